@@ -1,0 +1,1 @@
+//! Bind, know the address, run until shutdown.

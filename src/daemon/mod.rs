@@ -1,0 +1,1 @@
+//! The loops. They alone read the clock, once a turn.

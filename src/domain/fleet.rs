@@ -1,0 +1,415 @@
+//! What monitors.yaml declares, once it has been checked: monitors, receivers, routes, runbooks.
+//!
+//! Every value in here is valid by construction of `config`; nothing downstream checks again.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::domain::paging::route::Route;
+use crate::domain::reason::{FailureReason, Severity};
+
+/// Everything one monitors.yaml declares.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fleet {
+    /// Where this fleet was declared and at which commit.
+    pub provenance: Provenance,
+    /// The monitors, in the order of the file; ids are unique.
+    pub monitors: Vec<Arc<Monitor>>,
+    /// The receivers by name, in the order of the file.
+    pub receivers: Vec<Arc<Receiver>>,
+    /// The routes, first match wins.
+    pub routes: Vec<Route>,
+    /// Names of receivers that hear of Serin's own trouble, directly and without database or outbox.
+    pub internal: Vec<String>,
+    /// Runbook addresses.
+    pub runbooks: Runbooks,
+    /// Networks in private space that receivers may be reached in.
+    pub allow_private: Vec<Network>,
+    /// The mail server, where a receiver needs one.
+    pub smtp: Option<Smtp>,
+    /// Address people reach the pages under, without a trailing slash; links in pages start here.
+    pub public_url: String,
+}
+
+impl Fleet {
+    /// The monitor with this id.
+    pub fn monitor(&self, id: &MonitorId) -> Option<&Arc<Monitor>> {
+        self.monitors.iter().find(|monitor| monitor.id == *id)
+    }
+
+    /// The receiver with this name.
+    pub fn receiver(&self, name: &str) -> Option<&Arc<Receiver>> {
+        self.receivers.iter().find(|receiver| receiver.name == name)
+    }
+}
+
+/// Where a fleet came from.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Provenance {
+    /// The file's name as a page shows it, such as `monitors.yaml`.
+    pub file: String,
+    /// SHA-256 over the file's bytes, lowercase hex.
+    pub hash: String,
+    /// The git commit, with `-dirty` behind it where the file differs from it; none outside git.
+    pub commit: Option<String>,
+}
+
+/// A monitor's identity: history follows the id, the name may change.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MonitorId(Arc<str>);
+
+impl MonitorId {
+    /// Takes any text; `config` has checked its shape (`[a-z0-9][a-z0-9._-]*`, 64 at most).
+    pub fn new(id: &str) -> Self {
+        Self(Arc::from(id))
+    }
+
+    /// The id as written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for MonitorId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for MonitorId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", &*self.0)
+    }
+}
+
+/// A value from the environment or a secrets file. It never shows itself.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Arc<str>);
+
+impl Secret {
+    /// Wraps a resolved value.
+    pub fn new(value: &str) -> Self {
+        Self(Arc::from(value))
+    }
+
+    /// The value itself, for the one place that sends it.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// A URL as it is used and as it may be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    /// As written, `${…}` unresolved, userinfo and query masked: for pages, metrics, mail and logs.
+    pub shown: String,
+    /// Resolved and complete, for the connection only.
+    pub resolved: Secret,
+}
+
+/// One MCP server under watch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Monitor {
+    /// Identity.
+    pub id: MonitorId,
+    /// The name people read.
+    pub name: String,
+    /// Where the server answers MCP.
+    pub url: Address,
+    /// Labels, for routes and filters.
+    pub labels: BTreeMap<String, String>,
+    /// Sent as `Authorization: Bearer …`.
+    pub bearer: Option<Secret>,
+    /// The server's own health addresses.
+    pub health: Vec<Address>,
+    /// How its search tool is called and read.
+    pub search: Search,
+    /// Searches whose right answer is known.
+    pub canaries: Vec<Canary>,
+    /// Time between scheduled beats.
+    pub every: Duration,
+    /// Limit on one call.
+    pub timeout: Duration,
+    /// Limit on a whole beat.
+    pub probe_budget: Duration,
+    /// When its signals open and close.
+    pub rules: Rules,
+    /// The line of the file on which this monitor starts, from 1.
+    pub line: u32,
+    /// Changes exactly when something about this monitor changes; lowercase hex.
+    pub definition_hash: String,
+}
+
+/// How a monitor's search tool is called, and where its answers keep what we judge.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Search {
+    /// The tool's name; none: found among the usual names (`search_documents`, `search`, `query`, …).
+    pub tool: Option<String>,
+    /// The argument that takes the question.
+    pub query: String,
+    /// Further arguments, each value as JSON text.
+    pub arguments: BTreeMap<String, String>,
+    /// JSON pointer to the list of results; none: found by shape.
+    pub results: Option<String>,
+    /// JSON pointers inside one result (`source`, `content`, `score`), and `total` inside the answer.
+    pub fields: SearchFields,
+    /// Canaries asked in one beat.
+    pub per_beat: u32,
+}
+
+/// Where a result keeps its parts; an empty one is found among the usual names.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SearchFields {
+    /// Pointer to the source's name, relative to one result.
+    pub source: Option<String>,
+    /// Pointer to the text, relative to one result.
+    pub content: Option<String>,
+    /// Pointer to the score, relative to one result.
+    pub score: Option<String>,
+    /// Pointer to the count of all results, relative to the answer.
+    pub total: Option<String>,
+}
+
+/// A search whose right answer is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Canary {
+    /// Identity within the monitor.
+    pub id: String,
+    /// What is asked.
+    pub query: String,
+    /// What it isolates.
+    pub kind: CanaryKind,
+    /// Sources any of which is the right answer; empty for a negative canary.
+    pub expect: Vec<String>,
+    /// The rank, from 1, within which the source has to be.
+    pub within: u32,
+    /// For a negative canary: scores up to here are no hit; none: any result is one.
+    pub max_score: Option<f64>,
+    /// The line of the file on which it stands, from 1.
+    pub line: u32,
+    /// Changes exactly when something about this canary changes; lowercase hex.
+    pub definition_hash: String,
+}
+
+/// What a canary isolates (RETRIEVAL §2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CanaryKind {
+    /// Asks with a token unique to the source: the lexical arm.
+    Keyword,
+    /// Shares no content stem with the source: the vector arm.
+    Meaning,
+    /// As a person would ask: both arms.
+    Mixed,
+    /// About what the corpus does not hold: thresholds and constant answers.
+    Negative,
+}
+
+impl CanaryKind {
+    /// Every kind, in the order pages show them.
+    pub const ALL: [Self; 4] = [Self::Keyword, Self::Meaning, Self::Mixed, Self::Negative];
+
+    /// The word used in YAML, table and page.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Keyword => "keyword",
+            Self::Meaning => "meaning",
+            Self::Mixed => "mixed",
+            Self::Negative => "negative",
+        }
+    }
+}
+
+/// When each signal of a monitor opens and closes (DESIGN §4).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rules {
+    /// Transport, protocol, handshake and tools faults.
+    pub availability: StreakRule,
+    /// Credentials and certificates.
+    pub access: StreakRule,
+    /// The share of failed search calls.
+    pub errors: ErrorsRule,
+    /// P95 of search calls.
+    pub latency: LatencyRule,
+    /// tools/list against the baseline.
+    pub contract: ContractRule,
+    /// The server's own word.
+    pub health: StreakRule,
+    /// Canary answers.
+    pub quality: QualityRule,
+    /// Age of the newest index; none: not judged.
+    pub freshness: Option<FreshnessRule>,
+}
+
+/// Opens after so many bad beats in a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreakRule {
+    /// Bad beats in a row.
+    pub after: u32,
+    /// Good beats in a row that end it.
+    pub recover_after: u32,
+    /// Covered time from the first bad beat before anybody is told.
+    pub page_after: Duration,
+    /// How loud.
+    pub severity: Severity,
+    /// The line that declares it, or the monitor's own.
+    pub line: u32,
+}
+
+/// Opens when the share of failed calls in a window is too high.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ErrorsRule {
+    /// Failed ÷ asked, 0–1.
+    pub share: f64,
+    /// The window.
+    pub window: Duration,
+    /// Failed calls there must be at least.
+    pub min_bad: u32,
+    /// How loud.
+    pub severity: Severity,
+    /// The line that declares it, or the monitor's own.
+    pub line: u32,
+}
+
+/// Opens when P95 stays above a limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LatencyRule {
+    /// The limit on P95.
+    pub p95: Duration,
+    /// The sliding window P95 is taken over.
+    pub window: Duration,
+    /// Covered time above the limit before it opens, and below it before it closes.
+    pub sustained: Duration,
+    /// Samples that the window has to hold.
+    pub min_samples: u32,
+    /// How loud.
+    pub severity: Severity,
+    /// The line that declares it, or the monitor's own.
+    pub line: u32,
+}
+
+/// How loud each class of a contract change is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContractRule {
+    /// A tool gone, or a declared canary's call no longer valid.
+    pub breaking: Severity,
+    /// Anything else that is not only text.
+    pub compatible: Severity,
+    /// Only texts differ.
+    pub wording: Severity,
+    /// The line that declares it, or the monitor's own.
+    pub line: u32,
+}
+
+/// Opens when a canary's answer is wrong so many times in a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QualityRule {
+    /// Default rank for canaries that name none.
+    pub within: u32,
+    /// The canary's wrong answers in a row.
+    pub after: u32,
+    /// How loud.
+    pub severity: Severity,
+    /// The line that declares it, or the monitor's own.
+    pub line: u32,
+}
+
+/// Opens when the index is older than it may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FreshnessRule {
+    /// The greatest age.
+    pub older_than: Duration,
+    /// How loud.
+    pub severity: Severity,
+    /// The line that declares it, or the monitor's own.
+    pub line: u32,
+}
+
+/// A named destination.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Receiver {
+    /// The name routes use.
+    pub name: String,
+    /// How it is reached.
+    pub channel: Channel,
+    /// The line of the file on which it stands.
+    pub line: u32,
+    /// Changes exactly when something about this receiver changes; lowercase hex.
+    pub definition_hash: String,
+}
+
+/// How a receiver is reached.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Channel {
+    /// An HTTP POST after Standard Webhooks.
+    Webhook {
+        /// Where to.
+        url: Address,
+        /// Signing secrets, the first one current; each as written (`whsec_…` or plain text). May be empty: unsigned.
+        secrets: Vec<Secret>,
+    },
+    /// A plain-text mail.
+    Email {
+        /// Recipients, at least one.
+        to: Vec<String>,
+    },
+}
+
+/// The mail server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Smtp {
+    /// Host name or address.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// How the connection is protected.
+    pub tls: SmtpTls,
+    /// User and password, where the server asks for them.
+    pub login: Option<(String, Secret)>,
+    /// The sender.
+    pub from: String,
+    /// A file of PEM certificates trusted besides the machine's own.
+    pub ca: Option<String>,
+}
+
+/// How a connection to the mail server is protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SmtpTls {
+    /// STARTTLS, required.
+    StartTls,
+    /// TLS from the first byte.
+    Tls,
+    /// None; loopback only, which `config` holds.
+    None,
+}
+
+/// Where a page tells a human to look.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Runbooks {
+    /// Used where a reason has none of its own; `{reason}` stands for the slug.
+    pub default: Option<String>,
+    /// By reason.
+    pub by_reason: BTreeMap<FailureReason, String>,
+}
+
+impl Runbooks {
+    /// The address for a reason: its own, else the default, else the runbook that Serin serves itself.
+    pub fn url(&self, reason: FailureReason, public_url: &str) -> String {
+        self.by_reason
+            .get(&reason)
+            .or(self.default.as_ref())
+            .map(|url| url.replace("{reason}", reason.slug()))
+            .unwrap_or_else(|| format!("{public_url}/runbooks/{}", reason.slug()))
+    }
+}
+
+/// A block of addresses in CIDR form, such as `10.20.0.0/16`; `config` has checked it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Network(pub String);

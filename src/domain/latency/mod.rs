@@ -1,0 +1,1 @@
+//! Latency over time.

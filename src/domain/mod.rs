@@ -1,0 +1,21 @@
+//! What Serin knows and decides, as values and functions over them.
+//!
+//! Nothing in here waits, reads, writes or looks at a clock: `now` is an argument, JSON and SQL
+//! stay outside, and two calls with equal arguments give equal answers. `tests/floors.rs` holds
+//! that. Read in the order of the lines below: what is declared, what a probe saw, what that
+//! means, and what is done about it.
+
+pub mod contract;
+pub mod errors;
+pub mod fleet;
+pub mod incident;
+pub mod latency;
+pub mod observation;
+pub mod outcome;
+pub mod paging;
+pub mod quality;
+pub mod reason;
+pub mod restart;
+pub mod schedule;
+pub mod signal;
+pub mod standing;

@@ -1,0 +1,452 @@
+//! Everything one probe saw, without judgement.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::fleet::MonitorId;
+
+/// One probe, from first byte to last.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observation {
+    /// Whom it looked at.
+    pub monitor: MonitorId,
+    /// Why it looked.
+    pub kind: BeatKind,
+    /// When it should have started.
+    pub scheduled_at: DateTime<Utc>,
+    /// When it did start.
+    pub started_at: DateTime<Utc>,
+    /// From start to the last byte, closing included.
+    pub elapsed: Duration,
+    /// The protocol's generation, once known.
+    pub era: Option<Era>,
+    /// What the server calls itself.
+    pub server: Option<ServerIdentity>,
+    /// What was done, in order; search and health appear once a call.
+    pub steps: Vec<Step>,
+    /// tools/list, where it was answered.
+    pub tools: Option<ToolsSeen>,
+    /// One entry for every canary this beat meant to ask.
+    pub asks: Vec<Ask>,
+    /// One entry for every health address.
+    pub health: Vec<HealthSeen>,
+    /// `list_sources`, where it was asked and answered.
+    pub sources: Option<SourcesSeen>,
+    /// What the probe cost the server.
+    pub footprint: Footprint,
+}
+
+impl Observation {
+    /// The first fault of a stage, in the order met.
+    pub fn fault(&self, stage: Stage) -> Option<&Fault> {
+        self.steps.iter().filter(|step| step.stage == stage).find_map(|step| step.fault.as_ref())
+    }
+
+    /// The first fault before any search: the reason the server could not be asked at all.
+    pub fn fault_before_search(&self) -> Option<(Stage, &Fault)> {
+        self.steps
+            .iter()
+            .filter(|step| matches!(step.stage, Stage::Connect | Stage::Handshake | Stage::Tools))
+            .find_map(|step| step.fault.as_ref().map(|fault| (step.stage, fault)))
+    }
+}
+
+/// Why a beat took place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BeatKind {
+    /// By the schedule.
+    Scheduled,
+    /// Soon after a failure, to tell a blip from an outage.
+    Suspect,
+    /// Asked for by a person.
+    Recheck,
+    /// Several in a row, to measure.
+    Burst,
+    /// Part of a rehearsal.
+    Drill,
+}
+
+impl BeatKind {
+    /// The word stored and shown.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Scheduled => "scheduled",
+            Self::Suspect => "suspect",
+            Self::Recheck => "recheck",
+            Self::Burst => "burst",
+            Self::Drill => "drill",
+        }
+    }
+
+    /// The kind a stored word stands for.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        [Self::Scheduled, Self::Suspect, Self::Recheck, Self::Burst, Self::Drill]
+            .into_iter()
+            .find(|kind| kind.slug() == slug)
+    }
+
+    /// Whether durations of this beat belong into percentiles (DESIGN §4: suspect beats, re-asks and bursts stay out).
+    pub const fn counts_for_percentiles(self) -> bool {
+        matches!(self, Self::Scheduled)
+    }
+}
+
+/// One step of a probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Stage {
+    /// Name, TCP and TLS.
+    Connect,
+    /// `initialize` or `server/discover`.
+    Handshake,
+    /// `tools/list`.
+    Tools,
+    /// `tools/call` of a search or source-listing tool.
+    Search,
+    /// The server's health addresses.
+    Health,
+}
+
+impl Stage {
+    /// The word stored and shown.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Connect => "connect",
+            Self::Handshake => "handshake",
+            Self::Tools => "tools",
+            Self::Search => "search",
+            Self::Health => "health",
+        }
+    }
+
+    /// The stage a stored word stands for.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        [Self::Connect, Self::Handshake, Self::Tools, Self::Search, Self::Health]
+            .into_iter()
+            .find(|stage| stage.slug() == slug)
+    }
+}
+
+/// The generation of the protocol (MCP.md).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Era {
+    /// 2024-11-05 to 2025-11-25: `initialize`, sessions.
+    Legacy,
+    /// 2026-07-28: `server/discover`, every request describes itself.
+    Modern,
+}
+
+impl Era {
+    /// The word stored and shown.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Legacy => "legacy",
+            Self::Modern => "modern",
+        }
+    }
+
+    /// The era a stored word stands for.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        [Self::Legacy, Self::Modern].into_iter().find(|era| era.slug() == slug)
+    }
+}
+
+/// What a server says it is; bounded and free of control characters.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ServerIdentity {
+    /// `serverInfo.name`.
+    pub name: String,
+    /// `serverInfo.version`.
+    pub version: String,
+    /// The protocol version agreed on.
+    pub protocol: String,
+}
+
+/// One step, as it went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// Which stage.
+    pub stage: Stage,
+    /// What exactly: a method, a canary's id, a health address.
+    pub label: String,
+    /// From the step's own start to its end.
+    pub elapsed: Duration,
+    /// Where the time went.
+    pub phases: Phases,
+    /// Whether the step opened its own connection.
+    pub fresh_connection: bool,
+    /// What broke, if anything did.
+    pub fault: Option<Fault>,
+    /// Oddities that are legal: a followed redirect, an id echoed as a string.
+    pub notes: Vec<String>,
+}
+
+/// Time within one step, each from the step's start; none where the phase was not reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Phases {
+    /// The name was resolved.
+    pub name: Option<Duration>,
+    /// TCP stood.
+    pub connect: Option<Duration>,
+    /// TLS stood.
+    pub tls: Option<Duration>,
+    /// The first byte of the answer.
+    pub headers: Option<Duration>,
+    /// The matching message was read.
+    pub answer: Option<Duration>,
+    /// The body ended.
+    pub end: Option<Duration>,
+}
+
+/// What broke, as the wire showed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Which.
+    pub kind: FaultKind,
+    /// One bounded line of evidence, free of control characters and secrets.
+    pub detail: String,
+}
+
+/// Everything a probe tells apart (MCP.md, "Faults the prober must tell apart").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FaultKind {
+    /// The host name has no address.
+    NameNotResolved,
+    /// Nothing listens.
+    Refused,
+    /// TCP was not answered in time.
+    ConnectTimeout,
+    /// The connection was reset.
+    Reset,
+    /// No route to the host or network.
+    Unreachable,
+    /// The certificate's chain is not trusted.
+    TlsUntrusted,
+    /// The certificate is for another name.
+    TlsWrongName,
+    /// The certificate has expired or is not valid yet.
+    TlsExpired,
+    /// TLS did not come about: stalled, not TLS at all, no common version.
+    TlsFailed,
+    /// Accepted, then nothing until the timeout.
+    Silent,
+    /// The answer is not HTTP.
+    NotHttp,
+    /// Closed before an answer.
+    ClosedEarly,
+    /// The body ended before its announced length.
+    BodyTruncated,
+    /// The answer came too slowly to end in time.
+    SlowBody,
+    /// More bytes, pages or events than a probe reads.
+    TooLarge,
+    /// 401 with or without a challenge: credentials are asked for and none were sent.
+    AuthRequired,
+    /// 401 or 403 although credentials were sent.
+    AuthRejected,
+    /// 429; seconds of Retry-After where given.
+    RateLimited {
+        /// What the server asked to wait.
+        retry_after_seconds: Option<u32>,
+    },
+    /// Another status that is no success.
+    HttpStatus(u16),
+    /// A redirect that a probe does not follow.
+    Redirected(u16),
+    /// 200 with HTML.
+    Html,
+    /// 200 with another content type, or none.
+    WrongContentType,
+    /// 200 or 202 without a body.
+    EmptyBody,
+    /// The body is not JSON.
+    NotJson,
+    /// JSON, but no JSON-RPC message.
+    NotJsonRpc,
+    /// The answer carries another request's id.
+    WrongId,
+    /// The answer has neither result nor error, or a result that lacks what its era demands.
+    BadResult,
+    /// A version that was not asked for or does not exist.
+    WrongVersion,
+    /// A JSON-RPC error.
+    RpcError(i64),
+    /// The tool answered `isError: true`.
+    ToolError,
+    /// The stream was open and never brought the answer.
+    StreamWithoutAnswer,
+    /// The stream holds something that is no event.
+    StreamGarbage,
+    /// The server no longer knows our session.
+    SessionLost,
+    /// tools/list came back to a cursor it had given before.
+    CursorLoop,
+    /// The search tool is not in tools/list.
+    ToolAbsent,
+    /// A declared call does not fit the tool's schema.
+    ArgumentsInvalid,
+    /// The tool's answer has no list of results where one was looked for.
+    AnswerUnreadable,
+}
+
+/// tools/list, reduced to what is compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolsSeen {
+    /// SHA-256 over all tools, canonical JSON, sorted by name; lowercase hex.
+    pub hash: String,
+    /// The tools, sorted by name.
+    pub tools: Vec<ToolSeen>,
+    /// The canonical JSON, for the record and the diff; bounded by the probe.
+    pub json: String,
+    /// The tool that searches, where one was named or found.
+    pub search_tool: Option<String>,
+    /// Why a declared call no longer fits the search tool's schema.
+    pub invalid_call: Option<String>,
+}
+
+/// One tool, reduced to what is compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolSeen {
+    /// Its name.
+    pub name: String,
+    /// Hash over everything.
+    pub full_hash: String,
+    /// Hash without titles and descriptions.
+    pub shape_hash: String,
+}
+
+/// One canary of a beat.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ask {
+    /// The canary's id.
+    pub canary: String,
+    /// Its text, or one that pierces caches.
+    pub variant: Variant,
+    /// Why it was asked, or that it was not.
+    pub turn: Turn,
+    /// Duration of the call; zero where it was not asked.
+    pub elapsed: Duration,
+    /// Whether the call opened its own connection.
+    pub fresh_connection: bool,
+    /// What came back; none where it was not asked.
+    pub result: Option<Result<Answer, Fault>>,
+}
+
+/// Which text of a canary was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Variant {
+    /// The stable text.
+    Plain,
+    /// One that pierces caches.
+    Fresh,
+}
+
+impl Variant {
+    /// The word stored and shown.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Fresh => "fresh",
+        }
+    }
+}
+
+/// Why a canary was on this beat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Turn {
+    /// Its turn in the round.
+    Scheduled,
+    /// It failed last time.
+    ReAsk,
+    /// No time was left, or the server could not be reached: neither good nor bad.
+    NotAsked,
+}
+
+impl Turn {
+    /// The word stored and shown.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Scheduled => "scheduled",
+            Self::ReAsk => "re-ask",
+            Self::NotAsked => "not_asked",
+        }
+    }
+}
+
+/// A search tool's answer, reduced to what is judged.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Answer {
+    /// Results in the order given, at most [`HITS_MAX`].
+    pub hits: Vec<Hit>,
+    /// How many there are in all, as the server says.
+    pub total: Option<u64>,
+    /// What the server says of itself in the answer, such as `degraded: true`, at most a handful.
+    pub self_reported: Vec<String>,
+    /// Bytes of the answer.
+    pub bytes: u64,
+}
+
+/// Results kept of one answer.
+pub const HITS_MAX: usize = 50;
+
+/// One result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hit {
+    /// The source's name; empty where none was found.
+    pub source: String,
+    /// The score; none where there is none or it is not a number.
+    pub score: Option<f64>,
+    /// Characters of text.
+    pub chars: u32,
+    /// The first words of the text, bounded, for the evidence.
+    pub excerpt: String,
+}
+
+/// One health address, as it answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HealthSeen {
+    /// The address as it may be shown.
+    pub address: String,
+    /// The HTTP status, where there was an answer.
+    pub status: Option<u16>,
+    /// Whether it says that all is well.
+    pub ok: bool,
+    /// The reason it names, as it wrote it; bounded.
+    pub reason: Option<String>,
+    /// `cache_warm`, where it says so.
+    pub cache_warm: Option<bool>,
+    /// An id that changes with each start of the process.
+    pub instance: Option<String>,
+    /// When the process says it started, or its uptime counted back.
+    pub process_started_at: Option<DateTime<Utc>>,
+    /// The version it reports.
+    pub version: Option<String>,
+    /// The wire fault, where there was one.
+    pub fault: Option<Fault>,
+}
+
+/// What `list_sources` answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourcesSeen {
+    /// How many sources there are.
+    pub count: u32,
+    /// The latest moment any source was indexed.
+    pub last_indexed_at: Option<DateTime<Utc>>,
+}
+
+/// What a probe cost the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Footprint {
+    /// HTTP requests sent, closing included.
+    pub requests: u32,
+    /// Bytes sent.
+    pub bytes_out: u64,
+    /// Bytes received.
+    pub bytes_in: u64,
+    /// Connections opened.
+    pub connections: u32,
+    /// Sessions opened.
+    pub sessions_opened: u32,
+    /// Sessions closed.
+    pub sessions_closed: u32,
+}

@@ -1,0 +1,129 @@
+//! What one observation means: the judgement, before any patience.
+
+use crate::domain::observation::Stage;
+use crate::domain::reason::{FailureReason, Severity};
+use crate::domain::signal::Signal;
+
+/// The judgement of one observation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// The beat as one word, for the strip and the exit code.
+    pub verdict: Verdict,
+    /// Everything wrong, the leading cause first; at most one for each signal.
+    pub findings: Vec<Finding>,
+    /// The judgement of each ask, in the order of the observation.
+    pub asks: Vec<AskVerdict>,
+}
+
+impl Outcome {
+    /// What this beat says of one signal.
+    pub fn finding(&self, signal: Signal) -> Option<&Finding> {
+        self.findings.iter().find(|finding| finding.signal == signal)
+    }
+
+    /// The leading cause.
+    pub fn reason(&self) -> Option<FailureReason> {
+        self.findings.first().map(|finding| finding.reason)
+    }
+}
+
+/// A beat as one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// Everything that was looked at was well.
+    Good,
+    /// Something was wrong, though the server could be asked.
+    Degraded,
+    /// The server could not be asked at all.
+    Down,
+    /// Nothing was seen: our own trouble.
+    Unknown,
+}
+
+impl Verdict {
+    /// The word stored and shown.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Degraded => "degraded",
+            Self::Down => "down",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// The verdict a stored word stands for.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        [Self::Good, Self::Degraded, Self::Down, Self::Unknown].into_iter().find(|verdict| verdict.slug() == slug)
+    }
+}
+
+/// One thing wrong in one beat.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// The signal it feeds; follows from reason and stage (DESIGN §5).
+    pub signal: Signal,
+    /// The cause.
+    pub reason: FailureReason,
+    /// How loud, where the finding itself decides (contract classes); else the rule's.
+    pub severity: Option<Severity>,
+    /// Where it showed.
+    pub stage: Stage,
+    /// One line, without the monitor's name.
+    pub summary: String,
+    /// What was seen.
+    pub evidence: Vec<Evidence>,
+}
+
+/// One piece of evidence: a short name and a bounded line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evidence {
+    /// What it is, in `snake_case`.
+    pub key: String,
+    /// What was seen.
+    pub value: String,
+}
+
+impl Evidence {
+    /// A piece of evidence.
+    pub fn new(key: &str, value: impl Into<String>) -> Self {
+        Self { key: key.to_owned(), value: value.into() }
+    }
+}
+
+/// The judgement of one ask.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AskVerdict {
+    /// The right answer.
+    Right {
+        /// Rank of the expected source, from 1; none for a negative canary.
+        rank: Option<u32>,
+    },
+    /// An answer, and it is wrong.
+    Wrong {
+        /// Why.
+        reason: FailureReason,
+        /// Rank of the expected source, where it was found beyond `within`.
+        rank: Option<u32>,
+        /// One line of what was seen instead.
+        seen: String,
+    },
+    /// No answer: that is never a matter of quality.
+    Failed {
+        /// Why.
+        reason: FailureReason,
+    },
+    /// Not asked: neither good nor bad.
+    NotAsked,
+}
+
+impl AskVerdict {
+    /// The word stored and shown.
+    pub const fn slug(&self) -> &'static str {
+        match self {
+            Self::Right { .. } => "right",
+            Self::Wrong { .. } => "wrong",
+            Self::Failed { .. } => "failed",
+            Self::NotAsked => "not_asked",
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! One thing to say, and why now.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::incident::Incident;
+use crate::domain::outcome::Evidence;
+use crate::domain::reason::{FailureReason, Severity};
+
+/// One thing to say to people.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Notification {
+    /// UUIDv7; constant over all attempts and receivers.
+    pub id: String,
+    /// Its place among the notifications of its incident, from 1; 1 where there is no incident.
+    pub sequence: u32,
+    /// What happened.
+    pub event: Event,
+    /// When it happened.
+    pub at: DateTime<Utc>,
+    /// The incident as it stood then, where there is one.
+    pub incident: Option<Incident>,
+    /// Whom it is about.
+    pub monitor: MonitorCard,
+    /// The cause, where there is one.
+    pub reason: Option<FailureReason>,
+    /// Where it showed, as the stage's word.
+    pub failed_stage: Option<String>,
+    /// How loud.
+    pub severity: Severity,
+    /// One line that starts with the monitor's id.
+    pub summary: String,
+    /// What was seen.
+    pub evidence: Vec<Evidence>,
+    /// What would resolve it, as a sentence.
+    pub resolves_when: Option<String>,
+    /// Where to look first.
+    pub runbook_url: String,
+    /// Where the incident's page is.
+    pub incident_url: Option<String>,
+    /// The rule that led here.
+    pub rule: Option<RulePlace>,
+    /// The command that repeats the probe.
+    pub reproduce: String,
+}
+
+/// What a message shows of a monitor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MonitorCard {
+    /// Its id.
+    pub id: String,
+    /// The name people read.
+    pub name: String,
+    /// The address as it may be shown.
+    pub url: String,
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// Where a rule stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RulePlace {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The commit, where the file is in git.
+    pub commit: Option<String>,
+}
+
+/// What happened (DESIGN §7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// An incident opened.
+    IncidentOpened,
+    /// Its reason or severity changed.
+    IncidentUpdated,
+    /// Still open.
+    IncidentReminder,
+    /// Nobody reacted.
+    IncidentEscalated,
+    /// A person took it.
+    IncidentAcknowledged,
+    /// It ended.
+    IncidentResolved,
+    /// The server restarted, and its sessions with it.
+    ServerRestarted,
+    /// The tools changed.
+    ContractChanged,
+    /// A rehearsal.
+    Drill,
+}
+
+impl Event {
+    /// Every event.
+    pub const ALL: [Self; 9] = [
+        Self::IncidentOpened,
+        Self::IncidentUpdated,
+        Self::IncidentReminder,
+        Self::IncidentEscalated,
+        Self::IncidentAcknowledged,
+        Self::IncidentResolved,
+        Self::ServerRestarted,
+        Self::ContractChanged,
+        Self::Drill,
+    ];
+
+    /// The word used in webhook and table.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::IncidentOpened => "incident.opened",
+            Self::IncidentUpdated => "incident.updated",
+            Self::IncidentReminder => "incident.reminder",
+            Self::IncidentEscalated => "incident.escalated",
+            Self::IncidentAcknowledged => "incident.acknowledged",
+            Self::IncidentResolved => "incident.resolved",
+            Self::ServerRestarted => "server.restarted",
+            Self::ContractChanged => "contract.changed",
+            Self::Drill => "drill",
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Why a monitor is not well: the closed list, and what follows from each entry.
+//!
+//! The same slug stands in page, metric, webhook, route, runbook and table. Which reason a probe
+//! gets is decided in `outcome`; the signal here is the usual one, for the stage has a say too.
+
+use std::fmt;
+
+use crate::domain::signal::Signal;
+
+/// How loud a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Severity {
+    /// For the record.
+    Notice,
+    /// For working hours.
+    Ticket,
+    /// Wake someone.
+    Page,
+}
+
+impl Severity {
+    /// Every severity, the loudest first.
+    pub const ALL: [Self; 3] = [Self::Page, Self::Ticket, Self::Notice];
+
+    /// The word used in YAML, table and page.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Page => "page",
+            Self::Ticket => "ticket",
+            Self::Notice => "notice",
+        }
+    }
+
+    /// The severity a word stands for.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|severity| severity.slug() == slug)
+    }
+}
+
+/// Which playbook a reason belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Layer {
+    /// Name, TCP, TLS.
+    Transport,
+    /// Credentials and certificates.
+    Access,
+    /// HTTP, JSON-RPC and MCP.
+    Protocol,
+    /// The tools and their calls.
+    Tools,
+    /// What the server says of itself.
+    Named,
+    /// What the canaries show.
+    Retrieval,
+    /// How long it takes.
+    Latency,
+    /// Serin's own trouble, never counted against a monitor.
+    Ours,
+}
+
+impl Layer {
+    /// The heading used in the README's table.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Transport => "transport",
+            Self::Access => "access",
+            Self::Protocol => "http, protocol",
+            Self::Tools => "tools",
+            Self::Named => "named by the server",
+            Self::Retrieval => "retrieval, judged by us",
+            Self::Latency => "latency",
+            Self::Ours => "ours",
+        }
+    }
+}
+
+/// Everything that follows from a reason.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts {
+    /// The word used everywhere outside the code.
+    pub slug: &'static str,
+    /// Which playbook it belongs to.
+    pub layer: Layer,
+    /// The signal it usually feeds.
+    pub signal: Signal,
+    /// How loud it is where no rule says otherwise.
+    pub severity: Severity,
+    /// Whether this version has a check that can find it.
+    pub checked: bool,
+    /// One sentence of meaning.
+    pub meaning: &'static str,
+}
+
+macro_rules! reasons {
+    ($($name:ident, $slug:literal, $layer:ident, $signal:ident, $severity:ident, $checked:literal, $meaning:literal;)*) => {
+        /// The closed list of causes.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum FailureReason {
+            $(#[doc = $meaning] $name,)*
+        }
+
+        impl FailureReason {
+            /// Every reason, in the order of the README's table.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// Everything that follows from it.
+            pub const fn facts(self) -> Facts {
+                match self {
+                    $(Self::$name => Facts {
+                        slug: $slug,
+                        layer: Layer::$layer,
+                        signal: Signal::$signal,
+                        severity: Severity::$severity,
+                        checked: $checked,
+                        meaning: $meaning,
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    DnsFailure, "dns_failure", Transport, Availability, Page, true, "The server's host name did not resolve to any address.";
+    ConnectionRefused, "connection_refused", Transport, Availability, Page, true, "Nothing listens on the server's port: the process is gone, or never came up.";
+    ConnectTimeout, "connect_timeout", Transport, Availability, Page, true, "The TCP connection was not answered in time: a dropped packet, a firewall or a machine that hangs.";
+    NetworkError, "network_error", Transport, Availability, Page, true, "The connection was reset, closed early or had no route.";
+    TlsFailure, "tls_failure", Transport, Availability, Page, true, "TLS did not come about: untrusted, for another name, expired, or not TLS at all.";
+    AuthRequired, "auth_required", Access, Access, Page, true, "The server asks for credentials and the monitor sends none.";
+    AuthRejected, "auth_rejected", Access, Access, Page, true, "The server refused the credentials that the monitor sent.";
+    AclLeak, "acl_leak", Access, Access, Page, false, "The server answers without credentials although it should refuse.";
+    CertificateExpiring, "certificate_expiring", Access, Access, Ticket, false, "The server's certificate expires soon.";
+    CredentialExpiring, "credential_expiring", Access, Access, Ticket, false, "The monitor's own credential expires soon.";
+    HttpError, "http_error", Protocol, Availability, Page, true, "The server answered with an HTTP status that is no success.";
+    RateLimited, "rate_limited", Protocol, Errors, Ticket, true, "The server asks its callers to slow down (429).";
+    Redirected, "redirected", Protocol, Availability, Page, true, "The server sends its callers to another address, which a probe does not follow.";
+    Timeout, "timeout", Protocol, Availability, Page, true, "The server took the request and did not answer in time.";
+    ProtocolError, "protocol_error", Protocol, Availability, Page, true, "The answer is HTTP, but not the JSON-RPC that MCP asks for.";
+    VersionUnsupported, "version_unsupported", Protocol, Availability, Page, true, "No protocol version is spoken by both the server and the monitor.";
+    NotMcp, "not_mcp", Protocol, Availability, Page, true, "Something answers at this address, but it is not an MCP server.";
+    ResponseTooLarge, "response_too_large", Protocol, Availability, Page, true, "The answer is larger than a probe reads.";
+    SessionLost, "session_lost", Protocol, Availability, Page, true, "The server forgot the session in the middle of a probe: it restarted, or dropped it.";
+    ToolMissing, "tool_missing", Tools, Contract, Page, true, "A tool that was there, or that the canaries call, is gone from tools/list.";
+    ToolError, "tool_error", Tools, Errors, Page, true, "The search tool answered with an error.";
+    SchemaDrift, "schema_drift", Tools, Contract, Notice, true, "The tools differ from the accepted baseline.";
+    ElevatedErrorRate, "elevated_error_rate", Tools, Errors, Page, true, "The share of failed search calls is above its limit.";
+    ExternalApiFailure, "external_api_failure", Named, Health, Page, true, "The server says that a provider it depends on, such as its embedding API, fails.";
+    VectorStoreUnreachable, "vector_store_unreachable", Named, Health, Page, true, "The server says that it cannot reach its vector store.";
+    PoolSaturated, "pool_saturated", Named, Health, Page, true, "The server says that its connection pool is exhausted.";
+    IndexEmptyOrStale, "index_empty_or_stale", Named, Health, Page, true, "The server says that its index is empty or too old.";
+    ChunkSizeAnomaly, "chunk_size_anomaly", Named, Health, Ticket, true, "The server says that its chunks are far longer or shorter than they should be.";
+    Unhealthy, "unhealthy", Named, Health, Page, true, "The server's health address does not answer well, for a reason outside the closed list.";
+    SelfReportedDegradation, "self_reported_degradation", Named, Quality, Ticket, false, "Answers carry the server's own word that they are partial or degraded.";
+    EmptyResults, "empty_results", Retrieval, Quality, Page, true, "Searches with a known answer come back empty, without an error.";
+    WrongResults, "wrong_results", Retrieval, Quality, Page, true, "Searches with a known answer no longer bring the expected source within its rank.";
+    ResultMalformed, "result_malformed", Retrieval, Quality, Page, true, "The search tool's answer has no readable list of results, or a broken one.";
+    RetrievalRegression, "retrieval_regression", Retrieval, Quality, Ticket, false, "The share of right answers falls slowly.";
+    EmbeddingMismatch, "embedding_mismatch", Retrieval, Quality, Page, false, "Questions are embedded with another model than the index.";
+    VectorArmDown, "vector_arm_down", Retrieval, Quality, Page, false, "Only the keyword half of the search still works.";
+    KeywordArmDown, "keyword_arm_down", Retrieval, Quality, Page, false, "Only the vector half of the search still works.";
+    RerankerChanged, "reranker_changed", Retrieval, Quality, Ticket, false, "The same results come in another order and on another scale of scores.";
+    IndexUnreachableVectors, "index_unreachable_vectors", Retrieval, Quality, Ticket, false, "Part of the vectors can no longer be reached through the index.";
+    CorpusTruncated, "corpus_truncated", Retrieval, Freshness, Page, false, "Sources are missing from the index.";
+    SourceStale, "source_stale", Retrieval, Freshness, Ticket, true, "The newest source was indexed longer ago than allowed.";
+    CacheStale, "cache_stale", Retrieval, Quality, Ticket, false, "Cached answers differ from fresh ones.";
+    CacheFalseHit, "cache_false_hit", Retrieval, Quality, Page, false, "The cache answers one question with another question's results.";
+    ConstantResponse, "constant_response", Retrieval, Quality, Page, true, "Unrelated questions all get one and the same list.";
+    ThresholdBroken, "threshold_broken", Retrieval, Quality, Page, true, "A question about something that is not there brings results all the same.";
+    InconsistentResults, "inconsistent_results", Retrieval, Quality, Ticket, false, "The same question gets different lists.";
+    ReplicaDivergence, "replica_divergence", Retrieval, Quality, Ticket, false, "Replicas declared identical answer differently.";
+    RankingChanged, "ranking_changed", Retrieval, Quality, Notice, false, "Lists moved, without a right answer lost.";
+    ScoreShift, "score_shift", Retrieval, Quality, Notice, false, "Scores moved on all questions at once.";
+    ChunkingChanged, "chunking_changed", Retrieval, Quality, Notice, false, "Chunks have other lengths than before.";
+    CanaryStale, "canary_stale", Retrieval, Quality, Notice, false, "A canary's source is no longer among the server's sources.";
+    LatencyElevated, "latency_elevated", Latency, Latency, Ticket, true, "P95 of search calls stays above its limit.";
+    ColdStart, "cold_start", Latency, Latency, Notice, true, "Searches are slow and the server restarted or is warming its cache; held back up to a cap.";
+    MonitorInternal, "monitor_internal", Ours, Availability, Notice, true, "Serin itself had trouble; nothing is said about the monitor.";
+    MonitorUplink, "monitor_uplink", Ours, Availability, Notice, false, "Serin's own connection to the network is gone.";
+}
+
+impl FailureReason {
+    /// The word used everywhere outside the code.
+    pub const fn slug(self) -> &'static str {
+        self.facts().slug
+    }
+
+    /// The reason a word stands for.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|reason| reason.slug() == slug)
+    }
+
+    /// Whether a server may name it as its own cause.
+    pub fn may_be_named_by_server(self) -> bool {
+        self.facts().layer == Layer::Named && self != Self::SelfReportedDegradation
+    }
+}
+
+impl fmt::Display for FailureReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.slug())
+    }
+}

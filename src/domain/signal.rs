@@ -1,0 +1,151 @@
+//! What is judged over time, and the words for how a signal stands.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+/// What is judged over time, each with a state of its own, so that one colour never hides another.
+///
+/// The order is the order in which one beat's levels are decided: availability first, health last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Signal {
+    /// Transport, protocol, handshake and tools faults.
+    Availability,
+    /// Credentials and certificates.
+    Access,
+    /// The share of failed search calls.
+    Errors,
+    /// P95 of search calls.
+    Latency,
+    /// tools/list against the baseline.
+    Contract,
+    /// Canary answers.
+    Quality,
+    /// Age of the index.
+    Freshness,
+    /// The server's own word.
+    Health,
+}
+
+impl Signal {
+    /// Every signal, in the order of decision.
+    pub const ALL: [Self; 8] = [
+        Self::Availability,
+        Self::Access,
+        Self::Errors,
+        Self::Latency,
+        Self::Contract,
+        Self::Quality,
+        Self::Freshness,
+        Self::Health,
+    ];
+
+    /// The word used in YAML, table and page.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Availability => "availability",
+            Self::Access => "access",
+            Self::Errors => "errors",
+            Self::Latency => "latency",
+            Self::Contract => "contract",
+            Self::Quality => "quality",
+            Self::Freshness => "freshness",
+            Self::Health => "health",
+        }
+    }
+
+    /// The signal a word stands for.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|signal| signal.slug() == slug)
+    }
+}
+
+/// What a window or a beat says of a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// Nothing to tell.
+    Calm,
+    /// Above its limit.
+    Elevated,
+    /// Not seen, or too few samples: neither good nor bad.
+    Unknown,
+}
+
+impl Level {
+    /// The word stored and shown.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Calm => "calm",
+            Self::Elevated => "elevated",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// Where a signal is on its way to an incident and back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// Nothing to tell.
+    Quiet,
+    /// Elevated, not yet for long enough.
+    Pending,
+    /// An incident is open.
+    Open,
+    /// An incident is open and the signal is calm, not yet for long enough.
+    Clearing,
+}
+
+impl Phase {
+    /// The word stored and shown.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Quiet => "quiet",
+            Self::Pending => "pending",
+            Self::Open => "open",
+            Self::Clearing => "clearing",
+        }
+    }
+
+    /// The phase a stored word stands for.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        [Self::Quiet, Self::Pending, Self::Open, Self::Clearing].into_iter().find(|phase| phase.slug() == slug)
+    }
+
+    /// Whether an incident is open.
+    pub const fn has_incident(self) -> bool {
+        matches!(self, Self::Open | Self::Clearing)
+    }
+}
+
+/// One signal's state, as it is kept between beats and over restarts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SignalState {
+    /// Where it is.
+    pub phase: Phase,
+    /// When it got there.
+    pub since: DateTime<Utc>,
+    /// Readings in a row that speak for leaving the phase (Pending, Clearing); 0 otherwise.
+    pub streak: u32,
+    /// Covered time since the first of them; unseen time does not count.
+    pub covered: Duration,
+    /// Why an elevated signal does not open, where something holds it back, such as `cold_start`.
+    pub held_by: Option<String>,
+}
+
+impl SignalState {
+    /// A signal nobody has looked at yet.
+    pub const fn quiet(since: DateTime<Utc>) -> Self {
+        Self { phase: Phase::Quiet, since, streak: 0, covered: Duration::ZERO, held_by: None }
+    }
+}
+
+/// A figure in a window, with the number of samples behind it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// What the figure says.
+    pub level: Level,
+    /// The figure as a page shows it, such as `p95 1240 ms` or `3 of 40 failed`; empty where there is none.
+    pub figure: String,
+    /// Samples behind the figure.
+    pub samples: u32,
+}

@@ -1,0 +1,17 @@
+//! Serin watches a fleet of MCP retrieval servers from the outside and pages a human, with a cause
+//! and a runbook, when one is down, slow, changed or quietly wrong.
+//!
+//! The house, from the ground up; arrows run downward only (`tests/floors.rs`):
+//! `domain`, `net` · `config`, `store`, `probe`, `deliver`, `rag` · `daemon`, `web` · `app` · `cli` · `main`.
+
+pub mod app;
+pub mod cli;
+pub mod config;
+pub mod daemon;
+pub mod deliver;
+pub mod domain;
+pub mod net;
+pub mod probe;
+pub mod rag;
+pub mod store;
+pub mod web;

@@ -1,0 +1,1 @@
+//! The guarded connector and TLS roots.

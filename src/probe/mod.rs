@@ -1,0 +1,54 @@
+//! The only room that knows HTTP, TLS, SSE and JSON-RPC on the probing side; it turns what it meets into faults.
+//!
+//! Pure decoders (`rpc`, `sse`, `answer`, `tools`) stand apart from sockets (`wire`).
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::fleet::Monitor;
+use crate::domain::observation::{BeatKind, Era, Observation, Turn};
+
+/// What one beat is to do.
+#[derive(Debug, Clone)]
+pub struct Assignment {
+    /// Whom to look at.
+    pub monitor: Arc<Monitor>,
+    /// Why.
+    pub kind: BeatKind,
+    /// When it was due.
+    pub scheduled_at: DateTime<Utc>,
+    /// Now, as the loop that starts it read the clock.
+    pub started_at: DateTime<Utc>,
+    /// Canaries to ask, by index into the monitor's list, in order.
+    pub asks: Vec<(usize, Turn)>,
+    /// Whether to ask the source-listing tool too.
+    pub ask_sources: bool,
+    /// What earlier probes learnt.
+    pub learnt: Learnt,
+}
+
+/// What a probe learns about a server and the next one uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Learnt {
+    /// The era found; forgotten after a failure that could mean it changed.
+    pub era: Option<Era>,
+    /// When it was found.
+    pub era_found_at: Option<DateTime<Utc>>,
+}
+
+/// Probes servers. Cheap to share; holds the TLS session cache.
+#[derive(Debug)]
+pub struct Prober {}
+
+impl Prober {
+    /// A prober whose TLS session cache is sized for so many names.
+    pub fn new(_names: usize) -> Self {
+        Self {}
+    }
+
+    /// Runs one probe to its end; never fails, never panics, never outlasts the monitor's budget by more than the closing of its session.
+    pub async fn run(&self, _assignment: &Assignment) -> (Observation, Learnt) {
+        std::future::pending().await
+    }
+}

@@ -1,0 +1,203 @@
+//! What one turn of a loop wants remembered, as one transaction.
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::fleet::MonitorId;
+use crate::domain::incident::Incident;
+use crate::domain::observation::{BeatKind, Era, Stage, ToolsSeen, Turn, Variant};
+use crate::domain::outcome::Verdict;
+use crate::domain::paging::notification::Notification;
+use crate::domain::reason::FailureReason;
+use crate::domain::signal::{Signal, SignalState};
+use std::time::Duration;
+
+/// The only location so far; it is a key of beats, histograms and signal state, not of incidents.
+pub const LOCAL: &str = "local";
+
+/// Everything one beat changes. Committed whole or not at all.
+#[derive(Debug, Clone, Default)]
+pub struct BeatRecord {
+    /// The beat itself; none for a change without one (reload, acknowledge).
+    pub beat: Option<BeatRow>,
+    /// One row for each canary of the beat.
+    pub asks: Vec<AskRow>,
+    /// Signal states that changed; a quiet one with nothing to remember is deleted.
+    pub signals: Vec<SignalRow>,
+    /// Incidents that opened, changed or ended, whole.
+    pub incidents: Vec<Incident>,
+    /// Lines for incidents' timelines.
+    pub timeline: Vec<TimelineRow>,
+    /// Notifications and their deliveries.
+    pub outbox: Vec<Outgoing>,
+    /// A new accepted baseline of the tools.
+    pub tools: Option<ToolsRow>,
+    /// Marks by which a restart is recognised, where they changed.
+    pub marks: Option<MarksRow>,
+}
+
+/// Whether a due beat showed us anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// It did.
+    Seen,
+    /// It was due and did not take place.
+    Missed,
+    /// Our own trouble.
+    Internal,
+    /// Our own network.
+    Uplink,
+}
+
+impl Seen {
+    /// The word stored.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Seen => "seen",
+            Self::Missed => "missed",
+            Self::Internal => "internal",
+            Self::Uplink => "uplink",
+        }
+    }
+}
+
+/// One beat.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BeatRow {
+    /// Whose.
+    pub monitor: MonitorId,
+    /// When it was due.
+    pub scheduled_at: DateTime<Utc>,
+    /// When it started.
+    pub started_at: DateTime<Utc>,
+    /// Why it took place.
+    pub kind: BeatKind,
+    /// The protocol's era, where known.
+    pub era: Option<Era>,
+    /// Whether it showed us anything.
+    pub seen: Seen,
+    /// As one word.
+    pub verdict: Verdict,
+    /// The leading cause.
+    pub reason: Option<FailureReason>,
+    /// Where it showed.
+    pub stage: Option<Stage>,
+    /// Duration of the whole probe.
+    pub elapsed: Duration,
+    /// Duration of tools/list, where it was answered.
+    pub tools_elapsed: Option<Duration>,
+    /// Whether tools/list had a connection of its own.
+    pub fresh_connection: bool,
+    /// The file in force.
+    pub config_hash: String,
+}
+
+/// One canary of a beat.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AskRow {
+    /// The canary.
+    pub canary: String,
+    /// Which text.
+    pub variant: Variant,
+    /// Why it was asked, or that it was not.
+    pub turn: Turn,
+    /// Duration of the call.
+    pub elapsed: Duration,
+    /// Whether the call opened its own connection.
+    pub fresh_connection: bool,
+    /// [`crate::domain::outcome::AskVerdict::slug`].
+    pub verdict: &'static str,
+    /// Why, where it is not right.
+    pub reason: Option<FailureReason>,
+    /// Rank of the expected source, from 1.
+    pub rank: Option<u32>,
+    /// Sources in the order given.
+    pub sources: Vec<String>,
+    /// Their scores.
+    pub scores: Vec<Option<f64>>,
+    /// Characters of their texts.
+    pub lengths: Vec<u32>,
+    /// Bytes of the answer.
+    pub bytes: u64,
+}
+
+/// One signal's state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SignalRow {
+    /// Whose.
+    pub monitor: MonitorId,
+    /// Which.
+    pub signal: Signal,
+    /// Which part; empty where it has no parts. A canary's own streak is kept under `quality`, `canary:ID`.
+    pub subject: String,
+    /// The state.
+    pub state: SignalState,
+    /// Hash of the rule it was judged by.
+    pub rule_hash: String,
+}
+
+/// One line of an incident's timeline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimelineRow {
+    /// Whose.
+    pub incident: String,
+    /// When.
+    pub at: DateTime<Utc>,
+    /// `opened`, `updated`, `acknowledged`, `resolved`, `held`, `told` and the like.
+    pub kind: String,
+    /// Who did it: `serin` or a person.
+    pub actor: String,
+    /// One line.
+    pub text: String,
+}
+
+/// A notification, frozen, and whom it goes to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outgoing {
+    /// What to say; its parts that queries need.
+    pub notification: Notification,
+    /// The exact bytes that every receiver gets on every attempt.
+    pub payload: String,
+    /// Receivers, without repeats.
+    pub to: Vec<Addressee>,
+}
+
+/// One receiver of a notification, as the route in force named it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Addressee {
+    /// Name of the receiver.
+    pub receiver: String,
+    /// Its definition then; empty where it is no longer in the file.
+    pub receiver_hash: String,
+    /// Name of the receiver that hears of it where this one cannot be reached.
+    pub fallback: Option<String>,
+}
+
+/// A baseline of the tools.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolsRow {
+    /// Whose.
+    pub monitor: MonitorId,
+    /// In which era they were listed.
+    pub era: Option<Era>,
+    /// The tools.
+    pub tools: ToolsSeen,
+    /// From when on it is the baseline.
+    pub from: DateTime<Utc>,
+    /// `first-stable` or a person.
+    pub accepted_by: String,
+}
+
+/// Marks by which a restart is recognised.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MarksRow {
+    /// Whose.
+    pub monitor: String,
+    /// The instance id it reported.
+    pub instance: Option<String>,
+    /// The version it reported.
+    pub version: Option<String>,
+    /// When its process started, as it said.
+    pub process_started_at: Option<DateTime<Utc>>,
+    /// When we last saw a restart.
+    pub restarted_at: Option<DateTime<Utc>>,
+}

@@ -1,0 +1,1 @@
+//! Pages, API, metrics, live events.
