@@ -15,6 +15,7 @@ use crate::domain::observation::{Footprint, Observation};
 use crate::domain::outcome::{Outcome, Verdict};
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::signal::{Level, Phase, Signal};
+use crate::store::pulse::Pulse;
 
 /// Beats shown in a strip.
 pub const STRIP_LEN: usize = 60;
@@ -203,12 +204,18 @@ pub enum Change {
 pub struct Board {
     views: RwLock<HashMap<MonitorId, Arc<MonitorView>>>,
     banners: RwLock<Vec<Banner>>,
+    pulse: Pulse,
     changes: broadcast::Sender<Change>,
 }
 
 impl Default for Board {
     fn default() -> Self {
-        Self { views: RwLock::default(), banners: RwLock::default(), changes: broadcast::channel(CHANGES_MAX).0 }
+        Self {
+            views: RwLock::default(),
+            banners: RwLock::default(),
+            pulse: Pulse::default(),
+            changes: broadcast::channel(CHANGES_MAX).0,
+        }
     }
 }
 
@@ -263,6 +270,11 @@ impl Board {
     /// The banners, in the order raised.
     pub fn banners(&self) -> Vec<Banner> {
         read(&self.banners).clone()
+    }
+
+    /// How Serin itself is doing.
+    pub const fn pulse(&self) -> &Pulse {
+        &self.pulse
     }
 
     /// Changes from now on. A reader that lags gets `Lagged` and looks at everything again.

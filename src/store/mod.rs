@@ -5,6 +5,7 @@
 //! wants remembered), `read` (what pages ask for).
 
 pub mod board;
+pub mod pulse;
 pub mod read;
 pub mod record;
 
