@@ -20,7 +20,7 @@ pub fn allowed(ip: IpAddr, allow: &[IpNet]) -> Result<(), Refusal> {
         return Ok(());
     }
     match RESERVED.iter().find(|(net, _)| net.contains(&inner)) {
-        Some((_, kind)) => Err(Refusal { ip, kind }),
+        Some((_, why)) => Err(Refusal { ip, why }),
         None => Ok(()),
     }
 }
@@ -31,12 +31,12 @@ pub struct Refusal {
     /// The address, as it was resolved or written.
     pub ip: IpAddr,
     /// What kind of network it lies in, such as `loopback`.
-    pub kind: &'static str,
+    pub why: &'static str,
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is a {} address; list its network under serin.allow_private if it is meant", self.ip, self.kind)
+        write!(f, "{} is a {} address; list its network under serin.allow_private if it is meant", self.ip, self.why)
     }
 }
 
@@ -99,7 +99,7 @@ mod tests {
 
     fn check(ip: &str, allow: &[&str], kind: Option<&str>, sentence: &str) {
         let allow: Vec<IpNet> = allow.iter().map(|net| net.parse().unwrap()).collect();
-        let found = allowed(ip.parse().unwrap(), &allow).err().map(|refusal| refusal.kind);
+        let found = allowed(ip.parse().unwrap(), &allow).err().map(|refusal| refusal.why);
         assert_eq!(found, kind, "{ip}: {sentence}");
     }
 
