@@ -1,3 +1,12 @@
-//! The loops. They alone read the clock, once a turn.
+//! The loops. They alone read the clock, once a turn; each may die anywhere and goes on where it stood.
+//!
+//! Read: `hands` (what they work with), `seat` (one monitor's place), `watch` (one beat, whole),
+//! `telling` (from a decision to what is queued), `scheduler` (who is due), `courier` (claim, send,
+//! record), `resume` (where the last run stood), `reload` (the file, whenever it changes).
 
+pub mod hands;
+pub mod seat;
+pub mod watch;
+pub mod telling;
+pub mod scheduler;
 pub mod courier;

@@ -1,0 +1,65 @@
+//! What the loops work with, and how they tell of our own trouble with the store.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use chrono::{DateTime, Utc};
+use tokio::sync::watch;
+
+use crate::deliver::internal::{InternalAlerts, Trouble};
+use crate::domain::fleet::Fleet;
+use crate::probe::Prober;
+use crate::store::board::{Banner, Board};
+use crate::store::pulse::Pulse;
+use crate::store::{Store, StoreError};
+
+/// The kind of the banner that database trouble raises.
+const DATABASE: &str = "database";
+
+/// Everything a loop needs. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Hands {
+    /// The memory.
+    pub store: Store,
+    /// The probe.
+    pub prober: Arc<Prober>,
+    /// What pages show.
+    pub board: Arc<Board>,
+    /// Our own counters.
+    pub pulse: Arc<Pulse>,
+    /// Our own alerts.
+    pub alerts: InternalAlerts,
+    /// The fleet in force.
+    pub fleet: watch::Receiver<Arc<Fleet>>,
+    /// Whether the last write failed.
+    pub ailing: Arc<AtomicBool>,
+}
+
+impl Hands {
+    /// Takes note of how a write went: raises the one alert and the banner, or gives the all-clear.
+    pub fn stored(&self, error: Option<&StoreError>, now: DateTime<Utc>) {
+        match error {
+            Some(StoreError::Closed) => {}
+            Some(error) => {
+                self.ailing.store(true, Ordering::Relaxed);
+                let trouble = match error {
+                    StoreError::Full => Trouble::DiskFull,
+                    StoreError::Locked => Trouble::DatabaseLocked,
+                    _ => Trouble::DatabaseBroken,
+                };
+                self.alerts.raise(trouble, &error.to_string(), now);
+                if !self.board.banners().iter().any(|banner| banner.kind == DATABASE) {
+                    let text = format!("Serin cannot remember what it sees: {error}. Pages show the last known state; no monitor is judged until this is over.");
+                    self.board.raise(Banner { kind: DATABASE, text, since: now });
+                }
+            }
+            None if self.ailing.swap(false, Ordering::Relaxed) => {
+                for trouble in [Trouble::DiskFull, Trouble::DatabaseLocked, Trouble::DatabaseBroken] {
+                    self.alerts.clear(trouble, now);
+                }
+                self.board.lower(DATABASE);
+            }
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! Who is due, and who works on it: one task over a heap, a task a beat, a permit a probe.
+//!
+//! - A monitor's beats depend on its id and the wall clock alone, so they never drift, and a restart
+//!   or an edit elsewhere moves nobody. Timers are monotonic and set anew from the wall clock beat
+//!   by beat, so a stepped clock moves the next beat at most.
+//! - Never two beats of a monitor in flight: its seat is handed to the beat and comes back with it.
+//!   A beat that falls due meanwhile is counted as missed, never queued.
+//! - We may die anywhere: what a beat decided is in the store, the rest is decided again.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::daemon::hands::Hands;
+use crate::daemon::seat::Seat;
+use crate::daemon::watch::{self, After};
+use crate::deliver::internal::Trouble;
+use crate::domain::fleet::{Fleet, Monitor, MonitorId};
+use crate::domain::observation::BeatKind;
+use crate::domain::schedule::{self, Command};
+
+/// The loop looks up at least this often, for its pulse.
+const TURN_MAX: Duration = Duration::from_secs(20);
+/// Pause before an errand that the store refused is tried again.
+const ERRAND_GAP: Duration = Duration::from_secs(1);
+/// The name under which the loop shows its pulse.
+const NAME: &str = "scheduler";
+
+/// The loop.
+#[derive(Debug)]
+pub struct Scheduler {
+    hands: Hands,
+    permits: Arc<Semaphore>,
+    slots: HashMap<MonitorId, Slot>,
+    dues: BinaryHeap<Reverse<Due>>,
+    returns: mpsc::UnboundedReceiver<Return>,
+    /// Bounded by the number of seats: each is lent once.
+    back: mpsc::UnboundedSender<Return>,
+    fleet: Arc<Fleet>,
+}
+
+/// A monitor's place: at home, or lent to the beat or errand under way.
+#[derive(Debug)]
+struct Slot {
+    seat: Option<Box<Seat>>,
+    /// Changes with every plan, so that dues of an older one are passed over.
+    plan: u64,
+    suspects: u64,
+    /// What waits for the seat to come home.
+    errands: Vec<Errand>,
+}
+
+/// Something other than a beat that needs the seat.
+#[derive(Debug, Clone)]
+enum Errand {
+    /// Another declaration.
+    Edit(Arc<Monitor>),
+    /// No declaration any more.
+    Remove,
+    /// Somebody takes an incident.
+    Acknowledge { incident: String, actor: String },
+    /// Somebody wants a look now.
+    Recheck,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Due {
+    at: Instant,
+    wall: DateTime<Utc>,
+    monitor: MonitorId,
+    suspect: bool,
+    plan: u64,
+}
+
+#[derive(Debug)]
+struct Return {
+    monitor: MonitorId,
+    /// None: the monitor is gone.
+    seat: Option<Box<Seat>>,
+    after: After,
+}
+
+impl Scheduler {
+    /// A scheduler over these seats, with so many probes in flight at once.
+    pub fn new(hands: Hands, seats: Vec<Seat>, permits: usize) -> Self {
+        let (back, returns) = mpsc::unbounded_channel();
+        let fleet = Arc::clone(&hands.fleet.borrow());
+        let mut scheduler = Self {
+            hands,
+            permits: Arc::new(Semaphore::new(permits)),
+            slots: HashMap::with_capacity(seats.len()),
+            dues: BinaryHeap::with_capacity(seats.len() * 2),
+            returns,
+            back,
+            fleet,
+        };
+        for seat in seats {
+            scheduler.seat(seat);
+        }
+        scheduler
+    }
+
+    /// Runs until shutdown; then beats in flight are brought to their end.
+    pub async fn run(mut self, mut commands: mpsc::Receiver<Command>, shutdown: CancellationToken) {
+        let mut fleets = self.hands.fleet.clone();
+        self.match_fleet();
+        loop {
+            let now = Utc::now();
+            self.hands.pulse.turn(NAME, now);
+            self.start_due(now);
+            let wake = self.dues.peek().map_or_else(|| Instant::now() + TURN_MAX, |Reverse(due)| due.at);
+            tokio::select! {
+                () = shutdown.cancelled() => break,
+                Some(back) = self.returns.recv() => self.came_back(back),
+                Some(command) = commands.recv() => self.command(command),
+                Ok(()) = fleets.changed() => self.match_fleet(),
+                () = tokio::time::sleep_until(wake.min(Instant::now() + TURN_MAX)) => {}
+            }
+        }
+        while self.slots.values().any(|slot| slot.seat.is_none()) {
+            let Some(back) = self.returns.recv().await else { break };
+            self.come_home(back);
+        }
+    }
+
+    /// Starts everything that is due, and plans the next beat of each.
+    fn start_due(&mut self, now: DateTime<Utc>) {
+        let moment = Instant::now();
+        while self.dues.peek().is_some_and(|Reverse(due)| due.at <= moment) {
+            let Some(Reverse(due)) = self.dues.pop() else { break };
+            let Some(slot) = self.slots.get(&due.monitor) else { continue };
+            let current = if due.suspect { slot.suspects } else { slot.plan };
+            if current != due.plan {
+                continue;
+            }
+            if !due.suspect {
+                self.hands.pulse.started_late(moment.duration_since(due.at));
+                self.plan(&due.monitor, now);
+            }
+            let kind = if due.suspect { BeatKind::Suspect } else { BeatKind::Scheduled };
+            self.start(&due.monitor, kind, due.wall);
+        }
+    }
+
+    fn start(&mut self, id: &MonitorId, kind: BeatKind, wall: DateTime<Utc>) {
+        let Some(slot) = self.slots.get_mut(id) else { return };
+        let Some(seat) = slot.seat.take() else {
+            // A suspect beat that finds one under way is answered by that one.
+            if kind == BeatKind::Scheduled {
+                self.missed(id, wall);
+            }
+            return;
+        };
+        let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
+            let monitor = Arc::clone(&seat.monitor);
+            slot.seat = Some(seat);
+            self.hands.alerts.raise(Trouble::LoopLate, "all probe permits are taken; beats are skipped", Utc::now());
+            self.lost(monitor, wall);
+            return;
+        };
+        tokio::spawn(run_beat(self.hands.clone(), seat, kind, wall, permit, self.back.clone()));
+    }
+
+    fn missed(&self, id: &MonitorId, wall: DateTime<Utc>) {
+        if let Some(monitor) = self.fleet.monitor(id) {
+            self.lost(Arc::clone(monitor), wall);
+        }
+    }
+
+    fn lost(&self, monitor: Arc<Monitor>, wall: DateTime<Utc>) {
+        tokio::spawn(watch::miss(self.hands.clone(), monitor, wall, self.fleet.provenance.hash.clone()));
+    }
+
+    fn came_back(&mut self, back: Return) {
+        let (id, suspects) = (back.monitor.clone(), back.after.suspects.clone());
+        self.come_home(back);
+        if let Some(suspects) = suspects {
+            self.suspect(&id, suspects);
+        }
+        self.next_errand(&id);
+    }
+
+    fn come_home(&mut self, back: Return) {
+        match (back.seat, self.slots.get_mut(&back.monitor)) {
+            (Some(seat), Some(slot)) => slot.seat = Some(seat),
+            (None, Some(slot)) if slot.errands.is_empty() => drop(self.slots.remove(&back.monitor)),
+            // Removed and declared again while it was being removed: it starts afresh.
+            (None, Some(slot)) => {
+                let declared = slot.errands.iter().rev().find_map(|errand| match errand {
+                    Errand::Edit(monitor) => Some(Arc::clone(monitor)),
+                    _ => None,
+                });
+                self.slots.remove(&back.monitor);
+                if let Some(monitor) = declared {
+                    self.seat(Seat::new(monitor, Utc::now()));
+                }
+            }
+            (_, None) => {}
+        }
+    }
+
+    fn command(&mut self, command: Command) {
+        match command {
+            Command::Recheck { monitor } => self.send(&monitor, Errand::Recheck),
+            Command::Acknowledge { incident, actor } => {
+                let holder = self.hands.board.all().into_iter().find(|view| {
+                    view.signals.iter().any(|signal| signal.incident.as_ref().is_some_and(|open| open.id == incident))
+                });
+                if let Some(view) = holder {
+                    self.send(&view.id, Errand::Acknowledge { incident, actor });
+                }
+            }
+        }
+    }
+
+    /// Brings seats into line with the fleet in force; unchanged monitors keep their rhythm.
+    fn match_fleet(&mut self) {
+        self.fleet = Arc::clone(&self.hands.fleet.borrow());
+        let fleet = Arc::clone(&self.fleet);
+        for monitor in &fleet.monitors {
+            if self.slots.contains_key(&monitor.id) {
+                self.send(&monitor.id, Errand::Edit(Arc::clone(monitor)));
+            } else {
+                self.seat(Seat::new(Arc::clone(monitor), Utc::now()));
+            }
+        }
+        let declared: std::collections::HashSet<&MonitorId> = fleet.monitors.iter().map(|monitor| &monitor.id).collect();
+        let gone: Vec<MonitorId> = self.slots.keys().filter(|id| !declared.contains(id)).cloned().collect();
+        for id in gone {
+            if let Some(slot) = self.slots.get_mut(&id) {
+                slot.plan += 1;
+                slot.suspects += 1;
+            }
+            self.send(&id, Errand::Remove);
+        }
+    }
+
+    fn seat(&mut self, mut seat: Seat) {
+        let (id, now) = (seat.monitor.id.clone(), Utc::now());
+        self.hands.board.put(seat.view(now));
+        self.slots.insert(id.clone(), Slot { seat: Some(Box::new(seat)), plan: 0, suspects: 0, errands: Vec::new() });
+        self.plan(&id, now);
+    }
+
+    /// Plans the next scheduled beat.
+    fn plan(&mut self, id: &MonitorId, now: DateTime<Utc>) {
+        let every = self.fleet.monitor(id).map(|monitor| monitor.every);
+        let (Some(every), Some(slot)) = (every, self.slots.get_mut(id)) else { return };
+        let wall = schedule::next_due(id, every, now);
+        let at = Instant::now() + (wall - now).to_std().unwrap_or_default();
+        self.dues.push(Reverse(Due { at, wall, monitor: id.clone(), suspect: false, plan: slot.plan }));
+    }
+
+    /// Plans suspect beats in the place of those planned before.
+    fn suspect(&mut self, id: &MonitorId, walls: Vec<DateTime<Utc>>) {
+        let Some(slot) = self.slots.get_mut(id) else { return };
+        slot.suspects += 1;
+        let (plan, now, moment) = (slot.suspects, Utc::now(), Instant::now());
+        for wall in walls {
+            let at = moment + (wall - now).to_std().unwrap_or_default();
+            self.dues.push(Reverse(Due { at, wall, monitor: id.clone(), suspect: true, plan }));
+        }
+    }
+
+    fn send(&mut self, id: &MonitorId, errand: Errand) {
+        if let Some(slot) = self.slots.get_mut(id) {
+            slot.errands.push(errand);
+            self.next_errand(id);
+        }
+    }
+
+    /// Sets out on the first waiting errand where the seat is at home.
+    fn next_errand(&mut self, id: &MonitorId) {
+        let Some(slot) = self.slots.get_mut(id) else { return };
+        while let Some(mut seat) = slot.seat.take() {
+            if slot.errands.is_empty() {
+                slot.seat = Some(seat);
+                return;
+            }
+            match slot.errands.remove(0) {
+                Errand::Recheck => {
+                    slot.seat = Some(seat);
+                    return self.start(id, BeatKind::Recheck, Utc::now());
+                }
+                // Moved within the file: nothing to weigh, nothing to remember.
+                Errand::Edit(monitor) if monitor.definition_hash == seat.monitor.definition_hash => {
+                    seat.declare(monitor);
+                    slot.seat = Some(seat);
+                }
+                errand => {
+                    let replan = matches!(&errand, Errand::Edit(monitor) if monitor.every != seat.monitor.every);
+                    if replan {
+                        slot.plan += 1;
+                    }
+                    tokio::spawn(run_errand(self.hands.clone(), seat, errand, self.back.clone()));
+                    if replan {
+                        self.plan(id, Utc::now());
+                    }
+                    return;
+                }
+            }
+        }
+    }
+}
+
+async fn run_beat(
+    hands: Hands,
+    seat: Box<Seat>,
+    kind: BeatKind,
+    wall: DateTime<Utc>,
+    permit: OwnedSemaphorePermit,
+    back: mpsc::UnboundedSender<Return>,
+) {
+    let mut seat = seat;
+    let after = watch::beat(&hands, &mut seat, kind, wall).await;
+    drop(permit);
+    // Nobody waits for it only when the scheduler itself is gone.
+    drop(back.send(Return { monitor: seat.monitor.id.clone(), seat: Some(seat), after }));
+}
+
+/// Does what has to be done until the store takes it: a resolve that was decided is never dropped.
+async fn run_errand(hands: Hands, seat: Box<Seat>, errand: Errand, back: mpsc::UnboundedSender<Return>) {
+    let mut seat = seat;
+    let monitor = seat.monitor.id.clone();
+    loop {
+        let now = Utc::now();
+        let done = match &errand {
+            Errand::Edit(declared) => watch::edit(&hands, &mut seat, Arc::clone(declared), now).await,
+            Errand::Remove => watch::remove(&hands, &mut seat, now).await,
+            Errand::Acknowledge { incident, actor } => {
+                watch::acknowledge(&hands, &mut seat, incident, actor, now).await.map(drop)
+            }
+            Errand::Recheck => Ok(()),
+        };
+        hands.stored(done.as_ref().err(), now);
+        match done {
+            Err(crate::store::StoreError::Closed) | Ok(()) => break,
+            Err(error) => {
+                tracing::warn!(%monitor, %error, "a change cannot be remembered yet; it is tried again");
+                tokio::time::sleep(ERRAND_GAP).await;
+            }
+        }
+    }
+    let seat = (!matches!(errand, Errand::Remove)).then_some(seat);
+    drop(back.send(Return { monitor, seat, after: After::default() }));
+}

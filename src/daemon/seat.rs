@@ -1,0 +1,269 @@
+//! One monitor's place in the daemon: what is declared, how it stands, and what pages show of it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio::time::Instant;
+
+use crate::domain::fleet::{Canary, CanaryKind, Monitor};
+use crate::domain::observation::{Footprint, Observation};
+use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
+use crate::domain::quality::confirmation::CanaryStanding;
+use crate::domain::schedule;
+use crate::domain::signal::{Phase, Signal};
+use crate::domain::standing::Standing;
+use crate::probe::Learnt;
+use crate::store::board::{BeatMark, CanaryView, MonitorView, OpenIncident, RollUp, STRIP_LEN, SignalView};
+use crate::store::resume::HourCount;
+
+/// Hours that coverage and uptime look back over.
+const DAY_HOURS: i64 = 24;
+/// A monitor not seen for so many intervals is unknown, whatever it was.
+const STALE_INTERVALS: u32 = 3;
+
+/// One monitor in the daemon. Owned by whoever works on it: the scheduler, or the one beat in flight.
+#[derive(Debug)]
+pub struct Seat {
+    /// What is declared.
+    pub monitor: Arc<Monitor>,
+    /// How it stands; replaced only after the beat that changed it was remembered.
+    pub standing: Standing,
+    /// What probes learnt.
+    pub learnt: Learnt,
+    /// The order of a round of canaries.
+    pub round: Vec<usize>,
+    /// Canaries the round has asked so far.
+    pub turn: usize,
+    /// Start of the last beat that was remembered, for covered time.
+    pub last_started: Option<Instant>,
+    /// When the source-listing tool was last asked.
+    pub sources_asked_at: Option<DateTime<Utc>>,
+    /// The last beats, the oldest first.
+    pub strip: VecDeque<BeatMark>,
+    /// Since when the monitor is known.
+    pub first_seen: DateTime<Utc>,
+    /// What the last beat saw and meant.
+    pub last: Option<Arc<(Observation, Outcome)>>,
+    /// Our own trouble with it.
+    pub trouble: Option<String>,
+    hours: VecDeque<HourCount>,
+    footprint: Footprint,
+    roll_up: RollUp,
+    since: DateTime<Utc>,
+}
+
+impl Seat {
+    /// A place for a monitor nobody has looked at yet.
+    pub fn new(monitor: Arc<Monitor>, now: DateTime<Utc>) -> Self {
+        Self {
+            round: schedule::round(&monitor),
+            monitor,
+            standing: Standing::new(now),
+            learnt: Learnt::default(),
+            turn: 0,
+            last_started: None,
+            sources_asked_at: None,
+            strip: VecDeque::new(),
+            first_seen: now,
+            last: None,
+            trouble: None,
+            hours: VecDeque::new(),
+            footprint: Footprint::default(),
+            roll_up: RollUp::Unknown,
+            since: now,
+        }
+    }
+
+    /// Takes another declaration over; what was learnt of another address is forgotten.
+    pub fn declare(&mut self, monitor: Arc<Monitor>) {
+        if monitor.url != self.monitor.url {
+            self.learnt = Learnt::default();
+        }
+        self.round = schedule::round(&monitor);
+        self.monitor = monitor;
+    }
+
+    /// Puts remembered hours back.
+    pub fn restore_hours(&mut self, hours: Vec<HourCount>) {
+        self.hours = hours.into();
+    }
+
+    /// Whether the source-listing tool is due.
+    pub fn wants_sources(&self, now: DateTime<Utc>) -> bool {
+        let asked_lately = |at: DateTime<Utc>| (now - at).to_std().is_ok_and(|age| age < schedule::SOURCES_EVERY);
+        // An open or pending freshness incident asks each beat, so that its second look and its end come soon.
+        let waiting = self.standing.signal(Signal::Freshness).phase != Phase::Quiet;
+        self.monitor.rules.freshness.is_some() && (waiting || !self.sources_asked_at.is_some_and(asked_lately))
+    }
+
+    /// Time since the last remembered beat, as far as it counts as covered: one interval and a half at most.
+    pub fn covered(&self, started: Instant) -> Duration {
+        let most = self.monitor.every.mul_f64(1.5);
+        self.last_started.map_or(Duration::ZERO, |last| started.duration_since(last).min(most))
+    }
+
+    /// Counts a beat in for strip, coverage and footprint.
+    pub fn count(&mut self, mark: BeatMark, scheduled: bool, cost: Footprint) {
+        if self.strip.len() == STRIP_LEN {
+            self.strip.pop_front();
+        }
+        self.strip.push_back(mark);
+        self.footprint = sum(self.footprint, cost);
+        if !scheduled {
+            return;
+        }
+        let hour_us = 3_600_000_000;
+        let hour = DateTime::from_timestamp_micros(mark.at.timestamp_micros().div_euclid(hour_us) * hour_us);
+        let hour = hour.unwrap_or(mark.at);
+        if self.hours.back().is_none_or(|last| last.hour != hour) {
+            self.hours.push_back(HourCount { hour, due: 0, seen: 0, up: 0 });
+        }
+        if let Some(last) = self.hours.back_mut() {
+            last.due += 1;
+            last.seen += u32::from(mark.verdict != Verdict::Unknown);
+            last.up += u32::from(matches!(mark.verdict, Verdict::Good | Verdict::Degraded));
+        }
+        let oldest = hour - chrono::Duration::hours(DAY_HOURS);
+        while self.hours.front().is_some_and(|first| first.hour <= oldest) {
+            self.hours.pop_front();
+        }
+    }
+
+    /// Seen ÷ due time and up ÷ seen time over the last day, or since the monitor is known.
+    fn coverage(&self, now: DateTime<Utc>) -> (Option<f64>, Option<f64>) {
+        let seen: u32 = self.hours.iter().map(|hour| hour.seen).sum();
+        let up: u32 = self.hours.iter().map(|hour| hour.up).sum();
+        if seen == 0 {
+            return (None, None);
+        }
+        let oldest = self.hours.front().map_or(now, |hour| hour.hour).min(now - chrono::Duration::hours(DAY_HOURS));
+        let stretch = (now - self.first_seen.max(oldest)).to_std().unwrap_or_default();
+        let due = (stretch.as_secs_f64() / self.monitor.every.as_secs_f64()).max(f64::from(seen));
+        (Some(f64::from(seen) / due), Some(f64::from(up) / f64::from(seen)))
+    }
+
+    /// The monitor as pages show it.
+    pub fn view(&mut self, now: DateTime<Utc>) -> MonitorView {
+        let roll_up = self.roll_up(now);
+        if roll_up != self.roll_up {
+            self.roll_up = roll_up;
+            self.since = now;
+        }
+        let (coverage, uptime) = self.coverage(now);
+        let rules = &self.monitor.rules;
+        let p95 = self.standing.latency.p95().filter(|(_, n)| *n >= rules.latency.min_samples);
+        MonitorView {
+            id: self.monitor.id.clone(),
+            name: self.monitor.name.clone(),
+            url: self.monitor.url.shown.clone(),
+            labels: self.monitor.labels.clone(),
+            every: self.monitor.every,
+            line: self.monitor.line,
+            roll_up,
+            since: self.since,
+            signals: self.signals(),
+            strip: self.strip.iter().copied().collect(),
+            p95_ms: p95.map(|(p95, n)| (p95.as_secs_f64() * 1e3, n)),
+            p95_limit_ms: rules.latency.p95.as_secs_f64() * 1e3,
+            canaries: self.monitor.canaries.iter().map(|canary| self.canary(canary)).collect(),
+            last: self.last.clone(),
+            footprint: self.footprint,
+            calls_per_day: self.monitor.calls_per_day(),
+            coverage,
+            uptime,
+            trouble: self.trouble.clone(),
+        }
+    }
+
+    fn roll_up(&self, now: DateTime<Utc>) -> RollUp {
+        let open = |signal: Signal| self.standing.signal(signal).phase == Phase::Open;
+        let clearing = |signal: Signal| self.standing.signal(signal).phase == Phase::Clearing;
+        let seen = self.strip.iter().rev().find(|mark| mark.verdict != Verdict::Unknown);
+        let stale = seen.is_none_or(|mark| {
+            (now - mark.at).to_std().is_ok_and(|age| age > self.monitor.every * STALE_INTERVALS + self.monitor.timeout)
+        });
+        match () {
+            () if open(Signal::Availability) => RollUp::Down,
+            () if open(Signal::Access) => RollUp::NoAccess,
+            () if Signal::ALL.into_iter().any(open) => RollUp::Degraded,
+            () if Signal::ALL.into_iter().any(clearing) => RollUp::Recovering,
+            () if stale => RollUp::Unknown,
+            () => RollUp::Up,
+        }
+    }
+
+    fn signals(&self) -> Vec<SignalView> {
+        let rules = &self.monitor.rules;
+        let judged = |signal: &Signal| match signal {
+            Signal::Availability | Signal::Access | Signal::Contract | Signal::Latency => true,
+            Signal::Errors | Signal::Quality => !self.monitor.canaries.is_empty(),
+            Signal::Freshness => rules.freshness.is_some(),
+            Signal::Health => !self.monitor.health.is_empty(),
+        };
+        let view = |signal: Signal| {
+            let (state, reading) = (self.standing.signal(signal), self.standing.reading(signal));
+            SignalView {
+                signal,
+                phase: state.phase,
+                level: reading.level,
+                figure: reading.figure.clone(),
+                since: state.since,
+                held_by: state.held_by.clone(),
+                incident: self.standing.incident(signal).map(|incident| OpenIncident {
+                    id: incident.id.clone(),
+                    reason: incident.reason,
+                    severity: incident.severity,
+                    summary: incident.summary.clone(),
+                    opened_at: incident.opened_at,
+                }),
+            }
+        };
+        Signal::ALL.into_iter().filter(judged).map(view).collect()
+    }
+
+    fn canary(&self, canary: &Canary) -> CanaryView {
+        let expected = match canary.kind {
+            CanaryKind::Negative => canary
+                .max_score
+                .map_or_else(|| "nothing".to_owned(), |limit| format!("nothing scored above {limit}")),
+            _ => format!("{} within {}", canary.expect.join(" or "), canary.within),
+        };
+        let heard = self.standing.canaries.get(&canary.id);
+        let (got, rank) = heard.map_or((String::new(), None), got);
+        CanaryView {
+            id: canary.id.clone(),
+            kind: canary.kind,
+            query: canary.query.clone(),
+            expected,
+            verdict: heard.and_then(|heard| heard.last.as_ref()).map(|last| last.slug().to_owned()),
+            got,
+            rank,
+            wrong_in_a_row: heard.map_or(0, |heard| heard.wrong_in_a_row),
+            answered_at: heard.and_then(|heard| heard.answered_at),
+            elapsed_ms: heard.filter(|heard| heard.last.is_some()).map(|heard| heard.elapsed.as_secs_f64() * 1e3),
+        }
+    }
+}
+
+fn got(heard: &CanaryStanding) -> (String, Option<u32>) {
+    match &heard.last {
+        None | Some(AskVerdict::NotAsked) => (String::new(), None),
+        Some(AskVerdict::Right { rank: Some(rank) }) => (format!("at rank {rank}"), Some(*rank)),
+        Some(AskVerdict::Right { rank: None }) => ("nothing, as it should".to_owned(), None),
+        Some(AskVerdict::Wrong { reason, rank, seen }) => (format!("{}: {seen}", reason.slug()), *rank),
+        Some(AskVerdict::Failed { reason }) => (format!("no answer: {}", reason.slug()), None),
+    }
+}
+
+const fn sum(a: Footprint, b: Footprint) -> Footprint {
+    Footprint {
+        requests: a.requests.saturating_add(b.requests),
+        bytes_out: a.bytes_out.saturating_add(b.bytes_out),
+        bytes_in: a.bytes_in.saturating_add(b.bytes_in),
+        connections: a.connections.saturating_add(b.connections),
+        sessions_opened: a.sessions_opened.saturating_add(b.sessions_opened),
+        sessions_closed: a.sessions_closed.saturating_add(b.sessions_closed),
+    }
+}

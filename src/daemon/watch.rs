@@ -1,0 +1,365 @@
+//! One beat, whole: observe, judge, remember, weigh, decide, commit. Nothing is sent in here.
+//!
+//! The standing changes only once the commit has reached the disk. Where it did not, the beat is
+//! *unknown*: our own trouble is never the target's, and the next beat decides again.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::daemon::hands::Hands;
+use crate::daemon::seat::Seat;
+use crate::daemon::telling::{Telling, timeline};
+use crate::domain::classify::classify;
+use crate::domain::fleet::{Fleet, Monitor};
+use crate::domain::incident::Incident;
+use crate::domain::observation::{Ask, BeatKind, Observation, Stage, Turn};
+use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
+use crate::domain::paging::notification::Event;
+use crate::domain::schedule;
+use crate::domain::signal::{Phase, Signal, SignalState};
+use crate::domain::standing::{Beat, Decision, Standing};
+use crate::probe::Assignment;
+use crate::store::StoreError;
+use crate::store::board::{BeatMark, Change};
+use crate::store::record::{AskRow, BeatRecord, BeatRow, MarksRow, Seen, SignalRow, ToolsRow};
+
+/// What the scheduler has to know once a beat is over.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct After {
+    /// When to look again soon; replaces what was planned. None: leave it.
+    pub suspects: Option<Vec<DateTime<Utc>>>,
+}
+
+/// Takes one beat of a monitor from the first byte to the commit.
+pub async fn beat(hands: &Hands, seat: &mut Seat, kind: BeatKind, scheduled_at: DateTime<Utc>) -> After {
+    let (started, now) = (Instant::now(), Utc::now());
+    let assignment = assign(seat, kind, scheduled_at, now);
+    let (seen, learnt) = hands.prober.run(&assignment).await;
+    let outcome = classify(&seat.monitor, &seen);
+    let fleet = Arc::clone(&hands.fleet.borrow());
+    let covered = seat.covered(started);
+    let beat = Beat { monitor: &seat.monitor, provenance: &fleet.provenance, seen: &seen, outcome: &outcome, covered, now };
+    let (next, decisions) = seat.standing.weigh(beat, &mut || Uuid::now_v7().to_string());
+    let committed = commit(hands, seat, &fleet, &next, &decisions, (&seen, &outcome), now).await;
+    hands.stored(committed.as_ref().err(), now);
+    let mark = |verdict| BeatMark {
+        at: now,
+        verdict,
+        reason: outcome.reason(),
+        elapsed_ms: seen.elapsed.as_secs_f32() * 1e3,
+    };
+    let scheduled = kind == BeatKind::Scheduled;
+    if let Err(error) = committed {
+        seat.count(BeatMark { reason: None, ..mark(Verdict::Unknown) }, scheduled, seen.footprint);
+        seat.trouble = Some(format!("this beat could not be remembered: {error}"));
+        hands.pulse.beat(Verdict::Unknown);
+        hands.board.put(seat.view(now));
+        return After::default();
+    }
+    let after = After { suspects: suspects(&seat.standing, &next, &seat.monitor, &seen) };
+    seat.standing = next;
+    seat.learnt = learnt;
+    seat.last_started = Some(started);
+    seat.turn = seat.turn.wrapping_add(assignment.asks.iter().filter(|(_, turn)| is_scheduled(*turn)).count());
+    if seen.sources.is_some() {
+        seat.sources_asked_at = Some(now);
+    }
+    seat.count(mark(outcome.verdict), scheduled, seen.footprint);
+    seat.trouble = None;
+    hands.pulse.beat(outcome.verdict);
+    seat.last = Some(Arc::new((seen, outcome)));
+    hands.board.put(seat.view(now));
+    announce(hands, &decisions);
+    after
+}
+
+/// Notes a due beat that did not take place; where even that fails, the hour's coverage says it.
+pub async fn miss(hands: Hands, monitor: Arc<Monitor>, scheduled_at: DateTime<Utc>, config_hash: String) {
+    hands.pulse.miss(1);
+    let row = BeatRow {
+        monitor: monitor.id.clone(),
+        scheduled_at,
+        started_at: scheduled_at,
+        kind: BeatKind::Scheduled,
+        era: None,
+        seen: Seen::Missed,
+        verdict: Verdict::Unknown,
+        reason: None,
+        stage: None,
+        elapsed: std::time::Duration::ZERO,
+        tools_elapsed: None,
+        fresh_connection: false,
+        config_hash,
+    };
+    if let Err(error) = hands.store.commit(BeatRecord { beat: Some(row), ..BeatRecord::default() }).await {
+        tracing::debug!(monitor = %monitor.id, %error, "a missed beat could not be noted");
+    }
+}
+
+/// Takes another declaration over; what the edited rules no longer warrant ends.
+///
+/// # Errors
+/// Where the store fails; the seat is unchanged then.
+pub async fn edit(hands: &Hands, seat: &mut Seat, monitor: Arc<Monitor>, now: DateTime<Utc>) -> Result<(), StoreError> {
+    let mut next = seat.standing.clone();
+    let ended = next.reconsider(&monitor, now);
+    end(hands, seat, next, ended, now).await?;
+    seat.declare(monitor);
+    hands.board.put(seat.view(now));
+    Ok(())
+}
+
+/// Ends everything that is open, since the monitor is gone from the file.
+///
+/// # Errors
+/// Where the store fails; nothing is changed then.
+pub async fn remove(hands: &Hands, seat: &mut Seat, now: DateTime<Utc>) -> Result<(), StoreError> {
+    let mut next = seat.standing.clone();
+    let ended = next.remove(now);
+    end(hands, seat, next, ended, now).await?;
+    hands.board.remove(&seat.monitor.id);
+    Ok(())
+}
+
+/// Notes who took an incident and tells those who were told of it; false where it is not open here.
+///
+/// # Errors
+/// Where the store fails; nothing is changed then.
+pub async fn acknowledge(
+    hands: &Hands,
+    seat: &mut Seat,
+    incident: &str,
+    actor: &str,
+    now: DateTime<Utc>,
+) -> Result<bool, StoreError> {
+    let mut next = seat.standing.clone();
+    let Some(taken) = next.acknowledge(incident, actor, now) else { return Ok(false) };
+    let fleet = Arc::clone(&hands.fleet.borrow());
+    let telling = Telling { fleet: &fleet, monitor: &seat.monitor, now };
+    let record = BeatRecord {
+        outbox: vec![telling.changed(&hands.store, Event::IncidentAcknowledged, &taken).await?],
+        timeline: vec![timeline(Event::IncidentAcknowledged, &taken, actor, now)],
+        incidents: vec![taken],
+        ..BeatRecord::default()
+    };
+    hands.store.commit(record).await?;
+    seat.standing = next;
+    hands.board.tell(Change::Incident(incident.to_owned()));
+    Ok(true)
+}
+
+async fn end(
+    hands: &Hands,
+    seat: &mut Seat,
+    next: Standing,
+    ended: Vec<Incident>,
+    now: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let fleet = Arc::clone(&hands.fleet.borrow());
+    let telling = Telling { fleet: &fleet, monitor: &seat.monitor, now };
+    let mut record = BeatRecord { signals: changed_signals(seat, &next), ..BeatRecord::default() };
+    for incident in ended {
+        record.outbox.push(telling.resolved(&hands.store, &incident).await?);
+        record.timeline.push(timeline(Event::IncidentResolved, &incident, "serin", now));
+        record.incidents.push(incident);
+    }
+    if !record.signals.is_empty() || !record.incidents.is_empty() {
+        hands.store.commit(record.clone()).await?;
+    }
+    seat.standing = next;
+    for incident in record.incidents {
+        hands.board.tell(Change::Incident(incident.id));
+    }
+    Ok(())
+}
+
+fn assign(seat: &Seat, kind: BeatKind, scheduled_at: DateTime<Utc>, now: DateTime<Utc>) -> Assignment {
+    Assignment {
+        monitor: Arc::clone(&seat.monitor),
+        kind,
+        scheduled_at,
+        started_at: now,
+        asks: schedule::asks(&seat.monitor, &seat.round, seat.turn, &seat.standing.wants_asking()),
+        ask_sources: seat.wants_sources(now),
+        learnt: seat.learnt,
+    }
+}
+
+const fn is_scheduled(turn: Turn) -> bool {
+    matches!(turn, Turn::Scheduled)
+}
+
+/// The beat's transaction: what was seen, what it changed, and what is to be said of it.
+async fn commit(
+    hands: &Hands,
+    seat: &Seat,
+    fleet: &Fleet,
+    next: &Standing,
+    decisions: &[Decision],
+    (seen, outcome): (&Observation, &Outcome),
+    now: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let telling = Telling { fleet, monitor: &seat.monitor, now };
+    let mut record = BeatRecord {
+        beat: Some(beat_row(seen, outcome, &fleet.provenance.hash)),
+        asks: seen.asks.iter().zip(&outcome.asks).map(|(ask, verdict)| ask_row(ask, verdict)).collect(),
+        signals: changed_signals(seat, next),
+        marks: (seat.standing.marks != next.marks).then(|| marks_row(seat, next)),
+        ..BeatRecord::default()
+    };
+    for decision in decisions {
+        let (event, incident) = match decision {
+            Decision::Opened { incident, silent } => {
+                if !silent {
+                    record.outbox.push(telling.opened(incident));
+                }
+                (Event::IncidentOpened, incident)
+            }
+            Decision::Updated(incident) => {
+                record.outbox.push(telling.changed(&hands.store, Event::IncidentUpdated, incident).await?);
+                (Event::IncidentUpdated, incident)
+            }
+            Decision::Resolved(incident) => {
+                record.outbox.push(telling.resolved(&hands.store, incident).await?);
+                (Event::IncidentResolved, incident)
+            }
+            Decision::Restarted(restart) => {
+                record.outbox.push(telling.restarted(restart));
+                continue;
+            }
+            Decision::ToolsSettled => {
+                record.tools = seen.tools.clone().map(|tools| ToolsRow {
+                    monitor: seat.monitor.id.clone(),
+                    era: seen.era,
+                    tools,
+                    from: now,
+                    accepted_by: "first-stable".to_owned(),
+                });
+                continue;
+            }
+        };
+        record.timeline.push(timeline(event, incident, "serin", now));
+        record.incidents.push(incident.clone());
+    }
+    hands.store.commit(record).await
+}
+
+fn announce(hands: &Hands, decisions: &[Decision]) {
+    for decision in decisions {
+        match decision {
+            Decision::Opened { incident, .. } => {
+                tracing::warn!(monitor = %incident.monitor, incident = incident.id, reason = %incident.reason, summary = incident.summary, "incident opened");
+                hands.board.tell(Change::Incident(incident.id.clone()));
+            }
+            Decision::Updated(incident) => {
+                tracing::warn!(monitor = %incident.monitor, incident = incident.id, reason = %incident.reason, "incident updated");
+                hands.board.tell(Change::Incident(incident.id.clone()));
+            }
+            Decision::Resolved(incident) => {
+                tracing::info!(monitor = %incident.monitor, incident = incident.id, "incident resolved");
+                hands.board.tell(Change::Incident(incident.id.clone()));
+            }
+            Decision::Restarted(restart) => tracing::info!(certain = restart.certain, "server restarted"),
+            Decision::ToolsSettled => {}
+        }
+    }
+}
+
+/// When to look again soon: planned at the first failure, dropped with the first good beat.
+fn suspects(before: &Standing, after: &Standing, monitor: &Monitor, seen: &Observation) -> Option<Vec<DateTime<Utc>>> {
+    let phase = |standing: &Standing| standing.signal(Signal::Availability).phase;
+    match (phase(before), phase(after)) {
+        (Phase::Quiet, Phase::Pending) => {
+            let ended_at = seen.started_at + seen.elapsed;
+            Some(schedule::suspects(seen.started_at, ended_at, monitor.rules.availability.page_after))
+        }
+        (Phase::Pending, Phase::Pending) => None,
+        _ => Some(Vec::new()),
+    }
+}
+
+fn changed_signals(seat: &Seat, next: &Standing) -> Vec<SignalRow> {
+    let row = |signal: Signal, subject: String, state: &SignalState, rule_hash: &str| SignalRow {
+        monitor: seat.monitor.id.clone(),
+        signal,
+        subject,
+        state: state.clone(),
+        rule_hash: rule_hash.to_owned(),
+    };
+    let signals = Signal::ALL.into_iter().filter(|signal| seat.standing.signal(*signal) != next.signal(*signal));
+    let mut rows: Vec<SignalRow> = signals
+        .map(|signal| row(signal, String::new(), next.signal(signal), &seat.monitor.definition_hash))
+        .collect();
+    for (id, canary) in &next.canaries {
+        let before = seat.standing.canaries.get(id).map(|canary| &canary.state);
+        let untouched = before.is_none() && canary.state.phase == Phase::Quiet;
+        if !untouched && before != Some(&canary.state) {
+            rows.push(row(Signal::Quality, format!("canary:{id}"), &canary.state, &canary.definition_hash));
+        }
+    }
+    for (id, canary) in &seat.standing.canaries {
+        if !next.canaries.contains_key(id) && canary.state.phase != Phase::Quiet {
+            let quiet = SignalState::quiet(canary.state.since);
+            rows.push(row(Signal::Quality, format!("canary:{id}"), &quiet, &canary.definition_hash));
+        }
+    }
+    rows
+}
+
+fn marks_row(seat: &Seat, next: &Standing) -> MarksRow {
+    MarksRow {
+        monitor: seat.monitor.id.to_string(),
+        instance: next.marks.instances.last().cloned(),
+        version: next.marks.version.clone(),
+        process_started_at: next.marks.process_started_at,
+        restarted_at: next.marks.restarted_at,
+    }
+}
+
+fn beat_row(seen: &Observation, outcome: &Outcome, config_hash: &str) -> BeatRow {
+    let tools = seen.steps.iter().find(|step| step.stage == Stage::Tools && step.fault.is_none());
+    BeatRow {
+        monitor: seen.monitor.clone(),
+        scheduled_at: seen.scheduled_at,
+        started_at: seen.started_at,
+        kind: seen.kind,
+        era: seen.era,
+        seen: Seen::Seen,
+        verdict: outcome.verdict,
+        reason: outcome.reason(),
+        stage: outcome.findings.first().map(|finding| finding.stage),
+        elapsed: seen.elapsed,
+        tools_elapsed: tools.map(|step| step.elapsed),
+        fresh_connection: tools.is_some_and(|step| step.fresh_connection),
+        config_hash: config_hash.to_owned(),
+    }
+}
+
+fn ask_row(ask: &Ask, verdict: &AskVerdict) -> AskRow {
+    let (reason, rank) = match verdict {
+        AskVerdict::Right { rank } => (None, *rank),
+        AskVerdict::Wrong { reason, rank, .. } => (Some(*reason), *rank),
+        AskVerdict::Failed { reason } => (Some(*reason), None),
+        AskVerdict::NotAsked => (None, None),
+    };
+    let answer = ask.result.as_ref().and_then(|result| result.as_ref().ok());
+    let hits = answer.map_or(&[][..], |answer| &answer.hits);
+    AskRow {
+        canary: ask.canary.clone(),
+        variant: ask.variant,
+        turn: ask.turn,
+        elapsed: ask.elapsed,
+        fresh_connection: ask.fresh_connection,
+        verdict: verdict.slug(),
+        reason,
+        rank,
+        sources: hits.iter().map(|hit| hit.source.clone()).collect(),
+        scores: hits.iter().map(|hit| hit.score).collect(),
+        lengths: hits.iter().map(|hit| hit.chars).collect(),
+        bytes: answer.map_or(0, |answer| answer.bytes),
+    }
+}
+
