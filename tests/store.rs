@@ -335,7 +335,7 @@ async fn order_is_strict_for_an_incident_and_a_receiver_and_only_there() {
     assert!(claimed(&store, at(1)).await.0.is_empty(), "what is lent out is not lent twice");
 
     store.attempted(ended(first, at(2), failed(), Next::Retry(at(7)), &[])).await.expect("recorded");
-    let outlook = store.outlook(&wide()).await.expect("outlook");
+    let outlook = store.outlook(at(3), &wide()).await.expect("outlook");
     assert_eq!(outlook.claim_at, Some(at(7)), "the failed one is next, not its successor");
     assert!(claimed(&store, at(6)).await.0.is_empty(), "a failed first still blocks its successor");
     let (names, claims) = claimed(&store, at(7)).await;
@@ -373,7 +373,7 @@ async fn a_full_receiver_delays_nobody_else() {
     let full =
         Claiming { limit: 10, per_receiver: 2, in_flight: [("slow".to_owned(), 2)].into(), ..Claiming::default() };
     assert!(store.claim(at(0), full.clone()).await.expect("claims").is_empty(), "a full one gets nothing");
-    let outlook = store.outlook(&full).await.expect("outlook");
+    let outlook = store.outlook(at(1), &full).await.expect("outlook");
     assert_eq!(outlook.claim_at, Some(at(0) + LEASE), "and what it waits for does not keep the courier awake");
     store.close().await;
 }
@@ -387,7 +387,11 @@ async fn a_fallback_is_woken_once_and_hears_all_that_follows() {
     let first = vec![outgoing("n1", Some(&one), 1, &to), outgoing("n2", Some(&one), 2, &to)];
     store.commit(saying(first)).await.expect("committed");
     let (_, claims) = claimed(&store, at(0)).await;
-    assert_eq!(store.outlook(&wide()).await.expect("outlook").fallback_at, Some(at(0) + FALLBACK_AFTER), "after 2 min");
+    assert_eq!(
+        store.outlook(at(0), &wide()).await.expect("outlook").fallback_at,
+        Some(at(0) + FALLBACK_AFTER),
+        "after 2 min"
+    );
     assert_eq!(store.wake_fallbacks(at(119)).await, Ok(0), "not before");
 
     store.attempted(ended(&claims[0], at(1), failed(), Next::Retry(at(600)), &["mail"])).await.expect("recorded");

@@ -115,7 +115,7 @@ async fn incident(connection: &mut SqliteConnection, row: &Incident) -> Result<(
          absorbed_into = excluded.absorbed_into, \
          acknowledged_by = COALESCE(incidents.acknowledged_by, excluded.acknowledged_by), \
          acknowledged_at = COALESCE(incidents.acknowledged_at, excluded.acknowledged_at), \
-         sequence = MAX(incidents.sequence, excluded.sequence)",
+         sequence = CASE WHEN incidents.sequence > excluded.sequence THEN incidents.sequence ELSE excluded.sequence END",
     )
     .bind(&row.id)
     .bind(row.monitor.as_str())

@@ -18,7 +18,7 @@ use sqlx::sqlite::SqlitePool;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::store::record::BeatRecord;
-use crate::store::writer::{Answer, Job, Work, Writer};
+use crate::store::writer::{Answer, Job, Work, Writer, can_wait};
 
 mod append;
 pub mod board;
@@ -43,6 +43,8 @@ pub struct Store {
     jobs: mpsc::Sender<Job>,
     readers: SqlitePool,
     outbox_changed: Arc<Notify>,
+    /// Ends the writer's wait for company.
+    hurry: Arc<Notify>,
 }
 
 impl Store {
@@ -56,12 +58,13 @@ impl Store {
         let mut connection = schema::writer(path).await.map_err(failed)?;
         schema::migrate(path, &mut connection).await?;
         let outbox_changed = Arc::new(Notify::new());
-        let writer =
-            Writer::new(path.to_owned(), connection, lock, Arc::clone(&outbox_changed)).await.map_err(failed)?;
+        let hurry = Arc::new(Notify::new());
+        let (told, hurried) = (Arc::clone(&outbox_changed), Arc::clone(&hurry));
+        let writer = Writer::new(path.to_owned(), connection, lock, told, hurried).await.map_err(failed)?;
         let readers = schema::readers(path).await.map_err(failed)?;
         let (jobs, queue) = mpsc::channel(QUEUE_MAX);
         tokio::spawn(writer.run(queue));
-        Ok(Self { jobs, readers, outbox_changed })
+        Ok(Self { jobs, readers, outbox_changed, hurry })
     }
 
     /// Remembers a turn, whole or not at all; `Ok` means that it has reached the disk.
@@ -97,7 +100,11 @@ impl Store {
 
     async fn ask(&self, work: Work) -> Result<Answer, StoreError> {
         let (done, answer) = oneshot::channel();
+        let patient = can_wait(&work);
         self.jobs.send(Job { work, done }).await.map_err(|_| StoreError::Closed)?;
+        if !patient {
+            self.hurry.notify_one();
+        }
         answer.await.map_err(|_| StoreError::Closed)?
     }
 }

@@ -22,12 +22,27 @@ use crate::store::{Store, StoreError};
 
 /// How long a claim holds: three times the 10 s an attempt may take, so that it never ends under one.
 pub const LEASE: TimeDelta = TimeDelta::seconds(30);
-/// Due promises looked at for one claim.
-const CANDIDATES_MAX: u32 = 256;
 /// Overdue promises whose fallback one turn wakes.
 const FALLBACKS_MAX: u32 = 256;
 /// Characters kept of why an attempt failed.
 const NOTE_CHARS_MAX: usize = 500;
+
+/// The receivers for whom anything waits, one index look-up each however much waits.
+macro_rules! waiting_receivers {
+    () => {
+        "WITH RECURSIVE waiting (receiver) AS (SELECT MIN(receiver) FROM deliveries WHERE state = 'pending' \
+         UNION ALL SELECT (SELECT MIN(receiver) FROM deliveries WHERE state = 'pending' \
+         AND receiver > waiting.receiver) FROM waiting WHERE waiting.receiver IS NOT NULL) "
+    };
+}
+
+/// Pending, and the first unfinished one of its order key.
+macro_rules! claimable {
+    () => {
+        "d.state = 'pending' AND NOT EXISTS (SELECT 1 FROM deliveries e WHERE e.state = 'pending' \
+         AND e.order_key = d.order_key AND (e.sequence, e.notification) < (d.sequence, d.notification))"
+    };
+}
 
 /// What may be claimed in one turn.
 #[derive(Debug, Clone, Default)]
@@ -181,14 +196,26 @@ impl Store {
     ///
     /// # Errors
     /// Where the database does not answer.
-    pub async fn outlook(&self, claiming: &Claiming) -> Result<Outlook, StoreError> {
-        let claim_at: Option<i64> = sqlx::query(
-            "SELECT MIN(MAX(d.next_at, d.lease_until)) FROM deliveries d WHERE d.state = 'pending' \
-             AND NOT EXISTS (SELECT 1 FROM deliveries e WHERE e.state = 'pending' AND e.order_key = d.order_key \
-             AND (e.sequence, e.notification) < (d.sequence, d.notification)) \
-             AND d.receiver NOT IN (SELECT value FROM json_each($1)) AND d.id NOT IN (SELECT value FROM json_each($2))",
-        )
+    pub async fn outlook(&self, now: DateTime<Utc>, claiming: &Claiming) -> Result<Outlook, StoreError> {
+        let due: Option<i64> = sqlx::query(concat!(
+            waiting_receivers!(),
+            "SELECT MIN((SELECT d.next_at FROM deliveries d WHERE d.receiver = waiting.receiver AND ",
+            claimable!(),
+            " AND d.lease_until <= $1 AND d.id NOT IN (SELECT value FROM json_each($2)) ORDER BY d.next_at LIMIT 1)) ",
+            "FROM waiting WHERE receiver NOT IN (SELECT value FROM json_each($3))",
+        ))
+        .bind(now.timestamp_micros())
+        .bind(claiming.busy_ids())
         .bind(claiming.full_receivers())
+        .fetch_one(&self.readers)
+        .await?
+        .try_get(0)?;
+        // What a courier that died had claimed.
+        let lent: Option<i64> = sqlx::query(
+            "SELECT MIN(lease_until) FROM deliveries WHERE state = 'pending' AND lease_until > 0 AND lease_until > $1 \
+             AND id NOT IN (SELECT value FROM json_each($2))",
+        )
+        .bind(now.timestamp_micros())
         .bind(claiming.busy_ids())
         .fetch_one(&self.readers)
         .await?
@@ -199,7 +226,7 @@ impl Store {
                 .await?
                 .try_get(0)?;
         Ok(Outlook {
-            claim_at: claim_at.map(moment_from).transpose()?,
+            claim_at: due.into_iter().chain(lent).min().map(moment_from).transpose()?,
             fallback_at: fallback_at.map(moment_from).transpose()?,
         })
     }
@@ -353,36 +380,50 @@ async fn write_promise(connection: &mut SqliteConnection, promise: &Promise<'_>)
 pub(in crate::store) async fn claim(
     connection: &mut SqliteConnection,
     now: DateTime<Utc>,
-    mut claiming: Claiming,
+    claiming: &Claiming,
 ) -> Result<Vec<Claim>, StoreError> {
-    let due = sqlx::query(
-        "SELECT d.id, d.receiver FROM deliveries d \
-         WHERE d.state = 'pending' AND d.next_at <= $1 AND d.lease_until <= $1 \
-         AND NOT EXISTS (SELECT 1 FROM deliveries e WHERE e.state = 'pending' AND e.order_key = d.order_key \
-         AND (e.sequence, e.notification) < (d.sequence, d.notification)) \
-         AND d.receiver NOT IN (SELECT value FROM json_each($2)) AND d.id NOT IN (SELECT value FROM json_each($3)) \
-         ORDER BY d.next_at, d.id LIMIT $4",
-    )
-    .bind(now.timestamp_micros())
-    .bind(claiming.full_receivers())
-    .bind(claiming.busy_ids())
-    .bind(CANDIDATES_MAX)
-    .fetch_all(&mut *connection)
-    .await?;
+    let receivers =
+        sqlx::query(concat!(waiting_receivers!(), "SELECT receiver FROM waiting WHERE receiver IS NOT NULL"))
+            .fetch_all(&mut *connection)
+            .await?;
+    let mut due: Vec<(i64, String)> = Vec::new();
+    for row in receivers {
+        due.extend(due_for(connection, now, claiming, row.try_get(0)?).await?);
+    }
+    // The longest due first, so that many receivers that hang do not starve the last of the alphabet.
+    due.sort();
     let lease = new_id(now);
     let mut claims = Vec::new();
-    for row in due {
-        let (id, receiver): (String, String) = (row.try_get(0)?, row.try_get(1)?);
-        let in_flight = claiming.in_flight.entry(receiver).or_default();
-        if claims.len() >= claiming.limit || *in_flight >= claiming.per_receiver {
-            continue;
-        }
-        if let Some(claim) = lend(connection, &id, &lease, now).await? {
-            *in_flight += 1;
-            claims.push(claim);
-        }
+    for (_, id) in due.into_iter().take(claiming.limit) {
+        claims.extend(lend(connection, &id, &lease, now).await?);
     }
     Ok(claims)
+}
+
+/// What of one receiver's is due, as far as it has room: moment and id.
+async fn due_for(
+    connection: &mut SqliteConnection,
+    now: DateTime<Utc>,
+    claiming: &Claiming,
+    receiver: &str,
+) -> Result<Vec<(i64, String)>, sqlx::Error> {
+    let in_flight = claiming.in_flight.get(receiver).copied().unwrap_or_default();
+    let room = claiming.per_receiver.saturating_sub(in_flight);
+    if room == 0 {
+        return Ok(Vec::new());
+    }
+    let rows = sqlx::query(concat!(
+        "SELECT d.next_at, d.id FROM deliveries d WHERE d.receiver = $1 AND d.next_at <= $2 AND ",
+        claimable!(),
+        " AND d.lease_until <= $2 AND d.id NOT IN (SELECT value FROM json_each($3)) ORDER BY d.next_at, d.id LIMIT $4",
+    ))
+    .bind(receiver)
+    .bind(now.timestamp_micros())
+    .bind(claiming.busy_ids())
+    .bind(i64::try_from(room).unwrap_or(i64::MAX))
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
 
 async fn lend(
