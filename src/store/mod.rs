@@ -7,9 +7,9 @@
 //!
 //! Read: `board` (the last state, in memory), `record` (what a turn wants remembered), `schema` (the
 //! file, its lock and its tables), `writer` (the one that writes; `append` the beats, `intern` what
-//! repeats, `decide` the incidents and their messages, `outbox` the promises, `note` what people and
-//! files say), `column` and `error` (how values and failures stand in the database), `resume` (what
-//! a start needs), `read` (what pages ask for).
+//! repeats, `decide` the incidents, `promise` who is told, `outbox` how that goes, `note` what people
+//! and files say), `column` and `error` (how values and failures stand in the database), `resume`
+//! (what a start needs), `read` (what pages ask for).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,6 +28,7 @@ mod error;
 mod intern;
 pub mod note;
 pub mod outbox;
+mod promise;
 pub mod read;
 pub mod record;
 pub mod resume;

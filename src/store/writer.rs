@@ -23,7 +23,7 @@ use crate::store::error::is_conflict;
 use crate::store::note::{self, FleetNote};
 use crate::store::outbox::{self, Attempted, Claim, Claiming};
 use crate::store::record::BeatRecord;
-use crate::store::{StoreError, schema};
+use crate::store::{StoreError, promise, schema};
 
 /// Jobs in one transaction: enough that the commit's two syncs no longer count, few enough to stay below 100 ms.
 const BATCH_MAX: usize = 512;
@@ -92,6 +92,7 @@ impl Writer {
         hurry: Arc<Notify>,
     ) -> Result<Self, StoreError> {
         let names = Names::load(&mut connection).await?;
+        outbox::take_back(&mut connection).await?;
         let last_event: i64 = sqlx::query("SELECT COALESCE(MAX(seq), 0) FROM incident_events")
             .fetch_one(&mut connection)
             .await?
@@ -264,7 +265,7 @@ impl Writer {
                 outbox::attempted(connection, &attempted).await?;
                 Answer::Done
             }
-            Work::WakeFallbacks { now } => Answer::Count(outbox::wake_fallbacks(connection, now).await?),
+            Work::WakeFallbacks { now } => Answer::Count(promise::wake_fallbacks(connection, now).await?),
             Work::Replay { delivery, actor, now } => {
                 let changed = outbox::replay(connection, &delivery, now).await?;
                 if changed {
