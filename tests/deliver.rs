@@ -11,8 +11,9 @@ use chrono::{DateTime, Utc};
 use serin::cli::demo::inbox::Inbox;
 use serin::cli::demo::smtp_sink::{Manners, SmtpSink};
 use serin::deliver::channel::Sender;
-use serin::deliver::internal::{InternalAlerts, Trouble};
+use serin::deliver::internal::InternalAlerts;
 use serin::deliver::message::{Message, freeze};
+use serin::deliver::trouble::Trouble;
 use serin::domain::fleet::{
     Address, Channel, Fleet, MonitorId, Network, Provenance, Receiver, Runbooks, Secret, Smtp, SmtpTls,
 };
