@@ -175,9 +175,11 @@ fn body(message: &Message) -> String {
     }
     text.push('\n');
     table(&mut text, &pointers(message));
-    text.push_str(
-        "\n-- \nSerin, on behalf of whoever wrote the rule above. Every message of this incident is in this thread.\n",
-    );
+    text.push_str("\n-- \nSerin");
+    if message.incident.is_some() {
+        text.push_str(". Everything about this incident is in this thread; its end will be told here too");
+    }
+    text.push_str(".\n");
     text
 }
 

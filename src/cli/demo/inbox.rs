@@ -1,6 +1,6 @@
 //! The inbox: a webhook receiver, and a page that shows what it and the SMTP sink got.
 //!
-//! It keeps the last [`KEPT_MAX`] messages in memory. Everything it shows came from outside and is
+//! It keeps the last 200 messages in memory. Everything it shows came from outside and is
 //! escaped by its template; a webhook's signature is verified and shown, never trusted silently.
 
 use std::collections::VecDeque;
