@@ -167,7 +167,7 @@ fn monitor(
         canaries,
         health: health.len(),
         results_asked: read.results_asked,
-        line: fields.place.line,
+        place: fields.place,
     };
     let rules = rules(checker, &own_rules, &defaults.rules, ground);
     let canary_defaults = CanaryDefaults { within: rules.quality.within, results_asked: read.results_asked };

@@ -167,8 +167,15 @@ fn catches_all_of(wide: &Match, narrow: &Match) -> bool {
 pub fn coverage(checker: &mut Checker<'_>, routes: &[(Route, Place)], monitors: &[Arc<Monitor>], top: Place) {
     if !routes.iter().any(|(route, _)| route.matches == Match::default()) {
         let place = routes.last().map_or(top, |(_, place)| *place);
-        let fault = Fault::warning(place, "what no route matches is told to nobody");
-        checker.fault(fault.help("end `routes` with one that has no `match`, such as `- { to: [mail] }`"));
+        let (message, mend) = if routes.is_empty() {
+            ("nobody is told of anything: there is no route", "declare `receivers`, and `routes` that lead to them")
+        } else {
+            (
+                "what no route matches is told to nobody",
+                "end `routes` with one that has no `match`, such as `- { to: [mail] }`",
+            )
+        };
+        checker.fault(Fault::warning(place, message).help(mend));
     }
     let carried: BTreeSet<(&str, &str)> = monitors
         .iter()

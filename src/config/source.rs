@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use sha2::{Digest, Sha256};
 
-/// More than 50,000 monitors written out in full need; a larger file is a mistake, such as a log.
-pub const FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
+/// 50,000 monitors written out in full are 40 MB; a larger file is a mistake, such as a log.
+pub const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Names the commit where the file does not lie in a git checkout, such as in a container image.
 pub const COMMIT_VARIABLE: &str = "SERIN_COMMIT";

@@ -140,7 +140,8 @@ impl<'a> Builder<'a, '_> {
         let place = self.place(span);
         if let Some(tag) = event.tag() {
             let message = format!("a tag ({}) means nothing here", quoted(&tag.original()));
-            self.faults.add(Fault::new(place, message).help("leave the tag out"));
+            let at = span.tag_span().map_or(place, |tag| self.place(tag));
+            self.faults.add(Fault::new(at, message).help("leave the tag out"));
         }
         match event {
             Event::DocumentStart(..) => {
@@ -190,18 +191,16 @@ impl<'a> Builder<'a, '_> {
                 (Value::List(items), below)
             }
             Held::Map { entries, .. } => {
-                let entries = self.merge(entries);
+                let entries = self.merge(entries)?;
                 let below = entries.iter().map(|entry| entry.value.depth).max().unwrap_or(0);
                 (Value::Map(entries), below)
             }
         };
         let depth = below.saturating_add(1);
         if depth > DEPTH_MAX {
-            self.faults.add(
-                Fault::new(place, format!("more than {DEPTH_MAX} levels, one inside the other"))
-                    .help("a fleet needs seven"),
-            );
-            return self.take(nothing(place), anchor);
+            let fault = Fault::new(place, format!("more than {DEPTH_MAX} levels, one inside the other"));
+            self.faults.add(fault.help("a fleet needs seven"));
+            return None;
         }
         self.take(Node { value, place, depth }, anchor)
     }
@@ -252,7 +251,7 @@ impl<'a> Builder<'a, '_> {
     }
 
     /// Finds duplicate keys and resolves `<<`: the map's own keys win, then the earlier of merged maps.
-    fn merge(&mut self, written: Vec<Entry<'a>>) -> Vec<Entry<'a>> {
+    fn merge(&mut self, written: Vec<Entry<'a>>) -> Option<Vec<Entry<'a>>> {
         let mut keys = Keys::default();
         let mut entries: Vec<Entry<'a>> = Vec::with_capacity(written.len());
         let mut sources = Vec::new();
@@ -284,7 +283,7 @@ impl<'a> Builder<'a, '_> {
                 if self.merged > MERGED_KEYS_MAX {
                     let message = format!("`<<` brings in more than {MERGED_KEYS_MAX} keys over the whole file");
                     self.faults.add(Fault::new(source.place, message).help("use `defaults`, or merge smaller maps"));
-                    return entries;
+                    return None;
                 }
                 for entry in merged {
                     if keys.find(&entries, &entry.key).is_none() {
@@ -294,7 +293,7 @@ impl<'a> Builder<'a, '_> {
                 }
             }
         }
-        entries
+        Some(entries)
     }
 
     fn syntax(&mut self, error: &ScanError) {
