@@ -4,7 +4,7 @@
 //! once, each fault with its place and its mend. What a file resolves from the environment is
 //! never shown. Read: `source` (bytes and commit), `tree` (YAML with places), `fault` (how it is
 //! said), `reference` (`${…}`), `checker` and `scalars` (what all sections share), then the
-//! sections: `serin`, `receivers`, `routes`, `layers` (defaults beneath a monitor), `search`,
+//! sections: `process`, `receivers`, `routes`, `layers` (defaults beneath a monitor), `search`,
 //! `rules`, `canaries`, `monitors`; last `fingerprint`.
 
 use std::net::SocketAddr;
@@ -22,13 +22,13 @@ pub mod fault;
 pub mod fingerprint;
 pub mod layers;
 pub mod monitors;
+pub mod process;
 pub mod receivers;
 pub mod reference;
 pub mod routes;
 pub mod rules;
 pub mod scalars;
 pub mod search;
-pub mod serin;
 pub mod source;
 pub mod tree;
 
@@ -95,8 +95,8 @@ fn document(checker: &mut Checker<'_>, tree: &Tree<'_>, folder: &Path) -> Option
     let fields = checker.fields("the file", &tree.root, &known, LATER)?;
     let node = |key| fields.get(key).map(|entry| &*entry.value);
     version(checker, fields.get("version"));
-    let process = serin::process(checker, node("serin"), folder);
-    let runbooks = serin::runbooks(checker, node("runbooks"));
+    let process = process::process(checker, node("serin"), folder);
+    let runbooks = process::runbooks(checker, node("runbooks"));
     let has_smtp = matches!(node("serin").map(|node| &node.value), Some(tree::Value::Map(entries)) if entries.iter().any(|entry| entry.key == "smtp"));
     let receivers = receivers::receivers(checker, node("receivers"), has_smtp);
     let defaults = monitors::defaults(checker, node("defaults"));

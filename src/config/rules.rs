@@ -227,9 +227,8 @@ fn latency(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> La
                 "a window of {} holds {held} samples at most, and P95 needs {LATENCY_SAMPLES_MIN}",
                 duration_text(window)
             );
-            checker.fault(
-                Fault::new(entry.value.place, message).help(format!("a window of at least {}", duration_text(needed))),
-            );
+            let mend = format!("a window of at least {}", duration_text(needed));
+            rule.cannot(checker, entry, message, &mend, ground);
         }
     }
     let sustained = rule.duration(checker, "for", WINDOWS);
@@ -237,7 +236,8 @@ fn latency(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> La
         too_short(checker, rule, "'for'", entry, ground);
     }
     LatencyRule {
-        p95: p95.map_or(Duration::from_millis(800), |(p95, _)| p95),
+        // Below the limit on a call even where that is short, else it would never be exceeded.
+        p95: p95.map_or(Duration::from_millis(800).min(ground.timeout * 3 / 4), |(p95, _)| p95),
         window: window.map_or((20 * MINUTE).max(needed).min(WINDOW_MAX), |(window, _)| window),
         sustained: sustained.map_or((20 * MINUTE).max(ground.every), |(sustained, _)| sustained),
         min_samples: LATENCY_SAMPLES_MIN,

@@ -329,7 +329,7 @@ fn duration_of(text: &str) -> Result<Duration, String> {
 pub fn duration_text(duration: Duration) -> String {
     let ms = duration.as_millis();
     for (unit, unit_ms) in [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)] {
-        if ms >= unit_ms && ms % unit_ms == 0 {
+        if ms >= unit_ms && ms.is_multiple_of(unit_ms) {
             return format!("{}{unit}", ms / unit_ms);
         }
     }

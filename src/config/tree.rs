@@ -254,46 +254,55 @@ impl<'a> Builder<'a, '_> {
     fn merge(&mut self, written: Vec<Entry<'a>>) -> Option<Vec<Entry<'a>>> {
         let mut keys = Keys::default();
         let mut entries: Vec<Entry<'a>> = Vec::with_capacity(written.len());
-        let mut sources = Vec::new();
+        let mut source: Option<Entry<'a>> = None;
         for entry in written {
-            if entry.key == "<<" {
-                sources.push(entry);
-            } else if let Some(first) = keys.find(&entries, &entry.key) {
+            let is_merge = entry.key == "<<";
+            let first =
+                if is_merge { source.as_ref().map(|first| first.place) } else { keys.find(&entries, &entry.key) };
+            if let Some(first) = first {
                 let message = format!("key {} is written twice", quoted(&entry.key));
-                let fault = Fault::new(entry.place, message).note(entries[first].place, "first written here");
-                self.faults.add(fault.help("keep one of the two"));
+                let mend = if is_merge { "merge a list: `<<: [*a, *b]`" } else { "keep one of the two" };
+                self.faults.add(Fault::new(entry.place, message).note(first, "first written here").help(mend));
+            } else if is_merge {
+                source = Some(entry);
             } else {
-                keys.insert(&entry.key, entries.len());
+                keys.insert(entry.key.clone(), entries.len());
                 entries.push(entry);
             }
         }
-        for source in &sources {
-            let maps: Vec<&Rc<Node<'a>>> = match &source.value.value {
-                Value::Map(_) => vec![&source.value],
-                Value::List(items) => items.iter().collect(),
-                Value::Scalar { .. } => Vec::new(),
-            };
-            if maps.is_empty() || maps.iter().any(|map| !matches!(map.value, Value::Map(_))) {
-                self.faults
-                    .add(Fault::new(source.place, "`<<` takes a map, or a list of maps").help("write `<<: *anchor`"));
+        if let Some(source) = source {
+            self.merge_from(&source, &mut keys, &mut entries)?;
+        }
+        Some(entries)
+    }
+
+    /// Takes over what `<<` names, as far as it is not there yet.
+    fn merge_from(&mut self, source: &Entry<'a>, keys: &mut Keys<'a>, entries: &mut Vec<Entry<'a>>) -> Option<()> {
+        let maps: Vec<&Rc<Node<'a>>> = match &source.value.value {
+            Value::Map(_) => vec![&source.value],
+            Value::List(items) => items.iter().collect(),
+            Value::Scalar { .. } => Vec::new(),
+        };
+        if maps.is_empty() || maps.iter().any(|map| !matches!(map.value, Value::Map(_))) {
+            let fault = Fault::new(source.place, "`<<` takes a map, or a list of maps");
+            self.faults.add(fault.help("write `<<: *anchor`"));
+        }
+        for map in maps {
+            let Value::Map(merged) = &map.value else { continue };
+            self.merged += merged.len();
+            if self.merged > MERGED_KEYS_MAX {
+                let message = format!("`<<` brings in more than {MERGED_KEYS_MAX} keys over the whole file");
+                self.faults.add(Fault::new(source.place, message).help("use `defaults`, or merge smaller maps"));
+                return None;
             }
-            for map in maps {
-                let Value::Map(merged) = &map.value else { continue };
-                self.merged += merged.len();
-                if self.merged > MERGED_KEYS_MAX {
-                    let message = format!("`<<` brings in more than {MERGED_KEYS_MAX} keys over the whole file");
-                    self.faults.add(Fault::new(source.place, message).help("use `defaults`, or merge smaller maps"));
-                    return None;
-                }
-                for entry in merged {
-                    if keys.find(&entries, &entry.key).is_none() {
-                        keys.insert(&entry.key, entries.len());
-                        entries.push(entry.clone());
-                    }
+            for entry in merged {
+                if keys.find(entries, &entry.key).is_none() {
+                    keys.insert(entry.key.clone(), entries.len());
+                    entries.push(entry.clone());
                 }
             }
         }
-        Some(entries)
+        Some(())
     }
 
     fn syntax(&mut self, error: &ScanError) {
@@ -305,9 +314,15 @@ impl<'a> Builder<'a, '_> {
 
     /// Userinfo and query of anything that looks like a URL may hold a secret.
     fn mask_address(&mut self, text: &str, place: Place) {
-        if text.contains("://") {
-            let raw = &self.text[place.start as usize..(place.end as usize).min(self.text.len())];
-            let start = place.start as usize;
+        if secret_parts(text).is_empty() {
+            return;
+        }
+        let (start, end) = (place.start as usize, (place.end as usize).min(self.text.len()));
+        let raw = &self.text[start..end];
+        if raw.contains('\\') {
+            // Written with escapes, its parts stand elsewhere than in the text that came of it.
+            self.faults.masks.push(start..end);
+        } else {
             self.faults.masks.extend(secret_parts(raw).into_iter().map(|part| start + part.start..start + part.end));
         }
     }
@@ -383,20 +398,21 @@ struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    fn find(&mut self, entries: &[Entry<'a>], key: &str) -> Option<usize> {
+    /// Where the key stands, if it is there.
+    fn find(&mut self, entries: &[Entry<'a>], key: &str) -> Option<Place> {
         if self.count <= FEW_KEYS {
-            return entries.iter().position(|entry| entry.key == key);
+            return entries.iter().find(|entry| entry.key == key).map(|entry| entry.place);
         }
         if self.table.is_empty() {
             self.table = entries.iter().enumerate().map(|(at, entry)| (entry.key.clone(), at)).collect();
         }
-        self.table.get(key).copied()
+        self.table.get(key).map(|at| entries[*at].place)
     }
 
-    fn insert(&mut self, key: &Cow<'a, str>, at: usize) {
+    fn insert(&mut self, key: Cow<'a, str>, at: usize) {
         self.count += 1;
         if !self.table.is_empty() {
-            self.table.insert(key.clone(), at);
+            self.table.insert(key, at);
         }
     }
 }
