@@ -94,6 +94,10 @@ fn git_commit(path: &Path, bytes: &[u8]) -> Option<String> {
 fn git(folder: &Path, arguments: &[&str], input: Option<&[u8]>) -> Option<String> {
     let mut command = Command::new("git");
     command.arg("-C").arg(folder).args(arguments).env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0");
+    // Set inside a git hook, where they name the repository of the hook and not the file's.
+    for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
+        command.env_remove(variable);
+    }
     command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
     if let (Some(mut pipe), Some(input)) = (child.stdin.take(), input) {

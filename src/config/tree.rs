@@ -308,8 +308,13 @@ impl<'a> Builder<'a, '_> {
     fn syntax(&mut self, error: &ScanError) {
         let at = self.offset(error.marker());
         let place = Place { start: at, end: at.saturating_add(1), line: line(error.marker()) };
-        let fault = Fault::new(place, format!("this is not YAML: {}", error.info()));
-        self.faults.add(fault.help("the rest of the file is checked once this can be read"));
+        let before = &self.text[..at as usize];
+        let mend = if before.ends_with('$') && self.text[at as usize..].starts_with('{') {
+            "inside `{ }` and `[ ]` a reference needs quotes: `\"${env:NAME}\"`"
+        } else {
+            "the rest of the file is checked once this can be read"
+        };
+        self.faults.add(Fault::new(place, format!("this is not YAML: {}", error.info())).help(mend));
     }
 
     /// Userinfo and query of anything that looks like a URL may hold a secret.

@@ -344,3 +344,11 @@ fn an_unwritten_limit_stays_below_what_a_call_may_take() {
     assert_eq!(monitor.timeout, Duration::from_millis(750), "¾ of every");
     assert!(monitor.rules.latency.p95 < monitor.timeout, "else it would never be exceeded");
 }
+
+#[test]
+fn a_byte_order_mark_and_carriage_returns_change_nothing() {
+    let plain = loaded(FULL).fleet;
+    let windows = loaded(&format!("\u{feff}{}", FULL.replace('\n', "\r\n"))).fleet;
+    assert_eq!(plain.monitors, windows.monitors);
+    assert_eq!(plain.receivers, windows.receivers);
+}

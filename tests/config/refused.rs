@@ -16,6 +16,11 @@ fn structure_that_cannot_be_read() {
     let broken = faults("version: 1\nmonitors:\n  - id: docs\n   url: x\n");
     assert_eq!(broken.count(), 1, "a syntax error is one fault, for nothing after it can be trusted");
     assert_eq!(broken.list()[0].line, 4, "at its line: {broken}");
+    let unquoted = faults(&with_monitor("search: { tool: ${env:X} }"));
+    assert!(
+        unquoted.to_string().contains("a reference needs quotes"),
+        "the commonest slip has its own mend: {unquoted}"
+    );
     check(
         "two documents",
         "version: 1\n---\nversion: 1\n",
