@@ -1,3 +1,4 @@
 //! One file a command.
 
+pub mod demo;
 pub mod reference;
