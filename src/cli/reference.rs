@@ -60,7 +60,8 @@ pub async fn run(args: ReferenceArgs) -> anyhow::Result<()> {
         ReferenceCommand::Faults => {
             for fault in Fault::ALL {
                 let facts = fault.facts();
-                let unit = if facts.unit.is_empty() { String::new() } else { format!("={} {}", facts.amount, facts.unit) };
+                let unit =
+                    if facts.unit.is_empty() { String::new() } else { format!("={} {}", facts.amount, facts.unit) };
                 anstream::println!("{:<32} {}", format!("{}{unit}", facts.name), facts.acts);
             }
             Ok(())
@@ -113,4 +114,34 @@ async fn asked_to_stop() {
     }
     #[cfg(not(unix))]
     let _interrupted = tokio::signal::ctrl_c().await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: ReferenceArgs,
+    }
+
+    fn check(says: &str, line: &str, faults: Option<usize>) {
+        let words = std::iter::once("reference").chain(line.split(' '));
+        let read = Line::try_parse_from(words).ok().map(|line| match line.args.command {
+            ReferenceCommand::Serve(args) => args.faults.len(),
+            ReferenceCommand::Faults => 0,
+        });
+        assert_eq!(read, faults, "{says}");
+    }
+
+    #[test]
+    fn a_command_line_is_read_or_refused() {
+        check("nothing is broken by default", "serve", Some(0));
+        check("faults may be repeated", "serve --fault empty --fault latency_step=900,share=0.5", Some(2));
+        check("an unknown fault is refused", "serve --fault emty", None);
+        check("an address is an address", "serve --listen everywhere", None);
+        check("faults can be listed", "faults", Some(0));
+    }
 }

@@ -96,13 +96,10 @@ async fn crash(State(desk): State<Desk>, Json(wanted): Json<Crash>) -> Response 
 
 async fn only_local(headers: HeaderMap, request: Request, next: Next) -> Response {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let is_local = host.parse::<SocketAddr>().map(|at| at.ip()).or_else(|_| host.parse::<IpAddr>()).map_or_else(
-        |_| host.split(':').next() == Some("localhost"),
-        |address| address.is_loopback(),
-    );
-    if is_local {
-        next.run(request).await
-    } else {
-        (StatusCode::FORBIDDEN, "only for this machine\n").into_response()
-    }
+    let is_local = host
+        .parse::<SocketAddr>()
+        .map(|at| at.ip())
+        .or_else(|_| host.parse::<IpAddr>())
+        .map_or_else(|_| host.split(':').next() == Some("localhost"), |address| address.is_loopback());
+    if is_local { next.run(request).await } else { (StatusCode::FORBIDDEN, "only for this machine\n").into_response() }
 }

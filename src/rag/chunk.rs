@@ -232,7 +232,9 @@ mod tests {
 
     #[test]
     fn nothing_is_longer_than_a_chunk_may_be() {
-        for hostile in ["x".repeat(9_000), "é ".repeat(5_000), "```\n".to_owned() + &"y\n".repeat(4_000), "\u{3000}".repeat(5_000)] {
+        for hostile in
+            ["x".repeat(9_000), "é ".repeat(5_000), "```\n".to_owned() + &"y\n".repeat(4_000), "\u{3000}".repeat(5_000)]
+        {
             let chunks = markdown(&hostile);
             assert!(chunks.iter().all(|chunk| chunk.content.len() <= CHUNK_BYTES_MAX));
         }

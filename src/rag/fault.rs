@@ -275,7 +275,8 @@ impl Faults {
 
     /// What the admin endpoint shows.
     pub fn report(&self) -> Value {
-        let active: BTreeMap<&str, Dose> = self.active().into_iter().map(|(fault, dose)| (fault.name(), dose)).collect();
+        let active: BTreeMap<&str, Dose> =
+            self.active().into_iter().map(|(fault, dose)| (fault.name(), dose)).collect();
         json!({ "active": active, "known": Fault::ALL.iter().map(|fault| fault.facts()).collect::<Vec<_>>() })
     }
 

@@ -75,8 +75,7 @@ impl Library {
                 (chunk, vector)
             })
             .collect();
-        let content_hash: String =
-            Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        let content_hash: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
         let new = NewSource { source, source_type, content_hash: &content_hash, indexed_at: now, chunks: &embedded };
         let Some(ids) = self.store.replace(new).await? else {
             return Ok(Indexed { chunks: count, unchanged: true });

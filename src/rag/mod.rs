@@ -9,25 +9,25 @@
 //! The invariant: every fault of `fault` acts inside this path. No answer is ever made up, so what
 //! a monitor sees from outside is what it would see of a server that truly has the trouble.
 
-pub mod text;
-pub mod concepts;
-pub mod embed;
+pub mod admin;
+pub mod answer;
 pub mod chunk;
-pub mod fault;
-pub mod store;
-pub mod keyword;
-pub mod index;
-pub mod vector;
-pub mod fusion;
-pub mod warmth;
+pub mod concepts;
 pub mod context;
 pub mod corpus;
-pub mod library;
-pub mod retrieval;
-pub mod answer;
-pub mod tools;
-pub mod health;
 pub mod door;
+pub mod embed;
+pub mod fault;
+pub mod fusion;
+pub mod health;
+pub mod index;
+pub mod keyword;
+pub mod library;
 pub mod life;
-pub mod admin;
+pub mod retrieval;
 pub mod server;
+pub mod store;
+pub mod text;
+pub mod tools;
+pub mod vector;
+pub mod warmth;

@@ -181,9 +181,10 @@ impl Retrieval {
 
     /// Whether searches are as fast as they get: enough vectors remembered, the cold start over.
     pub fn is_warm(&self, now: Instant) -> bool {
-        let cold = self.faults.dose(Fault::LatencyDecay).is_some_and(|dose| {
-            fading(now.saturating_duration_since(self.started), dose.tau_ms) > COLD_ABOVE
-        });
+        let cold = self
+            .faults
+            .dose(Fault::LatencyDecay)
+            .is_some_and(|dose| fading(now.saturating_duration_since(self.started), dose.tau_ms) > COLD_ABOVE);
         !cold && self.warmth.is_warm(now)
     }
 

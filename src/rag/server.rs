@@ -215,8 +215,7 @@ pub async fn serve(options: Options, stop: CancellationToken) -> Result<Running,
     let listener = bind(options.listen).await?;
     let address = address_of(&listener, options.listen)?;
     let database = Arc::new(Database::at(options.database.clone()));
-    let life =
-        Life::begin(&options.name, options.bearer.clone(), &database.path, &options.corpus, &faults).await?;
+    let life = Life::begin(&options.name, options.bearer.clone(), &database.path, &options.corpus, &faults).await?;
     let (sender, orders) = mpsc::channel(ORDERS_MAX);
     let senders = Orders { sender, database: Arc::clone(&database) };
     let admin = match options.admin {

@@ -175,7 +175,10 @@ impl Desk {
             Some(Drift::Wording) => description = SEARCH_REWORDED,
             Some(Drift::Compatible) => {
                 let lang = json!({"type": "string", "default": "", "description": "Only sources in this language."});
-                schema.get_mut("properties").and_then(Value::as_object_mut).map(|all| all.insert("language".to_owned(), lang));
+                schema
+                    .get_mut("properties")
+                    .and_then(Value::as_object_mut)
+                    .map(|all| all.insert("language".to_owned(), lang));
             }
             Some(Drift::Breaking) => {
                 let all = schema.get_mut("properties").and_then(Value::as_object_mut);
@@ -190,7 +193,10 @@ impl Desk {
             Tool::new("index_document", INDEX, schema_for_type::<IndexArguments>())
                 .with_raw_output_schema(schema_for_output::<Envelope<IndexData>>())
                 .with_annotations(
-                    ToolAnnotations::with_title("Index a document").destructive(true).idempotent(true).open_world(false),
+                    ToolAnnotations::with_title("Index a document")
+                        .destructive(true)
+                        .idempotent(true)
+                        .open_world(false),
                 ),
             Tool::new("list_sources", LIST, schema_for_type::<NoArguments>())
                 .with_raw_output_schema(schema_for_output::<Envelope<SourcesData>>())
@@ -327,7 +333,9 @@ fn document_fits(wanted: IndexArguments) -> Result<IndexArguments, String> {
     for (name, value) in [("source", &wanted.source), ("source_type", &wanted.source_type)] {
         let letters = value.chars().count();
         if value.trim().is_empty() || letters > SOURCE_CHARS_MAX || value.chars().any(char::is_control) {
-            return Err(format!("'{name}' is a name of 1 to {SOURCE_CHARS_MAX} characters, without control characters"));
+            return Err(format!(
+                "'{name}' is a name of 1 to {SOURCE_CHARS_MAX} characters, without control characters"
+            ));
         }
     }
     let letters = wanted.text.chars().count();

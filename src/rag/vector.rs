@@ -13,7 +13,8 @@ pub struct Near {
     pub cosine: f32,
 }
 
-/// The nearest chunks, the nearest first; equal ones by key.
+/// The nearest chunks, the nearest first; equal ones by key. A chunk at a right angle or beyond is not
+/// near, so a question without words, or vectors of zeros, bring nothing.
 ///
 /// `source` narrows to sources that begin with it.
 pub fn search(index: &Index, question: &[f32], source: &str, depth: usize, faults: &Faults) -> Vec<Near> {
@@ -26,6 +27,7 @@ pub fn search(index: &Index, question: &[f32], source: &str, depth: usize, fault
             let cosine = if struck(zeroed, entry) { 0.0 } else { dot(question, vector) };
             Near { id: entry.id, cosine }
         })
+        .filter(|near| near.cosine > 0.0)
         .collect();
     near.sort_by(|left, right| right.cosine.total_cmp(&left.cosine).then(left.id.cmp(&right.id)));
     near.truncate(depth);
@@ -35,7 +37,8 @@ pub fn search(index: &Index, question: &[f32], source: &str, depth: usize, fault
 /// Whether a fault that strikes a share of the chunks strikes this one.
 pub fn struck(dose: Option<Dose>, entry: &Entry) -> bool {
     dose.is_some_and(|dose| {
-        let number = entry.source.bytes().fold(mix(entry.ordinal.cast_unsigned()), |sum, byte| mix(sum ^ u64::from(byte)));
+        let number =
+            entry.source.bytes().fold(mix(entry.ordinal.cast_unsigned()), |sum, byte| mix(sum ^ u64::from(byte)));
         dose.strikes(number)
     })
 }

@@ -43,7 +43,8 @@ struct Memory {
 impl Warmth {
     /// The vector of a question, from memory or made now.
     pub fn embed(&self, model: Embedder, question: &str, now: Instant) -> Remembered {
-        let key: [u8; 32] = Sha256::new().chain_update(model.name()).chain_update([0]).chain_update(question).finalize().into();
+        let key: [u8; 32] =
+            Sha256::new().chain_update(model.name()).chain_update([0]).chain_update(question).finalize().into();
         let known = self.memory().vectors.get(&key).cloned();
         let hit = known.is_some();
         let remembered = match known {
