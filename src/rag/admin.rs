@@ -17,8 +17,9 @@ use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::rag::fault::{self, Faults};
+use crate::rag::fault;
 use crate::rag::server::Orders;
+use crate::rag::switches::Faults;
 
 /// The longest a crashed server stays away: a day.
 const DOWN_MS_MAX: u64 = 86_400_000;
@@ -50,13 +51,10 @@ async fn show(State(desk): State<Desk>) -> Json<Value> {
 
 /// Names and values; all of them are understood, or none is changed.
 async fn change(State(desk): State<Desk>, Json(wanted): Json<Map<String, Value>>) -> Response {
-    for (name, value) in &wanted {
-        if let Err(error) = fault::read(name, value) {
-            return (StatusCode::BAD_REQUEST, Json(json!({ "error": error.to_string() }))).into_response();
-        }
-    }
-    for (name, value) in &wanted {
-        if let Err(error) = desk.faults.set(name, value) {
+    let read: Result<Vec<_>, _> = wanted.iter().map(|(name, value)| fault::read(name, value)).collect();
+    match read {
+        Ok(settings) => settings.into_iter().for_each(|(fault, dose)| desk.faults.set(fault, dose)),
+        Err(error) => {
             return (StatusCode::BAD_REQUEST, Json(json!({ "error": error.to_string() }))).into_response();
         }
     }

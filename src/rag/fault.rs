@@ -1,18 +1,14 @@
-//! What can be broken on request, where it acts, and the switchboard that says what is broken now.
+//! What can be broken on request, how strongly, and where it acts.
 //!
 //! A fault never makes an answer up: it takes connections from the pool, embeds a question with
 //! another model, hides rows from an arm. What follows from that is left to follow. Each has a
 //! dose: an amount in its own unit, a share and a seed, so that the same half of the calls or of
 //! the chunks is struck again tomorrow.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::{Value, json};
-use tokio::sync::watch;
+use serde_json::Value;
 
 use crate::rag::embed::mix;
 
@@ -191,114 +187,11 @@ pub enum FaultError {
     },
 }
 
-/// The switchboard. Cheap to clone; all clones are one.
-#[derive(Debug, Clone)]
-pub struct Faults(Arc<Board>);
-
-#[derive(Debug)]
-struct Board {
-    on: Mutex<BTreeMap<Fault, Dose>>,
-    calls: AtomicU64,
-    wanted: watch::Sender<u64>,
-    applied: watch::Sender<u64>,
-}
-
-impl Default for Faults {
-    fn default() -> Self {
-        Self(Arc::new(Board {
-            on: Mutex::default(),
-            calls: AtomicU64::new(0),
-            wanted: watch::Sender::new(0),
-            applied: watch::Sender::new(0),
-        }))
-    }
-}
-
-impl Faults {
-    /// Breaks something, or changes its dose.
-    pub fn on(&self, fault: Fault, dose: Dose) {
-        self.board().insert(fault, dose);
-        self.0.wanted.send_modify(|generation| *generation += 1);
-    }
-
-    /// Mends it.
-    pub fn off(&self, fault: Fault) {
-        self.board().remove(&fault);
-        self.0.wanted.send_modify(|generation| *generation += 1);
-    }
-
-    /// Mends everything.
-    pub fn all_off(&self) {
-        self.board().clear();
-        self.0.wanted.send_modify(|generation| *generation += 1);
-    }
-
-    /// The dose of a fault that is on, whether or not it strikes this time.
-    pub fn dose(&self, fault: Fault) -> Option<Dose> {
-        self.board().get(&fault).copied()
-    }
-
-    /// The dose of a fault that strikes this call; each asking is a call of its own.
-    pub fn strikes(&self, fault: Fault) -> Option<Dose> {
-        let dose = self.dose(fault)?;
-        let call = self.0.calls.fetch_add(1, Ordering::Relaxed);
-        dose.strikes(call).then_some(dose)
-    }
-
-    /// What is broken now.
-    pub fn active(&self) -> Vec<(Fault, Dose)> {
-        self.board().iter().map(|(fault, dose)| (*fault, *dose)).collect()
-    }
-
-    /// Waits until pool and listener are as the switches say, at most 5 s.
-    pub async fn settled(&self) {
-        let wanted = *self.0.wanted.borrow();
-        let mut applied = self.0.applied.subscribe();
-        let settled = applied.wait_for(|generation| *generation >= wanted);
-        // A server that has stopped applies nothing any more: its switches are as settled as they get.
-        let _ended = tokio::time::timeout(Duration::from_secs(5), settled).await;
-    }
-
-    /// Sets one fault from what a command line or a JSON body says: `true`, `false`, an amount, a way
-    /// of drifting, or `{"amount", "tau_ms", "share", "seed", "drift"}` (`ms` and `count` are `amount`).
-    ///
-    /// # Errors
-    /// `FaultError` for an unknown name or a value that does not fit; nothing is changed then.
-    pub fn set(&self, name: &str, value: &Value) -> Result<(), FaultError> {
-        let (fault, dose) = read(name, value)?;
-        match dose {
-            Some(dose) => self.on(fault, dose),
-            None => self.off(fault),
-        }
-        Ok(())
-    }
-
-    /// What the admin endpoint shows.
-    pub fn report(&self) -> Value {
-        let active: BTreeMap<&str, Dose> =
-            self.active().into_iter().map(|(fault, dose)| (fault.name(), dose)).collect();
-        json!({ "active": active, "known": Fault::ALL.iter().map(|fault| fault.facts()).collect::<Vec<_>>() })
-    }
-
-    /// Tells whoever applies faults to pool and listener that something changed.
-    pub(super) fn changes(&self) -> watch::Receiver<u64> {
-        self.0.wanted.subscribe()
-    }
-
-    /// Says that pool and listener are as they were wanted at a generation.
-    pub(super) fn applied(&self, generation: u64) {
-        self.0.applied.send_replace(generation);
-    }
-
-    fn board(&self) -> MutexGuard<'_, BTreeMap<Fault, Dose>> {
-        self.0.on.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Reads one setting; `None` is off.
+/// Reads one setting; `None` is off. A value is `true`, `false`, an amount, a way of drifting, or
+/// `{"amount", "tau_ms", "share", "seed", "drift"}` (`ms` and `count` are `amount`).
 ///
 /// # Errors
-/// As `Faults::set`.
+/// `FaultError` for an unknown name or a value that does not fit.
 pub fn read(name: &str, value: &Value) -> Result<(Fault, Option<Dose>), FaultError> {
     let Some(fault) = Fault::named(name) else {
         let known = Fault::ALL.iter().map(|fault| fault.name()).collect::<Vec<_>>().join(", ");
@@ -323,7 +216,7 @@ pub fn read(name: &str, value: &Value) -> Result<(Fault, Option<Dose>), FaultErr
 /// Reads `NAME`, `NAME=VALUE` or `NAME=VALUE,share=0.5,seed=7` from a command line.
 ///
 /// # Errors
-/// As `Faults::set`.
+/// As `read`.
 pub fn parse(argument: &str) -> Result<(Fault, Option<Dose>), FaultError> {
     let (name, rest) = argument.split_once('=').unwrap_or((argument, ""));
     let mut parts = serde_json::Map::new();

@@ -8,9 +8,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::rag::chunk;
 use crate::rag::embed::Embedder;
-use crate::rag::fault::{Fault, Faults};
+use crate::rag::fault::Fault;
 use crate::rag::index::{Entry, Index};
 use crate::rag::store::{self, NewSource, Store, StoreError};
+use crate::rag::switches::Faults;
 
 /// Letters of a document: 50,000 tokens, a long manual's chapter.
 pub const DOCUMENT_CHARS_MAX: usize = 200_000;

@@ -7,9 +7,9 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::rag::corpus::{self, Corpus, CorpusError};
-use crate::rag::fault::Faults;
 use crate::rag::library::Library;
 use crate::rag::retrieval::Retrieval;
+use crate::rag::switches::Faults;
 
 /// What every part of a running server reaches for.
 #[derive(Debug)]

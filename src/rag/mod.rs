@@ -27,6 +27,7 @@ pub mod life;
 pub mod retrieval;
 pub mod server;
 pub mod store;
+pub mod switches;
 pub mod text;
 pub mod tools;
 pub mod vector;

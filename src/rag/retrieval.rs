@@ -7,12 +7,13 @@ use sqlx::SqliteConnection;
 
 use crate::rag::context::{self, BUDGET_TOKENS, Context};
 use crate::rag::embed::{Embedder, mix};
-use crate::rag::fault::{Fault, Faults};
+use crate::rag::fault::Fault;
 use crate::rag::fusion::{self, Fused};
 use crate::rag::index::Index;
 use crate::rag::keyword;
 use crate::rag::library::Library;
 use crate::rag::store::{self, StoreError, StoredChunk};
+use crate::rag::switches::Faults;
 use crate::rag::vector::{self, Near};
 use crate::rag::warmth::Warmth;
 

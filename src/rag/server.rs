@@ -19,9 +19,10 @@ use tokio_util::sync::CancellationToken;
 use crate::rag::admin;
 use crate::rag::corpus::{Corpus, CorpusError};
 use crate::rag::door::Door;
-use crate::rag::fault::{Dose, Fault, Faults};
+use crate::rag::fault::{Dose, Fault};
 use crate::rag::life::Life;
 use crate::rag::store;
+use crate::rag::switches::Faults;
 
 /// How often a taken port is tried again when the server comes back.
 const BIND_PAUSE: Duration = Duration::from_millis(100);

@@ -1,8 +1,9 @@
 //! The vector arm: an exact scan.
 
 use crate::rag::embed::mix;
-use crate::rag::fault::{Dose, Fault, Faults};
+use crate::rag::fault::{Dose, Fault};
 use crate::rag::index::{Entry, Index};
+use crate::rag::switches::Faults;
 
 /// A chunk the vector arm found.
 #[derive(Debug, Clone, Copy, PartialEq)]
