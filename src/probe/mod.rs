@@ -2,6 +2,12 @@
 //!
 //! Pure decoders (`rpc`, `sse`, `answer`, `tools`) stand apart from sockets (`wire`).
 
+pub mod evidence;
+pub mod rpc;
+pub mod sse;
+pub mod era;
+pub mod moment;
+
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
