@@ -28,19 +28,13 @@ pub struct Connector {
 
 impl Connector {
     /// A connector that trusts this machine's roots and remembers TLS sessions of `names` servers.
-    ///
-    /// # Errors
-    /// As [`client_config`].
-    pub fn new(names: usize) -> Result<Self, rustls::Error> {
+    pub fn new(names: usize) -> Self {
         Self::with_roots(roots(), names)
     }
 
     /// A connector that trusts these roots only.
-    ///
-    /// # Errors
-    /// As [`client_config`].
-    pub fn with_roots(roots: RootCertStore, names: usize) -> Result<Self, rustls::Error> {
-        Ok(Self { tls: client_config(roots, names)? })
+    pub fn with_roots(roots: RootCertStore, names: usize) -> Self {
+        Self { tls: client_config(roots, names) }
     }
 
     /// Connects before `deadline`. `guard` of none reaches any address (it was declared by a person); of some, only

@@ -7,13 +7,26 @@ pub mod rpc;
 pub mod sse;
 pub mod era;
 pub mod moment;
+pub mod schema;
+pub mod tools;
+pub mod answer;
+pub mod sources;
+pub mod health;
+pub mod clock;
+pub mod wire;
+pub mod reply;
+pub mod call;
+pub mod handshake;
+pub mod steps;
 
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use rustls::RootCertStore;
 
 use crate::domain::fleet::Monitor;
 use crate::domain::observation::{BeatKind, Era, Observation, Turn};
+use crate::net::connect::Connector;
 
 /// What one beat is to do.
 #[derive(Debug, Clone)]
@@ -45,16 +58,23 @@ pub struct Learnt {
 
 /// Probes servers. Cheap to share; holds the TLS session cache.
 #[derive(Debug)]
-pub struct Prober {}
+pub struct Prober {
+    connector: Connector,
+}
 
 impl Prober {
-    /// A prober whose TLS session cache is sized for so many names.
-    pub fn new(_names: usize) -> Self {
-        Self {}
+    /// A prober that trusts this machine's roots and whose TLS session cache is sized for so many names.
+    pub fn new(names: usize) -> Self {
+        Self { connector: Connector::new(names) }
+    }
+
+    /// A prober that trusts these roots only.
+    pub fn with_roots(roots: RootCertStore, names: usize) -> Self {
+        Self { connector: Connector::with_roots(roots, names) }
     }
 
     /// Runs one probe to its end; never fails, never panics, never outlasts the monitor's budget by more than the closing of its session.
-    pub async fn run(&self, _assignment: &Assignment) -> (Observation, Learnt) {
-        std::future::pending().await
+    pub async fn run(&self, assignment: &Assignment) -> (Observation, Learnt) {
+        Box::pin(steps::run(&self.connector, assignment)).await
     }
 }
