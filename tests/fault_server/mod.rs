@@ -10,7 +10,7 @@ use tokio_rustls::TlsAcceptor;
 
 /// What to do with one request.
 #[derive(Debug, Clone)]
-pub enum Act {
+pub(crate) enum Act {
     /// Send these bytes; keep the connection. `{id}` stands for the request's id.
     Say(String),
     /// Send these bytes, then close.
@@ -24,29 +24,29 @@ pub enum Act {
 }
 
 /// Chooses the answer to a request by what it asks for: the JSON-RPC method, else `GET /path`, else `DELETE`; `*` is any.
-pub type Script = HashMap<&'static str, Act>;
+pub(crate) type Script = HashMap<&'static str, Act>;
 
 /// What arrived.
 #[derive(Debug, Default, Clone)]
-pub struct Seen {
+pub(crate) struct Seen {
     /// Each request's key, in order.
-    pub asked: Vec<String>,
+    pub(crate) asked: Vec<String>,
     /// Each request's head, in order.
-    pub heads: Vec<String>,
+    pub(crate) heads: Vec<String>,
     /// Connections accepted.
-    pub connections: usize,
+    pub(crate) connections: usize,
 }
 
 /// A running server; it ends with its runtime.
 #[derive(Debug)]
-pub struct FaultServer {
-    pub address: SocketAddr,
+pub(crate) struct FaultServer {
+    pub(crate) address: SocketAddr,
     seen: Arc<Mutex<Seen>>,
 }
 
 impl FaultServer {
     /// Starts on a free port, with TLS where an acceptor is given.
-    pub async fn start(script: Script, tls: Option<TlsAcceptor>) -> Self {
+    pub(crate) async fn start(script: Script, tls: Option<TlsAcceptor>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let seen = Arc::new(Mutex::new(Seen::default()));
@@ -77,7 +77,7 @@ impl FaultServer {
     }
 
     /// What arrived so far.
-    pub fn seen(&self) -> Seen {
+    pub(crate) fn seen(&self) -> Seen {
         self.seen.lock().expect("not poisoned").clone()
     }
 }
@@ -164,21 +164,21 @@ fn with_length(text: &str) -> String {
 }
 
 /// A 200 with JSON.
-pub fn json(body: &str) -> String {
+pub(crate) fn json(body: &str) -> String {
     status("200 OK", "Content-Type: application/json\r\n", body)
 }
 
 /// A JSON-RPC result.
-pub fn result(result: &str) -> String {
+pub(crate) fn result(result: &str) -> String {
     json(&format!(r#"{{"jsonrpc":"2.0","id":{{id}},"result":{result}}}"#))
 }
 
 /// An answer with a status, further headers and a body.
-pub fn status(status: &str, headers: &str, body: &str) -> String {
+pub(crate) fn status(status: &str, headers: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {{length}}\r\n\r\n{body}")
 }
 
 /// A stream of events that ends with the connection.
-pub fn stream(events: &str) -> String {
+pub(crate) fn stream(events: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n{events}")
 }
