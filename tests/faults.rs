@@ -25,7 +25,8 @@ const BUDGET: Duration = Duration::from_secs(4);
 const TOOLS: &str = r#"{"tools":[{"name":"search_documents","inputSchema":{"type":"object","required":["query"],"properties":{"query":{"type":"string"}}}},{"name":"list_sources"}]}"#;
 const MODERN_TOOLS: &str = r#"{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"search_documents","inputSchema":{"properties":{"query":{"type":"string","x-mcp-header":"Question"}}}}]}"#;
 const DISCOVERED: &str = r#"{"resultType":"complete","ttlMs":0,"cacheScope":"private","supportedVersions":["2026-07-28"],"capabilities":{},"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"fake","version":"1"}}}"#;
-const FOUND: &str = r#"{"content":[],"structuredContent":{"results":[{"text":"one","source":"a.md","score":0.9}],"total_results":1}}"#;
+const FOUND: &str =
+    r#"{"content":[],"structuredContent":{"results":[{"text":"one","source":"a.md","score":0.9}],"total_results":1}}"#;
 
 /// A legacy server that does everything right, with a session.
 fn legacy() -> Script {
@@ -36,7 +37,10 @@ fn legacy() -> Script {
         ("notifications/initialized", Act::Say(status("202 Accepted", "", ""))),
         ("tools/list", Act::Say(result(TOOLS))),
         ("tools/call search_documents", Act::Say(result(FOUND))),
-        ("tools/call list_sources", Act::Say(result(r#"{"structuredContent":{"sources":[{"last_indexed":"2026-11-20"}]}}"#))),
+        (
+            "tools/call list_sources",
+            Act::Say(result(r#"{"structuredContent":{"sources":[{"last_indexed":"2026-11-20"}]}}"#)),
+        ),
         ("DELETE", Act::Say(status("204 No Content", "", "").replace("Content-Length: {length}\r\n", ""))),
         ("GET /health", Act::Say(json(r#"{"status":"ok","cache_warm":true,"instance_id":"i-1"}"#))),
     ])
@@ -100,8 +104,20 @@ fn monitor(url: &str, canaries: usize) -> Monitor {
             availability: streak.clone(),
             access: streak.clone(),
             errors: ErrorsRule { share: 0.05, window: BUDGET, min_bad: 3, severity: Severity::Page, line: 1 },
-            latency: LatencyRule { p95: BUDGET, window: BUDGET, sustained: BUDGET, min_samples: 20, severity: Severity::Ticket, line: 1 },
-            contract: ContractRule { breaking: Severity::Page, compatible: Severity::Notice, wording: Severity::Ticket, line: 1 },
+            latency: LatencyRule {
+                p95: BUDGET,
+                window: BUDGET,
+                sustained: BUDGET,
+                min_samples: 20,
+                severity: Severity::Ticket,
+                line: 1,
+            },
+            contract: ContractRule {
+                breaking: Severity::Page,
+                compatible: Severity::Notice,
+                wording: Severity::Ticket,
+                line: 1,
+            },
             health: streak,
             quality: QualityRule { within: 5, after: 3, severity: Severity::Page, line: 1 },
             freshness: None,
@@ -254,8 +270,13 @@ async fn faults_of_the_tools() {
     let twice = with(list(say(loops.clone())), "tools/list again", say(loops));
     check("a cursor that comes again", twice, at(FaultKind::CursorLoop)).await;
     check("no search tool", list(say(result(r#"{"tools":[{"name":"echo"}]}"#))), at(FaultKind::ToolAbsent)).await;
-    check("session lost as Python says it", list(say(status("404 Not Found", "", ""))), at(FaultKind::SessionLost)).await;
-    let typescript = status("400 Bad Request", "Content-Type: application/json\r\n", r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#);
+    check("session lost as Python says it", list(say(status("404 Not Found", "", ""))), at(FaultKind::SessionLost))
+        .await;
+    let typescript = status(
+        "400 Bad Request",
+        "Content-Type: application/json\r\n",
+        r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#,
+    );
     check("session lost as TypeScript says it", list(say(typescript)), at(FaultKind::SessionLost)).await;
     check("an id as a string", list(say(result(TOOLS).replace("{id}", "\"{id}\""))), None).await;
     let lacking = with(modern(), "tools/list", say(result(TOOLS)));
@@ -269,11 +290,23 @@ async fn faults_of_a_search() {
     let is_error = result(r#"{"isError":true,"content":[{"type":"text","text":"pool\r\nexhausted </script>"}]}"#);
     let rows = [
         ("isError", say(is_error), FaultKind::ToolError),
-        ("an envelope of error", say(result(r#"{"structuredContent":{"status":"error","error_code":"X"}}"#)), FaultKind::ToolError),
-        ("a JSON-RPC error", say(json(r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32603,"message":"x"}}"#)), FaultKind::RpcError(-32603)),
+        (
+            "an envelope of error",
+            say(result(r#"{"structuredContent":{"status":"error","error_code":"X"}}"#)),
+            FaultKind::ToolError,
+        ),
+        (
+            "a JSON-RPC error",
+            say(json(r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32603,"message":"x"}}"#)),
+            FaultKind::RpcError(-32603),
+        ),
         ("a bare text", say(result(r#"{"content":[{"type":"text","text":"nothing"}]}"#)), FaultKind::AnswerUnreadable),
         ("silence", Act::SayAndHold(String::new()), FaultKind::Silent),
-        ("429", say(status("429 Slow down", "Retry-After: Sat, 21 Nov 2026 09:00:30 GMT\r\n", "")), FaultKind::RateLimited { retry_after_seconds: Some(29) }),
+        (
+            "429",
+            say(status("429 Slow down", "Retry-After: Sat, 21 Nov 2026 09:00:30 GMT\r\n", "")),
+            FaultKind::RateLimited { retry_after_seconds: Some(29) },
+        ),
         ("a session lost", say(status("404 Not Found", "", "")), FaultKind::SessionLost),
     ];
     for (sentence, act, kind) in rows {
@@ -282,7 +315,8 @@ async fn faults_of_a_search() {
         assert!(seen.asks[0].result.as_ref().is_some_and(Result::is_err), "{sentence}");
         assert_eq!(seen.footprint.sessions_closed, 1, "{sentence}");
     }
-    let empty = check("an empty list is an answer", call(say(result(r#"{"structuredContent":{"results":[]}}"#))), None).await;
+    let empty =
+        check("an empty list is an answer", call(say(result(r#"{"structuredContent":{"results":[]}}"#))), None).await;
     assert!(empty.asks[0].result.as_ref().unwrap().as_ref().unwrap().hits.is_empty());
     let streamed = stream(&format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{{id}},\"result\":{FOUND}}}\n\n"));
     let seen = check("a stream left open after the answer", call(Act::SayAndHold(streamed)), None).await;
@@ -309,7 +343,9 @@ async fn faults_before_http() {
     let full = socket.listen(1).unwrap();
     let address = full.local_addr().unwrap();
     let mut held = Vec::new();
-    while let Ok(Ok(stream)) = tokio::time::timeout(Duration::from_millis(100), tokio::net::TcpStream::connect(address)).await {
+    while let Ok(Ok(stream)) =
+        tokio::time::timeout(Duration::from_millis(100), tokio::net::TcpStream::connect(address)).await
+    {
         held.push(stream);
     }
     let seen = probe(monitor(&format!("http://{address}/mcp"), 1)).await;
@@ -378,7 +414,11 @@ async fn faults_of_tls() {
 
 #[tokio::test]
 async fn credentials_are_sent_judged_and_never_echoed() {
-    let echo = status("401 Unauthorized", "WWW-Authenticate: Bearer error=\"bad tok-123456\"\r\n", "you sent Bearer tok-123456");
+    let echo = status(
+        "401 Unauthorized",
+        "WWW-Authenticate: Bearer error=\"bad tok-123456\"\r\n",
+        "you sent Bearer tok-123456",
+    );
     let server = FaultServer::start(Script::from([("*", say(echo))]), None).await;
     let mut monitor = monitor(&format!("http://{}/mcp", server.address), 1);
     monitor.bearer = Some(Secret::new("tok-123456"));
@@ -397,7 +437,8 @@ async fn three_fixtures() {
     assert!(none.tools.is_some() && !server.seen().asked.iter().any(|asked| asked.starts_with("tools/call")));
     let one = probe(monitor(&url, 1)).await;
     assert!(one.asks[0].result.as_ref().unwrap().is_ok(), "with one canary: a search");
-    let echo = FaultServer::start(with(legacy(), "tools/list", say(result(r#"{"tools":[{"name":"echo"}]}"#))), None).await;
+    let echo =
+        FaultServer::start(with(legacy(), "tools/list", say(result(r#"{"tools":[{"name":"echo"}]}"#))), None).await;
     let bare = probe(monitor(&format!("http://{}/mcp", echo.address), 0)).await;
     assert_eq!(first_fault(&bare), None, "a server without a search tool is well as long as nobody asks for one");
     assert_eq!(bare.tools.unwrap().search_tool, None);
@@ -422,7 +463,15 @@ async fn what_is_learnt_spares_the_next_probe() {
     prober.run(&assignment).await;
     assert_eq!(server.seen().asked[before], "server/discover", "after a day it is");
     let upgraded = FaultServer::start(
-        with(modern(), "initialize", say(status("404 Not Found", "Content-Type: application/json\r\n", r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32601,"message":"no"}}"#))),
+        with(
+            modern(),
+            "initialize",
+            say(status(
+                "404 Not Found",
+                "Content-Type: application/json\r\n",
+                r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32601,"message":"no"}}"#,
+            )),
+        ),
         None,
     )
     .await;
@@ -464,7 +513,8 @@ async fn health_is_asked_whatever_the_search_did() {
         address("http://127.0.0.1:1/live"),
     ];
     let seen = probe(monitor).await;
-    let health: Vec<_> = seen.health.iter().map(|health| (health.ok, health.status, health.reason.as_deref())).collect();
+    let health: Vec<_> =
+        seen.health.iter().map(|health| (health.ok, health.status, health.reason.as_deref())).collect();
     assert_eq!(health, [(false, Some(503), Some("pool_saturated")), (true, Some(200), None), (false, None, None)]);
     assert_eq!((seen.health[1].cache_warm, seen.health[1].instance.as_deref()), (Some(true), Some("i-1")));
     assert_eq!(seen.health[2].fault.as_ref().map(|fault| fault.kind), Some(FaultKind::Refused));
@@ -481,7 +531,11 @@ async fn canaries_that_no_longer_fit_are_not_asked() {
     assert_eq!(seen.asks.len(), 6);
     assert_eq!(seen.asks[0].turn, Turn::Scheduled);
     assert!(seen.asks[5].turn == Turn::NotAsked && seen.asks[5].result.is_none(), "the last one no longer fits");
-    assert_eq!((seen.footprint.sessions_opened, seen.footprint.sessions_closed), (1, 1), "and still the session is closed");
+    assert_eq!(
+        (seen.footprint.sessions_opened, seen.footprint.sessions_closed),
+        (1, 1),
+        "and still the session is closed"
+    );
 }
 
 #[tokio::test]
@@ -495,4 +549,38 @@ async fn a_server_that_closes_each_connection_is_well() {
         .collect();
     let seen = check("a server that closes after each answer", closing, None).await;
     assert!(seen.footprint.connections > 1 && seen.asks[0].fresh_connection);
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(48))]
+    #[test]
+    fn arbitrary_bytes_on_the_socket_never_panic(
+        start in proptest::sample::select(vec![
+            "",
+            "HTTP/1.1 ",
+            "HTTP/1.1 200 OK\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: ",
+            "HTTP/1.1 307 OK\r\nLocation: ",
+        ]),
+        bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+            tokio::spawn(async move {
+                use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+                while let Ok((mut stream, _)) = listener.accept().await {
+                    let _ = stream.read(&mut [0; 4096]).await;
+                    let _ = stream.write_all(start.as_bytes()).await;
+                    let _ = stream.write_all(&bytes).await;
+                    let _ = stream.shutdown().await;
+                }
+            });
+            let seen = probe(monitor(&url, 1)).await;
+            assert!(first_fault(&seen).is_some(), "no bytes of chance are an MCP server");
+            common("arbitrary bytes", &seen);
+        });
+    }
 }

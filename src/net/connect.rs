@@ -59,9 +59,8 @@ impl Connector {
         times.name = Some(started.elapsed());
         if let Some(allow) = guard {
             for address in &addresses {
-                allowed(address.ip(), allow).map_err(|refusal| {
-                    fail(Trouble::Guarded(refusal), refusal.to_string(), times)
-                })?;
+                allowed(address.ip(), allow)
+                    .map_err(|refusal| fail(Trouble::Guarded(refusal), refusal.to_string(), times))?;
             }
         }
         let (tcp, notes) = match first_that_answers(&addresses, deadline).await {
@@ -84,7 +83,7 @@ impl Connector {
             Ok(Err(error)) => {
                 let (trouble, detail) = tls_trouble(&error);
                 return Err(fail(trouble, detail, times));
-            },
+            }
             Err(_) => return Err(fail(Trouble::TlsFailed, "the TLS handshake stalled".into(), times)),
         };
         connection.times.tls = Some(started.elapsed());
@@ -272,12 +271,12 @@ fn tls_trouble(error: &io::Error) -> (Trouble, String) {
             | CertificateError::NotValidYetContext { .. } => Trouble::TlsExpired,
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 Trouble::TlsWrongName
-            },
+            }
             _ => Trouble::TlsUntrusted,
         },
         Some(Error::InvalidMessage(_)) => {
             return (Trouble::TlsFailed, format!("the port answered something that is not TLS ({error})"));
-        },
+        }
         Some(_) => Trouble::TlsFailed,
         None if error.kind() == io::ErrorKind::ConnectionReset => Trouble::Reset,
         None => Trouble::TlsFailed,

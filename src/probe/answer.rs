@@ -21,18 +21,55 @@ const BLOCKS_MAX: usize = 200;
 
 /// Where the usual shapes keep their list.
 const LISTS: [&str; 14] = [
-    "/results", "/data/results", "/hits", "/data/hits", "/documents", "/data/documents", "/matches", "/chunks",
-    "/data/chunks", "/items", "/result/results", "/result", "/data", "",
+    "/results",
+    "/data/results",
+    "/hits",
+    "/data/hits",
+    "/documents",
+    "/data/documents",
+    "/matches",
+    "/chunks",
+    "/data/chunks",
+    "/items",
+    "/result/results",
+    "/result",
+    "/data",
+    "",
 ];
 /// Where they keep the count.
 const TOTALS: [&str; 8] = [
-    "/total_results", "/total_found", "/data/total_results", "/data/total_found", "/total", "/data/total", "/total_count",
+    "/total_results",
+    "/total_found",
+    "/data/total_results",
+    "/data/total_found",
+    "/total",
+    "/data/total",
+    "/total_count",
     "/count",
 ];
 const SOURCES: [&str; 22] = [
-    "/source", "/source_id", "/path", "/file_path", "/filepath", "/file", "/filename", "/document", "/document_id",
-    "/doc_id", "/url", "/uri", "/metadata/source", "/metadata/path", "/metadata/file_path", "/metadata/filename",
-    "/metadata/url", "/source/path", "/source/name", "/source/url", "/title", "/id",
+    "/source",
+    "/source_id",
+    "/path",
+    "/file_path",
+    "/filepath",
+    "/file",
+    "/filename",
+    "/document",
+    "/document_id",
+    "/doc_id",
+    "/url",
+    "/uri",
+    "/metadata/source",
+    "/metadata/path",
+    "/metadata/file_path",
+    "/metadata/filename",
+    "/metadata/url",
+    "/source/path",
+    "/source/name",
+    "/source/url",
+    "/title",
+    "/id",
 ];
 const CONTENTS: [&str; 8] =
     ["/content", "/text", "/chunk", "/page_content", "/snippet", "/passage", "/body", "/chunk_text"];
@@ -164,7 +201,9 @@ fn hit(item: &Value, search: &Search) -> Hit {
     };
     Hit {
         source,
-        score: at(&search.fields.score, &SCORES, Value::is_number).and_then(Value::as_f64).filter(|score| score.is_finite()),
+        score: at(&search.fields.score, &SCORES, Value::is_number)
+            .and_then(Value::as_f64)
+            .filter(|score| score.is_finite()),
         chars: u32::try_from(text.chars().count()).unwrap_or(u32::MAX),
         excerpt: excerpt(text, EXCERPT_CHARS_MAX),
     }
@@ -173,14 +212,18 @@ fn hit(item: &Value, search: &Search) -> Hit {
 /// An envelope that says the search failed, although the call did not.
 fn envelope_error(value: &Value) -> Option<String> {
     let word = |key: &str| value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
-    let failed = word("status").is_some_and(|status| ["error", "failed", "failure"].contains(&status.to_ascii_lowercase().as_str()))
+    let failed = word("status")
+        .is_some_and(|status| ["error", "failed", "failure"].contains(&status.to_ascii_lowercase().as_str()))
         || value.get("success") == Some(&Value::Bool(false))
-        || (word("error").is_some() && LISTS.iter().all(|pointer| !value.pointer(pointer).is_some_and(Value::is_array)));
+        || (word("error").is_some()
+            && LISTS.iter().all(|pointer| !value.pointer(pointer).is_some_and(Value::is_array)));
     if !failed {
         return None;
     }
-    let said: Vec<&str> =
-        [word("error_code"), word("code"), word("error_message"), word("message"), word("error")].into_iter().flatten().collect();
+    let said: Vec<&str> = [word("error_code"), word("code"), word("error_message"), word("message"), word("error")]
+        .into_iter()
+        .flatten()
+        .collect();
     Some(excerpt(&format!("the answer's envelope says error: {}", said.join(": ")), EXCERPT_CHARS_MAX * 2))
 }
 
@@ -241,7 +284,7 @@ mod tests {
                     text += &format!(" [{said}]");
                 }
                 text
-            },
+            }
             Err(misfit) => format!("{:?}: {}", misfit.kind, misfit.detail),
         }
     }
@@ -277,7 +320,11 @@ mod tests {
                                 {"type": "text", "text": "{\"text\":\"two\",\"path\":\"b\"}"}]}),
             "a@-1#one b@-1#two",
         );
-        check("a source in the metadata", &structured(json!({"documents": [{"page_content": "x", "metadata": {"source": "m"}}]})), "m@-1#x");
+        check(
+            "a source in the metadata",
+            &structured(json!({"documents": [{"page_content": "x", "metadata": {"source": "m"}}]})),
+            "m@-1#x",
+        );
         check("a score that is no number", &structured(json!({"results": [{"text": "x", "score": "NaN"}]})), "@-1#x");
         check("an empty list is an answer", &structured(json!({"results": [], "message": "No results"})), "");
         check("a hit without anything", &structured(json!({"results": [null]})), "@-1#");
@@ -285,10 +332,28 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_none_says_why() {
-        check("isError", &json!({"isError": true, "content": [{"type": "text", "text": "pool\nexhausted"}]}), "ToolError: the tool answered isError: pool exhausted");
-        check("an envelope of error", &structured(json!({"status": "error", "error_code": "INDEX_MISSING", "error_message": "index it", "data": {"results": []}})), "ToolError: the answer's envelope says error: INDEX_MISSING: index it");
-        check("success: false", &text(r#"{"success": false, "message": "no"}"#), "ToolError: the answer's envelope says error: no");
-        check("bare text", &text("Nothing found."), "AnswerUnreadable: no list of results in the answer: Nothing found.");
+        check(
+            "isError",
+            &json!({"isError": true, "content": [{"type": "text", "text": "pool\nexhausted"}]}),
+            "ToolError: the tool answered isError: pool exhausted",
+        );
+        check(
+            "an envelope of error",
+            &structured(
+                json!({"status": "error", "error_code": "INDEX_MISSING", "error_message": "index it", "data": {"results": []}}),
+            ),
+            "ToolError: the answer's envelope says error: INDEX_MISSING: index it",
+        );
+        check(
+            "success: false",
+            &text(r#"{"success": false, "message": "no"}"#),
+            "ToolError: the answer's envelope says error: no",
+        );
+        check(
+            "bare text",
+            &text("Nothing found."),
+            "AnswerUnreadable: no list of results in the answer: Nothing found.",
+        );
         check("no content", &json!({"content": []}), "AnswerUnreadable: no list of results in the answer: ");
         assert!(seen(&json!([1]), &search()).starts_with("BadResult"), "no tools/call result");
     }
@@ -296,7 +361,11 @@ mod tests {
     #[test]
     fn what_a_server_admits_is_kept() {
         check("degraded", &structured(json!({"results": [], "degraded": true, "partial": false})), " [degraded: true]");
-        check("inside the envelope", &structured(json!({"data": {"results": [], "degraded_scopes": ["x"]}})), " [degraded_scopes: [\"x\"]]");
+        check(
+            "inside the envelope",
+            &structured(json!({"data": {"results": [], "degraded_scopes": ["x"]}})),
+            " [degraded_scopes: [\"x\"]]",
+        );
         check("truncated is normal life", &structured(json!({"results": [], "truncated": true})), "");
     }
 
@@ -310,7 +379,8 @@ mod tests {
             score: Some("/how".to_owned()),
             total: Some("/answer/n".to_owned()),
         };
-        let answer = json!({"answer": {"list": [{"where": ["a.md"], "what": "one", "how": 2, "source": "wrong"}], "n": 4}});
+        let answer =
+            json!({"answer": {"list": [{"where": ["a.md"], "what": "one", "how": 2, "source": "wrong"}], "n": 4}});
         assert_eq!(seen(&structured(answer), &search), "a.md@2#one of 4");
         let other = structured(json!({"results": [{"text": "one"}]}));
         assert_eq!(seen(&other, &search), "AnswerUnreadable: no list at /answer/list in the answer: ");

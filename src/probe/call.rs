@@ -187,12 +187,14 @@ impl<'a> Caller<'a> {
                 Ok(reply) if reply.status.is_success() || reply.status.as_u16() == 404 => {
                     self.wire.footprint.sessions_closed += 1;
                     self.let_go(&reply);
-                },
+                }
                 Ok(reply) => {
                     clock.note(format!("the server did not let its session be closed: {}", reply.status));
                     self.let_go(&reply);
-                },
-                Err(fault) => clock.note(self.scrub.line(&format!("the session could not be closed: {}", fault.detail))),
+                }
+                Err(fault) => {
+                    clock.note(self.scrub.line(&format!("the session could not be closed: {}", fault.detail)))
+                }
             }
         }
         self.session = None;
@@ -217,11 +219,11 @@ impl<'a> Caller<'a> {
                     headers.extend(HeaderValue::from_str(call.method).ok().map(|value| (METHOD, value)));
                     headers.extend(call.name.and_then(header_value).map(|value| (NAME, value)));
                     headers.extend(call.headers.iter().cloned());
-                },
+                }
                 Era::Legacy => {
                     headers.extend(self.protocol.clone().map(|value| (PROTOCOL, value)));
                     headers.extend(self.session.clone().map(|value| (SESSION, value)));
-                },
+                }
             }
             let reply = self.wire.send(request, clock, deadline).await?;
             self.keep_session(&reply);
@@ -299,7 +301,7 @@ fn body_of(era: Era, call: &Call<'_>, id: Option<u64>) -> Bytes {
             format!(
                 r#"{{{params}{comma}"_meta":{{"io.modelcontextprotocol/protocolVersion":"{MODERN}","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{{"name":"serin","version":"{version}"}}}}}}"#
             )
-        },
+        }
     };
     Bytes::from(format!(r#"{{"jsonrpc":"2.0",{id}"method":"{method}","params":{params}}}"#))
 }
@@ -309,7 +311,7 @@ fn authorization(monitor: &Monitor, url: &Url) -> Option<HeaderValue> {
         Some(bearer) => format!("Bearer {}", bearer.expose()),
         None if !url.username().is_empty() || url.password().is_some() => {
             format!("Basic {}", STANDARD.encode(format!("{}:{}", url.username(), url.password().unwrap_or_default())))
-        },
+        }
         None => return None,
     };
     let mut value = HeaderValue::from_str(&text).ok()?;

@@ -59,13 +59,13 @@ pub fn decide(answer: &Discovered<'_>) -> Decision {
     };
     match status {
         401 | 403 | 429 | 300..=399 | 500.. => return Decision::Unknown,
-        _ => {},
+        _ => {}
     }
     match answer {
         Discovered::Error { code: HEADER_MISMATCH | MISSING_CAPABILITY, .. } => Decision::Is(Era::Modern),
         Discovered::Error { code: UNSUPPORTED_VERSION, supported, .. } if speaks_modern(supported) => {
             Decision::Is(Era::Modern)
-        },
+        }
         Discovered::Error { .. } => Decision::Initialize,
         _ if (400..500).contains(&status) => Decision::Initialize,
         _ => Decision::Unknown,

@@ -51,22 +51,20 @@ pub(crate) async fn open(
                 if let Some(fault) = steps.last_mut().and_then(|step| step.fault.take().map(|fault| (step, fault))) {
                     fault.0.notes.push(format!("{}; looking for the era again", fault.1.detail));
                 }
-            },
+            }
         }
     }
     let era = match discover(caller, steps).await {
         Found::Modern(server) => Some(Opened { era: Era::Modern, server }),
-        Found::Initialize => {
-            initialize(caller, steps).await.ok().map(|server| Opened { era: Era::Legacy, server })
-        },
+        Found::Initialize => initialize(caller, steps).await.ok().map(|server| Opened { era: Era::Legacy, server }),
         Found::Nothing => None,
     };
     match &era {
         Some(opened) => *learnt = Learnt { era: Some(opened.era), era_found_at: Some(now) },
         None if steps.last().and_then(|step| step.fault.as_ref()).is_some_and(|fault| !is_passing(fault.kind)) => {
             *learnt = Learnt::default();
-        },
-        None => {},
+        }
+        None => {}
     }
     era
 }
@@ -91,7 +89,7 @@ async fn discover(caller: &mut Caller<'_>, steps: &mut Vec<Step>) -> Found {
         (Ok(_), None) => Discovered::Fault,
         (Err(Broken { error: Some(error), status, .. }), _) => {
             Discovered::Error { status: status.unwrap_or(200), code: error.code, supported: &error.supported }
-        },
+        }
         (Err(Broken { status: Some(status), .. }), _) => Discovered::Status(*status),
         (Err(_), _) => Discovered::Fault,
     });
@@ -100,18 +98,18 @@ async fn discover(caller: &mut Caller<'_>, steps: &mut Vec<Step>) -> Found {
             let why = outcome.err().map_or("lists legacy versions only".to_owned(), |broken| broken.fault.detail);
             clock.note(caller.scrub.line(&format!("no modern server ({why})")));
             (Found::Initialize, None)
-        },
+        }
         (_, Err(broken)) => (Found::Nothing, Some(broken.fault)),
         (Decision::Unknown, Ok(raw)) => {
             let detail = format!("the result has no supportedVersions: {}", raw.get());
             (Found::Nothing, Some(caller.scrub.fault(FaultKind::BadResult, &detail)))
-        },
+        }
         (Decision::Is(_), Ok(raw)) => match modern_result(&raw, true, caller, &mut clock) {
             Err(fault) => (Found::Nothing, Some(fault)),
             Ok(()) if versions.is_some_and(|versions| !versions.iter().any(|version| version == MODERN)) => {
                 let detail = format!("the server speaks later versions only, not {MODERN}");
                 (Found::Nothing, Some(caller.scrub.fault(FaultKind::WrongVersion, &detail)))
-            },
+            }
             Ok(()) => (Found::Modern(identity(parsed.as_ref(), MODERN)), None),
         },
     };
@@ -125,7 +123,7 @@ async fn initialize(caller: &mut Caller<'_>, steps: &mut Vec<Step>) -> Result<Se
         Ok(server) => {
             steps.push(clock.stop(None));
             Ok(server)
-        },
+        }
         Err(mut broken) => {
             let bare = broken.error.is_none() && matches!(broken.status, Some(400 | 404 | 405));
             if bare && names_an_endpoint(caller, &mut clock).await {
@@ -134,7 +132,7 @@ async fn initialize(caller: &mut Caller<'_>, steps: &mut Vec<Step>) -> Result<Se
             }
             steps.push(clock.stop(Some(broken.fault.clone())));
             Err(broken)
-        },
+        }
     }
 }
 
@@ -176,7 +174,7 @@ async fn names_an_endpoint(caller: &mut Caller<'_>, clock: &mut Clock) -> bool {
         match caller.wire.piece(&mut reply.body, deadline).await {
             Piece::Bytes(bytes) if decoder.push(&bytes, &mut events).is_ok() && events.len() < 8 => {
                 found = events.iter().any(|event| event.name == "endpoint");
-            },
+            }
             _ => break,
         }
     }
@@ -196,7 +194,7 @@ pub(crate) fn modern_result(raw: &RawValue, cached: bool, caller: &Caller<'_>, c
     let bad = |detail: &str| caller.scrub.fault(FaultKind::BadResult, detail);
     let marks: Marks = serde_json::from_str(raw.get()).map_err(|error| bad(&format!("no modern result: {error}")))?;
     match marks.result_type.as_deref() {
-        Some("complete") => {},
+        Some("complete") => {}
         Some("input_required") => return Err(bad("the server asks for input (`input_required`), which nobody gives")),
         Some(other) => return Err(bad(&format!("`resultType` is {other}"))),
         None => return Err(bad("the result has no `resultType`, which 2026-07-28 demands")),
@@ -229,13 +227,24 @@ fn may_mean_another_era(broken: &Broken) -> bool {
 /// Faults that come and go without the server's era changing.
 fn is_passing(kind: FaultKind) -> bool {
     use FaultKind::{
-        AuthRejected, AuthRequired, BodyTruncated, ClosedEarly, ConnectTimeout, HttpStatus, NameNotResolved, RateLimited,
-        Refused, Reset, Silent, SlowBody, Unreachable,
+        AuthRejected, AuthRequired, BodyTruncated, ClosedEarly, ConnectTimeout, HttpStatus, NameNotResolved,
+        RateLimited, Refused, Reset, Silent, SlowBody, Unreachable,
     };
     matches!(
         kind,
-        AuthRejected | AuthRequired | BodyTruncated | ClosedEarly | ConnectTimeout | NameNotResolved | RateLimited { .. }
-            | Refused | Reset | Silent | SlowBody | Unreachable | HttpStatus(500..)
+        AuthRejected
+            | AuthRequired
+            | BodyTruncated
+            | ClosedEarly
+            | ConnectTimeout
+            | NameNotResolved
+            | RateLimited { .. }
+            | Refused
+            | Reset
+            | Silent
+            | SlowBody
+            | Unreachable
+            | HttpStatus(500..)
     )
 }
 

@@ -10,8 +10,22 @@ use crate::probe::moment::moment;
 
 /// Words in `status` that say no. Any other word says nothing.
 const BAD_WORDS: [&str; 16] = [
-    "error", "fail", "failed", "failing", "failure", "down", "unhealthy", "degraded", "critical", "unavailable", "not_ready",
-    "not ready", "notready", "not_serving", "unready", "warn",
+    "error",
+    "fail",
+    "failed",
+    "failing",
+    "failure",
+    "down",
+    "unhealthy",
+    "degraded",
+    "critical",
+    "unavailable",
+    "not_ready",
+    "not ready",
+    "notready",
+    "not_serving",
+    "unready",
+    "warn",
 ];
 /// Words in `status` that say yes.
 const GOOD_WORDS: [&str; 9] = ["ok", "pass", "passing", "up", "healthy", "alive", "ready", "live", "serving"];
@@ -99,10 +113,10 @@ fn failing(name: &str, check: &Value) -> Option<String> {
     match check {
         Value::Object(check) if verdict(check) == Some(false) => {
             Some(reason_in_check(check).unwrap_or_else(|| excerpt(name, EXCERPT_CHARS_MAX)))
-        },
+        }
         Value::String(word) if BAD_WORDS.contains(&word.to_ascii_lowercase().as_str()) => {
             Some(excerpt(name, EXCERPT_CHARS_MAX))
-        },
+        }
         Value::Bool(false) => Some(excerpt(name, EXCERPT_CHARS_MAX)),
         _ => None,
     }
@@ -173,14 +187,38 @@ mod tests {
         check("ok", 200, &json!({"status": "ok"}), true, None);
         check("an empty object", 200, &json!({}), true, None);
         check("a reason of null", 200, &json!({"status": "ok", "reason": null}), true, None);
-        check("a named reason", 503, &json!({"status": "error", "reason": "pool_saturated"}), false, Some("pool_saturated"));
-        check("a named reason in a 200 without a good word", 200, &json!({"reason": "pool_saturated"}), false, Some("pool_saturated"));
+        check(
+            "a named reason",
+            503,
+            &json!({"status": "error", "reason": "pool_saturated"}),
+            false,
+            Some("pool_saturated"),
+        );
+        check(
+            "a named reason in a 200 without a good word",
+            200,
+            &json!({"reason": "pool_saturated"}),
+            false,
+            Some("pool_saturated"),
+        );
         check("a good word outweighs it", 200, &json!({"status": "ok", "reason": "pool_saturated"}), true, None);
         check("a bad word in a 200", 200, &json!({"status": "DEGRADED"}), false, None);
         check("ready: false", 200, &json!({"ready": false, "message": "warming\nup"}), false, Some("warming up"));
-        check("the first of a list", 503, &json!({"reasons": ["index_empty_or_stale", "x"]}), false, Some("index_empty_or_stale"));
+        check(
+            "the first of a list",
+            503,
+            &json!({"reasons": ["index_empty_or_stale", "x"]}),
+            false,
+            Some("index_empty_or_stale"),
+        );
         check("a list of objects", 503, &json!({"reasons": [{"code": "x1"}]}), false, Some("x1"));
-        check("a failing check's reason", 503, &json!({"checks": {"a": {"status": "ok"}, "db": {"status": "error", "reason": "vector_store_unreachable"}}}), false, Some("vector_store_unreachable"));
+        check(
+            "a failing check's reason",
+            503,
+            &json!({"checks": {"a": {"status": "ok"}, "db": {"status": "error", "reason": "vector_store_unreachable"}}}),
+            false,
+            Some("vector_store_unreachable"),
+        );
         check("a failing check's name", 503, &json!({"checks": {"db": "down"}}), false, Some("db"));
         check("a list of checks", 503, &json!({"checks": [{"name": "db", "ok": false}]}), false, Some("db"));
         check("inside an envelope", 503, &json!({"data": {"reason": "pool_saturated"}}), false, Some("pool_saturated"));

@@ -2,22 +2,22 @@
 //!
 //! Pure decoders (`rpc`, `sse`, `answer`, `tools`) stand apart from sockets (`wire`).
 
-pub mod evidence;
-pub mod rpc;
-pub mod sse;
-pub mod era;
-pub mod moment;
-pub mod schema;
-pub mod tools;
 pub mod answer;
-pub mod sources;
-pub mod health;
-pub mod clock;
-pub mod wire;
-pub mod reply;
 pub mod call;
+pub mod clock;
+pub mod era;
+pub mod evidence;
 pub mod handshake;
+pub mod health;
+pub mod moment;
+pub mod reply;
+pub mod rpc;
+pub mod schema;
+pub mod sources;
+pub mod sse;
 pub mod steps;
+pub mod tools;
+pub mod wire;
 
 use std::sync::Arc;
 

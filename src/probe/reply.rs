@@ -54,7 +54,12 @@ pub(crate) struct Reading<'r> {
 
 impl Reading<'_> {
     /// Reads the whole answer.
-    pub(crate) async fn result(&self, wire: &mut Wire<'_>, reply: Reply, clock: &mut Clock) -> Result<Box<RawValue>, Broken> {
+    pub(crate) async fn result(
+        &self,
+        wire: &mut Wire<'_>,
+        reply: Reply,
+        clock: &mut Clock,
+    ) -> Result<Box<RawValue>, Broken> {
         let Reply { status, headers, mut body } = reply;
         let code = Some(status.as_u16());
         let broken = |fault| Broken { fault, status: code, error: None };
@@ -83,20 +88,25 @@ impl Reading<'_> {
                 clock.answer();
                 note_id(clock, id_as_string);
                 Ok(raw.to_owned())
-            },
+            }
             Ok(Message::Error(error)) => {
                 clock.answer();
                 Err(Broken { fault: self.rpc_fault(&error, ""), status: code, error: Some(error) })
-            },
-            Ok(Message::Other) => {
-                Err(broken(self.scrub.fault(FaultKind::NotJsonRpc, "answered with a notification or a request of its own")))
-            },
+            }
+            Ok(Message::Other) => Err(broken(
+                self.scrub.fault(FaultKind::NotJsonRpc, "answered with a notification or a request of its own"),
+            )),
             Err(misfit) => Err(broken(self.fault_of(&misfit))),
         }
     }
 
     /// Reads a body to its end.
-    pub(crate) async fn whole(&self, wire: &mut Wire<'_>, headers: &HeaderMap, body: &mut Incoming) -> Result<Vec<u8>, Fault> {
+    pub(crate) async fn whole(
+        &self,
+        wire: &mut Wire<'_>,
+        headers: &HeaderMap,
+        body: &mut Incoming,
+    ) -> Result<Vec<u8>, Fault> {
         let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
         if announced.is_some_and(|announced| announced > ANSWER_BYTES_MAX) {
             wire.hang_up();
@@ -108,7 +118,7 @@ impl Reading<'_> {
                 Piece::Bytes(more) if bytes.len() + more.len() > ANSWER_BYTES_MAX => {
                     wire.hang_up();
                     return Err(self.too_large());
-                },
+                }
                 Piece::Bytes(more) => bytes.extend_from_slice(&more),
                 Piece::End => return Ok(bytes),
                 Piece::Broken(fault) => return Err(fault),
@@ -116,7 +126,7 @@ impl Reading<'_> {
                     wire.hang_up();
                     let detail = format!("{} bytes of the body came in time, and not its end", bytes.len());
                     return Err(self.scrub.fault(FaultKind::SlowBody, &detail));
-                },
+                }
             }
         }
     }
@@ -126,7 +136,12 @@ impl Reading<'_> {
     }
 
     /// Reads an event stream up to the answer.
-    async fn streamed(&self, wire: &mut Wire<'_>, mut body: Incoming, clock: &mut Clock) -> Result<Box<RawValue>, Broken> {
+    async fn streamed(
+        &self,
+        wire: &mut Wire<'_>,
+        mut body: Incoming,
+        clock: &mut Clock,
+    ) -> Result<Box<RawValue>, Broken> {
         let mut decoder = Decoder::new(ANSWER_BYTES_MAX);
         let mut events = Vec::new();
         // What the events so far were, if not the answer: it outweighs "without the answer".
@@ -144,15 +159,16 @@ impl Reading<'_> {
                     if pushed.is_err() || bytes_seen > ANSWER_BYTES_MAX {
                         wire.hang_up();
                         let what = if pushed == Err(Overflow::Events) { "events" } else { "bytes" };
-                        let fault = self.scrub.fault(FaultKind::TooLarge, &format!("the stream brought too many {what}"));
+                        let fault =
+                            self.scrub.fault(FaultKind::TooLarge, &format!("the stream brought too many {what}"));
                         return Err(Broken::before_http(fault));
                     }
-                },
+                }
                 Piece::End => break "ended",
                 Piece::Late => {
                     wire.hang_up();
                     break "stayed open";
-                },
+                }
                 Piece::Broken(fault) => return Err(Broken::before_http(odd.unwrap_or(fault))),
             }
         };
@@ -181,7 +197,7 @@ impl Reading<'_> {
                 continue;
             }
             match read(&event.data, self.id) {
-                Ok(Message::Other) => {},
+                Ok(Message::Other) => {}
                 Ok(Message::Result { raw, id_as_string }) => {
                     clock.answer();
                     note_id(clock, id_as_string);
@@ -189,19 +205,19 @@ impl Reading<'_> {
                         clock.note("the stream held something else before the answer".to_owned());
                     }
                     return Some(Ok(raw.to_owned()));
-                },
+                }
                 Ok(Message::Error(error)) => {
                     clock.answer();
                     let fault = self.rpc_fault(&error, "");
                     return Some(Err(Broken { fault, status: None, error: Some(error) }));
-                },
+                }
                 Err(misfit) => {
                     let mut fault = self.fault_of(&misfit);
                     if matches!(fault.kind, FaultKind::NotJson | FaultKind::NotJsonRpc | FaultKind::EmptyBody) {
                         fault.kind = FaultKind::StreamGarbage;
                     }
                     odd.get_or_insert(fault);
-                },
+                }
             }
         }
         None
@@ -212,13 +228,13 @@ impl Reading<'_> {
         let until = (Instant::now() + LINGER).min(self.deadline);
         loop {
             match wire.piece(&mut body, until).await {
-                Piece::Bytes(_) => {},
+                Piece::Bytes(_) => {}
                 Piece::End => return clock.end(),
                 Piece::Broken(_) => return wire.hang_up(),
                 Piece::Late => {
                     clock.note("the stream stayed open after the answer".to_owned());
                     return wire.hang_up();
-                },
+                }
             }
         }
     }
@@ -244,11 +260,11 @@ impl Reading<'_> {
             404 if self.in_session => self.scrub.fault(FaultKind::SessionLost, &format!("{status}: {text}")),
             400 if self.in_session && speaks_of_session(&text) => {
                 self.scrub.fault(FaultKind::SessionLost, &format!("{status}: {text}"))
-            },
+            }
             _ => match &error {
                 Some(error) if status.is_client_error() && !matches!(status.as_u16(), 401 | 403 | 429) => {
                     self.rpc_fault(error, &format!("{status}: "))
-                },
+                }
                 _ => status_fault(status, headers, &text, self),
             },
         };
@@ -282,8 +298,11 @@ impl Reading<'_> {
             crate::probe::era::UNSUPPORTED_VERSION => FaultKind::WrongVersion,
             code => FaultKind::RpcError(code),
         };
-        let supported =
-            if error.supported.is_empty() { String::new() } else { format!("; it speaks {}", error.supported.join(", ")) };
+        let supported = if error.supported.is_empty() {
+            String::new()
+        } else {
+            format!("; it speaks {}", error.supported.join(", "))
+        };
         self.scrub.fault(kind, &format!("{before}JSON-RPC error {}: {}{supported}", error.code, error.message))
     }
 }
@@ -298,7 +317,7 @@ pub(crate) fn status_fault(status: StatusCode, headers: &HeaderMap, text: &str, 
             let after = header(RETRY_AFTER);
             let retry_after_seconds = after.and_then(|after| retry_after(after, reading.now));
             (FaultKind::RateLimited { retry_after_seconds }, after)
-        },
+        }
         code @ 300..=399 => (FaultKind::Redirected(code), header(http::header::LOCATION).map(without_query)),
         code => (FaultKind::HttpStatus(code), None),
     };

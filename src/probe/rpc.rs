@@ -87,7 +87,7 @@ pub fn read(bytes: &[u8], id: u64) -> Result<Message<'_>, Misfit> {
         Ok(envelope) if bytes.trim_ascii_start().first() == Some(&b'{') => envelope,
         _ if serde_json::from_slice::<&RawValue>(bytes).is_ok() => {
             return Err(Misfit::new(FaultKind::NotJsonRpc, format!("JSON, but no message: {}", readable(bytes))));
-        },
+        }
         _ => return Err(Misfit::new(FaultKind::NotJson, format!("not JSON: {}", readable(bytes)))),
     };
     if envelope.jsonrpc.as_deref() != Some("2.0") {

@@ -19,7 +19,9 @@ pub fn misfit(schema: &Value, search: &Search) -> Option<String> {
     let names = std::iter::once(search.query.as_str()).chain(search.arguments.keys().map(String::as_str));
     for name in names {
         let Some(property) = properties.and_then(|properties| properties.get(name)) else {
-            if schema.get("additionalProperties") == Some(&Value::Bool(false)) && schema.get("patternProperties").is_none() {
+            if schema.get("additionalProperties") == Some(&Value::Bool(false))
+                && schema.get("patternProperties").is_none()
+            {
                 return Some(said(format!("the tool no longer takes `{name}`")));
             }
             continue;

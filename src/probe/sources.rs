@@ -12,13 +12,19 @@ use crate::probe::rpc::Misfit;
 /// Names of a tool that lists sources.
 pub const TOOL_NAMES: [&str; 3] = ["list_sources", "list_documents", "get_sources"];
 
-const LISTS: [&str; 9] = [
-    "/sources", "/data/sources", "/documents", "/data/documents", "/items", "/results", "/result", "/data", "",
-];
+const LISTS: [&str; 9] =
+    ["/sources", "/data/sources", "/documents", "/data/documents", "/items", "/results", "/result", "/data", ""];
 /// Where the moment of indexing stands, the plainest first. A file's own date is none.
 const MOMENTS: [&str; 9] = [
-    "last_indexed", "last_indexed_at", "lastIndexed", "lastIndexedAt", "indexed_at", "indexedAt", "updated_at",
-    "last_updated", "timestamp",
+    "last_indexed",
+    "last_indexed_at",
+    "lastIndexed",
+    "lastIndexedAt",
+    "indexed_at",
+    "indexedAt",
+    "updated_at",
+    "last_updated",
+    "timestamp",
 ];
 
 /// Reads a tools/call result.
@@ -28,7 +34,8 @@ const MOMENTS: [&str; 9] = [
 pub fn read(result: &RawValue) -> Result<SourcesSeen, Misfit> {
     let carried = open(result)?;
     let found = carried.values.iter().find_map(|value| {
-        let list = LISTS.iter().find_map(|pointer| value.pointer(pointer).filter(|list| list.is_array() || is_map(list)))?;
+        let list =
+            LISTS.iter().find_map(|pointer| value.pointer(pointer).filter(|list| list.is_array() || is_map(list)))?;
         Some((value, list))
     });
     let Some((value, list)) = found else {
@@ -64,7 +71,8 @@ mod tests {
 
     fn check(sentence: &str, answer: Value, expected: Option<(u32, Option<&str>)>) {
         let result = RawValue::from_string(json!({"content": [], "structuredContent": answer}).to_string()).unwrap();
-        let seen = read(&result).ok().map(|seen| (seen.count, seen.last_indexed_at.map(|at| at.format("%F").to_string())));
+        let seen =
+            read(&result).ok().map(|seen| (seen.count, seen.last_indexed_at.map(|at| at.format("%F").to_string())));
         let expected = expected.map(|(count, at)| (count, at.map(str::to_owned)));
         assert_eq!(seen, expected, "{sentence}");
     }
@@ -75,7 +83,11 @@ mod tests {
         check("a list under sources", json!({"sources": two}), Some((2, Some("2026-11-20"))));
         check("inside an envelope", json!({"status": "ok", "data": {"sources": two}}), Some((2, Some("2026-11-20"))));
         check("a bare list", json!({"result": two}), Some((2, Some("2026-11-20"))));
-        check("an object by name", json!({"sources": {"a": {"indexed_at": 1_795_252_443}}}), Some((1, Some("2026-11-21"))));
+        check(
+            "an object by name",
+            json!({"sources": {"a": {"indexed_at": 1_795_252_443}}}),
+            Some((1, Some("2026-11-21"))),
+        );
         check("no dates", json!({"sources": [{"source": "a"}]}), Some((1, None)));
         check("texts", json!({"sources": ["a", "b"], "last_indexed": "2026-11-02"}), Some((2, Some("2026-11-02"))));
         check("none", json!({"sources": []}), Some((0, None)));

@@ -104,7 +104,8 @@ impl Decoder {
     }
 
     fn field(&mut self, line: &[u8], events: &mut Vec<Event>) -> Result<(), Overflow> {
-        let line = if std::mem::take(&mut self.at_start) { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) } else { line };
+        let line =
+            if std::mem::take(&mut self.at_start) { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) } else { line };
         if line.is_empty() {
             return self.dispatch(events);
         }
@@ -121,9 +122,9 @@ impl Decoder {
                 }
                 self.data.extend_from_slice(value);
                 self.has_data = true;
-            },
+            }
             b"event" => self.name = value.to_vec(),
-            b"id" | b"retry" => {},
+            b"id" | b"retry" => {}
             _ => self.unknown_lines += 1,
         }
         Ok(())

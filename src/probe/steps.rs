@@ -37,8 +37,11 @@ pub(crate) async fn run(connector: &Connector, assignment: &Assignment) -> (Obse
     let monitor = &*assignment.monitor;
     let began = Instant::now();
     let over = began + monitor.probe_budget;
-    let kept_back =
-        if monitor.health.is_empty() { Duration::ZERO } else { monitor.timeout.min(monitor.probe_budget / HEALTH_SHARE) };
+    let kept_back = if monitor.health.is_empty() {
+        Duration::ZERO
+    } else {
+        monitor.timeout.min(monitor.probe_budget / HEALTH_SHARE)
+    };
     let scrub = secrets_of(monitor);
     let mut seen = blank(assignment);
     let mut learnt = assignment.learnt;
@@ -55,7 +58,7 @@ pub(crate) async fn run(connector: &Connector, assignment: &Assignment) -> (Obse
             }
             caller.wire.hang_up();
             add(&mut seen.footprint, &caller.wire.footprint);
-        },
+        }
     }
     seen.asks.extend(not_asked(assignment, seen.asks.len()));
     seen.elapsed = began.elapsed();
@@ -144,7 +147,8 @@ async fn all_pages(caller: &mut Caller<'_>, era: Era, clock: &mut Clock) -> Resu
     let mut cursors: Vec<String> = Vec::new();
     let mut bytes = 0;
     loop {
-        let params = cursors.last().map(|cursor| format!(r#""cursor":{}"#, Value::from(cursor.as_str()))).unwrap_or_default();
+        let params =
+            cursors.last().map(|cursor| format!(r#""cursor":{}"#, Value::from(cursor.as_str()))).unwrap_or_default();
         let call = Call { method: "tools/list", params: &params, ..Call::default() };
         let raw = caller.ask(era, &call, clock).await.map_err(|broken| broken.fault)?;
         if era == Era::Modern {
@@ -167,13 +171,17 @@ async fn all_pages(caller: &mut Caller<'_>, era: Era, clock: &mut Clock) -> Resu
         }
         cursors.push(next);
         if cursors.len() >= PAGES_MAX || tools.len() > TOOLS_MAX || bytes > TOOLS_BYTES_MAX {
-            let detail = format!("tools/list has more than {PAGES_MAX} pages, {TOOLS_MAX} tools or {TOOLS_BYTES_MAX} bytes");
+            let detail =
+                format!("tools/list has more than {PAGES_MAX} pages, {TOOLS_MAX} tools or {TOOLS_BYTES_MAX} bytes");
             return Err(caller.scrub.fault(FaultKind::TooLarge, &detail));
         }
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "the parts of one beat that a call needs, each borrowed from another owner")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the parts of one beat that a call needs, each borrowed from another owner"
+)]
 async fn ask(
     caller: &mut Caller<'_>,
     era: Era,
@@ -191,7 +199,8 @@ async fn ask(
     arguments.push('}');
     let mut clock = Clock::start(Stage::Search, &canary.id);
     let outcome = call_tool(caller, era, tool, &arguments, schema, &mut clock).await;
-    let result: Result<Answer, Fault> = outcome.and_then(|raw| answer::read(&raw, search).map_err(|misfit| fault_of(caller, &misfit)));
+    let result: Result<Answer, Fault> =
+        outcome.and_then(|raw| answer::read(&raw, search).map_err(|misfit| fault_of(caller, &misfit)));
     let step = clock.stop(result.as_ref().err().cloned());
     let ask = Ask {
         canary: canary.id.clone(),
@@ -212,7 +221,8 @@ async fn ask_sources(caller: &mut Caller<'_>, era: Era, tools: &[Value], seen: &
     };
     let mut clock = Clock::start(Stage::Search, name);
     let outcome = call_tool(caller, era, name, "{}", &Value::Null, &mut clock).await;
-    let read: Result<SourcesSeen, Fault> = outcome.and_then(|raw| sources::read(&raw).map_err(|misfit| fault_of(caller, &misfit)));
+    let read: Result<SourcesSeen, Fault> =
+        outcome.and_then(|raw| sources::read(&raw).map_err(|misfit| fault_of(caller, &misfit)));
     match read {
         Ok(sources) => seen.sources = Some(sources),
         Err(fault) => clock.note(format!("{name} failed: {}", fault.detail)),
@@ -243,8 +253,10 @@ fn promoted(schema: &Value, arguments: &str) -> Vec<(HeaderName, HeaderValue)> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return Vec::new();
     };
-    let marked: Vec<(&String, &str)> =
-        properties.iter().filter_map(|(name, property)| Some((name, property.get("x-mcp-header")?.as_str()?))).collect();
+    let marked: Vec<(&String, &str)> = properties
+        .iter()
+        .filter_map(|(name, property)| Some((name, property.get("x-mcp-header")?.as_str()?)))
+        .collect();
     if marked.is_empty() {
         return Vec::new();
     }
@@ -296,7 +308,7 @@ async fn look_at(
             let request = caller.plain_get(&url);
             let reading = caller.reading(0, deadline);
             fetch(&mut caller.wire, request, &reading, &mut clock).await
-        },
+        }
         Some((target, url)) => {
             let mut request = caller.plain_get(&url);
             // Credentials belong to the origin they were declared for.
@@ -310,7 +322,7 @@ async fn look_at(
             wire.hang_up();
             add(&mut seen.footprint, &wire.footprint);
             fetched
-        },
+        }
     };
     let seen_now = match outcome {
         Ok((status, body, fault)) => {
@@ -319,7 +331,7 @@ async fn look_at(
             // A server that says why it is not well has answered; its status alone is a fault only where nothing else speaks.
             read.fault = fault.filter(|_| !read.ok && read.reason.is_none());
             read
-        },
+        }
         Err(fault) => HealthSeen {
             address: address.shown.clone(),
             status: None,

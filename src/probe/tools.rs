@@ -149,7 +149,7 @@ fn write_canonical(value: &Value, texts: Texts, keys: Keys, out: &mut String) {
                 write_canonical(item, texts, keys, out);
             }
             out.push(']');
-        },
+        }
         Value::Object(map) => {
             let mut entries: Vec<(&String, &Value)> = map.iter().collect();
             if texts == Texts::Dropped && keys == Keys::Words {
@@ -165,10 +165,10 @@ fn write_canonical(value: &Value, texts: Texts, keys: Keys, out: &mut String) {
                 write_canonical(item, texts, below(keys, key), out);
             }
             out.push('}');
-        },
+        }
         plain => {
             let _ = write!(out, "{plain}");
-        },
+        }
     }
 }
 
@@ -231,7 +231,13 @@ mod tests {
         changed("so is an argument's", "/inputSchema/properties/query/description", json!("q"), true, false);
         changed("so is the annotations' title", "/annotations/title", json!("T"), true, false);
         changed("a hint is shape", "/annotations/readOnlyHint", json!(false), true, true);
-        changed("an argument called title is shape", "/inputSchema/properties/title", json!({"type": "null"}), true, true);
+        changed(
+            "an argument called title is shape",
+            "/inputSchema/properties/title",
+            json!({"type": "null"}),
+            true,
+            true,
+        );
         changed("a type is shape", "/inputSchema/properties/query/type", json!("array"), true, true);
         changed("what is required is shape", "/inputSchema/required", json!([]), true, true);
         changed("a vendor's field is shape", "/vendor", json!(2), true, true);

@@ -127,7 +127,7 @@ impl<'a> Wire<'a> {
                 clock.note("the server closed the kept connection; asked again on a fresh one".to_owned());
                 self.connect(clock, deadline).await?;
                 self.attempt(request, clock, deadline).await
-            },
+            }
             (outcome, _) => outcome,
         }
     }
@@ -150,9 +150,11 @@ impl<'a> Wire<'a> {
                 clock.headers();
                 let (head, body) = response.into_parts();
                 return Ok(Reply { status: head.status, headers: head.headers, body });
-            },
+            }
             Ok(Err(error)) => self.http_fault(&error),
-            Err(_) => self.scrub.fault(FaultKind::Silent, "the request was taken, and no byte of an answer came in time"),
+            Err(_) => {
+                self.scrub.fault(FaultKind::Silent, "the request was taken, and no byte of an answer came in time")
+            }
         };
         self.hang_up();
         Err(fault)
@@ -172,15 +174,17 @@ impl<'a> Wire<'a> {
                     if let Ok(bytes) = frame.into_data() {
                         return Piece::Bytes(bytes);
                     }
-                },
+                }
                 Ok(Some(Err(error))) => {
                     let mut fault = self.http_fault(&error);
                     if matches!(fault.kind, FaultKind::ClosedEarly | FaultKind::NotHttp) {
-                        fault = self.scrub.fault(FaultKind::BodyTruncated, &format!("the body broke off: {}", said(&error)));
+                        fault = self
+                            .scrub
+                            .fault(FaultKind::BodyTruncated, &format!("the body broke off: {}", said(&error)));
                     }
                     self.hang_up();
                     return Piece::Broken(fault);
-                },
+                }
             }
         }
     }

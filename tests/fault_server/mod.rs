@@ -68,7 +68,7 @@ impl FaultServer {
                             if let Ok(stream) = tls.accept(stream).await {
                                 serve(stream, &script, &seen).await;
                             }
-                        },
+                        }
                     }
                 });
             }
@@ -112,18 +112,18 @@ async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, script: &Script,
                 if stream.write_all(fill(text).as_bytes()).await.is_err() {
                     return;
                 }
-            },
+            }
             Act::SayAndClose(text) => {
                 let _ = stream.write_all(fill(text).as_bytes()).await;
                 let _ = stream.shutdown().await;
                 return;
-            },
+            }
             Act::SayAndHold(text) => {
                 let _ = stream.write_all(fill(text).as_bytes()).await;
                 // Until the other side goes.
                 while stream.read(&mut [0; 64]).await.is_ok_and(|read| read > 0) {}
                 return;
-            },
+            }
             Act::SayForever(text) => {
                 let (head, repeated) = text.split_once("{again}").unwrap_or(("", text));
                 let _ = stream.write_all(head.as_bytes()).await;
@@ -131,7 +131,7 @@ async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, script: &Script,
                     tokio::task::yield_now().await;
                 }
                 return;
-            },
+            }
             Act::Reset => return,
         }
     }
@@ -143,7 +143,9 @@ async fn next_request(stream: &mut (impl AsyncRead + Unpin), pending: &mut Vec<u
             let head = String::from_utf8_lossy(&pending[..end]).into_owned();
             let length = head
                 .lines()
-                .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse::<usize>().ok())
+                .find_map(|line| {
+                    line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse::<usize>().ok()
+                })
                 .unwrap_or(0);
             if pending.len() >= end + 4 + length {
                 let body = String::from_utf8_lossy(&pending[end + 4..end + 4 + length]).into_owned();
