@@ -15,7 +15,7 @@ use serin::domain::fleet::{
 };
 use serin::domain::observation::{BeatKind, Era, FaultKind, Observation, Stage, Turn};
 use serin::domain::reason::Severity;
-use serin::probe::{Assignment, Learnt, Prober};
+use serin::probe::{Assignment, Caution, Learnt, Prober};
 use tokio_rustls::TlsAcceptor;
 
 /// Long enough for loopback under load, short enough for rows that wait for it.
@@ -128,7 +128,7 @@ fn monitor(url: &str, canaries: usize) -> Monitor {
 }
 
 fn now() -> DateTime<Utc> {
-    "2026-11-21T09:00:00Z".parse().unwrap()
+    "2026-11-21T09:00:00Z".parse().expect("a moment")
 }
 
 fn assignment(monitor: Monitor) -> Assignment {
@@ -178,7 +178,8 @@ fn common(sentence: &str, seen: &Observation) {
 #[tokio::test]
 async fn servers_that_do_everything_right_have_no_fault() {
     let seen = check("a legacy server", legacy(), None).await;
-    assert_eq!((seen.era, seen.footprint.connections), (Some(Era::Legacy), 1));
+    // The second one looked whether the server survived the closing of its session, as a first probe does.
+    assert_eq!((seen.era, seen.footprint.connections), (Some(Era::Legacy), 2));
     assert_eq!((seen.footprint.sessions_opened, seen.footprint.sessions_closed), (1, 1));
     let answer = seen.asks[0].result.as_ref().unwrap().as_ref().unwrap();
     assert_eq!((answer.hits[0].source.as_str(), answer.total), ("a.md", Some(1)));
@@ -354,19 +355,20 @@ async fn faults_before_http() {
 }
 
 fn acceptor(issuer: &CertifiedIssuer<'_, KeyPair>, names: &[&str], expired: bool) -> TlsAcceptor {
-    let mut params = CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).unwrap();
+    let mut params =
+        CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).expect("a certificate");
     if expired {
         params.not_before = rcgen::date_time_ymd(2019, 1, 1);
         params.not_after = rcgen::date_time_ymd(2020, 1, 1);
     }
-    let key = KeyPair::generate().unwrap();
-    let certificate = params.signed_by(&key, issuer).unwrap();
+    let key = KeyPair::generate().expect("a certificate");
+    let certificate = params.signed_by(&key, issuer).expect("a certificate");
     let config = rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .unwrap()
+        .expect("a certificate")
         .with_no_client_auth()
-        .with_single_cert(vec![certificate.der().clone()], key.serialize_der().try_into().unwrap())
-        .unwrap();
+        .with_single_cert(vec![certificate.der().clone()], key.serialize_der().try_into().expect("a certificate"))
+        .expect("a certificate");
     TlsAcceptor::from(Arc::new(config))
 }
 
@@ -455,8 +457,9 @@ async fn what_is_learnt_spares_the_next_probe() {
     assert_eq!((learnt.era, learnt.era_found_at.is_some()), (Some(Era::Legacy), true));
     let before = server.seen().asked.len();
     assignment.learnt = learnt;
-    let (_, again) = prober.run(&assignment).await;
-    assert_eq!(again, learnt);
+    let (seen, again) = prober.run(&assignment).await;
+    assert_eq!(again, learnt, "nothing new was learnt");
+    assert_eq!((seen.footprint.connections, seen.footprint.requests), (1, 6), "one connection, no request too many");
     assert_eq!(server.seen().asked[before], "initialize", "discover is not asked again");
     assignment.learnt.era_found_at = Some(now() - chrono::TimeDelta::hours(29));
     let before = server.seen().asked.len();
@@ -551,6 +554,31 @@ async fn a_server_that_closes_each_connection_is_well() {
     assert!(seen.footprint.connections > 1 && seen.asks[0].fresh_connection);
 }
 
+#[tokio::test]
+async fn what_hurts_a_server_is_never_done_to_it_again() {
+    let prober = Prober::new(8);
+    let mortal = FaultServer::start(with(legacy(), "server/discover", Act::Die), None).await;
+    let (_, learnt) = prober.run(&assignment(monitor(&format!("http://{}/mcp", mortal.address), 1))).await;
+    assert_eq!(learnt.discover, Caution::Harmful, "it was gone after discover");
+    let restarted = FaultServer::start(legacy(), None).await;
+    let mut again = assignment(monitor(&format!("http://{}/mcp", restarted.address), 1));
+    again.learnt = learnt;
+    let (seen, learnt) = prober.run(&again).await;
+    assert_eq!((first_fault(&seen), learnt.era, learnt.discover), (None, Some(Era::Legacy), Caution::Harmful));
+    assert!(!restarted.seen().asked.iter().any(|asked| asked == "server/discover"), "{:?}", restarted.seen().asked);
+    assert_eq!(learnt.closing, Caution::Harmless, "it still answered after its session was closed");
+
+    let mortal = FaultServer::start(with(legacy(), "DELETE", Act::Die), None).await;
+    let (seen, learnt) = prober.run(&assignment(monitor(&format!("http://{}/mcp", mortal.address), 1))).await;
+    assert_eq!(learnt.closing, Caution::Harmful, "it was gone after the DELETE: {seen:#?}");
+    let restarted = FaultServer::start(legacy(), None).await;
+    let mut again = assignment(monitor(&format!("http://{}/mcp", restarted.address), 1));
+    again.learnt = learnt;
+    let (seen, _) = prober.run(&again).await;
+    assert!(!restarted.seen().asked.iter().any(|asked| asked == "DELETE"), "{:?}", restarted.seen().asked);
+    assert_eq!((seen.footprint.sessions_opened, seen.footprint.sessions_closed), (1, 0), "which the footprint says");
+}
+
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(48))]
     #[test]
@@ -565,10 +593,10 @@ proptest::proptest! {
         ]),
         bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200),
     ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("loopback works");
         runtime.block_on(async {
-            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("loopback works");
+            let url = format!("http://{}/mcp", listener.local_addr().expect("loopback works"));
             tokio::spawn(async move {
                 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
                 while let Ok((mut stream, _)) = listener.accept().await {

@@ -25,7 +25,8 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// Starts a program that prints `listening on PORT`; it is killed when dropped.
 async fn start(program: &str, arguments: &[&str]) -> (Child, u16) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/third_party");
-    let mut child = Command::new(folder.join(program).exists().then(|| folder.join(program)).unwrap_or(program.into()))
+    let installed = folder.join(program);
+    let mut child = Command::new(if installed.exists() { installed } else { program.into() })
         .args(arguments)
         .current_dir(&folder)
         .stdout(Stdio::piped())
@@ -33,11 +34,11 @@ async fn start(program: &str, arguments: &[&str]) -> (Child, u16) {
         .kill_on_drop(true)
         .spawn()
         .unwrap_or_else(|error| panic!("{program} does not start ({error}); run tests/install.sh"));
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
     let port = loop {
-        let line = lines.next_line().await.unwrap().expect("it ended before it listened; run tests/install.sh");
+        let line = lines.next_line().await.ok().flatten().expect("it ended before it listened; run tests/install.sh");
         if let Some(port) = line.strip_prefix("listening on ") {
-            break port.parse().unwrap();
+            break port.parse().expect("a port");
         }
     };
     // A full pipe would stop the server.

@@ -3,7 +3,10 @@
 //! Knows nothing of MCP or of webhooks. Who follows an address that a file did not declare passes it through
 //! [`guard`] first. Read `guard`, then `tls`, then `stream`, then `connect`.
 
-pub mod connect;
 pub mod guard;
-pub mod stream;
+
 pub mod tls;
+
+pub mod stream;
+
+pub mod connect;

@@ -131,7 +131,7 @@ pub(crate) fn open(result: &RawValue) -> Result<Carried, Misfit> {
     }
     let parsed: Vec<Value> = texts.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
     // A tool that returns a list comes as one block an item.
-    if parsed.len() == texts.len() && parsed.iter().all(|value| looks_like_a_hit(value)) && !parsed.is_empty() {
+    if parsed.len() == texts.len() && parsed.iter().all(looks_like_a_hit) && !parsed.is_empty() {
         values.push(Value::Array(parsed));
     } else {
         values.extend(parsed);

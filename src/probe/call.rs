@@ -19,6 +19,7 @@ use crate::net::connect::{Connector, Target};
 use crate::probe::clock::Clock;
 use crate::probe::era::{LEGACY, MODERN};
 use crate::probe::evidence::Scrub;
+use crate::probe::handshake::is_gone;
 use crate::probe::reply::{Broken, Reading};
 use crate::probe::wire::{Reply, Wire};
 
@@ -200,6 +201,26 @@ impl<'a> Caller<'a> {
         self.session = None;
     }
 
+    /// Whether any session is still open.
+    pub(crate) fn has_sessions(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// Whether somebody still answers, on a connection of its own: any HTTP answer will do.
+    pub(crate) async fn still_answers(&mut self, clock: &mut Clock) -> bool {
+        self.wire.hang_up();
+        let deadline = Instant::now() + CLOSE_LIMIT.min(self.timeout);
+        let call = Call { method: "ping", ..Call::default() };
+        let body = body_of(Era::Legacy, &call, Some(self.requests + 1));
+        match self.post(Era::Legacy, &call, body, clock, deadline).await {
+            Ok(reply) => {
+                self.let_go(&reply);
+                true
+            }
+            Err(fault) => !is_gone(fault.kind),
+        }
+    }
+
     async fn post(
         &mut self,
         era: Era,
@@ -258,11 +279,12 @@ impl<'a> Caller<'a> {
     }
 
     fn keep_session(&mut self, reply: &Reply) {
-        if let Some(id) = reply.headers.get(SESSION) {
-            if self.open.len() < SESSIONS_MAX && !self.open.contains(id) {
-                self.open.push(id.clone());
-                self.wire.footprint.sessions_opened += 1;
-            }
+        if let Some(id) = reply.headers.get(SESSION)
+            && self.open.len() < SESSIONS_MAX
+            && !self.open.contains(id)
+        {
+            self.open.push(id.clone());
+            self.wire.footprint.sessions_opened += 1;
         }
     }
 

@@ -7,7 +7,6 @@ use serde_json::value::RawValue;
 
 use crate::domain::fleet::MonitorId;
 use crate::domain::observation::{Era, Fault, FaultKind, ServerIdentity, Stage, Step};
-use crate::probe::Learnt;
 use crate::probe::call::{Call, Caller};
 use crate::probe::clock::Clock;
 use crate::probe::era::{Decision, Discovered, LEGACY, LEGACY_ALL, MODERN, decide};
@@ -15,6 +14,7 @@ use crate::probe::evidence::{NAME_CHARS_MAX, escaped};
 use crate::probe::reply::Broken;
 use crate::probe::sse::Decoder;
 use crate::probe::wire::Piece;
+use crate::probe::{Caution, Learnt};
 
 /// A remembered era is looked at again after this many hours, and up to [`RELOOK_JITTER_HOURS`] more: about once a day,
 /// and not all monitors at once.
@@ -39,14 +39,23 @@ pub(crate) async fn open(
     steps: &mut Vec<Step>,
 ) -> Option<Opened> {
     let now = caller.now();
-    let known = learnt.era.filter(|_| !relook_is_due(monitor, learnt, now));
+    let known = match learnt.discover {
+        Caution::Harmful => Some(Era::Legacy),
+        _ => learnt.era.filter(|_| !relook_is_due(monitor, learnt, now)),
+    };
     if known == Some(Era::Legacy) {
         match initialize(caller, steps).await {
-            Ok(server) => return Some(Opened { era: Era::Legacy, server }),
+            Ok(server) => {
+                if learnt.era.is_none() {
+                    *learnt = Learnt { era: Some(Era::Legacy), era_found_at: Some(now), ..*learnt };
+                }
+                return Some(Opened { era: Era::Legacy, server });
+            }
             // An upgrade may have ended the era; anything else says nothing of it.
             Err(broken) if !may_mean_another_era(&broken) => return None,
             Err(_) => {
-                *learnt = Learnt::default();
+                learnt.forget_era();
+                learnt.discover = Caution::Unchecked;
                 // The failure stays in the record as a note: the look at the era decides.
                 if let Some(fault) = steps.last_mut().and_then(|step| step.fault.take().map(|fault| (step, fault))) {
                     fault.0.notes.push(format!("{}; looking for the era again", fault.1.detail));
@@ -54,19 +63,52 @@ pub(crate) async fn open(
             }
         }
     }
-    let era = match discover(caller, steps).await {
+    let opened = match discover(caller, steps).await {
         Found::Modern(server) => Some(Opened { era: Era::Modern, server }),
-        Found::Initialize => initialize(caller, steps).await.ok().map(|server| Opened { era: Era::Legacy, server }),
-        Found::Nothing => None,
+        Found::Initialize => match initialize(caller, steps).await {
+            Ok(server) => Some(Opened { era: Era::Legacy, server }),
+            Err(broken) => {
+                if broken.status.is_none() && is_gone(broken.fault.kind) {
+                    suspect_discover(learnt, steps);
+                }
+                None
+            }
+        },
+        Found::Nothing => {
+            let closed = steps.last().and_then(|step| step.fault.as_ref());
+            if closed.is_some_and(|fault| matches!(fault.kind, FaultKind::ClosedEarly | FaultKind::Reset)) {
+                let mut clock = Clock::start(Stage::Handshake, "still there?");
+                let deadline = caller.deadline();
+                if caller.wire.connect(&mut clock, deadline).await.is_err_and(|fault| is_gone(fault.kind)) {
+                    suspect_discover(learnt, steps);
+                }
+            }
+            None
+        }
     };
-    match &era {
-        Some(opened) => *learnt = Learnt { era: Some(opened.era), era_found_at: Some(now) },
+    match &opened {
+        Some(opened) => {
+            *learnt = Learnt { era: Some(opened.era), era_found_at: Some(now), discover: Caution::Harmless, ..*learnt };
+        }
         None if steps.last().and_then(|step| step.fault.as_ref()).is_some_and(|fault| !is_passing(fault.kind)) => {
-            *learnt = Learnt::default();
+            learnt.forget_era();
         }
         None => {}
     }
-    era
+    opened
+}
+
+/// The server was there for `server/discover` and gone right after it.
+fn suspect_discover(learnt: &mut Learnt, steps: &mut [Step]) {
+    learnt.discover = Caution::Harmful;
+    if let Some(last) = steps.last_mut() {
+        last.notes.push("the server was gone after server/discover, which is not sent to it again".to_owned());
+    }
+}
+
+/// Nobody is there any more, which a slow or confused server never looks like.
+pub(crate) fn is_gone(kind: FaultKind) -> bool {
+    matches!(kind, FaultKind::Refused | FaultKind::Reset | FaultKind::ClosedEarly)
 }
 
 enum Found {

@@ -57,7 +57,7 @@ pub fn read(address: &str, status: u16, body: &[u8], now: DateTime<Utc>) -> Heal
     let named = reason.as_deref().and_then(FailureReason::from_slug).is_some_and(FailureReason::may_be_named_by_server);
     let says_no = places.iter().any(|place| verdict(place) == Some(false));
     let says_yes = places.iter().any(|place| verdict(place) == Some(true));
-    seen.ok = seen.ok && !says_no && !(named && !says_yes);
+    seen.ok = seen.ok && !says_no && (says_yes || !named);
     if !seen.ok {
         seen.reason = reason.or_else(|| places.iter().find_map(|place| remark_in(place)));
     }

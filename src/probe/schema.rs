@@ -11,10 +11,10 @@ use crate::probe::evidence::{DETAIL_CHARS_MAX, escaped};
 pub fn misfit(schema: &Value, search: &Search) -> Option<String> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let given = |name: &str| name == search.query || search.arguments.contains_key(name);
-    if let Some(required) = schema.get("required").and_then(Value::as_array) {
-        if let Some(missing) = required.iter().filter_map(Value::as_str).find(|name| !given(name)) {
-            return Some(said(format!("the tool requires `{missing}`, which the call does not give")));
-        }
+    if let Some(required) = schema.get("required").and_then(Value::as_array)
+        && let Some(missing) = required.iter().filter_map(Value::as_str).find(|name| !given(name))
+    {
+        return Some(said(format!("the tool requires `{missing}`, which the call does not give")));
     }
     let names = std::iter::once(search.query.as_str()).chain(search.arguments.keys().map(String::as_str));
     for name in names {
@@ -57,10 +57,10 @@ fn value_misfit(property: &Value, value: &Value, is_question: bool) -> Option<St
     if is_question {
         return None;
     }
-    if let Some(choices) = property.get("enum").and_then(Value::as_array) {
-        if !choices.iter().any(|choice| same(choice, value)) {
-            return Some(format!("must be one of {}, and the call gives {value}", Value::Array(choices.clone())));
-        }
+    if let Some(choices) = property.get("enum").and_then(Value::as_array)
+        && !choices.iter().any(|choice| same(choice, value))
+    {
+        return Some(format!("must be one of {}, and the call gives {value}", Value::Array(choices.clone())));
     }
     let number = value.as_f64()?;
     let bound = |key: &str| property.get(key).and_then(Value::as_f64);

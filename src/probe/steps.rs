@@ -21,7 +21,7 @@ use crate::probe::reply::status_fault;
 use crate::probe::rpc::Misfit;
 use crate::probe::tools::{TOOLS_MAX, input_schema, named, reduce};
 use crate::probe::wire::Wire;
-use crate::probe::{Assignment, Learnt, answer, health, sources};
+use crate::probe::{Assignment, Caution, Learnt, answer, health, sources};
 
 /// Pages of one tools/list: a thousand tools at twenty a page.
 const PAGES_MAX: usize = 50;
@@ -52,7 +52,7 @@ pub(crate) async fn run(connector: &Connector, assignment: &Assignment) -> (Obse
             let mut caller =
                 Caller::new(connector, target, &scrub, url.clone(), monitor, assignment.started_at, over - kept_back);
             converse(&mut caller, assignment, &mut learnt, &mut seen).await;
-            close(&mut caller, &mut seen).await;
+            close(&mut caller, &mut learnt, &mut seen).await;
             for address in &monitor.health {
                 look_at(connector, &mut caller, &url, address, over, &mut seen).await;
             }
@@ -274,9 +274,31 @@ fn promoted(schema: &Value, arguments: &str) -> Vec<(HeaderName, HeaderValue)> {
 }
 
 /// Closes sessions; what went wrong about it is a note on the last step.
-async fn close(caller: &mut Caller<'_>, seen: &mut Observation) {
+///
+/// The first time it is checked that the server survives it (MCP.md, "Do no harm"): some went down with the session.
+async fn close(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &mut Observation) {
     let mut clock = Clock::start(Stage::Handshake, "closing");
-    caller.close(&mut clock).await;
+    if learnt.closing == Caution::Harmful {
+        if caller.has_sessions() {
+            clock.note("the session stays open: closing one brought this server down".to_owned());
+        }
+    } else if caller.has_sessions() {
+        caller.close(&mut clock).await;
+        let well = seen.steps.iter().all(|step| step.fault.is_none());
+        if learnt.closing == Caution::Unchecked && well {
+            learnt.closing = match caller.still_answers(&mut clock).await {
+                true => Caution::Harmless,
+                false => Caution::Harmful,
+            };
+            if learnt.closing == Caution::Harmful {
+                clock.note(
+                    "the server was gone after its session was closed; its sessions stay open from now on".to_owned(),
+                );
+            }
+            // The look itself may have opened one.
+            caller.close(&mut clock).await;
+        }
+    }
     let notes = clock.stop(None).notes;
     if let Some(last) = seen.steps.last_mut() {
         last.notes.extend(notes);

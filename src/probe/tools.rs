@@ -261,7 +261,8 @@ mod tests {
     #[test]
     fn the_search_tool_is_found() {
         let takes_query = json!({"properties": {"query": {"type": "string"}}});
-        let table: &[(&str, Option<&str>, &[&str], Option<&str>)] = &[
+        type Row<'a> = (&'a str, Option<&'a str>, &'a [&'a str], Option<&'a str>);
+        let table: &[Row<'_>] = &[
             ("declared and there", Some("b"), &["a", "b"], Some("b")),
             ("declared and gone", Some("c"), &["a", "search"], None),
             ("a usual name", None, &["a", "search"], Some("search")),

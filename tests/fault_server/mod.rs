@@ -21,6 +21,8 @@ pub(crate) enum Act {
     SayForever(String),
     /// Close with a reset.
     Reset,
+    /// Say nothing and be gone: the port is closed from now on.
+    Die,
 }
 
 /// Chooses the answer to a request by what it asks for: the JSON-RPC method, else `GET /path`, else `DELETE`; `*` is any.
@@ -51,8 +53,14 @@ impl FaultServer {
         let address = listener.local_addr().expect("an address");
         let seen = Arc::new(Mutex::new(Seen::default()));
         let (script, shared) = (Arc::new(script), Arc::clone(&seen));
+        let died = Arc::new(tokio::sync::Notify::new());
         tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
+            loop {
+                let (stream, _) = tokio::select! {
+                    () = died.notified() => return,
+                    accepted = listener.accept() => accepted.expect("loopback accepts"),
+                };
+                let died = Arc::clone(&died);
                 let (script, seen, tls) = (Arc::clone(&script), Arc::clone(&shared), tls.clone());
                 seen.lock().expect("not poisoned").connections += 1;
                 let _ = stream.set_nodelay(true);
@@ -63,10 +71,10 @@ impl FaultServer {
                         return;
                     }
                     match tls {
-                        None => serve(stream, &script, &seen).await,
+                        None => serve(stream, &script, &seen, &died).await,
                         Some(tls) => {
                             if let Ok(stream) = tls.accept(stream).await {
-                                serve(stream, &script, &seen).await;
+                                serve(stream, &script, &seen, &died).await;
                             }
                         }
                     }
@@ -82,7 +90,12 @@ impl FaultServer {
     }
 }
 
-async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, script: &Script, seen: &Mutex<Seen>) {
+async fn serve(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    script: &Script,
+    seen: &Mutex<Seen>,
+    died: &tokio::sync::Notify,
+) {
     let mut pending = Vec::new();
     while let Some((head, body)) = next_request(&mut stream, &mut pending).await {
         let message: serde_json::Value = serde_json::from_str(&body).unwrap_or_default();
@@ -133,6 +146,12 @@ async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, script: &Script,
                 return;
             }
             Act::Reset => return,
+            Act::Die => {
+                died.notify_one();
+                // Until the port is closed for certain.
+                tokio::task::yield_now().await;
+                return;
+            }
         }
     }
 }
