@@ -305,8 +305,8 @@ async fn faults_of_a_search() {
         ("silence", Act::SayAndHold(String::new()), FaultKind::Silent),
         (
             "429",
-            say(status("429 Slow down", "Retry-After: Sat, 21 Nov 2026 09:00:30 GMT\r\n", "")),
-            FaultKind::RateLimited { retry_after_seconds: Some(29) },
+            say(status("429 Slow down", "Retry-After: 30\r\n", "")),
+            FaultKind::RateLimited { retry_after_seconds: Some(30) },
         ),
         ("a session lost", say(status("404 Not Found", "", "")), FaultKind::SessionLost),
     ];

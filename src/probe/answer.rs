@@ -142,7 +142,7 @@ pub(crate) fn open(result: &RawValue) -> Result<Carried, Misfit> {
 /// Reads the answer of a search.
 ///
 /// # Errors
-/// As [`open`]; `ToolError` where an envelope says that it failed; `AnswerUnreadable` where no list is found.
+/// As `open`; `ToolError` where an envelope says that it failed; `AnswerUnreadable` where no list is found.
 pub fn read(result: &RawValue, search: &Search) -> Result<Answer, Misfit> {
     let carried = open(result)?;
     if let Some(why) = carried.values.iter().find_map(envelope_error) {

@@ -30,7 +30,7 @@ const MOMENTS: [&str; 9] = [
 /// Reads a tools/call result.
 ///
 /// # Errors
-/// As [`open`]; `AnswerUnreadable` where there is no list of sources.
+/// As `open`; `AnswerUnreadable` where there is no list of sources.
 pub fn read(result: &RawValue) -> Result<SourcesSeen, Misfit> {
     let carried = open(result)?;
     let found = carried.values.iter().find_map(|value| {
