@@ -4,14 +4,14 @@
 //! The house, from the ground up; arrows run downward only (`tests/floors.rs`):
 //! `domain`, `net` · `config`, `store`, `probe`, `deliver`, `rag` · `daemon`, `web` · `app` · `cli` · `main`.
 
-pub mod app;
-pub mod cli;
-pub mod config;
-pub mod daemon;
-pub mod deliver;
 pub mod domain;
 pub mod net;
-pub mod probe;
-pub mod rag;
+pub mod config;
 pub mod store;
+pub mod probe;
+pub mod deliver;
+pub mod rag;
+pub mod daemon;
 pub mod web;
+pub mod app;
+pub mod cli;

@@ -1,1 +1,118 @@
-//! errors.
+//! The share of failed search calls in a sliding window.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::fleet::ErrorsRule;
+use crate::domain::outcome::Evidence;
+use crate::domain::reason::FailureReason;
+use crate::domain::signal::{Level, Reading};
+
+/// Calls kept at most, whatever the window.
+const CALLS_MAX: usize = 4_800;
+
+/// One search call: answered, or failed for a reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    /// When its beat started, in UTC microseconds.
+    pub at_us: i64,
+    /// Why it failed; none where it was answered, rightly or wrongly.
+    pub failed: Option<FailureReason>,
+}
+
+/// The calls of one monitor's window, the oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ErrorsWindow {
+    calls: VecDeque<Call>,
+}
+
+impl ErrorsWindow {
+    /// Takes in a call.
+    pub fn push(&mut self, call: Call) {
+        if self.calls.len() == CALLS_MAX {
+            self.calls.pop_front();
+        }
+        self.calls.push_back(call);
+    }
+
+    /// Forgets what is older than the window.
+    pub fn trim(&mut self, window: Duration, now: DateTime<Utc>) {
+        let oldest_us = now.timestamp_micros() - i64::try_from(window.as_micros()).unwrap_or(i64::MAX);
+        while self.calls.front().is_some_and(|call| call.at_us < oldest_us) {
+            self.calls.pop_front();
+        }
+    }
+
+    /// What the window says. An open incident stays elevated until the share is under half the limit.
+    pub fn reading(&self, rule: &ErrorsRule, open: bool) -> Reading {
+        let all = self.calls.len();
+        if all == 0 {
+            return Reading { level: Level::Unknown, figure: String::new(), samples: 0 };
+        }
+        let bad = self.calls.iter().filter(|call| call.failed.is_some()).count();
+        let share = bad as f64 / all as f64;
+        let elevated = if open {
+            bad > 0 && share >= rule.share / 2.0
+        } else {
+            share > rule.share && bad >= rule.min_bad as usize
+        };
+        Reading {
+            level: if elevated { Level::Elevated } else { Level::Calm },
+            figure: format!("{bad} of {all} calls failed, {:.1} % of {:.1} % allowed", share * 100.0, rule.share * 100.0),
+            samples: u32::try_from(all).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Each reason's count and share, the most frequent first.
+    pub fn evidence(&self) -> Vec<Evidence> {
+        let mut counts: BTreeMap<FailureReason, usize> = BTreeMap::new();
+        for reason in self.calls.iter().filter_map(|call| call.failed) {
+            *counts.entry(reason).or_default() += 1;
+        }
+        let mut counts: Vec<_> = counts.into_iter().collect();
+        counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let all = self.calls.len().max(1);
+        let line = |(reason, count): (FailureReason, usize)| {
+            let share = count as f64 * 100.0 / all as f64;
+            Evidence::new(reason.slug(), format!("{count} of {all} calls ({share:.0} %)"))
+        };
+        counts.into_iter().map(line).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::reason::Severity;
+
+    #[test]
+    fn a_share_and_a_least_count_decide() {
+        let rule = ErrorsRule {
+            share: 0.05,
+            window: Duration::from_secs(1800),
+            min_bad: 3,
+            severity: Severity::Page,
+            line: 1,
+        };
+        let rows = [
+            (0, 0, false, Level::Unknown, "nothing was asked"),
+            (2, 2, false, Level::Calm, "two failures are not three, whatever their share"),
+            (3, 57, false, Level::Calm, "exactly the limit is not above it"),
+            (4, 56, false, Level::Elevated, "above the limit, and three at least"),
+            (3, 57, true, Level::Elevated, "an open one stays until half the limit"),
+            (1, 59, true, Level::Calm, "under half the limit it ends"),
+        ];
+        for (bad, good, open, level, sentence) in rows {
+            let mut window = ErrorsWindow::default();
+            for _ in 0..bad {
+                window.push(Call { at_us: 0, failed: Some(FailureReason::ToolError) });
+            }
+            for _ in 0..good {
+                window.push(Call { at_us: 0, failed: None });
+            }
+            assert_eq!(window.reading(&rule, open).level, level, "{sentence}");
+        }
+    }
+}

@@ -148,6 +148,27 @@ pub struct Monitor {
     pub definition_hash: String,
 }
 
+impl Monitor {
+    /// The most requests this monitor sends on a day without trouble; suspect beats and re-checks come on top.
+    ///
+    /// A beat of the older era, which is the dearer one: opening (2), tools/list (1), one a canary
+    /// asked, one a health address, closing the session (1). Once an hour the sources are listed.
+    pub fn calls_per_day(&self) -> u64 {
+        const DAY_MS: u128 = 24 * 3600 * 1000;
+        const OPENING_LISTING_CLOSING: u64 = 4;
+        const SOURCE_LISTINGS: u64 = 24;
+        let beats = DAY_MS.div_ceil(self.every.as_millis().max(1));
+        let asked = u64::from(self.per_beat());
+        let a_beat = OPENING_LISTING_CLOSING + asked + self.health.len() as u64;
+        u64::try_from(beats).unwrap_or(u64::MAX).saturating_mul(a_beat).saturating_add(SOURCE_LISTINGS)
+    }
+
+    /// Canaries asked in one beat; never more than there are.
+    pub fn per_beat(&self) -> u32 {
+        self.search.per_beat.min(u32::try_from(self.canaries.len()).unwrap_or(u32::MAX))
+    }
+}
+
 /// How a monitor's search tool is called, and where its answers keep what we judge.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Search {

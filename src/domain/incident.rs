@@ -1,12 +1,14 @@
 //! From levels to incidents: when one opens, and when it ends.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 
 use crate::domain::fleet::MonitorId;
 use crate::domain::outcome::Evidence;
 use crate::domain::paging::notification::RulePlace;
 use crate::domain::reason::{FailureReason, Severity};
-use crate::domain::signal::Signal;
+use crate::domain::signal::{Level, Phase, Signal, SignalState};
 
 /// One monitor × one signal × one subject, from opening to resolution.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,5 +73,175 @@ impl ResolveCause {
             Self::MonitorRemoved => "monitor_removed",
             Self::Accepted => "accepted",
         }
+    }
+}
+
+/// What it takes to leave a phase: so many readings in a row, over so much covered time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Need {
+    /// Readings in a row.
+    pub readings: u32,
+    /// Covered time from the first of them to the last.
+    pub covered: Duration,
+}
+
+impl Need {
+    /// So many readings, however long they take.
+    pub const fn readings(readings: u32) -> Self {
+        Self { readings, covered: Duration::ZERO }
+    }
+
+    /// At least two readings, over so much covered time.
+    pub const fn covered(covered: Duration) -> Self {
+        Self { readings: 1, covered }
+    }
+
+    fn is_met(self, streak: u32, covered: Duration) -> bool {
+        streak >= self.readings && covered >= self.covered
+    }
+}
+
+/// What it takes to open and to close.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bar {
+    /// Elevated readings.
+    pub open: Need,
+    /// Calm readings.
+    pub close: Need,
+}
+
+/// What a step did to the incident.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// It opened.
+    Opened,
+    /// It ended.
+    Resolved,
+}
+
+/// Takes one reading into a signal's state.
+///
+/// `covered` is the time since the last reading during which we were looking; time unseen neither
+/// opens nor resolves. `held` is why an opening is held back just now; it never holds a resolution.
+pub fn step(
+    state: &SignalState,
+    level: Level,
+    covered: Duration,
+    bar: Bar,
+    held: Option<&str>,
+    now: DateTime<Utc>,
+) -> (SignalState, Option<Turn>) {
+    match (state.phase, level) {
+        (_, Level::Unknown) | (Phase::Quiet, Level::Calm) | (Phase::Open, Level::Elevated) => (state.clone(), None),
+        (Phase::Quiet, Level::Elevated) => advance(Phase::Pending, now, 1, Duration::ZERO, bar, held, now),
+        (Phase::Pending, Level::Elevated) => {
+            advance(Phase::Pending, state.since, state.streak + 1, state.covered + covered, bar, held, now)
+        }
+        (Phase::Pending, Level::Calm) => (SignalState::quiet(now), None),
+        (Phase::Open, Level::Calm) => advance(Phase::Clearing, now, 1, Duration::ZERO, bar, None, now),
+        (Phase::Clearing, Level::Calm) => {
+            advance(Phase::Clearing, state.since, state.streak + 1, state.covered + covered, bar, None, now)
+        }
+        (Phase::Clearing, Level::Elevated) => (in_phase(Phase::Open, now), None),
+    }
+}
+
+/// Stays in a waiting phase, or leaves it where its need is met.
+fn advance(
+    phase: Phase,
+    since: DateTime<Utc>,
+    streak: u32,
+    covered: Duration,
+    bar: Bar,
+    held: Option<&str>,
+    now: DateTime<Utc>,
+) -> (SignalState, Option<Turn>) {
+    let (need, next, turn) = match phase {
+        Phase::Pending => (bar.open, Phase::Open, Turn::Opened),
+        _ => (bar.close, Phase::Quiet, Turn::Resolved),
+    };
+    if need.is_met(streak, covered) && held.is_none() {
+        return (in_phase(next, now), Some(turn));
+    }
+    (SignalState { phase, since, streak, covered, held_by: held.map(str::to_owned) }, None)
+}
+
+const fn in_phase(phase: Phase, now: DateTime<Utc>) -> SignalState {
+    SignalState { phase, since: now, streak: 0, covered: Duration::ZERO, held_by: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BAR: Bar = Bar { open: Need::readings(3), close: Need::readings(2) };
+
+    fn at(second: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap()
+    }
+
+    /// The rules once more, told from the whole history instead of step by step.
+    fn expected(readings: &[Level], bar: Bar) -> (bool, Vec<Turn>) {
+        let seen: Vec<Level> = readings.iter().copied().filter(|level| *level != Level::Unknown).collect();
+        let (mut open, mut turns) = (false, Vec::new());
+        let mut run = 0;
+        for level in seen {
+            let speaks = level == if open { Level::Calm } else { Level::Elevated };
+            run = if speaks { run + 1 } else { 0 };
+            let need = if open { bar.close.readings } else { bar.open.readings };
+            if run == need {
+                turns.push(if open { Turn::Resolved } else { Turn::Opened });
+                open = !open;
+                run = 0;
+            }
+        }
+        (open, turns)
+    }
+
+    #[test]
+    fn every_sequence_of_nine_readings_goes_as_told() {
+        const LEVELS: [Level; 3] = [Level::Calm, Level::Elevated, Level::Unknown];
+        for number in 0..3_usize.pow(9) {
+            let readings: Vec<Level> = (0..9_u32).map(|place| LEVELS[number / 3_usize.pow(place) % 3]).collect();
+            let mut state = SignalState::quiet(at(0));
+            let mut turns = Vec::new();
+            for (second, level) in (1..).zip(&readings) {
+                let (next, turn) = step(&state, *level, Duration::from_secs(1), BAR, None, at(second));
+                turns.extend(turn);
+                state = next;
+            }
+            let (open, told) = expected(&readings, BAR);
+            assert_eq!((state.phase.has_incident(), turns), (open, told), "{readings:?}");
+        }
+    }
+
+    #[test]
+    fn covered_time_counts_and_unseen_time_does_not() {
+        let bar = Bar { open: Need { readings: 3, covered: Duration::from_secs(45) }, close: Need::readings(2) };
+        let mut state = SignalState::quiet(at(0));
+        for (second, covered) in [(0, 0), (5, 5), (10, 5), (44, 34)] {
+            let (next, turn) = step(&state, Level::Elevated, Duration::from_secs(covered), bar, None, at(second));
+            assert_eq!(turn, None, "44 s of failure are not 45");
+            state = next;
+        }
+        let (unseen, _) = step(&state, Level::Unknown, Duration::from_secs(600), bar, None, at(644));
+        assert_eq!(unseen, state, "ten minutes without a look change nothing");
+        let (_, turn) = step(&unseen, Level::Elevated, Duration::from_secs(1), bar, None, at(645));
+        assert_eq!(turn, Some(Turn::Opened), "one more covered second does");
+    }
+
+    #[test]
+    fn what_is_held_stays_pending_and_opens_when_let_go() {
+        let mut state = SignalState::quiet(at(0));
+        for second in 1..10 {
+            let (next, turn) = step(&state, Level::Elevated, Duration::from_secs(1), BAR, Some("cold_start"), at(second));
+            assert_eq!((next.phase, turn), (Phase::Pending, None), "held");
+            state = next;
+        }
+        assert_eq!(state.held_by.as_deref(), Some("cold_start"));
+        let (state, turn) = step(&state, Level::Elevated, Duration::from_secs(1), BAR, None, at(10));
+        assert_eq!((state.phase, turn), (Phase::Open, Some(Turn::Opened)), "let go");
+        let (_, turn) = step(&state, Level::Calm, Duration::from_secs(1), BAR, Some("cold_start"), at(11));
+        assert_eq!(turn, None);
     }
 }

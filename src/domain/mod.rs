@@ -5,17 +5,18 @@
 //! that. Read in the order of the lines below: what is declared, what a probe saw, what that
 //! means, and what is done about it.
 
-pub mod contract;
-pub mod errors;
 pub mod fleet;
-pub mod incident;
-pub mod latency;
 pub mod observation;
-pub mod outcome;
-pub mod paging;
-pub mod quality;
 pub mod reason;
-pub mod restart;
-pub mod schedule;
+pub mod outcome;
+pub mod classify;
+pub mod contract;
+pub mod quality;
+pub mod latency;
+pub mod errors;
 pub mod signal;
+pub mod incident;
+pub mod restart;
 pub mod standing;
+pub mod paging;
+pub mod schedule;

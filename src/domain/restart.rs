@@ -1,1 +1,83 @@
-//! restart.
+//! Whether the server was restarted: certain, likely, or not to be told (DESIGN §4).
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::observation::{HealthSeen, Observation};
+use crate::domain::outcome::Evidence;
+
+/// Instance ids remembered: replicas behind one address take turns, and that is no restart.
+const INSTANCES_MAX: usize = 16;
+/// A start that moves by less than this is the rounding of an uptime, not a restart.
+const START_SLACK: Duration = Duration::from_secs(5);
+
+/// By what a restart is recognised on the next beat.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Marks {
+    /// Instance ids seen, the latest last.
+    pub instances: Vec<String>,
+    /// The version last reported.
+    pub version: Option<String>,
+    /// The latest start of the process, as it said.
+    pub process_started_at: Option<DateTime<Utc>>,
+    /// When we last saw a restart.
+    pub restarted_at: Option<DateTime<Utc>>,
+}
+
+/// A restart that was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restart {
+    /// Whether the server's own marks prove it.
+    pub certain: bool,
+    /// What was seen.
+    pub evidence: Vec<Evidence>,
+}
+
+/// Compares what a beat reports with what was remembered, and remembers it.
+///
+/// `was_refused`: the beats just before found nobody listening. A time-out proves nothing.
+pub fn recognise(marks: &mut Marks, seen: &Observation, was_refused: bool, now: DateTime<Utc>) -> Option<Restart> {
+    let first = marks.instances.is_empty() && marks.version.is_none() && marks.process_started_at.is_none();
+    let mut evidence = Vec::new();
+    for health in &seen.health {
+        compare(marks, health, &mut evidence);
+    }
+    let reported = seen.server.as_ref().map(|server| server.version.clone()).filter(|version| !version.is_empty());
+    if let Some(version) = reported {
+        let old = marks.version.replace(version.clone());
+        if let Some(old) = old.filter(|old| *old != version) {
+            evidence.push(Evidence::new("version", format!("{old} before, {version} now")));
+        }
+    }
+    let certain = !first && !evidence.is_empty();
+    let likely = was_refused && seen.fault_before_search().is_none();
+    if !certain && !likely {
+        return None;
+    }
+    if likely {
+        evidence.push(Evidence::new("before", "connections were refused"));
+    }
+    marks.restarted_at = Some(now);
+    Some(Restart { certain, evidence })
+}
+
+fn compare(marks: &mut Marks, health: &HealthSeen, evidence: &mut Vec<Evidence>) {
+    if let Some(instance) = health.instance.as_ref().filter(|instance| !marks.instances.contains(instance)) {
+        if let Some(last) = marks.instances.last() {
+            evidence.push(Evidence::new("instance", format!("{last} before, {instance} now")));
+        }
+        if marks.instances.len() == INSTANCES_MAX {
+            marks.instances.remove(0);
+        }
+        marks.instances.push(instance.clone());
+    }
+    if let Some(started) = health.process_started_at {
+        let slack = chrono::Duration::from_std(START_SLACK).unwrap_or_default();
+        if let Some(last) = marks.process_started_at.filter(|last| started > *last + slack) {
+            evidence.push(Evidence::new("process_started_at", format!("{last} before, {started} now")));
+        }
+        // Replicas report different starts; the latest is what a later one has to beat.
+        marks.process_started_at = Some(marks.process_started_at.map_or(started, |last| last.max(started)));
+    }
+}

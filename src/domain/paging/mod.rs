@@ -2,6 +2,6 @@
 //!
 //! Read: `notification` (one thing to say), `route` (to whom), `delivery` (the promise to bring it).
 
-pub mod delivery;
 pub mod notification;
 pub mod route;
+pub mod delivery;

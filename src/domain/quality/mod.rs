@@ -1,1 +1,8 @@
-//! Judging canary answers.
+//! Whether answers are worth anything (RETRIEVAL.md).
+//!
+//! Read: `canary` (one answer: right or wrong), `confirmation` (many answers of one canary: a blip
+//! or an incident), `diagnosis` (many canaries: what is broken).
+
+pub mod canary;
+pub mod confirmation;
+pub mod diagnosis;

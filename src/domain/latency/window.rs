@@ -1,0 +1,136 @@
+//! The samples P95 is taken over: a ring in time order, no histogram resident per monitor.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::fleet::LatencyRule;
+use crate::domain::signal::{Level, Reading};
+
+/// Samples kept at most, whatever the window: 8 canaries a second over 10 minutes, 16 bytes each.
+const SAMPLES_MAX: usize = 4_800;
+
+/// One timed call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// When its beat started, in UTC microseconds.
+    pub at_us: i64,
+    /// Its duration in microseconds, capped at some 71 minutes; for a censored one the time we waited.
+    pub elapsed_us: u32,
+    /// Whether it ran into the timeout: its true duration is longer.
+    pub censored: bool,
+}
+
+impl Sample {
+    /// A call that took so long.
+    pub fn new(at: DateTime<Utc>, elapsed: Duration, censored: bool) -> Self {
+        let elapsed_us = u32::try_from(elapsed.as_micros()).unwrap_or(u32::MAX);
+        Self { at_us: at.timestamp_micros(), elapsed_us, censored }
+    }
+}
+
+/// The samples of one monitor's window, the oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LatencyWindow {
+    samples: VecDeque<Sample>,
+}
+
+impl LatencyWindow {
+    /// Takes in a sample.
+    pub fn push(&mut self, sample: Sample) {
+        if self.samples.len() == SAMPLES_MAX {
+            self.samples.pop_front();
+        }
+        self.samples.push_back(sample);
+    }
+
+    /// Forgets what is older than the window.
+    pub fn trim(&mut self, window: Duration, now: DateTime<Utc>) {
+        let oldest_us = now.timestamp_micros() - i64::try_from(window.as_micros()).unwrap_or(i64::MAX);
+        while self.samples.front().is_some_and(|sample| sample.at_us < oldest_us) {
+            self.samples.pop_front();
+        }
+    }
+
+    /// P95 by nearest rank, with its sample count; none without samples. A censored sample counts
+    /// as longer than every finished one, so the figure never flatters a server that hangs.
+    pub fn p95(&self) -> Option<(Duration, u32)> {
+        let mut values: Vec<(bool, u32)> = self.samples.iter().map(|s| (s.censored, s.elapsed_us)).collect();
+        let rank = (values.len() * 95).div_ceil(100).checked_sub(1)?;
+        let (_, p95, _) = values.select_nth_unstable(rank);
+        Some((Duration::from_micros(u64::from(p95.1)), u32::try_from(values.len()).unwrap_or(u32::MAX)))
+    }
+
+    /// What the window says.
+    pub fn reading(&self, rule: &LatencyRule) -> Reading {
+        let Some((p95, samples)) = self.p95() else {
+            return Reading { level: Level::Unknown, figure: String::new(), samples: 0 };
+        };
+        let level = match samples {
+            few if few < rule.min_samples => Level::Unknown,
+            _ if p95 > rule.p95 => Level::Elevated,
+            _ => Level::Calm,
+        };
+        let figure = format!("p95 {} ms of {} ms (n={samples})", p95.as_millis(), rule.p95.as_millis());
+        Reading { level, figure, samples }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::reason::Severity;
+
+    fn at(second: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap()
+    }
+
+    fn rule() -> LatencyRule {
+        LatencyRule {
+            p95: Duration::from_millis(800),
+            window: Duration::from_secs(100),
+            sustained: Duration::from_secs(100),
+            min_samples: 20,
+            severity: Severity::Ticket,
+            line: 1,
+        }
+    }
+
+    fn filled(slow: usize, fast: usize, censored: usize) -> LatencyWindow {
+        let mut window = LatencyWindow::default();
+        for (count, ms, censored) in [(slow, 1000, false), (fast, 10, false), (censored, 5, true)] {
+            for _ in 0..count {
+                window.push(Sample::new(at(0), Duration::from_millis(ms), censored));
+            }
+        }
+        window
+    }
+
+    #[test]
+    fn p95_decides_and_few_samples_say_nothing() {
+        let rows = [
+            (filled(0, 0, 0), Level::Unknown, "no sample"),
+            (filled(19, 0, 0), Level::Unknown, "one sample too few"),
+            (filled(0, 20, 0), Level::Calm, "all fast"),
+            (filled(1, 19, 0), Level::Calm, "one slow of twenty is the 5 % above P95"),
+            (filled(2, 18, 0), Level::Elevated, "two slow of twenty are not"),
+        ];
+        for (window, level, sentence) in rows {
+            assert_eq!(window.reading(&rule()).level, level, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn a_hanging_call_is_longer_than_any_finished_one() {
+        let (p95, _) = filled(0, 18, 2).p95().unwrap();
+        assert_eq!(p95, Duration::from_millis(5), "the censored ones are ranked last, with the time we waited");
+    }
+
+    #[test]
+    fn samples_older_than_the_window_are_forgotten() {
+        let mut window = filled(20, 0, 0);
+        window.trim(Duration::from_secs(100), at(101));
+        assert_eq!(window.p95(), None);
+    }
+}

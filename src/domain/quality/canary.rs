@@ -1,0 +1,164 @@
+//! One canary's answer: right or wrong (RETRIEVAL.md §3, checks 2 and 3).
+
+use crate::domain::fleet::{Canary, CanaryKind};
+use crate::domain::observation::{Answer, Hit};
+use crate::domain::outcome::AskVerdict;
+use crate::domain::reason::FailureReason;
+
+/// A chunk longer than this fills a model's context with one result (RETRIEVAL.md §5 asks for 500 tokens at most).
+const CHUNK_CHARS_MAX: u32 = 20_000;
+/// Sources named in one line of evidence.
+const SEEN_SOURCES_MAX: usize = 3;
+
+/// Judges an answer by what the canary declares; `expect` and `within` stand in for the lock.
+pub fn judge(canary: &Canary, answer: &Answer) -> AskVerdict {
+    if canary.kind == CanaryKind::Negative {
+        return judge_negative(canary, answer);
+    }
+    let wrong = |reason, rank, seen| AskVerdict::Wrong { reason, rank, seen };
+    if let Some((reason, seen)) = malformed(answer) {
+        return wrong(reason, None, seen);
+    }
+    match rank_of(&canary.expect, &answer.hits) {
+        Some(rank) if rank <= canary.within => AskVerdict::Right { rank: Some(rank) },
+        rank => {
+            let place = rank.map_or_else(|| "not found".to_owned(), |rank| format!("at rank {rank}"));
+            let seen = format!(
+                "{} {place} within {}, got {}",
+                canary.expect.join(" or "),
+                canary.within,
+                top_sources(&answer.hits)
+            );
+            wrong(FailureReason::WrongResults, rank, seen)
+        }
+    }
+}
+
+/// Rank, from 1, of the first expected source among the distinct sources of the answer.
+pub fn rank_of(expect: &[String], hits: &[Hit]) -> Option<u32> {
+    let mut distinct: Vec<&str> = Vec::new();
+    for hit in hits {
+        if distinct.contains(&hit.source.as_str()) {
+            continue;
+        }
+        distinct.push(&hit.source);
+        if expect.iter().any(|expected| same_source(expected, &hit.source)) {
+            return u32::try_from(distinct.len()).ok();
+        }
+    }
+    None
+}
+
+/// Whether a declared source and an answered one are the same: equal, or the declared one is a
+/// whole-component tail of it; a fragment (`#section`) of the answered one does not matter.
+fn same_source(expected: &str, answered: &str) -> bool {
+    let answered = answered.split('#').next().unwrap_or(answered);
+    let expected = expected.trim_start_matches("./");
+    answered == expected || answered.strip_suffix(expected).is_some_and(|head| head.ends_with('/'))
+}
+
+fn judge_negative(canary: &Canary, answer: &Answer) -> AskVerdict {
+    let counts = |hit: &&Hit| match (canary.max_score, hit.score) {
+        (Some(limit), Some(score)) => score > limit,
+        _ => true,
+    };
+    let hits: Vec<&Hit> = answer.hits.iter().filter(counts).collect();
+    match hits.first() {
+        None => AskVerdict::Right { rank: None },
+        Some(first) => AskVerdict::Wrong {
+            reason: FailureReason::ThresholdBroken,
+            rank: None,
+            seen: match (canary.max_score, first.score) {
+                (Some(limit), Some(score)) => format!("{} scored {score:.3}, {limit} is allowed", first.source),
+                _ => format!("{} results, none are allowed: {}", hits.len(), first.source),
+            },
+        },
+    }
+}
+
+/// What is wrong with an answer before anybody asks whether it is right.
+fn malformed(answer: &Answer) -> Option<(FailureReason, String)> {
+    if answer.hits.is_empty() {
+        let total = answer.total.map_or_else(String::new, |total| format!(" (total says {total})"));
+        return Some((FailureReason::EmptyResults, format!("no results{total}")));
+    }
+    if answer.hits.iter().all(|hit| hit.source.is_empty()) {
+        return Some((FailureReason::ResultMalformed, "no result names its source".to_owned()));
+    }
+    let longest = answer.hits.iter().map(|hit| hit.chars).max().unwrap_or(0);
+    if longest > CHUNK_CHARS_MAX {
+        return Some((FailureReason::ChunkSizeAnomaly, format!("a result of {longest} characters")));
+    }
+    let repeats = |at: usize, hit: &Hit| hit.chars > 0 && answer.hits[..at].contains(hit);
+    let repeated = answer.hits.iter().enumerate().find(|(at, hit)| repeats(*at, hit));
+    repeated.map(|(_, hit)| (FailureReason::ResultMalformed, format!("the same chunk of {} twice", hit.source)))
+}
+
+fn top_sources(hits: &[Hit]) -> String {
+    let mut distinct: Vec<&str> = Vec::new();
+    for hit in hits {
+        if !distinct.contains(&hit.source.as_str()) {
+            distinct.push(&hit.source);
+        }
+    }
+    let more = distinct.len().saturating_sub(SEEN_SOURCES_MAX);
+    let tail = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{tail}", distinct[..distinct.len().min(SEEN_SOURCES_MAX)].join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hit(source: &str, score: f64) -> Hit {
+        Hit { source: source.to_owned(), score: Some(score), chars: 100, excerpt: format!("of {source} {score}") }
+    }
+
+    fn canary(kind: CanaryKind, expect: &[&str], max_score: Option<f64>) -> Canary {
+        Canary {
+            id: "c".to_owned(),
+            query: "q".to_owned(),
+            kind,
+            expect: expect.iter().map(|source| (*source).to_owned()).collect(),
+            within: 2,
+            max_score,
+            line: 1,
+            definition_hash: String::new(),
+        }
+    }
+
+    fn slug(verdict: &AskVerdict) -> &str {
+        match verdict {
+            AskVerdict::Wrong { reason, .. } | AskVerdict::Failed { reason } => reason.slug(),
+            other => other.slug(),
+        }
+    }
+
+    #[test]
+    fn an_answer_is_right_or_wrong_for_a_reason() {
+        let asks = canary(CanaryKind::Mixed, &["a.md"], None);
+        let negative = canary(CanaryKind::Negative, &[], None);
+        let lenient = canary(CanaryKind::Negative, &[], Some(0.3));
+        let rows: Vec<(&Canary, Vec<Hit>, &str, &str)> = vec![
+            (&asks, vec![hit("a.md", 0.9)], "right", "the expected source is first"),
+            (&asks, vec![hit("b.md", 0.9), hit("a.md", 0.8)], "right", "the expected source is just within"),
+            (&asks, vec![hit("b.md", 0.9), hit("b.md", 0.8), hit("a.md", 0.7)], "right", "ranks count sources, not chunks"),
+            (&asks, vec![hit("b.md", 0.9), hit("c.md", 0.8), hit("a.md", 0.7)], "wrong_results", "one rank too late"),
+            (&asks, vec![hit("b.md", 0.9)], "wrong_results", "the expected source is absent"),
+            (&asks, vec![hit("docs/a.md#top", 0.9)], "right", "a longer path and a fragment are the same source"),
+            (&asks, vec![hit("aa.md", 0.9)], "wrong_results", "a longer name is another source"),
+            (&asks, vec![], "empty_results", "nothing came"),
+            (&asks, vec![hit("", 0.9)], "result_malformed", "no source is named"),
+            (&asks, vec![hit("a.md", 0.9), hit("a.md", 0.9)], "result_malformed", "the same chunk twice"),
+            (&asks, vec![Hit { chars: 50_000, ..hit("a.md", 0.9) }], "chunk_size_anomaly", "a chunk of a whole book"),
+            (&negative, vec![], "right", "nothing is the right answer to a question about nothing"),
+            (&negative, vec![hit("a.md", 0.1)], "threshold_broken", "any result is one too many"),
+            (&lenient, vec![hit("a.md", 0.3)], "right", "a low score is no hit"),
+            (&lenient, vec![hit("a.md", 0.31)], "threshold_broken", "a score above the limit is"),
+        ];
+        for (canary, hits, expected, sentence) in rows {
+            let verdict = judge(canary, &Answer { hits, ..Answer::default() });
+            assert_eq!(slug(&verdict), expected, "{sentence}: {verdict:?}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Many answers of one canary: a blip or an incident (RETRIEVAL.md §3, the right column).
+
+use chrono::{DateTime, Utc};
+use std::time::Duration;
+
+use crate::domain::incident::{step, Bar, Need};
+use crate::domain::outcome::AskVerdict;
+use crate::domain::reason::FailureReason;
+use crate::domain::signal::{Level, Phase, SignalState};
+
+/// Right answers in a row after which a confirmed canary is believed again.
+const RIGHT_IN_A_ROW: u32 = 2;
+
+/// What is remembered of one canary between beats.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CanaryStanding {
+    /// The declaration this memory belongs to; another one starts afresh.
+    pub definition_hash: String,
+    /// Its own way from blip to confirmed and back.
+    pub state: SignalState,
+    /// Wrong answers in a row.
+    pub wrong_in_a_row: u32,
+    /// The last answer's judgement; none before the first answer.
+    pub last: Option<AskVerdict>,
+    /// Which list of sources the last answer brought; equal lists, equal fingerprints.
+    pub list: u64,
+    /// When it last answered.
+    pub answered_at: Option<DateTime<Utc>>,
+    /// Duration of that call.
+    pub elapsed: Duration,
+}
+
+impl CanaryStanding {
+    /// A canary nobody has asked yet.
+    pub const fn new(definition_hash: String, now: DateTime<Utc>) -> Self {
+        Self {
+            definition_hash,
+            state: SignalState::quiet(now),
+            wrong_in_a_row: 0,
+            last: None,
+            list: 0,
+            answered_at: None,
+            elapsed: Duration::ZERO,
+        }
+    }
+
+    /// Takes in one answer. A failed or missing one says nothing about quality and changes nothing but the record.
+    pub fn hear(&mut self, verdict: &AskVerdict, after: u32, now: DateTime<Utc>) {
+        let level = match verdict {
+            AskVerdict::Right { .. } => Level::Calm,
+            AskVerdict::Wrong { .. } => Level::Elevated,
+            AskVerdict::Failed { .. } => {
+                self.last = Some(verdict.clone());
+                return;
+            }
+            AskVerdict::NotAsked => return,
+        };
+        let bar = Bar { open: Need::readings(after), close: Need::readings(RIGHT_IN_A_ROW) };
+        (self.state, _) = step(&self.state, level, Duration::ZERO, bar, None, now);
+        self.wrong_in_a_row = if level == Level::Elevated { self.wrong_in_a_row + 1 } else { 0 };
+        self.last = Some(verdict.clone());
+        self.answered_at = Some(now);
+    }
+
+    /// Whether enough answers in a row were wrong.
+    pub const fn is_confirmed(&self) -> bool {
+        self.state.phase.has_incident()
+    }
+
+    /// Whether the next beat should ask it again, to confirm or to clear.
+    pub fn wants_asking(&self) -> bool {
+        self.state.phase != Phase::Quiet
+    }
+
+    /// Why its last answer was wrong.
+    pub const fn wrong_reason(&self) -> Option<FailureReason> {
+        match &self.last {
+            Some(AskVerdict::Wrong { reason, .. }) => Some(*reason),
+            _ => None,
+        }
+    }
+}
