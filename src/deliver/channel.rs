@@ -1,29 +1,52 @@
 //! Bringing a frozen message to a receiver: one attempt.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 
-use crate::domain::fleet::{Fleet, Receiver};
+use crate::deliver::mail::Post;
+use crate::deliver::trust;
+use crate::deliver::webhook::Hooks;
+use crate::domain::fleet::{Channel, Fleet, Receiver};
 use crate::domain::paging::delivery::AttemptEnd;
 
-/// Sends. Holds the HTTP client; cheap to share.
+/// Limit on one attempt, from the name to the last byte of the answer. A lease has to be longer.
+pub const ATTEMPT_MAX: Duration = Duration::from_secs(10);
+
+/// Sends. Holds the HTTP client, the TLS roots and what mail recipients already took; cheap to share in an `Arc`.
 #[derive(Debug)]
-pub struct Sender {}
+pub struct Sender {
+    hooks: Hooks,
+    post: Post,
+}
 
 impl Sender {
     /// A sender with its HTTP client, guard and TLS roots.
+    ///
+    /// # Errors
+    /// Where no HTTP client can be built.
     pub fn new() -> anyhow::Result<Self> {
-        Ok(Self {})
+        let roots = trust::machine_roots();
+        Ok(Self { hooks: Hooks::new(trust::client_config(&roots)?), post: Post::new(roots) })
     }
 
-    /// One attempt, at most 10 s.
+    /// One attempt, at most [`ATTEMPT_MAX`].
+    ///
+    /// `id` is the notification's: `webhook-id`, and the mail's Message-ID. A webhook gets `payload`
+    /// byte for byte; a mail is rendered from it. Never fails and never panics: the end says it all.
     pub async fn attempt(
         &self,
-        _fleet: &Fleet,
-        _receiver: &Receiver,
-        _id: &str,
-        _payload: &str,
-        _now: DateTime<Utc>,
+        fleet: &Fleet,
+        receiver: &Receiver,
+        id: &str,
+        payload: &str,
+        now: DateTime<Utc>,
     ) -> AttemptEnd {
-        AttemptEnd::Accepted
+        match &receiver.channel {
+            Channel::Webhook { url, secrets } => {
+                self.hooks.send(&fleet.allow_private, url, secrets, id, payload, now).await
+            }
+            Channel::Email { to } => self.post.send(fleet.smtp.as_ref(), &receiver.name, to, id, payload).await,
+        }
     }
 }

@@ -1,5 +1,21 @@
 //! A notification becomes a public message (versioned) and goes out through a channel.
+//!
+//! What is said is decided elsewhere and frozen once: every receiver and every attempt gets the
+//! same bytes, or a mail rendered from them. Nothing in here remembers a delivery; the courier and
+//! the outbox do. Only Serin's own trouble (`internal`) is sent without them, because it may be
+//! about them.
+//!
+//! Read: `message` (the contract), `channel` (one attempt), then the two ways out, `webhook` with
+//! its `signature` and `mail` with its `smtp` conversation; `internal`, `runbook` and, at the
+//! bottom, `plain` and `trust`.
 
 pub mod channel;
+pub mod internal;
+pub mod mail;
 pub mod message;
+pub mod plain;
 pub mod runbook;
+pub mod signature;
+pub mod smtp;
+pub mod trust;
+pub mod webhook;

@@ -1,1 +1,3 @@
 //! The guarded connector and TLS roots.
+
+pub mod guard;

@@ -1,22 +1,171 @@
 //! What Serin remembers. SQL stands here in full, one query a function, and rows become domain values here.
 //!
-//! One connection writes, fed by a channel, and many beats share a commit; a pool of read-only
-//! connections serves pages. Read: `board` (the last state, in memory), `record` (what a turn
-//! wants remembered), `read` (what pages ask for).
+//! One connection writes, fed by a bounded channel, and many beats share a commit; a pool of
+//! read-only connections serves pages. What was answered with `Ok` has reached the disk
+//! (`synchronous=FULL`); what was not answered is there whole or not at all. We may die anywhere:
+//! the lock on the database dies with us, and the next start finds the last commit.
+//!
+//! Read: `board` (the last state, in memory), `record` (what a turn wants remembered), `schema` (the
+//! file, its lock and its tables), `writer` (the one that writes; `append` the beats, `intern` what
+//! repeats, `decide` the incidents and their messages, `outbox` the promises, `note` what people and
+//! files say), `column` and `error` (how values and failures stand in the database), `resume` (what
+//! a start needs), `read` (what pages ask for).
 
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sqlx::sqlite::SqlitePool;
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use crate::store::record::BeatRecord;
+use crate::store::writer::{Answer, Job, Work, Writer};
+
+mod append;
 pub mod board;
+mod column;
+mod decide;
+mod error;
+mod intern;
+pub mod note;
+pub mod outbox;
 pub mod pulse;
 pub mod read;
 pub mod record;
+pub mod resume;
+mod schema;
+mod writer;
 
-/// The open database.
+/// Jobs that may wait for the writer; a submitter beyond waits for room, which slows whoever is too fast.
+const QUEUE_MAX: usize = 1024;
+
+/// The open database. Cheap to clone; every clone speaks to the one writer.
 #[derive(Debug, Clone)]
-pub struct Store {}
+pub struct Store {
+    jobs: mpsc::Sender<Job>,
+    readers: SqlitePool,
+    outbox_changed: Arc<Notify>,
+}
 
-/// Why the store could not do it. Always our own trouble, never a monitor's.
-#[derive(Debug, thiserror::Error)]
+impl Store {
+    /// Opens or makes the database at `path`, brings its tables to this version and starts the writer.
+    ///
+    /// # Errors
+    /// [`OpenError::InUse`] where another Serin has it open; the others where file or tables cannot be used.
+    pub async fn open(path: &Path) -> Result<Self, OpenError> {
+        let lock = schema::lock(path)?;
+        let failed = |source| OpenError::Database { path: path.to_owned(), source };
+        let mut connection = schema::writer(path).await.map_err(failed)?;
+        schema::migrate(path, &mut connection).await?;
+        let outbox_changed = Arc::new(Notify::new());
+        let writer =
+            Writer::new(path.to_owned(), connection, lock, Arc::clone(&outbox_changed)).await.map_err(failed)?;
+        let readers = schema::readers(path).await.map_err(failed)?;
+        let (jobs, queue) = mpsc::channel(QUEUE_MAX);
+        tokio::spawn(writer.run(queue));
+        Ok(Self { jobs, readers, outbox_changed })
+    }
+
+    /// Remembers a turn, whole or not at all; `Ok` means that it has reached the disk.
+    ///
+    /// Safe to repeat after an error: beats, incidents, notifications and deliveries are known by their keys.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] where this record alone is refused; any other failure hit the whole commit.
+    pub async fn commit(&self, record: BeatRecord) -> Result<(), StoreError> {
+        self.ask(Work::Record(Box::new(record))).await.map(drop)
+    }
+
+    /// Told once for every commit that gave the outbox something new; one listener, the courier.
+    pub fn outbox_changed(&self) -> Arc<Notify> {
+        Arc::clone(&self.outbox_changed)
+    }
+
+    /// Caps the file at so many pages of 4 kB, so that a shared disk is not filled by us; 0 lifts the cap.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn limit_pages(&self, pages: u32) -> Result<(), StoreError> {
+        self.ask(Work::LimitPages(pages)).await.map(drop)
+    }
+
+    /// Writes what is queued, folds the write-ahead log into the file and lets go of the lock.
+    /// Everything asked for later is [`StoreError::Closed`].
+    pub async fn close(&self) {
+        self.readers.close().await;
+        // A writer that is gone already has nothing left to close.
+        drop(self.ask(Work::Close).await);
+    }
+
+    async fn ask(&self, work: Work) -> Result<Answer, StoreError> {
+        let (done, answer) = oneshot::channel();
+        self.jobs.send(Job { work, done }).await.map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)?
+    }
+}
+
+/// Why a read or a write did not happen. One failure answers everybody who shared the commit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// The writer has stopped.
+    /// The writer has stopped: Serin is shutting down.
     #[error("the database is closed")]
     Closed,
+    /// Another process holds the database for longer than we wait.
+    #[error("the database is locked by another process; end that process (a backup, an open sqlite3 shell)")]
+    Locked,
+    /// No space is left, on the disk or below the database's own limit.
+    #[error("the disk is full; free space on the disk that holds the database")]
+    Full,
+    /// The file cannot be read or written.
+    #[error("the database file cannot be read or written ({0}); look at its disk, its permissions and its size limits")]
+    Io(String),
+    /// The file is no sound database.
+    #[error("the database is damaged ({0}); restore it from a backup")]
+    Damaged(String),
+    /// This one record contradicts what is stored; the others of its commit are safe.
+    #[error("the record contradicts what is stored ({0})")]
+    Conflict(String),
+    /// A stored word that this version does not know.
+    #[error("the database holds something this version cannot read ({0}); was it written by a newer Serin?")]
+    Unreadable(String),
+    /// All reading connections are busy.
+    #[error("the database has too many readers at once; try again")]
+    ReadersBusy,
+    /// Anything else the database says.
+    #[error("the database failed ({0})")]
+    Other(String),
+}
+
+/// Why the database could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another Serin runs on this database.
+    #[error("{} is in use by another serin; stop that one, or give this one a `database:` of its own", .path.display())]
+    InUse {
+        /// The database.
+        path: PathBuf,
+    },
+    /// The lock file beside the database cannot be made.
+    #[error("cannot lock {}: {source}; the folder must exist and be writable", .path.display())]
+    Lock {
+        /// The lock file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The tables cannot be brought to this version.
+    #[error("cannot bring {} up to this version ({message}); was it written by a newer Serin?", .path.display())]
+    Migrate {
+        /// The database.
+        path: PathBuf,
+        /// Why.
+        message: String,
+    },
+    /// The database itself.
+    #[error("cannot open {}: {source}", .path.display())]
+    Database {
+        /// The database.
+        path: PathBuf,
+        /// Why.
+        source: StoreError,
+    },
 }

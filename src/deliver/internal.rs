@@ -1,0 +1,528 @@
+//! Serin's own trouble, told directly: without database and without outbox, because it may be about them.
+//!
+//! One alert for each kind of trouble, a reminder at most hourly, one all-clear at the end; a kind
+//! that comes and goes is told at most every [`REALERT_AFTER`], so that no storm arises. What is
+//! open lives in memory: after a crash the trouble is found and told anew.
+//!
+//! [`InternalAlerts`] is the handle that any loop holds: raising and clearing never wait and never
+//! fail. [`InternalAlerts::run`] is the loop that sends; it may be started once, late, or die.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::deliver::channel::Sender;
+use crate::deliver::message::{Evidence, Message, VERSION, moment};
+use crate::deliver::plain;
+use crate::domain::fleet::Fleet;
+use crate::domain::paging::delivery::{AttemptEnd, GIVE_UP_AFTER, jittered_gap};
+use crate::domain::reason::{FailureReason, Severity};
+
+/// Time between two reminders of one open trouble.
+pub const REMIND_AFTER: Duration = Duration::from_secs(3600);
+/// A kind of trouble that is over and comes back is told again after this long, counted from its last alert.
+pub const REALERT_AFTER: Duration = Duration::from_secs(600);
+/// The loop looks at least this often, so that a reminder is due without anybody waking it.
+const TURN_MAX: Duration = Duration::from_secs(60);
+/// Messages waiting for one receiver; the oldest gives way, and the log still has it.
+const WAITING_MAX: usize = 32;
+/// Time to send what is due when the process ends.
+const PARTING_MAX: Duration = Duration::from_secs(5);
+/// Characters of a detail.
+const DETAIL_CHARS_MAX: usize = 400;
+
+/// Everything that can be wrong with Serin itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Trouble {
+    /// No room to write.
+    DiskFull,
+    /// Something else holds the database.
+    DatabaseLocked,
+    /// The database cannot be read or written for another reason.
+    DatabaseBroken,
+    /// Beats start late, or are skipped.
+    LoopLate,
+    /// A loop ended that should never end.
+    LoopStopped,
+    /// Our own network is gone.
+    UplinkLost,
+    /// Deliveries were given up.
+    DeliveryDead,
+    /// monitors.yaml on disk cannot be used; the last good one still runs.
+    ConfigRejected,
+}
+
+impl Trouble {
+    /// Every kind.
+    pub const ALL: [Self; 8] = [
+        Self::DiskFull,
+        Self::DatabaseLocked,
+        Self::DatabaseBroken,
+        Self::LoopLate,
+        Self::LoopStopped,
+        Self::UplinkLost,
+        Self::DeliveryDead,
+        Self::ConfigRejected,
+    ];
+
+    /// The word in message and log.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::DiskFull => "disk_full",
+            Self::DatabaseLocked => "database_locked",
+            Self::DatabaseBroken => "database_broken",
+            Self::LoopLate => "loop_late",
+            Self::LoopStopped => "loop_stopped",
+            Self::UplinkLost => "uplink_lost",
+            Self::DeliveryDead => "delivery_dead",
+            Self::ConfigRejected => "config_rejected",
+        }
+    }
+
+    /// What it means for whoever relies on Serin.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::DiskFull => "the disk is full: nothing is remembered and nothing new is paged until there is room",
+            Self::DatabaseLocked => "another process holds the database: nothing is remembered until it lets go",
+            Self::DatabaseBroken => "the database cannot be written: nothing is remembered and nothing new is paged",
+            Self::LoopLate => "beats start late or are skipped: what happens now is seen late",
+            Self::LoopStopped => "a part of Serin stopped and was started again",
+            Self::UplinkLost => "Serin's own network is gone: no monitor is judged until it is back",
+            Self::DeliveryDead => "messages were given up after 24 h: a receiver is dead",
+            Self::ConfigRejected => "monitors.yaml has faults: the last good one is still in force",
+        }
+    }
+
+    /// What would end it.
+    pub const fn resolves_when(self) -> &'static str {
+        match self {
+            Self::DiskFull => "a write succeeds again; free room on the volume that holds the database",
+            Self::DatabaseLocked => "a write succeeds again; end the process that holds the database",
+            Self::DatabaseBroken => "a write succeeds again; see Serin's log for SQLite's own words",
+            Self::LoopLate => "beats start in time again; give Serin more CPU, or probe fewer monitors",
+            Self::LoopStopped => "the part runs for a while without stopping",
+            Self::UplinkLost => "Serin reaches the network again",
+            Self::DeliveryDead => "the receiver takes messages again; replay what was given up from /deliveries",
+            Self::ConfigRejected => "the file is valid again; `serin check` names the faults",
+        }
+    }
+
+    /// The runbook.
+    pub const fn reason(self) -> FailureReason {
+        match self {
+            Self::UplinkLost => FailureReason::MonitorUplink,
+            _ => FailureReason::MonitorInternal,
+        }
+    }
+}
+
+/// One kind of trouble, while it lasts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Open {
+    /// Since when.
+    pub since: DateTime<Utc>,
+    /// What was last seen of it; one line.
+    pub detail: String,
+    /// How often it was seen.
+    pub times: u64,
+    /// When receivers were last told; none: not yet, since it was told and over a moment ago.
+    pub told_at: Option<DateTime<Utc>>,
+}
+
+/// The handle: cheap to clone, never waits, never fails.
+#[derive(Debug, Clone, Default)]
+pub struct InternalAlerts {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    woken: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    open: BTreeMap<Trouble, Open>,
+    /// When each kind was last told, also after it was over.
+    last_told: BTreeMap<Trouble, DateTime<Utc>>,
+    /// What is still to be handed to the loop.
+    said: Vec<Said>,
+    sequence: u32,
+}
+
+/// One thing to say, before it is addressed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Said {
+    kind: Trouble,
+    what: What,
+    at: DateTime<Utc>,
+    open: Open,
+    sequence: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    Alert,
+    Reminder,
+    Over,
+}
+
+impl InternalAlerts {
+    /// Nothing is wrong yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// There is trouble. May be said as often as it is seen: one alert goes out, and a reminder each hour.
+    pub fn raise(&self, kind: Trouble, detail: &str, now: DateTime<Utc>) {
+        let mut state = self.state();
+        let detail = plain::line(detail, DETAIL_CHARS_MAX);
+        match state.open.get_mut(&kind) {
+            Some(open) => {
+                open.times += 1;
+                open.detail = detail;
+            }
+            None => {
+                tracing::error!(trouble = kind.slug(), detail, "Serin has trouble of its own: {}", kind.meaning());
+                state.open.insert(kind, Open { since: now, detail, times: 1, told_at: None });
+            }
+        }
+        state.tell_what_is_due(now);
+        drop(state);
+        self.shared.woken.notify_one();
+    }
+
+    /// It is over; an all-clear goes out to whoever was told. Nothing happens where nothing was wrong.
+    pub fn clear(&self, kind: Trouble, now: DateTime<Utc>) {
+        let mut state = self.state();
+        let Some(open) = state.open.remove(&kind) else { return };
+        tracing::info!(trouble = kind.slug(), times = open.times, since = %open.since, "Serin's own trouble is over");
+        if open.told_at.is_some() {
+            state.say(kind, What::Over, open, now);
+        }
+        drop(state);
+        self.shared.woken.notify_one();
+    }
+
+    /// What is wrong now, for pages.
+    pub fn open(&self) -> Vec<(Trouble, Open)> {
+        self.state().open.iter().map(|(kind, open)| (*kind, open.clone())).collect()
+    }
+
+    /// Sends until the token is cancelled, then once more what is due.
+    ///
+    /// The receivers are those that `internal` names in the fleet in force when a message is made.
+    /// Each has a queue of its own, in order, tried again like any delivery for up to 24 h.
+    pub async fn run(self, sender: Arc<Sender>, fleet: watch::Receiver<Arc<Fleet>>, stop: CancellationToken) {
+        let mut queues = Queues::default();
+        let mut under_way: FuturesUnordered<Sending> = FuturesUnordered::new();
+        while !stop.is_cancelled() {
+            let wake = self.turn(&mut queues, &mut under_way, &sender, &fleet);
+            tokio::select! {
+                () = self.shared.woken.notified() => {}
+                Some((receiver, end)) = under_way.next() => queues.ended(&receiver, &end, Utc::now()),
+                () = tokio::time::sleep(wake) => {}
+                () = stop.cancelled() => {}
+            }
+        }
+        self.turn(&mut queues, &mut under_way, &sender, &fleet);
+        let parting = async {
+            while let Some((receiver, end)) = under_way.next().await {
+                queues.ended(&receiver, &end, Utc::now());
+                if end == AttemptEnd::Accepted {
+                    self.turn(&mut queues, &mut under_way, &sender, &fleet);
+                }
+            }
+        };
+        let _ended = tokio::time::timeout(PARTING_MAX, parting).await;
+    }
+
+    /// One turn: what is due is told, queued and started. Returns how long nothing else is due.
+    fn turn(
+        &self,
+        queues: &mut Queues,
+        under_way: &mut FuturesUnordered<Sending>,
+        sender: &Arc<Sender>,
+        fleet: &watch::Receiver<Arc<Fleet>>,
+    ) -> Duration {
+        let now = Utc::now();
+        let fleet = Arc::clone(&fleet.borrow());
+        let said = {
+            let mut state = self.state();
+            state.tell_what_is_due(now);
+            std::mem::take(&mut state.said)
+        };
+        for said in said {
+            queues.add(&said, &fleet);
+        }
+        for (receiver, id, payload) in queues.start(now) {
+            under_way.push(sending(Arc::clone(sender), Arc::clone(&fleet), receiver, id, payload, now));
+        }
+        queues.next_due(now).unwrap_or(TURN_MAX).min(TURN_MAX)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Alerts that were held back for a moment, and reminders.
+    fn tell_what_is_due(&mut self, now: DateTime<Utc>) {
+        let passed = |at: DateTime<Utc>, length: Duration| (now - at).to_std().is_ok_and(|age| age >= length);
+        let due: Vec<(Trouble, What)> = self
+            .open
+            .iter()
+            .filter_map(|(kind, open)| match (open.told_at, self.last_told.get(kind)) {
+                (Some(told), _) => passed(told, REMIND_AFTER).then_some((*kind, What::Reminder)),
+                (None, Some(last)) => passed(*last, REALERT_AFTER).then_some((*kind, What::Alert)),
+                (None, None) => Some((*kind, What::Alert)),
+            })
+            .collect();
+        for (kind, what) in due {
+            let Some(open) = self.open.get_mut(&kind) else { continue };
+            open.told_at = Some(now);
+            let open = open.clone();
+            self.last_told.insert(kind, now);
+            self.say(kind, what, open, now);
+        }
+    }
+
+    fn say(&mut self, kind: Trouble, what: What, open: Open, at: DateTime<Utc>) {
+        self.sequence += 1;
+        // Without a running loop nobody takes them; the log has them all.
+        if self.said.len() >= WAITING_MAX {
+            self.said.remove(0);
+        }
+        self.said.push(Said { kind, what, at, open, sequence: self.sequence });
+    }
+}
+
+/// The receiver's name and how the attempt ended.
+type Sending = Pin<Box<dyn Future<Output = (String, AttemptEnd)> + Send>>;
+
+fn sending(
+    sender: Arc<Sender>,
+    fleet: Arc<Fleet>,
+    name: String,
+    id: String,
+    payload: String,
+    now: DateTime<Utc>,
+) -> Sending {
+    Box::pin(async move {
+        let end = match fleet.receiver(&name) {
+            Some(receiver) => sender.attempt(&fleet, receiver, &id, &payload, now).await,
+            None => AttemptEnd::Refused { why: "the receiver is no longer in the file".to_owned() },
+        };
+        (name, end)
+    })
+}
+
+/// What waits for each receiver, in order.
+#[derive(Debug, Default)]
+struct Queues(BTreeMap<String, Queue>);
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: VecDeque<Waiting>,
+    /// The first one is under way.
+    busy: bool,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    kind: Trouble,
+    what: What,
+    id: String,
+    payload: String,
+    made_at: DateTime<Utc>,
+    next_at: DateTime<Utc>,
+    attempts: u32,
+}
+
+impl Queues {
+    fn add(&mut self, said: &Said, fleet: &Fleet) {
+        let message = message_of(said, fleet);
+        let payload = message.frozen();
+        for name in &fleet.internal {
+            let queue = self.0.entry(name.clone()).or_default();
+            // A reminder of something this receiver was not even told yet says nothing new.
+            if said.what == What::Reminder && queue.waiting.iter().any(|waiting| waiting.kind == said.kind) {
+                continue;
+            }
+            if queue.waiting.len() >= WAITING_MAX {
+                queue.waiting.remove(usize::from(queue.busy));
+            }
+            queue.waiting.push_back(Waiting {
+                kind: said.kind,
+                what: said.what,
+                id: message.id.clone(),
+                payload: payload.clone(),
+                made_at: said.at,
+                next_at: said.at,
+                attempts: 0,
+            });
+        }
+    }
+
+    /// The first message of every receiver that is idle and due.
+    fn start(&mut self, now: DateTime<Utc>) -> Vec<(String, String, String)> {
+        let mut started = Vec::new();
+        for (name, queue) in &mut self.0 {
+            match queue.waiting.front_mut() {
+                Some(first) if !queue.busy && first.next_at <= now => {
+                    first.attempts += 1;
+                    queue.busy = true;
+                    started.push((name.clone(), first.id.clone(), first.payload.clone()));
+                }
+                _ => {}
+            }
+        }
+        started
+    }
+
+    fn ended(&mut self, name: &str, end: &AttemptEnd, now: DateTime<Utc>) {
+        let Some(queue) = self.0.get_mut(name) else { return };
+        queue.busy = false;
+        let Some(first) = queue.waiting.front_mut() else { return };
+        let (why, wish) = match end {
+            AttemptEnd::Accepted => {
+                queue.waiting.pop_front();
+                return;
+            }
+            AttemptEnd::Failed { why, retry_after } => (why, *retry_after),
+            AttemptEnd::Refused { why } => (why, None),
+        };
+        let age = (now - first.made_at).to_std().unwrap_or_default();
+        tracing::error!(receiver = name, trouble = first.kind.slug(), what = ?first.what, why, "Serin's own trouble could not be told");
+        if age >= GIVE_UP_AFTER {
+            queue.waiting.pop_front();
+            return;
+        }
+        let gap = jittered_gap(first.attempts, age, wish, rand::random());
+        first.next_at = now + gap;
+    }
+
+    fn next_due(&self, now: DateTime<Utc>) -> Option<Duration> {
+        let idle = self.0.values().filter(|queue| !queue.busy);
+        idle.filter_map(|queue| queue.waiting.front())
+            .map(|first| (first.next_at - now).to_std().unwrap_or_default())
+            .min()
+    }
+}
+
+/// The public message: the same contract, without a monitor and without an incident.
+fn message_of(said: &Said, fleet: &Fleet) -> Message {
+    let kind = said.kind;
+    let summary = match said.what {
+        What::Alert => format!("Serin itself: {}", kind.meaning()),
+        What::Reminder => format!("Serin itself, still: {}", kind.meaning()),
+        What::Over => format!("Serin itself: {} is over", kind.slug()),
+    };
+    let mut evidence = vec![
+        ("trouble".to_owned(), kind.slug().to_owned()),
+        ("since".to_owned(), moment(said.open.since)),
+        ("times_seen".to_owned(), said.open.times.to_string()),
+        ("detail".to_owned(), said.open.detail.clone()),
+    ];
+    if said.what == What::Over {
+        evidence.push(("over_at".to_owned(), moment(said.at)));
+    }
+    Message {
+        version: VERSION,
+        id: uuid::Uuid::now_v7().to_string(),
+        sequence: said.sequence,
+        event: if said.what == What::Over { "serin.trouble_over" } else { "serin.trouble" }.to_owned(),
+        at: moment(said.at),
+        incident: None,
+        monitor: None,
+        failure_reason: Some(kind.reason().slug().to_owned()),
+        failed_stage: None,
+        summary,
+        evidence: Evidence(evidence),
+        runbook_url: fleet.runbooks.url(kind.reason(), &fleet.public_url),
+        rule: None,
+        reproduce: None,
+        severity: Severity::Page.slug().to_owned(),
+        resolves_when: (said.what != What::Over).then(|| kind.resolves_when().to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    enum Step {
+        Raise,
+        Clear,
+        Look,
+    }
+    use Step::{Clear, Look, Raise};
+
+    fn check(steps: &[(u64, Step)], expected: &[What], sentence: &str) {
+        let start: DateTime<Utc> = "2026-11-21T09:00:00Z".parse().unwrap();
+        let alerts = InternalAlerts::new();
+        for (seconds, step) in steps {
+            let now = start + Duration::from_secs(*seconds);
+            match step {
+                Raise => alerts.raise(Trouble::DiskFull, "no space left", now),
+                Clear => alerts.clear(Trouble::DiskFull, now),
+                Look => alerts.state().tell_what_is_due(now),
+            }
+        }
+        let said: Vec<What> = alerts.state().said.iter().map(|said| said.what).collect();
+        assert_eq!(said, expected, "{sentence}");
+    }
+
+    #[test]
+    fn one_alert_until_it_is_over_and_no_storm() {
+        use What::{Alert, Over, Reminder};
+        check(&[(0, Raise)], &[Alert], "trouble is told at once");
+        check(&[(0, Raise), (1, Raise), (2, Raise), (1800, Raise)], &[Alert], "and once, however often it is seen");
+        check(&[(0, Raise), (30, Clear)], &[Alert, Over], "an all-clear follows");
+        check(&[(0, Clear), (1, Clear)], &[], "no all-clear without trouble");
+        check(&[(0, Raise), (3599, Look)], &[Alert], "no reminder within the hour");
+        check(&[(0, Raise), (3600, Look), (3700, Look), (7200, Look)], &[Alert, Reminder, Reminder], "then hourly");
+        check(
+            &[(0, Raise), (5, Clear), (10, Raise), (15, Clear), (20, Raise), (25, Clear)],
+            &[Alert, Over],
+            "what flaps is told once",
+        );
+        check(
+            &[(0, Raise), (5, Clear), (10, Raise), (599, Look), (600, Look)],
+            &[Alert, Over, Alert],
+            "what came back and stayed is told when ten minutes are over, without being raised again",
+        );
+    }
+
+    #[test]
+    fn a_message_names_the_trouble_and_its_runbook() {
+        for kind in Trouble::ALL {
+            let open = Open { since: DateTime::UNIX_EPOCH, detail: "d".into(), times: 3, told_at: None };
+            let said = Said { kind, what: What::Alert, at: DateTime::UNIX_EPOCH, open, sequence: 1 };
+            let fleet = Fleet {
+                provenance: crate::domain::fleet::Provenance::default(),
+                monitors: vec![],
+                receivers: vec![],
+                routes: vec![],
+                internal: vec![],
+                runbooks: crate::domain::fleet::Runbooks::default(),
+                allow_private: vec![],
+                smtp: None,
+                public_url: "https://serin.example".into(),
+            };
+            let message = message_of(&said, &fleet);
+            assert_eq!(message.event, "serin.trouble");
+            assert!(message.runbook_url.starts_with("https://serin.example/runbooks/monitor_"));
+            assert_eq!(message.evidence.0[0].1, kind.slug());
+        }
+    }
+}

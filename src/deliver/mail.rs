@@ -1,0 +1,374 @@
+//! A message as a plain-text mail, for someone who is woken at three in the morning.
+//!
+//! Everything in a mail follows from the frozen message and the receiver, the date and the ids
+//! included, so every attempt has the same bytes. Mails of one incident form a thread: the first
+//! one's Message-ID is made of the incident, and all later ones refer to it.
+
+use std::fmt::Write as _;
+use std::time::SystemTime;
+
+use chrono::{DateTime, Utc};
+use lettre::Address;
+use lettre::message::header::{ContentType, HeaderName, HeaderValue};
+use lettre::message::{Mailbox, MessageBuilder};
+
+use crate::deliver::channel::ATTEMPT_MAX;
+use crate::deliver::message::{IncidentCard, Message};
+use crate::deliver::plain;
+use crate::deliver::smtp::{Carrier, Letter};
+use crate::domain::fleet::Smtp;
+use crate::domain::paging::delivery::AttemptEnd;
+use crate::domain::reason::FailureReason;
+use rustls::pki_types::CertificateDer;
+
+/// Characters of a subject: longer ones are cut by every reader anyway.
+const SUBJECT_CHARS_MAX: usize = 160;
+
+/// Sends mails.
+#[derive(Debug)]
+pub struct Post {
+    carrier: Carrier,
+}
+
+impl Post {
+    /// Mails over TLS trust these authorities, Mozilla's where there are none.
+    pub fn new(roots: Vec<CertificateDer<'static>>) -> Self {
+        Self { carrier: Carrier::new(roots) }
+    }
+
+    /// One attempt to bring a message to every recipient; `receiver` is the name it has in the file.
+    pub async fn send(
+        &self,
+        smtp: Option<&Smtp>,
+        receiver: &str,
+        to: &[String],
+        id: &str,
+        payload: &str,
+    ) -> AttemptEnd {
+        let Some(smtp) = smtp else {
+            return refused("the file declares no mail server (serin.smtp)");
+        };
+        let letter = match Message::parse(payload) {
+            Ok(message) => letter(&message, smtp, to, &format!("{receiver}/{id}")),
+            Err(_) => return refused("the stored message cannot be read as contract version 1"),
+        };
+        let letter = match letter {
+            Ok(letter) => letter,
+            Err(why) => return refused(&why),
+        };
+        match tokio::time::timeout(ATTEMPT_MAX, self.carrier.bring(smtp, &letter)).await {
+            Ok(end) => end,
+            Err(_) => AttemptEnd::Failed {
+                why: format!("the mail server did not finish within {} s", ATTEMPT_MAX.as_secs()),
+                retry_after: None,
+            },
+        }
+    }
+}
+
+/// The mail of a message.
+///
+/// # Errors
+/// One line, where the sender or a recipient is no mail address.
+pub fn letter(message: &Message, smtp: &Smtp, to: &[String], key: &str) -> Result<Letter, String> {
+    let from: Mailbox = smtp.from.parse().map_err(|_| "smtp.from is no mail address".to_owned())?;
+    let mut recipients: Vec<Address> = Vec::with_capacity(to.len());
+    let mut builder = lettre::Message::builder().from(from.clone());
+    for (index, text) in to.iter().enumerate() {
+        let mailbox: Mailbox = text.parse().map_err(|_| format!("recipient {} is no mail address", index + 1))?;
+        recipients.push(mailbox.email.clone());
+        builder = builder.to(mailbox);
+    }
+    let built = headed(builder, message, from.email.domain())
+        .body(body(message))
+        .map_err(|error| plain::line(&error.to_string(), 200))?;
+    Ok(Letter { key: key.to_owned(), from: from.email, to: recipients, bytes: built.formatted() })
+}
+
+/// Everything above the body; nothing in here depends on the moment of sending.
+fn headed(builder: MessageBuilder, message: &Message, domain: &str) -> MessageBuilder {
+    let date: DateTime<Utc> = message.at.parse().unwrap_or_default();
+    let own = format!("<{}@{domain}>", id_part(&message.id));
+    let thread = message.incident.as_ref().map(|incident| format!("<incident-{}@{domain}>", id_part(&incident.id)));
+    let mut builder = builder
+        .date(SystemTime::from(date))
+        .subject(subject(message))
+        .header(ContentType::TEXT_PLAIN)
+        .raw_header(raw("Auto-Submitted", "auto-generated"))
+        .raw_header(raw("X-Auto-Response-Suppress", "All"))
+        .raw_header(raw("X-Serin-Event", &message.event))
+        .raw_header(raw("X-Serin-Notification", &message.id));
+    if let Some(monitor) = &message.monitor {
+        builder = builder.raw_header(raw("X-Serin-Monitor", &monitor.id));
+    }
+    if let Some(reason) = &message.failure_reason {
+        builder = builder.raw_header(raw("X-Serin-Reason", reason));
+    }
+    match thread {
+        Some(thread) if message.sequence <= 1 => builder.message_id(Some(thread)),
+        Some(thread) => builder.message_id(Some(own)).in_reply_to(thread.clone()).references(thread),
+        None => builder.message_id(Some(own)),
+    }
+}
+
+fn raw(name: &'static str, value: &str) -> HeaderValue {
+    HeaderValue::new(HeaderName::new_from_ascii_str(name), plain::line(value, 200))
+}
+
+/// The part of an id that may stand before the `@`.
+fn id_part(id: &str) -> String {
+    id.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')).take(100).collect()
+}
+
+/// `[page] docs: …`, `[resolved] docs: …`: one line.
+fn subject(message: &Message) -> String {
+    let tag = match message.event.as_str() {
+        "incident.opened" | "incident.updated" => message.severity.as_str(),
+        "incident.reminder" => "still open",
+        "incident.escalated" => "escalated",
+        "incident.acknowledged" => "acknowledged",
+        "incident.resolved" => "resolved",
+        "server.restarted" => "restarted",
+        "contract.changed" => "contract",
+        "drill" => "drill",
+        "serin.trouble" => "serin",
+        "serin.trouble_over" => "serin, over",
+        _ => "serin",
+    };
+    plain::line(&format!("[{tag}] {}", message.summary), SUBJECT_CHARS_MAX)
+}
+
+/// What, since when, why, what was seen, what would end it, where to look, how to see it oneself.
+fn body(message: &Message) -> String {
+    let mut text = String::with_capacity(1500);
+    paragraph(&mut text, &message.summary);
+    let mut facts: Vec<(&str, String)> = Vec::new();
+    if let Some(monitor) = &message.monitor {
+        facts.push(("Monitor", format!("{} ({})", monitor.name, monitor.id)));
+        facts.push(("Address", monitor.url.clone()));
+        if !monitor.labels.is_empty() {
+            let labels: Vec<String> = monitor.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            facts.push(("Labels", labels.join(", ")));
+        }
+    }
+    if let Some(incident) = &message.incident {
+        facts.extend(incident_facts(incident));
+    } else {
+        facts.push(("At", message.at.clone()));
+    }
+    if let Some(reason) = &message.failure_reason {
+        let stage = message.failed_stage.as_deref().map(|stage| format!(", seen at {stage}")).unwrap_or_default();
+        facts.push(("Reason", format!("{reason}{stage}")));
+        if let Some(known) = FailureReason::from_slug(reason) {
+            facts.push(("", known.facts().meaning.to_owned()));
+        }
+    }
+    if let Some(when) = &message.resolves_when {
+        facts.push(("Resolves", when.clone()));
+    }
+    table(&mut text, &facts);
+    if !message.evidence.0.is_empty() {
+        text.push_str("\nWhat was seen\n");
+        for (key, value) in &message.evidence.0 {
+            let _ = writeln!(text, "  {key}: {value}");
+        }
+    }
+    text.push('\n');
+    table(&mut text, &pointers(message));
+    text.push_str(
+        "\n-- \nSerin, on behalf of whoever wrote the rule above. Every message of this incident is in this thread.\n",
+    );
+    text
+}
+
+fn incident_facts(incident: &IncidentCard) -> Vec<(&'static str, String)> {
+    let part = if incident.subject.is_empty() { String::new() } else { format!(", {}", incident.subject) };
+    let mut facts = vec![
+        ("Signal", format!("{}{part} ({})", incident.signal, incident.severity)),
+        ("Since", incident.opened_at.clone()),
+    ];
+    if let Some(end) = &incident.resolved_at {
+        let length =
+            incident.duration_seconds.map(|seconds| format!(", after {}", length(seconds))).unwrap_or_default();
+        facts.push(("Ended", format!("{end}{length}")));
+    }
+    if let Some(cause) = &incident.resolve_cause {
+        let into = incident.absorbed_into.as_deref().map(|id| format!(" by incident {id}")).unwrap_or_default();
+        facts.push(("Ended as", format!("{cause}{into}")));
+    }
+    if let Some(who) = &incident.acknowledged_by {
+        facts.push(("Taken by", who.clone()));
+    }
+    facts
+}
+
+fn pointers(message: &Message) -> Vec<(&'static str, String)> {
+    let mut found = vec![("Runbook", message.runbook_url.clone())];
+    if let Some(url) = message.incident.as_ref().and_then(|incident| incident.url.clone()) {
+        found.push(("Incident", url));
+    }
+    if let Some(rule) = &message.rule {
+        let commit = rule.commit.as_deref().map(|commit| format!(" at {commit}")).unwrap_or_default();
+        found.push(("Rule", format!("{}:{}{commit}", rule.file, rule.line)));
+    }
+    if let Some(command) = &message.reproduce {
+        found.push(("See it", command.clone()));
+    }
+    found
+}
+
+fn paragraph(text: &mut String, line: &str) {
+    let _ = writeln!(text, "{line}\n");
+}
+
+fn table(text: &mut String, rows: &[(&str, String)]) {
+    for (name, value) in rows {
+        let _ = writeln!(text, "{name:<9} {value}");
+    }
+}
+
+/// `45 s`, `6 min`, `2 h 5 min`, `3 d 4 h`: exact enough for a mail.
+fn length(seconds: i64) -> String {
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    match seconds {
+        ..120 => format!("{seconds} s"),
+        120..7200 => format!("{minutes} min"),
+        7200..172_800 => format!("{hours} h {} min", minutes % 60),
+        _ => format!("{days} d {} h", hours % 24),
+    }
+}
+
+fn refused(why: &str) -> AttemptEnd {
+    AttemptEnd::Refused { why: why.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::deliver::message::{Evidence, MonitorCard, Rule};
+    use crate::domain::fleet::SmtpTls;
+
+    fn smtp() -> Smtp {
+        Smtp {
+            host: "127.0.0.1".into(),
+            port: 25,
+            tls: SmtpTls::None,
+            login: None,
+            from: "Serin <serin@example.org>".into(),
+            ca: None,
+        }
+    }
+
+    fn message(event: &str, sequence: u32) -> Message {
+        Message {
+            version: 1,
+            id: format!("n-{sequence}"),
+            sequence,
+            event: event.into(),
+            at: "2026-11-21T09:14:03Z".into(),
+            incident: Some(IncidentCard {
+                id: "i-1".into(),
+                signal: "quality".into(),
+                severity: "page".into(),
+                opened_at: "2026-11-21T09:14:03Z".into(),
+                resolved_at: None,
+                duration_seconds: None,
+                group_key: None,
+                url: Some("https://serin.example/incidents/i-1".into()),
+                subject: String::new(),
+                resolve_cause: None,
+                absorbed_into: None,
+                acknowledged_by: None,
+            }),
+            monitor: Some(MonitorCard {
+                id: "docs".into(),
+                name: "Product documentation".into(),
+                url: "https://docs.example/mcp".into(),
+                labels: [("team".to_owned(), "docs".to_owned())].into(),
+            }),
+            failure_reason: Some("pool_saturated".into()),
+            failed_stage: Some("search".into()),
+            summary: "docs: 3 searches came back empty".into(),
+            evidence: Evidence(vec![("canary".into(), "err-4417 → nothing".into())]),
+            runbook_url: "https://serin.example/runbooks/pool_saturated".into(),
+            rule: Some(Rule { file: "monitors.yaml".into(), line: 24, commit: Some("c0ffee".into()) }),
+            reproduce: Some("serin probe docs".into()),
+            severity: "page".into(),
+            resolves_when: Some("two good beats in a row".into()),
+        }
+    }
+
+    fn text(message: &Message) -> String {
+        let to = ["sre@example.org".to_owned(), "Ops <ops@example.org>".to_owned()];
+        String::from_utf8(letter(message, &smtp(), &to, "k").unwrap().bytes).unwrap()
+    }
+
+    fn header<'a>(mail: &'a str, name: &str) -> Option<&'a str> {
+        let head = mail.split("\r\n\r\n").next().unwrap();
+        head.split("\r\n").find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+    }
+
+    #[test]
+    fn a_thread_hangs_on_the_incident() {
+        let (first, later) = (text(&message("incident.opened", 1)), text(&message("incident.resolved", 2)));
+        assert_eq!(header(&first, "Message-ID"), Some("<incident-i-1@example.org>"));
+        assert_eq!(header(&later, "Message-ID"), Some("<n-2@example.org>"));
+        assert_eq!(header(&later, "In-Reply-To"), header(&first, "Message-ID"));
+        assert_eq!(header(&later, "References"), header(&first, "Message-ID"));
+        assert_eq!(header(&first, "Auto-Submitted"), Some("auto-generated"));
+        assert_eq!(header(&first, "Date"), Some("Sat, 21 Nov 2026 09:14:03 +0000"));
+        assert_eq!(header(&first, "Subject"), Some("[page] docs: 3 searches came back empty"));
+        assert_eq!(header(&later, "Subject"), Some("[resolved] docs: 3 searches came back empty"));
+    }
+
+    #[test]
+    fn the_same_message_gives_the_same_bytes() {
+        assert_eq!(text(&message("incident.opened", 1)), text(&message("incident.opened", 1)));
+    }
+
+    #[test]
+    fn a_mail_says_what_someone_woken_at_night_needs() {
+        let body = body(&message("incident.opened", 1));
+        let rows = [
+            ("docs: 3 searches came back empty", "what"),
+            ("Since     2026-11-21T09:14:03Z", "since when"),
+            ("Reason    pool_saturated, seen at search", "why"),
+            ("connection pool is exhausted", "what that means"),
+            ("canary: err-4417 → nothing", "what was seen"),
+            ("Resolves  two good beats in a row", "what would end it"),
+            ("Runbook   https://serin.example/runbooks/pool_saturated", "where to look"),
+            ("Incident  https://serin.example/incidents/i-1", "the page"),
+            ("Rule      monitors.yaml:24 at c0ffee", "the rule"),
+            ("See it    serin probe docs", "the command"),
+        ];
+        for (part, sentence) in rows {
+            assert!(body.contains(part), "a mail says {sentence}: {body}");
+        }
+    }
+
+    #[test]
+    fn hostile_text_makes_no_header() {
+        let mut hostile = message("incident.opened", 1);
+        hostile.summary = "docs: x\r\nBcc: everybody@example.org\r\n\r\n</script>".into();
+        hostile.event = "incident.opened\r\nX-Evil: 1".into();
+        hostile.id = "n\r\nX-Evil: 2 <a@b>".into();
+        hostile.failure_reason = Some("http_error\nX-Evil: 3".into());
+        let mail = text(&hostile);
+        assert_eq!(header(&mail, "Bcc"), None);
+        assert_eq!(header(&mail, "X-Evil"), None);
+    }
+
+    #[test]
+    fn bad_addresses_are_said_without_being_shown() {
+        let broken = letter(&message("drill", 1), &smtp(), &["no address".to_owned()], "k");
+        assert_eq!(broken.unwrap_err(), "recipient 1 is no mail address");
+    }
+
+    #[test]
+    fn lengths_read_well() {
+        let rows = [(45, "45 s"), (360, "6 min"), (7500, "2 h 5 min"), (273_600, "3 d 4 h")];
+        for (seconds, expected) in rows {
+            assert_eq!(length(seconds), expected);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What people do and what files say: acknowledgements, actions, and the fleet in force.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use sqlx::{Row, SqliteConnection};
+
+use crate::domain::fleet::{Fleet, MonitorId};
+use crate::store::append::{Names, Rows};
+use crate::store::column::{moment_from, new_id};
+use crate::store::decide::timeline;
+use crate::store::record::TimelineRow;
+use crate::store::writer::{Answer, Work};
+use crate::store::{Store, StoreError};
+
+static MONITORS: Rows = Rows::new(
+    "INSERT INTO monitors (id, first_seen) VALUES ",
+    2,
+    " ON CONFLICT (id) DO UPDATE SET removed_at = NULL RETURNING id, first_seen",
+);
+static CANARIES: Rows = Rows::new(
+    "INSERT INTO canaries (monitor, id, definition_hash, first_seen) VALUES ",
+    4,
+    " ON CONFLICT (monitor, id) DO UPDATE SET definition_hash = excluded.definition_hash, removed_at = NULL",
+);
+
+/// What is remembered of a fleet that came into force.
+#[derive(Debug)]
+pub(in crate::store) struct FleetNote {
+    file: String,
+    hash: String,
+    commit: Option<String>,
+    source: String,
+    monitors: Vec<MonitorId>,
+    /// Monitor, canary, hash of its definition.
+    canaries: Vec<(MonitorId, String, String)>,
+    now: DateTime<Utc>,
+}
+
+impl Store {
+    /// Notes the file that came into force, its monitors and canaries, and which are no longer in it.
+    /// `source` is the file's text as it may be shown, secrets unresolved. Answers when each monitor was first seen.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn config_loaded(
+        &self,
+        fleet: &Fleet,
+        source: &str,
+        now: DateTime<Utc>,
+    ) -> Result<HashMap<MonitorId, DateTime<Utc>>, StoreError> {
+        let canaries = fleet.monitors.iter().flat_map(|monitor| {
+            monitor
+                .canaries
+                .iter()
+                .map(|canary| (monitor.id.clone(), canary.id.clone(), canary.definition_hash.clone()))
+        });
+        let note = FleetNote {
+            file: fleet.provenance.file.clone(),
+            hash: fleet.provenance.hash.clone(),
+            commit: fleet.provenance.commit.clone(),
+            source: source.to_owned(),
+            monitors: fleet.monitors.iter().map(|monitor| monitor.id.clone()).collect(),
+            canaries: canaries.collect(),
+            now,
+        };
+        match self.ask(Work::Loaded(Box::new(note))).await? {
+            Answer::FirstSeen(first_seen) => Ok(first_seen),
+            _ => Ok(HashMap::new()),
+        }
+    }
+
+    /// Notes who took an open incident, with a line in its timeline; false where it has ended, is taken or is unknown.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn acknowledge(&self, incident: &str, actor: &str, now: DateTime<Utc>) -> Result<bool, StoreError> {
+        let work = Work::Acknowledge { incident: incident.to_owned(), actor: actor.to_owned(), now };
+        Ok(matches!(self.ask(work).await?, Answer::Changed(true)))
+    }
+}
+
+/// See [`Store::config_loaded`].
+pub(in crate::store) async fn loaded(
+    connection: &mut SqliteConnection,
+    names: &mut Names,
+    fleet: &FleetNote,
+) -> Result<HashMap<MonitorId, DateTime<Utc>>, StoreError> {
+    let now = fleet.now.timestamp_micros();
+    let number = names.config(connection, &fleet.hash).await?;
+    sqlx::query("UPDATE config_versions SET \"commit\" = $2, file = $3, loaded_at = $4, source = $5 WHERE number = $1")
+        .bind(number)
+        .bind(&fleet.commit)
+        .bind(&fleet.file)
+        .bind(now)
+        .bind(&fleet.source)
+        .execute(&mut *connection)
+        .await?;
+    // Everything is taken for removed, then what is in the file comes back: no list of thousands of ids in a condition.
+    sqlx::query("UPDATE monitors SET removed_at = $1 WHERE removed_at IS NULL")
+        .bind(now)
+        .execute(&mut *connection)
+        .await?;
+    sqlx::query("UPDATE canaries SET removed_at = $1 WHERE removed_at IS NULL")
+        .bind(now)
+        .execute(&mut *connection)
+        .await?;
+    let rows = MONITORS.fetch(connection, &fleet.monitors, |query, id| query.bind(id.as_str()).bind(now)).await?;
+    CANARIES
+        .run(connection, &fleet.canaries, |query, (monitor, id, hash)| {
+            query.bind(monitor.as_str()).bind(id.as_str()).bind(hash.as_str()).bind(now)
+        })
+        .await?;
+    rows.iter().map(|row| Ok((MonitorId::new(row.try_get(0)?), moment_from(row.try_get(1)?)?))).collect()
+}
+
+/// See [`Store::acknowledge`].
+pub(in crate::store) async fn acknowledge(
+    connection: &mut SqliteConnection,
+    incident: &str,
+    actor: &str,
+    now: DateTime<Utc>,
+    next_event: &mut i64,
+) -> Result<bool, sqlx::Error> {
+    let taken = sqlx::query(
+        "UPDATE incidents SET acknowledged_by = $2, acknowledged_at = $3 \
+         WHERE id = $1 AND resolved_at IS NULL AND acknowledged_at IS NULL",
+    )
+    .bind(incident)
+    .bind(actor)
+    .bind(now.timestamp_micros())
+    .execute(&mut *connection)
+    .await?;
+    if taken.rows_affected() == 0 {
+        return Ok(false);
+    }
+    let line = TimelineRow {
+        incident: incident.to_owned(),
+        at: now,
+        kind: "acknowledged".to_owned(),
+        actor: actor.to_owned(),
+        text: format!("acknowledged by {actor}"),
+    };
+    timeline(connection, &line, next_event).await?;
+    action(connection, actor, "acknowledge", incident, now).await?;
+    Ok(true)
+}
+
+/// Notes what a person did.
+pub(in crate::store) async fn action(
+    connection: &mut SqliteConnection,
+    actor: &str,
+    action: &str,
+    subject: &str,
+    now: DateTime<Utc>,
+) -> Result<(), sqlx::Error> {
+    sqlx::query("INSERT INTO actions (id, at, actor, action, subject) VALUES ($1, $2, $3, $4, $5)")
+        .bind(new_id(now))
+        .bind(now.timestamp_micros())
+        .bind(actor)
+        .bind(action)
+        .bind(subject)
+        .execute(connection)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! The database file: its lock, its settings and its tables.
+
+use std::borrow::Cow;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{ConnectOptions, SqlSafeStr, SqliteConnection};
+
+use crate::store::{OpenError, StoreError};
+
+/// How long a statement waits for another process: short, since a whole fleet waits behind it.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
+/// Reading connections: pages are few, each connection is a thread and a page cache of 2 MB.
+const READERS_MAX: u32 = 4;
+/// How long a page waits for a reading connection.
+const READER_WAIT: Duration = Duration::from_secs(5);
+/// Statements kept prepared on the writing connection: six sizes for each of a few tables, and some forty single ones.
+const STATEMENTS_KEPT: usize = 200;
+/// The write-ahead log is cut back to this after it grew, in bytes.
+const WAL_BYTES_KEPT: &str = "67108864";
+
+/// Takes the lock that dies with this process. A second Serin on one database would page twice.
+pub(in crate::store) fn lock(database: &Path) -> Result<File, OpenError> {
+    let path = beside(database, ".lock");
+    let refused = |source| OpenError::Lock { path: path.clone(), source };
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(refused)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: database.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(OpenError::Lock { path, source }),
+    }
+}
+
+fn beside(database: &Path, suffix: &str) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// The one connection that writes.
+pub(in crate::store) async fn writer(database: &Path) -> Result<SqliteConnection, StoreError> {
+    let options = SqliteConnectOptions::new()
+        .filename(database)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .busy_timeout(BUSY_TIMEOUT)
+        .statement_cache_capacity(STATEMENTS_KEPT)
+        .pragma("journal_size_limit", WAL_BYTES_KEPT);
+    Ok(options.disable_statement_logging().connect().await?)
+}
+
+/// The connections that read; they cannot write.
+pub(in crate::store) async fn readers(database: &Path) -> Result<SqlitePool, StoreError> {
+    let options = SqliteConnectOptions::new()
+        .filename(database)
+        .read_only(true)
+        .busy_timeout(BUSY_TIMEOUT)
+        .disable_statement_logging();
+    let pool = SqlitePoolOptions::new().max_connections(READERS_MAX).min_connections(0).acquire_timeout(READER_WAIT);
+    Ok(pool.connect_with(options).await?)
+}
+
+/// Brings the tables to this version; forward only.
+pub(in crate::store) async fn migrate(database: &Path, connection: &mut SqliteConnection) -> Result<(), OpenError> {
+    let ground = include_str!("../../migrations/sqlite/0001_ground.sql");
+    let migrations =
+        vec![Migration::new(1, Cow::Borrowed("ground"), MigrationType::Simple, ground.into_sql_str(), false)];
+    let failed = |error: MigrateError| match error {
+        MigrateError::Execute(source) | MigrateError::ExecuteMigration(source, _) => {
+            OpenError::Database { path: database.to_owned(), source: source.into() }
+        }
+        other => OpenError::Migrate { path: database.to_owned(), message: other.to_string() },
+    };
+    Migrator::with_migrations(migrations).run_direct(None, connection, false).await.map_err(failed)
+}

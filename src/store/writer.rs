@@ -1,0 +1,291 @@
+//! The one that writes. It takes what is queued, writes it in one transaction, and answers everybody after the commit.
+//!
+//! - A record that contradicts what is stored is refused alone: its part of the transaction is
+//!   taken back (a savepoint), and the others of the batch are written.
+//! - Trouble with the database itself (locked, full, broken) is answered to everybody of the batch,
+//!   at once and without a retry: the callers know better than we do what can wait.
+//! - Nothing is remembered across batches but what is on disk, so the next batch heals by itself.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use sqlx::{AssertSqlSafe, Connection, Row, SqliteConnection};
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use crate::domain::fleet::MonitorId;
+use crate::store::append::{Names, append};
+use crate::store::decide::decide;
+use crate::store::error::is_conflict;
+use crate::store::note::{self, FleetNote};
+use crate::store::outbox::{self, Attempted, Claim, Claiming};
+use crate::store::record::BeatRecord;
+use crate::store::{StoreError, schema};
+
+/// Jobs in one transaction: enough that the commit's two syncs no longer count, few enough to stay below 100 ms.
+const BATCH_MAX: usize = 512;
+/// Pages that SQLite allows where nobody sets a limit (sqlite.org/limits.html).
+const PAGES_MAX: u32 = 4_294_967_294;
+
+/// What the writer can be asked to do.
+#[derive(Debug)]
+pub(in crate::store) enum Work {
+    Record(Box<BeatRecord>),
+    Claim { now: DateTime<Utc>, claiming: Claiming },
+    Attempted(Box<Attempted>),
+    WakeFallbacks { now: DateTime<Utc> },
+    Replay { delivery: String, actor: String, now: DateTime<Utc> },
+    Acknowledge { incident: String, actor: String, now: DateTime<Utc> },
+    Loaded(Box<FleetNote>),
+    LimitPages(u32),
+    Close,
+}
+
+/// What it answers once it is on disk.
+#[derive(Debug)]
+pub(in crate::store) enum Answer {
+    Done,
+    Changed(bool),
+    Count(u64),
+    Claims(Vec<Claim>),
+    FirstSeen(HashMap<MonitorId, DateTime<Utc>>),
+}
+
+/// Work and whom to answer.
+#[derive(Debug)]
+pub(in crate::store) struct Job {
+    pub(in crate::store) work: Work,
+    pub(in crate::store) done: oneshot::Sender<Result<Answer, StoreError>>,
+}
+
+/// The writer's own state.
+#[derive(Debug)]
+pub(in crate::store) struct Writer {
+    database: PathBuf,
+    /// None after trouble that may have broken it; the next batch opens a new one.
+    connection: Option<SqliteConnection>,
+    names: Names,
+    next_event: i64,
+    page_limit: u32,
+    outbox_changed: Arc<Notify>,
+    /// Held for as long as anybody may write.
+    _lock: File,
+}
+
+impl Writer {
+    /// A writer over an open connection.
+    pub(in crate::store) async fn new(
+        database: PathBuf,
+        mut connection: SqliteConnection,
+        lock: File,
+        outbox_changed: Arc<Notify>,
+    ) -> Result<Self, StoreError> {
+        let names = Names::load(&mut connection).await?;
+        let last_event: i64 = sqlx::query("SELECT COALESCE(MAX(seq), 0) FROM incident_events")
+            .fetch_one(&mut connection)
+            .await?
+            .try_get(0)?;
+        Ok(Self {
+            database,
+            connection: Some(connection),
+            names,
+            next_event: last_event + 1,
+            page_limit: PAGES_MAX,
+            outbox_changed,
+            _lock: lock,
+        })
+    }
+
+    /// Writes until it is asked to close, or nobody is left who could ask.
+    pub(in crate::store) async fn run(mut self, mut queue: mpsc::Receiver<Job>) {
+        let mut jobs = Vec::with_capacity(BATCH_MAX);
+        while queue.recv_many(&mut jobs, BATCH_MAX).await > 0 {
+            let closing: Vec<Job> = jobs.extract_if(.., |job| matches!(job.work, Work::Close)).collect();
+            self.batch(jobs.drain(..)).await;
+            if !closing.is_empty() {
+                queue.close();
+                while let Ok(job) = queue.try_recv() {
+                    self.batch(std::iter::once(job)).await;
+                }
+                self.end().await;
+                for job in closing {
+                    drop(job.done.send(Ok(Answer::Done)));
+                }
+                return;
+            }
+        }
+        self.end().await;
+    }
+
+    /// Folds the log into the file, so that what is left behind is one file.
+    async fn end(self) {
+        if let Some(mut connection) = self.connection {
+            let folded = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut connection).await;
+            if let Err(error) = folded.and(connection.close().await) {
+                tracing::warn!(%error, "the write-ahead log was left beside the database; the next start folds it in");
+            }
+        }
+    }
+
+    async fn batch(&mut self, jobs: impl Iterator<Item = Job>) {
+        let (works, dones): (Vec<Work>, Vec<_>) = jobs.map(|job| (job.work, job.done)).unzip();
+        if works.is_empty() {
+            return;
+        }
+        let told = works.iter().any(changes_outbox);
+        let answers = match self.transact(works).await {
+            Ok(answers) => answers,
+            Err(error) => {
+                self.names.forget();
+                if error.wants_new_connection() {
+                    self.connection = None;
+                }
+                dones.iter().map(|_| Err(error.clone())).collect()
+            }
+        };
+        if told {
+            self.outbox_changed.notify_one();
+        }
+        for (done, answer) in dones.into_iter().zip(answers) {
+            // Whoever asked may have gone; what was written stays written.
+            drop(done.send(answer));
+        }
+    }
+
+    async fn transact(&mut self, works: Vec<Work>) -> Result<Vec<Result<Answer, StoreError>>, StoreError> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => {
+                let mut connection = schema::writer(&self.database).await?;
+                limit_pages(&mut connection, self.page_limit).await?;
+                connection
+            }
+        };
+        let outcome = self.write(&mut connection, works).await;
+        if outcome.is_err() {
+            // Where the database has taken everything back itself, there is nothing left to take back.
+            drop(sqlx::query("ROLLBACK").execute(&mut connection).await);
+        }
+        self.connection = Some(connection);
+        outcome
+    }
+
+    async fn write(
+        &mut self,
+        connection: &mut SqliteConnection,
+        works: Vec<Work>,
+    ) -> Result<Vec<Result<Answer, StoreError>>, StoreError> {
+        sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await?;
+        let mut answers = Vec::with_capacity(works.len());
+        let mut records: Vec<Box<BeatRecord>> = Vec::with_capacity(works.len());
+        for work in works {
+            match work {
+                Work::Record(record) => records.push(record),
+                other => {
+                    answers.extend(self.records(connection, &std::mem::take(&mut records)).await?);
+                    answers.push(self.other(connection, other).await?);
+                }
+            }
+        }
+        answers.extend(self.records(connection, &records).await?);
+        sqlx::query("COMMIT").execute(&mut *connection).await?;
+        self.names.keep();
+        Ok(answers)
+    }
+
+    /// Writes records together; where one of them is refused, each by itself.
+    async fn records(
+        &mut self,
+        connection: &mut SqliteConnection,
+        records: &[Box<BeatRecord>],
+    ) -> Result<Vec<Result<Answer, StoreError>>, StoreError> {
+        let all: Vec<&BeatRecord> = records.iter().map(Box::as_ref).collect();
+        if all.is_empty() {
+            return Ok(Vec::new());
+        }
+        let together = self.guarded(connection, &all).await?;
+        if together.is_ok() || all.len() == 1 {
+            return Ok(all.iter().map(|_| together.clone().map(|()| Answer::Done)).collect());
+        }
+        let mut answers = Vec::with_capacity(all.len());
+        for record in all {
+            answers.push(self.guarded(connection, &[record]).await?.map(|()| Answer::Done));
+        }
+        Ok(answers)
+    }
+
+    /// Writes records under a savepoint. The inner failure is the records' own, the outer one the database's.
+    async fn guarded(
+        &mut self,
+        connection: &mut SqliteConnection,
+        records: &[&BeatRecord],
+    ) -> Result<Result<(), StoreError>, StoreError> {
+        sqlx::query("SAVEPOINT records").execute(&mut *connection).await?;
+        let written = match append(connection, &mut self.names, records).await {
+            Ok(()) => decide(connection, records, &mut self.next_event).await,
+            Err(error) => Err(error),
+        };
+        match written {
+            Ok(()) => {
+                sqlx::query("RELEASE records").execute(&mut *connection).await?;
+                Ok(Ok(()))
+            }
+            Err(error) if is_conflict(&error) => {
+                self.names.forget();
+                sqlx::query("ROLLBACK TO records").execute(&mut *connection).await?;
+                sqlx::query("RELEASE records").execute(&mut *connection).await?;
+                Ok(Err(error.into()))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn other(
+        &mut self,
+        connection: &mut SqliteConnection,
+        work: Work,
+    ) -> Result<Result<Answer, StoreError>, StoreError> {
+        let answer = match work {
+            Work::Claim { now, claiming } => Answer::Claims(outbox::claim(connection, now, claiming).await?),
+            Work::Attempted(attempted) => {
+                outbox::attempted(connection, &attempted).await?;
+                Answer::Done
+            }
+            Work::WakeFallbacks { now } => Answer::Count(outbox::wake_fallbacks(connection, now).await?),
+            Work::Replay { delivery, actor, now } => {
+                let changed = outbox::replay(connection, &delivery, now).await?;
+                if changed {
+                    note::action(connection, &actor, "replay", &delivery, now).await?;
+                }
+                Answer::Changed(changed)
+            }
+            Work::Acknowledge { incident, actor, now } => {
+                let changed = note::acknowledge(connection, &incident, &actor, now, &mut self.next_event).await?;
+                Answer::Changed(changed)
+            }
+            Work::Loaded(fleet) => Answer::FirstSeen(note::loaded(connection, &mut self.names, &fleet).await?),
+            Work::LimitPages(pages) => {
+                self.page_limit = if pages == 0 { PAGES_MAX } else { pages };
+                limit_pages(connection, self.page_limit).await?;
+                Answer::Done
+            }
+            Work::Record(_) | Work::Close => Answer::Done,
+        };
+        Ok(Ok(answer))
+    }
+}
+
+async fn limit_pages(connection: &mut SqliteConnection, pages: u32) -> Result<(), sqlx::Error> {
+    sqlx::raw_sql(AssertSqlSafe(format!("PRAGMA max_page_count = {pages}"))).execute(connection).await?;
+    Ok(())
+}
+
+fn changes_outbox(work: &Work) -> bool {
+    match work {
+        Work::Record(record) => !record.outbox.is_empty(),
+        Work::Replay { .. } | Work::WakeFallbacks { .. } => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,551 @@
+//! The store over a real file: what is promised survives, what is in order stays in order, and our trouble has a name.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serin::domain::fleet::MonitorId;
+use serin::domain::incident::{Incident, ResolveCause};
+use serin::domain::observation::{BeatKind, Era, ToolSeen, ToolsSeen, Turn, Variant};
+use serin::domain::outcome::{Evidence, Verdict};
+use serin::domain::paging::delivery::{AttemptEnd, FALLBACK_AFTER};
+use serin::domain::paging::notification::{Event, MonitorCard, Notification, RulePlace};
+use serin::domain::reason::{FailureReason, Severity};
+use serin::domain::signal::{Phase, Signal, SignalState};
+use serin::store::outbox::{Attempted, Claim, Claiming, LEASE, Next};
+use serin::store::read::IncidentFilter;
+use serin::store::record::{
+    Addressee, AskRow, BeatRecord, BeatRow, MarksRow, Outgoing, Seen, SignalRow, TimelineRow, ToolsRow,
+};
+use serin::store::{OpenError, Store, StoreError};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection, Row};
+
+/// A folder with a database that is gone with the test.
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().expect("a folder can be made") }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("serin.db")
+    }
+
+    async fn open(&self) -> Store {
+        Store::open(&self.path()).await.expect("the store opens")
+    }
+}
+
+/// A fixed moment, so many seconds on.
+fn at(seconds: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp(1_790_000_000 + seconds, 0).expect("a moment")
+}
+
+fn beat(monitor: &str, seconds: i64) -> BeatRow {
+    BeatRow {
+        monitor: MonitorId::new(monitor),
+        scheduled_at: at(seconds),
+        started_at: at(seconds) + TimeDelta::milliseconds(3),
+        kind: BeatKind::Scheduled,
+        era: Some(Era::Modern),
+        seen: Seen::Seen,
+        verdict: Verdict::Good,
+        reason: None,
+        stage: None,
+        elapsed: Duration::from_millis(42),
+        tools_elapsed: Some(Duration::from_millis(7)),
+        fresh_connection: true,
+        config_hash: "abc".to_owned(),
+    }
+}
+
+fn ask(canary: &str, elapsed_ms: u64) -> AskRow {
+    AskRow {
+        canary: canary.to_owned(),
+        variant: Variant::Plain,
+        turn: Turn::Scheduled,
+        elapsed: Duration::from_millis(elapsed_ms),
+        fresh_connection: false,
+        verdict: "right",
+        reason: None,
+        rank: Some(1),
+        sources: vec!["auth/tokens.md".to_owned(), "errors/4417.md".to_owned()],
+        scores: vec![Some(0.9), None],
+        lengths: vec![400, 380],
+        bytes: 2048,
+    }
+}
+
+fn record(monitor: &str, seconds: i64) -> BeatRecord {
+    BeatRecord {
+        beat: Some(beat(monitor, seconds)),
+        asks: vec![ask("life", 20), ask("err", 30)],
+        ..BeatRecord::default()
+    }
+}
+
+fn incident(id: &str, monitor: &str, seconds: i64) -> Incident {
+    Incident {
+        id: id.to_owned(),
+        monitor: MonitorId::new(monitor),
+        signal: Signal::Availability,
+        subject: String::new(),
+        severity: Severity::Page,
+        reason: FailureReason::ConnectionRefused,
+        stage: "connect".to_owned(),
+        summary: format!("{monitor}: refused"),
+        evidence: vec![Evidence::new("address", "127.0.0.1:9\n\"</script>")],
+        rule: RulePlace { file: "monitors.yaml".to_owned(), line: 12, commit: Some("c0ffee".to_owned()) },
+        opened_at: at(seconds),
+        resolved_at: None,
+        resolve_cause: None,
+        acknowledged: None,
+        sequence: 1,
+    }
+}
+
+fn outgoing(id: &str, of: Option<&Incident>, sequence: u32, to: &[(&str, Option<&str>)]) -> Outgoing {
+    let addressee = |(receiver, fallback): &(&str, Option<&str>)| Addressee {
+        receiver: (*receiver).to_owned(),
+        receiver_hash: "h".to_owned(),
+        fallback: fallback.map(str::to_owned),
+    };
+    Outgoing {
+        notification: Notification {
+            id: id.to_owned(),
+            sequence,
+            event: Event::IncidentOpened,
+            at: at(0),
+            incident: of.cloned(),
+            monitor: MonitorCard {
+                id: "docs".to_owned(),
+                name: "Docs".to_owned(),
+                url: "http://docs/mcp".to_owned(),
+                labels: BTreeMap::new(),
+            },
+            reason: Some(FailureReason::ConnectionRefused),
+            failed_stage: Some("connect".to_owned()),
+            severity: Severity::Page,
+            summary: "docs: refused".to_owned(),
+            evidence: Vec::new(),
+            resolves_when: None,
+            runbook_url: "http://serin/runbooks/connection_refused".to_owned(),
+            incident_url: None,
+            rule: None,
+            reproduce: "serin probe docs".to_owned(),
+        },
+        payload: format!("{{\"id\":\"{id}\",\"text\":\"é \\u0000\"}}"),
+        to: to.iter().map(addressee).collect(),
+    }
+}
+
+fn saying(outbox: Vec<Outgoing>) -> BeatRecord {
+    BeatRecord { outbox, ..BeatRecord::default() }
+}
+
+fn wide() -> Claiming {
+    Claiming { limit: 100, per_receiver: 100, ..Claiming::default() }
+}
+
+/// `notification>receiver` of what can be claimed, sorted.
+async fn claimed(store: &Store, now: DateTime<Utc>) -> (Vec<String>, Vec<Claim>) {
+    let claims = store.claim(now, wide()).await.expect("claims are answered");
+    let mut names: Vec<String> = claims.iter().map(|c| format!("{}>{}", c.notification, c.receiver)).collect();
+    names.sort();
+    (names, claims)
+}
+
+fn ended(claim: &Claim, now: DateTime<Utc>, end: AttemptEnd, next: Next, stand_ins: &[&str]) -> Attempted {
+    Attempted {
+        delivery: claim.delivery.clone(),
+        lease: claim.lease.clone(),
+        started_at: now,
+        ended_at: now,
+        end,
+        next,
+        stand_ins: stand_ins.iter().map(|name| (*name).to_owned()).collect(),
+    }
+}
+
+fn failed() -> AttemptEnd {
+    AttemptEnd::Failed { why: "503".to_owned(), retry_after: None }
+}
+
+async fn send(store: &Store, claim: &Claim, now: DateTime<Utc>) {
+    store.attempted(ended(claim, now, AttemptEnd::Accepted, Next::Sent, &[])).await.expect("the try is recorded");
+}
+
+/// A second connection, as a backup or a shell would have one.
+async fn stranger(path: &Path) -> sqlx::SqliteConnection {
+    SqliteConnectOptions::new().filename(path).connect().await.expect("sqlite opens")
+}
+
+async fn number(path: &Path, sql: &'static str) -> i64 {
+    let mut connection = stranger(path).await;
+    sqlx::query(sql).fetch_one(&mut connection).await.expect("it counts").try_get(0).expect("a number")
+}
+
+#[tokio::test]
+async fn a_restart_resumes_everything() {
+    let place = Place::new();
+    let store = place.open().await;
+    let state = SignalState {
+        phase: Phase::Open,
+        since: at(5),
+        streak: 2,
+        covered: Duration::from_millis(90_500),
+        held_by: Some("cold_start".to_owned()),
+    };
+    let signal = SignalRow {
+        monitor: MonitorId::new("docs"),
+        signal: Signal::Quality,
+        subject: "canary:life".to_owned(),
+        state,
+        rule_hash: "r1".to_owned(),
+    };
+    let tools = ToolsRow {
+        monitor: MonitorId::new("docs"),
+        era: Some(Era::Legacy),
+        tools: ToolsSeen {
+            hash: "t1".to_owned(),
+            tools: vec![ToolSeen { name: "search".to_owned(), full_hash: "f".to_owned(), shape_hash: "s".to_owned() }],
+            json: "[{\"name\":\"search\"}]".to_owned(),
+            search_tool: Some("search".to_owned()),
+            invalid_call: None,
+        },
+        from: at(1),
+        accepted_by: "first-stable".to_owned(),
+    };
+    let marks = MarksRow {
+        monitor: "docs".to_owned(),
+        instance: Some("i-1".to_owned()),
+        version: None,
+        process_started_at: Some(at(-60)),
+        restarted_at: None,
+    };
+    let open = incident("i1", "docs", 3);
+    let mut whole = record("docs", 0);
+    whole.signals = vec![signal.clone()];
+    whole.incidents = vec![open.clone()];
+    whole.tools = Some(tools.clone());
+    whole.marks = Some(marks.clone());
+    store.commit(whole).await.expect("committed");
+    let mut moved = tools.clone();
+    (moved.from, moved.tools.hash) = (at(9), "t2".to_owned());
+    store.commit(BeatRecord { tools: Some(moved.clone()), ..BeatRecord::default() }).await.expect("committed");
+    store.close().await;
+    assert_eq!(store.commit(record("docs", 60)).await, Err(StoreError::Closed), "closed is closed");
+
+    let store = place.open().await;
+    assert_eq!(store.signal_states().await, Ok(vec![signal.clone()]), "a phase goes on where it stood");
+    assert_eq!(store.open_incidents().await, Ok(vec![open]), "an open incident is not forgotten");
+    assert_eq!(store.tools_baselines().await, Ok(vec![moved]), "the latest baseline holds");
+    assert_eq!(store.marks().await, Ok(vec![marks]), "a restart can still be told");
+    let asks = store.recent_asks(at(-1)).await.expect("asks");
+    let seen: Vec<_> = asks.iter().map(|ask| (ask.canary.as_str(), ask.elapsed.as_millis(), ask.scheduled)).collect();
+    assert_eq!(seen, [("life", 20, true), ("err", 30, true)], "windows can be rebuilt");
+    let strips = store.recent_beats(at(-1)).await.expect("strips");
+    assert_eq!(strips[&MonitorId::new("docs")].len(), 1, "the strip is there again");
+    let hours = store.coverage(at(-1)).await.expect("coverage");
+    let hour = hours[&MonitorId::new("docs")][0];
+    assert_eq!((hour.due, hour.seen, hour.up), (1, 1, 1), "coverage is counted");
+
+    let mut quiet = signal;
+    quiet.state = SignalState::quiet(at(20));
+    store.commit(BeatRecord { signals: vec![quiet], ..BeatRecord::default() }).await.expect("committed");
+    assert_eq!(store.signal_states().await, Ok(vec![]), "a quiet signal with nothing to remember has no row");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn one_unresolved_incident_a_key_and_a_bad_record_fails_alone() {
+    let place = Place::new();
+    let store = place.open().await;
+    let first = incident("i1", "docs", 0);
+    store.commit(BeatRecord { incidents: vec![first.clone()], ..BeatRecord::default() }).await.expect("committed");
+
+    let mut bad = record("docs", 60);
+    bad.incidents = vec![incident("i2", "docs", 60)];
+    let (before, refused, after) =
+        tokio::join!(store.commit(record("a", 60)), store.commit(bad), store.commit(record("b", 60)));
+    assert_eq!((before, after), (Ok(()), Ok(())), "the others of its batch are written");
+    assert!(matches!(refused, Err(StoreError::Conflict(_))), "a second open incident is refused: {refused:?}");
+    let docs = store.beats(&MonitorId::new("docs"), 10).await.expect("beats");
+    assert!(docs.is_empty(), "a refused record leaves nothing behind, not even its beat");
+    assert_eq!(store.recent_asks(at(0)).await.expect("asks").len(), 4, "the others' asks are whole");
+
+    let ended = Incident { resolved_at: Some(at(70)), resolve_cause: Some(ResolveCause::Recovered), ..first };
+    let next = incident("i3", "docs", 70);
+    let record = BeatRecord { incidents: vec![next.clone(), ended.clone()], ..BeatRecord::default() };
+    store.commit(record).await.expect("one ends and the next opens in one record");
+    assert_eq!(store.open_incidents().await, Ok(vec![next.clone()]), "only the new one is open");
+    assert_eq!(store.incidents(&IncidentFilter::default()).await, Ok(vec![next, ended]), "both are remembered");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn an_acknowledgement_is_not_taken_back() {
+    let place = Place::new();
+    let store = place.open().await;
+    let open = incident("i1", "docs", 0);
+    let line = |kind: &str| TimelineRow {
+        incident: "i1".to_owned(),
+        at: at(0),
+        kind: kind.to_owned(),
+        actor: "serin".to_owned(),
+        text: kind.to_owned(),
+    };
+    let opening = BeatRecord { incidents: vec![open.clone()], timeline: vec![line("opened")], ..BeatRecord::default() };
+    store.commit(opening).await.expect("committed");
+    assert_eq!(store.acknowledge("i1", "kim", at(10)).await, Ok(true), "taken");
+    assert_eq!(store.acknowledge("i1", "lee", at(11)).await, Ok(false), "taken once");
+    store.commit(BeatRecord { incidents: vec![open], ..BeatRecord::default() }).await.expect("committed");
+    let stored = store.incident("i1").await.expect("read").expect("there");
+    assert_eq!(stored.acknowledged, Some(("kim".to_owned(), at(10))), "a turn that had not heard of it keeps it");
+    let kinds: Vec<_> = store.timeline("i1").await.expect("timeline").into_iter().map(|line| line.kind).collect();
+    assert_eq!(kinds, ["opened", "acknowledged"], "the timeline is in order");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn order_is_strict_for_an_incident_and_a_receiver_and_only_there() {
+    let place = Place::new();
+    let store = place.open().await;
+    let (one, two) = (incident("i1", "docs", 0), incident("i2", "wiki", 0));
+    let out = vec![
+        outgoing("n1", Some(&one), 1, &[("oncall", None), ("mail", None)]),
+        outgoing("n2", Some(&one), 2, &[("oncall", None)]),
+        outgoing("m1", Some(&two), 1, &[("oncall", None)]),
+        outgoing("r1", None, 1, &[("oncall", None)]),
+    ];
+    store.commit(saying(out)).await.expect("committed");
+
+    let (names, claims) = claimed(&store, at(0)).await;
+    assert_eq!(
+        names,
+        ["m1>oncall", "n1>mail", "n1>oncall", "r1>oncall"],
+        "the second of an incident waits for the first"
+    );
+    let first = claims.iter().find(|c| c.notification == "n1" && c.receiver == "oncall").expect("claimed");
+    assert!(claimed(&store, at(1)).await.0.is_empty(), "what is lent out is not lent twice");
+
+    store.attempted(ended(first, at(2), failed(), Next::Retry(at(7)), &[])).await.expect("recorded");
+    let outlook = store.outlook(&wide()).await.expect("outlook");
+    assert_eq!(outlook.claim_at, Some(at(7)), "the failed one is next, not its successor");
+    assert!(claimed(&store, at(6)).await.0.is_empty(), "a failed first still blocks its successor");
+    let (names, claims) = claimed(&store, at(7)).await;
+    assert_eq!(names, ["n1>oncall"], "and is tried again first");
+    assert_eq!(claims[0].payload, first.payload, "with identical bytes");
+
+    store.attempted(ended(&claims[0], at(8), failed(), Next::Dead, &[])).await.expect("recorded");
+    let (names, claims) = claimed(&store, at(9)).await;
+    assert_eq!(names, ["n2>oncall"], "a dead one no longer blocks");
+    send(&store, &claims[0], at(9)).await;
+
+    let ledger = store.deliveries(Some("i1")).await.expect("ledger");
+    let dead = ledger.iter().find(|line| line.state == "dead").expect("one is dead");
+    assert_eq!((dead.attempts, dead.last.as_deref()), (2, Some("503")), "the ledger says why");
+    assert_eq!(store.replay(&dead.id, "kim", at(20)).await, Ok(true), "a dead one can be replayed");
+    assert_eq!(store.replay(&dead.id, "kim", at(20)).await, Ok(false), "a pending one need not be");
+    let (names, claims) = claimed(&store, at(20)).await;
+    assert_eq!(names, ["n1>oncall"], "the replayed one is due at once");
+    assert_eq!((claims[0].tries, claims[0].promised_at), (0, at(20)), "with its patience renewed");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_full_receiver_delays_nobody_else() {
+    let place = Place::new();
+    let store = place.open().await;
+    let many: Vec<Outgoing> = (0..20).map(|n| outgoing(&format!("n{n:02}"), None, 1, &[("slow", None)])).collect();
+    store.commit(saying(many)).await.expect("committed");
+    store.commit(saying(vec![outgoing("x", None, 1, &[("quick", None)])])).await.expect("committed");
+
+    let two = Claiming { limit: 10, per_receiver: 2, ..Claiming::default() };
+    let mut got: Vec<_> = store.claim(at(0), two).await.expect("claims").into_iter().map(|c| c.receiver).collect();
+    got.sort();
+    assert_eq!(got, ["quick", "slow", "slow"], "a receiver gets no more than its share");
+    let full =
+        Claiming { limit: 10, per_receiver: 2, in_flight: [("slow".to_owned(), 2)].into(), ..Claiming::default() };
+    assert!(store.claim(at(0), full.clone()).await.expect("claims").is_empty(), "a full one gets nothing");
+    let outlook = store.outlook(&full).await.expect("outlook");
+    assert_eq!(outlook.claim_at, Some(at(0) + LEASE), "and what it waits for does not keep the courier awake");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_fallback_is_woken_once_and_hears_all_that_follows() {
+    let place = Place::new();
+    let store = place.open().await;
+    let one = incident("i1", "docs", 0);
+    let to = [("oncall", Some("mail"))];
+    let first = vec![outgoing("n1", Some(&one), 1, &to), outgoing("n2", Some(&one), 2, &to)];
+    store.commit(saying(first)).await.expect("committed");
+    let (_, claims) = claimed(&store, at(0)).await;
+    assert_eq!(store.outlook(&wide()).await.expect("outlook").fallback_at, Some(at(0) + FALLBACK_AFTER), "after 2 min");
+    assert_eq!(store.wake_fallbacks(at(119)).await, Ok(0), "not before");
+
+    store.attempted(ended(&claims[0], at(1), failed(), Next::Retry(at(600)), &["mail"])).await.expect("recorded");
+    assert_eq!(store.wake_fallbacks(at(130)).await, Ok(0), "what was woken already is not woken again");
+    let (names, claims) = claimed(&store, at(130)).await;
+    assert_eq!(names, ["n1>mail"], "the fallback gets the first, in order");
+    send(&store, &claims[0], at(131)).await;
+    let (names, claims) = claimed(&store, at(132)).await;
+    assert_eq!(names, ["n2>mail"], "and what waited behind it");
+    send(&store, &claims[0], at(132)).await;
+
+    store.commit(saying(vec![outgoing("n3", Some(&one), 3, &to)])).await.expect("committed");
+    assert_eq!(claimed(&store, at(133)).await.0, ["n3>mail"], "and all that follows");
+    let told: Vec<_> = store.told("i1").await.expect("told").into_iter().map(|a| (a.receiver, a.fallback)).collect();
+    let expected = [("mail".to_owned(), None), ("oncall".to_owned(), Some("mail".to_owned()))];
+    assert_eq!(told.len(), 2, "everybody who was promised anything: {told:?}");
+    assert!(expected.iter().all(|one| told.contains(one)), "with their fallbacks: {told:?}");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn an_overdue_page_wakes_its_fallback_by_itself() {
+    let place = Place::new();
+    let store = place.open().await;
+    let one = incident("i1", "docs", 0);
+    let out = vec![outgoing("n1", Some(&one), 1, &[("oncall", Some("mail")), ("mail", None)])];
+    store.commit(saying(out)).await.expect("committed");
+    assert_eq!(store.wake_fallbacks(at(120)).await, Ok(1), "two minutes are over");
+    let ledger = store.deliveries(None).await.expect("ledger");
+    assert_eq!(ledger.len(), 2, "a fallback that hears of it anyway is not told twice");
+    assert_eq!(store.wake_fallbacks(at(500)).await, Ok(0), "once is enough");
+    store.close().await;
+}
+
+#[test]
+fn a_death_between_claim_and_record_repeats_the_same_bytes() {
+    let place = Place::new();
+    let runtime = || tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    let first = runtime();
+    let before = first.block_on(async {
+        let store = place.open().await;
+        store.commit(saying(vec![outgoing("n1", None, 1, &[("oncall", None)])])).await.expect("committed");
+        let claims = claimed(&store, at(0)).await.1;
+        (claims[0].clone(), store)
+    });
+    // The runtime goes, and the writer with it in the middle of its life: nothing is closed in order.
+    drop(first);
+    let (before, _store) = before;
+    runtime().block_on(async {
+        let store = place.open().await;
+        assert!(claimed(&store, at(1)).await.0.is_empty(), "the lease of the dead still holds");
+        let after = claimed(&store, at(0) + LEASE).await.1;
+        let same = |claim: &Claim| (claim.delivery.clone(), claim.notification.clone(), claim.payload.clone());
+        assert_eq!(same(&after[0]), same(&before), "then it is anybody's, same id, same bytes");
+        store.attempted(ended(&before, at(31), failed(), Next::Dead, &[])).await.expect("recorded");
+        assert_eq!(store.backlog().await.expect("backlog").dead, 0, "a no counts only for the holder of the lease");
+        send(&store, &after[0], at(32)).await;
+        assert_eq!(store.backlog().await.expect("backlog").pending, 0, "a yes ends it");
+        store.close().await;
+    });
+}
+
+#[tokio::test]
+async fn a_second_serin_is_refused() {
+    let place = Place::new();
+    let store = place.open().await;
+    let second = Store::open(&place.path()).await.expect_err("one database, one serin");
+    assert!(matches!(second, OpenError::InUse { .. }), "{second}");
+    assert!(second.to_string().contains("in use by another serin; stop that one"), "it names the mend: {second}");
+    store.close().await;
+    place.open().await.close().await;
+}
+
+#[tokio::test]
+async fn a_locked_database_is_said_and_heals() {
+    let place = Place::new();
+    let store = place.open().await;
+    let mut other = stranger(&place.path()).await;
+    sqlx::query("BEGIN IMMEDIATE").execute(&mut other).await.expect("it locks");
+    let (one, two) = tokio::join!(store.commit(record("a", 0)), store.commit(record("b", 0)));
+    assert_eq!((one, two), (Err(StoreError::Locked), Err(StoreError::Locked)), "everybody of the batch hears of it");
+    assert_eq!(store.beats(&MonitorId::new("a"), 1).await, Ok(vec![]), "reading goes on");
+    sqlx::query("ROLLBACK").execute(&mut other).await.expect("it lets go");
+    other.close().await.expect("it closes");
+    assert_eq!(store.commit(record("a", 0)).await, Ok(()), "writing resumes by itself");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_full_disk_is_said_and_heals() {
+    let place = Place::new();
+    let store = place.open().await;
+    let pages = number(&place.path(), "PRAGMA page_count").await;
+    store.limit_pages(u32::try_from(pages).expect("a small file")).await.expect("limited");
+    let large = |n: i64| BeatRecord {
+        beat: Some(beat("a", n)),
+        asks: (0..20).map(|i| AskRow { canary: format!("{i}{}", "x".repeat(400)), ..ask("", 1) }).collect(),
+        ..BeatRecord::default()
+    };
+    let mut refusal = Ok(());
+    for n in 0..200 {
+        refusal = store.commit(large(n)).await;
+        if refusal.is_err() {
+            break;
+        }
+    }
+    assert_eq!(refusal, Err(StoreError::Full), "a full disk has its own name");
+    let beats = number(&place.path(), "SELECT COUNT(*) FROM beats").await;
+    let asks = number(&place.path(), "SELECT COUNT(*) FROM asks").await;
+    assert_eq!(asks, beats * 20, "no record was written in part");
+    store.limit_pages(0).await.expect("space again");
+    assert_eq!(store.commit(large(1000)).await, Ok(()), "writing resumes by itself");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn the_same_record_twice_is_the_same_record() {
+    let place = Place::new();
+    let store = place.open().await;
+    let one = incident("i1", "docs", 0);
+    let mut whole = record("docs", 0);
+    whole.incidents = vec![one.clone()];
+    whole.outbox = vec![outgoing("n1", Some(&one), 1, &[("oncall", None)])];
+    store.commit(whole.clone()).await.expect("committed");
+    whole.outbox[0].payload = "other bytes".to_owned();
+    store.commit(whole).await.expect("committed again, as after an answer that was lost");
+    let (names, claims) = claimed(&store, at(0)).await;
+    assert_eq!(names, ["n1>oncall"], "one promise");
+    assert!(claims[0].payload.contains("n1"), "and the bytes that were frozen first");
+    assert_eq!(store.beats(&MonitorId::new("docs"), 10).await.expect("beats").len(), 1, "one beat");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn lists_that_repeat_are_kept_once() {
+    let place = Place::new();
+    let store = place.open().await;
+    let records = (0..50).map(|n| store.commit(record("docs", n * 60)));
+    for outcome in futures_util::future::join_all(records).await {
+        outcome.expect("committed");
+    }
+    store.close().await;
+    let store = place.open().await;
+    store.commit(record("docs", 60 * 60)).await.expect("committed");
+    let rows = [
+        ("SELECT COUNT(*) FROM beats", 51, "every beat has a row"),
+        ("SELECT COUNT(*) FROM asks", 102, "every ask has a row"),
+        ("SELECT COUNT(*) FROM sources", 2, "a source has one row, over restarts too"),
+        ("SELECT COUNT(*) FROM ranked_lists", 1, "and so has a list"),
+        ("SELECT COUNT(*) FROM config_versions", 1, "and a file"),
+        ("SELECT COUNT(*) FROM asks JOIN ranked_lists ON id = list", 102, "every ask finds its list"),
+    ];
+    for (sql, expected, sentence) in rows {
+        assert_eq!(number(&place.path(), sql).await, expected, "{sentence}");
+    }
+    let slices =
+        store.latency(&MonitorId::new("docs"), at(0), at(7200), Duration::from_secs(3600)).await.expect("percentiles");
+    let figures: Vec<_> = slices.iter().map(|s| (s.n, s.p50_ms, s.p95_ms, s.censored)).collect();
+    assert_eq!(figures, [(100, 20.0, 30.0, 0), (2, 20.0, 30.0, 0)], "percentiles by the hour");
+    store.close().await;
+}
