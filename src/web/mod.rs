@@ -18,6 +18,7 @@ pub mod words;
 pub mod actions;
 pub mod api;
 pub mod events;
+pub mod forms;
 pub mod metrics;
 pub mod pages;
 pub mod ready;
