@@ -1,6 +1,6 @@
 //! `GET /metrics`: the board as OpenMetrics, drawn at scrape time; nothing is kept between scrapes.
 
-use std::fmt::{Error, Write as _};
+use std::fmt::Error;
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -69,7 +69,7 @@ fn monitors(to: &mut DescriptorEncoder, views: &Views) -> Result<(), Error> {
         }
     }
     let help = "share of due time over the last 24 h in which something was seen";
-    let mut family = to.encode_descriptor("serin_coverage", help, Some(&Unit::Ratios), MetricType::Gauge)?;
+    let mut family = to.encode_descriptor("serin_coverage_ratio", help, None, MetricType::Gauge)?;
     for view in views {
         if let Some(coverage) = view.coverage {
             gauge(&mut family, &[("monitor", view.id.as_str())], coverage)?;
@@ -144,21 +144,5 @@ fn gauge<N>(family: &mut MetricEncoder, labels: &[(&str, &str)], value: N) -> Re
 where
     ConstGauge<N>: prometheus_client::encoding::EncodeMetric,
 {
-    let labels: Vec<_> = labels.iter().map(|(key, value)| (*key, escaped(value))).collect();
     ConstGauge::new(value).encode(family.encode_family(&labels)?)
-}
-
-/// A label's value as the text format wants it; the encoder writes it as it is.
-fn escaped(value: &str) -> String {
-    let mut escaped = String::with_capacity(value.len());
-    for c in value.chars() {
-        let written = match c {
-            '\\' => escaped.write_str("\\\\"),
-            '"' => escaped.write_str("\\\""),
-            '\n' => escaped.write_str("\\n"),
-            other => escaped.write_char(other),
-        };
-        debug_assert!(written.is_ok(), "a string takes every text");
-    }
-    escaped
 }
