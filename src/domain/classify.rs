@@ -62,8 +62,12 @@ fn meaning_of(stage: Stage, kind: FaultKind) -> FailureReason {
         FaultKind::NameNotResolved => R::DnsFailure,
         FaultKind::Refused => R::ConnectionRefused,
         FaultKind::ConnectTimeout => R::ConnectTimeout,
-        FaultKind::Reset | FaultKind::Unreachable | FaultKind::ClosedEarly | FaultKind::BodyTruncated => R::NetworkError,
-        FaultKind::TlsUntrusted | FaultKind::TlsWrongName | FaultKind::TlsExpired | FaultKind::TlsFailed => R::TlsFailure,
+        FaultKind::Reset | FaultKind::Unreachable | FaultKind::ClosedEarly | FaultKind::BodyTruncated => {
+            R::NetworkError
+        }
+        FaultKind::TlsUntrusted | FaultKind::TlsWrongName | FaultKind::TlsExpired | FaultKind::TlsFailed => {
+            R::TlsFailure
+        }
         FaultKind::Silent | FaultKind::SlowBody | FaultKind::StreamWithoutAnswer => R::Timeout,
         FaultKind::TooLarge => R::ResponseTooLarge,
         FaultKind::AuthRequired => R::AuthRequired,
@@ -117,7 +121,10 @@ fn from_fault(signal: Signal, reason: FailureReason, stage: Stage, fault: &Fault
         severity: None,
         stage,
         summary: format!("{} at {}: {}", reason.slug(), stage.slug(), fault.detail),
-        evidence: vec![Evidence::new("fault", format!("{:?}", fault.kind)), Evidence::new("detail", fault.detail.clone())],
+        evidence: vec![
+            Evidence::new("fault", format!("{:?}", fault.kind)),
+            Evidence::new("detail", fault.detail.clone()),
+        ],
     }
 }
 
@@ -212,7 +219,9 @@ fn quality(monitor: &Monitor, seen: &Observation, asks: &[AskVerdict]) -> Option
     let evidence = wrong
         .iter()
         .take(EVIDENCE_CANARIES_MAX)
-        .map(|(ask, reason, seen)| Evidence::new(&format!("canary.{}", ask.canary), format!("{}: {seen}", reason.slug())))
+        .map(|(ask, reason, seen)| {
+            Evidence::new(&format!("canary.{}", ask.canary), format!("{}: {seen}", reason.slug()))
+        })
         .collect();
     Some(Finding {
         signal: Signal::Quality,

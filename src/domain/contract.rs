@@ -1,9 +1,9 @@
 //! tools/list against the accepted baseline: what changed, and how much it matters.
 
 use crate::domain::fleet::ContractRule;
+use crate::domain::observation::Stage;
 use crate::domain::observation::{ToolSeen, ToolsSeen};
 use crate::domain::outcome::{Evidence, Finding};
-use crate::domain::observation::Stage;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::signal::Signal;
 
@@ -146,12 +146,8 @@ mod tests {
 
     #[test]
     fn a_change_has_a_class_and_the_class_a_severity() {
-        let rule = ContractRule {
-            breaking: Severity::Page,
-            compatible: Severity::Notice,
-            wording: Severity::Ticket,
-            line: 1,
-        };
+        let rule =
+            ContractRule { breaking: Severity::Page, compatible: Severity::Notice, wording: Severity::Ticket, line: 1 };
         let before = tools(&[("search", "s1", "f1"), ("list", "s2", "f2")]);
         let baseline = Baseline { hash: before.hash.clone(), tools: before.tools.clone() };
         let rows = [

@@ -60,7 +60,11 @@ impl ErrorsWindow {
         };
         Reading {
             level: if elevated { Level::Elevated } else { Level::Calm },
-            figure: format!("{bad} of {all} calls failed, {:.1} % of {:.1} % allowed", share * 100.0, rule.share * 100.0),
+            figure: format!(
+                "{bad} of {all} calls failed, {:.1} % of {:.1} % allowed",
+                share * 100.0,
+                rule.share * 100.0
+            ),
             samples: u32::try_from(all).unwrap_or(u32::MAX),
         }
     }

@@ -234,7 +234,8 @@ mod tests {
     fn what_is_held_stays_pending_and_opens_when_let_go() {
         let mut state = SignalState::quiet(at(0));
         for second in 1..10 {
-            let (next, turn) = step(&state, Level::Elevated, Duration::from_secs(1), BAR, Some("cold_start"), at(second));
+            let (next, turn) =
+                step(&state, Level::Elevated, Duration::from_secs(1), BAR, Some("cold_start"), at(second));
             assert_eq!((next.phase, turn), (Phase::Pending, None), "held");
             state = next;
         }

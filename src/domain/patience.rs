@@ -72,11 +72,8 @@ fn streak(rules: &Rules, signal: Signal) -> Said {
         Signal::Health => (&rules.health, "unhealthy"),
         _ => (&rules.availability, "failed"),
     };
-    let told = if rule.page_after.is_zero() {
-        String::new()
-    } else {
-        format!(", over at least {}", length(rule.page_after))
-    };
+    let told =
+        if rule.page_after.is_zero() { String::new() } else { format!(", over at least {}", length(rule.page_after)) };
     Said {
         opens: format!("{} {bad} beats in a row{told}", rule.after),
         resolves: format!("{} good beats in a row", rule.recover_after),
@@ -101,7 +98,8 @@ mod tests {
 
     #[test]
     fn lengths_are_said_as_the_file_writes_them() {
-        for (ms, said) in [(800, "800ms"), (45_000, "45s"), (1_200_000, "20m"), (259_200_000, "3d"), (5_400_000, "90m")] {
+        for (ms, said) in [(800, "800ms"), (45_000, "45s"), (1_200_000, "20m"), (259_200_000, "3d"), (5_400_000, "90m")]
+        {
             assert_eq!(length(Duration::from_millis(ms)), said);
         }
     }

@@ -36,7 +36,11 @@ pub async fn recheck(State(state): State<WebState>, Path(id): Path<String>, Form
 }
 
 /// `POST /incidents/{id}/acknowledge`.
-pub async fn acknowledge(State(state): State<WebState>, Path(id): Path<String>, Form(taking): Form<Taking>) -> Response {
+pub async fn acknowledge(
+    State(state): State<WebState>,
+    Path(id): Path<String>,
+    Form(taking): Form<Taking>,
+) -> Response {
     let said = match actions::acknowledge(&state, &id, &taking.actor).await {
         Ok(()) => "taken",
         Err(problem) => match problem.status {

@@ -174,14 +174,18 @@ fn host_of(request: &Request) -> Option<String> {
 /// An address literal cannot be rebound, so where every address is bound, any literal is ours.
 fn host_is_ours(host: &str, settings: &Settings, public_url: &str) -> bool {
     let name = without_port(host);
-    if url::Url::parse(public_url).ok().and_then(|url| url.host_str().map(str::to_owned)).is_some_and(|ours| {
-        ours.eq_ignore_ascii_case(name)
-    }) {
+    if url::Url::parse(public_url)
+        .ok()
+        .and_then(|url| url.host_str().map(str::to_owned))
+        .is_some_and(|ours| ours.eq_ignore_ascii_case(name))
+    {
         return true;
     }
     let bound = settings.listen.ip();
     let reachable_locally = bound.is_loopback() || bound.is_unspecified();
-    if reachable_locally && (name.eq_ignore_ascii_case("localhost") || name.to_ascii_lowercase().ends_with(".localhost")) {
+    if reachable_locally
+        && (name.eq_ignore_ascii_case("localhost") || name.to_ascii_lowercase().ends_with(".localhost"))
+    {
         return true;
     }
     let literal = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();

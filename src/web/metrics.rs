@@ -117,12 +117,17 @@ impl Scrape {
             let labels = [("verdict", verdict.slug())];
             ConstCounter::new(pulse.beats(verdict)).encode(family.encode_family(&labels)?)?;
         }
-        let missed = to.encode_descriptor("serin_beats_missed", "beats due that did not take place", None, MetricType::Counter)?;
+        let missed =
+            to.encode_descriptor("serin_beats_missed", "beats due that did not take place", None, MetricType::Counter)?;
         ConstCounter::new(pulse.missed()).encode(missed)?;
         let figures = [
             ("serin_writer_queue", "records waiting for the database", pulse.writer_queue()),
             ("serin_deliveries_pending", "deliveries not brought yet", pulse.deliveries_pending()),
-            ("serin_banners", "banners across the pages: config faults and Serin's own trouble", self.state.board.banners().len() as u64),
+            (
+                "serin_banners",
+                "banners across the pages: config faults and Serin's own trouble",
+                self.state.board.banners().len() as u64,
+            ),
         ];
         for (name, help, figure) in figures {
             let encoder = to.encode_descriptor(name, help, None, MetricType::Gauge)?;
@@ -132,7 +137,12 @@ impl Scrape {
         let help = "greatest lateness of a beat's start since the last scrape";
         let encoder = to.encode_descriptor("serin_start_late_max", help, Some(&Unit::Seconds), MetricType::Gauge)?;
         ConstGauge::new(late).encode(encoder)?;
-        let mut family = to.encode_descriptor("serin_loop_turn_time", "when a loop last took a turn", Some(&Unit::Seconds), MetricType::Gauge)?;
+        let mut family = to.encode_descriptor(
+            "serin_loop_turn_time",
+            "when a loop last took a turn",
+            Some(&Unit::Seconds),
+            MetricType::Gauge,
+        )?;
         for (name, at) in pulse.turns() {
             gauge(&mut family, &[("loop", name)], at.timestamp())?;
         }

@@ -24,11 +24,7 @@ impl HtmlSafe for Moment {}
 impl Moment {
     /// A moment as seen from now.
     pub fn new(at: DateTime<Utc>, now: DateTime<Utc>) -> Self {
-        Self {
-            iso: at.to_rfc3339_opts(SecondsFormat::Secs, true),
-            title: absolute(at),
-            ago: ago(at, now),
-        }
+        Self { iso: at.to_rfc3339_opts(SecondsFormat::Secs, true), title: absolute(at), ago: ago(at, now) }
     }
 }
 
@@ -163,7 +159,8 @@ mod tests {
 
     #[test]
     fn lengths_keep_two_units() {
-        let rows = [(0, "0 s"), (45, "45 s"), (60, "1 min"), (80, "1 min 20 s"), (12_000, "3 h 20 min"), (86_400, "1 d")];
+        let rows =
+            [(0, "0 s"), (45, "45 s"), (60, "1 min"), (80, "1 min 20 s"), (12_000, "3 h 20 min"), (86_400, "1 d")];
         for (seconds, said) in rows {
             assert_eq!(span(Duration::from_secs(seconds)), said);
         }

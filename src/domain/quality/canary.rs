@@ -142,7 +142,12 @@ mod tests {
         let rows: Vec<(&Canary, Vec<Hit>, &str, &str)> = vec![
             (&asks, vec![hit("a.md", 0.9)], "right", "the expected source is first"),
             (&asks, vec![hit("b.md", 0.9), hit("a.md", 0.8)], "right", "the expected source is just within"),
-            (&asks, vec![hit("b.md", 0.9), hit("b.md", 0.8), hit("a.md", 0.7)], "right", "ranks count sources, not chunks"),
+            (
+                &asks,
+                vec![hit("b.md", 0.9), hit("b.md", 0.8), hit("a.md", 0.7)],
+                "right",
+                "ranks count sources, not chunks",
+            ),
             (&asks, vec![hit("b.md", 0.9), hit("c.md", 0.8), hit("a.md", 0.7)], "wrong_results", "one rank too late"),
             (&asks, vec![hit("b.md", 0.9)], "wrong_results", "the expected source is absent"),
             (&asks, vec![hit("docs/a.md#top", 0.9)], "right", "a longer path and a fragment are the same source"),

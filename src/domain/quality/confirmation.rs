@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use std::time::Duration;
 
-use crate::domain::incident::{step, Bar, Need};
+use crate::domain::incident::{Bar, Need, step};
 use crate::domain::outcome::AskVerdict;
 use crate::domain::reason::FailureReason;
 use crate::domain::signal::{Level, Phase, SignalState};

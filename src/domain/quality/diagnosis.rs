@@ -60,10 +60,7 @@ fn reason(confirmed: &[(&Canary, &CanaryStanding)]) -> FailureReason {
     }
     // The most frequent cause; among equals the one that stands first in the closed list.
     let most = counts.values().copied().max().unwrap_or(0);
-    counts
-        .into_iter()
-        .find(|(_, count)| *count == most)
-        .map_or(FailureReason::WrongResults, |(reason, _)| reason)
+    counts.into_iter().find(|(_, count)| *count == most).map_or(FailureReason::WrongResults, |(reason, _)| reason)
 }
 
 fn sentence(reason: FailureReason, wrong: usize, all: usize) -> String {

@@ -173,7 +173,12 @@ fn censored_marks(source: &Source<'_>, x: &impl Fn(DateTime<Utc>) -> f64) -> Vec
             x: round(x(slice.at)),
             x2: round(x(slice.at + source.fine_length)),
             y: 4.0,
-            title: format!("{} of {} calls ran into the timeout, {} UTC", slice.censored, slice.n, slice.at.format("%H:%M")),
+            title: format!(
+                "{} of {} calls ran into the timeout, {} UTC",
+                slice.censored,
+                slice.n,
+                slice.at.format("%H:%M")
+            ),
         })
         .collect()
 }
@@ -205,7 +210,8 @@ fn times(source: &Source<'_>) -> Vec<String> {
 
 fn summary(source: &Source<'_>, samples: u64, enough: &[&LatencySlice]) -> String {
     let worst = enough.iter().map(|slice| slice.p95_ms).fold(f64::NAN, f64::max);
-    let said = if worst.is_nan() { "too few for p95".to_owned() } else { format!("highest p95 {}", words::millis(worst)) };
+    let said =
+        if worst.is_nan() { "too few for p95".to_owned() } else { format!("highest p95 {}", words::millis(worst)) };
     format!("Search durations: {samples} samples, {said}, limit {}", words::millis(source.limit_ms))
 }
 

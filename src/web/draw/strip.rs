@@ -75,9 +75,8 @@ fn summary(marks: &[BeatMark]) -> String {
     if marks.is_empty() {
         return "no beat yet".to_owned();
     }
-    let counts = [Verdict::Good, Verdict::Degraded, Verdict::Down, Verdict::Unknown].map(|verdict| {
-        (marks.iter().filter(|mark| mark.verdict == verdict).count(), verdict.slug())
-    });
+    let counts = [Verdict::Good, Verdict::Degraded, Verdict::Down, Verdict::Unknown]
+        .map(|verdict| (marks.iter().filter(|mark| mark.verdict == verdict).count(), verdict.slug()));
     let said: Vec<_> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
     format!("last {} beats: {}", marks.len(), said.join(", "))
 }
@@ -127,7 +126,8 @@ mod tests {
 
     #[test]
     fn every_verdict_has_a_shape_of_its_own() {
-        let strip = Strip::new(&marks(&[Verdict::Good, Verdict::Degraded, Verdict::Down, Verdict::Down, Verdict::Unknown]));
+        let strip =
+            Strip::new(&marks(&[Verdict::Good, Verdict::Degraded, Verdict::Down, Verdict::Down, Verdict::Unknown]));
         let classes: Vec<_> = strip.paths.iter().map(|(class, _)| *class).collect();
         assert_eq!(classes, ["good", "degraded", "down", "unknown"]);
         assert_eq!(strip.summary, "last 5 beats: 1 good, 1 degraded, 2 down, 1 unknown");

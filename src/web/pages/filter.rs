@@ -170,7 +170,8 @@ impl IncidentQuery {
 
     fn address(&self, state: &str, before: Option<DateTime<Utc>>) -> String {
         let before = before.map(|at| at.to_rfc3339()).unwrap_or_default();
-        let query = Query(&[("state", state), ("monitor", &self.monitor), ("signal", &self.signal), ("before", &before)]);
+        let query =
+            Query(&[("state", state), ("monitor", &self.monitor), ("signal", &self.signal), ("before", &before)]);
         let query = query.to_string();
         if query.is_empty() { "/incidents".to_owned() } else { format!("/incidents?{query}") }
     }

@@ -124,7 +124,11 @@ pub async fn page(
             tickets_open: loud(Severity::Ticket),
             rows: filter.slice(&found).iter().map(|view| row(view, now)).collect(),
             found: found.len(),
-            narrowed: filter.labels.iter().map(|label| (format!("{}: {}", label.0, label.1), filter.without_label(label))).collect(),
+            narrowed: filter
+                .labels
+                .iter()
+                .map(|label| (format!("{}: {}", label.0, label.1), filter.without_label(label)))
+                .collect(),
             previous: (page > 1).then(|| filter.with_page(page - 1)),
             next: (page < pages).then(|| filter.with_page(page + 1)),
             place: (page, pages),

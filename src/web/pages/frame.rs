@@ -54,7 +54,13 @@ pub struct BannerLine {
 
 impl Frame {
     /// The frame of a page.
-    pub fn new(state: &WebState, visit: Visit, now: DateTime<Utc>, here: &'static str, title: impl Into<String>) -> Self {
+    pub fn new(
+        state: &WebState,
+        visit: Visit,
+        now: DateTime<Utc>,
+        here: &'static str,
+        title: impl Into<String>,
+    ) -> Self {
         let provenance = state.fleet_now().provenance.clone();
         let commit = provenance.commit.map(|commit| format!(" @ {commit}")).unwrap_or_default();
         let banners = if visit.admitted { state.board.banners() } else { Vec::new() };

@@ -97,10 +97,8 @@ pub async fn page(
     let (timeline, deliveries) = if away {
         (Vec::new(), Vec::new())
     } else {
-        let (timeline, deliveries) = tokio::join!(
-            state.ask(state.store.timeline(&id)),
-            state.ask(state.store.deliveries(Some(&id)))
-        );
+        let (timeline, deliveries) =
+            tokio::join!(state.ask(state.store.timeline(&id)), state.ask(state.store.deliveries(Some(&id))));
         (timeline.unwrap_or_default(), deliveries.unwrap_or_default())
     };
     let mut page = told(&state, visit, incident, now);

@@ -138,7 +138,9 @@ pub fn row(incident: Incident, now: DateTime<Utc>) -> IncidentRow {
 fn from_board(state: &WebState, asked: &IncidentQuery, now: DateTime<Utc>) -> Vec<IncidentRow> {
     let mut rows = Vec::new();
     for view in state.board.all() {
-        for signal in view.signals.iter().filter(|signal| asked.signal.is_empty() || signal.signal.slug() == asked.signal) {
+        for signal in
+            view.signals.iter().filter(|signal| asked.signal.is_empty() || signal.signal.slug() == asked.signal)
+        {
             let Some(incident) = &signal.incident else { continue };
             if rows.len() >= PAGE_ROWS as usize || !(asked.monitor.is_empty() || view.id.as_str() == asked.monitor) {
                 continue;

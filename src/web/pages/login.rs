@@ -40,7 +40,11 @@ struct LoginPage {
 }
 
 /// `GET /login`.
-pub async fn page(State(state): State<WebState>, Extension(visit): Extension<Visit>, Query(asked): Query<Next>) -> Response {
+pub async fn page(
+    State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
+    Query(asked): Query<Next>,
+) -> Response {
     if visit.admitted {
         return Redirect::to(local(&asked.next)).into_response();
     }

@@ -129,7 +129,11 @@ pub async fn page(
 ) -> Response {
     let now = Utc::now();
     let Some(view) = state.board.get(&MonitorId::new(&id)) else {
-        return unknown::missing(&state, visit, "There is no monitor with this id. It may have been removed from the file.");
+        return unknown::missing(
+            &state,
+            visit,
+            "There is no monitor with this id. It may have been removed from the file.",
+        );
     };
     let fleet = state.fleet_now();
     let declared = fleet.monitor(&view.id).map(|monitor| &**monitor);
@@ -148,7 +152,8 @@ pub async fn page(
         seen: view.last.as_ref().map(|last| Moment::new(last.0.started_at, now)),
         labels: view.labels.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
         trouble: view.trouble.clone(),
-        said: (asked.said.as_deref() == Some("recheck")).then_some("A look was asked for. It shows here as soon as it is over."),
+        said: (asked.said.as_deref() == Some("recheck"))
+            .then_some("A look was asked for. It shows here as soon as it is over."),
         signals: signals::lines(&view, &fleet, now),
         strip: Strip::new(&view.strip),
         figures: figures(&view),
@@ -227,7 +232,9 @@ fn figures(view: &MonitorView) -> Vec<Figure> {
         Figure {
             name: "p95 of search",
             bad: p95.as_ref().is_some_and(|p95| p95.over),
-            note: p95.as_ref().map_or_else(|| "too few samples".to_owned(), |p95| format!("limit {limit}, n = {}", p95.n)),
+            note: p95
+                .as_ref()
+                .map_or_else(|| "too few samples".to_owned(), |p95| format!("limit {limit}, n = {}", p95.n)),
             value: p95.map_or_else(|| "–".to_owned(), |p95| p95.figure),
         },
         Figure {
@@ -261,7 +268,11 @@ fn figures(view: &MonitorView) -> Vec<Figure> {
         Figure {
             name: "asked since start",
             value: words::count(u64::from(view.footprint.requests)),
-            note: format!("{} out, {} in", words::bytes(view.footprint.bytes_out), words::bytes(view.footprint.bytes_in)),
+            note: format!(
+                "{} out, {} in",
+                words::bytes(view.footprint.bytes_out),
+                words::bytes(view.footprint.bytes_in)
+            ),
             bad: false,
         },
     ]

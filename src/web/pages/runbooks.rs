@@ -25,7 +25,6 @@ struct IndexPage {
 #[template(path = "runbook.html")]
 struct RunbookPage {
     frame: Frame,
-    facts: Facts,
     signal: &'static str,
     severity: &'static str,
     layer: &'static str,
@@ -46,7 +45,11 @@ pub async fn index(State(state): State<WebState>, Extension(visit): Extension<Vi
 }
 
 /// `GET /runbooks/{reason}`.
-pub async fn page(State(state): State<WebState>, Extension(visit): Extension<Visit>, Path(slug): Path<String>) -> Response {
+pub async fn page(
+    State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
+    Path(slug): Path<String>,
+) -> Response {
     let Some(reason) = FailureReason::from_slug(&slug) else {
         return unknown::missing(&state, visit, "There is no failure reason of this name.");
     };
@@ -57,7 +60,6 @@ pub async fn page(State(state): State<WebState>, Extension(visit): Extension<Vis
         severity: facts.severity.slug(),
         layer: facts.layer.title(),
         html: runbook::html(reason),
-        facts,
     };
     show(StatusCode::OK, &page)
 }

@@ -48,7 +48,10 @@ pub struct IncidentLine {
 /// Every signal of a monitor.
 pub fn lines(view: &MonitorView, fleet: &Fleet, now: DateTime<Utc>) -> Vec<SignalLine> {
     let monitor = fleet.monitor(&view.id);
-    view.signals.iter().map(|signal| line(signal, monitor.map(|monitor| &**monitor), &fleet.provenance.file, now)).collect()
+    view.signals
+        .iter()
+        .map(|signal| line(signal, monitor.map(|monitor| &**monitor), &fleet.provenance.file, now))
+        .collect()
 }
 
 /// The signals that are not quiet, without their rules.

@@ -33,6 +33,7 @@ pub fn missing(state: &WebState, visit: Visit, said: &'static str) -> Response {
 /// Something only the database knows, which is away.
 pub fn away(state: &WebState, visit: Visit) -> Response {
     let frame = Frame::new(state, visit, Utc::now(), "", "Not just now").watching("fleet");
-    let said = "The database does not answer, and memory does not hold this. Watching goes on; the page comes back by itself.";
+    let said =
+        "The database does not answer, and memory does not hold this. Watching goes on; the page comes back by itself.";
     show(StatusCode::SERVICE_UNAVAILABLE, &UnknownPage { frame, title: "Not just now", said })
 }
