@@ -61,7 +61,8 @@ pub fn row(line: DeliveryLine, now: DateTime<Utc>) -> DeliveryRow {
     DeliveryRow {
         glyph: Glyph { name },
         created: Moment::new(line.created_at, now),
-        next: line.next_at.map(|at| Moment::new(at, now)),
+        // What is due already is tried at once; an overdue moment would only look like a fault.
+        next: line.next_at.filter(|at| *at > now).map(|at| Moment::new(at, now)),
         last: line.last_at.map(|at| Moment::new(at, now)),
         line,
     }

@@ -149,7 +149,7 @@ fn told(state: &WebState, visit: Visit, incident: Incident, now: DateTime<Utc>) 
         own_runbook: format!("/runbooks/{}", facts.slug),
         rule: format!("{}:{}{commit}", incident.rule.file, incident.rule.line),
         opens: rule_said.as_ref().map(|said| said.opens.clone()).unwrap_or_default(),
-        resolves: rule_said.map(|said| said.resolves).unwrap_or_default(),
+        resolves: rule_said.map(|said| sentence(&said.resolves)).unwrap_or_default(),
         reproduce: format!("serin probe {}", incident.monitor),
         timeline: Vec::new(),
         deliveries: Vec::new(),
@@ -163,6 +163,13 @@ fn told(state: &WebState, visit: Visit, incident: Incident, now: DateTime<Utc>) 
         stage: incident.stage,
         evidence: incident.evidence,
     }
+}
+
+/// With a capital letter in front and a stop behind.
+fn sentence(said: &str) -> String {
+    let mut chars = said.chars();
+    let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", chars.as_str())
 }
 
 fn ended(at: DateTime<Utc>, cause: Option<&ResolveCause>, now: DateTime<Utc>) -> Ended {

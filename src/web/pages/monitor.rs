@@ -34,7 +34,7 @@ const INCIDENTS_SHOWN: usize = 8;
 /// Points of the median's line that a chart aims at.
 const FINE_SLICES: u32 = 72;
 /// Lengths of slices, in seconds, that divide a day into whole parts.
-const SLICES: [u64; 10] = [10, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200];
+const SLICES: [u64; 11] = [10, 30, 60, 120, 300, 600, 900, 1_800, 2_400, 3_600, 7_200];
 
 /// What the address may ask for.
 #[derive(Debug, Default, Deserialize)]
