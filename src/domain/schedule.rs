@@ -1,6 +1,11 @@
 //! When a monitor is looked at, and what people may ask for between two looks.
 
-use crate::domain::fleet::MonitorId;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::fleet::{Monitor, MonitorId};
+use crate::domain::observation::Turn;
 
 /// What a person asks of the loops, from a page, the API or the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,4 +22,111 @@ pub enum Command {
         /// Which.
         monitor: MonitorId,
     },
+}
+
+/// Canaries asked in one beat at most, re-asks included: each is a paid call on somebody's server.
+pub const ASKS_MAX: usize = 8;
+/// `list_sources` is asked this often.
+pub const SOURCES_EVERY: Duration = Duration::from_secs(3600);
+/// Suspect beats follow the end of a first failed beat after these gaps (DESIGN §4).
+pub const SUSPECT_GAPS: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(10)];
+
+/// Where in its interval a monitor's beats fall: by the hash of its id, so that a fleet spreads
+/// evenly and a restart or an edit elsewhere moves nobody.
+pub fn phase(id: &MonitorId, every: Duration) -> Duration {
+    let hash = id
+        .as_str()
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    // FNV's low bits are weak for short ids; fold the high ones in.
+    let mixed = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let every_us = u64::try_from(every.as_micros()).unwrap_or(u64::MAX).max(1);
+    Duration::from_micros((mixed >> 11) % every_us)
+}
+
+/// The first moment after `now` at which a monitor is due. It depends on the wall clock alone, so
+/// beats do not drift and a missed one is not made up for.
+pub fn next_due(id: &MonitorId, every: Duration, now: DateTime<Utc>) -> DateTime<Utc> {
+    let every_us = i64::try_from(every.as_micros()).unwrap_or(i64::MAX).max(1);
+    let phase_us = i64::try_from(phase(id, every).as_micros()).unwrap_or(0);
+    let now_us = now.timestamp_micros();
+    let turns = (now_us - phase_us).div_euclid(every_us) + 1;
+    DateTime::from_timestamp_micros(turns.saturating_mul(every_us).saturating_add(phase_us)).unwrap_or(now)
+}
+
+/// The order of a round: the kinds take turns, so that every few beats have heard each arm.
+pub fn round(monitor: &Monitor) -> Vec<usize> {
+    let canaries = &monitor.canaries;
+    let place = |at: usize| canaries[..at].iter().filter(|canary| canary.kind == canaries[at].kind).count();
+    let mut order: Vec<usize> = (0..canaries.len()).collect();
+    order.sort_by_key(|at| (place(*at), canaries[*at].kind, *at));
+    order
+}
+
+/// Which canaries a beat asks: the next `per_beat` of the round, then the failing ones again.
+///
+/// `turn` counts the canaries that the round has asked so far; `failing` are ids, the most urgent first.
+pub fn asks(monitor: &Monitor, round: &[usize], turn: usize, failing: &[&str]) -> Vec<(usize, Turn)> {
+    if round.is_empty() {
+        return Vec::new();
+    }
+    let per_beat = (monitor.search.per_beat as usize).min(round.len()).min(ASKS_MAX);
+    let mut asks: Vec<(usize, Turn)> =
+        (0..per_beat).map(|next| (round[(turn + next) % round.len()], Turn::Scheduled)).collect();
+    for id in failing {
+        let Some(at) = monitor.canaries.iter().position(|canary| canary.id == *id) else { continue };
+        if asks.len() < ASKS_MAX && !asks.iter().any(|(asked, _)| *asked == at) {
+            asks.push((at, Turn::ReAsk));
+        }
+    }
+    asks
+}
+
+/// When to look again after a first failed beat, to tell a blip from an outage: soon after its end,
+/// and once more when `page_after` from its start is over.
+pub fn suspects(started_at: DateTime<Utc>, ended_at: DateTime<Utc>, page_after: Duration) -> Vec<DateTime<Utc>> {
+    let mut dues: Vec<_> = SUSPECT_GAPS.iter().map(|gap| ended_at + *gap).collect();
+    if !page_after.is_zero() {
+        dues.push(started_at + page_after);
+    }
+    dues.sort_unstable();
+    dues
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap()
+    }
+
+    #[test]
+    fn beats_keep_their_rhythm_and_never_fall_due_at_once() {
+        let every = Duration::from_secs(60);
+        let id = MonitorId::new("docs");
+        let first = next_due(&id, every, at(0));
+        assert!(first > at(0) && first <= at(60), "the first beat comes within one interval");
+        assert_eq!(next_due(&id, every, first), first + every, "a due moment is not due again");
+        assert_eq!(next_due(&id, every, first + every * 5 / 2), first + every * 3, "missed beats are not made up for");
+    }
+
+    #[test]
+    fn a_fleet_spreads_over_its_interval() {
+        let every = Duration::from_secs(60);
+        let mut slots = [0_u32; 60];
+        for number in 0..6000 {
+            let phase = phase(&MonitorId::new(&format!("server-{number}")), every);
+            slots[usize::try_from(phase.as_secs()).unwrap()] += 1;
+        }
+        let (least, most) = (slots.iter().min().unwrap(), slots.iter().max().unwrap());
+        assert!(*least > 60 && *most < 150, "100 a second are expected, {least} to {most} came");
+    }
+
+    #[test]
+    fn suspect_beats_follow_the_first_failure() {
+        let dues = suspects(at(0), at(10), Duration::from_secs(45));
+        assert_eq!(dues, [at(15), at(20), at(45)]);
+        assert_eq!(suspects(at(0), at(0), Duration::ZERO), [at(5), at(10)]);
+    }
 }

@@ -1,1 +1,652 @@
-//! standing.
+//! How a monitor stands between beats, and what one more beat makes of it.
+//!
+//! [`Standing::weigh`] is the heart of Serin: it takes one judged observation into the windows and
+//! streaks, turns each signal's figure into a level, and lets `incident::step` say whether
+//! something opened or ended. It changes nothing outside its return value, so a beat that cannot be
+//! remembered leaves the old standing in force.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::contract::{self, ToolsStanding};
+use crate::domain::errors::{Call, ErrorsWindow};
+use crate::domain::fleet::{Monitor, Provenance};
+use crate::domain::incident::{Bar, Incident, Need, ResolveCause, Turn, step};
+use crate::domain::latency::warming::{COLD_START, Warming};
+use crate::domain::latency::window::{LatencyWindow, Sample};
+use crate::domain::observation::{Answer, Ask, Observation, Stage, Turn as AskTurn};
+use crate::domain::outcome::{AskVerdict, Evidence, Finding, Outcome, Verdict};
+use crate::domain::paging::notification::RulePlace;
+use crate::domain::quality::confirmation::CanaryStanding;
+use crate::domain::quality::diagnosis::{Diagnosis, diagnose};
+use crate::domain::reason::{FailureReason, Severity};
+use crate::domain::restart::{Marks, Restart, recognise};
+use crate::domain::signal::{Level, Phase, Reading, Signal, SignalState};
+
+/// Readings in a row with another cause before an open incident takes it over.
+const UPDATE_AFTER: u32 = 2;
+/// Two restarts told within this time are one piece of news.
+const RESTARTS_APART: Duration = Duration::from_secs(300);
+/// Looks at a contract or a date before it counts.
+const SECOND_LOOK: u32 = 2;
+/// The evidence key under which an incident names the one whose cause it took over.
+pub const ABSORBS: &str = "absorbs";
+
+/// How one monitor stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Standing {
+    /// Each signal's state, in [`Signal::ALL`]'s order.
+    signals: [SignalState; 8],
+    /// Each signal's latest reading.
+    readings: [Reading; 8],
+    /// Open incidents.
+    open: BTreeMap<Signal, OpenIncident>,
+    /// Canaries by id.
+    pub canaries: BTreeMap<String, CanaryStanding>,
+    /// Search calls of the latency window.
+    pub latency: LatencyWindow,
+    /// Search calls of the errors window.
+    pub errors: ErrorsWindow,
+    /// The accepted tools.
+    pub tools: ToolsStanding,
+    /// By what a restart is recognised.
+    pub marks: Marks,
+    warming: Warming,
+    refused: bool,
+    restart_told_at: Option<DateTime<Utc>>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct OpenIncident {
+    incident: Incident,
+    drift: u32,
+}
+
+/// One beat, judged, with what the loop knows about it.
+#[derive(Debug, Clone, Copy)]
+pub struct Beat<'a> {
+    /// Whose.
+    pub monitor: &'a Monitor,
+    /// Where the rules came from.
+    pub provenance: &'a Provenance,
+    /// What was seen.
+    pub seen: &'a Observation,
+    /// What it means.
+    pub outcome: &'a Outcome,
+    /// Time since the beat before during which we were looking.
+    pub covered: Duration,
+    /// The turn's moment.
+    pub now: DateTime<Utc>,
+}
+
+/// What a beat changed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// An incident opened; a silent one took over the cause of one that was told already.
+    Opened {
+        /// It.
+        incident: Incident,
+        /// Whether nobody is told.
+        silent: bool,
+    },
+    /// Its reason or severity changed.
+    Updated(Incident),
+    /// It ended.
+    Resolved(Incident),
+    /// The server restarted.
+    Restarted(Restart),
+    /// A first baseline of the tools stands.
+    ToolsSettled,
+}
+
+/// What a signal would open or update an incident with.
+struct Cause {
+    reason: FailureReason,
+    severity: Severity,
+    stage: Stage,
+    line: u32,
+    summary: String,
+    evidence: Vec<Evidence>,
+}
+
+impl Standing {
+    /// A monitor nobody has looked at yet.
+    pub fn new(now: DateTime<Utc>) -> Self {
+        Self {
+            signals: std::array::from_fn(|_| SignalState::quiet(now)),
+            readings: std::array::from_fn(|_| Reading { level: Level::Unknown, figure: String::new(), samples: 0 }),
+            open: BTreeMap::new(),
+            canaries: BTreeMap::new(),
+            latency: LatencyWindow::default(),
+            errors: ErrorsWindow::default(),
+            tools: ToolsStanding::default(),
+            marks: Marks::default(),
+            warming: Warming::default(),
+            refused: false,
+            restart_told_at: None,
+        }
+    }
+
+    /// A signal's state.
+    pub const fn signal(&self, signal: Signal) -> &SignalState {
+        &self.signals[signal as usize]
+    }
+
+    /// A signal's latest reading.
+    pub const fn reading(&self, signal: Signal) -> &Reading {
+        &self.readings[signal as usize]
+    }
+
+    /// A signal's open incident.
+    pub fn incident(&self, signal: Signal) -> Option<&Incident> {
+        self.open.get(&signal).map(|open| &open.incident)
+    }
+
+    /// All open incidents, in the order of the signals.
+    pub fn incidents(&self) -> impl Iterator<Item = &Incident> {
+        self.open.values().map(|open| &open.incident)
+    }
+
+    /// Puts a remembered state back in force, after a restart of Serin.
+    pub fn restore_signal(&mut self, signal: Signal, state: SignalState) {
+        self.signals[signal as usize] = state;
+    }
+
+    /// Puts a remembered incident back in force.
+    pub fn restore_incident(&mut self, incident: Incident) {
+        let state = &mut self.signals[incident.signal as usize];
+        if !state.phase.has_incident() {
+            *state = SignalState { phase: Phase::Open, ..SignalState::quiet(incident.opened_at) };
+        }
+        self.open.insert(incident.signal, OpenIncident { incident, drift: 0 });
+    }
+
+    /// Puts remembered marks back in force.
+    pub fn restore_marks(&mut self, marks: Marks) {
+        if let Some(at) = marks.restarted_at {
+            self.warming.restarted(at);
+        }
+        self.marks = marks;
+    }
+
+    /// Notes who took an incident; the incident as it now is, where it is open.
+    pub fn acknowledge(&mut self, incident: &str, actor: &str, now: DateTime<Utc>) -> Option<Incident> {
+        let open = self.open.values_mut().find(|open| open.incident.id == incident)?;
+        open.incident.acknowledged = Some((actor.to_owned(), now));
+        open.incident.sequence += 1;
+        Some(open.incident.clone())
+    }
+
+    /// Canaries that the next beat should ask again, the unconfirmed first, then the longest unheard.
+    pub fn wants_asking(&self) -> Vec<&str> {
+        let mut ids: Vec<_> = self.canaries.iter().filter(|(_, canary)| canary.wants_asking()).collect();
+        ids.sort_by_key(|(id, canary)| (canary.is_confirmed(), canary.answered_at, (*id).clone()));
+        ids.into_iter().map(|(id, _)| id.as_str()).collect()
+    }
+
+    /// Takes one beat in: the new standing, and what it changed, in the order of decision.
+    pub fn weigh(&self, beat: Beat<'_>, new_id: &mut dyn FnMut() -> String) -> (Self, Vec<Decision>) {
+        let mut next = self.clone();
+        let mut decisions = Vec::new();
+        if beat.outcome.verdict == Verdict::Unknown {
+            return (next, decisions);
+        }
+        next.notice_restart(beat, &mut decisions);
+        let fresh = next.take_in(beat, &mut decisions);
+        for signal in Signal::ALL {
+            let (reading, cause) = next.level(signal, beat, fresh);
+            next.decide(signal, reading, cause, beat, new_id, &mut decisions);
+        }
+        (next, decisions)
+    }
+
+    /// A server that was refused and is back, or whose marks changed, restarted.
+    fn notice_restart(&mut self, beat: Beat<'_>, decisions: &mut Vec<Decision>) {
+        let restart = recognise(&mut self.marks, beat.seen, self.refused, beat.now);
+        let refused = |finding: &Finding| finding.reason == FailureReason::ConnectionRefused;
+        match beat.outcome.finding(Signal::Availability) {
+            Some(finding) if refused(finding) => self.refused = true,
+            Some(_) => {}
+            None => self.refused = false,
+        }
+        if let Some(restart) = restart {
+            self.warming.restarted(beat.now);
+            let told_lately = |at: DateTime<Utc>| (beat.now - at).to_std().is_ok_and(|age| age < RESTARTS_APART);
+            if !self.restart_told_at.is_some_and(told_lately) {
+                self.restart_told_at = Some(beat.now);
+                decisions.push(Decision::Restarted(restart));
+            }
+        }
+        for health in &beat.seen.health {
+            self.warming.hear(health.cache_warm, beat.now);
+        }
+    }
+
+    /// Takes samples, calls, canary answers and tools in; says which windows got something new.
+    fn take_in(&mut self, beat: Beat<'_>, decisions: &mut Vec<Decision>) -> Fresh {
+        let mut fresh = Fresh::default();
+        let rules = &beat.monitor.rules;
+        let counts = beat.seen.kind.counts_for_percentiles();
+        for (ask, verdict) in beat.seen.asks.iter().zip(&beat.outcome.asks) {
+            if counts && ask.turn == AskTurn::Scheduled {
+                fresh.calls |= self.time_call(ask, verdict, beat.now);
+                fresh.samples |= matches!(verdict, AskVerdict::Right { .. } | AskVerdict::Wrong { .. })
+                    || matches!(verdict, AskVerdict::Failed { reason: FailureReason::Timeout });
+            }
+            fresh.answers |= self.hear(ask, verdict, beat);
+        }
+        let throttled = beat.seen.fault_before_search().is_some() && beat.outcome.finding(Signal::Errors).is_some();
+        if throttled {
+            let failed = beat.outcome.finding(Signal::Errors).map(|finding| finding.reason);
+            self.errors.push(Call { at_us: beat.now.timestamp_micros(), failed });
+            fresh.calls = true;
+        }
+        if counts && beat.monitor.canaries.is_empty() && beat.seen.tools.is_some() {
+            for step in beat.seen.steps.iter().filter(|step| step.stage == Stage::Tools) {
+                self.latency.push(Sample::new(beat.now, step.elapsed, false));
+                fresh.samples = true;
+            }
+        }
+        self.latency.trim(rules.latency.window, beat.now);
+        self.errors.trim(rules.errors.window, beat.now);
+        if beat.seen.tools.as_ref().is_some_and(|tools| self.tools.settle(tools)) {
+            decisions.push(Decision::ToolsSettled);
+        }
+        fresh
+    }
+
+    fn time_call(&mut self, ask: &Ask, verdict: &AskVerdict, now: DateTime<Utc>) -> bool {
+        let failed = match verdict {
+            AskVerdict::NotAsked => return false,
+            AskVerdict::Failed { reason } => Some(*reason),
+            AskVerdict::Right { .. } | AskVerdict::Wrong { .. } => None,
+        };
+        self.errors.push(Call { at_us: now.timestamp_micros(), failed });
+        if failed.is_none() || failed == Some(FailureReason::Timeout) {
+            self.latency.push(Sample::new(now, ask.elapsed, failed.is_some()));
+        }
+        true
+    }
+
+    /// Whether the ask brought an answer that says something about quality.
+    fn hear(&mut self, ask: &Ask, verdict: &AskVerdict, beat: Beat<'_>) -> bool {
+        let Some(declared) = beat.monitor.canaries.iter().find(|canary| canary.id == ask.canary) else {
+            return false;
+        };
+        let hash = &declared.definition_hash;
+        let standing = self
+            .canaries
+            .entry(ask.canary.clone())
+            .and_modify(|standing| {
+                if standing.definition_hash != *hash {
+                    *standing = CanaryStanding::new(hash.clone(), beat.now);
+                }
+            })
+            .or_insert_with(|| CanaryStanding::new(hash.clone(), beat.now));
+        standing.hear(verdict, beat.monitor.rules.quality.after, beat.now);
+        standing.elapsed = ask.elapsed;
+        if let Some(Ok(answer)) = &ask.result {
+            standing.list = fingerprint(answer);
+        }
+        matches!(verdict, AskVerdict::Right { .. } | AskVerdict::Wrong { .. })
+    }
+
+    /// What this beat says of a signal, and with what cause it would open.
+    fn level(&self, signal: Signal, beat: Beat<'_>, fresh: Fresh) -> (Reading, Option<Cause>) {
+        match signal {
+            Signal::Availability => self.by_finding(signal, beat, !throttled(beat)),
+            Signal::Access => {
+                let reached = beat.outcome.finding(Signal::Availability).is_none();
+                self.by_finding(signal, beat, reached)
+            }
+            Signal::Health => {
+                let asked = !beat.seen.health.is_empty() && !beat.seen_unreachable();
+                self.by_finding(signal, beat, asked)
+            }
+            Signal::Freshness => {
+                let asked = beat.monitor.rules.freshness.is_some()
+                    && beat.seen.sources.as_ref().is_some_and(|sources| sources.last_indexed_at.is_some());
+                self.by_finding(signal, beat, asked)
+            }
+            Signal::Errors => self.errors_level(beat, fresh),
+            Signal::Latency => self.latency_level(beat, fresh),
+            Signal::Contract => self.contract_level(beat),
+            Signal::Quality => self.quality_level(beat, fresh),
+        }
+    }
+
+    /// A beat that found something is elevated; one that could have and did not is calm.
+    fn by_finding(&self, signal: Signal, beat: Beat<'_>, looked: bool) -> (Reading, Option<Cause>) {
+        let (severity, line) = rule_of(beat.monitor, signal);
+        match beat.outcome.finding(signal) {
+            Some(finding) => {
+                let streak = self.signal(signal).streak + 1;
+                let figure = match self.signal(signal).phase {
+                    Phase::Quiet | Phase::Pending => format!("{}, {streak} in a row", finding.reason.slug()),
+                    Phase::Open | Phase::Clearing => finding.reason.slug().to_owned(),
+                };
+                (reading(Level::Elevated, figure, 1), Some(cause(finding, severity, line)))
+            }
+            None if looked => (reading(Level::Calm, "well".to_owned(), 1), None),
+            None => (reading(Level::Unknown, "not seen".to_owned(), 0), None),
+        }
+    }
+
+    fn errors_level(&self, beat: Beat<'_>, fresh: Fresh) -> (Reading, Option<Cause>) {
+        let rule = &beat.monitor.rules.errors;
+        let mut reading = self.errors.reading(rule, self.signal(Signal::Errors).phase.has_incident());
+        let evidence = self.errors.evidence();
+        if !fresh.calls {
+            reading.level = Level::Unknown;
+        }
+        let throttled = evidence.first().is_some_and(|first| first.key == FailureReason::RateLimited.slug());
+        let (reason, severity) = if throttled {
+            (FailureReason::RateLimited, rule.severity.min(Severity::Ticket))
+        } else {
+            (FailureReason::ElevatedErrorRate, rule.severity)
+        };
+        let main = evidence.first().map_or_else(String::new, |first| format!(", mostly {}", first.key));
+        let summary = format!("{}{main}", reading.figure);
+        let mut cause = Cause { reason, severity, stage: Stage::Search, line: rule.line, summary, evidence };
+        if let Some(finding) = beat.outcome.finding(Signal::Errors) {
+            cause.evidence.push(Evidence::new("latest", finding.summary.clone()));
+        }
+        let cause = (reading.level == Level::Elevated).then(|| named_by_health(cause, beat));
+        (reading, cause)
+    }
+
+    fn latency_level(&self, beat: Beat<'_>, fresh: Fresh) -> (Reading, Option<Cause>) {
+        let rule = &beat.monitor.rules.latency;
+        let mut reading = self.latency.reading(rule);
+        if !fresh.samples {
+            reading.level = Level::Unknown;
+        }
+        let cause = (reading.level == Level::Elevated).then(|| Cause {
+            reason: FailureReason::LatencyElevated,
+            severity: rule.severity,
+            stage: Stage::Search,
+            line: rule.line,
+            summary: format!("{} over {} s, for {} s", reading.figure, rule.window.as_secs(), rule.sustained.as_secs()),
+            evidence: vec![
+                Evidence::new("p95", reading.figure.clone()),
+                Evidence::new("samples", reading.samples.to_string()),
+                Evidence::new("window_seconds", rule.window.as_secs().to_string()),
+            ],
+        });
+        (reading, cause)
+    }
+
+    fn contract_level(&self, beat: Beat<'_>) -> (Reading, Option<Cause>) {
+        let rule = &beat.monitor.rules.contract;
+        let Some(tools) = &beat.seen.tools else {
+            return (reading(Level::Unknown, "not seen".to_owned(), 0), None);
+        };
+        let drift = self.tools.baseline.as_ref().and_then(|baseline| contract::compare(baseline, tools, rule));
+        // A tool that canaries call and that is gone, or a call that no longer fits, is breaking whatever else changed.
+        let broken = beat.outcome.finding(Signal::Contract).map(|finding| {
+            let mut finding = finding.clone();
+            finding.severity = Some(rule.breaking);
+            finding.evidence.extend(drift.iter().flat_map(|drift| drift.evidence.clone()));
+            finding
+        });
+        match broken.or(drift) {
+            Some(finding) => {
+                let figure = finding.summary.clone();
+                (reading(Level::Elevated, figure, 1), Some(cause(&finding, rule.breaking, rule.line)))
+            }
+            None => (reading(Level::Calm, format!("{} tools, as accepted", tools.tools.len()), 1), None),
+        }
+    }
+
+    fn quality_level(&self, beat: Beat<'_>, fresh: Fresh) -> (Reading, Option<Cause>) {
+        let rule = &beat.monitor.rules.quality;
+        let wrong = self.canaries.values().filter(|canary| canary.wrong_in_a_row > 0).count();
+        let heard = self.canaries.values().filter(|canary| canary.last.is_some()).count();
+        let figure = format!("{} of {heard} canaries right", heard - wrong.min(heard));
+        let samples = u32::try_from(heard).unwrap_or(u32::MAX);
+        let diagnosis = diagnose(&beat.monitor.canaries, &self.canaries);
+        let level = match &diagnosis {
+            _ if !fresh.answers => Level::Unknown,
+            Some(_) => Level::Elevated,
+            None => Level::Calm,
+        };
+        let cause = diagnosis.filter(|_| level == Level::Elevated).map(|Diagnosis { reason, summary, evidence }| {
+            let cause =
+                Cause { reason, severity: rule.severity, stage: Stage::Search, line: rule.line, summary, evidence };
+            named_by_health(cause, beat)
+        });
+        (reading(level, figure, samples), cause)
+    }
+
+    /// What holds an opening back just now; nothing ever holds a resolution.
+    fn held(&self, signal: Signal, now: DateTime<Utc>) -> Option<&'static str> {
+        let open = |signal| self.signal(signal).phase.has_incident();
+        match signal {
+            Signal::Errors | Signal::Latency | Signal::Quality if open(Signal::Availability) => {
+                Some(Signal::Availability.slug())
+            }
+            Signal::Latency if self.warming.holds(now) => Some(COLD_START),
+            Signal::Health if open(Signal::Quality) => Some(Signal::Quality.slug()),
+            Signal::Health if open(Signal::Errors) => Some(Signal::Errors.slug()),
+            _ => None,
+        }
+    }
+
+    fn decide(
+        &mut self,
+        signal: Signal,
+        reading: Reading,
+        cause: Option<Cause>,
+        beat: Beat<'_>,
+        new_id: &mut dyn FnMut() -> String,
+        decisions: &mut Vec<Decision>,
+    ) {
+        let held = self.held(signal, beat.now);
+        let bar = bar_of(beat.monitor, signal);
+        let (state, turn) = step(self.signal(signal), reading.level, beat.covered, bar, held, beat.now);
+        self.signals[signal as usize] = state;
+        self.readings[signal as usize] = reading;
+        match (turn, cause) {
+            (Some(Turn::Opened), Some(cause)) => self.open(signal, cause, beat, new_id, decisions),
+            (Some(Turn::Resolved), _) => {
+                decisions.extend(self.resolve(signal, ResolveCause::Recovered, beat.now).map(Decision::Resolved));
+            }
+            (None, Some(cause)) => decisions.extend(self.update(signal, cause, beat).map(Decision::Updated)),
+            (Some(Turn::Opened), None) | (None, None) => {}
+        }
+    }
+
+    fn open(
+        &mut self,
+        signal: Signal,
+        mut cause: Cause,
+        beat: Beat<'_>,
+        new_id: &mut dyn FnMut() -> String,
+        decisions: &mut Vec<Decision>,
+    ) {
+        let id = new_id();
+        let carries = matches!(signal, Signal::Quality | Signal::Errors);
+        let same_cause = self.incident(Signal::Health).is_some_and(|health| health.reason == cause.reason);
+        let mut silent = false;
+        if carries && same_cause {
+            let into = ResolveCause::Absorbed { into: id.clone() };
+            if let Some(absorbed) = self.resolve(Signal::Health, into, beat.now) {
+                cause.evidence.push(Evidence::new(ABSORBS, absorbed.id.clone()));
+                silent = true;
+                decisions.push(Decision::Resolved(absorbed));
+            }
+        }
+        let incident = Incident {
+            id,
+            monitor: beat.monitor.id.clone(),
+            signal,
+            subject: String::new(),
+            severity: cause.severity,
+            reason: cause.reason,
+            stage: cause.stage.slug().to_owned(),
+            summary: format!("{}: {}", beat.monitor.id, cause.summary),
+            evidence: cause.evidence,
+            rule: place(beat.provenance, cause.line),
+            opened_at: beat.now,
+            resolved_at: None,
+            resolve_cause: None,
+            acknowledged: None,
+            sequence: 1,
+        };
+        self.open.insert(signal, OpenIncident { incident: incident.clone(), drift: 0 });
+        decisions.push(Decision::Opened { incident, silent });
+    }
+
+    /// An open incident takes over another cause once it has been seen often enough in a row.
+    fn update(&mut self, signal: Signal, cause: Cause, beat: Beat<'_>) -> Option<Incident> {
+        let open = self.open.get_mut(&signal)?;
+        let incident = &mut open.incident;
+        if incident.reason == cause.reason && incident.severity == cause.severity {
+            open.drift = 0;
+            return None;
+        }
+        open.drift += 1;
+        if open.drift < UPDATE_AFTER {
+            return None;
+        }
+        open.drift = 0;
+        let absorbs = incident.evidence.iter().find(|evidence| evidence.key == ABSORBS).cloned();
+        incident.reason = cause.reason;
+        incident.severity = cause.severity;
+        incident.stage = cause.stage.slug().to_owned();
+        incident.summary = format!("{}: {}", beat.monitor.id, cause.summary);
+        incident.evidence = cause.evidence;
+        incident.evidence.extend(absorbs);
+        incident.sequence += 1;
+        Some(incident.clone())
+    }
+
+    fn resolve(&mut self, signal: Signal, why: ResolveCause, now: DateTime<Utc>) -> Option<Incident> {
+        self.signals[signal as usize] = SignalState::quiet(now);
+        let mut incident = self.open.remove(&signal)?.incident;
+        incident.resolved_at = Some(now);
+        incident.resolve_cause = Some(why);
+        incident.sequence += 1;
+        Some(incident)
+    }
+
+    /// Looks at open incidents again under edited rules: what they no longer warrant ends.
+    pub fn reconsider(&mut self, monitor: &Monitor, now: DateTime<Utc>) -> Vec<Incident> {
+        let declared = |id: &str, hash: &str| monitor.canaries.iter().any(|c| c.id == id && c.definition_hash == hash);
+        self.canaries.retain(|id, standing| declared(id, &standing.definition_hash));
+        let rules = &monitor.rules;
+        self.latency.trim(rules.latency.window, now);
+        self.errors.trim(rules.errors.window, now);
+        let unwarranted = |signal: &Signal| match signal {
+            Signal::Availability | Signal::Access | Signal::Contract => false,
+            Signal::Errors => self.errors.reading(&rules.errors, true).level == Level::Calm,
+            Signal::Latency => self.latency.reading(&rules.latency).level == Level::Calm,
+            Signal::Quality => diagnose(&monitor.canaries, &self.canaries).is_none(),
+            Signal::Freshness => rules.freshness.is_none(),
+            Signal::Health => monitor.health.is_empty(),
+        };
+        let ended: Vec<Signal> = self.open.keys().filter(|signal| unwarranted(signal)).copied().collect();
+        ended.into_iter().filter_map(|signal| self.resolve(signal, ResolveCause::RuleChanged, now)).collect()
+    }
+
+    /// Ends everything that is open, since the monitor is no longer in the file.
+    pub fn remove(&mut self, now: DateTime<Utc>) -> Vec<Incident> {
+        let open: Vec<Signal> = self.open.keys().copied().collect();
+        open.into_iter().filter_map(|signal| self.resolve(signal, ResolveCause::MonitorRemoved, now)).collect()
+    }
+}
+
+/// Which windows got something new in a beat; a window that did not says nothing.
+#[derive(Debug, Clone, Copy, Default)]
+struct Fresh {
+    calls: bool,
+    samples: bool,
+    answers: bool,
+}
+
+impl Beat<'_> {
+    fn seen_unreachable(&self) -> bool {
+        let found = |signal| self.outcome.finding(signal).is_some();
+        found(Signal::Availability) || found(Signal::Access)
+    }
+}
+
+fn throttled(beat: Beat<'_>) -> bool {
+    beat.seen.fault_before_search().is_some() && beat.outcome.finding(Signal::Errors).is_some()
+}
+
+const fn reading(level: Level, figure: String, samples: u32) -> Reading {
+    Reading { level, figure, samples }
+}
+
+fn cause(finding: &Finding, severity: Severity, line: u32) -> Cause {
+    Cause {
+        reason: finding.reason,
+        severity: finding.severity.unwrap_or(severity),
+        stage: finding.stage,
+        line,
+        summary: finding.summary.clone(),
+        evidence: finding.evidence.clone(),
+    }
+}
+
+/// A cause that the server's health names beats the symptom that we saw, which goes into the evidence.
+fn named_by_health(mut cause: Cause, beat: Beat<'_>) -> Cause {
+    let Some(health) = beat.outcome.finding(Signal::Health) else { return cause };
+    if health.reason.may_be_named_by_server() && health.reason != FailureReason::Unhealthy {
+        cause.evidence.insert(0, Evidence::new("symptom", cause.reason.slug()));
+        cause.reason = health.reason;
+        cause.summary = format!("{}; {}", health.summary, cause.summary);
+    }
+    cause.evidence.extend(health.evidence.iter().cloned());
+    cause
+}
+
+fn rule_of(monitor: &Monitor, signal: Signal) -> (Severity, u32) {
+    let rules = &monitor.rules;
+    match signal {
+        Signal::Availability => (rules.availability.severity, rules.availability.line),
+        Signal::Access => (rules.access.severity, rules.access.line),
+        Signal::Errors => (rules.errors.severity, rules.errors.line),
+        Signal::Latency => (rules.latency.severity, rules.latency.line),
+        Signal::Contract => (rules.contract.breaking, rules.contract.line),
+        Signal::Quality => (rules.quality.severity, rules.quality.line),
+        Signal::Health => (rules.health.severity, rules.health.line),
+        Signal::Freshness => {
+            rules.freshness.as_ref().map_or((Severity::Ticket, monitor.line), |rule| (rule.severity, rule.line))
+        }
+    }
+}
+
+/// How long each signal takes to open and to close (DESIGN §4).
+fn bar_of(monitor: &Monitor, signal: Signal) -> Bar {
+    let rules = &monitor.rules;
+    let streak = |rule: &crate::domain::fleet::StreakRule| Bar {
+        open: Need { readings: rule.after, covered: rule.page_after },
+        close: Need::readings(rule.recover_after),
+    };
+    match signal {
+        Signal::Availability => streak(&rules.availability),
+        Signal::Access => streak(&rules.access),
+        Signal::Health => streak(&rules.health),
+        Signal::Latency => {
+            Bar { open: Need::covered(rules.latency.sustained), close: Need::covered(rules.latency.sustained) }
+        }
+        // The window and the canaries' own streaks are the patience of these two.
+        Signal::Errors | Signal::Quality => Bar { open: Need::readings(1), close: Need::readings(1) },
+        Signal::Contract => Bar { open: Need::readings(SECOND_LOOK), close: Need::readings(SECOND_LOOK) },
+        Signal::Freshness => Bar { open: Need::readings(SECOND_LOOK), close: Need::readings(1) },
+    }
+}
+
+fn place(provenance: &Provenance, line: u32) -> RulePlace {
+    RulePlace { file: provenance.file.clone(), line, commit: provenance.commit.clone() }
+}
+
+/// FNV-1a over the sources in order: equal lists, equal fingerprints, on every machine.
+fn fingerprint(answer: &Answer) -> u64 {
+    let bytes = answer.hits.iter().flat_map(|hit| hit.source.bytes().chain([0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}

@@ -20,20 +20,20 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use crate::store::record::BeatRecord;
 use crate::store::writer::{Answer, Job, Work, Writer};
 
-mod append;
 pub mod board;
-mod column;
-mod decide;
-mod error;
-mod intern;
-pub mod note;
-pub mod outbox;
 pub mod pulse;
-pub mod read;
 pub mod record;
-pub mod resume;
 mod schema;
 mod writer;
+mod append;
+mod intern;
+mod decide;
+pub mod outbox;
+pub mod note;
+mod column;
+mod error;
+pub mod resume;
+pub mod read;
 
 /// Jobs that may wait for the writer; a submitter beyond waits for room, which slows whoever is too fast.
 const QUEUE_MAX: usize = 1024;

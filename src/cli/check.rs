@@ -1,0 +1,187 @@
+//! `serin check`: is this file right, and what will it cost the servers it watches?
+//!
+//! For CI: exit code 0 where the file is right, 1 where it is not. Nothing is contacted.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::config;
+use crate::config::Loaded;
+use crate::config::checker::Unset;
+use crate::config::fault::Faults;
+use crate::config::scalars::duration_text;
+use crate::config::source;
+use crate::domain::fleet::Monitor;
+
+/// Checks a monitors.yaml without contacting anything.
+#[derive(Debug, Clone, Args)]
+pub struct CheckArgs {
+    /// The file.
+    #[arg(long, value_name = "FILE", default_value = "monitors.yaml", env = "SERIN_CONFIG")]
+    pub config: PathBuf,
+    /// Refuse variables and secret files that are not there, as `serin run` does; without it they are warnings.
+    #[arg(long)]
+    pub env: bool,
+    /// Print for machines: one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Checks and prints; 0 where the file is right, 1 where it is not or cannot be read.
+pub fn run(args: CheckArgs) -> ExitCode {
+    let source = match source::read(&args.config) {
+        Ok(source) => source,
+        Err(error) => {
+            if args.json {
+                print_json(&Report { error: Some(error.to_string()), ..Report::default() });
+            } else {
+                anstream::eprintln!("error: {error}");
+            }
+            return ExitCode::FAILURE;
+        }
+    };
+    let strictness = if args.env { Unset::Refuse } else { Unset::Warn };
+    let checked = config::load(&source, &|name| std::env::var(name).ok(), strictness);
+    if args.json {
+        print_json(&report(&source.name, &checked));
+    } else {
+        match &checked {
+            Ok(loaded) => print_loaded(&source.name, loaded),
+            Err(faults) => print_faults(&source.name, faults),
+        }
+    }
+    if checked.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn print_faults(name: &str, faults: &Faults) {
+    for warning in &faults.warnings {
+        anstream::eprintln!("{warning}\n");
+    }
+    anstream::eprintln!("{}\n", faults.styled());
+    let (count, plural) = (faults.count(), if faults.count() == 1 { "" } else { "s" });
+    anstream::eprintln!("{name}: {count} fault{plural}");
+}
+
+fn print_loaded(name: &str, loaded: &Loaded) {
+    for warning in &loaded.warnings {
+        anstream::eprintln!("{warning}\n");
+    }
+    let monitors = &loaded.fleet.monitors;
+    let width = monitors.iter().map(|monitor| monitor.id.as_str().len()).max().unwrap_or(0).max("monitor".len());
+    anstream::println!("{:width$}  {:>6}  {:>8}  {:>17}", "monitor", "every", "canaries", "calls a day up to");
+    for monitor in monitors {
+        let (every, canaries) = (duration_text(monitor.every), monitor.canaries.len());
+        anstream::println!(
+            "{:width$}  {every:>6}  {canaries:>8}  {:>17}",
+            monitor.id.as_str(),
+            monitor.calls_per_day()
+        );
+    }
+    anstream::println!("{:width$}  {:>6}  {:>8}  {:>17}", "total", "", "", total(monitors));
+    anstream::println!("\n{CALLS_FORMULA}");
+    anstream::println!("{name}: right, {} monitors, {} receivers", monitors.len(), loaded.fleet.receivers.len());
+}
+
+/// How the figure comes about; the same words as [`Monitor::calls_per_day`].
+const CALLS_FORMULA: &str = "Calls of a beat: opening 2, tools/list 1, one for each canary asked (per_beat) and each health \
+     address, closing 1;\nan hour: list_sources 1. Servers of the 2026-07-28 era need two fewer a beat. \
+     Beats that follow a failure come on top.";
+
+fn total<M: AsRef<Monitor>>(monitors: &[M]) -> u64 {
+    monitors.iter().map(|monitor| monitor.as_ref().calls_per_day()).fold(0, u64::saturating_add)
+}
+
+/// What `--json` prints.
+#[derive(Debug, Default, Serialize)]
+struct Report {
+    ok: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    file: String,
+    hash: Option<String>,
+    commit: Option<String>,
+    faults: Vec<FaultLine>,
+    /// Faults found, of which `faults` may hold the first ones only.
+    fault_count: usize,
+    warnings: Vec<String>,
+    monitors: Vec<MonitorLine>,
+    calls_per_day_max: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct FaultLine {
+    line: usize,
+    column: usize,
+    message: String,
+    help: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct MonitorLine {
+    id: String,
+    line: u32,
+    url: String,
+    every_ms: u64,
+    timeout_ms: u64,
+    probe_budget_ms: u64,
+    canaries: usize,
+    per_beat: u32,
+    calls_per_day_max: u64,
+}
+
+fn report(name: &str, checked: &Result<Loaded, Faults>) -> Report {
+    let file = name.to_owned();
+    match checked {
+        Ok(loaded) => Report {
+            ok: true,
+            file,
+            hash: Some(loaded.fleet.provenance.hash.clone()),
+            commit: loaded.fleet.provenance.commit.clone(),
+            warnings: loaded.warnings.clone(),
+            monitors: loaded.fleet.monitors.iter().map(|monitor| monitor_line(monitor)).collect(),
+            calls_per_day_max: total(&loaded.fleet.monitors),
+            ..Report::default()
+        },
+        Err(faults) => Report {
+            file,
+            faults: faults
+                .list()
+                .iter()
+                .map(|fault| FaultLine {
+                    line: fault.line,
+                    column: fault.column,
+                    message: fault.message.clone(),
+                    help: fault.help.clone(),
+                })
+                .collect(),
+            fault_count: faults.count(),
+            warnings: faults.warnings.clone(),
+            ..Report::default()
+        },
+    }
+}
+
+fn monitor_line(monitor: &Monitor) -> MonitorLine {
+    let ms = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    MonitorLine {
+        id: monitor.id.to_string(),
+        line: monitor.line,
+        url: monitor.url.shown.clone(),
+        every_ms: ms(monitor.every),
+        timeout_ms: ms(monitor.timeout),
+        probe_budget_ms: ms(monitor.probe_budget),
+        canaries: monitor.canaries.len(),
+        per_beat: monitor.search.per_beat,
+        calls_per_day_max: monitor.calls_per_day(),
+    }
+}
+
+fn print_json(report: &Report) {
+    match serde_json::to_string_pretty(report) {
+        Ok(text) => anstream::println!("{text}"),
+        Err(error) => anstream::eprintln!("error: the report cannot be written as JSON: {error}"),
+    }
+}

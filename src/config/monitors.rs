@@ -1,0 +1,275 @@
+//! `defaults:` and `monitors:`: where, how often, what is asked and by which rules it is judged.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::config::canaries::{self, CanaryDefaults};
+use crate::config::checker::{Checker, Fields};
+use crate::config::fault::{Fault, Place};
+use crate::config::fingerprint;
+use crate::config::layers::Layers;
+use crate::config::routes::labels;
+use crate::config::rules::{EVERY, Ground, RuleFields, rules};
+use crate::config::scalars::duration_text;
+use crate::config::search;
+use crate::config::serin::is_loopback;
+use crate::config::tree::{Entry, Node};
+use crate::domain::fleet::{Address, Monitor, MonitorId, Secret};
+
+/// What one Serin is built for (DESIGN §10).
+const MONITORS_MAX: usize = 50_000;
+/// Canaries of a whole fleet; an alias could otherwise multiply one list by every monitor.
+const FLEET_CANARIES_MAX: usize = 1_000_000;
+/// Each one is a request in every beat.
+const HEALTH_MAX: usize = 8;
+const TIMEOUT_DEFAULT: Duration = Duration::from_secs(10);
+/// A whole beat, where nothing is written: this, or ¾ of `every` where that is less.
+const BUDGET_DEFAULT: Duration = Duration::from_secs(45);
+const CALL_MIN: Duration = Duration::from_millis(50);
+const CALL_MAX: Duration = Duration::from_secs(600);
+
+const KEYS: &[&str] = &[
+    "id",
+    "name",
+    "url",
+    "labels",
+    "auth",
+    "health",
+    "search",
+    "canaries",
+    "rules",
+    "every",
+    "timeout",
+    "probe_budget",
+];
+const LATER: &[&str] = &[
+    "depends_on",
+    "maintenance",
+    "command",
+    "transport",
+    "headers",
+    "oauth",
+    "locations",
+    "replicas_of",
+    "owner",
+    "runbooks",
+];
+const DEFAULT_KEYS: &[&str] = &["every", "timeout", "probe_budget", "rules", "search"];
+
+/// What `defaults:` says, for every monitor to look into.
+#[derive(Debug, Clone, Default)]
+pub struct Defaults<'n, 'a> {
+    fields: Option<Fields<'n, 'a>>,
+    search: Option<Fields<'n, 'a>>,
+    rules: RuleFields<'n, 'a>,
+}
+
+/// Monitors as read.
+#[derive(Debug, Default)]
+pub struct Monitors {
+    /// In the order of the file.
+    pub list: Vec<Arc<Monitor>>,
+    /// Every id in the file, also of a monitor that is faulty.
+    pub places: HashMap<String, Place>,
+}
+
+/// Reads `defaults:`.
+pub fn defaults<'n, 'a>(checker: &mut Checker<'_>, node: Option<&'n Node<'a>>) -> Defaults<'n, 'a> {
+    let Some(fields) = node.and_then(|node| checker.fields("'defaults'", node, DEFAULT_KEYS, LATER)) else {
+        return Defaults::default();
+    };
+    let search = fields.get("search");
+    let search = search.and_then(|entry| checker.fields("'search' of 'defaults'", &entry.value, search::KEYS, &[]));
+    let rules = RuleFields::read(checker, "'defaults'", fields.get("rules").map(|entry| &*entry.value));
+    Defaults { fields: Some(fields), search, rules }
+}
+
+/// Reads `monitors:`.
+pub fn monitors(checker: &mut Checker<'_>, entry: &Entry<'_>, defaults: &Defaults<'_, '_>) -> Monitors {
+    let mut found = Monitors::default();
+    let Some(items) = checker.list("'monitors'", &entry.value) else { return found };
+    if items.is_empty() {
+        let fault = Fault::new(entry.value.place, "no monitor is declared");
+        checker.fault(fault.help("add one: `- { id: docs, url: https://docs.example.org/mcp }`"));
+    }
+    if let Some(item) = items.get(MONITORS_MAX) {
+        let fault = Fault::new(item.place, format!("more than {MONITORS_MAX} monitors"));
+        checker.fault(fault.help("split the fleet over several Serins"));
+    }
+    let mut canaries_left = FLEET_CANARIES_MAX;
+    for item in items.iter().take(MONITORS_MAX) {
+        let Some(fields) = checker.fields(&Checker::named("monitor", item), item, KEYS, LATER) else { continue };
+        let id = identity(checker, fields, &mut found.places);
+        let what = Checker::named("monitor", item);
+        let Some(left) = canaries_left.checked_sub(canaries::count(fields.get("canaries").map(|entry| &*entry.value)))
+        else {
+            let fault = Fault::new(item.place, format!("the fleet has more than {FLEET_CANARIES_MAX} canaries"));
+            checker.fault(fault.help("24 canaries a monitor are a good set"));
+            break;
+        };
+        canaries_left = left;
+        if let Some(monitor) = monitor(checker, &what, id, fields, defaults) {
+            found.list.push(Arc::new(monitor));
+        }
+    }
+    found
+}
+
+/// The monitor's id, unless it is missing, ill-shaped or taken.
+fn identity(checker: &mut Checker<'_>, fields: Fields<'_, '_>, places: &mut HashMap<String, Place>) -> Option<String> {
+    let Some(entry) = fields.get("id") else {
+        checker.missing("a monitor", fields.place, "id", "such as `id: docs`; history follows it");
+        return None;
+    };
+    let id = checker.text("a monitor's id", &entry.value)?;
+    let id = checker.id("monitor", &id, entry.value.place)?;
+    if let Some(first) = places.get(&id) {
+        let fault = Fault::new(entry.value.place, format!("monitor '{id}' is declared twice"));
+        checker.fault(fault.note(*first, "first declared here").help("give each monitor its own id"));
+    } else {
+        places.insert(id.clone(), entry.value.place);
+    }
+    Some(id)
+}
+
+fn monitor(
+    checker: &mut Checker<'_>,
+    what: &str,
+    id: Option<String>,
+    fields: Fields<'_, '_>,
+    defaults: &Defaults<'_, '_>,
+) -> Option<Monitor> {
+    let url = match fields.get("url") {
+        Some(entry) => checker.address(&format!("the address of {what}"), &entry.value),
+        None => {
+            checker.missing(what, fields.place, "url", "such as `url: https://docs.example.org/mcp`");
+            None
+        }
+    };
+    let name = fields.get("name").and_then(|entry| checker.text(&format!("the name of {what}"), &entry.value));
+    let labels = fields.get("labels").map(|entry| labels(checker, what, &entry.value)).unwrap_or_default();
+    let bearer = fields.get("auth").and_then(|entry| bearer(checker, what, &entry.value, url.as_ref()));
+    let health = fields.get("health").map(|entry| health(checker, what, entry)).unwrap_or_default();
+    let pace = pace(checker, Layers::new(Some(fields), defaults.fields));
+
+    let canary_node = fields.get("canaries").map(|entry| &*entry.value);
+    let canaries = canaries::count(canary_node);
+    let own_search = fields.get("search");
+    let own_search =
+        own_search.and_then(|entry| checker.fields(&format!("'search' of {what}"), &entry.value, search::KEYS, &[]));
+    let read = search::search(checker, what, Layers::new(own_search, defaults.search), canaries);
+    let own_rules = RuleFields::read(checker, what, fields.get("rules").map(|entry| &*entry.value));
+    let ground = Ground {
+        every: pace.every,
+        timeout: pace.timeout,
+        per_beat: read.search.per_beat,
+        canaries,
+        health: health.len(),
+        results_asked: read.results_asked,
+        line: fields.place.line,
+    };
+    let rules = rules(checker, &own_rules, &defaults.rules, ground);
+    let canary_defaults = CanaryDefaults { within: rules.quality.within, results_asked: read.results_asked };
+    let canaries = canaries::canaries(checker, what, canary_node, canary_defaults);
+    let id = id?;
+    let mut monitor = Monitor {
+        name: name.unwrap_or_else(|| id.clone()),
+        id: MonitorId::new(&id),
+        url: url?,
+        labels,
+        bearer,
+        health,
+        search: read.search,
+        canaries,
+        every: pace.every,
+        timeout: pace.timeout,
+        probe_budget: pace.probe_budget,
+        rules,
+        line: fields.place.line,
+        definition_hash: String::new(),
+    };
+    monitor.definition_hash = fingerprint::monitor(&monitor);
+    Some(monitor)
+}
+
+fn bearer(checker: &mut Checker<'_>, what: &str, node: &Node<'_>, url: Option<&Address>) -> Option<Secret> {
+    let fields =
+        checker.fields(&format!("'auth' of {what}"), node, &["bearer"], &["oauth", "headers", "header", "basic"])?;
+    let Some(entry) = fields.get("bearer") else {
+        checker.missing(&format!("'auth' of {what}"), node.place, "bearer", "such as `bearer: ${env:DOCS_TOKEN}`");
+        return None;
+    };
+    let secret = checker.secret(&format!("the bearer token of {what}"), &entry.value)?;
+    if !secret.expose().bytes().all(|byte| byte.is_ascii_graphic()) {
+        let fault =
+            Fault::new(entry.value.place, format!("the bearer token of {what} holds characters that no header may"));
+        checker.fault(fault.help("look at where it comes from: spaces, quotes of another alphabet?"));
+        return None;
+    }
+    let open = url.and_then(|url| url::Url::parse(url.resolved.expose()).ok()).is_some_and(|url| {
+        url.scheme() == "http" && !url.host_str().is_some_and(is_loopback) && url.host_str() != Some("unset.invalid")
+    });
+    if open {
+        let fault = Fault::warning(entry.place, format!("the bearer token of {what} travels in the clear"));
+        checker.fault(fault.help("write the address with https"));
+    }
+    Some(secret)
+}
+
+fn health(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Vec<Address> {
+    let items = checker.list(&format!("'health' of {what}"), &entry.value).unwrap_or_default();
+    if items.len() > HEALTH_MAX {
+        let fault = Fault::new(entry.place, format!("{what} has {} health addresses", items.len()));
+        checker.fault(fault.help(format!("at most {HEALTH_MAX}: each one is asked in every beat")));
+    }
+    let mut found = Vec::new();
+    for item in items.iter().take(HEALTH_MAX) {
+        let Some(fields) = checker.fields("a health address", item, &["url"], &[]) else { continue };
+        match fields.get("url") {
+            Some(entry) => found.extend(checker.address("a health address", &entry.value)),
+            None => checker.missing(
+                "a health address",
+                item.place,
+                "url",
+                "such as `- { url: https://docs.example.org/health }`",
+            ),
+        }
+    }
+    found
+}
+
+/// How often, and for how long.
+struct Pace {
+    every: Duration,
+    timeout: Duration,
+    probe_budget: Duration,
+}
+
+/// A limit that was written has to fit; one that was not follows from the others.
+fn pace(checker: &mut Checker<'_>, layers: Layers<'_, '_>) -> Pace {
+    const EVERY_DEFAULT: Duration = Duration::from_secs(60);
+    let mut read = |key: &str, range| {
+        let entry = layers.get(key)?;
+        Some((checker.duration(&format!("'{key}'"), &entry.value, range)?, entry.value.place))
+    };
+    let every = read("every", EVERY).map_or(EVERY_DEFAULT, |(every, _)| every);
+    let timeout = read("timeout", CALL_MIN..=CALL_MAX);
+    let budget = read("probe_budget", CALL_MIN..=CALL_MAX);
+    let probe_budget = budget.map_or(BUDGET_DEFAULT.min(every * 3 / 4), |(budget, _)| budget);
+    if let Some((budget, place)) = budget.filter(|(budget, _)| *budget > every) {
+        let message =
+            format!("a beat may take {} and the next one starts after {}", duration_text(budget), duration_text(every));
+        checker.fault(Fault::new(place, message).help("at most as long as 'every'"));
+    }
+    // A timeout from `defaults` under a derived budget is cut in silence: it was not written for this monitor.
+    let strict = layers.own("timeout").is_some() || budget.is_some();
+    if let Some((timeout, place)) = timeout.filter(|(timeout, _)| strict && *timeout > probe_budget) {
+        let message =
+            format!("one call may take {}, and the whole beat {}", duration_text(timeout), duration_text(probe_budget));
+        let mend = "lower 'timeout', or raise 'probe_budget' (without one it is ¾ of 'every', 45s at most)";
+        checker.fault(Fault::new(place, message).help(mend));
+    }
+    let timeout = timeout.map_or(TIMEOUT_DEFAULT, |(timeout, _)| timeout).min(probe_budget);
+    Pace { every, timeout, probe_budget }
+}

@@ -1,0 +1,247 @@
+//! `serin:`, what the process itself needs, and `runbooks:`.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use ipnet::IpNet;
+use lettre::message::Mailbox;
+use url::Url;
+
+use crate::config::Settings;
+use crate::config::checker::{Checker, Fields, similar};
+use crate::config::fault::{Fault, Place, quoted};
+use crate::config::tree::{Entry, Node};
+use crate::domain::fleet::{Network, Runbooks, Secret, Smtp, SmtpTls};
+use crate::domain::reason::FailureReason;
+
+/// Pages are served here where the file says nothing: for this machine only.
+const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
+const DATABASE_DEFAULT: &str = "serin.db";
+const KEYS: &[&str] = &["listen", "public_url", "database", "token", "smtp", "internal", "allow_private"];
+const SMTP_KEYS: &[&str] = &["host", "port", "tls", "username", "password", "from", "ca"];
+/// Networks and names in one list; more is a mistake.
+const LIST_ITEMS_MAX: usize = 256;
+
+/// `serin:` in full.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Process {
+    /// What is read once, at start.
+    pub settings: Settings,
+    /// Address people reach the pages under, without a trailing slash.
+    pub public_url: String,
+    /// The mail server.
+    pub smtp: Option<Smtp>,
+    /// Receivers of Serin's own trouble; not looked up yet.
+    pub internal: Vec<(String, Place)>,
+    /// Networks that receivers may be reached in.
+    pub allow_private: Vec<Network>,
+}
+
+/// Reads `serin:`. `folder` is where the file lies; paths in it start there.
+pub fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>, folder: &Path) -> Process {
+    let fields = node.and_then(|node| checker.fields("serin", node, KEYS, &[]));
+    let get = |key| fields.and_then(|fields| fields.get(key));
+    let token = get("token").and_then(|entry| checker.secret("the token", &entry.value));
+    let listen = get("listen").and_then(|entry| listen(checker, &entry.value)).unwrap_or(LISTEN_DEFAULT);
+    if let Some(entry) = get("listen").filter(|_| !listen.ip().is_loopback() && get("token").is_none()) {
+        let message = "pages and API would be open to the network without a token";
+        let mend = "add `token: ${env:SERIN_TOKEN}` beside it, or listen on 127.0.0.1";
+        checker.fault(Fault::new(entry.value.place, message).help(mend));
+    }
+    let database = get("database").and_then(|entry| checker.setting("the database's path", &entry.value));
+    let database = PathBuf::from(database.unwrap_or_else(|| DATABASE_DEFAULT.to_owned()));
+    Process {
+        settings: Settings { listen, database: folder.join(database), token },
+        public_url: public_url(checker, get("public_url"), get("listen"), listen),
+        smtp: get("smtp").and_then(|entry| smtp(checker, entry, folder)),
+        internal: get("internal").map(|entry| names(checker, "internal", &entry.value)).unwrap_or_default(),
+        allow_private: get("allow_private").map(|entry| networks(checker, &entry.value)).unwrap_or_default(),
+    }
+}
+
+/// Names of receivers with their places; each one once.
+pub fn names(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Vec<(String, Place)> {
+    let mut found: Vec<(String, Place)> = Vec::new();
+    let items = checker.list(&format!("'{what}'"), node).unwrap_or_default();
+    if items.len() > LIST_ITEMS_MAX {
+        let message = format!("'{what}' names more than {LIST_ITEMS_MAX} receivers");
+        checker.fault(Fault::new(node.place, message).help("let one receiver fan out"));
+    }
+    for item in items.iter().take(LIST_ITEMS_MAX) {
+        let Some(name) = checker.text("a receiver's name", item) else { continue };
+        match found.iter().find(|(known, _)| *known == name) {
+            Some((_, first)) => {
+                let fault = Fault::new(item.place, format!("receiver {} is named twice", quoted(&name)));
+                checker.fault(fault.note(*first, "first named here").help("keep one of the two"));
+            }
+            None => found.push((name, item.place)),
+        }
+    }
+    found
+}
+
+fn listen(checker: &mut Checker<'_>, node: &Node<'_>) -> Option<SocketAddr> {
+    let text = checker.setting("the listening address", node)?;
+    let address = text.parse().ok();
+    if address.is_none() {
+        let fault = Fault::new(node.place, "'listen' takes an address and a port");
+        checker.fault(fault.help("such as `127.0.0.1:8080`, or `\"[::1]:8080\"`; names are not looked up"));
+    }
+    address
+}
+
+fn public_url(
+    checker: &mut Checker<'_>,
+    written: Option<&Entry<'_>>,
+    listening: Option<&Entry<'_>>,
+    listen: SocketAddr,
+) -> String {
+    let own = format!("http://{listen}");
+    let Some(entry) = written else {
+        if let Some(place) = listening.map(|entry| entry.value.place).filter(|_| listen.ip().is_unspecified()) {
+            let fault = Fault::warning(place, format!("links in messages will start with {own}, which leads nowhere"));
+            checker.fault(fault.help("add `public_url: https://…`, the address people use"));
+        }
+        return own;
+    };
+    let Some(link) = checker.link("'public_url'", &entry.value) else { return own };
+    let bare = Url::parse(&link).is_ok_and(|url| {
+        url.query().is_none() && url.fragment().is_none() && url.username().is_empty() && url.password().is_none()
+    });
+    if !bare {
+        let fault =
+            Fault::new(entry.value.place, "'public_url' is what links start with, and this has a user, `?` or `#`");
+        checker.fault(fault.help("such as `https://serin.example.org`"));
+    }
+    link.trim_end_matches('/').to_owned()
+}
+
+fn smtp(checker: &mut Checker<'_>, entry: &Entry<'_>, folder: &Path) -> Option<Smtp> {
+    const TLS: &[(&str, SmtpTls)] = &[("starttls", SmtpTls::StartTls), ("tls", SmtpTls::Tls), ("none", SmtpTls::None)];
+    let fields = checker.fields("smtp", &entry.value, SMTP_KEYS, &[])?;
+    let host = match fields.get("host") {
+        Some(host) => checker.setting("the mail server's host", &host.value),
+        None => {
+            checker.missing("smtp", entry.place, "host", "such as `host: smtp.example.org`");
+            None
+        }
+    };
+    let tls = fields.get("tls").and_then(|tls| checker.choice("'tls'", &tls.value, TLS)).unwrap_or(SmtpTls::StartTls);
+    if let (SmtpTls::None, Some(host), Some(written)) = (tls, &host, fields.get("tls"))
+        && !is_loopback(host)
+    {
+        let fault = Fault::new(written.value.place, "mail without TLS may only go to this machine");
+        checker.fault(fault.help("use `starttls` or `tls`, or a host such as 127.0.0.1"));
+    }
+    let port_default = match tls {
+        SmtpTls::StartTls => 587,
+        SmtpTls::Tls => 465,
+        SmtpTls::None => 25,
+    };
+    let port = fields.get("port").and_then(|port| checker.whole("'port'", &port.value, 1..=65_535));
+    let ca = fields.get("ca").and_then(|ca| checker.setting("the path of 'ca'", &ca.value));
+    let login = login(checker, fields);
+    let from = sender(checker, fields, entry.place);
+    Some(Smtp {
+        host: host.unwrap_or_else(|| "unset.invalid".to_owned()),
+        port: port.and_then(|port| u16::try_from(port).ok()).unwrap_or(port_default),
+        tls,
+        login,
+        from: from.unwrap_or_else(|| "serin@unset.invalid".to_owned()),
+        ca: ca.map(|ca| folder.join(ca).to_string_lossy().into_owned()),
+    })
+}
+
+fn login(checker: &mut Checker<'_>, fields: Fields<'_, '_>) -> Option<(String, Secret)> {
+    let (username, password) = (fields.get("username"), fields.get("password"));
+    if let (Some(one), None) | (None, Some(one)) = (username, password) {
+        let other = if username.is_some() { "password" } else { "username" };
+        let fault = Fault::new(one.place, format!("'{}' of smtp stands without '{other}'", one.key));
+        checker.fault(fault.help(format!("add '{other}', or leave both out")));
+    }
+    let username = username.and_then(|entry| checker.setting("the mail server's user", &entry.value));
+    let password = password.and_then(|entry| checker.secret("the mail server's password", &entry.value));
+    username.zip(password)
+}
+
+fn sender(checker: &mut Checker<'_>, fields: Fields<'_, '_>, place: Place) -> Option<String> {
+    let Some(entry) = fields.get("from") else {
+        checker.missing("smtp", place, "from", "such as `from: serin@example.org`");
+        return None;
+    };
+    mailbox(checker, "the sender", &entry.value)
+}
+
+/// A mail address.
+pub fn mailbox(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Option<String> {
+    let text = checker.setting(what, node)?;
+    if text.parse::<Mailbox>().is_err() {
+        checker.fault(Fault::new(node.place, format!("{what} is no mail address")).help("such as `sre@example.org`"));
+        return None;
+    }
+    Some(text)
+}
+
+fn networks(checker: &mut Checker<'_>, node: &Node<'_>) -> Vec<Network> {
+    let items = checker.list("'allow_private'", node).unwrap_or_default();
+    let mut found = Vec::new();
+    for item in items.iter().take(LIST_ITEMS_MAX) {
+        let Some(text) = checker.setting("a network", item) else { continue };
+        let mend = match (text.parse::<IpNet>(), text.parse::<IpAddr>()) {
+            (Ok(network), _) if network.addr() == network.network() => {
+                found.push(Network(network.to_string()));
+                continue;
+            }
+            (Ok(network), _) => format!("the network is `{}`", network.trunc()),
+            (_, Ok(address)) => format!("for this one address write `{}`", IpNet::from(address)),
+            _ => "such as `10.20.0.0/16`".to_owned(),
+        };
+        checker.fault(Fault::new(item.place, format!("{} is no network", quoted(&text))).help(mend));
+    }
+    if items.len() > LIST_ITEMS_MAX {
+        let message = format!("'allow_private' names more than {LIST_ITEMS_MAX} networks");
+        checker.fault(Fault::new(node.place, message).help("name larger networks"));
+    }
+    found
+}
+
+/// Whether a host is this machine without asking a name server.
+pub fn is_loopback(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Reads `runbooks:`.
+pub fn runbooks(checker: &mut Checker<'_>, node: Option<&Node<'_>>) -> Runbooks {
+    let mut runbooks = Runbooks::default();
+    for entry in node.and_then(|node| checker.map("'runbooks'", node)).unwrap_or_default() {
+        if entry.key == "default" {
+            runbooks.default = runbook(checker, entry);
+        } else if let Some(reason) = FailureReason::from_slug(&entry.key) {
+            if let Some(url) = runbook(checker, entry) {
+                runbooks.by_reason.insert(reason, url);
+            }
+        } else {
+            let known = FailureReason::ALL.iter().map(|reason| reason.slug()).chain(["default"]);
+            let mend = match similar(&entry.key, known) {
+                Some(word) => format!("did you mean '{word}'?"),
+                None => "the reasons are listed in the README, such as `connection_refused`; `default` covers the rest"
+                    .to_owned(),
+            };
+            let message = format!("runbooks know no failure reason {}", quoted(&entry.key));
+            checker.fault(Fault::new(entry.place, message).help(mend));
+        }
+    }
+    runbooks
+}
+
+fn runbook(checker: &mut Checker<'_>, entry: &Entry<'_>) -> Option<String> {
+    let url = checker.link("a runbook", &entry.value)?;
+    let rest = url.replace("{reason}", "");
+    if rest.contains(['{', '}']) {
+        let fault = Fault::new(entry.value.place, "a runbook's address has a placeholder other than `{reason}`");
+        checker.fault(fault.help("only `{reason}` is put in"));
+        return None;
+    }
+    Some(url)
+}

@@ -1,0 +1,403 @@
+//! YAML as a tree that keeps its places: the parser's events put together, with nothing interpreted yet.
+//!
+//! Duplicate keys, tags, lost aliases and nesting past reason are faults here; merge keys are
+//! resolved here. An alias shares its node, so that a bomb of aliases costs nothing; what is
+//! counted is the work of merging and the depth of nesting.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+use serde_yaml::granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, options};
+
+use crate::config::fault::{Collector, Fault, Place, is_secret_key, quoted};
+
+/// Nodes of a file: 50,000 monitors of sixty nodes each, and as much again.
+const NODES_MAX: usize = 6_000_000;
+/// Keys taken over by `<<` in a whole file; `<<` of a large map in many places is quadratic work.
+const MERGED_KEYS_MAX: usize = 2_000_000;
+/// Nesting, aliases followed; a fleet needs seven levels.
+const DEPTH_MAX: u16 = 64;
+/// Below this a linear look is quicker than a map.
+const FEW_KEYS: usize = 16;
+
+/// A value with its place.
+#[derive(Debug)]
+pub struct Node<'a> {
+    /// What it is.
+    pub value: Value<'a>,
+    /// Where it stands; an alias stands where its anchor is.
+    pub place: Place,
+    depth: u16,
+}
+
+/// The three shapes of YAML.
+#[derive(Debug)]
+pub enum Value<'a> {
+    /// A text as written, escapes resolved.
+    Scalar {
+        /// The text.
+        text: Cow<'a, str>,
+        /// Without quotes, so that it may be a number or nothing at all.
+        plain: bool,
+    },
+    /// A list.
+    List(Vec<Rc<Node<'a>>>),
+    /// Keys and values in the order of the file, merged ones last; keys are unique.
+    Map(Vec<Entry<'a>>),
+}
+
+/// A key and its value.
+#[derive(Debug, Clone)]
+pub struct Entry<'a> {
+    /// The key's text.
+    pub key: Cow<'a, str>,
+    /// Where the key stands.
+    pub place: Place,
+    /// The value.
+    pub value: Rc<Node<'a>>,
+}
+
+impl Node<'_> {
+    /// Nothing was written: empty, `~` or `null`.
+    pub fn is_null(&self) -> bool {
+        matches!(&self.value, Value::Scalar { text, plain: true } if matches!(&**text, "" | "~" | "null" | "Null" | "NULL"))
+    }
+}
+
+/// A whole file.
+#[derive(Debug)]
+pub struct Tree<'a> {
+    /// The document.
+    pub root: Rc<Node<'a>>,
+    /// Places of nodes that an alias refers to.
+    pub referred: Vec<Place>,
+}
+
+/// Reads a text; none where its structure cannot be read at all, which the collector then says.
+pub fn parse<'a>(text: &'a str, faults: &mut Collector) -> Option<Tree<'a>> {
+    let settings = options! { emit_unresolved_aliases: true, emit_comments: false };
+    let mut builder = Builder {
+        text,
+        faults,
+        open: Vec::new(),
+        root: None,
+        anchors: HashMap::new(),
+        nodes: 0,
+        merged: 0,
+        referred: Vec::new(),
+        documents: 0,
+    };
+    for next in Parser::new_from_str_with_options(text, settings) {
+        match next {
+            Ok((event, span)) => builder.event(event, span)?,
+            Err(error) => {
+                builder.syntax(&error);
+                return None;
+            }
+        }
+    }
+    let Builder { root, referred, faults, .. } = builder;
+    if root.is_none() {
+        let start = Place { start: 0, end: 0, line: 1 };
+        faults.add(
+            Fault::new(start, "the file declares nothing").help("start with `version: 1` and a list of `monitors`"),
+        );
+    }
+    Some(Tree { root: root?, referred })
+}
+
+struct Builder<'a, 'c> {
+    text: &'a str,
+    faults: &'c mut Collector,
+    open: Vec<Open<'a>>,
+    root: Option<Rc<Node<'a>>>,
+    anchors: HashMap<usize, Rc<Node<'a>>>,
+    nodes: usize,
+    merged: usize,
+    referred: Vec<Place>,
+    documents: usize,
+}
+
+/// A list or map whose end has not come yet.
+struct Open<'a> {
+    place: Place,
+    anchor: usize,
+    held: Held<'a>,
+}
+
+enum Held<'a> {
+    List(Vec<Rc<Node<'a>>>),
+    Map { entries: Vec<Entry<'a>>, key: Option<PendingKey<'a>> },
+}
+
+/// A key whose value has not come yet; none for one that was refused, so that its value is skipped.
+type PendingKey<'a> = Option<(Cow<'a, str>, bool, Place)>;
+
+impl<'a> Builder<'a, '_> {
+    fn event(&mut self, event: Event<'a>, span: Span) -> Option<()> {
+        let place = self.place(span);
+        if let Some(tag) = event.tag() {
+            let message = format!("a tag ({}) means nothing here", quoted(&tag.original()));
+            self.faults.add(Fault::new(place, message).help("leave the tag out"));
+        }
+        match event {
+            Event::DocumentStart(..) => {
+                self.documents += 1;
+                if self.documents > 1 {
+                    self.faults
+                        .add(Fault::new(place, "a second document starts here").help("keep one document in a file"));
+                    return None;
+                }
+            }
+            Event::Scalar(text, style, anchor, _) => {
+                self.mask_address(&text, place);
+                let value = Value::Scalar { text, plain: style == ScalarStyle::Plain };
+                return self.take(Node { value, place, depth: 0 }, anchor);
+            }
+            Event::SequenceStart(_, anchor, _) => self.open.push(Open { place, anchor, held: Held::List(Vec::new()) }),
+            Event::MappingStart(_, anchor, _) => {
+                self.open.push(Open { place, anchor, held: Held::Map { entries: Vec::new(), key: None } });
+            }
+            Event::SequenceEnd | Event::MappingEnd => return self.close(place.end),
+            Event::Alias(id) => {
+                let Some(node) = self.anchors.get(&id).cloned() else {
+                    self.faults
+                        .add(Fault::new(place, "an alias stands inside its own anchor").help("write the value out"));
+                    return self.take(nothing(place), 0);
+                };
+                self.referred.push(node.place);
+                return self.put(node, place);
+            }
+            Event::UnresolvedAlias(name) => {
+                let message = format!("alias {} has no anchor above it", quoted(&name));
+                self.faults
+                    .add(Fault::new(place, message).help(format!("write `&{name}` before the value it stands for")));
+                return self.take(nothing(place), 0);
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn close(&mut self, end: u32) -> Option<()> {
+        let Some(Open { mut place, anchor, held }) = self.open.pop() else { return Some(()) };
+        place.end = end.max(place.start);
+        let (value, below) = match held {
+            Held::List(items) => {
+                let below = items.iter().map(|item| item.depth).max().unwrap_or(0);
+                (Value::List(items), below)
+            }
+            Held::Map { entries, .. } => {
+                let entries = self.merge(entries);
+                let below = entries.iter().map(|entry| entry.value.depth).max().unwrap_or(0);
+                (Value::Map(entries), below)
+            }
+        };
+        let depth = below.saturating_add(1);
+        if depth > DEPTH_MAX {
+            self.faults.add(
+                Fault::new(place, format!("more than {DEPTH_MAX} levels, one inside the other"))
+                    .help("a fleet needs seven"),
+            );
+            return self.take(nothing(place), anchor);
+        }
+        self.take(Node { value, place, depth }, anchor)
+    }
+
+    /// Takes a node that has come to its end.
+    fn take(&mut self, node: Node<'a>, anchor: usize) -> Option<()> {
+        self.nodes += 1;
+        if self.nodes > NODES_MAX {
+            self.faults.add(
+                Fault::new(node.place, format!("the file holds more than {NODES_MAX} values")).help("split the fleet"),
+            );
+            return None;
+        }
+        let place = node.place;
+        let node = Rc::new(node);
+        if anchor > 0 {
+            self.anchors.insert(anchor, Rc::clone(&node));
+        }
+        self.put(node, place)
+    }
+
+    /// Puts a node where it belongs: a list's item, a map's key or value, or the document itself.
+    fn put(&mut self, node: Rc<Node<'a>>, place: Place) -> Option<()> {
+        match self.open.last_mut().map(|open| &mut open.held) {
+            None => {
+                self.root = Some(node);
+            }
+            Some(Held::List(items)) => items.push(node),
+            Some(Held::Map { entries, key }) => match key.take() {
+                None => {
+                    *key = Some(match &node.value {
+                        Value::Scalar { text, plain } => Some((text.clone(), *plain, place)),
+                        _ => {
+                            self.faults.add(Fault::new(place, "a key has to be plain text").help("write `key: value`"));
+                            None
+                        }
+                    });
+                }
+                Some(None) => {}
+                Some(Some((text, plain, place))) => {
+                    mask_secrets(&text, &node, self.faults);
+                    let text = if plain || text != "<<" { text } else { Cow::Borrowed("'<<'") };
+                    entries.push(Entry { key: text, place, value: node });
+                }
+            },
+        }
+        Some(())
+    }
+
+    /// Finds duplicate keys and resolves `<<`: the map's own keys win, then the earlier of merged maps.
+    fn merge(&mut self, written: Vec<Entry<'a>>) -> Vec<Entry<'a>> {
+        let mut keys = Keys::default();
+        let mut entries: Vec<Entry<'a>> = Vec::with_capacity(written.len());
+        let mut sources = Vec::new();
+        for entry in written {
+            if entry.key == "<<" {
+                sources.push(entry);
+            } else if let Some(first) = keys.find(&entries, &entry.key) {
+                let message = format!("key {} is written twice", quoted(&entry.key));
+                let fault = Fault::new(entry.place, message).note(entries[first].place, "first written here");
+                self.faults.add(fault.help("keep one of the two"));
+            } else {
+                keys.insert(&entry.key, entries.len());
+                entries.push(entry);
+            }
+        }
+        for source in &sources {
+            let maps: Vec<&Rc<Node<'a>>> = match &source.value.value {
+                Value::Map(_) => vec![&source.value],
+                Value::List(items) => items.iter().collect(),
+                Value::Scalar { .. } => Vec::new(),
+            };
+            if maps.is_empty() || maps.iter().any(|map| !matches!(map.value, Value::Map(_))) {
+                self.faults
+                    .add(Fault::new(source.place, "`<<` takes a map, or a list of maps").help("write `<<: *anchor`"));
+            }
+            for map in maps {
+                let Value::Map(merged) = &map.value else { continue };
+                self.merged += merged.len();
+                if self.merged > MERGED_KEYS_MAX {
+                    let message = format!("`<<` brings in more than {MERGED_KEYS_MAX} keys over the whole file");
+                    self.faults.add(Fault::new(source.place, message).help("use `defaults`, or merge smaller maps"));
+                    return entries;
+                }
+                for entry in merged {
+                    if keys.find(&entries, &entry.key).is_none() {
+                        keys.insert(&entry.key, entries.len());
+                        entries.push(entry.clone());
+                    }
+                }
+            }
+        }
+        entries
+    }
+
+    fn syntax(&mut self, error: &ScanError) {
+        let at = self.offset(error.marker());
+        let place = Place { start: at, end: at.saturating_add(1), line: line(error.marker()) };
+        let fault = Fault::new(place, format!("this is not YAML: {}", error.info()));
+        self.faults.add(fault.help("the rest of the file is checked once this can be read"));
+    }
+
+    /// Userinfo and query of anything that looks like a URL may hold a secret.
+    fn mask_address(&mut self, text: &str, place: Place) {
+        if text.contains("://") {
+            let raw = &self.text[place.start as usize..(place.end as usize).min(self.text.len())];
+            let start = place.start as usize;
+            self.faults.masks.extend(secret_parts(raw).into_iter().map(|part| start + part.start..start + part.end));
+        }
+    }
+
+    fn place(&self, span: Span) -> Place {
+        let (start, end) = (self.offset(&span.start), self.offset(&span.end));
+        Place { start, end: end.max(start), line: line(&span.start) }
+    }
+
+    /// A byte offset that is inside the text and between two characters.
+    fn offset(&self, marker: &Marker) -> u32 {
+        let mut at = marker.byte_offset().unwrap_or(0).min(self.text.len());
+        while !self.text.is_char_boundary(at) {
+            at -= 1;
+        }
+        u32::try_from(at).unwrap_or(u32::MAX)
+    }
+}
+
+/// Userinfo and query of a URL, as stretches of its text.
+pub fn secret_parts(url: &str) -> Vec<Range<usize>> {
+    let mut parts = Vec::new();
+    let Some(authority) = url.find("://").map(|at| at + 3) else { return parts };
+    let authority_end = url[authority..].find(['/', '?', '#']).map_or(url.len(), |at| authority + at);
+    if let Some(at) = url[authority..authority_end].rfind('@') {
+        parts.push(authority..authority + at);
+    }
+    if let Some(mark) = url[authority..].find('?').map(|at| authority + at + 1) {
+        let end = url[mark..].find(['#', '}', '"', '\'']).map_or(url.len(), |at| mark + at);
+        if mark < end {
+            parts.push(mark..end);
+        }
+    }
+    parts
+}
+
+/// Hides what a key such as `password` holds, or each item of its list; lists in lists are no secrets.
+fn mask_secrets(key: &str, value: &Node<'_>, faults: &mut Collector) {
+    if !is_secret_key(key) {
+        return;
+    }
+    match &value.value {
+        Value::Scalar { .. } => mask_secret(value, faults),
+        Value::List(items) => items.iter().for_each(|item| mask_secret(item, faults)),
+        Value::Map(_) => {}
+    }
+}
+
+/// A reference is shown as written, its default is not: in a file that was copied it may be the real one.
+fn mask_secret(value: &Node<'_>, faults: &mut Collector) {
+    let Value::Scalar { text, .. } = &value.value else { return };
+    let (start, end) = (value.place.start as usize, value.place.end as usize);
+    match text.find(":-").filter(|_| text.starts_with("${")) {
+        Some(default) => faults.masks.push((start + default + 2).min(end)..end),
+        None if text.starts_with("${") => {}
+        None => faults.masks.push(start..end),
+    }
+}
+
+fn nothing<'a>(place: Place) -> Node<'a> {
+    Node { value: Value::Scalar { text: Cow::Borrowed(""), plain: true }, place, depth: 0 }
+}
+
+fn line(marker: &Marker) -> u32 {
+    u32::try_from(marker.line()).unwrap_or(u32::MAX)
+}
+
+/// Keys of one map: looked through while few, in a table once many.
+#[derive(Default)]
+struct Keys<'a> {
+    table: HashMap<Cow<'a, str>, usize>,
+    count: usize,
+}
+
+impl<'a> Keys<'a> {
+    fn find(&mut self, entries: &[Entry<'a>], key: &str) -> Option<usize> {
+        if self.count <= FEW_KEYS {
+            return entries.iter().position(|entry| entry.key == key);
+        }
+        if self.table.is_empty() {
+            self.table = entries.iter().enumerate().map(|(at, entry)| (entry.key.clone(), at)).collect();
+        }
+        self.table.get(key).copied()
+    }
+
+    fn insert(&mut self, key: &Cow<'a, str>, at: usize) {
+        self.count += 1;
+        if !self.table.is_empty() {
+            self.table.insert(key.clone(), at);
+        }
+    }
+}
