@@ -1,5 +1,7 @@
 //! The web from outside: real requests to a real router over a real database file.
 
+#![expect(clippy::unwrap_used, reason = "a test stops where what it stands on is missing")]
+
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -351,7 +353,7 @@ async fn a_stream_tells_of_changes_and_ends_with_the_server() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Chromium and node; run with --ignored"]
 async fn pages_look_right_in_a_browser() {
-    let running = fixture::varied().await;
+    let mut running = fixture::varied().await;
     let text = "error: monitor 'docs' notifies unknown receiver 'oncal'\n  --> monitors.yaml:12:25\n   |\n12 |   - { match: {}, to: [oncal] }\n   |                       ^^^^^ help: did you mean 'oncall'?";
     running.board.raise(Banner {
         kind: "config",
@@ -367,6 +369,15 @@ async fn pages_look_right_in_a_browser() {
         .stderr(Stdio::inherit())
         .kill_on_drop(true)
         .status();
+    let board = std::sync::Arc::clone(&running.board);
+    let looked = tokio::spawn(async move {
+        let asked = running.commands.recv().await;
+        let mut view = fixture::view(1, Utc::now());
+        view.name = "Looked at again".to_owned();
+        board.put(view);
+        asked
+    });
     let status = tokio::time::timeout(Duration::from_secs(300), run).await.expect("it ends").unwrap();
+    assert!(looked.is_finished(), "the button reaches the loops");
     assert!(status.success(), "a page scrolls sideways or complains; see above");
 }

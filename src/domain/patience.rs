@@ -88,7 +88,7 @@ fn length(length: Duration) -> String {
     let ms = length.as_millis();
     UNITS
         .into_iter()
-        .find(|(unit, _)| ms > 0 && ms % unit == 0)
+        .find(|(unit, _)| ms > 0 && ms.is_multiple_of(*unit))
         .map_or_else(|| format!("{ms}ms"), |(unit, word)| format!("{}{word}", ms / unit))
 }
 

@@ -252,7 +252,8 @@ mod tests {
 
     #[test]
     fn only_our_own_pages_act() {
-        let rows: [(&[(&str, &str)], bool, bool, &str); 9] = [
+        type Row<'a> = (&'a [(&'a str, &'a str)], bool, bool, &'a str);
+        let rows: [Row<'_>; 9] = [
             (&[("origin", "http://127.0.0.1:8080")], true, true, "our own page"),
             (&[("origin", "https://serin.example.org")], true, true, "our own page behind a proxy"),
             (&[("origin", "http://127.0.0.1:9001")], true, false, "another server on the same machine"),

@@ -365,7 +365,7 @@ pub(crate) fn incident_id(n: usize) -> String {
 }
 
 fn canaries(n: usize, now: DateTime<Utc>, answered: bool) -> Vec<CanaryView> {
-    let wrong = |at: usize| n == 0 && at % 2 == 0;
+    let wrong = |at: usize| n == 0 && at.is_multiple_of(2);
     let canary = |(at, (id, kind, query, expect)): (usize, &(&str, CanaryKind, &str, &str))| CanaryView {
         id: (*id).to_owned(),
         kind: *kind,
@@ -439,7 +439,7 @@ fn observation(n: usize, now: DateTime<Utc>) -> Observation {
         scheduled_at: started_at,
         started_at,
         elapsed: steps.iter().map(|step| step.elapsed).sum(),
-        era: Some(if n % 3 == 0 { Era::Modern } else { Era::Legacy }),
+        era: Some(if n.is_multiple_of(3) { Era::Modern } else { Era::Legacy }),
         server: (!refused).then(|| ServerIdentity {
             name: "docs-rag".to_owned(),
             version: "4.2.0".to_owned(),

@@ -34,6 +34,11 @@ for (const scheme of ["light", "dark"]) {
 const page = await browser.newPage();
 await page.goto(url + "/");
 await page.waitForSelector(".lamp.live").catch(() => wrong.push("the fleet's page never says that it is live"));
+// What is asked for on the page shows on it, without a reload.
+await page.goto(url + "/monitors/docs");
+await page.waitForSelector(".lamp.live").catch(() => wrong.push("the monitor's page never says that it is live"));
+await page.evaluate(() => fetch("/api/v1/monitors/docs/recheck", { method: "POST" }));
+await page.waitForSelector("h1:has-text('Looked at again')", { timeout: 10000 }).catch(() => wrong.push("a change on the board never shows"));
 await browser.close();
 for (const line of wrong) console.error(line);
 process.exit(wrong.length === 0 ? 0 : 1);

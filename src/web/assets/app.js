@@ -30,15 +30,17 @@
       if (answer.redirected && new URL(answer.url).pathname === "/login") { location.assign(answer.url); return; }
       if (!answer.ok) return;
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-      const open = [...document.querySelectorAll("details[id][open]")].map((one) => one.id);
+      const folds = [...document.querySelectorAll("details[id]")].map((one) => [one.id, one.open]);
+      document.title = fresh.title;
       for (const part of document.querySelectorAll("[data-live]")) {
         const next = fresh.getElementById(part.id);
         if (!next || part.contains(document.activeElement) && document.activeElement.matches("input")) continue;
         const focused = part.contains(document.activeElement) && document.activeElement.id;
+        part.className = next.className;
         if (part.innerHTML !== next.innerHTML) part.innerHTML = next.innerHTML;
         if (focused) document.getElementById(focused)?.focus();
       }
-      for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+      for (const [id, open] of folds) document.getElementById(id)?.toggleAttribute("open", open);
       tick();
     } catch { /* The stream's own lamp says that the server is away. */ }
     finally { busy = false; if (again) { again = false; soon(); } }
