@@ -11,8 +11,9 @@ use chrono::{DateTime, Utc};
 use serin::cli::demo::inbox::Inbox;
 use serin::cli::demo::smtp_sink::{Manners, SmtpSink};
 use serin::deliver::channel::Sender;
-use serin::deliver::internal::{InternalAlerts, Trouble};
+use serin::deliver::internal::InternalAlerts;
 use serin::deliver::message::{Message, freeze};
+use serin::deliver::trouble::Trouble;
 use serin::domain::fleet::{
     Address, Channel, Fleet, MonitorId, Network, Provenance, Receiver, Runbooks, Secret, Smtp, SmtpTls,
 };
@@ -375,6 +376,63 @@ async fn one_dead_recipient_keeps_the_mail_from_nobody_else() {
     let mails = inbox.mails();
     assert_eq!(mails.len(), 1, "who took it is not asked again");
     assert_eq!(mails[0].to, ["sre@example.org"]);
+}
+
+#[tokio::test]
+async fn a_replay_asked_for_by_a_person_sends_again() {
+    let inbox = Inbox::new(None);
+    let (address, _stop) = sink_running(&inbox, Manners::default()).await;
+    let fleet = fleet(&[], Some(smtp_at(address)), vec![]);
+    let sender = Sender::new().expect("a sender");
+    for _ in 0..2 {
+        let end = sender.attempt(&fleet, &mailbox(&["sre@example.org"]), "n", &opened("n"), Utc::now()).await;
+        assert_eq!(end, AttemptEnd::Accepted);
+    }
+    assert_eq!(inbox.mails().len(), 2);
+}
+
+#[tokio::test]
+async fn who_accepts_and_never_answers_is_given_up() {
+    crypto();
+    let silent = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = silent.local_addr().expect("an address");
+    let fleet = fleet(&["127.0.0.0/8"], Some(smtp_at(address)), vec![]);
+    let sender = Sender::new().expect("a sender");
+    let (web, mail) = (hook(&format!("http://{address}/hook"), &[]), mailbox(&["sre@example.org"]));
+    let payload = opened("n");
+    let both = async {
+        tokio::join!(
+            sender.attempt(&fleet, &web, "n", &payload, Utc::now()),
+            sender.attempt(&fleet, &mail, "n", &payload, Utc::now()),
+        )
+    };
+    let (web, mail) = soon("the end of both attempts", Box::pin(both)).await;
+    assert_eq!(why(&web), "failed: no answer within 10 s");
+    assert_eq!(why(&mail), "failed: the mail server did not finish within 10 s");
+}
+
+#[tokio::test]
+async fn own_trouble_is_told_again_when_the_receiver_is_back() {
+    let (inbox, address, _stop) = inbox_running(None).await;
+    inbox.fail_with(StatusCode::SERVICE_UNAVAILABLE, None);
+    let fleet = Arc::new(fleet(&["127.0.0.0/8"], None, vec![hook(&format!("http://{address}/hook"), &[])]));
+    let (_keep, fleet) = watch::channel(fleet);
+    let alerts = InternalAlerts::new();
+    let stop = CancellationToken::new();
+    let sender = Arc::new(Sender::new().expect("a sender"));
+    let running = tokio::spawn(alerts.clone().run(sender, fleet, stop.clone()));
+    alerts.raise(Trouble::DatabaseLocked, "held by another process", Utc::now());
+    alerts.clear(Trouble::DatabaseLocked, Utc::now());
+    soon("a first attempt", inbox.wait_for(|items| (!items.is_empty()).then_some(()))).await;
+    inbox.fail_with(StatusCode::OK, None);
+    soon("all messages", inbox.wait_for(|items| (items.len() == 3).then_some(()))).await;
+    stop.cancel();
+    soon("the end of the loop", running).await.expect("an orderly end");
+    let hooks = inbox.hooks();
+    assert_eq!(hooks[0].body, hooks[1].body, "tried again with the same bytes");
+    assert_eq!(hooks[0].id, hooks[1].id);
+    let last = Message::parse(&hooks[2].body).expect("a message");
+    assert_eq!(last.event, "serin.trouble_over", "in order: the all-clear never overtakes the alert");
 }
 
 /// A certificate for 127.0.0.1 and its authority's file.

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use serin::domain::fleet::MonitorId;
+use serin::domain::fleet::{
+    Address, Canary, CanaryKind, ContractRule, ErrorsRule, Fleet, LatencyRule, Monitor, MonitorId, Provenance,
+    QualityRule, Rules, Runbooks, Search, SearchFields, Secret, StreakRule,
+};
 use serin::domain::incident::{Incident, ResolveCause};
 use serin::domain::observation::{BeatKind, Era, ToolSeen, ToolsSeen, Turn, Variant};
 use serin::domain::outcome::{Evidence, Verdict};
@@ -335,7 +339,7 @@ async fn order_is_strict_for_an_incident_and_a_receiver_and_only_there() {
     assert!(claimed(&store, at(1)).await.0.is_empty(), "what is lent out is not lent twice");
 
     store.attempted(ended(first, at(2), failed(), Next::Retry(at(7)), &[])).await.expect("recorded");
-    let outlook = store.outlook(&wide()).await.expect("outlook");
+    let outlook = store.outlook(at(3), &wide()).await.expect("outlook");
     assert_eq!(outlook.claim_at, Some(at(7)), "the failed one is next, not its successor");
     assert!(claimed(&store, at(6)).await.0.is_empty(), "a failed first still blocks its successor");
     let (names, claims) = claimed(&store, at(7)).await;
@@ -373,7 +377,7 @@ async fn a_full_receiver_delays_nobody_else() {
     let full =
         Claiming { limit: 10, per_receiver: 2, in_flight: [("slow".to_owned(), 2)].into(), ..Claiming::default() };
     assert!(store.claim(at(0), full.clone()).await.expect("claims").is_empty(), "a full one gets nothing");
-    let outlook = store.outlook(&full).await.expect("outlook");
+    let outlook = store.outlook(at(1), &full).await.expect("outlook");
     assert_eq!(outlook.claim_at, Some(at(0) + LEASE), "and what it waits for does not keep the courier awake");
     store.close().await;
 }
@@ -387,7 +391,11 @@ async fn a_fallback_is_woken_once_and_hears_all_that_follows() {
     let first = vec![outgoing("n1", Some(&one), 1, &to), outgoing("n2", Some(&one), 2, &to)];
     store.commit(saying(first)).await.expect("committed");
     let (_, claims) = claimed(&store, at(0)).await;
-    assert_eq!(store.outlook(&wide()).await.expect("outlook").fallback_at, Some(at(0) + FALLBACK_AFTER), "after 2 min");
+    assert_eq!(
+        store.outlook(at(0), &wide()).await.expect("outlook").fallback_at,
+        Some(at(0) + FALLBACK_AFTER),
+        "after 2 min"
+    );
     assert_eq!(store.wake_fallbacks(at(119)).await, Ok(0), "not before");
 
     store.attempted(ended(&claims[0], at(1), failed(), Next::Retry(at(600)), &["mail"])).await.expect("recorded");
@@ -430,7 +438,10 @@ fn a_death_between_claim_and_record_repeats_the_same_bytes() {
     let before = first.block_on(async {
         let store = place.open().await;
         store.commit(saying(vec![outgoing("n1", None, 1, &[("oncall", None)])])).await.expect("committed");
-        let claims = claimed(&store, at(0)).await.1;
+        let lost = claimed(&store, at(0)).await.1;
+        assert!(claimed(&store, at(1)).await.0.is_empty(), "a lease holds");
+        let claims = claimed(&store, at(0) + LEASE).await.1;
+        assert_eq!(claims[0].delivery, lost[0].delivery, "and runs out, should a try die alone");
         (claims[0].clone(), store)
     });
     // The runtime goes, and the writer with it in the middle of its life: nothing is closed in order.
@@ -438,13 +449,12 @@ fn a_death_between_claim_and_record_repeats_the_same_bytes() {
     let (before, _store) = before;
     runtime().block_on(async {
         let store = place.open().await;
-        assert!(claimed(&store, at(1)).await.0.is_empty(), "the lease of the dead still holds");
-        let after = claimed(&store, at(0) + LEASE).await.1;
+        let after = claimed(&store, at(31)).await.1;
         let same = |claim: &Claim| (claim.delivery.clone(), claim.notification.clone(), claim.payload.clone());
-        assert_eq!(same(&after[0]), same(&before), "then it is anybody's, same id, same bytes");
-        store.attempted(ended(&before, at(31), failed(), Next::Dead, &[])).await.expect("recorded");
+        assert_eq!(same(&after[0]), same(&before), "the dead hold nothing: same id, same bytes, at once");
+        store.attempted(ended(&before, at(32), failed(), Next::Dead, &[])).await.expect("recorded");
         assert_eq!(store.backlog().await.expect("backlog").dead, 0, "a no counts only for the holder of the lease");
-        send(&store, &after[0], at(32)).await;
+        send(&store, &after[0], at(33)).await;
         assert_eq!(store.backlog().await.expect("backlog").pending, 0, "a yes ends it");
         store.close().await;
     });
@@ -547,5 +557,111 @@ async fn lists_that_repeat_are_kept_once() {
         store.latency(&MonitorId::new("docs"), at(0), at(7200), Duration::from_secs(3600)).await.expect("percentiles");
     let figures: Vec<_> = slices.iter().map(|s| (s.n, s.p50_ms, s.p95_ms, s.censored)).collect();
     assert_eq!(figures, [(100, 20.0, 30.0, 0), (2, 20.0, 30.0, 0)], "percentiles by the hour");
+    store.close().await;
+}
+
+fn fleet(hash: &str, monitors: &[(&str, &[&str])]) -> Fleet {
+    let rule = StreakRule { after: 3, recover_after: 2, page_after: Duration::ZERO, severity: Severity::Page, line: 1 };
+    let canary = |id: &&str| Canary {
+        id: (*id).to_owned(),
+        query: "q".to_owned(),
+        kind: CanaryKind::Mixed,
+        expect: Vec::new(),
+        within: 5,
+        max_score: None,
+        line: 1,
+        definition_hash: "c".to_owned(),
+    };
+    let monitor = |(id, canaries): &(&str, &[&str])| {
+        Arc::new(Monitor {
+            id: MonitorId::new(id),
+            name: (*id).to_owned(),
+            url: Address { shown: "http://x".to_owned(), resolved: Secret::new("http://x") },
+            labels: BTreeMap::new(),
+            bearer: None,
+            health: Vec::new(),
+            search: Search {
+                tool: None,
+                query: "query".to_owned(),
+                arguments: BTreeMap::new(),
+                results: None,
+                fields: SearchFields::default(),
+                per_beat: 2,
+            },
+            canaries: canaries.iter().map(canary).collect(),
+            every: Duration::from_secs(60),
+            timeout: Duration::from_secs(10),
+            probe_budget: Duration::from_secs(45),
+            rules: Rules {
+                availability: rule.clone(),
+                access: rule.clone(),
+                errors: ErrorsRule {
+                    share: 0.05,
+                    window: Duration::from_secs(1800),
+                    min_bad: 3,
+                    severity: Severity::Page,
+                    line: 1,
+                },
+                latency: LatencyRule {
+                    p95: Duration::from_millis(800),
+                    window: Duration::from_secs(1200),
+                    sustained: Duration::from_secs(1200),
+                    min_samples: 20,
+                    severity: Severity::Ticket,
+                    line: 1,
+                },
+                contract: ContractRule {
+                    breaking: Severity::Page,
+                    compatible: Severity::Notice,
+                    wording: Severity::Ticket,
+                    line: 1,
+                },
+                health: rule.clone(),
+                quality: QualityRule { within: 5, after: 3, severity: Severity::Page, line: 1 },
+                freshness: None,
+            },
+            line: 1,
+            definition_hash: "m".to_owned(),
+        })
+    };
+    Fleet {
+        provenance: Provenance { file: "monitors.yaml".to_owned(), hash: hash.to_owned(), commit: None },
+        monitors: monitors.iter().map(monitor).collect(),
+        receivers: Vec::new(),
+        routes: Vec::new(),
+        internal: Vec::new(),
+        runbooks: Runbooks::default(),
+        allow_private: Vec::new(),
+        smtp: None,
+        public_url: String::new(),
+    }
+}
+
+#[tokio::test]
+async fn a_monitor_keeps_its_first_day_over_removal_and_return() {
+    let place = Place::new();
+    let store = place.open().await;
+    let both = fleet("h1", &[("docs", &["a", "b"]), ("wiki", &[])]);
+    let only_docs = fleet("h2", &[("docs", &["a"])]);
+    store.config_loaded(&both, "version: 1", at(0)).await.expect("noted");
+    store.config_loaded(&only_docs, "version: 1 # less", at(10)).await.expect("noted");
+    let gone = [
+        ("SELECT COUNT(*) FROM monitors WHERE removed_at IS NOT NULL", 1, "a monitor that left is marked, not erased"),
+        ("SELECT COUNT(*) FROM canaries WHERE removed_at IS NOT NULL", 1, "and so is a canary"),
+        ("SELECT COUNT(*) FROM config_versions", 2, "both files are remembered"),
+    ];
+    for (sql, expected, sentence) in gone {
+        assert_eq!(number(&place.path(), sql).await, expected, "{sentence}");
+    }
+    let first_seen = store.config_loaded(&both, "version: 1", at(20)).await.expect("noted");
+    let days: Vec<_> = ["docs", "wiki"].iter().map(|id| first_seen[&MonitorId::new(id)]).collect();
+    assert_eq!(days, [at(0), at(0)], "who comes back keeps the first day");
+    let back = [
+        ("SELECT COUNT(*) FROM monitors WHERE removed_at IS NOT NULL", 0, "and is no longer marked"),
+        ("SELECT COUNT(*) FROM config_versions", 2, "a file that returns is the same file"),
+    ];
+    for (sql, expected, sentence) in back {
+        assert_eq!(number(&place.path(), sql).await, expected, "{sentence}");
+    }
     store.close().await;
 }

@@ -273,7 +273,9 @@ CREATE TABLE deliveries (
     UNIQUE (notification, receiver)
 ) STRICT;
 
-CREATE INDEX deliveries_due ON deliveries (next_at) WHERE state = 'pending';
+-- By receiver first: a receiver with thousands waiting must cost the others nothing.
+CREATE INDEX deliveries_due ON deliveries (receiver, next_at) WHERE state = 'pending';
+CREATE INDEX deliveries_lent ON deliveries (lease_until) WHERE state = 'pending' AND lease_until > 0;
 CREATE INDEX deliveries_in_order ON deliveries (order_key, sequence, notification) WHERE state = 'pending';
 CREATE INDEX deliveries_to_fall_back ON deliveries (fallback_at) WHERE state = 'pending' AND fallback_at IS NOT NULL;
 CREATE INDEX deliveries_of_incident ON deliveries (incident);

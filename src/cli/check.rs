@@ -20,7 +20,7 @@ use crate::domain::fleet::Monitor;
 #[derive(Debug, Clone, Args)]
 pub struct CheckArgs {
     /// The file.
-    #[arg(long, value_name = "FILE", default_value = "monitors.yaml", env = "SERIN_CONFIG")]
+    #[arg(long, value_name = "FILE", default_value = "monitors.yaml")]
     pub config: PathBuf,
     /// Refuse variables and secret files that are not there, as `serin run` does; without it they are warnings.
     #[arg(long)]

@@ -1,4 +1,6 @@
 //! One file a command.
 
 pub mod check;
+pub mod probe;
+pub mod reference;
 pub mod demo;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 
-use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet, normalize_untrusted_str};
 
 /// Faults shown; a person mends the first ones and looks again.
 pub const FAULTS_SHOWN_MAX: usize = 50;
@@ -203,12 +203,17 @@ fn render(name: &str, fault: &PlacedFault, renderer: &Renderer) -> String {
         excerpt_element(Group::with_title(level.primary_title(&*fault.message)), name, &fault.excerpt, true);
     let mut rest = Vec::new();
     for (excerpt, text) in &fault.notes {
-        rest.push(excerpt_element(Group::with_title(Level::NOTE.secondary_title(&**text)), name, excerpt, false));
+        rest.push(excerpt_element(
+            Group::with_title(Level::NOTE.secondary_title(normalize_untrusted_str(text))),
+            name,
+            excerpt,
+            false,
+        ));
     }
-    if let Some(help) = &fault.help {
+    if let Some(help) = fault.help.as_deref().map(normalize_untrusted_str) {
         match rest.last_mut() {
-            None => first = first.element(Level::HELP.message(&**help)),
-            Some(_) => rest.push(Group::with_title(Level::HELP.secondary_title(&**help))),
+            None => first = first.element(Level::HELP.message(help)),
+            Some(_) => rest.push(Group::with_title(Level::HELP.secondary_title(help))),
         }
     }
     rest.insert(0, first);
@@ -278,7 +283,10 @@ impl Sheet<'_> {
         {
             bytes[from..].fill(b'*');
         }
-        String::from_utf8_lossy(&bytes).into_owned()
+        // A mask that cuts a character in two leaves no text; stars keep every place where it is.
+        String::from_utf8(bytes).unwrap_or_else(|cut| {
+            cut.into_bytes().into_iter().map(|byte| if byte.is_ascii() { char::from(byte) } else { '*' }).collect()
+        })
     }
 }
 

@@ -4,7 +4,7 @@
 //! once, each fault with its place and its mend. What a file resolves from the environment is
 //! never shown. Read: `source` (bytes and commit), `tree` (YAML with places), `fault` (how it is
 //! said), `reference` (`${…}`), `checker` and `scalars` (what all sections share), then the
-//! sections: `serin`, `receivers`, `routes`, `layers` (defaults beneath a monitor), `search`,
+//! sections: `process`, `receivers`, `routes`, `layers` (defaults beneath a monitor), `search`,
 //! `rules`, `canaries`, `monitors`; last `fingerprint`.
 
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use crate::config::checker::{Checker, Unset};
 use crate::config::fault::{Collector, Fault, Faults, Place};
 use crate::config::source::Source;
-use crate::config::tree::{Entry, Node, Tree};
+use crate::config::tree::{Entry, Node, Tree, Value};
 use crate::domain::fleet::{Fleet, Provenance, Secret};
 
 pub mod canaries;
@@ -22,13 +22,13 @@ pub mod fault;
 pub mod fingerprint;
 pub mod layers;
 pub mod monitors;
+pub mod process;
 pub mod receivers;
 pub mod reference;
 pub mod routes;
 pub mod rules;
 pub mod scalars;
 pub mod search;
-pub mod serin;
 pub mod source;
 pub mod tree;
 
@@ -55,6 +55,8 @@ pub struct Settings {
 }
 
 const KEYS: &[&str] = &["version", "serin", "defaults", "runbooks", "receivers", "routes", "monitors"];
+/// Keys starting with `x-`; each key of the file is compared with each of them.
+const EXTENSIONS_MAX: usize = 200;
 const LATER: &[&str] = &["include", "maintenance", "locations"];
 
 /// Checks a file and gives what it declares, or everything that is wrong with it.
@@ -89,15 +91,18 @@ pub fn load(source: &Source, env: &dyn Fn(&str) -> Option<String>, strictness: U
 
 fn document(checker: &mut Checker<'_>, tree: &Tree<'_>, folder: &Path) -> Option<(Settings, Fleet)> {
     let entries = checker.map("the file", &tree.root)?;
-    let anchors: Vec<&str> =
-        entries.iter().filter(|entry| holds_anchors(checker, tree, entry)).map(|entry| &*entry.key).collect();
+    let extensions = entries.iter().filter(|entry| holds_anchors(checker, tree, entry)).take(EXTENSIONS_MAX);
+    let anchors: Vec<&str> = extensions.map(|entry| &*entry.key).collect();
     let known: Vec<&str> = KEYS.iter().copied().chain(anchors).collect();
     let fields = checker.fields("the file", &tree.root, &known, LATER)?;
     let node = |key| fields.get(key).map(|entry| &*entry.value);
     version(checker, fields.get("version"));
-    let process = serin::process(checker, node("serin"), folder);
-    let runbooks = serin::runbooks(checker, node("runbooks"));
-    let has_smtp = matches!(node("serin").map(|node| &node.value), Some(tree::Value::Map(entries)) if entries.iter().any(|entry| entry.key == "smtp"));
+    let process = process::process(checker, node("serin"), folder);
+    let runbooks = process::runbooks(checker, node("runbooks"));
+    let has_smtp = match node("serin").map(|node| &node.value) {
+        Some(Value::Map(entries)) => entries.iter().any(|entry| entry.key == "smtp"),
+        _ => false,
+    };
     let receivers = receivers::receivers(checker, node("receivers"), has_smtp);
     let defaults = monitors::defaults(checker, node("defaults"));
     let monitors = match fields.get("monitors") {

@@ -9,11 +9,11 @@ use crate::config::checker::{Checker, Fields};
 use crate::config::fault::{Fault, Place};
 use crate::config::fingerprint;
 use crate::config::layers::Layers;
+use crate::config::process::is_loopback;
 use crate::config::routes::labels;
 use crate::config::rules::{EVERY, Ground, RuleFields, rules};
 use crate::config::scalars::duration_text;
 use crate::config::search;
-use crate::config::serin::is_loopback;
 use crate::config::tree::{Entry, Node};
 use crate::domain::fleet::{Address, Monitor, MonitorId, Secret};
 
@@ -167,7 +167,7 @@ fn monitor(
         canaries,
         health: health.len(),
         results_asked: read.results_asked,
-        line: fields.place.line,
+        place: fields.place,
     };
     let rules = rules(checker, &own_rules, &defaults.rules, ground);
     let canary_defaults = CanaryDefaults { within: rules.quality.within, results_asked: read.results_asked };

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::config::checker::{Checker, Fields, similar};
 use crate::config::fault::{Fault, Place, quoted};
 use crate::config::fingerprint;
-use crate::config::serin::mailbox;
+use crate::config::process::mailbox;
 use crate::config::tree::{Entry, Node};
 use crate::domain::fleet::{Channel, Receiver, Secret};
 use crate::domain::paging::route::Route;
@@ -141,9 +141,9 @@ impl Receivers {
         }
         let fault = Fault::new(place, format!("{who} unknown receiver {}", quoted(name)));
         checker.fault(match similar(name, self.places.keys().map(String::as_str)) {
-            Some(word) => {
-                fault.note(self.places[word], "a similar name is declared here").help(format!("did you mean '{word}'?"))
-            }
+            Some(word) => fault
+                .note(self.places[word], "a similar name is declared here")
+                .help(format!("did you mean {}?", quoted(word))),
             None => fault.help("declare it under `receivers`"),
         });
         false

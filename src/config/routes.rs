@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::config::checker::{Checker, Fields, similar};
-use crate::config::fault::{Fault, Place, quoted};
+use crate::config::fault::{FAULTS_SHOWN_MAX, Fault, Place, quoted};
+use crate::config::process::names;
 use crate::config::receivers::Receivers;
-use crate::config::serin::names;
 use crate::config::tree::{Node, Value};
 use crate::domain::fleet::Monitor;
 use crate::domain::paging::route::{Match, Route};
@@ -88,7 +88,9 @@ fn matching(checker: &mut Checker<'_>, what: &str, node: &Node<'_>, known: &Hash
         let id = checker.text("a monitor's id", node)?;
         if !known.contains_key(&id) {
             let fault = Fault::new(node.place, format!("{what} matches unknown monitor {}", quoted(&id)));
-            checker.fault(match similar(&id, known.keys().map(String::as_str)) {
+            // Looked for among all monitors, so only as long as somebody may read it.
+            let few = checker.found.errors() < FAULTS_SHOWN_MAX;
+            checker.fault(match similar(&id, known.keys().map(String::as_str).filter(|_| few)) {
                 Some(word) => {
                     fault.note(known[word], "a similar id is declared here").help(format!("did you mean '{word}'?"))
                 }
@@ -167,8 +169,15 @@ fn catches_all_of(wide: &Match, narrow: &Match) -> bool {
 pub fn coverage(checker: &mut Checker<'_>, routes: &[(Route, Place)], monitors: &[Arc<Monitor>], top: Place) {
     if !routes.iter().any(|(route, _)| route.matches == Match::default()) {
         let place = routes.last().map_or(top, |(_, place)| *place);
-        let fault = Fault::warning(place, "what no route matches is told to nobody");
-        checker.fault(fault.help("end `routes` with one that has no `match`, such as `- { to: [mail] }`"));
+        let (message, mend) = if routes.is_empty() {
+            ("nobody is told of anything: there is no route", "declare `receivers`, and `routes` that lead to them")
+        } else {
+            (
+                "what no route matches is told to nobody",
+                "end `routes` with one that has no `match`, such as `- { to: [mail] }`",
+            )
+        };
+        checker.fault(Fault::warning(place, message).help(mend));
     }
     let carried: BTreeSet<(&str, &str)> = monitors
         .iter()

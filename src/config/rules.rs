@@ -81,8 +81,8 @@ pub struct Ground {
     pub health: usize,
     /// Results a search asks for, where it says so.
     pub results_asked: Option<u32>,
-    /// The monitor's line.
-    pub line: u32,
+    /// Where the monitor stands.
+    pub place: Place,
 }
 
 /// One rule, as a monitor and `defaults` write it.
@@ -101,7 +101,7 @@ pub fn rules(
 ) -> Rules {
     let rule = |name: &str| {
         let (own, shared) = (own.get(name), shared.get(name));
-        let line = own.or(shared).map_or(ground.line, |(place, _)| place.line);
+        let line = own.or(shared).map_or(ground.place.line, |(place, _)| place.line);
         let layers = Layers::new(own.map(|(_, fields)| fields), shared.map(|(_, fields)| fields));
         Rule { layers, own: own.map(|(place, _)| place), line }
     };
@@ -128,6 +128,13 @@ fn needs(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, there: bool, message: &
 }
 
 impl<'n, 'a> Rule<'n, 'a> {
+    /// Says that what is written cannot mean what it says; where `defaults` writes it, with the monitor that shows so.
+    fn cannot(&self, checker: &mut Checker<'_>, entry: &Entry<'_>, message: String, mend: &str, ground: Ground) {
+        let fault = Fault::new(entry.value.place, message).help(mend);
+        let own = self.layers.own(&entry.key).is_some();
+        checker.fault(if own { fault } else { fault.note(ground.place, "as this monitor probes") });
+    }
+
     fn severity(&self, checker: &mut Checker<'_>, key: &str, otherwise: Severity) -> Severity {
         let entry = self.layers.get(key);
         entry.and_then(|entry| checker.choice(&format!("'{key}'"), &entry.value, SEVERITIES)).unwrap_or(otherwise)
@@ -173,21 +180,22 @@ fn errors(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> Err
     let window = written.map_or_else(|| (30 * MINUTE).max(fitting(least, ground)), |(window, _)| window);
     if let Some((window, entry)) = written.filter(|_| ground.per_beat > 0 && !share_is_faulty) {
         let calls = samples(window, ground);
-        let place = entry.value.place;
         let mend = format!("a window of at least {}", duration_text(fitting(least, ground)));
         let percent = (share * 1e5).round() / 1e3;
         if window < ground.every {
-            too_short(checker, "'window'", place, ground);
+            too_short(checker, rule, "'window'", entry, ground);
         } else if calls < u64::from(min_bad) {
             let message = format!(
                 "a window of {} holds {calls} searches at most, so that 'min_bad: {min_bad}' is never reached",
                 duration_text(window)
             );
-            checker.fault(Fault::new(place, message).help(mend));
+            rule.cannot(checker, entry, message, &mend, ground);
         } else if share * calls as f64 + 1e-9 < 1.0 {
-            let message =
-                format!("{percent}% of the {calls} searches that {} can hold is less than one", duration_text(window));
-            checker.fault(Fault::new(place, message).help(mend));
+            let message = format!(
+                "{percent}% of the {calls} searches that a window of {} can hold is less than one",
+                duration_text(window)
+            );
+            rule.cannot(checker, entry, message, &mend, ground);
         }
     }
     let severity = rule.severity(checker, "severity", Severity::Page);
@@ -206,30 +214,30 @@ fn latency(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> La
     if let Some((p95, entry)) = p95.filter(|(p95, _)| *p95 >= ground.timeout) {
         let message =
             format!("no call takes {}: it is given up after {}", duration_text(p95), duration_text(ground.timeout));
-        checker.fault(Fault::new(entry.value.place, message).help("lower 'p95', or raise 'timeout'"));
+        rule.cannot(checker, entry, message, "lower 'p95', or raise 'timeout'", ground);
     }
     let needed = fitting(LATENCY_SAMPLES_MIN, ground);
     let window = rule.duration(checker, "window", WINDOWS);
     if let Some((window, entry)) = window {
         let held = samples(window, ground);
         if window < ground.every {
-            too_short(checker, "'window'", entry.value.place, ground);
+            too_short(checker, rule, "'window'", entry, ground);
         } else if held < u64::from(LATENCY_SAMPLES_MIN) {
             let message = format!(
                 "a window of {} holds {held} samples at most, and P95 needs {LATENCY_SAMPLES_MIN}",
                 duration_text(window)
             );
-            checker.fault(
-                Fault::new(entry.value.place, message).help(format!("a window of at least {}", duration_text(needed))),
-            );
+            let mend = format!("a window of at least {}", duration_text(needed));
+            rule.cannot(checker, entry, message, &mend, ground);
         }
     }
     let sustained = rule.duration(checker, "for", WINDOWS);
     if let Some((_, entry)) = sustained.filter(|(sustained, _)| *sustained < ground.every) {
-        too_short(checker, "'for'", entry.value.place, ground);
+        too_short(checker, rule, "'for'", entry, ground);
     }
     LatencyRule {
-        p95: p95.map_or(Duration::from_millis(800), |(p95, _)| p95),
+        // Below the limit on a call even where that is short, else it would never be exceeded.
+        p95: p95.map_or(Duration::from_millis(800).min(ground.timeout * 3 / 4), |(p95, _)| p95),
         window: window.map_or((20 * MINUTE).max(needed).min(WINDOW_MAX), |(window, _)| window),
         sustained: sustained.map_or((20 * MINUTE).max(ground.every), |(sustained, _)| sustained),
         min_samples: LATENCY_SAMPLES_MIN,
@@ -238,9 +246,9 @@ fn latency(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> La
     }
 }
 
-fn too_short(checker: &mut Checker<'_>, what: &str, place: Place, ground: Ground) {
+fn too_short(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, what: &str, entry: &Entry<'_>, ground: Ground) {
     let message = format!("{what} is shorter than the {} between two beats", duration_text(ground.every));
-    checker.fault(Fault::new(place, message).help("lengthen it, or shorten 'every'"));
+    rule.cannot(checker, entry, message, "lengthen it, or shorten 'every'", ground);
 }
 
 /// Samples that a window holds at most.

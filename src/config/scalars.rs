@@ -20,6 +20,7 @@ const TEXT_CHARS_MAX: usize = 2_000;
 const URL_BYTES_MAX: usize = 2_048;
 /// An id becomes part of addresses, metrics and file names.
 const ID_CHARS_MAX: usize = 64;
+const DURATION_MEND: &str = "a whole number and a unit: 500ms, 60s, 20m, 72h or 1d";
 /// Stands in for an address whose variable is not set; `.invalid` never resolves (RFC 2606).
 const STAND_IN_URL: &str = "http://unset.invalid/";
 
@@ -215,7 +216,8 @@ impl Checker<'_> {
     /// A duration: a whole number and `ms`, `s`, `m`, `h` or `d`.
     pub fn duration(&mut self, what: &str, node: &Node<'_>, range: RangeInclusive<Duration>) -> Option<Duration> {
         let Resolved { written, value } = self.resolved(what, node)?;
-        match duration_of(&value?) {
+        let value = value?;
+        match duration_of(&value) {
             Ok(duration) if range.contains(&duration) => Some(duration),
             Ok(_) => {
                 let mend = format!("between {} and {}", duration_text(*range.start()), duration_text(*range.end()));
@@ -225,6 +227,8 @@ impl Checker<'_> {
                 None
             }
             Err(mend) => {
+                // A mend repeats digits of the value, which may have been resolved from anywhere.
+                let mend = if value == written { mend } else { DURATION_MEND.to_owned() };
                 let message = format!("{what} takes a duration, and this is {}", quoted(&written));
                 self.fault(Fault::new(node.place, message).help(mend));
                 None
@@ -244,7 +248,8 @@ impl Checker<'_> {
                     .help("above 0% and below 100%")
             }
             None => {
-                let number = value.parse::<f64>().ok().filter(|number| *number > 0.0 && *number < 100.0);
+                let number =
+                    value.parse::<f64>().ok().filter(|number| *number > 0.0 && *number < 100.0 && value == written);
                 let percent = number.map(|number| if number < 1.0 { number * 100.0 } else { number });
                 let mend = percent.map_or("such as `5%`".to_owned(), |percent| {
                     format!("write `{}%`", (percent * 1000.0).round() / 1000.0)
@@ -295,10 +300,9 @@ impl Checker<'_> {
 
 /// Reads a duration; the error is the mend.
 fn duration_of(text: &str) -> Result<Duration, String> {
-    const MEND: &str = "a whole number and a unit: 500ms, 60s, 20m, 72h or 1d";
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
-    let number: u64 = number.parse().map_err(|_| MEND.to_owned())?;
+    let number: u64 = number.parse().map_err(|_| DURATION_MEND.to_owned())?;
     let unit_ms: u64 = match unit {
         "ms" => 1,
         "s" => 1_000,
@@ -313,19 +317,19 @@ fn duration_of(text: &str) -> Result<Duration, String> {
                 "hr" | "hrs" | "hour" | "hours" | "h" => "h",
                 "day" | "days" | "d" => "d",
                 "msec" | "millis" | "ms" => "ms",
-                _ => return Err(MEND.to_owned()),
+                _ => return Err(DURATION_MEND.to_owned()),
             };
             return Err(format!("write '{number}{known}'"));
         }
     };
-    number.checked_mul(unit_ms).map(Duration::from_millis).ok_or_else(|| MEND.to_owned())
+    number.checked_mul(unit_ms).map(Duration::from_millis).ok_or_else(|| DURATION_MEND.to_owned())
 }
 
 /// A duration as the file writes it, in the largest unit that fits.
 pub fn duration_text(duration: Duration) -> String {
     let ms = duration.as_millis();
     for (unit, unit_ms) in [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)] {
-        if ms >= unit_ms && ms % unit_ms == 0 {
+        if ms >= unit_ms && ms.is_multiple_of(unit_ms) {
             return format!("{}{unit}", ms / unit_ms);
         }
     }

@@ -85,6 +85,10 @@ fn arguments(
         }
         if COUNT_ARGUMENTS.contains(&&*entry.key) {
             results_asked = json.parse().ok();
+            if results_asked == Some(0) {
+                let fault = Fault::new(entry.value.place, "a search for 0 results finds nothing");
+                checker.fault(fault.help("at least 1"));
+            }
         }
         found.insert(entry.key.to_string(), json);
     }

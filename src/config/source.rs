@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use sha2::{Digest, Sha256};
 
-/// More than 50,000 monitors written out in full need; a larger file is a mistake, such as a log.
-pub const FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
+/// 50,000 monitors written out in full are 40 MB; a larger file is a mistake, such as a log.
+pub const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Names the commit where the file does not lie in a git checkout, such as in a container image.
 pub const COMMIT_VARIABLE: &str = "SERIN_COMMIT";
@@ -94,6 +94,10 @@ fn git_commit(path: &Path, bytes: &[u8]) -> Option<String> {
 fn git(folder: &Path, arguments: &[&str], input: Option<&[u8]>) -> Option<String> {
     let mut command = Command::new("git");
     command.arg("-C").arg(folder).args(arguments).env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0");
+    // Set inside a git hook, where they name the repository of the hook and not the file's.
+    for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
+        command.env_remove(variable);
+    }
     command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
     if let (Some(mut pipe), Some(input)) = (child.stdin.take(), input) {

@@ -140,7 +140,8 @@ impl<'a> Builder<'a, '_> {
         let place = self.place(span);
         if let Some(tag) = event.tag() {
             let message = format!("a tag ({}) means nothing here", quoted(&tag.original()));
-            self.faults.add(Fault::new(place, message).help("leave the tag out"));
+            let at = span.tag_span().map_or(place, |tag| self.place(tag));
+            self.faults.add(Fault::new(at, message).help("leave the tag out"));
         }
         match event {
             Event::DocumentStart(..) => {
@@ -190,18 +191,16 @@ impl<'a> Builder<'a, '_> {
                 (Value::List(items), below)
             }
             Held::Map { entries, .. } => {
-                let entries = self.merge(entries);
+                let entries = self.merge(entries)?;
                 let below = entries.iter().map(|entry| entry.value.depth).max().unwrap_or(0);
                 (Value::Map(entries), below)
             }
         };
         let depth = below.saturating_add(1);
         if depth > DEPTH_MAX {
-            self.faults.add(
-                Fault::new(place, format!("more than {DEPTH_MAX} levels, one inside the other"))
-                    .help("a fleet needs seven"),
-            );
-            return self.take(nothing(place), anchor);
+            let fault = Fault::new(place, format!("more than {DEPTH_MAX} levels, one inside the other"));
+            self.faults.add(fault.help("a fleet needs seven"));
+            return None;
         }
         self.take(Node { value, place, depth }, anchor)
     }
@@ -252,63 +251,83 @@ impl<'a> Builder<'a, '_> {
     }
 
     /// Finds duplicate keys and resolves `<<`: the map's own keys win, then the earlier of merged maps.
-    fn merge(&mut self, written: Vec<Entry<'a>>) -> Vec<Entry<'a>> {
+    fn merge(&mut self, written: Vec<Entry<'a>>) -> Option<Vec<Entry<'a>>> {
         let mut keys = Keys::default();
         let mut entries: Vec<Entry<'a>> = Vec::with_capacity(written.len());
-        let mut sources = Vec::new();
+        let mut source: Option<Entry<'a>> = None;
         for entry in written {
-            if entry.key == "<<" {
-                sources.push(entry);
-            } else if let Some(first) = keys.find(&entries, &entry.key) {
+            let is_merge = entry.key == "<<";
+            let first =
+                if is_merge { source.as_ref().map(|first| first.place) } else { keys.find(&entries, &entry.key) };
+            if let Some(first) = first {
                 let message = format!("key {} is written twice", quoted(&entry.key));
-                let fault = Fault::new(entry.place, message).note(entries[first].place, "first written here");
-                self.faults.add(fault.help("keep one of the two"));
+                let mend = if is_merge { "merge a list: `<<: [*a, *b]`" } else { "keep one of the two" };
+                self.faults.add(Fault::new(entry.place, message).note(first, "first written here").help(mend));
+            } else if is_merge {
+                source = Some(entry);
             } else {
-                keys.insert(&entry.key, entries.len());
+                keys.insert(entry.key.clone(), entries.len());
                 entries.push(entry);
             }
         }
-        for source in &sources {
-            let maps: Vec<&Rc<Node<'a>>> = match &source.value.value {
-                Value::Map(_) => vec![&source.value],
-                Value::List(items) => items.iter().collect(),
-                Value::Scalar { .. } => Vec::new(),
-            };
-            if maps.is_empty() || maps.iter().any(|map| !matches!(map.value, Value::Map(_))) {
-                self.faults
-                    .add(Fault::new(source.place, "`<<` takes a map, or a list of maps").help("write `<<: *anchor`"));
+        if let Some(source) = source {
+            self.merge_from(&source, &mut keys, &mut entries)?;
+        }
+        Some(entries)
+    }
+
+    /// Takes over what `<<` names, as far as it is not there yet.
+    fn merge_from(&mut self, source: &Entry<'a>, keys: &mut Keys<'a>, entries: &mut Vec<Entry<'a>>) -> Option<()> {
+        let maps: Vec<&Rc<Node<'a>>> = match &source.value.value {
+            Value::Map(_) => vec![&source.value],
+            Value::List(items) => items.iter().collect(),
+            Value::Scalar { .. } => Vec::new(),
+        };
+        if maps.is_empty() || maps.iter().any(|map| !matches!(map.value, Value::Map(_))) {
+            let fault = Fault::new(source.place, "`<<` takes a map, or a list of maps");
+            self.faults.add(fault.help("write `<<: *anchor`"));
+        }
+        for map in maps {
+            let Value::Map(merged) = &map.value else { continue };
+            self.merged += merged.len();
+            if self.merged > MERGED_KEYS_MAX {
+                let message = format!("`<<` brings in more than {MERGED_KEYS_MAX} keys over the whole file");
+                self.faults.add(Fault::new(source.place, message).help("use `defaults`, or merge smaller maps"));
+                return None;
             }
-            for map in maps {
-                let Value::Map(merged) = &map.value else { continue };
-                self.merged += merged.len();
-                if self.merged > MERGED_KEYS_MAX {
-                    let message = format!("`<<` brings in more than {MERGED_KEYS_MAX} keys over the whole file");
-                    self.faults.add(Fault::new(source.place, message).help("use `defaults`, or merge smaller maps"));
-                    return entries;
-                }
-                for entry in merged {
-                    if keys.find(&entries, &entry.key).is_none() {
-                        keys.insert(&entry.key, entries.len());
-                        entries.push(entry.clone());
-                    }
+            for entry in merged {
+                if keys.find(entries, &entry.key).is_none() {
+                    keys.insert(entry.key.clone(), entries.len());
+                    entries.push(entry.clone());
                 }
             }
         }
-        entries
+        Some(())
     }
 
     fn syntax(&mut self, error: &ScanError) {
         let at = self.offset(error.marker());
         let place = Place { start: at, end: at.saturating_add(1), line: line(error.marker()) };
-        let fault = Fault::new(place, format!("this is not YAML: {}", error.info()));
-        self.faults.add(fault.help("the rest of the file is checked once this can be read"));
+        let before = &self.text[..at as usize];
+        let mend = if before.ends_with('$') && self.text[at as usize..].starts_with('{') {
+            "inside `{ }` and `[ ]` a reference needs quotes: `\"${env:NAME}\"`"
+        } else {
+            "the rest of the file is checked once this can be read"
+        };
+        self.faults.add(Fault::new(place, format!("this is not YAML: {}", error.info())).help(mend));
     }
 
     /// Userinfo and query of anything that looks like a URL may hold a secret.
     fn mask_address(&mut self, text: &str, place: Place) {
-        if text.contains("://") {
-            let raw = &self.text[place.start as usize..(place.end as usize).min(self.text.len())];
-            let start = place.start as usize;
+        if secret_parts(text).is_empty() {
+            return;
+        }
+        let (start, end) = (place.start as usize, (place.end as usize).min(self.text.len()));
+        let raw = &self.text[start..end];
+        if raw.contains('\\') {
+            // Written with escapes, its parts stand elsewhere than in the text that came of it.
+            self.faults.masks.push(start..end);
+        } else {
             self.faults.masks.extend(secret_parts(raw).into_iter().map(|part| start + part.start..start + part.end));
         }
     }
@@ -384,20 +403,21 @@ struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    fn find(&mut self, entries: &[Entry<'a>], key: &str) -> Option<usize> {
+    /// Where the key stands, if it is there.
+    fn find(&mut self, entries: &[Entry<'a>], key: &str) -> Option<Place> {
         if self.count <= FEW_KEYS {
-            return entries.iter().position(|entry| entry.key == key);
+            return entries.iter().find(|entry| entry.key == key).map(|entry| entry.place);
         }
         if self.table.is_empty() {
             self.table = entries.iter().enumerate().map(|(at, entry)| (entry.key.clone(), at)).collect();
         }
-        self.table.get(key).copied()
+        self.table.get(key).map(|at| entries[*at].place)
     }
 
-    fn insert(&mut self, key: &Cow<'a, str>, at: usize) {
+    fn insert(&mut self, key: Cow<'a, str>, at: usize) {
         self.count += 1;
         if !self.table.is_empty() {
-            self.table.insert(key.clone(), at);
+            self.table.insert(key, at);
         }
     }
 }

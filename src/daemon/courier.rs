@@ -18,12 +18,15 @@ use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::deliver::channel::Sender;
+use crate::deliver::channel::{ATTEMPT_MAX, Sender};
 use crate::domain::fleet::{Fleet, Receiver};
 use crate::domain::paging::delivery::{AttemptEnd, FALLBACK_AFTER, GIVE_UP_AFTER, jittered_gap};
 use crate::domain::reason::Severity;
-use crate::store::outbox::{Attempted, Claim, Claiming, Next};
+use crate::store::outbox::{Attempted, Claim, Claiming, LEASE, Next};
 use crate::store::{Store, StoreError};
+
+/// A claim must not run out under a try that is still allowed to run.
+const _: () = assert!(LEASE.num_seconds() as u64 >= 2 * ATTEMPT_MAX.as_secs());
 
 /// Tries in flight at once: 64 receivers that hang leave room for others.
 const IN_FLIGHT_MAX: usize = 256;
@@ -88,11 +91,11 @@ impl Courier {
         now: DateTime<Utc>,
         shutdown: &CancellationToken,
     ) -> Result<Option<DateTime<Utc>>, StoreError> {
-        let mut outlook = self.store.outlook(&flights.claiming()).await?;
+        let mut outlook = self.store.outlook(now, &flights.claiming()).await?;
         if outlook.fallback_at.is_some_and(|at| at <= now) {
             let woken = self.store.wake_fallbacks(now).await?;
             tracing::info!(woken, "pages that nobody took in time go to their fallbacks");
-            outlook = self.store.outlook(&flights.claiming()).await?;
+            outlook = self.store.outlook(now, &flights.claiming()).await?;
         }
         while outlook.claim_at.is_some_and(|at| at <= now) && flights.room() > 0 {
             let claims = self.store.claim(now, flights.claiming()).await?;
@@ -102,7 +105,7 @@ impl Courier {
             for claim in claims {
                 flights.take_off(self.clone(), claim, now, shutdown.clone());
             }
-            outlook = self.store.outlook(&flights.claiming()).await?;
+            outlook = self.store.outlook(now, &flights.claiming()).await?;
         }
         // Without room, a landing wakes us.
         let claim_at = outlook.claim_at.filter(|_| flights.room() > 0);

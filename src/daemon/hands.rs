@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use chrono::{DateTime, Utc};
 use tokio::sync::watch;
 
-use crate::deliver::internal::{InternalAlerts, Trouble};
+use crate::deliver::internal::InternalAlerts;
+use crate::deliver::trouble::Trouble;
 use crate::domain::fleet::Fleet;
 use crate::probe::Prober;
 use crate::store::board::{Banner, Board};

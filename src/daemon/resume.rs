@@ -1,0 +1,164 @@
+//! Where the last run stood: seats with every window, phase, baseline and open incident put back.
+//!
+//! What the file says now wins: rules edited while Serin was down are weighed on the first match of
+//! the fleet, and a monitor that left the file gets a seat of its own just to end what it had open.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::daemon::seat::Seat;
+use crate::domain::contract::Baseline;
+use crate::domain::errors::Call;
+use crate::domain::fleet::{Address, Fleet, Monitor, MonitorId, Secret};
+use crate::domain::latency::window::Sample;
+use crate::domain::observation::{Turn, Variant};
+use crate::domain::outcome::AskVerdict;
+use crate::domain::quality::confirmation::CanaryStanding;
+use crate::domain::reason::FailureReason;
+use crate::domain::restart::Marks;
+use crate::domain::signal::Signal;
+use crate::store::resume::AskLine;
+use crate::store::{Store, StoreError};
+
+/// Strips and coverage look back this far.
+const DAY: Duration = Duration::from_secs(24 * 3600);
+/// A canary's own streak is kept under this prefix of the quality signal's subject.
+const CANARY: &str = "canary:";
+
+/// A seat for every monitor of the fleet, and for every other that still has something open.
+///
+/// # Errors
+/// Where the store cannot be read.
+pub async fn seats(store: &Store, fleet: &Fleet, source: &str, now: DateTime<Utc>) -> Result<Vec<Seat>, StoreError> {
+    let first_seen = store.config_loaded(fleet, source, now).await?;
+    let mut seats: HashMap<MonitorId, Seat> = HashMap::with_capacity(fleet.monitors.len());
+    for monitor in &fleet.monitors {
+        let mut seat = Seat::new(Arc::clone(monitor), now);
+        seat.first_seen = first_seen.get(&monitor.id).copied().unwrap_or(now);
+        seats.insert(monitor.id.clone(), seat);
+    }
+    for incident in store.open_incidents().await? {
+        let left = || Seat::new(Arc::new(departed(&incident.monitor, fleet)), now);
+        seats.entry(incident.monitor.clone()).or_insert_with(left).standing.restore_incident(incident);
+    }
+    for row in store.signal_states().await? {
+        let Some(seat) = seats.get_mut(&row.monitor) else { continue };
+        match row.subject.strip_prefix(CANARY) {
+            None => seat.standing.restore_signal(row.signal, row.state),
+            Some(id) => {
+                let mut canary = CanaryStanding::new(row.rule_hash, now);
+                canary.wrong_in_a_row = row.state.streak;
+                canary.state = row.state;
+                seat.standing.canaries.insert(id.to_owned(), canary);
+            }
+        }
+    }
+    windows(store, fleet, &mut seats, now).await?;
+    for (id, strip) in store.recent_beats(now - DAY).await? {
+        if let Some(seat) = seats.get_mut(&id) {
+            seat.strip = strip.into();
+        }
+    }
+    for (id, hours) in store.coverage(now - DAY).await? {
+        if let Some(seat) = seats.get_mut(&id) {
+            seat.restore_hours(hours);
+        }
+    }
+    marks(store, &mut seats).await?;
+    Ok(seats.into_values().map(settled).collect())
+}
+
+/// A phase that speaks of an incident the store does not have is put right: the incident is the truth.
+fn settled(mut seat: Seat) -> Seat {
+    for signal in Signal::ALL {
+        let state = seat.standing.signal(signal);
+        if state.phase.has_incident() && seat.standing.incident(signal).is_none() {
+            let quiet = crate::domain::signal::SignalState::quiet(state.since);
+            seat.standing.restore_signal(signal, quiet);
+        }
+    }
+    seat
+}
+
+/// Latency and errors windows, and each canary's last answer.
+async fn windows(
+    store: &Store,
+    fleet: &Fleet,
+    seats: &mut HashMap<MonitorId, Seat>,
+    now: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let widest = |monitor: &Arc<Monitor>| monitor.rules.latency.window.max(monitor.rules.errors.window);
+    let window = fleet.monitors.iter().map(widest).max().unwrap_or_default();
+    for ask in store.recent_asks(now - window).await? {
+        let Some(seat) = seats.get_mut(&ask.monitor) else { continue };
+        if ask.turn == Turn::NotAsked || ask.variant != Variant::Plain {
+            continue;
+        }
+        if ask.scheduled && ask.turn == Turn::Scheduled {
+            recount(seat, &ask);
+        }
+        let declared = seat.monitor.canaries.iter().find(|canary| canary.id == ask.canary);
+        if let Some(declared) = declared {
+            let hash = declared.definition_hash.clone();
+            let standing = &mut seat.standing;
+            let canary = standing.canaries.entry(ask.canary.clone()).or_insert_with(|| CanaryStanding::new(hash, now));
+            canary.last = last(&ask);
+            canary.elapsed = ask.elapsed;
+            canary.answered_at = Some(ask.started_at);
+        }
+    }
+    for seat in seats.values_mut() {
+        let rules = seat.monitor.rules.clone();
+        seat.standing.latency.trim(rules.latency.window, now);
+        seat.standing.errors.trim(rules.errors.window, now);
+    }
+    Ok(())
+}
+
+fn recount(seat: &mut Seat, ask: &AskLine) {
+    let failed = (ask.verdict == "failed").then_some(ask.reason).flatten();
+    seat.standing.errors.push(Call { at_us: ask.started_at.timestamp_micros(), failed });
+    if failed.is_none() || failed == Some(FailureReason::Timeout) {
+        seat.standing.latency.push(Sample::new(ask.started_at, ask.elapsed, failed.is_some()));
+    }
+}
+
+fn last(ask: &AskLine) -> Option<AskVerdict> {
+    match (ask.verdict.as_str(), ask.reason) {
+        ("right", _) => Some(AskVerdict::Right { rank: ask.rank }),
+        ("wrong", Some(reason)) => {
+            Some(AskVerdict::Wrong { reason, rank: ask.rank, seen: "as remembered from before Serin restarted".to_owned() })
+        }
+        ("failed", Some(reason)) => Some(AskVerdict::Failed { reason }),
+        _ => None,
+    }
+}
+
+async fn marks(store: &Store, seats: &mut HashMap<MonitorId, Seat>) -> Result<(), StoreError> {
+    for row in store.tools_baselines().await? {
+        if let Some(seat) = seats.get_mut(&row.monitor) {
+            seat.standing.tools.baseline = Some(Baseline { hash: row.tools.hash, tools: row.tools.tools });
+        }
+    }
+    for row in store.marks().await? {
+        if let Some(seat) = seats.get_mut(&MonitorId::new(&row.monitor)) {
+            seat.standing.restore_marks(Marks {
+                instances: row.instance.into_iter().collect(),
+                version: row.version,
+                process_started_at: row.process_started_at,
+                restarted_at: row.restarted_at,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A monitor that is no longer declared, as far as ending its incidents needs one. It is never probed:
+/// the scheduler removes it when it first matches the fleet.
+fn departed(id: &MonitorId, fleet: &Fleet) -> Monitor {
+    let url = Address { shown: String::new(), resolved: Secret::new("") };
+    Monitor::bare(id.clone(), url, fleet.monitors.first().map(Arc::as_ref))
+}

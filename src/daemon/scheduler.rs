@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::daemon::hands::Hands;
 use crate::daemon::seat::Seat;
 use crate::daemon::watch::{self, After};
-use crate::deliver::internal::Trouble;
+use crate::deliver::trouble::Trouble;
 use crate::domain::fleet::{Fleet, Monitor, MonitorId};
 use crate::domain::observation::BeatKind;
 use crate::domain::schedule::{self, Command};

@@ -46,7 +46,10 @@ impl Sender {
             Channel::Webhook { url, secrets } => {
                 self.hooks.send(&fleet.allow_private, url, secrets, id, payload, now).await
             }
-            Channel::Email { to } => self.post.send(fleet.smtp.as_ref(), &receiver.name, to, id, payload).await,
+            // Boxed: a mail's conversation is large, and every webhook's future would carry its size.
+            Channel::Email { to } => {
+                Box::pin(self.post.send(fleet.smtp.as_ref(), &receiver.name, to, id, payload)).await
+            }
         }
     }
 }

@@ -7,7 +7,7 @@
 //! [`InternalAlerts`] is the handle that any loop holds: raising and clearing never wait and never
 //! fail. [`InternalAlerts::run`] is the loop that sends; it may be started once, late, or die.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,9 +21,11 @@ use tokio_util::sync::CancellationToken;
 use crate::deliver::channel::Sender;
 use crate::deliver::message::{Evidence, Message, VERSION, moment};
 use crate::deliver::plain;
+use crate::deliver::queue::{Queues, What};
+use crate::deliver::trouble::Trouble;
 use crate::domain::fleet::Fleet;
-use crate::domain::paging::delivery::{AttemptEnd, GIVE_UP_AFTER, jittered_gap};
-use crate::domain::reason::{FailureReason, Severity};
+use crate::domain::paging::delivery::AttemptEnd;
+use crate::domain::reason::Severity;
 
 /// Time between two reminders of one open trouble.
 pub const REMIND_AFTER: Duration = Duration::from_secs(3600);
@@ -31,97 +33,12 @@ pub const REMIND_AFTER: Duration = Duration::from_secs(3600);
 pub const REALERT_AFTER: Duration = Duration::from_secs(600);
 /// The loop looks at least this often, so that a reminder is due without anybody waking it.
 const TURN_MAX: Duration = Duration::from_secs(60);
-/// Messages waiting for one receiver; the oldest gives way, and the log still has it.
-const WAITING_MAX: usize = 32;
+/// Things said that no loop has taken yet; the oldest gives way, and the log still has it.
+const SAID_MAX: usize = 32;
 /// Time to send what is due when the process ends.
 const PARTING_MAX: Duration = Duration::from_secs(5);
 /// Characters of a detail.
 const DETAIL_CHARS_MAX: usize = 400;
-
-/// Everything that can be wrong with Serin itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Trouble {
-    /// No room to write.
-    DiskFull,
-    /// Something else holds the database.
-    DatabaseLocked,
-    /// The database cannot be read or written for another reason.
-    DatabaseBroken,
-    /// Beats start late, or are skipped.
-    LoopLate,
-    /// A loop ended that should never end.
-    LoopStopped,
-    /// Our own network is gone.
-    UplinkLost,
-    /// Deliveries were given up.
-    DeliveryDead,
-    /// monitors.yaml on disk cannot be used; the last good one still runs.
-    ConfigRejected,
-}
-
-impl Trouble {
-    /// Every kind.
-    pub const ALL: [Self; 8] = [
-        Self::DiskFull,
-        Self::DatabaseLocked,
-        Self::DatabaseBroken,
-        Self::LoopLate,
-        Self::LoopStopped,
-        Self::UplinkLost,
-        Self::DeliveryDead,
-        Self::ConfigRejected,
-    ];
-
-    /// The word in message and log.
-    pub const fn slug(self) -> &'static str {
-        match self {
-            Self::DiskFull => "disk_full",
-            Self::DatabaseLocked => "database_locked",
-            Self::DatabaseBroken => "database_broken",
-            Self::LoopLate => "loop_late",
-            Self::LoopStopped => "loop_stopped",
-            Self::UplinkLost => "uplink_lost",
-            Self::DeliveryDead => "delivery_dead",
-            Self::ConfigRejected => "config_rejected",
-        }
-    }
-
-    /// What it means for whoever relies on Serin.
-    pub const fn meaning(self) -> &'static str {
-        match self {
-            Self::DiskFull => "the disk is full: nothing is remembered and nothing new is paged until there is room",
-            Self::DatabaseLocked => "another process holds the database: nothing is remembered until it lets go",
-            Self::DatabaseBroken => "the database cannot be written: nothing is remembered and nothing new is paged",
-            Self::LoopLate => "beats start late or are skipped: what happens now is seen late",
-            Self::LoopStopped => "a part of Serin stopped and was started again",
-            Self::UplinkLost => "Serin's own network is gone: no monitor is judged until it is back",
-            Self::DeliveryDead => "messages were given up after 24 h: a receiver is dead",
-            Self::ConfigRejected => "monitors.yaml has faults: the last good one is still in force",
-        }
-    }
-
-    /// What would end it.
-    pub const fn resolves_when(self) -> &'static str {
-        match self {
-            Self::DiskFull => "a write succeeds again; free room on the volume that holds the database",
-            Self::DatabaseLocked => "a write succeeds again; end the process that holds the database",
-            Self::DatabaseBroken => "a write succeeds again; see Serin's log for SQLite's own words",
-            Self::LoopLate => "beats start in time again; give Serin more CPU, or probe fewer monitors",
-            Self::LoopStopped => "the part runs for a while without stopping",
-            Self::UplinkLost => "Serin reaches the network again",
-            Self::DeliveryDead => "the receiver takes messages again; replay what was given up from /deliveries",
-            Self::ConfigRejected => "the file is valid again; `serin check` names the faults",
-        }
-    }
-
-    /// The runbook.
-    pub const fn reason(self) -> FailureReason {
-        match self {
-            Self::UplinkLost => FailureReason::MonitorUplink,
-            _ => FailureReason::MonitorInternal,
-        }
-    }
-}
 
 /// One kind of trouble, while it lasts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -166,13 +83,6 @@ struct Said {
     at: DateTime<Utc>,
     open: Open,
     sequence: u32,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
-    Alert,
-    Reminder,
-    Over,
 }
 
 impl InternalAlerts {
@@ -261,8 +171,10 @@ impl InternalAlerts {
             std::mem::take(&mut state.said)
         };
         for said in said {
-            queues.add(&said, &fleet);
+            let message = message_of(&said, &fleet);
+            queues.add(said.kind, said.what, &message, &fleet, said.at);
         }
+        queues.keep_declared(&fleet);
         for (receiver, id, payload) in queues.start(now) {
             under_way.push(sending(Arc::clone(sender), Arc::clone(&fleet), receiver, id, payload, now));
         }
@@ -299,7 +211,7 @@ impl State {
     fn say(&mut self, kind: Trouble, what: What, open: Open, at: DateTime<Utc>) {
         self.sequence += 1;
         // Without a running loop nobody takes them; the log has them all.
-        if self.said.len() >= WAITING_MAX {
+        if self.said.len() >= SAID_MAX {
             self.said.remove(0);
         }
         self.said.push(Said { kind, what, at, open, sequence: self.sequence });
@@ -324,99 +236,6 @@ fn sending(
         };
         (name, end)
     })
-}
-
-/// What waits for each receiver, in order.
-#[derive(Debug, Default)]
-struct Queues(BTreeMap<String, Queue>);
-
-#[derive(Debug, Default)]
-struct Queue {
-    waiting: VecDeque<Waiting>,
-    /// The first one is under way.
-    busy: bool,
-}
-
-#[derive(Debug)]
-struct Waiting {
-    kind: Trouble,
-    what: What,
-    id: String,
-    payload: String,
-    made_at: DateTime<Utc>,
-    next_at: DateTime<Utc>,
-    attempts: u32,
-}
-
-impl Queues {
-    fn add(&mut self, said: &Said, fleet: &Fleet) {
-        let message = message_of(said, fleet);
-        let payload = message.frozen();
-        for name in &fleet.internal {
-            let queue = self.0.entry(name.clone()).or_default();
-            // A reminder of something this receiver was not even told yet says nothing new.
-            if said.what == What::Reminder && queue.waiting.iter().any(|waiting| waiting.kind == said.kind) {
-                continue;
-            }
-            if queue.waiting.len() >= WAITING_MAX {
-                queue.waiting.remove(usize::from(queue.busy));
-            }
-            queue.waiting.push_back(Waiting {
-                kind: said.kind,
-                what: said.what,
-                id: message.id.clone(),
-                payload: payload.clone(),
-                made_at: said.at,
-                next_at: said.at,
-                attempts: 0,
-            });
-        }
-    }
-
-    /// The first message of every receiver that is idle and due.
-    fn start(&mut self, now: DateTime<Utc>) -> Vec<(String, String, String)> {
-        let mut started = Vec::new();
-        for (name, queue) in &mut self.0 {
-            match queue.waiting.front_mut() {
-                Some(first) if !queue.busy && first.next_at <= now => {
-                    first.attempts += 1;
-                    queue.busy = true;
-                    started.push((name.clone(), first.id.clone(), first.payload.clone()));
-                }
-                _ => {}
-            }
-        }
-        started
-    }
-
-    fn ended(&mut self, name: &str, end: &AttemptEnd, now: DateTime<Utc>) {
-        let Some(queue) = self.0.get_mut(name) else { return };
-        queue.busy = false;
-        let Some(first) = queue.waiting.front_mut() else { return };
-        let (why, wish) = match end {
-            AttemptEnd::Accepted => {
-                queue.waiting.pop_front();
-                return;
-            }
-            AttemptEnd::Failed { why, retry_after } => (why, *retry_after),
-            AttemptEnd::Refused { why } => (why, None),
-        };
-        let age = (now - first.made_at).to_std().unwrap_or_default();
-        tracing::error!(receiver = name, trouble = first.kind.slug(), what = ?first.what, why, "Serin's own trouble could not be told");
-        if age >= GIVE_UP_AFTER {
-            queue.waiting.pop_front();
-            return;
-        }
-        let gap = jittered_gap(first.attempts, age, wish, rand::random());
-        first.next_at = now + gap;
-    }
-
-    fn next_due(&self, now: DateTime<Utc>) -> Option<Duration> {
-        let idle = self.0.values().filter(|queue| !queue.busy);
-        idle.filter_map(|queue| queue.waiting.front())
-            .map(|first| (first.next_at - now).to_std().unwrap_or_default())
-            .min()
-    }
 }
 
 /// The public message: the same contract, without a monitor and without an incident.

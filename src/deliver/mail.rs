@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use chrono::{DateTime, Utc};
 use lettre::Address;
-use lettre::message::header::{ContentType, HeaderName, HeaderValue};
+use lettre::message::header::{ContentType, HeaderName, HeaderValue, MIME_VERSION_1_0};
 use lettre::message::{Mailbox, MessageBuilder};
 
 use crate::deliver::channel::ATTEMPT_MAX;
@@ -93,6 +93,7 @@ fn headed(builder: MessageBuilder, message: &Message, domain: &str) -> MessageBu
     let mut builder = builder
         .date(SystemTime::from(date))
         .subject(subject(message))
+        .header(MIME_VERSION_1_0)
         .header(ContentType::TEXT_PLAIN)
         .raw_header(raw("Auto-Submitted", "auto-generated"))
         .raw_header(raw("X-Auto-Response-Suppress", "All"))
@@ -175,9 +176,11 @@ fn body(message: &Message) -> String {
     }
     text.push('\n');
     table(&mut text, &pointers(message));
-    text.push_str(
-        "\n-- \nSerin, on behalf of whoever wrote the rule above. Every message of this incident is in this thread.\n",
-    );
+    text.push_str("\n-- \nSerin");
+    if message.incident.is_some() {
+        text.push_str(". Everything about this incident is in this thread; its end will be told here too");
+    }
+    text.push_str(".\n");
     text
 }
 
@@ -315,6 +318,7 @@ mod tests {
         assert_eq!(header(&later, "Message-ID"), Some("<n-2@example.org>"));
         assert_eq!(header(&later, "In-Reply-To"), header(&first, "Message-ID"));
         assert_eq!(header(&later, "References"), header(&first, "Message-ID"));
+        assert_eq!(header(&first, "MIME-Version"), Some("1.0"));
         assert_eq!(header(&first, "Auto-Submitted"), Some("auto-generated"));
         assert_eq!(header(&first, "Date"), Some("Sat, 21 Nov 2026 09:14:03 +0000"));
         assert_eq!(header(&first, "Subject"), Some("[page] docs: 3 searches came back empty"));

@@ -16,7 +16,6 @@ use crate::deliver::plain;
 use crate::domain::incident::{Incident, ResolveCause};
 use crate::domain::outcome;
 use crate::domain::paging::notification::Notification;
-use crate::domain::signal::Signal;
 
 /// The version every message carries; a key that changes its meaning raises it.
 pub const VERSION: u32 = 1;
@@ -193,7 +192,7 @@ impl IncidentCard {
         let duration = incident.resolved_at.map(|end| (end - incident.opened_at).num_seconds().max(0));
         Self {
             id: name(&incident.id),
-            signal: Signal::slug(incident.signal).to_owned(),
+            signal: incident.signal.slug().to_owned(),
             severity: incident.severity.slug().to_owned(),
             opened_at: moment(incident.opened_at),
             resolved_at: incident.resolved_at.map(moment),
@@ -273,6 +272,7 @@ mod tests {
     use crate::domain::fleet::MonitorId;
     use crate::domain::paging::notification::{Event, MonitorCard as Card, RulePlace};
     use crate::domain::reason::{FailureReason, Severity};
+    use crate::domain::signal::Signal;
 
     fn at(text: &str) -> DateTime<Utc> {
         text.parse().unwrap()

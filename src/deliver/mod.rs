@@ -6,16 +6,18 @@
 //! about them.
 //!
 //! Read: `message` (the contract), `channel` (one attempt), then the two ways out, `webhook` with
-//! its `signature` and `mail` with its `smtp` conversation; `internal`, `runbook` and, at the
-//! bottom, `plain` and `trust`.
+//! its `signature` and `mail` with its `smtp` conversation; `internal` with its
+//! closed list `trouble` and its `queue`; `runbook`; and, at the bottom, `plain` and `trust`.
 
 pub mod channel;
 pub mod internal;
 pub mod mail;
 pub mod message;
 pub mod plain;
+pub mod queue;
 pub mod runbook;
 pub mod signature;
 pub mod smtp;
+pub mod trouble;
 pub mod trust;
 pub mod webhook;

@@ -62,18 +62,23 @@ impl Carrier {
 
     async fn converse(&self, smtp: &Smtp, letter: &Letter) -> Result<(), Trouble> {
         let open: Vec<&Address> = letter.to.iter().filter(|to| !self.has_taken(&letter.key, to)).collect();
-        if open.is_empty() {
-            return Ok(());
+        if !open.is_empty() {
+            let mut connection = self.connect(smtp).await?;
+            let handed = hand_over(&mut connection, letter, &open).await;
+            // Remembered before the parting: whatever happens there, the mail is settled.
+            let trouble = match handed {
+                Ok(handed) => {
+                    handed.taken.into_iter().for_each(|to| self.remember(&letter.key, to));
+                    handed.trouble
+                }
+                Err(trouble) => Some(trouble),
+            };
+            let _parted = tokio::time::timeout(PARTING_MAX, connection.abort()).await;
+            trouble.map_or(Ok(()), Err)?;
         }
-        let mut connection = self.connect(smtp).await?;
-        let outcome = hand_over(&mut connection, letter, &open).await;
-        // A server that does not answer the parting keeps nobody waiting: the mail is settled by now.
-        let _parted = tokio::time::timeout(PARTING_MAX, connection.abort()).await;
-        let handed = outcome?;
-        for to in handed.taken {
-            self.remember(&letter.key, to);
-        }
-        handed.trouble.map_or(Ok(()), Err)
+        // Once everybody has it, a replay asked for by a person sends it again.
+        self.forget(&letter.key);
+        Ok(())
     }
 
     async fn connect(&self, smtp: &Smtp) -> Result<AsyncSmtpConnection, Trouble> {
@@ -116,6 +121,10 @@ impl Carrier {
         taken.iter().any(|(known, address)| known == key && address == to)
     }
 
+    fn forget(&self, key: &str) {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner).retain(|(known, _)| known != key);
+    }
+
     fn remember(&self, key: &str, to: Address) {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         if taken.len() >= TAKEN_MAX {
@@ -125,7 +134,7 @@ impl Carrier {
     }
 }
 
-/// Limit on parting from a server.
+/// Limit on parting from a server; one that does not answer keeps nobody waiting.
 const PARTING_MAX: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Who took the mail, and the worst that was said of the others.

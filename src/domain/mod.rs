@@ -19,4 +19,5 @@ pub mod incident;
 pub mod restart;
 pub mod standing;
 pub mod paging;
+pub mod patience;
 pub mod schedule;

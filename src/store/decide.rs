@@ -10,7 +10,7 @@ use crate::domain::incident::{Incident, ResolveCause};
 use crate::domain::observation::ToolsSeen;
 use crate::domain::signal::Phase;
 use crate::store::column::{evidence_text, micros};
-use crate::store::outbox;
+use crate::store::promise;
 use crate::store::record::{BeatRecord, LOCAL, MarksRow, SignalRow, TimelineRow, ToolsRow};
 
 /// Version of the states that the built-in detectors keep; a state of another version is not read.
@@ -36,7 +36,7 @@ pub(in crate::store) async fn decide(
             timeline(connection, row, next_event).await?;
         }
         for outgoing in &record.outbox {
-            outbox::promise(connection, outgoing).await?;
+            promise::promise(connection, outgoing).await?;
         }
         if let Some(row) = &record.tools {
             tools(connection, row).await?;
@@ -115,7 +115,7 @@ async fn incident(connection: &mut SqliteConnection, row: &Incident) -> Result<(
          absorbed_into = excluded.absorbed_into, \
          acknowledged_by = COALESCE(incidents.acknowledged_by, excluded.acknowledged_by), \
          acknowledged_at = COALESCE(incidents.acknowledged_at, excluded.acknowledged_at), \
-         sequence = MAX(incidents.sequence, excluded.sequence)",
+         sequence = CASE WHEN incidents.sequence > excluded.sequence THEN incidents.sequence ELSE excluded.sequence END",
     )
     .bind(&row.id)
     .bind(row.monitor.as_str())

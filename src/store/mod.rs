@@ -7,9 +7,9 @@
 //!
 //! Read: `board` (the last state, in memory), `record` (what a turn wants remembered), `schema` (the
 //! file, its lock and its tables), `writer` (the one that writes; `append` the beats, `intern` what
-//! repeats, `decide` the incidents and their messages, `outbox` the promises, `note` what people and
-//! files say), `column` and `error` (how values and failures stand in the database), `resume` (what
-//! a start needs), `read` (what pages ask for).
+//! repeats, `decide` the incidents, `promise` who is told, `outbox` how that goes, `note` what people
+//! and files say), `column` and `error` (how values and failures stand in the database), `resume`
+//! (what a start needs), `read` (what pages ask for).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use sqlx::sqlite::SqlitePool;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::store::record::BeatRecord;
-use crate::store::writer::{Answer, Job, Work, Writer};
+use crate::store::writer::{Answer, Job, Work, Writer, can_wait};
 
 pub mod board;
 pub mod pulse;
@@ -28,6 +28,7 @@ mod writer;
 mod append;
 mod intern;
 mod decide;
+mod promise;
 pub mod outbox;
 pub mod note;
 mod column;
@@ -44,6 +45,8 @@ pub struct Store {
     jobs: mpsc::Sender<Job>,
     readers: SqlitePool,
     outbox_changed: Arc<Notify>,
+    /// Ends the writer's wait for company.
+    hurry: Arc<Notify>,
 }
 
 impl Store {
@@ -57,12 +60,13 @@ impl Store {
         let mut connection = schema::writer(path).await.map_err(failed)?;
         schema::migrate(path, &mut connection).await?;
         let outbox_changed = Arc::new(Notify::new());
-        let writer =
-            Writer::new(path.to_owned(), connection, lock, Arc::clone(&outbox_changed)).await.map_err(failed)?;
+        let hurry = Arc::new(Notify::new());
+        let (told, hurried) = (Arc::clone(&outbox_changed), Arc::clone(&hurry));
+        let writer = Writer::new(path.to_owned(), connection, lock, told, hurried).await.map_err(failed)?;
         let readers = schema::readers(path).await.map_err(failed)?;
         let (jobs, queue) = mpsc::channel(QUEUE_MAX);
         tokio::spawn(writer.run(queue));
-        Ok(Self { jobs, readers, outbox_changed })
+        Ok(Self { jobs, readers, outbox_changed, hurry })
     }
 
     /// Remembers a turn, whole or not at all; `Ok` means that it has reached the disk.
@@ -98,7 +102,11 @@ impl Store {
 
     async fn ask(&self, work: Work) -> Result<Answer, StoreError> {
         let (done, answer) = oneshot::channel();
+        let patient = can_wait(&work);
         self.jobs.send(Job { work, done }).await.map_err(|_| StoreError::Closed)?;
+        if !patient {
+            self.hurry.notify_one();
+        }
         answer.await.map_err(|_| StoreError::Closed)?
     }
 }

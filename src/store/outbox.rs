@@ -1,9 +1,9 @@
 //! The promises: who is to hear of what, in which order, and how each try ended.
 //!
-//! A promise is made in the transaction of the decision it tells of ([`promise`]), so neither is
+//! A promise is made (`promise`) in the transaction of the decision it tells of, so neither is
 //! there without the other. It is claimed by a conditional update that lends it out for [`LEASE`];
-//! should the trier die, it is anybody's again after that. It is marked done *after* the send:
-//! delivery is at least once, and a repeat carries the same id and bytes.
+//! should the trier die, it is anybody's again after that, and at once after a new start. It is
+//! marked done *after* the send: delivery is at least once, and a repeat carries the same id and bytes.
 //!
 //! Within an order key (incident and receiver) only the first unfinished promise may be claimed.
 
@@ -13,21 +13,34 @@ use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
-use crate::domain::paging::delivery::{AttemptEnd, DeliveryState, FALLBACK_AFTER};
+use crate::domain::paging::delivery::{AttemptEnd, DeliveryState};
 use crate::domain::reason::Severity;
 use crate::store::column::{moment, moment_from, new_id, word};
-use crate::store::record::Outgoing;
+use crate::store::promise::wake;
 use crate::store::writer::{Answer, Work};
 use crate::store::{Store, StoreError};
 
 /// How long a claim holds: three times the 10 s an attempt may take, so that it never ends under one.
 pub const LEASE: TimeDelta = TimeDelta::seconds(30);
-/// Due promises looked at for one claim.
-const CANDIDATES_MAX: u32 = 256;
-/// Overdue promises whose fallback one turn wakes.
-const FALLBACKS_MAX: u32 = 256;
 /// Characters kept of why an attempt failed.
 const NOTE_CHARS_MAX: usize = 500;
+
+/// The receivers for whom anything waits, one index look-up each however much waits.
+macro_rules! waiting_receivers {
+    () => {
+        "WITH RECURSIVE waiting (receiver) AS (SELECT MIN(receiver) FROM deliveries WHERE state = 'pending' \
+         UNION ALL SELECT (SELECT MIN(receiver) FROM deliveries WHERE state = 'pending' \
+         AND receiver > waiting.receiver) FROM waiting WHERE waiting.receiver IS NOT NULL) "
+    };
+}
+
+/// Pending, and the first unfinished one of its order key.
+macro_rules! claimable {
+    () => {
+        "d.state = 'pending' AND NOT EXISTS (SELECT 1 FROM deliveries e WHERE e.state = 'pending' \
+         AND e.order_key = d.order_key AND (e.sequence, e.notification) < (d.sequence, d.notification))"
+    };
+}
 
 /// What may be claimed in one turn.
 #[derive(Debug, Clone, Default)]
@@ -181,14 +194,26 @@ impl Store {
     ///
     /// # Errors
     /// Where the database does not answer.
-    pub async fn outlook(&self, claiming: &Claiming) -> Result<Outlook, StoreError> {
-        let claim_at: Option<i64> = sqlx::query(
-            "SELECT MIN(MAX(d.next_at, d.lease_until)) FROM deliveries d WHERE d.state = 'pending' \
-             AND NOT EXISTS (SELECT 1 FROM deliveries e WHERE e.state = 'pending' AND e.order_key = d.order_key \
-             AND (e.sequence, e.notification) < (d.sequence, d.notification)) \
-             AND d.receiver NOT IN (SELECT value FROM json_each($1)) AND d.id NOT IN (SELECT value FROM json_each($2))",
-        )
+    pub async fn outlook(&self, now: DateTime<Utc>, claiming: &Claiming) -> Result<Outlook, StoreError> {
+        let due: Option<i64> = sqlx::query(concat!(
+            waiting_receivers!(),
+            "SELECT MIN((SELECT d.next_at FROM deliveries d WHERE d.receiver = waiting.receiver AND ",
+            claimable!(),
+            " AND d.lease_until <= $1 AND d.id NOT IN (SELECT value FROM json_each($2)) ORDER BY d.next_at LIMIT 1)) ",
+            "FROM waiting WHERE receiver NOT IN (SELECT value FROM json_each($3))",
+        ))
+        .bind(now.timestamp_micros())
+        .bind(claiming.busy_ids())
         .bind(claiming.full_receivers())
+        .fetch_one(&self.readers)
+        .await?
+        .try_get(0)?;
+        // What a courier that died had claimed.
+        let lent: Option<i64> = sqlx::query(
+            "SELECT MIN(lease_until) FROM deliveries WHERE state = 'pending' AND lease_until > 0 AND lease_until > $1 \
+             AND id NOT IN (SELECT value FROM json_each($2))",
+        )
+        .bind(now.timestamp_micros())
         .bind(claiming.busy_ids())
         .fetch_one(&self.readers)
         .await?
@@ -199,7 +224,7 @@ impl Store {
                 .await?
                 .try_get(0)?;
         Ok(Outlook {
-            claim_at: claim_at.map(moment_from).transpose()?,
+            claim_at: due.into_iter().chain(lent).min().map(moment_from).transpose()?,
             fallback_at: fallback_at.map(moment_from).transpose()?,
         })
     }
@@ -224,165 +249,62 @@ impl Store {
     }
 }
 
-/// One row of `deliveries`, as it comes to be.
-struct Promise<'a> {
-    notification: &'a str,
-    incident: Option<&'a str>,
-    receiver: &'a str,
-    receiver_hash: &'a str,
-    sequence: u32,
-    severity: &'a str,
-    now: DateTime<Utc>,
-    fallback: Option<&'a str>,
-    fallback_at: Option<DateTime<Utc>>,
-    fallback_of: Option<&'a str>,
-}
-
-/// Queues a notification for its receivers, and for every fallback that heard of its incident before.
-pub(in crate::store) async fn promise(
-    connection: &mut SqliteConnection,
-    outgoing: &Outgoing,
-) -> Result<(), sqlx::Error> {
-    let notification = &outgoing.notification;
-    let incident = notification.incident.as_ref().map(|incident| incident.id.as_str());
-    write_notification(connection, outgoing, incident).await?;
-    let mut promise = Promise {
-        notification: &notification.id,
-        incident,
-        receiver: "",
-        receiver_hash: "",
-        sequence: notification.sequence,
-        severity: notification.severity.slug(),
-        now: notification.at,
-        fallback: None,
-        fallback_at: None,
-        fallback_of: None,
-    };
-    let wakes_fallback = notification.severity == Severity::Page;
-    for addressee in &outgoing.to {
-        promise.receiver = &addressee.receiver;
-        promise.receiver_hash = &addressee.receiver_hash;
-        promise.fallback = addressee.fallback.as_deref();
-        promise.fallback_at =
-            addressee.fallback.as_ref().filter(|_| wakes_fallback).map(|_| notification.at + FALLBACK_AFTER);
-        write_promise(connection, &promise).await?;
-    }
-    let Some(incident) = incident else { return Ok(()) };
-    (promise.fallback, promise.fallback_at) = (None, None);
-    for (receiver, hash, of) in stand_ins_of(connection, incident).await? {
-        let stand_in = Promise { receiver: &receiver, receiver_hash: &hash, fallback_of: Some(&of), ..promise };
-        write_promise(connection, &stand_in).await?;
-    }
-    Ok(())
-}
-
-async fn write_notification(
-    connection: &mut SqliteConnection,
-    outgoing: &Outgoing,
-    incident: Option<&str>,
-) -> Result<(), sqlx::Error> {
-    let notification = &outgoing.notification;
-    // The first bytes stay: a record that is committed twice must not change what was frozen.
-    sqlx::query(
-        "INSERT INTO notifications (id, incident, sequence, event, at, monitor, severity, reason, summary, payload) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (id) DO NOTHING",
-    )
-    .bind(&notification.id)
-    .bind(incident)
-    .bind(notification.sequence)
-    .bind(notification.event.slug())
-    .bind(notification.at.timestamp_micros())
-    .bind(&notification.monitor.id)
-    .bind(notification.severity.slug())
-    .bind(notification.reason.map(|reason| reason.slug()))
-    .bind(&notification.summary)
-    .bind(&outgoing.payload)
-    .execute(&mut *connection)
-    .await?;
-    let Some(incident) = incident else { return Ok(()) };
-    sqlx::query("INSERT INTO notification_incidents (notification, incident) VALUES ($1, $2) ON CONFLICT DO NOTHING")
-        .bind(&notification.id)
-        .bind(incident)
-        .execute(connection)
-        .await?;
-    Ok(())
-}
-
-/// Fallbacks that were woken for an incident: receiver, its hash, and whom it stands in for.
-async fn stand_ins_of(
-    connection: &mut SqliteConnection,
-    incident: &str,
-) -> Result<Vec<(String, String, String)>, sqlx::Error> {
-    let rows = sqlx::query(
-        "SELECT receiver, MAX(receiver_hash), MAX(fallback_of) FROM deliveries \
-         WHERE incident = $1 AND fallback_of IS NOT NULL GROUP BY receiver",
-    )
-    .bind(incident)
-    .fetch_all(connection)
-    .await?;
-    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?))).collect()
-}
-
-async fn write_promise(connection: &mut SqliteConnection, promise: &Promise<'_>) -> Result<(), sqlx::Error> {
-    let order_key = format!("{}/{}", promise.incident.unwrap_or(promise.notification), promise.receiver);
-    let now = promise.now.timestamp_micros();
-    sqlx::query(
-        "INSERT INTO deliveries (id, notification, incident, receiver, receiver_hash, order_key, sequence, severity, \
-         state, created_at, promised_at, next_at, fallback, fallback_at, fallback_of) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'pending', $9, $9, $9, $10, $11, $12) \
-         ON CONFLICT (notification, receiver) DO NOTHING",
-    )
-    .bind(new_id(promise.now))
-    .bind(promise.notification)
-    .bind(promise.incident)
-    .bind(promise.receiver)
-    .bind(promise.receiver_hash)
-    .bind(order_key)
-    .bind(promise.sequence)
-    .bind(promise.severity)
-    .bind(now)
-    .bind(promise.fallback)
-    .bind(promise.fallback_at.map(|at| at.timestamp_micros()))
-    .bind(promise.fallback_of)
-    .execute(connection)
-    .await?;
-    Ok(())
-}
-
 /// Lends out what is due; see [`Store::claim`].
 pub(in crate::store) async fn claim(
     connection: &mut SqliteConnection,
     now: DateTime<Utc>,
-    mut claiming: Claiming,
+    claiming: &Claiming,
 ) -> Result<Vec<Claim>, StoreError> {
-    let due = sqlx::query(
-        "SELECT d.id, d.receiver FROM deliveries d \
-         WHERE d.state = 'pending' AND d.next_at <= $1 AND d.lease_until <= $1 \
-         AND NOT EXISTS (SELECT 1 FROM deliveries e WHERE e.state = 'pending' AND e.order_key = d.order_key \
-         AND (e.sequence, e.notification) < (d.sequence, d.notification)) \
-         AND d.receiver NOT IN (SELECT value FROM json_each($2)) AND d.id NOT IN (SELECT value FROM json_each($3)) \
-         ORDER BY d.next_at, d.id LIMIT $4",
-    )
-    .bind(now.timestamp_micros())
-    .bind(claiming.full_receivers())
-    .bind(claiming.busy_ids())
-    .bind(CANDIDATES_MAX)
-    .fetch_all(&mut *connection)
-    .await?;
+    let receivers =
+        sqlx::query(concat!(waiting_receivers!(), "SELECT receiver FROM waiting WHERE receiver IS NOT NULL"))
+            .fetch_all(&mut *connection)
+            .await?;
+    let mut due: Vec<(i64, String)> = Vec::new();
+    for row in receivers {
+        due.extend(due_for(connection, now, claiming, row.try_get(0)?).await?);
+    }
+    // The longest due first, so that many receivers that hang do not starve the last of the alphabet.
+    due.sort();
     let lease = new_id(now);
     let mut claims = Vec::new();
-    for row in due {
-        let (id, receiver): (String, String) = (row.try_get(0)?, row.try_get(1)?);
-        let in_flight = claiming.in_flight.entry(receiver).or_default();
-        if claims.len() >= claiming.limit || *in_flight >= claiming.per_receiver {
-            continue;
-        }
-        if let Some(claim) = lend(connection, &id, &lease, now).await? {
-            *in_flight += 1;
-            claims.push(claim);
-        }
+    for (_, id) in due.into_iter().take(claiming.limit) {
+        claims.extend(lend(connection, &id, &lease, now).await?);
     }
     Ok(claims)
+}
+
+/// What of one receiver's is due, as far as it has room: moment and id.
+async fn due_for(
+    connection: &mut SqliteConnection,
+    now: DateTime<Utc>,
+    claiming: &Claiming,
+    receiver: &str,
+) -> Result<Vec<(i64, String)>, sqlx::Error> {
+    let in_flight = claiming.in_flight.get(receiver).copied().unwrap_or_default();
+    let room = claiming.per_receiver.saturating_sub(in_flight);
+    if room == 0 {
+        return Ok(Vec::new());
+    }
+    let rows = sqlx::query(concat!(
+        "SELECT d.next_at, d.id FROM deliveries d WHERE d.receiver = $1 AND d.next_at <= $2 AND ",
+        claimable!(),
+        " AND d.lease_until <= $2 AND d.id NOT IN (SELECT value FROM json_each($3)) ORDER BY d.next_at, d.id LIMIT $4",
+    ))
+    .bind(receiver)
+    .bind(now.timestamp_micros())
+    .bind(claiming.busy_ids())
+    .bind(i64::try_from(room).unwrap_or(i64::MAX))
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+}
+
+/// Takes back what was lent out when we died: the lock on the file says that nobody is still at it.
+pub(in crate::store) async fn take_back(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE deliveries SET lease = NULL, lease_until = 0 WHERE state = 'pending' AND lease_until > 0")
+        .execute(connection)
+        .await?;
+    Ok(())
 }
 
 async fn lend(
@@ -460,62 +382,6 @@ pub(in crate::store) async fn attempted(
     .await?;
     for stand_in in &attempted.stand_ins {
         wake(connection, &attempted.delivery, stand_in, attempted.ended_at).await?;
-    }
-    Ok(())
-}
-
-/// Wakes the fallbacks of overdue pages; see [`Store::wake_fallbacks`].
-pub(in crate::store) async fn wake_fallbacks(
-    connection: &mut SqliteConnection,
-    now: DateTime<Utc>,
-) -> Result<u64, sqlx::Error> {
-    let overdue = sqlx::query(
-        "SELECT id, fallback FROM deliveries \
-         WHERE state = 'pending' AND fallback_at <= $1 AND fallback IS NOT NULL ORDER BY fallback_at LIMIT $2",
-    )
-    .bind(now.timestamp_micros())
-    .bind(FALLBACKS_MAX)
-    .fetch_all(&mut *connection)
-    .await?;
-    for row in &overdue {
-        wake(connection, row.try_get(0)?, row.try_get(1)?, now).await?;
-    }
-    Ok(overdue.len() as u64)
-}
-
-/// Promises to a stand-in what a delivery, and all unsent ones behind it on its order key, had promised.
-async fn wake(
-    connection: &mut SqliteConnection,
-    delivery: &str,
-    stand_in: &str,
-    now: DateTime<Utc>,
-) -> Result<(), sqlx::Error> {
-    let owed = sqlx::query(
-        "SELECT later.id, later.notification, later.incident, later.sequence, later.severity, later.receiver \
-         FROM deliveries d JOIN deliveries later ON later.order_key = d.order_key \
-         WHERE d.id = $1 AND (later.id = d.id OR (later.sequence > d.sequence AND later.state <> 'sent'))",
-    )
-    .bind(delivery)
-    .fetch_all(&mut *connection)
-    .await?;
-    for row in owed {
-        let promise = Promise {
-            notification: row.try_get(1)?,
-            incident: row.try_get(2)?,
-            receiver: stand_in,
-            receiver_hash: "",
-            sequence: row.try_get(3)?,
-            severity: row.try_get(4)?,
-            now,
-            fallback: None,
-            fallback_at: None,
-            fallback_of: Some(row.try_get(5)?),
-        };
-        write_promise(connection, &promise).await?;
-        sqlx::query("UPDATE deliveries SET fallback_at = NULL WHERE id = $1")
-            .bind(row.try_get::<&str, _>(0)?)
-            .execute(&mut *connection)
-            .await?;
     }
     Ok(())
 }

@@ -238,7 +238,7 @@ impl Store {
         to: DateTime<Utc>,
         slice: Duration,
     ) -> Result<Vec<LatencySlice>, StoreError> {
-        let asks = "SELECT a.started_at, a.elapsed, a.reason IS 'timeout' FROM beats b JOIN asks a \
+        let asks = "SELECT a.started_at, a.elapsed, COALESCE(a.reason, '') = 'timeout' FROM beats b JOIN asks a \
              ON a.started_at = b.started_at AND a.monitor = b.monitor AND a.location = b.location \
              WHERE b.monitor = $1 AND b.started_at >= $2 AND b.started_at < $3 AND b.kind = 'scheduled' \
              AND a.turn = 'scheduled' AND a.variant = 'plain' \

@@ -19,7 +19,7 @@ use crate::store::decide::DETECTOR_VERSION;
 use crate::store::record::{Addressee, LOCAL, MarksRow, SignalRow, ToolsRow};
 use crate::store::{Store, StoreError};
 
-/// Asks read back at a start, the newest: 50,000 monitors with 40 each, some 200 MB at the very most for a moment.
+/// Asks read back at a start, the newest: 50,000 monitors with the 40 of a 20 min window each.
 const ASKS_MAX: u32 = 2_000_000;
 /// Microseconds of an hour.
 const HOUR: i64 = 3_600_000_000;
@@ -41,8 +41,8 @@ pub struct AskLine {
     pub started_at: DateTime<Utc>,
     /// Duration of the call.
     pub elapsed: Duration,
-    /// `right`, `wrong`, `failed`.
-    pub verdict: String,
+    /// `right`, `wrong`, `failed`; as [`crate::domain::outcome::AskVerdict::slug`].
+    pub verdict: &'static str,
     /// Why, where it is not right.
     pub reason: Option<FailureReason>,
     /// Rank of the expected source.
@@ -120,16 +120,22 @@ impl Store {
         .bind(ASKS_MAX)
         .fetch(&self.readers);
         let mut asks = Vec::new();
+        // One id a monitor instead of one a row: a fleet of thousands comes back at once.
+        let mut ids: HashMap<String, MonitorId> = HashMap::new();
         while let Some(row) = rows.try_next().await? {
+            let id: &str = row.try_get(0)?;
+            if !ids.contains_key(id) {
+                ids.insert(id.to_owned(), MonitorId::new(id));
+            }
             asks.push(AskLine {
-                monitor: MonitorId::new(row.try_get(0)?),
+                monitor: ids[id].clone(),
                 canary: row.try_get(1)?,
                 variant: word(row.try_get(2)?, "variant", variant)?,
                 turn: word(row.try_get(3)?, "turn", turn)?,
                 scheduled: row.try_get::<&str, _>(4)? == "scheduled",
                 started_at: moment(&row, 5)?,
                 elapsed: length(&row, 6)?,
-                verdict: row.try_get(7)?,
+                verdict: word(row.try_get(7)?, "verdict", verdict)?,
                 reason: word_or_none(row.try_get(8)?, "reason", FailureReason::from_slug)?,
                 rank: row.try_get(9)?,
             });
@@ -224,8 +230,8 @@ impl Store {
     /// Where the database does not answer.
     pub async fn coverage(&self, since: DateTime<Utc>) -> Result<HashMap<MonitorId, Vec<HourCount>>, StoreError> {
         let mut rows = sqlx::query(
-            "SELECT monitor, started_at / $2 AS hour, COUNT(*), SUM(seen = 'seen'), \
-             SUM(seen = 'seen' AND outcome IN ('good', 'degraded')) FROM beats \
+            "SELECT monitor, started_at / $2 AS hour, COUNT(*), COUNT(*) FILTER (WHERE seen = 'seen'), \
+             COUNT(*) FILTER (WHERE seen = 'seen' AND outcome IN ('good', 'degraded')) FROM beats \
              WHERE started_at >= $1 AND kind = 'scheduled' GROUP BY monitor, hour ORDER BY hour",
         )
         .bind(since.timestamp_micros())
@@ -262,6 +268,10 @@ impl Store {
             })
             .collect()
     }
+}
+
+fn verdict(slug: &str) -> Option<&'static str> {
+    ["right", "wrong", "failed", "not_asked"].into_iter().find(|verdict| *verdict == slug)
 }
 
 fn variant(slug: &str) -> Option<Variant> {

@@ -1,1 +1,26 @@
-//! Pages, API, metrics, live events.
+//! Pages, API, metrics and live events: everything people and their tools see of Serin.
+//!
+//! Read-only but for two requests (acknowledge, recheck) that go down a channel to the loops. Pages
+//! are drawn from the board in memory, so they stay up while the database is away, and say so. All
+//! text that came from a server is escaped by the templates; nothing is trusted that a browser sends.
+//! Read: `state` (what every handler gets), `doors` (who is let in), `guard` (what is asked at the
+//! door), `words` and `draw` (figures and shapes), `pages`, `api`, and `router` on top.
+
+pub mod state;
+
+pub mod doors;
+pub mod guard;
+
+pub mod assets;
+pub mod draw;
+pub mod words;
+
+pub mod actions;
+pub mod api;
+pub mod events;
+pub mod forms;
+pub mod metrics;
+pub mod pages;
+pub mod ready;
+
+pub mod router;

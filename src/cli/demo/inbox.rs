@@ -1,6 +1,6 @@
 //! The inbox: a webhook receiver, and a page that shows what it and the SMTP sink got.
 //!
-//! It keeps the last [`KEPT_MAX`] messages in memory. Everything it shows came from outside and is
+//! It keeps the last 200 messages in memory. Everything it shows came from outside and is
 //! escaped by its template; a webhook's signature is verified and shown, never trusted silently.
 
 use std::collections::VecDeque;
@@ -265,7 +265,11 @@ struct Page {
 struct Row {
     number: u64,
     time: String,
+    /// The time of day in it.
+    clock: String,
     channel: &'static str,
+    /// The signature does not verify.
+    suspect: bool,
     /// `opened`, `resolved`, …: the last word of the event, for shape and colour.
     word: String,
     title: String,
@@ -294,36 +298,38 @@ const POLICY: &str =
 impl Row {
     fn of(item: &Item) -> Self {
         let time = item.received_at.to_rfc3339_opts(SecondsFormat::Millis, true);
+        let clock = item.received_at.format("%H:%M:%S").to_string();
         match &item.what {
-            What::Webhook(hook) => Self::of_hook(item.number, time, hook),
-            What::Mail(mail) => Self::of_mail(item.number, time, mail),
+            What::Webhook(hook) => Self::of_hook(item.number, time, clock, hook),
+            What::Mail(mail) => Self::of_mail(item.number, time, clock, mail),
         }
     }
 
-    fn of_hook(number: u64, time: String, hook: &Hook) -> Self {
+    fn of_hook(number: u64, time: String, clock: String, hook: &Hook) -> Self {
         let verdict = match hook.verified {
             Some(true) => "verified",
             Some(false) => "does not verify",
             None => "not checked",
         };
-        let mut facts = vec![
-            ("signature", verdict.to_owned()),
-            ("answered", hook.answered.to_string()),
-            ("webhook-id", hook.id.clone()),
-        ];
         let message = Message::parse(&hook.body).ok();
+        let mut facts = Vec::new();
         if let Some(message) = &message {
-            facts.push(("event", message.event.clone()));
             facts.extend(message.failure_reason.clone().map(|reason| ("reason", reason)));
             facts.extend(message.failed_stage.clone().map(|stage| ("stage", stage)));
+            facts.push(("event", message.event.clone()));
         }
+        facts.push(("signature", verdict.to_owned()));
+        facts.push(("answered", hook.answered.to_string()));
+        facts.push(("webhook-id", hook.id.clone()));
         let pretty = serde_json::from_str::<serde_json::Value>(&hook.body)
             .and_then(|value| serde_json::to_string_pretty(&value))
             .unwrap_or_else(|_| hook.body.clone());
         Self {
             number,
             time,
+            clock,
             channel: "webhook",
+            suspect: hook.verified == Some(false),
             word: message.as_ref().map_or("unknown", |message| last_word(&message.event)).to_owned(),
             title: message
                 .as_ref()
@@ -335,7 +341,7 @@ impl Row {
         }
     }
 
-    fn of_mail(number: u64, time: String, mail: &Mail) -> Self {
+    fn of_mail(number: u64, time: String, clock: String, mail: &Mail) -> Self {
         let header = |name: &str| {
             let found = mail.raw.split("\r\n").take_while(|line| !line.is_empty()).find_map(|line| {
                 let (key, value) = line.split_once(": ")?;
@@ -353,7 +359,9 @@ impl Row {
         Self {
             number,
             time,
+            clock,
             channel: "mail",
+            suspect: false,
             word: last_word(&header("X-Serin-Event")).to_owned(),
             title: mail.subject.clone(),
             facts,

@@ -186,17 +186,18 @@ fn networks(checker: &mut Checker<'_>, node: &Node<'_>) -> Vec<Network> {
     let items = checker.list("'allow_private'", node).unwrap_or_default();
     let mut found = Vec::new();
     for item in items.iter().take(LIST_ITEMS_MAX) {
-        let Some(text) = checker.setting("a network", item) else { continue };
+        let Some(resolved) = checker.resolved("a network", item) else { continue };
+        let Some(text) = resolved.value else { continue };
         let mend = match (text.parse::<IpNet>(), text.parse::<IpAddr>()) {
             (Ok(network), _) if network.addr() == network.network() => {
                 found.push(Network(network.to_string()));
                 continue;
             }
-            (Ok(network), _) => format!("the network is `{}`", network.trunc()),
-            (_, Ok(address)) => format!("for this one address write `{}`", IpNet::from(address)),
+            (Ok(network), _) if text == resolved.written => format!("the network is `{}`", network.trunc()),
+            (_, Ok(address)) if text == resolved.written => format!("for one address write `{}`", IpNet::from(address)),
             _ => "such as `10.20.0.0/16`".to_owned(),
         };
-        checker.fault(Fault::new(item.place, format!("{} is no network", quoted(&text))).help(mend));
+        checker.fault(Fault::new(item.place, format!("{} is no network", quoted(&resolved.written))).help(mend));
     }
     if items.len() > LIST_ITEMS_MAX {
         let message = format!("'allow_private' names more than {LIST_ITEMS_MAX} networks");

@@ -1,0 +1,342 @@
+//! `serin probe ID|URL`: one probe, explained stage by stage.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde_json::{Value, json};
+
+use crate::domain::fleet::Monitor;
+use crate::domain::observation::{Answer, BeatKind, Fault, FaultKind, Observation, Phases, Step, Turn};
+use crate::domain::outcome::{Outcome, Verdict};
+use crate::probe::{Assignment, Learnt, Prober};
+
+/// Hits printed of one answer: what a person looks at first.
+const HITS_SHOWN: usize = 5;
+
+/// Looks at one server once, and explains what was seen.
+#[derive(Debug, clap::Args)]
+pub struct ProbeArgs {
+    /// A monitor's id from the configuration, or the address of an MCP server.
+    #[arg(value_name = "ID|URL")]
+    pub target: String,
+    /// The configuration that declares the monitor.
+    #[arg(long, default_value = "monitors.yaml", value_name = "FILE")]
+    pub config: std::path::PathBuf,
+    /// Print one JSON document instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Probes `monitor` now, asking every canary, and prints what was seen and how `judge` judges it.
+///
+/// The exit code follows the verdict: 0 good, 1 degraded, 2 down, 3 unknown.
+///
+/// # Errors
+/// Where `out` cannot be written.
+pub async fn run(
+    monitor: Arc<Monitor>,
+    now: DateTime<Utc>,
+    as_json: bool,
+    judge: impl FnOnce(&Monitor, &Observation) -> Option<Outcome>,
+    out: &mut impl Write,
+) -> io::Result<ExitCode> {
+    let asks = (0..monitor.canaries.len()).map(|nth| (nth, Turn::Scheduled)).collect();
+    let assignment = Assignment {
+        monitor: Arc::clone(&monitor),
+        kind: BeatKind::Recheck,
+        scheduled_at: now,
+        started_at: now,
+        asks,
+        ask_sources: true,
+        learnt: Learnt::default(),
+    };
+    let (seen, _) = Prober::new(1).run(&assignment).await;
+    let outcome = judge(&monitor, &seen);
+    if as_json {
+        writeln!(out, "{:#}", as_value(&seen, outcome.as_ref()))?;
+    } else {
+        explain(&seen, outcome.as_ref(), out)?;
+    }
+    Ok(ExitCode::from(code(&seen, outcome.as_ref())))
+}
+
+/// Prints one probe: each step with its phases, its fault, its notes; the asks with their first hits; the judgement.
+///
+/// # Errors
+/// Where `out` cannot be written.
+pub fn explain(seen: &Observation, outcome: Option<&Outcome>, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "{} · {} · {}", seen.monitor, seen.started_at.format("%Y-%m-%d %H:%M:%S UTC"), ms(seen.elapsed))?;
+    if let Some(server) = &seen.server {
+        let era = seen.era.map_or("", |era| era.slug());
+        writeln!(out, "server     {} {} · MCP {} ({era})", server.name, server.version, server.protocol)?;
+    }
+    for step in &seen.steps {
+        explain_step(step, out)?;
+    }
+    if let Some(tools) = &seen.tools {
+        let search = tools.search_tool.as_deref().unwrap_or("none");
+        writeln!(out, "tools      {} · search tool {search} · {:.12}", tools.tools.len(), tools.hash)?;
+        if let Some(why) = &tools.invalid_call {
+            writeln!(out, "           the declared call no longer fits: {why}")?;
+        }
+    }
+    for (nth, ask) in seen.asks.iter().enumerate() {
+        let verdict = outcome.and_then(|outcome| outcome.asks.get(nth)).map_or("", |verdict| verdict.slug());
+        match &ask.result {
+            None => writeln!(out, "canary     {} · not asked", ask.canary)?,
+            Some(Err(fault)) => writeln!(out, "canary     {} · {} · {verdict}", ask.canary, fault_line(fault))?,
+            Some(Ok(answer)) => explain_answer(&ask.canary, answer, verdict, out)?,
+        }
+    }
+    if let Some(sources) = &seen.sources {
+        let newest = sources.last_indexed_at.map_or("no date".to_owned(), |at| at.to_rfc3339());
+        writeln!(out, "sources    {} · last indexed {newest}", sources.count)?;
+    }
+    for health in &seen.health {
+        let status = health.status.map_or("no answer".to_owned(), |status| status.to_string());
+        let word = if health.ok { "ok" } else { "not ok" };
+        let reason = health.reason.as_deref().map(|reason| format!(" · {reason}")).unwrap_or_default();
+        writeln!(out, "health     {} · {status} · {word}{reason}", health.address)?;
+    }
+    let cost = &seen.footprint;
+    writeln!(
+        out,
+        "footprint  {} requests, {} connections, {} B out, {} B in, sessions {} opened {} closed",
+        cost.requests, cost.connections, cost.bytes_out, cost.bytes_in, cost.sessions_opened, cost.sessions_closed
+    )?;
+    if let Some(outcome) = outcome {
+        writeln!(out, "verdict    {}", outcome.verdict.slug())?;
+        for finding in &outcome.findings {
+            writeln!(out, "           {} at {}: {}", finding.reason, finding.stage.slug(), finding.summary)?;
+        }
+    }
+    Ok(())
+}
+
+/// The same as one JSON document, for machines.
+pub fn as_value(seen: &Observation, outcome: Option<&Outcome>) -> Value {
+    json!({
+        "monitor": seen.monitor.as_str(),
+        "kind": seen.kind.slug(),
+        "started_at": seen.started_at.to_rfc3339(),
+        "elapsed_ms": millis(seen.elapsed),
+        "era": seen.era.map(|era| era.slug()),
+        "server": seen.server.as_ref().map(|server| json!({
+            "name": server.name, "version": server.version, "protocol": server.protocol,
+        })),
+        "steps": seen.steps.iter().map(|step| json!({
+            "stage": step.stage.slug(),
+            "label": step.label,
+            "elapsed_ms": millis(step.elapsed),
+            "phases_ms": phases(&step.phases).iter().map(|(name, time)| ((*name).to_owned(), json!(millis(*time))))
+                .collect::<serde_json::Map<_, _>>(),
+            "fresh_connection": step.fresh_connection,
+            "fault": step.fault.as_ref().map(fault_value),
+            "notes": step.notes,
+        })).collect::<Vec<_>>(),
+        "tools": seen.tools.as_ref().map(|tools| json!({
+            "hash": tools.hash,
+            "search_tool": tools.search_tool,
+            "invalid_call": tools.invalid_call,
+            "names": tools.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(),
+        })),
+        "asks": seen.asks.iter().enumerate().map(|(nth, ask)| json!({
+            "canary": ask.canary,
+            "variant": ask.variant.slug(),
+            "turn": ask.turn.slug(),
+            "elapsed_ms": millis(ask.elapsed),
+            "verdict": outcome.and_then(|outcome| outcome.asks.get(nth)).map(|verdict| verdict.slug()),
+            "fault": ask.result.as_ref().and_then(|result| result.as_ref().err()).map(fault_value),
+            "answer": ask.result.as_ref().and_then(|result| result.as_ref().ok()).map(answer_value),
+        })).collect::<Vec<_>>(),
+        "sources": seen.sources.as_ref().map(|sources| json!({
+            "count": sources.count, "last_indexed_at": sources.last_indexed_at.map(|at| at.to_rfc3339()),
+        })),
+        "health": seen.health.iter().map(|health| json!({
+            "address": health.address, "status": health.status, "ok": health.ok, "reason": health.reason,
+            "cache_warm": health.cache_warm, "instance": health.instance, "version": health.version,
+            "process_started_at": health.process_started_at.map(|at| at.to_rfc3339()),
+            "fault": health.fault.as_ref().map(fault_value),
+        })).collect::<Vec<_>>(),
+        "footprint": {
+            "requests": seen.footprint.requests, "connections": seen.footprint.connections,
+            "bytes_out": seen.footprint.bytes_out, "bytes_in": seen.footprint.bytes_in,
+            "sessions_opened": seen.footprint.sessions_opened, "sessions_closed": seen.footprint.sessions_closed,
+        },
+        "outcome": outcome.map(|outcome| json!({
+            "verdict": outcome.verdict.slug(),
+            "findings": outcome.findings.iter().map(|finding| json!({
+                "signal": finding.signal.slug(), "reason": finding.reason.slug(), "stage": finding.stage.slug(),
+                "summary": finding.summary,
+                "evidence": finding.evidence.iter().map(|piece| (piece.key.clone(), json!(piece.value)))
+                    .collect::<serde_json::Map<_, _>>(),
+            })).collect::<Vec<_>>(),
+        })),
+    })
+}
+
+fn explain_step(step: &Step, out: &mut impl Write) -> io::Result<()> {
+    let mark = if step.fault.is_some() { '✗' } else { '✓' };
+    let times: Vec<String> = phases(&step.phases).iter().map(|(name, time)| format!("{name} {}", ms(*time))).collect();
+    let (stage, label, elapsed) = (step.stage.slug(), &step.label, ms(step.elapsed));
+    writeln!(out, "{stage:<10} {mark} {label} · {elapsed}  {}", times.join(", "))?;
+    if let Some(fault) = &step.fault {
+        writeln!(out, "           {}", fault_line(fault))?;
+    }
+    for note in &step.notes {
+        writeln!(out, "           note: {note}")?;
+    }
+    Ok(())
+}
+
+fn explain_answer(canary: &str, answer: &Answer, verdict: &str, out: &mut impl Write) -> io::Result<()> {
+    let total = answer.total.map(|total| format!(" of {total}")).unwrap_or_default();
+    writeln!(out, "canary     {canary} · {} results{total} · {verdict}", answer.hits.len())?;
+    for (rank, hit) in answer.hits.iter().take(HITS_SHOWN).enumerate() {
+        let score = hit.score.map(|score| format!(" {score:.3}")).unwrap_or_default();
+        writeln!(out, "           {}. {}{score}  {}", rank + 1, hit.source, hit.excerpt)?;
+    }
+    for said in &answer.self_reported {
+        writeln!(out, "           the server says {said}")?;
+    }
+    Ok(())
+}
+
+/// The phases that were reached, in order.
+fn phases(phases: &Phases) -> Vec<(&'static str, Duration)> {
+    let all = [
+        ("name", phases.name),
+        ("connect", phases.connect),
+        ("tls", phases.tls),
+        ("headers", phases.headers),
+        ("answer", phases.answer),
+        ("end", phases.end),
+    ];
+    all.into_iter().filter_map(|(name, time)| Some((name, time?))).collect()
+}
+
+/// A fault's kind as a word, its figures left to the detail.
+fn kind_word(kind: FaultKind) -> String {
+    let name = format!("{kind:?}");
+    let mut word = String::with_capacity(name.len() + 4);
+    for c in name.chars().take_while(|c| c.is_ascii_alphabetic()) {
+        if c.is_ascii_uppercase() && !word.is_empty() {
+            word.push('_');
+        }
+        word.push(c.to_ascii_lowercase());
+    }
+    word
+}
+
+fn fault_line(fault: &Fault) -> String {
+    format!("{}: {}", kind_word(fault.kind), fault.detail)
+}
+
+fn fault_value(fault: &Fault) -> Value {
+    let figure = match fault.kind {
+        FaultKind::HttpStatus(status) | FaultKind::Redirected(status) => json!({"status": status}),
+        FaultKind::RpcError(code) => json!({"code": code}),
+        FaultKind::RateLimited { retry_after_seconds } => json!({"retry_after_seconds": retry_after_seconds}),
+        _ => json!({}),
+    };
+    let mut value = json!({"kind": kind_word(fault.kind), "detail": fault.detail});
+    if let (Some(value), Value::Object(figure)) = (value.as_object_mut(), figure) {
+        value.extend(figure);
+    }
+    value
+}
+
+fn answer_value(answer: &Answer) -> Value {
+    json!({
+        "total": answer.total,
+        "self_reported": answer.self_reported,
+        "bytes": answer.bytes,
+        "hits": answer.hits.iter().map(|hit| json!({
+            "source": hit.source, "score": hit.score, "chars": hit.chars, "excerpt": hit.excerpt,
+        })).collect::<Vec<_>>(),
+    })
+}
+
+fn code(seen: &Observation, outcome: Option<&Outcome>) -> u8 {
+    let verdict = outcome.map_or_else(
+        || {
+            if seen.fault_before_search().is_some() {
+                Verdict::Down
+            } else if seen.steps.iter().any(|step| step.fault.is_some()) {
+                Verdict::Degraded
+            } else {
+                Verdict::Good
+            }
+        },
+        |outcome| outcome.verdict,
+    );
+    match verdict {
+        Verdict::Good => 0,
+        Verdict::Degraded => 1,
+        Verdict::Down => 2,
+        Verdict::Unknown => 3,
+    }
+}
+
+fn millis(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
+}
+
+fn ms(time: Duration) -> String {
+    format!("{:.1} ms", time.as_secs_f64() * 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{as_value, explain, kind_word};
+    use crate::domain::fleet::MonitorId;
+    use crate::domain::observation::{BeatKind, Fault, FaultKind, Footprint, Observation, Phases, Stage, Step};
+
+    fn seen() -> Observation {
+        let at = "2026-11-21T09:00:00Z".parse().unwrap();
+        let fault = Fault { kind: FaultKind::HttpStatus(503), detail: "503 oh".to_owned() };
+        let step = Step {
+            stage: Stage::Handshake,
+            label: "initialize".to_owned(),
+            elapsed: Duration::from_micros(1500),
+            phases: Phases { headers: Some(Duration::from_micros(1400)), ..Phases::default() },
+            fresh_connection: false,
+            fault: Some(fault),
+            notes: vec!["an oddity".to_owned()],
+        };
+        Observation {
+            monitor: MonitorId::new("docs"),
+            kind: BeatKind::Recheck,
+            scheduled_at: at,
+            started_at: at,
+            elapsed: Duration::from_millis(2),
+            era: None,
+            server: None,
+            steps: vec![step],
+            tools: None,
+            asks: Vec::new(),
+            health: Vec::new(),
+            sources: None,
+            footprint: Footprint::default(),
+        }
+    }
+
+    #[test]
+    fn a_probe_is_explained_to_people_and_machines() {
+        let mut text = Vec::new();
+        explain(&seen(), None, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        for part in ["handshake  ✗ initialize · 1.5 ms  headers 1.4 ms", "http_status: 503 oh", "note: an oddity"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        let value = as_value(&seen(), None);
+        assert_eq!(value["steps"][0]["fault"]["status"], 503);
+        assert_eq!(value["steps"][0]["phases_ms"]["headers"], 1.4);
+        assert_eq!(kind_word(FaultKind::RateLimited { retry_after_seconds: Some(3) }), "rate_limited");
+    }
+}

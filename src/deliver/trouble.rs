@@ -1,0 +1,88 @@
+//! The closed list of what can be wrong with Serin itself, and what to say of each.
+
+use crate::domain::reason::FailureReason;
+
+/// Everything that can be wrong with Serin itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Trouble {
+    /// No room to write.
+    DiskFull,
+    /// Something else holds the database.
+    DatabaseLocked,
+    /// The database cannot be read or written for another reason.
+    DatabaseBroken,
+    /// Beats start late, or are skipped.
+    LoopLate,
+    /// A loop ended that should never end.
+    LoopStopped,
+    /// Our own network is gone.
+    UplinkLost,
+    /// Deliveries were given up.
+    DeliveryDead,
+    /// monitors.yaml on disk cannot be used; the last good one still runs.
+    ConfigRejected,
+}
+
+impl Trouble {
+    /// Every kind.
+    pub const ALL: [Self; 8] = [
+        Self::DiskFull,
+        Self::DatabaseLocked,
+        Self::DatabaseBroken,
+        Self::LoopLate,
+        Self::LoopStopped,
+        Self::UplinkLost,
+        Self::DeliveryDead,
+        Self::ConfigRejected,
+    ];
+
+    /// The word in message and log.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::DiskFull => "disk_full",
+            Self::DatabaseLocked => "database_locked",
+            Self::DatabaseBroken => "database_broken",
+            Self::LoopLate => "loop_late",
+            Self::LoopStopped => "loop_stopped",
+            Self::UplinkLost => "uplink_lost",
+            Self::DeliveryDead => "delivery_dead",
+            Self::ConfigRejected => "config_rejected",
+        }
+    }
+
+    /// What it means for whoever relies on Serin.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::DiskFull => "the disk is full: nothing is remembered and nothing new is paged until there is room",
+            Self::DatabaseLocked => "another process holds the database: nothing is remembered until it lets go",
+            Self::DatabaseBroken => "the database cannot be written: nothing is remembered and nothing new is paged",
+            Self::LoopLate => "beats start late or are skipped: what happens now is seen late",
+            Self::LoopStopped => "a part of Serin stopped and was started again",
+            Self::UplinkLost => "Serin's own network is gone: no monitor is judged until it is back",
+            Self::DeliveryDead => "messages were given up after 24 h: a receiver is dead",
+            Self::ConfigRejected => "monitors.yaml has faults: the last good one is still in force",
+        }
+    }
+
+    /// What would end it.
+    pub const fn resolves_when(self) -> &'static str {
+        match self {
+            Self::DiskFull => "a write succeeds again; free room on the volume that holds the database",
+            Self::DatabaseLocked => "a write succeeds again; end the process that holds the database",
+            Self::DatabaseBroken => "a write succeeds again; see Serin's log for SQLite's own words",
+            Self::LoopLate => "beats start in time again; give Serin more CPU, or probe fewer monitors",
+            Self::LoopStopped => "the part runs for a while without stopping",
+            Self::UplinkLost => "Serin reaches the network again",
+            Self::DeliveryDead => "the receiver takes messages again; replay what was given up from /deliveries",
+            Self::ConfigRejected => "the file is valid again; `serin check` names the faults",
+        }
+    }
+
+    /// The runbook.
+    pub const fn reason(self) -> FailureReason {
+        match self {
+            Self::UplinkLost => FailureReason::MonitorUplink,
+            _ => FailureReason::MonitorInternal,
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! From a host name to a connection that stands, with the time of each phase and the reason where it does not come about.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use rustls::pki_types::ServerName;
+use rustls::{CertificateError, ClientConfig, HandshakeKind, RootCertStore};
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::{Instant, timeout_at};
+use tokio_rustls::TlsConnector;
+use url::{Host, Url};
+
+use crate::net::guard::{Refusal, allowed};
+use crate::net::stream::{Counted, Stream, Traffic};
+use crate::net::tls::{client_config, roots, valid_until};
+
+/// Addresses tried of one name: enough for both families of a small pool, and each failing one costs a share of the limit.
+const ADDRESSES_MAX: usize = 6;
+
+/// Opens connections; holds the TLS configuration and its session cache.
+#[derive(Debug, Clone)]
+pub struct Connector {
+    tls: Arc<ClientConfig>,
+}
+
+impl Connector {
+    /// A connector that trusts this machine's roots and remembers TLS sessions of `names` servers.
+    pub fn new(names: usize) -> Self {
+        Self::with_roots(roots(), names)
+    }
+
+    /// A connector that trusts these roots only.
+    pub fn with_roots(roots: RootCertStore, names: usize) -> Self {
+        Self { tls: client_config(roots, names) }
+    }
+
+    /// Connects before `deadline`. `guard` of none reaches any address (it was declared by a person); of some, only
+    /// public ones and those in the given networks.
+    ///
+    /// # Errors
+    /// [`ConnectError`] with the phase that failed, and the times of those that did not.
+    pub async fn connect(
+        &self,
+        target: &Target,
+        deadline: Instant,
+        guard: Option<&[IpNet]>,
+    ) -> Result<Connection, ConnectError> {
+        let started = Instant::now();
+        let mut times = Times::default();
+        let fail = |trouble, detail, times| ConnectError { trouble, detail, times };
+        let addresses = match timeout_at(deadline, target.addresses()).await {
+            Ok(Ok(addresses)) => addresses,
+            Ok(Err(error)) => return Err(fail(Trouble::NameNotResolved, error.to_string(), times)),
+            Err(_) => return Err(fail(Trouble::NameNotResolved, "the resolver did not answer in time".into(), times)),
+        };
+        times.name = Some(started.elapsed());
+        if let Some(allow) = guard {
+            for address in &addresses {
+                allowed(address.ip(), allow)
+                    .map_err(|refusal| fail(Trouble::Guarded(refusal), refusal.to_string(), times))?;
+            }
+        }
+        let (tcp, notes) = match first_that_answers(&addresses, deadline).await {
+            Ok(stood) => stood,
+            Err((trouble, detail)) => return Err(fail(trouble, detail, times)),
+        };
+        times.connect = Some(started.elapsed());
+        // Small requests one after the other: waiting for more bytes would cost 40 ms each.
+        let _ = tcp.set_nodelay(true);
+        let traffic = Arc::new(Traffic::default());
+        let counted = Counted::new(tcp, Arc::clone(&traffic));
+        let mut connection = Connection { stream: None, times, traffic, notes, certificate_until: None };
+        let Some(name) = &target.tls_name else {
+            connection.stream = Some(Stream::Plain(counted));
+            return Ok(connection);
+        };
+        let handshake = TlsConnector::from(Arc::clone(&self.tls)).connect(name.clone(), counted);
+        let tls = match timeout_at(deadline, Box::pin(handshake)).await {
+            Ok(Ok(tls)) => tls,
+            Ok(Err(error)) => {
+                let (trouble, detail) = tls_trouble(&error);
+                return Err(fail(trouble, detail, times));
+            }
+            Err(_) => return Err(fail(Trouble::TlsFailed, "the TLS handshake stalled".into(), times)),
+        };
+        connection.times.tls = Some(started.elapsed());
+        let session = tls.get_ref().1;
+        // A resumed session carries the chain of the full one, which was looked at then.
+        if session.handshake_kind() != Some(HandshakeKind::Resumed) {
+            connection.certificate_until = session.peer_certificates().and_then(|chain| valid_until(chain.first()?));
+        }
+        connection.stream = Some(Stream::Tls(Box::new(tls)));
+        Ok(connection)
+    }
+}
+
+/// Where to connect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    host: Host<String>,
+    port: u16,
+    tls_name: Option<ServerName<'static>>,
+}
+
+impl Target {
+    /// The origin of an `http` or `https` URL; none for any other.
+    pub fn of(url: &Url) -> Option<Self> {
+        let host = url.host()?.to_owned();
+        let tls_name = match (url.scheme(), &host) {
+            ("http", _) => None,
+            ("https", Host::Domain(name)) => Some(ServerName::try_from(name.clone()).ok()?),
+            ("https", Host::Ipv4(ip)) => Some(ServerName::from(IpAddr::V4(*ip))),
+            ("https", Host::Ipv6(ip)) => Some(ServerName::from(IpAddr::V6(*ip))),
+            _ => return None,
+        };
+        Some(Self { host, port: url.port_or_known_default()?, tls_name })
+    }
+
+    /// `host:port`, as a `Host` header and a label show it; the scheme's own port is left out.
+    pub fn authority(&self) -> String {
+        let usual = if self.tls_name.is_some() { 443 } else { 80 };
+        if self.port == usual { self.host.to_string() } else { format!("{}:{}", self.host, self.port) }
+    }
+
+    /// A literal needs no resolver and so no thread; a name takes the resolver's order, families alternating.
+    async fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
+        let name = match &self.host {
+            Host::Ipv4(ip) => return Ok(vec![SocketAddr::new(IpAddr::V4(*ip), self.port)]),
+            Host::Ipv6(ip) => return Ok(vec![SocketAddr::new(IpAddr::V6(*ip), self.port)]),
+            Host::Domain(name) => name,
+        };
+        let found: Vec<SocketAddr> = lookup_host((name.as_str(), self.port)).await?.collect();
+        if found.is_empty() {
+            return Err(io::Error::other("the name has no address"));
+        }
+        Ok(alternating(found))
+    }
+}
+
+/// A connection that stands.
+#[derive(Debug)]
+pub struct Connection {
+    stream: Option<Stream>,
+    /// When each phase was done.
+    pub times: Times,
+    /// What passed over it, so far.
+    pub traffic: Arc<Traffic>,
+    /// Addresses that failed before one answered.
+    pub notes: Vec<String>,
+    /// When the server's certificate ends, unix seconds; only after a full handshake.
+    pub certificate_until: Option<i64>,
+}
+
+impl Connection {
+    /// The bytes; none when they were taken before.
+    pub fn take_stream(&mut self) -> Option<Stream> {
+        self.stream.take()
+    }
+}
+
+/// When each phase was done, from the start of connecting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Times {
+    /// The name was resolved.
+    pub name: Option<Duration>,
+    /// TCP stood.
+    pub connect: Option<Duration>,
+    /// TLS stood.
+    pub tls: Option<Duration>,
+}
+
+/// Why no connection came about.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{detail}")]
+pub struct ConnectError {
+    /// What went wrong.
+    pub trouble: Trouble,
+    /// The evidence: every address tried, by family.
+    pub detail: String,
+    /// Phases that were done.
+    pub times: Times,
+}
+
+/// What can go wrong before the first byte of HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// No address for the name.
+    NameNotResolved,
+    /// The guard does not let the address pass.
+    Guarded(Refusal),
+    /// Nothing listens.
+    Refused,
+    /// TCP was not answered in time.
+    TimedOut,
+    /// The connection was reset.
+    Reset,
+    /// No route.
+    Unreachable,
+    /// The chain is not trusted.
+    TlsUntrusted,
+    /// The certificate is for another name.
+    TlsWrongName,
+    /// The certificate has expired or is not valid yet.
+    TlsExpired,
+    /// TLS did not come about for another reason.
+    TlsFailed,
+}
+
+/// First v6, v4, v6, … in the resolver's order within each family, so that one dead family costs one attempt.
+fn alternating(found: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    let first_is_v6 = found.first().is_some_and(SocketAddr::is_ipv6);
+    let (leading, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|address| address.is_ipv6() == first_is_v6);
+    let mut mixed = Vec::with_capacity(ADDRESSES_MAX);
+    let (mut leading, mut others) = (leading.into_iter(), others.into_iter());
+    loop {
+        let (one, two) = (leading.next(), others.next());
+        if one.is_none() && two.is_none() {
+            break;
+        }
+        mixed.extend(one.into_iter().chain(two));
+    }
+    mixed.truncate(ADDRESSES_MAX);
+    mixed
+}
+
+/// Tries the addresses in order. Each gets an equal share of the time that is left, so the last one is always reached.
+async fn first_that_answers(
+    addresses: &[SocketAddr],
+    deadline: Instant,
+) -> Result<(TcpStream, Vec<String>), (Trouble, String)> {
+    let mut notes = Vec::new();
+    let mut worst = Trouble::TimedOut;
+    for (nth, address) in addresses.iter().enumerate() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let share = left / u32::try_from(addresses.len() - nth).unwrap_or(1);
+        let family = if address.is_ipv6() { "IPv6" } else { "IPv4" };
+        let (trouble, said) = match timeout_at(Instant::now() + share, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => return Ok((stream, notes)),
+            Ok(Err(error)) => (tcp_trouble(&error), error.to_string()),
+            Err(_) => (Trouble::TimedOut, format!("no answer within {} ms", share.as_millis())),
+        };
+        // A refusal is the clearest word: somebody is there and says no.
+        if nth == 0 || trouble == Trouble::Refused {
+            worst = trouble;
+        }
+        notes.push(format!("{family} {address}: {said}"));
+    }
+    Err((worst, notes.join("; ")))
+}
+
+fn tcp_trouble(error: &io::Error) -> Trouble {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => Trouble::Refused,
+        io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => Trouble::Reset,
+        io::ErrorKind::TimedOut => Trouble::TimedOut,
+        _ => Trouble::Unreachable,
+    }
+}
+
+fn tls_trouble(error: &io::Error) -> (Trouble, String) {
+    use rustls::Error;
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
+    let trouble = match inner {
+        Some(Error::InvalidCertificate(bad)) => match bad {
+            CertificateError::Expired
+            | CertificateError::ExpiredContext { .. }
+            | CertificateError::NotValidYet
+            | CertificateError::NotValidYetContext { .. } => Trouble::TlsExpired,
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                Trouble::TlsWrongName
+            }
+            _ => Trouble::TlsUntrusted,
+        },
+        Some(Error::InvalidMessage(_)) => {
+            return (Trouble::TlsFailed, format!("the port answered something that is not TLS ({error})"));
+        }
+        Some(_) => Trouble::TlsFailed,
+        None if error.kind() == io::ErrorKind::ConnectionReset => Trouble::Reset,
+        None => Trouble::TlsFailed,
+    };
+    (trouble, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Target, alternating};
+
+    #[test]
+    fn families_alternate_and_the_resolvers_order_is_kept_within_each() {
+        let found = ["[::1]:80", "[::2]:80", "[::3]:80", "127.0.0.1:80"].map(|text| text.parse().unwrap()).to_vec();
+        let mixed: Vec<String> = alternating(found).iter().map(ToString::to_string).collect();
+        assert_eq!(mixed, ["[::1]:80", "127.0.0.1:80", "[::2]:80", "[::3]:80"]);
+    }
+
+    #[test]
+    fn an_authority_leaves_the_usual_port_out() {
+        let authority = |url: &str| Target::of(&url.parse().unwrap()).map(|target| target.authority());
+        assert_eq!(authority("https://a.example:443/mcp").as_deref(), Some("a.example"));
+        assert_eq!(authority("http://a.example:8080/mcp").as_deref(), Some("a.example:8080"));
+        assert_eq!(authority("http://[::1]:8080/").as_deref(), Some("[::1]:8080"));
+        assert_eq!(authority("ftp://a.example/"), None);
+    }
+}

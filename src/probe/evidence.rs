@@ -1,0 +1,110 @@
+//! What a server said, made fit to be stored and shown: bounded, without control characters, without our secrets.
+
+use crate::domain::observation::{Fault, FaultKind};
+
+/// Characters of one line of evidence: a page shows it whole, and a server cannot fill the database with it.
+pub const DETAIL_CHARS_MAX: usize = 300;
+
+/// Characters kept of a result's text: enough for a person to recognise the passage.
+pub const EXCERPT_CHARS_MAX: usize = 160;
+
+/// Characters of a name, a version, a source: longer ones are no names.
+pub const NAME_CHARS_MAX: usize = 200;
+
+/// Secrets shorter than this are not searched for: they would hit ordinary words.
+const SECRET_CHARS_MIN: usize = 4;
+
+/// Takes our own secrets out of what a server echoes.
+#[derive(Debug, Clone, Default)]
+pub struct Scrub {
+    secrets: Vec<String>,
+}
+
+impl Scrub {
+    /// Hides each of these, wherever it appears.
+    pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
+        Self { secrets: secrets.into_iter().filter(|secret| secret.chars().count() >= SECRET_CHARS_MIN).collect() }
+    }
+
+    /// One bounded line of evidence.
+    pub fn line(&self, text: &str) -> String {
+        let mut text = std::borrow::Cow::Borrowed(text);
+        for secret in &self.secrets {
+            if text.contains(secret.as_str()) {
+                text = text.replace(secret.as_str(), "•••").into();
+            }
+        }
+        escaped(&text, DETAIL_CHARS_MAX)
+    }
+
+    /// A fault with its evidence.
+    pub fn fault(&self, kind: FaultKind, detail: &str) -> Fault {
+        Fault { kind, detail: self.line(detail) }
+    }
+}
+
+/// At most `chars` characters; control and direction-changing characters are shown as escapes, so that one line stays one line.
+pub fn escaped(text: &str, chars: usize) -> String {
+    let mut out = String::with_capacity(text.len().min(chars * 2));
+    for (nth, c) in text.chars().enumerate() {
+        if nth == chars {
+            out.push('…');
+            break;
+        }
+        if misleading(c) { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    out
+}
+
+/// At most `chars` characters of running text: stretches of white space become one blank, other control characters vanish.
+pub fn excerpt(text: &str, chars: usize) -> String {
+    let mut out = String::with_capacity(chars.min(text.len()));
+    let (mut kept, mut blank) = (0, false);
+    for c in text.chars() {
+        if c.is_whitespace() {
+            blank = kept > 0;
+            continue;
+        }
+        if misleading(c) {
+            continue;
+        }
+        if kept >= chars {
+            out.push('…');
+            break;
+        }
+        if std::mem::take(&mut blank) {
+            out.push(' ');
+            kept += 1;
+        }
+        out.push(c);
+        kept += 1;
+    }
+    out
+}
+
+/// Bytes that may not be text, as a line of evidence.
+pub fn readable(bytes: &[u8]) -> String {
+    let head = &bytes[..bytes.len().min(DETAIL_CHARS_MAX * 4)];
+    escaped(String::from_utf8_lossy(head).trim(), DETAIL_CHARS_MAX / 2)
+}
+
+/// Control characters, and those that make text read in another order than it is written.
+fn misleading(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Scrub, escaped, excerpt};
+
+    #[test]
+    fn evidence_is_one_bounded_line_without_secrets() {
+        let scrub = Scrub::new(["tok-12345".to_owned(), "ab".to_owned()]);
+        assert_eq!(scrub.line("got tok-12345\r\nabout"), "got •••\\r\\nabout");
+        assert_eq!(scrub.line(&"x".repeat(400)).chars().count(), super::DETAIL_CHARS_MAX + 1);
+        assert_eq!(escaped("a\u{202e}b", 9), "a\\u{202e}b");
+        assert_eq!(excerpt("  one\n\ttwo\u{7} three", 8), "one two t…");
+        assert_eq!(excerpt("\u{0}", 8), "");
+    }
+}

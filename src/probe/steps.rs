@@ -1,0 +1,368 @@
+//! One probe, in order: connect, handshake, tools, searches, closing, health.
+
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+use url::Url;
+
+use crate::domain::fleet::{Canary, Monitor, Search};
+use crate::domain::observation::{
+    Answer, Ask, Era, Fault, FaultKind, Footprint, Observation, SourcesSeen, Stage, Step, Turn, Variant,
+};
+use crate::net::connect::{Connector, Target};
+use crate::probe::call::{Call, Caller, bad_address, header_value};
+use crate::probe::clock::Clock;
+use crate::probe::evidence::{Scrub, readable};
+use crate::probe::handshake::{Opened, modern_result, open};
+use crate::probe::look::look_at;
+use crate::probe::rpc::Misfit;
+use crate::probe::tools::{TOOLS_MAX, input_schema, named, reduce};
+use crate::probe::{Assignment, Caution, Learnt, answer, sources};
+
+/// Pages of one tools/list: a thousand tools at twenty a page.
+const PAGES_MAX: usize = 50;
+
+/// Bytes of tools/list over all its pages.
+const TOOLS_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// The part of the budget, at most, that is kept back for the health addresses: the cause they name outweighs one more search.
+const HEALTH_SHARE: u32 = 4;
+
+/// Runs one probe to its end.
+pub(crate) async fn run(connector: &Connector, assignment: &Assignment) -> (Observation, Learnt) {
+    let monitor = &*assignment.monitor;
+    let began = Instant::now();
+    let over = began + monitor.probe_budget;
+    let kept_back = if monitor.health.is_empty() {
+        Duration::ZERO
+    } else {
+        monitor.timeout.min(monitor.probe_budget / HEALTH_SHARE)
+    };
+    let scrub = secrets_of(monitor);
+    let mut seen = blank(assignment);
+    let mut learnt = assignment.learnt;
+    let parsed = Url::parse(monitor.url.resolved.expose()).ok().and_then(|url| Some((Target::of(&url)?, url)));
+    match parsed {
+        None => seen.steps.push(Clock::start(Stage::Connect, &monitor.url.shown).stop(Some(bad_address(&scrub)))),
+        Some((target, url)) => {
+            let mut caller =
+                Caller::new(connector, target, &scrub, url.clone(), monitor, assignment.started_at, over - kept_back);
+            converse(&mut caller, assignment, &mut learnt, &mut seen).await;
+            close(&mut caller, &mut learnt, &mut seen).await;
+            for address in &monitor.health {
+                let elsewhere = look_at(connector, &mut caller, &url, address, over, &mut seen).await;
+                add(&mut seen.footprint, &elsewhere);
+            }
+            caller.wire.hang_up();
+            add(&mut seen.footprint, &caller.wire.footprint);
+        }
+    }
+    seen.asks.extend(not_asked(assignment, seen.asks.len()));
+    seen.elapsed = began.elapsed();
+    (seen, learnt)
+}
+
+/// Everything that is MCP; it ends early where the next step has nothing to stand on.
+async fn converse(caller: &mut Caller<'_>, assignment: &Assignment, learnt: &mut Learnt, seen: &mut Observation) {
+    let monitor = &*assignment.monitor;
+    let mut clock = Clock::start(Stage::Connect, &caller.wire.target().authority());
+    let deadline = caller.deadline();
+    let fault = caller.wire.connect(&mut clock, deadline).await.err();
+    if let Some(until) = caller.wire.certificate_until {
+        let days = (until - caller.now().timestamp()).div_euclid(86_400);
+        clock.note(format!("the certificate is valid for {days} more days"));
+    }
+    let failed = fault.is_some();
+    seen.steps.push(clock.stop(fault));
+    if failed {
+        return;
+    }
+    let Some(opened) = open(caller, &monitor.id, learnt, &mut seen.steps).await else {
+        return;
+    };
+    let Opened { era, server } = opened;
+    seen.era = Some(era);
+    seen.server = Some(server);
+    let Some(tools) = list_tools(caller, era, monitor, seen).await else {
+        return;
+    };
+    if assignment.ask_sources {
+        ask_sources(caller, era, &tools, seen).await;
+    }
+    let Some(search_tool) = seen.tools.as_ref().and_then(|seen| seen.search_tool.clone()) else {
+        return;
+    };
+    let schema = named(&tools, &search_tool).map_or(&Value::Null, input_schema);
+    for (nth, turn) in &assignment.asks {
+        let Some(canary) = monitor.canaries.get(*nth) else {
+            continue;
+        };
+        let ask = if *turn == Turn::NotAsked || !fits(caller, monitor) {
+            unasked(canary)
+        } else {
+            ask(caller, era, &monitor.search, &search_tool, schema, canary, *turn, &mut seen.steps).await
+        };
+        seen.asks.push(ask);
+    }
+}
+
+/// Whether a whole call still fits into the budget; with a budget of less than two calls, half of it is enough.
+fn fits(caller: &Caller<'_>, monitor: &Monitor) -> bool {
+    let left = caller.until.saturating_duration_since(Instant::now());
+    left >= monitor.timeout.min(monitor.probe_budget / 2)
+}
+
+/// All pages of tools/list; none where it failed, or where the search tool that canaries need is not there.
+async fn list_tools(
+    caller: &mut Caller<'_>,
+    era: Era,
+    monitor: &Monitor,
+    seen: &mut Observation,
+) -> Option<Vec<Value>> {
+    let mut clock = Clock::start(Stage::Tools, "tools/list");
+    let outcome = all_pages(caller, era, &mut clock).await;
+    let (tools, mut fault) = match outcome {
+        Ok(tools) => (Some(tools), None),
+        Err(fault) => (None, Some(fault)),
+    };
+    if let Some(tools) = &tools {
+        let reduced = reduce(tools, &monitor.search);
+        if reduced.search_tool.is_none() && !monitor.canaries.is_empty() {
+            let wanted = monitor.search.tool.as_deref().unwrap_or("any that searches");
+            let names: Vec<&str> = reduced.tools.iter().map(|tool| tool.name.as_str()).collect();
+            let detail = format!("no tool {wanted} among {}: {}", names.len(), names.join(", "));
+            fault = Some(caller.scrub.fault(FaultKind::ToolAbsent, &detail));
+        }
+        seen.tools = Some(reduced);
+    }
+    seen.steps.push(clock.stop(fault));
+    tools
+}
+
+async fn all_pages(caller: &mut Caller<'_>, era: Era, clock: &mut Clock) -> Result<Vec<Value>, Fault> {
+    let mut tools = Vec::new();
+    let mut cursors: Vec<String> = Vec::new();
+    let mut bytes = 0;
+    loop {
+        let params =
+            cursors.last().map(|cursor| format!(r#""cursor":{}"#, Value::from(cursor.as_str()))).unwrap_or_default();
+        let call = Call { method: "tools/list", params: &params, ..Call::default() };
+        let raw = caller.ask(era, &call, clock).await.map_err(|broken| broken.fault)?;
+        if era == Era::Modern {
+            modern_result(&raw, true, caller, clock)?;
+        }
+        bytes += raw.get().len();
+        let mut page: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+        let Some(Value::Array(list)) = page.get_mut("tools").map(Value::take) else {
+            let detail = format!("tools/list has no list of tools: {}", readable(raw.get().as_bytes()));
+            return Err(caller.scrub.fault(FaultKind::BadResult, &detail));
+        };
+        tools.extend(list);
+        let next = match page.get("nextCursor") {
+            Some(Value::String(next)) => next.clone(),
+            _ => return Ok(tools),
+        };
+        if cursors.contains(&next) {
+            let detail = format!("after {} pages the cursor {next} came again", cursors.len() + 1);
+            return Err(caller.scrub.fault(FaultKind::CursorLoop, &detail));
+        }
+        cursors.push(next);
+        if cursors.len() >= PAGES_MAX || tools.len() > TOOLS_MAX || bytes > TOOLS_BYTES_MAX {
+            let detail =
+                format!("tools/list has more than {PAGES_MAX} pages, {TOOLS_MAX} tools or {TOOLS_BYTES_MAX} bytes");
+            return Err(caller.scrub.fault(FaultKind::TooLarge, &detail));
+        }
+    }
+}
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the parts of one beat that a call needs, each borrowed from another owner"
+)]
+async fn ask(
+    caller: &mut Caller<'_>,
+    era: Era,
+    search: &Search,
+    tool: &str,
+    schema: &Value,
+    canary: &Canary,
+    turn: Turn,
+    steps: &mut Vec<Step>,
+) -> Ask {
+    let mut arguments = format!("{{{}:{}", Value::from(search.query.as_str()), Value::from(canary.query.as_str()));
+    for (name, value) in search.arguments.iter().filter(|(name, _)| **name != search.query) {
+        arguments.push_str(&format!(",{}:{value}", Value::from(name.as_str())));
+    }
+    arguments.push('}');
+    let mut clock = Clock::start(Stage::Search, &canary.id);
+    let outcome = call_tool(caller, era, tool, &arguments, schema, &mut clock).await;
+    let result: Result<Answer, Fault> =
+        outcome.and_then(|raw| answer::read(&raw, search).map_err(|misfit| fault_of(caller, &misfit)));
+    let step = clock.stop(result.as_ref().err().cloned());
+    let ask = Ask {
+        canary: canary.id.clone(),
+        variant: Variant::Plain,
+        turn,
+        elapsed: step.elapsed,
+        fresh_connection: step.fresh_connection,
+        result: Some(result),
+    };
+    steps.push(step);
+    ask
+}
+
+/// Asks the source-listing tool, where there is one. Its failure is no fault of the search: it stays a note.
+async fn ask_sources(caller: &mut Caller<'_>, era: Era, tools: &[Value], seen: &mut Observation) {
+    let Some(name) = sources::TOOL_NAMES.into_iter().find(|name| named(tools, name).is_some()) else {
+        return;
+    };
+    let mut clock = Clock::start(Stage::Search, name);
+    let outcome = call_tool(caller, era, name, "{}", &Value::Null, &mut clock).await;
+    let read: Result<SourcesSeen, Fault> =
+        outcome.and_then(|raw| sources::read(&raw).map_err(|misfit| fault_of(caller, &misfit)));
+    match read {
+        Ok(sources) => seen.sources = Some(sources),
+        Err(fault) => clock.note(format!("{name} failed: {}", fault.detail)),
+    }
+    seen.steps.push(clock.stop(None));
+}
+
+async fn call_tool(
+    caller: &mut Caller<'_>,
+    era: Era,
+    tool: &str,
+    arguments: &str,
+    schema: &Value,
+    clock: &mut Clock,
+) -> Result<Box<RawValue>, Fault> {
+    let params = format!(r#""name":{},"arguments":{arguments}"#, Value::from(tool));
+    let headers = if era == Era::Modern { promoted(schema, arguments) } else { Vec::new() };
+    let call = Call { method: "tools/call", name: Some(tool), params: &params, headers };
+    let raw = caller.ask(era, &call, clock).await.map_err(|broken| broken.fault)?;
+    if era == Era::Modern {
+        modern_result(&raw, false, caller, clock)?;
+    }
+    Ok(raw)
+}
+
+/// `Mcp-Param-*` for arguments whose schema carries `x-mcp-header`.
+fn promoted(schema: &Value, arguments: &str) -> Vec<(HeaderName, HeaderValue)> {
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        return Vec::new();
+    };
+    let marked: Vec<(&String, &str)> = properties
+        .iter()
+        .filter_map(|(name, property)| Some((name, property.get("x-mcp-header")?.as_str()?)))
+        .collect();
+    if marked.is_empty() {
+        return Vec::new();
+    }
+    let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
+    let header = |(name, header): (&String, &str)| {
+        let text = match arguments.get(name)? {
+            Value::String(text) => text.clone(),
+            plain @ (Value::Number(_) | Value::Bool(_)) => plain.to_string(),
+            _ => return None,
+        };
+        let name = HeaderName::from_bytes(format!("mcp-param-{header}").as_bytes()).ok()?;
+        Some((name, header_value(&text)?))
+    };
+    marked.into_iter().filter_map(header).collect()
+}
+
+/// Closes sessions; what went wrong about it is a note on the last step.
+///
+/// The first time it is checked that the server survives it (MCP.md, "Do no harm"): some went down with the session.
+async fn close(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &mut Observation) {
+    let mut clock = Clock::start(Stage::Handshake, "closing");
+    if learnt.closing == Caution::Harmful {
+        if caller.has_sessions() {
+            clock.note("the session stays open: closing one brought this server down".to_owned());
+        }
+    } else if caller.has_sessions() {
+        caller.close(&mut clock).await;
+        let well = seen.steps.iter().all(|step| step.fault.is_none());
+        if learnt.closing == Caution::Unchecked && well {
+            learnt.closing = match caller.still_answers(&mut clock).await {
+                true => Caution::Harmless,
+                false => Caution::Harmful,
+            };
+            if learnt.closing == Caution::Harmful {
+                clock.note(
+                    "the server was gone after its session was closed; its sessions stay open from now on".to_owned(),
+                );
+            }
+            // The look itself may have opened one.
+            caller.close(&mut clock).await;
+        }
+    }
+    let notes = clock.stop(None).notes;
+    if let Some(last) = seen.steps.last_mut() {
+        last.notes.extend(notes);
+    }
+}
+
+fn fault_of(caller: &Caller<'_>, misfit: &Misfit) -> Fault {
+    caller.scrub.fault(misfit.kind, &misfit.detail)
+}
+
+/// Canaries that were meant to be asked and were not reached.
+fn not_asked(assignment: &Assignment, reached: usize) -> Vec<Ask> {
+    let canaries = &assignment.monitor.canaries;
+    let meant = assignment.asks.iter().filter_map(|(nth, _)| canaries.get(*nth));
+    meant.skip(reached).map(unasked).collect()
+}
+
+fn unasked(canary: &Canary) -> Ask {
+    Ask {
+        canary: canary.id.clone(),
+        variant: Variant::Plain,
+        turn: Turn::NotAsked,
+        elapsed: Duration::ZERO,
+        fresh_connection: false,
+        result: None,
+    }
+}
+
+fn blank(assignment: &Assignment) -> Observation {
+    Observation {
+        monitor: assignment.monitor.id.clone(),
+        kind: assignment.kind,
+        scheduled_at: assignment.scheduled_at,
+        started_at: assignment.started_at,
+        elapsed: Duration::ZERO,
+        era: None,
+        server: None,
+        steps: Vec::with_capacity(8),
+        tools: None,
+        asks: Vec::with_capacity(assignment.asks.len()),
+        health: Vec::with_capacity(assignment.monitor.health.len()),
+        sources: None,
+        footprint: Footprint::default(),
+    }
+}
+
+fn add(sum: &mut Footprint, part: &Footprint) {
+    sum.requests += part.requests;
+    sum.bytes_out += part.bytes_out;
+    sum.bytes_in += part.bytes_in;
+    sum.connections += part.connections;
+    sum.sessions_opened += part.sessions_opened;
+    sum.sessions_closed += part.sessions_closed;
+}
+
+/// Everything we send that may not come back in evidence: the bearer, and what the URLs hide.
+fn secrets_of(monitor: &Monitor) -> Scrub {
+    let bearer = monitor.bearer.iter().map(|bearer| bearer.expose().to_owned());
+    let urls = std::iter::once(&monitor.url).chain(&monitor.health);
+    let hidden = urls.filter_map(|address| Url::parse(address.resolved.expose()).ok()).flat_map(|url| {
+        let password = url.password().map(str::to_owned);
+        let query = url.query().map(str::to_owned);
+        let values: Vec<String> = url.query_pairs().map(|(_, value)| value.into_owned()).collect();
+        password.into_iter().chain(query).chain(values).collect::<Vec<_>>()
+    });
+    Scrub::new(bearer.chain(hidden))
+}

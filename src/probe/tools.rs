@@ -1,0 +1,281 @@
+//! tools/list, reduced to what is compared: hashes over the raw JSON, since a typed tool drops fields that real servers send.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::domain::fleet::Search;
+use crate::domain::observation::{ToolSeen, ToolsSeen};
+use crate::probe::evidence::{NAME_CHARS_MAX, escaped};
+use crate::probe::schema::misfit;
+
+/// Tools kept of one server. The largest fleets of tools seen have a few hundred.
+pub const TOOLS_MAX: usize = 1_000;
+
+/// Bytes of canonical JSON kept for the diff; beyond it only names and hashes are kept.
+const JSON_BYTES_MAX: usize = 256 * 1024;
+
+/// The usual names of a search tool, the likeliest first.
+const USUAL_NAMES: [&str; 16] = [
+    "search_documents",
+    "search",
+    "search_docs",
+    "search_documentation",
+    "search_knowledge",
+    "search_knowledge_base",
+    "knowledge_search",
+    "semantic_search",
+    "hybrid_search",
+    "vector_search",
+    "rag_search",
+    "rag_query",
+    "query_documents",
+    "query",
+    "retrieve",
+    "retrieve_documents",
+];
+
+/// Whether a name that is not among the usual ones sounds like a search.
+const TELLING_PARTS: [&str; 3] = ["search", "retrieve", "query"];
+
+/// Reduces the tools of all pages. `search` finds the tool that canaries call and checks their call against its schema.
+pub fn reduce(tools: &[Value], search: &Search) -> ToolsSeen {
+    let mut sorted: Vec<(&str, String, &Value)> =
+        tools.iter().map(|tool| (name_of(tool), canonical(tool, Texts::Kept), tool)).collect();
+    sorted.sort_unstable_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+    let mut whole = Sha256::new();
+    let mut json = String::from("[");
+    let mut seen = Vec::with_capacity(sorted.len());
+    for (name, text, tool) in &sorted {
+        whole.update(text.as_bytes());
+        whole.update(b"\n");
+        if json.len() <= JSON_BYTES_MAX {
+            let comma = if json.len() > 1 { "," } else { "" };
+            let _ = write!(json, "{comma}{text}");
+        }
+        seen.push(ToolSeen {
+            name: escaped(name, NAME_CHARS_MAX),
+            full_hash: hex(&Sha256::digest(text)),
+            shape_hash: hex(&Sha256::digest(canonical(tool, Texts::Dropped))),
+        });
+    }
+    json.push(']');
+    if json.len() > JSON_BYTES_MAX {
+        json = names_and_hashes(&seen);
+    }
+    let found = find(tools, search);
+    ToolsSeen {
+        hash: hex(&whole.finalize()),
+        tools: seen,
+        json,
+        search_tool: found.map(|tool| name_of(tool).to_owned()),
+        invalid_call: found.and_then(|tool| misfit(input_schema(tool), search)),
+    }
+}
+
+/// The tool with this name.
+pub fn named<'a>(tools: &'a [Value], name: &str) -> Option<&'a Value> {
+    tools.iter().find(|tool| name_of(tool) == name)
+}
+
+/// The schema of a tool's arguments; null where it has none.
+pub fn input_schema(tool: &Value) -> &Value {
+    tool.get("inputSchema").unwrap_or(&Value::Null)
+}
+
+/// The declared search tool, else one with a usual name, else the only one that sounds like a search and takes the question.
+fn find<'a>(tools: &'a [Value], search: &Search) -> Option<&'a Value> {
+    if let Some(name) = &search.tool {
+        return named(tools, name);
+    }
+    if let Some(tool) = USUAL_NAMES.iter().find_map(|name| named(tools, name)) {
+        return Some(tool);
+    }
+    let mut telling = tools.iter().filter(|tool| {
+        let name = name_of(tool).to_ascii_lowercase();
+        TELLING_PARTS.iter().any(|part| name.contains(part))
+            && input_schema(tool).get("properties").is_some_and(|properties| properties.get(&search.query).is_some())
+    });
+    let only = telling.next()?;
+    telling.next().is_none().then_some(only)
+}
+
+fn name_of(tool: &Value) -> &str {
+    tool.get("name").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn names_and_hashes(tools: &[ToolSeen]) -> String {
+    let list: Vec<Value> = tools
+        .iter()
+        .map(|tool| serde_json::json!({"name": tool.name, "full_hash": tool.full_hash, "shape_hash": tool.shape_hash}))
+        .collect();
+    Value::Array(list).to_string()
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Texts {
+    Kept,
+    Dropped,
+}
+
+/// What the keys of an object are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keys {
+    /// Words of the format: `title` and `description` are texts.
+    Words,
+    /// Names somebody chose: an argument may be called `title`.
+    Names,
+    /// A value of the caller's world, such as an `enum`: nothing in it is ours to drop.
+    Data,
+}
+
+/// JSON with sorted keys and no white space, so that equal values are equal texts.
+fn canonical(value: &Value, texts: Texts) -> String {
+    let mut out = String::with_capacity(512);
+    write_canonical(value, texts, Keys::Words, &mut out);
+    out
+}
+
+// serde_json refuses input nested deeper than 128, which bounds this recursion.
+fn write_canonical(value: &Value, texts: Texts, keys: Keys, out: &mut String) {
+    match value {
+        Value::Array(items) => {
+            out.push('[');
+            for (nth, item) in items.iter().enumerate() {
+                if nth > 0 {
+                    out.push(',');
+                }
+                write_canonical(item, texts, keys, out);
+            }
+            out.push(']');
+        }
+        Value::Object(map) => {
+            let mut entries: Vec<(&String, &Value)> = map.iter().collect();
+            if texts == Texts::Dropped && keys == Keys::Words {
+                entries.retain(|(key, _)| !matches!(key.as_str(), "title" | "description" | "$comment" | "icons"));
+            }
+            entries.sort_unstable_by_key(|(key, _)| key.as_str());
+            out.push('{');
+            for (nth, (key, item)) in entries.into_iter().enumerate() {
+                if nth > 0 {
+                    out.push(',');
+                }
+                let _ = write!(out, "{}:", Value::from(key.as_str()));
+                write_canonical(item, texts, below(keys, key), out);
+            }
+            out.push('}');
+        }
+        plain => {
+            let _ = write!(out, "{plain}");
+        }
+    }
+}
+
+fn below(keys: Keys, key: &str) -> Keys {
+    match (keys, key) {
+        (Keys::Data, _) => Keys::Data,
+        (Keys::Names, _) => Keys::Words,
+        (Keys::Words, "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas") => Keys::Names,
+        (Keys::Words, "enum" | "const" | "default" | "examples" | "required" | "_meta") => Keys::Data,
+        (Keys::Words, _) => Keys::Words,
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::reduce;
+    use crate::domain::fleet::{Search, SearchFields};
+
+    fn search(tool: Option<&str>) -> Search {
+        Search {
+            tool: tool.map(str::to_owned),
+            query: "query".to_owned(),
+            arguments: std::collections::BTreeMap::new(),
+            results: None,
+            fields: SearchFields::default(),
+            per_beat: 2,
+        }
+    }
+
+    fn tool() -> Value {
+        json!({"name": "search", "description": "finds", "vendor": 1, "annotations": {"title": "S", "readOnlyHint": true},
+               "inputSchema": {"type": "object", "required": ["query"], "properties": {
+                   "query": {"type": "string", "description": "what"}, "title": {"type": "string"}}}})
+    }
+
+    fn changed(sentence: &str, pointer: &str, to: Value, full: bool, shape: bool) {
+        let (before, mut after) = (tool(), tool());
+        match after.pointer_mut(pointer) {
+            Some(place) => *place = to,
+            None => after[&pointer[1..]] = to,
+        }
+        let [before, after] = [before, after].map(|tool| reduce(&[tool], &search(None)).tools.remove(0));
+        assert_eq!(before.full_hash != after.full_hash, full, "full hash: {sentence}");
+        assert_eq!(before.shape_hash != after.shape_hash, shape, "shape hash: {sentence}");
+    }
+
+    #[test]
+    fn a_change_of_wording_is_told_from_a_change_of_shape() {
+        changed("the description is wording", "/description", json!("searches"), true, false);
+        changed("so is the tool's title", "/title", json!("Search"), true, false);
+        changed("so is an argument's", "/inputSchema/properties/query/description", json!("q"), true, false);
+        changed("so is the annotations' title", "/annotations/title", json!("T"), true, false);
+        changed("a hint is shape", "/annotations/readOnlyHint", json!(false), true, true);
+        changed(
+            "an argument called title is shape",
+            "/inputSchema/properties/title",
+            json!({"type": "null"}),
+            true,
+            true,
+        );
+        changed("a type is shape", "/inputSchema/properties/query/type", json!("array"), true, true);
+        changed("what is required is shape", "/inputSchema/required", json!([]), true, true);
+        changed("a vendor's field is shape", "/vendor", json!(2), true, true);
+        changed("the same value is the same", "/vendor", json!(1), false, false);
+    }
+
+    #[test]
+    fn order_of_tools_and_keys_does_not_matter() {
+        let one: Vec<Value> = serde_json::from_str(r#"[{"name":"a","x":{"p":1,"q":2}},{"name":"b"}]"#).unwrap();
+        let two: Vec<Value> = serde_json::from_str(r#"[{"name":"b"},{"x":{"q":2,"p":1},"name":"a"}]"#).unwrap();
+        assert_eq!(reduce(&one, &search(None)), reduce(&two, &search(None)));
+    }
+
+    #[test]
+    fn a_server_with_too_much_to_say_is_kept_by_name_and_hash() {
+        let long = json!({"name": "a", "description": "x".repeat(300 * 1024)});
+        let seen = reduce(&[long], &search(None));
+        assert!(seen.json.len() < 400 && serde_json::from_str::<Value>(&seen.json).is_ok(), "{}", seen.json.len());
+    }
+
+    #[test]
+    fn the_search_tool_is_found() {
+        let takes_query = json!({"properties": {"query": {"type": "string"}}});
+        type Row<'a> = (&'a str, Option<&'a str>, &'a [&'a str], Option<&'a str>);
+        let table: &[Row<'_>] = &[
+            ("declared and there", Some("b"), &["a", "b"], Some("b")),
+            ("declared and gone", Some("c"), &["a", "search"], None),
+            ("a usual name", None, &["a", "search"], Some("search")),
+            ("the likelier of two", None, &["query", "search_documents"], Some("search_documents")),
+            ("the only one that sounds like it", None, &["a", "kb_search_v2"], Some("kb_search_v2")),
+            ("two that sound like it are none", None, &["x_search", "y_search"], None),
+            ("none", None, &["echo"], None),
+        ];
+        for (sentence, declared, names, expected) in table {
+            let tools: Vec<Value> =
+                names.iter().map(|name| json!({"name": name, "inputSchema": takes_query})).collect();
+            let seen = reduce(&tools, &search(*declared));
+            assert_eq!(seen.search_tool.as_deref(), *expected, "{sentence}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The switchboard: what is broken now, for everybody who has to know.
+//!
+//! Most faults act the moment they are asked for. Two do not, the held pool and the closed listener:
+//! whoever watches over the server applies them, and `settled` waits for that.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::rag::fault::{Dose, Fault};
+
+/// The switchboard. Cheap to clone; all clones are one.
+#[derive(Debug, Clone)]
+pub struct Faults(Arc<Board>);
+
+#[derive(Debug)]
+struct Board {
+    on: Mutex<BTreeMap<Fault, Dose>>,
+    calls: AtomicU64,
+    wanted: watch::Sender<u64>,
+    applied: watch::Sender<u64>,
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Self(Arc::new(Board {
+            on: Mutex::default(),
+            calls: AtomicU64::new(0),
+            wanted: watch::Sender::new(0),
+            applied: watch::Sender::new(0),
+        }))
+    }
+}
+
+impl Faults {
+    /// Breaks something, or changes its dose.
+    pub fn on(&self, fault: Fault, dose: Dose) {
+        self.board().insert(fault, dose);
+        self.0.wanted.send_modify(|generation| *generation += 1);
+    }
+
+    /// Mends it.
+    pub fn off(&self, fault: Fault) {
+        self.board().remove(&fault);
+        self.0.wanted.send_modify(|generation| *generation += 1);
+    }
+
+    /// Mends everything.
+    pub fn all_off(&self) {
+        self.board().clear();
+        self.0.wanted.send_modify(|generation| *generation += 1);
+    }
+
+    /// The dose of a fault that is on, whether or not it strikes this time.
+    pub fn dose(&self, fault: Fault) -> Option<Dose> {
+        self.board().get(&fault).copied()
+    }
+
+    /// The dose of a fault that strikes this call; each asking is a call of its own.
+    pub fn strikes(&self, fault: Fault) -> Option<Dose> {
+        let dose = self.dose(fault)?;
+        let call = self.0.calls.fetch_add(1, Ordering::Relaxed);
+        dose.strikes(call).then_some(dose)
+    }
+
+    /// What is broken now.
+    pub fn active(&self) -> Vec<(Fault, Dose)> {
+        self.board().iter().map(|(fault, dose)| (*fault, *dose)).collect()
+    }
+
+    /// Waits until pool and listener are as the switches say, at most 5 s.
+    pub async fn settled(&self) {
+        let wanted = *self.0.wanted.borrow();
+        let mut applied = self.0.applied.subscribe();
+        let settled = applied.wait_for(|generation| *generation >= wanted);
+        // A server that has stopped applies nothing any more: its switches are as settled as they get.
+        let _ended = tokio::time::timeout(Duration::from_secs(5), settled).await;
+    }
+
+    /// Sets one fault to what `fault::read` or `fault::parse` understood.
+    pub fn set(&self, fault: Fault, dose: Option<Dose>) {
+        match dose {
+            Some(dose) => self.on(fault, dose),
+            None => self.off(fault),
+        }
+    }
+
+    /// What the admin endpoint shows.
+    pub fn report(&self) -> Value {
+        let active: BTreeMap<&str, Dose> =
+            self.active().into_iter().map(|(fault, dose)| (fault.name(), dose)).collect();
+        json!({ "active": active, "known": Fault::ALL.iter().map(|fault| fault.facts()).collect::<Vec<_>>() })
+    }
+
+    /// Tells whoever applies faults to pool and listener that something changed.
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.0.wanted.subscribe()
+    }
+
+    /// Says that pool and listener are as they were wanted at a generation.
+    pub(super) fn applied(&self, generation: u64) {
+        self.0.applied.send_replace(generation);
+    }
+
+    fn board(&self) -> MutexGuard<'_, BTreeMap<Fault, Dose>> {
+        self.0.on.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

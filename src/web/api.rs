@@ -1,0 +1,337 @@
+//! `/api/v1`: the board and the incidents as JSON, and the two actions. Times are RFC 3339 in UTC.
+
+use axum::Json;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::fleet::MonitorId;
+use crate::domain::incident::{Incident, ResolveCause};
+use crate::store::board::{CanaryView, MonitorView, SignalView};
+use crate::store::read::{DeliveryLine, PAGE_ROWS, TimelineLine};
+use crate::web::actions;
+use crate::web::pages::filter::{FleetFilter, IncidentQuery};
+use crate::web::state::{Away, WebState};
+
+/// An answer that says what is wrong: `{"error": "…"}` with its status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Problem {
+    /// The status.
+    pub status: StatusCode,
+    /// What is wrong, for people.
+    pub error: &'static str,
+}
+
+impl Problem {
+    /// A problem.
+    pub const fn new(status: StatusCode, error: &'static str) -> Self {
+        Self { status, error }
+    }
+}
+
+impl From<Away> for Problem {
+    fn from(_: Away) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "the database does not answer")
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        #[derive(Serialize)]
+        struct Body {
+            error: &'static str,
+        }
+        (self.status, Json(Body { error: self.error })).into_response()
+    }
+}
+
+/// A page of monitors.
+#[derive(Debug, Serialize)]
+pub struct Monitors {
+    total: usize,
+    page: usize,
+    pages: usize,
+    monitors: Vec<MonitorBody>,
+}
+
+/// One monitor.
+#[derive(Debug, Serialize)]
+pub struct MonitorBody {
+    id: String,
+    name: String,
+    url: String,
+    labels: std::collections::BTreeMap<String, String>,
+    state: &'static str,
+    since: DateTime<Utc>,
+    seen_at: Option<DateTime<Utc>>,
+    era: Option<&'static str>,
+    every_seconds: f64,
+    p95_ms: Option<f64>,
+    p95_samples: Option<u32>,
+    p95_limit_ms: f64,
+    coverage: Option<f64>,
+    uptime: Option<f64>,
+    calls_per_day: u64,
+    trouble: Option<String>,
+    signals: Vec<SignalBody>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    canaries: Option<Vec<CanaryBody>>,
+}
+
+/// One signal of a monitor.
+#[derive(Debug, Serialize)]
+pub struct SignalBody {
+    signal: &'static str,
+    phase: &'static str,
+    level: &'static str,
+    figure: String,
+    since: DateTime<Utc>,
+    held_by: Option<String>,
+    incident: Option<String>,
+    failure_reason: Option<&'static str>,
+    severity: Option<&'static str>,
+}
+
+/// One canary of a monitor.
+#[derive(Debug, Serialize)]
+pub struct CanaryBody {
+    id: String,
+    kind: &'static str,
+    query: String,
+    expected: String,
+    verdict: Option<String>,
+    got: String,
+    rank: Option<u32>,
+    wrong_in_a_row: u32,
+    answered_at: Option<DateTime<Utc>>,
+    elapsed_ms: Option<f64>,
+}
+
+/// A page of incidents; `next` is the `before` of the page after this one.
+#[derive(Debug, Serialize)]
+pub struct Incidents {
+    incidents: Vec<IncidentBody>,
+    next: Option<String>,
+}
+
+/// One incident.
+#[derive(Debug, Serialize)]
+pub struct IncidentBody {
+    id: String,
+    monitor: String,
+    signal: &'static str,
+    subject: String,
+    severity: &'static str,
+    failure_reason: &'static str,
+    failed_stage: String,
+    summary: String,
+    evidence: std::collections::BTreeMap<String, String>,
+    opened_at: DateTime<Utc>,
+    resolved_at: Option<DateTime<Utc>>,
+    resolve_cause: Option<&'static str>,
+    absorbed_into: Option<String>,
+    acknowledged_by: Option<String>,
+    acknowledged_at: Option<DateTime<Utc>>,
+    rule: RuleBody,
+    runbook_url: String,
+    reproduce: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeline: Option<Vec<TimelineBody>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deliveries: Option<Vec<DeliveryBody>>,
+}
+
+/// Where a rule stands.
+#[derive(Debug, Serialize)]
+pub struct RuleBody {
+    file: String,
+    line: u32,
+    commit: Option<String>,
+}
+
+/// One line of a timeline.
+#[derive(Debug, Serialize)]
+pub struct TimelineBody {
+    at: DateTime<Utc>,
+    kind: String,
+    actor: String,
+    text: String,
+}
+
+/// One delivery.
+#[derive(Debug, Serialize)]
+pub struct DeliveryBody {
+    id: String,
+    notification: String,
+    event: String,
+    receiver: String,
+    fallback_of: Option<String>,
+    state: String,
+    attempts: u32,
+    created_at: DateTime<Utc>,
+    next_at: Option<DateTime<Utc>>,
+    last: Option<String>,
+}
+
+/// Who takes an incident.
+#[derive(Debug, Deserialize)]
+pub struct Acknowledgement {
+    actor: String,
+}
+
+/// `GET /api/v1/monitors`: filters and pages as on the fleet's page.
+pub async fn monitors(State(state): State<WebState>, RawQuery(query): RawQuery) -> Json<Monitors> {
+    let filter = FleetFilter::parse(query.as_deref().unwrap_or_default());
+    let views = state.board.all();
+    let found = filter.apply(&views);
+    let (page, pages) = filter.place(found.len());
+    let monitors = filter.slice(&found).iter().map(|view| monitor_body(view, false)).collect();
+    Json(Monitors { total: found.len(), page, pages, monitors })
+}
+
+/// `GET /api/v1/monitors/{id}`.
+pub async fn monitor(State(state): State<WebState>, Path(id): Path<String>) -> Result<Json<MonitorBody>, Problem> {
+    let view = state.board.get(&MonitorId::new(&id));
+    let missing = Problem::new(StatusCode::NOT_FOUND, "there is no monitor with this id");
+    view.map(|view| Json(monitor_body(&view, true))).ok_or(missing)
+}
+
+/// `GET /api/v1/incidents`: `monitor`, `signal`, `state` (open, ended) and `before` as filters.
+pub async fn incidents(State(state): State<WebState>, RawQuery(query): RawQuery) -> Result<Json<Incidents>, Problem> {
+    let filter = IncidentQuery::parse(query.as_deref().unwrap_or_default()).filter();
+    let found = state.ask(state.store.incidents(&filter)).await?;
+    let full = found.len() >= PAGE_ROWS as usize;
+    let next = found.last().filter(|_| full).map(|last| last.opened_at.to_rfc3339());
+    Ok(Json(Incidents { incidents: found.into_iter().map(|found| incident_body(&state, found)).collect(), next }))
+}
+
+/// `GET /api/v1/incidents/{id}`.
+pub async fn incident(State(state): State<WebState>, Path(id): Path<String>) -> Result<Json<IncidentBody>, Problem> {
+    let missing = Problem::new(StatusCode::NOT_FOUND, "there is no incident with this id");
+    let found = state.ask(state.store.incident(&id)).await?.ok_or(missing)?;
+    let timeline = state.ask(state.store.timeline(&id)).await?;
+    let deliveries = state.ask(state.store.deliveries(Some(&id))).await?;
+    let mut body = incident_body(&state, found);
+    body.timeline = Some(timeline.into_iter().map(timeline_body).collect());
+    body.deliveries = Some(deliveries.into_iter().map(delivery_body).collect());
+    Ok(Json(body))
+}
+
+/// `POST /api/v1/monitors/{id}/recheck`: 202, the look follows.
+pub async fn recheck(State(state): State<WebState>, Path(id): Path<String>) -> Result<StatusCode, Problem> {
+    actions::recheck(&state, &id).map(|()| StatusCode::ACCEPTED)
+}
+
+/// `POST /api/v1/incidents/{id}/acknowledge` with `{"actor": "…"}`: 202.
+pub async fn acknowledge(
+    State(state): State<WebState>,
+    Path(id): Path<String>,
+    Json(body): Json<Acknowledgement>,
+) -> Result<StatusCode, Problem> {
+    actions::acknowledge(&state, &id, &body.actor).await.map(|()| StatusCode::ACCEPTED)
+}
+
+fn monitor_body(view: &MonitorView, whole: bool) -> MonitorBody {
+    let last = view.last.as_ref().map(|last| &last.0);
+    MonitorBody {
+        id: view.id.to_string(),
+        name: view.name.clone(),
+        url: view.url.clone(),
+        labels: view.labels.clone(),
+        state: view.roll_up.word(),
+        since: view.since,
+        seen_at: last.map(|seen| seen.started_at),
+        era: last.and_then(|seen| seen.era).map(|era| era.slug()),
+        every_seconds: view.every.as_secs_f64(),
+        p95_ms: view.p95_ms.map(|(ms, _)| ms),
+        p95_samples: view.p95_ms.map(|(_, n)| n),
+        p95_limit_ms: view.p95_limit_ms,
+        coverage: view.coverage,
+        uptime: view.uptime,
+        calls_per_day: view.calls_per_day,
+        trouble: view.trouble.clone(),
+        signals: view.signals.iter().map(signal_body).collect(),
+        canaries: whole.then(|| view.canaries.iter().map(canary_body).collect()),
+    }
+}
+
+fn signal_body(view: &SignalView) -> SignalBody {
+    let incident = view.incident.as_ref();
+    SignalBody {
+        signal: view.signal.slug(),
+        phase: view.phase.slug(),
+        level: view.level.slug(),
+        figure: view.figure.clone(),
+        since: view.since,
+        held_by: view.held_by.clone(),
+        incident: incident.map(|incident| incident.id.clone()),
+        failure_reason: incident.map(|incident| incident.reason.slug()),
+        severity: incident.map(|incident| incident.severity.slug()),
+    }
+}
+
+fn canary_body(view: &CanaryView) -> CanaryBody {
+    CanaryBody {
+        id: view.id.clone(),
+        kind: view.kind.slug(),
+        query: view.query.clone(),
+        expected: view.expected.clone(),
+        verdict: view.verdict.clone(),
+        got: view.got.clone(),
+        rank: view.rank,
+        wrong_in_a_row: view.wrong_in_a_row,
+        answered_at: view.answered_at,
+        elapsed_ms: view.elapsed_ms,
+    }
+}
+
+fn incident_body(state: &WebState, incident: Incident) -> IncidentBody {
+    let fleet = state.fleet_now();
+    let (acknowledged_by, acknowledged_at) = incident.acknowledged.unzip();
+    IncidentBody {
+        id: incident.id,
+        signal: incident.signal.slug(),
+        subject: incident.subject,
+        severity: incident.severity.slug(),
+        failure_reason: incident.reason.slug(),
+        failed_stage: incident.stage,
+        summary: incident.summary,
+        evidence: incident.evidence.into_iter().map(|evidence| (evidence.key, evidence.value)).collect(),
+        opened_at: incident.opened_at,
+        resolved_at: incident.resolved_at,
+        resolve_cause: incident.resolve_cause.as_ref().map(ResolveCause::slug),
+        absorbed_into: match incident.resolve_cause {
+            Some(ResolveCause::Absorbed { into }) => Some(into),
+            _ => None,
+        },
+        acknowledged_by,
+        acknowledged_at,
+        rule: RuleBody { file: incident.rule.file, line: incident.rule.line, commit: incident.rule.commit },
+        runbook_url: fleet.runbooks.url(incident.reason, &fleet.public_url),
+        reproduce: format!("serin probe {}", incident.monitor),
+        monitor: incident.monitor.to_string(),
+        timeline: None,
+        deliveries: None,
+    }
+}
+
+fn timeline_body(line: TimelineLine) -> TimelineBody {
+    TimelineBody { at: line.at, kind: line.kind, actor: line.actor, text: line.text }
+}
+
+fn delivery_body(line: DeliveryLine) -> DeliveryBody {
+    DeliveryBody {
+        id: line.id,
+        notification: line.notification,
+        event: line.event,
+        receiver: line.receiver,
+        fallback_of: line.fallback_of,
+        state: line.state,
+        attempts: line.attempts,
+        created_at: line.created_at,
+        next_at: line.next_at,
+        last: line.last,
+    }
+}

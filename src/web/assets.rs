@@ -1,0 +1,45 @@
+//! Style, script and icon, built into the binary and served under names that hold their hash, so they may be kept forever.
+
+use std::sync::LazyLock;
+
+use axum::extract::Path;
+use axum::http::{HeaderName, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use sha2::{Digest as _, Sha256};
+
+/// One file of the pages.
+#[derive(Debug)]
+pub struct Asset {
+    /// Its address, hash included.
+    pub path: String,
+    content_type: &'static str,
+    text: &'static str,
+}
+
+/// How everything looks.
+pub static STYLE: LazyLock<Asset> =
+    LazyLock::new(|| asset("app", "css", "text/css; charset=utf-8", include_str!("assets/app.css")));
+/// What keeps an open page fresh.
+pub static SCRIPT: LazyLock<Asset> =
+    LazyLock::new(|| asset("app", "js", "text/javascript; charset=utf-8", include_str!("assets/app.js")));
+/// The finch in the browser's tab.
+pub static ICON: LazyLock<Asset> =
+    LazyLock::new(|| asset("serin", "svg", "image/svg+xml", include_str!("assets/serin.svg")));
+
+const FOREVER: [(HeaderName, &str); 1] = [(header::CACHE_CONTROL, "public, max-age=31536000, immutable")];
+
+/// `GET /assets/{name}`.
+pub async fn serve(Path(name): Path<String>) -> Response {
+    let asked = format!("/assets/{name}");
+    for asset in [&*STYLE, &*SCRIPT, &*ICON] {
+        if asset.path == asked {
+            return (FOREVER, [(header::CONTENT_TYPE, asset.content_type)], asset.text).into_response();
+        }
+    }
+    StatusCode::NOT_FOUND.into_response()
+}
+
+fn asset(stem: &str, ending: &str, content_type: &'static str, text: &'static str) -> Asset {
+    let hash: String = Sha256::digest(text.as_bytes()).iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    Asset { path: format!("/assets/{stem}.{hash}.{ending}"), content_type, text }
+}

@@ -1,0 +1,162 @@
+//! Who is signed in, and who failed to: in memory, bounded, forgotten at a restart.
+//!
+//! A session is a random 256-bit id in a cookie; only its hash is kept here. Failures are counted by
+//! address, so that guessing stays slow without one visitor locking out all others.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, TimeDelta, Utc};
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+use crate::domain::fleet::Secret;
+
+/// Sessions at once; the oldest makes room. More people than ever watch one fleet.
+const SESSIONS_MAX: usize = 1_000;
+/// A session lasts a long shift.
+pub const SESSION_HOURS: i64 = 12;
+/// Failures from one address within [`FAILURE_WINDOW`] before it has to wait: typing errors pass, guessing does not.
+const FAILURES_MAX: u32 = 10;
+/// Failures are forgotten after this long without another.
+const FAILURE_WINDOW: TimeDelta = TimeDelta::minutes(1);
+/// Addresses whose failures are remembered at once; the oldest makes room.
+const ADDRESSES_MAX: usize = 10_000;
+
+/// Everybody at the door.
+#[derive(Debug, Default)]
+pub struct Doors {
+    sessions: Mutex<HashMap<[u8; 32], DateTime<Utc>>>,
+    failures: Mutex<HashMap<IpAddr, Failures>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Failures {
+    count: u32,
+    last_at: DateTime<Utc>,
+}
+
+/// How a shown token was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Knock {
+    /// It is the right one.
+    Right,
+    /// It is not.
+    Wrong,
+    /// Too many wrong ones came from this address; it was not looked at.
+    TooOften,
+}
+
+impl Doors {
+    /// Compares a shown token, in time that tells nothing about it.
+    pub fn knock(&self, shown: &str, token: &Secret, from: IpAddr, now: DateTime<Utc>) -> Knock {
+        let mut failures = lock(&self.failures);
+        failures.retain(|_, failed| now - failed.last_at < FAILURE_WINDOW);
+        if failures.get(&from).is_some_and(|failed| failed.count >= FAILURES_MAX) {
+            return Knock::TooOften;
+        }
+        if bool::from(hash(shown).ct_eq(&hash(token.expose()))) {
+            failures.remove(&from);
+            return Knock::Right;
+        }
+        if failures.len() >= ADDRESSES_MAX {
+            drop_oldest(&mut failures, |failed| failed.last_at);
+        }
+        let failed = failures.entry(from).or_insert(Failures { count: 0, last_at: now });
+        failed.count += 1;
+        failed.last_at = now;
+        Knock::Wrong
+    }
+
+    /// Opens a session and returns its id, which is kept nowhere else.
+    pub fn open(&self, now: DateTime<Utc>) -> String {
+        let id = URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>());
+        let mut sessions = lock(&self.sessions);
+        sessions.retain(|_, ends_at| *ends_at > now);
+        if sessions.len() >= SESSIONS_MAX {
+            drop_oldest(&mut sessions, |ends_at| *ends_at);
+        }
+        sessions.insert(hash(&id), now + TimeDelta::hours(SESSION_HOURS));
+        id
+    }
+
+    /// Whether a session with this id is open.
+    pub fn knows(&self, id: &str, now: DateTime<Utc>) -> bool {
+        lock(&self.sessions).get(&hash(id)).is_some_and(|ends_at| *ends_at > now)
+    }
+
+    /// Ends a session.
+    pub fn close(&self, id: &str) {
+        lock(&self.sessions).remove(&hash(id));
+    }
+}
+
+fn drop_oldest<K: Copy + Eq + std::hash::Hash, V>(map: &mut HashMap<K, V>, at: impl Fn(&V) -> DateTime<Utc>) {
+    if let Some(oldest) = map.iter().min_by_key(|(_, value)| at(value)).map(|(key, _)| *key) {
+        map.remove(&oldest);
+    }
+}
+
+fn hash(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    const THERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
+
+    #[test]
+    fn a_session_ends_with_its_time_and_with_its_owner() {
+        let (doors, now) = (Doors::default(), DateTime::UNIX_EPOCH);
+        let id = doors.open(now);
+        let rows = [
+            (now, id.as_str(), true, "it is open at once"),
+            (now + TimeDelta::hours(SESSION_HOURS), &id, false, "it ends after its hours"),
+            (now, "guess", false, "an invented id is no session"),
+        ];
+        for (at, id, known, sentence) in rows {
+            assert_eq!(doors.knows(id, at), known, "{sentence}");
+        }
+        doors.close(&id);
+        assert!(!doors.knows(&id, now), "it ends when its owner signs out");
+    }
+
+    #[test]
+    fn guessing_is_slow_and_bothers_nobody_else() {
+        let (doors, token, now) = (Doors::default(), Secret::new("right"), DateTime::UNIX_EPOCH);
+        for _ in 0..FAILURES_MAX {
+            assert_eq!(doors.knock("wrong", &token, HERE, now), Knock::Wrong);
+        }
+        let rows = [
+            (HERE, now, Knock::TooOften, "after ten wrong ones even the right one waits"),
+            (THERE, now, Knock::Right, "another address is not held up"),
+            (HERE, now + FAILURE_WINDOW, Knock::Right, "a minute later it may try again"),
+        ];
+        for (from, at, taken, sentence) in rows {
+            assert_eq!(doors.knock("right", &token, from, at), taken, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn sessions_are_bounded() {
+        let (doors, now) = (Doors::default(), DateTime::UNIX_EPOCH);
+        let first = doors.open(now);
+        for second in 1..=i64::try_from(SESSIONS_MAX).unwrap() {
+            doors.open(now + TimeDelta::seconds(second));
+        }
+        assert!(!doors.knows(&first, now), "the oldest made room");
+        assert_eq!(lock(&doors.sessions).len(), SESSIONS_MAX);
+    }
+}

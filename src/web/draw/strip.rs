@@ -1,0 +1,146 @@
+//! The last beats as a strip, small enough for a hundred of them on one page.
+//!
+//! One path for each verdict, each with a shape of its own: a bar, a broken bar, a full block, a dot.
+
+use std::fmt::Write as _;
+
+use askama::Template;
+use askama::filters::HtmlSafe;
+
+use crate::domain::outcome::Verdict;
+use crate::store::board::{BeatMark, STRIP_LEN};
+
+/// Width of one mark.
+const STEP: usize = 4;
+/// Runs that carry a title of their own, the latest first; a strip of many short runs stays small all the same.
+const TITLES_MAX: usize = 5;
+
+/// A strip, ready to be drawn.
+#[derive(Debug, Clone, PartialEq, Eq, Template)]
+#[template(path = "part/strip.html")]
+pub struct Strip {
+    /// The whole in words.
+    pub summary: String,
+    /// A path for each verdict that occurs: class and outline.
+    pub paths: Vec<(&'static str, String)>,
+    /// Runs of beats that were not good.
+    pub runs: Vec<Run>,
+}
+
+impl HtmlSafe for Strip {}
+
+/// Neighbouring beats with one verdict and one reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// Where it starts.
+    pub x: usize,
+    /// How far it goes.
+    pub width: usize,
+    /// What it was, in words.
+    pub title: String,
+}
+
+impl Strip {
+    /// The strip of some beats, the oldest first; the newest stands at the right edge.
+    pub fn new(marks: &[BeatMark]) -> Self {
+        let marks = &marks[marks.len().saturating_sub(STRIP_LEN)..];
+        let paths = [Verdict::Good, Verdict::Degraded, Verdict::Down, Verdict::Unknown]
+            .into_iter()
+            .filter_map(|verdict| outline(marks, verdict).map(|path| (verdict.slug(), path)))
+            .collect();
+        Self { summary: summary(marks), paths, runs: runs(marks) }
+    }
+}
+
+fn x_of(marks: &[BeatMark], at: usize) -> usize {
+    (STRIP_LEN - marks.len() + at) * STEP
+}
+
+fn outline(marks: &[BeatMark], verdict: Verdict) -> Option<String> {
+    let mut path = String::new();
+    for (at, _) in marks.iter().enumerate().filter(|(_, mark)| mark.verdict == verdict) {
+        let x = x_of(marks, at) + STEP / 2;
+        let written = match verdict {
+            Verdict::Good => write!(path, "M{x} 5v10"),
+            Verdict::Degraded => write!(path, "M{x} 3v5m0 5v5"),
+            Verdict::Down => write!(path, "M{x} 0v20"),
+            Verdict::Unknown => write!(path, "M{x} 10h0"),
+        };
+        debug_assert!(written.is_ok(), "a string takes every text");
+    }
+    (!path.is_empty()).then_some(path)
+}
+
+fn summary(marks: &[BeatMark]) -> String {
+    if marks.is_empty() {
+        return "no beat yet".to_owned();
+    }
+    let counts = [Verdict::Good, Verdict::Degraded, Verdict::Down, Verdict::Unknown]
+        .map(|verdict| (marks.iter().filter(|mark| mark.verdict == verdict).count(), verdict.slug()));
+    let said: Vec<_> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+    format!("last {} beats: {}", marks.len(), said.join(", "))
+}
+
+fn runs(marks: &[BeatMark]) -> Vec<Run> {
+    let mut runs = Vec::new();
+    let mut end = marks.len();
+    while end > 0 && runs.len() < TITLES_MAX {
+        let last = marks[end - 1];
+        let same = |mark: &&BeatMark| mark.verdict == last.verdict && mark.reason == last.reason;
+        let length = marks[..end].iter().rev().take_while(same).count();
+        let start = end - length;
+        if last.verdict != Verdict::Good {
+            let why = last.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+            let title = format!(
+                "{}{why}, {}–{} UTC, {length} {}",
+                last.verdict.slug(),
+                marks[start].at.format("%H:%M:%S"),
+                last.at.format("%H:%M:%S"),
+                if length == 1 { "beat" } else { "beats" },
+            );
+            runs.push(Run { x: x_of(marks, start), width: length * STEP, title });
+        }
+        end = start;
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{DateTime, TimeDelta};
+
+    use super::*;
+    use crate::domain::reason::FailureReason;
+
+    fn marks(verdicts: &[Verdict]) -> Vec<BeatMark> {
+        let at = |n: usize| DateTime::UNIX_EPOCH + TimeDelta::seconds(i64::try_from(n).unwrap());
+        let reason = |verdict| (verdict == Verdict::Down).then_some(FailureReason::ConnectionRefused);
+        let mark = |(n, verdict): (usize, &Verdict)| BeatMark {
+            at: at(n),
+            verdict: *verdict,
+            reason: reason(*verdict),
+            elapsed_ms: 1.0,
+        };
+        verdicts.iter().enumerate().map(mark).collect()
+    }
+
+    #[test]
+    fn every_verdict_has_a_shape_of_its_own() {
+        let strip =
+            Strip::new(&marks(&[Verdict::Good, Verdict::Degraded, Verdict::Down, Verdict::Down, Verdict::Unknown]));
+        let classes: Vec<_> = strip.paths.iter().map(|(class, _)| *class).collect();
+        assert_eq!(classes, ["good", "degraded", "down", "unknown"]);
+        assert_eq!(strip.summary, "last 5 beats: 1 good, 1 degraded, 2 down, 1 unknown");
+        assert_eq!(strip.runs[1].title, "down: connection_refused, 00:00:02–00:00:03 UTC, 2 beats");
+        assert_eq!((strip.runs[1].x, strip.runs[1].width), (57 * STEP, 2 * STEP), "the newest stands at the right");
+    }
+
+    #[test]
+    fn a_strip_stays_small() {
+        let restless: Vec<_> =
+            (0..STRIP_LEN).map(|n| if n % 2 == 0 { Verdict::Down } else { Verdict::Degraded }).collect();
+        let drawn = Strip::new(&marks(&restless)).render().unwrap();
+        assert!(drawn.len() < 1_800, "{} bytes", drawn.len());
+        assert_eq!(Strip::new(&[]).summary, "no beat yet");
+    }
+}

@@ -1,0 +1,67 @@
+//! The two actions as forms send them: done, then back to the page, with a word of what came of it.
+
+use axum::extract::{Form, Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use serde::Deserialize;
+use url::form_urlencoded;
+
+use crate::web::actions;
+use crate::web::state::WebState;
+
+/// Remembers who took an incident last on this browser, so that nobody types a name at night twice.
+pub const ACTOR_COOKIE: &str = "serin_actor";
+
+/// Who takes an incident.
+#[derive(Debug, Deserialize)]
+pub struct Taking {
+    #[serde(default)]
+    actor: String,
+}
+
+/// Where to go back to.
+#[derive(Debug, Deserialize)]
+pub struct Looking {
+    #[serde(default)]
+    incident: String,
+}
+
+/// `POST /monitors/{id}/recheck`.
+pub async fn recheck(State(state): State<WebState>, Path(id): Path<String>, Form(looking): Form<Looking>) -> Response {
+    match actions::recheck(&state, &id) {
+        Ok(()) if looking.incident.is_empty() => back("monitors", &id, "recheck"),
+        Ok(()) => back("incidents", &looking.incident, "recheck"),
+        Err(problem) => (problem.status, problem.error).into_response(),
+    }
+}
+
+/// `POST /incidents/{id}/acknowledge`.
+pub async fn acknowledge(
+    State(state): State<WebState>,
+    Path(id): Path<String>,
+    Form(taking): Form<Taking>,
+) -> Response {
+    let said = match actions::acknowledge(&state, &id, &taking.actor).await {
+        Ok(()) => "taken",
+        Err(problem) => match problem.status {
+            StatusCode::CONFLICT => "over",
+            StatusCode::UNPROCESSABLE_ENTITY => "who",
+            StatusCode::SERVICE_UNAVAILABLE => "away",
+            status => return (status, problem.error).into_response(),
+        },
+    };
+    let actor: String = form_urlencoded::byte_serialize(actions::cleaned(&taking.actor).as_bytes()).collect();
+    let cookie = format!("{ACTOR_COOKIE}={actor}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000");
+    ([(header::SET_COOKIE, cookie)], back("incidents", &id, said)).into_response()
+}
+
+/// A name out of its cookie.
+pub fn decoded(cookie: &str) -> String {
+    let bytes = format!("actor={cookie}");
+    form_urlencoded::parse(bytes.as_bytes()).next().map(|(_, actor)| actions::cleaned(&actor)).unwrap_or_default()
+}
+
+fn back(room: &str, id: &str, said: &str) -> Response {
+    let id = form_urlencoded::byte_serialize(id.as_bytes()).collect::<String>();
+    Redirect::to(&format!("/{room}/{id}?said={said}")).into_response()
+}

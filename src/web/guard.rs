@@ -1,0 +1,276 @@
+//! What is asked at the door of every request: for which host, from which page, by whom.
+//!
+//! The host list stops DNS rebinding, on loopback too: a name of the attacker's that points here is
+//! not one of ours. The origin check stops another site's form from acting in a visitor's name. With
+//! a token set, everything but health, assets, runbooks and the sign-in form wants a session or the
+//! token itself.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::middleware::Next;
+use axum::response::{Html, IntoResponse as _, Redirect, Response};
+use chrono::Utc;
+
+use crate::web::api::Problem;
+use crate::web::doors::Knock;
+use crate::web::state::{Settings, WebState};
+
+/// The cookie that holds a session's id.
+pub const SESSION_COOKIE: &str = "serin_session";
+
+/// What the guard found out about a request, for the handlers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Visit {
+    /// Whether this visitor may see the fleet.
+    pub admitted: bool,
+    /// Whether a session was needed and is there, so that signing out means something.
+    pub signed_in: bool,
+}
+
+/// Asks everything, then hands the request on.
+pub async fn check(State(state): State<WebState>, mut request: Request, next: Next) -> Response {
+    let public_url = state.fleet_now().public_url.clone();
+    let open_to_any_host = matches!(request.uri().path(), "/healthz" | "/readyz");
+    let host = host_of(&request);
+    if !open_to_any_host && !host.as_deref().is_some_and(|host| host_is_ours(host, &state.settings, &public_url)) {
+        return refuse(&request, StatusCode::MISDIRECTED_REQUEST, "this host name is not served here");
+    }
+    let acts = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+    let visit = match admit(&state, &request) {
+        Ok(visit) => visit,
+        Err(answer) => return *answer,
+    };
+    if acts && !comes_from_us(request.headers(), host.as_deref().unwrap_or_default(), &public_url, visit.signed_in) {
+        return refuse(&request, StatusCode::FORBIDDEN, "this action did not come from a page of this Serin");
+    }
+    request.extensions_mut().insert(visit);
+    next.run(request).await
+}
+
+/// Puts the headers on every answer that keep a browser from being talked into anything.
+pub async fn armour(request: Request, next: Next) -> Response {
+    const HEADERS: [(&str, &str); 7] = [
+        (
+            "content-security-policy",
+            "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \
+             form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+        ),
+        ("x-content-type-options", "nosniff"),
+        ("x-frame-options", "DENY"),
+        ("referrer-policy", "no-referrer"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+        ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
+    ];
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    for (name, value) in HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    // What a page shows is for the one who signed in, and old as soon as it is drawn.
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+/// The address a request came from; unspecified where the server was not told.
+pub fn peer(request_parts: &axum::http::Extensions) -> IpAddr {
+    request_parts
+        .get::<ConnectInfo<SocketAddr>>()
+        .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(address)| address.ip())
+}
+
+/// The value of a cookie.
+pub fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers
+        .get_all(header::COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|line| line.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .find(|(key, _)| *key == name)
+        .map(|(_, value)| value)
+}
+
+fn admit(state: &WebState, request: &Request) -> Result<Visit, Box<Response>> {
+    let Some(token) = &state.settings.token else { return Ok(Visit { admitted: true, signed_in: false }) };
+    let now = Utc::now();
+    if cookie(request.headers(), SESSION_COOKIE).is_some_and(|id| state.doors.knows(id, now)) {
+        return Ok(Visit { admitted: true, signed_in: true });
+    }
+    if let Some(shown) = bearer(request.headers()) {
+        return match state.doors.knock(shown, token, peer(request.extensions()), now) {
+            Knock::Right => Ok(Visit { admitted: true, signed_in: false }),
+            Knock::Wrong => Err(Box::new(refuse(request, StatusCode::UNAUTHORIZED, "this token is not the right one"))),
+            Knock::TooOften => {
+                Err(Box::new(refuse(request, StatusCode::TOO_MANY_REQUESTS, "too many wrong tokens; wait a minute")))
+            }
+        };
+    }
+    if is_public(request.uri().path()) {
+        return Ok(Visit { admitted: false, signed_in: false });
+    }
+    Err(Box::new(ask_to_sign_in(request)))
+}
+
+/// Shown to everybody: what says nothing about the fleet. Runbooks are part of this program's text.
+fn is_public(path: &str) -> bool {
+    matches!(path, "/healthz" | "/readyz" | "/login" | "/runbooks")
+        || path.starts_with("/assets/")
+        || path.starts_with("/runbooks/")
+}
+
+fn ask_to_sign_in(request: &Request) -> Response {
+    let path = request.uri().path();
+    if speaks_json(path) || *request.method() != Method::GET {
+        return refuse(request, StatusCode::UNAUTHORIZED, "sign in, or send the token as `Authorization: Bearer …`");
+    }
+    // A strict cookie does not come along when a link in a mail is followed. Asking the browser to
+    // come again from here brings it, so the night shift need not sign in once more.
+    if request.headers().get("sec-fetch-site").is_some_and(|site| site == "cross-site") {
+        return Html(include_str!("../../templates/bounce.html")).into_response();
+    }
+    Redirect::to(&format!("/login?next={}", encoded(request.uri()))).into_response()
+}
+
+fn encoded(uri: &Uri) -> String {
+    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    url::form_urlencoded::byte_serialize(path.as_bytes()).collect()
+}
+
+fn speaks_json(path: &str) -> bool {
+    path.starts_with("/api/") || path == "/metrics" || path == "/events"
+}
+
+fn refuse(request: &Request, status: StatusCode, why: &'static str) -> Response {
+    let mut response = if speaks_json(request.uri().path()) {
+        Problem::new(status, why).into_response()
+    } else {
+        (status, why).into_response()
+    };
+    if status == StatusCode::UNAUTHORIZED {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"serin\""));
+    }
+    if status == StatusCode::TOO_MANY_REQUESTS {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
+    }
+    response
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+fn host_of(request: &Request) -> Option<String> {
+    let from_uri = request.uri().authority().map(|authority| authority.as_str().to_owned());
+    from_uri.or_else(|| request.headers().get(header::HOST)?.to_str().ok().map(str::to_owned))
+}
+
+/// Whether a Host header names us.
+///
+/// An address literal cannot be rebound, so where every address is bound, any literal is ours.
+fn host_is_ours(host: &str, settings: &Settings, public_url: &str) -> bool {
+    let name = without_port(host);
+    if url::Url::parse(public_url)
+        .ok()
+        .and_then(|url| url.host_str().map(str::to_owned))
+        .is_some_and(|ours| ours.eq_ignore_ascii_case(name))
+    {
+        return true;
+    }
+    let bound = settings.listen.ip();
+    let reachable_locally = bound.is_loopback() || bound.is_unspecified();
+    if reachable_locally
+        && (name.eq_ignore_ascii_case("localhost") || name.to_ascii_lowercase().ends_with(".localhost"))
+    {
+        return true;
+    }
+    let literal = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    literal.is_ok_and(|ip| ip == bound || bound.is_unspecified() || (bound.is_loopback() && ip.is_loopback()))
+}
+
+fn without_port(host: &str) -> &str {
+    if host.starts_with('[') {
+        return host.find(']').map_or(host, |end| &host[..=end]);
+    }
+    host.rsplit_once(':').map_or(host, |(name, _)| name)
+}
+
+/// Whether an action was started by one of our own pages, or by something that is no browser.
+fn comes_from_us(headers: &HeaderMap, host: &str, public_url: &str, by_cookie: bool) -> bool {
+    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+    if site.is_some_and(|site| site != b"same-origin" && site != b"none") {
+        return false;
+    }
+    match headers.get(header::ORIGIN).map(|origin| origin.to_str().unwrap_or_default()) {
+        Some(origin) => {
+            let bare = origin.split_once("://").map(|(_, host)| host);
+            bare.is_some_and(|bare| bare.eq_ignore_ascii_case(host)) || same_origin(origin, public_url)
+        }
+        // Browsers name the origin of every action. Whoever does not is a tool, and a tool has no cookie.
+        None => site.is_some() || !by_cookie,
+    }
+}
+
+fn same_origin(origin: &str, public_url: &str) -> bool {
+    match (url::Url::parse(origin), url::Url::parse(public_url)) {
+        (Ok(one), Ok(other)) => one.origin().is_tuple() && one.origin() == other.origin(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(listen: &str) -> Settings {
+        Settings { listen: listen.parse().unwrap(), token: None }
+    }
+
+    #[test]
+    fn only_our_own_names_are_served() {
+        let rows = [
+            ("127.0.0.1:8080", "127.0.0.1:8080", true, "the address that was bound"),
+            ("127.0.0.1:8080", "localhost:8080", true, "its usual name"),
+            ("127.0.0.1:8080", "[::1]:8080", true, "its other family"),
+            ("127.0.0.1:8080", "serin.example.org", true, "the public name, behind a proxy"),
+            ("127.0.0.1:8080", "SERIN.example.org:443", true, "in any case and with a port"),
+            ("127.0.0.1:8080", "evil.example.net:8080", false, "a name that was made to point here"),
+            ("127.0.0.1:8080", "localhost.evil.example.net", false, "a name that begins like ours"),
+            ("127.0.0.1:8080", "192.0.2.1:8080", false, "an address that is not bound"),
+            ("127.0.0.1:8080", "", false, "no name at all"),
+            ("0.0.0.0:8080", "192.0.2.1:8080", true, "any literal, where every address is bound"),
+            ("192.0.2.1:8080", "localhost:8080", false, "a local name of an address that is not local"),
+        ];
+        for (listen, host, ours, sentence) in rows {
+            assert_eq!(host_is_ours(host, &settings(listen), "https://serin.example.org"), ours, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn only_our_own_pages_act() {
+        type Row<'a> = (&'a [(&'a str, &'a str)], bool, bool, &'a str);
+        let rows: [Row<'_>; 9] = [
+            (&[("origin", "http://127.0.0.1:8080")], true, true, "our own page"),
+            (&[("origin", "https://serin.example.org")], true, true, "our own page behind a proxy"),
+            (&[("origin", "http://127.0.0.1:9001")], true, false, "another server on the same machine"),
+            (&[("origin", "https://evil.example.net")], false, false, "another site, though nobody is signed in"),
+            (&[("origin", "null")], true, false, "a sandboxed frame"),
+            (&[("sec-fetch-site", "cross-site")], true, false, "another site that hides its name"),
+            (&[("sec-fetch-site", "same-site")], true, false, "a sibling of our host"),
+            (&[], false, true, "a tool without a browser"),
+            (&[], true, false, "a cookie without an origin"),
+        ];
+        for (pairs, by_cookie, ours, sentence) in rows {
+            let mut headers = HeaderMap::new();
+            for (name, value) in pairs {
+                headers.insert(*name, value.parse().unwrap());
+            }
+            let verdict = comes_from_us(&headers, "127.0.0.1:8080", "https://serin.example.org", by_cookie);
+            assert_eq!(verdict, ours, "{sentence}");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! `GET /metrics`: the board as OpenMetrics, drawn at scrape time; nothing is kept between scrapes.
+
+use std::fmt::Error;
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _, MetricEncoder};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::domain::outcome::Verdict;
+use crate::domain::signal::Phase;
+use crate::store::board::{MonitorView, RollUp};
+use crate::web::state::WebState;
+
+/// Up to this many monitors every signal has its series; beyond, only those that are not quiet.
+const QUIET_SIGNALS_MONITORS_MAX: usize = 2_000;
+/// Monitors shown in one scrape; what DESIGN §10 promises to carry.
+const MONITORS_MAX: usize = 50_000;
+
+/// `GET /metrics`.
+pub async fn scrape(State(state): State<WebState>) -> Response {
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(Scrape { state }));
+    let mut text = String::new();
+    match encode(&mut text, &registry) {
+        Ok(()) => {
+            let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+            ([(header::CONTENT_TYPE, kind)], text).into_response()
+        }
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+#[derive(Debug)]
+struct Scrape {
+    state: WebState,
+}
+
+impl Collector for Scrape {
+    fn encode(&self, mut to: DescriptorEncoder) -> Result<(), Error> {
+        let mut views = self.state.board.all();
+        views.truncate(MONITORS_MAX);
+        monitors(&mut to, &views)?;
+        signals(&mut to, &views)?;
+        self.serin(&mut to)
+    }
+}
+
+type Views = [std::sync::Arc<MonitorView>];
+
+fn monitors(to: &mut DescriptorEncoder, views: &Views) -> Result<(), Error> {
+    let help = "1 where the server can be used (up, degraded or recovering), 0 where it cannot; absent where unknown";
+    let mut family = to.encode_descriptor("serin_monitor_up", help, None, MetricType::Gauge)?;
+    for view in views.iter().filter(|view| view.roll_up != RollUp::Unknown) {
+        let up = i64::from(!matches!(view.roll_up, RollUp::Down | RollUp::NoAccess));
+        gauge(&mut family, &[("monitor", view.id.as_str())], up)?;
+    }
+    let help = "95th percentile of search calls over the rule's window; absent below its least samples";
+    let mut family = to.encode_descriptor("serin_search_p95", help, Some(&Unit::Seconds), MetricType::Gauge)?;
+    for view in views {
+        if let Some((p95_ms, _)) = view.p95_ms {
+            gauge(&mut family, &[("monitor", view.id.as_str())], p95_ms / 1e3)?;
+        }
+    }
+    let help = "share of due time over the last 24 h in which something was seen";
+    let mut family = to.encode_descriptor("serin_coverage_ratio", help, None, MetricType::Gauge)?;
+    for view in views {
+        if let Some(coverage) = view.coverage {
+            gauge(&mut family, &[("monitor", view.id.as_str())], coverage)?;
+        }
+    }
+    Ok(())
+}
+
+fn signals(to: &mut DescriptorEncoder, views: &Views) -> Result<(), Error> {
+    let quiet_too = views.len() <= QUIET_SIGNALS_MONITORS_MAX;
+    let help = "0 quiet, 1 pending, 2 open, 3 clearing";
+    let mut family = to.encode_descriptor("serin_signal_phase", help, None, MetricType::Gauge)?;
+    for view in views {
+        for signal in view.signals.iter().filter(|signal| quiet_too || signal.phase != Phase::Quiet) {
+            let phase: i64 = match signal.phase {
+                Phase::Quiet => 0,
+                Phase::Pending => 1,
+                Phase::Open => 2,
+                Phase::Clearing => 3,
+            };
+            gauge(&mut family, &[("monitor", view.id.as_str()), ("signal", signal.signal.slug())], phase)?;
+        }
+    }
+    let mut family = to.encode_descriptor("serin_incident_open", "open incidents", None, MetricType::Gauge)?;
+    for view in views {
+        for signal in &view.signals {
+            let Some(incident) = &signal.incident else { continue };
+            let labels = [
+                ("monitor", view.id.as_str()),
+                ("signal", signal.signal.slug()),
+                ("reason", incident.reason.slug()),
+                ("severity", incident.severity.slug()),
+            ];
+            gauge(&mut family, &labels, 1_i64)?;
+        }
+    }
+    Ok(())
+}
+
+impl Scrape {
+    fn serin(&self, to: &mut DescriptorEncoder) -> Result<(), Error> {
+        let pulse = self.state.board.pulse();
+        let mut family = to.encode_descriptor("serin_beats", "beats judged", None, MetricType::Counter)?;
+        for verdict in [Verdict::Good, Verdict::Degraded, Verdict::Down, Verdict::Unknown] {
+            let labels = [("verdict", verdict.slug())];
+            ConstCounter::new(pulse.beats(verdict)).encode(family.encode_family(&labels)?)?;
+        }
+        let missed =
+            to.encode_descriptor("serin_beats_missed", "beats due that did not take place", None, MetricType::Counter)?;
+        ConstCounter::new(pulse.missed()).encode(missed)?;
+        let figures = [
+            ("serin_writer_queue", "records waiting for the database", pulse.writer_queue()),
+            ("serin_deliveries_pending", "deliveries not brought yet", pulse.deliveries_pending()),
+            (
+                "serin_banners",
+                "banners across the pages: config faults and Serin's own trouble",
+                self.state.board.banners().len() as u64,
+            ),
+        ];
+        for (name, help, figure) in figures {
+            let encoder = to.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            ConstGauge::new(i64::try_from(figure).unwrap_or(i64::MAX)).encode(encoder)?;
+        }
+        let late = pulse.take_start_late_seconds_max();
+        let help = "greatest lateness of a beat's start since the last scrape";
+        let encoder = to.encode_descriptor("serin_start_late_max", help, Some(&Unit::Seconds), MetricType::Gauge)?;
+        ConstGauge::new(late).encode(encoder)?;
+        let mut family = to.encode_descriptor(
+            "serin_loop_turn_time",
+            "when a loop last took a turn",
+            Some(&Unit::Seconds),
+            MetricType::Gauge,
+        )?;
+        for (name, at) in pulse.turns() {
+            gauge(&mut family, &[("loop", name)], at.timestamp())?;
+        }
+        Ok(())
+    }
+}
+
+fn gauge<N>(family: &mut MetricEncoder, labels: &[(&str, &str)], value: N) -> Result<(), Error>
+where
+    ConstGauge<N>: prometheus_client::encoding::EncodeMetric,
+{
+    ConstGauge::new(value).encode(family.encode_family(&labels)?)
+}

@@ -1,0 +1,209 @@
+//! What an address's query asks for. Whatever cannot be read is left out: a page is better than an error.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use url::form_urlencoded;
+
+use crate::domain::fleet::MonitorId;
+use crate::domain::signal::Signal;
+use crate::store::board::MonitorView;
+use crate::store::read::IncidentFilter;
+use crate::web::draw::glyph;
+use crate::web::words::Query;
+
+/// Monitors on one page: with them it stays below 300 kB (DESIGN §10).
+pub const MONITORS_PER_PAGE: usize = 100;
+/// Characters of one value that are looked at.
+const VALUE_CHARS_MAX: usize = 200;
+/// Labels asked for at once.
+const LABELS_MAX: usize = 8;
+
+/// Which monitors a list wants.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FleetFilter {
+    /// Only with this roll-up, by its class (`down`, `no-access`, …); empty: all.
+    pub state: String,
+    /// Only with all these labels.
+    pub labels: Vec<(String, String)>,
+    /// Only with this in id, name or address.
+    pub q: String,
+    /// The page asked for, from 1.
+    pub page: usize,
+}
+
+impl FleetFilter {
+    /// Reads a query such as `state=down&label=team:docs&q=search&page=2`.
+    pub fn parse(query: &str) -> Self {
+        let mut filter = Self { page: 1, ..Self::default() };
+        for (key, value) in form_urlencoded::parse(query.as_bytes()) {
+            let value: String = value.chars().filter(|c| !c.is_control()).take(VALUE_CHARS_MAX).collect();
+            match &*key {
+                "state" => filter.state = value,
+                "q" => filter.q = value.trim().to_owned(),
+                "page" => filter.page = value.parse().unwrap_or(1).max(1),
+                "label" if filter.labels.len() < LABELS_MAX => {
+                    filter.labels.extend(value.split_once(':').map(|(key, value)| (key.to_owned(), value.to_owned())));
+                }
+                _ => {}
+            }
+        }
+        filter
+    }
+
+    /// The monitors wanted, whatever their roll-up: what the counts are taken over.
+    pub fn apply_but_state(&self, views: &[Arc<MonitorView>]) -> Vec<Arc<MonitorView>> {
+        let needle = self.q.to_lowercase();
+        let has = |text: &str| text.to_lowercase().contains(&needle);
+        let wanted = |view: &&Arc<MonitorView>| {
+            self.labels.iter().all(|(key, value)| view.labels.get(key) == Some(value))
+                && (needle.is_empty() || has(view.id.as_str()) || has(&view.name) || has(&view.url))
+        };
+        views.iter().filter(wanted).cloned().collect()
+    }
+
+    /// The monitors wanted.
+    pub fn apply(&self, views: &[Arc<MonitorView>]) -> Vec<Arc<MonitorView>> {
+        let mut found = self.apply_but_state(views);
+        found.retain(|view| self.state.is_empty() || glyph::of_roll_up(view.roll_up).name == self.state);
+        found
+    }
+
+    /// The page that is shown and how many there are, both from 1.
+    pub fn place(&self, found: usize) -> (usize, usize) {
+        let pages = found.div_ceil(MONITORS_PER_PAGE).max(1);
+        (self.page.clamp(1, pages), pages)
+    }
+
+    /// What stands on the page that is shown.
+    pub fn slice<'a, T>(&self, found: &'a [T]) -> &'a [T] {
+        let (page, _) = self.place(found.len());
+        let start = (page - 1) * MONITORS_PER_PAGE;
+        &found[start.min(found.len())..(start + MONITORS_PER_PAGE).min(found.len())]
+    }
+
+    /// The address of the same list with another roll-up, first page.
+    pub fn with_state(&self, state: &str) -> String {
+        self.address(state, 1)
+    }
+
+    /// The address of another page of the same list.
+    pub fn with_page(&self, page: usize) -> String {
+        self.address(&self.state, page)
+    }
+
+    /// The address of the same list without one of its labels.
+    pub fn without_label(&self, label: &(String, String)) -> String {
+        let mut other = self.clone();
+        other.labels.retain(|own| own != label);
+        other.address(&other.state, 1)
+    }
+
+    /// Whether anything is asked for.
+    pub fn is_narrow(&self) -> bool {
+        !self.state.is_empty() || !self.labels.is_empty() || !self.q.is_empty()
+    }
+
+    fn address(&self, state: &str, page: usize) -> String {
+        let labels: Vec<_> = self.labels.iter().map(|(key, value)| format!("{key}:{value}")).collect();
+        let page = if page > 1 { page.to_string() } else { String::new() };
+        let mut pairs = vec![("state", state), ("q", self.q.as_str()), ("page", page.as_str())];
+        pairs.extend(labels.iter().map(|label| ("label", label.as_str())));
+        let query = Query(&pairs).to_string();
+        if query.is_empty() { "/".to_owned() } else { format!("/?{query}") }
+    }
+}
+
+/// Which incidents a list wants.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct IncidentQuery {
+    /// `open`, `ended`; empty: both.
+    pub state: String,
+    /// Only of this monitor; empty: all.
+    pub monitor: String,
+    /// Only of this signal; empty: all.
+    pub signal: String,
+    /// Only those opened before this moment.
+    pub before: Option<DateTime<Utc>>,
+}
+
+impl IncidentQuery {
+    /// Reads a query such as `state=open&monitor=docs&signal=quality`.
+    pub fn parse(query: &str) -> Self {
+        let mut asked = Self::default();
+        for (key, value) in form_urlencoded::parse(query.as_bytes()) {
+            let value: String = value.chars().filter(|c| !c.is_control()).take(VALUE_CHARS_MAX).collect();
+            match &*key {
+                "state" if value == "open" || value == "ended" => asked.state = value,
+                "monitor" => asked.monitor = value,
+                "signal" if Signal::from_slug(&value).is_some() => asked.signal = value,
+                "before" => asked.before = DateTime::parse_from_rfc3339(&value).ok().map(|at| at.to_utc()),
+                _ => {}
+            }
+        }
+        asked
+    }
+
+    /// As the database wants it.
+    pub fn filter(&self) -> IncidentFilter {
+        IncidentFilter {
+            monitor: (!self.monitor.is_empty()).then(|| MonitorId::new(&self.monitor)),
+            signal: Signal::from_slug(&self.signal),
+            open: match self.state.as_str() {
+                "open" => Some(true),
+                "ended" => Some(false),
+                _ => None,
+            },
+            before: self.before,
+        }
+    }
+
+    /// The address of the same list with another state, first page.
+    pub fn with_state(&self, state: &str) -> String {
+        self.address(state, None)
+    }
+
+    /// The address of the page that follows an incident opened then.
+    pub fn after(&self, state: &str, last_opened_at: DateTime<Utc>) -> String {
+        self.address(state, Some(last_opened_at))
+    }
+
+    fn address(&self, state: &str, before: Option<DateTime<Utc>>) -> String {
+        let before = before.map(|at| at.to_rfc3339()).unwrap_or_default();
+        let query =
+            Query(&[("state", state), ("monitor", &self.monitor), ("signal", &self.signal), ("before", &before)]);
+        let query = query.to_string();
+        if query.is_empty() { "/incidents".to_owned() } else { format!("/incidents?{query}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_survive_being_read_again() {
+        let filter = FleetFilter::parse("state=down&label=team:docs&label=odd&q=%3Cb%3E&page=0");
+        assert_eq!(filter.labels, [("team".to_owned(), "docs".to_owned())], "a label without a value is left out");
+        assert_eq!(filter.page, 1, "pages count from one");
+        assert_eq!(filter.with_page(3), "/?state=down&q=%3Cb%3E&page=3&label=team%3Adocs");
+        assert_eq!(FleetFilter::parse(filter.with_page(3).trim_start_matches("/?")).page, 3);
+        assert_eq!(FleetFilter::default().with_state(""), "/");
+    }
+
+    #[test]
+    fn pages_never_run_past_the_end() {
+        let filter = FleetFilter::parse("page=99");
+        let rows: Vec<_> = (0..250).collect();
+        assert_eq!(filter.place(rows.len()), (3, 3));
+        assert_eq!(filter.slice(&rows).len(), 50);
+        assert!(filter.slice::<u8>(&[]).is_empty());
+    }
+
+    #[test]
+    fn an_incidents_query_takes_only_what_it_knows() {
+        let asked = IncidentQuery::parse("state=broken&signal=nothing&monitor=docs&before=yesterday");
+        assert_eq!(asked, IncidentQuery { monitor: "docs".to_owned(), ..IncidentQuery::default() });
+        assert_eq!(asked.with_state("open"), "/incidents?state=open&monitor=docs");
+    }
+}

@@ -1,0 +1,109 @@
+//! What all pages share: title, navigation, banners, and the moment they were drawn.
+
+use askama::Template;
+use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse as _, Response};
+use chrono::{DateTime, Utc};
+
+use crate::store::board::Banner;
+use crate::web::assets;
+use crate::web::guard::Visit;
+use crate::web::state::WebState;
+use crate::web::words::{self, Moment};
+
+/// Lines of one banner; a file with more faults is mended from the top anyway.
+const BANNER_CHARS_MAX: usize = 8_000;
+
+/// What stands around every page.
+#[derive(Debug, Clone)]
+pub struct Frame {
+    /// The page's own title.
+    pub title: String,
+    /// Which entry of the navigation is this page's.
+    pub here: &'static str,
+    /// What a live page wants to hear of; empty: nothing.
+    pub watch: String,
+    /// Lines across the top.
+    pub banners: Vec<BannerLine>,
+    /// The style's address.
+    pub css: &'static str,
+    /// The script's address.
+    pub js: &'static str,
+    /// The icon's address.
+    pub icon: &'static str,
+    /// When it was drawn, in full.
+    pub drawn_at: String,
+    /// Whether this visitor may see the fleet, and so the navigation.
+    pub admitted: bool,
+    /// Whether signing out means something.
+    pub signed_in: bool,
+    /// The file in force, with its commit.
+    pub file: String,
+}
+
+/// One banner, ready to be drawn.
+#[derive(Debug, Clone)]
+pub struct BannerLine {
+    /// What it is about, in words.
+    pub title: String,
+    /// Its lines.
+    pub text: String,
+    /// Since when.
+    pub since: Moment,
+}
+
+impl Frame {
+    /// The frame of a page.
+    pub fn new(
+        state: &WebState,
+        visit: Visit,
+        now: DateTime<Utc>,
+        here: &'static str,
+        title: impl Into<String>,
+    ) -> Self {
+        let provenance = state.fleet_now().provenance.clone();
+        let commit = provenance.commit.map(|commit| format!(" @ {commit}")).unwrap_or_default();
+        let banners = if visit.admitted { state.board.banners() } else { Vec::new() };
+        Self {
+            title: title.into(),
+            here,
+            watch: String::new(),
+            banners: banners.into_iter().map(|banner| line(banner, now)).collect(),
+            css: &assets::STYLE.path,
+            js: &assets::SCRIPT.path,
+            icon: &assets::ICON.path,
+            drawn_at: words::absolute(now),
+            admitted: visit.admitted,
+            signed_in: visit.signed_in,
+            file: if visit.admitted { format!("{}{commit}", provenance.file) } else { String::new() },
+        }
+    }
+
+    /// The same, live.
+    pub fn watching(mut self, what: impl Into<String>) -> Self {
+        self.watch = what.into();
+        self
+    }
+}
+
+fn line(banner: Banner, now: DateTime<Utc>) -> BannerLine {
+    let title = match banner.kind {
+        "config" => "The file on disk is not valid; the one before it stays in force".to_owned(),
+        "database" => "The database does not answer; pages show the last state from memory".to_owned(),
+        "uplink" => "Serin's own connection to the network is gone; nothing is held against a monitor".to_owned(),
+        other => words::spaced(other),
+    };
+    let text = banner.text.chars().take(BANNER_CHARS_MAX).collect();
+    BannerLine { title, text, since: Moment::new(banner.since, now) }
+}
+
+/// A page as an answer.
+pub fn show(status: StatusCode, page: &impl Template) -> Response {
+    match page.render() {
+        Ok(html) => (status, Html(html)).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "a page could not be written");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
+}

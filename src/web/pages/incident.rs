@@ -1,0 +1,214 @@
+//! `/incidents/{id}`: what, why, since when, who was told, and what would end it.
+
+use askama::Template;
+use axum::Extension;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+
+use crate::domain::incident::{Incident, ResolveCause};
+use crate::domain::outcome::Evidence;
+use crate::domain::patience;
+use crate::store::read::TimelineLine;
+use crate::web::draw::glyph::{self, Glyph};
+use crate::web::forms;
+use crate::web::guard::{self, Visit};
+use crate::web::pages::deliveries::{self, DeliveryRow};
+use crate::web::pages::frame::{Frame, show};
+use crate::web::pages::unknown;
+use crate::web::state::WebState;
+use crate::web::words::{self, Moment};
+
+/// What the address may tell.
+#[derive(Debug, Default, Deserialize)]
+pub struct Asked {
+    said: Option<String>,
+}
+
+#[derive(Debug, Template)]
+#[template(path = "incident.html")]
+struct IncidentPage {
+    frame: Frame,
+    id: String,
+    monitor: String,
+    monitor_name: String,
+    on_board: bool,
+    signal: &'static str,
+    subject: String,
+    glyph: Glyph,
+    severity: &'static str,
+    summary: String,
+    reason: &'static str,
+    meaning: &'static str,
+    layer: &'static str,
+    stage: String,
+    evidence: Vec<Evidence>,
+    opened: Moment,
+    ended: Option<Ended>,
+    lasted: String,
+    taken: Option<(String, Moment)>,
+    runbook: String,
+    own_runbook: String,
+    rule: String,
+    opens: String,
+    resolves: String,
+    reproduce: String,
+    timeline: Vec<TimelineRow>,
+    deliveries: Vec<DeliveryRow>,
+    away: bool,
+    actor: String,
+    said: Option<&'static str>,
+}
+
+/// How it ended.
+#[derive(Debug)]
+struct Ended {
+    at: Moment,
+    cause: String,
+    into: Option<String>,
+}
+
+#[derive(Debug)]
+struct TimelineRow {
+    at: Moment,
+    line: TimelineLine,
+}
+
+/// `GET /incidents/{id}`.
+pub async fn page(
+    State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
+    Path(id): Path<String>,
+    Query(asked): Query<Asked>,
+    headers: HeaderMap,
+) -> Response {
+    let now = Utc::now();
+    let found = match state.ask(state.store.incident(&id)).await {
+        Ok(Some(found)) => Ok(found),
+        Ok(None) => return unknown::missing(&state, visit, "There is no incident with this id."),
+        Err(away) => Err(away),
+    };
+    let away = found.is_err();
+    let Some(incident) = found.ok().or_else(|| from_board(&state, &id)) else {
+        return unknown::away(&state, visit);
+    };
+    let (timeline, deliveries) = if away {
+        (Vec::new(), Vec::new())
+    } else {
+        let (timeline, deliveries) =
+            tokio::join!(state.ask(state.store.timeline(&id)), state.ask(state.store.deliveries(Some(&id))));
+        (timeline.unwrap_or_default(), deliveries.unwrap_or_default())
+    };
+    let mut page = told(&state, visit, incident, now);
+    page.timeline = timeline.into_iter().map(|line| TimelineRow { at: Moment::new(line.at, now), line }).collect();
+    page.deliveries = deliveries.into_iter().map(|line| deliveries::row(line, now)).collect();
+    page.away = away;
+    page.actor = guard::cookie(&headers, forms::ACTOR_COOKIE).map(forms::decoded).unwrap_or_default();
+    page.said = said(asked.said.as_deref());
+    show(StatusCode::OK, &page)
+}
+
+fn said(word: Option<&str>) -> Option<&'static str> {
+    match word? {
+        "taken" => Some("Noted. It shows here as soon as it is written down."),
+        "recheck" => Some("A look was asked for. It shows as soon as it is over."),
+        "over" => Some("Somebody was faster: it is taken or over already."),
+        "away" => Some("That could not be written down just now. Try again in a moment."),
+        "who" => Some("Say who takes it."),
+        _ => None,
+    }
+}
+
+fn told(state: &WebState, visit: Visit, incident: Incident, now: DateTime<Utc>) -> IncidentPage {
+    let fleet = state.fleet_now();
+    let view = state.board.get(&incident.monitor);
+    let rules = fleet.monitor(&incident.monitor).map(|monitor| &monitor.rules);
+    let rule_said = rules.and_then(|rules| patience::said(rules, incident.signal));
+    let facts = incident.reason.facts();
+    let lasted = incident.resolved_at.unwrap_or(now) - incident.opened_at;
+    let commit = incident.rule.commit.as_ref().map(|commit| format!(" @ {commit}")).unwrap_or_default();
+    let title = format!("{}: {}", incident.monitor, facts.slug);
+    let open = incident.resolved_at.is_none();
+    IncidentPage {
+        frame: Frame::new(state, visit, now, "incidents", title).watching(format!("incident:{}", incident.id)),
+        monitor_name: view.as_ref().map_or_else(|| incident.monitor.to_string(), |view| view.name.clone()),
+        on_board: view.is_some(),
+        signal: incident.signal.slug(),
+        glyph: if open { glyph::of_severity(incident.severity) } else { Glyph { name: "right" } },
+        severity: incident.severity.slug(),
+        reason: facts.slug,
+        meaning: facts.meaning,
+        layer: facts.layer.title(),
+        opened: Moment::new(incident.opened_at, now),
+        ended: incident.resolved_at.map(|at| ended(at, incident.resolve_cause.as_ref(), now)),
+        lasted: words::span(lasted.to_std().unwrap_or_default()),
+        taken: incident.acknowledged.as_ref().map(|(actor, at)| (actor.clone(), Moment::new(*at, now))),
+        runbook: fleet.runbooks.url(incident.reason, ""),
+        own_runbook: format!("/runbooks/{}", facts.slug),
+        rule: format!("{}:{}{commit}", incident.rule.file, incident.rule.line),
+        opens: rule_said.as_ref().map(|said| said.opens.clone()).unwrap_or_default(),
+        resolves: rule_said.map(|said| sentence(&said.resolves)).unwrap_or_default(),
+        reproduce: format!("serin probe {}", incident.monitor),
+        timeline: Vec::new(),
+        deliveries: Vec::new(),
+        away: false,
+        actor: String::new(),
+        said: None,
+        id: incident.id,
+        monitor: incident.monitor.to_string(),
+        subject: incident.subject,
+        summary: incident.summary,
+        stage: incident.stage,
+        evidence: incident.evidence,
+    }
+}
+
+/// With a capital letter in front and a stop behind.
+fn sentence(said: &str) -> String {
+    let mut chars = said.chars();
+    let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", chars.as_str())
+}
+
+fn ended(at: DateTime<Utc>, cause: Option<&ResolveCause>, now: DateTime<Utc>) -> Ended {
+    let into = match cause {
+        Some(ResolveCause::Absorbed { into }) => Some(into.clone()),
+        _ => None,
+    };
+    Ended { at: Moment::new(at, now), cause: cause.map(|cause| words::spaced(cause.slug())).unwrap_or_default(), into }
+}
+
+/// What the board knows of an open incident, while the database is away.
+fn from_board(state: &WebState, id: &str) -> Option<Incident> {
+    let fleet = state.fleet_now();
+    state.board.all().into_iter().find_map(|view| {
+        let signal = view.signals.iter().find(|signal| signal.incident.as_ref().is_some_and(|open| open.id == id))?;
+        let open = signal.incident.as_ref()?;
+        let finding = view.last.as_ref().and_then(|last| last.1.finding(signal.signal));
+        let rules = fleet.monitor(&view.id).map(|monitor| &monitor.rules);
+        let line = rules.and_then(|rules| patience::said(rules, signal.signal)).map_or(view.line, |said| said.line);
+        Some(Incident {
+            id: open.id.clone(),
+            monitor: view.id.clone(),
+            signal: signal.signal,
+            subject: String::new(),
+            severity: open.severity,
+            reason: open.reason,
+            stage: finding.map(|finding| finding.stage.slug().to_owned()).unwrap_or_default(),
+            summary: open.summary.clone(),
+            evidence: finding.map(|finding| finding.evidence.clone()).unwrap_or_default(),
+            rule: crate::domain::paging::notification::RulePlace {
+                file: fleet.provenance.file.clone(),
+                line,
+                commit: fleet.provenance.commit.clone(),
+            },
+            opened_at: open.opened_at,
+            resolved_at: None,
+            resolve_cause: None,
+            acknowledged: None,
+            sequence: 0,
+        })
+    })
+}

@@ -1,0 +1,163 @@
+//! `/incidents`: the open ones first, then those that ended.
+
+use askama::Template;
+use axum::Extension;
+use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use chrono::{DateTime, Utc};
+
+use crate::domain::incident::Incident;
+use crate::domain::signal::Signal;
+use crate::store::read::PAGE_ROWS;
+use crate::web::draw::glyph::{self, Glyph};
+use crate::web::guard::Visit;
+use crate::web::pages::filter::IncidentQuery;
+use crate::web::pages::frame::{Frame, show};
+use crate::web::state::WebState;
+use crate::web::words::{self, Moment};
+
+#[derive(Debug, Template)]
+#[template(path = "incidents.html")]
+struct IncidentsPage {
+    frame: Frame,
+    asked: IncidentQuery,
+    signals: Vec<(&'static str, bool)>,
+    states: Vec<(&'static str, String, bool)>,
+    lists: Vec<List>,
+    away: bool,
+}
+
+/// The open ones, or those that ended.
+#[derive(Debug)]
+struct List {
+    title: &'static str,
+    empty: &'static str,
+    rows: Vec<IncidentRow>,
+    next: Option<String>,
+}
+
+/// One incident in a list.
+#[derive(Debug)]
+pub struct IncidentRow {
+    /// Its page.
+    pub href: String,
+    /// The severity's shape; hollow where it ended.
+    pub glyph: Glyph,
+    /// How loud.
+    pub severity: &'static str,
+    /// Whose.
+    pub monitor: String,
+    /// Of which signal.
+    pub signal: &'static str,
+    /// The cause.
+    pub reason: &'static str,
+    /// One line.
+    pub summary: String,
+    /// When it opened.
+    pub opened: Moment,
+    /// How it stands, in words.
+    pub standing: String,
+    /// Whether it is open.
+    pub open: bool,
+}
+
+/// `GET /incidents`.
+pub async fn page(
+    State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let now = Utc::now();
+    let asked = IncidentQuery::parse(query.as_deref().unwrap_or_default());
+    let mut lists = Vec::new();
+    let mut away = false;
+    for which in ["open", "ended"].into_iter().filter(|which| asked.state.is_empty() || asked.state == *which) {
+        let filter = IncidentQuery { state: which.to_owned(), ..asked.clone() }.filter();
+        match state.ask(state.store.incidents(&filter)).await {
+            Ok(found) => lists.push(list(which, found, &asked, now)),
+            Err(_) => {
+                away = true;
+                if which == "open" {
+                    lists.push(List { next: None, ..list(which, Vec::new(), &asked, now) });
+                    lists[0].rows = from_board(&state, &asked, now);
+                }
+            }
+        }
+    }
+    let page = IncidentsPage {
+        frame: Frame::new(&state, visit, now, "incidents", "Incidents").watching("incidents"),
+        signals: Signal::ALL.map(|signal| (signal.slug(), signal.slug() == asked.signal)).to_vec(),
+        states: [("all", ""), ("open", "open"), ("ended", "ended")]
+            .map(|(word, state)| (word, asked.with_state(state), asked.state == state))
+            .to_vec(),
+        asked,
+        lists,
+        away,
+    };
+    show(StatusCode::OK, &page)
+}
+
+fn list(which: &str, found: Vec<Incident>, asked: &IncidentQuery, now: DateTime<Utc>) -> List {
+    let full = found.len() >= PAGE_ROWS as usize;
+    let next = found.last().filter(|_| full).map(|last| asked.after(which, last.opened_at));
+    let open = which == "open";
+    List {
+        title: if open { "Open" } else { "Ended" },
+        empty: if open { "Nothing is open." } else { "None has ended." },
+        rows: found.into_iter().map(|incident| row(incident, now)).collect(),
+        next,
+    }
+}
+
+/// An incident as a line of a list.
+pub fn row(incident: Incident, now: DateTime<Utc>) -> IncidentRow {
+    let open = incident.resolved_at.is_none();
+    let lasted = incident.resolved_at.unwrap_or(now) - incident.opened_at;
+    let lasted = words::span(lasted.to_std().unwrap_or_default());
+    let standing = match (&incident.resolve_cause, &incident.acknowledged) {
+        (Some(cause), _) => format!("{} after {lasted}", words::spaced(cause.slug())),
+        (None, Some((actor, _))) => format!("open for {lasted}, taken by {actor}"),
+        (None, None) => format!("open for {lasted}"),
+    };
+    IncidentRow {
+        href: format!("/incidents/{}", incident.id),
+        glyph: if open { glyph::of_severity(incident.severity) } else { Glyph { name: "right" } },
+        severity: incident.severity.slug(),
+        monitor: incident.monitor.to_string(),
+        signal: incident.signal.slug(),
+        reason: incident.reason.slug(),
+        summary: incident.summary,
+        opened: Moment::new(incident.opened_at, now),
+        standing,
+        open,
+    }
+}
+
+/// The open incidents the board knows, while the database is away.
+fn from_board(state: &WebState, asked: &IncidentQuery, now: DateTime<Utc>) -> Vec<IncidentRow> {
+    let mut rows = Vec::new();
+    for view in state.board.all() {
+        for signal in
+            view.signals.iter().filter(|signal| asked.signal.is_empty() || signal.signal.slug() == asked.signal)
+        {
+            let Some(incident) = &signal.incident else { continue };
+            if rows.len() >= PAGE_ROWS as usize || !(asked.monitor.is_empty() || view.id.as_str() == asked.monitor) {
+                continue;
+            }
+            rows.push(IncidentRow {
+                href: format!("/incidents/{}", incident.id),
+                glyph: glyph::of_severity(incident.severity),
+                severity: incident.severity.slug(),
+                monitor: view.id.to_string(),
+                signal: signal.signal.slug(),
+                reason: incident.reason.slug(),
+                summary: incident.summary.clone(),
+                opened: Moment::new(incident.opened_at, now),
+                standing: "open".to_owned(),
+                open: true,
+            });
+        }
+    }
+    rows
+}

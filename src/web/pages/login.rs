@@ -1,0 +1,120 @@
+//! `/login` and `/logout`: the token, once, for a cookie that lasts a shift.
+
+use askama::Template;
+use axum::Extension;
+use axum::extract::{Form, Query, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::{RequestExt as _, http};
+use chrono::Utc;
+use serde::Deserialize;
+
+use crate::web::doors::{Knock, SESSION_HOURS};
+use crate::web::guard::{self, SESSION_COOKIE, Visit};
+use crate::web::pages::frame::{Frame, show};
+use crate::web::state::WebState;
+
+/// What the form sends.
+#[derive(Debug, Deserialize)]
+pub struct SignIn {
+    #[serde(default)]
+    token: String,
+    #[serde(default)]
+    next: String,
+}
+
+/// Where to go once signed in.
+#[derive(Debug, Default, Deserialize)]
+pub struct Next {
+    #[serde(default)]
+    next: String,
+}
+
+#[derive(Debug, Template)]
+#[template(path = "login.html")]
+struct LoginPage {
+    frame: Frame,
+    next: String,
+    wrong: Option<&'static str>,
+    needed: bool,
+}
+
+/// `GET /login`.
+pub async fn page(
+    State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
+    Query(asked): Query<Next>,
+) -> Response {
+    if visit.admitted {
+        return Redirect::to(local(&asked.next)).into_response();
+    }
+    form(&state, visit, StatusCode::OK, &asked.next, None)
+}
+
+/// `POST /login`.
+pub async fn sign_in(State(state): State<WebState>, Extension(visit): Extension<Visit>, request: Request) -> Response {
+    let from = guard::peer(request.extensions());
+    let Ok(Form(asked)) = request.extract::<Form<SignIn>, _>().await else {
+        return StatusCode::BAD_REQUEST.into_response();
+    };
+    let Some(token) = &state.settings.token else { return Redirect::to("/").into_response() };
+    let now = Utc::now();
+    match state.doors.knock(asked.token.trim(), token, from, now) {
+        Knock::Wrong => form(&state, visit, StatusCode::UNAUTHORIZED, &asked.next, Some("This is not the token.")),
+        Knock::TooOften => {
+            let said = "Too many wrong tokens came from your address. Wait a minute.";
+            let mut answer = form(&state, visit, StatusCode::TOO_MANY_REQUESTS, &asked.next, Some(said));
+            answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
+            answer
+        }
+        Knock::Right => {
+            let id = state.doors.open(now);
+            let cookie = session_cookie(&state, &id, SESSION_HOURS * 3_600);
+            ([(header::SET_COOKIE, cookie)], Redirect::to(local(&asked.next))).into_response()
+        }
+    }
+}
+
+/// `POST /logout`.
+pub async fn sign_out(State(state): State<WebState>, headers: HeaderMap) -> Response {
+    if let Some(id) = guard::cookie(&headers, SESSION_COOKIE) {
+        state.doors.close(id);
+    }
+    ([(header::SET_COOKIE, session_cookie(&state, "", 0))], Redirect::to("/login")).into_response()
+}
+
+fn session_cookie(state: &WebState, id: &str, seconds: i64) -> String {
+    let secure = if state.fleet_now().public_url.starts_with("https://") { "; Secure" } else { "" };
+    format!("{SESSION_COOKIE}={id}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}")
+}
+
+fn form(state: &WebState, visit: Visit, status: StatusCode, next: &str, wrong: Option<&'static str>) -> Response {
+    let frame = Frame::new(state, visit, Utc::now(), "login", "Sign in");
+    show(status, &LoginPage { frame, next: local(next).to_owned(), wrong, needed: state.settings.token.is_some() })
+}
+
+/// A place on our own pages; anything else becomes the fleet.
+fn local(next: &str) -> &str {
+    let own = next.starts_with('/') && !next.starts_with("//") && !next.contains(['\\', '\n', '\r', '\t']);
+    let plain = next.parse::<http::Uri>().is_ok_and(|uri| uri.authority().is_none());
+    if own && plain { next } else { "/" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signing_in_leads_nowhere_else() {
+        let rows = [
+            ("/incidents?state=open", "/incidents?state=open", "a page of ours"),
+            ("//evil.example.net", "/", "another host without a scheme"),
+            ("/\\evil.example.net", "/", "what a browser reads as another host"),
+            ("https://evil.example.net", "/", "another site"),
+            ("", "/", "nothing"),
+        ];
+        for (next, goes, sentence) in rows {
+            assert_eq!(local(next), goes, "{sentence}");
+        }
+    }
+}

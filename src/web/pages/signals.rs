@@ -1,0 +1,95 @@
+//! A signal in words: how it stands, what holds it back, and the rule it is judged by.
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::fleet::{Fleet, Monitor};
+use crate::domain::patience;
+use crate::domain::signal::Phase;
+use crate::store::board::{MonitorView, SignalView};
+use crate::web::draw::glyph::{self, Glyph};
+use crate::web::words::{self, Moment};
+
+/// One signal, ready to be drawn.
+#[derive(Debug, Clone)]
+pub struct SignalLine {
+    /// Its word.
+    pub signal: &'static str,
+    /// The phase's shape; the severity's while an incident is open.
+    pub glyph: Glyph,
+    /// The phase's word, also its class.
+    pub phase: &'static str,
+    /// The reading in words.
+    pub figure: String,
+    /// Since when it is in its phase.
+    pub since: Moment,
+    /// What holds it back, in words; empty where nothing does.
+    pub held: String,
+    /// The incident's cause and id, where one is open.
+    pub incident: Option<IncidentLine>,
+    /// What opens it, in words.
+    pub opens: String,
+    /// The rule's place, such as `monitors.yaml:24`; empty where the file has moved on.
+    pub place: String,
+}
+
+/// What a signal shows of its incident.
+#[derive(Debug, Clone)]
+pub struct IncidentLine {
+    /// Its page.
+    pub href: String,
+    /// Its cause.
+    pub reason: &'static str,
+    /// How loud.
+    pub severity: &'static str,
+    /// One line.
+    pub summary: String,
+}
+
+/// Every signal of a monitor.
+pub fn lines(view: &MonitorView, fleet: &Fleet, now: DateTime<Utc>) -> Vec<SignalLine> {
+    let monitor = fleet.monitor(&view.id);
+    view.signals
+        .iter()
+        .map(|signal| line(signal, monitor.map(|monitor| &**monitor), &fleet.provenance.file, now))
+        .collect()
+}
+
+/// The signals that are not quiet, without their rules.
+pub fn loud_lines(view: &MonitorView, now: DateTime<Utc>) -> Vec<SignalLine> {
+    let loud = view.signals.iter().filter(|signal| signal.phase != Phase::Quiet || signal.held_by.is_some());
+    loud.map(|signal| line(signal, None, "", now)).collect()
+}
+
+fn line(view: &SignalView, monitor: Option<&Monitor>, file: &str, now: DateTime<Utc>) -> SignalLine {
+    let said = monitor.and_then(|monitor| patience::said(&monitor.rules, view.signal));
+    let incident = view.incident.as_ref();
+    let shape = match (view.phase, incident) {
+        (Phase::Open, Some(incident)) => glyph::of_severity(incident.severity),
+        (phase, _) => glyph::of_phase(phase),
+    };
+    SignalLine {
+        signal: view.signal.slug(),
+        glyph: shape,
+        phase: view.phase.slug(),
+        figure: view.figure.clone(),
+        since: Moment::new(view.since, now),
+        held: view.held_by.as_deref().map(held).unwrap_or_default(),
+        incident: incident.map(|incident| IncidentLine {
+            href: format!("/incidents/{}", incident.id),
+            reason: incident.reason.slug(),
+            severity: incident.severity.slug(),
+            summary: incident.summary.clone(),
+        }),
+        place: said.as_ref().map(|said| format!("{file}:{}", said.line)).unwrap_or_default(),
+        opens: said.map(|said| said.opens).unwrap_or_default(),
+    }
+}
+
+/// Why an opening is held back, in words.
+pub fn held(by: &str) -> String {
+    match by {
+        "cold_start" => "held back: the server restarted or is warming its cache (at most 30 min)".to_owned(),
+        "availability" => "held back while the server cannot be reached".to_owned(),
+        other => format!("held back by {}", words::spaced(other)),
+    }
+}

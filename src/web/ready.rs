@@ -1,0 +1,39 @@
+//! `/healthz` (the process answers) and `/readyz` (the database answers a read, and every loop takes its turns).
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use chrono::Utc;
+use serde::Serialize;
+
+use crate::store::read::IncidentFilter;
+use crate::web::state::WebState;
+
+/// The database answers a read within this, or Serin is not ready.
+const READ_WITHIN: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Serialize)]
+struct Readiness {
+    ready: bool,
+    database: bool,
+    silent_loops: Vec<&'static str>,
+}
+
+/// `GET /healthz`.
+pub async fn health() -> &'static str {
+    "ok\n"
+}
+
+/// `GET /readyz`: 200, or 503 with what is missing.
+pub async fn ready(State(state): State<WebState>) -> Response {
+    let filter = IncidentFilter { open: Some(true), ..IncidentFilter::default() };
+    let read = tokio::time::timeout(READ_WITHIN, state.store.incidents(&filter)).await;
+    let database = matches!(read, Ok(Ok(_)));
+    let silent_loops = state.board.pulse().silent_loops(Utc::now());
+    let ready = database && silent_loops.is_empty();
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, Json(Readiness { ready, database, silent_loops })).into_response()
+}

@@ -1,0 +1,64 @@
+//! Every address Serin answers, and what stands before each.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::http::StatusCode;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::{get, post};
+use tower_http::compression::CompressionLayer;
+use tower_http::timeout::TimeoutLayer;
+
+use crate::web::pages::{deliveries, fleet, incident, incidents, login, monitor, runbooks, unknown};
+use crate::web::state::WebState;
+use crate::web::{api, assets, events, forms, guard, metrics, ready};
+
+/// Forms and API bodies are a few words.
+const BODY_BYTES_MAX: usize = 16 * 1024;
+/// An answer begins within this; a page waits for the database far less.
+const ANSWER_WITHIN: Duration = Duration::from_secs(15);
+
+/// The whole web. Serve it with `into_make_service_with_connect_info::<SocketAddr>()`, so that wrong tokens are counted by address.
+pub fn router(state: WebState) -> Router {
+    Router::new()
+        .merge(pages())
+        .nest("/api/v1", api_routes())
+        .route("/events", get(events::stream))
+        .route("/metrics", get(metrics::scrape))
+        .route("/healthz", get(ready::health))
+        .route("/readyz", get(ready::ready))
+        .route("/assets/{name}", get(assets::serve))
+        .fallback(unknown::page)
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(from_fn_with_state(state.clone(), guard::check))
+        .layer(CompressionLayer::new())
+        .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, ANSWER_WITHIN))
+        .layer(from_fn(guard::armour))
+        .with_state(state)
+}
+
+fn pages() -> Router<WebState> {
+    Router::new()
+        .route("/", get(fleet::page))
+        .route("/monitors/{id}", get(monitor::page))
+        .route("/monitors/{id}/recheck", post(forms::recheck))
+        .route("/incidents", get(incidents::page))
+        .route("/incidents/{id}", get(incident::page))
+        .route("/incidents/{id}/acknowledge", post(forms::acknowledge))
+        .route("/runbooks", get(runbooks::index))
+        .route("/runbooks/{reason}", get(runbooks::page))
+        .route("/deliveries", get(deliveries::page))
+        .route("/login", get(login::page).post(login::sign_in))
+        .route("/logout", post(login::sign_out))
+}
+
+fn api_routes() -> Router<WebState> {
+    Router::new()
+        .route("/monitors", get(api::monitors))
+        .route("/monitors/{id}", get(api::monitor))
+        .route("/monitors/{id}/recheck", post(api::recheck))
+        .route("/incidents", get(api::incidents))
+        .route("/incidents/{id}", get(api::incident))
+        .route("/incidents/{id}/acknowledge", post(api::acknowledge))
+}

@@ -1,0 +1,96 @@
+//! What every handler gets: handles onto the rest of Serin, nothing of its own but who is signed in.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::fleet::{Fleet, Secret};
+use crate::domain::schedule::Command;
+use crate::store::board::Board;
+use crate::store::{Store, StoreError};
+use crate::web::doors::Doors;
+
+/// Event streams open at once; each holds a connection, and a wall of screens needs a few dozen.
+pub const STREAMS_MAX: usize = 256;
+/// A page waits this long for one answer of the database, then shows what the board has.
+pub const STORE_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// What the web needs to know of `serin:`; the public address is read from the fleet, which reloads.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The address that was bound, with its real port.
+    pub listen: SocketAddr,
+    /// The token for the API and for signing in; none: everybody on loopback may look.
+    pub token: Option<Secret>,
+}
+
+/// Handles for handlers; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct WebState {
+    /// The last known state of everything.
+    pub board: Arc<Board>,
+    /// The database.
+    pub store: Store,
+    /// What does not change while the process lives.
+    pub settings: Arc<Settings>,
+    /// The fleet in force.
+    pub fleet: watch::Receiver<Arc<Fleet>>,
+    /// Where commands go.
+    pub commands: mpsc::Sender<Command>,
+    /// Ends event streams.
+    pub shutdown: CancellationToken,
+    /// Who is signed in, and who failed to.
+    pub doors: Arc<Doors>,
+    /// Permits for event streams.
+    pub streams: Arc<Semaphore>,
+}
+
+impl WebState {
+    /// A state with nobody signed in.
+    pub fn new(
+        board: Arc<Board>,
+        store: Store,
+        settings: Settings,
+        fleet: watch::Receiver<Arc<Fleet>>,
+        commands: mpsc::Sender<Command>,
+        shutdown: CancellationToken,
+    ) -> Self {
+        Self {
+            board,
+            store,
+            settings: Arc::new(settings),
+            fleet,
+            commands,
+            shutdown,
+            doors: Arc::default(),
+            streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+        }
+    }
+
+    /// The fleet in force now.
+    pub fn fleet_now(&self) -> Arc<Fleet> {
+        self.fleet.borrow().clone()
+    }
+
+    /// Waits for an answer of the database, at most [`STORE_WAIT_MAX`].
+    pub async fn ask<T>(&self, question: impl Future<Output = Result<T, StoreError>> + Send) -> Result<T, Away> {
+        match tokio::time::timeout(STORE_WAIT_MAX, question).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "a page could not read the database");
+                Err(Away)
+            }
+            Err(_) => {
+                tracing::warn!("a page waited too long for the database");
+                Err(Away)
+            }
+        }
+    }
+}
+
+/// The database did not answer; the page shows what memory has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Away;

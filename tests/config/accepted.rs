@@ -1,0 +1,354 @@
+//! What a file that is right becomes, where it was read and what its exit code says.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use serin::cli::check::{CheckArgs, run};
+use serin::config::checker::Unset;
+use serin::config::source::{ReadError, read};
+use serin::config::{Loaded, load};
+use serin::domain::fleet::{CanaryKind, Channel, Monitor, Network, SmtpTls};
+use serin::domain::reason::{FailureReason, Severity};
+use serin::domain::signal::Signal;
+
+use crate::{FULL, check, loaded, secrets, source, with_monitor, with_sections};
+
+#[test]
+fn the_file_of_the_design_loads() {
+    let Loaded { settings, fleet, warnings } = loaded(FULL);
+    assert_eq!(warnings, Vec::<String>::new());
+    assert_eq!(settings.listen.to_string(), "127.0.0.1:8080");
+    assert_eq!(settings.database, Path::new("serin.db"));
+    assert_eq!(settings.token.map(|token| token.expose().to_owned()).as_deref(), Some("geheim-token"));
+    assert_eq!(fleet.public_url, "https://serin.example.org");
+    assert_eq!(fleet.internal, ["mail"]);
+    assert_eq!(fleet.allow_private, [Network("10.20.0.0/16".to_owned())]);
+    let smtp = fleet.smtp.as_ref().expect("it is declared");
+    assert_eq!(
+        (&*smtp.host, smtp.port, smtp.tls, &*smtp.from),
+        ("smtp.example.org", 587, SmtpTls::StartTls, "serin@example.org")
+    );
+    assert_eq!(
+        smtp.login.as_ref().map(|(user, secret)| (&**user, secret.expose())),
+        Some(("serin", "geheim-password"))
+    );
+    let runbook = |reason| fleet.runbooks.url(reason, &fleet.public_url);
+    assert_eq!(runbook(FailureReason::IndexEmptyOrStale), "https://runbooks.example.org/reindex");
+    assert_eq!(runbook(FailureReason::Timeout), "https://runbooks.example.org/mcp#timeout");
+
+    let oncall = fleet.receiver("oncall").expect("it is declared");
+    let Channel::Webhook { url, secrets } = &oncall.channel else { panic!("it is a webhook") };
+    assert_eq!(
+        (&*url.shown, url.resolved.expose()),
+        ("${env:ONCALL_URL}", "https://hooks.example.org/geheim-path?key=geheim-key")
+    );
+    assert_eq!(secrets.iter().map(|secret| secret.expose()).collect::<Vec<_>>(), ["whsec_Z2VoZWlt"]);
+    assert_eq!(oncall.line, 15);
+    assert_eq!(fleet.routes.len(), 2);
+    assert_eq!(fleet.routes[0].matches.severity, [Severity::Page]);
+    assert_eq!(
+        (&*fleet.routes[0].to, fleet.routes[0].fallback.as_deref(), fleet.routes[0].line),
+        (&["oncall".to_owned()][..], Some("mail"), 18)
+    );
+    assert_eq!(fleet.provenance.file, "monitors.yaml");
+    assert_eq!(fleet.provenance.hash.len(), 64);
+    the_monitor_of_the_design(&fleet.monitors[0]);
+}
+
+fn the_monitor_of_the_design(docs: &Monitor) {
+    assert_eq!((docs.id.as_str(), &*docs.name, docs.line), ("docs", "Product documentation", 21));
+    assert_eq!(
+        (&*docs.url.shown, docs.url.resolved.expose()),
+        ("https://docs-rag.example.org/mcp", "https://docs-rag.example.org/mcp")
+    );
+    assert_eq!(docs.bearer.as_ref().map(|bearer| bearer.expose()), Some("geheim-bearer"));
+    assert_eq!(
+        docs.labels,
+        BTreeMap::from([("env".to_owned(), "prod".to_owned()), ("team".to_owned(), "docs".to_owned())])
+    );
+    assert_eq!(docs.health.len(), 2);
+    let seconds = |seconds| Duration::from_secs(seconds);
+    assert_eq!((docs.every, docs.timeout, docs.probe_budget), (seconds(60), seconds(10), seconds(45)));
+    assert_eq!(docs.search.arguments, BTreeMap::from([("top_k".to_owned(), "5".to_owned())]));
+    assert_eq!(
+        (docs.search.tool.as_deref(), docs.search.results.as_deref(), docs.search.per_beat),
+        (Some("search_documents"), Some("/results"), 2)
+    );
+    assert_eq!(docs.canaries.len(), 3);
+    let [meaning, keyword, negative] = &docs.canaries[..] else { panic!("there are three") };
+    assert_eq!((meaning.kind, meaning.within, meaning.line), (CanaryKind::Meaning, 5, 34));
+    assert_eq!(
+        (keyword.kind, keyword.within, &*keyword.expect),
+        (CanaryKind::Keyword, 5, &["errors/4417.md".to_owned()][..])
+    );
+    assert_eq!((negative.kind, negative.max_score, negative.expect.len()), (CanaryKind::Negative, Some(0.3), 0));
+    let rules = &docs.rules;
+    assert_eq!(
+        (rules.availability.after, rules.availability.page_after, rules.availability.line),
+        (3, seconds(45), 38)
+    );
+    assert_eq!(
+        (rules.access.page_after, rules.access.line),
+        (Duration::ZERO, 21),
+        "an unwritten rule stands on its monitor's line"
+    );
+    assert_eq!((rules.errors.share, rules.errors.window, rules.errors.min_bad), (0.05, seconds(1800), 3));
+    assert_eq!(
+        (rules.latency.p95, rules.latency.sustained, rules.latency.severity),
+        (Duration::from_millis(800), seconds(1200), Severity::Ticket)
+    );
+    assert_eq!(rules.freshness.as_ref().map(|rule| rule.older_than), Some(seconds(72 * 3600)));
+    assert_eq!((rules.contract.breaking, rules.contract.compatible), (Severity::Page, Severity::Notice));
+    // 1,440 beats of opening 2, tools/list 1, searches 2, health 2, closing 1, and 24 source listings.
+    assert_eq!(docs.calls_per_day(), 1_440 * 8 + 24);
+}
+
+#[test]
+fn defaults_lie_beneath_a_monitors_own_words() {
+    let text = "version: 1
+defaults:
+  every: 30s
+  timeout: 20s
+  search: { per_beat: 8, arguments: { top_k: 3 } }
+  rules:
+    latency: { p95: 1200ms, severity: page }
+    quality: { within: 4 }
+    health: { after: 5 }
+monitors:
+  - { id: plain, url: \"http://h/\" }
+  - id: own
+    url: http://h/
+    every: 5m
+    canaries: [{ id: a, query: q, expect: [s] }]
+    rules:
+      latency: { p95: 1s }
+  - { id: quick, url: \"http://h/\", every: 2s }
+";
+    let fleet = loaded(text).fleet;
+    let [plain, own, quick] = &fleet.monitors[..] else { panic!("there are three") };
+    assert_eq!(
+        (plain.every, plain.rules.latency.p95, plain.rules.latency.line),
+        (Duration::from_secs(30), Duration::from_millis(1200), 7)
+    );
+    assert_eq!(
+        (plain.search.per_beat, plain.rules.health.after),
+        (0, 5),
+        "no canaries, none asked; a rule in defaults is for those that have"
+    );
+    assert_eq!(
+        (own.rules.latency.p95, own.rules.latency.severity, own.rules.latency.line),
+        (Duration::from_secs(1), Severity::Page, 17)
+    );
+    assert_eq!((own.search.per_beat, own.canaries[0].within), (1, 3), "cut to what there is");
+    assert_eq!(
+        own.rules.latency.window,
+        Duration::from_secs(20 * 300),
+        "an unwritten window grows to hold its samples"
+    );
+    assert_eq!(own.rules.errors.window, Duration::from_secs(20 * 300));
+    assert_eq!((quick.probe_budget, quick.timeout), (Duration::from_millis(1500), Duration::from_millis(1500)));
+}
+
+#[test]
+fn routes_match_by_everything() {
+    let text = with_sections(
+        "receivers: { x: { webhook: { url: \"http://h/\" } } }
+routes:
+  - { match: { severity: [page, ticket], signal: latency, reason: [cold_start], monitor: docs, labels: { team: a } }, to: [x] }
+  - { to: [x] }
+",
+    );
+    let loaded = loaded(&text);
+    let matches = &loaded.fleet.routes[0].matches;
+    assert_eq!(matches.severity, [Severity::Page, Severity::Ticket]);
+    assert_eq!((&*matches.signal, &*matches.reason), (&[Signal::Latency][..], &[FailureReason::ColdStart][..]));
+    assert_eq!(matches.monitor, ["docs"]);
+    assert!(loaded.warnings[0].contains("no monitor carries the label 'team: a'"), "{:?}", loaded.warnings);
+}
+
+#[test]
+fn anchors_and_merge_keys_work_and_keep_their_places() {
+    let text = "version: 1
+x-base: &base
+  every: 30s
+  rules: { latency: { p95: 300ms } }
+monitors:
+  - { id: a, url: \"http://a/\", <<: *base }
+  - { <<: [*base], id: b, url: \"http://b/\", every: 60s }
+";
+    let fleet = loaded(text).fleet;
+    let [a, b] = &fleet.monitors[..] else { panic!("there are two") };
+    assert_eq!((a.every, b.every), (Duration::from_secs(30), Duration::from_secs(60)), "its own key wins");
+    assert_eq!((a.rules.latency.line, b.rules.latency.line), (4, 4), "a rule stands where it is written");
+    let many: String = (0..100).map(|at| format!("  - {{ id: m{at}, url: \"http://a/\", rules: *r }}\n")).collect();
+    let text = format!("version: 1\nx-r: &r {{ latency: {{ p95: 1s }} }}\nmonitors:\n{many}");
+    assert_eq!(loaded(&text).fleet.monitors.len(), 100, "one anchor may serve a hundred monitors");
+}
+
+#[test]
+fn variables_and_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("token");
+    std::fs::write(&secret, "geheim-file\n").unwrap();
+    let text = with_monitor(&format!("auth: {{ bearer: \"${{file:{}}}\" }}", secret.display()));
+    let bearer = loaded(&text).fleet.monitors[0].bearer.clone();
+    assert_eq!(
+        bearer.map(|bearer| bearer.expose().to_owned()).as_deref(),
+        Some("geheim-file"),
+        "the line break at the end is no part of it"
+    );
+
+    let text = with_sections("serin: { listen: \"127.0.0.1:${env:NO_PORT:-9001}\" }\n")
+        .replace("docs.example.org", "${env:NO_HOST:-localhost}");
+    let with_defaults = loaded(&text);
+    assert_eq!(with_defaults.settings.listen.port(), 9001);
+    let url = &with_defaults.fleet.monitors[0].url;
+    assert_eq!(
+        (&*url.shown, url.resolved.expose()),
+        ("https://${env:NO_HOST:-localhost}/mcp", "https://localhost/mcp")
+    );
+
+    let text = with_monitor("auth: { bearer: \"${env:NO_TOKEN}\" }\nevery: \"${env:NO_EVERY}\"")
+        .replace("docs.example.org", "${env:NO_HOST}");
+    let expected = [
+        "4:10 the variable NO_HOST is not set => set it, or write a default: `${env:NO_HOST:-…}`",
+        "5:21 the variable NO_TOKEN is not set => set it, or write a default: `${env:NO_TOKEN:-…}`",
+        "6:12 the variable NO_EVERY is not set => set it, or write a default: `${env:NO_EVERY:-…}`",
+    ];
+    check("refused where it will run", &text, &expected);
+    let warned = load(&source(text), &secrets, Unset::Warn).expect("the rest is right");
+    assert_eq!(warned.warnings.len(), 4, "and nobody is told of anything");
+    assert!(warned.warnings[1].starts_with("warning: the variable NO_HOST is not set\n --> monitors.yaml:4:10"));
+    assert!(warned.fleet.monitors[0].bearer.is_some(), "something stands in");
+
+    check(
+        "a file that is not there",
+        &with_monitor("auth: { bearer: \"${file:/no/such/file}\" }"),
+        &["5:21 the file '/no/such/file' cannot be read: entity not found => create it, readable for this user"],
+    );
+    check(
+        "a reference of another kind",
+        &with_monitor("every: \"${EVERY}\""),
+        &[
+            "5:12 'every' refers to something that cannot be understood => write `${env:NAME}`, `${env:NAME:-default}` or `${file:/path}`; `$${` for the characters themselves",
+        ],
+    );
+}
+
+#[test]
+fn a_definition_hash_changes_exactly_when_something_does() {
+    let hash = |text: &str| loaded(text).fleet.monitors[0].definition_hash.clone();
+    let before = hash(FULL);
+    assert_eq!(before, hash(&FULL.replace("receivers:\n", "\n\n# moved\nreceivers:\n")), "it only moved");
+    assert_eq!(before, hash(&FULL.replace("sre@example.org", "ops@example.org")), "another section");
+    for (from, to, sentence) in [
+        ("800ms", "900ms", "a rule"),
+        ("ERR-4417", "ERR-4418", "a canary"),
+        ("team: docs", "team: web", "a label"),
+        ("top_k: 5", "top_k: 6", "an argument"),
+        ("${env:DOCS_TOKEN}", "${env:SERIN_TOKEN}", "the credential"),
+    ] {
+        assert_ne!(before, hash(&FULL.replace(from, to)), "{sentence}");
+    }
+    let receivers = |text: &str| loaded(text).fleet.receivers[0].definition_hash.clone();
+    assert_ne!(
+        receivers(FULL),
+        receivers(&FULL.replace("${env:ONCALL_SECRET}", "${env:DOCS_TOKEN}")),
+        "a rotated secret"
+    );
+}
+
+#[test]
+fn the_demos_file_is_right_as_it_stands() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("monitors.yaml");
+    let source = read(&path).expect("it is there");
+    for strictness in [Unset::Warn, Unset::Refuse] {
+        let loaded = load(&source, &|_| None, strictness).unwrap_or_else(|faults| panic!("{faults}"));
+        assert_eq!(loaded.warnings, Vec::<String>::new());
+        assert_eq!(loaded.fleet.monitors.len(), 4);
+    }
+    let port = |name: &str| (name == "SERIN_DEMO_DOCS_PORT").then(|| "4711".to_owned());
+    let loaded = load(&source, &port, Unset::Refuse).expect("it is right with another port too");
+    assert_eq!(loaded.fleet.monitors[0].url.resolved.expose(), "http://127.0.0.1:4711/mcp");
+}
+
+#[test]
+fn the_examples_are_right() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).expect("there are examples") {
+        let path = entry.expect("it can be listed").path();
+        if path.extension().is_some_and(|extension| extension == "yaml") {
+            let source = read(&path).expect("it can be read");
+            load(&source, &|_| None, Unset::Warn).unwrap_or_else(|faults| panic!("{}:\n{faults}", path.display()));
+            seen += 1;
+        }
+    }
+    assert!(seen >= 2, "the README names them");
+}
+
+#[test]
+fn the_commit_comes_from_the_checkout() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("monitors.yaml");
+    std::fs::write(&path, FULL).unwrap();
+    assert_eq!(read(&path).unwrap().commit, std::env::var("SERIN_COMMIT").ok(), "outside git");
+    let git = |arguments: &[&str]| {
+        let identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"];
+        let done = Command::new("git").arg("-C").arg(folder.path()).args(identity).args(arguments).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap().trim().to_owned()
+    };
+    git(&["init", "-q"]);
+    git(&["commit", "-q", "--allow-empty", "-m", "first"]);
+    let first = git(&["rev-parse", "HEAD"]);
+    assert_eq!(read(&path).unwrap().commit, Some(format!("{first}-dirty")), "not committed yet");
+    git(&["add", "."]);
+    git(&["commit", "-q", "-m", "second"]);
+    let second = git(&["rev-parse", "HEAD"]);
+    assert_eq!(read(&path).unwrap().commit.as_deref(), Some(&*second), "committed");
+    std::fs::write(&path, format!("{FULL}# edited\n")).unwrap();
+    assert_eq!(read(&path).unwrap().commit, Some(format!("{second}-dirty")), "edited since");
+}
+
+#[test]
+fn a_file_that_is_not_there_says_so() {
+    let error = read(Path::new("/no/such/monitors.yaml")).expect_err("there is none");
+    assert!(matches!(&error, ReadError::Unreadable { path, .. } if path == "/no/such/monitors.yaml"), "{error}");
+}
+
+#[test]
+fn the_exit_code_tells() {
+    let folder = tempfile::tempdir().unwrap();
+    let code = |text: &str, env: bool| {
+        let config = folder.path().join("monitors.yaml");
+        std::fs::write(&config, text).unwrap();
+        format!("{:?}", run(CheckArgs { config, env, json: false }))
+    };
+    let (right, wrong) = (format!("{:?}", ExitCode::SUCCESS), format!("{:?}", ExitCode::FAILURE));
+    let unset = with_monitor("auth: { bearer: \"${env:SERIN_TEST_NEVER_SET}\" }");
+    assert_eq!(code(&with_monitor(""), true), right);
+    assert_eq!(code(&with_monitor("evry: 1s"), false), wrong);
+    assert_eq!(code(&unset, false), right, "a warning only");
+    assert_eq!(code(&unset, true), wrong);
+    let gone = CheckArgs { config: folder.path().join("gone.yaml"), env: false, json: true };
+    assert_eq!(format!("{:?}", run(gone)), wrong);
+}
+
+#[test]
+fn an_unwritten_limit_stays_below_what_a_call_may_take() {
+    let fleet = loaded("version: 1\ndefaults: { every: 1s }\nmonitors: [{ id: a, url: \"http://a/\" }]\n").fleet;
+    let monitor = &fleet.monitors[0];
+    assert_eq!(monitor.timeout, Duration::from_millis(750), "¾ of every");
+    assert!(monitor.rules.latency.p95 < monitor.timeout, "else it would never be exceeded");
+}
+
+#[test]
+fn a_byte_order_mark_and_carriage_returns_change_nothing() {
+    let plain = loaded(FULL).fleet;
+    let windows = loaded(&format!("\u{feff}{}", FULL.replace('\n', "\r\n"))).fleet;
+    assert_eq!(plain.monitors, windows.monitors);
+    assert_eq!(plain.receivers, windows.receivers);
+}

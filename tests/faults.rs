@@ -1,0 +1,614 @@
+//! Every fault a probe tells apart, met on a real socket.
+
+mod fault_server;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use fault_server::{Act, FaultServer, Script, json, result, status, stream};
+use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
+use serin::domain::fleet::{
+    Address, Canary, CanaryKind, ContractRule, ErrorsRule, LatencyRule, Monitor, MonitorId, QualityRule, Rules, Search,
+    SearchFields, Secret, StreakRule,
+};
+use serin::domain::observation::{BeatKind, Era, FaultKind, Observation, Stage, Turn};
+use serin::domain::reason::Severity;
+use serin::probe::{Assignment, Caution, Learnt, Prober};
+use tokio_rustls::TlsAcceptor;
+
+/// Long enough for loopback under load, short enough for rows that wait for it.
+const TIMEOUT: Duration = Duration::from_millis(400);
+const BUDGET: Duration = Duration::from_secs(4);
+
+const TOOLS: &str = r#"{"tools":[{"name":"search_documents","inputSchema":{"type":"object","required":["query"],"properties":{"query":{"type":"string"}}}},{"name":"list_sources"}]}"#;
+const MODERN_TOOLS: &str = r#"{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"search_documents","inputSchema":{"properties":{"query":{"type":"string","x-mcp-header":"Question"}}}}]}"#;
+const DISCOVERED: &str = r#"{"resultType":"complete","ttlMs":0,"cacheScope":"private","supportedVersions":["2026-07-28"],"capabilities":{},"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"fake","version":"1"}}}"#;
+const FOUND: &str =
+    r#"{"content":[],"structuredContent":{"results":[{"text":"one","source":"a.md","score":0.9}],"total_results":1}}"#;
+
+/// A legacy server that does everything right, with a session.
+fn legacy() -> Script {
+    let opened = r#"{"jsonrpc":"2.0","id":{id},"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"fake","version":"1"}}}"#;
+    Script::from([
+        ("server/discover", Act::Say(status("400 Bad Request", "Content-Type: text/plain\r\n", "no session"))),
+        ("initialize", Act::Say(status("200 OK", "Content-Type: application/json\r\nMcp-Session-Id: s-1\r\n", opened))),
+        ("notifications/initialized", Act::Say(status("202 Accepted", "", ""))),
+        ("tools/list", Act::Say(result(TOOLS))),
+        ("tools/call search_documents", Act::Say(result(FOUND))),
+        (
+            "tools/call list_sources",
+            Act::Say(result(r#"{"structuredContent":{"sources":[{"last_indexed":"2026-11-20"}]}}"#)),
+        ),
+        ("DELETE", Act::Say(status("204 No Content", "", "").replace("Content-Length: {length}\r\n", ""))),
+        ("GET /health", Act::Say(json(r#"{"status":"ok","cache_warm":true,"instance_id":"i-1"}"#))),
+    ])
+}
+
+/// A modern server that does everything right.
+fn modern() -> Script {
+    let found = FOUND.replacen('{', r#"{"resultType":"complete","#, 1);
+    Script::from([
+        ("server/discover", Act::Say(result(DISCOVERED))),
+        ("tools/list", Act::Say(result(MODERN_TOOLS))),
+        ("tools/call search_documents", Act::Say(result(&found))),
+    ])
+}
+
+fn with(mut script: Script, key: &'static str, act: Act) -> Script {
+    script.insert(key, act);
+    script
+}
+
+fn say(text: String) -> Act {
+    Act::Say(text)
+}
+
+fn address(url: &str) -> Address {
+    Address { shown: url.to_owned(), resolved: Secret::new(url) }
+}
+
+fn monitor(url: &str, canaries: usize) -> Monitor {
+    let streak = StreakRule { after: 3, recover_after: 2, page_after: TIMEOUT, severity: Severity::Page, line: 1 };
+    let canary = |nth: usize| Canary {
+        id: format!("c{nth}"),
+        query: "what is \"one\"?".to_owned(),
+        kind: CanaryKind::Mixed,
+        expect: vec!["a.md".to_owned()],
+        within: 5,
+        max_score: None,
+        line: 1,
+        definition_hash: String::new(),
+    };
+    Monitor {
+        id: MonitorId::new("m"),
+        name: "m".to_owned(),
+        url: address(url),
+        labels: BTreeMap::new(),
+        bearer: None,
+        health: Vec::new(),
+        search: Search {
+            tool: None,
+            query: "query".to_owned(),
+            arguments: BTreeMap::from([("top_k".to_owned(), "5".to_owned())]),
+            results: None,
+            fields: SearchFields::default(),
+            per_beat: 2,
+        },
+        canaries: (0..canaries).map(canary).collect(),
+        every: Duration::from_secs(60),
+        timeout: TIMEOUT,
+        probe_budget: BUDGET,
+        rules: Rules {
+            availability: streak.clone(),
+            access: streak.clone(),
+            errors: ErrorsRule { share: 0.05, window: BUDGET, min_bad: 3, severity: Severity::Page, line: 1 },
+            latency: LatencyRule {
+                p95: BUDGET,
+                window: BUDGET,
+                sustained: BUDGET,
+                min_samples: 20,
+                severity: Severity::Ticket,
+                line: 1,
+            },
+            contract: ContractRule {
+                breaking: Severity::Page,
+                compatible: Severity::Notice,
+                wording: Severity::Ticket,
+                line: 1,
+            },
+            health: streak,
+            quality: QualityRule { within: 5, after: 3, severity: Severity::Page, line: 1 },
+            freshness: None,
+        },
+        line: 1,
+        definition_hash: String::new(),
+    }
+}
+
+fn now() -> DateTime<Utc> {
+    "2026-11-21T09:00:00Z".parse().expect("a moment")
+}
+
+fn assignment(monitor: Monitor) -> Assignment {
+    let asks = (0..monitor.canaries.len()).map(|nth| (nth, Turn::Scheduled)).collect();
+    Assignment {
+        monitor: Arc::new(monitor),
+        kind: BeatKind::Scheduled,
+        scheduled_at: now(),
+        started_at: now(),
+        asks,
+        ask_sources: false,
+        learnt: Learnt::default(),
+    }
+}
+
+async fn probe(monitor: Monitor) -> Observation {
+    Prober::new(8).run(&assignment(monitor)).await.0
+}
+
+fn first_fault(seen: &Observation) -> Option<(Stage, FaultKind)> {
+    seen.steps.iter().find_map(|step| step.fault.as_ref().map(|fault| (step.stage, fault.kind)))
+}
+
+/// One row: what this server does is this fault, at this stage; the budget holds and no session stays open.
+async fn check(sentence: &str, script: Script, expected: Option<(Stage, FaultKind)>) -> Observation {
+    let server = FaultServer::start(script, None).await;
+    let seen = probe(monitor(&format!("http://{}/mcp", server.address), 1)).await;
+    assert_eq!(first_fault(&seen), expected, "{sentence}: {seen:#?}");
+    common(sentence, &seen);
+    let deletes = server.seen().asked.iter().filter(|asked| *asked == "DELETE").count();
+    assert_eq!(deletes, seen.footprint.sessions_opened as usize, "{sentence}: every session is closed once");
+    seen
+}
+
+fn common(sentence: &str, seen: &Observation) {
+    assert!(seen.elapsed < BUDGET + Duration::from_secs(3), "{sentence}: the budget holds, {:?}", seen.elapsed);
+    assert_eq!(seen.asks.len(), 1, "{sentence}: the canary is accounted for");
+    for fault in seen.steps.iter().filter_map(|step| step.fault.as_ref()) {
+        assert!(fault.detail.chars().count() <= 301, "{sentence}: evidence is bounded");
+        assert!(!fault.detail.chars().any(char::is_control), "{sentence}: evidence is one line: {:?}", fault.detail);
+    }
+    if seen.fault_before_search().is_some() {
+        assert!(seen.asks.iter().all(|ask| ask.turn == Turn::NotAsked && ask.result.is_none()), "{sentence}");
+    }
+}
+
+#[tokio::test]
+async fn servers_that_do_everything_right_have_no_fault() {
+    let seen = check("a legacy server", legacy(), None).await;
+    // The second one looked whether the server survived the closing of its session, as a first probe does.
+    assert_eq!((seen.era, seen.footprint.connections), (Some(Era::Legacy), 2));
+    assert_eq!((seen.footprint.sessions_opened, seen.footprint.sessions_closed), (1, 1));
+    let answer = seen.asks[0].result.as_ref().unwrap().as_ref().unwrap();
+    assert_eq!((answer.hits[0].source.as_str(), answer.total), ("a.md", Some(1)));
+    let seen = check("a modern server", modern(), None).await;
+    assert_eq!((seen.era, seen.footprint.requests, seen.footprint.connections), (Some(Era::Modern), 3, 1));
+    assert_eq!(seen.server.as_ref().map(|server| server.name.as_str()), Some("fake"));
+    assert!(seen.asks[0].result.as_ref().unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn faults_of_the_handshake() {
+    let at = |kind| Some((Stage::Handshake, kind));
+    let discover = |act| Script::from([("server/discover", act)]);
+    let text = "Content-Type: text/plain\r\n";
+    let rows: Vec<(&str, Act, FaultKind)> = vec![
+        ("silent after accepting", Act::SayAndHold(String::new()), FaultKind::Silent),
+        ("not HTTP at all", Act::SayAndClose("SSH-2.0-OpenSSH_9.2\r\n".into()), FaultKind::NotHttp),
+        ("closed before headers", Act::SayAndClose(String::new()), FaultKind::ClosedEarly),
+        ("closed inside the headers", Act::SayAndClose("HTTP/1.1 200 OK\r\nContent-".into()), FaultKind::ClosedEarly),
+        ("a body cut short", Act::SayAndClose("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{\"js".into()), FaultKind::BodyTruncated),
+        ("a body that does not end", Act::SayAndHold("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{\"js".into()), FaultKind::SlowBody),
+        ("a body announced too large", say("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 999999999\r\n\r\n".into()), FaultKind::TooLarge),
+        ("headers without end", Act::SayForever("HTTP/1.1 200 OK\r\n{again}X-Filler: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n".into()), FaultKind::TooLarge),
+        ("401 with a challenge", say(status("401 Unauthorized", "WWW-Authenticate: Bearer realm=\"x\"\r\n", "")), FaultKind::AuthRequired),
+        ("401 bare", say(status("401 Unauthorized", "", "")), FaultKind::AuthRequired),
+        ("403", say(status("403 Forbidden", text, "no")), FaultKind::HttpStatus(403)),
+        ("429", say(status("429 Too Many Requests", "Retry-After: 17\r\n", "")), FaultKind::RateLimited { retry_after_seconds: Some(17) }),
+        ("500", say(status("500 Internal Server Error", text, "oh\r\nno\u{7}")), FaultKind::HttpStatus(500)),
+        ("503 with a JSON-RPC body", say(status("503 Service Unavailable", "Content-Type: application/json\r\n", r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32603,"message":"x"}}"#)), FaultKind::HttpStatus(503)),
+        ("a redirect elsewhere", say(status("302 Found", "Location: https://elsewhere.example/?t=1\r\n", "")), FaultKind::Redirected(302)),
+        ("a redirect to another origin, method kept", say(status("307 Temporary Redirect", "Location: https://elsewhere.example/mcp\r\n", "")), FaultKind::Redirected(307)),
+        ("200 with HTML", say(status("200 OK", "Content-Type: text/html; charset=utf-8\r\n", "<html>hi</html>")), FaultKind::Html),
+        ("200 with text", say(status("200 OK", text, "hello")), FaultKind::WrongContentType),
+        ("200 without a content type", say(status("200 OK", "", "hello")), FaultKind::WrongContentType),
+        ("an empty 200", say(status("200 OK", "", "")), FaultKind::EmptyBody),
+        ("202 to a request", say(status("202 Accepted", "", "")), FaultKind::EmptyBody),
+        ("an empty object", say(json("{}")), FaultKind::NotJsonRpc),
+        ("an array", say(json("[]")), FaultKind::NotJsonRpc),
+        ("broken JSON", say(json("{\"jsonrpc\"")), FaultKind::NotJson),
+        ("a wrong id", say(json(r#"{"jsonrpc":"2.0","id":99,"result":{}}"#)), FaultKind::WrongId),
+        ("no result", say(json(r#"{"jsonrpc":"2.0","id":{id}}"#)), FaultKind::BadResult),
+        ("a modern result without resultType", say(result(r#"{"supportedVersions":["2026-07-28"]}"#)), FaultKind::BadResult),
+        ("later versions only", say(result(&DISCOVERED.replace("2026-07-28", "2027-07-28"))), FaultKind::WrongVersion),
+        ("a header mismatch", say(status("400 Bad Request", "Content-Type: application/json\r\n", r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32020,"message":"x"}}"#)), FaultKind::RpcError(-32020)),
+        ("a stream that never answers", Act::SayAndHold(stream("")), FaultKind::StreamWithoutAnswer),
+        ("a stream of keep-alives", Act::SayAndHold(stream(": ping\n\n: ping\n\n")), FaultKind::StreamWithoutAnswer),
+        ("a stream that ends without the answer", Act::SayAndClose(stream("data: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\n")), FaultKind::StreamWithoutAnswer),
+        ("a stream of garbage", Act::SayAndClose(stream("data: hello\n\n")), FaultKind::StreamGarbage),
+        ("a stream that is none", Act::SayAndClose(stream("hello\nworld\n\n")), FaultKind::StreamGarbage),
+        ("a stream with another's answer", Act::SayAndClose(stream("data: {\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}\n\n")), FaultKind::WrongId),
+        ("a stream without end", Act::SayForever(format!("{}{{again}}data: {{\"jsonrpc\":\"2.0\",\"method\":\"x\"}}\n\n", stream(""))), FaultKind::TooLarge),
+    ];
+    for (sentence, act, kind) in rows {
+        let seen = check(sentence, discover(act), at(kind)).await;
+        let elsewhere = seen.steps.iter().any(|step| step.label == "initialize");
+        assert!(!elsewhere, "{sentence}: nothing is known of the era, so nothing else is tried");
+    }
+}
+
+#[tokio::test]
+async fn faults_of_the_legacy_handshake() {
+    let at = |kind| Some((Stage::Handshake, kind));
+    let initialize = |act| with(legacy(), "initialize", act);
+    check("404 everywhere", Script::new(), at(FaultKind::HttpStatus(404))).await;
+    check("405", initialize(say(status("405 Method Not Allowed", "", ""))), at(FaultKind::HttpStatus(405))).await;
+    check("410", initialize(say(status("410 Gone", "", ""))), at(FaultKind::HttpStatus(410))).await;
+    let version = result(r#"{"protocolVersion":"1999-01-01","capabilities":{}}"#);
+    check("a version that does not exist", initialize(say(version)), at(FaultKind::WrongVersion)).await;
+    let refused = json(r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32602,"message":"no"}}"#);
+    check("initialize refused", initialize(say(refused)), at(FaultKind::RpcError(-32602))).await;
+    let sse = with(Script::new(), "GET /mcp", Act::SayAndHold(stream("event: endpoint\ndata: /messages\n\n")));
+    let seen = check("the older transport", sse, at(FaultKind::WrongVersion)).await;
+    assert!(seen.fault(Stage::Handshake).unwrap().detail.contains("HTTP+SSE"));
+    let opened = r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32600,"message":"x"}}"#;
+    let leaky = say(status("400 Bad Request", "Content-Type: application/json\r\nMcp-Session-Id: s-9\r\n", opened));
+    let seen = check("an error reply that opens a session", with(legacy(), "server/discover", leaky), None).await;
+    assert_eq!((seen.footprint.sessions_opened, seen.footprint.sessions_closed), (2, 2));
+    let lost = with(legacy(), "notifications/initialized", say(status("404 Not Found", "", "Session not found")));
+    check("a session lost at once", lost, at(FaultKind::SessionLost)).await;
+}
+
+#[tokio::test]
+async fn faults_of_the_tools() {
+    let at = |kind| Some((Stage::Tools, kind));
+    let list = |act| with(legacy(), "tools/list", act);
+    check("500", list(say(status("500 Oh", "", ""))), at(FaultKind::HttpStatus(500))).await;
+    check("a list that is none", list(say(result(r#"{"tools":{}}"#))), at(FaultKind::BadResult)).await;
+    let loops = result(&TOOLS.replacen('{', r#"{"nextCursor":"c","#, 1));
+    let twice = with(list(say(loops.clone())), "tools/list again", say(loops));
+    check("a cursor that comes again", twice, at(FaultKind::CursorLoop)).await;
+    check("no search tool", list(say(result(r#"{"tools":[{"name":"echo"}]}"#))), at(FaultKind::ToolAbsent)).await;
+    check("session lost as Python says it", list(say(status("404 Not Found", "", ""))), at(FaultKind::SessionLost))
+        .await;
+    let typescript = status(
+        "400 Bad Request",
+        "Content-Type: application/json\r\n",
+        r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#,
+    );
+    check("session lost as TypeScript says it", list(say(typescript)), at(FaultKind::SessionLost)).await;
+    check("an id as a string", list(say(result(TOOLS).replace("{id}", "\"{id}\""))), None).await;
+    let lacking = with(modern(), "tools/list", say(result(TOOLS)));
+    check("a modern list without resultType", lacking, at(FaultKind::BadResult)).await;
+}
+
+#[tokio::test]
+async fn faults_of_a_search() {
+    let at = |kind| Some((Stage::Search, kind));
+    let call = |act| with(legacy(), "tools/call search_documents", act);
+    let is_error = result(r#"{"isError":true,"content":[{"type":"text","text":"pool\r\nexhausted </script>"}]}"#);
+    let rows = [
+        ("isError", say(is_error), FaultKind::ToolError),
+        (
+            "an envelope of error",
+            say(result(r#"{"structuredContent":{"status":"error","error_code":"X"}}"#)),
+            FaultKind::ToolError,
+        ),
+        (
+            "a JSON-RPC error",
+            say(json(r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32603,"message":"x"}}"#)),
+            FaultKind::RpcError(-32603),
+        ),
+        ("a bare text", say(result(r#"{"content":[{"type":"text","text":"nothing"}]}"#)), FaultKind::AnswerUnreadable),
+        ("silence", Act::SayAndHold(String::new()), FaultKind::Silent),
+        (
+            "429",
+            say(status("429 Slow down", "Retry-After: 30\r\n", "")),
+            FaultKind::RateLimited { retry_after_seconds: Some(30) },
+        ),
+        ("a session lost", say(status("404 Not Found", "", "")), FaultKind::SessionLost),
+    ];
+    for (sentence, act, kind) in rows {
+        let seen = check(sentence, call(act), at(kind)).await;
+        assert_eq!(seen.asks[0].turn, Turn::Scheduled, "{sentence}: it was asked");
+        assert!(seen.asks[0].result.as_ref().is_some_and(Result::is_err), "{sentence}");
+        assert_eq!(seen.footprint.sessions_closed, 1, "{sentence}");
+    }
+    let empty =
+        check("an empty list is an answer", call(say(result(r#"{"structuredContent":{"results":[]}}"#))), None).await;
+    assert!(empty.asks[0].result.as_ref().unwrap().as_ref().unwrap().hits.is_empty());
+    let streamed = stream(&format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{{id}},\"result\":{FOUND}}}\n\n"));
+    let seen = check("a stream left open after the answer", call(Act::SayAndHold(streamed)), None).await;
+    let notes: Vec<&String> = seen.steps.iter().flat_map(|step| &step.notes).collect();
+    assert!(notes.iter().any(|note| note.contains("stayed open")), "{notes:?}");
+}
+
+#[tokio::test]
+async fn faults_before_http() {
+    let at = |kind| Some((Stage::Connect, kind));
+    let seen = probe(monitor("http://no-such-host.invalid/mcp", 1)).await;
+    assert_eq!(first_fault(&seen), at(FaultKind::NameNotResolved));
+    let gone = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let seen = probe(monitor(&format!("http://{gone}/mcp"), 1)).await;
+    assert_eq!(first_fault(&seen), at(FaultKind::Refused));
+    assert!(seen.fault(Stage::Connect).unwrap().detail.contains("IPv4"), "the family is named");
+    common("refused", &seen);
+    let reset = FaultServer::start(Script::from([("*", Act::Reset)]), None).await;
+    let seen = probe(monitor(&format!("http://{}/mcp", reset.address), 1)).await;
+    assert_eq!(first_fault(&seen).map(|(_, kind)| kind), Some(FaultKind::Reset), "{seen:#?}");
+    // A backlog that is full answers no further SYN.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let full = socket.listen(1).unwrap();
+    let address = full.local_addr().unwrap();
+    let mut held = Vec::new();
+    while let Ok(Ok(stream)) =
+        tokio::time::timeout(Duration::from_millis(100), tokio::net::TcpStream::connect(address)).await
+    {
+        held.push(stream);
+    }
+    let seen = probe(monitor(&format!("http://{address}/mcp"), 1)).await;
+    assert_eq!(first_fault(&seen), at(FaultKind::ConnectTimeout), "{seen:#?}");
+    common("a full backlog", &seen);
+}
+
+fn acceptor(issuer: &CertifiedIssuer<'_, KeyPair>, names: &[&str], expired: bool) -> TlsAcceptor {
+    let mut params =
+        CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).expect("a certificate");
+    if expired {
+        params.not_before = rcgen::date_time_ymd(2019, 1, 1);
+        params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+    }
+    let key = KeyPair::generate().expect("a certificate");
+    let certificate = params.signed_by(&key, issuer).expect("a certificate");
+    let config = rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("a certificate")
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key.serialize_der().try_into().expect("a certificate"))
+        .expect("a certificate");
+    TlsAcceptor::from(Arc::new(config))
+}
+
+#[tokio::test]
+async fn faults_of_tls() {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(issuer.der().clone()).unwrap();
+    let trusting = Prober::with_roots(roots, 8);
+    let wary = Prober::with_roots(rustls::RootCertStore::empty(), 8);
+    let (good, other) = (&["127.0.0.1"][..], &["other.example"][..]);
+    let rows = [
+        ("a good chain", &trusting, good, false, None),
+        ("resumed, still good", &trusting, good, false, None),
+        ("a chain that nobody trusts", &wary, good, false, Some(FaultKind::TlsUntrusted)),
+        ("a certificate for another name", &trusting, other, false, Some(FaultKind::TlsWrongName)),
+        ("a certificate that has expired", &trusting, good, true, Some(FaultKind::TlsExpired)),
+    ];
+    for (sentence, prober, names, expired, expected) in rows {
+        let server = FaultServer::start(modern(), Some(acceptor(&issuer, names, expired))).await;
+        let seen = prober.run(&assignment(monitor(&format!("https://{}/mcp", server.address), 1))).await.0;
+        assert_eq!(first_fault(&seen), expected.map(|kind| (Stage::Connect, kind)), "{sentence}: {seen:#?}");
+        common(sentence, &seen);
+    }
+    // The server speaks first, and not TLS.
+    let plain = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = plain.local_addr().unwrap();
+    tokio::spawn(async move {
+        use tokio::io::AsyncWriteExt as _;
+        while let Ok((mut stream, _)) = plain.accept().await {
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+            let _ = stream.shutdown().await;
+        }
+    });
+    let seen = trusting.run(&assignment(monitor(&format!("https://{address}/mcp"), 1))).await.0;
+    assert_eq!(first_fault(&seen), Some((Stage::Connect, FaultKind::TlsFailed)), "plain HTTP on a TLS port");
+    let stalled = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = stalled.local_addr().unwrap();
+    let seen = trusting.run(&assignment(monitor(&format!("https://{address}/mcp"), 1))).await.0;
+    assert_eq!(first_fault(&seen), Some((Stage::Connect, FaultKind::TlsFailed)), "a handshake that stalls");
+    assert!(seen.fault(Stage::Connect).unwrap().detail.contains("stalled"));
+}
+
+#[tokio::test]
+async fn credentials_are_sent_judged_and_never_echoed() {
+    let echo = status(
+        "401 Unauthorized",
+        "WWW-Authenticate: Bearer error=\"bad tok-123456\"\r\n",
+        "you sent Bearer tok-123456",
+    );
+    let server = FaultServer::start(Script::from([("*", say(echo))]), None).await;
+    let mut monitor = monitor(&format!("http://{}/mcp", server.address), 1);
+    monitor.bearer = Some(Secret::new("tok-123456"));
+    let seen = probe(monitor).await;
+    assert_eq!(first_fault(&seen), Some((Stage::Handshake, FaultKind::AuthRejected)));
+    assert!(server.seen().heads[0].to_ascii_lowercase().contains("authorization: bearer tok-123456"));
+    assert!(!format!("{seen:?}").contains("tok-123456"), "{seen:#?}");
+}
+
+#[tokio::test]
+async fn three_fixtures() {
+    let server = FaultServer::start(legacy(), None).await;
+    let url = format!("http://{}/mcp", server.address);
+    let none = probe(monitor(&url, 0)).await;
+    assert_eq!((first_fault(&none), none.asks.len()), (None, 0), "without canaries: handshake and tools");
+    assert!(none.tools.is_some() && !server.seen().asked.iter().any(|asked| asked.starts_with("tools/call")));
+    let one = probe(monitor(&url, 1)).await;
+    assert!(one.asks[0].result.as_ref().unwrap().is_ok(), "with one canary: a search");
+    let echo =
+        FaultServer::start(with(legacy(), "tools/list", say(result(r#"{"tools":[{"name":"echo"}]}"#))), None).await;
+    let bare = probe(monitor(&format!("http://{}/mcp", echo.address), 0)).await;
+    assert_eq!(first_fault(&bare), None, "a server without a search tool is well as long as nobody asks for one");
+    assert_eq!(bare.tools.unwrap().search_tool, None);
+}
+
+#[tokio::test]
+async fn what_is_learnt_spares_the_next_probe() {
+    let server = FaultServer::start(legacy(), None).await;
+    let mut assignment = assignment(monitor(&format!("http://{}/mcp", server.address), 1));
+    assignment.ask_sources = true;
+    let prober = Prober::new(8);
+    let (first, learnt) = prober.run(&assignment).await;
+    assert_eq!(first.sources.as_ref().map(|sources| sources.count), Some(1));
+    assert_eq!((learnt.era, learnt.era_found_at.is_some()), (Some(Era::Legacy), true));
+    let before = server.seen().asked.len();
+    assignment.learnt = learnt;
+    let (seen, again) = prober.run(&assignment).await;
+    assert_eq!(again, learnt, "nothing new was learnt");
+    assert_eq!((seen.footprint.connections, seen.footprint.requests), (1, 6), "one connection, no request too many");
+    assert_eq!(server.seen().asked[before], "initialize", "discover is not asked again");
+    assignment.learnt.era_found_at = Some(now() - chrono::TimeDelta::hours(29));
+    let before = server.seen().asked.len();
+    prober.run(&assignment).await;
+    assert_eq!(server.seen().asked[before], "server/discover", "after a day it is");
+    let upgraded = FaultServer::start(
+        with(
+            modern(),
+            "initialize",
+            say(status(
+                "404 Not Found",
+                "Content-Type: application/json\r\n",
+                r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32601,"message":"no"}}"#,
+            )),
+        ),
+        None,
+    )
+    .await;
+    let mut assignment = self::assignment(monitor(&format!("http://{}/mcp", upgraded.address), 1));
+    assignment.learnt = learnt;
+    let (seen, learnt) = prober.run(&assignment).await;
+    assert_eq!((first_fault(&seen), learnt.era), (None, Some(Era::Modern)), "an upgrade is no failure");
+}
+
+#[tokio::test]
+async fn a_same_origin_redirect_is_followed_once_and_said() {
+    let redirect = say(status("307 Temporary Redirect", "Location: /moved\r\n", ""));
+    let mut script = Script::from([("server/discover", redirect)]);
+    for (key, act) in modern() {
+        let moved: &'static str = match key {
+            "server/discover" => "moved server/discover",
+            "tools/list" => "moved tools/list",
+            _ => "moved tools/call",
+        };
+        script.insert(moved, act);
+    }
+    let seen = check("a redirect on the same origin", script, None).await;
+    assert!(seen.steps[1].notes.iter().any(|note| note.contains("/moved")), "{:?}", seen.steps[1].notes);
+    let circle = Script::from([("*", say(status("308 Permanent Redirect", "Location: /mcp\r\n", "")))]);
+    check("a redirect in a circle", circle, Some((Stage::Handshake, FaultKind::Redirected(308)))).await;
+}
+
+#[tokio::test]
+async fn health_is_asked_whatever_the_search_did() {
+    let broken = with(legacy(), "tools/call search_documents", say(result(r#"{"isError":true,"content":[]}"#)));
+    let reason = json(r#"{"status":"error","reason":"pool_saturated"}"#).replace("200 OK", "503 Service Unavailable");
+    let server = FaultServer::start(with(broken, "GET /ready", say(reason)), None).await;
+    let elsewhere = FaultServer::start(legacy(), None).await;
+    let mut monitor = monitor(&format!("http://{}/mcp", server.address), 1);
+    monitor.bearer = Some(Secret::new("tok-123456"));
+    monitor.health = vec![
+        address(&format!("http://{}/ready", server.address)),
+        address(&format!("http://{}/health", elsewhere.address)),
+        address("http://127.0.0.1:1/live"),
+    ];
+    let seen = probe(monitor).await;
+    let health: Vec<_> =
+        seen.health.iter().map(|health| (health.ok, health.status, health.reason.as_deref())).collect();
+    assert_eq!(health, [(false, Some(503), Some("pool_saturated")), (true, Some(200), None), (false, None, None)]);
+    assert_eq!((seen.health[1].cache_warm, seen.health[1].instance.as_deref()), (Some(true), Some("i-1")));
+    assert_eq!(seen.health[2].fault.as_ref().map(|fault| fault.kind), Some(FaultKind::Refused));
+    assert!(!elsewhere.seen().heads[0].contains("tok-123456"), "credentials stay on their own origin");
+}
+
+#[tokio::test]
+async fn canaries_that_no_longer_fit_are_not_asked() {
+    let slow = with(legacy(), "tools/call search_documents", Act::SayAndHold(String::new()));
+    let server = FaultServer::start(slow, None).await;
+    let mut monitor = monitor(&format!("http://{}/mcp", server.address), 6);
+    monitor.probe_budget = TIMEOUT * 3;
+    let seen = probe(monitor).await;
+    assert_eq!(seen.asks.len(), 6);
+    assert_eq!(seen.asks[0].turn, Turn::Scheduled);
+    assert!(seen.asks[5].turn == Turn::NotAsked && seen.asks[5].result.is_none(), "the last one no longer fits");
+    assert_eq!(
+        (seen.footprint.sessions_opened, seen.footprint.sessions_closed),
+        (1, 1),
+        "and still the session is closed"
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_closes_each_connection_is_well() {
+    let closing: Script = legacy()
+        .into_iter()
+        .map(|(key, act)| match act {
+            Act::Say(text) => (key, Act::SayAndClose(text)),
+            other => (key, other),
+        })
+        .collect();
+    let seen = check("a server that closes after each answer", closing, None).await;
+    assert!(seen.footprint.connections > 1 && seen.asks[0].fresh_connection);
+}
+
+#[tokio::test]
+async fn what_hurts_a_server_is_never_done_to_it_again() {
+    let prober = Prober::new(8);
+    let mortal = FaultServer::start(with(legacy(), "server/discover", Act::Die), None).await;
+    let (_, learnt) = prober.run(&assignment(monitor(&format!("http://{}/mcp", mortal.address), 1))).await;
+    assert_eq!(learnt.discover, Caution::Harmful, "it was gone after discover");
+    let restarted = FaultServer::start(legacy(), None).await;
+    let mut again = assignment(monitor(&format!("http://{}/mcp", restarted.address), 1));
+    again.learnt = learnt;
+    let (seen, learnt) = prober.run(&again).await;
+    assert_eq!((first_fault(&seen), learnt.era, learnt.discover), (None, Some(Era::Legacy), Caution::Harmful));
+    assert!(!restarted.seen().asked.iter().any(|asked| asked == "server/discover"), "{:?}", restarted.seen().asked);
+    assert_eq!(learnt.closing, Caution::Harmless, "it still answered after its session was closed");
+
+    let mortal = FaultServer::start(with(legacy(), "DELETE", Act::Die), None).await;
+    let (seen, learnt) = prober.run(&assignment(monitor(&format!("http://{}/mcp", mortal.address), 1))).await;
+    assert_eq!(learnt.closing, Caution::Harmful, "it was gone after the DELETE: {seen:#?}");
+    let restarted = FaultServer::start(legacy(), None).await;
+    let mut again = assignment(monitor(&format!("http://{}/mcp", restarted.address), 1));
+    again.learnt = learnt;
+    let (seen, _) = prober.run(&again).await;
+    assert!(!restarted.seen().asked.iter().any(|asked| asked == "DELETE"), "{:?}", restarted.seen().asked);
+    assert_eq!((seen.footprint.sessions_opened, seen.footprint.sessions_closed), (1, 0), "which the footprint says");
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(48))]
+    #[test]
+    fn arbitrary_bytes_on_the_socket_never_panic(
+        start in proptest::sample::select(vec![
+            "",
+            "HTTP/1.1 ",
+            "HTTP/1.1 200 OK\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: ",
+            "HTTP/1.1 307 OK\r\nLocation: ",
+        ]),
+        bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("loopback works");
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("loopback works");
+            let url = format!("http://{}/mcp", listener.local_addr().expect("loopback works"));
+            tokio::spawn(async move {
+                use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+                while let Ok((mut stream, _)) = listener.accept().await {
+                    let _ = stream.read(&mut [0; 4096]).await;
+                    let _ = stream.write_all(start.as_bytes()).await;
+                    let _ = stream.write_all(&bytes).await;
+                    let _ = stream.shutdown().await;
+                }
+            });
+            let seen = probe(monitor(&url, 1)).await;
+            assert!(first_fault(&seen).is_some(), "no bytes of chance are an MCP server");
+            common("arbitrary bytes", &seen);
+        });
+    }
+}

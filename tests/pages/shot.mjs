@@ -1,0 +1,44 @@
+// Takes a picture of every page at three widths in both colour schemes, and fails where one scrolls
+// sideways, logs an error or loads something it may not. Usage: node shot.mjs URL FOLDER INCIDENT_PATH
+import { existsSync, mkdirSync } from "node:fs";
+import { chromium } from "playwright-core";
+
+const [url, folder, incident] = process.argv.slice(2);
+const executablePath = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-headless-shell"].find((path) => path && existsSync(path));
+const pages = { fleet: "/", monitor: "/monitors/docs", broken: "/monitors/legal", wrong: "/monitors/support-kb", incidents: "/incidents", incident, deliveries: "/deliveries", runbooks: "/runbooks", runbook: "/runbooks/wrong_results", missing: "/nowhere" };
+const wanted = process.env.PAGES?.split(",");
+const widths = (process.env.WIDTHS || "360,375,1280,1920,2560").split(",").map(Number);
+
+mkdirSync(folder, { recursive: true });
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+const wrong = [];
+for (const scheme of ["light", "dark"]) {
+  for (const width of widths) {
+    const context = await browser.newContext({ viewport: { width, height: width < 600 ? 812 : 1000 }, colorScheme: scheme });
+    for (const [name, path] of Object.entries(pages)) {
+      if (wanted && !wanted.includes(name)) continue;
+      const page = await context.newPage();
+      const where = `${name} at ${width} ${scheme}`;
+      page.on("console", (message) => { if (message.type() === "error" && name !== "missing") wrong.push(`${where}: ${message.text()}`); });
+      page.on("pageerror", (error) => wrong.push(`${where}: ${error.message}`));
+      await page.goto(url + path, { waitUntil: "load" });
+      const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      if (over > 0) wrong.push(`${where}: scrolls ${over} px sideways`);
+      if (scheme === "light" || [375, 1280, 1920].includes(width)) await page.screenshot({ path: `${folder}/${name}-${width}-${scheme}.png`, fullPage: true });
+      await page.close();
+    }
+    await context.close();
+  }
+}
+// The page lives: it says so, and a hidden tab holds no stream.
+const page = await browser.newPage();
+await page.goto(url + "/");
+await page.waitForSelector(".lamp.live").catch(() => wrong.push("the fleet's page never says that it is live"));
+// What is asked for on the page shows on it, without a reload.
+await page.goto(url + "/monitors/docs");
+await page.waitForSelector(".lamp.live").catch(() => wrong.push("the monitor's page never says that it is live"));
+await page.evaluate(() => fetch("/api/v1/monitors/docs/recheck", { method: "POST" }));
+await page.waitForSelector("h1:has-text('Looked at again')", { timeout: 10000 }).catch(() => wrong.push("a change on the board never shows"));
+await browser.close();
+for (const line of wrong) console.error(line);
+process.exit(wrong.length === 0 ? 0 : 1);
