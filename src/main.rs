@@ -1,2 +1,58 @@
-//! The binary.
-fn main() {}
+//! The binary: one command a file, in `cli`.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use serin::cli::{check, demo, probe, reference, run};
+use tracing_subscriber::EnvFilter;
+
+/// Watches MCP retrieval servers from the outside and pages a human, with a cause and a runbook, when one is down, slow, changed or quietly wrong.
+#[derive(Debug, Parser)]
+#[command(name = "serin", version, max_term_width = 100)]
+struct Arguments {
+    /// Log as JSON lines instead of text. What is logged is set by RUST_LOG, such as `info,serin::probe=debug`.
+    #[arg(long, global = true)]
+    log_json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(run::RunArgs),
+    Check(check::CheckArgs),
+    Probe(probe::ProbeArgs),
+    Demo(demo::DemoArgs),
+    Reference(reference::ReferenceArgs),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    log(arguments.log_json, matches!(arguments.command, Command::Demo(_)));
+    if rustls::crypto::ring::default_provider().install_default().is_err() {
+        tracing::debug!("a TLS provider was installed already");
+    }
+    let end = match arguments.command {
+        Command::Check(args) => return check::run(args),
+        Command::Run(args) => wait(run::run(args)),
+        Command::Probe(args) => wait(probe::command(args)),
+        Command::Demo(args) => wait(demo::run(args)),
+        Command::Reference(args) => wait(async { reference::run(args).await.map(|()| ExitCode::SUCCESS) }),
+    };
+    end.unwrap_or_else(|error| {
+        anstream::eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn wait(command: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(command)
+}
+
+/// Logs go to standard error; the demo keeps its stage clear and shows only what goes wrong.
+fn log(json: bool, quiet: bool) {
+    let level = if quiet { "error" } else { "info" };
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
+    let to = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    if json { to.json().init() } else { to.init() }
+}

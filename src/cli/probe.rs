@@ -8,7 +8,11 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
-use crate::domain::fleet::Monitor;
+use crate::config;
+use crate::config::checker::{Unset, similar};
+use crate::config::source;
+use crate::domain::classify::classify;
+use crate::domain::fleet::{Address, Monitor, Secret};
 use crate::domain::observation::{Answer, BeatKind, Fault, FaultKind, Observation, Phases, Step, Turn};
 use crate::domain::outcome::{Outcome, Verdict};
 use crate::probe::{Assignment, Learnt, Prober};
@@ -28,6 +32,39 @@ pub struct ProbeArgs {
     /// Print one JSON document instead of text.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Probes the monitor that the file declares under this id, or a server of which only the address is known.
+///
+/// # Errors
+/// Where the file has faults, or declares no such monitor.
+pub async fn command(args: ProbeArgs) -> anyhow::Result<ExitCode> {
+    let monitor = if args.target.starts_with("http://") || args.target.starts_with("https://") {
+        Arc::new(undeclared(&args.target)?)
+    } else {
+        declared(&args)?
+    };
+    let judge = |monitor: &Monitor, seen: &Observation| Some(classify(monitor, seen));
+    Ok(run(monitor, Utc::now(), args.json, judge, &mut io::stdout().lock()).await?)
+}
+
+fn undeclared(url: &str) -> anyhow::Result<Monitor> {
+    let parsed = url::Url::parse(url).map_err(|error| anyhow::anyhow!("'{url}' is no address: {error}"))?;
+    let shown = format!("{}{}", parsed.origin().ascii_serialization(), parsed.path());
+    Ok(Monitor::undeclared(parsed.host_str().unwrap_or("server"), Address { shown, resolved: Secret::new(url) }))
+}
+
+fn declared(args: &ProbeArgs) -> anyhow::Result<Arc<Monitor>> {
+    let source = source::read(&args.config)?;
+    let env = |name: &str| std::env::var(name).ok();
+    let loaded = config::load(&source, &env, Unset::Refuse).map_err(|faults| anyhow::anyhow!("{faults}"))?;
+    let monitors = &loaded.fleet.monitors;
+    let similar = || similar(&args.target, monitors.iter().map(|monitor| monitor.id.as_str()));
+    let found = monitors.iter().find(|monitor| monitor.id.as_str() == args.target).cloned();
+    found.ok_or_else(|| match similar() {
+        Some(id) => anyhow::anyhow!("{} declares no monitor '{}'; did you mean '{id}'?", source.name, args.target),
+        None => anyhow::anyhow!("{} declares no monitor '{}'; give an id or a URL", source.name, args.target),
+    })
 }
 
 /// Probes `monitor` now, asking every canary, and prints what was seen and how `judge` judges it.

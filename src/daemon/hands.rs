@@ -11,7 +11,6 @@ use crate::deliver::trouble::Trouble;
 use crate::domain::fleet::Fleet;
 use crate::probe::Prober;
 use crate::store::board::{Banner, Board};
-use crate::store::pulse::Pulse;
 use crate::store::{Store, StoreError};
 
 /// The kind of the banner that database trouble raises.
@@ -26,8 +25,6 @@ pub struct Hands {
     pub prober: Arc<Prober>,
     /// What pages show.
     pub board: Arc<Board>,
-    /// Our own counters.
-    pub pulse: Arc<Pulse>,
     /// Our own alerts.
     pub alerts: InternalAlerts,
     /// The fleet in force.
@@ -50,7 +47,9 @@ impl Hands {
                 };
                 self.alerts.raise(trouble, &error.to_string(), now);
                 if !self.board.banners().iter().any(|banner| banner.kind == DATABASE) {
-                    let text = format!("Serin cannot remember what it sees: {error}. Pages show the last known state; no monitor is judged until this is over.");
+                    let text = format!(
+                        "Serin cannot remember what it sees: {error}. Pages show the last known state; no monitor is judged until this is over."
+                    );
                     self.board.raise(Banner { kind: DATABASE, text, since: now });
                 }
             }

@@ -2,7 +2,8 @@
 //!
 //! Read: `hands` (what they work with), `seat` (one monitor's place), `watch` (one beat, whole),
 //! `telling` (from a decision to what is queued), `scheduler` (who is due), `courier` (claim, send,
-//! record), `resume` (where the last run stood), `reload` (the file, whenever it changes).
+//! record), `resume` (where the last run stood), `reload` (the file, whenever it changes), `gauge`
+//! (how deep the outbox is).
 
 pub mod hands;
 pub mod seat;
@@ -10,3 +11,6 @@ pub mod watch;
 pub mod telling;
 pub mod scheduler;
 pub mod courier;
+pub mod resume;
+pub mod reload;
+pub mod gauge;

@@ -41,7 +41,7 @@ pub async fn seats(store: &Store, fleet: &Fleet, source: &str, now: DateTime<Utc
         seats.insert(monitor.id.clone(), seat);
     }
     for incident in store.open_incidents().await? {
-        let left = || Seat::new(Arc::new(departed(&incident.monitor, fleet)), now);
+        let left = || Seat::new(Arc::new(departed(&incident.monitor)), now);
         seats.entry(incident.monitor.clone()).or_insert_with(left).standing.restore_incident(incident);
     }
     for row in store.signal_states().await? {
@@ -127,11 +127,13 @@ fn recount(seat: &mut Seat, ask: &AskLine) {
 }
 
 fn last(ask: &AskLine) -> Option<AskVerdict> {
-    match (ask.verdict.as_str(), ask.reason) {
+    match (&*ask.verdict, ask.reason) {
         ("right", _) => Some(AskVerdict::Right { rank: ask.rank }),
-        ("wrong", Some(reason)) => {
-            Some(AskVerdict::Wrong { reason, rank: ask.rank, seen: "as remembered from before Serin restarted".to_owned() })
-        }
+        ("wrong", Some(reason)) => Some(AskVerdict::Wrong {
+            reason,
+            rank: ask.rank,
+            seen: "as remembered from before Serin restarted".to_owned(),
+        }),
         ("failed", Some(reason)) => Some(AskVerdict::Failed { reason }),
         _ => None,
     }
@@ -158,7 +160,6 @@ async fn marks(store: &Store, seats: &mut HashMap<MonitorId, Seat>) -> Result<()
 
 /// A monitor that is no longer declared, as far as ending its incidents needs one. It is never probed:
 /// the scheduler removes it when it first matches the fleet.
-fn departed(id: &MonitorId, fleet: &Fleet) -> Monitor {
-    let url = Address { shown: String::new(), resolved: Secret::new("") };
-    Monitor::bare(id.clone(), url, fleet.monitors.first().map(Arc::as_ref))
+fn departed(id: &MonitorId) -> Monitor {
+    Monitor::undeclared(id.as_str(), Address { shown: String::new(), resolved: Secret::new("") })
 }

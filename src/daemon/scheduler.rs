@@ -112,7 +112,7 @@ impl Scheduler {
         self.match_fleet();
         loop {
             let now = Utc::now();
-            self.hands.pulse.turn(NAME, now);
+            self.hands.board.pulse().turn(NAME, now);
             self.start_due(now);
             let wake = self.dues.peek().map_or_else(|| Instant::now() + TURN_MAX, |Reverse(due)| due.at);
             tokio::select! {
@@ -140,7 +140,7 @@ impl Scheduler {
                 continue;
             }
             if !due.suspect {
-                self.hands.pulse.started_late(moment.duration_since(due.at));
+                self.hands.board.pulse().started_late(moment.duration_since(due.at));
                 self.plan(&due.monitor, now);
             }
             let kind = if due.suspect { BeatKind::Suspect } else { BeatKind::Scheduled };
@@ -230,7 +230,8 @@ impl Scheduler {
                 self.seat(Seat::new(Arc::clone(monitor), Utc::now()));
             }
         }
-        let declared: std::collections::HashSet<&MonitorId> = fleet.monitors.iter().map(|monitor| &monitor.id).collect();
+        let declared: std::collections::HashSet<&MonitorId> =
+            fleet.monitors.iter().map(|monitor| &monitor.id).collect();
         let gone: Vec<MonitorId> = self.slots.keys().filter(|id| !declared.contains(id)).cloned().collect();
         for id in gone {
             if let Some(slot) = self.slots.get_mut(&id) {

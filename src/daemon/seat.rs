@@ -225,9 +225,9 @@ impl Seat {
 
     fn canary(&self, canary: &Canary) -> CanaryView {
         let expected = match canary.kind {
-            CanaryKind::Negative => canary
-                .max_score
-                .map_or_else(|| "nothing".to_owned(), |limit| format!("nothing scored above {limit}")),
+            CanaryKind::Negative => {
+                canary.max_score.map_or_else(|| "nothing".to_owned(), |limit| format!("nothing scored above {limit}"))
+            }
             _ => format!("{} within {}", canary.expect.join(" or "), canary.within),
         };
         let heard = self.standing.canaries.get(&canary.id);

@@ -8,9 +8,9 @@ use crate::domain::fleet::{Fleet, Monitor};
 use crate::domain::incident::{Incident, ResolveCause};
 use crate::domain::paging::notification::{Event, MonitorCard, Notification, RulePlace};
 use crate::domain::paging::route::{Subject, first_match};
+use crate::domain::patience;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::restart::Restart;
-use crate::domain::signal::Signal;
 use crate::domain::standing::ABSORBS;
 use crate::store::record::{Addressee, Outgoing, TimelineRow};
 use crate::store::{Store, StoreError};
@@ -101,7 +101,9 @@ impl Telling<'_> {
             severity: incident.severity,
             summary: summary(event, incident),
             evidence: incident.evidence.clone(),
-            resolves_when: (event != Event::IncidentResolved).then(|| resolves_when(incident.signal, self.monitor)),
+            resolves_when: patience::said(&self.monitor.rules, incident.signal)
+                .filter(|_| event != Event::IncidentResolved)
+                .map(|said| said.resolves),
             runbook_url: self.fleet.runbooks.url(incident.reason, &self.fleet.public_url),
             incident_url: Some(format!("{}/incidents/{}", self.fleet.public_url, incident.id)),
             rule: Some(incident.rule.clone()),
@@ -187,28 +189,5 @@ fn length(seconds: i64) -> String {
         ..120 => format!("{seconds} s"),
         120..7200 => format!("{} min", seconds / 60),
         _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
-    }
-}
-
-/// What would resolve an incident of a signal, as a sentence.
-fn resolves_when(signal: Signal, monitor: &Monitor) -> String {
-    let rules = &monitor.rules;
-    match signal {
-        Signal::Availability => format!("{} good probes in a row", rules.availability.recover_after),
-        Signal::Access => format!("{} probes in a row that are let in", rules.access.recover_after),
-        Signal::Health => format!("{} good answers of its health address in a row", rules.health.recover_after),
-        Signal::Errors => format!(
-            "the share of failed calls over {} falls under {:.1} %",
-            length(i64::try_from(rules.errors.window.as_secs()).unwrap_or(i64::MAX)),
-            rules.errors.share * 50.0
-        ),
-        Signal::Latency => format!(
-            "P95 stays below {} ms for {}",
-            rules.latency.p95.as_millis(),
-            length(i64::try_from(rules.latency.sustained.as_secs()).unwrap_or(i64::MAX))
-        ),
-        Signal::Contract => "the tools return to the accepted ones on two probes in a row".to_owned(),
-        Signal::Quality => "each failing canary is answered rightly twice in a row".to_owned(),
-        Signal::Freshness => "the newest source is within its age again".to_owned(),
     }
 }

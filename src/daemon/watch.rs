@@ -41,21 +41,18 @@ pub async fn beat(hands: &Hands, seat: &mut Seat, kind: BeatKind, scheduled_at: 
     let outcome = classify(&seat.monitor, &seen);
     let fleet = Arc::clone(&hands.fleet.borrow());
     let covered = seat.covered(started);
-    let beat = Beat { monitor: &seat.monitor, provenance: &fleet.provenance, seen: &seen, outcome: &outcome, covered, now };
+    let beat =
+        Beat { monitor: &seat.monitor, provenance: &fleet.provenance, seen: &seen, outcome: &outcome, covered, now };
     let (next, decisions) = seat.standing.weigh(beat, &mut || Uuid::now_v7().to_string());
     let committed = commit(hands, seat, &fleet, &next, &decisions, (&seen, &outcome), now).await;
     hands.stored(committed.as_ref().err(), now);
-    let mark = |verdict| BeatMark {
-        at: now,
-        verdict,
-        reason: outcome.reason(),
-        elapsed_ms: seen.elapsed.as_secs_f32() * 1e3,
-    };
+    let mark =
+        |verdict| BeatMark { at: now, verdict, reason: outcome.reason(), elapsed_ms: seen.elapsed.as_secs_f32() * 1e3 };
     let scheduled = kind == BeatKind::Scheduled;
     if let Err(error) = committed {
         seat.count(BeatMark { reason: None, ..mark(Verdict::Unknown) }, scheduled, seen.footprint);
         seat.trouble = Some(format!("this beat could not be remembered: {error}"));
-        hands.pulse.beat(Verdict::Unknown);
+        hands.board.pulse().beat(Verdict::Unknown);
         hands.board.put(seat.view(now));
         return After::default();
     }
@@ -69,7 +66,7 @@ pub async fn beat(hands: &Hands, seat: &mut Seat, kind: BeatKind, scheduled_at: 
     }
     seat.count(mark(outcome.verdict), scheduled, seen.footprint);
     seat.trouble = None;
-    hands.pulse.beat(outcome.verdict);
+    hands.board.pulse().beat(outcome.verdict);
     seat.last = Some(Arc::new((seen, outcome)));
     hands.board.put(seat.view(now));
     announce(hands, &decisions);
@@ -78,7 +75,7 @@ pub async fn beat(hands: &Hands, seat: &mut Seat, kind: BeatKind, scheduled_at: 
 
 /// Notes a due beat that did not take place; where even that fails, the hour's coverage says it.
 pub async fn miss(hands: Hands, monitor: Arc<Monitor>, scheduled_at: DateTime<Utc>, config_hash: String) {
-    hands.pulse.miss(1);
+    hands.board.pulse().miss(1);
     let row = BeatRow {
         monitor: monitor.id.clone(),
         scheduled_at,
@@ -290,9 +287,8 @@ fn changed_signals(seat: &Seat, next: &Standing) -> Vec<SignalRow> {
         rule_hash: rule_hash.to_owned(),
     };
     let signals = Signal::ALL.into_iter().filter(|signal| seat.standing.signal(*signal) != next.signal(*signal));
-    let mut rows: Vec<SignalRow> = signals
-        .map(|signal| row(signal, String::new(), next.signal(signal), &seat.monitor.definition_hash))
-        .collect();
+    let mut rows: Vec<SignalRow> =
+        signals.map(|signal| row(signal, String::new(), next.signal(signal), &seat.monitor.definition_hash)).collect();
     for (id, canary) in &next.canaries {
         let before = seat.standing.canaries.get(id).map(|canary| &canary.state);
         let untouched = before.is_none() && canary.state.phase == Phase::Quiet;
@@ -362,4 +358,3 @@ fn ask_row(ask: &Ask, verdict: &AskVerdict) -> AskRow {
         bytes: answer.map_or(0, |answer| answer.bytes),
     }
 }
-

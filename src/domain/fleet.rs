@@ -149,6 +149,33 @@ pub struct Monitor {
 }
 
 impl Monitor {
+    /// A server of which only the address is known: no canaries, no health addresses, the standard rules.
+    pub fn undeclared(id: &str, url: Address) -> Self {
+        Self {
+            id: MonitorId::new(id),
+            name: id.to_owned(),
+            url,
+            labels: BTreeMap::new(),
+            bearer: None,
+            health: Vec::new(),
+            search: Search {
+                tool: None,
+                query: "query".to_owned(),
+                arguments: BTreeMap::new(),
+                results: None,
+                fields: SearchFields::default(),
+                per_beat: 0,
+            },
+            canaries: Vec::new(),
+            every: Duration::from_secs(60),
+            timeout: Duration::from_secs(10),
+            probe_budget: Duration::from_secs(45),
+            rules: Rules::standard(1),
+            line: 1,
+            definition_hash: String::new(),
+        }
+    }
+
     /// The most requests this monitor sends on a day without trouble; suspect beats and re-checks come on top.
     ///
     /// A beat of the older era, which is the dearer one: opening (2), tools/list (1), one a canary
@@ -269,6 +296,40 @@ pub struct Rules {
     pub freshness: Option<FreshnessRule>,
 }
 
+impl Rules {
+    /// The defaults of DESIGN §4, as if declared on `line`.
+    pub const fn standard(line: u32) -> Self {
+        Self {
+            availability: StreakRule::standard(Duration::from_secs(45), line),
+            access: StreakRule::standard(Duration::ZERO, line),
+            errors: ErrorsRule {
+                share: 0.05,
+                window: Duration::from_secs(30 * 60),
+                min_bad: 3,
+                severity: Severity::Page,
+                line,
+            },
+            latency: LatencyRule {
+                p95: Duration::from_millis(800),
+                window: Duration::from_secs(20 * 60),
+                sustained: Duration::from_secs(20 * 60),
+                min_samples: 20,
+                severity: Severity::Ticket,
+                line,
+            },
+            contract: ContractRule {
+                breaking: Severity::Page,
+                compatible: Severity::Notice,
+                wording: Severity::Ticket,
+                line,
+            },
+            health: StreakRule::standard(Duration::ZERO, line),
+            quality: QualityRule { within: 5, after: 3, severity: Severity::Page, line },
+            freshness: None,
+        }
+    }
+}
+
 /// Opens after so many bad beats in a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreakRule {
@@ -282,6 +343,12 @@ pub struct StreakRule {
     pub severity: Severity,
     /// The line that declares it, or the monitor's own.
     pub line: u32,
+}
+
+impl StreakRule {
+    const fn standard(page_after: Duration, line: u32) -> Self {
+        Self { after: 3, recover_after: 2, page_after, severity: Severity::Page, line }
+    }
 }
 
 /// Opens when the share of failed calls in a window is too high.

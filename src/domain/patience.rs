@@ -27,7 +27,7 @@ pub fn said(rules: &Rules, signal: Signal) -> Option<Said> {
             let rule = &rules.errors;
             let (share, window) = (rule.share * 100.0, length(rule.window));
             let opens = format!("more than {share} % of search calls fail in {window}, at least {}", rule.min_bad);
-            let resolves = format!("the share of failed search calls stays under {} % for {window}", share / 2.0);
+            let resolves = format!("the share of failed search calls over {window} falls under {} %", share / 2.0);
             (opens, resolves, Some(rule.severity), rule.line)
         }
         Signal::Latency => {
@@ -52,7 +52,7 @@ pub fn said(rules: &Rules, signal: Signal) -> Option<Said> {
         Signal::Quality => {
             let rule = &rules.quality;
             let opens = format!("a canary's answer is wrong {} times in a row", rule.after);
-            let resolves = "the canaries answer right again, over the same number of asks".to_owned();
+            let resolves = "each failing canary is answered rightly twice in a row".to_owned();
             (opens, resolves, Some(rule.severity), rule.line)
         }
         Signal::Freshness => {

@@ -1,7 +1,150 @@
-//! The demo: a fleet, faults on schedule, and an inbox that shows what reached a human.
+//! `serin demo`: a fleet, faults on schedule, and an inbox that shows what reached a human.
 //!
-//! Its receivers are real: a webhook that verifies signatures and an SMTP server, both on loopback
-//! only. Tests use them too, because what a receiver sees is what counts.
+//! Nothing in here is staged but the faults: reference servers, monitor, webhook receiver and SMTP
+//! server are the real ones, all on loopback, on ports that are free. Tests use inbox and sink
+//! too, because what a receiver sees is what counts. Read: `theatre` (what breaks, and when),
+//! `inbox`, `smtp_sink`.
 
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context;
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::{self, Options};
+use crate::cli::demo::inbox::Inbox;
+use crate::cli::demo::smtp_sink::{Manners, SmtpSink};
+use crate::cli::run::stop_on_signal;
+use crate::rag::server::{self, Running};
+
+pub mod theatre;
 pub mod inbox;
 pub mod smtp_sink;
+
+/// The demo's servers: the variable of its port, and its name.
+const SERVERS: [(&str, &str); 4] = [
+    ("SERIN_DEMO_DOCS_PORT", "docs"),
+    ("SERIN_DEMO_POLICIES_PORT", "policies"),
+    ("SERIN_DEMO_SUPPORT_PORT", "support"),
+    ("SERIN_DEMO_HANDBOOK_PORT", "handbook"),
+];
+/// Signs the demo's webhooks; it protects nothing.
+const SECRET: &str = "whsec_c2VyaW4tZGVtby1zZWNyZXQtbm90LWZvci11c2U=";
+/// Where the pages are tried first; any free port otherwise.
+const PAGES_PORT: u16 = 8080;
+
+/// Starts servers, monitor, inbox and pages on this machine, breaks things and shows what happens.
+#[derive(Debug, Clone, clap::Args)]
+pub struct DemoArgs {
+    /// The file that declares the demo's fleet.
+    #[arg(long, value_name = "FILE", default_value = "monitors.yaml")]
+    pub config: PathBuf,
+    /// Break nothing: watch a healthy fleet.
+    #[arg(long)]
+    pub calm: bool,
+}
+
+/// Runs until SIGINT or SIGTERM.
+///
+/// # Errors
+/// Where a part cannot start.
+pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
+    let shutdown = stop_on_signal()?;
+    let stop = CancellationToken::new();
+    let mut servers = Vec::new();
+    for (_, name) in SERVERS {
+        let options = server::Options { name: (*name).to_owned(), ..server::Options::default() };
+        servers.push(server::serve(options, stop.clone()).await.with_context(|| format!("reference server '{name}'"))?);
+    }
+    let inbox = Inbox::new(Some(SECRET));
+    let hooks = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    let hooks_at = hooks.local_addr()?;
+    let mails = SmtpSink::bind(inbox.clone(), Manners::default()).await?;
+    let mails_at = mails.address()?;
+    let receivers =
+        [tokio::spawn(serve_inbox(inbox.clone(), hooks, stop.clone())), tokio::spawn(mails.run(stop.clone()))];
+    let folder = Folder::new()?;
+    let env = environment(&servers, hooks_at, mails_at, &folder).await?;
+    let running =
+        app::start(Options { config: args.config, env, look: Arc::new(Notify::new()) }, shutdown.clone()).await?;
+    anstream::println!("dashboard  http://{}", running.address);
+    anstream::println!("inbox      http://{hooks_at}   (what a webhook receiver and a mailbox got)");
+    anstream::println!("watching   {} reference servers, a beat every 2 s; Ctrl-C stops\n", running.monitors);
+    let show = tokio::spawn(theatre::run(theatre::Stage { servers, inbox, calm: args.calm }, shutdown.clone()));
+    let ended = running.ended().await;
+    shutdown.cancel();
+    let servers = show.await?;
+    stop.cancel();
+    for server in servers {
+        server.ended().await;
+    }
+    for receiver in receivers {
+        receiver.await?;
+    }
+    ended.map(|()| ExitCode::SUCCESS)
+}
+
+async fn serve_inbox(inbox: Inbox, listener: TcpListener, stop: CancellationToken) {
+    if let Err(error) = inbox.serve(listener, stop).await {
+        tracing::error!(%error, "the inbox stopped");
+    }
+}
+
+/// The variables of the demo's file; anything else comes from the process's own environment.
+async fn environment(
+    servers: &[Running],
+    hooks: SocketAddr,
+    mails: SocketAddr,
+    folder: &Folder,
+) -> anyhow::Result<app::Environment> {
+    let mut values: Vec<(String, String)> = SERVERS
+        .iter()
+        .zip(servers)
+        .map(|((variable, _), server)| ((*variable).to_owned(), server.address.port().to_string()))
+        .collect();
+    values.push(("SERIN_DEMO_INBOX_PORT".to_owned(), hooks.port().to_string()));
+    values.push(("SERIN_DEMO_SMTP_PORT".to_owned(), mails.port().to_string()));
+    values.push(("SERIN_DEMO_SECRET".to_owned(), SECRET.to_owned()));
+    values.push(("SERIN_DEMO_DATABASE".to_owned(), folder.0.join("serin.db").display().to_string()));
+    if std::env::var_os("SERIN_DEMO_PORT").is_none() {
+        values.push(("SERIN_DEMO_PORT".to_owned(), free_port().await?.to_string()));
+    }
+    Ok(Arc::new(move |name: &str| {
+        let ours = values.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+        ours.or_else(|| std::env::var(name).ok())
+    }))
+}
+
+/// The usual port where it is free, any other where it is not.
+async fn free_port() -> anyhow::Result<u16> {
+    let usual = TcpListener::bind((Ipv4Addr::LOCALHOST, PAGES_PORT)).await;
+    let listener = match usual {
+        Ok(listener) => listener,
+        Err(_) => TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?,
+    };
+    Ok(listener.local_addr()?.port())
+}
+
+/// A folder for the demo's database that goes with the demo.
+#[derive(Debug)]
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> anyhow::Result<Self> {
+        let path = std::env::temp_dir().join(format!("serin-demo-{}", uuid::Uuid::now_v7()));
+        std::fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            tracing::debug!(%error, "the demo's folder stays behind");
+        }
+    }
+}

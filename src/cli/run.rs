@@ -1,0 +1,70 @@
+//! `serin run`: watch a fleet until told to stop.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::{self, Options};
+
+/// Watches the fleet that a file declares.
+#[derive(Debug, Clone, clap::Args)]
+pub struct RunArgs {
+    /// The file.
+    #[arg(long, value_name = "FILE", default_value = "monitors.yaml")]
+    pub config: PathBuf,
+}
+
+/// Runs until SIGINT or SIGTERM; SIGHUP looks at the file again.
+///
+/// # Errors
+/// Where it cannot start, or a loop ends that should never end.
+pub async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
+    let shutdown = stop_on_signal()?;
+    let look = Arc::new(Notify::new());
+    let mut hangups = signal(SignalKind::hangup())?;
+    let told = Arc::clone(&look);
+    tokio::spawn(async move {
+        while hangups.recv().await.is_some() {
+            told.notify_one();
+        }
+    });
+    // A file that may not grow any further is a full disk to us, not a reason to be killed (setrlimit(2)).
+    let mut too_large = signal(SignalKind::from_raw(SIGXFSZ))?;
+    tokio::spawn(async move { while too_large.recv().await.is_some() {} });
+    let env: app::Environment = Arc::new(|name: &str| std::env::var(name).ok());
+    let running = app::start(Options { config: args.config, env, look }, shutdown).await?;
+    anstream::println!("serin watches {} monitors; pages at http://{}", running.monitors, running.address);
+    running.ended().await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// "File size limit exceeded" on Linux.
+const SIGXFSZ: i32 = 25;
+
+/// A token that SIGINT and SIGTERM cancel; a second one ends the process at once.
+///
+/// # Errors
+/// Where the system does not let us listen for signals.
+pub fn stop_on_signal() -> anyhow::Result<CancellationToken> {
+    let shutdown = CancellationToken::new();
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let stop = shutdown.clone();
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            if stop.is_cancelled() {
+                std::process::exit(130);
+            }
+            anstream::eprintln!("stopping: beats in flight are brought to their end (again to stop at once)");
+            stop.cancel();
+        }
+    });
+    Ok(shutdown)
+}
