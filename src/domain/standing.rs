@@ -330,6 +330,10 @@ impl Standing {
                 (reading(Level::Elevated, figure, 1), Some(cause(finding, severity, line)))
             }
             None if looked => (reading(Level::Calm, "well".to_owned(), 1), None),
+            // Asked once an hour: between two looks the last one is what there is to show.
+            None if signal == Signal::Freshness && self.reading(signal).samples > 0 => {
+                (Reading { level: Level::Unknown, ..self.reading(signal).clone() }, None)
+            }
             None => (reading(Level::Unknown, "not seen".to_owned(), 0), None),
         }
     }
@@ -421,14 +425,19 @@ impl Standing {
     }
 
     /// What holds an opening back just now; nothing ever holds a resolution.
-    fn held(&self, signal: Signal, now: DateTime<Utc>) -> Option<&'static str> {
-        let open = |signal| self.signal(signal).phase.has_incident();
+    fn held(&self, signal: Signal, beat: Beat<'_>) -> Option<&'static str> {
+        let (open, now) = (|signal| self.signal(signal).phase.has_incident(), beat.now);
+        // Canaries that are just going wrong will carry the cause in a moment; one page is better than
+        // a page, its absorption and a successor. They get no longer than it would take them.
+        let patience = beat.monitor.rules.health.after + beat.monitor.rules.quality.after;
+        let about_to_tell = self.canaries.values().any(|canary| canary.state.phase == Phase::Pending)
+            && self.signal(Signal::Health).streak < patience;
         match signal {
             Signal::Errors | Signal::Latency | Signal::Quality if open(Signal::Availability) => {
                 Some(Signal::Availability.slug())
             }
             Signal::Latency if self.warming.holds(now) => Some(COLD_START),
-            Signal::Health if open(Signal::Quality) => Some(Signal::Quality.slug()),
+            Signal::Health if open(Signal::Quality) || about_to_tell => Some(Signal::Quality.slug()),
             Signal::Health if open(Signal::Errors) => Some(Signal::Errors.slug()),
             _ => None,
         }
@@ -443,7 +452,7 @@ impl Standing {
         new_id: &mut dyn FnMut() -> String,
         decisions: &mut Vec<Decision>,
     ) {
-        let held = self.held(signal, beat.now);
+        let held = self.held(signal, beat);
         let bar = bar_of(beat.monitor, signal);
         let (state, turn) = step(self.signal(signal), reading.level, beat.covered, bar, held, beat.now);
         self.signals[signal as usize] = state;

@@ -43,7 +43,7 @@ const PLAY: &[(u64, Act, &str)] = &[
     (
         35,
         Act::Mend(1, Fault::LatencyStep),
-        "policies is fast again. Its P95 window of 30 s has to empty: the resolve takes a while",
+        "policies is fast again. Its P95 window of 40 s has to empty: the resolve takes a while",
     ),
     (
         10,
