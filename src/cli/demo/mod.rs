@@ -25,13 +25,16 @@ pub mod theatre;
 pub mod inbox;
 pub mod smtp_sink;
 
-/// The demo's servers: the variable of its port, and its name.
-const SERVERS: [(&str, &str); 4] = [
-    ("SERIN_DEMO_DOCS_PORT", "docs"),
-    ("SERIN_DEMO_POLICIES_PORT", "policies"),
-    ("SERIN_DEMO_SUPPORT_PORT", "support"),
-    ("SERIN_DEMO_HANDBOOK_PORT", "handbook"),
+/// The demo's servers: name, the variable of its port, and the port that the file names where it is unset.
+const SERVERS: [(&str, &str, u16); 4] = [
+    ("docs", "SERIN_DEMO_DOCS_PORT", 9101),
+    ("policies", "SERIN_DEMO_POLICIES_PORT", 9102),
+    ("support", "SERIN_DEMO_SUPPORT_PORT", 9103),
+    ("handbook", "SERIN_DEMO_HANDBOOK_PORT", 9104),
 ];
+/// Where the inbox and the SMTP server are tried first, as the file names them.
+const INBOX_PORT: u16 = 9190;
+const SMTP_PORT: u16 = 9191;
 /// Signs the demo's webhooks; it protects nothing.
 const SECRET: &str = "whsec_c2VyaW4tZGVtby1zZWNyZXQtbm90LWZvci11c2U=";
 /// Where the pages are tried first; any free port otherwise.
@@ -56,14 +59,15 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     let shutdown = stop_on_signal()?;
     let stop = CancellationToken::new();
     let mut servers = Vec::new();
-    for (_, name) in SERVERS {
-        let options = server::Options { name: (*name).to_owned(), ..server::Options::default() };
+    for (name, _, port) in SERVERS {
+        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port(port).await?));
+        let options = server::Options { name: name.to_owned(), listen, ..server::Options::default() };
         servers.push(server::serve(options, stop.clone()).await.with_context(|| format!("reference server '{name}'"))?);
     }
     let inbox = Inbox::new(Some(SECRET));
-    let hooks = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    let hooks = TcpListener::bind((Ipv4Addr::LOCALHOST, free_port(INBOX_PORT).await?)).await?;
     let hooks_at = hooks.local_addr()?;
-    let mails = SmtpSink::bind(inbox.clone(), Manners::default()).await?;
+    let mails = SmtpSink::bind_port(inbox.clone(), Manners::default(), free_port(SMTP_PORT).await?).await?;
     let mails_at = mails.address()?;
     let receivers =
         [tokio::spawn(serve_inbox(inbox.clone(), hooks, stop.clone())), tokio::spawn(mails.run(stop.clone()))];
@@ -104,14 +108,14 @@ async fn environment(
     let mut values: Vec<(String, String)> = SERVERS
         .iter()
         .zip(servers)
-        .map(|((variable, _), server)| ((*variable).to_owned(), server.address.port().to_string()))
+        .map(|((_, variable, _), server)| ((*variable).to_owned(), server.address.port().to_string()))
         .collect();
     values.push(("SERIN_DEMO_INBOX_PORT".to_owned(), hooks.port().to_string()));
     values.push(("SERIN_DEMO_SMTP_PORT".to_owned(), mails.port().to_string()));
     values.push(("SERIN_DEMO_SECRET".to_owned(), SECRET.to_owned()));
     values.push(("SERIN_DEMO_DATABASE".to_owned(), folder.0.join("serin.db").display().to_string()));
     if std::env::var_os("SERIN_DEMO_PORT").is_none() {
-        values.push(("SERIN_DEMO_PORT".to_owned(), free_port().await?.to_string()));
+        values.push(("SERIN_DEMO_PORT".to_owned(), free_port(PAGES_PORT).await?.to_string()));
     }
     Ok(Arc::new(move |name: &str| {
         let ours = values.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
@@ -119,10 +123,10 @@ async fn environment(
     }))
 }
 
-/// The usual port where it is free, any other where it is not.
-async fn free_port() -> anyhow::Result<u16> {
-    let usual = TcpListener::bind((Ipv4Addr::LOCALHOST, PAGES_PORT)).await;
-    let listener = match usual {
+/// The usual port where it is free, any other where it is not. With the usual ones, `serin probe ID`
+/// beside the demo finds its servers through the file's defaults.
+async fn free_port(usual: u16) -> anyhow::Result<u16> {
+    let listener = match TcpListener::bind((Ipv4Addr::LOCALHOST, usual)).await {
         Ok(listener) => listener,
         Err(_) => TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?,
     };
