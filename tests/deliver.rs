@@ -14,13 +14,14 @@ use serin::deliver::channel::Sender;
 use serin::deliver::internal::InternalAlerts;
 use serin::deliver::message::{Message, freeze};
 use serin::deliver::trouble::Trouble;
+use serin::domain::fleet::RulePlace;
 use serin::domain::fleet::{
     Address, Channel, Fleet, MonitorId, Network, Provenance, Receiver, Runbooks, Secret, Smtp, SmtpTls,
 };
 use serin::domain::incident::Incident;
 use serin::domain::outcome::Evidence;
 use serin::domain::paging::delivery::AttemptEnd;
-use serin::domain::paging::notification::{Event, MonitorCard, Notification, RulePlace};
+use serin::domain::paging::notification::{Event, MonitorCard, Notification};
 use serin::domain::reason::{FailureReason, Severity};
 use serin::domain::signal::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

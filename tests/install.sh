@@ -1,8 +1,14 @@
 #!/bin/sh
-# Installs the third-party MCP servers that tests/third_party.rs probes: exact versions, beside the tests, nothing global.
-# Safe to run again; needs node 20 or newer, npm and python 3.11 or newer.
+# Installs what the tests need beside Rust, exact versions, and nothing that is there already: the
+# third-party MCP servers that tests/third_party.rs probes, and the browser that tests/web.rs drives.
+# Needs node 20 or newer, npm and python 3.11 or newer; Chromium comes from Debian, as root.
 set -eu
-cd "$(dirname "$0")/third_party"
-npm ci --no-audit --no-fund --loglevel=error
-[ -x .venv/bin/python ] || python3 -m venv .venv
-.venv/bin/pip install --quiet --disable-pip-version-check -r requirements.txt
+cd "$(dirname "$0")"
+(cd third_party && npm ci --no-audit --no-fund --loglevel=error)
+(cd pages && npm ci --no-audit --no-fund --loglevel=error)
+[ -x third_party/.venv/bin/python ] || python3 -m venv third_party/.venv
+third_party/.venv/bin/pip install --quiet --disable-pip-version-check -r third_party/requirements.txt
+if ! command -v chromium >/dev/null 2>&1; then
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null
+fi

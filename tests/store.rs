@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use serin::domain::fleet::RulePlace;
 use serin::domain::fleet::{
     Address, Canary, CanaryKind, ContractRule, ErrorsRule, Fleet, LatencyRule, Monitor, MonitorId, Provenance,
     QualityRule, Rules, Runbooks, Search, SearchFields, Secret, StreakRule,
@@ -14,7 +15,7 @@ use serin::domain::incident::{Incident, ResolveCause};
 use serin::domain::observation::{BeatKind, Era, ToolSeen, ToolsSeen, Turn, Variant};
 use serin::domain::outcome::{Evidence, Verdict};
 use serin::domain::paging::delivery::{AttemptEnd, FALLBACK_AFTER};
-use serin::domain::paging::notification::{Event, MonitorCard, Notification, RulePlace};
+use serin::domain::paging::notification::{Event, MonitorCard, Notification};
 use serin::domain::reason::{FailureReason, Severity};
 use serin::domain::signal::{Phase, Signal, SignalState};
 use serin::store::outbox::{Attempted, Claim, Claiming, LEASE, Next};

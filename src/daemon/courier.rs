@@ -18,9 +18,9 @@ use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::deliver::channel::{ATTEMPT_MAX, Sender};
+use crate::deliver::channel::Sender;
 use crate::domain::fleet::{Fleet, Receiver};
-use crate::domain::paging::delivery::{AttemptEnd, FALLBACK_AFTER, GIVE_UP_AFTER, jittered_gap};
+use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd, FALLBACK_AFTER, GIVE_UP_AFTER, jittered_gap};
 use crate::domain::reason::Severity;
 use crate::store::outbox::{Attempted, Claim, Claiming, LEASE, Next};
 use crate::store::{Store, StoreError};

@@ -127,7 +127,7 @@ fn recount(seat: &mut Seat, ask: &AskLine) {
 }
 
 fn last(ask: &AskLine) -> Option<AskVerdict> {
-    match (&*ask.verdict, ask.reason) {
+    match (ask.verdict, ask.reason) {
         ("right", _) => Some(AskVerdict::Right { rank: ask.rank }),
         ("wrong", Some(reason)) => Some(AskVerdict::Wrong {
             reason,

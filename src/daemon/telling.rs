@@ -4,9 +4,10 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::deliver::message;
+use crate::domain::fleet::RulePlace;
 use crate::domain::fleet::{Fleet, Monitor};
 use crate::domain::incident::{Incident, ResolveCause};
-use crate::domain::paging::notification::{Event, MonitorCard, Notification, RulePlace};
+use crate::domain::paging::notification::{Event, MonitorCard, Notification};
 use crate::domain::paging::route::{Subject, first_match};
 use crate::domain::patience;
 use crate::domain::reason::{FailureReason, Severity};

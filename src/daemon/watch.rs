@@ -60,7 +60,9 @@ pub async fn beat(hands: &Hands, seat: &mut Seat, kind: BeatKind, scheduled_at: 
     seat.standing = next;
     seat.learnt = learnt;
     seat.last_started = Some(started);
-    seat.turn = seat.turn.wrapping_add(assignment.asks.iter().filter(|(_, turn)| is_scheduled(*turn)).count());
+    // What there was no time for is still due.
+    let asked = seen.asks.iter().filter(|ask| ask.turn == Turn::Scheduled).count();
+    seat.turn = seat.turn.wrapping_add(asked);
     if seen.sources.is_some() {
         seat.sources_asked_at = Some(now);
     }
@@ -183,10 +185,6 @@ fn assign(seat: &Seat, kind: BeatKind, scheduled_at: DateTime<Utc>, now: DateTim
         ask_sources: seat.wants_sources(now),
         learnt: seat.learnt,
     }
-}
-
-const fn is_scheduled(turn: Turn) -> bool {
-    matches!(turn, Turn::Scheduled)
 }
 
 /// The beat's transaction: what was seen, what it changed, and what is to be said of it.

@@ -1,7 +1,5 @@
 //! Bringing a frozen message to a receiver: one attempt.
 
-use std::time::Duration;
-
 use chrono::{DateTime, Utc};
 
 use crate::deliver::mail::Post;
@@ -9,9 +7,6 @@ use crate::deliver::trust;
 use crate::deliver::webhook::Hooks;
 use crate::domain::fleet::{Channel, Fleet, Receiver};
 use crate::domain::paging::delivery::AttemptEnd;
-
-/// Limit on one attempt, from the name to the last byte of the answer. A lease has to be longer.
-pub const ATTEMPT_MAX: Duration = Duration::from_secs(10);
 
 /// Sends. Holds the HTTP client, the TLS roots and what mail recipients already took; cheap to share in an `Arc`.
 #[derive(Debug)]
@@ -30,7 +25,7 @@ impl Sender {
         Ok(Self { hooks: Hooks::new(trust::client_config(&roots)?), post: Post::new(roots) })
     }
 
-    /// One attempt, at most [`ATTEMPT_MAX`].
+    /// One attempt, at most [`crate::domain::paging::delivery::ATTEMPT_MAX`].
     ///
     /// `id` is the notification's: `webhook-id`, and the mail's Message-ID. A webhook gets `payload`
     /// byte for byte; a mail is rendered from it. Never fails and never panics: the end says it all.

@@ -12,12 +12,11 @@ use lettre::Address;
 use lettre::message::header::{ContentType, HeaderName, HeaderValue, MIME_VERSION_1_0};
 use lettre::message::{Mailbox, MessageBuilder};
 
-use crate::deliver::channel::ATTEMPT_MAX;
 use crate::deliver::message::{IncidentCard, Message};
 use crate::deliver::plain;
 use crate::deliver::smtp::{Carrier, Letter};
 use crate::domain::fleet::Smtp;
-use crate::domain::paging::delivery::AttemptEnd;
+use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd};
 use crate::domain::reason::FailureReason;
 use rustls::pki_types::CertificateDer;
 

@@ -270,7 +270,8 @@ fn url(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::domain::fleet::MonitorId;
-    use crate::domain::paging::notification::{Event, MonitorCard as Card, RulePlace};
+    use crate::domain::fleet::RulePlace;
+    use crate::domain::paging::notification::{Event, MonitorCard as Card};
     use crate::domain::reason::{FailureReason, Severity};
     use crate::domain::signal::Signal;
 

@@ -16,10 +16,9 @@ use lettre::transport::smtp::commands::{Data, Mail, Rcpt};
 use lettre::transport::smtp::extension::ClientId;
 use rustls::pki_types::CertificateDer;
 
-use crate::deliver::channel::ATTEMPT_MAX;
 use crate::deliver::plain;
 use crate::domain::fleet::{Smtp, SmtpTls};
-use crate::domain::paging::delivery::AttemptEnd;
+use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd};
 
 /// Recipients that are remembered to have taken a mail; far more than are under way at any time.
 const TAKEN_MAX: usize = 4096;

@@ -12,10 +12,9 @@ use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, Response, StatusCode, Url};
 use rustls::ClientConfig;
 
-use crate::deliver::channel::ATTEMPT_MAX;
 use crate::deliver::{plain, signature};
 use crate::domain::fleet::{Address, Network, Secret};
-use crate::domain::paging::delivery::AttemptEnd;
+use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd};
 use crate::net::guard::{self, Refusal};
 
 /// Bytes of an answer that are kept: enough for a receiver's own error message.

@@ -330,6 +330,17 @@ impl Rules {
     }
 }
 
+/// Where a rule stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RulePlace {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The commit, where the file is in git.
+    pub commit: Option<String>,
+}
+
 /// Opens after so many bad beats in a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreakRule {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::domain::fleet::MonitorId;
+use crate::domain::fleet::RulePlace;
 use crate::domain::outcome::Evidence;
-use crate::domain::paging::notification::RulePlace;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::signal::{Level, Phase, Signal, SignalState};
 

@@ -63,22 +63,30 @@ pub fn round(monitor: &Monitor) -> Vec<usize> {
     order
 }
 
-/// Which canaries a beat asks: the next `per_beat` of the round, then the failing ones again.
+/// Which canaries a beat asks: the failing ones again, then the next `per_beat` of the round.
 ///
-/// `turn` counts the canaries that the round has asked so far; `failing` are ids, the most urgent first.
+/// The failing ones come first, so that a beat short of time still confirms or clears what is in
+/// doubt; places are kept for the round. `turn` counts the canaries that the round has asked so
+/// far; `failing` are ids, the most urgent first.
 pub fn asks(monitor: &Monitor, round: &[usize], turn: usize, failing: &[&str]) -> Vec<(usize, Turn)> {
     if round.is_empty() {
         return Vec::new();
     }
     let per_beat = (monitor.search.per_beat as usize).min(round.len()).min(ASKS_MAX);
-    let mut asks: Vec<(usize, Turn)> =
-        (0..per_beat).map(|next| (round[(turn + next) % round.len()], Turn::Scheduled)).collect();
+    let scheduled: Vec<usize> = (0..per_beat).map(|next| round[(turn + next) % round.len()]).collect();
+    let mut again = ASKS_MAX - per_beat;
+    let mut asks = Vec::with_capacity(per_beat + failing.len().min(again));
     for id in failing {
         let Some(at) = monitor.canaries.iter().position(|canary| canary.id == *id) else { continue };
-        if asks.len() < ASKS_MAX && !asks.iter().any(|(asked, _)| *asked == at) {
+        if scheduled.contains(&at) {
+            asks.push((at, Turn::Scheduled));
+        } else if again > 0 {
+            again -= 1;
             asks.push((at, Turn::ReAsk));
         }
     }
+    let rest = scheduled.iter().filter(|at| !asks.iter().any(|(asked, _)| asked == *at)).copied().collect::<Vec<_>>();
+    asks.extend(rest.into_iter().map(|at| (at, Turn::Scheduled)));
     asks
 }
 

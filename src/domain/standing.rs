@@ -12,13 +12,13 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::contract::{self, ToolsStanding};
 use crate::domain::errors::{Call, ErrorsWindow};
+use crate::domain::fleet::RulePlace;
 use crate::domain::fleet::{Monitor, Provenance};
 use crate::domain::incident::{Bar, Incident, Need, ResolveCause, Turn, step};
 use crate::domain::latency::warming::{COLD_START, Warming};
 use crate::domain::latency::window::{LatencyWindow, Sample};
 use crate::domain::observation::{Answer, Ask, Observation, Stage, Turn as AskTurn};
 use crate::domain::outcome::{AskVerdict, Evidence, Finding, Outcome, Verdict};
-use crate::domain::paging::notification::RulePlace;
 use crate::domain::quality::confirmation::CanaryStanding;
 use crate::domain::quality::diagnosis::{Diagnosis, diagnose};
 use crate::domain::reason::{FailureReason, Severity};

@@ -19,7 +19,6 @@ use crate::net::connect::{Connector, Target};
 use crate::probe::clock::Clock;
 use crate::probe::era::{LEGACY, MODERN};
 use crate::probe::evidence::Scrub;
-use crate::probe::handshake::is_gone;
 use crate::probe::reply::{Broken, Reading};
 use crate::probe::wire::{Reply, Wire};
 
@@ -349,6 +348,11 @@ fn path_of(url: &Url) -> http::Uri {
 /// A URL that is none, or none that a probe speaks.
 pub(crate) fn bad_address(scrub: &Scrub) -> Fault {
     scrub.fault(FaultKind::NameNotResolved, "the address is no http or https URL with a host")
+}
+
+/// Nobody is there any more, which a slow or confused server never looks like.
+pub(crate) fn is_gone(kind: FaultKind) -> bool {
+    matches!(kind, FaultKind::Refused | FaultKind::Reset | FaultKind::ClosedEarly)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::domain::fleet::MonitorId;
 use crate::domain::observation::{Era, Fault, FaultKind, ServerIdentity, Stage, Step};
-use crate::probe::call::{Call, Caller};
+use crate::probe::call::{Call, Caller, is_gone};
 use crate::probe::clock::Clock;
 use crate::probe::era::{Decision, Discovered, LEGACY, LEGACY_ALL, MODERN, decide};
 use crate::probe::evidence::{NAME_CHARS_MAX, escaped};
@@ -104,11 +104,6 @@ fn suspect_discover(learnt: &mut Learnt, steps: &mut [Step]) {
     if let Some(last) = steps.last_mut() {
         last.notes.push("the server was gone after server/discover, which is not sent to it again".to_owned());
     }
-}
-
-/// Nobody is there any more, which a slow or confused server never looks like.
-pub(crate) fn is_gone(kind: FaultKind) -> bool {
-    matches!(kind, FaultKind::Refused | FaultKind::Reset | FaultKind::ClosedEarly)
 }
 
 enum Found {

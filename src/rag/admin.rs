@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::rag::fault;
-use crate::rag::server::Orders;
+use crate::rag::orders::Orders;
 use crate::rag::switches::Faults;
 
 /// The longest a crashed server stays away: a day.

@@ -1,6 +1,7 @@
 //! The text a caller pastes into its prompt: hits with their sources, within a budget of tokens.
 
 use crate::rag::store::StoredChunk;
+use crate::rag::text::tokens;
 
 /// Tokens the context may take.
 pub const BUDGET_TOKENS: usize = 2_000;
@@ -33,12 +34,6 @@ pub fn assemble<'a>(hits: impl Iterator<Item = &'a StoredChunk>, budget: usize) 
         context.tokens = cost;
     }
     context
-}
-
-/// A text's length in tokens, estimated at four characters each (English prose under the usual byte-pair
-/// vocabularies), rounded up. An exact count takes the vocabulary itself, which is later work.
-pub fn tokens(text: &str) -> usize {
-    text.chars().count().div_ceil(4)
 }
 
 #[cfg(test)]

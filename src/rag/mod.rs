@@ -9,6 +9,7 @@
 //! The invariant: every fault of `fault` acts inside this path. No answer is ever made up, so what
 //! a monitor sees from outside is what it would see of a server that truly has the trouble.
 
+pub mod orders;
 pub mod admin;
 pub mod answer;
 pub mod chunk;

@@ -5,14 +5,14 @@
 //! all lives. Dropping `Running` stops nothing; the token given to `serve` does.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::Sqlite;
 use sqlx::pool::PoolConnection;
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +21,7 @@ use crate::rag::corpus::{Corpus, CorpusError};
 use crate::rag::door::Door;
 use crate::rag::fault::{Dose, Fault};
 use crate::rag::life::Life;
+use crate::rag::orders::{Database, Order, Orders};
 use crate::rag::store;
 use crate::rag::switches::Faults;
 
@@ -133,68 +134,6 @@ impl Running {
         if let Err(error) = self.task.await {
             tracing::error!(%error, "the reference server broke off");
         }
-    }
-}
-
-/// The way to tell a server to crash.
-#[derive(Debug, Clone)]
-pub struct Orders {
-    sender: mpsc::Sender<Order>,
-    database: Arc<Database>,
-}
-
-#[derive(Debug)]
-struct Order {
-    down_for: Duration,
-    done: oneshot::Sender<()>,
-}
-
-impl Orders {
-    pub(super) async fn crash(&self, down_for: Duration) {
-        let (done, crashed) = oneshot::channel();
-        if self.sender.send(Order { down_for, done }).await.is_ok() {
-            // A server that stops instead of crashing is gone too.
-            let _gone = crashed.await;
-        }
-    }
-
-    /// Ends the process as a crash does: no goodbye to anybody. A temporary index goes first.
-    pub(super) fn abort(&self) -> ! {
-        self.database.remove();
-        std::process::abort()
-    }
-}
-
-/// The index file, taken away with the server where it is a temporary one.
-#[derive(Debug)]
-struct Database {
-    path: PathBuf,
-    is_temporary: bool,
-}
-
-impl Database {
-    fn at(path: Option<PathBuf>) -> Self {
-        let is_temporary = path.is_none();
-        let name = || std::env::temp_dir().join(format!("serin-reference-{}.db", uuid::Uuid::now_v7()));
-        Self { path: path.unwrap_or_else(name), is_temporary }
-    }
-
-    fn remove(&self) {
-        if !self.is_temporary {
-            return;
-        }
-        for ending in ["", "-wal", "-shm"] {
-            let mut path = self.path.clone().into_os_string();
-            path.push(ending);
-            // SQLite takes its side files away itself when it can.
-            let _absent = std::fs::remove_file(Path::new(&path));
-        }
-    }
-}
-
-impl Drop for Database {
-    fn drop(&mut self) {
-        self.remove();
     }
 }
 

@@ -268,7 +268,7 @@ async fn insert(
     .bind(&chunk.content)
     .bind(i64::try_from(chunk.char_start).unwrap_or(i64::MAX))
     .bind(i64::try_from(chunk.char_end).unwrap_or(i64::MAX))
-    .bind(i64::try_from(crate::rag::context::tokens(&chunk.content)).unwrap_or(i64::MAX))
+    .bind(i64::try_from(crate::rag::text::tokens(&chunk.content)).unwrap_or(i64::MAX))
     .bind(vector.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>())
     .fetch_one(&mut *work)
     .await?;

@@ -8,9 +8,9 @@ use sqlx::sqlite::SqliteRow;
 use uuid::{NoContext, Timestamp, Uuid};
 
 use crate::domain::fleet::MonitorId;
+use crate::domain::fleet::RulePlace;
 use crate::domain::incident::{Incident, ResolveCause};
 use crate::domain::outcome::Evidence;
-use crate::domain::paging::notification::RulePlace;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::signal::Signal;
 use crate::store::StoreError;

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use sqlx::{Row, SqliteConnection};
 
-use crate::store::append::Rows;
+use crate::store::rows::Rows;
 
 /// Texts remembered of one kind. Beyond, all are forgotten at once, since looking a text up costs
 /// a statement and no correctness; 20,000 of some 60 bytes are 2 MB.

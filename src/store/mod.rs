@@ -25,6 +25,7 @@ pub mod pulse;
 pub mod record;
 mod schema;
 mod writer;
+mod rows;
 mod append;
 mod intern;
 mod decide;
@@ -33,6 +34,7 @@ pub mod outbox;
 pub mod note;
 mod column;
 mod error;
+mod ask;
 pub mod resume;
 pub mod read;
 

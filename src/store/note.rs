@@ -6,12 +6,12 @@ use chrono::{DateTime, Utc};
 use sqlx::{Row, SqliteConnection};
 
 use crate::domain::fleet::{Fleet, MonitorId};
-use crate::store::append::{Names, Rows};
+use crate::store::StoreError;
+use crate::store::append::Names;
 use crate::store::column::{moment_from, new_id};
 use crate::store::decide::timeline;
 use crate::store::record::TimelineRow;
-use crate::store::writer::{Answer, Work};
-use crate::store::{Store, StoreError};
+use crate::store::rows::Rows;
 
 static MONITORS: Rows = Rows::new(
     "INSERT INTO monitors (id, first_seen) VALUES ",
@@ -37,25 +37,16 @@ pub(in crate::store) struct FleetNote {
     now: DateTime<Utc>,
 }
 
-impl Store {
-    /// Notes the file that came into force, its monitors and canaries, and which are no longer in it.
-    /// `source` is the file's text as it may be shown, secrets unresolved. Answers when each monitor was first seen.
-    ///
-    /// # Errors
-    /// Where the database does not answer.
-    pub async fn config_loaded(
-        &self,
-        fleet: &Fleet,
-        source: &str,
-        now: DateTime<Utc>,
-    ) -> Result<HashMap<MonitorId, DateTime<Utc>>, StoreError> {
+impl FleetNote {
+    /// What is remembered of a fleet; `source` is the file's text as it may be shown, secrets unresolved.
+    pub(in crate::store) fn of(fleet: &Fleet, source: &str, now: DateTime<Utc>) -> Self {
         let canaries = fleet.monitors.iter().flat_map(|monitor| {
             monitor
                 .canaries
                 .iter()
                 .map(|canary| (monitor.id.clone(), canary.id.clone(), canary.definition_hash.clone()))
         });
-        let note = FleetNote {
+        Self {
             file: fleet.provenance.file.clone(),
             hash: fleet.provenance.hash.clone(),
             commit: fleet.provenance.commit.clone(),
@@ -63,24 +54,11 @@ impl Store {
             monitors: fleet.monitors.iter().map(|monitor| monitor.id.clone()).collect(),
             canaries: canaries.collect(),
             now,
-        };
-        match self.ask(Work::Loaded(Box::new(note))).await? {
-            Answer::FirstSeen(first_seen) => Ok(first_seen),
-            _ => Ok(HashMap::new()),
         }
-    }
-
-    /// Notes who took an open incident, with a line in its timeline; false where it has ended, is taken or is unknown.
-    ///
-    /// # Errors
-    /// Where the database does not answer.
-    pub async fn acknowledge(&self, incident: &str, actor: &str, now: DateTime<Utc>) -> Result<bool, StoreError> {
-        let work = Work::Acknowledge { incident: incident.to_owned(), actor: actor.to_owned(), now };
-        Ok(matches!(self.ask(work).await?, Answer::Changed(true)))
     }
 }
 
-/// See [`Store::config_loaded`].
+/// See [`crate::store::Store::config_loaded`].
 pub(in crate::store) async fn loaded(
     connection: &mut SqliteConnection,
     names: &mut Names,
@@ -114,7 +92,7 @@ pub(in crate::store) async fn loaded(
     rows.iter().map(|row| Ok((MonitorId::new(row.try_get(0)?), moment_from(row.try_get(1)?)?))).collect()
 }
 
-/// See [`Store::acknowledge`].
+/// See [`crate::store::Store::acknowledge`].
 pub(in crate::store) async fn acknowledge(
     connection: &mut SqliteConnection,
     incident: &str,

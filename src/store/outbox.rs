@@ -17,7 +17,6 @@ use crate::domain::paging::delivery::{AttemptEnd, DeliveryState};
 use crate::domain::reason::Severity;
 use crate::store::column::{moment, moment_from, new_id, word};
 use crate::store::promise::wake;
-use crate::store::writer::{Answer, Work};
 use crate::store::{Store, StoreError};
 
 /// How long a claim holds: three times the 10 s an attempt may take, so that it never ends under one.
@@ -151,45 +150,6 @@ pub struct Backlog {
 }
 
 impl Store {
-    /// Lends out what is due, the longest due first.
-    ///
-    /// # Errors
-    /// Where the database does not answer; nothing is lent out then.
-    pub async fn claim(&self, now: DateTime<Utc>, claiming: Claiming) -> Result<Vec<Claim>, StoreError> {
-        match self.ask(Work::Claim { now, claiming }).await? {
-            Answer::Claims(claims) => Ok(claims),
-            _ => Ok(Vec::new()),
-        }
-    }
-
-    /// Records how a try ended, with what follows from it, in one transaction.
-    ///
-    /// # Errors
-    /// Where the database does not answer; the try is then repeated after its lease.
-    pub async fn attempted(&self, attempted: Attempted) -> Result<(), StoreError> {
-        self.ask(Work::Attempted(Box::new(attempted))).await.map(drop)
-    }
-
-    /// Wakes the fallback of every page that nobody took in time; answers how many were woken.
-    ///
-    /// # Errors
-    /// Where the database does not answer.
-    pub async fn wake_fallbacks(&self, now: DateTime<Utc>) -> Result<u64, StoreError> {
-        match self.ask(Work::WakeFallbacks { now }).await? {
-            Answer::Count(count) => Ok(count),
-            _ => Ok(0),
-        }
-    }
-
-    /// Promises a finished delivery anew, same id and bytes; false where there is none, or it is pending anyway.
-    ///
-    /// # Errors
-    /// Where the database does not answer.
-    pub async fn replay(&self, delivery: &str, actor: &str, now: DateTime<Utc>) -> Result<bool, StoreError> {
-        let work = Work::Replay { delivery: delivery.to_owned(), actor: actor.to_owned(), now };
-        Ok(matches!(self.ask(work).await?, Answer::Changed(true)))
-    }
-
     /// When to look again; receivers that are full and deliveries in flight do not count, for their ends wake us.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 
 use crate::domain::fleet::MonitorId;
 use crate::domain::schedule::Command;
-use crate::web::api::Problem;
+use crate::web::problem::Problem;
 use crate::web::state::WebState;
 
 /// Characters of a name that are kept.

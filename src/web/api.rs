@@ -3,7 +3,6 @@
 use axum::Json;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
@@ -13,39 +12,8 @@ use crate::store::board::{CanaryView, MonitorView, SignalView};
 use crate::store::read::{DeliveryLine, PAGE_ROWS, TimelineLine};
 use crate::web::actions;
 use crate::web::pages::filter::{FleetFilter, IncidentQuery};
-use crate::web::state::{Away, WebState};
-
-/// An answer that says what is wrong: `{"error": "…"}` with its status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Problem {
-    /// The status.
-    pub status: StatusCode,
-    /// What is wrong, for people.
-    pub error: &'static str,
-}
-
-impl Problem {
-    /// A problem.
-    pub const fn new(status: StatusCode, error: &'static str) -> Self {
-        Self { status, error }
-    }
-}
-
-impl From<Away> for Problem {
-    fn from(_: Away) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "the database does not answer")
-    }
-}
-
-impl IntoResponse for Problem {
-    fn into_response(self) -> Response {
-        #[derive(Serialize)]
-        struct Body {
-            error: &'static str,
-        }
-        (self.status, Json(Body { error: self.error })).into_response()
-    }
-}
+use crate::web::problem::Problem;
+use crate::web::state::WebState;
 
 /// A page of monitors.
 #[derive(Debug, Serialize)]

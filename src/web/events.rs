@@ -20,7 +20,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
 use crate::store::board::Change;
-use crate::web::api::Problem;
+use crate::web::problem::Problem;
 use crate::web::state::WebState;
 
 /// Changes are gathered for so long: a large fleet changes hundreds of times a second.

@@ -13,8 +13,8 @@ use axum::middleware::Next;
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
 use chrono::Utc;
 
-use crate::web::api::Problem;
 use crate::web::doors::Knock;
+use crate::web::problem::Problem;
 use crate::web::state::{Settings, WebState};
 
 /// The cookie that holds a session's id.

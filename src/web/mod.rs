@@ -15,6 +15,7 @@ pub mod assets;
 pub mod draw;
 pub mod words;
 
+pub mod problem;
 pub mod actions;
 pub mod api;
 pub mod events;

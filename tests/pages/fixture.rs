@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use serin::domain::fleet::RulePlace;
 use serin::domain::fleet::{
     Address, Canary, CanaryKind, ContractRule, ErrorsRule, Fleet, FreshnessRule, LatencyRule, Monitor, MonitorId,
     Provenance, QualityRule, Rules, Runbooks, Search, SearchFields, Secret, StreakRule,
@@ -16,7 +17,7 @@ use serin::domain::observation::{
     Step, ToolSeen, ToolsSeen, Turn, Variant,
 };
 use serin::domain::outcome::{Evidence, Finding, Outcome, Verdict};
-use serin::domain::paging::notification::{Event, MonitorCard, Notification, RulePlace};
+use serin::domain::paging::notification::{Event, MonitorCard, Notification};
 use serin::domain::reason::{FailureReason, Severity};
 use serin::domain::schedule::Command;
 use serin::domain::signal::{Level, Phase, Signal};

@@ -48,6 +48,8 @@ pub enum AttemptEnd {
     },
 }
 
+/// Limit on one attempt, from the name to the last byte of the answer. A lease has to be longer.
+pub const ATTEMPT_MAX: Duration = Duration::from_secs(10);
 /// A delivery is given up after this long.
 pub const GIVE_UP_AFTER: Duration = Duration::from_secs(24 * 3600);
 /// A page's fallback is woken after this long without success.

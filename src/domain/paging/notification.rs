@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
+use crate::domain::fleet::RulePlace;
 use crate::domain::incident::Incident;
 use crate::domain::outcome::Evidence;
 use crate::domain::reason::{FailureReason, Severity};
@@ -56,17 +57,6 @@ pub struct MonitorCard {
     pub url: String,
     /// Labels.
     pub labels: BTreeMap<String, String>,
-}
-
-/// Where a rule stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RulePlace {
-    /// The file.
-    pub file: String,
-    /// The line, from 1.
-    pub line: u32,
-    /// The commit, where the file is in git.
-    pub commit: Option<String>,
 }
 
 /// What happened (DESIGN §7).

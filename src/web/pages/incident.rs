@@ -199,7 +199,7 @@ fn from_board(state: &WebState, id: &str) -> Option<Incident> {
             stage: finding.map(|finding| finding.stage.slug().to_owned()).unwrap_or_default(),
             summary: open.summary.clone(),
             evidence: finding.map(|finding| finding.evidence.clone()).unwrap_or_default(),
-            rule: crate::domain::paging::notification::RulePlace {
+            rule: crate::domain::fleet::RulePlace {
                 file: fleet.provenance.file.clone(),
                 line,
                 commit: fleet.provenance.commit.clone(),

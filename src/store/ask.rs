@@ -1,0 +1,79 @@
+//! What loops and people ask of the writer, each one commit.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::fleet::{Fleet, MonitorId};
+use crate::store::note::FleetNote;
+use crate::store::outbox::{Attempted, Claim, Claiming};
+use crate::store::writer::{Answer, Work};
+use crate::store::{Store, StoreError};
+
+impl Store {
+    /// Notes the file that came into force, its monitors and canaries, and which are no longer in it.
+    /// `source` is the file's text as it may be shown, secrets unresolved. Answers when each monitor was first seen.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn config_loaded(
+        &self,
+        fleet: &Fleet,
+        source: &str,
+        now: DateTime<Utc>,
+    ) -> Result<HashMap<MonitorId, DateTime<Utc>>, StoreError> {
+        let note = FleetNote::of(fleet, source, now);
+        match self.ask(Work::Loaded(Box::new(note))).await? {
+            Answer::FirstSeen(first_seen) => Ok(first_seen),
+            _ => Ok(HashMap::new()),
+        }
+    }
+
+    /// Notes who took an open incident, with a line in its timeline; false where it has ended, is taken or is unknown.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn acknowledge(&self, incident: &str, actor: &str, now: DateTime<Utc>) -> Result<bool, StoreError> {
+        let work = Work::Acknowledge { incident: incident.to_owned(), actor: actor.to_owned(), now };
+        Ok(matches!(self.ask(work).await?, Answer::Changed(true)))
+    }
+
+    /// Lends out what is due, the longest due first.
+    ///
+    /// # Errors
+    /// Where the database does not answer; nothing is lent out then.
+    pub async fn claim(&self, now: DateTime<Utc>, claiming: Claiming) -> Result<Vec<Claim>, StoreError> {
+        match self.ask(Work::Claim { now, claiming }).await? {
+            Answer::Claims(claims) => Ok(claims),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Records how a try ended, with what follows from it, in one transaction.
+    ///
+    /// # Errors
+    /// Where the database does not answer; the try is then repeated after its lease.
+    pub async fn attempted(&self, attempted: Attempted) -> Result<(), StoreError> {
+        self.ask(Work::Attempted(Box::new(attempted))).await.map(drop)
+    }
+
+    /// Wakes the fallback of every page that nobody took in time; answers how many were woken.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn wake_fallbacks(&self, now: DateTime<Utc>) -> Result<u64, StoreError> {
+        match self.ask(Work::WakeFallbacks { now }).await? {
+            Answer::Count(count) => Ok(count),
+            _ => Ok(0),
+        }
+    }
+
+    /// Promises a finished delivery anew, same id and bytes; false where there is none, or it is pending anyway.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn replay(&self, delivery: &str, actor: &str, now: DateTime<Utc>) -> Result<bool, StoreError> {
+        let work = Work::Replay { delivery: delivery.to_owned(), actor: actor.to_owned(), now };
+        Ok(matches!(self.ask(work).await?, Answer::Changed(true)))
+    }
+}
