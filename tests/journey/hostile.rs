@@ -103,11 +103,9 @@ async fn hostile_text_stays_text() {
         let monitor = &message.monitor.as_ref().unwrap().id;
         let incident = &message.incident.as_ref().unwrap().id;
         paths.extend([format!("/monitors/{monitor}"), format!("/incidents/{incident}")]);
-        for path in [format!("/api/v1/monitors/{monitor}"), format!("/api/v1/incidents/{incident}")] {
-            let text = stage.page(&path).await;
-            assert!(serde_json::from_str::<Value>(&text).is_ok(), "{path}");
-            assert!(text.contains("alert(1)"), "{path} shows it");
-        }
+        let text = stage.page(&format!("/api/v1/incidents/{incident}")).await;
+        assert!(serde_json::from_str::<Value>(&text).is_ok_and(|body| body.is_object()), "{text}");
+        assert!(text.contains("alert(1)"), "the incident shows it: {text}");
     }
     for path in paths {
         let page = stage.page(&path).await;
