@@ -195,6 +195,7 @@ impl Standing {
         }
         next.notice_restart(beat, &mut decisions);
         let fresh = next.take_in(beat, &mut decisions);
+        next.hear_warmth(beat);
         for signal in Signal::ALL {
             let (reading, cause) = next.level(signal, beat, fresh);
             next.decide(signal, reading, cause, beat, new_id, &mut decisions);
@@ -219,8 +220,15 @@ impl Standing {
                 decisions.push(Decision::Restarted(restart));
             }
         }
-        for health in &beat.seen.health {
-            self.warming.hear(health.cache_warm, beat.now);
+    }
+
+    /// Several addresses may speak of several caches: one that is cold is enough. Samples of a cold
+    /// start that is over leave the window, or it would open a ticket for a server that is fast again.
+    fn hear_warmth(&mut self, beat: Beat<'_>) {
+        let said = beat.seen.health.iter().filter_map(|health| health.cache_warm).reduce(|all, one| all && one);
+        let over = said.and_then(|warm| self.warming.hear(warm, beat.now));
+        if let Some(start) = over.filter(|_| !self.signal(Signal::Latency).phase.has_incident()) {
+            self.latency.forget_since(start);
         }
     }
 

@@ -53,6 +53,12 @@ impl LatencyWindow {
         }
     }
 
+    /// Forgets what was taken at a moment or later, as a cold start that is over: it says nothing about the server as it is now.
+    pub fn forget_since(&mut self, start: DateTime<Utc>) {
+        let start_us = start.timestamp_micros();
+        self.samples.retain(|sample| sample.at_us < start_us);
+    }
+
     /// P95 by nearest rank, with its sample count; none without samples. A censored sample counts
     /// as longer than every finished one, so the figure never flatters a server that hangs.
     pub fn p95(&self) -> Option<(Duration, u32)> {
@@ -125,6 +131,16 @@ mod tests {
     fn a_hanging_call_is_longer_than_any_finished_one() {
         let (p95, _) = filled(0, 18, 2).p95().unwrap();
         assert_eq!(p95, Duration::from_millis(5), "the censored ones are ranked last, with the time we waited");
+    }
+
+    #[test]
+    fn samples_of_a_cold_stretch_are_forgotten() {
+        let mut window = LatencyWindow::default();
+        for second in 0..10 {
+            window.push(Sample::new(at(second), Duration::from_millis(5), false));
+        }
+        window.forget_since(at(7));
+        assert_eq!(window.p95().map(|(_, n)| n), Some(7), "those before it stay");
     }
 
     #[test]

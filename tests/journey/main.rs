@@ -1,0 +1,14 @@
+//! Whole journeys: the real binary watches real servers, something breaks inside one, and the right
+//! words reach a real webhook receiver and a real mailbox; later the resolve does.
+//!
+//! Everything is waited for as an event; the only time in here is the guard after which a journey
+//! that stands still is called failed. Read: `stage` (what a journey has), then a file a kind of trouble.
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests may")]
+
+mod stage;
+mod retrieval;
+mod slowness;
+mod reach;
+mod drift;
+mod hostile;
+mod endings;

@@ -1,0 +1,88 @@
+//! Slow, and not yet warm: one is told, the other is only shown.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use serin::rag::fault::{Dose, Fault};
+use serin::rag::server::Running;
+
+use crate::stage::{Expected, Stage, reference, signal};
+
+/// What a slow search takes: over the limit, and three of them fit into a beat.
+const SLOW_MS: f64 = 400.0;
+const RULE: &str = "latency: { p95: 250ms, window: 20s, for: 2s }";
+const CANARIES: &str = "    canaries:
+      - { id: authors, query: Cormack Büttcher, expect: [reference/fusion.md], kind: keyword }
+      - { id: card, query: OC-31, expect: [reference/oncall.md], kind: keyword }
+      - { id: pool, query: how many connections does the pool hold, expect: [reference/pool.md], kind: mixed }
+";
+
+fn slow(server: &Running) {
+    server.faults().on(Fault::LatencyStep, Dose::of(Fault::LatencyStep).amount(SLOW_MS));
+}
+
+/// Enough slow samples, and something that holds them back.
+fn held(body: &Value) -> bool {
+    let latency = signal(body, "latency");
+    latency["level"] == "elevated" && latency["held_by"] == "cold_start"
+}
+
+fn assert_untold(stage: &Stage, monitor: &str) {
+    let told = stage.told(monitor).into_iter().filter(|message| message.incident.is_some()).count();
+    assert_eq!(told, 0, "{monitor}: a cold start wakes nobody");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_server_whose_cache_is_warm_is_told() {
+    let server = reference().await;
+    // Its cache is cold until questions repeat: the hold that this brings must have ended by then.
+    let (url, health) = (server.mcp_url(), server.url("health"));
+    let stage = Stage::start(&format!(
+        "  - id: slow\n    url: {url}\n    health: [{{ url: {health} }}]\n    rules: {{ {RULE} }}\n{CANARIES}"
+    ))
+    .await;
+    stage.well("slow").await;
+    slow(&server);
+    let slowness = Expected {
+        monitor: "slow",
+        signal: "latency",
+        reason: "latency_elevated",
+        severity: "ticket",
+        stage: "search",
+    };
+    let opened = stage.opened("searches are slow", slowness).await;
+    server.faults().all_off();
+    stage.resolved("searches are slow", &opened).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_says_it_is_cold_is_shown_and_not_told() {
+    let server = reference().await;
+    let decay = Dose::of(Fault::LatencyDecay).amount(SLOW_MS).tau(Duration::from_hours(10));
+    server.faults().on(Fault::LatencyDecay, decay);
+    let (url, health) = (server.mcp_url(), server.url("health"));
+    let stage = Stage::start(&format!(
+        "  - id: cold\n    url: {url}\n    health: [{{ url: {health} }}]\n    rules: {{ {RULE} }}\n{CANARIES}"
+    ))
+    .await;
+    stage.until("its slowness is held back", "cold", held).await;
+    server.faults().all_off();
+    stage.until("it is warm and fast", "cold", |body| signal(body, "latency")["level"] == "calm").await;
+    assert_untold(&stage, "cold");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_has_just_restarted_is_shown_and_not_told() {
+    let server = reference().await;
+    let patient = format!("    rules: {{ availability: {{ page_after: 10m }}, {RULE} }}\n");
+    let stage = Stage::start(&format!("  - id: young\n    url: {}\n{patient}{CANARIES}", server.mcp_url())).await;
+    stage.well("young").await;
+    server.faults().on(Fault::Refused, Dose::of(Fault::Refused));
+    let refused = |body: &Value| signal(body, "availability")["phase"] == "pending";
+    stage.until("it is refused", "young", refused).await;
+    server.faults().all_off();
+    stage.restarted("it is back", "young").await;
+    slow(&server);
+    stage.until("its slowness is held back", "young", held).await;
+    assert_untold(&stage, "young");
+}
