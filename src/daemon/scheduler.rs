@@ -8,11 +8,13 @@
 //! - We may die anywhere: what a beat decided is in the store, the rest is decided again.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use futures_util::FutureExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -24,11 +26,14 @@ use crate::deliver::trouble::Trouble;
 use crate::domain::fleet::{Fleet, Monitor, MonitorId};
 use crate::domain::observation::BeatKind;
 use crate::domain::schedule::{self, Command};
+use crate::store::StoreError;
 
 /// The loop looks up at least this often, for its pulse.
 const TURN_MAX: Duration = Duration::from_secs(20);
 /// Pause before an errand that the store refused is tried again.
 const ERRAND_GAP: Duration = Duration::from_secs(1);
+/// Our own trouble has to be gone for so long before it counts as over.
+const CALM_AFTER: Duration = Duration::from_secs(120);
 /// The name under which the loop shows its pulse.
 const NAME: &str = "scheduler";
 
@@ -43,12 +48,18 @@ pub struct Scheduler {
     /// Bounded by the number of seats: each is lent once.
     back: mpsc::UnboundedSender<Return>,
     fleet: Arc<Fleet>,
+    /// When permits last ran out.
+    crowded_at: Option<DateTime<Utc>>,
+    /// When a beat last broke down.
+    broke_down_at: Option<DateTime<Utc>>,
 }
 
 /// A monitor's place: at home, or lent to the beat or errand under way.
 #[derive(Debug)]
 struct Slot {
     seat: Option<Box<Seat>>,
+    /// What is declared, also while the seat is away.
+    declared: Arc<Monitor>,
     /// Changes with every plan, so that dues of an older one are passed over.
     plan: u64,
     suspects: u64,
@@ -61,6 +72,8 @@ struct Slot {
 enum Errand {
     /// Another declaration.
     Edit(Arc<Monitor>),
+    /// The same declaration, weighed anew: the file may have changed while Serin was down.
+    Reconsider,
     /// No declaration any more.
     Remove,
     /// Somebody takes an incident.
@@ -99,6 +112,8 @@ impl Scheduler {
             returns,
             back,
             fleet,
+            crowded_at: None,
+            broke_down_at: None,
         };
         for seat in seats {
             scheduler.seat(seat);
@@ -110,10 +125,12 @@ impl Scheduler {
     pub async fn run(mut self, mut commands: mpsc::Receiver<Command>, shutdown: CancellationToken) {
         let mut fleets = self.hands.fleet.clone();
         self.match_fleet();
+        self.reconsider();
         loop {
             let now = Utc::now();
             self.hands.board.pulse().turn(NAME, now);
             self.start_due(now);
+            self.breathe(now);
             let wake = self.dues.peek().map_or_else(|| Instant::now() + TURN_MAX, |Reverse(due)| due.at);
             tokio::select! {
                 () = shutdown.cancelled() => break,
@@ -126,6 +143,28 @@ impl Scheduler {
         while self.slots.values().any(|slot| slot.seat.is_none()) {
             let Some(back) = self.returns.recv().await else { break };
             self.come_home(back);
+        }
+    }
+
+    /// What edited rules no longer warrant ends, also where the file was edited while Serin was down.
+    fn reconsider(&mut self) {
+        let open = |slot: &Slot| slot.seat.as_ref().is_some_and(|seat| seat.standing.incidents().next().is_some());
+        let ids: Vec<MonitorId> = self.slots.iter().filter(|(_, slot)| open(slot)).map(|(id, _)| id.clone()).collect();
+        for id in ids {
+            self.send(&id, Errand::Reconsider);
+        }
+    }
+
+    /// The all-clear, once permits have sufficed and beats have held for a while.
+    fn breathe(&mut self, now: DateTime<Utc>) {
+        let over = |at: &mut Option<DateTime<Utc>>| {
+            at.take_if(|at| (now - *at).to_std().is_ok_and(|age| age > CALM_AFTER)).is_some()
+        };
+        if over(&mut self.crowded_at) {
+            self.hands.alerts.clear(Trouble::LoopLate, now);
+        }
+        if over(&mut self.broke_down_at) {
+            self.hands.alerts.clear(Trouble::LoopStopped, now);
         }
     }
 
@@ -153,24 +192,22 @@ impl Scheduler {
         let Some(seat) = slot.seat.take() else {
             // A suspect beat that finds one under way is answered by that one.
             if kind == BeatKind::Scheduled {
-                self.missed(id, wall);
+                let declared = Arc::clone(&slot.declared);
+                self.lost(declared, wall);
             }
             return;
         };
         let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
-            let monitor = Arc::clone(&seat.monitor);
+            let (declared, now) = (Arc::clone(&slot.declared), Utc::now());
+            let mut seat = seat;
+            self.hands.board.put(seat.view(now));
             slot.seat = Some(seat);
-            self.hands.alerts.raise(Trouble::LoopLate, "all probe permits are taken; beats are skipped", Utc::now());
-            self.lost(monitor, wall);
+            self.crowded_at = Some(now);
+            self.hands.alerts.raise(Trouble::LoopLate, "all probe permits are taken; beats are skipped", now);
+            self.lost(declared, wall);
             return;
         };
         tokio::spawn(run_beat(self.hands.clone(), seat, kind, wall, permit, self.back.clone()));
-    }
-
-    fn missed(&self, id: &MonitorId, wall: DateTime<Utc>) {
-        if let Some(monitor) = self.fleet.monitor(id) {
-            self.lost(Arc::clone(monitor), wall);
-        }
     }
 
     fn lost(&self, monitor: Arc<Monitor>, wall: DateTime<Utc>) {
@@ -179,6 +216,9 @@ impl Scheduler {
 
     fn came_back(&mut self, back: Return) {
         let (id, suspects) = (back.monitor.clone(), back.after.suspects.clone());
+        if back.after.broke_down {
+            self.broke_down_at = Some(Utc::now());
+        }
         self.come_home(back);
         if let Some(suspects) = suspects {
             self.suspect(&id, suspects);
@@ -224,14 +264,14 @@ impl Scheduler {
         self.fleet = Arc::clone(&self.hands.fleet.borrow());
         let fleet = Arc::clone(&self.fleet);
         for monitor in &fleet.monitors {
-            if self.slots.contains_key(&monitor.id) {
+            if let Some(slot) = self.slots.get_mut(&monitor.id) {
+                slot.declared = Arc::clone(monitor);
                 self.send(&monitor.id, Errand::Edit(Arc::clone(monitor)));
             } else {
                 self.seat(Seat::new(Arc::clone(monitor), Utc::now()));
             }
         }
-        let declared: std::collections::HashSet<&MonitorId> =
-            fleet.monitors.iter().map(|monitor| &monitor.id).collect();
+        let declared: HashSet<&MonitorId> = fleet.monitors.iter().map(|monitor| &monitor.id).collect();
         let gone: Vec<MonitorId> = self.slots.keys().filter(|id| !declared.contains(id)).cloned().collect();
         for id in gone {
             if let Some(slot) = self.slots.get_mut(&id) {
@@ -245,14 +285,16 @@ impl Scheduler {
     fn seat(&mut self, mut seat: Seat) {
         let (id, now) = (seat.monitor.id.clone(), Utc::now());
         self.hands.board.put(seat.view(now));
-        self.slots.insert(id.clone(), Slot { seat: Some(Box::new(seat)), plan: 0, suspects: 0, errands: Vec::new() });
+        let declared = Arc::clone(&seat.monitor);
+        let slot = Slot { seat: Some(Box::new(seat)), declared, plan: 0, suspects: 0, errands: Vec::new() };
+        self.slots.insert(id.clone(), slot);
         self.plan(&id, now);
     }
 
     /// Plans the next scheduled beat.
     fn plan(&mut self, id: &MonitorId, now: DateTime<Utc>) {
-        let every = self.fleet.monitor(id).map(|monitor| monitor.every);
-        let (Some(every), Some(slot)) = (every, self.slots.get_mut(id)) else { return };
+        let Some(slot) = self.slots.get_mut(id) else { return };
+        let every = slot.declared.every;
         let wall = schedule::next_due(id, every, now);
         let at = Instant::now() + (wall - now).to_std().unwrap_or_default();
         self.dues.push(Reverse(Due { at, wall, monitor: id.clone(), suspect: false, plan: slot.plan }));
@@ -319,7 +361,15 @@ async fn run_beat(
     back: mpsc::UnboundedSender<Return>,
 ) {
     let mut seat = seat;
-    let after = watch::beat(&hands, &mut seat, kind, wall).await;
+    // A seat that did not come back would be a monitor that nobody watches and nobody misses.
+    let beat = AssertUnwindSafe(watch::beat(&hands, &mut seat, kind, wall)).catch_unwind().await;
+    let after = beat.unwrap_or_else(|_| {
+        let (now, monitor) = (Utc::now(), seat.monitor.id.clone());
+        hands.alerts.raise(Trouble::LoopStopped, &format!("a beat of monitor '{monitor}' broke down"), now);
+        seat.trouble = Some("the last beat broke down inside Serin; its log says where".to_owned());
+        hands.board.put(seat.view(now));
+        After { broke_down: true, ..After::default() }
+    });
     drop(permit);
     // Nobody waits for it only when the scheduler itself is gone.
     drop(back.send(Return { monitor: seat.monitor.id.clone(), seat: Some(seat), after }));
@@ -333,16 +383,20 @@ async fn run_errand(hands: Hands, seat: Box<Seat>, errand: Errand, back: mpsc::U
         let now = Utc::now();
         let done = match &errand {
             Errand::Edit(declared) => watch::edit(&hands, &mut seat, Arc::clone(declared), now).await,
+            Errand::Reconsider => {
+                let declared = Arc::clone(&seat.monitor);
+                watch::edit(&hands, &mut seat, declared, now).await
+            }
             Errand::Remove => watch::remove(&hands, &mut seat, now).await,
             Errand::Acknowledge { incident, actor } => {
                 watch::acknowledge(&hands, &mut seat, incident, actor, now).await.map(drop)
             }
             Errand::Recheck => Ok(()),
         };
-        hands.stored(done.as_ref().err(), now);
         match done {
-            Err(crate::store::StoreError::Closed) | Ok(()) => break,
+            Err(StoreError::Closed) | Ok(()) => break,
             Err(error) => {
+                hands.stored(Some(&error), now);
                 tracing::warn!(%monitor, %error, "a change cannot be remembered yet; it is tried again");
                 tokio::time::sleep(ERRAND_GAP).await;
             }

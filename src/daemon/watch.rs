@@ -31,6 +31,8 @@ use crate::store::record::{AskRow, BeatRecord, BeatRow, MarksRow, Seen, SignalRo
 pub struct After {
     /// When to look again soon; replaces what was planned. None: leave it.
     pub suspects: Option<Vec<DateTime<Utc>>>,
+    /// The beat broke down inside Serin.
+    pub broke_down: bool,
 }
 
 /// Takes one beat of a monitor from the first byte to the commit.
@@ -56,7 +58,7 @@ pub async fn beat(hands: &Hands, seat: &mut Seat, kind: BeatKind, scheduled_at: 
         hands.board.put(seat.view(now));
         return After::default();
     }
-    let after = After { suspects: suspects(&seat.standing, &next, &seat.monitor, &seen) };
+    let after = After { suspects: suspects(&seat.standing, &next, &seat.monitor, &seen), broke_down: false };
     seat.standing = next;
     seat.learnt = learnt;
     seat.last_started = Some(started);

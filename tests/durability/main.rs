@@ -1,0 +1,15 @@
+//! What survives: the real binary, a database file, reference servers and receivers, and everything taken away in turn.
+//!
+//! Each journey waits on what a receiver got, on what the database holds or on what a page says,
+//! never on time alone; [`stage::PATIENCE`] only turns a hang into a failure. Read: `stage` (what a
+//! journey plays on), `process` (the binary as a child), then the journeys: `kills`, `outage`,
+//! `edits`, `trouble`, `reload`, `start`.
+
+mod stage;
+mod process;
+mod kills;
+mod outage;
+mod edits;
+mod trouble;
+mod reload;
+mod start;

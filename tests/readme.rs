@@ -1,0 +1,44 @@
+//! The README says what the program does: its table of failure reasons is the enum's, line by line.
+
+use serin::domain::reason::FailureReason;
+
+const BEGIN: &str = "<!-- reasons: generated, `cargo test --test readme` prints it -->\n";
+const END: &str = "<!-- /reasons -->";
+
+fn table() -> String {
+    let mut table = String::from("| layer | reason | signal | severity | meaning |\n|---|---|---|---|---|\n");
+    for reason in FailureReason::ALL {
+        let facts = reason.facts();
+        let planned = if facts.checked { "" } else { " *planned*" };
+        table += &format!(
+            "| {} | `{}`{planned} | {} | {} | {} |\n",
+            facts.layer.title(),
+            facts.slug,
+            facts.signal.slug(),
+            facts.severity.slug(),
+            facts.meaning
+        );
+    }
+    table
+}
+
+#[test]
+fn the_readme_lists_every_failure_reason_as_the_program_knows_it() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
+    let readme = std::fs::read_to_string(path).expect("README.md can be read");
+    let (_, rest) = readme.split_once(BEGIN).expect("the table's first mark is there");
+    let (found, _) = rest.split_once(END).expect("the table's second mark is there");
+    assert!(found == table(), "put this between the marks of README.md:\n\n{}", table());
+}
+
+#[test]
+fn the_readme_names_every_command() {
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).expect("it can be read");
+    let help = std::process::Command::new(env!("CARGO_BIN_EXE_serin")).arg("--help").output().expect("serin runs");
+    let help = String::from_utf8(help.stdout).expect("help is text");
+    let commands = help.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1);
+    for line in commands.take_while(|line| line.starts_with("  ")) {
+        let name = line.split_whitespace().next().expect("a command has a name");
+        assert!(name == "help" || readme.contains(&format!("`serin {name}")), "README.md does not name `serin {name}`");
+    }
+}
