@@ -187,14 +187,14 @@ impl Stage {
             return done;
         }
         let arrived: Vec<String> = self.inbox.items().iter().map(said).collect();
-        let monitors = self.json("/api/v1/monitors").await;
+        let board = match self.client.get(format!("{}/api/v1/monitors", self.pages)).send().await {
+            Ok(answer) => answer.text().await.unwrap_or_default(),
+            Err(error) => error.to_string(),
+        };
         let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
         let log = lines[lines.len().saturating_sub(LOG_LINES)..].join("\n");
-        panic!(
-            "{what}: it did not happen\n--- arrived\n{}\n--- board\n{monitors:#}\n--- log\n{log}",
-            arrived.join("\n")
-        );
+        panic!("{what}: it did not happen\n--- arrived\n{}\n--- board\n{board}\n--- log\n{log}", arrived.join("\n"));
     }
 
     /// Waits for a webhook that fits.
