@@ -1,9 +1,16 @@
 //! Receivers that never answer, and the end of Serin itself.
 
-use serde_json::Value;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::Router;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::post;
+use serde_json::{Value, json};
 use serin::rag::fault::{Dose, Fault};
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::stage::{Expected, Stage, reference};
 
@@ -86,4 +93,72 @@ async fn owed(stage: &Stage, incident: &str) -> usize {
 async fn without_serin(what: &str, waiting: impl Future<Output = ()>) {
     let guard = std::time::Duration::from_mins(2);
     tokio::time::timeout(guard, waiting).await.unwrap_or_else(|_| panic!("{what}: it did not happen"));
+}
+
+/// A server whose searches wait at a gate.
+#[derive(Debug)]
+struct Gated {
+    url: String,
+    /// Told of every search that arrives.
+    arrived: Arc<Notify>,
+    /// A permit lets one search pass.
+    gate: Arc<Semaphore>,
+}
+
+impl Gated {
+    async fn start() -> Self {
+        let (arrived, gate) = (Arc::new(Notify::new()), Arc::new(Semaphore::new(0)));
+        let shared = (Arc::clone(&arrived), Arc::clone(&gate));
+        let app = Router::new().route("/mcp", post(move |body: Json<Value>| answer(shared.clone(), body.0)));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        Self { url, arrived, gate }
+    }
+}
+
+async fn answer((arrived, gate): (Arc<Notify>, Arc<Semaphore>), body: Value) -> Response {
+    let result = match body["method"].as_str().unwrap_or_default() {
+        _ if body["id"].is_null() => return StatusCode::ACCEPTED.into_response(),
+        "initialize" => json!({
+            "protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+            "serverInfo": {"name": "gated", "version": "1"},
+        }),
+        "tools/list" => json!({"tools": [{
+            "name": "search",
+            "inputSchema": {"type": "object", "properties": {"query": {"type": "string"}, "top_k": {"type": "integer"}}},
+        }]}),
+        "tools/call" => {
+            arrived.notify_one();
+            gate.acquire().await.unwrap().forget();
+            let found = json!({"results": [{"text": "it is", "source": "right.md"}], "total_results": 1});
+            json!({"content": [{"type": "text", "text": found.to_string()}]})
+        }
+        _ => {
+            let error = json!({"code": -32601, "message": "not here"});
+            return Json(json!({"jsonrpc": "2.0", "id": body["id"], "error": error})).into_response();
+        }
+    };
+    Json(json!({"jsonrpc": "2.0", "id": body["id"], "result": result})).into_response()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_beat_in_flight_at_the_end_is_finished_and_remembered() {
+    let server = Gated::start().await;
+    let mut stage = Stage::start(&format!(
+        "  - id: docs\n    url: {}\n    every: 20s\n    timeout: 14s\n    probe_budget: 15s\n    rules: {{ errors: {{ window: 10m }} }}\n    canaries: [{{ id: c, query: anything, expect: [right.md] }}]\n",
+        server.url
+    ))
+    .await;
+    stage.soon("a search is under way", server.arrived.notified()).await;
+    let mut events = stage.client.get(format!("{}/events", stage.pages)).send().await.unwrap();
+    stage.signal("INT");
+    without_serin("open streams end", async { while events.chunk().await.unwrap().is_some() {} }).await;
+    server.gate.add_permits(1);
+    assert!(stage.ended().await.success());
+
+    // Nothing passes the gate any more: what is shown now was remembered.
+    stage.again().await;
+    let body = stage.json("/api/v1/monitors/docs").await;
+    assert!(body["canaries"][0]["answered_at"].is_string(), "{body:#}");
 }
