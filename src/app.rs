@@ -60,6 +60,8 @@ pub struct Running {
     pub address: SocketAddr,
     /// How many monitors it started with.
     pub monitors: usize,
+    /// What pages show, and Serin's own counters.
+    pub board: Arc<Board>,
     tasks: JoinSet<&'static str>,
     alerts: InternalAlerts,
     store: Store,
@@ -128,7 +130,8 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     tasks.spawn(named("gauge", gauge::run(hands.clone(), shutdown.clone())));
     tasks.spawn(named("alerts", hands.alerts.clone().run(sender, fleets, courier_stop)));
     tasks.spawn(named("web", serve(listener, web, shutdown.clone())));
-    Ok(Running { address, monitors: fleet.monitors.len(), tasks, alerts: hands.alerts, store, shutdown })
+    let board = Arc::clone(&hands.board);
+    Ok(Running { address, monitors: fleet.monitors.len(), board, tasks, alerts: hands.alerts, store, shutdown })
 }
 
 impl Running {

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use serin::cli::{check, demo, probe, reference, run};
+use serin::cli::{bench, check, demo, probe, reference, run};
 use tracing_subscriber::EnvFilter;
 
 /// Watches MCP retrieval servers from the outside and pages a human, with a cause and a runbook, when one is down, slow, changed or quietly wrong.
@@ -24,6 +24,7 @@ enum Command {
     Probe(probe::ProbeArgs),
     Demo(demo::DemoArgs),
     Reference(reference::ReferenceArgs),
+    Bench(bench::BenchArgs),
 }
 
 fn main() -> ExitCode {
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Run(args) => wait(run::run(args)),
         Command::Probe(args) => wait(probe::command(args)),
         Command::Demo(args) => wait(demo::run(args)),
+        Command::Bench(args) => wait(bench::run(args)),
         Command::Reference(args) => wait(async { reference::run(args).await.map(|()| ExitCode::SUCCESS) }),
     };
     end.unwrap_or_else(|error| {

@@ -5,3 +5,4 @@ pub mod check;
 pub mod probe;
 pub mod reference;
 pub mod demo;
+pub mod bench;

@@ -25,10 +25,15 @@ pub struct Pulse {
     writer_queue: AtomicU64,
     deliveries_pending: AtomicU64,
     start_late_us_max: AtomicU64,
+    /// Starts by lateness, one count a bound and one beyond the last.
+    start_late: [AtomicU64; Self::LATE_BOUNDS_MS.len() + 1],
     turns: Mutex<BTreeMap<&'static str, DateTime<Utc>>>,
 }
 
 impl Pulse {
+    /// Bounds of the lateness histogram in milliseconds, each inclusive.
+    pub const LATE_BOUNDS_MS: [u64; 12] = [1, 2, 5, 10, 15, 25, 50, 100, 250, 1000, 5000, 10_000];
+
     /// A loop took a turn; the name is the loop's file, such as `scheduler`.
     pub fn turn(&self, name: &'static str, now: DateTime<Utc>) {
         self.turns.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(name, now);
@@ -69,6 +74,13 @@ impl Pulse {
     pub fn started_late(&self, late: Duration) {
         let late_us = u64::try_from(late.as_micros()).unwrap_or(u64::MAX);
         self.start_late_us_max.fetch_max(late_us, Ordering::Relaxed);
+        let bucket = Self::LATE_BOUNDS_MS.partition_point(|bound_ms| bound_ms * 1000 < late_us);
+        self.start_late[bucket].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Starts since ours, by lateness: a count for each of [`Self::LATE_BOUNDS_MS`] and one beyond.
+    pub fn lateness(&self) -> Vec<u64> {
+        self.start_late.iter().map(|count| count.load(Ordering::Relaxed)).collect()
     }
 
     /// The greatest lateness since the last call, in seconds.

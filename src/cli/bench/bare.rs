@@ -1,0 +1,105 @@
+//! The same calls with hyper and nothing else: what the wire alone costs on this machine.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::Request;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+
+use crate::cli::bench::usage;
+
+/// Connections at once where nothing paces them.
+const AT_ONCE: usize = 32;
+
+/// What is called, and how often.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Calls {
+    /// First port of the target.
+    #[arg(long)]
+    pub port: u16,
+    /// `modern` or `legacy`.
+    #[arg(long)]
+    pub era: String,
+    /// Turns a second; 0 is as fast as it goes.
+    #[arg(long)]
+    pub rate: u64,
+    /// How long.
+    #[arg(long)]
+    pub seconds: u64,
+}
+
+/// Makes the calls and answers what they cost.
+///
+/// # Errors
+/// Where the target does not answer.
+pub async fn run(calls: Calls) -> anyhow::Result<Value> {
+    let is_legacy = calls.era == "legacy";
+    let port = calls.port + u16::from(is_legacy);
+    let bodies = Arc::new(bodies(is_legacy));
+    let (began, before) = (Instant::now(), usage::cpu());
+    let (mut turns, permits) = (0_u64, Arc::new(Semaphore::new(AT_ONCE)));
+    let mut pace = (calls.rate > 0).then(|| tokio::time::interval(Duration::from_micros(1_000_000 / calls.rate)));
+    let mut under_way = tokio::task::JoinSet::new();
+    while began.elapsed() < Duration::from_secs(calls.seconds) {
+        if let Some(pace) = &mut pace {
+            pace.tick().await;
+        }
+        let permit = Arc::clone(&permits).acquire_owned().await?;
+        let bodies = Arc::clone(&bodies);
+        under_way.spawn(async move {
+            let end = turn(port, &bodies).await;
+            drop(permit);
+            end
+        });
+        turns += 1;
+        while let Some(end) = under_way.try_join_next() {
+            end??;
+        }
+    }
+    while let Some(end) = under_way.join_next().await {
+        end??;
+    }
+    let cpu = usage::cpu() - before;
+    Ok(json!({
+        "beats": turns,
+        "cpu_per_10000": cpu.as_secs_f64() * 1e4 / turns.max(1) as f64,
+        "beats_per_second": turns as f64 / began.elapsed().as_secs_f64(),
+    }))
+}
+
+async fn turn(port: u16, bodies: &[String]) -> anyhow::Result<()> {
+    let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
+    stream.set_nodelay(true)?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    let driver = tokio::spawn(connection);
+    for body in bodies {
+        let request = Request::post("/mcp")
+            .header("host", "127.0.0.1")
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+            .body(Full::new(Bytes::from(body.clone())))?;
+        let answer = sender.send_request(request).await?.into_body().collect().await?.to_bytes();
+        if !answer.is_empty() {
+            serde_json::from_slice::<Value>(&answer)?;
+        }
+    }
+    drop(sender);
+    driver.abort();
+    Ok(())
+}
+
+fn bodies(is_legacy: bool) -> Vec<String> {
+    let call = |id: u32, method: &str| {
+        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": {"name": "search_documents", "arguments": {"query": "token"}}}).to_string()
+    };
+    let opening: &[&str] = if is_legacy { &["initialize", "notifications/initialized"] } else { &["server/discover"] };
+    let methods = opening.iter().chain(&["tools/list", "tools/call", "tools/call"]);
+    (1..).zip(methods).map(|(id, method)| call(id, method)).collect()
+}

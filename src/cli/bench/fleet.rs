@@ -1,0 +1,193 @@
+//! The whole program under a load: every piece as `serin run` starts it.
+
+use std::fmt::Write;
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::post;
+use chrono::Utc;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::{self, Options};
+use crate::cli::bench::usage;
+use crate::domain::outcome::Verdict;
+use crate::store::pulse::Pulse;
+
+/// Monitors of a fleet.
+const MONITORS: u64 = 1000;
+/// Incidents that are timed.
+const PAGES: usize = 60;
+/// Pages have to be out within this, or the bench gives up.
+const PAGES_WITHIN: Duration = Duration::from_secs(60);
+
+/// How the program is loaded.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Load {
+    /// First port of the target.
+    #[arg(long)]
+    pub port: u16,
+    /// `modern` or `legacy`.
+    #[arg(long)]
+    pub era: String,
+    /// Seconds between a monitor's beats.
+    #[arg(long)]
+    pub every: u64,
+    /// Share of monitors that hang, in percent.
+    #[arg(long)]
+    pub hanging: u64,
+    /// How long, after one warm-up interval.
+    #[arg(long)]
+    pub seconds: u64,
+}
+
+/// Runs the program and answers what it used.
+///
+/// # Errors
+/// Where it cannot start.
+pub async fn run(load: Load) -> anyhow::Result<Value> {
+    let folder = std::env::temp_dir().join(format!("serin-bench-{}", uuid::Uuid::now_v7()));
+    std::fs::create_dir(&folder)?;
+    let measured = measure(&load, &folder).await;
+    std::fs::remove_dir_all(&folder)?;
+    measured
+}
+
+async fn measure(load: &Load, folder: &Path) -> anyhow::Result<Value> {
+    let config = folder.join("monitors.yaml");
+    std::fs::write(&config, yaml(load, folder))?;
+    let shutdown = CancellationToken::new();
+    let running = app::start(options(&config), shutdown.clone()).await?;
+    let board = Arc::clone(&running.board);
+    tokio::time::sleep(Duration::from_secs(load.every + 2)).await;
+    let pulse = board.pulse();
+    let (beats_before, cpu_before, missed_before) = (beats(pulse), usage::cpu(), pulse.missed());
+    let (late_before, began) = (pulse.lateness(), Instant::now());
+    tokio::time::sleep(Duration::from_secs(load.seconds)).await;
+    let (done, cpu) = (beats(pulse) - beats_before, usage::cpu() - cpu_before);
+    let late: Vec<u64> = pulse.lateness().iter().zip(&late_before).map(|(now, before)| now - before).collect();
+    let (elapsed, resident) = (began.elapsed(), usage::resident_mb());
+    let missed = pulse.missed() - missed_before;
+    shutdown.cancel();
+    let all = beats(pulse);
+    running.ended().await?;
+    let bytes = std::fs::metadata(folder.join("bench.db"))?.len();
+    Ok(json!({
+        "beats": done,
+        "cpu_per_10000": cpu.as_secs_f64() * 1e4 / done.max(1) as f64,
+        "beats_per_second": done as f64 / elapsed.as_secs_f64(),
+        "late_p50": bound(&late, 0.5),
+        "late_p99": bound(&late, 0.99),
+        "missed": missed,
+        "resident_mb": resident,
+        "bytes_per_beat": bytes as f64 / all.max(1) as f64,
+    }))
+}
+
+fn beats(pulse: &Pulse) -> u64 {
+    [Verdict::Good, Verdict::Degraded, Verdict::Down, Verdict::Unknown]
+        .into_iter()
+        .map(|verdict| pulse.beats(verdict))
+        .sum()
+}
+
+/// The bucket's bound below which the share of starts lies.
+fn bound(counts: &[u64], share: f64) -> String {
+    let wanted = (counts.iter().sum::<u64>() as f64 * share).ceil() as u64;
+    let mut sum = 0;
+    for (nth, count) in counts.iter().enumerate() {
+        sum += count;
+        if sum >= wanted {
+            return Pulse::LATE_BOUNDS_MS.get(nth).map_or("over 10 s".to_owned(), |ms| format!("≤ {ms} ms"));
+        }
+    }
+    "?".to_owned()
+}
+
+fn yaml(load: &Load, folder: &Path) -> String {
+    let port = load.port + u16::from(load.era == "legacy");
+    let mut yaml = format!(
+        "version: 1\nserin: {{ listen: \"127.0.0.1:0\", database: \"{}\" }}\ndefaults: {{ every: {}s, timeout: 500ms }}\nmonitors:\n",
+        folder.join("bench.db").display(),
+        load.every
+    );
+    for number in 0..MONITORS {
+        let port = if number % 100 < load.hanging { load.port + 2 } else { port };
+        // Writing to a string cannot fail.
+        let _ = write!(
+            yaml,
+            "  - id: m{number}\n    url: http://127.0.0.1:{port}/mcp\n    canaries:\n      \
+             - {{ id: one, query: how long does a token live, expect: [docs/1.md] }}\n      \
+             - {{ id: two, query: ERR-4417, expect: [docs/2.md], kind: keyword }}\n"
+        );
+    }
+    yaml
+}
+
+fn options(config: &Path) -> Options {
+    let env: app::Environment = Arc::new(|_: &str| None);
+    Options { config: config.to_owned(), env, look: Arc::new(Notify::new()) }
+}
+
+/// Milliseconds from the decision, which the notification's UUIDv7 holds, to the receipt.
+type Received = Arc<Mutex<Vec<i64>>>;
+
+/// Breaks many servers at once and answers how soon their pages were at a receiver.
+///
+/// # Errors
+/// Where the program cannot start, or pages do not come.
+pub async fn pages() -> anyhow::Result<Value> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    let hook = listener.local_addr()?;
+    let received = Received::default();
+    let app = Router::new().route("/hook", post(receive)).with_state(Arc::clone(&received));
+    tokio::spawn(axum::serve(listener, app).into_future());
+    let folder = std::env::temp_dir().join(format!("serin-bench-{}", uuid::Uuid::now_v7()));
+    std::fs::create_dir(&folder)?;
+    let config = folder.join("monitors.yaml");
+    // Nothing listens on port 1 of any machine that runs a bench.
+    let mut yaml = format!(
+        "version: 1\nserin: {{ listen: \"127.0.0.1:0\", database: \"{}\", allow_private: [127.0.0.0/8] }}\n\
+         defaults: {{ every: 1s, timeout: 500ms, rules: {{ availability: {{ after: 3, page_after: 0s }} }} }}\n\
+         receivers: {{ hook: {{ webhook: {{ url: \"http://{hook}/hook\" }} }} }}\nroutes: [{{ to: [hook] }}]\nmonitors:\n",
+        folder.join("bench.db").display()
+    );
+    for number in 0..PAGES {
+        // Writing to a string cannot fail.
+        let _ = writeln!(yaml, "  - {{ id: m{number}, url: \"http://127.0.0.1:1/mcp\" }}");
+    }
+    std::fs::write(&config, yaml)?;
+    let shutdown = CancellationToken::new();
+    let running = app::start(options(&config), shutdown.clone()).await?;
+    let began = Instant::now();
+    while received.lock().unwrap_or_else(std::sync::PoisonError::into_inner).len() < PAGES {
+        anyhow::ensure!(began.elapsed() < PAGES_WITHIN, "the pages did not come");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    shutdown.cancel();
+    running.ended().await?;
+    std::fs::remove_dir_all(&folder)?;
+    let mut times = received.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    times.sort_unstable();
+    let at = |share: f64| times[((times.len() as f64 * share).ceil() as usize).clamp(1, times.len()) - 1];
+    Ok(json!({"p50_ms": at(0.5), "p95_ms": at(0.95), "n": times.len()}))
+}
+
+async fn receive(State(received): State<Received>, headers: HeaderMap) -> StatusCode {
+    let id = headers.get("webhook-id").and_then(|id| id.to_str().ok());
+    let decided = id.and_then(|id| uuid::Uuid::parse_str(id).ok()).and_then(|id| id.get_timestamp());
+    if let Some(decided) = decided {
+        let (seconds, nanoseconds) = decided.to_unix();
+        let decided_ms = i64::try_from(seconds).unwrap_or(0) * 1000 + i64::from(nanoseconds / 1_000_000);
+        let took = Utc::now().timestamp_millis() - decided_ms;
+        received.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(took);
+    }
+    StatusCode::NO_CONTENT
+}

@@ -1,0 +1,151 @@
+//! `serin bench`: what a beat costs, how late it starts and how soon a page is out, on this machine.
+//!
+//! Each measurement runs in a process of its own, which starts the whole program on a fleet it
+//! declares; targets run in another, so that the figures are the monitor's alone. Everything stays
+//! on loopback and ends by itself. Read: `target` (canned MCP servers), `fleet` (the program under
+//! load), `bare` (the same four calls with hyper and nothing else), `usage` (what a process used).
+
+use std::process::{ExitCode, Stdio};
+use std::time::Duration;
+
+use anyhow::Context;
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::cli::bench::fleet::Load;
+
+pub mod target;
+pub mod usage;
+pub mod bare;
+pub mod fleet;
+
+/// A measurement that takes longer than this is broken.
+const PART_MAX: Duration = Duration::from_secs(150);
+
+/// Measures this machine; takes about three minutes, and a release build to mean anything.
+#[derive(Debug, Clone, clap::Args)]
+pub struct BenchArgs {
+    /// A third of the time, for a first impression.
+    #[arg(long)]
+    pub quick: bool,
+    #[command(subcommand)]
+    part: Option<Part>,
+}
+
+/// The processes the bench starts; not for people.
+#[derive(Debug, Clone, clap::Subcommand)]
+enum Part {
+    /// Serves canned answers.
+    #[command(hide = true)]
+    Target,
+    /// Runs the program under a load.
+    #[command(hide = true)]
+    Fleet(Load),
+    /// Makes the same calls with hyper alone.
+    #[command(hide = true)]
+    Bare(bare::Calls),
+    /// Times pages from decision to receipt.
+    #[command(hide = true)]
+    Pages,
+}
+
+/// Runs the bench, or the part of it that this process is.
+///
+/// # Errors
+/// Where a part cannot start or does not end.
+pub async fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
+    match args.part {
+        Some(Part::Target) => target::run().await?,
+        Some(Part::Fleet(load)) => anstream::println!("{}", fleet::run(load).await?),
+        Some(Part::Bare(calls)) => anstream::println!("{}", bare::run(calls).await?),
+        Some(Part::Pages) => anstream::println!("{}", fleet::pages().await?),
+        None => table(if args.quick { 10 } else { 30 }).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn table(seconds: u64) -> anyhow::Result<()> {
+    let (target, port) = start_target().await?;
+    let (port, seconds) = (port.to_string(), seconds.to_string());
+    let fleet = |era: &'static str, every: &'static str, hanging: &'static str| {
+        let parts =
+            ["fleet", "--port", &port, "--era", era, "--every", every, "--hanging", hanging, "--seconds", &seconds];
+        part(parts.map(str::to_owned).to_vec())
+    };
+    let bare = |era: &'static str, rate: &'static str| {
+        part(["bare", "--port", &port, "--era", era, "--rate", rate, "--seconds", &seconds].map(str::to_owned).to_vec())
+    };
+    anstream::println!("| what | measured | goal |\n|---|---|---|");
+    let paced = fleet("modern", "10", "0").await?;
+    row("CPU, modern, 100 beats/s", &cpu(&paced), "≤ 3.5 CPU-s per 10,000 beats");
+    row("bare hyper, the same four calls, 100/s", &cpu(&bare("modern", "100").await?), "beside it");
+    row("CPU, legacy, 100 beats/s", &cpu(&fleet("legacy", "10", "0").await?), "stated");
+    row("bare hyper, legacy calls, 100/s", &cpu(&bare("legacy", "100").await?), "beside it");
+    let saturated = fleet("modern", "1", "0").await?;
+    row("CPU, modern, saturated", &cpu(&saturated), "stated");
+    row(
+        "beats per second, saturated, target on the same machine",
+        &number(&saturated, "beats_per_second", 0),
+        "stated",
+    );
+    row("bare hyper, saturated", &cpu(&bare("modern", "0").await?), "beside it");
+    row("start lateness at 100/s", &late(&paced), "p99 ≤ 15 ms");
+    row(
+        "start lateness at 100/s, a tenth of the fleet hanging",
+        &late(&fleet("modern", "10", "10").await?),
+        "p99 ≤ 15 ms",
+    );
+    row("resident memory at 1,000 monitors", &format!("{} MB", number(&paced, "resident_mb", 1)), "≤ 30 MB");
+    row("database per beat, raw", &format!("{} bytes", number(&paced, "bytes_per_beat", 0)), "stated");
+    let pages = part(vec!["pages".to_owned()]).await?;
+    let times = format!(
+        "p50 {} ms, p95 {} ms (n={})",
+        number(&pages, "p50_ms", 0),
+        number(&pages, "p95_ms", 0),
+        number(&pages, "n", 0)
+    );
+    row("decision to webhook, 60 incidents within a second", &times, "p95 ≤ 50 ms");
+    drop(target);
+    Ok(())
+}
+
+fn row(what: &str, measured: &str, goal: &str) {
+    anstream::println!("| {what} | {measured} | {goal} |");
+}
+
+fn number(values: &Value, key: &str, digits: usize) -> String {
+    values[key].as_f64().map_or_else(|| "?".to_owned(), |value| format!("{value:.digits$}"))
+}
+
+fn cpu(values: &Value) -> String {
+    format!("{} CPU-s per 10,000 ({} beats)", number(values, "cpu_per_10000", 2), number(values, "beats", 0))
+}
+
+fn late(values: &Value) -> String {
+    let bound = |key| values[key].as_str().unwrap_or("?").to_owned();
+    format!("p50 {}, p99 {}, missed {}", bound("late_p50"), bound("late_p99"), number(values, "missed", 0))
+}
+
+/// This program again, as one of its parts; its answer is one line of JSON.
+async fn part(args: Vec<String>) -> anyhow::Result<Value> {
+    let mut command = itself()?;
+    command.args(&args).stdout(Stdio::piped());
+    let output = tokio::time::timeout(PART_MAX, command.output()).await.context("a measurement did not end")??;
+    anyhow::ensure!(output.status.success(), "bench {} failed", args.join(" "));
+    serde_json::from_slice(&output.stdout).with_context(|| format!("bench {} answered no figures", args.join(" ")))
+}
+
+/// The targets, and the port of the modern one; the legacy one and the one that hangs follow it. They end with the child.
+async fn start_target() -> anyhow::Result<(Child, u16)> {
+    let mut child = itself()?.arg("target").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    let stdout = child.stdout.take().context("the target has no output")?;
+    let line = BufReader::new(stdout).lines().next_line().await?.context("the target did not start")?;
+    Ok((child, line.trim().parse()?))
+}
+
+fn itself() -> anyhow::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("bench").env("RUST_LOG", "error").kill_on_drop(true);
+    Ok(command)
+}

@@ -1,0 +1,108 @@
+//! Canned MCP servers: valid answers at no cost to speak of, one of each era, and one that hangs.
+
+use std::io::Read;
+use std::net::Ipv4Addr;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+/// Tries at finding three free ports in a row.
+const TRIES: u16 = 50;
+
+/// Serves until standard input closes; prints the first of three ports in a row: modern, legacy, hanging.
+///
+/// # Errors
+/// Where no three free ports in a row are found.
+pub async fn run() -> anyhow::Result<()> {
+    let (port, [modern, legacy, hanging]) = listeners().await?;
+    let modern_app = Router::new().route("/mcp", post(|body: Bytes| async move { answer(&body, false) }));
+    let legacy_app = Router::new()
+        .route("/mcp", post(|body: Bytes| async move { answer(&body, true) }).delete(|| async { StatusCode::OK }));
+    tokio::spawn(axum::serve(modern, modern_app).into_future());
+    tokio::spawn(axum::serve(legacy, legacy_app).into_future());
+    tokio::spawn(hang(hanging));
+    anstream::println!("{port}");
+    // The bench holds the other end; its end is ours.
+    tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new())).await??;
+    Ok(())
+}
+
+async fn listeners() -> anyhow::Result<(u16, [TcpListener; 3])> {
+    for _ in 0..TRIES {
+        let first = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let port = first.local_addr()?.port();
+        let next = |offset: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port.saturating_add(offset)));
+        if let (Ok(second), Ok(third)) = (next(1).await, next(2).await) {
+            return Ok((port, [first, second, third]));
+        }
+    }
+    anyhow::bail!("no three free ports in a row")
+}
+
+/// Takes connections and never says a word.
+async fn hang(listener: TcpListener) {
+    let mut held = Vec::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        held.push(stream);
+        // Probes give up in seconds; what they left is let go of, so that files do not run out.
+        if held.len() > 500 {
+            held.drain(..250);
+        }
+    }
+}
+
+fn answer(body: &[u8], is_legacy: bool) -> Response {
+    let request: Value = serde_json::from_slice(body).unwrap_or_default();
+    let method = request["method"].as_str().unwrap_or_default();
+    let mut result = match (method, is_legacy) {
+        ("initialize", true) => json!({
+            "protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "bench", "version": "1"}
+        }),
+        ("notifications/initialized", true) => return StatusCode::ACCEPTED.into_response(),
+        ("server/discover", false) => json!({
+            "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+            "serverInfo": {"name": "bench", "version": "1"}, "ttlMs": 0, "cacheScope": "private"
+        }),
+        ("tools/list", _) => tools(is_legacy),
+        ("tools/call", _) => found(),
+        _ => {
+            let error =
+                json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32601, "message": "no such method"}});
+            return (StatusCode::NOT_FOUND, [(header::CONTENT_TYPE, "application/json")], error.to_string())
+                .into_response();
+        }
+    };
+    if !is_legacy {
+        result["resultType"] = json!("complete");
+    }
+    let message = json!({"jsonrpc": "2.0", "id": request["id"], "result": result}).to_string();
+    let mut response = ([(header::CONTENT_TYPE, "application/json")], message).into_response();
+    if method == "initialize" {
+        response.headers_mut().insert("mcp-session-id", header::HeaderValue::from_static("bench"));
+    }
+    response
+}
+
+fn tools(is_legacy: bool) -> Value {
+    let tool = |name: &str| {
+        json!({"name": name, "description": "Searches the documents for what is asked, the best first.", "inputSchema": {
+            "type": "object", "required": ["query"],
+            "properties": {"query": {"type": "string"}, "top_k": {"type": "integer"}}
+        }})
+    };
+    let tools = [tool("search_documents"), tool("index_document"), tool("list_everything")];
+    if is_legacy { json!({"tools": tools}) } else { json!({"tools": tools, "ttlMs": 0, "cacheScope": "private"}) }
+}
+
+/// Five results of some 300 characters each, as a small server answers.
+fn found() -> Value {
+    let text = "A token that nobody uses lives for thirty days and is then taken back without a word. ".repeat(4);
+    let hit = |rank: usize| json!({"rank": rank, "source": format!("docs/{rank}.md"), "score": 0.9, "content": format!("{rank} {text}")});
+    let data = json!({"status": "ok", "data": {"results": (1..=5).map(hit).collect::<Vec<_>>(), "total_results": 5}});
+    json!({"content": [{"type": "text", "text": data.to_string()}], "structuredContent": data, "isError": false})
+}
