@@ -47,7 +47,10 @@ pub async fn seats(store: &Store, fleet: &Fleet, source: &str, now: DateTime<Utc
     for row in store.signal_states().await? {
         let Some(seat) = seats.get_mut(&row.monitor) else { continue };
         match row.subject.strip_prefix(CANARY) {
-            None => seat.standing.restore_signal(row.signal, row.state),
+            None => {
+                seat.edited_unseen |= row.rule_hash != seat.monitor.definition_hash;
+                seat.standing.restore_signal(row.signal, row.state);
+            }
             Some(id) => {
                 let mut canary = CanaryStanding::new(row.rule_hash, now);
                 canary.wrong_in_a_row = row.state.streak;

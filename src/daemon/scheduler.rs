@@ -148,8 +148,12 @@ impl Scheduler {
 
     /// What edited rules no longer warrant ends, also where the file was edited while Serin was down.
     fn reconsider(&mut self) {
-        let open = |slot: &Slot| slot.seat.as_ref().is_some_and(|seat| seat.standing.incidents().next().is_some());
-        let ids: Vec<MonitorId> = self.slots.iter().filter(|(_, slot)| open(slot)).map(|(id, _)| id.clone()).collect();
+        let edited = |slot: &Slot| {
+            let seat = slot.seat.as_ref();
+            seat.is_some_and(|seat| seat.edited_unseen && seat.standing.incidents().next().is_some())
+        };
+        let ids: Vec<MonitorId> =
+            self.slots.iter().filter(|(_, slot)| edited(slot)).map(|(id, _)| id.clone()).collect();
         for id in ids {
             self.send(&id, Errand::Reconsider);
         }

@@ -48,6 +48,8 @@ pub struct Seat {
     pub last: Option<Arc<(Observation, Outcome)>>,
     /// Our own trouble with it.
     pub trouble: Option<String>,
+    /// Whether the file changed it while nobody ran, so that what is open is weighed anew.
+    pub edited_unseen: bool,
     hours: VecDeque<HourCount>,
     footprint: Footprint,
     roll_up: RollUp,
@@ -69,6 +71,7 @@ impl Seat {
             first_seen: now,
             last: None,
             trouble: None,
+            edited_unseen: false,
             hours: VecDeque::new(),
             footprint: Footprint::default(),
             roll_up: RollUp::Unknown,

@@ -559,7 +559,11 @@ impl Standing {
         let unwarranted = |signal: &Signal| match signal {
             Signal::Availability | Signal::Access | Signal::Contract => false,
             Signal::Errors => self.errors.reading(&rules.errors, true).level == Level::Calm,
-            Signal::Latency => self.latency.reading(&rules.latency).level == Level::Calm,
+            // One that is clearing was calm under the old rules too: it ends in its own time, as recovered.
+            Signal::Latency => {
+                self.signal(Signal::Latency).phase == Phase::Open
+                    && self.latency.reading(&rules.latency).level == Level::Calm
+            }
             Signal::Quality => diagnose(&monitor.canaries, &self.canaries).is_none(),
             Signal::Freshness => rules.freshness.is_none(),
             Signal::Health => monitor.health.is_empty(),

@@ -2,6 +2,7 @@
 
 use serin::rag::fault::{Dose, Fault};
 
+use crate::outage::SENT;
 use crate::process::Serin;
 use crate::stage::{File, Stage, Watched, received, times};
 
@@ -36,6 +37,7 @@ async fn check(row: Row) {
             serin
         }
         When::Stopped => {
+            stage.counted("the page is recorded as sent", 1, SENT, &[]).await;
             serin.kill().await;
             stage.write(&file);
             Serin::start(&stage.config()).await.0
@@ -54,15 +56,15 @@ async fn check(row: Row) {
 }
 
 /// Searches that take long enough to be above one limit and below another.
-fn slow(stage: &Stage, file: &mut File) {
+pub(crate) fn slow(stage: &Stage, file: &mut File) {
     stage.servers[0].faults().on(Fault::LatencyStep, Dose::of(Fault::LatencyStep).amount(120.0));
-    file.monitors[0].keys = slow_keys("100ms");
+    file.monitors[0].keys = slow_keys("p95: 100ms, window: 30s, for: 1s");
 }
 
-fn slow_keys(p95: &str) -> String {
+pub(crate) fn slow_keys(latency: &str) -> String {
     // Four searches a beat make the 20 samples that P95 needs within some five beats.
     format!(
-        "search: {{ per_beat: 4 }}\nrules: {{ latency: {{ p95: {p95}, window: 30s, for: 1s, severity: page }} }}\n\
+        "search: {{ per_beat: 4 }}\nrules: {{ latency: {{ {latency}, severity: page }} }}\n\
          canaries:\n\
          - {{ id: pool, query: pool_saturated, expect: [runbooks/pool_saturated.md], kind: keyword }}\n\
          - {{ id: refused, query: connection_refused, expect: [runbooks/connection_refused.md], kind: keyword }}\n\
@@ -98,7 +100,7 @@ async fn a_limit_raised_above_what_is_seen_ends_the_incident() {
         sentence: "the P95 that is allowed is raised while it is above",
         broken: slow,
         signal: "latency",
-        edit: |file| file.monitors[0].keys = slow_keys("700ms"),
+        edit: |file| file.monitors[0].keys = slow_keys("p95: 700ms, window: 30s, for: 1s"),
         when: When::Running,
         cause: "rule_changed",
     })
