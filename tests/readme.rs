@@ -42,3 +42,24 @@ fn the_readme_names_every_command() {
         assert!(name == "help" || readme.contains(&format!("`serin {name}")), "README.md does not name `serin {name}`");
     }
 }
+
+#[test]
+fn the_readme_verifies_a_signature_as_the_specification_does() {
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).expect("it can be read");
+    let (_, rest) = readme.split_once("```python\n").expect("there is an example");
+    let (example, _) = rest.split_once("```").expect("the example ends");
+    // The vector of the specification's own libraries, and the same with one byte of the body changed.
+    let check = r#"
+headers = {
+    "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
+    "webhook-timestamp": "1614265330",
+    "webhook-signature": "v1,AAAA v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+}
+secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+assert genuine(secret, headers, b'{"test": 2432232314}'), "the right body"
+assert not genuine(secret, headers, b'{"test": 2432232315}'), "another body"
+"#;
+    let ran = std::process::Command::new("python3").args(["-c", &format!("{example}{check}")]).output();
+    let ran = ran.expect("python3 is there");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+}

@@ -10,7 +10,7 @@ use crate::rag::corpus::Corpus;
 use crate::rag::fault::{self, Dose, Fault};
 use crate::rag::server::{self, Options};
 
-/// Arguments of `serin reference`.
+/// The retrieval server that ships with Serin, to try it against: serve it, break it, mend it.
 #[derive(Debug, Args)]
 pub struct ReferenceArgs {
     #[command(subcommand)]
