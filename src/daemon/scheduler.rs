@@ -32,6 +32,8 @@ use crate::store::StoreError;
 const TURN_MAX: Duration = Duration::from_secs(20);
 /// Pause before an errand that the store refused is tried again.
 const ERRAND_GAP: Duration = Duration::from_secs(1);
+/// A suspect beat that finds another under way, or no permit, is tried again after this.
+const SUSPECT_PUT_OFF: Duration = Duration::from_secs(1);
 /// Our own trouble has to be gone for so long before it counts as over.
 const CALM_AFTER: Duration = Duration::from_secs(120);
 /// The name under which the loop shows its pulse.
@@ -194,10 +196,14 @@ impl Scheduler {
     fn start(&mut self, id: &MonitorId, kind: BeatKind, wall: DateTime<Utc>) {
         let Some(slot) = self.slots.get_mut(id) else { return };
         let Some(seat) = slot.seat.take() else {
-            // A suspect beat that finds one under way is answered by that one.
-            if kind == BeatKind::Scheduled {
-                let declared = Arc::clone(&slot.declared);
-                self.lost(declared, wall);
+            match kind {
+                BeatKind::Scheduled => {
+                    let declared = Arc::clone(&slot.declared);
+                    self.lost(declared, wall);
+                }
+                // The one under way may have started too early to be the last word, so this one waits.
+                BeatKind::Suspect => self.again(id, wall),
+                _ => {}
             }
             return;
         };
@@ -208,7 +214,11 @@ impl Scheduler {
             slot.seat = Some(seat);
             self.crowded_at = Some(now);
             self.hands.alerts.raise(Trouble::LoopLate, "all probe permits are taken; beats are skipped", now);
-            self.lost(declared, wall);
+            match kind {
+                BeatKind::Scheduled => self.lost(declared, wall),
+                BeatKind::Suspect => self.again(id, wall),
+                _ => {}
+            }
             return;
         };
         tokio::spawn(run_beat(self.hands.clone(), seat, kind, wall, permit, self.back.clone()));
@@ -236,10 +246,14 @@ impl Scheduler {
             (None, Some(slot)) if slot.errands.is_empty() => drop(self.slots.remove(&back.monitor)),
             // Removed and declared again while it was being removed: it starts afresh.
             (None, Some(slot)) => {
-                let declared = slot.errands.iter().rev().find_map(|errand| match errand {
-                    Errand::Edit(monitor) => Some(Arc::clone(monitor)),
-                    _ => None,
-                });
+                let mut declared = None;
+                for errand in &slot.errands {
+                    match errand {
+                        Errand::Edit(monitor) => declared = Some(Arc::clone(monitor)),
+                        Errand::Remove => declared = None,
+                        _ => {}
+                    }
+                }
                 self.slots.remove(&back.monitor);
                 if let Some(monitor) = declared {
                     self.seat(Seat::new(monitor, Utc::now()));
@@ -315,8 +329,20 @@ impl Scheduler {
         }
     }
 
+    /// Puts a suspect beat that could not start off for a moment; a newer plan or a good beat drops it.
+    fn again(&mut self, id: &MonitorId, wall: DateTime<Utc>) {
+        let Some(slot) = self.slots.get(id) else { return };
+        let at = Instant::now() + SUSPECT_PUT_OFF;
+        self.dues.push(Reverse(Due { at, wall, monitor: id.clone(), suspect: true, plan: slot.suspects }));
+    }
+
     fn send(&mut self, id: &MonitorId, errand: Errand) {
         if let Some(slot) = self.slots.get_mut(id) {
+            // However often somebody asks while one is under way, one more look answers them all.
+            let asked = slot.errands.iter().any(|waiting| matches!(waiting, Errand::Recheck));
+            if asked && matches!(errand, Errand::Recheck) {
+                return;
+            }
             slot.errands.push(errand);
             self.next_errand(id);
         }

@@ -173,7 +173,7 @@ fn health(seen: &Observation) -> Option<Finding> {
         reason.may_be_named_by_server().then_some((*health, reason))
     });
     let (health, reason) = named.or_else(|| failing.first().map(|health| (*health, FailureReason::Unhealthy)))?;
-    let mut evidence = vec![Evidence::new("health_url", health.address.clone())];
+    let mut evidence = vec![Evidence::new(HEALTH_URL, health.address.clone())];
     evidence.extend(health.status.map(|status| Evidence::new("http_status", status.to_string())));
     evidence.extend(health.reason.clone().map(|word| Evidence::new("health_says", word)));
     evidence.extend(health.fault.as_ref().map(|fault| Evidence::new("fault", fault.detail.clone())));
@@ -235,6 +235,9 @@ fn quality(monitor: &Monitor, seen: &Observation, asks: &[AskVerdict]) -> Option
 
 /// Canaries that a finding names; the monitor's page shows them all.
 pub const EVIDENCE_CANARIES_MAX: usize = 8;
+
+/// The evidence key under which a finding names the health address it heard of.
+pub const HEALTH_URL: &str = "health_url";
 
 fn freshness(monitor: &Monitor, seen: &Observation) -> Option<Finding> {
     let rule = monitor.rules.freshness.as_ref()?;

@@ -29,8 +29,11 @@ pub struct ErrorsWindow {
 }
 
 impl ErrorsWindow {
-    /// Takes in a call.
+    /// Takes in a call. One that another signal tells of is no call of this one: one cause, one incident.
     pub fn push(&mut self, call: Call) {
+        if call.failed.is_some_and(is_elsewhere) {
+            return;
+        }
         if self.calls.len() == CALLS_MAX {
             self.calls.pop_front();
         }
@@ -84,6 +87,17 @@ impl ErrorsWindow {
         };
         counts.into_iter().map(line).collect()
     }
+}
+
+/// Refused credentials are a matter of access, a tool that is gone or changed one of the contract.
+const fn is_elsewhere(reason: FailureReason) -> bool {
+    matches!(
+        reason,
+        FailureReason::AuthRequired
+            | FailureReason::AuthRejected
+            | FailureReason::ToolMissing
+            | FailureReason::SchemaDrift
+    )
 }
 
 #[cfg(test)]

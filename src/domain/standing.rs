@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::domain::classify::HEALTH_URL;
 use crate::domain::contract::{self, ToolsStanding};
 use crate::domain::errors::{Call, ErrorsWindow};
 use crate::domain::fleet::RulePlace;
@@ -306,8 +307,9 @@ impl Standing {
         match signal {
             Signal::Availability => self.by_finding(signal, beat, !throttled(beat)),
             Signal::Access => {
+                // A 429 before any search comes before anybody looks at credentials.
                 let reached = beat.outcome.finding(Signal::Availability).is_none();
-                self.by_finding(signal, beat, reached)
+                self.by_finding(signal, beat, reached && !throttled(beat))
             }
             Signal::Health => {
                 let asked = !beat.seen.health.is_empty() && !beat.seen_unreachable();
@@ -445,10 +447,24 @@ impl Standing {
                 Some(Signal::Availability.slug())
             }
             Signal::Latency if self.warming.holds(now) => Some(COLD_START),
-            Signal::Health if open(Signal::Quality) || about_to_tell => Some(Signal::Quality.slug()),
-            Signal::Health if open(Signal::Errors) => Some(Signal::Errors.slug()),
+            Signal::Health if self.carries(Signal::Quality, beat) || about_to_tell => Some(Signal::Quality.slug()),
+            Signal::Health if self.carries(Signal::Errors, beat) => Some(Signal::Errors.slug()),
             _ => None,
         }
+    }
+
+    /// Whether an open incident tells, or is about to tell, what the server's health says on this beat.
+    ///
+    /// An old ticket about something else must not keep the server's own alarm from anybody.
+    fn carries(&self, signal: Signal, beat: Beat<'_>) -> bool {
+        let (Some(incident), Some(health)) = (self.incident(signal), beat.outcome.finding(Signal::Health)) else {
+            return false;
+        };
+        let told = |said: &Evidence| said.key == HEALTH_URL && incident.evidence.contains(said);
+        let named = health.reason != FailureReason::Unhealthy;
+        // What is still elevated takes a named cause over within two readings.
+        let takes_over = named && self.reading(signal).level == Level::Elevated;
+        incident.reason == health.reason || takes_over || !named && health.evidence.iter().any(told)
     }
 
     fn decide(
@@ -491,7 +507,8 @@ impl Standing {
             let into = ResolveCause::Absorbed { into: id.clone() };
             if let Some(absorbed) = self.resolve(Signal::Health, into, beat.now) {
                 cause.evidence.push(Evidence::new(ABSORBS, absorbed.id.clone()));
-                silent = true;
+                // Whoever slept through a ticket has to hear of the page that takes it over.
+                silent = absorbed.severity >= cause.severity;
                 decisions.push(Decision::Resolved(absorbed));
             }
         }

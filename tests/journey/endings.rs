@@ -1,9 +1,16 @@
 //! Receivers that never answer, and the end of Serin itself.
 
-use serde_json::Value;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::Router;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::post;
+use serde_json::{Value, json};
 use serin::rag::fault::{Dose, Fault};
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{Notify, Semaphore, watch};
 
 use crate::stage::{Expected, Stage, reference};
 
@@ -22,13 +29,19 @@ async fn silent() -> (String, watch::Receiver<usize>) {
     (url, counted)
 }
 
+/// Silent receivers: brought to one after the other, ten seconds each, they would outlast the guard. Fewer than a list of deliveries shows.
+const SILENT: usize = 20;
+
 #[tokio::test(flavor = "multi_thread")]
-async fn a_receiver_that_never_answers_delays_nobody_and_an_end_is_an_end() {
+async fn receivers_that_never_answer_delay_nobody_and_an_end_is_an_end() {
     let server = reference().await;
     let (url, mut accepted) = silent().await;
+    let names: Vec<String> = (0..SILENT).map(|number| format!("silent{number}")).collect();
+    let receivers: String =
+        names.iter().map(|name| format!("  {name}: {{ webhook: {{ url: \"{url}\" }} }}\n")).collect();
     let mut stage = Stage::with(
-        &format!("  silent: {{ webhook: {{ url: \"{url}\" }} }}\n"),
-        "  - { to: [silent, inbox, mail] }\n",
+        &receivers,
+        &format!("  - {{ to: [{}, inbox, mail] }}\n", names.join(", ")),
         &format!(
             "  - id: docs\n    url: {}\n    canaries: [{{ id: card, query: OC-31, expect: [reference/oncall.md] }}]\n",
             server.mcp_url()
@@ -44,30 +57,108 @@ async fn a_receiver_that_never_answers_delays_nobody_and_an_end_is_an_end() {
         severity: "page",
         stage: "connect",
     };
-    let opened = stage.opened("beside a silent receiver", gone).await;
-    stage.soon("the silent one was tried", accepted.wait_for(|count| *count > 0)).await.unwrap();
+    let opened = stage.opened("beside silent receivers", gone).await;
+    stage.soon("the silent ones were tried", accepted.wait_for(|count| *count >= SILENT)).await.unwrap();
     server.faults().all_off();
-    stage.resolved("beside a silent receiver", &opened).await;
-    let missed = |line: &str| line.starts_with("serin_") && line.contains("missed") && !line.ends_with(" 0");
-    let metrics = stage.page("/metrics").await;
-    let missed: Vec<&str> = metrics.lines().filter(|line| missed(line)).collect();
-    assert!(missed.is_empty(), "no beat was missed: {missed:?}");
-    let incident = stage.json(&format!("/api/v1/incidents/{}", opened.incident.as_ref().unwrap().id)).await;
-    let states: Vec<&Value> = incident["deliveries"].as_array().unwrap().iter().collect();
-    let of = |receiver: &str| states.iter().filter(|line| line["receiver"] == receiver).collect::<Vec<_>>();
-    assert!(of("silent").iter().all(|line| line["state"] != "delivered"), "{incident:#}");
-    assert_eq!((of("inbox").len(), of("mail").len()), (2, 2), "{incident:#}");
+    stage.resolved("beside silent receivers", &opened).await;
+    let id = &opened.incident.as_ref().unwrap().id;
+    assert_eq!(owed(&stage, id).await, SILENT * 2, "each silent one is still owed both");
 
+    // A page is open, and deliveries hang.
     let mut events = stage.client.get(format!("{}/events", stage.pages)).send().await.unwrap();
     stage.signal("INT");
     let ending = async { while events.chunk().await.unwrap().is_some() {} };
-    stage_free("open streams end", ending).await;
+    without_serin("open streams end", ending).await;
     let end = stage.ended().await;
     assert!(end.success(), "it ends well: {end}");
+
+    stage.again().await;
+    assert_eq!(owed(&stage, id).await, SILENT * 2, "and is owed them by the next Serin");
+    stage.well("docs").await;
+    let told = stage.told("docs").into_iter().filter(|message| message.incident.is_some());
+    let events: Vec<String> = told.map(|message| message.event).collect();
+    assert_eq!(events, ["incident.opened", "incident.resolved"], "nobody is told twice");
+}
+
+/// How many messages of an incident the silent receivers are still owed.
+async fn owed(stage: &Stage, incident: &str) -> usize {
+    let body = stage.json(&format!("/api/v1/incidents/{incident}")).await;
+    let is_owed = |line: &&Value| {
+        line["state"] == "pending" && line["receiver"].as_str().is_some_and(|name| name.starts_with("silent"))
+    };
+    body["deliveries"].as_array().unwrap().iter().filter(is_owed).count()
 }
 
 /// Waits where there may be no Serin any more to ask.
-async fn stage_free(what: &str, waiting: impl Future<Output = ()>) {
+async fn without_serin(what: &str, waiting: impl Future<Output = ()>) {
     let guard = std::time::Duration::from_mins(2);
     tokio::time::timeout(guard, waiting).await.unwrap_or_else(|_| panic!("{what}: it did not happen"));
+}
+
+/// A server whose searches wait at a gate.
+#[derive(Debug)]
+struct Gated {
+    url: String,
+    /// Told of every search that arrives.
+    arrived: Arc<Notify>,
+    /// A permit lets one search pass.
+    gate: Arc<Semaphore>,
+}
+
+impl Gated {
+    async fn start() -> Self {
+        let (arrived, gate) = (Arc::new(Notify::new()), Arc::new(Semaphore::new(0)));
+        let shared = (Arc::clone(&arrived), Arc::clone(&gate));
+        let app = Router::new().route("/mcp", post(move |body: Json<Value>| answer(shared.clone(), body.0)));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        Self { url, arrived, gate }
+    }
+}
+
+async fn answer((arrived, gate): (Arc<Notify>, Arc<Semaphore>), body: Value) -> Response {
+    let result = match body["method"].as_str().unwrap_or_default() {
+        _ if body["id"].is_null() => return StatusCode::ACCEPTED.into_response(),
+        "initialize" => json!({
+            "protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+            "serverInfo": {"name": "gated", "version": "1"},
+        }),
+        "tools/list" => json!({"tools": [{
+            "name": "search",
+            "inputSchema": {"type": "object", "properties": {"query": {"type": "string"}, "top_k": {"type": "integer"}}},
+        }]}),
+        "tools/call" => {
+            arrived.notify_one();
+            gate.acquire().await.unwrap().forget();
+            let found = json!({"results": [{"text": "it is", "source": "right.md"}], "total_results": 1});
+            json!({"content": [{"type": "text", "text": found.to_string()}]})
+        }
+        _ => {
+            let error = json!({"code": -32601, "message": "not here"});
+            return Json(json!({"jsonrpc": "2.0", "id": body["id"], "error": error})).into_response();
+        }
+    };
+    Json(json!({"jsonrpc": "2.0", "id": body["id"], "result": result})).into_response()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_beat_in_flight_at_the_end_is_finished_and_remembered() {
+    let server = Gated::start().await;
+    let mut stage = Stage::start(&format!(
+        "  - id: docs\n    url: {}\n    every: 20s\n    timeout: 14s\n    probe_budget: 15s\n    rules: {{ errors: {{ window: 10m }} }}\n    canaries: [{{ id: c, query: anything, expect: [right.md] }}]\n",
+        server.url
+    ))
+    .await;
+    stage.soon("a search is under way", server.arrived.notified()).await;
+    let mut events = stage.client.get(format!("{}/events", stage.pages)).send().await.unwrap();
+    stage.signal("INT");
+    without_serin("open streams end", async { while events.chunk().await.unwrap().is_some() {} }).await;
+    server.gate.add_permits(1);
+    assert!(stage.ended().await.success());
+
+    // Nothing passes the gate any more: what is shown now was remembered.
+    stage.again().await;
+    let body = stage.json("/api/v1/monitors/docs").await;
+    assert!(body["canaries"][0]["answered_at"].is_string(), "{body:#}");
 }

@@ -21,7 +21,7 @@ const AT_ONCE: usize = 32;
 /// What is called, and how often.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Calls {
-    /// First port of the target.
+    /// Port of the target.
     #[arg(long)]
     pub port: u16,
     /// `modern` or `legacy`.
@@ -41,7 +41,7 @@ pub struct Calls {
 /// Where the target does not answer.
 pub async fn run(calls: Calls) -> anyhow::Result<Value> {
     let is_legacy = calls.era == "legacy";
-    let port = calls.port + u16::from(is_legacy);
+    let port = calls.port;
     let bodies = Arc::new(bodies(is_legacy));
     let (began, before) = (Instant::now(), usage::cpu());
     let (mut turns, permits) = (0_u64, Arc::new(Semaphore::new(AT_ONCE)));

@@ -31,12 +31,12 @@ const PAGES_WITHIN: Duration = Duration::from_secs(60);
 /// How the program is loaded.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Load {
-    /// First port of the target.
+    /// Port of the target.
     #[arg(long)]
     pub port: u16,
-    /// `modern` or `legacy`.
+    /// Port of the target that hangs.
     #[arg(long)]
-    pub era: String,
+    pub hanging_port: u16,
     /// Seconds between a monitor's beats.
     #[arg(long)]
     pub every: u64,
@@ -112,14 +112,13 @@ fn bound(counts: &[u64], share: f64) -> String {
 }
 
 fn yaml(load: &Load, folder: &Path) -> String {
-    let port = load.port + u16::from(load.era == "legacy");
     let mut yaml = format!(
         "version: 1\nserin: {{ listen: \"127.0.0.1:0\", database: \"{}\" }}\ndefaults: {{ every: {}s, timeout: 500ms }}\nmonitors:\n",
         folder.join("bench.db").display(),
         load.every
     );
     for number in 0..MONITORS {
-        let port = if number % 100 < load.hanging { load.port + 2 } else { port };
+        let port = if number % 100 < load.hanging { load.hanging_port } else { load.port };
         // Writing to a string cannot fail.
         let _ = write!(
             yaml,

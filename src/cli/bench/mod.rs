@@ -66,15 +66,28 @@ pub async fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn table(seconds: u64) -> anyhow::Result<()> {
-    let (target, port) = start_target().await?;
-    let (port, seconds) = (port.to_string(), seconds.to_string());
-    let fleet = |era: &'static str, every: &'static str, hanging: &'static str| {
-        let parts =
-            ["fleet", "--port", &port, "--era", era, "--every", every, "--hanging", hanging, "--seconds", &seconds];
+    let (target, ports) = start_target().await?;
+    let (ports, seconds) = (&ports, seconds.to_string());
+    let fleet = |era: &'static str, every: &'static str, share: &'static str| {
+        let (port, hanging) = (ports.of(era), &ports.hanging);
+        let parts = [
+            "fleet",
+            "--port",
+            &port,
+            "--every",
+            every,
+            "--hanging-port",
+            hanging,
+            "--hanging",
+            share,
+            "--seconds",
+            &seconds,
+        ];
         part(parts.map(str::to_owned).to_vec())
     };
     let bare = |era: &'static str, rate: &'static str| {
-        part(["bare", "--port", &port, "--era", era, "--rate", rate, "--seconds", &seconds].map(str::to_owned).to_vec())
+        let parts = ["bare", "--port", &ports.of(era), "--era", era, "--rate", rate, "--seconds", &seconds];
+        part(parts.map(str::to_owned).to_vec())
     };
     anstream::println!("| what | measured | goal |\n|---|---|---|");
     let paced = fleet("modern", "10", "0").await?;
@@ -136,12 +149,26 @@ async fn part(args: Vec<String>) -> anyhow::Result<Value> {
     serde_json::from_slice(&output.stdout).with_context(|| format!("bench {} answered no figures", args.join(" ")))
 }
 
-/// The targets, and the port of the modern one; the legacy one and the one that hangs follow it. They end with the child.
-async fn start_target() -> anyhow::Result<(Child, u16)> {
+/// The targets' ports. The targets end with the child.
+struct Ports {
+    modern: String,
+    legacy: String,
+    hanging: String,
+}
+
+impl Ports {
+    fn of(&self, era: &str) -> String {
+        if era == "legacy" { self.legacy.clone() } else { self.modern.clone() }
+    }
+}
+
+async fn start_target() -> anyhow::Result<(Child, Ports)> {
     let mut child = itself()?.arg("target").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let stdout = child.stdout.take().context("the target has no output")?;
     let line = BufReader::new(stdout).lines().next_line().await?.context("the target did not start")?;
-    Ok((child, line.trim().parse()?))
+    let ports: Vec<&str> = line.split_whitespace().collect();
+    let [modern, legacy, hanging] = ports[..] else { anyhow::bail!("the target did not name its ports") };
+    Ok((child, Ports { modern: modern.to_owned(), legacy: legacy.to_owned(), hanging: hanging.to_owned() }))
 }
 
 fn itself() -> anyhow::Result<Command> {

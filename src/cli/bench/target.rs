@@ -11,37 +11,25 @@ use axum::routing::post;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-/// Tries at finding three free ports in a row.
-const TRIES: u16 = 50;
-
-/// Serves until standard input closes; prints the first of three ports in a row: modern, legacy, hanging.
+/// Serves until standard input closes; prints three ports: modern, legacy, hanging.
 ///
 /// # Errors
-/// Where no three free ports in a row are found.
+/// Where no port is free.
 pub async fn run() -> anyhow::Result<()> {
-    let (port, [modern, legacy, hanging]) = listeners().await?;
+    let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let (modern, legacy, hanging) = (bind().await?, bind().await?, bind().await?);
+    let port = |listener: &TcpListener| listener.local_addr().map(|address| address.port());
+    let ports = format!("{} {} {}", port(&modern)?, port(&legacy)?, port(&hanging)?);
     let modern_app = Router::new().route("/mcp", post(|body: Bytes| async move { answer(&body, false) }));
     let legacy_app = Router::new()
         .route("/mcp", post(|body: Bytes| async move { answer(&body, true) }).delete(|| async { StatusCode::OK }));
     tokio::spawn(axum::serve(modern, modern_app).into_future());
     tokio::spawn(axum::serve(legacy, legacy_app).into_future());
     tokio::spawn(hang(hanging));
-    anstream::println!("{port}");
+    anstream::println!("{ports}");
     // The bench holds the other end; its end is ours.
     tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new())).await??;
     Ok(())
-}
-
-async fn listeners() -> anyhow::Result<(u16, [TcpListener; 3])> {
-    for _ in 0..TRIES {
-        let first = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        let port = first.local_addr()?.port();
-        let next = |offset: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port.saturating_add(offset)));
-        if let (Ok(second), Ok(third)) = (next(1).await, next(2).await) {
-            return Ok((port, [first, second, third]));
-        }
-    }
-    anyhow::bail!("no three free ports in a row")
 }
 
 /// Takes connections and never says a word.
