@@ -405,29 +405,38 @@ async fn run_beat(
 async fn run_errand(hands: Hands, seat: Box<Seat>, errand: Errand, back: mpsc::UnboundedSender<Return>) {
     let mut seat = seat;
     let monitor = seat.monitor.id.clone();
+    let done = AssertUnwindSafe(until_taken(&hands, &mut seat, &errand)).catch_unwind().await;
+    let broke_down = done.is_err();
+    if broke_down {
+        hands.alerts.raise(Trouble::LoopStopped, &format!("a change of monitor '{monitor}' broke down"), Utc::now());
+    }
+    // One whose removal broke down stays, with what it has open, until the next match of the fleet.
+    let seat = (broke_down || !matches!(errand, Errand::Remove)).then_some(seat);
+    drop(back.send(Return { monitor, seat, after: After { broke_down, ..After::default() } }));
+}
+
+async fn until_taken(hands: &Hands, seat: &mut Seat, errand: &Errand) {
     loop {
         let now = Utc::now();
-        let done = match &errand {
-            Errand::Edit(declared) => watch::edit(&hands, &mut seat, Arc::clone(declared), now).await,
+        let done = match errand {
+            Errand::Edit(declared) => watch::edit(hands, seat, Arc::clone(declared), now).await,
             Errand::Reconsider => {
                 let declared = Arc::clone(&seat.monitor);
-                watch::edit(&hands, &mut seat, declared, now).await
+                watch::edit(hands, seat, declared, now).await
             }
-            Errand::Remove => watch::remove(&hands, &mut seat, now).await,
+            Errand::Remove => watch::remove(hands, seat, now).await,
             Errand::Acknowledge { incident, actor } => {
-                watch::acknowledge(&hands, &mut seat, incident, actor, now).await.map(drop)
+                watch::acknowledge(hands, seat, incident, actor, now).await.map(drop)
             }
             Errand::Recheck => Ok(()),
         };
         match done {
-            Err(StoreError::Closed) | Ok(()) => break,
+            Err(StoreError::Closed) | Ok(()) => return,
             Err(error) => {
                 hands.stored(Some(&error), now);
-                tracing::warn!(%monitor, %error, "a change cannot be remembered yet; it is tried again");
+                tracing::warn!(monitor = %seat.monitor.id, %error, "a change cannot be remembered yet; it is tried again");
                 tokio::time::sleep(ERRAND_GAP).await;
             }
         }
     }
-    let seat = (!matches!(errand, Errand::Remove)).then_some(seat);
-    drop(back.send(Return { monitor, seat, after: After::default() }));
 }

@@ -21,7 +21,7 @@ use crate::domain::paging::notification::Event;
 use crate::domain::schedule;
 use crate::domain::signal::{Phase, Signal, SignalState};
 use crate::domain::standing::{Beat, Decision, Standing};
-use crate::probe::Assignment;
+use crate::probe::{Assignment, sources};
 use crate::store::StoreError;
 use crate::store::board::{BeatMark, Change};
 use crate::store::record::{AskRow, BeatRecord, BeatRow, MarksRow, Seen, SignalRow, ToolsRow};
@@ -65,7 +65,10 @@ pub async fn beat(hands: &Hands, seat: &mut Seat, kind: BeatKind, scheduled_at: 
     // What there was no time for is still due.
     let asked = seen.asks.iter().filter(|ask| ask.turn == Turn::Scheduled).count();
     seat.turn = seat.turn.wrapping_add(asked);
-    if seen.sources.is_some() {
+    // One that answered nothing readable was asked all the same: once an hour is what the file promises.
+    let asked_sources =
+        seen.steps.iter().any(|step| step.stage == Stage::Search && sources::TOOL_NAMES.contains(&step.label.as_str()));
+    if asked_sources {
         seat.sources_asked_at = Some(now);
     }
     seat.count(mark(outcome.verdict), scheduled, seen.footprint);
