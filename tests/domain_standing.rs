@@ -1,5 +1,7 @@
 //! How a monitor's standing goes over many beats: what opens, what ends, and what is never told.
 
+#![expect(clippy::unwrap_used, reason = "a test stops where what it stands on is missing")]
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -509,6 +511,20 @@ fn edits_and_removal_end_what_they_no_longer_warrant() {
     let causes: Vec<_> = removed.iter().map(|one| one.resolve_cause.clone()).collect();
     assert_eq!(causes, [Some(ResolveCause::MonitorRemoved), Some(ResolveCause::MonitorRemoved)]);
     assert_eq!(scene.standing.incidents().count(), 0);
+}
+
+#[test]
+fn an_incident_is_taken_once() {
+    let mut scene = Scene::new(docs());
+    scene.beats(&[(3, 60, HANGS)]);
+    let taken = scene.standing.acknowledge("i1", "ada", at(200)).unwrap();
+    assert_eq!((taken.acknowledged.unwrap().0.as_str(), taken.sequence), ("ada", 2));
+    assert_eq!(scene.standing.acknowledge("i1", "bob", at(201)), None, "the first to take it has it");
+    assert_eq!(scene.standing.acknowledge("i9", "bob", at(201)), None, "nobody takes what is not open");
+    scene.beats(&[(2, 60, REFUSED)]);
+    let updated = scene.standing.incident(Signal::Availability).unwrap();
+    assert_eq!(updated.sequence, 3, "what comes after is told after it");
+    assert_eq!(updated.acknowledged.as_ref().unwrap().0, "ada", "and it stays taken");
 }
 
 const LOOKS: [Look; 16] = [
