@@ -26,6 +26,10 @@ use crate::store::StoreError;
 use crate::store::board::{BeatMark, Change};
 use crate::store::record::{AskRow, BeatRecord, BeatRow, MarksRow, Seen, SignalRow, ToolsRow};
 
+/// Noting a missed beat waits for the store so long and no longer: while it stands still, every beat
+/// is missed, and what waits would grow without end.
+const MISS_MAX: std::time::Duration = std::time::Duration::from_secs(30);
+
 /// What the scheduler has to know once a beat is over.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct After {
@@ -98,8 +102,11 @@ pub async fn miss(hands: Hands, monitor: Arc<Monitor>, scheduled_at: DateTime<Ut
         fresh_connection: false,
         config_hash,
     };
-    if let Err(error) = hands.store.commit(BeatRecord { beat: Some(row), ..BeatRecord::default() }).await {
-        tracing::debug!(monitor = %monitor.id, %error, "a missed beat could not be noted");
+    let noted = hands.store.commit(BeatRecord { beat: Some(row), ..BeatRecord::default() });
+    match tokio::time::timeout(MISS_MAX, noted).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(monitor = %monitor.id, %error, "a missed beat could not be noted"),
+        Err(_) => tracing::debug!(monitor = %monitor.id, "a missed beat could not be noted in time"),
     }
 }
 
