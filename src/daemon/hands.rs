@@ -15,6 +15,8 @@ use crate::store::{Store, StoreError};
 
 /// The kind of the banner that database trouble raises.
 const DATABASE: &str = "database";
+/// Whatever keeps us from writing; a write that succeeds ends them all.
+const DATABASE_TROUBLES: [Trouble; 3] = [Trouble::DiskFull, Trouble::DatabaseLocked, Trouble::DatabaseBroken];
 
 /// Everything a loop needs. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -40,11 +42,14 @@ impl Hands {
             Some(StoreError::Closed) => {}
             Some(error) => {
                 self.ailing.store(true, Ordering::Relaxed);
-                let trouble = match error {
+                // One stretch is one alert, though a full disk may show as several errors in turn.
+                let told =
+                    self.alerts.open().into_iter().map(|(kind, _)| kind).find(|kind| DATABASE_TROUBLES.contains(kind));
+                let trouble = told.unwrap_or(match error {
                     StoreError::Full => Trouble::DiskFull,
                     StoreError::Locked => Trouble::DatabaseLocked,
                     _ => Trouble::DatabaseBroken,
-                };
+                });
                 self.alerts.raise(trouble, &error.to_string(), now);
                 if !self.board.banners().iter().any(|banner| banner.kind == DATABASE) {
                     let text = format!(
@@ -54,7 +59,7 @@ impl Hands {
                 }
             }
             None if self.ailing.swap(false, Ordering::Relaxed) => {
-                for trouble in [Trouble::DiskFull, Trouble::DatabaseLocked, Trouble::DatabaseBroken] {
+                for trouble in DATABASE_TROUBLES {
                     self.alerts.clear(trouble, now);
                 }
                 self.board.lower(DATABASE);

@@ -19,7 +19,7 @@ use crate::domain::outcome::AskVerdict;
 use crate::domain::quality::confirmation::CanaryStanding;
 use crate::domain::reason::FailureReason;
 use crate::domain::restart::Marks;
-use crate::domain::signal::Signal;
+use crate::domain::signal::{Phase, Signal, SignalState};
 use crate::store::resume::AskLine;
 use crate::store::{Store, StoreError};
 
@@ -78,8 +78,13 @@ pub async fn seats(store: &Store, fleet: &Fleet, source: &str, now: DateTime<Utc
 fn settled(mut seat: Seat) -> Seat {
     for signal in Signal::ALL {
         let state = seat.standing.signal(signal);
+        if let Some(incident) = seat.standing.incident(signal).filter(|_| !state.phase.has_incident()).cloned() {
+            let open = SignalState { phase: Phase::Open, ..SignalState::quiet(incident.opened_at) };
+            seat.standing.restore_signal(signal, open);
+            continue;
+        }
         if state.phase.has_incident() && seat.standing.incident(signal).is_none() {
-            let quiet = crate::domain::signal::SignalState::quiet(state.since);
+            let quiet = SignalState::quiet(state.since);
             seat.standing.restore_signal(signal, quiet);
         }
     }

@@ -409,29 +409,134 @@ async fn run_beat(
 async fn run_errand(hands: Hands, seat: Box<Seat>, errand: Errand, back: mpsc::UnboundedSender<Return>) {
     let mut seat = seat;
     let monitor = seat.monitor.id.clone();
+    let done = AssertUnwindSafe(until_taken(&hands, &mut seat, &errand)).catch_unwind().await;
+    let broke_down = done.is_err();
+    if broke_down {
+        hands.alerts.raise(Trouble::LoopStopped, &format!("a change of monitor '{monitor}' broke down"), Utc::now());
+    }
+    // One whose removal broke down stays, with what it has open, until the next match of the fleet.
+    let seat = (broke_down || !matches!(errand, Errand::Remove)).then_some(seat);
+    drop(back.send(Return { monitor, seat, after: After { broke_down, ..After::default() } }));
+}
+
+async fn until_taken(hands: &Hands, seat: &mut Seat, errand: &Errand) {
     loop {
         let now = Utc::now();
-        let done = match &errand {
-            Errand::Edit(declared) => watch::edit(&hands, &mut seat, Arc::clone(declared), now).await,
+        let done = match errand {
+            Errand::Edit(declared) => watch::edit(hands, seat, Arc::clone(declared), now).await,
             Errand::Reconsider => {
                 let declared = Arc::clone(&seat.monitor);
-                watch::edit(&hands, &mut seat, declared, now).await
+                watch::edit(hands, seat, declared, now).await
             }
-            Errand::Remove => watch::remove(&hands, &mut seat, now).await,
+            Errand::Remove => watch::remove(hands, seat, now).await,
             Errand::Acknowledge { incident, actor } => {
-                watch::acknowledge(&hands, &mut seat, incident, actor, now).await.map(drop)
+                watch::acknowledge(hands, seat, incident, actor, now).await.map(drop)
             }
             Errand::Recheck => Ok(()),
         };
         match done {
-            Err(StoreError::Closed) | Ok(()) => break,
+            Err(StoreError::Closed) | Ok(()) => return,
             Err(error) => {
                 hands.stored(Some(&error), now);
-                tracing::warn!(%monitor, %error, "a change cannot be remembered yet; it is tried again");
+                tracing::warn!(monitor = %seat.monitor.id, %error, "a change cannot be remembered yet; it is tried again");
                 tokio::time::sleep(ERRAND_GAP).await;
             }
         }
     }
-    let seat = (!matches!(errand, Errand::Remove)).then_some(seat);
-    drop(back.send(Return { monitor, seat, after: After::default() }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::deliver::internal::InternalAlerts;
+    use crate::domain::fleet::{Address, Provenance, Runbooks, Secret};
+    use crate::probe::Prober;
+    use crate::store::Store;
+    use crate::store::board::Board;
+    use std::sync::atomic::AtomicBool;
+
+    fn docs() -> Arc<Monitor> {
+        Arc::new(Monitor::undeclared("docs", Address { shown: String::new(), resolved: Secret::new("") }))
+    }
+
+    /// A scheduler over one monitor whose seat is away, as while a beat is under way.
+    async fn busy(folder: &std::path::Path) -> (Scheduler, Box<Seat>) {
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let fleet = Fleet {
+            provenance: Provenance::default(),
+            monitors: vec![docs()],
+            receivers: Vec::new(),
+            routes: Vec::new(),
+            internal: Vec::new(),
+            runbooks: Runbooks::default(),
+            allow_private: Vec::new(),
+            smtp: None,
+            public_url: String::new(),
+        };
+        let (_, fleet) = tokio::sync::watch::channel(Arc::new(fleet));
+        let hands = Hands {
+            store: Store::open(&folder.join("serin.db")).await.unwrap(),
+            prober: Arc::new(Prober::new(1)),
+            board: Arc::new(Board::default()),
+            alerts: InternalAlerts::new(),
+            fleet,
+            ailing: Arc::new(AtomicBool::new(false)),
+        };
+        let mut scheduler = Scheduler::new(hands, vec![Seat::new(docs(), Utc::now())], 1);
+        let seat = scheduler.slots.get_mut(&docs().id).unwrap().seat.take().unwrap();
+        (scheduler, seat)
+    }
+
+    fn suspects(scheduler: &Scheduler) -> usize {
+        scheduler.dues.iter().filter(|Reverse(due)| due.suspect).count()
+    }
+
+    #[tokio::test]
+    async fn a_suspect_beat_waits_for_the_one_under_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut scheduler, _seat) = busy(folder.path()).await;
+        scheduler.start(&docs().id, BeatKind::Suspect, Utc::now());
+        assert_eq!(suspects(&scheduler), 1, "it is put off, not dropped");
+        scheduler.start(&docs().id, BeatKind::Scheduled, Utc::now());
+        assert_eq!(suspects(&scheduler), 1, "a scheduled one is missed and never queued");
+    }
+
+    #[tokio::test]
+    async fn without_a_permit_nothing_is_lost_but_the_scheduled_beat() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut scheduler, seat) = busy(folder.path()).await;
+        scheduler.come_home(Return { monitor: docs().id.clone(), seat: Some(seat), after: After::default() });
+        let _permit = Arc::clone(&scheduler.permits).try_acquire_owned().unwrap();
+        scheduler.start(&docs().id, BeatKind::Suspect, Utc::now());
+        assert!(scheduler.slots[&docs().id].seat.is_some(), "the seat stays at home");
+        assert_eq!(suspects(&scheduler), 1, "and the suspect beat is put off");
+    }
+
+    #[tokio::test]
+    async fn however_often_somebody_asks_one_more_look_answers() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut scheduler, _seat) = busy(folder.path()).await;
+        for _ in 0..50 {
+            scheduler.command(Command::Recheck { monitor: docs().id.clone() });
+        }
+        assert_eq!(scheduler.slots[&docs().id].errands.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn the_last_word_on_a_removed_monitor_counts() {
+        let (edit, remove) = (|| Errand::Edit(docs()), || Errand::Remove);
+        let rows = [
+            (vec![], false, "removed"),
+            (vec![edit()], true, "removed and declared again"),
+            (vec![edit(), remove()], false, "removed, declared and removed again"),
+            (vec![edit(), remove(), edit()], true, "and declared after all"),
+        ];
+        for (errands, stays, sentence) in rows {
+            let folder = tempfile::tempdir().unwrap();
+            let (mut scheduler, _seat) = busy(folder.path()).await;
+            scheduler.slots.get_mut(&docs().id).unwrap().errands = errands;
+            scheduler.come_home(Return { monitor: docs().id.clone(), seat: None, after: After::default() });
+            assert_eq!(scheduler.slots.contains_key(&docs().id), stays, "{sentence}");
+        }
+    }
 }

@@ -21,10 +21,14 @@ use crate::domain::paging::notification::Event;
 use crate::domain::schedule;
 use crate::domain::signal::{Phase, Signal, SignalState};
 use crate::domain::standing::{Beat, Decision, Standing};
-use crate::probe::Assignment;
+use crate::probe::{Assignment, sources};
 use crate::store::StoreError;
 use crate::store::board::{BeatMark, Change};
 use crate::store::record::{AskRow, BeatRecord, BeatRow, MarksRow, Seen, SignalRow, ToolsRow};
+
+/// Noting a missed beat waits for the store so long and no longer: while it stands still, every beat
+/// is missed, and what waits would grow without end.
+const MISS_MAX: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// What the scheduler has to know once a beat is over.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -65,7 +69,10 @@ pub async fn beat(hands: &Hands, seat: &mut Seat, kind: BeatKind, scheduled_at: 
     // What there was no time for is still due.
     let asked = seen.asks.iter().filter(|ask| ask.turn == Turn::Scheduled).count();
     seat.turn = seat.turn.wrapping_add(asked);
-    if seen.sources.is_some() {
+    // One that answered nothing readable was asked all the same: once an hour is what the file promises.
+    let asked_sources =
+        seen.steps.iter().any(|step| step.stage == Stage::Search && sources::TOOL_NAMES.contains(&step.label.as_str()));
+    if asked_sources {
         seat.sources_asked_at = Some(now);
     }
     seat.count(mark(outcome.verdict), scheduled, seen.footprint);
@@ -95,8 +102,11 @@ pub async fn miss(hands: Hands, monitor: Arc<Monitor>, scheduled_at: DateTime<Ut
         fresh_connection: false,
         config_hash,
     };
-    if let Err(error) = hands.store.commit(BeatRecord { beat: Some(row), ..BeatRecord::default() }).await {
-        tracing::debug!(monitor = %monitor.id, %error, "a missed beat could not be noted");
+    let noted = hands.store.commit(BeatRecord { beat: Some(row), ..BeatRecord::default() });
+    match tokio::time::timeout(MISS_MAX, noted).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(monitor = %monitor.id, %error, "a missed beat could not be noted"),
+        Err(_) => tracing::debug!(monitor = %monitor.id, "a missed beat could not be noted in time"),
     }
 }
 

@@ -512,3 +512,29 @@ impl Runbooks {
 /// A block of addresses in CIDR form, such as `10.20.0.0/16`; `config` has checked it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network(pub String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_has_a_runbook() {
+        let own = BTreeMap::from([(FailureReason::Timeout, "https://own/slow".to_owned())]);
+        let default = Some("https://books/mcp#{reason}".to_owned());
+        let none = Runbooks::default();
+        let both = Runbooks { default, by_reason: own };
+        let rows = [
+            (&both, FailureReason::Timeout, "https://own/slow", "its own comes first"),
+            (&both, FailureReason::EmptyResults, "https://books/mcp#empty_results", "the default names the reason"),
+            (
+                &none,
+                FailureReason::EmptyResults,
+                "https://serin/runbooks/empty_results",
+                "ours where the file has none",
+            ),
+        ];
+        for (runbooks, reason, url, sentence) in rows {
+            assert_eq!(runbooks.url(reason, "https://serin"), url, "{sentence}");
+        }
+    }
+}

@@ -81,3 +81,90 @@ fn compare(marks: &mut Marks, health: &HealthSeen, evidence: &mut Vec<Evidence>)
         marks.process_started_at = Some(marks.process_started_at.map_or(started, |last| last.max(started)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::fleet::MonitorId;
+    use crate::domain::observation::{BeatKind, Fault, FaultKind, Footprint, Phases, ServerIdentity, Stage, Step};
+
+    fn at(second: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap()
+    }
+
+    /// What a beat reports: instance, start of the process, version.
+    fn seen(instance: Option<&str>, started: Option<i64>, version: Option<&str>) -> Observation {
+        let health = HealthSeen {
+            address: String::new(),
+            status: Some(200),
+            ok: true,
+            reason: None,
+            cache_warm: None,
+            instance: instance.map(str::to_owned),
+            process_started_at: started.map(at),
+            version: None,
+            fault: None,
+        };
+        Observation {
+            monitor: MonitorId::new("docs"),
+            kind: BeatKind::Scheduled,
+            scheduled_at: at(0),
+            started_at: at(0),
+            elapsed: Duration::ZERO,
+            era: None,
+            server: version.map(|version| ServerIdentity { version: version.to_owned(), ..ServerIdentity::default() }),
+            steps: Vec::new(),
+            tools: None,
+            asks: Vec::new(),
+            health: vec![health],
+            sources: None,
+            footprint: Footprint::default(),
+        }
+    }
+
+    fn hanging() -> Observation {
+        let fault = Some(Fault { kind: FaultKind::Silent, detail: String::new() });
+        let (label, phases, notes) = (String::new(), Phases::default(), Vec::new());
+        let step = Step {
+            stage: Stage::Connect,
+            label,
+            elapsed: Duration::ZERO,
+            phases,
+            fresh_connection: true,
+            fault,
+            notes,
+        };
+        Observation { steps: vec![step], ..seen(None, None, None) }
+    }
+
+    #[test]
+    fn a_restart_is_certain_likely_or_not_to_be_told() {
+        let (certain, likely) = (Some(true), Some(false));
+        let a = || seen(Some("a"), None, None);
+        let b = || seen(Some("b"), None, None);
+        let started = |second| seen(None, Some(second), None);
+        let rows: Vec<(Vec<Observation>, bool, Option<bool>, &str)> = vec![
+            (vec![], false, None, "the first look compares with nothing"),
+            (vec![a(), a()], false, None, "the same instance"),
+            (vec![a(), b()], false, certain, "another instance"),
+            (vec![a(), b(), a()], false, None, "replicas that take turns are known by then"),
+            (vec![started(0), started(5)], false, None, "five seconds are the rounding of an uptime"),
+            (vec![started(0), started(6)], false, certain, "a later start"),
+            (vec![started(100), started(0), started(100)], false, None, "replicas with starts of their own"),
+            (vec![seen(None, None, Some("1")), seen(None, None, Some("2"))], false, certain, "another version"),
+            (vec![seen(None, None, Some("1")), a()], false, None, "a mark that is new proves nothing"),
+            (vec![seen(None, None, None)], true, likely, "refused, then back"),
+            (vec![a(), b()], true, certain, "refused, then back as another"),
+            (vec![hanging()], true, None, "refused, then hanging is not back"),
+        ];
+        for (beats, refused, expected, sentence) in rows {
+            let mut marks = Marks::default();
+            let mut last = None;
+            for (number, beat) in beats.iter().enumerate() {
+                let is_last = number + 1 == beats.len();
+                last = recognise(&mut marks, beat, refused && is_last, at(60));
+            }
+            assert_eq!(last.map(|restart| restart.certain), expected, "{sentence}");
+        }
+    }
+}

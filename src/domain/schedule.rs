@@ -104,6 +104,7 @@ pub fn suspects(started_at: DateTime<Utc>, ended_at: DateTime<Utc>, page_after: 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::fleet::{Address, Canary, CanaryKind, Secret};
 
     fn at(second: i64) -> DateTime<Utc> {
         DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap()
@@ -136,5 +137,68 @@ mod tests {
         let dues = suspects(at(0), at(10), Duration::from_secs(45));
         assert_eq!(dues, [at(15), at(20), at(45)]);
         assert_eq!(suspects(at(0), at(0), Duration::ZERO), [at(5), at(10)]);
+    }
+
+    fn monitor(kinds: &[CanaryKind], per_beat: u32) -> Monitor {
+        let url = Address { shown: String::new(), resolved: Secret::new("") };
+        let mut monitor = Monitor::undeclared("docs", url);
+        monitor.search.per_beat = per_beat;
+        let canary = |(number, kind): (usize, &CanaryKind)| Canary {
+            id: format!("c{number}"),
+            query: String::new(),
+            kind: *kind,
+            expect: Vec::new(),
+            within: 3,
+            max_score: None,
+            line: 1,
+            definition_hash: String::new(),
+        };
+        monitor.canaries = kinds.iter().enumerate().map(canary).collect();
+        monitor
+    }
+
+    #[test]
+    fn the_kinds_take_turns_in_a_round() {
+        use CanaryKind::{Keyword, Meaning, Negative};
+        let monitor = monitor(&[Meaning, Meaning, Meaning, Keyword, Negative, Keyword], 2);
+        assert_eq!(round(&monitor), [3, 0, 4, 5, 1, 2], "each kind once, then each again");
+    }
+
+    /// How far the round is, who is in doubt, what is asked, and why.
+    type Row<'a> = (usize, &'a [&'a str], [Option<(usize, Turn)>; 3], &'a str);
+
+    #[test]
+    fn a_beat_asks_its_share_and_what_is_in_doubt() {
+        let kinds = [CanaryKind::Mixed; 12];
+        let (two, many) = (monitor(&kinds, 2), monitor(&kinds, 50));
+        let (scheduled, again) = (Turn::Scheduled, Turn::ReAsk);
+        let rows: [Row<'_>; 5] = [
+            (0, &[], [Some((0, scheduled)), Some((1, scheduled)), None], "the first of the round"),
+            (11, &[], [Some((11, scheduled)), Some((0, scheduled)), None], "the round has no end"),
+            (
+                2,
+                &["c9"],
+                [Some((9, again)), Some((2, scheduled)), Some((3, scheduled))],
+                "what is in doubt comes first",
+            ),
+            (
+                2,
+                &["c3"],
+                [Some((3, scheduled)), Some((2, scheduled)), None],
+                "a canary whose turn it is anyway is asked once",
+            ),
+            (2, &["gone"], [Some((2, scheduled)), Some((3, scheduled)), None], "a canary that is gone is not asked"),
+        ];
+        for (turn, failing, expected, sentence) in rows {
+            let expected: Vec<_> = expected.into_iter().flatten().collect();
+            assert_eq!(asks(&two, &round(&two), turn, failing), expected, "{sentence}");
+        }
+        let all: Vec<String> = (0..12).map(|number| format!("c{number}")).collect();
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        for monitor in [&two, &many] {
+            let asked = asks(monitor, &round(monitor), 4, &all);
+            assert_eq!(asked.len(), ASKS_MAX, "however much is in doubt, a beat has its limit");
+        }
+        assert_eq!(asks(&monitor(&[], 2), &[], 0, &["c0"]), [], "no canaries, nothing asked");
     }
 }

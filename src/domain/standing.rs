@@ -172,9 +172,10 @@ impl Standing {
         self.marks = marks;
     }
 
-    /// Notes who took an incident; the incident as it now is, where it is open.
+    /// Notes who took an incident; the incident as it now is, where it is open and nobody had taken it.
     pub fn acknowledge(&mut self, incident: &str, actor: &str, now: DateTime<Utc>) -> Option<Incident> {
-        let open = self.open.values_mut().find(|open| open.incident.id == incident)?;
+        let open =
+            self.open.values_mut().find(|open| open.incident.id == incident && open.incident.acknowledged.is_none())?;
         open.incident.acknowledged = Some((actor.to_owned(), now));
         open.incident.sequence += 1;
         Some(open.incident.clone())

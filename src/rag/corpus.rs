@@ -96,6 +96,7 @@ macro_rules! documentation {
 }
 
 documentation! {
+    "README.md" => "../../README.md",
     "reference/backup.md" => "corpus/backup.md",
     "reference/canaries.md" => "corpus/canaries.md",
     "reference/chunking.md" => "corpus/chunking.md",

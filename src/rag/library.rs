@@ -42,7 +42,7 @@ impl Library {
     pub async fn open(path: &Path, faults: Faults) -> Result<Self, StoreError> {
         let store = Store::open(path).await?;
         let mut index = Index::default();
-        for (id, source, ordinal, vector) in store::vectors(&mut *store.acquire().await?).await? {
+        for (id, source, ordinal, vector) in store::vectors(&mut *store.acquire_patiently().await?).await? {
             index.push(Entry { id, source, ordinal }, &vector);
         }
         Ok(Self { store, index: RwLock::new(Arc::new(index)), faults })

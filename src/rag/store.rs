@@ -18,6 +18,8 @@ use crate::rag::embed::{DIMENSIONS, Embedder};
 
 /// Connections in the pool: enough for two cores, few enough that saturation is easily met.
 pub const CONNECTIONS: u32 = 4;
+/// How long a start or a writer waits for one: it has time, and a busy machine is no saturated pool.
+const PATIENT_LIMIT: Duration = Duration::from_secs(30);
 /// How long a search waits for a connection before it gives up.
 pub const ACQUIRE_LIMIT: Duration = Duration::from_millis(250);
 /// The most chunks an index holds: 150 MB of vectors, and a scan of 10 ms.
@@ -134,15 +136,16 @@ impl Store {
             // What is lost to a power cut is indexed again from its source.
             .synchronous(SqliteSynchronous::Normal)
             .busy_timeout(BUSY_LIMIT);
-        let pool = SqlitePoolOptions::new()
+        let settings = SqlitePoolOptions::new()
             .max_connections(CONNECTIONS)
-            .acquire_timeout(ACQUIRE_LIMIT)
+            // Opened at the start and kept, so that a search waits for others and never for a file to open.
+            .min_connections(CONNECTIONS)
+            .acquire_timeout(PATIENT_LIMIT)
             .idle_timeout(None)
             .max_lifetime(None)
             .test_before_acquire(false)
             // Being kept waiting is this pool's ordinary life, and a fault of ours besides.
-            .acquire_slow_level(tracing::log::LevelFilter::Off)
-            .connect_lazy_with(options.clone());
+            .acquire_slow_level(tracing::log::LevelFilter::Off);
         let mut first = SqliteConnection::connect_with(&options).await?;
         sqlx::raw_sql(SCHEMA).execute(&mut first).await?;
         let wanted = [("schema", SCHEMA_VERSION.to_owned()), ("embedder", Embedder::INDEX.fingerprint())];
@@ -156,6 +159,7 @@ impl Store {
             }
         }
         first.close().await?;
+        let pool = settings.connect_with(options).await?;
         Ok(Self { pool, waiting: AtomicUsize::new(0), writing: tokio::sync::Mutex::new(()) })
     }
 
@@ -172,10 +176,21 @@ impl Store {
         }
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let _waiting = Waiting(&self.waiting);
+        match tokio::time::timeout(ACQUIRE_LIMIT, self.pool.acquire()).await {
+            Ok(Ok(connection)) => Ok(connection),
+            Err(_) | Ok(Err(sqlx::Error::PoolTimedOut)) => Err(StoreError::Saturated),
+            Ok(Err(error)) => Err(error.into()),
+        }
+    }
+
+    /// A connection for a start or a writer.
+    ///
+    /// # Errors
+    /// `Saturated` after `PATIENT_LIMIT`.
+    pub async fn acquire_patiently(&self) -> Result<PoolConnection<Sqlite>, StoreError> {
         match self.pool.acquire().await {
-            Ok(connection) => Ok(connection),
             Err(sqlx::Error::PoolTimedOut) => Err(StoreError::Saturated),
-            Err(error) => Err(error.into()),
+            connection => Ok(connection?),
         }
     }
 
@@ -196,7 +211,7 @@ impl Store {
     /// `Full`, `Saturated`, `Sql`; nothing has changed then.
     pub async fn replace(&self, new: NewSource<'_>) -> Result<Option<Vec<i64>>, StoreError> {
         let _alone = self.writing.lock().await;
-        let mut connection = self.acquire().await?;
+        let mut connection = self.acquire_patiently().await?;
         let mut work = connection.begin_with("BEGIN IMMEDIATE").await?;
         let known: Option<String> = sqlx::query_scalar("SELECT content_hash FROM sources WHERE source = $1")
             .bind(new.source)

@@ -50,17 +50,20 @@ impl Trouble {
     }
 }
 
-async fn check(sentence: &str, mut trouble: Trouble, kinds: &[&str]) {
+async fn check(sentence: &str, mut troubles: Vec<Trouble>, kinds: &[&str]) {
     let (stage, _) = Stage::set(2).await;
     let (serin, address) = Serin::start(&stage.config()).await;
     for id in ["s0", "s1"] {
         stage.more_beats(id, 3).await;
     }
-    trouble.begin(&stage, &serin).await;
+    troubles[0].begin(&stage, &serin).await;
     let began = Instant::now();
     // s0 stays healthy; s1 goes down where nobody can remember it.
     stage.refuse(1);
     let told = received(&stage.ops, "serin.trouble", None).await;
+    for trouble in &mut troubles[1..] {
+        trouble.begin(&stage, &serin).await;
+    }
     let kind = |key: &str| told.evidence.0.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone());
     assert!(kind("trouble").is_some_and(|kind| kinds.contains(&&*kind)), "{sentence}: {told:?}");
     for id in ["s0", "s1"] {
@@ -87,7 +90,9 @@ async fn check(sentence: &str, mut trouble: Trouble, kinds: &[&str]) {
     );
     assert_eq!(times(&stage.ops, "serin.trouble"), 1, "{sentence}: told once: {:?}", messages(&stage.ops));
 
-    trouble.end(&serin).await;
+    for trouble in troubles {
+        trouble.end(&serin).await;
+    }
     received(&stage.ops, "serin.trouble_over", None).await;
     for id in ["s0", "s1"] {
         stage.more_beats(id, 2).await;
@@ -106,11 +111,17 @@ async fn check(sentence: &str, mut trouble: Trouble, kinds: &[&str]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_locked_database_blames_nobody_and_heals() {
-    check("the database is locked", Trouble::Locked(None), &["database_locked"]).await;
+    check("the database is locked", vec![Trouble::Locked(None)], &["database_locked"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_blames_nobody_and_heals() {
     // SQLite tells a write that stopped short (full) from one that was refused by a limit (I/O error).
-    check("the disk is full", Trouble::Full, &["disk_full", "database_broken"]).await;
+    check("the disk is full", vec![Trouble::Full], &["disk_full", "database_broken"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_troubles_of_the_database_are_told_as_one() {
+    let troubles = vec![Trouble::Full, Trouble::Locked(None)];
+    check("the disk is full, then somebody looks with a shell", troubles, &["disk_full", "database_broken"]).await;
 }

@@ -62,3 +62,47 @@ fn fits(wanted: &Match, subject: Subject<'_>) -> bool {
         && (wanted.monitor.is_empty() || wanted.monitor.iter().any(|id| id == subject.monitor))
         && wanted.labels.iter().all(|(key, value)| subject.labels.get(key) == Some(value))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn route(to: &str, matches: Match) -> Route {
+        Route { matches, to: vec![to.to_owned()], fallback: None, line: 1 }
+    }
+
+    #[test]
+    fn the_first_route_that_fits_is_taken() {
+        let labels = BTreeMap::from([("team".to_owned(), "docs".to_owned())]);
+        let label = |value: &str| BTreeMap::from([("team".to_owned(), value.to_owned())]);
+        let routes = [
+            route("reason", Match { reason: vec![FailureReason::PoolSaturated], ..Match::default() }),
+            route("other team", Match { labels: label("search"), ..Match::default() }),
+            route("docs at night", Match { severity: vec![Severity::Page], labels: label("docs"), ..Match::default() }),
+            route("signals", Match { signal: vec![Signal::Latency, Signal::Quality], ..Match::default() }),
+            route("one monitor", Match { monitor: vec!["docs".to_owned()], ..Match::default() }),
+        ];
+        let about = |severity, signal, reason, monitor| Subject { severity, signal, reason, labels: &labels, monitor };
+        let (page, ticket) = (Severity::Page, Severity::Ticket);
+        let (timeout, slow) = (Some(FailureReason::Timeout), Some(FailureReason::LatencyElevated));
+        let rows = [
+            (
+                about(page, Some(Signal::Quality), Some(FailureReason::PoolSaturated), "docs"),
+                Some("reason"),
+                "by reason, before all others",
+            ),
+            (about(page, Some(Signal::Availability), timeout, "docs"), Some("docs at night"), "every part fits"),
+            (about(ticket, Some(Signal::Latency), slow, "docs"), Some("signals"), "one of several signals"),
+            (about(ticket, Some(Signal::Availability), timeout, "docs"), Some("one monitor"), "by monitor"),
+            (
+                about(Severity::Notice, None, None, "docs"),
+                Some("one monitor"),
+                "what has no signal fits no route for one",
+            ),
+            (about(ticket, Some(Signal::Availability), timeout, "wiki"), None, "nothing fits"),
+        ];
+        for (subject, to, sentence) in rows {
+            assert_eq!(first_match(&routes, subject).map(|route| route.to[0].as_str()), to, "{sentence}");
+        }
+    }
+}

@@ -80,3 +80,41 @@ impl CanaryStanding {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_canary_is_confirmed_and_believed_again_by_answers_alone() {
+        // r right, w wrong, f failed, - not asked; then: wanted again, confirmed.
+        let rows = [
+            ("r", false, false, "a right answer leaves nothing to ask"),
+            ("w", true, false, "a first wrong one is asked again"),
+            ("ww", true, false, "two are a blip"),
+            ("www", true, true, "three in a row are not"),
+            ("wwrw", true, false, "a right one between starts afresh"),
+            ("wwfw", true, true, "a failed call is no answer, neither right nor wrong"),
+            ("ww-w", true, true, "nor is one that was not asked"),
+            ("wwf", true, false, "and does not confirm"),
+            ("wwwr", true, true, "one right answer is not believed yet"),
+            ("wwwrwr", true, true, "nor is every other one"),
+            ("wwwrr", false, false, "two in a row are"),
+            ("wwwrfr", false, false, "whatever failed between"),
+        ];
+        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        for (answers, wanted, confirmed, sentence) in rows {
+            let mut canary = CanaryStanding::new(String::new(), now);
+            for answer in answers.chars() {
+                let verdict = match answer {
+                    'r' => AskVerdict::Right { rank: Some(1) },
+                    'w' => AskVerdict::Wrong { reason: FailureReason::WrongResults, rank: None, seen: String::new() },
+                    'f' => AskVerdict::Failed { reason: FailureReason::Timeout },
+                    _ => AskVerdict::NotAsked,
+                };
+                canary.hear(&verdict, 3, now);
+            }
+            assert_eq!((canary.wants_asking(), canary.is_confirmed()), (wanted, confirmed), "{answers}: {sentence}");
+        }
+    }
+}

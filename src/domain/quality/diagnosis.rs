@@ -84,3 +84,88 @@ fn kinds(canaries: &[Canary], confirmed: &[(&Canary, &CanaryStanding)]) -> Strin
     };
     CanaryKind::ALL.into_iter().filter_map(count).collect::<Vec<_>>().join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chrono::DateTime;
+
+    #[test]
+    fn many_canaries_have_one_cause() {
+        use FailureReason as R;
+        // Each canary: its kind, why it is wrong (none: right), and the list it got.
+        let (mixed, meaning) = (CanaryKind::Mixed, CanaryKind::Meaning);
+        let rows = [
+            (vec![(mixed, None, 1)], None, "all right"),
+            (vec![(mixed, Some(R::EmptyResults), 0), (mixed, None, 1)], Some(R::EmptyResults), "one is enough"),
+            (
+                vec![
+                    (mixed, Some(R::WrongResults), 1),
+                    (mixed, Some(R::EmptyResults), 0),
+                    (mixed, Some(R::WrongResults), 2),
+                ],
+                Some(R::WrongResults),
+                "the most frequent cause",
+            ),
+            (
+                vec![(mixed, Some(R::WrongResults), 7), (meaning, Some(R::WrongResults), 7)],
+                Some(R::WrongResults),
+                "one list twice may be chance",
+            ),
+            (
+                vec![
+                    (mixed, Some(R::WrongResults), 7),
+                    (meaning, Some(R::WrongResults), 7),
+                    (mixed, Some(R::WrongResults), 7),
+                ],
+                Some(R::ConstantResponse),
+                "one list for three questions is none",
+            ),
+            (
+                vec![
+                    (mixed, Some(R::EmptyResults), 0),
+                    (mixed, Some(R::EmptyResults), 0),
+                    (mixed, Some(R::EmptyResults), 0),
+                ],
+                Some(R::EmptyResults),
+                "nothing three times is no constant list",
+            ),
+        ];
+        for (canaries, reason, sentence) in rows {
+            let (declared, standing) = board(&canaries);
+            let found = diagnose(&declared, &standing);
+            assert_eq!(found.as_ref().map(|one| one.reason), reason, "{sentence}");
+        }
+        let (declared, standing) = board(&[(meaning, Some(R::WrongResults), 1), (meaning, None, 2), (mixed, None, 3)]);
+        let said = diagnose(&declared, &standing).unwrap();
+        assert_eq!(said.evidence[0].value, "1 of 2 meaning, 0 of 1 mixed", "each kind is counted");
+    }
+
+    fn board(canaries: &[(CanaryKind, Option<FailureReason>, u64)]) -> (Vec<Canary>, BTreeMap<String, CanaryStanding>) {
+        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let (mut declared, mut standing) = (Vec::new(), BTreeMap::new());
+        for (number, (kind, wrong, list)) in canaries.iter().enumerate() {
+            let id = format!("c{number}");
+            let mut heard = CanaryStanding::new(String::new(), now);
+            let verdict = wrong.map_or(AskVerdict::Right { rank: Some(1) }, |reason| AskVerdict::Wrong {
+                reason,
+                rank: None,
+                seen: "z.md".to_owned(),
+            });
+            heard.hear(&verdict, 1, now);
+            heard.list = *list;
+            standing.insert(id.clone(), heard);
+            declared.push(Canary {
+                id,
+                query: String::new(),
+                kind: *kind,
+                expect: Vec::new(),
+                within: 3,
+                max_score: None,
+                line: 1,
+                definition_hash: String::new(),
+            });
+        }
+        (declared, standing)
+    }
+}
