@@ -322,6 +322,16 @@ fn an_outage_is_told_once_and_not_before_its_time() {
         &[(3, 60, HANGS), (1, 60, REFUSED), (1, 60, HANGS), (2, 60, REFUSED)],
         &["3 opened availability timeout", "7 updated availability connection_refused"],
     );
+    check(
+        "causes that take turns are told ever more rarely",
+        docs(),
+        &[(3, 60, HANGS), (2, 60, REFUSED), (2, 60, HANGS), (2, 60, REFUSED), (4, 60, HANGS)],
+        &[
+            "3 opened availability timeout",
+            "5 updated availability connection_refused",
+            "13 updated availability timeout",
+        ],
+    );
 }
 
 #[test]

@@ -33,10 +33,10 @@ pub fn classify(monitor: &Monitor, seen: &Observation) -> Outcome {
     .into_iter()
     .flatten()
     .collect();
-    let unanswered = seen.fault_before_search().is_some_and(|(_, fault)| !is_contract(fault.kind));
     let verdict = match findings.first() {
         None => Verdict::Good,
-        Some(_) if unreachable || unanswered => Verdict::Down,
+        // A 429 is an answer: it costs the server no uptime.
+        Some(_) if unreachable => Verdict::Down,
         Some(_) => Verdict::Degraded,
     };
     Outcome { verdict, findings, asks }
@@ -476,6 +476,15 @@ mod tests {
             },
             Verdict::Down,
             &["auth_rejected"],
+        );
+        check(
+            "a 429 is an answer, and costs no uptime",
+            |seen| {
+                seen.asks.clear();
+                seen.steps.push(failed(Stage::Handshake, FaultKind::RateLimited { retry_after_seconds: None }));
+            },
+            Verdict::Degraded,
+            &["rate_limited"],
         );
         check(
             "a failed search is no matter of quality",

@@ -28,6 +28,8 @@ use crate::domain::signal::{Level, Phase, Reading, Signal, SignalState};
 
 /// Readings in a row with another cause before an open incident takes it over.
 const UPDATE_AFTER: u32 = 2;
+/// Each update doubles what the next one takes, up to this often: two causes that take turns are one piece of news.
+const UPDATE_DOUBLINGS_MAX: u32 = 8;
 /// Two restarts told within this time are one piece of news.
 const RESTARTS_APART: Duration = Duration::from_secs(300);
 /// Looks at a contract or a date before it counts.
@@ -62,7 +64,10 @@ pub struct Standing {
 #[derive(Debug, Clone, PartialEq)]
 struct OpenIncident {
     incident: Incident,
+    /// Readings in a row that gave another cause.
     drift: u32,
+    /// Times it took another cause over.
+    updates: u32,
 }
 
 /// One beat, judged, with what the loop knows about it.
@@ -161,7 +166,7 @@ impl Standing {
         if !state.phase.has_incident() {
             *state = SignalState { phase: Phase::Open, ..SignalState::quiet(incident.opened_at) };
         }
-        self.open.insert(incident.signal, OpenIncident { incident, drift: 0 });
+        self.open.insert(incident.signal, OpenIncident { incident, drift: 0, updates: 0 });
     }
 
     /// Puts remembered marks back in force.
@@ -530,7 +535,7 @@ impl Standing {
             acknowledged: None,
             sequence: 1,
         };
-        self.open.insert(signal, OpenIncident { incident: incident.clone(), drift: 0 });
+        self.open.insert(signal, OpenIncident { incident: incident.clone(), drift: 0, updates: 0 });
         decisions.push(Decision::Opened { incident, silent });
     }
 
@@ -543,10 +548,11 @@ impl Standing {
             return None;
         }
         open.drift += 1;
-        if open.drift < UPDATE_AFTER {
+        if open.drift < UPDATE_AFTER << open.updates.min(UPDATE_DOUBLINGS_MAX) {
             return None;
         }
         open.drift = 0;
+        open.updates += 1;
         let absorbs = incident.evidence.iter().find(|evidence| evidence.key == ABSORBS).cloned();
         incident.reason = cause.reason;
         incident.severity = cause.severity;
