@@ -4,6 +4,10 @@
 //! streaks, turns each signal's figure into a level, and lets `incident::step` say whether
 //! something opened or ended. It changes nothing outside its return value, so a beat that cannot be
 //! remembered leaves the old standing in force.
+//!
+//! The file is long because the eight signals are decided together: what each reads, what holds it
+//! back and what one takes over from another has to be seen side by side. Read `weigh` first, then
+//! `level` and `decide`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
