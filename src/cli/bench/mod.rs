@@ -23,7 +23,7 @@ pub mod fleet;
 /// A measurement that takes longer than this is broken.
 const PART_MAX: Duration = Duration::from_secs(150);
 
-/// Measures this machine; takes about three minutes, and a release build to mean anything.
+/// Measures this machine; it takes minutes, and a release build to mean anything.
 #[derive(Debug, Clone, clap::Args)]
 pub struct BenchArgs {
     /// A third of the time, for a first impression.
