@@ -11,8 +11,8 @@ use serin::domain::classify::classify;
 use serin::domain::fleet::{Address, Canary, CanaryKind, FreshnessRule, Monitor, MonitorId, Provenance, Secret};
 use serin::domain::incident::ResolveCause;
 use serin::domain::observation::{
-    Answer, Ask, BeatKind, Fault, FaultKind, Footprint, HealthSeen, Hit, Observation, Phases, SourcesSeen, Stage, Step,
-    ToolSeen, ToolsSeen, Turn, Variant,
+    Answer, Ask, BeatKind, Fault, FaultKind, HealthSeen, Hit, Observation, Phases, SourcesSeen, Stage, Step, ToolSeen,
+    ToolsSeen, Turn, Variant,
 };
 use serin::domain::outcome::{Outcome, Verdict};
 use serin::domain::reason::Severity;
@@ -110,19 +110,12 @@ fn says(ok: bool, reason: Option<&str>, cache_warm: Option<bool>) -> HealthSeen 
 /// A beat on which everything is well.
 fn well(now: DateTime<Utc>) -> Observation {
     Observation {
-        monitor: MonitorId::new("docs"),
-        kind: BeatKind::Scheduled,
-        scheduled_at: now,
-        started_at: now,
         elapsed: Duration::from_millis(50),
-        era: None,
-        server: None,
         steps: [Stage::Connect, Stage::Handshake, Stage::Tools].into_iter().map(|stage| step(stage, None)).collect(),
         tools: Some(tools("v1")),
         asks: ["a", "b", "c"].into_iter().map(|id| ask(id, answer(&["a.md"]))).collect(),
         health: vec![says(true, None, None)],
-        sources: None,
-        footprint: Footprint::default(),
+        ..Observation::blank(MonitorId::new("docs"), BeatKind::Scheduled, now, now)
     }
 }
 

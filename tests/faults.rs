@@ -9,13 +9,11 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use fault_server::{Act, FaultServer, Script, json, result, status, stream};
 use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
-use serin::domain::fleet::{
-    Address, Canary, CanaryKind, ContractRule, ErrorsRule, LatencyRule, Monitor, MonitorId, QualityRule, Rules, Search,
-    SearchFields, Secret, StreakRule,
-};
-use serin::domain::observation::{BeatKind, Era, FaultKind, Observation, Stage, Turn};
-use serin::domain::reason::Severity;
-use serin::probe::{Assignment, Caution, Learnt, Prober};
+use serin::domain::fleet::{Address, Canary, CanaryKind, Monitor, Secret};
+use serin::domain::learnt::{Caution, Learnt};
+use serin::domain::observation::{BeatKind, FaultKind, Observation, Stage, Turn};
+use serin::domain::protocol::Era;
+use serin::probe::{Assignment, Prober};
 use tokio_rustls::TlsAcceptor;
 
 /// Long enough for loopback under load, short enough for rows that wait for it.
@@ -70,7 +68,6 @@ fn address(url: &str) -> Address {
 }
 
 fn monitor(url: &str, canaries: usize) -> Monitor {
-    let streak = StreakRule { after: 3, recover_after: 2, page_after: TIMEOUT, severity: Severity::Page, line: 1 };
     let canary = |nth: usize| Canary {
         id: format!("c{nth}"),
         query: "what is \"one\"?".to_owned(),
@@ -81,50 +78,12 @@ fn monitor(url: &str, canaries: usize) -> Monitor {
         line: 1,
         definition_hash: String::new(),
     };
-    Monitor {
-        id: MonitorId::new("m"),
-        name: "m".to_owned(),
-        url: address(url),
-        labels: BTreeMap::new(),
-        bearer: None,
-        health: Vec::new(),
-        search: Search {
-            tool: None,
-            query: "query".to_owned(),
-            arguments: BTreeMap::from([("top_k".to_owned(), "5".to_owned())]),
-            results: None,
-            fields: SearchFields::default(),
-            per_beat: 2,
-        },
-        canaries: (0..canaries).map(canary).collect(),
-        every: Duration::from_secs(60),
-        timeout: TIMEOUT,
-        probe_budget: BUDGET,
-        rules: Rules {
-            availability: streak.clone(),
-            access: streak.clone(),
-            errors: ErrorsRule { share: 0.05, window: BUDGET, min_bad: 3, severity: Severity::Page, line: 1 },
-            latency: LatencyRule {
-                p95: BUDGET,
-                window: BUDGET,
-                sustained: BUDGET,
-                min_samples: 20,
-                severity: Severity::Ticket,
-                line: 1,
-            },
-            contract: ContractRule {
-                breaking: Severity::Page,
-                compatible: Severity::Notice,
-                wording: Severity::Ticket,
-                line: 1,
-            },
-            health: streak,
-            quality: QualityRule { within: 5, after: 3, severity: Severity::Page, line: 1 },
-            freshness: None,
-        },
-        line: 1,
-        definition_hash: String::new(),
-    }
+    let mut monitor = Monitor::undeclared("m", address(url));
+    monitor.search.arguments = BTreeMap::from([("top_k".to_owned(), "5".to_owned())]);
+    monitor.search.per_beat = 2;
+    monitor.canaries = (0..canaries).map(canary).collect();
+    (monitor.timeout, monitor.probe_budget) = (TIMEOUT, BUDGET);
+    monitor
 }
 
 fn now() -> DateTime<Utc> {
@@ -423,7 +382,7 @@ async fn credentials_are_sent_judged_and_never_echoed() {
     );
     let server = FaultServer::start(Script::from([("*", say(echo))]), None).await;
     let mut monitor = monitor(&format!("http://{}/mcp", server.address), 1);
-    monitor.bearer = Some(Secret::new("tok-123456"));
+    monitor.auth.bearer = Some(Secret::new("tok-123456"));
     let seen = probe(monitor).await;
     assert_eq!(first_fault(&seen), Some((Stage::Handshake, FaultKind::AuthRejected)));
     assert!(server.seen().heads[0].to_ascii_lowercase().contains("authorization: bearer tok-123456"));
@@ -509,7 +468,7 @@ async fn health_is_asked_whatever_the_search_did() {
     let server = FaultServer::start(with(broken, "GET /ready", say(reason)), None).await;
     let elsewhere = FaultServer::start(legacy(), None).await;
     let mut monitor = monitor(&format!("http://{}/mcp", server.address), 1);
-    monitor.bearer = Some(Secret::new("tok-123456"));
+    monitor.auth.bearer = Some(Secret::new("tok-123456"));
     monitor.health = vec![
         address(&format!("http://{}/ready", server.address)),
         address(&format!("http://{}/health", elsewhere.address)),

@@ -7,15 +7,13 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serin::domain::fleet::RulePlace;
-use serin::domain::fleet::{
-    Address, Canary, CanaryKind, ContractRule, ErrorsRule, Fleet, LatencyRule, Monitor, MonitorId, Provenance,
-    QualityRule, Rules, Runbooks, Search, SearchFields, Secret, StreakRule,
-};
+use serin::domain::fleet::{Address, Canary, CanaryKind, Fleet, Monitor, MonitorId, Provenance, Secret};
 use serin::domain::incident::{Incident, ResolveCause};
-use serin::domain::observation::{BeatKind, Era, ToolSeen, ToolsSeen, Turn, Variant};
+use serin::domain::observation::{BeatKind, ToolSeen, ToolsSeen, Turn, Variant};
 use serin::domain::outcome::{Evidence, Verdict};
 use serin::domain::paging::delivery::{AttemptEnd, FALLBACK_AFTER};
 use serin::domain::paging::notification::{Event, MonitorCard, Notification};
+use serin::domain::protocol::Era;
 use serin::domain::reason::{FailureReason, Severity};
 use serin::domain::signal::{Phase, Signal, SignalState};
 use serin::store::outbox::{Attempted, Claim, Claiming, LEASE, Next};
@@ -58,6 +56,7 @@ fn beat(monitor: &str, seconds: i64) -> BeatRow {
         started_at: at(seconds) + TimeDelta::milliseconds(3),
         kind: BeatKind::Scheduled,
         era: Some(Era::Modern),
+        transport: None,
         seen: Seen::Seen,
         verdict: Verdict::Good,
         reason: None,
@@ -562,7 +561,6 @@ async fn lists_that_repeat_are_kept_once() {
 }
 
 fn fleet(hash: &str, monitors: &[(&str, &[&str])]) -> Fleet {
-    let rule = StreakRule { after: 3, recover_after: 2, page_after: Duration::ZERO, severity: Severity::Page, line: 1 };
     let canary = |id: &&str| Canary {
         id: (*id).to_owned(),
         query: "q".to_owned(),
@@ -574,67 +572,16 @@ fn fleet(hash: &str, monitors: &[(&str, &[&str])]) -> Fleet {
         definition_hash: "c".to_owned(),
     };
     let monitor = |(id, canaries): &(&str, &[&str])| {
-        Arc::new(Monitor {
-            id: MonitorId::new(id),
-            name: (*id).to_owned(),
-            url: Address { shown: "http://x".to_owned(), resolved: Secret::new("http://x") },
-            labels: BTreeMap::new(),
-            bearer: None,
-            health: Vec::new(),
-            search: Search {
-                tool: None,
-                query: "query".to_owned(),
-                arguments: BTreeMap::new(),
-                results: None,
-                fields: SearchFields::default(),
-                per_beat: 2,
-            },
-            canaries: canaries.iter().map(canary).collect(),
-            every: Duration::from_secs(60),
-            timeout: Duration::from_secs(10),
-            probe_budget: Duration::from_secs(45),
-            rules: Rules {
-                availability: rule.clone(),
-                access: rule.clone(),
-                errors: ErrorsRule {
-                    share: 0.05,
-                    window: Duration::from_secs(1800),
-                    min_bad: 3,
-                    severity: Severity::Page,
-                    line: 1,
-                },
-                latency: LatencyRule {
-                    p95: Duration::from_millis(800),
-                    window: Duration::from_secs(1200),
-                    sustained: Duration::from_secs(1200),
-                    min_samples: 20,
-                    severity: Severity::Ticket,
-                    line: 1,
-                },
-                contract: ContractRule {
-                    breaking: Severity::Page,
-                    compatible: Severity::Notice,
-                    wording: Severity::Ticket,
-                    line: 1,
-                },
-                health: rule.clone(),
-                quality: QualityRule { within: 5, after: 3, severity: Severity::Page, line: 1 },
-                freshness: None,
-            },
-            line: 1,
-            definition_hash: "m".to_owned(),
-        })
+        let url = Address { shown: "http://x".to_owned(), resolved: Secret::new("http://x") };
+        let mut monitor = Monitor::undeclared(id, url);
+        monitor.canaries = canaries.iter().map(canary).collect();
+        monitor.definition_hash = "m".to_owned();
+        Arc::new(monitor)
     };
     Fleet {
         provenance: Provenance { file: "monitors.yaml".to_owned(), hash: hash.to_owned(), commit: None },
         monitors: monitors.iter().map(monitor).collect(),
-        receivers: Vec::new(),
-        routes: Vec::new(),
-        internal: Vec::new(),
-        runbooks: Runbooks::default(),
-        allow_private: Vec::new(),
-        smtp: None,
-        public_url: String::new(),
+        ..Fleet::default()
     }
 }
 

@@ -9,13 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::Utc;
-use serin::domain::fleet::{
-    Address, Canary, CanaryKind, ContractRule, ErrorsRule, LatencyRule, Monitor, MonitorId, QualityRule, Rules, Search,
-    SearchFields, Secret, StreakRule,
-};
-use serin::domain::observation::{BeatKind, Era, Observation, Stage, Turn};
-use serin::domain::reason::Severity;
-use serin::probe::{Assignment, Learnt, Prober};
+use serin::domain::fleet::{Address, Canary, CanaryKind, Monitor, Secret};
+use serin::domain::learnt::Learnt;
+use serin::domain::observation::{BeatKind, Observation, Stage, Turn};
+use serin::domain::protocol::Era;
+use serin::probe::{Assignment, Prober};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
@@ -47,51 +45,12 @@ async fn start(program: &str, arguments: &[&str]) -> (Child, u16) {
 }
 
 fn monitor(url: &str, canaries: Vec<Canary>) -> Monitor {
-    let streak = StreakRule { after: 3, recover_after: 2, page_after: TIMEOUT, severity: Severity::Page, line: 1 };
-    Monitor {
-        id: MonitorId::new("m"),
-        name: "m".to_owned(),
-        url: Address { shown: url.to_owned(), resolved: Secret::new(url) },
-        labels: BTreeMap::new(),
-        bearer: None,
-        health: Vec::new(),
-        search: Search {
-            tool: None,
-            query: "query".to_owned(),
-            arguments: BTreeMap::from([("top_k".to_owned(), "2".to_owned())]),
-            results: None,
-            fields: SearchFields::default(),
-            per_beat: 2,
-        },
-        canaries,
-        every: TIMEOUT,
-        timeout: TIMEOUT,
-        probe_budget: TIMEOUT * 4,
-        rules: Rules {
-            availability: streak.clone(),
-            access: streak.clone(),
-            errors: ErrorsRule { share: 0.05, window: TIMEOUT, min_bad: 3, severity: Severity::Page, line: 1 },
-            latency: LatencyRule {
-                p95: TIMEOUT,
-                window: TIMEOUT,
-                sustained: TIMEOUT,
-                min_samples: 20,
-                severity: Severity::Ticket,
-                line: 1,
-            },
-            contract: ContractRule {
-                breaking: Severity::Page,
-                compatible: Severity::Notice,
-                wording: Severity::Ticket,
-                line: 1,
-            },
-            health: streak,
-            quality: QualityRule { within: 5, after: 3, severity: Severity::Page, line: 1 },
-            freshness: None,
-        },
-        line: 1,
-        definition_hash: String::new(),
-    }
+    let mut monitor = Monitor::undeclared("m", Address { shown: url.to_owned(), resolved: Secret::new(url) });
+    monitor.search.arguments = BTreeMap::from([("top_k".to_owned(), "2".to_owned())]);
+    monitor.search.per_beat = 2;
+    monitor.canaries = canaries;
+    (monitor.every, monitor.timeout, monitor.probe_budget) = (TIMEOUT, TIMEOUT, TIMEOUT * 4);
+    monitor
 }
 
 fn canary(id: &str, query: &str, expect: &str) -> Canary {

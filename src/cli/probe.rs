@@ -13,9 +13,10 @@ use crate::config::checker::{Unset, similar};
 use crate::config::source;
 use crate::domain::classify::classify;
 use crate::domain::fleet::{Address, Monitor, Secret};
+use crate::domain::learnt::Learnt;
 use crate::domain::observation::{Answer, BeatKind, Fault, FaultKind, Observation, Phases, Step, Turn};
 use crate::domain::outcome::{Outcome, Verdict};
-use crate::probe::{Assignment, Learnt, Prober};
+use crate::probe::{Assignment, Prober};
 
 /// Hits printed of one answer: what a person looks at first.
 const HITS_SHOWN: usize = 5;
@@ -332,7 +333,7 @@ mod tests {
 
     use super::{as_value, explain, kind_word};
     use crate::domain::fleet::MonitorId;
-    use crate::domain::observation::{BeatKind, Fault, FaultKind, Footprint, Observation, Phases, Stage, Step};
+    use crate::domain::observation::{BeatKind, Fault, FaultKind, Observation, Phases, Stage, Step};
 
     fn seen() -> Observation {
         let at = "2026-11-21T09:00:00Z".parse().unwrap();
@@ -347,19 +348,9 @@ mod tests {
             notes: vec!["an oddity".to_owned()],
         };
         Observation {
-            monitor: MonitorId::new("docs"),
-            kind: BeatKind::Recheck,
-            scheduled_at: at,
-            started_at: at,
             elapsed: Duration::from_millis(2),
-            era: None,
-            server: None,
             steps: vec![step],
-            tools: None,
-            asks: Vec::new(),
-            health: Vec::new(),
-            sources: None,
-            footprint: Footprint::default(),
+            ..Observation::blank(MonitorId::new("docs"), BeatKind::Recheck, at, at)
         }
     }
 

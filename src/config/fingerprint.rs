@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 
 use crate::config::source::hex;
 use crate::domain::fleet::{
-    Address, Canary, Channel, ContractRule, ErrorsRule, FreshnessRule, LatencyRule, Monitor, QualityRule, Receiver,
-    Rules, Search, SearchFields, StreakRule,
+    Address, Auth, Canary, Caps, Channel, ContractRule, ErrorsRule, FreshnessRule, LatencyRule, Monitor, OAuth,
+    Program, QualityRule, Reach, Receiver, Rules, Search, SearchFields, Secret, StreakRule,
 };
 
 /// Over everything about a monitor.
@@ -21,7 +21,9 @@ pub fn monitor(monitor: &Monitor) -> String {
         name,
         url,
         labels,
-        bearer,
+        reach,
+        auth,
+        caps,
         health,
         search,
         canaries,
@@ -38,7 +40,7 @@ pub fn monitor(monitor: &Monitor) -> String {
     for (key, value) in labels {
         sum.text(key).text(value);
     }
-    sum.optional(bearer.as_ref().map(|secret| secret.expose()));
+    sum.reach(reach).auth(auth).caps(*caps);
     sum.count(health.len());
     for address in health {
         sum.address(address);
@@ -117,6 +119,52 @@ impl Sum {
     fn address(&mut self, address: &Address) -> &mut Self {
         let Address { shown, resolved } = address;
         self.text(shown).text(resolved.expose())
+    }
+
+    fn reach(&mut self, reach: &Reach) -> &mut Self {
+        let Reach { transport, era, program, cross_check, proxy, ca, client_certificate } = reach;
+        self.optional(transport.map(|transport| transport.slug())).optional(era.map(|era| era.slug()));
+        self.count(usize::from(program.is_some()));
+        if let Some(Program { command, args, env, keep }) = program {
+            self.text(command).count(args.len());
+            for argument in args {
+                self.text(argument);
+            }
+            self.pairs(env).count(usize::from(*keep));
+        }
+        self.count(usize::from(*cross_check)).count(usize::from(proxy.is_some()));
+        if let Some(proxy) = proxy {
+            self.address(proxy);
+        }
+        self.optional(ca.as_deref());
+        self.optional(client_certificate.as_ref().map(|pair| pair.certificate.as_str()));
+        self.optional(client_certificate.as_ref().map(|pair| pair.key.as_str()))
+    }
+
+    fn auth(&mut self, auth: &Auth) -> &mut Self {
+        let Auth { bearer, headers, oauth, expires_at, refuses_strangers } = auth;
+        self.optional(bearer.as_ref().map(|secret| secret.expose())).pairs(headers);
+        self.count(usize::from(oauth.is_some()));
+        if let Some(OAuth { issuer, client_id, client_secret, scope }) = oauth {
+            self.text(issuer).text(client_id).text(client_secret.expose()).optional(scope.as_deref());
+        }
+        self.optional(expires_at.map(|at| at.to_rfc3339()).as_deref()).count(usize::from(*refuses_strangers))
+    }
+
+    fn caps(&mut self, caps: Caps) -> &mut Self {
+        let Caps { requests_per_day, bytes_per_day } = caps;
+        for cap in [requests_per_day, bytes_per_day] {
+            self.optional(cap.map(|cap| cap.to_string()).as_deref());
+        }
+        self
+    }
+
+    fn pairs(&mut self, pairs: &[(String, Secret)]) -> &mut Self {
+        self.count(pairs.len());
+        for (name, value) in pairs {
+            self.text(name).text(value.expose());
+        }
+        self
     }
 
     fn search(&mut self, search: &Search) {

@@ -15,7 +15,7 @@ use crate::config::rules::{EVERY, Ground, RuleFields, rules};
 use crate::config::scalars::duration_text;
 use crate::config::search;
 use crate::config::tree::{Entry, Node};
-use crate::domain::fleet::{Address, Monitor, MonitorId, Secret};
+use crate::domain::fleet::{Address, Auth, Caps, Monitor, MonitorId, Reach, Secret};
 
 /// What one Serin is built for (DESIGN §10).
 const MONITORS_MAX: usize = 50_000;
@@ -178,7 +178,9 @@ fn monitor(
         id: MonitorId::new(&id),
         url: url?,
         labels,
-        bearer,
+        reach: Reach::default(),
+        auth: Auth { bearer, ..Auth::default() },
+        caps: Caps::default(),
         health,
         search: read.search,
         canaries,

@@ -8,13 +8,13 @@ use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
 use crate::domain::fleet::{Canary, CanaryKind, Monitor};
+use crate::domain::learnt::Learnt;
 use crate::domain::observation::{Footprint, Observation};
 use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
 use crate::domain::quality::confirmation::CanaryStanding;
 use crate::domain::schedule;
 use crate::domain::signal::{Phase, Signal};
 use crate::domain::standing::Standing;
-use crate::probe::Learnt;
 use crate::store::board::{BeatMark, CanaryView, MonitorView, OpenIncident, RollUp, STRIP_LEN, SignalView};
 use crate::store::resume::HourCount;
 

@@ -261,9 +261,7 @@ fn freshness(monitor: &Monitor, seen: &Observation) -> Option<Finding> {
 mod tests {
     use super::*;
     use crate::domain::fleet::{Address, Canary, CanaryKind, FreshnessRule, MonitorId, Secret};
-    use crate::domain::observation::{
-        Answer, BeatKind, Footprint, Phases, SourcesSeen, Step, ToolsSeen, Turn, Variant,
-    };
+    use crate::domain::observation::{Answer, BeatKind, Phases, SourcesSeen, Step, ToolsSeen, Turn, Variant};
     use chrono::{DateTime, Utc};
     use std::time::Duration;
 
@@ -355,19 +353,8 @@ mod tests {
     /// Everything answered, the one canary with nothing at all.
     fn empty() -> Observation {
         Observation {
-            monitor: MonitorId::new("docs"),
-            kind: BeatKind::Scheduled,
-            scheduled_at: now(),
-            started_at: now(),
-            elapsed: Duration::ZERO,
-            era: None,
-            server: None,
-            steps: Vec::new(),
-            tools: None,
             asks: vec![ask(Ok(Answer::default()))],
-            health: Vec::new(),
-            sources: None,
-            footprint: Footprint::default(),
+            ..Observation::blank(MonitorId::new("docs"), BeatKind::Scheduled, now(), now())
         }
     }
 

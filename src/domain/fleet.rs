@@ -7,11 +7,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
+
 use crate::domain::paging::route::Route;
+use crate::domain::protocol::{Era, Transport};
 use crate::domain::reason::{FailureReason, Severity};
 
 /// Everything one monitors.yaml declares.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Fleet {
     /// Where this fleet was declared and at which commit.
     pub provenance: Provenance,
@@ -126,8 +129,12 @@ pub struct Monitor {
     pub url: Address,
     /// Labels, for routes and filters.
     pub labels: BTreeMap<String, String>,
-    /// Sent as `Authorization: Bearer …`.
-    pub bearer: Option<Secret>,
+    /// How the server is reached, where the file says more than its address.
+    pub reach: Reach,
+    /// What we show to be let in.
+    pub auth: Auth,
+    /// What its probes may cost the server.
+    pub caps: Caps,
     /// The server's own health addresses.
     pub health: Vec<Address>,
     /// How its search tool is called and read.
@@ -156,7 +163,9 @@ impl Monitor {
             name: id.to_owned(),
             url,
             labels: BTreeMap::new(),
-            bearer: None,
+            reach: Reach::default(),
+            auth: Auth::default(),
+            caps: Caps::default(),
             health: Vec::new(),
             search: Search {
                 tool: None,
@@ -194,6 +203,84 @@ impl Monitor {
     pub fn per_beat(&self) -> u32 {
         self.search.per_beat.min(u32::try_from(self.canaries.len()).unwrap_or(u32::MAX))
     }
+}
+
+/// How a monitor's server is reached. Everything empty: over HTTP, era and transport found by the probe.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Reach {
+    /// The transport, where the file fixes it.
+    pub transport: Option<Transport>,
+    /// The era, where the file fixes it.
+    pub era: Option<Era>,
+    /// The program that is the server, for stdio; `url` then only shows it.
+    pub program: Option<Program>,
+    /// Whether both eras are asked once a day and have to give the same tools.
+    pub cross_check: bool,
+    /// The proxy that connections go through: `http`, `https`, `socks5` or `socks5h`. Never taken from the environment.
+    pub proxy: Option<Address>,
+    /// A file of PEM certificates trusted for this server besides the machine's own.
+    pub ca: Option<String>,
+    /// Our own certificate, for servers that ask for one.
+    pub client_certificate: Option<ClientCertificate>,
+}
+
+/// A program that speaks MCP over its standard input and output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// The executable, as a path or a name to be found.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Variables it gets besides a short list of harmless ones of ours.
+    pub env: Vec<(String, Secret)>,
+    /// Whether it is kept running from beat to beat; else it is started for each one.
+    pub keep: bool,
+}
+
+/// A client certificate for mutual TLS; both files are read again when they change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientCertificate {
+    /// A PEM file with the chain.
+    pub certificate: String,
+    /// A PEM file with the private key.
+    pub key: String,
+}
+
+/// What a probe shows to be let in.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Auth {
+    /// Sent as `Authorization: Bearer …`.
+    pub bearer: Option<Secret>,
+    /// Further headers, sent with every MCP request to the monitor's own origin.
+    pub headers: Vec<(String, Secret)>,
+    /// A token got by client credentials.
+    pub oauth: Option<OAuth>,
+    /// When the static credential ends, where the file says so.
+    pub expires_at: Option<DateTime<Utc>>,
+    /// Whether the server has to refuse a caller without credentials.
+    pub refuses_strangers: bool,
+}
+
+/// OAuth 2 client credentials. The secret goes to the declared issuer and to nobody else.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OAuth {
+    /// The authorization server, exactly as its metadata has to name itself.
+    pub issuer: String,
+    /// The client's id.
+    pub client_id: String,
+    /// The client's secret.
+    pub client_secret: Secret,
+    /// What is asked for; empty: what the server's challenge names.
+    pub scope: Option<String>,
+}
+
+/// What probes may cost a server on a day; none: no cap. Beats that no longer fit are not made, and the page says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Caps {
+    /// Requests a day.
+    pub requests_per_day: Option<u64>,
+    /// Bytes a day, both directions.
+    pub bytes_per_day: Option<u64>,
 }
 
 /// How a monitor's search tool is called, and where its answers keep what we judge.

@@ -5,7 +5,9 @@
 //! that. Read in the order of the lines below: what is declared, what a probe saw, what that
 //! means, and what is done about it.
 
+pub mod protocol;
 pub mod fleet;
+pub mod learnt;
 pub mod observation;
 pub mod reason;
 pub mod outcome;

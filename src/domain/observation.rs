@@ -5,6 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::domain::fleet::MonitorId;
+use crate::domain::protocol::{Era, Transport};
 
 /// One probe, from first byte to last.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +22,8 @@ pub struct Observation {
     pub elapsed: Duration,
     /// The protocol's generation, once known.
     pub era: Option<Era>,
+    /// What carried the protocol, once known.
+    pub transport: Option<Transport>,
     /// What the server calls itself.
     pub server: Option<ServerIdentity>,
     /// What was done, in order; search and health appear once a call.
@@ -38,6 +41,26 @@ pub struct Observation {
 }
 
 impl Observation {
+    /// A probe that has seen nothing yet.
+    pub fn blank(monitor: MonitorId, kind: BeatKind, scheduled_at: DateTime<Utc>, started_at: DateTime<Utc>) -> Self {
+        Self {
+            monitor,
+            kind,
+            scheduled_at,
+            started_at,
+            elapsed: Duration::ZERO,
+            era: None,
+            transport: None,
+            server: None,
+            steps: Vec::new(),
+            tools: None,
+            asks: Vec::new(),
+            health: Vec::new(),
+            sources: None,
+            footprint: Footprint::default(),
+        }
+    }
+
     /// The first fault of a stage, in the order met.
     pub fn fault(&self, stage: Stage) -> Option<&Fault> {
         self.steps.iter().filter(|step| step.stage == stage).find_map(|step| step.fault.as_ref())
@@ -124,30 +147,6 @@ impl Stage {
         [Self::Connect, Self::Handshake, Self::Tools, Self::Search, Self::Health]
             .into_iter()
             .find(|stage| stage.slug() == slug)
-    }
-}
-
-/// The generation of the protocol (MCP.md).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Era {
-    /// 2024-11-05 to 2025-11-25: `initialize`, sessions.
-    Legacy,
-    /// 2026-07-28: `server/discover`, every request describes itself.
-    Modern,
-}
-
-impl Era {
-    /// The word stored and shown.
-    pub const fn slug(self) -> &'static str {
-        match self {
-            Self::Legacy => "legacy",
-            Self::Modern => "modern",
-        }
-    }
-
-    /// The era a stored word stands for.
-    pub fn from_slug(slug: &str) -> Option<Self> {
-        [Self::Legacy, Self::Modern].into_iter().find(|era| era.slug() == slug)
     }
 }
 

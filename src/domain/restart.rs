@@ -86,7 +86,7 @@ fn compare(marks: &mut Marks, health: &HealthSeen, evidence: &mut Vec<Evidence>)
 mod tests {
     use super::*;
     use crate::domain::fleet::MonitorId;
-    use crate::domain::observation::{BeatKind, Fault, FaultKind, Footprint, Phases, ServerIdentity, Stage, Step};
+    use crate::domain::observation::{BeatKind, Fault, FaultKind, Phases, ServerIdentity, Stage, Step};
 
     fn at(second: i64) -> DateTime<Utc> {
         DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap()
@@ -106,19 +106,9 @@ mod tests {
             fault: None,
         };
         Observation {
-            monitor: MonitorId::new("docs"),
-            kind: BeatKind::Scheduled,
-            scheduled_at: at(0),
-            started_at: at(0),
-            elapsed: Duration::ZERO,
-            era: None,
             server: version.map(|version| ServerIdentity { version: version.to_owned(), ..ServerIdentity::default() }),
-            steps: Vec::new(),
-            tools: None,
-            asks: Vec::new(),
             health: vec![health],
-            sources: None,
-            footprint: Footprint::default(),
+            ..Observation::blank(MonitorId::new("docs"), BeatKind::Scheduled, at(0), at(0))
         }
     }
 

@@ -14,7 +14,8 @@ use tokio::time::Instant;
 use url::Url;
 
 use crate::domain::fleet::Monitor;
-use crate::domain::observation::{Era, Fault, FaultKind};
+use crate::domain::observation::{Fault, FaultKind};
+use crate::domain::protocol::Era;
 use crate::net::connect::{Connector, Target};
 use crate::probe::clock::Clock;
 use crate::probe::era::{LEGACY, MODERN};
@@ -328,7 +329,7 @@ fn body_of(era: Era, call: &Call<'_>, id: Option<u64>) -> Bytes {
 }
 
 fn authorization(monitor: &Monitor, url: &Url) -> Option<HeaderValue> {
-    let text = match &monitor.bearer {
+    let text = match &monitor.auth.bearer {
         Some(bearer) => format!("Bearer {}", bearer.expose()),
         None if !url.username().is_empty() || url.password().is_some() => {
             format!("Basic {}", STANDARD.encode(format!("{}:{}", url.username(), url.password().unwrap_or_default())))

@@ -1,6 +1,6 @@
 //! Which generation of the protocol a server speaks, from its answer to `server/discover` (MCP.md, "Finding the era").
 
-use crate::domain::observation::Era;
+use crate::domain::protocol::Era;
 
 /// The version this prober speaks in the modern era.
 pub const MODERN: &str = "2026-07-28";
@@ -83,7 +83,7 @@ fn speaks_modern(versions: &[String]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{Decision, Discovered, decide};
-    use crate::domain::observation::Era;
+    use crate::domain::protocol::Era;
 
     fn error(status: u16, code: i64) -> Discovered<'static> {
         Discovered::Error { status, code, supported: &[] }

@@ -6,7 +6,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::domain::fleet::MonitorId;
-use crate::domain::observation::{Era, Fault, FaultKind, ServerIdentity, Stage, Step};
+use crate::domain::learnt::{Caution, Learnt};
+use crate::domain::observation::{Fault, FaultKind, ServerIdentity, Stage, Step};
+use crate::domain::protocol::Era;
 use crate::probe::call::{Call, Caller, is_gone};
 use crate::probe::clock::Clock;
 use crate::probe::era::{Decision, Discovered, LEGACY, LEGACY_ALL, MODERN, decide};
@@ -14,7 +16,6 @@ use crate::probe::evidence::{NAME_CHARS_MAX, escaped};
 use crate::probe::reply::Broken;
 use crate::probe::sse::Decoder;
 use crate::probe::wire::Piece;
-use crate::probe::{Caution, Learnt};
 
 /// A remembered era is looked at again after this many hours, and up to [`RELOOK_JITTER_HOURS`] more: about once a day,
 /// and not all monitors at once.

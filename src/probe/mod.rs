@@ -35,7 +35,8 @@ use chrono::{DateTime, Utc};
 use rustls::RootCertStore;
 
 use crate::domain::fleet::Monitor;
-use crate::domain::observation::{BeatKind, Era, Observation, Turn};
+use crate::domain::learnt::Learnt;
+use crate::domain::observation::{BeatKind, Observation, Turn};
 use crate::net::connect::Connector;
 
 /// What one beat is to do.
@@ -55,39 +56,6 @@ pub struct Assignment {
     pub ask_sources: bool,
     /// What earlier probes learnt.
     pub learnt: Learnt,
-}
-
-/// What a probe learns about a server and the next one uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Learnt {
-    /// The era found; forgotten after a failure that could mean it changed.
-    pub era: Option<Era>,
-    /// When it was found.
-    pub era_found_at: Option<DateTime<Utc>>,
-    /// Whether `server/discover` brings the server down, as it does two old releases in the field.
-    pub discover: Caution,
-    /// Whether closing a session brings the server down.
-    pub closing: Caution,
-}
-
-impl Learnt {
-    /// The era is open again; what hurts the server stays known.
-    pub(crate) fn forget_era(&mut self) {
-        self.era = None;
-        self.era_found_at = None;
-    }
-}
-
-/// Whether a thing we do was seen to hurt a server (MCP.md, "Do no harm").
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Caution {
-    /// Not looked at yet.
-    #[default]
-    Unchecked,
-    /// The server still answered after it.
-    Harmless,
-    /// The server no longer answered after it: never done again.
-    Harmful,
 }
 
 /// Probes servers. Cheap to share; holds the TLS session cache.

@@ -9,9 +9,11 @@ use tokio::time::Instant;
 use url::Url;
 
 use crate::domain::fleet::{Canary, Monitor, Search};
+use crate::domain::learnt::{Caution, Learnt};
 use crate::domain::observation::{
-    Answer, Ask, Era, Fault, FaultKind, Footprint, Observation, SourcesSeen, Stage, Step, Turn, Variant,
+    Answer, Ask, Fault, FaultKind, Footprint, Observation, SourcesSeen, Stage, Step, Turn, Variant,
 };
+use crate::domain::protocol::{Era, Transport};
 use crate::net::connect::{Connector, Target};
 use crate::probe::call::{Call, Caller, bad_address, header_value};
 use crate::probe::clock::Clock;
@@ -20,7 +22,7 @@ use crate::probe::handshake::{Opened, modern_result, open};
 use crate::probe::look::look_at;
 use crate::probe::rpc::Misfit;
 use crate::probe::tools::{TOOLS_MAX, input_schema, named, reduce};
-use crate::probe::{Assignment, Caution, Learnt, answer, sources};
+use crate::probe::{Assignment, answer, sources};
 
 /// Pages of one tools/list: a thousand tools at twenty a page.
 const PAGES_MAX: usize = 50;
@@ -85,6 +87,7 @@ async fn converse(caller: &mut Caller<'_>, assignment: &Assignment, learnt: &mut
     };
     let Opened { era, server } = opened;
     seen.era = Some(era);
+    seen.transport = Some(Transport::Http);
     seen.server = Some(server);
     let Some(tools) = list_tools(caller, era, monitor, seen).await else {
         return;
@@ -328,20 +331,12 @@ fn unasked(canary: &Canary) -> Ask {
 }
 
 fn blank(assignment: &Assignment) -> Observation {
+    let Assignment { monitor, kind, scheduled_at, started_at, asks, .. } = assignment;
     Observation {
-        monitor: assignment.monitor.id.clone(),
-        kind: assignment.kind,
-        scheduled_at: assignment.scheduled_at,
-        started_at: assignment.started_at,
-        elapsed: Duration::ZERO,
-        era: None,
-        server: None,
         steps: Vec::with_capacity(8),
-        tools: None,
-        asks: Vec::with_capacity(assignment.asks.len()),
-        health: Vec::with_capacity(assignment.monitor.health.len()),
-        sources: None,
-        footprint: Footprint::default(),
+        asks: Vec::with_capacity(asks.len()),
+        health: Vec::with_capacity(monitor.health.len()),
+        ..Observation::blank(monitor.id.clone(), *kind, *scheduled_at, *started_at)
     }
 }
 
@@ -356,7 +351,7 @@ fn add(sum: &mut Footprint, part: &Footprint) {
 
 /// Everything we send that may not come back in evidence: the bearer, and what the URLs hide.
 fn secrets_of(monitor: &Monitor) -> Scrub {
-    let bearer = monitor.bearer.iter().map(|bearer| bearer.expose().to_owned());
+    let bearer = monitor.auth.bearer.iter().map(|bearer| bearer.expose().to_owned());
     let urls = std::iter::once(&monitor.url).chain(&monitor.health);
     let hidden = urls.filter_map(|address| Url::parse(address.resolved.expose()).ok()).flat_map(|url| {
         let password = url.password().map(str::to_owned);

@@ -2,6 +2,7 @@
 
 use sqlx::SqliteConnection;
 
+use crate::domain::protocol::Transport;
 use crate::store::column::micros;
 use crate::store::intern::Interned;
 use crate::store::record::{AskRow, BeatRecord, BeatRow, LOCAL};
@@ -141,7 +142,7 @@ fn bind_beat(query: Bound, beat: &BeatRow, configs: &Interned) -> Bound {
         .bind(beat.scheduled_at.timestamp_micros())
         .bind(beat.kind.slug())
         .bind(beat.era.map(|era| era.slug()))
-        .bind("http")
+        .bind(beat.transport.unwrap_or(Transport::Http).slug())
         .bind(beat.fresh_connection)
         .bind(beat.seen.slug())
         .bind(beat.verdict.slug())

@@ -4,9 +4,10 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::fleet::MonitorId;
 use crate::domain::incident::Incident;
-use crate::domain::observation::{BeatKind, Era, Stage, ToolsSeen, Turn, Variant};
+use crate::domain::observation::{BeatKind, Stage, ToolsSeen, Turn, Variant};
 use crate::domain::outcome::Verdict;
 use crate::domain::paging::notification::Notification;
+use crate::domain::protocol::{Era, Transport};
 use crate::domain::reason::FailureReason;
 use crate::domain::signal::{Signal, SignalState};
 use std::time::Duration;
@@ -73,6 +74,8 @@ pub struct BeatRow {
     pub kind: BeatKind,
     /// The protocol's era, where known.
     pub era: Option<Era>,
+    /// What carried the protocol, where known.
+    pub transport: Option<Transport>,
     /// Whether it showed us anything.
     pub seen: Seen,
     /// As one word.

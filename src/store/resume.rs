@@ -9,8 +9,9 @@ use sqlx::Row;
 
 use crate::domain::fleet::MonitorId;
 use crate::domain::incident::Incident;
-use crate::domain::observation::{Era, ToolSeen, ToolsSeen, Turn, Variant};
+use crate::domain::observation::{ToolSeen, ToolsSeen, Turn, Variant};
 use crate::domain::outcome::Verdict;
+use crate::domain::protocol::Era;
 use crate::domain::reason::FailureReason;
 use crate::domain::signal::{Phase, Signal, SignalState};
 use crate::store::board::{BeatMark, STRIP_LEN};

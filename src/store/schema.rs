@@ -11,6 +11,8 @@ use sqlx::{ConnectOptions, SqlSafeStr, SqliteConnection};
 
 use crate::store::{OpenError, StoreError};
 
+/// Every step from an empty file to this version, in order; one that was released is never edited.
+const MIGRATIONS: &[(&str, &str)] = &[("ground", include_str!("../../migrations/sqlite/0001_ground.sql"))];
 /// How long a statement waits for another process: short, since a whole fleet waits behind it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 /// Reading connections: pages are few, each connection is a thread and a page cache of 2 MB.
@@ -66,9 +68,10 @@ pub(in crate::store) async fn readers(database: &Path) -> Result<SqlitePool, Sto
 
 /// Brings the tables to this version; forward only.
 pub(in crate::store) async fn migrate(database: &Path, connection: &mut SqliteConnection) -> Result<(), OpenError> {
-    let ground = include_str!("../../migrations/sqlite/0001_ground.sql");
-    let migrations =
-        vec![Migration::new(1, Cow::Borrowed("ground"), MigrationType::Simple, ground.into_sql_str(), false)];
+    let migrations = (1..).zip(MIGRATIONS).map(|(number, (name, sql))| {
+        Migration::new(number, Cow::Borrowed(*name), MigrationType::Simple, sql.into_sql_str(), false)
+    });
+    let migrations = migrations.collect();
     let failed = |error: MigrateError| match error {
         MigrateError::Execute(source) | MigrateError::ExecuteMigration(source, _) => {
             OpenError::Database { path: database.to_owned(), source: source.into() }

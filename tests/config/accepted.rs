@@ -63,7 +63,7 @@ fn the_monitor_of_the_design(docs: &Monitor) {
         (&*docs.url.shown, docs.url.resolved.expose()),
         ("https://docs-rag.example.org/mcp", "https://docs-rag.example.org/mcp")
     );
-    assert_eq!(docs.bearer.as_ref().map(|bearer| bearer.expose()), Some("geheim-bearer"));
+    assert_eq!(docs.auth.bearer.as_ref().map(|bearer| bearer.expose()), Some("geheim-bearer"));
     assert_eq!(
         docs.labels,
         BTreeMap::from([("env".to_owned(), "prod".to_owned()), ("team".to_owned(), "docs".to_owned())])
@@ -193,7 +193,7 @@ fn variables_and_files() {
     let secret = folder.path().join("token");
     std::fs::write(&secret, "geheim-file\n").unwrap();
     let text = with_monitor(&format!("auth: {{ bearer: \"${{file:{}}}\" }}", secret.display()));
-    let bearer = loaded(&text).fleet.monitors[0].bearer.clone();
+    let bearer = loaded(&text).fleet.monitors[0].auth.bearer.clone();
     assert_eq!(
         bearer.map(|bearer| bearer.expose().to_owned()).as_deref(),
         Some("geheim-file"),
@@ -221,7 +221,7 @@ fn variables_and_files() {
     let warned = load(&source(text), &secrets, Unset::Warn).expect("the rest is right");
     assert_eq!(warned.warnings.len(), 4, "and nobody is told of anything");
     assert!(warned.warnings[1].starts_with("warning: the variable NO_HOST is not set\n --> monitors.yaml:4:10"));
-    assert!(warned.fleet.monitors[0].bearer.is_some(), "something stands in");
+    assert!(warned.fleet.monitors[0].auth.bearer.is_some(), "something stands in");
 
     check(
         "a file that is not there",

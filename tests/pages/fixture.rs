@@ -9,15 +9,16 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serin::domain::fleet::RulePlace;
 use serin::domain::fleet::{
     Address, Canary, CanaryKind, ContractRule, ErrorsRule, Fleet, FreshnessRule, LatencyRule, Monitor, MonitorId,
-    Provenance, QualityRule, Rules, Runbooks, Search, SearchFields, Secret, StreakRule,
+    Provenance, QualityRule, Rules, Runbooks, Secret, StreakRule,
 };
 use serin::domain::incident::{Incident, ResolveCause};
 use serin::domain::observation::{
-    BeatKind, Era, Fault, FaultKind, Footprint, HealthSeen, Observation, Phases, ServerIdentity, SourcesSeen, Stage,
-    Step, ToolSeen, ToolsSeen, Turn, Variant,
+    BeatKind, Fault, FaultKind, Footprint, HealthSeen, Observation, Phases, ServerIdentity, SourcesSeen, Stage, Step,
+    ToolSeen, ToolsSeen, Turn, Variant,
 };
 use serin::domain::outcome::{Evidence, Finding, Outcome, Verdict};
 use serin::domain::paging::notification::{Event, MonitorCard, Notification};
+use serin::domain::protocol::Era;
 use serin::domain::reason::{FailureReason, Severity};
 use serin::domain::schedule::Command;
 use serin::domain::signal::{Level, Phase, Signal};
@@ -220,29 +221,15 @@ pub(crate) fn monitor(n: usize) -> Arc<Monitor> {
         line,
         definition_hash: "d".to_owned(),
     };
-    Arc::new(Monitor {
-        id: id_of(n),
-        name: NAMES.get(n).map_or_else(|| format!("Monitor {n}"), |name| (*name).to_owned()),
-        url: Address { shown: url.clone(), resolved: Secret::new(&url) },
-        labels: labels(n),
-        bearer: None,
-        health: Vec::new(),
-        search: Search {
-            tool: None,
-            query: "query".to_owned(),
-            arguments: BTreeMap::new(),
-            results: None,
-            fields: SearchFields::default(),
-            per_beat: 2,
-        },
-        canaries: QUESTIONS.iter().map(canary).collect(),
-        every: Duration::from_secs(60),
-        timeout: Duration::from_secs(10),
-        probe_budget: Duration::from_secs(45),
-        rules: rules(line),
-        line,
-        definition_hash: "h".to_owned(),
-    })
+    let mut monitor =
+        Monitor::undeclared(id_of(n).as_str(), Address { shown: url.clone(), resolved: Secret::new(&url) });
+    monitor.name = NAMES.get(n).map_or_else(|| format!("Monitor {n}"), |name| (*name).to_owned());
+    monitor.labels = labels(n);
+    monitor.search.per_beat = 2;
+    monitor.canaries = QUESTIONS.iter().map(canary).collect();
+    (monitor.rules, monitor.line) = (rules(line), line);
+    monitor.definition_hash = "h".to_owned();
+    Arc::new(monitor)
 }
 
 pub(crate) fn id_of(n: usize) -> MonitorId {
@@ -435,10 +422,6 @@ fn observation(n: usize, now: DateTime<Utc>) -> Observation {
     let tool = |name: &str| ToolSeen { name: name.to_owned(), full_hash: "f".to_owned(), shape_hash: "s".to_owned() };
     let started_at = now - TimeDelta::seconds(12);
     Observation {
-        monitor: id_of(n),
-        kind: BeatKind::Scheduled,
-        scheduled_at: started_at,
-        started_at,
         elapsed: steps.iter().map(|step| step.elapsed).sum(),
         era: Some(if n.is_multiple_of(3) { Era::Modern } else { Era::Legacy }),
         server: (!refused).then(|| ServerIdentity {
@@ -454,7 +437,6 @@ fn observation(n: usize, now: DateTime<Utc>) -> Observation {
             search_tool: Some("search_documents".to_owned()),
             invalid_call: None,
         }),
-        asks: Vec::new(),
         health: vec![HealthSeen {
             address: "https://docs-rag.example.org/health".to_owned(),
             status: Some(if n == 5 { 503 } else { 200 }),
@@ -475,6 +457,7 @@ fn observation(n: usize, now: DateTime<Utc>) -> Observation {
             sessions_opened: 1,
             sessions_closed: 1,
         },
+        ..Observation::blank(id_of(n), BeatKind::Scheduled, started_at, started_at)
     }
 }
 
@@ -598,6 +581,7 @@ async fn past(store: &Store, now: DateTime<Utc>) {
             started_at: at,
             kind: BeatKind::Scheduled,
             era: Some(Era::Legacy),
+            transport: None,
             seen: Seen::Seen,
             verdict: if slow > 1.0 { Verdict::Degraded } else { Verdict::Good },
             reason: (slow > 1.0).then_some(FailureReason::LatencyElevated),
