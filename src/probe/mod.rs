@@ -15,6 +15,8 @@ pub mod schema;
 pub mod sources;
 pub mod sse;
 pub mod tools;
+pub mod callable;
+pub mod shape;
 
 // One HTTP exchange, from the socket up.
 pub mod clock;
@@ -28,6 +30,7 @@ pub mod handshake;
 pub mod look;
 
 pub mod steps;
+pub mod explore;
 
 use std::sync::Arc;
 

@@ -145,7 +145,7 @@ async fn list_tools(
     tools
 }
 
-async fn all_pages(caller: &mut Caller<'_>, era: Era, clock: &mut Clock) -> Result<Vec<Value>, Fault> {
+pub(crate) async fn all_pages(caller: &mut Caller<'_>, era: Era, clock: &mut Clock) -> Result<Vec<Value>, Fault> {
     let mut tools = Vec::new();
     let mut cursors: Vec<String> = Vec::new();
     let mut bytes = 0;
@@ -233,7 +233,7 @@ async fn ask_sources(caller: &mut Caller<'_>, era: Era, tools: &[Value], seen: &
     seen.steps.push(clock.stop(None));
 }
 
-async fn call_tool(
+pub(crate) async fn call_tool(
     caller: &mut Caller<'_>,
     era: Era,
     tool: &str,
@@ -279,7 +279,7 @@ fn promoted(schema: &Value, arguments: &str) -> Vec<(HeaderName, HeaderValue)> {
 /// Closes sessions; what went wrong about it is a note on the last step.
 ///
 /// The first time it is checked that the server survives it (MCP.md, "Do no harm"): some went down with the session.
-async fn close(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &mut Observation) {
+pub(crate) async fn close(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &mut Observation) {
     let mut clock = Clock::start(Stage::Handshake, "closing");
     if learnt.closing == Caution::Harmful {
         if caller.has_sessions() {
@@ -308,7 +308,7 @@ async fn close(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &mut Observat
     }
 }
 
-fn fault_of(caller: &Caller<'_>, misfit: &Misfit) -> Fault {
+pub(crate) fn fault_of(caller: &Caller<'_>, misfit: &Misfit) -> Fault {
     caller.scrub.fault(misfit.kind, &misfit.detail)
 }
 
@@ -350,7 +350,7 @@ fn add(sum: &mut Footprint, part: &Footprint) {
 }
 
 /// Everything we send that may not come back in evidence: the bearer, and what the URLs hide.
-fn secrets_of(monitor: &Monitor) -> Scrub {
+pub(crate) fn secrets_of(monitor: &Monitor) -> Scrub {
     let bearer = monitor.auth.bearer.iter().map(|bearer| bearer.expose().to_owned());
     let urls = std::iter::once(&monitor.url).chain(&monitor.health);
     let hidden = urls.filter_map(|address| Url::parse(address.resolved.expose()).ok()).flat_map(|url| {
