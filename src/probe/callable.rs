@@ -153,12 +153,11 @@ fn question_of(schema: &Value, strange: bool) -> Option<String> {
     if strange { texts(true).or_else(|| texts(false)) } else { None }
 }
 
+/// Arguments by name, and a sentence for each that was guessed.
+type Guessed = (BTreeMap<String, String>, Vec<String>);
+
 /// Values for what the tool requires, and the number of results. The error names what cannot be guessed.
-fn arguments_of(
-    schema: &Value,
-    question: &str,
-    given: &BTreeMap<String, String>,
-) -> Result<(BTreeMap<String, String>, Vec<String>), Vec<String>> {
+fn arguments_of(schema: &Value, question: &str, given: &BTreeMap<String, String>) -> Result<Guessed, Vec<String>> {
     let mut arguments = given.clone();
     let (mut guesses, mut missing) = (Vec::new(), Vec::new());
     let none = serde_json::Map::new();

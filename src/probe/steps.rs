@@ -132,7 +132,9 @@ async fn list_tools(
         Err(fault) => (None, Some(fault)),
     };
     if let Some(tools) = &tools {
-        let reduced = reduce(tools, &monitor.search);
+        let mut reduced = reduce(tools, &monitor.search);
+        // Without canaries no call is declared that could fit or not.
+        reduced.invalid_call = reduced.invalid_call.filter(|_| !monitor.canaries.is_empty());
         if reduced.search_tool.is_none() && !monitor.canaries.is_empty() {
             let wanted = monitor.search.tool.as_deref().unwrap_or("any that searches");
             let names: Vec<&str> = reduced.tools.iter().map(|tool| tool.name.as_str()).collect();
