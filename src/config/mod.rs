@@ -5,7 +5,7 @@
 //! never shown. Read: `source` (bytes and commit), `tree` (YAML with places), `fault` (how it is
 //! said), `reference` (`${…}`), `checker` and `scalars` (what all sections share), then the
 //! sections: `process`, `receivers`, `routes`, `layers` (defaults beneath a monitor), `search`,
-//! `rules`, `canaries`, `monitors`; last `fingerprint`.
+//! `rules`, `canaries`, `caps`, `monitors`; last `fingerprint`.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,7 @@ use crate::config::tree::{Entry, Node, Tree, Value};
 use crate::domain::fleet::{Fleet, Provenance, Secret};
 
 pub mod canaries;
+pub mod caps;
 pub mod checker;
 pub mod fault;
 pub mod fingerprint;

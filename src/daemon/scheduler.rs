@@ -25,8 +25,10 @@ use crate::daemon::watch::{self, After};
 use crate::deliver::trouble::Trouble;
 use crate::domain::fleet::{Fleet, Monitor, MonitorId};
 use crate::domain::observation::BeatKind;
+use crate::domain::pace::Hold;
 use crate::domain::schedule::{self, Command};
 use crate::store::StoreError;
+use crate::store::record::Seen;
 
 /// The loop looks up at least this often, for its pulse.
 const TURN_MAX: Duration = Duration::from_secs(20);
@@ -207,6 +209,13 @@ impl Scheduler {
             }
             return;
         };
+        let now = Utc::now();
+        if let Some(hold) = seat.hold(kind, now) {
+            let mut seat = seat;
+            self.hands.board.put(seat.view(now));
+            slot.seat = Some(seat);
+            return self.hold(id, kind, wall, hold);
+        }
         let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
             let (declared, now) = (Arc::clone(&slot.declared), Utc::now());
             let mut seat = seat;
@@ -224,8 +233,34 @@ impl Scheduler {
         tokio::spawn(run_beat(self.hands.clone(), seat, kind, wall, permit, self.back.clone()));
     }
 
+    /// A beat that is not made for the server's sake. Where the rhythm is only wider there is nothing to note.
+    fn hold(&mut self, id: &MonitorId, kind: BeatKind, wall: DateTime<Utc>, hold: Hold) {
+        let Some(slot) = self.slots.get(id) else { return };
+        match (kind, hold) {
+            (BeatKind::Suspect, Hold::Quiet { until, .. }) => {
+                let at = Instant::now() + (until - Utc::now()).to_std().unwrap_or_default();
+                self.dues.push(Reverse(Due {
+                    at,
+                    wall: until,
+                    monitor: id.clone(),
+                    suspect: true,
+                    plan: slot.suspects,
+                }));
+            }
+            (BeatKind::Scheduled, Hold::Quiet { .. } | Hold::Spent { .. }) => {
+                self.unmade(Arc::clone(&slot.declared), wall, Seen::Held);
+            }
+            _ => {}
+        }
+    }
+
     fn lost(&self, monitor: Arc<Monitor>, wall: DateTime<Utc>) {
-        tokio::spawn(watch::miss(self.hands.clone(), monitor, wall, self.fleet.provenance.hash.clone()));
+        self.unmade(monitor, wall, Seen::Missed);
+    }
+
+    fn unmade(&self, monitor: Arc<Monitor>, wall: DateTime<Utc>, why: Seen) {
+        let hash = self.fleet.provenance.hash.clone();
+        tokio::spawn(watch::miss(self.hands.clone(), monitor, wall, hash, why));
     }
 
     fn came_back(&mut self, back: Return) {
@@ -510,6 +545,23 @@ mod tests {
         scheduler.start(&docs().id, BeatKind::Suspect, Utc::now());
         assert!(scheduler.slots[&docs().id].seat.is_some(), "the seat stays at home");
         assert_eq!(suspects(&scheduler), 1, "and the suspect beat is put off");
+    }
+
+    #[tokio::test]
+    async fn while_a_server_has_quiet_only_a_person_gets_through() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut scheduler, mut seat) = busy(folder.path()).await;
+        let until = Utc::now() + Duration::from_secs(3_600);
+        seat.quiet.until = Some(until);
+        scheduler.come_home(Return { monitor: docs().id.clone(), seat: Some(seat), after: After::default() });
+        scheduler.start(&docs().id, BeatKind::Scheduled, Utc::now());
+        assert!(scheduler.slots[&docs().id].seat.is_some(), "no beat sets out");
+        scheduler.start(&docs().id, BeatKind::Suspect, Utc::now());
+        assert!(scheduler.slots[&docs().id].seat.is_some(), "nor a suspect one");
+        let put_off = scheduler.dues.iter().find(|Reverse(due)| due.suspect).unwrap();
+        assert_eq!(put_off.0.wall, until, "which waits for the end of the quiet");
+        scheduler.start(&docs().id, BeatKind::Recheck, Utc::now());
+        assert!(scheduler.slots[&docs().id].seat.is_none(), "a person may look");
     }
 
     #[tokio::test]

@@ -191,12 +191,15 @@ impl Monitor {
     /// asked, one a health address, closing the session (1). Once an hour the sources are listed.
     pub fn calls_per_day(&self) -> u64 {
         const DAY_MS: u128 = 24 * 3600 * 1000;
-        const OPENING_LISTING_CLOSING: u64 = 4;
         const SOURCE_LISTINGS: u64 = 24;
         let beats = DAY_MS.div_ceil(self.every.as_millis().max(1));
-        let asked = u64::from(self.per_beat());
-        let a_beat = OPENING_LISTING_CLOSING + asked + self.health.len() as u64;
-        u64::try_from(beats).unwrap_or(u64::MAX).saturating_mul(a_beat).saturating_add(SOURCE_LISTINGS)
+        u64::try_from(beats).unwrap_or(u64::MAX).saturating_mul(self.calls_per_beat()).saturating_add(SOURCE_LISTINGS)
+    }
+
+    /// The most requests of one beat without trouble.
+    pub fn calls_per_beat(&self) -> u64 {
+        const OPENING_LISTING_CLOSING: u64 = 4;
+        OPENING_LISTING_CLOSING + u64::from(self.per_beat()) + self.health.len() as u64
     }
 
     /// Canaries asked in one beat; never more than there are.

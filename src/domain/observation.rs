@@ -448,4 +448,22 @@ pub struct Footprint {
     pub sessions_opened: u32,
     /// Sessions closed.
     pub sessions_closed: u32,
+    /// Tokens of the answers, where they are counted.
+    pub tokens: u64,
+}
+
+impl Footprint {
+    /// Both together.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            requests: self.requests.saturating_add(other.requests),
+            bytes_out: self.bytes_out.saturating_add(other.bytes_out),
+            bytes_in: self.bytes_in.saturating_add(other.bytes_in),
+            connections: self.connections.saturating_add(other.connections),
+            sessions_opened: self.sessions_opened.saturating_add(other.sessions_opened),
+            sessions_closed: self.sessions_closed.saturating_add(other.sessions_closed),
+            tokens: self.tokens.saturating_add(other.tokens),
+        }
+    }
 }

@@ -62,7 +62,7 @@ fn keys_that_are_not_known() {
     check(
         "nothing like it",
         &with_sections("defaults: { colour: red }\n"),
-        &["3:13 'defaults' has no key 'colour' => known here: every, timeout, probe_budget, rules, search"],
+        &["3:13 'defaults' has no key 'colour' => known here: every, timeout, probe_budget, rules, search, caps"],
     );
     check(
         "an unknown rule",
@@ -518,6 +518,41 @@ fn what_the_process_needs() {
     ];
     for (sentence, more, expected) in rows {
         check(sentence, &with_sections(more), expected);
+    }
+}
+
+#[test]
+fn caps_that_do_not_fit() {
+    let rows: [(&str, &str, &[&str]); 4] = [
+        (
+            "less than one beat an hour",
+            "caps: { requests_per_day: 50 }",
+            &[
+                "5:31 monitor 'docs' sends 4 requests a beat, and 50 a day are less than one beat an hour => at least 96, or fewer canaries a beat (`search.per_beat`)",
+            ],
+        ),
+        (
+            "a size without its unit",
+            "caps: { bytes_per_day: 500 }",
+            &[
+                "5:28 'bytes_per_day' takes a size, and this is '500' => a whole number with kB, MB or GB, such as `500MB`",
+            ],
+        ),
+        (
+            "nothing at all",
+            "caps: { bytes_per_day: 0MB }",
+            &[
+                "5:28 'bytes_per_day' takes a size, and this is '0MB' => a whole number with kB, MB or GB, such as `500MB`",
+            ],
+        ),
+        (
+            "another key",
+            "caps: { calls: 5 }",
+            &["5:13 'caps' of monitor 'docs' has no key 'calls' => known here: requests_per_day, bytes_per_day"],
+        ),
+    ];
+    for (sentence, more, expected) in rows {
+        check(sentence, &with_monitor(more), expected);
     }
 }
 

@@ -12,3 +12,4 @@ mod reach;
 mod drift;
 mod hostile;
 mod endings;
+mod manners;

@@ -13,6 +13,7 @@ pub mod monitor;
 
 pub mod probe;
 pub mod signals;
+pub mod footprint;
 
 pub mod deliveries;
 pub mod login;
