@@ -3,7 +3,7 @@
 //! One conversation, closed at its end, of at most [`REQUESTS_MAX`] requests. First the server's own words are asked
 //! for, then the rare ones of what came back; only what the server then answered from the same source is proposed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -17,7 +17,7 @@ use crate::domain::learnt::Learnt;
 use crate::domain::observation::{Answer, BeatKind, Fault, FaultKind, Hit, Observation, Stage};
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::quality::canary::rank_of;
-use crate::domain::quality::propose::{NONSENSE, Passage, Proposal, max_score, openers, proposals};
+use crate::domain::quality::propose::{NONSENSE, Passage, Proposal, max_score, named_openers, openers, proposals};
 use crate::net::connect::Target;
 use crate::probe::call::{Call, Caller, bad_address};
 use crate::probe::callable::{Callable, find};
@@ -37,6 +37,10 @@ pub const CANARIES_MAX: usize = 8;
 const TIME_MAX: Duration = Duration::from_secs(90);
 /// Words of the server's own asked first.
 const OPENERS: usize = 4;
+/// Asked where the server's own words brought too little: what most texts have to do with.
+const PLAIN_QUESTIONS: [&str; 2] = ["what is the first thing to know?", "how does it work?"];
+/// Sources from which canaries can be taken without all of them hanging on one.
+const SOURCES_ENOUGH: usize = 3;
 /// Failed searches in a row after which no further one is sent.
 const FAILURES_MAX: u32 = 2;
 /// Candidates tried beyond those wanted.
@@ -191,15 +195,18 @@ impl<'t, 'a> Talk<'t, 'a> {
         let names = self.material().await;
         let tool = self.search.tool.clone().unwrap_or_default();
         let texts = self.texts_of(&tool);
-        // Half from the sources' names, the best there is; half from the tool's own words.
-        let mut questions = openers(names.iter().map(String::as_str), OPENERS / 2);
-        questions.extend(openers(texts.iter().map(String::as_str), OPENERS));
-        // A server that says nothing of itself is asked for what every corpus of documents has.
-        questions.extend(["introduction", "overview"].map(str::to_owned));
-        questions.truncate(OPENERS);
+        // Half from the sources' names, the best there is; half from the tools' own words.
+        let mut questions = named_openers(&names, OPENERS / 2);
+        questions.extend(openers(texts.iter().map(String::as_str), OPENERS - questions.len()));
         self.found.durations.clear();
         for question in &questions {
             self.ask(question).await;
+        }
+        for question in PLAIN_QUESTIONS {
+            let sources: BTreeSet<&str> = self.passages.iter().map(|passage| passage.source.as_str()).collect();
+            if sources.len() < SOURCES_ENOUGH {
+                self.ask(question).await;
+            }
         }
         if self.answered == 0 {
             return;

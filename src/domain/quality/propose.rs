@@ -34,6 +34,8 @@ pub const NONSENSE: [&str; 2] = ["zorvex quandril mubbletock", "wexlifrant jorbe
 
 /// Characters of a word worth asking for; longer ones are hashes or lines without blanks.
 const TOKEN_CHARS_MAX: usize = 32;
+/// Characters of a source's name that still make a question.
+const NAME_CHARS_MAX: usize = 60;
 /// Letters below which a word without digits says little.
 const WORD_CHARS_MIN: usize = 7;
 /// Words of a sentence that can be asked back: shorter ones are headings, longer ones two sentences.
@@ -73,6 +75,27 @@ pub fn openers<'a>(texts: impl IntoIterator<Item = &'a str>, most: usize) -> Vec
     words.sort_by_key(|(weight, _)| Reverse(*weight));
     words.truncate(most);
     words.into_iter().map(|(_, word)| word).collect()
+}
+
+/// Questions out of the names of sources, from all over the list: `billing/late-invoices.md` asks for late invoices.
+pub fn named_openers(names: &[String], most: usize) -> Vec<String> {
+    let step = names.len().div_ceil(most.max(1)).max(1);
+    let question = |name: &String| {
+        let last = name.rsplit(['/', '#', ':', '\\']).find(|part| !part.is_empty())?;
+        let stem = last.rsplit_once('.').map_or(last, |(stem, _)| stem);
+        let words: Vec<&str> = stem.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+        let asked = words.join(" ");
+        let told = asked.chars().any(char::is_alphabetic) && !looks_like_a_hash(&words.concat());
+        (told && asked.chars().count() <= NAME_CHARS_MAX).then_some(asked)
+    };
+    let mut found: Vec<String> = Vec::new();
+    for asked in names.iter().step_by(step).filter_map(question) {
+        if !found.contains(&asked) {
+            found.push(asked);
+        }
+    }
+    found.truncate(most);
+    found
 }
 
 /// What the passages suggest asking: keyword and mixed canaries in turn over all sources, the likeliest to hold first.
@@ -249,7 +272,7 @@ fn question(sentence: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Passage, max_score, openers, proposals, slug};
+    use super::{Passage, max_score, named_openers, openers, proposals, slug};
     use crate::domain::fleet::CanaryKind;
 
     fn passage(source: &str, text: &str) -> Passage {
@@ -273,6 +296,21 @@ mod tests {
         for (sentence, texts, expected) in rows {
             let seen = openers(texts.iter().copied(), 3);
             assert_eq!(seen, expected, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn sources_are_asked_for_by_name() {
+        let rows: [(&[&str], &[&str], &str); 5] = [
+            (&["a/late-invoices.md", "tokens.txt"], &["late invoices", "tokens"], "paths lose folder and ending"),
+            (&["a.md", "b.md", "c.md", "d.md"], &["a", "c"], "from all over the list"),
+            (&["https://h.example/docs/setup#first"], &["first"], "the last part of an address"),
+            (&["0191f3c288aa7c1e", "4417.md", "${env:X}"], &["X"], "ids and numbers say nothing"),
+            (&["x/a.md", "y/a.md"], &["a"], "each once"),
+        ];
+        for (names, expected, sentence) in rows {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            assert_eq!(named_openers(&names, if names.len() == 3 { 3 } else { 2 }), expected, "{sentence}");
         }
     }
 
