@@ -9,7 +9,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use fault_server::{Act, FaultServer, Script, json, result, status, stream};
 use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
-use serin::domain::fleet::{Address, Canary, CanaryKind, Monitor, Secret};
+use serin::domain::fleet::{Address, Canary, CanaryKind, Monitor, ProbeIdentity, Secret};
 use serin::domain::learnt::{Caution, Learnt};
 use serin::domain::observation::{BeatKind, FaultKind, Observation, Stage, Turn};
 use serin::domain::protocol::Era;
@@ -387,6 +387,28 @@ async fn credentials_are_sent_judged_and_never_echoed() {
     assert_eq!(first_fault(&seen), Some((Stage::Handshake, FaultKind::AuthRejected)));
     assert!(server.seen().heads[0].to_ascii_lowercase().contains("authorization: bearer tok-123456"));
     assert!(!format!("{seen:?}").contains("tok-123456"), "{seen:#?}");
+}
+
+#[tokio::test]
+async fn every_request_says_who_probes_where_the_file_wants_it() {
+    let server = FaultServer::start(legacy(), None).await;
+    let mut monitor = monitor(&format!("http://{}/mcp", server.address), 1);
+    let anonymous = probe(monitor.clone()).await;
+    let before = server.seen().heads.len();
+    assert!(
+        !server.seen().heads.iter().any(|head| head.to_ascii_lowercase().contains("serin-probe:")),
+        "off by default"
+    );
+    let secret = Secret::new("correct horse battery staple");
+    monitor.identity = Some(Arc::new(ProbeIdentity { key: "ops-1".to_owned(), secret }));
+    let named = probe(monitor).await;
+    assert_eq!((first_fault(&anonymous), first_fault(&named)), (None, None));
+    let heads = server.seen().heads;
+    assert!(heads.len() > before);
+    for head in &heads[before..] {
+        let head = head.to_ascii_lowercase();
+        assert!(head.contains("serin-probe: v1; key=ops-1; time=1795251600; monitor=m; signature="), "{head}");
+    }
 }
 
 #[tokio::test]

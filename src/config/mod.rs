@@ -9,6 +9,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::config::checker::{Checker, Unset};
 use crate::config::fault::{Collector, Fault, Faults, Place};
@@ -106,7 +107,7 @@ fn document(checker: &mut Checker<'_>, tree: &Tree<'_>, folder: &Path) -> Option
     };
     let receivers = receivers::receivers(checker, node("receivers"), has_smtp);
     let defaults = monitors::defaults(checker, node("defaults"));
-    let monitors = match fields.get("monitors") {
+    let mut monitors = match fields.get("monitors") {
         Some(entry) => monitors::monitors(checker, entry, &defaults),
         None => {
             let start = Place { start: 0, end: 0, line: 1 };
@@ -119,6 +120,9 @@ fn document(checker: &mut Checker<'_>, tree: &Tree<'_>, folder: &Path) -> Option
             monitors::Monitors::default()
         }
     };
+    for monitor in &mut monitors.list {
+        Arc::make_mut(monitor).identity.clone_from(&process.identity);
+    }
     let routes = routes::routes(checker, node("routes"), &receivers, &monitors.places);
     for (name, place) in &process.internal {
         receivers.known(checker, "'internal' notifies", name, *place);

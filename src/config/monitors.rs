@@ -190,6 +190,7 @@ fn monitor(
         reach: Reach::default(),
         auth: Auth { bearer, ..Auth::default() },
         caps: caps::caps(checker, cap_layers),
+        identity: None,
         health,
         search: read.search,
         canaries,

@@ -269,7 +269,10 @@ impl Seat {
                 signal,
                 phase: state.phase,
                 level: reading.level,
-                figure: reading.figure.clone(),
+                figure: match self.standing.clearing(signal, &self.monitor) {
+                    Some((good, needed)) => format!("{}; {good} of {needed} good beats", reading.figure),
+                    None => reading.figure.clone(),
+                },
                 since: state.since,
                 held_by: state.held_by.clone(),
                 incident: self.standing.incident(signal).map(|incident| OpenIncident {

@@ -135,6 +135,8 @@ pub struct Monitor {
     pub auth: Auth,
     /// What its probes may cost the server.
     pub caps: Caps,
+    /// By what owners know our probes; one for the whole fleet.
+    pub identity: Option<Arc<ProbeIdentity>>,
     /// The server's own health addresses.
     pub health: Vec<Address>,
     /// How its search tool is called and read.
@@ -166,6 +168,7 @@ impl Monitor {
             reach: Reach::default(),
             auth: Auth::default(),
             caps: Caps::default(),
+            identity: None,
             health: Vec::new(),
             search: Search {
                 tool: None,
@@ -275,6 +278,15 @@ pub struct OAuth {
     pub client_secret: Secret,
     /// What is asked for; empty: what the server's challenge names.
     pub scope: Option<String>,
+}
+
+/// A secret shared with owners of servers, by which they know our probes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProbeIdentity {
+    /// Names the secret, so that it can be rotated.
+    pub key: String,
+    /// The secret.
+    pub secret: Secret,
 }
 
 /// What probes may cost a server on a day; none: no cap. Beats that no longer fit are not made, and the page says so.

@@ -9,6 +9,7 @@ pub mod answer;
 pub mod era;
 pub mod evidence;
 pub mod health;
+pub mod identity;
 pub mod moment;
 pub mod rpc;
 pub mod schema;

@@ -522,6 +522,36 @@ fn what_the_process_needs() {
 }
 
 #[test]
+fn a_probe_identity_that_proves_nothing() {
+    let rows: [(&str, &str, &[&str]); 3] = [
+        (
+            "without its secret",
+            "serin: { probe_identity: { key: ops-1 } }\n",
+            &[
+                "3:10 'probe_identity' has no 'secret' => such as `{ key: ops-1, secret: \"${env:SERIN_PROBE_SECRET}\" }`",
+            ],
+        ),
+        (
+            "a secret in the file",
+            "serin: { probe_identity: { key: ops-1, secret: abcdefghijklmnopqrstuvwxyz } }\n",
+            &[
+                "3:48 the secret of 'probe_identity' stands in the file, where everybody with the repository reads it => write `${env:NAME}` or `${file:/run/secrets/x}`, and change the secret",
+            ],
+        ),
+        (
+            "a secret that can be guessed",
+            "serin: { probe_identity: { key: ops-1, secret: \"${env:SERIN_TOKEN}\" } }\n",
+            &[
+                "3:48 the secret of 'probe_identity' is shorter than 16 bytes => make one with `openssl rand -base64 32`",
+            ],
+        ),
+    ];
+    for (sentence, more, expected) in rows {
+        check(sentence, &with_sections(more), expected);
+    }
+}
+
+#[test]
 fn caps_that_do_not_fit() {
     let rows: [(&str, &str, &[&str]); 4] = [
         (

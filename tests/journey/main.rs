@@ -13,3 +13,4 @@ mod drift;
 mod hostile;
 mod endings;
 mod manners;
+mod recheck;
