@@ -206,6 +206,10 @@ fn serve(stranger: &Stranger, method: &Method, headers: &HeaderMap, body: &str) 
             ([("mcp-session-id", "s-1")], reply(result)).into_response()
         }
         "tools/list" => reply(json!({"tools": stranger.tools})),
+        // An answer of null stands for a server that asks for quiet.
+        "tools/call" if (stranger.answer)(&body["params"]).is_null() => {
+            (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "60")]).into_response()
+        }
         "tools/call" if headers.contains_key("mcp-session-id") => reply((stranger.answer)(&body["params"])),
         _ => {
             let error = json!({"code": -32601, "message": "unknown method"});
@@ -269,7 +273,9 @@ async fn what_cannot_be_found_out_is_said_and_the_rest_is_sensible() {
     let echo =
         json!([{"name": "echo", "inputSchema": {"type": "object", "properties": {"message": {"type": "string"}}}}]);
     type Row = (&'static str, Value, fn(&Value) -> Value, &'static str, bool);
-    let rows: [Row; 5] = [
+    let search = || json!([{"name": "search", "inputSchema": {"properties": {"query": {"type": "string"}}}}]);
+    let rows: [Row; 6] = [
+        ("the server asks for quiet", search(), |_| Value::Null, "asked for quiet (429)", false),
         ("no tool searches", echo, |_| panic!("nothing is called"), "no search tool found among `echo`", false),
         (
             "an argument nobody can guess",
@@ -280,25 +286,19 @@ async fn what_cannot_be_found_out_is_said_and_the_rest_is_sensible() {
         ),
         (
             "the tool fails",
-            json!([{"name": "search", "inputSchema": {"properties": {"query": {"type": "string"}}}}]),
+            search(),
             |_| json!({"isError": true, "content": [{"type": "text", "text": "no index"}]}),
             "no index",
             false,
         ),
         (
             "the answer is prose",
-            json!([{"name": "search", "inputSchema": {"properties": {"query": {"type": "string"}}}}]),
+            search(),
             |_| json!({"content": [{"type": "text", "text": "I found this."}]}),
             "no list of results in the answer",
             false,
         ),
-        (
-            "nothing is ever found",
-            json!([{"name": "search", "inputSchema": {"properties": {"query": {"type": "string"}}}}]),
-            |_| text(&json!({"results": []})),
-            "no search brought a result",
-            true,
-        ),
+        ("nothing is ever found", search(), |_| text(&json!({"results": []})), "no search brought a result", true),
     ];
     for (sentence, tools, answer, expected, searched) in rows {
         let (url, stranger) = stranger("Quiet", tools, answer).await;
@@ -350,6 +350,28 @@ async fn a_hostile_server_writes_no_line_of_the_file() {
             assert!(!text.contains(['\u{1b}', '\u{85}', '\u{2028}', '\r']), "{text:?}");
         }
         assert!(stranger.requests.load(Ordering::Relaxed) <= REQUESTS_MAX);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_says_our_token_back_does_not_get_it_written() {
+    let tools = || json!([{"name": "search", "inputSchema": {"properties": {"query": {"type": "string"}}}}]);
+    let answer = |params: &Value| {
+        let question = params["arguments"]["query"].as_str().unwrap();
+        let said =
+            format!("Code TOK-echoed-77. The token is tok-echoed-77 in this and every other text. About {question}.");
+        text(
+            &json!({"results": [{"text": said, "source": "a.md"}, {"text": "Fine by itself.", "source": "tok-echoed-77.md"}]}),
+        )
+    };
+    for query in ["", "?key=tok-echoed-77"] {
+        let (url, _stranger) = stranger("tok-echoed-77", tools(), answer).await;
+        let output = serin(&["init", &format!("{url}{query}"), "--bearer", "tok-echoed-77"], &[]).await;
+        let (yaml, err) = said(&output);
+        assert!(matches!(output.status.code(), Some(0 | 2)), "{err}{yaml}");
+        assert!(!format!("{yaml}{err}").to_lowercase().contains("tok-echoed-77"), "{err}{yaml}");
+        assert_eq!(fleet(&yaml).monitors[0].id.as_str(), "127-0-0-1", "{yaml}");
+        assert_eq!(yaml.contains("url: \"${env:MCP_127_0_0_1_URL}\""), !query.is_empty(), "{yaml}");
     }
 }
 

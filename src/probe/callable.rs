@@ -42,7 +42,7 @@ const NO_QUESTIONS: [&str; 14] = [
     "body",
 ];
 /// Arguments that take the number of results; a set number keeps answers, and what they cost, alike.
-const COUNT_NAMES: [&str; 9] =
+pub const COUNT_NAMES: [&str; 9] =
     ["top_k", "topK", "k", "limit", "n_results", "max_results", "maxResults", "num_results", "count"];
 /// Results asked for: as deep as a rule looks.
 const RESULTS_ASKED: i64 = 5;

@@ -29,7 +29,7 @@ use crate::probe::tools::{input_schema, name_of, named, reduce};
 use crate::probe::{Prober, answer, shape, sources};
 
 /// Requests of one exploration, opening and closing included: a person waits, and a server bears it.
-pub const REQUESTS_MAX: u32 = 24;
+pub const REQUESTS_MAX: u32 = 22;
 /// Canaries looked for at most: enough for a start, and each is asked here and again when it is confirmed.
 pub const CANARIES_MAX: usize = 8;
 
@@ -80,6 +80,14 @@ pub struct Explored {
     pub guesses: Vec<String>,
     /// What could not be found out, a sentence each.
     pub gaps: Vec<String>,
+}
+
+impl Explored {
+    /// Whether the server asked for quiet, so that nothing more should be sent.
+    pub fn was_throttled(&self) -> bool {
+        let faults = self.seen.steps.iter().filter_map(|step| step.fault.as_ref());
+        faults.into_iter().any(|fault| matches!(fault.kind, FaultKind::RateLimited { .. }))
+    }
 }
 
 impl Prober {
@@ -219,7 +227,9 @@ impl<'t, 'a> Talk<'t, 'a> {
             );
             return;
         }
-        self.canaries(wanted).await;
+        if wanted > 0 {
+            self.canaries(wanted).await;
+        }
     }
 
     /// Tries what the passages suggest, nonsense first, and keeps what holds.
@@ -346,7 +356,9 @@ impl<'t, 'a> Talk<'t, 'a> {
                 Some(answer)
             }
             Err(fault) => {
-                self.failures += 1;
+                // Whoever asks for quiet gets it at once.
+                let told = matches!(fault.kind, FaultKind::RateLimited { .. });
+                self.failures = if told { FAILURES_MAX } else { self.failures + 1 };
                 if self.failures == FAILURES_MAX || self.answered == 0 {
                     let said = format!("a search by `{}` failed: {}", escaped(&tool, 60), fault.detail);
                     if !self.found.gaps.contains(&said) {

@@ -38,6 +38,28 @@ pub struct Written {
     pub headers: Vec<(String, String)>,
     /// Variables by name, with their values.
     pub known: Vec<(String, String)>,
+    /// The parts of the address that may be secrets.
+    hidden: Vec<String>,
+}
+
+impl Written {
+    /// Whether a text repeats a secret, in whatever case: a server may say our own token back to us.
+    pub fn betrays(&self, text: &str) -> bool {
+        let text = text.to_lowercase();
+        self.secrets().any(|secret| text.contains(&secret.to_lowercase()))
+    }
+
+    /// A text without our secrets.
+    pub fn masked(&self, text: &str) -> String {
+        if self.betrays(text) { "(left out: it repeats a secret of ours)".to_owned() } else { text.to_owned() }
+    }
+
+    fn secrets(&self) -> impl Iterator<Item = &str> {
+        /// Shorter ones are ordinary words.
+        const CHARS_MIN: usize = 6;
+        let values = self.known.iter().map(|(_, value)| value).chain(&self.hidden);
+        values.map(String::as_str).filter(|value| value.chars().count() >= CHARS_MIN)
+    }
 }
 
 impl Given {
@@ -87,11 +109,18 @@ impl Given {
         server_name.and_then(|name| slug(name, ID_CHARS_MAX)).or_else(of_host).unwrap_or_else(|| "server".to_owned())
     }
 
+    /// Whether a name repeats a secret, so that an id made of it would.
+    pub fn betrayed(&self, name: &str) -> bool {
+        self.written("x").betrays(name)
+    }
+
     /// How it is written under this id.
     pub fn written(&self, id: &str) -> Written {
         let mut written = Written { url: self.url.as_str().replace("${", "$${"), ..Written::default() };
         let hides = !self.url.username().is_empty() || self.url.password().is_some() || self.url.query().is_some();
         if hides {
+            written.hidden.extend(self.url.password().map(str::to_owned));
+            written.hidden.extend(self.url.query_pairs().map(|(_, value)| value.into_owned()));
             written.url = known(&mut written.known, variable(id, "URL"), self.url.as_str());
         }
         if let Some(token) = &self.bearer {

@@ -96,7 +96,12 @@ pub async fn command(args: InitArgs) -> anyhow::Result<ExitCode> {
     let written = given.written(&id);
     let mut draft = drafted(&explored, &written, id);
     let mut cost = Cost { total: explored.seen.footprint };
-    if explored.seen.tools.is_some() {
+    if explored.was_throttled() {
+        draft.canaries.clear();
+        draft
+            .doubts
+            .push("the server asked for quiet (429), so that no canary was confirmed; try again later".to_owned());
+    } else if explored.seen.tools.is_some() {
         confirm(&prober, &mut draft, &written, explored.learnt, &mut cost).await?;
     }
     finish(&mut draft, &explored, &written, &cost)?;
@@ -126,14 +131,14 @@ fn id_for(args: &InitArgs, given: &Given, explored: &Explored, taken: &[String])
         return Ok(id.clone());
     }
     let name = explored.seen.server.as_ref().map(|server| server.name.as_str());
-    let base = given.id(name);
+    let base = given.id(name.filter(|name| !given.betrayed(name)));
     let numbered = (2..).map(|nth| format!("{base}-{nth}"));
     Ok(std::iter::once(base.clone()).chain(numbered).find(|id| !taken.contains(id)).unwrap_or(base))
 }
 
 fn drafted(explored: &Explored, written: &Written, id: String) -> Draft {
     let seen = &explored.seen;
-    let named = seen.server.as_ref().map(|server| server.name.clone());
+    let named = seen.server.as_ref().map(|server| server.name.clone()).filter(|name| !written.betrays(name));
     let indexed = seen.sources.as_ref().and_then(|sources| sources.last_indexed_at);
     Draft {
         name: named.filter(|name| !name.trim().is_empty() && *name != id),
@@ -142,7 +147,12 @@ fn drafted(explored: &Explored, written: &Written, id: String) -> Draft {
         bearer: written.bearer.clone(),
         headers: written.headers.clone(),
         search: explored.search.clone(),
-        canaries: explored.canaries.clone(),
+        canaries: explored
+            .canaries
+            .iter()
+            .filter(|(proposal, _)| !written.betrays(&proposal.query) && !written.betrays(&proposal.source))
+            .cloned()
+            .collect(),
         durations: explored.durations.clone(),
         indexed: indexed.map(|at| at.format("%Y-%m-%d").to_string()),
         by_defaults: false,
@@ -227,6 +237,12 @@ fn finish(draft: &mut Draft, explored: &Explored, written: &Written, cost: &Cost
     }
     draft.facts.push(format!("Up to {calls} calls a day; `every` and `search.per_beat` change that."));
     draft.doubts.splice(0..0, explored.gaps.iter().chain(&explored.guesses).cloned());
+    for line in draft.facts.iter_mut().chain(&mut draft.doubts) {
+        *line = written.masked(line);
+    }
+    if written.betrays(&draft.item(0)) {
+        bail!("the server repeats a secret of ours in how it is called; nothing is written down");
+    }
     Ok(())
 }
 
