@@ -15,7 +15,7 @@ use url::Url;
 use crate::domain::fleet::{CanaryKind, Monitor, Search, SearchFields};
 use crate::domain::learnt::Learnt;
 use crate::domain::observation::{Answer, BeatKind, Fault, FaultKind, Hit, Observation, Stage};
-use crate::domain::protocol::{Era, Transport};
+use crate::domain::protocol::Era;
 use crate::domain::quality::canary::rank_of;
 use crate::domain::quality::propose::{NONSENSE, Passage, Proposal, max_score, named_openers, openers, proposals};
 use crate::net::connect::Target;
@@ -23,8 +23,7 @@ use crate::probe::call::{Call, Caller, bad_address};
 use crate::probe::callable::{Callable, find};
 use crate::probe::clock::Clock;
 use crate::probe::evidence::escaped;
-use crate::probe::handshake::open;
-use crate::probe::steps::{all_pages, call_tool, close, fault_of, secrets_of};
+use crate::probe::steps::{all_pages, call_tool, close, fault_of, meet, secrets_of};
 use crate::probe::tools::{input_schema, name_of, named, reduce};
 use crate::probe::{Prober, answer, shape, sources};
 
@@ -123,24 +122,13 @@ impl Prober {
 
 /// From the connection to the last search; ends early where the next step has nothing to stand on.
 async fn converse(caller: &mut Caller<'_>, monitor: &Monitor, wish: &Wish, found: &mut Explored) {
-    let mut clock = Clock::start(Stage::Connect, &caller.wire.target().authority());
-    let deadline = caller.deadline();
-    let fault = caller.wire.connect(&mut clock, deadline).await.err();
-    found.gaps.extend(fault.iter().map(|fault| unreachable(Stage::Connect, fault)));
-    found.seen.steps.push(clock.stop(fault));
-    if !found.gaps.is_empty() {
-        return;
-    }
-    let Some(opened) = open(caller, &monitor.id, &mut found.learnt, &mut found.seen.steps).await else {
-        let fault = found.seen.steps.iter().rev().find_map(|step| step.fault.as_ref());
-        found.gaps.extend(fault.map(|fault| unreachable(Stage::Handshake, fault)));
+    let Some(era) = meet(caller, &monitor.id, &mut found.learnt, &mut found.seen).await else {
+        let broken = found.seen.steps.iter().rev().find_map(|step| Some((step.stage, step.fault.as_ref()?)));
+        found.gaps.extend(broken.map(|(stage, fault)| unreachable(stage, fault)));
         return;
     };
-    found.seen.era = Some(opened.era);
-    found.seen.transport = Some(Transport::Http);
-    found.seen.server = Some(opened.server);
     let mut clock = Clock::start(Stage::Tools, "tools/list");
-    let listed = all_pages(caller, opened.era, &mut clock).await;
+    let listed = all_pages(caller, era, &mut clock).await;
     let step = clock.stop(listed.as_ref().err().cloned());
     found.durations.extend(step.fault.is_none().then_some(step.elapsed));
     found.seen.steps.push(step);
@@ -161,7 +149,7 @@ async fn converse(caller: &mut Caller<'_>, monitor: &Monitor, wish: &Wish, found
     match search {
         Err(why) => found.gaps.push(why),
         Ok(search) => {
-            let mut talk = Talk::new(caller, opened.era, &tools, search, found);
+            let mut talk = Talk::new(caller, era, &tools, search, found);
             talk.run(wish.canaries.min(CANARIES_MAX)).await;
         }
     }

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 use url::Url;
 
-use crate::domain::fleet::{Canary, Monitor, Search};
+use crate::domain::fleet::{Canary, Monitor, MonitorId, Search};
 use crate::domain::learnt::{Caution, Learnt};
 use crate::domain::observation::{Answer, Ask, Fault, FaultKind, Observation, SourcesSeen, Stage, Step, Turn, Variant};
 use crate::domain::protocol::{Era, Transport};
@@ -68,25 +68,9 @@ pub(crate) async fn run(connector: &Connector, assignment: &Assignment) -> (Obse
 /// Everything that is MCP; it ends early where the next step has nothing to stand on.
 async fn converse(caller: &mut Caller<'_>, assignment: &Assignment, learnt: &mut Learnt, seen: &mut Observation) {
     let monitor = &*assignment.monitor;
-    let mut clock = Clock::start(Stage::Connect, &caller.wire.target().authority());
-    let deadline = caller.deadline();
-    let fault = caller.wire.connect(&mut clock, deadline).await.err();
-    if let Some(until) = caller.wire.certificate_until {
-        let days = (until - caller.now().timestamp()).div_euclid(86_400);
-        clock.note(format!("the certificate is valid for {days} more days"));
-    }
-    let failed = fault.is_some();
-    seen.steps.push(clock.stop(fault));
-    if failed {
-        return;
-    }
-    let Some(opened) = open(caller, &monitor.id, learnt, &mut seen.steps).await else {
+    let Some(era) = meet(caller, &monitor.id, learnt, seen).await else {
         return;
     };
-    let Opened { era, server } = opened;
-    seen.era = Some(era);
-    seen.transport = Some(Transport::Http);
-    seen.server = Some(server);
     let Some(tools) = list_tools(caller, era, monitor, seen).await else {
         return;
     };
@@ -108,6 +92,32 @@ async fn converse(caller: &mut Caller<'_>, assignment: &Assignment, learnt: &mut
         };
         seen.asks.push(ask);
     }
+}
+
+/// Connects and opens the conversation; what came of it is in `seen`.
+pub(crate) async fn meet(
+    caller: &mut Caller<'_>,
+    monitor: &MonitorId,
+    learnt: &mut Learnt,
+    seen: &mut Observation,
+) -> Option<Era> {
+    let mut clock = Clock::start(Stage::Connect, &caller.wire.target().authority());
+    let deadline = caller.deadline();
+    let fault = caller.wire.connect(&mut clock, deadline).await.err();
+    if let Some(until) = caller.wire.certificate_until {
+        let days = (until - caller.now().timestamp()).div_euclid(86_400);
+        clock.note(format!("the certificate is valid for {days} more days"));
+    }
+    let failed = fault.is_some();
+    seen.steps.push(clock.stop(fault));
+    if failed {
+        return None;
+    }
+    let Opened { era, server } = open(caller, monitor, learnt, &mut seen.steps).await?;
+    seen.era = Some(era);
+    seen.transport = Some(Transport::Http);
+    seen.server = Some(server);
+    Some(era)
 }
 
 /// Whether a whole call still fits into the budget; with a budget of less than two calls, half of it is enough.
