@@ -400,6 +400,8 @@ async fn a_monitor_is_appended_and_the_rest_of_the_file_stays() {
     assert!(text.starts_with(head) && text.ends_with(tail), "{text}");
     let ids: Vec<String> = fleet(&text).monitors.iter().map(|monitor| monitor.id.to_string()).collect();
     assert_eq!(ids, ["product-docs", "product-docs-2"], "{text}");
+    let calls = fleet(&text).monitors[1].calls_per_day();
+    assert!(text.contains(&format!("Up to {calls} calls a day")), "as `defaults` make it: {calls}\n{text}");
 
     let before = text;
     let rows = [

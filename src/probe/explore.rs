@@ -43,8 +43,8 @@ const SOURCES_ENOUGH: usize = 3;
 /// Failed searches in a row after which no further one is sent.
 const FAILURES_MAX: u32 = 2;
 /// Candidates tried beyond those wanted.
-const SPARE_CANDIDATES: usize = 2;
-/// A proposed canary's source came back within this rank, deeper ranks being no safe ground.
+const SPARE_CANDIDATES: usize = 4;
+/// A sentence's source came back within this rank, deeper ranks being no safe ground; a keyword's came first.
 const RANK_MAX: u32 = 3;
 /// Requests kept for closing and the look whether the server bore it.
 const KEPT_FOR_CLOSING: u32 = 4;
@@ -236,7 +236,8 @@ impl<'t, 'a> Talk<'t, 'a> {
             }
             let Some(answer) = self.ask(&proposal.query).await else { continue };
             let expect = [proposal.source.clone()];
-            if rank_of(&expect, &answer.hits).is_some_and(|rank| rank <= RANK_MAX) {
+            let deepest = if proposal.kind == CanaryKind::Keyword { 1 } else { RANK_MAX };
+            if rank_of(&expect, &answer.hits).is_some_and(|rank| rank <= deepest) {
                 let scores = if proposal.kind == CanaryKind::Mixed { &mut sentences } else { &mut words };
                 scores.extend(best(&answer.hits));
                 self.found.canaries.push((proposal, None));

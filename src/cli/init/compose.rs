@@ -32,6 +32,8 @@ pub struct Draft {
     pub indexed: Option<String>,
     /// Whether rhythm and limits are left to the file's `defaults`, which these would contradict.
     pub by_defaults: bool,
+    /// The most requests a day, as the checker counts them.
+    pub calls_per_day: Option<u64>,
     /// What was found, a line each.
     pub facts: Vec<String>,
     /// What could not be found out or should be looked at, a line each.
@@ -60,7 +62,7 @@ impl Draft {
             let _ = writeln!(out, "{:width$}{text}", "", width = depth * 2);
         };
         line(0, &format!("- id: {}", text(&self.id)));
-        for fact in &self.facts {
+        for fact in self.facts.iter().chain(&self.calls()) {
             line(1, &format!("# {}", comment(fact)));
         }
         for doubt in &self.doubts {
@@ -88,6 +90,12 @@ impl Draft {
         }
         let pad = " ".repeat(indent);
         out.lines().fold(String::new(), |text, line| text + &pad + line + "\n")
+    }
+
+    /// What the monitor costs its server, as a sentence.
+    pub fn calls(&self) -> Option<String> {
+        let calls = self.calls_per_day?;
+        Some(format!("Up to {calls} calls a day; `every` and `search.per_beat` change that."))
     }
 
     fn auth(&self, line: &mut impl FnMut(usize, &str)) {

@@ -105,10 +105,11 @@ pub async fn command(args: InitArgs) -> anyhow::Result<ExitCode> {
         confirm(&prober, &mut draft, &written, explored.learnt, &mut cost).await?;
     }
     finish(&mut draft, &explored, &written, &cost)?;
+    let whole = args.append.as_ref().map(|file| whole_text(file, &mut draft, &written)).transpose()?;
     report(&draft, &explored, &written, &cost);
-    match &args.append {
+    match args.append.as_ref().zip(whole) {
         None => anstream::print!("{}", new_file(&draft.item(2))),
-        Some(file) => put_into(file, &mut draft, &written, args.yes)?,
+        Some((file, whole)) => put_into(file, &draft, &whole, args.yes)?,
     }
     Ok(ExitCode::from(if explored.gaps.is_empty() { WHOLE } else { PARTLY }))
 }
@@ -156,6 +157,7 @@ fn drafted(explored: &Explored, written: &Written, id: String) -> Draft {
         durations: explored.durations.clone(),
         indexed: indexed.map(|at| at.format("%Y-%m-%d").to_string()),
         by_defaults: false,
+        calls_per_day: None,
         facts: Vec::new(),
         doubts: Vec::new(),
     }
@@ -222,7 +224,7 @@ async fn probe(prober: &Prober, monitor: &Arc<Monitor>, learnt: Learnt) -> (Obse
 /// What the person reads above the monitor: what it is, what it costs, what to look at.
 fn finish(draft: &mut Draft, explored: &Explored, written: &Written, cost: &Cost) -> anyhow::Result<()> {
     let seen = &explored.seen;
-    let calls = declared(draft, written)?.calls_per_day();
+    draft.calls_per_day = Some(declared(draft, written)?.calls_per_day());
     draft.facts.push(format!("Found by `serin init` with {} requests.", cost.total.requests));
     if let (Some(era), Some(transport), Some(server)) = (seen.era, seen.transport, &seen.server) {
         let tools = seen.tools.as_ref().map_or(0, |tools| tools.tools.len());
@@ -235,7 +237,6 @@ fn finish(draft: &mut Draft, explored: &Explored, written: &Written, cost: &Cost
             transport.slug()
         ));
     }
-    draft.facts.push(format!("Up to {calls} calls a day; `every` and `search.per_beat` change that."));
     draft.doubts.splice(0..0, explored.gaps.iter().chain(&explored.guesses).cloned());
     for line in draft.facts.iter_mut().chain(&mut draft.doubts) {
         *line = written.masked(line);
@@ -248,7 +249,7 @@ fn finish(draft: &mut Draft, explored: &Explored, written: &Written, cost: &Cost
 
 /// What was found, to standard error: standard output holds the YAML alone.
 fn report(draft: &Draft, explored: &Explored, written: &Written, cost: &Cost) {
-    for fact in &draft.facts {
+    for fact in draft.facts.iter().chain(&draft.calls()) {
         anstream::eprintln!("  {}", scalar::comment(fact));
     }
     if let Some(search) = &explored.search {
@@ -272,8 +273,7 @@ fn report(draft: &Draft, explored: &Explored, written: &Written, cost: &Cost) {
 }
 
 /// Puts the monitor into a file, or makes the file; asks first where nobody said yes.
-fn put_into(file: &Path, draft: &mut Draft, written: &Written, yes: bool) -> anyhow::Result<()> {
-    let text = whole_text(file, draft, written)?;
+fn put_into(file: &Path, draft: &Draft, text: &str, yes: bool) -> anyhow::Result<()> {
     anstream::print!("{}", draft.item(2));
     if !yes {
         if !std::io::stdin().is_terminal() {
@@ -286,8 +286,8 @@ fn put_into(file: &Path, draft: &mut Draft, written: &Written, yes: bool) -> any
             bail!("{} was not changed", file.display());
         }
     }
-    append::replace(file, &text).with_context(|| format!("cannot write {}", file.display()))?;
-    anstream::eprintln!("monitor '{}' is in {} now; `serin check --config {0}` agrees", draft.id, file.display());
+    append::replace(file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    anstream::eprintln!("monitor '{}' is in {} now, and the file was checked", draft.id, file.display());
     Ok(())
 }
 
@@ -303,7 +303,11 @@ fn whole_text(file: &Path, draft: &mut Draft, written: &Written) -> anyhow::Resu
     let mut with = |by_defaults| {
         draft.by_defaults = by_defaults;
         let whole = append::inserted(&text, |indent| draft.item(indent))?;
-        append::checked(file, &whole, &written.known).map(|loaded| (whole, loaded))
+        let loaded = append::checked(file, &whole, &written.known)?;
+        // What a beat costs depends on what the file's `defaults` add to it.
+        let ours = loaded.fleet.monitors.iter().find(|monitor| monitor.id.as_str() == draft.id);
+        draft.calls_per_day = ours.map(|monitor| monitor.calls_per_day());
+        append::inserted(&text, |indent| draft.item(indent)).map(|whole| (whole, loaded))
     };
     let (whole, after) = with(false)
         .or_else(|_| with(true))
