@@ -38,6 +38,8 @@ pub struct Observation {
     pub sources: Option<SourcesSeen>,
     /// What the probe cost the server.
     pub footprint: Footprint,
+    /// How far one got right after a first failure, from the lowest rung up; empty otherwise.
+    pub ladder: Vec<Rung>,
 }
 
 impl Observation {
@@ -58,6 +60,7 @@ impl Observation {
             health: Vec::new(),
             sources: None,
             footprint: Footprint::default(),
+            ladder: Vec::new(),
         }
     }
 
@@ -431,6 +434,19 @@ pub struct SourcesSeen {
     pub count: u32,
     /// The latest moment any source was indexed.
     pub last_indexed_at: Option<DateTime<Utc>>,
+}
+
+/// One rung of the cause ladder: name, TCP, TLS, HTTP without credentials, tools/list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rung {
+    /// Which.
+    pub name: &'static str,
+    /// Whether one gets past it.
+    pub holds: bool,
+    /// What it showed; one bounded line.
+    pub said: String,
+    /// How long it took.
+    pub elapsed: Duration,
 }
 
 /// What a probe cost the server.

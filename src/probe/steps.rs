@@ -339,7 +339,7 @@ fn blank(assignment: &Assignment) -> Observation {
 }
 
 /// Everything we send that may not come back in evidence: the bearer, and what the URLs hide.
-fn secrets_of(monitor: &Monitor) -> Scrub {
+pub(crate) fn secrets_of(monitor: &Monitor) -> Scrub {
     let bearer = monitor.auth.bearer.iter().map(|bearer| bearer.expose().to_owned());
     let urls = std::iter::once(&monitor.url).chain(&monitor.health);
     let hidden = urls.filter_map(|address| Url::parse(address.resolved.expose()).ok()).flat_map(|url| {
