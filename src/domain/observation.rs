@@ -36,6 +36,10 @@ pub struct Observation {
     pub health: Vec<HealthSeen>,
     /// `list_sources`, where it was asked and answered.
     pub sources: Option<SourcesSeen>,
+    /// When the server's certificate ends, where it has one and its chain was ever seen.
+    pub certificate_until: Option<DateTime<Utc>>,
+    /// When the credential that we show ends, where that is known.
+    pub credential_until: Option<DateTime<Utc>>,
     /// What the probe cost the server.
     pub footprint: Footprint,
     /// How far one got right after a first failure, from the lowest rung up; empty otherwise.
@@ -59,6 +63,8 @@ impl Observation {
             asks: Vec::new(),
             health: Vec::new(),
             sources: None,
+            certificate_until: None,
+            credential_until: None,
             footprint: Footprint::default(),
             ladder: Vec::new(),
         }

@@ -6,6 +6,7 @@
 
 // Pure decoders.
 pub mod answer;
+pub mod credential;
 pub mod era;
 pub mod evidence;
 pub mod health;
