@@ -487,7 +487,7 @@ async fn until_taken(hands: &Hands, seat: &mut Seat, errand: &Errand) {
 mod tests {
     use super::*;
     use crate::deliver::internal::InternalAlerts;
-    use crate::domain::fleet::{Address, Provenance, Runbooks, Secret};
+    use crate::domain::fleet::{Address, Secret};
     use crate::probe::Prober;
     use crate::store::Store;
     use crate::store::board::Board;
@@ -500,17 +500,7 @@ mod tests {
     /// A scheduler over one monitor whose seat is away, as while a beat is under way.
     async fn busy(folder: &std::path::Path) -> (Scheduler, Box<Seat>) {
         drop(rustls::crypto::ring::default_provider().install_default());
-        let fleet = Fleet {
-            provenance: Provenance::default(),
-            monitors: vec![docs()],
-            receivers: Vec::new(),
-            routes: Vec::new(),
-            internal: Vec::new(),
-            runbooks: Runbooks::default(),
-            allow_private: Vec::new(),
-            smtp: None,
-            public_url: String::new(),
-        };
+        let fleet = Fleet { monitors: vec![docs()], ..Fleet::default() };
         let (_, fleet) = tokio::sync::watch::channel(Arc::new(fleet));
         let hands = Hands {
             store: Store::open(&folder.join("serin.db")).await.unwrap(),
@@ -518,6 +508,7 @@ mod tests {
             board: Arc::new(Board::default()),
             alerts: InternalAlerts::new(),
             fleet,
+            uplink: Arc::default(),
             ailing: Arc::new(AtomicBool::new(false)),
         };
         let mut scheduler = Scheduler::new(hands, vec![Seat::new(docs(), Utc::now())], 1);

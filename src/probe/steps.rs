@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, TimeDelta};
 use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -20,7 +21,7 @@ use crate::probe::handshake::{Opened, modern_result, open};
 use crate::probe::look::look_at;
 use crate::probe::rpc::Misfit;
 use crate::probe::tools::{TOOLS_MAX, input_schema, named, reduce};
-use crate::probe::{Assignment, answer, sources};
+use crate::probe::{Assignment, answer, credential, sources};
 
 /// Pages of one tools/list: a thousand tools at twenty a page.
 const PAGES_MAX: usize = 50;
@@ -30,6 +31,9 @@ const TOOLS_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// The part of the budget, at most, that is kept back for the health addresses: the cause they name outweighs one more search.
 const HEALTH_SHARE: u32 = 4;
+
+/// A certificate this near its end is looked at anew on each beat.
+const LOOK_AGAIN_DAYS: i64 = 30;
 
 /// Runs one probe to its end.
 pub(crate) async fn run(connector: &Connector, assignment: &Assignment) -> (Observation, Learnt) {
@@ -43,11 +47,15 @@ pub(crate) async fn run(connector: &Connector, assignment: &Assignment) -> (Obse
     };
     let scrub = secrets_of(monitor);
     let mut seen = blank(assignment);
+    seen.credential_until = credential::ends_at(&monitor.auth);
     let mut learnt = assignment.learnt;
     let parsed = Url::parse(monitor.url.resolved.expose()).ok().and_then(|url| Some((Target::of(&url)?, url)));
     match parsed {
         None => seen.steps.push(Clock::start(Stage::Connect, &monitor.url.shown).stop(Some(bad_address(&scrub)))),
         Some((target, url)) => {
+            // While a renewal is waited for, each beat looks at the certificate itself and resumes no session.
+            let soon = |until| until - assignment.started_at < TimeDelta::days(LOOK_AGAIN_DAYS);
+            let target = if learnt.certificate_until.is_some_and(soon) { target.anew() } else { target };
             let mut caller =
                 Caller::new(connector, target, &scrub, url.clone(), monitor, assignment.started_at, over - kept_back);
             converse(&mut caller, assignment, &mut learnt, &mut seen).await;
@@ -104,9 +112,11 @@ pub(crate) async fn meet(
     let mut clock = Clock::start(Stage::Connect, &caller.wire.target().authority());
     let deadline = caller.deadline();
     let fault = caller.wire.connect(&mut clock, deadline).await.err();
-    if let Some(until) = caller.wire.certificate_until {
-        let days = (until - caller.now().timestamp()).div_euclid(86_400);
-        clock.note(format!("the certificate is valid for {days} more days"));
+    let shown = caller.wire.certificate_until.and_then(|until| DateTime::from_timestamp(until, 0));
+    learnt.certificate_until = shown.or(learnt.certificate_until);
+    seen.certificate_until = learnt.certificate_until;
+    if let Some(until) = shown {
+        clock.note(format!("the certificate is valid for {} more days", (until - caller.now()).num_days()));
     }
     let failed = fault.is_some();
     seen.steps.push(clock.stop(fault));

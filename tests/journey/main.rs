@@ -14,3 +14,4 @@ mod hostile;
 mod endings;
 mod manners;
 mod recheck;
+mod uplink;
