@@ -13,14 +13,16 @@ use std::time::Duration;
 use tokio::time::Instant;
 use url::Url;
 
-use crate::domain::fleet::Monitor;
+use crate::domain::fleet::{Monitor, Program};
 use crate::domain::observation::{Fault, FaultKind};
-use crate::domain::protocol::Era;
-use crate::net::connect::{Connector, Target};
+use crate::domain::protocol::{Era, Transport};
+use crate::net::connect::{Connector, Target, Times};
+use crate::probe::channel::{Channel, read_off};
 use crate::probe::clock::Clock;
 use crate::probe::era::{LEGACY, MODERN};
 use crate::probe::evidence::Scrub;
 use crate::probe::identity;
+use crate::probe::program::Process;
 use crate::probe::reply::{Broken, Reading};
 use crate::probe::wire::{Reply, Wire};
 
@@ -39,10 +41,23 @@ const TRACE: HeaderName = HeaderName::from_static("traceparent");
 /// How we name ourselves.
 pub(crate) const AGENT: &str = concat!("serin/", env!("CARGO_PKG_VERSION"));
 
+/// What carries the calls. One conversation, whatever is beneath it.
+#[derive(Debug)]
+pub(crate) enum Carrier<'a> {
+    /// Each call a POST with its answer; both eras.
+    Http,
+    /// Calls are posted and answered on a stream (HTTP+SSE of 2024-11-05).
+    Sse(Box<Channel<'a>>),
+    /// A program, one message a line.
+    Stdio(Box<Process>),
+}
+
 /// Speaks MCP to one server for the length of one probe.
 #[derive(Debug)]
 pub(crate) struct Caller<'a> {
+    connector: &'a Connector,
     pub(crate) wire: Wire<'a>,
+    pub(crate) carrier: Carrier<'a>,
     pub(crate) scrub: &'a Scrub,
     url: Url,
     base: HeaderMap,
@@ -53,7 +68,8 @@ pub(crate) struct Caller<'a> {
     started_at: DateTime<Utc>,
     started: Instant,
     trace: u128,
-    requests: u64,
+    /// Ids given out so far; a kept program's go on from beat to beat.
+    pub(crate) requests: u64,
     redirected: bool,
     /// The legacy version agreed on, once it is.
     pub(crate) protocol: Option<HeaderValue>,
@@ -99,7 +115,9 @@ impl<'a> Caller<'a> {
             base.insert(AUTHORIZATION, value);
         }
         Self {
+            connector,
             wire: Wire::new(connector, target, scrub),
+            carrier: Carrier::Http,
             scrub,
             url,
             base,
@@ -119,12 +137,31 @@ impl<'a> Caller<'a> {
 
     /// Asks and waits for the result.
     pub(crate) async fn ask(&mut self, era: Era, call: &Call<'_>, clock: &mut Clock) -> Result<Box<RawValue>, Broken> {
-        let deadline = self.deadline();
+        self.ask_until(self.deadline(), era, call, clock).await
+    }
+
+    /// Asks and waits for the result, until another moment than the usual.
+    pub(crate) async fn ask_until(
+        &mut self,
+        deadline: Instant,
+        era: Era,
+        call: &Call<'_>,
+        clock: &mut Clock,
+    ) -> Result<Box<RawValue>, Broken> {
         let id = self.requests + 1;
         let body = body_of(era, call, Some(id));
-        let reply = self.post(era, call, body, clock, deadline).await.map_err(Broken::before_http)?;
         let reading = self.reading(id, deadline);
-        reading.result(&mut self.wire, reply, clock).await
+        if matches!(self.carrier, Carrier::Http) {
+            let reply = self.post(era, call, body, clock, deadline).await.map_err(Broken::before_http)?;
+            // The session may have come with the reply.
+            return self.reading(id, deadline).result(&mut self.wire, reply, clock).await;
+        }
+        let request = self.posted(era, call, body.clone());
+        match &mut self.carrier {
+            Carrier::Sse(channel) => channel.ask(&mut self.wire, request, &reading, clock).await,
+            Carrier::Stdio(process) => process.ask(&body, &reading, clock).await,
+            Carrier::Http => Err(Broken::before_http(bad_address(self.scrub))),
+        }
     }
 
     /// Tells something that needs no answer; the status says whether it was taken.
@@ -132,24 +169,90 @@ impl<'a> Caller<'a> {
         let deadline = self.deadline();
         let body = body_of(era, call, None);
         let kept = clock.phases;
-        let reply = self.post(era, call, body, clock, deadline).await.map_err(Broken::before_http)?;
+        let reply = match &mut self.carrier {
+            Carrier::Http => self.post(era, call, body, clock, deadline).await,
+            Carrier::Sse(_) => {
+                let request = self.posted(era, call, body);
+                self.wire.send(request, clock, deadline).await
+            }
+            Carrier::Stdio(process) => {
+                return process.tell(&body, self.scrub, deadline).await.map_err(Broken::before_http);
+            }
+        };
+        let reply = reply.map_err(Broken::before_http)?;
         clock.phases = kept;
         if reply.status.is_success() {
-            self.let_go(&reply);
+            read_off(&mut self.wire, reply).await;
             return Ok(());
         }
         let reading = self.reading(0, deadline);
         reading.result(&mut self.wire, reply, clock).await.map(drop)
     }
 
-    /// A GET of the MCP address itself, for the older transport; the reply's head.
-    pub(crate) async fn look(&mut self, clock: &mut Clock) -> Result<(Reply, Instant), Fault> {
+    /// Opens the event stream of the older transport over a connection of its own; calls go through it from now on.
+    pub(crate) async fn open_stream(&mut self, clock: &mut Clock) -> Result<(), Broken> {
         let deadline = self.deadline();
         let mut request = self.request(Method::GET, Bytes::new());
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let reply = self.wire.send(request, clock, deadline).await?;
-        self.keep_session(&reply);
-        Ok((reply, deadline))
+        let wire = Wire::new(self.connector, self.wire.target().clone(), self.scrub);
+        let reading = self.reading(0, deadline);
+        match Box::pin(Channel::open(wire, request, &self.url, &reading, clock)).await {
+            Ok(channel) => {
+                self.carrier = Carrier::Sse(Box::new(channel));
+                self.wire.footprint.sessions_opened += 1;
+                Ok(())
+            }
+            Err((broken, spent)) => {
+                self.wire.footprint = self.wire.footprint.plus(spent);
+                Err(broken)
+            }
+        }
+    }
+
+    /// Closes the event stream, where one is open, and with it the session.
+    pub(crate) fn close_stream(&mut self) {
+        if let Carrier::Sse(channel) = std::mem::replace(&mut self.carrier, Carrier::Http) {
+            self.wire.footprint = self.wire.footprint.plus(channel.close());
+            self.wire.footprint.sessions_closed += 1;
+        }
+    }
+
+    /// Starts the program that is the server; calls go to it from now on.
+    pub(crate) fn start_program(&mut self, program: &Program, clock: &mut Clock) -> Result<(), Fault> {
+        let process = Process::start(program, self.scrub)?;
+        clock.connected(clock.elapsed(), Times { connect: Some(Duration::ZERO), ..Times::default() });
+        self.carrier = Carrier::Stdio(Box::new(process));
+        Ok(())
+    }
+
+    /// Stops the program, where one runs.
+    pub(crate) async fn stop_program(&mut self) {
+        if let Some(process) = self.take_program() {
+            process.stop().await;
+        }
+    }
+
+    /// The program as it runs, for another beat or to be stopped; what it cost is counted here.
+    pub(crate) fn take_program(&mut self) -> Option<Box<Process>> {
+        match std::mem::replace(&mut self.carrier, Carrier::Http) {
+            Carrier::Stdio(mut process) => {
+                self.wire.footprint = self.wire.footprint.plus(std::mem::take(&mut process.footprint));
+                Some(process)
+            }
+            other => {
+                self.carrier = other;
+                None
+            }
+        }
+    }
+
+    /// What carries the calls now.
+    pub(crate) fn transport(&self) -> Transport {
+        match self.carrier {
+            Carrier::Http => Transport::Http,
+            Carrier::Sse(_) => Transport::Sse,
+            Carrier::Stdio(_) => Transport::Stdio,
+        }
     }
 
     /// A GET of a path on the same origin.
@@ -165,7 +268,8 @@ impl<'a> Caller<'a> {
             id,
             scrub: self.scrub,
             credentials_sent: self.credentials_sent,
-            in_session: self.session.is_some(),
+            // The stream is the session.
+            in_session: self.session.is_some() || matches!(self.carrier, Carrier::Sse(_)),
             now: self.now(),
             deadline,
         }
@@ -235,22 +339,7 @@ impl<'a> Caller<'a> {
         deadline: Instant,
     ) -> Result<Reply, Fault> {
         loop {
-            let mut request = self.request(Method::POST, body.clone());
-            let headers = request.headers_mut();
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-            match era {
-                Era::Modern => {
-                    headers.insert(PROTOCOL, HeaderValue::from_static(MODERN));
-                    headers.extend(HeaderValue::from_str(call.method).ok().map(|value| (METHOD, value)));
-                    headers.extend(call.name.and_then(header_value).map(|value| (NAME, value)));
-                    headers.extend(call.headers.iter().cloned());
-                }
-                Era::Legacy => {
-                    headers.extend(self.protocol.clone().map(|value| (PROTOCOL, value)));
-                    headers.extend(self.session.clone().map(|value| (SESSION, value)));
-                }
-            }
+            let request = self.posted(era, call, body.clone());
             let reply = self.wire.send(request, clock, deadline).await?;
             self.keep_session(&reply);
             let Some(moved) = self.moved_to(&reply) else {
@@ -261,6 +350,30 @@ impl<'a> Caller<'a> {
             self.redirected = true;
             self.url = moved;
         }
+    }
+
+    /// A POST of a call, to where calls go.
+    fn posted(&mut self, era: Era, call: &Call<'_>, body: Bytes) -> Request<Full<Bytes>> {
+        let mut request = self.request(Method::POST, body);
+        if let Carrier::Sse(channel) = &self.carrier {
+            *request.uri_mut() = path_of(channel.endpoint());
+        }
+        let headers = request.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        match era {
+            Era::Modern => {
+                headers.insert(PROTOCOL, HeaderValue::from_static(MODERN));
+                headers.extend(HeaderValue::from_str(call.method).ok().map(|value| (METHOD, value)));
+                headers.extend(call.name.and_then(header_value).map(|value| (NAME, value)));
+                headers.extend(call.headers.iter().cloned());
+            }
+            Era::Legacy => {
+                headers.extend(self.protocol.clone().map(|value| (PROTOCOL, value)));
+                headers.extend(self.session.clone().map(|value| (SESSION, value)));
+            }
+        }
+        request
     }
 
     /// Where a redirect leads that is followed: once, same origin, method kept.

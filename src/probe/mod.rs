@@ -1,4 +1,4 @@
-//! The only room that knows HTTP, TLS, SSE and JSON-RPC on the probing side; it turns what it meets into faults.
+//! The only room that knows HTTP, TLS, SSE, JSON-RPC and stdio on the probing side; it turns what it meets into faults.
 //!
 //! What a server sends is hostile: every decoder here is bounded and gives evidence without control characters or our
 //! own secrets, and no bytes make it panic. Pure decoders stand apart from sockets. Read `steps` for the whole probe,
@@ -23,9 +23,14 @@ pub mod wire;
 
 pub mod reply;
 
+// The other conversations beneath a request.
+pub mod channel;
+pub mod program;
+
 // A probe, from a request up.
 pub mod call;
 pub mod handshake;
+pub mod kept;
 pub mod look;
 
 pub mod steps;
@@ -35,10 +40,11 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use rustls::RootCertStore;
 
-use crate::domain::fleet::Monitor;
+use crate::domain::fleet::{Monitor, MonitorId};
 use crate::domain::learnt::Learnt;
 use crate::domain::observation::{BeatKind, Observation, Turn};
 use crate::net::connect::Connector;
+use crate::probe::kept::KeptPrograms;
 
 /// What one beat is to do.
 #[derive(Debug, Clone)]
@@ -63,21 +69,35 @@ pub struct Assignment {
 #[derive(Debug)]
 pub struct Prober {
     connector: Connector,
+    programs: KeptPrograms,
 }
 
 impl Prober {
     /// A prober that trusts this machine's roots and whose TLS session cache is sized for so many names.
     pub fn new(names: usize) -> Self {
-        Self { connector: Connector::new(names) }
+        Self { connector: Connector::new(names), programs: KeptPrograms::default() }
     }
 
     /// A prober that trusts these roots only.
     pub fn with_roots(roots: RootCertStore, names: usize) -> Self {
-        Self { connector: Connector::with_roots(roots, names) }
+        Self { connector: Connector::with_roots(roots, names), programs: KeptPrograms::default() }
     }
 
     /// Runs one probe to its end; never fails, never panics, never outlasts the monitor's budget by more than the closing of its session.
     pub async fn run(&self, assignment: &Assignment) -> (Observation, Learnt) {
-        Box::pin(steps::run(&self.connector, assignment)).await
+        Box::pin(steps::run(&self.connector, &self.programs, assignment)).await
+    }
+
+    /// Stops the program that is kept for a monitor, where one is: it was edited, or is gone from the file.
+    pub async fn release(&self, monitor: &MonitorId) {
+        if let Some(kept) = self.programs.take(monitor) {
+            kept.process.stop().await;
+        }
+    }
+
+    /// Stops every program that is kept, all at once; the next probe would start its own again.
+    pub async fn release_all(&self) {
+        let stops = self.programs.empty().into_iter().map(|kept| kept.process.stop());
+        futures_util::future::join_all(stops).await;
     }
 }

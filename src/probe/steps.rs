@@ -8,15 +8,16 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 use url::Url;
 
-use crate::domain::fleet::{Canary, Monitor, Search};
+use crate::domain::fleet::{Canary, Monitor, Program, Search};
 use crate::domain::learnt::{Caution, Learnt};
 use crate::domain::observation::{Answer, Ask, Fault, FaultKind, Observation, SourcesSeen, Stage, Step, Turn, Variant};
-use crate::domain::protocol::{Era, Transport};
+use crate::domain::protocol::Era;
 use crate::net::connect::{Connector, Target};
-use crate::probe::call::{Call, Caller, bad_address, header_value};
+use crate::probe::call::{Call, Caller, Carrier, bad_address, header_value};
 use crate::probe::clock::Clock;
 use crate::probe::evidence::{Scrub, readable};
-use crate::probe::handshake::{Opened, modern_result, open};
+use crate::probe::handshake::{Opened, modern_result, open, resume};
+use crate::probe::kept::{Kept, KeptPrograms};
 use crate::probe::look::look_at;
 use crate::probe::rpc::Misfit;
 use crate::probe::tools::{TOOLS_MAX, input_schema, named, reduce};
@@ -31,8 +32,15 @@ const TOOLS_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// The part of the budget, at most, that is kept back for the health addresses: the cause they name outweighs one more search.
 const HEALTH_SHARE: u32 = 4;
 
+/// Stands where a program has no address: its wire is there for health addresses only, and `.invalid` never resolves.
+const NO_ADDRESS: &str = "http://program.invalid/";
+
 /// Runs one probe to its end.
-pub(crate) async fn run(connector: &Connector, assignment: &Assignment) -> (Observation, Learnt) {
+pub(crate) async fn run(
+    connector: &Connector,
+    programs: &KeptPrograms,
+    assignment: &Assignment,
+) -> (Observation, Learnt) {
     let monitor = &*assignment.monitor;
     let began = Instant::now();
     let over = began + monitor.probe_budget;
@@ -44,14 +52,16 @@ pub(crate) async fn run(connector: &Connector, assignment: &Assignment) -> (Obse
     let scrub = secrets_of(monitor);
     let mut seen = blank(assignment);
     let mut learnt = assignment.learnt;
-    let parsed = Url::parse(monitor.url.resolved.expose()).ok().and_then(|url| Some((Target::of(&url)?, url)));
+    let address = if monitor.reach.program.is_some() { NO_ADDRESS } else { monitor.url.resolved.expose() };
+    let parsed = Url::parse(address).ok().and_then(|url| Some((Target::of(&url)?, url)));
     match parsed {
         None => seen.steps.push(Clock::start(Stage::Connect, &monitor.url.shown).stop(Some(bad_address(&scrub)))),
         Some((target, url)) => {
             let mut caller =
                 Caller::new(connector, target, &scrub, url.clone(), monitor, assignment.started_at, over - kept_back);
-            converse(&mut caller, assignment, &mut learnt, &mut seen).await;
+            let opened = converse(&mut caller, programs, assignment, &mut learnt, &mut seen).await;
             close(&mut caller, &mut learnt, &mut seen).await;
+            leave_program(&mut caller, programs, monitor, opened, &seen).await;
             for address in &monitor.health {
                 let elsewhere = look_at(connector, &mut caller, &url, address, over, &mut seen).await;
                 seen.footprint = seen.footprint.plus(elsewhere);
@@ -65,9 +75,34 @@ pub(crate) async fn run(connector: &Connector, assignment: &Assignment) -> (Obse
     (seen, learnt)
 }
 
-/// Everything that is MCP; it ends early where the next step has nothing to stand on.
-async fn converse(caller: &mut Caller<'_>, assignment: &Assignment, learnt: &mut Learnt, seen: &mut Observation) {
+/// Everything that is MCP; it ends early where the next step has nothing to stand on. The conversation, once open.
+async fn converse(
+    caller: &mut Caller<'_>,
+    programs: &KeptPrograms,
+    assignment: &Assignment,
+    learnt: &mut Learnt,
+    seen: &mut Observation,
+) -> Option<Opened> {
     let monitor = &*assignment.monitor;
+    let opened = match &monitor.reach.program {
+        None => {
+            connect(caller, seen).await?;
+            Box::pin(open(caller, monitor, learnt, &mut seen.steps)).await?
+        }
+        Some(program) => match start(caller, programs, monitor, program, seen).await? {
+            Some(before) => resume(caller, &before, &mut seen.steps).await?,
+            None => Box::pin(open(caller, monitor, learnt, &mut seen.steps)).await?,
+        },
+    };
+    seen.era = Some(opened.era);
+    seen.transport = Some(caller.transport());
+    seen.server = Some(opened.server.clone());
+    search(caller, opened.era, assignment, seen).await;
+    Some(opened)
+}
+
+/// Connects to the server's address; none where that failed.
+async fn connect(caller: &mut Caller<'_>, seen: &mut Observation) -> Option<()> {
     let mut clock = Clock::start(Stage::Connect, &caller.wire.target().authority());
     let deadline = caller.deadline();
     let fault = caller.wire.connect(&mut clock, deadline).await.err();
@@ -75,18 +110,76 @@ async fn converse(caller: &mut Caller<'_>, assignment: &Assignment, learnt: &mut
         let days = (until - caller.now().timestamp()).div_euclid(86_400);
         clock.note(format!("the certificate is valid for {days} more days"));
     }
-    let failed = fault.is_some();
+    let well = fault.is_none();
     seen.steps.push(clock.stop(fault));
-    if failed {
-        return;
+    well.then_some(())
+}
+
+/// Starts the program, or takes the kept one up; inside, the conversation that is open with it already. None where it
+/// cannot be started.
+async fn start(
+    caller: &mut Caller<'_>,
+    programs: &KeptPrograms,
+    monitor: &Monitor,
+    program: &Program,
+    seen: &mut Observation,
+) -> Option<Option<Opened>> {
+    let mut clock = Clock::start(Stage::Connect, &monitor.url.shown);
+    if let Some(mut kept) = programs.take(&monitor.id) {
+        if !program.keep || !kept.fits(monitor) {
+            kept.process.stop().await;
+        } else if let Some(how) = kept.process.has_ended() {
+            clock.note(format!("the kept program had ended ({how}); started again"));
+            kept.process.note_errors(caller.scrub, &mut clock);
+        } else {
+            clock.note("the program was kept from the beat before".to_owned());
+            let Kept { process, opened, requests, .. } = kept;
+            (caller.carrier, caller.requests) = (Carrier::Stdio(process), requests);
+            seen.steps.push(clock.stop(None));
+            return Some(Some(opened));
+        }
     }
-    let Some(opened) = open(caller, &monitor.id, learnt, &mut seen.steps).await else {
+    let fault = caller.start_program(program, &mut clock).err();
+    let well = fault.is_none();
+    seen.steps.push(clock.stop(fault));
+    well.then_some(None)
+}
+
+/// Puts a program that is to be kept back, if it answered so far; stops any other.
+async fn leave_program(
+    caller: &mut Caller<'_>,
+    programs: &KeptPrograms,
+    monitor: &Monitor,
+    opened: Option<Opened>,
+    seen: &Observation,
+) {
+    let Some(process) = caller.take_program() else {
         return;
     };
-    let Opened { era, server } = opened;
-    seen.era = Some(era);
-    seen.transport = Some(Transport::Http);
-    seen.server = Some(server);
+    let keep = monitor.reach.program.as_ref().is_some_and(|program| program.keep);
+    // One that was silent or talked nonsense is not trusted with the next beat.
+    let well = seen.steps.iter().filter_map(|step| step.fault.as_ref()).all(|fault| is_of_the_tools(fault.kind));
+    let over = match opened.filter(|_| keep && well) {
+        Some(opened) => {
+            let kept = Kept::new(process, opened, caller.requests, monitor);
+            programs.put(&monitor.id, kept).map(|kept| kept.process)
+        }
+        None => Some(process),
+    };
+    if let Some(process) = over {
+        process.stop().await;
+    }
+}
+
+/// What a program that speaks well may be told all the same.
+fn is_of_the_tools(kind: FaultKind) -> bool {
+    use FaultKind::{AnswerUnreadable, ArgumentsInvalid, CursorLoop, RpcError, ToolAbsent, ToolError};
+    matches!(kind, AnswerUnreadable | ArgumentsInvalid | CursorLoop | RpcError(_) | ToolAbsent | ToolError)
+}
+
+/// Tools, sources and canaries.
+async fn search(caller: &mut Caller<'_>, era: Era, assignment: &Assignment, seen: &mut Observation) {
+    let monitor = &*assignment.monitor;
     let Some(tools) = list_tools(caller, era, monitor, seen).await else {
         return;
     };
@@ -338,7 +431,7 @@ fn blank(assignment: &Assignment) -> Observation {
     }
 }
 
-/// Everything we send that may not come back in evidence: the bearer, and what the URLs hide.
+/// Everything we send that may not come back in evidence: the bearer, what the URLs hide, and what a program gets.
 fn secrets_of(monitor: &Monitor) -> Scrub {
     let bearer = monitor.auth.bearer.iter().map(|bearer| bearer.expose().to_owned());
     let urls = std::iter::once(&monitor.url).chain(&monitor.health);
@@ -348,5 +441,10 @@ fn secrets_of(monitor: &Monitor) -> Scrub {
         let values: Vec<String> = url.query_pairs().map(|(_, value)| value.into_owned()).collect();
         password.into_iter().chain(query).chain(values).collect::<Vec<_>>()
     });
-    Scrub::new(bearer.chain(hidden))
+    let variables = monitor.reach.program.iter().flat_map(|program| &program.env).map(|(_, value)| value);
+    // An argument that does not stand in the shown address was resolved from somewhere.
+    let arguments = monitor.reach.program.iter().flat_map(|program| &program.args);
+    let arguments = arguments.filter(|argument| !monitor.url.shown.contains(argument.expose()));
+    let given = variables.chain(arguments).map(|value| value.expose().to_owned());
+    Scrub::new(bearer.chain(hidden).chain(given))
 }
