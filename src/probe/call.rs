@@ -22,12 +22,13 @@ use crate::probe::clock::Clock;
 use crate::probe::era::{LEGACY, MODERN};
 use crate::probe::evidence::Scrub;
 use crate::probe::identity;
+use crate::probe::owed::Owed;
 use crate::probe::program::Process;
 use crate::probe::reply::{Broken, Reading};
 use crate::probe::wire::{Reply, Wire};
 
-/// Sessions one probe closes: one of its own, and those that error replies opened.
-const SESSIONS_MAX: usize = 4;
+/// Sessions one probe closes: one of its own, those that error replies opened, and what an earlier one owes.
+const SESSIONS_MAX: usize = 16;
 
 /// Time for closing them, beyond the budget if need be: a leaked session costs the server more than this costs us.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
@@ -50,6 +51,15 @@ pub(crate) enum Carrier<'a> {
     Sse(Box<Channel<'a>>),
     /// A program, one message a line.
     Stdio(Box<Process>),
+}
+
+/// What every probe shares.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Means<'a> {
+    /// How connections come about.
+    pub(crate) connector: &'a Connector,
+    /// What earlier probes could not close.
+    pub(crate) owed: &'a Owed,
 }
 
 /// Speaks MCP to one server for the length of one probe.
@@ -76,6 +86,8 @@ pub(crate) struct Caller<'a> {
     /// The session that calls belong to.
     pub(crate) session: Option<HeaderValue>,
     open: Vec<HeaderValue>,
+    owed: &'a Owed,
+    monitor: &'a Monitor,
 }
 
 /// A request.
@@ -92,11 +104,11 @@ pub(crate) struct Call<'c> {
 
 impl<'a> Caller<'a> {
     pub(crate) fn new(
-        connector: &'a Connector,
+        means: Means<'a>,
         target: Target,
         scrub: &'a Scrub,
         url: Url,
-        monitor: &Monitor,
+        monitor: &'a Monitor,
         started_at: DateTime<Utc>,
         until: Instant,
     ) -> Self {
@@ -114,6 +126,7 @@ impl<'a> Caller<'a> {
         if let Some(value) = credentials {
             base.insert(AUTHORIZATION, value);
         }
+        let Means { connector, owed } = means;
         Self {
             connector,
             wire: Wire::new(connector, target, scrub),
@@ -131,7 +144,9 @@ impl<'a> Caller<'a> {
             redirected: false,
             protocol: None,
             session: None,
-            open: Vec::new(),
+            open: owed.take(monitor),
+            owed,
+            monitor,
         }
     }
 
@@ -287,10 +302,11 @@ impl<'a> Caller<'a> {
 
     /// Closes every session that any reply opened. Never fails: what could not be closed shows in the footprint.
     pub(crate) async fn close(&mut self, clock: &mut Clock) {
+        self.close_stream();
         let deadline = Instant::now() + CLOSE_LIMIT;
         for session in std::mem::take(&mut self.open) {
             let mut request = self.request(Method::DELETE, Bytes::new());
-            request.headers_mut().insert(SESSION, session);
+            request.headers_mut().insert(SESSION, session.clone());
             let version = self.protocol.clone().unwrap_or(HeaderValue::from_static(LEGACY));
             request.headers_mut().insert(PROTOCOL, version);
             match self.wire.send(request, clock, deadline).await {
@@ -303,7 +319,8 @@ impl<'a> Caller<'a> {
                     self.let_go(&reply);
                 }
                 Err(fault) => {
-                    clock.note(self.scrub.line(&format!("the session could not be closed: {}", fault.detail)))
+                    clock.note(self.scrub.line(&format!("the session could not be closed: {}", fault.detail)));
+                    self.open.push(session);
                 }
             }
         }
@@ -312,22 +329,44 @@ impl<'a> Caller<'a> {
 
     /// Whether any session is still open.
     pub(crate) fn has_sessions(&self) -> bool {
-        !self.open.is_empty()
+        !self.open.is_empty() || matches!(self.carrier, Carrier::Sse(_))
     }
 
-    /// Whether somebody still answers, on a connection of its own: any HTTP answer will do.
-    pub(crate) async fn still_answers(&mut self, clock: &mut Clock) -> bool {
+    /// Leaves them open for good, as the server wants it; a stream cannot be left open.
+    pub(crate) fn leave_sessions(&mut self) {
+        self.open.clear();
+        self.close_stream();
+    }
+
+    /// Whether somebody still answers, on a connection of its own.
+    ///
+    /// Any answer but a 5xx will do. Behind a gateway a server that is gone is a 502, and one whose tasks broke down
+    /// says 500; so may a confused one to a ping without a session, which then still opens a session when asked to.
+    pub(crate) async fn still_answers(&mut self, clock: &mut Clock) -> Afterwards {
+        let ping = Call { method: "ping", ..Call::default() };
+        match self.knock(&ping, clock).await {
+            Ok(status) if !status.is_server_error() => return Afterwards::Answers,
+            Err(fault) if is_gone(fault.kind) => return Afterwards::Gone,
+            _ => {}
+        }
+        let params = initialize_params();
+        let initialize = Call { method: "initialize", params: &params, ..Call::default() };
+        match self.knock(&initialize, clock).await {
+            Ok(status) if !status.is_server_error() => Afterwards::Answers,
+            Ok(_) => Afterwards::Gone,
+            Err(fault) if is_gone(fault.kind) => Afterwards::Gone,
+            Err(_) => Afterwards::Unclear,
+        }
+    }
+
+    /// Posts a call outside any session on a fresh connection; the status is all that is looked at.
+    async fn knock(&mut self, call: &Call<'_>, clock: &mut Clock) -> Result<http::StatusCode, Fault> {
         self.wire.hang_up();
         let deadline = Instant::now() + CLOSE_LIMIT.min(self.timeout);
-        let call = Call { method: "ping", ..Call::default() };
-        let body = body_of(Era::Legacy, &call, Some(self.requests + 1));
-        match self.post(Era::Legacy, &call, body, clock, deadline).await {
-            Ok(reply) => {
-                self.let_go(&reply);
-                true
-            }
-            Err(fault) => !is_gone(fault.kind),
-        }
+        let body = body_of(Era::Legacy, call, Some(self.requests + 1));
+        let reply = self.post(Era::Legacy, call, body, clock, deadline).await?;
+        self.let_go(&reply);
+        Ok(reply.status)
     }
 
     async fn post(
@@ -419,6 +458,26 @@ impl<'a> Caller<'a> {
     }
 }
 
+impl Drop for Caller<'_> {
+    /// What is still open is closed by the next probe: this one was dropped, or the server did not take the closing.
+    fn drop(&mut self) {
+        if !self.open.is_empty() {
+            self.owed.leave(&self.monitor.id, &self.monitor.definition_hash, std::mem::take(&mut self.open));
+        }
+    }
+}
+
+/// What became of a server after something was done to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Afterwards {
+    /// It answers.
+    Answers,
+    /// It does not, and did before.
+    Gone,
+    /// It is slow: that proves nothing.
+    Unclear,
+}
+
 /// Text as a header value; the modern era's Base64 form where it is not plain ASCII.
 pub(crate) fn header_value(text: &str) -> Option<HeaderValue> {
     let plain = text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
@@ -444,6 +503,12 @@ fn body_of(era: Era, call: &Call<'_>, id: Option<u64>) -> Bytes {
         }
     };
     Bytes::from(format!(r#"{{"jsonrpc":"2.0",{id}"method":"{method}","params":{params}}}"#))
+}
+
+/// The parameters of `initialize`.
+pub(crate) fn initialize_params() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    format!(r#""protocolVersion":"{LEGACY}","capabilities":{{}},"clientInfo":{{"name":"serin","version":"{version}"}}"#)
 }
 
 fn authorization(monitor: &Monitor, url: &Url) -> Option<HeaderValue> {

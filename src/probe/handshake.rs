@@ -12,7 +12,7 @@ use crate::domain::fleet::{Monitor, MonitorId};
 use crate::domain::learnt::{Caution, Learnt};
 use crate::domain::observation::{Fault, FaultKind, ServerIdentity, Stage, Step};
 use crate::domain::protocol::{Era, Transport};
-use crate::probe::call::{Call, Caller, is_gone};
+use crate::probe::call::{Call, Caller, initialize_params, is_gone};
 use crate::probe::clock::Clock;
 use crate::probe::era::{Decision, Discovered, LEGACY, LEGACY_ALL, MODERN, decide};
 use crate::probe::evidence::{NAME_CHARS_MAX, escaped};
@@ -45,6 +45,7 @@ pub(crate) async fn open(
 ) -> Option<Opened> {
     let now = caller.now();
     let known = Known::of(monitor, learnt, now);
+    let mut excused = None;
     if known.era == Some(Era::Legacy) {
         match initialize(caller, known.transport, steps).await {
             Ok(server) => {
@@ -55,7 +56,12 @@ pub(crate) async fn open(
             }
             // An upgrade may have ended the era; anything else says nothing of it.
             Err(broken) if known.is_final() || !may_mean_another_era(&broken) => return None,
-            Err(_) => look_again(caller, learnt, steps),
+            // What discover hurt once is sent another only when the server itself says that it is no longer the same.
+            Err(broken) if learnt.discover == Caution::Harmful && broken.error.is_none() => return None,
+            Err(broken) => {
+                look_again(caller, learnt, steps);
+                excused = Some((steps.len().saturating_sub(1), broken.fault));
+            }
         }
     }
     let found = match known.fixed_era {
@@ -83,15 +89,24 @@ pub(crate) async fn open(
     };
     match &opened {
         Some(opened) => {
-            learnt.found(opened.era, caller.transport(), now);
+            let (era, transport) = (Some(opened.era), Some(caller.transport()));
+            // What is known already is no news, which would be written with every beat.
+            if (learnt.era, learnt.transport) != (era, transport) || relook_is_due(&monitor.id, learnt, now) {
+                learnt.found(opened.era, caller.transport(), now);
+            }
             if learnt.discover == Caution::Unchecked && known.fixed_era != Some(Era::Legacy) {
                 learnt.discover = Caution::Harmless;
             }
         }
-        None if steps.last().and_then(|step| step.fault.as_ref()).is_some_and(|fault| !is_passing(fault.kind)) => {
-            learnt.forget_era();
+        None => {
+            if steps.last().and_then(|step| step.fault.as_ref()).is_some_and(|fault| !is_passing(fault.kind)) {
+                learnt.forget_era();
+            }
+            // Nothing else is spoken there, so what was met first is what is wrong.
+            if let Some((step, fault)) = excused.and_then(|(nth, fault)| Some((steps.get_mut(nth)?, fault))) {
+                step.fault = Some(fault);
+            }
         }
-        None => {}
     }
     opened
 }
@@ -328,10 +343,7 @@ async fn open_stream(caller: &mut Caller<'_>, steps: &mut Vec<Step>) -> Result<(
 }
 
 async fn initialized(caller: &mut Caller<'_>, clock: &mut Clock) -> Result<ServerIdentity, Broken> {
-    let params = format!(
-        r#""protocolVersion":"{LEGACY}","capabilities":{{}},"clientInfo":{{"name":"serin","version":"{}"}}"#,
-        env!("CARGO_PKG_VERSION")
-    );
+    let params = initialize_params();
     let call = Call { method: "initialize", params: &params, ..Call::default() };
     let raw = caller.ask(Era::Legacy, &call, clock).await?;
     let result: Value = serde_json::from_str(raw.get()).unwrap_or_default();

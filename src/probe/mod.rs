@@ -28,6 +28,7 @@ pub mod channel;
 pub mod program;
 
 // A probe, from a request up.
+pub mod owed;
 pub mod call;
 pub mod handshake;
 pub mod kept;
@@ -44,7 +45,9 @@ use crate::domain::fleet::{Monitor, MonitorId};
 use crate::domain::learnt::Learnt;
 use crate::domain::observation::{BeatKind, Observation, Turn};
 use crate::net::connect::Connector;
+use crate::probe::call::Means;
 use crate::probe::kept::KeptPrograms;
+use crate::probe::owed::Owed;
 
 /// What one beat is to do.
 #[derive(Debug, Clone)]
@@ -70,22 +73,24 @@ pub struct Assignment {
 pub struct Prober {
     connector: Connector,
     programs: KeptPrograms,
+    owed: Owed,
 }
 
 impl Prober {
     /// A prober that trusts this machine's roots and whose TLS session cache is sized for so many names.
     pub fn new(names: usize) -> Self {
-        Self { connector: Connector::new(names), programs: KeptPrograms::default() }
+        Self { connector: Connector::new(names), programs: KeptPrograms::default(), owed: Owed::default() }
     }
 
     /// A prober that trusts these roots only.
     pub fn with_roots(roots: RootCertStore, names: usize) -> Self {
-        Self { connector: Connector::with_roots(roots, names), programs: KeptPrograms::default() }
+        Self { connector: Connector::with_roots(roots, names), programs: KeptPrograms::default(), owed: Owed::default() }
     }
 
     /// Runs one probe to its end; never fails, never panics, never outlasts the monitor's budget by more than the closing of its session.
     pub async fn run(&self, assignment: &Assignment) -> (Observation, Learnt) {
-        Box::pin(steps::run(&self.connector, &self.programs, assignment)).await
+        let means = Means { connector: &self.connector, owed: &self.owed };
+        Box::pin(steps::run(means, &self.programs, assignment)).await
     }
 
     /// Stops the program that is kept for a monitor, where one is: it was edited, or is gone from the file.

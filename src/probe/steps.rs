@@ -12,8 +12,8 @@ use crate::domain::fleet::{Canary, Monitor, Program, Search};
 use crate::domain::learnt::{Caution, Learnt};
 use crate::domain::observation::{Answer, Ask, Fault, FaultKind, Observation, SourcesSeen, Stage, Step, Turn, Variant};
 use crate::domain::protocol::Era;
-use crate::net::connect::{Connector, Target};
-use crate::probe::call::{Call, Caller, Carrier, bad_address, header_value};
+use crate::net::connect::Target;
+use crate::probe::call::{Afterwards, Call, Caller, Carrier, Means, bad_address, header_value};
 use crate::probe::clock::Clock;
 use crate::probe::evidence::{Scrub, readable};
 use crate::probe::handshake::{Opened, modern_result, open, resume};
@@ -37,7 +37,7 @@ const NO_ADDRESS: &str = "http://program.invalid/";
 
 /// Runs one probe to its end.
 pub(crate) async fn run(
-    connector: &Connector,
+    means: Means<'_>,
     programs: &KeptPrograms,
     assignment: &Assignment,
 ) -> (Observation, Learnt) {
@@ -58,12 +58,12 @@ pub(crate) async fn run(
         None => seen.steps.push(Clock::start(Stage::Connect, &monitor.url.shown).stop(Some(bad_address(&scrub)))),
         Some((target, url)) => {
             let mut caller =
-                Caller::new(connector, target, &scrub, url.clone(), monitor, assignment.started_at, over - kept_back);
+                Caller::new(means, target, &scrub, url.clone(), monitor, assignment.started_at, over - kept_back);
             let opened = converse(&mut caller, programs, assignment, &mut learnt, &mut seen).await;
             close(&mut caller, &mut learnt, &mut seen).await;
             leave_program(&mut caller, programs, monitor, opened, &seen).await;
             for address in &monitor.health {
-                let elsewhere = look_at(connector, &mut caller, &url, address, over, &mut seen).await;
+                let elsewhere = look_at(means.connector, &mut caller, &url, address, over, &mut seen).await;
                 seen.footprint = seen.footprint.plus(elsewhere);
             }
             caller.wire.hang_up();
@@ -376,21 +376,25 @@ async fn close(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &mut Observat
         if caller.has_sessions() {
             clock.note("the session stays open: closing one brought this server down".to_owned());
         }
+        caller.leave_sessions();
     } else if caller.has_sessions() {
         caller.close(&mut clock).await;
         let well = seen.steps.iter().all(|step| step.fault.is_none());
         if learnt.closing == Caution::Unchecked && well {
-            learnt.closing = match caller.still_answers(&mut clock).await {
-                true => Caution::Harmless,
-                false => Caution::Harmful,
-            };
-            if learnt.closing == Caution::Harmful {
-                clock.note(
-                    "the server was gone after its session was closed; its sessions stay open from now on".to_owned(),
-                );
+            match caller.still_answers(&mut clock).await {
+                Afterwards::Answers => learnt.closing = Caution::Harmless,
+                Afterwards::Unclear => {}
+                Afterwards::Gone => {
+                    learnt.closing = Caution::Harmful;
+                    let told = "the server was gone after its session was closed; its sessions stay open from now on";
+                    clock.note(told.to_owned());
+                }
             }
             // The look itself may have opened one.
-            caller.close(&mut clock).await;
+            match learnt.closing {
+                Caution::Harmful => caller.leave_sessions(),
+                _ => caller.close(&mut clock).await,
+            }
         }
     }
     let notes = clock.stop(None).notes;
