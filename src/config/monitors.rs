@@ -53,17 +53,10 @@ const KEYS: &[&str] = &[
     "era",
     "cross_check",
 ];
-const LATER: &[&str] = &[
-    "depends_on",
-    "maintenance",
-    "headers",
-    "oauth",
-    "locations",
-    "replicas_of",
-    "owner",
-    "runbooks",
-];
-const DEFAULT_KEYS: &[&str] = &["every", "timeout", "probe_budget", "rules", "search", "caps", "transport", "era", "cross_check"];
+const LATER: &[&str] =
+    &["depends_on", "maintenance", "headers", "oauth", "locations", "replicas_of", "owner", "runbooks"];
+const DEFAULT_KEYS: &[&str] =
+    &["every", "timeout", "probe_budget", "rules", "search", "caps", "transport", "era", "cross_check"];
 
 /// What `defaults:` says, for every monitor to look into.
 #[derive(Debug, Clone, Default)]

@@ -80,7 +80,8 @@ fn protocol(checker: &mut Checker<'_>, what: &str, is_program: bool, layers: Lay
     if let Some(entry) = layers.get("era") {
         reach.era = checker.choice(&format!("the era of {what}"), &entry.value, &ERAS);
         if (reach.era, reach.transport) == (Some(Era::Modern), Some(Transport::Sse)) {
-            let fault = Fault::new(entry.place, format!("{what} cannot be modern over sse, which only the older era has"));
+            let fault =
+                Fault::new(entry.place, format!("{what} cannot be modern over sse, which only the older era has"));
             checker.fault(fault.help("leave one of the two out"));
         }
     }
@@ -88,7 +89,8 @@ fn protocol(checker: &mut Checker<'_>, what: &str, is_program: bool, layers: Lay
         reach.cross_check = flag(checker, &format!("'cross_check' of {what}"), entry).unwrap_or_default();
         let fixed = reach.era.is_some() || reach.transport == Some(Transport::Sse);
         if reach.cross_check && fixed && layers.own("cross_check").is_some() {
-            let fault = Fault::new(entry.place, format!("'cross_check' of {what} asks both eras, and the file fixes one"));
+            let fault =
+                Fault::new(entry.place, format!("'cross_check' of {what} asks both eras, and the file fixes one"));
             checker.fault(fault.help("leave out 'cross_check', or 'era' and 'transport'"));
         }
         reach.cross_check &= !fixed;
@@ -108,7 +110,8 @@ fn program(
     let keep = fields.get("keep").and_then(|entry| flag(checker, &format!("'keep' of {what}"), entry));
     let command = command?;
     if command.contains(char::is_whitespace) && !command.contains('/') {
-        let fault = Fault::new(entry.value.place, format!("the command of {what} holds a blank, and no shell reads it"));
+        let fault =
+            Fault::new(entry.value.place, format!("the command of {what} holds a blank, and no shell reads it"));
         checker.fault(fault.help("write the program alone, and `args: [a, b]` beside it"));
     }
     let written = checker.scalar(&format!("the command of {what}"), &entry.value).map(|(text, _)| text.to_owned());

@@ -113,9 +113,7 @@ impl<'a> Channel<'a> {
         };
         let Some(heard) = heard else {
             return Err(match posted {
-                Some(Ok(Reply { status, headers, body })) => {
-                    reading.refused(wire, status, &headers, body, clock).await
-                }
+                Some(Ok(Reply { status, headers, body })) => reading.refused(wire, status, &headers, body, clock).await,
                 Some(Err(fault)) => Broken::before_http(fault),
                 None => Broken::before_http(reading.scrub.fault(FaultKind::StreamWithoutAnswer, "nothing was heard")),
             });
@@ -133,11 +131,7 @@ impl<'a> Channel<'a> {
     }
 
     /// Waits for the answer to the call that `reading` tells of.
-    async fn answer(
-        &mut self,
-        reading: &Reading<'_>,
-        clock: &mut Clock,
-    ) -> Result<Box<RawValue>, Broken> {
+    async fn answer(&mut self, reading: &Reading<'_>, clock: &mut Clock) -> Result<Box<RawValue>, Broken> {
         let fault = |kind, detail: &str| Err(Broken::before_http(reading.scrub.fault(kind, detail)));
         // What the events so far were, if not the answer: it outweighs "without the answer".
         let mut odd: Option<Fault> = None;

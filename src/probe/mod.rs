@@ -84,7 +84,11 @@ impl Prober {
 
     /// A prober that trusts these roots only.
     pub fn with_roots(roots: RootCertStore, names: usize) -> Self {
-        Self { connector: Connector::with_roots(roots, names), programs: KeptPrograms::default(), owed: Owed::default() }
+        Self {
+            connector: Connector::with_roots(roots, names),
+            programs: KeptPrograms::default(),
+            owed: Owed::default(),
+        }
     }
 
     /// Runs one probe to its end; never fails, never panics, never outlasts the monitor's budget by more than the closing of its session.

@@ -27,7 +27,18 @@ use crate::probe::rpc::{Message, read};
 
 /// Our own variables that a program gets: where it finds things and how it writes, and no secret of ours.
 const ENVIRONMENT: [&str; 12] = [
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TERM", "XDG_CACHE_HOME",
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "TERM",
+    "XDG_CACHE_HOME",
 ];
 
 /// How long a program may take to end once its standard input is closed, and again after SIGTERM.
@@ -137,10 +148,7 @@ impl Process {
                     }
                     self.note_errors(reading.scrub, clock);
                     let detail = format!("the program took the request and did not answer in time; {nth} other lines");
-                    return odd.map_or_else(
-                        || fault(FaultKind::Silent, &detail),
-                        |odd| Err(Broken::before_http(odd)),
-                    );
+                    return odd.map_or_else(|| fault(FaultKind::Silent, &detail), |odd| Err(Broken::before_http(odd)));
                 }
             };
             if nth == 0 {

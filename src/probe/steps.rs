@@ -36,11 +36,7 @@ const HEALTH_SHARE: u32 = 4;
 const NO_ADDRESS: &str = "http://program.invalid/";
 
 /// Runs one probe to its end.
-pub(crate) async fn run(
-    means: Means<'_>,
-    programs: &KeptPrograms,
-    assignment: &Assignment,
-) -> (Observation, Learnt) {
+pub(crate) async fn run(means: Means<'_>, programs: &KeptPrograms, assignment: &Assignment) -> (Observation, Learnt) {
     let monitor = &*assignment.monitor;
     let began = Instant::now();
     let over = began + monitor.probe_budget;

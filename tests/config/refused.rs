@@ -62,7 +62,9 @@ fn keys_that_are_not_known() {
     check(
         "nothing like it",
         &with_sections("defaults: { colour: red }\n"),
-        &["3:13 'defaults' has no key 'colour' => known here: every, timeout, probe_budget, rules, search, caps, transport, era, cross_check"],
+        &[
+            "3:13 'defaults' has no key 'colour' => known here: every, timeout, probe_budget, rules, search, caps, transport, era, cross_check",
+        ],
     );
     check(
         "an unknown rule",
@@ -646,12 +648,16 @@ fn how_a_server_is_reached() {
     check(
         "two ways at once",
         &with_monitor("command: docs-server"),
-        &["5:5 monitor 'docs' has both 'url' and 'command' => a server is reached in one way: leave one of the two out"],
+        &[
+            "5:5 monitor 'docs' has both 'url' and 'command' => a server is reached in one way: leave one of the two out",
+        ],
     );
     check(
         "a program's key beside an address",
         &with_monitor("keep: true"),
-        &["5:5 'keep' of monitor 'docs' belongs to a program => leave it out, or write `command:` in the place of `url:`"],
+        &[
+            "5:5 'keep' of monitor 'docs' belongs to a program => leave it out, or write `command:` in the place of `url:`",
+        ],
     );
     check(
         "stdio to an address",

@@ -199,7 +199,8 @@ async fn a_program_that_cannot_be_started_says_why() {
     let mut stage = Scene::new("well");
     let plain = stage.folder.path().join("plain");
     std::fs::write(&plain, "not a program").unwrap();
-    for (command, evidence) in [("no-such-program-here", "not found"), (plain.to_str().unwrap(), "may not be executed")] {
+    for (command, evidence) in [("no-such-program-here", "not found"), (plain.to_str().unwrap(), "may not be executed")]
+    {
         stage.program().command = command.to_owned();
         let (seen, _) = stage.probe(&Prober::new(1), Learnt::default()).await;
         assert_eq!(first_fault(&seen), Some((Stage::Connect, FaultKind::ProgramNotStarted)), "{command}");
