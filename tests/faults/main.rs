@@ -3,6 +3,7 @@
 mod fault_server;
 mod older;
 mod programs;
+mod way;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
