@@ -5,10 +5,11 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, LOCATION, USER_AGENT};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
 use http_body_util::Full;
 use hyper::body::Body as _;
 use serde_json::value::RawValue;
+use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::time::Instant;
 use url::Url;
@@ -20,7 +21,7 @@ use crate::net::connect::{Connector, Target};
 use crate::probe::clock::Clock;
 use crate::probe::era::{LEGACY, MODERN};
 use crate::probe::evidence::Scrub;
-use crate::probe::reply::{Broken, Reading};
+use crate::probe::reply::{Broken, Reading, Resume};
 use crate::probe::wire::{Reply, Wire};
 
 /// Sessions one probe closes: one of its own, and those that error replies opened.
@@ -29,6 +30,10 @@ const SESSIONS_MAX: usize = 4;
 /// Time for closing them, beyond the budget if need be: a leaked session costs the server more than this costs us.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 
+/// Times one call's stream is taken up again. A server that hands out its answer in more pieces than this never comes to an end.
+const RESUMES_MAX: usize = 4;
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
@@ -118,8 +123,42 @@ impl<'a> Caller<'a> {
         let id = self.requests + 1;
         let body = body_of(era, call, Some(id));
         let reply = self.post(era, call, body, clock, deadline).await.map_err(Broken::before_http)?;
-        let reading = self.reading(id, deadline);
-        reading.result(&mut self.wire, reply, clock).await
+        let mut reading = self.reading(id, deadline);
+        let mut outcome = reading.result(&mut self.wire, reply, clock).await;
+        for _ in 0..RESUMES_MAX {
+            let Some(resume) = reading.resume.take().filter(|_| era == Era::Legacy) else {
+                break;
+            };
+            let Some(reply) = self.take_up(&resume, deadline, clock).await else {
+                break;
+            };
+            reading = self.reading(id, deadline);
+            outcome = reading.result(&mut self.wire, reply, clock).await;
+        }
+        outcome
+    }
+
+    /// A stream that the server ended before the answer, taken up again where it named a place (2025-11-25, "Resumability
+    /// and Redelivery"): after the wait it asked for, by a GET. None where that cannot be, and the stream's fault stands.
+    async fn take_up(&mut self, resume: &Resume, deadline: Instant, clock: &mut Clock) -> Option<Reply> {
+        if Instant::now() + resume.after >= deadline {
+            clock.note(format!("the server asks to come back after {} ms: too late", resume.after.as_millis()));
+            return None;
+        }
+        tokio::time::sleep(resume.after).await;
+        let mut request = self.request(Method::GET, Bytes::new());
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        headers.insert(LAST_EVENT_ID, resume.last_id.clone());
+        headers.extend(self.protocol.clone().map(|value| (PROTOCOL, value)));
+        headers.extend(self.session.clone().map(|value| (SESSION, value)));
+        let reply = self.wire.send(request, clock, deadline).await.ok()?;
+        clock.note(format!("the server ended the stream before the answer; taken up again: {}", reply.status));
+        if reply.status != StatusCode::OK {
+            self.let_go(&reply);
+            return None;
+        }
+        Some(reply)
     }
 
     /// Tells something that needs no answer; the status says whether it was taken.
@@ -163,6 +202,7 @@ impl<'a> Caller<'a> {
             in_session: self.session.is_some(),
             now: self.now(),
             deadline,
+            resume: OnceLock::new(),
         }
     }
 
@@ -207,12 +247,14 @@ impl<'a> Caller<'a> {
     }
 
     /// Whether somebody still answers, on a connection of its own: any HTTP answer will do.
-    pub(crate) async fn still_answers(&mut self, clock: &mut Clock) -> bool {
+    pub(crate) async fn still_answers(&mut self, era: Era, clock: &mut Clock) -> bool {
         self.wire.hang_up();
         let deadline = Instant::now() + CLOSE_LIMIT.min(self.timeout);
-        let call = Call { method: "ping", ..Call::default() };
-        let body = body_of(Era::Legacy, &call, Some(self.requests + 1));
-        match self.post(Era::Legacy, &call, body, clock, deadline).await {
+        // The modern era has no ping.
+        let method = if era == Era::Modern { "server/discover" } else { "ping" };
+        let call = Call { method, ..Call::default() };
+        let body = body_of(era, &call, Some(self.requests + 1));
+        match self.post(era, &call, body, clock, deadline).await {
             Ok(reply) => {
                 self.let_go(&reply);
                 true

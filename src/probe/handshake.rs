@@ -11,7 +11,7 @@ use crate::domain::observation::{Fault, FaultKind, ServerIdentity, Stage, Step};
 use crate::domain::protocol::Era;
 use crate::probe::call::{Call, Caller, is_gone};
 use crate::probe::clock::Clock;
-use crate::probe::era::{Decision, Discovered, LEGACY, LEGACY_ALL, MODERN, decide};
+use crate::probe::era::{Decision, Discovered, LEGACY, LEGACY_ALL, MODERN, UNSUPPORTED_VERSION, decide};
 use crate::probe::evidence::{NAME_CHARS_MAX, escaped};
 use crate::probe::reply::Broken;
 use crate::probe::sse::Decoder;
@@ -116,7 +116,11 @@ enum Found {
 async fn discover(caller: &mut Caller<'_>, steps: &mut Vec<Step>) -> Found {
     let mut clock = Clock::start(Stage::Handshake, "server/discover");
     let call = Call { method: "server/discover", ..Call::default() };
-    let outcome = caller.ask(Era::Modern, &call, &mut clock).await;
+    let mut outcome = caller.ask(Era::Modern, &call, &mut clock).await;
+    if outcome.as_ref().is_err_and(names_our_version) {
+        clock.note(format!("{MODERN} was refused and named as supported in one breath; asked again"));
+        outcome = caller.ask(Era::Modern, &call, &mut clock).await;
+    }
     let parsed = outcome.as_ref().ok().and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
     let versions: Option<Vec<String>> = parsed.as_ref().and_then(|result| {
         let list = result.get("supportedVersions")?.as_array()?;
@@ -124,6 +128,8 @@ async fn discover(caller: &mut Caller<'_>, steps: &mut Vec<Step>) -> Found {
     });
     let decision = decide(&match (&outcome, &versions) {
         (Ok(_), Some(versions)) => Discovered::Result(versions),
+        // Some legacy servers answer any method with an empty result.
+        (Ok(_), None) if parsed.as_ref().is_some_and(is_legacy_answer) => Discovered::Result(&[]),
         (Ok(_), None) => Discovered::Fault,
         (Err(Broken { error: Some(error), status, .. }), _) => {
             Discovered::Error { status: status.unwrap_or(200), code: error.code, supported: &error.supported }
@@ -133,7 +139,7 @@ async fn discover(caller: &mut Caller<'_>, steps: &mut Vec<Step>) -> Found {
     });
     let (found, fault) = match (decision, outcome) {
         (Decision::Initialize, outcome) => {
-            let why = outcome.err().map_or("lists legacy versions only".to_owned(), |broken| broken.fault.detail);
+            let why = outcome.err().map_or("it names no modern version".to_owned(), |broken| broken.fault.detail);
             clock.note(caller.scrub.line(&format!("no modern server ({why})")));
             (Found::Initialize, None)
         }
@@ -153,6 +159,17 @@ async fn discover(caller: &mut Caller<'_>, steps: &mut Vec<Step>) -> Found {
     };
     steps.push(clock.stop(fault));
     found
+}
+
+/// Whether the server refused our version and says that it speaks it; clients then ask once more.
+fn names_our_version(broken: &Broken) -> bool {
+    let refused = broken.error.as_ref().filter(|error| error.code == UNSUPPORTED_VERSION);
+    refused.is_some_and(|error| error.supported.iter().any(|version| version == MODERN))
+}
+
+/// Every modern result has a `resultType`.
+fn is_legacy_answer(result: &Value) -> bool {
+    result.is_object() && result.get("resultType").is_none()
 }
 
 async fn initialize(caller: &mut Caller<'_>, steps: &mut Vec<Step>) -> Result<ServerIdentity, Broken> {

@@ -25,6 +25,7 @@ pub mod reply;
 // A probe, from a request up.
 pub mod call;
 pub mod handshake;
+pub mod promoted;
 pub mod look;
 
 pub mod steps;
