@@ -23,3 +23,4 @@ pub mod standing;
 pub mod paging;
 pub mod patience;
 pub mod schedule;
+pub mod pace;

@@ -36,8 +36,14 @@ pub struct Observation {
     pub health: Vec<HealthSeen>,
     /// `list_sources`, where it was asked and answered.
     pub sources: Option<SourcesSeen>,
+    /// When the server's certificate ends, where it has one and its chain was ever seen.
+    pub certificate_until: Option<DateTime<Utc>>,
+    /// When the credential that we show ends, where that is known.
+    pub credential_until: Option<DateTime<Utc>>,
     /// What the probe cost the server.
     pub footprint: Footprint,
+    /// How far one got right after a first failure, from the lowest rung up; empty otherwise.
+    pub ladder: Vec<Rung>,
 }
 
 impl Observation {
@@ -57,7 +63,10 @@ impl Observation {
             asks: Vec::new(),
             health: Vec::new(),
             sources: None,
+            certificate_until: None,
+            credential_until: None,
             footprint: Footprint::default(),
+            ladder: Vec::new(),
         }
     }
 
@@ -433,6 +442,19 @@ pub struct SourcesSeen {
     pub last_indexed_at: Option<DateTime<Utc>>,
 }
 
+/// One rung of the cause ladder: name, TCP, TLS, HTTP without credentials, tools/list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rung {
+    /// Which.
+    pub name: &'static str,
+    /// Whether one gets past it.
+    pub holds: bool,
+    /// What it showed; one bounded line.
+    pub said: String,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
 /// What a probe cost the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Footprint {
@@ -448,4 +470,22 @@ pub struct Footprint {
     pub sessions_opened: u32,
     /// Sessions closed.
     pub sessions_closed: u32,
+    /// Tokens of the answers, where they are counted.
+    pub tokens: u64,
+}
+
+impl Footprint {
+    /// Both together.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            requests: self.requests.saturating_add(other.requests),
+            bytes_out: self.bytes_out.saturating_add(other.bytes_out),
+            bytes_in: self.bytes_in.saturating_add(other.bytes_in),
+            connections: self.connections.saturating_add(other.connections),
+            sessions_opened: self.sessions_opened.saturating_add(other.sessions_opened),
+            sessions_closed: self.sessions_closed.saturating_add(other.sessions_closed),
+            tokens: self.tokens.saturating_add(other.tokens),
+        }
+    }
 }

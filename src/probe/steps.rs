@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, TimeDelta};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 use url::Url;
 
-use crate::domain::fleet::{Canary, Monitor, Search};
+use crate::domain::fleet::{Canary, Monitor, MonitorId, Search};
 use crate::domain::learnt::{Caution, Learnt};
-use crate::domain::observation::{
-    Answer, Ask, Fault, FaultKind, Footprint, Observation, SourcesSeen, Stage, Step, Turn, Variant,
-};
+use crate::domain::observation::{Answer, Ask, Fault, FaultKind, Observation, SourcesSeen, Stage, Step, Turn, Variant};
 use crate::domain::protocol::{Era, Transport};
 use crate::net::connect::{Connector, Target};
 use crate::probe::call::{Call, Caller, bad_address};
@@ -22,7 +21,7 @@ use crate::probe::look::look_at;
 use crate::probe::promoted::{promoted, unfit};
 use crate::probe::rpc::Misfit;
 use crate::probe::tools::{TOOLS_MAX, input_schema, named, reduce};
-use crate::probe::{Assignment, answer, sources};
+use crate::probe::{Assignment, answer, credential, sources};
 
 /// Pages of one tools/list: a thousand tools at twenty a page.
 const PAGES_MAX: usize = 50;
@@ -32,6 +31,9 @@ const TOOLS_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// The part of the budget, at most, that is kept back for the health addresses: the cause they name outweighs one more search.
 const HEALTH_SHARE: u32 = 4;
+
+/// A certificate this near its end is looked at anew on each beat.
+const LOOK_AGAIN_DAYS: i64 = 30;
 
 /// Runs one probe to its end.
 pub(crate) async fn run(connector: &Connector, assignment: &Assignment) -> (Observation, Learnt) {
@@ -45,21 +47,25 @@ pub(crate) async fn run(connector: &Connector, assignment: &Assignment) -> (Obse
     };
     let scrub = secrets_of(monitor);
     let mut seen = blank(assignment);
+    seen.credential_until = credential::ends_at(&monitor.auth);
     let mut learnt = assignment.learnt;
     let parsed = Url::parse(monitor.url.resolved.expose()).ok().and_then(|url| Some((Target::of(&url)?, url)));
     match parsed {
         None => seen.steps.push(Clock::start(Stage::Connect, &monitor.url.shown).stop(Some(bad_address(&scrub)))),
         Some((target, url)) => {
+            // While a renewal is waited for, each beat looks at the certificate itself and resumes no session.
+            let soon = |until| until - assignment.started_at < TimeDelta::days(LOOK_AGAIN_DAYS);
+            let target = if learnt.certificate_until.is_some_and(soon) { target.anew() } else { target };
             let mut caller =
                 Caller::new(connector, target, &scrub, url.clone(), monitor, assignment.started_at, over - kept_back);
             converse(&mut caller, assignment, &mut learnt, &mut seen).await;
             close(&mut caller, &mut learnt, &mut seen).await;
             for address in &monitor.health {
                 let elsewhere = look_at(connector, &mut caller, &url, address, over, &mut seen).await;
-                add(&mut seen.footprint, &elsewhere);
+                seen.footprint = seen.footprint.plus(elsewhere);
             }
             caller.wire.hang_up();
-            add(&mut seen.footprint, &caller.wire.footprint);
+            seen.footprint = seen.footprint.plus(caller.wire.footprint);
         }
     }
     seen.asks.extend(not_asked(assignment, seen.asks.len()));
@@ -70,25 +76,9 @@ pub(crate) async fn run(connector: &Connector, assignment: &Assignment) -> (Obse
 /// Everything that is MCP; it ends early where the next step has nothing to stand on.
 async fn converse(caller: &mut Caller<'_>, assignment: &Assignment, learnt: &mut Learnt, seen: &mut Observation) {
     let monitor = &*assignment.monitor;
-    let mut clock = Clock::start(Stage::Connect, &caller.wire.target().authority());
-    let deadline = caller.deadline();
-    let fault = caller.wire.connect(&mut clock, deadline).await.err();
-    if let Some(until) = caller.wire.certificate_until {
-        let days = (until - caller.now().timestamp()).div_euclid(86_400);
-        clock.note(format!("the certificate is valid for {days} more days"));
-    }
-    let failed = fault.is_some();
-    seen.steps.push(clock.stop(fault));
-    if failed {
-        return;
-    }
-    let Some(opened) = open(caller, &monitor.id, learnt, &mut seen.steps).await else {
+    let Some(era) = meet(caller, &monitor.id, learnt, seen).await else {
         return;
     };
-    let Opened { era, server } = opened;
-    seen.era = Some(era);
-    seen.transport = Some(Transport::Http);
-    seen.server = Some(server);
     let Some(tools) = list_tools(caller, era, monitor, seen).await else {
         return;
     };
@@ -110,6 +100,34 @@ async fn converse(caller: &mut Caller<'_>, assignment: &Assignment, learnt: &mut
         };
         seen.asks.push(ask);
     }
+}
+
+/// Connects and opens the conversation; what came of it is in `seen`.
+pub(crate) async fn meet(
+    caller: &mut Caller<'_>,
+    monitor: &MonitorId,
+    learnt: &mut Learnt,
+    seen: &mut Observation,
+) -> Option<Era> {
+    let mut clock = Clock::start(Stage::Connect, &caller.wire.target().authority());
+    let deadline = caller.deadline();
+    let fault = caller.wire.connect(&mut clock, deadline).await.err();
+    let shown = caller.wire.certificate_until.and_then(|until| DateTime::from_timestamp(until, 0));
+    learnt.certificate_until = shown.or(learnt.certificate_until);
+    seen.certificate_until = learnt.certificate_until;
+    if let Some(until) = shown {
+        clock.note(format!("the certificate is valid for {} more days", (until - caller.now()).num_days()));
+    }
+    let failed = fault.is_some();
+    seen.steps.push(clock.stop(fault));
+    if failed {
+        return None;
+    }
+    let Opened { era, server } = open(caller, monitor, learnt, &mut seen.steps).await?;
+    seen.era = Some(era);
+    seen.transport = Some(Transport::Http);
+    seen.server = Some(server);
+    Some(era)
 }
 
 /// Whether a whole call still fits into the budget; with a budget of less than two calls, half of it is enough.
@@ -137,6 +155,8 @@ async fn list_tools(
         if dropped.is_some() {
             reduced.search_tool = None;
         }
+        // Without canaries no call is declared that could fit or not.
+        reduced.invalid_call = reduced.invalid_call.filter(|_| !monitor.canaries.is_empty());
         if reduced.search_tool.is_none() && !monitor.canaries.is_empty() {
             let detail = dropped.unwrap_or_else(|| {
                 let wanted = monitor.search.tool.as_deref().unwrap_or("any that searches");
@@ -160,7 +180,7 @@ fn dropped_by_clients(era: Era, tools: &[Value], search_tool: Option<&str>) -> O
     Some(format!("clients have to drop the tool {name}: {why}"))
 }
 
-async fn all_pages(caller: &mut Caller<'_>, era: Era, clock: &mut Clock) -> Result<Vec<Value>, Fault> {
+pub(crate) async fn all_pages(caller: &mut Caller<'_>, era: Era, clock: &mut Clock) -> Result<Vec<Value>, Fault> {
     let mut tools = Vec::new();
     let mut cursors: Vec<String> = Vec::new();
     let mut bytes = 0;
@@ -248,7 +268,7 @@ async fn ask_sources(caller: &mut Caller<'_>, era: Era, tools: &[Value], seen: &
     seen.steps.push(clock.stop(None));
 }
 
-async fn call_tool(
+pub(crate) async fn call_tool(
     caller: &mut Caller<'_>,
     era: Era,
     tool: &str,
@@ -269,7 +289,7 @@ async fn call_tool(
 /// Closes sessions; what went wrong about it is a note on the last step.
 ///
 /// The first time it is checked that the server survives it (MCP.md, "Do no harm"): some went down with the session.
-async fn close(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &mut Observation) {
+pub(crate) async fn close(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &mut Observation) {
     let mut clock = Clock::start(Stage::Handshake, "closing");
     if learnt.closing == Caution::Harmful {
         if caller.has_sessions() {
@@ -298,7 +318,7 @@ async fn close(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &mut Observat
     }
 }
 
-fn fault_of(caller: &Caller<'_>, misfit: &Misfit) -> Fault {
+pub(crate) fn fault_of(caller: &Caller<'_>, misfit: &Misfit) -> Fault {
     caller.scrub.fault(misfit.kind, &misfit.detail)
 }
 
@@ -330,17 +350,8 @@ fn blank(assignment: &Assignment) -> Observation {
     }
 }
 
-fn add(sum: &mut Footprint, part: &Footprint) {
-    sum.requests += part.requests;
-    sum.bytes_out += part.bytes_out;
-    sum.bytes_in += part.bytes_in;
-    sum.connections += part.connections;
-    sum.sessions_opened += part.sessions_opened;
-    sum.sessions_closed += part.sessions_closed;
-}
-
 /// Everything we send that may not come back in evidence: the bearer, and what the URLs hide.
-fn secrets_of(monitor: &Monitor) -> Scrub {
+pub(crate) fn secrets_of(monitor: &Monitor) -> Scrub {
     let bearer = monitor.auth.bearer.iter().map(|bearer| bearer.expose().to_owned());
     let urls = std::iter::once(&monitor.url).chain(&monitor.health);
     let hidden = urls.filter_map(|address| Url::parse(address.resolved.expose()).ok()).flat_map(|url| {
