@@ -133,7 +133,8 @@ fn meaning_of(stage: Stage, kind: FaultKind) -> FailureReason {
     use FailureReason as R;
     match kind {
         FaultKind::NameNotResolved => R::DnsFailure,
-        FaultKind::Refused => R::ConnectionRefused,
+        // An ended program is a port that nobody listens on.
+        FaultKind::Refused | FaultKind::ProgramNotStarted | FaultKind::ProgramEnded => R::ConnectionRefused,
         FaultKind::ConnectTimeout => R::ConnectTimeout,
         FaultKind::Reset | FaultKind::Unreachable | FaultKind::ClosedEarly | FaultKind::BodyTruncated => {
             R::NetworkError
@@ -147,7 +148,7 @@ fn meaning_of(stage: Stage, kind: FaultKind) -> FailureReason {
         FaultKind::AuthRejected => R::AuthRejected,
         FaultKind::RateLimited { .. } => R::RateLimited,
         FaultKind::HttpStatus(_) => R::HttpError,
-        FaultKind::Redirected(_) => R::Redirected,
+        FaultKind::Redirected(_) | FaultKind::ForeignEndpoint => R::Redirected,
         FaultKind::NotHttp | FaultKind::Html => R::NotMcp,
         FaultKind::WrongContentType if stage == Stage::Handshake => R::NotMcp,
         FaultKind::WrongVersion => R::VersionUnsupported,
@@ -366,6 +367,9 @@ mod tests {
             (throttled, R::RateLimited, Signal::Errors, R::RateLimited, Signal::Errors),
             (F::HttpStatus(503), R::HttpError, Signal::Availability, R::HttpError, Signal::Errors),
             (F::Redirected(302), R::Redirected, Signal::Availability, R::Redirected, Signal::Errors),
+            (F::ForeignEndpoint, R::Redirected, Signal::Availability, R::Redirected, Signal::Errors),
+            (F::ProgramNotStarted, R::ConnectionRefused, Signal::Availability, R::ConnectionRefused, Signal::Errors),
+            (F::ProgramEnded, R::ConnectionRefused, Signal::Availability, R::ConnectionRefused, Signal::Errors),
             (F::NotHttp, R::NotMcp, Signal::Availability, R::NotMcp, Signal::Errors),
             (F::Html, R::NotMcp, Signal::Availability, R::NotMcp, Signal::Errors),
             (F::EmptyBody, R::ProtocolError, Signal::Availability, R::ProtocolError, Signal::Errors),

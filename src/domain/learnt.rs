@@ -22,6 +22,13 @@ pub struct Learnt {
 }
 
 impl Learnt {
+    /// Era and transport were found.
+    pub fn found(&mut self, era: Era, transport: Transport, now: DateTime<Utc>) {
+        self.era = Some(era);
+        self.transport = Some(transport);
+        self.era_found_at = Some(now);
+    }
+
     /// Era and transport are open again; what hurts the server stays known.
     pub fn forget_era(&mut self) {
         self.era = None;

@@ -295,6 +295,12 @@ pub enum FaultKind {
     ArgumentsInvalid,
     /// The tool's answer has no list of results where one was looked for.
     AnswerUnreadable,
+    /// An HTTP+SSE server names an endpoint of another origin, which is never followed.
+    ForeignEndpoint,
+    /// The program that is the server cannot be started.
+    ProgramNotStarted,
+    /// The program that is the server ended before it answered.
+    ProgramEnded,
 }
 
 /// tools/list, reduced to what is compared.

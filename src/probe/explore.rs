@@ -23,7 +23,9 @@ use crate::probe::call::{Call, Caller, bad_address};
 use crate::probe::callable::{Callable, find};
 use crate::probe::clock::Clock;
 use crate::probe::evidence::escaped;
-use crate::probe::steps::{all_pages, call_tool, close, fault_of, meet, secrets_of};
+use crate::probe::handshake::Opened;
+use crate::probe::kept::KeptPrograms;
+use crate::probe::steps::{NO_ADDRESS, all_pages, call_tool, close, fault_of, meet, secrets_of};
 use crate::probe::tools::{input_schema, name_of, named, reduce};
 use crate::probe::{Prober, answer, shape, sources};
 
@@ -105,14 +107,18 @@ impl Prober {
         };
         let began = Instant::now();
         let scrub = secrets_of(monitor);
-        let parsed = Url::parse(monitor.url.resolved.expose()).ok().and_then(|url| Some((Target::of(&url)?, url)));
+        let address = if monitor.reach.program.is_some() { NO_ADDRESS } else { monitor.url.resolved.expose() };
+        let parsed = Url::parse(address).ok().and_then(|url| Some((Target::of(&url)?, url)));
         let Some((target, url)) = parsed else {
             found.gaps.push(unreachable(Stage::Connect, &bad_address(&scrub)));
             return found;
         };
-        let mut caller = Caller::new(&self.connector, target, &scrub, url, monitor, now, began + TIME_MAX);
-        converse(&mut caller, monitor, wish, &mut found).await;
+        let mut caller = Caller::new(self.means(), target, &scrub, url, monitor, now, began + TIME_MAX);
+        converse(&mut caller, &self.programs, monitor, wish, &mut found).await;
         close(&mut caller, &mut found.learnt, &mut found.seen).await;
+        if let Some(process) = caller.take_program() {
+            process.stop().await;
+        }
         caller.wire.hang_up();
         found.seen.footprint = caller.wire.footprint;
         found.seen.elapsed = began.elapsed();
@@ -121,8 +127,14 @@ impl Prober {
 }
 
 /// From the connection to the last search; ends early where the next step has nothing to stand on.
-async fn converse(caller: &mut Caller<'_>, monitor: &Monitor, wish: &Wish, found: &mut Explored) {
-    let Some(era) = meet(caller, &monitor.id, &mut found.learnt, &mut found.seen).await else {
+async fn converse(
+    caller: &mut Caller<'_>,
+    programs: &KeptPrograms,
+    monitor: &Monitor,
+    wish: &Wish,
+    found: &mut Explored,
+) {
+    let Some(Opened { era, .. }) = meet(caller, programs, monitor, &mut found.learnt, &mut found.seen).await else {
         let broken = found.seen.steps.iter().rev().find_map(|step| Some((step.stage, step.fault.as_ref()?)));
         found.gaps.extend(broken.map(|(stage, fault)| unreachable(stage, fault)));
         return;

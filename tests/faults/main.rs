@@ -1,6 +1,8 @@
 //! Every fault a probe tells apart, met on a real socket.
 
 mod fault_server;
+mod older;
+mod programs;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -209,9 +211,6 @@ async fn faults_of_the_legacy_handshake() {
     check("a version that does not exist", initialize(say(version)), at(FaultKind::WrongVersion)).await;
     let refused = json(r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32602,"message":"no"}}"#);
     check("initialize refused", initialize(say(refused)), at(FaultKind::RpcError(-32602))).await;
-    let sse = with(Script::new(), "GET /mcp", Act::SayAndHold(stream("event: endpoint\ndata: /messages\n\n")));
-    let seen = check("the older transport", sse, at(FaultKind::WrongVersion)).await;
-    assert!(seen.fault(Stage::Handshake).unwrap().detail.contains("HTTP+SSE"));
     let opened = r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32600,"message":"x"}}"#;
     let leaky = say(status("400 Bad Request", "Content-Type: application/json\r\nMcp-Session-Id: s-9\r\n", opened));
     let seen = check("an error reply that opens a session", with(legacy(), "server/discover", leaky), None).await;
