@@ -19,7 +19,7 @@ use crate::probe::wire::{Piece, Reply, Wire};
 /// Bytes of one answer. tools/list of a large server has some hundred kB; a search answer less.
 pub const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Bytes read of an answer that is a fault anyway: enough for its JSON-RPC error or its first words.
+/// Bytes read of an answer that is a fault anyway, or of what follows an answer: enough for a JSON-RPC error or the first words.
 const ERROR_BYTES_MAX: usize = 16 * 1024;
 
 /// How long a stream may stay open behind the answer before we close it ourselves.
@@ -258,9 +258,14 @@ impl Reading<'_> {
     /// After the answer the stream should end; if it does not, the connection cannot serve the next request.
     async fn linger(&self, wire: &mut Wire<'_>, mut body: Incoming, clock: &mut Clock) {
         let until = (Instant::now() + LINGER).min(self.deadline);
+        let mut behind = 0;
         loop {
             match wire.piece(&mut body, until).await {
-                Piece::Bytes(_) => {}
+                Piece::Bytes(bytes) if behind + bytes.len() <= ERROR_BYTES_MAX => behind += bytes.len(),
+                Piece::Bytes(_) => {
+                    clock.note("the stream had much more to say after the answer".to_owned());
+                    return wire.hang_up();
+                }
                 Piece::End => return clock.end(),
                 Piece::Broken(_) => return wire.hang_up(),
                 Piece::Late => {
