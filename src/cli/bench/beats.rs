@@ -18,7 +18,7 @@ use crate::domain::fleet::{Address, Canary, CanaryKind, Monitor, Secret};
 use crate::domain::learnt::{Caution, Learnt};
 use crate::domain::observation::{BeatKind, Turn};
 use crate::domain::protocol::{Era, Transport};
-use crate::net::tls::client_config;
+use crate::net::tls::Tls;
 use crate::probe::{Assignment, Prober};
 
 /// Beats at once: both cores are busy, and no queue grows.
@@ -105,6 +105,7 @@ impl Maker {
         if let Some(root) = &beats.root {
             roots.add(STANDARD.decode(root)?.into())?;
         }
+        let resuming = Tls::new(roots.clone(), FLEET, None, None)?.resuming;
         let scheme = if beats.root.is_some() { "https" } else { "http" };
         Ok(match beats.by {
             By::Probe => Self::Probe {
@@ -113,7 +114,7 @@ impl Maker {
             },
             By::Hyper => Self::Hyper {
                 port: beats.port,
-                tls: beats.root.as_ref().map(|_| TlsConnector::from(client_config(roots, FLEET))),
+                tls: beats.root.as_ref().map(|_| TlsConnector::from(resuming)),
                 bodies: bare::bodies(false),
             },
         })
