@@ -12,7 +12,7 @@ use tokio_rustls::TlsAcceptor;
 /// What to do with one request.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
-    /// Send these bytes; keep the connection. `{id}` stands for the request's id.
+    /// Send these bytes; keep the connection. `{id}` stands for the request's id, `{n}` for how many came so far.
     Say(String),
     /// Send these bytes, then close.
     SayAndClose(String),
@@ -28,6 +28,10 @@ pub(crate) enum Act {
     Reset,
     /// Say nothing and be gone: the port is closed from now on.
     Die,
+    /// Answer, and then be gone.
+    SayAndDie(String),
+    /// Answer the first such request with the first text, and every later one with the second.
+    Turn(String, String),
 }
 
 /// Chooses the answer to a request by what it asks for: the JSON-RPC method, else `GET /path`, else `DELETE`; `*` is any.
@@ -133,7 +137,8 @@ async fn serve(
             continue;
         };
         let id = message["id"].to_string();
-        let fill = |text: &str| with_length(&text.replace("{id}", &id));
+        let nth = seen.lock().expect("not poisoned").asked.len();
+        let fill = |text: &str| with_length(&text.replace("{id}", &id).replace("{n}", &nth.to_string()));
         match act {
             Act::Say(text) => {
                 if stream.write_all(fill(text).as_bytes()).await.is_err() {
@@ -190,6 +195,21 @@ async fn serve(
                 return;
             }
             Act::Reset => return,
+            Act::SayAndDie(text) => {
+                died.notify_one();
+                // Until the port is closed for certain.
+                tokio::task::yield_now().await;
+                let _ = stream.write_all(fill(text).as_bytes()).await;
+                let _ = stream.shutdown().await;
+                return;
+            }
+            Act::Turn(first, later) => {
+                let before = seen.lock().expect("not poisoned").asked.iter().filter(|asked| **asked == key).count();
+                let text = if before > 1 { later } else { first };
+                if stream.write_all(fill(text).as_bytes()).await.is_err() {
+                    return;
+                }
+            }
             Act::Die => {
                 died.notify_one();
                 // Until the port is closed for certain.

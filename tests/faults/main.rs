@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use fault_server::{Act, FaultServer, Script, json, result, status, stream};
+use fault_server::{Act, FaultServer, Script, Seen, json, result, status, stream};
 use serin::domain::fleet::{Address, Canary, CanaryKind, Monitor, ProbeIdentity, Secret};
 use serin::domain::learnt::{Caution, Learnt};
 use serin::domain::observation::{BeatKind, FaultKind, Observation, Stage, Turn};
@@ -389,6 +389,99 @@ async fn what_hurts_a_server_is_never_done_to_it_again() {
     let (seen, _) = prober.run(&again).await;
     assert!(!restarted.seen().asked.iter().any(|asked| asked == "DELETE"), "{:?}", restarted.seen().asked);
     assert_eq!((seen.footprint.sessions_opened, seen.footprint.sessions_closed), (1, 0), "which the footprint says");
+}
+
+#[tokio::test]
+async fn whether_a_server_survived_is_told_from_what_it_answers() {
+    let gone = || status("500 Internal Server Error", "", "");
+    let (opened, none) = match &legacy()["initialize"] {
+        Act::Say(text) => (text.clone(), status("404 Not Found", "", "")),
+        _ => panic!("the script has changed"),
+    };
+    let deleted = || status("200 OK", "", "");
+    let refused = |text: &str| {
+        say(status("400 Bad Request", "Content-Type: application/json\r\nConnection: close\r\n", text))
+    };
+    let error = r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32601,"message":"no"}}"#;
+    let dying = match refused(error) {
+        Act::Say(text) => Act::SayAndDie(text),
+        other => other,
+    };
+    // What happens, whether discover and the closing are harmful then, and what the server was sent.
+    let rows = [
+        ("a ping is answered with 404", with(legacy(), "ping", say(none)), (Caution::Harmless, Caution::Harmless)),
+        (
+            "its tasks broke down with the session: 500 to everything",
+            with(with(legacy(), "ping", say(gone())), "initialize", Act::Turn(opened.clone(), gone())),
+            (Caution::Harmless, Caution::Harmful),
+        ),
+        (
+            "a confused server: 500 to a ping without a session, and well all the same",
+            with(legacy(), "ping", say(gone())),
+            (Caution::Harmless, Caution::Harmless),
+        ),
+        (
+            "it says yes to the closing and is gone",
+            with(legacy(), "DELETE", Act::SayAndDie(deleted())),
+            (Caution::Harmless, Caution::Harmful),
+        ),
+        (
+            "it answers discover and is dead for the next connection",
+            with(legacy(), "server/discover", dying),
+            (Caution::Harmful, Caution::Unchecked),
+        ),
+        (
+            "it is slow after the closing, which proves nothing",
+            with(
+                with(legacy(), "ping", Act::SayAndHold(String::new())),
+                "initialize",
+                Act::Turn(opened.clone(), "HTTP/1.1 ".to_owned()),
+            ),
+            (Caution::Harmless, Caution::Unchecked),
+        ),
+    ];
+    for (sentence, script, expected) in rows {
+        let server = FaultServer::start(script, None).await;
+        let (seen, learnt) = Prober::new(8).run(&assignment(monitor(&format!("http://{}/mcp", server.address), 1))).await;
+        assert_eq!((learnt.discover, learnt.closing), expected, "{sentence}: {seen:#?}");
+        let told = seen.steps.iter().flat_map(|step| &step.notes).filter(|note| note.contains("the server was gone"));
+        let harmful = expected.0 == Caution::Harmful || expected.1 == Caution::Harmful;
+        assert_eq!(told.count(), usize::from(harmful), "{sentence}: it is told once");
+    }
+}
+
+#[tokio::test]
+async fn a_session_of_a_dropped_probe_is_closed_by_the_next() {
+    let Act::Say(opened) = &legacy()["initialize"] else { panic!("the script has changed") };
+    let fresh = with(legacy(), "initialize", say(opened.replace("s-1", "s-{n}")));
+    let server = FaultServer::start(with(fresh, "tools/list", Act::SayAndHold(String::new())), None).await;
+    let mut monitor = monitor(&format!("http://{}/mcp", server.address), 1);
+    monitor.timeout = BUDGET;
+    let prober = Prober::new(8);
+    let mut assignment = assignment(monitor);
+    let listed = async {
+        while !server.seen().asked.iter().any(|asked| asked == "tools/list") {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        _ = prober.run(&assignment) => panic!("it never answers"),
+        () = listed => {}
+    }
+    assert!(!server.seen().asked.iter().any(|asked| asked == "DELETE"), "nothing could be closed");
+    Arc::make_mut(&mut assignment.monitor).timeout = TIMEOUT;
+    let (seen, _) = prober.run(&assignment).await;
+    assert_eq!((seen.footprint.sessions_opened, seen.footprint.sessions_closed), (1, 2), "{:?}", seen.footprint);
+    let Seen { asked, heads, .. } = server.seen();
+    let closed: std::collections::BTreeSet<&str> = asked
+        .iter()
+        .zip(&heads)
+        .filter(|(asked, _)| *asked == "DELETE")
+        .filter_map(|(_, head)| head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")))
+        .collect();
+    assert_eq!(closed.len(), 2, "the one of its own, and the one that was left: {closed:?}");
+    let (seen, _) = prober.run(&assignment).await;
+    assert_eq!(seen.footprint.sessions_closed, 1, "nothing is owed any more: {:?}", seen.footprint);
 }
 
 proptest::proptest! {
