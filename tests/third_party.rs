@@ -313,3 +313,30 @@ async fn a_search_server_on_the_python_sdk_is_searched_in_both_eras() {
     }
     assert_eq!(modern.tools.unwrap().hash, legacy.tools.unwrap().hash, "one hash across eras");
 }
+
+#[tokio::test]
+#[ignore = "needs tests/install.sh"]
+async fn init_proposes_a_sensible_monitor_for_a_server_without_a_search_tool() {
+    let (_server, port) = start("node", &["everything.mjs", "streamableHttp"]).await;
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    let output = Command::new(env!("CARGO_BIN_EXE_serin")).args(["init", &url]).output().await.expect("it starts");
+    let (yaml, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(2), "partly: {said}");
+    assert!(said.contains("no search tool found among") && yaml.contains("no search tool found among"), "{said}{yaml}");
+    let source = serin::config::source::Source::new(Path::new("m.yaml"), output.stdout.clone(), None);
+    let loaded = serin::config::load(&source, &|_| None, serin::config::checker::Unset::Refuse);
+    let fleet = loaded.unwrap_or_else(|faults| panic!("{faults}")).fleet;
+    let (seen, _) = probe((*fleet.monitors[0]).clone(), Learnt::default()).await;
+    assert_well("as proposed", &seen, Era::Legacy);
+}
+
+#[tokio::test]
+#[ignore = "needs tests/install.sh"]
+async fn init_finds_canaries_on_a_server_by_the_python_sdk() {
+    let (_server, port) = start(".venv/bin/python", &["search_server.py"]).await;
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    let output = Command::new(env!("CARGO_BIN_EXE_serin")).args(["init", &url]).output().await.expect("it starts");
+    let (yaml, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{said}{yaml}");
+    assert!(yaml.matches("expect:").count() >= 3, "{yaml}");
+}

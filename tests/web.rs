@@ -84,6 +84,7 @@ async fn every_page_says_what_it_is_for() {
                 "serin_monitor_up{monitor=\"docs\"} 1",
                 "serin_incident_open{monitor=\"legal\",signal=\"availability\",reason=\"connection_refused\",severity=\"page\"} 1",
                 "serin_search_p95_seconds{monitor=\"docs\"} 1.24",
+                "serin_probe_requests_today{monitor=\"docs\"} 9214",
             ],
             "metrics",
         ),
@@ -270,7 +271,8 @@ async fn actions_go_down_the_channel() {
         );
     }
     let answer = form(ask(&running, Method::POST, "/monitors/docs/recheck"), &[("incident", "")]).send().await.unwrap();
-    assert_eq!(answer.headers()[header::LOCATION].to_str().unwrap(), "/monitors/docs?said=recheck");
+    let back = answer.headers()[header::LOCATION].to_str().unwrap();
+    assert!(back.starts_with("/monitors/docs?said=recheck&at=1"), "{back}");
     assert_eq!(running.commands.recv().await, Some(Command::Recheck { monitor: MonitorId::new("docs") }));
     let nobody = ask(&running, Method::POST, "/api/v1/monitors/nobody/recheck").send().await.unwrap();
     assert_eq!(nobody.status(), StatusCode::NOT_FOUND);

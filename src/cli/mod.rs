@@ -1,8 +1,11 @@
 //! One file a command.
 
+pub mod init;
 pub mod run;
 pub mod check;
 pub mod probe;
 pub mod reference;
 pub mod demo;
 pub mod bench;
+pub mod remote;
+pub mod recheck;

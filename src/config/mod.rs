@@ -141,6 +141,7 @@ fn document(checker: &mut Checker<'_>, tree: &Tree<'_>, folder: &Path) -> Option
         internal: process.internal.into_iter().map(|(name, _)| name).collect(),
         runbooks,
         allow_private: process.allow_private,
+        control: process.control,
         smtp: process.smtp,
         public_url: process.public_url,
     };

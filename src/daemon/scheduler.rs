@@ -56,6 +56,8 @@ pub struct Scheduler {
     crowded_at: Option<DateTime<Utc>>,
     /// When a beat last broke down.
     broke_down_at: Option<DateTime<Utc>>,
+    /// Moves each beat a little, another way in each Serin.
+    salt: u64,
 }
 
 /// A monitor's place: at home, or lent to the beat or errand under way.
@@ -118,6 +120,7 @@ impl Scheduler {
             fleet,
             crowded_at: None,
             broke_down_at: None,
+            salt: rand::random(),
         };
         for seat in seats {
             scheduler.seat(seat);
@@ -348,7 +351,7 @@ impl Scheduler {
     fn plan(&mut self, id: &MonitorId, now: DateTime<Utc>) {
         let Some(slot) = self.slots.get_mut(id) else { return };
         let every = slot.declared.every;
-        let wall = schedule::next_due(id, every, now);
+        let wall = schedule::next_due(id, every, self.salt, now);
         let at = Instant::now() + (wall - now).to_std().unwrap_or_default();
         self.dues.push(Reverse(Due { at, wall, monitor: id.clone(), suspect: false, plan: slot.plan }));
     }
@@ -484,7 +487,7 @@ async fn until_taken(hands: &Hands, seat: &mut Seat, errand: &Errand) {
 mod tests {
     use super::*;
     use crate::deliver::internal::InternalAlerts;
-    use crate::domain::fleet::{Address, Provenance, Runbooks, Secret};
+    use crate::domain::fleet::{Address, Secret};
     use crate::probe::Prober;
     use crate::store::Store;
     use crate::store::board::Board;
@@ -497,17 +500,7 @@ mod tests {
     /// A scheduler over one monitor whose seat is away, as while a beat is under way.
     async fn busy(folder: &std::path::Path) -> (Scheduler, Box<Seat>) {
         drop(rustls::crypto::ring::default_provider().install_default());
-        let fleet = Fleet {
-            provenance: Provenance::default(),
-            monitors: vec![docs()],
-            receivers: Vec::new(),
-            routes: Vec::new(),
-            internal: Vec::new(),
-            runbooks: Runbooks::default(),
-            allow_private: Vec::new(),
-            smtp: None,
-            public_url: String::new(),
-        };
+        let fleet = Fleet { monitors: vec![docs()], ..Fleet::default() };
         let (_, fleet) = tokio::sync::watch::channel(Arc::new(fleet));
         let hands = Hands {
             store: Store::open(&folder.join("serin.db")).await.unwrap(),
@@ -515,6 +508,7 @@ mod tests {
             board: Arc::new(Board::default()),
             alerts: InternalAlerts::new(),
             fleet,
+            uplink: Arc::default(),
             ailing: Arc::new(AtomicBool::new(false)),
         };
         let mut scheduler = Scheduler::new(hands, vec![Seat::new(docs(), Utc::now())], 1);

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::domain::fleet::{Canary, CanaryKind, Monitor, MonitorId};
 use crate::domain::learnt::Learnt;
-use crate::domain::observation::{BeatKind, Observation};
+use crate::domain::observation::{BeatKind, Observation, Rung};
 use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
 use crate::domain::pace::{self, Hold, Quiet, Spent};
 use crate::domain::quality::confirmation::CanaryStanding;
@@ -54,6 +54,8 @@ pub struct Seat {
     pub trouble: Option<String>,
     /// Whether the file changed it while nobody ran, so that what is open is weighed anew.
     pub edited_unseen: bool,
+    /// What the ladder showed after the failure that is still in doubt.
+    pub ladder: Vec<Rung>,
     /// The quiet its server asked for.
     pub quiet: Quiet,
     hours: VecDeque<HourCount>,
@@ -82,6 +84,7 @@ impl Seat {
             trouble: None,
             edited_unseen: false,
             hours: VecDeque::new(),
+            ladder: Vec::new(),
             quiet: Quiet::default(),
             days: [Spent::default(), Spent { day: Spent::day_of(now), ..Spent::default() }],
             days_saved_at: now,
@@ -269,7 +272,10 @@ impl Seat {
                 signal,
                 phase: state.phase,
                 level: reading.level,
-                figure: reading.figure.clone(),
+                figure: match self.standing.clearing(signal, &self.monitor) {
+                    Some((good, needed)) => format!("{}; {good} of {needed} good beats", reading.figure),
+                    None => reading.figure.clone(),
+                },
                 since: state.since,
                 held_by: state.held_by.clone(),
                 incident: self.standing.incident(signal).map(|incident| OpenIncident {

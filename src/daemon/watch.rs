@@ -9,6 +9,7 @@ use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use crate::daemon::doubt::look_closer;
 use crate::daemon::hands::Hands;
 use crate::daemon::seat::Seat;
 use crate::daemon::telling::{Telling, timeline};
@@ -19,6 +20,7 @@ use crate::domain::learnt::Learnt;
 use crate::domain::observation::{Ask, BeatKind, Observation, Stage, Turn};
 use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
 use crate::domain::paging::notification::Event;
+use crate::domain::reason::FailureReason;
 use crate::domain::schedule;
 use crate::domain::signal::{Phase, Signal, SignalState};
 use crate::domain::standing::{Beat, Decision, Standing};
@@ -44,10 +46,11 @@ pub struct After {
 pub async fn beat(hands: &Hands, seat: &mut Seat, kind: BeatKind, scheduled_at: DateTime<Utc>) -> After {
     let (started, now) = (Instant::now(), Utc::now());
     let assignment = assign(seat, kind, scheduled_at, now);
-    let (seen, learnt) = hands.prober.run(&assignment).await;
-    seat.spend(&seen);
-    let outcome = classify(&seat.monitor, &seen);
+    let (mut seen, learnt) = hands.prober.run(&assignment).await;
     let fleet = Arc::clone(&hands.fleet.borrow());
+    let outcome = classify(&seat.monitor, &seen);
+    let outcome = look_closer(hands, seat, &fleet, &mut seen, outcome, now).await;
+    seat.spend(&seen);
     let covered = seat.covered(started);
     let beat =
         Beat { monitor: &seat.monitor, provenance: &fleet.provenance, seen: &seen, outcome: &outcome, covered, now };
@@ -68,7 +71,10 @@ pub async fn beat(hands: &Hands, seat: &mut Seat, kind: BeatKind, scheduled_at: 
     seat.standing = next;
     seat.learnt = learnt;
     seat.days_saved(now);
-    seat.last_started = Some(started);
+    // What showed us nothing covers no time.
+    if outcome.verdict != Verdict::Unknown {
+        seat.last_started = Some(started);
+    }
     // What there was no time for is still due.
     let asked = seen.asks.iter().filter(|ask| ask.turn == Turn::Scheduled).count();
     seat.turn = seat.turn.wrapping_add(asked);
@@ -350,7 +356,10 @@ fn beat_row(seen: &Observation, outcome: &Outcome, config_hash: &str) -> BeatRow
         kind: seen.kind,
         era: seen.era,
         transport: seen.transport,
-        seen: Seen::Seen,
+        seen: match outcome.reason() {
+            Some(FailureReason::MonitorUplink) => Seen::Uplink,
+            _ => Seen::Seen,
+        },
         verdict: outcome.verdict,
         reason: outcome.reason(),
         stage: outcome.findings.first().map(|finding| finding.stage),

@@ -4,6 +4,8 @@
 //! that the server's own health names beats the symptom that we saw. No answer is never a matter
 //! of quality, and a 429 is never a matter of availability.
 
+use chrono::{DateTime, TimeDelta, Utc};
+
 use crate::domain::fleet::Monitor;
 use crate::domain::observation::{Ask, Fault, FaultKind, HealthSeen, Observation, Stage};
 use crate::domain::outcome::{AskVerdict, Evidence, Finding, Outcome, Verdict};
@@ -20,7 +22,8 @@ pub fn classify(monitor: &Monitor, seen: &Observation) -> Outcome {
     let health = if unreachable { None } else { health(seen) };
     let named = health.as_ref().filter(|finding| finding.reason != FailureReason::Unhealthy).cloned();
     let unnamed = if named.is_some() { None } else { health };
-    let findings: Vec<Finding> = [
+    let expiring = if access.is_none() { expiring(seen) } else { None };
+    let mut findings: Vec<Finding> = [
         availability,
         access,
         named,
@@ -39,7 +42,77 @@ pub fn classify(monitor: &Monitor, seen: &Observation) -> Outcome {
         Some(_) if unreachable => Verdict::Down,
         Some(_) => Verdict::Degraded,
     };
+    findings.extend(expiring);
     Outcome { verdict, findings, asks }
+}
+
+/// Days before a certificate's end at which it is told, and told again.
+const CERTIFICATE_DAYS: [i64; 3] = [7, 14, 30];
+/// The same for a credential of ours: people who can issue a new one are a mail away, not a project.
+const CREDENTIAL_DAYS: [i64; 1] = [3];
+
+/// What ends soon: the certificate, or our own credential; the nearer end where both do.
+fn expiring(seen: &Observation) -> Option<Finding> {
+    let due = |until: Option<DateTime<Utc>>, days: &[i64]| {
+        let left = until? - seen.started_at;
+        let within = days.iter().copied().find(|days| left < TimeDelta::days(*days))?;
+        Some((left, within))
+    };
+    let certificate = due(seen.certificate_until, &CERTIFICATE_DAYS);
+    let credential = due(seen.credential_until, &CREDENTIAL_DAYS);
+    let of_certificate = (certificate, FailureReason::CertificateExpiring, "the server's certificate");
+    let of_credential = (credential, FailureReason::CredentialExpiring, "the credential that Serin shows");
+    let (due, reason, what) = [of_certificate, of_credential]
+        .into_iter()
+        .filter(|(due, ..)| due.is_some())
+        .min_by_key(|(due, ..)| due.map(|(left, _)| left))?;
+    let (left, within) = due?;
+    let said = match left.num_hours() {
+        ..0 => "has ended".to_owned(),
+        hours @ 0..72 => format!("ends in {hours} hours"),
+        hours => format!("ends in {} days", hours / 24),
+    };
+    Some(Finding {
+        signal: Signal::Access,
+        reason,
+        severity: Some(Severity::Ticket),
+        stage: Stage::Connect,
+        summary: format!("{what} {said}"),
+        evidence: vec![
+            Evidence::new(WITHIN_DAYS, within.to_string()),
+            Evidence::new("ends_at", (seen.started_at + left).to_rfc3339()),
+        ],
+    })
+}
+
+/// The evidence key under which an expiry names the threshold it has passed; passing the next one is news.
+pub const WITHIN_DAYS: &str = "within_days";
+
+/// Whether what a probe saw could be Serin's own lost uplink: nobody answered at all, and the server is another machine's.
+pub fn may_be_ours(monitor: &Monitor, seen: &Observation) -> bool {
+    use FaultKind as K;
+    let unanswered = |kind| {
+        matches!(
+            kind,
+            K::NameNotResolved | K::Refused | K::ConnectTimeout | K::Reset | K::Unreachable | K::TlsFailed | K::Silent
+        ) || matches!(kind, K::ClosedEarly | K::BodyTruncated | K::SlowBody | K::StreamWithoutAnswer)
+    };
+    let first = seen.steps.iter().find_map(|step| step.fault.as_ref());
+    first.is_some_and(|fault| unanswered(fault.kind)) && !monitor.is_local()
+}
+
+/// The same probe, once it is known that Serin's own uplink is gone: it says nothing about the monitor.
+pub fn uplink_gone(outcome: Outcome) -> Outcome {
+    let finding = Finding {
+        signal: Signal::Availability,
+        reason: FailureReason::MonitorUplink,
+        severity: None,
+        stage: Stage::Connect,
+        summary: "Serin's own network is gone; nothing is said about this server".to_owned(),
+        evidence: outcome.findings.iter().map(|finding| Evidence::new("seen", finding.summary.clone())).collect(),
+    };
+    let asks = outcome.asks.iter().map(|_| AskVerdict::NotAsked).collect();
+    Outcome { verdict: Verdict::Unknown, findings: vec![finding], asks }
 }
 
 /// The reason a fault stands for at a stage, and the signal it feeds there (DESIGN §5).

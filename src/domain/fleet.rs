@@ -30,6 +30,8 @@ pub struct Fleet {
     pub runbooks: Runbooks,
     /// Networks in private space that receivers may be reached in.
     pub allow_private: Vec<Network>,
+    /// Addresses by which Serin knows its own uplink; empty: it is taken for granted.
+    pub control: Vec<Address>,
     /// The mail server, where a receiver needs one.
     pub smtp: Option<Smtp>,
     /// Address people reach the pages under, without a trailing slash; links in pages start here.
@@ -203,6 +205,16 @@ impl Monitor {
     pub fn calls_per_beat(&self) -> u64 {
         const OPENING_LISTING_CLOSING: u64 = 4;
         OPENING_LISTING_CLOSING + u64::from(self.per_beat()) + self.health.len() as u64
+    }
+
+    /// Whether the server is on this very machine, so that no network lies between.
+    pub fn is_local(&self) -> bool {
+        let url = self.url.resolved.expose();
+        let host = url.split_once("://").map_or("", |(_, rest)| rest);
+        let host = host.split(['/', '?', '#']).next().unwrap_or_default();
+        let host = host.rsplit('@').next().unwrap_or_default();
+        self.reach.program.is_some()
+            || ["127.", "localhost", "[::1]"].iter().any(|local| host.to_ascii_lowercase().starts_with(local))
     }
 
     /// Canaries asked in one beat; never more than there are.

@@ -17,6 +17,8 @@ pub struct Learnt {
     pub discover: Caution,
     /// Whether closing a session brings the server down.
     pub closing: Caution,
+    /// When the certificate seen last ends: a resumed TLS session shows none.
+    pub certificate_until: Option<DateTime<Utc>>,
 }
 
 impl Learnt {

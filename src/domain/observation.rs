@@ -36,8 +36,14 @@ pub struct Observation {
     pub health: Vec<HealthSeen>,
     /// `list_sources`, where it was asked and answered.
     pub sources: Option<SourcesSeen>,
+    /// When the server's certificate ends, where it has one and its chain was ever seen.
+    pub certificate_until: Option<DateTime<Utc>>,
+    /// When the credential that we show ends, where that is known.
+    pub credential_until: Option<DateTime<Utc>>,
     /// What the probe cost the server.
     pub footprint: Footprint,
+    /// How far one got right after a first failure, from the lowest rung up; empty otherwise.
+    pub ladder: Vec<Rung>,
 }
 
 impl Observation {
@@ -57,7 +63,10 @@ impl Observation {
             asks: Vec::new(),
             health: Vec::new(),
             sources: None,
+            certificate_until: None,
+            credential_until: None,
             footprint: Footprint::default(),
+            ladder: Vec::new(),
         }
     }
 
@@ -437,6 +446,19 @@ pub struct SourcesSeen {
     pub count: u32,
     /// The latest moment any source was indexed.
     pub last_indexed_at: Option<DateTime<Utc>>,
+}
+
+/// One rung of the cause ladder: name, TCP, TLS, HTTP without credentials, tools/list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rung {
+    /// Which.
+    pub name: &'static str,
+    /// Whether one gets past it.
+    pub holds: bool,
+    /// What it showed; one bounded line.
+    pub said: String,
+    /// How long it took.
+    pub elapsed: Duration,
 }
 
 /// What a probe cost the server.

@@ -6,6 +6,7 @@
 
 // Pure decoders.
 pub mod answer;
+pub mod credential;
 pub mod era;
 pub mod evidence;
 pub mod health;
@@ -16,6 +17,8 @@ pub mod schema;
 pub mod sources;
 pub mod sse;
 pub mod tools;
+pub mod callable;
+pub mod shape;
 
 // One HTTP exchange, from the socket up.
 pub mod clock;
@@ -34,16 +37,20 @@ pub mod handshake;
 pub mod kept;
 pub mod look;
 
+pub mod ladder;
+pub mod reach;
 pub mod steps;
+pub mod explore;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use rustls::RootCertStore;
 
-use crate::domain::fleet::{Monitor, MonitorId};
+use crate::domain::fleet::{Address, Monitor, MonitorId};
 use crate::domain::learnt::Learnt;
-use crate::domain::observation::{BeatKind, Observation, Turn};
+use crate::domain::observation::{BeatKind, Fault, Footprint, Observation, Rung, Turn};
 use crate::net::connect::Connector;
 use crate::probe::call::Means;
 use crate::probe::kept::KeptPrograms;
@@ -93,8 +100,11 @@ impl Prober {
 
     /// Runs one probe to its end; never fails, never panics, never outlasts the monitor's budget by more than the closing of its session.
     pub async fn run(&self, assignment: &Assignment) -> (Observation, Learnt) {
-        let means = Means { connector: &self.connector, owed: &self.owed };
-        Box::pin(steps::run(means, &self.programs, assignment)).await
+        Box::pin(steps::run(self.means(), &self.programs, assignment)).await
+    }
+
+    const fn means(&self) -> Means<'_> {
+        Means { connector: &self.connector, owed: &self.owed }
     }
 
     /// Stops the program that is kept for a monitor, where one is: it was edited, or is gone from the file.
@@ -108,5 +118,19 @@ impl Prober {
     pub async fn release_all(&self) {
         let stops = self.programs.empty().into_iter().map(|kept| kept.process.stop());
         futures_util::future::join_all(stops).await;
+    }
+
+    /// How far one gets with a server that just failed, within ten seconds; and what that cost it.
+    pub async fn climb(&self, monitor: &Monitor, learnt: Learnt, now: DateTime<Utc>) -> (Vec<Rung>, Footprint) {
+        let scrub = steps::secrets_of(monitor);
+        Box::pin(ladder::climb(self.means(), monitor, &scrub, learnt, now)).await
+    }
+
+    /// Whether anybody answers HTTP at an address.
+    ///
+    /// # Errors
+    /// The fault that kept it from answering within this time.
+    pub async fn answers(&self, address: &Address, within: Duration) -> Result<(), Fault> {
+        Box::pin(reach::answers(self.means(), address, within)).await
     }
 }

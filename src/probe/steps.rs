@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, TimeDelta};
 use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -21,7 +22,7 @@ use crate::probe::kept::{Kept, KeptPrograms};
 use crate::probe::look::look_at;
 use crate::probe::rpc::Misfit;
 use crate::probe::tools::{TOOLS_MAX, input_schema, named, reduce};
-use crate::probe::{Assignment, answer, sources};
+use crate::probe::{Assignment, answer, credential, sources};
 
 /// Pages of one tools/list: a thousand tools at twenty a page.
 const PAGES_MAX: usize = 50;
@@ -32,8 +33,11 @@ const TOOLS_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// The part of the budget, at most, that is kept back for the health addresses: the cause they name outweighs one more search.
 const HEALTH_SHARE: u32 = 4;
 
+/// A certificate this near its end is looked at anew on each beat.
+const LOOK_AGAIN_DAYS: i64 = 30;
+
 /// Stands where a program has no address: its wire is there for health addresses only, and `.invalid` never resolves.
-const NO_ADDRESS: &str = "http://program.invalid/";
+pub(crate) const NO_ADDRESS: &str = "http://program.invalid/";
 
 /// Runs one probe to its end.
 pub(crate) async fn run(means: Means<'_>, programs: &KeptPrograms, assignment: &Assignment) -> (Observation, Learnt) {
@@ -47,12 +51,16 @@ pub(crate) async fn run(means: Means<'_>, programs: &KeptPrograms, assignment: &
     };
     let scrub = secrets_of(monitor);
     let mut seen = blank(assignment);
+    seen.credential_until = credential::ends_at(&monitor.auth);
     let mut learnt = assignment.learnt;
     let address = if monitor.reach.program.is_some() { NO_ADDRESS } else { monitor.url.resolved.expose() };
     let parsed = Url::parse(address).ok().and_then(|url| Some((Target::of(&url)?, url)));
     match parsed {
         None => seen.steps.push(Clock::start(Stage::Connect, &monitor.url.shown).stop(Some(bad_address(&scrub)))),
         Some((target, url)) => {
+            // While a renewal is waited for, each beat looks at the certificate itself and resumes no session.
+            let soon = |until| until - assignment.started_at < TimeDelta::days(LOOK_AGAIN_DAYS);
+            let target = if learnt.certificate_until.is_some_and(soon) { target.anew() } else { target };
             let mut caller =
                 Caller::new(means, target, &scrub, url.clone(), monitor, assignment.started_at, over - kept_back);
             let opened = converse(&mut caller, programs, assignment, &mut learnt, &mut seen).await;
@@ -80,9 +88,22 @@ async fn converse(
     seen: &mut Observation,
 ) -> Option<Opened> {
     let monitor = &*assignment.monitor;
+    let opened = meet(caller, programs, monitor, learnt, seen).await?;
+    search(caller, opened.era, assignment, seen).await;
+    Some(opened)
+}
+
+/// Connects and opens the conversation; what came of it is in `seen`.
+pub(crate) async fn meet(
+    caller: &mut Caller<'_>,
+    programs: &KeptPrograms,
+    monitor: &Monitor,
+    learnt: &mut Learnt,
+    seen: &mut Observation,
+) -> Option<Opened> {
     let opened = match &monitor.reach.program {
         None => {
-            connect(caller, seen).await?;
+            connect(caller, learnt, seen).await?;
             Box::pin(open(caller, monitor, learnt, &mut seen.steps)).await?
         }
         Some(program) => match start(caller, programs, monitor, program, seen).await? {
@@ -93,18 +114,19 @@ async fn converse(
     seen.era = Some(opened.era);
     seen.transport = Some(caller.transport());
     seen.server = Some(opened.server.clone());
-    search(caller, opened.era, assignment, seen).await;
     Some(opened)
 }
 
 /// Connects to the server's address; none where that failed.
-async fn connect(caller: &mut Caller<'_>, seen: &mut Observation) -> Option<()> {
+async fn connect(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &mut Observation) -> Option<()> {
     let mut clock = Clock::start(Stage::Connect, &caller.wire.target().authority());
     let deadline = caller.deadline();
     let fault = caller.wire.connect(&mut clock, deadline).await.err();
-    if let Some(until) = caller.wire.certificate_until {
-        let days = (until - caller.now().timestamp()).div_euclid(86_400);
-        clock.note(format!("the certificate is valid for {days} more days"));
+    let shown = caller.wire.certificate_until.and_then(|until| DateTime::from_timestamp(until, 0));
+    learnt.certificate_until = shown.or(learnt.certificate_until);
+    seen.certificate_until = learnt.certificate_until;
+    if let Some(until) = shown {
+        clock.note(format!("the certificate is valid for {} more days", (until - caller.now()).num_days()));
     }
     let well = fault.is_none();
     seen.steps.push(clock.stop(fault));
@@ -219,7 +241,9 @@ async fn list_tools(
         Err(fault) => (None, Some(fault)),
     };
     if let Some(tools) = &tools {
-        let reduced = reduce(tools, &monitor.search);
+        let mut reduced = reduce(tools, &monitor.search);
+        // Without canaries no call is declared that could fit or not.
+        reduced.invalid_call = reduced.invalid_call.filter(|_| !monitor.canaries.is_empty());
         if reduced.search_tool.is_none() && !monitor.canaries.is_empty() {
             let wanted = monitor.search.tool.as_deref().unwrap_or("any that searches");
             let names: Vec<&str> = reduced.tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -232,7 +256,7 @@ async fn list_tools(
     tools
 }
 
-async fn all_pages(caller: &mut Caller<'_>, era: Era, clock: &mut Clock) -> Result<Vec<Value>, Fault> {
+pub(crate) async fn all_pages(caller: &mut Caller<'_>, era: Era, clock: &mut Clock) -> Result<Vec<Value>, Fault> {
     let mut tools = Vec::new();
     let mut cursors: Vec<String> = Vec::new();
     let mut bytes = 0;
@@ -320,7 +344,7 @@ async fn ask_sources(caller: &mut Caller<'_>, era: Era, tools: &[Value], seen: &
     seen.steps.push(clock.stop(None));
 }
 
-async fn call_tool(
+pub(crate) async fn call_tool(
     caller: &mut Caller<'_>,
     era: Era,
     tool: &str,
@@ -366,7 +390,7 @@ fn promoted(schema: &Value, arguments: &str) -> Vec<(HeaderName, HeaderValue)> {
 /// Closes sessions; what went wrong about it is a note on the last step.
 ///
 /// The first time it is checked that the server survives it (MCP.md, "Do no harm"): some went down with the session.
-async fn close(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &mut Observation) {
+pub(crate) async fn close(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &mut Observation) {
     let mut clock = Clock::start(Stage::Handshake, "closing");
     if learnt.closing == Caution::Harmful {
         if caller.has_sessions() {
@@ -399,7 +423,7 @@ async fn close(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &mut Observat
     }
 }
 
-fn fault_of(caller: &Caller<'_>, misfit: &Misfit) -> Fault {
+pub(crate) fn fault_of(caller: &Caller<'_>, misfit: &Misfit) -> Fault {
     caller.scrub.fault(misfit.kind, &misfit.detail)
 }
 
@@ -432,7 +456,7 @@ fn blank(assignment: &Assignment) -> Observation {
 }
 
 /// Everything we send that may not come back in evidence: the bearer, what the URLs hide, and what a program gets.
-fn secrets_of(monitor: &Monitor) -> Scrub {
+pub(crate) fn secrets_of(monitor: &Monitor) -> Scrub {
     let bearer = monitor.auth.bearer.iter().map(|bearer| bearer.expose().to_owned());
     let urls = std::iter::once(&monitor.url).chain(&monitor.health);
     let hidden = urls.filter_map(|address| Url::parse(address.resolved.expose()).ok()).flat_map(|url| {

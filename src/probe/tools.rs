@@ -17,7 +17,7 @@ pub const TOOLS_MAX: usize = 1_000;
 const JSON_BYTES_MAX: usize = 256 * 1024;
 
 /// The usual names of a search tool, the likeliest first.
-const USUAL_NAMES: [&str; 16] = [
+pub(crate) const USUAL_NAMES: [&str; 16] = [
     "search_documents",
     "search",
     "search_docs",
@@ -101,7 +101,8 @@ fn find<'a>(tools: &'a [Value], search: &Search) -> Option<&'a Value> {
     telling.next().is_none().then_some(only)
 }
 
-fn name_of(tool: &Value) -> &str {
+/// A tool's name; empty where it has none.
+pub(crate) fn name_of(tool: &Value) -> &str {
     tool.get("name").and_then(Value::as_str).unwrap_or_default()
 }
 

@@ -1,8 +1,11 @@
 //! `/api/v1`: the board and the incidents as JSON, and the two actions. Times are RFC 3339 in UTC.
 
 use axum::Json;
-use axum::extract::{Path, RawQuery, State};
+use std::time::Duration;
+
+use axum::extract::{Path, Query, RawQuery, State};
 use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
@@ -234,9 +237,52 @@ pub async fn incident(State(state): State<WebState>, Path(id): Path<String>) -> 
     Ok(Json(body))
 }
 
-/// `POST /api/v1/monitors/{id}/recheck`: 202, the look follows.
-pub async fn recheck(State(state): State<WebState>, Path(id): Path<String>) -> Result<StatusCode, Problem> {
-    actions::recheck(&state, &id).map(|()| StatusCode::ACCEPTED)
+/// How long to wait for a look.
+#[derive(Debug, Default, Deserialize)]
+pub struct Waiting {
+    /// Seconds; none: the answer comes at once.
+    wait: Option<u64>,
+}
+
+/// A look that was asked for: the monitor as it now stands, and what was seen.
+#[derive(Debug, Serialize)]
+pub struct Recheck {
+    monitor: MonitorBody,
+    recheck: LookBody,
+}
+
+/// What a look showed.
+#[derive(Debug, Serialize)]
+pub struct LookBody {
+    started_at: DateTime<Utc>,
+    verdict: &'static str,
+    reason: Option<&'static str>,
+    summary: Option<String>,
+    elapsed_ms: f64,
+}
+
+/// `POST /api/v1/monitors/{id}/recheck`: 202, the look follows; with `?wait=SECONDS` 200 and what it showed, or 202
+/// where it takes longer.
+pub async fn recheck(
+    State(state): State<WebState>,
+    Path(id): Path<String>,
+    Query(waiting): Query<Waiting>,
+) -> Result<Response, Problem> {
+    let Some(seconds) = waiting.wait else {
+        return actions::recheck(&state, &id).map(|_| StatusCode::ACCEPTED.into_response());
+    };
+    let view = actions::recheck_and_wait(&state, &id, Duration::from_secs(seconds)).await?;
+    let look = view.as_ref().and_then(|view| Some((view, view.last.as_ref()?)));
+    let Some((view, last)) = look else { return Ok(StatusCode::ACCEPTED.into_response()) };
+    let (seen, outcome) = &**last;
+    let recheck = LookBody {
+        started_at: seen.started_at,
+        verdict: outcome.verdict.slug(),
+        reason: outcome.reason().map(|reason| reason.slug()),
+        summary: outcome.findings.first().map(|finding| finding.summary.clone()),
+        elapsed_ms: seen.elapsed.as_secs_f64() * 1e3,
+    };
+    Ok(Json(Recheck { monitor: monitor_body(view, true), recheck }).into_response())
 }
 
 /// `POST /api/v1/incidents/{id}/acknowledge` with `{"actor": "…"}`: 202.

@@ -554,6 +554,15 @@ fn a_probe_identity_that_proves_nothing() {
 }
 
 #[test]
+fn control_addresses_are_few() {
+    check(
+        "none at all",
+        &with_sections("serin: { control: [] }\n"),
+        &["3:19 'control' names 0 addresses => one to 3, of servers that have nothing to do with the monitors"],
+    );
+}
+
+#[test]
 fn caps_that_do_not_fit() {
     let rows: [(&str, &str, &[&str]); 4] = [
         (

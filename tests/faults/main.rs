@@ -11,11 +11,13 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use fault_server::{Act, FaultServer, Script, Seen, json, result, status, stream};
+use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
 use serin::domain::fleet::{Address, Canary, CanaryKind, Monitor, ProbeIdentity, Secret};
 use serin::domain::learnt::{Caution, Learnt};
 use serin::domain::observation::{BeatKind, FaultKind, Observation, Stage, Turn};
 use serin::domain::protocol::Era;
 use serin::probe::{Assignment, Prober};
+use table::acceptor;
 
 /// Long enough for loopback under load, short enough for rows that wait for it.
 const TIMEOUT: Duration = Duration::from_millis(400);
@@ -243,6 +245,44 @@ async fn every_request_says_who_probes_where_the_file_wants_it() {
 }
 
 #[tokio::test]
+async fn the_ladder_says_how_far_one_gets() {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(issuer.der().clone()).unwrap();
+    let prober = Prober::with_roots(roots, 8);
+    let plain = FaultServer::start(modern(), None).await;
+    let failing = FaultServer::start(
+        with(modern(), "tools/list", say(status("500 Internal Server Error", "", "no index"))),
+        None,
+    )
+    .await;
+    let other = FaultServer::start(modern(), Some(acceptor(&issuer, &["other.example"], false))).await;
+    let good = FaultServer::start(modern(), Some(acceptor(&issuer, &["127.0.0.1"], false))).await;
+    let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let rows = [
+        ("a name that means nothing", "http://nowhere.invalid/mcp".to_owned(), "name!"),
+        ("a port that is closed", format!("http://{closed}/mcp"), "name tcp!"),
+        ("a certificate for another name", format!("https://{}/mcp", other.address), "name tcp tls!"),
+        ("tools/list that fails", format!("http://{}/mcp", failing.address), "name tcp unauthenticated list!"),
+        ("all is well again", format!("http://{}/mcp", plain.address), "name tcp unauthenticated list"),
+        ("over TLS too", format!("https://{}/mcp", good.address), "name tcp tls unauthenticated list"),
+    ];
+    for (sentence, url, expected) in rows {
+        let mut monitor = monitor(&url, 0);
+        monitor.auth.bearer = Some(Secret::new("tok-123456"));
+        let (rungs, _) = prober.climb(&monitor, Learnt::default(), now()).await;
+        let seen: Vec<String> =
+            rungs.iter().map(|rung| format!("{}{}", rung.name, if rung.holds { "" } else { "!" })).collect();
+        assert_eq!(seen.join(" "), expected, "{sentence}: {rungs:#?}");
+    }
+    let heads = plain.seen().heads;
+    let bare = heads.iter().find(|head| head.starts_with("GET ")).expect("a rung without credentials");
+    assert!(!bare.to_ascii_lowercase().contains("authorization"), "{bare}");
+}
+
+#[tokio::test]
 async fn three_fixtures() {
     let server = FaultServer::start(legacy(), None).await;
     let url = format!("http://{}/mcp", server.address);
@@ -399,9 +439,8 @@ async fn whether_a_server_survived_is_told_from_what_it_answers() {
         _ => panic!("the script has changed"),
     };
     let deleted = || status("200 OK", "", "");
-    let refused = |text: &str| {
-        say(status("400 Bad Request", "Content-Type: application/json\r\nConnection: close\r\n", text))
-    };
+    let refused =
+        |text: &str| say(status("400 Bad Request", "Content-Type: application/json\r\nConnection: close\r\n", text));
     let error = r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32601,"message":"no"}}"#;
     let dying = match refused(error) {
         Act::Say(text) => Act::SayAndDie(text),
@@ -442,7 +481,8 @@ async fn whether_a_server_survived_is_told_from_what_it_answers() {
     ];
     for (sentence, script, expected) in rows {
         let server = FaultServer::start(script, None).await;
-        let (seen, learnt) = Prober::new(8).run(&assignment(monitor(&format!("http://{}/mcp", server.address), 1))).await;
+        let (seen, learnt) =
+            Prober::new(8).run(&assignment(monitor(&format!("http://{}/mcp", server.address), 1))).await;
         assert_eq!((learnt.discover, learnt.closing), expected, "{sentence}: {seen:#?}");
         let told = seen.steps.iter().flat_map(|step| &step.notes).filter(|note| note.contains("the server was gone"));
         let harmful = expected.0 == Caution::Harmful || expected.1 == Caution::Harmful;

@@ -88,6 +88,7 @@ fn known() -> Learnt {
         era_found_at: Some(now()),
         discover: Caution::Harmless,
         closing: Caution::Harmless,
+        ..Learnt::default()
     }
 }
 

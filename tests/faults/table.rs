@@ -243,7 +243,8 @@ async fn faults_before_http() {
     }
 }
 
-fn acceptor(issuer: &CertifiedIssuer<'_, KeyPair>, names: &[&str], expired: bool) -> TlsAcceptor {
+/// TLS with a certificate of this issuer, for these names.
+pub(crate) fn acceptor(issuer: &CertifiedIssuer<'_, KeyPair>, names: &[&str], expired: bool) -> TlsAcceptor {
     let mut params =
         CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).expect("a certificate");
     if expired {
@@ -307,4 +308,24 @@ async fn faults_of_tls() {
     assert_eq!(first_fault(&seen), Some((Stage::Connect, F::TlsFailed)), "a handshake that stalls");
     assert!(seen.fault(Stage::Connect).unwrap().detail.contains("stalled"));
     assert!(seen.elapsed >= TIMEOUT, "it was waited for");
+}
+
+#[tokio::test]
+async fn the_end_of_a_certificate_is_known_over_resumed_sessions_too() {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(issuer.der().clone()).unwrap();
+    let prober = Prober::with_roots(roots, 8);
+    let server = FaultServer::start(modern(), Some(acceptor(&issuer, &["127.0.0.1"], false))).await;
+    let mut assignment = assignment(monitor(&format!("https://{}/mcp", server.address), 0));
+    let mut ends = Vec::new();
+    for _ in 0..3 {
+        let (seen, learnt) = prober.run(&assignment).await;
+        assert_eq!(first_fault(&seen), None, "{seen:#?}");
+        ends.push(seen.certificate_until.expect("it is known"));
+        assignment.learnt = learnt;
+    }
+    assert!(ends.iter().all(|end| *end == ends[0]), "{ends:?}");
 }

@@ -13,3 +13,5 @@ mod drift;
 mod hostile;
 mod endings;
 mod manners;
+mod recheck;
+mod uplink;

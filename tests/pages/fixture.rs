@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serin::domain::fleet::RulePlace;
 use serin::domain::fleet::{
     Address, Canary, CanaryKind, ContractRule, ErrorsRule, Fleet, FreshnessRule, LatencyRule, Monitor, MonitorId,
-    Provenance, QualityRule, Rules, Runbooks, Secret, StreakRule,
+    Provenance, QualityRule, Rules, Secret, StreakRule,
 };
 use serin::domain::incident::{Incident, ResolveCause};
 use serin::domain::learnt::Learnt;
@@ -251,13 +251,8 @@ pub(crate) fn fleet(monitors: &[Arc<Monitor>]) -> Fleet {
             commit: Some("9f3c2ab".to_owned()),
         },
         monitors: monitors.to_vec(),
-        receivers: Vec::new(),
-        routes: Vec::new(),
-        internal: Vec::new(),
-        runbooks: Runbooks::default(),
-        allow_private: Vec::new(),
-        smtp: None,
         public_url: "https://serin.example.org".to_owned(),
+        ..Fleet::default()
     }
 }
 

@@ -14,6 +14,7 @@ pub mod monitor;
 pub mod probe;
 pub mod signals;
 pub mod footprint;
+pub mod recheck;
 
 pub mod deliveries;
 pub mod login;

@@ -23,6 +23,7 @@ use crate::web::pages::footprint::{self, Footing};
 use crate::web::pages::frame::{Frame, show};
 use crate::web::pages::incidents::{self, IncidentRow};
 use crate::web::pages::probe::{self, ProbeStory};
+use crate::web::pages::recheck;
 use crate::web::pages::signals::{self, SignalLine};
 use crate::web::pages::unknown;
 use crate::web::state::{Away, WebState};
@@ -42,6 +43,7 @@ const SLICES: [u64; 11] = [10, 30, 60, 120, 300, 600, 900, 1_800, 2_400, 3_600, 
 pub struct Asked {
     range: Option<String>,
     said: Option<String>,
+    at: Option<i64>,
 }
 
 #[derive(Debug, Template)]
@@ -58,7 +60,7 @@ struct MonitorPage {
     labels: Vec<(String, String)>,
     trouble: Option<String>,
     hold: Option<String>,
-    said: Option<&'static str>,
+    said: Option<String>,
     signals: Vec<SignalLine>,
     strip: Strip,
     figures: Vec<Figure>,
@@ -157,7 +159,7 @@ pub async fn page(
         trouble: view.trouble.clone(),
         hold: view.hold.map(|hold| footprint::held(hold, now)),
         said: (asked.said.as_deref() == Some("recheck"))
-            .then_some("A look was asked for. It shows here as soon as it is over."),
+            .then(|| recheck::told(Some(&view), asked.at.and_then(|at| DateTime::from_timestamp(at, 0)))),
         signals: signals::lines(&view, &fleet, now),
         strip: Strip::new(&view.strip),
         figures: figures(&view),
