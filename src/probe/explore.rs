@@ -25,7 +25,8 @@ use crate::probe::clock::Clock;
 use crate::probe::evidence::escaped;
 use crate::probe::handshake::Opened;
 use crate::probe::kept::KeptPrograms;
-use crate::probe::steps::{NO_ADDRESS, all_pages, call_tool, close, fault_of, meet, secrets_of};
+use crate::probe::listing::all_pages;
+use crate::probe::steps::{NO_ADDRESS, call_tool, close, fault_of, meet, secrets_of};
 use crate::probe::tools::{input_schema, name_of, named, reduce};
 use crate::probe::{Prober, answer, shape, sources};
 

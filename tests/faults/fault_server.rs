@@ -34,7 +34,8 @@ pub(crate) enum Act {
     Turn(String, String),
 }
 
-/// Chooses the answer to a request by what it asks for: the JSON-RPC method, else `GET /path`, else `DELETE`; `*` is any.
+/// Chooses the answer to a request by what it asks for: the JSON-RPC method (`modern METHOD` first, where it is asked in
+/// the newer era), else `GET /path`, else `DELETE`; `*` is any.
 pub(crate) type Script = HashMap<&'static str, Act>;
 
 /// What arrived.
@@ -127,12 +128,14 @@ async fn serve(
             None if method == "DELETE" => method,
             None => line.rsplit_once(' ').map(|(start, _)| start.to_owned()).unwrap_or_default(),
         };
+        let newer = head.to_ascii_lowercase().contains("\r\nmcp-method:");
         {
             let mut seen = seen.lock().expect("not poisoned");
             seen.asked.push(key.clone());
             seen.heads.push(head);
         }
-        let Some(act) = script.get(key.as_str()).or_else(|| script.get("*")) else {
+        let act = newer.then(|| script.get(format!("modern {key}").as_str())).flatten();
+        let Some(act) = act.or_else(|| script.get(key.as_str())).or_else(|| script.get("*")) else {
             let _ = stream.write_all(with_length(&status("404 Not Found", "", "not scripted")).as_bytes()).await;
             continue;
         };
