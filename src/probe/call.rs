@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use url::Url;
 
-use crate::domain::fleet::{Monitor, Program};
+use crate::domain::fleet::{Monitor, Program, Secret};
 use crate::domain::observation::{Fault, FaultKind};
 use crate::domain::protocol::{Era, Transport};
 use crate::net::connect::{Connector, Target, Times};
@@ -72,6 +72,8 @@ pub(crate) struct Caller<'a> {
     url: Url,
     base: HeaderMap,
     credentials_sent: bool,
+    /// Headers that are for the monitor's own origin and nobody else.
+    secret: Vec<HeaderName>,
     timeout: Duration,
     /// No call lasts longer than this.
     pub(crate) until: Instant,
@@ -126,6 +128,10 @@ impl<'a> Caller<'a> {
         if let Some(value) = credentials {
             base.insert(AUTHORIZATION, value);
         }
+        let declared = declared_headers(monitor);
+        let credentials_sent = credentials_sent || !declared.is_empty();
+        let secret: Vec<HeaderName> = declared.iter().map(|(name, _)| name.clone()).chain([AUTHORIZATION]).collect();
+        base.extend(declared);
         let Means { connector, owed } = means;
         Self {
             connector,
@@ -135,6 +141,7 @@ impl<'a> Caller<'a> {
             url,
             base,
             credentials_sent,
+            secret,
             timeout: monitor.timeout,
             until,
             started_at,
@@ -281,6 +288,13 @@ impl<'a> Caller<'a> {
         *request.uri_mut() = path_of(url);
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json, */*;q=0.5"));
         request
+    }
+
+    /// Takes out what only the monitor's own origin may see.
+    pub(crate) fn strip(&self, request: &mut Request<Full<Bytes>>) {
+        for name in &self.secret {
+            request.headers_mut().remove(name);
+        }
     }
 
     pub(crate) fn reading(&self, id: u64, deadline: Instant) -> Reading<'a> {
@@ -527,6 +541,16 @@ fn authorization(monitor: &Monitor, url: &Url) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(&text).ok()?;
     value.set_sensitive(true);
     Some(value)
+}
+
+/// Further headers of the file; `config` has checked names and values.
+fn declared_headers(monitor: &Monitor) -> Vec<(HeaderName, HeaderValue)> {
+    let header = |(name, value): &(String, Secret)| {
+        let mut value = HeaderValue::from_str(value.expose()).ok()?;
+        value.set_sensitive(true);
+        Some((HeaderName::from_bytes(name.as_bytes()).ok()?, value))
+    };
+    monitor.auth.headers.iter().filter_map(header).collect()
 }
 
 /// The path and query of a URL, as HTTP/1.1 asks for them.

@@ -23,6 +23,7 @@ pub mod shape;
 // One HTTP exchange, from the socket up.
 pub mod clock;
 pub mod wire;
+pub(crate) mod way;
 
 pub mod reply;
 

@@ -24,6 +24,7 @@ use crate::probe::listing::all_pages;
 use crate::probe::look::look_at;
 use crate::probe::rpc::Misfit;
 use crate::probe::tools::{input_schema, named, reduce};
+use crate::probe::way::way;
 use crate::probe::{Assignment, answer, credential, cross, sources};
 
 /// The part of the budget, at most, that is kept back for the health addresses: the cause they name outweighs one more search.
@@ -62,6 +63,16 @@ pub(crate) async fn run(
             // While a renewal is waited for, each beat looks at the certificate itself and resumes no session.
             let soon = |until| until - assignment.started_at < TimeDelta::days(LOOK_AGAIN_DAYS);
             let target = if learnt.certificate_until.is_some_and(soon) { target.anew() } else { target };
+            let target = match way(means.connector, target, monitor, &scrub) {
+                Ok(target) => target,
+                Err(fault) => {
+                    seen.steps.push(Clock::start(Stage::Connect, &monitor.url.shown).stop(Some(fault)));
+                    seen.asks.extend(not_asked(assignment, 0));
+                    return (seen, learnt);
+                }
+            };
+            let shown_until = target.identity_until().and_then(|until| DateTime::from_timestamp(until, 0));
+            seen.credential_until = [seen.credential_until, shown_until].into_iter().flatten().min();
             let mut caller =
                 Caller::new(means, target, &scrub, url.clone(), monitor, assignment.started_at, over - kept_back);
             let opened = converse(&mut caller, programs, differing, assignment, &mut learnt, &mut seen).await;
@@ -364,8 +375,10 @@ fn blank(assignment: &Assignment) -> Observation {
 
 /// Everything we send that may not come back in evidence: the bearer, what the URLs hide, and what a program gets.
 pub(crate) fn secrets_of(monitor: &Monitor) -> Scrub {
-    let bearer = monitor.auth.bearer.iter().map(|bearer| bearer.expose().to_owned());
-    let urls = std::iter::once(&monitor.url).chain(&monitor.health);
+    let auth = &monitor.auth;
+    let bearer = auth.bearer.iter().chain(auth.headers.iter().map(|(_, value)| value));
+    let bearer = bearer.chain(auth.oauth.iter().map(|oauth| &oauth.client_secret)).map(|one| one.expose().to_owned());
+    let urls = std::iter::once(&monitor.url).chain(&monitor.health).chain(&monitor.reach.proxy);
     let hidden = urls.filter_map(|address| Url::parse(address.resolved.expose()).ok()).flat_map(|url| {
         let password = url.password().map(str::to_owned);
         let query = url.query().map(str::to_owned);
