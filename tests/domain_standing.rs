@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops where what it stands on is missing")]
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -11,13 +12,14 @@ use serin::domain::classify::classify;
 use serin::domain::fleet::{Address, Canary, CanaryKind, FreshnessRule, Monitor, MonitorId, Provenance, Secret};
 use serin::domain::incident::ResolveCause;
 use serin::domain::observation::{
-    Answer, Ask, BeatKind, Fault, FaultKind, HealthSeen, Hit, Observation, Phases, SourcesSeen, Stage, Step, ToolSeen,
-    ToolsSeen, Turn, Variant,
+    Answer, Ask, BeatKind, Fault, FaultKind, HealthSeen, Hit, Observation, Phases, SourcesSeen, Stage, Step, ToolsSeen,
+    Turn, Variant,
 };
 use serin::domain::outcome::{Outcome, Verdict};
 use serin::domain::reason::Severity;
 use serin::domain::signal::{Phase, Signal};
 use serin::domain::standing::{Beat, Decision, Standing};
+use serin::domain::tools::{Listing, ToolSeen};
 
 fn at(second: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap()
@@ -63,13 +65,8 @@ fn step(stage: Stage, fault: Option<FaultKind>) -> Step {
 
 fn tools(shape: &str) -> ToolsSeen {
     let tool = ToolSeen { name: "search".to_owned(), full_hash: shape.to_owned(), shape_hash: shape.to_owned() };
-    ToolsSeen {
-        hash: shape.to_owned(),
-        tools: vec![tool],
-        json: String::new(),
-        search_tool: Some("search".to_owned()),
-        invalid_call: None,
-    }
+    let listing = Listing { hash: shape.to_owned(), tools: vec![tool], ..Listing::default() };
+    ToolsSeen { listing: Arc::new(listing), search_tool: Some("search".to_owned()), ..ToolsSeen::default() }
 }
 
 fn answer(sources: &[&str]) -> Result<Answer, Fault> {

@@ -13,7 +13,7 @@ use serin::domain::fleet::{Address, Canary, CanaryKind, Monitor, Secret};
 use serin::domain::learnt::{Caution, Learnt};
 use serin::domain::observation::{BeatKind, FaultKind, Observation, Stage, Turn};
 use serin::domain::protocol::Era;
-use serin::probe::{Assignment, Prober};
+use serin::probe::{Assignment, Lists, Prober};
 use tokio_rustls::TlsAcceptor;
 
 /// Long enough for loopback under load, short enough for rows that wait for it.
@@ -100,6 +100,7 @@ fn assignment(monitor: Monitor) -> Assignment {
         asks,
         ask_sources: false,
         learnt: Learnt::default(),
+        lists: Lists::default(),
     }
 }
 

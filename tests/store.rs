@@ -9,13 +9,14 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serin::domain::fleet::RulePlace;
 use serin::domain::fleet::{Address, Canary, CanaryKind, Fleet, Monitor, MonitorId, Provenance, Secret};
 use serin::domain::incident::{Incident, ResolveCause};
-use serin::domain::observation::{BeatKind, ToolSeen, ToolsSeen, Turn, Variant};
+use serin::domain::observation::{BeatKind, ToolsSeen, Turn, Variant};
 use serin::domain::outcome::{Evidence, Verdict};
 use serin::domain::paging::delivery::{AttemptEnd, FALLBACK_AFTER};
 use serin::domain::paging::notification::{Event, MonitorCard, Notification};
 use serin::domain::protocol::Era;
 use serin::domain::reason::{FailureReason, Severity};
 use serin::domain::signal::{Phase, Signal, SignalState};
+use serin::domain::tools::{Listing, ToolSeen};
 use serin::store::outbox::{Attempted, Claim, Claiming, LEASE, Next};
 use serin::store::read::IncidentFilter;
 use serin::store::record::{
@@ -212,16 +213,16 @@ async fn a_restart_resumes_everything() {
         state,
         rule_hash: "r1".to_owned(),
     };
+    let listing = Listing {
+        hash: "t1".to_owned(),
+        tools: vec![ToolSeen { name: "search".to_owned(), full_hash: "f".to_owned(), shape_hash: "s".to_owned() }],
+        json: "[{\"name\":\"search\"}]".to_owned(),
+        ..Listing::default()
+    };
     let tools = ToolsRow {
         monitor: MonitorId::new("docs"),
         era: Some(Era::Legacy),
-        tools: ToolsSeen {
-            hash: "t1".to_owned(),
-            tools: vec![ToolSeen { name: "search".to_owned(), full_hash: "f".to_owned(), shape_hash: "s".to_owned() }],
-            json: "[{\"name\":\"search\"}]".to_owned(),
-            search_tool: Some("search".to_owned()),
-            invalid_call: None,
-        },
+        tools: ToolsSeen { listing: Arc::new(listing), search_tool: Some("search".to_owned()), ..ToolsSeen::default() },
         from: at(1),
         accepted_by: "first-stable".to_owned(),
     };
@@ -240,7 +241,8 @@ async fn a_restart_resumes_everything() {
     whole.marks = Some(marks.clone());
     store.commit(whole).await.expect("committed");
     let mut moved = tools.clone();
-    (moved.from, moved.tools.hash) = (at(9), "t2".to_owned());
+    moved.from = at(9);
+    Arc::make_mut(&mut moved.tools.listing).hash = "t2".to_owned();
     store.commit(BeatRecord { tools: Some(moved.clone()), ..BeatRecord::default() }).await.expect("committed");
     store.close().await;
     assert_eq!(store.commit(record("docs", 60)).await, Err(StoreError::Closed), "closed is closed");

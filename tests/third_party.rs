@@ -13,7 +13,7 @@ use serin::domain::fleet::{Address, Canary, CanaryKind, Monitor, Secret};
 use serin::domain::learnt::Learnt;
 use serin::domain::observation::{BeatKind, Observation, Stage, Turn};
 use serin::domain::protocol::Era;
-use serin::probe::{Assignment, Prober};
+use serin::probe::{Assignment, Lists, Prober};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
@@ -77,6 +77,7 @@ async fn probe(monitor: Monitor, learnt: Learnt) -> (Observation, Learnt) {
         asks,
         ask_sources: true,
         learnt,
+        lists: Lists::default(),
     };
     Prober::new(4).run(&assignment).await
 }

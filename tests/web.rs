@@ -126,7 +126,7 @@ async fn what_a_server_says_stays_text() {
     observation.steps[0].label = HOSTILE.to_owned();
     observation.steps[0].notes = vec![HOSTILE.to_owned()];
     observation.server.as_mut().unwrap().name = HOSTILE.to_owned();
-    observation.tools.as_mut().unwrap().tools[0].name = HOSTILE.to_owned();
+    std::sync::Arc::make_mut(&mut observation.tools.as_mut().unwrap().listing).tools[0].name = HOSTILE.to_owned();
     observation.health[0].reason = Some(HOSTILE.to_owned());
     outcome.findings[0].summary = HOSTILE.to_owned();
     outcome.findings[0].evidence[0].value = HOSTILE.to_owned();

@@ -16,7 +16,7 @@ use crate::domain::fleet::{Address, Monitor, Secret};
 use crate::domain::learnt::Learnt;
 use crate::domain::observation::{Answer, BeatKind, Fault, FaultKind, Observation, Phases, Step, Turn};
 use crate::domain::outcome::{Outcome, Verdict};
-use crate::probe::{Assignment, Prober};
+use crate::probe::{Assignment, Lists, Prober};
 
 /// Hits printed of one answer: what a person looks at first.
 const HITS_SHOWN: usize = 5;
@@ -90,6 +90,7 @@ pub async fn run(
         asks,
         ask_sources: true,
         learnt: Learnt::default(),
+        lists: Lists::default(),
     };
     let (seen, _) = Prober::new(1).run(&assignment).await;
     let outcome = judge(&monitor, &seen);

@@ -150,7 +150,8 @@ fn last(ask: &AskLine) -> Option<AskVerdict> {
 async fn marks(store: &Store, seats: &mut HashMap<MonitorId, Seat>) -> Result<(), StoreError> {
     for row in store.tools_baselines().await? {
         if let Some(seat) = seats.get_mut(&row.monitor) {
-            seat.standing.tools.baseline = Some(Baseline { hash: row.tools.hash, tools: row.tools.tools });
+            let (listing, accepted_by) = (row.tools.listing, row.accepted_by);
+            seat.standing.tools.baseline = Some(Baseline { listing, accepted_by, accepted_at: row.from });
         }
     }
     for row in store.marks().await? {

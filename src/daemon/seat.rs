@@ -9,12 +9,14 @@ use tokio::time::Instant;
 
 use crate::domain::fleet::{Canary, CanaryKind, Monitor};
 use crate::domain::learnt::Learnt;
-use crate::domain::observation::{Footprint, Observation};
+use crate::domain::observation::{Footprint, Observation, ToolsSeen};
 use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
+use crate::domain::protocol::Era;
 use crate::domain::quality::confirmation::CanaryStanding;
 use crate::domain::schedule;
 use crate::domain::signal::{Phase, Signal};
 use crate::domain::standing::Standing;
+use crate::probe::Lists;
 use crate::store::board::{BeatMark, CanaryView, MonitorView, OpenIncident, RollUp, STRIP_LEN, SignalView};
 use crate::store::resume::HourCount;
 
@@ -46,6 +48,8 @@ pub struct Seat {
     pub first_seen: DateTime<Utc>,
     /// What the last beat saw and meant.
     pub last: Option<Arc<(Observation, Outcome)>>,
+    /// The tools seen last, which an outage since does not take away.
+    pub listed: Option<Listed>,
     /// Our own trouble with it.
     pub trouble: Option<String>,
     /// Whether the file changed it while nobody ran, so that what is open is weighed anew.
@@ -54,6 +58,17 @@ pub struct Seat {
     footprint: Footprint,
     roll_up: RollUp,
     since: DateTime<Utc>,
+}
+
+/// A list of tools as a beat saw it.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// The list, held against what was accepted then.
+    pub tools: ToolsSeen,
+    /// In which era it was asked for.
+    pub era: Option<Era>,
+    /// When.
+    pub at: DateTime<Utc>,
 }
 
 impl Seat {
@@ -70,6 +85,7 @@ impl Seat {
             strip: VecDeque::new(),
             first_seen: now,
             last: None,
+            listed: None,
             trouble: None,
             edited_unseen: false,
             hours: VecDeque::new(),
@@ -86,6 +102,19 @@ impl Seat {
         }
         self.round = schedule::round(&monitor);
         self.monitor = monitor;
+    }
+
+    /// Takes note of the tools a beat saw, where it saw any.
+    pub fn list(&mut self, seen: &Observation, now: DateTime<Utc>) {
+        if let Some(tools) = &seen.tools {
+            self.listed = Some(Listed { tools: tools.clone(), era: seen.era, at: now });
+        }
+    }
+
+    /// The lists that the next probe holds what it sees against.
+    pub fn lists(&self) -> Lists {
+        let accepted = self.standing.tools.baseline.as_ref().map(|baseline| Arc::clone(&baseline.listing));
+        Lists { accepted, latest: self.listed.as_ref().map(|listed| Arc::clone(&listed.tools.listing)) }
     }
 
     /// Puts remembered hours back.

@@ -78,6 +78,7 @@ pub async fn beat(hands: &Hands, seat: &mut Seat, kind: BeatKind, scheduled_at: 
     seat.count(mark(outcome.verdict), scheduled, seen.footprint);
     seat.trouble = None;
     hands.board.pulse().beat(outcome.verdict);
+    seat.list(&seen, now);
     seat.last = Some(Arc::new((seen, outcome)));
     hands.board.put(seat.view(now));
     announce(hands, &decisions);
@@ -197,6 +198,7 @@ fn assign(seat: &Seat, kind: BeatKind, scheduled_at: DateTime<Utc>, now: DateTim
         asks: schedule::asks(&seat.monitor, &seat.round, seat.turn, &seat.standing.wants_asking()),
         ask_sources: seat.wants_sources(now),
         learnt: seat.learnt,
+        lists: seat.lists(),
     }
 }
 

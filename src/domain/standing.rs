@@ -10,6 +10,7 @@
 //! `level` and `decide`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -22,7 +23,7 @@ use crate::domain::fleet::{Monitor, Provenance};
 use crate::domain::incident::{Bar, Incident, Need, ResolveCause, Turn, step};
 use crate::domain::latency::warming::{COLD_START, Warming};
 use crate::domain::latency::window::{LatencyWindow, Sample};
-use crate::domain::observation::{Answer, Ask, Observation, Stage, Turn as AskTurn};
+use crate::domain::observation::{Answer, Ask, Observation, Stage, ToolsSeen, Turn as AskTurn};
 use crate::domain::outcome::{AskVerdict, Evidence, Finding, Outcome, Verdict};
 use crate::domain::quality::confirmation::CanaryStanding;
 use crate::domain::quality::diagnosis::{Diagnosis, diagnose};
@@ -190,6 +191,26 @@ impl Standing {
         Some(open.incident.clone())
     }
 
+    /// Makes the tools just seen the accepted ones; the incident that ends with it, where there is one.
+    ///
+    /// Calls that do not fit are no matter of taste: an incident about them stays open until they fit.
+    pub fn accept(&mut self, seen: &ToolsSeen, by: &str, now: DateTime<Utc>) -> Option<Incident> {
+        self.tools.accept(Arc::clone(&seen.listing), by, now);
+        if seen.calls.broken > 0 {
+            return None;
+        }
+        self.readings[Signal::Contract as usize] = reading(Level::Calm, as_accepted(seen), 1);
+        let drifted = |reason| matches!(reason, FailureReason::SchemaDrift | FailureReason::ToolMissing);
+        match self.incident(Signal::Contract).map(|incident| incident.reason) {
+            Some(reason) if drifted(reason) => self.resolve(Signal::Contract, ResolveCause::Accepted, now),
+            Some(_) => None,
+            None => {
+                self.signals[Signal::Contract as usize] = SignalState::quiet(now);
+                None
+            }
+        }
+    }
+
     /// Canaries that the next beat should ask again, the unconfirmed first, then the longest unheard.
     pub fn wants_asking(&self) -> Vec<&str> {
         let mut ids: Vec<_> = self.canaries.iter().filter(|(_, canary)| canary.wants_asking()).collect();
@@ -270,7 +291,7 @@ impl Standing {
         }
         self.latency.trim(rules.latency.window, beat.now);
         self.errors.trim(rules.errors.window, beat.now);
-        if beat.seen.tools.as_ref().is_some_and(|tools| self.tools.settle(tools)) {
+        if beat.seen.tools.as_ref().is_some_and(|tools| self.tools.settle(tools, beat.now)) {
             decisions.push(Decision::ToolsSettled);
         }
         fresh
@@ -407,20 +428,13 @@ impl Standing {
         let Some(tools) = &beat.seen.tools else {
             return (reading(Level::Unknown, "not seen".to_owned(), 0), None);
         };
-        let drift = self.tools.baseline.as_ref().and_then(|baseline| contract::compare(baseline, tools, rule));
-        // A tool that canaries call and that is gone, or a call that no longer fits, is breaking whatever else changed.
-        let broken = beat.outcome.finding(Signal::Contract).map(|finding| {
-            let mut finding = finding.clone();
-            finding.severity = Some(rule.breaking);
-            finding.evidence.extend(drift.iter().flat_map(|drift| drift.evidence.clone()));
-            finding
-        });
-        match broken.or(drift) {
+        let broken = beat.outcome.finding(Signal::Contract);
+        match contract::judge(self.tools.baseline.as_ref(), tools, broken, rule) {
             Some(finding) => {
                 let figure = finding.summary.clone();
                 (reading(Level::Elevated, figure, 1), Some(cause(&finding, rule.breaking, rule.line)))
             }
-            None => (reading(Level::Calm, format!("{} tools, as accepted", tools.tools.len()), 1), None),
+            None => (reading(Level::Calm, as_accepted(tools), 1), None),
         }
     }
 
@@ -620,6 +634,10 @@ impl Beat<'_> {
         let found = |signal| self.outcome.finding(signal).is_some();
         found(Signal::Availability) || found(Signal::Access)
     }
+}
+
+fn as_accepted(tools: &ToolsSeen) -> String {
+    format!("{} tools, as accepted", tools.tools.len())
 }
 
 fn throttled(beat: Beat<'_>) -> bool {

@@ -165,6 +165,8 @@ pub fn read(result: &RawValue, search: &Search) -> Result<Answer, Misfit> {
         total,
         self_reported: admissions(value),
         bytes: result.get().len() as u64,
+        tokens: None,
+        text: None,
     })
 }
 

@@ -14,6 +14,8 @@ pub mod rpc;
 pub mod schema;
 pub mod sources;
 pub mod sse;
+pub mod instructions;
+pub mod diff;
 pub mod tools;
 
 // One HTTP exchange, from the socket up.
@@ -37,6 +39,7 @@ use rustls::RootCertStore;
 use crate::domain::fleet::Monitor;
 use crate::domain::learnt::Learnt;
 use crate::domain::observation::{BeatKind, Observation, Turn};
+use crate::domain::tools::Listing;
 use crate::net::connect::Connector;
 
 /// What one beat is to do.
@@ -56,6 +59,17 @@ pub struct Assignment {
     pub ask_sources: bool,
     /// What earlier probes learnt.
     pub learnt: Learnt,
+    /// Lists of tools that are remembered.
+    pub lists: Lists,
+}
+
+/// The lists of tools that a probe holds what it sees against. Empty for a server nobody has looked at yet.
+#[derive(Debug, Clone, Default)]
+pub struct Lists {
+    /// The accepted one.
+    pub accepted: Option<Arc<Listing>>,
+    /// The one seen last, where that is another.
+    pub latest: Option<Arc<Listing>>,
 }
 
 /// Probes servers. Cheap to share; holds the TLS session cache.

@@ -21,7 +21,7 @@ use crate::probe::evidence::{Scrub, readable};
 use crate::probe::handshake::{Opened, modern_result, open};
 use crate::probe::look::look_at;
 use crate::probe::rpc::Misfit;
-use crate::probe::tools::{TOOLS_MAX, input_schema, named, reduce};
+use crate::probe::tools::{TOOLS_MAX, hold, input_schema, named, reduce};
 use crate::probe::{Assignment, answer, sources};
 
 /// Pages of one tools/list: a thousand tools at twenty a page.
@@ -89,7 +89,7 @@ async fn converse(caller: &mut Caller<'_>, assignment: &Assignment, learnt: &mut
     seen.era = Some(era);
     seen.transport = Some(Transport::Http);
     seen.server = Some(server);
-    let Some(tools) = list_tools(caller, era, monitor, seen).await else {
+    let Some(tools) = list_tools(caller, era, assignment, seen).await else {
         return;
     };
     if assignment.ask_sources {
@@ -122,9 +122,10 @@ fn fits(caller: &Caller<'_>, monitor: &Monitor) -> bool {
 async fn list_tools(
     caller: &mut Caller<'_>,
     era: Era,
-    monitor: &Monitor,
+    assignment: &Assignment,
     seen: &mut Observation,
 ) -> Option<Vec<Value>> {
+    let monitor = &*assignment.monitor;
     let mut clock = Clock::start(Stage::Tools, "tools/list");
     let outcome = all_pages(caller, era, &mut clock).await;
     let (tools, mut fault) = match outcome {
@@ -132,7 +133,7 @@ async fn list_tools(
         Err(fault) => (None, Some(fault)),
     };
     if let Some(tools) = &tools {
-        let reduced = reduce(tools, &monitor.search);
+        let reduced = hold(reduce(tools, &monitor.search), tools, monitor, &assignment.lists);
         if reduced.search_tool.is_none() && !monitor.canaries.is_empty() {
             let wanted = monitor.search.tool.as_deref().unwrap_or("any that searches");
             let names: Vec<&str> = reduced.tools.iter().map(|tool| tool.name.as_str()).collect();

@@ -1,20 +1,28 @@
 //! tools/list, reduced to what is compared: hashes over the raw JSON, since a typed tool drops fields that real servers send.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::domain::fleet::Search;
-use crate::domain::observation::{ToolSeen, ToolsSeen};
+use crate::domain::fleet::{Monitor, Search};
+use crate::domain::observation::ToolsSeen;
+use crate::domain::tools::{Drift, KnownCalls, Listing, ToolSeen};
 use crate::probe::evidence::{NAME_CHARS_MAX, escaped};
-use crate::probe::schema::misfit;
+use crate::probe::schema::{misfit, misfit_asking};
+use crate::probe::{Lists, diff, instructions};
 
 /// Tools kept of one server. The largest fleets of tools seen have a few hundred.
 pub const TOOLS_MAX: usize = 1_000;
 
 /// Bytes of canonical JSON kept for the diff; beyond it only names and hashes are kept.
 const JSON_BYTES_MAX: usize = 256 * 1024;
+
+/// Calls that no longer fit and are kept with their reason; the others are counted.
+const BROKEN_CALLS_MAX: usize = 8;
+/// Texts that read like instructions and are kept of one list.
+const INSTRUCTIONS_MAX: usize = 20;
 
 /// The usual names of a search tool, the likeliest first.
 const USUAL_NAMES: [&str; 16] = [
@@ -65,13 +73,72 @@ pub fn reduce(tools: &[Value], search: &Search) -> ToolsSeen {
         json = names_and_hashes(&seen);
     }
     let found = find(tools, search);
+    let listing = Listing { hash: hex(&whole.finalize()), tools: seen, json, ..Listing::default() };
     ToolsSeen {
-        hash: hex(&whole.finalize()),
-        tools: seen,
-        json,
+        listing: Arc::new(listing),
         search_tool: found.map(|tool| name_of(tool).to_owned()),
         invalid_call: found.and_then(|tool| misfit(input_schema(tool), search)),
+        ..ToolsSeen::default()
     }
+}
+
+/// Holds a list against what is known: the calls that the monitor makes, and the list that was accepted.
+///
+/// A list that is remembered already is shared and not looked at again.
+pub fn hold(mut seen: ToolsSeen, tools: &[Value], monitor: &Monitor, lists: &Lists) -> ToolsSeen {
+    // An accepted list without tokens was read back from the store and not looked at since.
+    let looked_at = lists.accepted.as_ref().filter(|accepted| accepted.tokens.is_some());
+    let remembered = lists.latest.iter().chain(looked_at).find(|known| known.hash == seen.hash);
+    match remembered {
+        Some(known) => seen.listing = Arc::clone(known),
+        None => {
+            let mut found = Vec::new();
+            for tool in tools.iter().take(TOOLS_MAX) {
+                found.extend(instructions::in_tool(tool));
+                if found.len() >= INSTRUCTIONS_MAX {
+                    break;
+                }
+            }
+            found.truncate(INSTRUCTIONS_MAX);
+            Arc::make_mut(&mut seen.listing).instructions = found;
+        }
+    }
+    seen.calls = known_calls(seen.search_tool.as_deref().and_then(|name| named(tools, name)), monitor);
+    seen.invalid_call = seen.calls.why.first().filter(|_| seen.search_tool.is_some()).map(|(_, why)| why.clone());
+    seen.drift = lists.accepted.as_ref().filter(|accepted| accepted.hash != seen.hash).map(|accepted| {
+        let drift = match kept_whole(&accepted.json) {
+            Some(before) => Drift::new(&accepted.hash, diff::changes(&before, tools)),
+            None => Drift::by_hashes(&accepted.hash, &accepted.tools, &seen.tools),
+        };
+        Arc::new(drift)
+    });
+    seen
+}
+
+/// Every canary's call against the tool it goes to; all of them break where there is none.
+fn known_calls(tool: Option<&Value>, monitor: &Monitor) -> KnownCalls {
+    let mut calls = KnownCalls::default();
+    for canary in &monitor.canaries {
+        calls.known += 1;
+        let why = match tool {
+            None => Some("the tool is gone".to_owned()),
+            Some(tool) => misfit_asking(input_schema(tool), &monitor.search, &canary.query),
+        };
+        let Some(why) = why else { continue };
+        calls.broken += 1;
+        if calls.why.len() < BROKEN_CALLS_MAX {
+            calls.why.push((canary.id.clone(), why));
+        }
+    }
+    calls
+}
+
+/// The tools of a listing; none where only names and hashes were kept.
+fn kept_whole(json: &str) -> Option<Vec<Value>> {
+    let tools: Vec<Value> = serde_json::from_str(json).ok()?;
+    let hashes_only =
+        tools.first().is_some_and(|tool| tool.get("full_hash").is_some() && tool.get("shape_hash").is_some());
+    (!hashes_only).then_some(tools)
 }
 
 /// The tool with this name.
@@ -219,7 +286,7 @@ mod tests {
             Some(place) => *place = to,
             None => after[&pointer[1..]] = to,
         }
-        let [before, after] = [before, after].map(|tool| reduce(&[tool], &search(None)).tools.remove(0));
+        let [before, after] = [before, after].map(|tool| reduce(&[tool], &search(None)).tools[0].clone());
         assert_eq!(before.full_hash != after.full_hash, full, "full hash: {sentence}");
         assert_eq!(before.shape_hash != after.shape_hash, shape, "shape hash: {sentence}");
     }

@@ -1,6 +1,7 @@
 //! What a start needs, so that every window, phase and promise goes on where it stood.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -9,11 +10,12 @@ use sqlx::Row;
 
 use crate::domain::fleet::MonitorId;
 use crate::domain::incident::Incident;
-use crate::domain::observation::{ToolSeen, ToolsSeen, Turn, Variant};
+use crate::domain::observation::{ToolsSeen, Turn, Variant};
 use crate::domain::outcome::Verdict;
 use crate::domain::protocol::Era;
 use crate::domain::reason::FailureReason;
 use crate::domain::signal::{Phase, Signal, SignalState};
+use crate::domain::tools::{Listing, ToolSeen};
 use crate::store::board::{BeatMark, STRIP_LEN};
 use crate::store::column::{incident, incidents, length, moment, moment_from, moment_or_none, word, word_or_none};
 use crate::store::decide::DETECTOR_VERSION;
@@ -190,11 +192,10 @@ impl Store {
                     monitor: MonitorId::new(row.try_get(0)?),
                     era: Era::from_slug(row.try_get(1)?),
                     tools: ToolsSeen {
-                        hash: row.try_get(2)?,
-                        tools,
-                        json,
+                        listing: Arc::new(Listing { hash: row.try_get(2)?, tools, json, ..Listing::default() }),
                         search_tool: row.try_get(5)?,
                         invalid_call: row.try_get(6)?,
+                        ..ToolsSeen::default()
                     },
                     from: moment(row, 3)?,
                     accepted_by: row.try_get(4)?,

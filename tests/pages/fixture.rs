@@ -14,7 +14,7 @@ use serin::domain::fleet::{
 use serin::domain::incident::{Incident, ResolveCause};
 use serin::domain::observation::{
     BeatKind, Fault, FaultKind, Footprint, HealthSeen, Observation, Phases, ServerIdentity, SourcesSeen, Stage, Step,
-    ToolSeen, ToolsSeen, Turn, Variant,
+    ToolsSeen, Turn, Variant,
 };
 use serin::domain::outcome::{Evidence, Finding, Outcome, Verdict};
 use serin::domain::paging::notification::{Event, MonitorCard, Notification};
@@ -22,6 +22,7 @@ use serin::domain::protocol::Era;
 use serin::domain::reason::{FailureReason, Severity};
 use serin::domain::schedule::Command;
 use serin::domain::signal::{Level, Phase, Signal};
+use serin::domain::tools::{Listing, ToolSeen};
 use serin::store::Store;
 use serin::store::board::{BeatMark, Board, CanaryView, MonitorView, OpenIncident, RollUp, SignalView};
 use serin::store::record::{Addressee, AskRow, BeatRecord, BeatRow, Outgoing, Seen, TimelineRow};
@@ -431,11 +432,15 @@ fn observation(n: usize, now: DateTime<Utc>) -> Observation {
         }),
         steps,
         tools: (!refused).then(|| ToolsSeen {
-            hash: "5e1b0c77aa42".repeat(5),
-            tools: tools.map(tool).to_vec(),
-            json: "[]".to_owned(),
+            listing: Arc::new(Listing {
+                hash: "5e1b0c77aa42".repeat(5),
+                tools: tools.map(tool).to_vec(),
+                json: "[]".to_owned(),
+                tokens: Some(2_140),
+                ..Listing::default()
+            }),
             search_tool: Some("search_documents".to_owned()),
-            invalid_call: None,
+            ..ToolsSeen::default()
         }),
         health: vec![HealthSeen {
             address: "https://docs-rag.example.org/health".to_owned(),
