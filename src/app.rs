@@ -93,6 +93,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         board: Arc::new(Board::default()),
         alerts: InternalAlerts::new(),
         fleet: fleets.clone(),
+        uplink: Arc::default(),
         ailing: Arc::new(AtomicBool::new(false)),
     };
     let sender = Arc::new(Sender::new()?);

@@ -12,7 +12,7 @@ use chrono::Utc;
 use serin::daemon::courier::Courier;
 use serin::deliver::channel::Sender;
 use serin::domain::fleet::RulePlace;
-use serin::domain::fleet::{Address, Channel, Fleet, MonitorId, Network, Provenance, Receiver, Runbooks, Secret};
+use serin::domain::fleet::{Address, Channel, Fleet, MonitorId, Network, Receiver, Secret};
 use serin::domain::incident::Incident;
 use serin::domain::paging::notification::{Event, MonitorCard, Notification};
 use serin::domain::reason::{FailureReason, Severity};
@@ -145,15 +145,9 @@ fn fleet(address: SocketAddr, receivers: &[&str]) -> Fleet {
         })
     };
     Fleet {
-        provenance: Provenance::default(),
-        monitors: Vec::new(),
         receivers: receivers.iter().map(receiver).collect(),
-        routes: Vec::new(),
-        internal: Vec::new(),
-        runbooks: Runbooks::default(),
         allow_private: vec![Network("127.0.0.0/8".to_owned())],
-        smtp: None,
-        public_url: String::new(),
+        ..Fleet::default()
     }
 }
 

@@ -15,9 +15,7 @@ use serin::deliver::internal::InternalAlerts;
 use serin::deliver::message::{Message, freeze};
 use serin::deliver::trouble::Trouble;
 use serin::domain::fleet::RulePlace;
-use serin::domain::fleet::{
-    Address, Channel, Fleet, MonitorId, Network, Provenance, Receiver, Runbooks, Secret, Smtp, SmtpTls,
-};
+use serin::domain::fleet::{Address, Channel, Fleet, MonitorId, Network, Receiver, Secret, Smtp, SmtpTls};
 use serin::domain::incident::Incident;
 use serin::domain::outcome::Evidence;
 use serin::domain::paging::delivery::AttemptEnd;
@@ -99,15 +97,12 @@ fn opened(id: &str) -> String {
 
 fn fleet(allow: &[&str], smtp: Option<Smtp>, receivers: Vec<Receiver>) -> Fleet {
     Fleet {
-        provenance: Provenance::default(),
-        monitors: vec![],
         internal: receivers.iter().map(|receiver| receiver.name.clone()).collect(),
         receivers: receivers.into_iter().map(Arc::new).collect(),
-        routes: vec![],
-        runbooks: Runbooks::default(),
         allow_private: allow.iter().map(|network| Network((*network).to_owned())).collect(),
         smtp,
         public_url: "https://serin.example".into(),
+        ..Fleet::default()
     }
 }
 

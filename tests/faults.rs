@@ -9,7 +9,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use fault_server::{Act, FaultServer, Script, json, result, status, stream};
 use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
-use serin::domain::fleet::{Address, Canary, CanaryKind, Monitor, Secret};
+use serin::domain::fleet::{Address, Canary, CanaryKind, Monitor, ProbeIdentity, Secret};
 use serin::domain::learnt::{Caution, Learnt};
 use serin::domain::observation::{BeatKind, FaultKind, Observation, Stage, Turn};
 use serin::domain::protocol::Era;
@@ -388,6 +388,66 @@ async fn credentials_are_sent_judged_and_never_echoed() {
     assert_eq!(first_fault(&seen), Some((Stage::Handshake, FaultKind::AuthRejected)));
     assert!(server.seen().heads[0].to_ascii_lowercase().contains("authorization: bearer tok-123456"));
     assert!(!format!("{seen:?}").contains("tok-123456"), "{seen:#?}");
+}
+
+#[tokio::test]
+async fn every_request_says_who_probes_where_the_file_wants_it() {
+    let server = FaultServer::start(legacy(), None).await;
+    let mut monitor = monitor(&format!("http://{}/mcp", server.address), 1);
+    let anonymous = probe(monitor.clone()).await;
+    let before = server.seen().heads.len();
+    assert!(
+        !server.seen().heads.iter().any(|head| head.to_ascii_lowercase().contains("serin-probe:")),
+        "off by default"
+    );
+    let secret = Secret::new("correct horse battery staple");
+    monitor.identity = Some(Arc::new(ProbeIdentity { key: "ops-1".to_owned(), secret }));
+    let named = probe(monitor).await;
+    assert_eq!((first_fault(&anonymous), first_fault(&named)), (None, None));
+    let heads = server.seen().heads;
+    assert!(heads.len() > before);
+    for head in &heads[before..] {
+        let head = head.to_ascii_lowercase();
+        assert!(head.contains("serin-probe: v1; key=ops-1; time=1795251600; monitor=m; signature="), "{head}");
+    }
+}
+
+#[tokio::test]
+async fn the_ladder_says_how_far_one_gets() {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(issuer.der().clone()).unwrap();
+    let prober = Prober::with_roots(roots, 8);
+    let plain = FaultServer::start(modern(), None).await;
+    let failing = FaultServer::start(
+        with(modern(), "tools/list", say(status("500 Internal Server Error", "", "no index"))),
+        None,
+    )
+    .await;
+    let other = FaultServer::start(modern(), Some(acceptor(&issuer, &["other.example"], false))).await;
+    let good = FaultServer::start(modern(), Some(acceptor(&issuer, &["127.0.0.1"], false))).await;
+    let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let rows = [
+        ("a name that means nothing", "http://nowhere.invalid/mcp".to_owned(), "name!"),
+        ("a port that is closed", format!("http://{closed}/mcp"), "name tcp!"),
+        ("a certificate for another name", format!("https://{}/mcp", other.address), "name tcp tls!"),
+        ("tools/list that fails", format!("http://{}/mcp", failing.address), "name tcp unauthenticated list!"),
+        ("all is well again", format!("http://{}/mcp", plain.address), "name tcp unauthenticated list"),
+        ("over TLS too", format!("https://{}/mcp", good.address), "name tcp tls unauthenticated list"),
+    ];
+    for (sentence, url, expected) in rows {
+        let mut monitor = monitor(&url, 0);
+        monitor.auth.bearer = Some(Secret::new("tok-123456"));
+        let (rungs, _) = prober.climb(&monitor, Learnt::default(), now()).await;
+        let seen: Vec<String> =
+            rungs.iter().map(|rung| format!("{}{}", rung.name, if rung.holds { "" } else { "!" })).collect();
+        assert_eq!(seen.join(" "), expected, "{sentence}: {rungs:#?}");
+    }
+    let heads = plain.seen().heads;
+    let bare = heads.iter().find(|head| head.starts_with("GET ")).expect("a rung without credentials");
+    assert!(!bare.to_ascii_lowercase().contains("authorization"), "{bare}");
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! The README says what the program does: its table of failure reasons is the enum's, line by line.
 
+use serin::domain::fleet::{MonitorId, ProbeIdentity, Secret};
 use serin::domain::reason::FailureReason;
 
 const BEGIN: &str = "<!-- reasons: generated, `cargo test --test readme` prints it -->\n";
@@ -46,8 +47,7 @@ fn the_readme_names_every_command() {
 #[test]
 fn the_readme_verifies_a_signature_as_the_specification_does() {
     let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).expect("it can be read");
-    let (_, rest) = readme.split_once("```python\n").expect("there is an example");
-    let (example, _) = rest.split_once("```").expect("the example ends");
+    let example = example(&readme, "def genuine(");
     // The vector of the specification's own libraries, and the same with one byte of the body changed.
     let check = r#"
 headers = {
@@ -59,7 +59,37 @@ secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 assert genuine(secret, headers, b'{"test": 2432232314}'), "the right body"
 assert not genuine(secret, headers, b'{"test": 2432232315}'), "another body"
 "#;
-    let ran = std::process::Command::new("python3").args(["-c", &format!("{example}{check}")]).output();
-    let ran = ran.expect("python3 is there");
+    run(&format!("{example}{check}"));
+}
+
+#[test]
+fn the_readme_knows_a_probe_by_its_header() {
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).expect("it can be read");
+    let example = example(&readme, "def probe_of(");
+    let identity = ProbeIdentity { key: "ops-1".to_owned(), secret: Secret::new("correct horse battery staple") };
+    let at = "2026-11-21T09:14:03Z".parse().expect("a moment");
+    let header = serin::probe::identity::header(&identity, &MonitorId::new("docs"), at).expect("a header");
+    let header = header.to_str().expect("it is ASCII");
+    let check = format!(
+        r#"
+header, then = "{header}", 1795252443
+assert probe_of(header, then + 200) == "docs", "the right one"
+assert probe_of(header, then + 400) is None, "too late"
+assert probe_of(header.replace("docs", "other"), then) is None, "another monitor's"
+assert probe_of(header.replace("ops-1", "ops-2"), then) is None, "an unknown key"
+assert probe_of("nonsense", then) is None, "nonsense"
+"#
+    );
+    run(&format!("{example}{check}"));
+}
+
+/// The Python example that defines this.
+fn example<'r>(readme: &'r str, definition: &str) -> &'r str {
+    let mut blocks = readme.split("```python\n").skip(1).filter_map(|rest| Some(rest.split_once("```")?.0));
+    blocks.find(|block| block.contains(definition)).expect("there is an example")
+}
+
+fn run(python: &str) {
+    let ran = std::process::Command::new("python3").args(["-c", python]).output().expect("python3 is there");
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
 }

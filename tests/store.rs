@@ -9,18 +9,20 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serin::domain::fleet::RulePlace;
 use serin::domain::fleet::{Address, Canary, CanaryKind, Fleet, Monitor, MonitorId, Provenance, Secret};
 use serin::domain::incident::{Incident, ResolveCause};
-use serin::domain::observation::{BeatKind, ToolsSeen, Turn, Variant};
+use serin::domain::learnt::{Caution, Learnt};
+use serin::domain::observation::{BeatKind, Footprint, ToolsSeen, Turn, Variant};
 use serin::domain::outcome::{Evidence, Verdict};
+use serin::domain::pace::Spent;
 use serin::domain::paging::delivery::{AttemptEnd, FALLBACK_AFTER};
 use serin::domain::paging::notification::{Event, MonitorCard, Notification};
-use serin::domain::protocol::Era;
+use serin::domain::protocol::{Era, Transport};
 use serin::domain::reason::{FailureReason, Severity};
 use serin::domain::signal::{Phase, Signal, SignalState};
 use serin::domain::tools::{Listing, ToolSeen};
 use serin::store::outbox::{Attempted, Claim, Claiming, LEASE, Next};
 use serin::store::read::IncidentFilter;
 use serin::store::record::{
-    Addressee, AskRow, BeatRecord, BeatRow, MarksRow, Outgoing, Seen, SignalRow, TimelineRow, ToolsRow,
+    Addressee, AskRow, BeatRecord, BeatRow, LearntRow, MarksRow, Outgoing, Seen, SignalRow, TimelineRow, ToolsRow,
 };
 use serin::store::{OpenError, Store, StoreError};
 use sqlx::sqlite::SqliteConnectOptions;
@@ -239,11 +241,33 @@ async fn a_restart_resumes_everything() {
     whole.incidents = vec![open.clone()];
     whole.tools = Some(tools.clone());
     whole.marks = Some(marks.clone());
+    let learnt = LearntRow {
+        monitor: MonitorId::new("docs"),
+        address: "https://docs/mcp".to_owned(),
+        learnt: Learnt {
+            era: Some(Era::Legacy),
+            transport: Some(Transport::Sse),
+            era_found_at: Some(at(0)),
+            discover: Caution::Harmful,
+            closing: Caution::Harmless,
+        },
+    };
+    let cost = Footprint { requests: 7, bytes_in: 9, sessions_opened: 2, sessions_closed: 1, ..Footprint::default() };
+    let day = |day: i64, beats| (MonitorId::new("docs"), Spent { day, beats, footprint: cost });
+    let today = Spent::day_of(at(0));
+    whole.learnt = Some(LearntRow { learnt: Learnt::default(), ..learnt.clone() });
+    whole.spent = vec![day(today - 2, 1), day(today - 1, 2), day(today, 3)];
     store.commit(whole).await.expect("committed");
     let mut moved = tools.clone();
     moved.from = at(9);
     Arc::make_mut(&mut moved.tools.listing).hash = "t2".to_owned();
-    store.commit(BeatRecord { tools: Some(moved.clone()), ..BeatRecord::default() }).await.expect("committed");
+    let later = BeatRecord {
+        tools: Some(moved.clone()),
+        learnt: Some(learnt.clone()),
+        spent: vec![day(today, 4)],
+        ..BeatRecord::default()
+    };
+    store.commit(later).await.expect("committed");
     store.close().await;
     assert_eq!(store.commit(record("docs", 60)).await, Err(StoreError::Closed), "closed is closed");
 
@@ -252,6 +276,9 @@ async fn a_restart_resumes_everything() {
     assert_eq!(store.open_incidents().await, Ok(vec![open]), "an open incident is not forgotten");
     assert_eq!(store.tools_baselines().await, Ok(vec![moved]), "the latest baseline holds");
     assert_eq!(store.marks().await, Ok(vec![marks]), "a restart can still be told");
+    assert_eq!(store.learnt().await, Ok(vec![learnt]), "what was learnt last is known");
+    let days: Vec<_> = store.spent(at(0)).await.expect("footprints")[&MonitorId::new("docs")].clone();
+    assert_eq!(days, [day(today - 1, 2).1, day(today, 4).1], "yesterday and today, as written last");
     let asks = store.recent_asks(at(-1)).await.expect("asks");
     let seen: Vec<_> = asks.iter().map(|ask| (ask.canary.as_str(), ask.elapsed.as_millis(), ask.scheduled)).collect();
     assert_eq!(seen, [("life", 20, true), ("err", 30, true)], "windows can be rebuilt");

@@ -270,7 +270,8 @@ async fn actions_go_down_the_channel() {
         );
     }
     let answer = form(ask(&running, Method::POST, "/monitors/docs/recheck"), &[("incident", "")]).send().await.unwrap();
-    assert_eq!(answer.headers()[header::LOCATION].to_str().unwrap(), "/monitors/docs?said=recheck");
+    let back = answer.headers()[header::LOCATION].to_str().unwrap();
+    assert!(back.starts_with("/monitors/docs?said=recheck&at=1"), "{back}");
     assert_eq!(running.commands.recv().await, Some(Command::Recheck { monitor: MonitorId::new("docs") }));
     let nobody = ask(&running, Method::POST, "/api/v1/monitors/nobody/recheck").send().await.unwrap();
     assert_eq!(nobody.status(), StatusCode::NOT_FOUND);

@@ -6,3 +6,5 @@ pub mod probe;
 pub mod reference;
 pub mod demo;
 pub mod bench;
+pub mod remote;
+pub mod recheck;

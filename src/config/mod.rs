@@ -5,10 +5,11 @@
 //! never shown. Read: `source` (bytes and commit), `tree` (YAML with places), `fault` (how it is
 //! said), `reference` (`${…}`), `checker` and `scalars` (what all sections share), then the
 //! sections: `process`, `receivers`, `routes`, `layers` (defaults beneath a monitor), `search`,
-//! `rules`, `canaries`, `monitors`; last `fingerprint`.
+//! `rules`, `canaries`, `caps`, `monitors`; last `fingerprint`.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::config::checker::{Checker, Unset};
 use crate::config::fault::{Collector, Fault, Faults, Place};
@@ -17,6 +18,7 @@ use crate::config::tree::{Entry, Node, Tree, Value};
 use crate::domain::fleet::{Fleet, Provenance, Secret};
 
 pub mod canaries;
+pub mod caps;
 pub mod checker;
 pub mod fault;
 pub mod fingerprint;
@@ -105,7 +107,7 @@ fn document(checker: &mut Checker<'_>, tree: &Tree<'_>, folder: &Path) -> Option
     };
     let receivers = receivers::receivers(checker, node("receivers"), has_smtp);
     let defaults = monitors::defaults(checker, node("defaults"));
-    let monitors = match fields.get("monitors") {
+    let mut monitors = match fields.get("monitors") {
         Some(entry) => monitors::monitors(checker, entry, &defaults),
         None => {
             let start = Place { start: 0, end: 0, line: 1 };
@@ -118,6 +120,9 @@ fn document(checker: &mut Checker<'_>, tree: &Tree<'_>, folder: &Path) -> Option
             monitors::Monitors::default()
         }
     };
+    for monitor in &mut monitors.list {
+        Arc::make_mut(monitor).identity.clone_from(&process.identity);
+    }
     let routes = routes::routes(checker, node("routes"), &receivers, &monitors.places);
     for (name, place) in &process.internal {
         receivers.known(checker, "'internal' notifies", name, *place);
@@ -135,6 +140,7 @@ fn document(checker: &mut Checker<'_>, tree: &Tree<'_>, folder: &Path) -> Option
         internal: process.internal.into_iter().map(|(name, _)| name).collect(),
         runbooks,
         allow_private: process.allow_private,
+        control: process.control,
         smtp: process.smtp,
         public_url: process.public_url,
     };

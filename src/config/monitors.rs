@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::canaries::{self, CanaryDefaults};
+use crate::config::caps;
 use crate::config::checker::{Checker, Fields};
 use crate::config::fault::{Fault, Place};
 use crate::config::fingerprint;
@@ -15,7 +16,7 @@ use crate::config::rules::{EVERY, Ground, RuleFields, rules};
 use crate::config::scalars::duration_text;
 use crate::config::search;
 use crate::config::tree::{Entry, Node};
-use crate::domain::fleet::{Address, Auth, Caps, Monitor, MonitorId, Reach, Secret};
+use crate::domain::fleet::{Address, Auth, Monitor, MonitorId, Reach, Secret};
 
 /// What one Serin is built for (DESIGN §10).
 const MONITORS_MAX: usize = 50_000;
@@ -42,6 +43,7 @@ const KEYS: &[&str] = &[
     "every",
     "timeout",
     "probe_budget",
+    "caps",
 ];
 const LATER: &[&str] = &[
     "depends_on",
@@ -55,13 +57,14 @@ const LATER: &[&str] = &[
     "owner",
     "runbooks",
 ];
-const DEFAULT_KEYS: &[&str] = &["every", "timeout", "probe_budget", "rules", "search"];
+const DEFAULT_KEYS: &[&str] = &["every", "timeout", "probe_budget", "rules", "search", "caps"];
 
 /// What `defaults:` says, for every monitor to look into.
 #[derive(Debug, Clone, Default)]
 pub struct Defaults<'n, 'a> {
     fields: Option<Fields<'n, 'a>>,
     search: Option<Fields<'n, 'a>>,
+    caps: Option<Fields<'n, 'a>>,
     rules: RuleFields<'n, 'a>,
 }
 
@@ -81,8 +84,10 @@ pub fn defaults<'n, 'a>(checker: &mut Checker<'_>, node: Option<&'n Node<'a>>) -
     };
     let search = fields.get("search");
     let search = search.and_then(|entry| checker.fields("'search' of 'defaults'", &entry.value, search::KEYS, &[]));
+    let caps = fields.get("caps");
+    let caps = caps.and_then(|entry| checker.fields("'caps' of 'defaults'", &entry.value, caps::KEYS, &[]));
     let rules = RuleFields::read(checker, "'defaults'", fields.get("rules").map(|entry| &*entry.value));
-    Defaults { fields: Some(fields), search, rules }
+    Defaults { fields: Some(fields), search, caps, rules }
 }
 
 /// Reads `monitors:`.
@@ -159,6 +164,10 @@ fn monitor(
     let own_search =
         own_search.and_then(|entry| checker.fields(&format!("'search' of {what}"), &entry.value, search::KEYS, &[]));
     let read = search::search(checker, what, Layers::new(own_search, defaults.search), canaries);
+    let own_caps = fields.get("caps");
+    let own_caps =
+        own_caps.and_then(|entry| checker.fields(&format!("'caps' of {what}"), &entry.value, caps::KEYS, &[]));
+    let cap_layers = Layers::new(own_caps, defaults.caps);
     let own_rules = RuleFields::read(checker, what, fields.get("rules").map(|entry| &*entry.value));
     let ground = Ground {
         every: pace.every,
@@ -180,7 +189,8 @@ fn monitor(
         labels,
         reach: Reach::default(),
         auth: Auth { bearer, ..Auth::default() },
-        caps: Caps::default(),
+        caps: caps::caps(checker, cap_layers),
+        identity: None,
         health,
         search: read.search,
         canaries,
@@ -191,6 +201,7 @@ fn monitor(
         line: fields.place.line,
         definition_hash: String::new(),
     };
+    caps::weigh(checker, &monitor, cap_layers);
     monitor.definition_hash = fingerprint::monitor(&monitor);
     Some(monitor)
 }

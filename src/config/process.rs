@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ipnet::IpNet;
 use lettre::message::Mailbox;
@@ -11,14 +12,19 @@ use crate::config::Settings;
 use crate::config::checker::{Checker, Fields, similar};
 use crate::config::fault::{Fault, Place, quoted};
 use crate::config::tree::{Entry, Node};
-use crate::domain::fleet::{Network, Runbooks, Secret, Smtp, SmtpTls};
+use crate::domain::fleet::{Address, Network, ProbeIdentity, Runbooks, Secret, Smtp, SmtpTls};
 use crate::domain::reason::FailureReason;
 
 /// Pages are served here where the file says nothing: for this machine only.
 const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 const DATABASE_DEFAULT: &str = "serin.db";
-const KEYS: &[&str] = &["listen", "public_url", "database", "token", "smtp", "internal", "allow_private"];
+const KEYS: &[&str] =
+    &["listen", "public_url", "database", "token", "smtp", "internal", "allow_private", "probe_identity", "control"];
 const SMTP_KEYS: &[&str] = &["host", "port", "tls", "username", "password", "from", "ca"];
+/// Control addresses: two tell our network's end from theirs, a third a bad day of both.
+const CONTROL_MAX: usize = 3;
+/// A signing secret below this can be guessed.
+const IDENTITY_SECRET_MIN: usize = 16;
 /// Networks and names in one list; more is a mistake.
 const LIST_ITEMS_MAX: usize = 256;
 
@@ -35,6 +41,10 @@ pub struct Process {
     pub internal: Vec<(String, Place)>,
     /// Networks that receivers may be reached in.
     pub allow_private: Vec<Network>,
+    /// Addresses by which Serin knows its own uplink.
+    pub control: Vec<Address>,
+    /// By what owners of servers know our probes.
+    pub identity: Option<Arc<ProbeIdentity>>,
 }
 
 /// Reads `serin:`. `folder` is where the file lies; paths in it start there.
@@ -56,7 +66,40 @@ pub fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>, folder: &Path
         smtp: get("smtp").and_then(|entry| smtp(checker, entry, folder)),
         internal: get("internal").map(|entry| names(checker, "internal", &entry.value)).unwrap_or_default(),
         allow_private: get("allow_private").map(|entry| networks(checker, &entry.value)).unwrap_or_default(),
+        control: get("control").map(|entry| control(checker, &entry.value)).unwrap_or_default(),
+        identity: get("probe_identity").and_then(|entry| identity(checker, entry)).map(Arc::new),
     }
+}
+
+/// Addresses that answer while our own network is well.
+fn control(checker: &mut Checker<'_>, node: &Node<'_>) -> Vec<Address> {
+    let items = checker.list("'control'", node).unwrap_or_default();
+    if items.is_empty() || items.len() > CONTROL_MAX {
+        let fault = Fault::new(node.place, format!("'control' names {} addresses", items.len()));
+        checker
+            .fault(fault.help(format!("one to {CONTROL_MAX}, of servers that have nothing to do with the monitors")));
+    }
+    items.iter().take(CONTROL_MAX).filter_map(|item| checker.address("a control address", item)).collect()
+}
+
+/// A key id and the secret it names.
+fn identity(checker: &mut Checker<'_>, entry: &Entry<'_>) -> Option<ProbeIdentity> {
+    let fields = checker.fields("'probe_identity'", &entry.value, &["key", "secret"], &[])?;
+    let (Some(key), Some(secret)) = (fields.get("key"), fields.get("secret")) else {
+        let missing = if fields.get("key").is_some() { "secret" } else { "key" };
+        let mend = "such as `{ key: ops-1, secret: \"${env:SERIN_PROBE_SECRET}\" }`";
+        checker.missing("'probe_identity'", entry.place, missing, mend);
+        return None;
+    };
+    let text = checker.text("the key of 'probe_identity'", &key.value)?;
+    let name = checker.id("key", &text, key.value.place)?;
+    let held = checker.secret("the secret of 'probe_identity'", &secret.value)?;
+    if held.expose().len() < IDENTITY_SECRET_MIN && held.expose() != "unset" {
+        let message = format!("the secret of 'probe_identity' is shorter than {IDENTITY_SECRET_MIN} bytes");
+        checker.fault(Fault::new(secret.value.place, message).help("make one with `openssl rand -base64 32`"));
+        return None;
+    }
+    Some(ProbeIdentity { key: name, secret: held })
 }
 
 /// Names of receivers with their places; each one once.

@@ -252,7 +252,7 @@ impl Flights {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fleet::{Channel, Provenance, Runbooks};
+    use crate::domain::fleet::Channel;
 
     fn receiver(name: &str) -> Arc<Receiver> {
         Arc::new(Receiver {
@@ -265,15 +265,9 @@ mod tests {
 
     fn fleet(receivers: &[&str], internal: &[&str]) -> Fleet {
         Fleet {
-            provenance: Provenance::default(),
-            monitors: Vec::new(),
             receivers: receivers.iter().map(|name| receiver(name)).collect(),
-            routes: Vec::new(),
             internal: internal.iter().map(|name| (*name).to_owned()).collect(),
-            runbooks: Runbooks::default(),
-            allow_private: Vec::new(),
-            smtp: None,
-            public_url: String::new(),
+            ..Fleet::default()
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use chrono::{DateTime, Utc};
 use tokio::sync::watch;
 
+use crate::daemon::uplink::Uplink;
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::trouble::Trouble;
 use crate::domain::fleet::Fleet;
@@ -31,6 +32,8 @@ pub struct Hands {
     pub alerts: InternalAlerts,
     /// The fleet in force.
     pub fleet: watch::Receiver<Arc<Fleet>>,
+    /// Our own connection to the network.
+    pub uplink: Arc<Uplink>,
     /// Whether the last write failed.
     pub ailing: Arc<AtomicBool>,
 }

@@ -7,6 +7,8 @@
 
 pub mod hands;
 pub mod seat;
+pub mod uplink;
+pub mod doubt;
 pub mod watch;
 pub mod telling;
 pub mod scheduler;

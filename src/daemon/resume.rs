@@ -71,6 +71,7 @@ pub async fn seats(store: &Store, fleet: &Fleet, source: &str, now: DateTime<Utc
         }
     }
     marks(store, &mut seats).await?;
+    known(store, &mut seats, now).await?;
     Ok(seats.into_values().map(settled).collect())
 }
 
@@ -162,6 +163,22 @@ async fn marks(store: &Store, seats: &mut HashMap<MonitorId, Seat>) -> Result<()
                 process_started_at: row.process_started_at,
                 restarted_at: row.restarted_at,
             });
+        }
+    }
+    Ok(())
+}
+
+/// What was learnt of each server, and what it was made to bear today and yesterday.
+async fn known(store: &Store, seats: &mut HashMap<MonitorId, Seat>, now: DateTime<Utc>) -> Result<(), StoreError> {
+    for row in store.learnt().await? {
+        // What was learnt of another address is worth nothing.
+        if let Some(seat) = seats.get_mut(&row.monitor).filter(|seat| seat.monitor.url.shown == row.address) {
+            seat.learnt = row.learnt;
+        }
+    }
+    for (id, days) in store.spent(now).await? {
+        if let Some(seat) = seats.get_mut(&id) {
+            seat.restore_days(&days);
         }
     }
     Ok(())

@@ -25,8 +25,10 @@ use crate::daemon::watch::{self, After};
 use crate::deliver::trouble::Trouble;
 use crate::domain::fleet::{Fleet, Monitor, MonitorId};
 use crate::domain::observation::BeatKind;
+use crate::domain::pace::Hold;
 use crate::domain::schedule::{self, Command};
 use crate::store::StoreError;
+use crate::store::record::Seen;
 
 /// The loop looks up at least this often, for its pulse.
 const TURN_MAX: Duration = Duration::from_secs(20);
@@ -207,6 +209,13 @@ impl Scheduler {
             }
             return;
         };
+        let now = Utc::now();
+        if let Some(hold) = seat.hold(kind, now) {
+            let mut seat = seat;
+            self.hands.board.put(seat.view(now));
+            slot.seat = Some(seat);
+            return self.hold(id, kind, wall, hold);
+        }
         let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
             let (declared, now) = (Arc::clone(&slot.declared), Utc::now());
             let mut seat = seat;
@@ -224,8 +233,34 @@ impl Scheduler {
         tokio::spawn(run_beat(self.hands.clone(), seat, kind, wall, permit, self.back.clone()));
     }
 
+    /// A beat that is not made for the server's sake. Where the rhythm is only wider there is nothing to note.
+    fn hold(&mut self, id: &MonitorId, kind: BeatKind, wall: DateTime<Utc>, hold: Hold) {
+        let Some(slot) = self.slots.get(id) else { return };
+        match (kind, hold) {
+            (BeatKind::Suspect, Hold::Quiet { until, .. }) => {
+                let at = Instant::now() + (until - Utc::now()).to_std().unwrap_or_default();
+                self.dues.push(Reverse(Due {
+                    at,
+                    wall: until,
+                    monitor: id.clone(),
+                    suspect: true,
+                    plan: slot.suspects,
+                }));
+            }
+            (BeatKind::Scheduled, Hold::Quiet { .. } | Hold::Spent { .. }) => {
+                self.unmade(Arc::clone(&slot.declared), wall, Seen::Held);
+            }
+            _ => {}
+        }
+    }
+
     fn lost(&self, monitor: Arc<Monitor>, wall: DateTime<Utc>) {
-        tokio::spawn(watch::miss(self.hands.clone(), monitor, wall, self.fleet.provenance.hash.clone()));
+        self.unmade(monitor, wall, Seen::Missed);
+    }
+
+    fn unmade(&self, monitor: Arc<Monitor>, wall: DateTime<Utc>, why: Seen) {
+        let hash = self.fleet.provenance.hash.clone();
+        tokio::spawn(watch::miss(self.hands.clone(), monitor, wall, hash, why));
     }
 
     fn came_back(&mut self, back: Return) {
@@ -449,7 +484,7 @@ async fn until_taken(hands: &Hands, seat: &mut Seat, errand: &Errand) {
 mod tests {
     use super::*;
     use crate::deliver::internal::InternalAlerts;
-    use crate::domain::fleet::{Address, Provenance, Runbooks, Secret};
+    use crate::domain::fleet::{Address, Secret};
     use crate::probe::Prober;
     use crate::store::Store;
     use crate::store::board::Board;
@@ -462,17 +497,7 @@ mod tests {
     /// A scheduler over one monitor whose seat is away, as while a beat is under way.
     async fn busy(folder: &std::path::Path) -> (Scheduler, Box<Seat>) {
         drop(rustls::crypto::ring::default_provider().install_default());
-        let fleet = Fleet {
-            provenance: Provenance::default(),
-            monitors: vec![docs()],
-            receivers: Vec::new(),
-            routes: Vec::new(),
-            internal: Vec::new(),
-            runbooks: Runbooks::default(),
-            allow_private: Vec::new(),
-            smtp: None,
-            public_url: String::new(),
-        };
+        let fleet = Fleet { monitors: vec![docs()], ..Fleet::default() };
         let (_, fleet) = tokio::sync::watch::channel(Arc::new(fleet));
         let hands = Hands {
             store: Store::open(&folder.join("serin.db")).await.unwrap(),
@@ -480,6 +505,7 @@ mod tests {
             board: Arc::new(Board::default()),
             alerts: InternalAlerts::new(),
             fleet,
+            uplink: Arc::default(),
             ailing: Arc::new(AtomicBool::new(false)),
         };
         let mut scheduler = Scheduler::new(hands, vec![Seat::new(docs(), Utc::now())], 1);
@@ -510,6 +536,23 @@ mod tests {
         scheduler.start(&docs().id, BeatKind::Suspect, Utc::now());
         assert!(scheduler.slots[&docs().id].seat.is_some(), "the seat stays at home");
         assert_eq!(suspects(&scheduler), 1, "and the suspect beat is put off");
+    }
+
+    #[tokio::test]
+    async fn while_a_server_has_quiet_only_a_person_gets_through() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut scheduler, mut seat) = busy(folder.path()).await;
+        let until = Utc::now() + Duration::from_secs(3_600);
+        seat.quiet.until = Some(until);
+        scheduler.come_home(Return { monitor: docs().id.clone(), seat: Some(seat), after: After::default() });
+        scheduler.start(&docs().id, BeatKind::Scheduled, Utc::now());
+        assert!(scheduler.slots[&docs().id].seat.is_some(), "no beat sets out");
+        scheduler.start(&docs().id, BeatKind::Suspect, Utc::now());
+        assert!(scheduler.slots[&docs().id].seat.is_some(), "nor a suspect one");
+        let put_off = scheduler.dues.iter().find(|Reverse(due)| due.suspect).unwrap();
+        assert_eq!(put_off.0.wall, until, "which waits for the end of the quiet");
+        scheduler.start(&docs().id, BeatKind::Recheck, Utc::now());
+        assert!(scheduler.slots[&docs().id].seat.is_none(), "a person may look");
     }
 
     #[tokio::test]

@@ -7,10 +7,11 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
-use crate::domain::fleet::{Canary, CanaryKind, Monitor};
+use crate::domain::fleet::{Canary, CanaryKind, Monitor, MonitorId};
 use crate::domain::learnt::Learnt;
-use crate::domain::observation::{Footprint, Observation, ToolsSeen};
+use crate::domain::observation::{BeatKind, Observation, Rung, ToolsSeen};
 use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
+use crate::domain::pace::{self, Hold, Quiet, Spent};
 use crate::domain::protocol::Era;
 use crate::domain::quality::confirmation::CanaryStanding;
 use crate::domain::schedule;
@@ -24,6 +25,9 @@ use crate::store::resume::HourCount;
 const DAY_HOURS: i64 = 24;
 /// A monitor not seen for so many intervals is unknown, whatever it was.
 const STALE_INTERVALS: u32 = 3;
+
+/// The days' footprints are written this often: each writing is a row more in the beat's commit.
+const DAYS_SAVED_EVERY: Duration = Duration::from_secs(600);
 
 /// One monitor in the daemon. Owned by whoever works on it: the scheduler, or the one beat in flight.
 #[derive(Debug)]
@@ -54,8 +58,15 @@ pub struct Seat {
     pub trouble: Option<String>,
     /// Whether the file changed it while nobody ran, so that what is open is weighed anew.
     pub edited_unseen: bool,
+    /// What the ladder showed after the failure that is still in doubt.
+    pub ladder: Vec<Rung>,
+    /// The quiet its server asked for.
+    pub quiet: Quiet,
     hours: VecDeque<HourCount>,
-    footprint: Footprint,
+    /// Yesterday and today, UTC; today last.
+    days: [Spent; 2],
+    days_saved_at: DateTime<Utc>,
+    last_beat_at: Option<DateTime<Utc>>,
     roll_up: RollUp,
     since: DateTime<Utc>,
 }
@@ -89,7 +100,11 @@ impl Seat {
             trouble: None,
             edited_unseen: false,
             hours: VecDeque::new(),
-            footprint: Footprint::default(),
+            ladder: Vec::new(),
+            quiet: Quiet::default(),
+            days: [Spent::default(), Spent { day: Spent::day_of(now), ..Spent::default() }],
+            days_saved_at: now,
+            last_beat_at: None,
             roll_up: RollUp::Unknown,
             since: now,
         }
@@ -97,8 +112,9 @@ impl Seat {
 
     /// Takes another declaration over; what was learnt of another address is forgotten.
     pub fn declare(&mut self, monitor: Arc<Monitor>) {
-        if monitor.url != self.monitor.url {
+        if monitor.url != self.monitor.url || monitor.reach != self.monitor.reach {
             self.learnt = Learnt::default();
+            self.quiet = Quiet::default();
         }
         self.round = schedule::round(&monitor);
         self.monitor = monitor;
@@ -115,6 +131,50 @@ impl Seat {
     pub fn lists(&self) -> Lists {
         let accepted = self.standing.tools.baseline.as_ref().map(|baseline| Arc::clone(&baseline.listing));
         Lists { accepted, latest: self.listed.as_ref().map(|listed| Arc::clone(&listed.tools.listing)) }
+    }
+
+    /// Puts remembered days back.
+    pub fn restore_days(&mut self, days: &[Spent]) {
+        for day in &mut self.days {
+            if let Some(remembered) = days.iter().find(|one| one.day == day.day) {
+                *day = *remembered;
+            }
+        }
+        if let Some(before) = days.iter().find(|one| one.day + 1 == self.days[1].day) {
+            self.days[0] = *before;
+        }
+    }
+
+    /// Why a beat of this kind is not to be made now.
+    pub fn hold(&self, kind: BeatKind, now: DateTime<Utc>) -> Option<Hold> {
+        pace::hold(&self.monitor, kind, &self.quiet, &self.days[1], self.last_beat_at, now)
+    }
+
+    /// Takes in what a probe cost, whether or not it can be remembered, and whether it was told to slow down.
+    pub fn spend(&mut self, seen: &Observation) {
+        let day = Spent::day_of(seen.started_at);
+        if day != self.days[1].day {
+            self.days = [self.days[1], Spent { day, ..Spent::default() }];
+        }
+        self.days[1].add(seen.footprint);
+        self.last_beat_at = Some(seen.started_at);
+        self.quiet.hear(seen, self.monitor.every);
+    }
+
+    /// The days whose figures are to be written with this beat; none most of the time.
+    pub fn unsaved_days(&self, now: DateTime<Utc>) -> Vec<(MonitorId, Spent)> {
+        if (now - self.days_saved_at).to_std().is_ok_and(|age| age < DAYS_SAVED_EVERY) {
+            return Vec::new();
+        }
+        let written = self.days.iter().filter(|day| day.beats > 0);
+        written.map(|day| (self.monitor.id.clone(), *day)).collect()
+    }
+
+    /// Those that were due are on disk.
+    pub fn days_saved(&mut self, now: DateTime<Utc>) {
+        if !self.unsaved_days(now).is_empty() {
+            self.days_saved_at = now;
+        }
     }
 
     /// Puts remembered hours back.
@@ -136,13 +196,12 @@ impl Seat {
         self.last_started.map_or(Duration::ZERO, |last| started.duration_since(last).min(most))
     }
 
-    /// Counts a beat in for strip, coverage and footprint.
-    pub fn count(&mut self, mark: BeatMark, scheduled: bool, cost: Footprint) {
+    /// Counts a beat in for strip and coverage.
+    pub fn count(&mut self, mark: BeatMark, scheduled: bool) {
         if self.strip.len() == STRIP_LEN {
             self.strip.pop_front();
         }
         self.strip.push_back(mark);
-        self.footprint = sum(self.footprint, cost);
         if !scheduled {
             return;
         }
@@ -201,7 +260,9 @@ impl Seat {
             p95_limit_ms: rules.latency.p95.as_secs_f64() * 1e3,
             canaries: self.monitor.canaries.iter().map(|canary| self.canary(canary)).collect(),
             last: self.last.clone(),
-            footprint: self.footprint,
+            spent: self.days,
+            hold: self.hold(BeatKind::Scheduled, now),
+            learnt: self.learnt,
             calls_per_day: self.monitor.calls_per_day(),
             coverage,
             uptime,
@@ -240,7 +301,10 @@ impl Seat {
                 signal,
                 phase: state.phase,
                 level: reading.level,
-                figure: reading.figure.clone(),
+                figure: match self.standing.clearing(signal, &self.monitor) {
+                    Some((good, needed)) => format!("{}; {good} of {needed} good beats", reading.figure),
+                    None => reading.figure.clone(),
+                },
                 since: state.since,
                 held_by: state.held_by.clone(),
                 incident: self.standing.incident(signal).map(|incident| OpenIncident {
@@ -286,16 +350,5 @@ fn got(heard: &CanaryStanding) -> (String, Option<u32>) {
         Some(AskVerdict::Right { rank: None }) => ("nothing, as it should".to_owned(), None),
         Some(AskVerdict::Wrong { reason, rank, seen }) => (format!("{}: {seen}", reason.slug()), *rank),
         Some(AskVerdict::Failed { reason }) => (format!("no answer: {}", reason.slug()), None),
-    }
-}
-
-const fn sum(a: Footprint, b: Footprint) -> Footprint {
-    Footprint {
-        requests: a.requests.saturating_add(b.requests),
-        bytes_out: a.bytes_out.saturating_add(b.bytes_out),
-        bytes_in: a.bytes_in.saturating_add(b.bytes_in),
-        connections: a.connections.saturating_add(b.connections),
-        sessions_opened: a.sessions_opened.saturating_add(b.sessions_opened),
-        sessions_closed: a.sessions_closed.saturating_add(b.sessions_closed),
     }
 }

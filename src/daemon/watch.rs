@@ -9,22 +9,25 @@ use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use crate::daemon::doubt::look_closer;
 use crate::daemon::hands::Hands;
 use crate::daemon::seat::Seat;
 use crate::daemon::telling::{Telling, timeline};
 use crate::domain::classify::classify;
 use crate::domain::fleet::{Fleet, Monitor};
 use crate::domain::incident::Incident;
+use crate::domain::learnt::Learnt;
 use crate::domain::observation::{Ask, BeatKind, Observation, Stage, Turn};
 use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
 use crate::domain::paging::notification::Event;
+use crate::domain::reason::FailureReason;
 use crate::domain::schedule;
 use crate::domain::signal::{Phase, Signal, SignalState};
 use crate::domain::standing::{Beat, Decision, Standing};
 use crate::probe::{Assignment, sources};
 use crate::store::StoreError;
 use crate::store::board::{BeatMark, Change};
-use crate::store::record::{AskRow, BeatRecord, BeatRow, MarksRow, Seen, SignalRow, ToolsRow};
+use crate::store::record::{AskRow, BeatRecord, BeatRow, LearntRow, MarksRow, Seen, SignalRow, ToolsRow};
 
 /// Noting a missed beat waits for the store so long and no longer: while it stands still, every beat
 /// is missed, and what waits would grow without end.
@@ -43,20 +46,22 @@ pub struct After {
 pub async fn beat(hands: &Hands, seat: &mut Seat, kind: BeatKind, scheduled_at: DateTime<Utc>) -> After {
     let (started, now) = (Instant::now(), Utc::now());
     let assignment = assign(seat, kind, scheduled_at, now);
-    let (seen, learnt) = hands.prober.run(&assignment).await;
-    let outcome = classify(&seat.monitor, &seen);
+    let (mut seen, learnt) = hands.prober.run(&assignment).await;
     let fleet = Arc::clone(&hands.fleet.borrow());
+    let outcome = classify(&seat.monitor, &seen);
+    let outcome = look_closer(hands, seat, &fleet, &mut seen, outcome, now).await;
+    seat.spend(&seen);
     let covered = seat.covered(started);
     let beat =
         Beat { monitor: &seat.monitor, provenance: &fleet.provenance, seen: &seen, outcome: &outcome, covered, now };
     let (next, decisions) = seat.standing.weigh(beat, &mut || Uuid::now_v7().to_string());
-    let committed = commit(hands, seat, &fleet, &next, &decisions, (&seen, &outcome), now).await;
+    let committed = commit(hands, seat, &fleet, &next, &decisions, (&seen, &outcome, learnt), now).await;
     hands.stored(committed.as_ref().err(), now);
     let mark =
         |verdict| BeatMark { at: now, verdict, reason: outcome.reason(), elapsed_ms: seen.elapsed.as_secs_f32() * 1e3 };
     let scheduled = kind == BeatKind::Scheduled;
     if let Err(error) = committed {
-        seat.count(BeatMark { reason: None, ..mark(Verdict::Unknown) }, scheduled, seen.footprint);
+        seat.count(BeatMark { reason: None, ..mark(Verdict::Unknown) }, scheduled);
         seat.trouble = Some(format!("this beat could not be remembered: {error}"));
         hands.board.pulse().beat(Verdict::Unknown);
         hands.board.put(seat.view(now));
@@ -65,7 +70,11 @@ pub async fn beat(hands: &Hands, seat: &mut Seat, kind: BeatKind, scheduled_at: 
     let after = After { suspects: suspects(&seat.standing, &next, &seat.monitor, &seen), broke_down: false };
     seat.standing = next;
     seat.learnt = learnt;
-    seat.last_started = Some(started);
+    seat.days_saved(now);
+    // What showed us nothing covers no time.
+    if outcome.verdict != Verdict::Unknown {
+        seat.last_started = Some(started);
+    }
     // What there was no time for is still due.
     let asked = seen.asks.iter().filter(|ask| ask.turn == Turn::Scheduled).count();
     seat.turn = seat.turn.wrapping_add(asked);
@@ -75,7 +84,7 @@ pub async fn beat(hands: &Hands, seat: &mut Seat, kind: BeatKind, scheduled_at: 
     if asked_sources {
         seat.sources_asked_at = Some(now);
     }
-    seat.count(mark(outcome.verdict), scheduled, seen.footprint);
+    seat.count(mark(outcome.verdict), scheduled);
     seat.trouble = None;
     hands.board.pulse().beat(outcome.verdict);
     seat.list(&seen, now);
@@ -85,9 +94,11 @@ pub async fn beat(hands: &Hands, seat: &mut Seat, kind: BeatKind, scheduled_at: 
     after
 }
 
-/// Notes a due beat that did not take place; where even that fails, the hour's coverage says it.
-pub async fn miss(hands: Hands, monitor: Arc<Monitor>, scheduled_at: DateTime<Utc>, config_hash: String) {
-    hands.board.pulse().miss(1);
+/// Notes a due beat that did not take place, and why; where even that fails, the hour's coverage says it.
+pub async fn miss(hands: Hands, monitor: Arc<Monitor>, scheduled_at: DateTime<Utc>, config_hash: String, why: Seen) {
+    if why == Seen::Missed {
+        hands.board.pulse().miss(1);
+    }
     let row = BeatRow {
         monitor: monitor.id.clone(),
         scheduled_at,
@@ -95,7 +106,7 @@ pub async fn miss(hands: Hands, monitor: Arc<Monitor>, scheduled_at: DateTime<Ut
         kind: BeatKind::Scheduled,
         era: None,
         transport: None,
-        seen: Seen::Missed,
+        seen: why,
         verdict: Verdict::Unknown,
         reason: None,
         stage: None,
@@ -209,7 +220,7 @@ async fn commit(
     fleet: &Fleet,
     next: &Standing,
     decisions: &[Decision],
-    (seen, outcome): (&Observation, &Outcome),
+    (seen, outcome, learnt): (&Observation, &Outcome, Learnt),
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     let telling = Telling { fleet, monitor: &seat.monitor, now };
@@ -218,6 +229,12 @@ async fn commit(
         asks: seen.asks.iter().zip(&outcome.asks).map(|(ask, verdict)| ask_row(ask, verdict)).collect(),
         signals: changed_signals(seat, next),
         marks: (seat.standing.marks != next.marks).then(|| marks_row(seat, next)),
+        learnt: (seat.learnt != learnt).then(|| LearntRow {
+            monitor: seat.monitor.id.clone(),
+            address: seat.monitor.url.shown.clone(),
+            learnt,
+        }),
+        spent: seat.unsaved_days(now),
         ..BeatRecord::default()
     };
     for decision in decisions {
@@ -337,7 +354,10 @@ fn beat_row(seen: &Observation, outcome: &Outcome, config_hash: &str) -> BeatRow
         kind: seen.kind,
         era: seen.era,
         transport: seen.transport,
-        seen: Seen::Seen,
+        seen: match outcome.reason() {
+            Some(FailureReason::MonitorUplink) => Seen::Uplink,
+            _ => Seen::Seen,
+        },
         verdict: outcome.verdict,
         reason: outcome.reason(),
         stage: outcome.findings.first().map(|finding| finding.stage),

@@ -327,17 +327,7 @@ mod tests {
         for kind in Trouble::ALL {
             let open = Open { since: DateTime::UNIX_EPOCH, detail: "d".into(), times: 3, told_at: None };
             let said = Said { kind, what: What::Alert, at: DateTime::UNIX_EPOCH, open, sequence: 1 };
-            let fleet = Fleet {
-                provenance: crate::domain::fleet::Provenance::default(),
-                monitors: vec![],
-                receivers: vec![],
-                routes: vec![],
-                internal: vec![],
-                runbooks: crate::domain::fleet::Runbooks::default(),
-                allow_private: vec![],
-                smtp: None,
-                public_url: "https://serin.example".into(),
-            };
+            let fleet = Fleet { public_url: "https://serin.example".into(), ..Fleet::default() };
             let message = message_of(&said, &fleet);
             assert_eq!(message.event, "serin.trouble");
             assert!(message.runbook_url.starts_with("https://serin.example/runbooks/monitor_"));

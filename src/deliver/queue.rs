@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
     use crate::deliver::message::Evidence;
-    use crate::domain::fleet::{Channel, Provenance, Receiver, Runbooks};
+    use crate::domain::fleet::{Channel, Receiver};
 
     fn fleet(internal: &[&str], receivers: &[&str]) -> Fleet {
         let receiver = |name: &&str| {
@@ -146,15 +146,9 @@ mod tests {
             Arc::new(Receiver { name: (*name).to_owned(), channel, line: 1, definition_hash: String::new() })
         };
         Fleet {
-            provenance: Provenance::default(),
-            monitors: vec![],
             receivers: receivers.iter().map(receiver).collect(),
-            routes: vec![],
             internal: internal.iter().map(|name| (*name).to_owned()).collect(),
-            runbooks: Runbooks::default(),
-            allow_private: vec![],
-            smtp: None,
-            public_url: String::new(),
+            ..Fleet::default()
         }
     }
 

@@ -42,6 +42,33 @@ pub fn classify(monitor: &Monitor, seen: &Observation) -> Outcome {
     Outcome { verdict, findings, asks }
 }
 
+/// Whether what a probe saw could be Serin's own lost uplink: nobody answered at all, and the server is another machine's.
+pub fn may_be_ours(monitor: &Monitor, seen: &Observation) -> bool {
+    use FaultKind as K;
+    let unanswered = |kind| {
+        matches!(
+            kind,
+            K::NameNotResolved | K::Refused | K::ConnectTimeout | K::Reset | K::Unreachable | K::TlsFailed | K::Silent
+        ) || matches!(kind, K::ClosedEarly | K::BodyTruncated | K::SlowBody | K::StreamWithoutAnswer)
+    };
+    let first = seen.steps.iter().find_map(|step| step.fault.as_ref());
+    first.is_some_and(|fault| unanswered(fault.kind)) && !monitor.is_local()
+}
+
+/// The same probe, once it is known that Serin's own uplink is gone: it says nothing about the monitor.
+pub fn uplink_gone(outcome: Outcome) -> Outcome {
+    let finding = Finding {
+        signal: Signal::Availability,
+        reason: FailureReason::MonitorUplink,
+        severity: None,
+        stage: Stage::Connect,
+        summary: "Serin's own network is gone; nothing is said about this server".to_owned(),
+        evidence: outcome.findings.iter().map(|finding| Evidence::new("seen", finding.summary.clone())).collect(),
+    };
+    let asks = outcome.asks.iter().map(|_| AskVerdict::NotAsked).collect();
+    Outcome { verdict: Verdict::Unknown, findings: vec![finding], asks }
+}
+
 /// The reason a fault stands for at a stage, and the signal it feeds there (DESIGN §5).
 pub fn reason_of(stage: Stage, kind: FaultKind) -> (FailureReason, Signal) {
     let reason = meaning_of(stage, kind);

@@ -30,6 +30,8 @@ pub struct Fleet {
     pub runbooks: Runbooks,
     /// Networks in private space that receivers may be reached in.
     pub allow_private: Vec<Network>,
+    /// Addresses by which Serin knows its own uplink; empty: it is taken for granted.
+    pub control: Vec<Address>,
     /// The mail server, where a receiver needs one.
     pub smtp: Option<Smtp>,
     /// Address people reach the pages under, without a trailing slash; links in pages start here.
@@ -135,6 +137,8 @@ pub struct Monitor {
     pub auth: Auth,
     /// What its probes may cost the server.
     pub caps: Caps,
+    /// By what owners know our probes; one for the whole fleet.
+    pub identity: Option<Arc<ProbeIdentity>>,
     /// The server's own health addresses.
     pub health: Vec<Address>,
     /// How its search tool is called and read.
@@ -166,6 +170,7 @@ impl Monitor {
             reach: Reach::default(),
             auth: Auth::default(),
             caps: Caps::default(),
+            identity: None,
             health: Vec::new(),
             search: Search {
                 tool: None,
@@ -191,12 +196,25 @@ impl Monitor {
     /// asked, one a health address, closing the session (1). Once an hour the sources are listed.
     pub fn calls_per_day(&self) -> u64 {
         const DAY_MS: u128 = 24 * 3600 * 1000;
-        const OPENING_LISTING_CLOSING: u64 = 4;
         const SOURCE_LISTINGS: u64 = 24;
         let beats = DAY_MS.div_ceil(self.every.as_millis().max(1));
-        let asked = u64::from(self.per_beat());
-        let a_beat = OPENING_LISTING_CLOSING + asked + self.health.len() as u64;
-        u64::try_from(beats).unwrap_or(u64::MAX).saturating_mul(a_beat).saturating_add(SOURCE_LISTINGS)
+        u64::try_from(beats).unwrap_or(u64::MAX).saturating_mul(self.calls_per_beat()).saturating_add(SOURCE_LISTINGS)
+    }
+
+    /// The most requests of one beat without trouble.
+    pub fn calls_per_beat(&self) -> u64 {
+        const OPENING_LISTING_CLOSING: u64 = 4;
+        OPENING_LISTING_CLOSING + u64::from(self.per_beat()) + self.health.len() as u64
+    }
+
+    /// Whether the server is on this very machine, so that no network lies between.
+    pub fn is_local(&self) -> bool {
+        let url = self.url.resolved.expose();
+        let host = url.split_once("://").map_or("", |(_, rest)| rest);
+        let host = host.split(['/', '?', '#']).next().unwrap_or_default();
+        let host = host.rsplit('@').next().unwrap_or_default();
+        self.reach.program.is_some()
+            || ["127.", "localhost", "[::1]"].iter().any(|local| host.to_ascii_lowercase().starts_with(local))
     }
 
     /// Canaries asked in one beat; never more than there are.
@@ -272,6 +290,15 @@ pub struct OAuth {
     pub client_secret: Secret,
     /// What is asked for; empty: what the server's challenge names.
     pub scope: Option<String>,
+}
+
+/// A secret shared with owners of servers, by which they know our probes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProbeIdentity {
+    /// Names the secret, so that it can be rotated.
+    pub key: String,
+    /// The secret.
+    pub secret: Secret,
 }
 
 /// What probes may cost a server on a day; none: no cap. Beats that no longer fit are not made, and the page says so.

@@ -24,3 +24,4 @@ pub mod standing;
 pub mod paging;
 pub mod patience;
 pub mod schedule;
+pub mod pace;

@@ -41,6 +41,8 @@ pub struct Observation {
     pub sources: Option<SourcesSeen>,
     /// What the probe cost the server.
     pub footprint: Footprint,
+    /// How far one got right after a first failure, from the lowest rung up; empty otherwise.
+    pub ladder: Vec<Rung>,
 }
 
 impl Observation {
@@ -61,6 +63,7 @@ impl Observation {
             health: Vec::new(),
             sources: None,
             footprint: Footprint::default(),
+            ladder: Vec::new(),
         }
     }
 
@@ -437,6 +440,19 @@ pub struct SourcesSeen {
     pub last_indexed_at: Option<DateTime<Utc>>,
 }
 
+/// One rung of the cause ladder: name, TCP, TLS, HTTP without credentials, tools/list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rung {
+    /// Which.
+    pub name: &'static str,
+    /// Whether one gets past it.
+    pub holds: bool,
+    /// What it showed; one bounded line.
+    pub said: String,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
 /// What a probe cost the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Footprint {
@@ -452,4 +468,22 @@ pub struct Footprint {
     pub sessions_opened: u32,
     /// Sessions closed.
     pub sessions_closed: u32,
+    /// Tokens of the answers, where they are counted.
+    pub tokens: u64,
+}
+
+impl Footprint {
+    /// Both together.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            requests: self.requests.saturating_add(other.requests),
+            bytes_out: self.bytes_out.saturating_add(other.bytes_out),
+            bytes_in: self.bytes_in.saturating_add(other.bytes_in),
+            connections: self.connections.saturating_add(other.connections),
+            sessions_opened: self.sessions_opened.saturating_add(other.sessions_opened),
+            sessions_closed: self.sessions_closed.saturating_add(other.sessions_closed),
+            tokens: self.tokens.saturating_add(other.tokens),
+        }
+    }
 }

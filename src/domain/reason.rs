@@ -175,7 +175,7 @@ reasons! {
     LatencyElevated, "latency_elevated", Latency, Latency, Ticket, true, "P95 of search calls stays above its limit.";
     ColdStart, "cold_start", Latency, Latency, Notice, true, "Searches are slow and the server restarted or is warming its cache; held back up to a cap.";
     MonitorInternal, "monitor_internal", Ours, Availability, Notice, true, "Serin itself had trouble; nothing is said about the monitor.";
-    MonitorUplink, "monitor_uplink", Ours, Availability, Notice, false, "Serin's own connection to the network is gone.";
+    MonitorUplink, "monitor_uplink", Ours, Availability, Notice, true, "Serin's own connection to the network is gone.";
 }
 
 impl FailureReason {

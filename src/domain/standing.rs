@@ -150,6 +150,12 @@ impl Standing {
         &self.readings[signal as usize]
     }
 
+    /// Good beats in a row and how many it takes, while an incident that ends by counting them is clearing.
+    pub fn clearing(&self, signal: Signal, monitor: &Monitor) -> Option<(u32, u32)> {
+        let (state, need) = (self.signal(signal), bar_of(monitor, signal).close);
+        (state.phase == Phase::Clearing && need.covered.is_zero()).then_some((state.streak, need.readings))
+    }
+
     /// A signal's open incident.
     pub fn incident(&self, signal: Signal) -> Option<&Incident> {
         self.open.get(&signal).map(|open| &open.incident)

@@ -126,7 +126,10 @@ impl Target {
     }
 
     /// A literal needs no resolver and so no thread; a name takes the resolver's order, families alternating.
-    async fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
+    ///
+    /// # Errors
+    /// What the resolver says.
+    pub async fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
         let name = match &self.host {
             Host::Ipv4(ip) => return Ok(vec![SocketAddr::new(IpAddr::V4(*ip), self.port)]),
             Host::Ipv6(ip) => return Ok(vec![SocketAddr::new(IpAddr::V6(*ip), self.port)]),

@@ -20,6 +20,7 @@ use crate::net::connect::{Connector, Target};
 use crate::probe::clock::Clock;
 use crate::probe::era::{LEGACY, MODERN};
 use crate::probe::evidence::Scrub;
+use crate::probe::identity;
 use crate::probe::reply::{Broken, Reading};
 use crate::probe::wire::{Reply, Wire};
 
@@ -88,6 +89,10 @@ impl<'a> Caller<'a> {
             base.insert(HOST, host);
         }
         base.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        let identity = monitor.identity.as_ref();
+        base.extend(
+            identity.and_then(|known| Some((identity::HEADER, identity::header(known, &monitor.id, started_at)?))),
+        );
         let credentials = authorization(monitor, &url);
         let credentials_sent = credentials.is_some();
         if let Some(value) = credentials {

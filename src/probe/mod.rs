@@ -9,6 +9,7 @@ pub mod answer;
 pub mod era;
 pub mod evidence;
 pub mod health;
+pub mod identity;
 pub mod moment;
 pub mod rpc;
 pub mod schema;
@@ -29,16 +30,19 @@ pub mod call;
 pub mod handshake;
 pub mod look;
 
+pub mod ladder;
+pub mod reach;
 pub mod steps;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use rustls::RootCertStore;
 
-use crate::domain::fleet::Monitor;
+use crate::domain::fleet::{Address, Monitor};
 use crate::domain::learnt::Learnt;
-use crate::domain::observation::{BeatKind, Observation, Turn};
+use crate::domain::observation::{BeatKind, Fault, Footprint, Observation, Rung, Turn};
 use crate::domain::tools::Listing;
 use crate::net::connect::Connector;
 
@@ -92,5 +96,19 @@ impl Prober {
     /// Runs one probe to its end; never fails, never panics, never outlasts the monitor's budget by more than the closing of its session.
     pub async fn run(&self, assignment: &Assignment) -> (Observation, Learnt) {
         Box::pin(steps::run(&self.connector, assignment)).await
+    }
+
+    /// How far one gets with a server that just failed, within ten seconds; and what that cost it.
+    pub async fn climb(&self, monitor: &Monitor, learnt: Learnt, now: DateTime<Utc>) -> (Vec<Rung>, Footprint) {
+        let scrub = steps::secrets_of(monitor);
+        Box::pin(ladder::climb(&self.connector, monitor, &scrub, learnt, now)).await
+    }
+
+    /// Whether anybody answers HTTP at an address.
+    ///
+    /// # Errors
+    /// The fault that kept it from answering within this time.
+    pub async fn answers(&self, address: &Address, within: Duration) -> Result<(), Fault> {
+        Box::pin(reach::answers(&self.connector, address, within)).await
     }
 }

@@ -10,9 +10,7 @@ use url::Url;
 
 use crate::domain::fleet::{Canary, Monitor, Search};
 use crate::domain::learnt::{Caution, Learnt};
-use crate::domain::observation::{
-    Answer, Ask, Fault, FaultKind, Footprint, Observation, SourcesSeen, Stage, Step, Turn, Variant,
-};
+use crate::domain::observation::{Answer, Ask, Fault, FaultKind, Observation, SourcesSeen, Stage, Step, Turn, Variant};
 use crate::domain::protocol::{Era, Transport};
 use crate::net::connect::{Connector, Target};
 use crate::probe::call::{Call, Caller, bad_address, header_value};
@@ -56,10 +54,10 @@ pub(crate) async fn run(connector: &Connector, assignment: &Assignment) -> (Obse
             close(&mut caller, &mut learnt, &mut seen).await;
             for address in &monitor.health {
                 let elsewhere = look_at(connector, &mut caller, &url, address, over, &mut seen).await;
-                add(&mut seen.footprint, &elsewhere);
+                seen.footprint = seen.footprint.plus(elsewhere);
             }
             caller.wire.hang_up();
-            add(&mut seen.footprint, &caller.wire.footprint);
+            seen.footprint = seen.footprint.plus(caller.wire.footprint);
         }
     }
     seen.asks.extend(not_asked(assignment, seen.asks.len()));
@@ -341,17 +339,8 @@ fn blank(assignment: &Assignment) -> Observation {
     }
 }
 
-fn add(sum: &mut Footprint, part: &Footprint) {
-    sum.requests += part.requests;
-    sum.bytes_out += part.bytes_out;
-    sum.bytes_in += part.bytes_in;
-    sum.connections += part.connections;
-    sum.sessions_opened += part.sessions_opened;
-    sum.sessions_closed += part.sessions_closed;
-}
-
 /// Everything we send that may not come back in evidence: the bearer, and what the URLs hide.
-fn secrets_of(monitor: &Monitor) -> Scrub {
+pub(crate) fn secrets_of(monitor: &Monitor) -> Scrub {
     let bearer = monitor.auth.bearer.iter().map(|bearer| bearer.expose().to_owned());
     let urls = std::iter::once(&monitor.url).chain(&monitor.health);
     let hidden = urls.filter_map(|address| Url::parse(address.resolved.expose()).ok()).flat_map(|url| {

@@ -11,8 +11,10 @@ use chrono::{DateTime, Utc};
 use tokio::sync::broadcast;
 
 use crate::domain::fleet::{CanaryKind, MonitorId};
-use crate::domain::observation::{Footprint, Observation};
+use crate::domain::learnt::Learnt;
+use crate::domain::observation::Observation;
 use crate::domain::outcome::{Outcome, Verdict};
+use crate::domain::pace::{Hold, Spent};
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::signal::{Level, Phase, Signal};
 use crate::store::pulse::Pulse;
@@ -84,8 +86,12 @@ pub struct MonitorView {
     pub canaries: Vec<CanaryView>,
     /// What the last beat saw and what it meant; none before the first.
     pub last: Option<Arc<(Observation, Outcome)>>,
-    /// Footprint since Serin started.
-    pub footprint: Footprint,
+    /// What probes cost the server, yesterday and today (UTC).
+    pub spent: [Spent; 2],
+    /// Why the next beat of the schedule is not made, where it is held back.
+    pub hold: Option<Hold>,
+    /// What probes learnt of the server.
+    pub learnt: Learnt,
     /// Calls a day that the schedule amounts to.
     pub calls_per_day: u64,
     /// Seen ÷ due time over the last 24 h (or since the monitor is known), 0–1; none before the first beat.

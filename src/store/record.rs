@@ -4,8 +4,10 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::fleet::MonitorId;
 use crate::domain::incident::Incident;
+use crate::domain::learnt::Learnt;
 use crate::domain::observation::{BeatKind, Stage, ToolsSeen, Turn, Variant};
 use crate::domain::outcome::Verdict;
+use crate::domain::pace::Spent;
 use crate::domain::paging::notification::Notification;
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::reason::FailureReason;
@@ -34,6 +36,10 @@ pub struct BeatRecord {
     pub tools: Option<ToolsRow>,
     /// Marks by which a restart is recognised, where they changed.
     pub marks: Option<MarksRow>,
+    /// What was learnt of the server, where that changed.
+    pub learnt: Option<LearntRow>,
+    /// Days of footprints to be written, whole.
+    pub spent: Vec<(MonitorId, Spent)>,
 }
 
 /// Whether a due beat showed us anything.
@@ -47,6 +53,8 @@ pub enum Seen {
     Internal,
     /// Our own network.
     Uplink,
+    /// It was due and was not made: the server asked for quiet, or a cap of the file is used up.
+    Held,
 }
 
 impl Seen {
@@ -57,6 +65,7 @@ impl Seen {
             Self::Missed => "missed",
             Self::Internal => "internal",
             Self::Uplink => "uplink",
+            Self::Held => "held",
         }
     }
 }
@@ -188,6 +197,17 @@ pub struct ToolsRow {
     pub from: DateTime<Utc>,
     /// `first-stable` or a person.
     pub accepted_by: String,
+}
+
+/// What was learnt of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LearntRow {
+    /// Whose.
+    pub monitor: MonitorId,
+    /// The address it was learnt of, as shown.
+    pub address: String,
+    /// What.
+    pub learnt: Learnt,
 }
 
 /// Marks by which a restart is recognised.

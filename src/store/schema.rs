@@ -12,7 +12,10 @@ use sqlx::{ConnectOptions, SqlSafeStr, SqliteConnection};
 use crate::store::{OpenError, StoreError};
 
 /// Every step from an empty file to this version, in order; one that was released is never edited.
-const MIGRATIONS: &[(&str, &str)] = &[("ground", include_str!("../../migrations/sqlite/0001_ground.sql"))];
+const MIGRATIONS: &[(&str, &str)] = &[
+    ("ground", include_str!("../../migrations/sqlite/0001_ground.sql")),
+    ("known", include_str!("../../migrations/sqlite/0002_known.sql")),
+];
 /// How long a statement waits for another process: short, since a whole fleet waits behind it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 /// Reading connections: pages are few, each connection is a thread and a page cache of 2 MB.

@@ -20,6 +20,7 @@ use crate::domain::fleet::MonitorId;
 use crate::store::append::{Names, append};
 use crate::store::decide::decide;
 use crate::store::error::is_conflict;
+use crate::store::known::keep;
 use crate::store::note::{self, FleetNote};
 use crate::store::outbox::{self, Attempted, Claim, Claiming};
 use crate::store::record::BeatRecord;
@@ -237,6 +238,10 @@ impl Writer {
         sqlx::query("SAVEPOINT records").execute(&mut *connection).await?;
         let written = match append(connection, &mut self.names, records).await {
             Ok(()) => decide(connection, records, &mut self.next_event).await,
+            Err(error) => Err(error),
+        };
+        let written = match written {
+            Ok(()) => keep(connection, records).await,
             Err(error) => Err(error),
         };
         match written {

@@ -1,22 +1,59 @@
 //! The two things a person may ask for, from a form or the API: take an incident, look again now.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use axum::http::StatusCode;
+use chrono::{DateTime, Utc};
+use tokio::sync::broadcast::error::RecvError;
 
 use crate::domain::fleet::MonitorId;
+use crate::domain::observation::BeatKind;
 use crate::domain::schedule::Command;
+use crate::store::board::MonitorView;
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
 
+/// The longest a caller may wait for a look: a whole probe budget after one that is under way.
+pub const WAIT_MAX: Duration = Duration::from_secs(60);
 /// Characters of a name that are kept.
 const ACTOR_CHARS_MAX: usize = 64;
 
-/// Asks for a look at a monitor.
-pub fn recheck(state: &WebState, monitor: &str) -> Result<(), Problem> {
+/// Asks for a look at a monitor; when that was.
+pub fn recheck(state: &WebState, monitor: &str) -> Result<DateTime<Utc>, Problem> {
     let monitor = MonitorId::new(monitor);
     if state.board.get(&monitor).is_none() {
         return Err(Problem::new(StatusCode::NOT_FOUND, "there is no monitor with this id"));
     }
-    send(state, Command::Recheck { monitor })
+    let asked_at = Utc::now();
+    send(state, Command::Recheck { monitor }).map(|()| asked_at)
+}
+
+/// Asks for a look at a monitor and waits until it is over; the view with it, or none where it takes longer.
+pub async fn recheck_and_wait(
+    state: &WebState,
+    monitor: &str,
+    wait: Duration,
+) -> Result<Option<Arc<MonitorView>>, Problem> {
+    // Subscribed before asking, so that no change can be missed.
+    let mut changes = state.board.changes();
+    let asked_at = recheck(state, monitor)?;
+    let id = MonitorId::new(monitor);
+    let looked = |view: &Arc<MonitorView>| {
+        view.last.as_ref().is_some_and(|last| last.0.kind == BeatKind::Recheck && last.0.started_at >= asked_at)
+    };
+    let over = async {
+        loop {
+            if let Some(view) = state.board.get(&id).filter(looked) {
+                return Some(view);
+            }
+            // One that lags looks again; a board that is gone has no more to say.
+            if changes.recv().await == Err(RecvError::Closed) {
+                return None;
+            }
+        }
+    };
+    Ok(tokio::time::timeout(wait.min(WAIT_MAX), over).await.unwrap_or_default())
 }
 
 /// Takes an open incident in somebody's name.

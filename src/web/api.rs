@@ -1,13 +1,19 @@
 //! `/api/v1`: the board and the incidents as JSON, and the two actions. Times are RFC 3339 in UTC.
 
 use axum::Json;
-use axum::extract::{Path, RawQuery, State};
+use std::time::Duration;
+
+use axum::extract::{Path, Query, RawQuery, State};
 use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::fleet::MonitorId;
 use crate::domain::incident::{Incident, ResolveCause};
+use crate::domain::learnt::Learnt;
+use crate::domain::observation::Footprint;
+use crate::domain::pace::{Hold, Spent};
 use crate::store::board::{CanaryView, MonitorView, SignalView};
 use crate::store::read::{DeliveryLine, PAGE_ROWS, TimelineLine};
 use crate::web::actions;
@@ -42,10 +48,54 @@ pub struct MonitorBody {
     coverage: Option<f64>,
     uptime: Option<f64>,
     calls_per_day: u64,
+    footprint: FootprintBody,
+    learnt: LearntBody,
+    /// Why the schedule is not kept just now.
+    held: Option<HoldBody>,
     trouble: Option<String>,
     signals: Vec<SignalBody>,
     #[serde(skip_serializing_if = "Option::is_none")]
     canaries: Option<Vec<CanaryBody>>,
+}
+
+/// What probes cost the server, by day (UTC).
+#[derive(Debug, Serialize)]
+pub struct FootprintBody {
+    yesterday: SpentBody,
+    today: SpentBody,
+}
+
+/// One day of it.
+#[derive(Debug, Serialize)]
+pub struct SpentBody {
+    beats: u64,
+    requests: u32,
+    bytes_out: u64,
+    bytes_in: u64,
+    connections: u32,
+    sessions_opened: u32,
+    sessions_closed: u32,
+    tokens: u64,
+}
+
+/// What probes learnt of the server.
+#[derive(Debug, Serialize)]
+pub struct LearntBody {
+    era: Option<&'static str>,
+    transport: Option<&'static str>,
+    found_at: Option<DateTime<Utc>>,
+    discover: &'static str,
+    closing: &'static str,
+}
+
+/// Why the schedule is not kept.
+#[derive(Debug, Serialize)]
+pub struct HoldBody {
+    /// `quiet`, `cap_spent` or `cap_spaced`.
+    why: &'static str,
+    until: Option<DateTime<Utc>>,
+    retry_after_seconds: Option<u64>,
+    every_seconds: Option<f64>,
 }
 
 /// One signal of a monitor.
@@ -187,9 +237,52 @@ pub async fn incident(State(state): State<WebState>, Path(id): Path<String>) -> 
     Ok(Json(body))
 }
 
-/// `POST /api/v1/monitors/{id}/recheck`: 202, the look follows.
-pub async fn recheck(State(state): State<WebState>, Path(id): Path<String>) -> Result<StatusCode, Problem> {
-    actions::recheck(&state, &id).map(|()| StatusCode::ACCEPTED)
+/// How long to wait for a look.
+#[derive(Debug, Default, Deserialize)]
+pub struct Waiting {
+    /// Seconds; none: the answer comes at once.
+    wait: Option<u64>,
+}
+
+/// A look that was asked for: the monitor as it now stands, and what was seen.
+#[derive(Debug, Serialize)]
+pub struct Recheck {
+    monitor: MonitorBody,
+    recheck: LookBody,
+}
+
+/// What a look showed.
+#[derive(Debug, Serialize)]
+pub struct LookBody {
+    started_at: DateTime<Utc>,
+    verdict: &'static str,
+    reason: Option<&'static str>,
+    summary: Option<String>,
+    elapsed_ms: f64,
+}
+
+/// `POST /api/v1/monitors/{id}/recheck`: 202, the look follows; with `?wait=SECONDS` 200 and what it showed, or 202
+/// where it takes longer.
+pub async fn recheck(
+    State(state): State<WebState>,
+    Path(id): Path<String>,
+    Query(waiting): Query<Waiting>,
+) -> Result<Response, Problem> {
+    let Some(seconds) = waiting.wait else {
+        return actions::recheck(&state, &id).map(|_| StatusCode::ACCEPTED.into_response());
+    };
+    let view = actions::recheck_and_wait(&state, &id, Duration::from_secs(seconds)).await?;
+    let look = view.as_ref().and_then(|view| Some((view, view.last.as_ref()?)));
+    let Some((view, last)) = look else { return Ok(StatusCode::ACCEPTED.into_response()) };
+    let (seen, outcome) = &**last;
+    let recheck = LookBody {
+        started_at: seen.started_at,
+        verdict: outcome.verdict.slug(),
+        reason: outcome.reason().map(|reason| reason.slug()),
+        summary: outcome.findings.first().map(|finding| finding.summary.clone()),
+        elapsed_ms: seen.elapsed.as_secs_f64() * 1e3,
+    };
+    Ok(Json(Recheck { monitor: monitor_body(view, true), recheck }).into_response())
 }
 
 /// `POST /api/v1/incidents/{id}/acknowledge` with `{"actor": "…"}`: 202.
@@ -219,9 +312,43 @@ fn monitor_body(view: &MonitorView, whole: bool) -> MonitorBody {
         coverage: view.coverage,
         uptime: view.uptime,
         calls_per_day: view.calls_per_day,
+        footprint: FootprintBody { yesterday: spent_body(&view.spent[0]), today: spent_body(&view.spent[1]) },
+        learnt: learnt_body(&view.learnt),
+        held: view.hold.map(hold_body),
         trouble: view.trouble.clone(),
         signals: view.signals.iter().map(signal_body).collect(),
         canaries: whole.then(|| view.canaries.iter().map(canary_body).collect()),
+    }
+}
+
+fn spent_body(day: &Spent) -> SpentBody {
+    let Footprint { requests, bytes_out, bytes_in, connections, sessions_opened, sessions_closed, tokens } =
+        day.footprint;
+    let beats = day.beats;
+    SpentBody { beats, requests, bytes_out, bytes_in, connections, sessions_opened, sessions_closed, tokens }
+}
+
+fn learnt_body(learnt: &Learnt) -> LearntBody {
+    LearntBody {
+        era: learnt.era.map(|era| era.slug()),
+        transport: learnt.transport.map(|transport| transport.slug()),
+        found_at: learnt.era_found_at,
+        discover: learnt.discover.slug(),
+        closing: learnt.closing.slug(),
+    }
+}
+
+fn hold_body(hold: Hold) -> HoldBody {
+    let (why, until, asked, every) = match hold {
+        Hold::Quiet { until, asked } => ("quiet", Some(until), asked, None),
+        Hold::Spent { until, .. } => ("cap_spent", Some(until), None, None),
+        Hold::Spaced { every, .. } => ("cap_spaced", None, None, Some(every)),
+    };
+    HoldBody {
+        why,
+        until,
+        retry_after_seconds: asked.map(|length| length.as_secs()),
+        every_seconds: every.map(|length| length.as_secs_f64()),
     }
 }
 

@@ -29,8 +29,13 @@ pub struct Looking {
 /// `POST /monitors/{id}/recheck`.
 pub async fn recheck(State(state): State<WebState>, Path(id): Path<String>, Form(looking): Form<Looking>) -> Response {
     match actions::recheck(&state, &id) {
-        Ok(()) if looking.incident.is_empty() => back("monitors", &id, "recheck"),
-        Ok(()) => back("incidents", &looking.incident, "recheck"),
+        Ok(asked_at) => {
+            let said = format!("recheck&at={}", asked_at.timestamp());
+            match looking.incident.as_str() {
+                "" => back("monitors", &id, &said),
+                incident => back("incidents", incident, &said),
+            }
+        }
         Err(problem) => (problem.status, problem.error).into_response(),
     }
 }

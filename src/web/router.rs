@@ -30,10 +30,11 @@ pub fn router(state: WebState) -> Router {
         .route("/readyz", get(ready::ready))
         .route("/assets/{name}", get(assets::serve))
         .fallback(unknown::page)
+        .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, ANSWER_WITHIN))
+        .merge(patient())
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(from_fn_with_state(state.clone(), guard::check))
         .layer(CompressionLayer::new())
-        .layer(TimeoutLayer::with_status_code(StatusCode::SERVICE_UNAVAILABLE, ANSWER_WITHIN))
         .layer(from_fn(guard::armour))
         .with_state(state)
 }
@@ -53,11 +54,15 @@ fn pages() -> Router<WebState> {
         .route("/logout", post(login::sign_out))
 }
 
+/// What a caller may wait for longer than for a page; it keeps a limit of its own.
+fn patient() -> Router<WebState> {
+    Router::new().route("/api/v1/monitors/{id}/recheck", post(api::recheck))
+}
+
 fn api_routes() -> Router<WebState> {
     Router::new()
         .route("/monitors", get(api::monitors))
         .route("/monitors/{id}", get(api::monitor))
-        .route("/monitors/{id}/recheck", post(api::recheck))
         .route("/incidents", get(api::incidents))
         .route("/incidents/{id}", get(api::incident))
         .route("/incidents/{id}/acknowledge", post(api::acknowledge))

@@ -9,7 +9,7 @@ use serin::cli::check::{CheckArgs, run};
 use serin::config::checker::Unset;
 use serin::config::source::{ReadError, read};
 use serin::config::{Loaded, load};
-use serin::domain::fleet::{CanaryKind, Channel, Monitor, Network, SmtpTls};
+use serin::domain::fleet::{CanaryKind, Caps, Channel, Monitor, Network, SmtpTls};
 use serin::domain::reason::{FailureReason, Severity};
 use serin::domain::signal::Signal;
 
@@ -149,6 +149,20 @@ monitors:
     );
     assert_eq!(own.rules.errors.window, Duration::from_secs(20 * 300));
     assert_eq!((quick.probe_budget, quick.timeout), (Duration::from_millis(1500), Duration::from_millis(1500)));
+}
+
+#[test]
+fn caps_are_read_and_a_narrow_one_is_said() {
+    let text = "version: 1\ndefaults: { caps: { requests_per_day: 90000, bytes_per_day: 2GB } }\nmonitors:\n  \
+                - { id: a, url: \"https://a.example/mcp\" }\n  \
+                - { id: b, url: \"https://b.example/mcp\", caps: { requests_per_day: 960 } }\n";
+    let loaded = loaded(text);
+    let caps: Vec<_> = loaded.fleet.monitors.iter().map(|monitor| monitor.caps).collect();
+    let cap = |requests| Caps { requests_per_day: Some(requests), bytes_per_day: Some(2_000_000_000) };
+    assert_eq!(caps, [cap(90_000), cap(960)], "a monitor's own words lie above the defaults");
+    let said: Vec<_> = loaded.warnings.iter().filter(|warning| warning.contains("requests_per_day")).collect();
+    assert_eq!(said.len(), 1, "only where the rhythm does not fit: {said:?}");
+    assert!(said[0].contains("less than its 5784 calls a day: beats come about every 6m"), "{said:?}");
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn keys_that_are_not_known() {
     check(
         "nothing like it",
         &with_sections("defaults: { colour: red }\n"),
-        &["3:13 'defaults' has no key 'colour' => known here: every, timeout, probe_budget, rules, search"],
+        &["3:13 'defaults' has no key 'colour' => known here: every, timeout, probe_budget, rules, search, caps"],
     );
     check(
         "an unknown rule",
@@ -518,6 +518,80 @@ fn what_the_process_needs() {
     ];
     for (sentence, more, expected) in rows {
         check(sentence, &with_sections(more), expected);
+    }
+}
+
+#[test]
+fn a_probe_identity_that_proves_nothing() {
+    let rows: [(&str, &str, &[&str]); 3] = [
+        (
+            "without its secret",
+            "serin: { probe_identity: { key: ops-1 } }\n",
+            &[
+                "3:10 'probe_identity' has no 'secret' => such as `{ key: ops-1, secret: \"${env:SERIN_PROBE_SECRET}\" }`",
+            ],
+        ),
+        (
+            "a secret in the file",
+            "serin: { probe_identity: { key: ops-1, secret: abcdefghijklmnopqrstuvwxyz } }\n",
+            &[
+                "3:48 the secret of 'probe_identity' stands in the file, where everybody with the repository reads it => write `${env:NAME}` or `${file:/run/secrets/x}`, and change the secret",
+            ],
+        ),
+        (
+            "a secret that can be guessed",
+            "serin: { probe_identity: { key: ops-1, secret: \"${env:SERIN_TOKEN}\" } }\n",
+            &[
+                "3:48 the secret of 'probe_identity' is shorter than 16 bytes => make one with `openssl rand -base64 32`",
+            ],
+        ),
+    ];
+    for (sentence, more, expected) in rows {
+        check(sentence, &with_sections(more), expected);
+    }
+}
+
+#[test]
+fn control_addresses_are_few() {
+    check(
+        "none at all",
+        &with_sections("serin: { control: [] }\n"),
+        &["3:19 'control' names 0 addresses => one to 3, of servers that have nothing to do with the monitors"],
+    );
+}
+
+#[test]
+fn caps_that_do_not_fit() {
+    let rows: [(&str, &str, &[&str]); 4] = [
+        (
+            "less than one beat an hour",
+            "caps: { requests_per_day: 50 }",
+            &[
+                "5:31 monitor 'docs' sends 4 requests a beat, and 50 a day are less than one beat an hour => at least 96, or fewer canaries a beat (`search.per_beat`)",
+            ],
+        ),
+        (
+            "a size without its unit",
+            "caps: { bytes_per_day: 500 }",
+            &[
+                "5:28 'bytes_per_day' takes a size, and this is '500' => a whole number with kB, MB or GB, such as `500MB`",
+            ],
+        ),
+        (
+            "nothing at all",
+            "caps: { bytes_per_day: 0MB }",
+            &[
+                "5:28 'bytes_per_day' takes a size, and this is '0MB' => a whole number with kB, MB or GB, such as `500MB`",
+            ],
+        ),
+        (
+            "another key",
+            "caps: { calls: 5 }",
+            &["5:13 'caps' of monitor 'docs' has no key 'calls' => known here: requests_per_day, bytes_per_day"],
+        ),
+    ];
+    for (sentence, more, expected) in rows {
+        check(sentence, &with_monitor(more), expected);
     }
 }
 

@@ -12,3 +12,6 @@ mod reach;
 mod drift;
 mod hostile;
 mod endings;
+mod manners;
+mod recheck;
+mod uplink;

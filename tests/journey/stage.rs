@@ -58,14 +58,24 @@ impl Stage {
         Self::with("", "  - { match: { severity: page }, to: [inbox, mail] }\n  - { to: [inbox] }\n", monitors).await
     }
 
+    /// Starts a Serin with further lines under `serin:`.
+    pub(crate) async fn under(serin: &str, monitors: &str) -> Self {
+        Self::whole(serin, "", "  - { to: [inbox, mail] }\n", monitors).await
+    }
+
     /// Starts a Serin with further receivers and with routes of its own.
     pub(crate) async fn with(receivers: &str, routes: &str, monitors: &str) -> Self {
+        Self::whole("", receivers, routes, monitors).await
+    }
+
+    async fn whole(own: &str, receivers: &str, routes: &str, monitors: &str) -> Self {
         crypto();
         let stop = CancellationToken::new();
         let inbox = Inbox::new(Some(SECRET));
         let hooks = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mails = SmtpSink::bind(inbox.clone(), Manners::default()).await.unwrap();
         let head = head(hooks.local_addr().unwrap(), mails.address().unwrap(), receivers, routes);
+        let head = head.replacen("runbooks:", &format!("{own}runbooks:"), 1);
         tokio::spawn(inbox.clone().serve(hooks, stop.clone()));
         tokio::spawn(mails.run(stop.clone()));
         let folder = tempfile::tempdir().unwrap();
@@ -197,8 +207,14 @@ impl Stage {
         panic!("{what}: it did not happen\n--- arrived\n{}\n--- board\n{board}\n--- log\n{log}", arrived.join("\n"));
     }
 
+    /// Waits until something changes on the board.
+    pub(crate) async fn changed(&self) {
+        let mut events = self.client.get(format!("{}/events", self.pages)).send().await.unwrap();
+        events.chunk().await.unwrap().expect("events flow while it runs");
+    }
+
     /// Waits for a webhook that fits.
-    async fn message(&self, what: &str, fits: impl Fn(&Message) -> bool) -> Message {
+    pub(crate) async fn message(&self, what: &str, fits: impl Fn(&Message) -> bool) -> Message {
         let found = |items: &[Item]| items.iter().find_map(|item| hook(item).map(read).filter(&fits));
         self.soon(what, self.inbox.wait_for(found)).await
     }

@@ -9,14 +9,16 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serin::domain::fleet::RulePlace;
 use serin::domain::fleet::{
     Address, Canary, CanaryKind, ContractRule, ErrorsRule, Fleet, FreshnessRule, LatencyRule, Monitor, MonitorId,
-    Provenance, QualityRule, Rules, Runbooks, Secret, StreakRule,
+    Provenance, QualityRule, Rules, Secret, StreakRule,
 };
 use serin::domain::incident::{Incident, ResolveCause};
+use serin::domain::learnt::Learnt;
 use serin::domain::observation::{
     BeatKind, Fault, FaultKind, Footprint, HealthSeen, Observation, Phases, ServerIdentity, SourcesSeen, Stage, Step,
     ToolsSeen, Turn, Variant,
 };
 use serin::domain::outcome::{Evidence, Finding, Outcome, Verdict};
+use serin::domain::pace::Spent;
 use serin::domain::paging::notification::{Event, MonitorCard, Notification};
 use serin::domain::protocol::Era;
 use serin::domain::reason::{FailureReason, Severity};
@@ -250,13 +252,8 @@ pub(crate) fn fleet(monitors: &[Arc<Monitor>]) -> Fleet {
             commit: Some("9f3c2ab".to_owned()),
         },
         monitors: monitors.to_vec(),
-        receivers: Vec::new(),
-        routes: Vec::new(),
-        internal: Vec::new(),
-        runbooks: Runbooks::default(),
-        allow_private: Vec::new(),
-        smtp: None,
         public_url: "https://serin.example.org".to_owned(),
+        ..Fleet::default()
     }
 }
 
@@ -334,14 +331,21 @@ pub(crate) fn view(n: usize, now: DateTime<Utc>) -> MonitorView {
         p95_limit_ms: 800.0,
         canaries: canaries(n, now, seen),
         last: (n != 8).then(|| Arc::new((observation(n, now), outcome(n)))),
-        footprint: Footprint {
-            requests: 9_214,
-            bytes_out: 4_180_000,
-            bytes_in: 61_400_000,
-            connections: 1_440,
-            sessions_opened: 1_440,
-            sessions_closed: 1_440,
-        },
+        spent: [0, 1].map(|day| Spent {
+            day: 20_000 + day,
+            beats: 1_440,
+            footprint: Footprint {
+                requests: 9_214,
+                bytes_out: 4_180_000,
+                bytes_in: 61_400_000,
+                connections: 1_440,
+                sessions_opened: 1_440,
+                tokens: 0,
+                sessions_closed: 1_440,
+            },
+        }),
+        hold: None,
+        learnt: Learnt { era: Some(if n.is_multiple_of(3) { Era::Modern } else { Era::Legacy }), ..Learnt::default() },
         calls_per_day: declared.calls_per_day(),
         coverage: Some(if n == 8 { 0.71 } else { 0.9993 }),
         uptime: Some(if seen { 1.0 } else { 0.9902 }),
@@ -461,6 +465,7 @@ fn observation(n: usize, now: DateTime<Utc>) -> Observation {
             connections: 1,
             sessions_opened: 1,
             sessions_closed: 1,
+            tokens: 0,
         },
         ..Observation::blank(id_of(n), BeatKind::Scheduled, started_at, started_at)
     }

@@ -15,6 +15,7 @@ use crate::web::draw::glyph::{self, Glyph};
 use crate::web::draw::strip::Strip;
 use crate::web::guard::Visit;
 use crate::web::pages::filter::FleetFilter;
+use crate::web::pages::footprint;
 use crate::web::pages::frame::{Frame, show};
 use crate::web::pages::signals::{self, SignalLine};
 use crate::web::state::WebState;
@@ -71,8 +72,9 @@ struct Row {
     coverage: String,
     seen: Option<Moment>,
     old: bool,
-    era: &'static str,
+    era: String,
     trouble: Option<String>,
+    hold: Option<String>,
 }
 
 /// P95 beside its limit.
@@ -199,7 +201,8 @@ fn row(view: &MonitorView, now: DateTime<Utc>) -> Row {
         coverage: view.coverage.map(words::share).unwrap_or_default(),
         seen: seen.map(|at| Moment::new(at, now)),
         old,
-        era: view.last.as_ref().and_then(|last| last.0.era).map_or("", |era| era.slug()),
+        era: footprint::speaks(&view.learnt),
         trouble: view.trouble.clone(),
+        hold: view.hold.map(|hold| footprint::held(hold, now)),
     }
 }

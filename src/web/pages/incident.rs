@@ -8,6 +8,7 @@ use axum::response::Response;
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 
+use crate::domain::fleet::MonitorId;
 use crate::domain::incident::{Incident, ResolveCause};
 use crate::domain::outcome::Evidence;
 use crate::domain::patience;
@@ -17,6 +18,7 @@ use crate::web::forms;
 use crate::web::guard::{self, Visit};
 use crate::web::pages::deliveries::{self, DeliveryRow};
 use crate::web::pages::frame::{Frame, show};
+use crate::web::pages::recheck;
 use crate::web::pages::unknown;
 use crate::web::state::WebState;
 use crate::web::words::{self, Moment};
@@ -25,6 +27,7 @@ use crate::web::words::{self, Moment};
 #[derive(Debug, Default, Deserialize)]
 pub struct Asked {
     said: Option<String>,
+    at: Option<i64>,
 }
 
 #[derive(Debug, Template)]
@@ -59,7 +62,7 @@ struct IncidentPage {
     deliveries: Vec<DeliveryRow>,
     away: bool,
     actor: String,
-    said: Option<&'static str>,
+    said: Option<String>,
 }
 
 /// How it ended.
@@ -106,14 +109,19 @@ pub async fn page(
     page.deliveries = deliveries.into_iter().map(|line| deliveries::row(line, now)).collect();
     page.away = away;
     page.actor = guard::cookie(&headers, forms::ACTOR_COOKIE).map(forms::decoded).unwrap_or_default();
-    page.said = said(asked.said.as_deref());
+    page.said = match asked.said.as_deref() {
+        Some("recheck") => {
+            let view = state.board.get(&MonitorId::new(&page.monitor));
+            Some(recheck::told(view.as_deref(), asked.at.and_then(|at| DateTime::from_timestamp(at, 0))))
+        }
+        word => said(word).map(str::to_owned),
+    };
     show(StatusCode::OK, &page)
 }
 
 fn said(word: Option<&str>) -> Option<&'static str> {
     match word? {
         "taken" => Some("Noted. It shows here as soon as it is written down."),
-        "recheck" => Some("A look was asked for. It shows as soon as it is over."),
         "over" => Some("Somebody was faster: it is taken or over already."),
         "away" => Some("That could not be written down just now. Try again in a moment."),
         "who" => Some("Say who takes it."),

@@ -13,6 +13,8 @@ pub mod monitor;
 
 pub mod probe;
 pub mod signals;
+pub mod footprint;
+pub mod recheck;
 
 pub mod deliveries;
 pub mod login;

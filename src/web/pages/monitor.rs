@@ -19,9 +19,11 @@ use crate::web::draw::glyph::{self, Glyph};
 use crate::web::draw::strip::Strip;
 use crate::web::guard::Visit;
 use crate::web::pages::fleet::P95;
+use crate::web::pages::footprint::{self, Footing};
 use crate::web::pages::frame::{Frame, show};
 use crate::web::pages::incidents::{self, IncidentRow};
 use crate::web::pages::probe::{self, ProbeStory};
+use crate::web::pages::recheck;
 use crate::web::pages::signals::{self, SignalLine};
 use crate::web::pages::unknown;
 use crate::web::state::{Away, WebState};
@@ -41,6 +43,7 @@ const SLICES: [u64; 11] = [10, 30, 60, 120, 300, 600, 900, 1_800, 2_400, 3_600, 
 pub struct Asked {
     range: Option<String>,
     said: Option<String>,
+    at: Option<i64>,
 }
 
 #[derive(Debug, Template)]
@@ -56,7 +59,8 @@ struct MonitorPage {
     seen: Option<Moment>,
     labels: Vec<(String, String)>,
     trouble: Option<String>,
-    said: Option<&'static str>,
+    hold: Option<String>,
+    said: Option<String>,
     signals: Vec<SignalLine>,
     strip: Strip,
     figures: Vec<Figure>,
@@ -65,6 +69,7 @@ struct MonitorPage {
     canaries: Vec<CanaryRow>,
     score: (usize, usize),
     probe: Option<ProbeStory>,
+    footprint: Footing,
     beats: Vec<BeatRow>,
     incidents: Vec<IncidentRow>,
     away: bool,
@@ -152,8 +157,9 @@ pub async fn page(
         seen: view.last.as_ref().map(|last| Moment::new(last.0.started_at, now)),
         labels: view.labels.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
         trouble: view.trouble.clone(),
+        hold: view.hold.map(|hold| footprint::held(hold, now)),
         said: (asked.said.as_deref() == Some("recheck"))
-            .then_some("A look was asked for. It shows here as soon as it is over."),
+            .then(|| recheck::told(Some(&view), asked.at.and_then(|at| DateTime::from_timestamp(at, 0)))),
         signals: signals::lines(&view, &fleet, now),
         strip: Strip::new(&view.strip),
         figures: figures(&view),
@@ -162,6 +168,7 @@ pub async fn page(
         canaries: view.canaries.iter().map(|canary| canary_row(canary, now)).collect(),
         score: view.canary_score(),
         probe: view.last.as_ref().map(|last| probe::tell(&last.0, &last.1, now)),
+        footprint: footprint::tell(&view, declared, now),
         beats: past.beats.into_iter().map(|line| beat_row(line, now)).collect(),
         incidents: past.incidents.into_iter().take(INCIDENTS_SHOWN).map(|one| incidents::row(one, now)).collect(),
         away,
@@ -266,13 +273,9 @@ fn figures(view: &MonitorView) -> Vec<Figure> {
             bad: false,
         },
         Figure {
-            name: "asked since start",
-            value: words::count(u64::from(view.footprint.requests)),
-            note: format!(
-                "{} out, {} in",
-                words::bytes(view.footprint.bytes_out),
-                words::bytes(view.footprint.bytes_in)
-            ),
+            name: "asked today",
+            value: words::count(u64::from(view.spent[1].footprint.requests)),
+            note: format!("{} yesterday; days are UTC", words::count(u64::from(view.spent[0].footprint.requests))),
             bad: false,
         },
     ]

@@ -1,0 +1,75 @@
+//! What is looked at once more when a beat failed, before anybody judges: is it our own network, and how far does one get?
+
+use chrono::{DateTime, Utc};
+
+use crate::daemon::hands::Hands;
+use crate::daemon::seat::Seat;
+use crate::domain::classify::{may_be_ours, uplink_gone};
+use crate::domain::fleet::Fleet;
+use crate::domain::observation::{Observation, Rung};
+use crate::domain::outcome::{Evidence, Outcome};
+use crate::domain::signal::{Phase, Signal};
+
+/// The evidence under which the ladder stands in an incident.
+const LADDER: &str = "ladder";
+
+/// Takes an outcome back where our own uplink is gone; else, after a first failure, adds what the ladder shows.
+pub async fn look_closer(
+    hands: &Hands,
+    seat: &mut Seat,
+    fleet: &Fleet,
+    seen: &mut Observation,
+    mut outcome: Outcome,
+    now: DateTime<Utc>,
+) -> Outcome {
+    let ours = may_be_ours(&seat.monitor, seen);
+    let control = &fleet.control;
+    // While it is gone, each beat looks whether it is back.
+    let gone =
+        (ours && !control.is_empty() || hands.uplink.was_gone()) && hands.uplink.is_gone(hands, control, now).await;
+    if ours && gone {
+        return uplink_gone(outcome);
+    }
+    let Some(finding) = outcome.findings.iter_mut().find(|finding| finding.signal == Signal::Availability) else {
+        seat.ladder.clear();
+        return outcome;
+    };
+    if seat.standing.signal(Signal::Availability).phase == Phase::Quiet {
+        let (mut rungs, cost) = hands.prober.climb(&seat.monitor, seat.learnt, now).await;
+        if ours && !control.is_empty() {
+            let said = "a control address answers".to_owned();
+            rungs.insert(0, Rung { name: "uplink", holds: true, said, elapsed: std::time::Duration::ZERO });
+        }
+        seen.footprint = seen.footprint.plus(cost);
+        seen.ladder.clone_from(&rungs);
+        seat.ladder = rungs;
+    }
+    if !seat.ladder.is_empty() {
+        finding.evidence.push(Evidence::new(LADDER, said(&seat.ladder)));
+    }
+    outcome
+}
+
+/// One line, from the lowest rung up.
+fn said(ladder: &[Rung]) -> String {
+    let rung = |rung: &Rung| {
+        let word = if rung.holds { "ok" } else { "fails" };
+        format!("{} {word} ({}, {} ms)", rung.name, rung.said, rung.elapsed.as_millis())
+    };
+    ladder.iter().map(rung).collect::<Vec<_>>().join(" → ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_ladder_reads_as_one_line() {
+        let rung =
+            |name, holds, said: &str| Rung { name, holds, said: said.to_owned(), elapsed: Duration::from_millis(3) };
+        let ladder = [rung("name", true, "10.0.0.1"), rung("tcp", false, "10.0.0.1:443 Connection refused")];
+        assert_eq!(said(&ladder), "name ok (10.0.0.1, 3 ms) → tcp fails (10.0.0.1:443 Connection refused, 3 ms)");
+    }
+}

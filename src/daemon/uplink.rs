@@ -1,0 +1,70 @@
+//! Serin's own connection to the network, known by control addresses of the file.
+//!
+//! Only a beat that could not reach its server asks, and every beat does while the uplink is gone. One check serves the
+//! whole fleet for a few seconds, however many beats fail at once; whoever comes while it runs waits for it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use futures_util::future::join_all;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use crate::daemon::hands::Hands;
+use crate::deliver::trouble::Trouble;
+use crate::domain::fleet::Address;
+use crate::store::board::Banner;
+
+/// How long a control address may take to answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// How long one check holds for everybody.
+const HOLDS_FOR: Duration = Duration::from_secs(5);
+/// The kind of the banner.
+const UPLINK: &str = "uplink";
+
+/// What is known of the uplink.
+#[derive(Debug, Default)]
+pub struct Uplink {
+    checked_at: Mutex<Option<Instant>>,
+    gone: AtomicBool,
+}
+
+impl Uplink {
+    /// What the last check found.
+    pub fn was_gone(&self) -> bool {
+        self.gone.load(Ordering::Relaxed)
+    }
+
+    /// Whether none of the control addresses answers; never where the file names none. Alert, banner and all-clear follow.
+    pub async fn is_gone(&self, hands: &Hands, control: &[Address], now: DateTime<Utc>) -> bool {
+        let mut checked_at = self.checked_at.lock().await;
+        if checked_at.is_some_and(|at| at.elapsed() < HOLDS_FOR) {
+            return self.was_gone();
+        }
+        let answers = join_all(control.iter().map(|address| hands.prober.answers(address, ANSWER_WITHIN))).await;
+        *checked_at = Some(Instant::now());
+        let gone = !control.is_empty() && answers.iter().all(Result::is_err);
+        let before = self.gone.swap(gone, Ordering::Relaxed);
+        if gone {
+            let failed = control.iter().zip(&answers).filter_map(|(address, answer)| {
+                answer.as_ref().err().map(|fault| format!("{}: {}", address.shown, fault.detail))
+            });
+            let why = format!("no control address answers: {}", failed.collect::<Vec<_>>().join("; "));
+            hands.alerts.raise(Trouble::UplinkLost, &why, now);
+        }
+        match (before, gone) {
+            (false, true) => {
+                let text = "Serin's own network is gone: none of its control addresses answers. Servers that cannot be \
+                            reached are not judged until it is back; pages show the last known state.";
+                hands.board.raise(Banner { kind: UPLINK, text: text.to_owned(), since: now });
+            }
+            (true, false) => {
+                hands.board.lower(UPLINK);
+                hands.alerts.clear(Trouble::UplinkLost, now);
+            }
+            _ => {}
+        }
+        gone
+    }
+}

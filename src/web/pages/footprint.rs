@@ -1,0 +1,162 @@
+//! What a monitor's page says of our manners: what probes cost the server, what holds them back, what they learnt of it.
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::fleet::Monitor;
+use crate::domain::learnt::{Caution, Learnt};
+use crate::domain::observation::Footprint;
+use crate::domain::pace::{Cap, Hold, Spent};
+use crate::domain::protocol::Transport;
+use crate::store::board::MonitorView;
+use crate::web::words::{self, Moment};
+
+/// The part of the page.
+#[derive(Debug)]
+pub struct Footing {
+    /// One row a figure.
+    pub rows: Vec<Line>,
+    /// How the server speaks, in one line; empty before it was found out.
+    pub speaks: String,
+    /// When that was found out.
+    pub found: Option<Moment>,
+    /// What was seen to hurt it, and is not done any more.
+    pub cautions: Vec<&'static str>,
+}
+
+/// One figure of two days.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Line {
+    /// What it counts.
+    pub name: &'static str,
+    /// Today, UTC.
+    pub today: String,
+    /// Yesterday.
+    pub yesterday: String,
+    /// The cap of the file.
+    pub cap: String,
+}
+
+/// Works the part out of the board's view.
+pub fn tell(view: &MonitorView, declared: Option<&Monitor>, now: DateTime<Utc>) -> Footing {
+    let [yesterday, today] = &view.spent;
+    let caps = declared.map(|monitor| monitor.caps).unwrap_or_default();
+    let line = |name, figure: fn(&Footprint) -> String, cap: Option<String>| Line {
+        name,
+        today: figure(&today.footprint),
+        yesterday: figure(&yesterday.footprint),
+        cap: cap.unwrap_or_default(),
+    };
+    let beats = |day: &Spent| words::count(day.beats);
+    let mut rows = vec![
+        Line { name: "beats", today: beats(today), yesterday: beats(yesterday), cap: String::new() },
+        line("requests", |cost| words::count(cost.requests.into()), caps.requests_per_day.map(words::count)),
+        line(
+            "bytes, both ways",
+            |cost| words::bytes(cost.bytes_out.saturating_add(cost.bytes_in)),
+            caps.bytes_per_day.map(words::bytes),
+        ),
+        line("connections", |cost| words::count(cost.connections.into()), None),
+        line(
+            "sessions opened, closed",
+            |cost| {
+                let [opened, closed] = [cost.sessions_opened, cost.sessions_closed].map(|n| words::count(n.into()));
+                format!("{opened}, {closed}")
+            },
+            None,
+        ),
+    ];
+    if today.footprint.tokens > 0 || yesterday.footprint.tokens > 0 {
+        rows.push(line("tokens of answers", |cost| words::count(cost.tokens), None));
+    }
+    Footing {
+        rows,
+        speaks: speaks(&view.learnt),
+        found: view.learnt.era_found_at.map(|at| Moment::new(at, now)),
+        cautions: cautions(&view.learnt),
+    }
+}
+
+/// Era and transport in words; the transport only where it is not the usual one.
+pub fn speaks(learnt: &Learnt) -> String {
+    let era = learnt.era.map_or("", |era| era.slug());
+    let over = learnt.transport.filter(|transport| *transport != Transport::Http).map_or("", |over| over.slug());
+    [era, over].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" over ")
+}
+
+fn cautions(learnt: &Learnt) -> Vec<&'static str> {
+    let discover = "server/discover brought it down, and is not sent to it any more";
+    let closing = "closing a session brought it down: its sessions stay open";
+    [(learnt.discover, discover), (learnt.closing, closing)]
+        .into_iter()
+        .filter(|(caution, _)| *caution == Caution::Harmful)
+        .map(|(_, said)| said)
+        .collect()
+}
+
+/// Why the schedule is not kept just now.
+pub fn held(hold: Hold, now: DateTime<Utc>) -> String {
+    let cap = |cap| match cap {
+        Cap::Requests(limit) => format!("{} requests a day", words::count(limit)),
+        Cap::Bytes(limit) => format!("{} a day", words::bytes(limit)),
+    };
+    match hold {
+        Hold::Quiet { until, asked } => {
+            let why = match asked {
+                Some(length) => format!("Retry-After {}", words::span(length)),
+                None => "429 without Retry-After, so the gap doubles".to_owned(),
+            };
+            format!("The server asked for quiet ({why}). The next beat comes {}.", words::ago(until, now))
+        }
+        Hold::Spent { cap: which, until } => format!(
+            "The cap of {} is used up. The next beat comes {}; until then nothing is seen here.",
+            cap(which),
+            words::ago(until, now)
+        ),
+        Hold::Spaced { cap: which, every } => {
+            format!("A beat every {}, so that the cap of {} lasts the day.", words::span(every), cap(which))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::domain::protocol::Era;
+
+    #[test]
+    fn what_holds_the_schedule_back_is_said() {
+        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let rows = [
+            (
+                Hold::Quiet { until: now + Duration::from_secs(90), asked: Some(Duration::from_secs(120)) },
+                "The server asked for quiet (Retry-After 2 min). The next beat comes in 1 min.",
+            ),
+            (
+                Hold::Spaced { cap: Cap::Requests(900), every: Duration::from_secs(480) },
+                "A beat every 8 min, so that the cap of 900 requests a day lasts the day.",
+            ),
+            (
+                Hold::Spent { cap: Cap::Bytes(5_000_000), until: now + Duration::from_secs(7_200) },
+                "The cap of 5.0 MB a day is used up. The next beat comes in 2 h; until then nothing is seen here.",
+            ),
+        ];
+        for (hold, said) in rows {
+            assert_eq!(held(hold, now), said);
+        }
+    }
+
+    #[test]
+    fn the_usual_transport_is_not_mentioned() {
+        let learnt = |era, transport| Learnt { era, transport, ..Learnt::default() };
+        let rows = [
+            (learnt(None, None), ""),
+            (learnt(Some(Era::Modern), Some(Transport::Http)), "modern"),
+            (learnt(Some(Era::Legacy), Some(Transport::Stdio)), "legacy over stdio"),
+        ];
+        for (learnt, said) in rows {
+            assert_eq!(speaks(&learnt), said);
+        }
+    }
+}

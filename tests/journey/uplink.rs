@@ -1,0 +1,70 @@
+//! Serin's own network: where it is gone nothing is said of anybody else, and where it holds the page says so.
+
+use axum::Router;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use crate::stage::{Expected, Stage, evidence, reference};
+
+/// Somebody who answers, whatever is asked.
+async fn control(address: &str) -> (String, JoinHandle<()>) {
+    let listener = TcpListener::bind(address).await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let router = Router::new().fallback(|| async { "here" });
+    (address, tokio::spawn(async move { axum::serve(listener, router).await.unwrap() }))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_uplink_is_nobodys_outage_but_ours() {
+    let (address, answering) = control("127.0.0.1:0").await;
+    answering.abort();
+    let _ended = answering.await;
+    let server = reference().await;
+    let monitors = format!(
+        "  - {{ id: far, url: \"http://nowhere.invalid/mcp\" }}\n  - {{ id: near, url: \"{}\" }}\n",
+        server.mcp_url()
+    );
+    let stage = Stage::under(&format!("  control: [ \"http://{address}/\" ]\n"), &monitors).await;
+    let told = stage.message("our own trouble is told", |message| message.event == "serin.trouble").await;
+    assert_eq!(evidence(&told, "trouble"), "uplink_lost", "{told:#?}");
+    stage.well("near").await;
+    // Enough beats to page a server that is down, all of them taken back.
+    let waiting = async {
+        while stage.page("/monitors/far").await.matches("monitor_uplink").count() < 6 {
+            stage.changed().await;
+        }
+    };
+    stage.soon("beats are unknown", waiting).await;
+    let page = stage.page("/monitors/far").await;
+    assert!(page.contains("Serin&#39;s own network is gone") || page.contains("own network is gone"), "{page}");
+    assert!(stage.told("far").is_empty(), "nobody is told anything of the server: {:#?}", stage.told("far"));
+    assert_ne!(stage.json("/api/v1/monitors/far").await["state"], "down");
+
+    let (_, _answering) = control(&address).await;
+    stage.message("the all-clear", |message| message.event == "serin.trouble_over").await;
+    let down =
+        Expected { monitor: "far", signal: "availability", reason: "dns_failure", severity: "page", stage: "connect" };
+    let message = stage.opened("with the uplink back, it is the server's own", down).await;
+    let ladder = evidence(&message, "ladder");
+    assert!(ladder.starts_with("uplink ok (a control address answers") && ladder.contains("→ name fails"), "{ladder}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_says_how_far_one_gets() {
+    let server = reference().await;
+    let stage = Stage::start(&format!("  - {{ id: docs, url: \"{}\" }}\n", server.mcp_url())).await;
+    stage.well("docs").await;
+    server
+        .faults()
+        .on(serin::rag::fault::Fault::Refused, serin::rag::fault::Dose::of(serin::rag::fault::Fault::Refused));
+    let down = Expected {
+        monitor: "docs",
+        signal: "availability",
+        reason: "connection_refused",
+        severity: "page",
+        stage: "connect",
+    };
+    let message = stage.opened("the process is gone", down).await;
+    let ladder = evidence(&message, "ladder");
+    assert!(ladder.starts_with("name ok (127.0.0.1") && ladder.contains("→ tcp fails (127.0.0.1:"), "{ladder}");
+}
