@@ -18,7 +18,7 @@ use crate::domain::schedule;
 use crate::domain::signal::{Phase, Signal};
 use crate::domain::standing::Standing;
 use crate::probe::Lists;
-use crate::store::board::{BeatMark, CanaryView, MonitorView, OpenIncident, RollUp, STRIP_LEN, SignalView};
+use crate::store::board::{BeatMark, CanaryView, MonitorView, OpenIncident, RollUp, STRIP_LEN, SignalView, ToolsView};
 use crate::store::resume::HourCount;
 
 /// Hours that coverage and uptime look back over.
@@ -54,6 +54,8 @@ pub struct Seat {
     pub last: Option<Arc<(Observation, Outcome)>>,
     /// The tools seen last, which an outage since does not take away.
     pub listed: Option<Listed>,
+    /// The list last written down: its hash, whether its tokens were known, and when.
+    pub listing_noted: Option<(String, bool, DateTime<Utc>)>,
     /// Our own trouble with it.
     pub trouble: Option<String>,
     /// Whether the file changed it while nobody ran, so that what is open is weighed anew.
@@ -97,6 +99,7 @@ impl Seat {
             first_seen: now,
             last: None,
             listed: None,
+            listing_noted: None,
             trouble: None,
             edited_unseen: false,
             hours: VecDeque::new(),
@@ -114,15 +117,19 @@ impl Seat {
     pub fn declare(&mut self, monitor: Arc<Monitor>) {
         if monitor.url != self.monitor.url || monitor.reach != self.monitor.reach {
             self.learnt = Learnt::default();
+            self.listed = None;
             self.quiet = Quiet::default();
         }
         self.round = schedule::round(&monitor);
         self.monitor = monitor;
     }
 
-    /// Takes note of the tools a beat saw, where it saw any.
-    pub fn list(&mut self, seen: &Observation, now: DateTime<Utc>) {
+    /// Takes note of the tools a beat saw, where it saw any; `noted`: they were written down.
+    pub fn list(&mut self, seen: &Observation, now: DateTime<Utc>, noted: bool) {
         if let Some(tools) = &seen.tools {
+            if noted {
+                self.listing_noted = Some((tools.hash.clone(), tools.tokens.is_some(), now));
+            }
             self.listed = Some(Listed { tools: tools.clone(), era: seen.era, at: now });
         }
     }
@@ -264,6 +271,12 @@ impl Seat {
             hold: self.hold(BeatKind::Scheduled, now),
             learnt: self.learnt,
             calls_per_day: self.monitor.calls_per_day(),
+            tools: self.listed.as_ref().map(|listed| ToolsView {
+                seen: listed.tools.clone(),
+                seen_at: listed.at,
+                era: listed.era,
+                accepted: self.standing.tools.baseline.clone(),
+            }),
             coverage,
             uptime,
             trouble: self.trouble.clone(),

@@ -284,7 +284,7 @@ fn turn(slug: &str) -> Option<Turn> {
     [Turn::Scheduled, Turn::ReAsk, Turn::NotAsked].into_iter().find(|turn| turn.slug() == slug)
 }
 
-/// Reads a snapshot back; see `decide::snapshot`.
+/// Reads a snapshot back; see `listing::snapshot`.
 fn tools_from(data: &[u8]) -> Result<(Vec<ToolSeen>, String), StoreError> {
     let unreadable = |what: &dyn std::fmt::Display| StoreError::Unreadable(format!("tools snapshot: {what}"));
     let mut value: serde_json::Value = serde_json::from_slice(data).map_err(|error| unreadable(&error))?;
