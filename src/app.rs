@@ -127,9 +127,11 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     let courier_stop = CancellationToken::new();
     let scheduler_over = courier_stop.clone();
     let stop = shutdown.clone();
+    let prober = Arc::clone(&hands.prober);
     tasks.spawn(async move {
         scheduler.run(wishes, stop).await;
         scheduler_over.cancel();
+        prober.release_all().await;
         "scheduler"
     });
     tasks.spawn(named("courier", courier.run(courier_stop.clone())));

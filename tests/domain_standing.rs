@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use proptest::prelude::*;
 use serin::domain::classify::classify;
 use serin::domain::fleet::{Address, Canary, CanaryKind, FreshnessRule, Monitor, MonitorId, Provenance, Secret};
-use serin::domain::incident::ResolveCause;
+use serin::domain::incident::{Incident, ResolveCause};
 use serin::domain::observation::{
     Answer, Ask, BeatKind, Fault, FaultKind, HealthSeen, Hit, Observation, Phases, SourcesSeen, Stage, Step, ToolsSeen,
     Turn, Variant,
@@ -274,6 +274,78 @@ fn with(edit: impl Fn(&mut Monitor)) -> Monitor {
     let mut monitor = docs();
     edit(&mut monitor);
     monitor
+}
+
+fn ends_in(seen: &mut Observation, days: i64) {
+    seen.certificate_until = seen.started_at.checked_add_signed(chrono::TimeDelta::days(days));
+}
+
+#[test]
+fn what_ends_soon_is_told_at_once_and_again_when_it_is_near() {
+    const FAR: Look = |seen| ends_in(seen, 31);
+    const MONTH: Look = |seen| ends_in(seen, 29);
+    const FORTNIGHT: Look = |seen| ends_in(seen, 13);
+    const WEEK: Look = |seen| ends_in(seen, 6);
+    const CREDENTIAL: Look = |seen| {
+        ends_in(seen, 29);
+        seen.credential_until = seen.started_at.checked_add_signed(chrono::TimeDelta::hours(71));
+    };
+    const LOCKED_OUT_TOO: Look = |seen| {
+        ends_in(seen, 6);
+        LOCKED_OUT(seen);
+    };
+    check("31 days are time enough", docs(), &[(3, 60, FAR)], &[]);
+    check(
+        "30, 14 and 7 days are told once each",
+        docs(),
+        &[(3, 60, MONTH), (3, 60, FORTNIGHT), (3, 60, WEEK)],
+        &[
+            "1 opened access certificate_expiring",
+            "4 updated access certificate_expiring",
+            "7 updated access certificate_expiring",
+        ],
+    );
+    check(
+        "a renewal ends it",
+        docs(),
+        &[(2, 60, WEEK), (2, 60, FAR)],
+        &["1 opened access certificate_expiring", "4 resolved access recovered"],
+    );
+    check(
+        "a beat that saw no certificate says nothing of it",
+        docs(),
+        &[(2, 60, WEEK), (6, 60, REFUSED), (2, 60, WEEK)],
+        &[
+            "1 opened access certificate_expiring",
+            "5 opened availability connection_refused",
+            "9 restarted, likely",
+            "10 resolved availability recovered",
+        ],
+    );
+    check("the nearer end is told", docs(), &[(2, 60, CREDENTIAL)], &["1 opened access credential_expiring"]);
+    check(
+        "a refused credential takes it over",
+        docs(),
+        &[(2, 60, WEEK), (3, 60, LOCKED_OUT_TOO)],
+        &["1 opened access certificate_expiring", "4 updated access auth_rejected"],
+    );
+    let mut scene = Scene::new(docs());
+    scene.beats(&[(2, 60, WEEK), (2, 60, LOCKED_OUT_TOO)]);
+    let severities: Vec<Severity> = scene.decided.iter().filter_map(incident_of).map(|open| open.severity).collect();
+    assert_eq!(severities, [Severity::Ticket, Severity::Page], "the ticket becomes a page");
+    let mut seen = well(at(0));
+    ends_in(&mut seen, 6);
+    let outcome = classify(&docs(), &seen);
+    assert_eq!((outcome.verdict, outcome.reason()), (Verdict::Good, None), "and makes no beat bad");
+}
+
+fn incident_of(decision: &Decision) -> Option<&Incident> {
+    match decision {
+        Decision::Opened { incident, .. } | Decision::Updated(incident) | Decision::Resolved(incident) => {
+            Some(incident)
+        }
+        _ => None,
+    }
 }
 
 #[test]

@@ -9,12 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::Utc;
-use serin::domain::fleet::{Address, Canary, CanaryKind, Monitor, Secret};
+use futures_util::stream::{self, StreamExt as _};
+use serin::domain::fleet::{Address, Canary, CanaryKind, Monitor, Program, Secret};
 use serin::domain::learnt::Learnt;
 use serin::domain::observation::{BeatKind, Observation, Stage, Turn};
-use serin::domain::protocol::Era;
-use serin::probe::{Assignment, Lists, Prober};
-use tokio::io::{AsyncBufReadExt, BufReader};
+use serin::domain::protocol::{Era, Transport};
+use serin::probe::{Assignment, Prober};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
 /// A slow machine under load still starts an interpreter within this.
@@ -66,19 +68,23 @@ fn canary(id: &str, query: &str, expect: &str) -> Canary {
     }
 }
 
-async fn probe(monitor: Monitor, learnt: Learnt) -> (Observation, Learnt) {
+fn assignment(monitor: &Arc<Monitor>, learnt: Learnt) -> Assignment {
     let asks = (0..monitor.canaries.len()).map(|nth| (nth, Turn::Scheduled)).collect();
     let now = Utc::now();
-    let assignment = Assignment {
-        monitor: Arc::new(monitor),
+    Assignment {
+        monitor: Arc::clone(monitor),
         kind: BeatKind::Scheduled,
         scheduled_at: now,
         started_at: now,
         asks,
-        ask_sources: true,
+        ask_sources: false,
         learnt,
-        lists: Lists::default(),
-    };
+        lists: serin::probe::Lists::default(),
+    }
+}
+
+async fn probe(monitor: Monitor, learnt: Learnt) -> (Observation, Learnt) {
+    let assignment = Assignment { ask_sources: true, ..assignment(&Arc::new(monitor), learnt) };
     Prober::new(4).run(&assignment).await
 }
 
@@ -88,6 +94,177 @@ fn assert_well(sentence: &str, seen: &Observation, era: Era) {
     assert_eq!(seen.era, Some(era), "{sentence}");
     let cost = seen.footprint;
     assert_eq!(cost.sessions_opened, cost.sessions_closed, "{sentence}: every session is closed");
+}
+
+/// A server as it is started, over one transport.
+#[derive(Clone, Copy)]
+struct Offer {
+    program: &'static str,
+    script: &'static str,
+    transport: &'static str,
+    path: &'static str,
+    /// Fixed in the monitor, where the server speaks both.
+    era: Option<Era>,
+    /// The era and transport that are found.
+    expected: (Era, Transport),
+    /// Whether it has a search tool, and so a canary is asked.
+    searches: bool,
+}
+
+const NODE: &str = "node";
+const PYTHON: &str = ".venv/bin/python";
+
+/// Every server over every transport it offers, in every era it speaks there.
+const OFFERS: [Offer; 15] = {
+    use Era::{Legacy, Modern};
+    use Transport::{Http, Sse, Stdio};
+    const fn offer(program: &'static str, script: &'static str, expected: (Era, Transport), fixed: bool) -> Offer {
+        let (transport, path) = match expected.1 {
+            Http => ("http", "/mcp"),
+            Sse => ("sse", "/sse"),
+            Stdio => ("stdio", ""),
+        };
+        let era = if fixed { Some(expected.0) } else { None };
+        Offer { program, script, transport, path, era, expected, searches: true }
+    }
+    const fn everything(transport: &'static str, path: &'static str, over: Transport) -> Offer {
+        let offer = offer(NODE, "everything.mjs", (Legacy, over), false);
+        Offer { transport, path, searches: false, ..offer }
+    }
+    [
+        everything("streamableHttp", "/mcp", Http),
+        everything("sse", "/sse", Sse),
+        everything("stdio", "", Stdio),
+        offer(NODE, "search_server_ts.mjs", (Modern, Http), false),
+        offer(NODE, "search_server_ts.mjs", (Legacy, Http), true),
+        offer(NODE, "search_server_ts.mjs", (Modern, Stdio), false),
+        offer(NODE, "search_server_ts.mjs", (Legacy, Stdio), true),
+        offer(PYTHON, "search_mcp.py", (Modern, Http), false),
+        offer(PYTHON, "search_mcp.py", (Legacy, Http), true),
+        offer(PYTHON, "search_mcp.py", (Legacy, Sse), false),
+        offer(PYTHON, "search_mcp.py", (Modern, Stdio), false),
+        offer(PYTHON, "search_fastmcp.py", (Modern, Http), false),
+        offer(PYTHON, "search_fastmcp.py", (Legacy, Http), true),
+        offer(PYTHON, "search_fastmcp.py", (Legacy, Sse), false),
+        offer(PYTHON, "search_fastmcp.py", (Modern, Stdio), false),
+    ]
+};
+
+/// Beats against each offer that opens sessions, and against the others, which have none to leave open.
+const BEATS: usize = 1_000;
+const BEATS_WITHOUT_SESSION: usize = 300;
+/// A program is asked by one at a time.
+const AT_ONCE: usize = 4;
+
+impl Offer {
+    /// What to probe, and the server where it has to be started for it.
+    async fn ready(&self) -> (Monitor, Option<(Child, u16)>) {
+        let canaries = if self.searches { vec![canary("err-4417", "ERR-4417", "errors/4417.md")] } else { Vec::new() };
+        let mut monitor;
+        let mut server = None;
+        if self.expected.1 == Transport::Stdio {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/third_party");
+            let installed = folder.join(self.program);
+            let command = if installed.exists() { installed } else { self.program.into() };
+            let script = folder.join(self.script);
+            let args = [script.to_str().expect("text"), self.transport].map(Secret::new).to_vec();
+            monitor = self::monitor("stdio: a program", canaries);
+            let command = command.to_str().expect("text").to_owned();
+            monitor.reach.program = Some(Program { command, args, env: Vec::new(), keep: true });
+            monitor.reach.transport = Some(Transport::Stdio);
+        } else {
+            let (child, port) = start(self.program, &[self.script, self.transport]).await;
+            monitor = self::monitor(&format!("http://127.0.0.1:{port}{}", self.path), canaries);
+            server = Some((child, port));
+        }
+        monitor.reach.era = self.era;
+        (monitor, server)
+    }
+}
+
+/// What the server itself says of its open sessions.
+async fn sessions(port: u16) -> usize {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await.expect("it listens");
+    let request = format!("GET /sessions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("it answers");
+    let body = answer.split("\r\n\r\n").nth(1).unwrap_or_default();
+    let figure = body.lines().map(str::trim).find_map(|line| line.parse().ok().filter(|_| answer.contains("200 OK")));
+    // A chunked body begins with the length of its first chunk.
+    match body.lines().count() {
+        0 | 1 => figure.unwrap_or_else(|| panic!("no figure in {answer}")),
+        _ => body.lines().nth(1).and_then(|line| line.trim().parse().ok()).unwrap_or_else(|| panic!("{answer}")),
+    }
+}
+
+/// Resident memory of a process, in kB.
+fn resident(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default()
+}
+
+/// Many beats, and nothing left behind.
+async fn beaten(offer: Offer) {
+    let sentence = format!("{} {} {:?}", offer.script, offer.transport, offer.expected.0);
+    let (monitor, server) = offer.ready().await;
+    let monitor = Arc::new(monitor);
+    let prober = Prober::new(4);
+    let (first, learnt) = prober.run(&assignment(&monitor, Learnt::default())).await;
+    assert_well(&sentence, &first, offer.expected.0);
+    assert_eq!(first.transport, Some(offer.expected.1), "{sentence}");
+    let process = server.as_ref().and_then(|(child, _)| child.id());
+    let before = process.map(resident);
+    let began = std::time::Instant::now();
+    let sessionless = offer.expected.0 == Era::Modern || offer.expected.1 == Transport::Stdio;
+    let meant = if sessionless { BEATS_WITHOUT_SESSION } else { BEATS };
+    let at_once = if offer.expected.1 == Transport::Stdio { 1 } else { AT_ONCE };
+    let beats = stream::iter(0..meant).map(|_| {
+        let (prober, assignment) = (&prober, assignment(&monitor, learnt));
+        async move { prober.run(&assignment).await.0 }
+    });
+    let mut beats = Box::pin(beats.buffer_unordered(at_once));
+    let mut opened = 0;
+    while let Some(seen) = beats.next().await {
+        assert_well(&sentence, &seen, offer.expected.0);
+        assert!(seen.asks.iter().all(|ask| ask.result.as_ref().is_some_and(Result::is_ok)), "{sentence}: {seen:#?}");
+        opened += seen.footprint.sessions_opened;
+    }
+    drop(beats);
+    let took = began.elapsed();
+    if let Some((_, port)) = &server {
+        // The server notices the end of a stream a moment after we closed it.
+        let mut open = sessions(*port).await;
+        for _ in 0..200 {
+            if open == 0 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            open = sessions(*port).await;
+        }
+        assert_eq!(open, 0, "{sentence}: the server itself still holds sessions, of {opened} opened");
+    }
+    assert_eq!(opened as usize, if sessionless { 0 } else { meant }, "{sentence}");
+    let grown = before.zip(process.map(resident)).map(|(before, after)| format!("{before} → {after} kB"));
+    println!("{sentence}: {meant} beats in {took:?}, {opened} sessions opened and closed, memory {grown:?}");
+    prober.release_all().await;
+}
+
+#[tokio::test]
+#[ignore = "needs tests/install.sh"]
+async fn a_thousand_beats_leave_no_session_open_over_node() {
+    for offer in OFFERS.into_iter().filter(|offer| offer.program == NODE) {
+        Box::pin(beaten(offer)).await;
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs tests/install.sh"]
+async fn a_thousand_beats_leave_no_session_open_over_python() {
+    for offer in OFFERS.into_iter().filter(|offer| offer.program == PYTHON) {
+        Box::pin(beaten(offer)).await;
+    }
 }
 
 #[tokio::test]
@@ -111,17 +288,8 @@ async fn the_reference_server_in_typescript_is_well_without_canaries() {
 
 #[tokio::test]
 #[ignore = "needs tests/install.sh"]
-async fn the_reference_server_on_the_older_transport_is_recognised() {
-    let (_server, port) = start("node", &["everything.mjs", "sse"]).await;
-    let (seen, _) = probe(monitor(&format!("http://127.0.0.1:{port}/sse"), Vec::new()), Learnt::default()).await;
-    let fault = seen.fault(Stage::Handshake).expect("it is not spoken yet");
-    assert!(fault.detail.contains("HTTP+SSE"), "{fault:?}");
-}
-
-#[tokio::test]
-#[ignore = "needs tests/install.sh"]
 async fn a_search_server_on_the_python_sdk_is_searched_in_both_eras() {
-    let (_server, port) = start(".venv/bin/python", &["search_server.py"]).await;
+    let (_server, port) = start(".venv/bin/python", &["search_mcp.py", "http"]).await;
     let url = format!("http://127.0.0.1:{port}/mcp");
     let canaries = vec![
         canary("tokens", "how long does an unused token live?", "auth/tokens.md"),
@@ -137,7 +305,7 @@ async fn a_search_server_on_the_python_sdk_is_searched_in_both_eras() {
     assert_eq!(legacy.footprint.sessions_opened, 2);
     for seen in [&modern, &legacy] {
         assert_eq!(seen.server.as_ref().map(|server| server.name.as_str()), Some("third-party-search"));
-        assert_eq!(seen.sources.as_ref().map(|sources| sources.count), Some(3));
+        assert_eq!(seen.sources.as_ref().map(|sources| sources.count), Some(6));
         for (ask, expected) in seen.asks.iter().zip(["auth/tokens.md", "errors/4417.md"]) {
             let answer = ask.result.as_ref().unwrap().as_ref().unwrap();
             assert_eq!(answer.hits[0].source, expected);
@@ -145,4 +313,31 @@ async fn a_search_server_on_the_python_sdk_is_searched_in_both_eras() {
         }
     }
     assert_eq!(modern.tools.unwrap().hash, legacy.tools.unwrap().hash, "one hash across eras");
+}
+
+#[tokio::test]
+#[ignore = "needs tests/install.sh"]
+async fn init_proposes_a_sensible_monitor_for_a_server_without_a_search_tool() {
+    let (_server, port) = start("node", &["everything.mjs", "streamableHttp"]).await;
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    let output = Command::new(env!("CARGO_BIN_EXE_serin")).args(["init", &url]).output().await.expect("it starts");
+    let (yaml, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(2), "partly: {said}");
+    assert!(said.contains("no search tool found among") && yaml.contains("no search tool found among"), "{said}{yaml}");
+    let source = serin::config::source::Source::new(Path::new("m.yaml"), output.stdout.clone(), None);
+    let loaded = serin::config::load(&source, &|_| None, serin::config::checker::Unset::Refuse);
+    let fleet = loaded.unwrap_or_else(|faults| panic!("{faults}")).fleet;
+    let (seen, _) = probe((*fleet.monitors[0]).clone(), Learnt::default()).await;
+    assert_well("as proposed", &seen, Era::Legacy);
+}
+
+#[tokio::test]
+#[ignore = "needs tests/install.sh"]
+async fn init_finds_canaries_on_a_server_by_the_python_sdk() {
+    let (_server, port) = start(".venv/bin/python", &["search_server.py"]).await;
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    let output = Command::new(env!("CARGO_BIN_EXE_serin")).args(["init", &url]).output().await.expect("it starts");
+    let (yaml, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{said}{yaml}");
+    assert!(yaml.matches("expect:").count() >= 3, "{yaml}");
 }

@@ -8,7 +8,8 @@ CREATE TABLE learnt (
     transport TEXT,
     found_at INTEGER,
     discover TEXT NOT NULL,      -- unchecked | harmless | harmful
-    closing TEXT NOT NULL
+    closing TEXT NOT NULL,
+    certificate_until INTEGER    -- of the chain seen last
 ) STRICT, WITHOUT ROWID;
 
 -- A row a monitor and day, written every few minutes: a kill -9 forgets that much of the day's count.

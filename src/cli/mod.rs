@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub mod init;
 pub mod run;
 pub mod check;
 pub mod probe;

@@ -20,6 +20,8 @@ use crate::probe::{Assignment, Lists, Prober};
 
 /// Hits printed of one answer: what a person looks at first.
 const HITS_SHOWN: usize = 5;
+/// The exit code of an interrupted program, as shells have it.
+const INTERRUPTED: u8 = 130;
 
 /// Looks at one server once, and explains what was seen.
 #[derive(Debug, clap::Args)]
@@ -92,7 +94,13 @@ pub async fn run(
         learnt: Learnt::default(),
         lists: Lists::default(),
     };
-    let (seen, _) = Prober::new(1).run(&assignment).await;
+    let prober = Prober::new(1);
+    let seen = tokio::select! {
+        (seen, _) = prober.run(&assignment) => seen,
+        // What the probe started ends with it.
+        _ = tokio::signal::ctrl_c() => return Ok(ExitCode::from(INTERRUPTED)),
+    };
+    prober.release_all().await;
     let outcome = judge(&monitor, &seen);
     if as_json {
         writeln!(out, "{:#}", as_value(&seen, outcome.as_ref()))?;
@@ -110,7 +118,8 @@ pub fn explain(seen: &Observation, outcome: Option<&Outcome>, out: &mut impl Wri
     writeln!(out, "{} · {} · {}", seen.monitor, seen.started_at.format("%Y-%m-%d %H:%M:%S UTC"), ms(seen.elapsed))?;
     if let Some(server) = &seen.server {
         let era = seen.era.map_or("", |era| era.slug());
-        writeln!(out, "server     {} {} · MCP {} ({era})", server.name, server.version, server.protocol)?;
+        let over = seen.transport.map_or("", |transport| transport.slug());
+        writeln!(out, "server     {} {} · MCP {} ({era}, {over})", server.name, server.version, server.protocol)?;
     }
     for step in &seen.steps {
         explain_step(step, out)?;
@@ -163,6 +172,7 @@ pub fn as_value(seen: &Observation, outcome: Option<&Outcome>) -> Value {
         "started_at": seen.started_at.to_rfc3339(),
         "elapsed_ms": millis(seen.elapsed),
         "era": seen.era.map(|era| era.slug()),
+        "transport": seen.transport.map(|transport| transport.slug()),
         "server": seen.server.as_ref().map(|server| json!({
             "name": server.name, "version": server.version, "protocol": server.protocol,
         })),

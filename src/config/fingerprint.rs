@@ -130,7 +130,7 @@ impl Sum {
         if let Some(Program { command, args, env, keep }) = program {
             self.text(command).count(args.len());
             for argument in args {
-                self.text(argument);
+                self.text(argument.expose());
             }
             self.pairs(env).count(usize::from(*keep));
         }

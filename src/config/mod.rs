@@ -5,7 +5,7 @@
 //! never shown. Read: `source` (bytes and commit), `tree` (YAML with places), `fault` (how it is
 //! said), `reference` (`${…}`), `checker` and `scalars` (what all sections share), then the
 //! sections: `process`, `receivers`, `routes`, `layers` (defaults beneath a monitor), `search`,
-//! `rules`, `canaries`, `caps`, `monitors`; last `fingerprint`.
+//! `rules`, `canaries`, `caps`, `reach`, `monitors`; last `fingerprint`.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -25,6 +25,7 @@ pub mod fingerprint;
 pub mod layers;
 pub mod monitors;
 pub mod process;
+pub mod reach;
 pub mod receivers;
 pub mod reference;
 pub mod routes;

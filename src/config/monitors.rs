@@ -11,12 +11,13 @@ use crate::config::fault::{Fault, Place};
 use crate::config::fingerprint;
 use crate::config::layers::Layers;
 use crate::config::process::is_loopback;
+use crate::config::reach;
 use crate::config::routes::labels;
 use crate::config::rules::{EVERY, Ground, RuleFields, rules};
 use crate::config::scalars::duration_text;
 use crate::config::search;
 use crate::config::tree::{Entry, Node};
-use crate::domain::fleet::{Address, Auth, Monitor, MonitorId, Reach, Secret};
+use crate::domain::fleet::{Address, Auth, Monitor, MonitorId, Secret};
 
 /// What one Serin is built for (DESIGN §10).
 const MONITORS_MAX: usize = 50_000;
@@ -44,20 +45,18 @@ const KEYS: &[&str] = &[
     "timeout",
     "probe_budget",
     "caps",
-];
-const LATER: &[&str] = &[
-    "depends_on",
-    "maintenance",
     "command",
+    "args",
+    "env",
+    "keep",
     "transport",
-    "headers",
-    "oauth",
-    "locations",
-    "replicas_of",
-    "owner",
-    "runbooks",
+    "era",
+    "cross_check",
 ];
-const DEFAULT_KEYS: &[&str] = &["every", "timeout", "probe_budget", "rules", "search", "caps"];
+const LATER: &[&str] =
+    &["depends_on", "maintenance", "headers", "oauth", "locations", "replicas_of", "owner", "runbooks"];
+const DEFAULT_KEYS: &[&str] =
+    &["every", "timeout", "probe_budget", "rules", "search", "caps", "transport", "era", "cross_check"];
 
 /// What `defaults:` says, for every monitor to look into.
 #[derive(Debug, Clone, Default)]
@@ -145,16 +144,11 @@ fn monitor(
     fields: Fields<'_, '_>,
     defaults: &Defaults<'_, '_>,
 ) -> Option<Monitor> {
-    let url = match fields.get("url") {
-        Some(entry) => checker.address(&format!("the address of {what}"), &entry.value),
-        None => {
-            checker.missing(what, fields.place, "url", "such as `url: https://docs.example.org/mcp`");
-            None
-        }
-    };
+    let reached = reach::reach(checker, what, fields, Layers::new(Some(fields), defaults.fields));
+    let url = reached.as_ref().map(|(url, _)| url);
     let name = fields.get("name").and_then(|entry| checker.text(&format!("the name of {what}"), &entry.value));
     let labels = fields.get("labels").map(|entry| labels(checker, what, &entry.value)).unwrap_or_default();
-    let bearer = fields.get("auth").and_then(|entry| bearer(checker, what, &entry.value, url.as_ref()));
+    let bearer = fields.get("auth").and_then(|entry| bearer(checker, what, &entry.value, url));
     let health = fields.get("health").map(|entry| health(checker, what, entry)).unwrap_or_default();
     let pace = pace(checker, Layers::new(Some(fields), defaults.fields));
 
@@ -182,12 +176,13 @@ fn monitor(
     let canary_defaults = CanaryDefaults { within: rules.quality.within, results_asked: read.results_asked };
     let canaries = canaries::canaries(checker, what, canary_node, canary_defaults);
     let id = id?;
+    let (url, reach) = reached?;
     let mut monitor = Monitor {
         name: name.unwrap_or_else(|| id.clone()),
         id: MonitorId::new(&id),
-        url: url?,
+        url,
         labels,
-        reach: Reach::default(),
+        reach,
         auth: Auth { bearer, ..Auth::default() },
         caps: caps::caps(checker, cap_layers),
         identity: None,

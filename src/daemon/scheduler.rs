@@ -57,6 +57,8 @@ pub struct Scheduler {
     crowded_at: Option<DateTime<Utc>>,
     /// When a beat last broke down.
     broke_down_at: Option<DateTime<Utc>>,
+    /// Moves each beat a little, another way in each Serin.
+    salt: u64,
 }
 
 /// A monitor's place: at home, or lent to the beat or errand under way.
@@ -121,6 +123,7 @@ impl Scheduler {
             fleet,
             crowded_at: None,
             broke_down_at: None,
+            salt: rand::random(),
         };
         for seat in seats {
             scheduler.seat(seat);
@@ -352,7 +355,7 @@ impl Scheduler {
     fn plan(&mut self, id: &MonitorId, now: DateTime<Utc>) {
         let Some(slot) = self.slots.get_mut(id) else { return };
         let every = slot.declared.every;
-        let wall = schedule::next_due(id, every, now);
+        let wall = schedule::next_due(id, every, self.salt, now);
         let at = Instant::now() + (wall - now).to_std().unwrap_or_default();
         self.dues.push(Reverse(Due { at, wall, monitor: id.clone(), suspect: false, plan: slot.plan }));
     }

@@ -134,6 +134,9 @@ pub async fn edit(hands: &Hands, seat: &mut Seat, monitor: Arc<Monitor>, now: Da
     let mut next = seat.standing.clone();
     let ended = next.reconsider(&monitor, now);
     end(hands, seat, next, ended, now).await?;
+    if monitor.definition_hash != seat.monitor.definition_hash {
+        hands.prober.release(&monitor.id).await;
+    }
     seat.declare(monitor);
     hands.board.put(seat.view(now));
     Ok(())
@@ -147,6 +150,7 @@ pub async fn remove(hands: &Hands, seat: &mut Seat, now: DateTime<Utc>) -> Resul
     let mut next = seat.standing.clone();
     let ended = next.remove(now);
     end(hands, seat, next, ended, now).await?;
+    hands.prober.release(&seat.monitor.id).await;
     hands.board.remove(&seat.monitor.id);
     Ok(())
 }

@@ -4,6 +4,8 @@
 //! that the server's own health names beats the symptom that we saw. No answer is never a matter
 //! of quality, and a 429 is never a matter of availability.
 
+use chrono::{DateTime, TimeDelta, Utc};
+
 use crate::domain::fleet::Monitor;
 use crate::domain::observation::{Ask, Fault, FaultKind, HealthSeen, Observation, Stage};
 use crate::domain::outcome::{AskVerdict, Evidence, Finding, Outcome, Verdict};
@@ -20,7 +22,8 @@ pub fn classify(monitor: &Monitor, seen: &Observation) -> Outcome {
     let health = if unreachable { None } else { health(seen) };
     let named = health.as_ref().filter(|finding| finding.reason != FailureReason::Unhealthy).cloned();
     let unnamed = if named.is_some() { None } else { health };
-    let findings: Vec<Finding> = [
+    let expiring = if access.is_none() { expiring(seen) } else { None };
+    let mut findings: Vec<Finding> = [
         availability,
         access,
         named,
@@ -39,8 +42,51 @@ pub fn classify(monitor: &Monitor, seen: &Observation) -> Outcome {
         Some(_) if unreachable => Verdict::Down,
         Some(_) => Verdict::Degraded,
     };
+    findings.extend(expiring);
     Outcome { verdict, findings, asks }
 }
+
+/// Days before a certificate's end at which it is told, and told again.
+const CERTIFICATE_DAYS: [i64; 3] = [7, 14, 30];
+/// The same for a credential of ours: people who can issue a new one are a mail away, not a project.
+const CREDENTIAL_DAYS: [i64; 1] = [3];
+
+/// What ends soon: the certificate, or our own credential; the nearer end where both do.
+fn expiring(seen: &Observation) -> Option<Finding> {
+    let due = |until: Option<DateTime<Utc>>, days: &[i64]| {
+        let left = until? - seen.started_at;
+        let within = days.iter().copied().find(|days| left < TimeDelta::days(*days))?;
+        Some((left, within))
+    };
+    let certificate = due(seen.certificate_until, &CERTIFICATE_DAYS);
+    let credential = due(seen.credential_until, &CREDENTIAL_DAYS);
+    let of_certificate = (certificate, FailureReason::CertificateExpiring, "the server's certificate");
+    let of_credential = (credential, FailureReason::CredentialExpiring, "the credential that Serin shows");
+    let (due, reason, what) = [of_certificate, of_credential]
+        .into_iter()
+        .filter(|(due, ..)| due.is_some())
+        .min_by_key(|(due, ..)| due.map(|(left, _)| left))?;
+    let (left, within) = due?;
+    let said = match left.num_hours() {
+        ..0 => "has ended".to_owned(),
+        hours @ 0..72 => format!("ends in {hours} hours"),
+        hours => format!("ends in {} days", hours / 24),
+    };
+    Some(Finding {
+        signal: Signal::Access,
+        reason,
+        severity: Some(Severity::Ticket),
+        stage: Stage::Connect,
+        summary: format!("{what} {said}"),
+        evidence: vec![
+            Evidence::new(WITHIN_DAYS, within.to_string()),
+            Evidence::new("ends_at", (seen.started_at + left).to_rfc3339()),
+        ],
+    })
+}
+
+/// The evidence key under which an expiry names the threshold it has passed; passing the next one is news.
+pub const WITHIN_DAYS: &str = "within_days";
 
 /// Whether what a probe saw could be Serin's own lost uplink: nobody answered at all, and the server is another machine's.
 pub fn may_be_ours(monitor: &Monitor, seen: &Observation) -> bool {
@@ -87,7 +133,8 @@ fn meaning_of(stage: Stage, kind: FaultKind) -> FailureReason {
     use FailureReason as R;
     match kind {
         FaultKind::NameNotResolved => R::DnsFailure,
-        FaultKind::Refused => R::ConnectionRefused,
+        // An ended program is a port that nobody listens on.
+        FaultKind::Refused | FaultKind::ProgramNotStarted | FaultKind::ProgramEnded => R::ConnectionRefused,
         FaultKind::ConnectTimeout => R::ConnectTimeout,
         FaultKind::Reset | FaultKind::Unreachable | FaultKind::ClosedEarly | FaultKind::BodyTruncated => {
             R::NetworkError
@@ -101,7 +148,7 @@ fn meaning_of(stage: Stage, kind: FaultKind) -> FailureReason {
         FaultKind::AuthRejected => R::AuthRejected,
         FaultKind::RateLimited { .. } => R::RateLimited,
         FaultKind::HttpStatus(_) => R::HttpError,
-        FaultKind::Redirected(_) => R::Redirected,
+        FaultKind::Redirected(_) | FaultKind::ForeignEndpoint => R::Redirected,
         FaultKind::NotHttp | FaultKind::Html => R::NotMcp,
         FaultKind::WrongContentType if stage == Stage::Handshake => R::NotMcp,
         FaultKind::WrongVersion => R::VersionUnsupported,
@@ -323,6 +370,9 @@ mod tests {
             (throttled, R::RateLimited, Signal::Errors, R::RateLimited, Signal::Errors),
             (F::HttpStatus(503), R::HttpError, Signal::Availability, R::HttpError, Signal::Errors),
             (F::Redirected(302), R::Redirected, Signal::Availability, R::Redirected, Signal::Errors),
+            (F::ForeignEndpoint, R::Redirected, Signal::Availability, R::Redirected, Signal::Errors),
+            (F::ProgramNotStarted, R::ConnectionRefused, Signal::Availability, R::ConnectionRefused, Signal::Errors),
+            (F::ProgramEnded, R::ConnectionRefused, Signal::Availability, R::ConnectionRefused, Signal::Errors),
             (F::NotHttp, R::NotMcp, Signal::Availability, R::NotMcp, Signal::Errors),
             (F::Html, R::NotMcp, Signal::Availability, R::NotMcp, Signal::Errors),
             (F::EmptyBody, R::ProtocolError, Signal::Availability, R::ProtocolError, Signal::Errors),

@@ -247,8 +247,8 @@ pub struct Reach {
 pub struct Program {
     /// The executable, as a path or a name to be found.
     pub command: String,
-    /// Its arguments.
-    pub args: Vec<String>,
+    /// Its arguments, resolved; `Monitor::url` shows them as written.
+    pub args: Vec<Secret>,
     /// Variables it gets besides a short list of harmless ones of ours.
     pub env: Vec<(String, Secret)>,
     /// Whether it is kept running from beat to beat; else it is started for each one.

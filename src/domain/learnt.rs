@@ -17,9 +17,18 @@ pub struct Learnt {
     pub discover: Caution,
     /// Whether closing a session brings the server down.
     pub closing: Caution,
+    /// When the certificate seen last ends: a resumed TLS session shows none.
+    pub certificate_until: Option<DateTime<Utc>>,
 }
 
 impl Learnt {
+    /// Era and transport were found.
+    pub fn found(&mut self, era: Era, transport: Transport, now: DateTime<Utc>) {
+        self.era = Some(era);
+        self.transport = Some(transport);
+        self.era_found_at = Some(now);
+    }
+
     /// Era and transport are open again; what hurts the server stays known.
     pub fn forget_era(&mut self) {
         self.era = None;

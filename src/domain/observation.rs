@@ -39,6 +39,10 @@ pub struct Observation {
     pub health: Vec<HealthSeen>,
     /// `list_sources`, where it was asked and answered.
     pub sources: Option<SourcesSeen>,
+    /// When the server's certificate ends, where it has one and its chain was ever seen.
+    pub certificate_until: Option<DateTime<Utc>>,
+    /// When the credential that we show ends, where that is known.
+    pub credential_until: Option<DateTime<Utc>>,
     /// What the probe cost the server.
     pub footprint: Footprint,
     /// How far one got right after a first failure, from the lowest rung up; empty otherwise.
@@ -62,6 +66,8 @@ impl Observation {
             asks: Vec::new(),
             health: Vec::new(),
             sources: None,
+            certificate_until: None,
+            credential_until: None,
             footprint: Footprint::default(),
             ladder: Vec::new(),
         }
@@ -292,6 +298,12 @@ pub enum FaultKind {
     ArgumentsInvalid,
     /// The tool's answer has no list of results where one was looked for.
     AnswerUnreadable,
+    /// An HTTP+SSE server names an endpoint of another origin, which is never followed.
+    ForeignEndpoint,
+    /// The program that is the server cannot be started.
+    ProgramNotStarted,
+    /// The program that is the server ended before it answered.
+    ProgramEnded,
 }
 
 /// tools/list, as one beat saw it. What belongs to the list alone is read through it.

@@ -129,8 +129,8 @@ reasons! {
     AuthRequired, "auth_required", Access, Access, Page, true, "The server asks for credentials and the monitor sends none.";
     AuthRejected, "auth_rejected", Access, Access, Page, true, "The server refused the credentials that the monitor sent.";
     AclLeak, "acl_leak", Access, Access, Page, false, "The server answers without credentials although it should refuse.";
-    CertificateExpiring, "certificate_expiring", Access, Access, Ticket, false, "The server's certificate expires soon.";
-    CredentialExpiring, "credential_expiring", Access, Access, Ticket, false, "The monitor's own credential expires soon.";
+    CertificateExpiring, "certificate_expiring", Access, Access, Ticket, true, "The server's certificate expires soon.";
+    CredentialExpiring, "credential_expiring", Access, Access, Ticket, true, "The monitor's own credential expires soon.";
     HttpError, "http_error", Protocol, Availability, Page, true, "The server answered with an HTTP status that is no success.";
     RateLimited, "rate_limited", Protocol, Errors, Ticket, true, "The server asks its callers to slow down (429).";
     Redirected, "redirected", Protocol, Availability, Page, true, "The server sends its callers to another address, which a probe does not follow.";

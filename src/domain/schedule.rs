@@ -40,27 +40,52 @@ pub const SOURCES_EVERY: Duration = Duration::from_secs(3600);
 /// Suspect beats follow the end of a first failed beat after these gaps (DESIGN §4).
 pub const SUSPECT_GAPS: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(10)];
 
+/// A beat comes up to this part of its interval later than the grid, each time another.
+const JITTER_PART: u64 = 20;
+/// And never more than this: people count on "every hour" to be near the hour.
+const JITTER_US_MAX: u64 = 3_000_000;
+
 /// Where in its interval a monitor's beats fall: by the hash of its id, so that a fleet spreads
 /// evenly and a restart or an edit elsewhere moves nobody.
 pub fn phase(id: &MonitorId, every: Duration) -> Duration {
-    let hash = id
-        .as_str()
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    // FNV's low bits are weak for short ids; fold the high ones in.
-    let mixed = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let every_us = u64::try_from(every.as_micros()).unwrap_or(u64::MAX).max(1);
-    Duration::from_micros((mixed >> 11) % every_us)
+    Duration::from_micros((hash(id) >> 11) % micros(every))
 }
 
 /// The first moment after `now` at which a monitor is due. It depends on the wall clock alone, so
 /// beats do not drift and a missed one is not made up for.
-pub fn next_due(id: &MonitorId, every: Duration, now: DateTime<Utc>) -> DateTime<Utc> {
-    let every_us = i64::try_from(every.as_micros()).unwrap_or(i64::MAX).max(1);
+///
+/// Each beat is a little late, by `salt` and its number: two Serins on one server, or a server's own
+/// minutely job and our beat, meet now and then and not every time (MCP.md: pollers must jitter).
+pub fn next_due(id: &MonitorId, every: Duration, salt: u64, now: DateTime<Utc>) -> DateTime<Utc> {
+    let every_us = i64::try_from(micros(every)).unwrap_or(i64::MAX);
     let phase_us = i64::try_from(phase(id, every).as_micros()).unwrap_or(0);
     let now_us = now.timestamp_micros();
-    let turns = (now_us - phase_us).div_euclid(every_us) + 1;
-    DateTime::from_timestamp_micros(turns.saturating_mul(every_us).saturating_add(phase_us)).unwrap_or(now)
+    let turn = (now_us - phase_us).div_euclid(every_us);
+    let due = |turn: i64| {
+        let late = mixed(hash(id) ^ salt ^ turn.cast_unsigned()) % jitter_us(every);
+        turn.saturating_mul(every_us).saturating_add(phase_us).saturating_add(late.cast_signed())
+    };
+    let us = if due(turn) > now_us { due(turn) } else { due(turn + 1) };
+    DateTime::from_timestamp_micros(us).unwrap_or(now)
+}
+
+/// The end of the stretch that jitter may take, at least a microsecond.
+fn jitter_us(every: Duration) -> u64 {
+    (micros(every) / JITTER_PART).clamp(1, JITTER_US_MAX)
+}
+
+fn micros(every: Duration) -> u64 {
+    u64::try_from(every.as_micros()).unwrap_or(u64::MAX).max(1)
+}
+
+fn hash(id: &MonitorId) -> u64 {
+    let bytes = id.as_str().bytes();
+    mixed(bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)))
+}
+
+/// FNV's low bits are weak for short ids; fold the high ones in.
+fn mixed(hash: u64) -> u64 {
+    (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// The order of a round: the kinds take turns, so that every few beats have heard each arm.
@@ -123,10 +148,32 @@ mod tests {
     fn beats_keep_their_rhythm_and_never_fall_due_at_once() {
         let every = Duration::from_secs(60);
         let id = MonitorId::new("docs");
-        let first = next_due(&id, every, at(0));
-        assert!(first > at(0) && first <= at(60), "the first beat comes within one interval");
-        assert_eq!(next_due(&id, every, first), first + every, "a due moment is not due again");
-        assert_eq!(next_due(&id, every, first + every * 5 / 2), first + every * 3, "missed beats are not made up for");
+        let grid = next_due(&id, every, 7, at(0)) - Duration::from_secs(3);
+        let mut now = at(0);
+        let mut lates = Vec::new();
+        for turn in 0..500 {
+            let due = next_due(&id, every, 7, now);
+            assert!(due > now && due <= now + every + Duration::from_secs(3), "within one interval and its jitter");
+            let late = (due - (grid + every * turn)).to_std().unwrap();
+            assert!(late < Duration::from_secs(6), "beats do not drift: {late:?} after {turn}");
+            lates.push(late);
+            now = due;
+        }
+        let (least, most) = (lates.iter().min().unwrap(), lates.iter().max().unwrap());
+        assert!(*most - *least > Duration::from_secs(2), "each is late in its own way: {least:?} to {most:?}");
+        let first = next_due(&id, every, 7, at(0));
+        assert_eq!(next_due(&id, every, 7, first - Duration::from_micros(1)), first, "looked up again, it stays");
+        let missed = next_due(&id, every, 7, first + every * 5 / 2);
+        assert!(missed > first + every * 5 / 2, "missed beats are not made up for");
+    }
+
+    #[test]
+    fn two_serins_on_one_server_do_not_beat_in_step() {
+        let id = MonitorId::new("docs");
+        let every = Duration::from_secs(60);
+        let due = |salt, minute: i64| next_due(&id, every, salt, at(minute * 60));
+        let together = (0..100_i64).filter(|minute| due(1, *minute) == due(2, *minute)).count();
+        assert!(together < 5, "{together} of 100 beats fell on one moment");
     }
 
     #[test]

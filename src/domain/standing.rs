@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::classify::HEALTH_URL;
+use crate::domain::classify::{HEALTH_URL, WITHIN_DAYS};
 use crate::domain::contract::{self, ToolsStanding};
 use crate::domain::errors::{Call, ErrorsWindow};
 use crate::domain::fleet::RulePlace;
@@ -120,6 +120,12 @@ struct Cause {
     line: u32,
     summary: String,
     evidence: Vec<Evidence>,
+}
+
+impl Cause {
+    fn is_expiry(&self) -> bool {
+        matches!(self.reason, FailureReason::CertificateExpiring | FailureReason::CredentialExpiring)
+    }
 }
 
 impl Standing {
@@ -507,7 +513,11 @@ impl Standing {
         decisions: &mut Vec<Decision>,
     ) {
         let held = self.held(signal, beat);
-        let bar = bar_of(beat.monitor, signal);
+        let mut bar = bar_of(beat.monitor, signal);
+        if cause.as_ref().is_some_and(Cause::is_expiry) {
+            // A date is certain at first sight.
+            bar.open = Need::readings(1);
+        }
         let (state, turn) = step(self.signal(signal), reading.level, beat.covered, bar, held, beat.now);
         self.signals[signal as usize] = state;
         self.readings[signal as usize] = reading;
@@ -567,12 +577,13 @@ impl Standing {
     fn update(&mut self, signal: Signal, cause: Cause, beat: Beat<'_>) -> Option<Incident> {
         let open = self.open.get_mut(&signal)?;
         let incident = &mut open.incident;
-        if incident.reason == cause.reason && incident.severity == cause.severity {
+        let nearer = cause.is_expiry() && within(&incident.evidence) > within(&cause.evidence);
+        if incident.reason == cause.reason && incident.severity == cause.severity && !nearer {
             open.drift = 0;
             return None;
         }
         open.drift += 1;
-        if open.drift < UPDATE_AFTER << open.updates.min(UPDATE_DOUBLINGS_MAX) {
+        if !nearer && open.drift < UPDATE_AFTER << open.updates.min(UPDATE_DOUBLINGS_MAX) {
             return None;
         }
         open.drift = 0;
@@ -637,8 +648,7 @@ struct Fresh {
 
 impl Beat<'_> {
     fn seen_unreachable(&self) -> bool {
-        let found = |signal| self.outcome.finding(signal).is_some();
-        found(Signal::Availability) || found(Signal::Access)
+        self.outcome.verdict == Verdict::Down
     }
 }
 
@@ -712,6 +722,12 @@ fn bar_of(monitor: &Monitor, signal: Signal) -> Bar {
         Signal::Contract => Bar { open: Need::readings(SECOND_LOOK), close: Need::readings(SECOND_LOOK) },
         Signal::Freshness => Bar { open: Need::readings(SECOND_LOOK), close: Need::readings(1) },
     }
+}
+
+/// The threshold that an expiry has passed, in days; beyond all of them where it is no expiry.
+fn within(evidence: &[Evidence]) -> u32 {
+    let days = evidence.iter().find(|evidence| evidence.key == WITHIN_DAYS);
+    days.and_then(|evidence| evidence.value.parse().ok()).unwrap_or(u32::MAX)
 }
 
 fn place(provenance: &Provenance, line: u32) -> RulePlace {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use rustls::client::Resumption;
 use rustls::pki_types::ServerName;
 use rustls::{CertificateError, ClientConfig, HandshakeKind, RootCertStore};
 use tokio::net::{TcpStream, lookup_host};
@@ -24,6 +25,8 @@ const ADDRESSES_MAX: usize = 6;
 #[derive(Debug, Clone)]
 pub struct Connector {
     tls: Arc<ClientConfig>,
+    /// The same without a memory of sessions.
+    anew: Arc<ClientConfig>,
 }
 
 impl Connector {
@@ -34,7 +37,10 @@ impl Connector {
 
     /// A connector that trusts these roots only.
     pub fn with_roots(roots: RootCertStore, names: usize) -> Self {
-        Self { tls: client_config(roots, names) }
+        let tls = client_config(roots, names);
+        let mut anew = ClientConfig::clone(&tls);
+        anew.resumption = Resumption::disabled();
+        Self { tls, anew: Arc::new(anew) }
     }
 
     /// Connects before `deadline`. `guard` of none reaches any address (it was declared by a person); of some, only
@@ -77,7 +83,8 @@ impl Connector {
             connection.stream = Some(Stream::Plain(counted));
             return Ok(connection);
         };
-        let handshake = TlsConnector::from(Arc::clone(&self.tls)).connect(name.clone(), counted);
+        let handshake = TlsConnector::from(Arc::clone(if target.anew { &self.anew } else { &self.tls }))
+            .connect(name.clone(), counted);
         let tls = match timeout_at(deadline, Box::pin(handshake)).await {
             Ok(Ok(tls)) => tls,
             Ok(Err(error)) => {
@@ -103,6 +110,7 @@ pub struct Target {
     host: Host<String>,
     port: u16,
     tls_name: Option<ServerName<'static>>,
+    anew: bool,
 }
 
 impl Target {
@@ -116,7 +124,13 @@ impl Target {
             ("https", Host::Ipv6(ip)) => Some(ServerName::from(IpAddr::V6(*ip))),
             _ => return None,
         };
-        Some(Self { host, port: url.port_or_known_default()?, tls_name })
+        Some(Self { host, port: url.port_or_known_default()?, tls_name, anew: false })
+    }
+
+    /// The same, with a full TLS handshake each time, so that the certificate shows.
+    #[must_use]
+    pub fn anew(self) -> Self {
+        Self { anew: true, ..self }
     }
 
     /// `host:port`, as a `Host` header and a label show it; the scheme's own port is left out.

@@ -10,11 +10,15 @@ use serde_json::value::RawValue;
 
 use crate::domain::fleet::Search;
 use crate::domain::observation::{Answer, FaultKind, HITS_MAX, Hit};
+use crate::domain::quality::propose::Passage;
 use crate::probe::evidence::{EXCERPT_CHARS_MAX, NAME_CHARS_MAX, escaped, excerpt, readable};
 use crate::probe::rpc::Misfit;
 
 /// What a server says of itself in an answer: kept so many, a handful.
 const SELF_REPORTED_MAX: usize = 8;
+
+/// Characters of one text looked at for questions: a long chunk's beginning.
+const PASSAGE_CHARS_MAX: usize = 2_000;
 
 /// Text blocks looked at.
 const BLOCKS_MAX: usize = 200;
@@ -170,6 +174,15 @@ pub fn read(result: &RawValue, search: &Search) -> Result<Answer, Misfit> {
     })
 }
 
+/// The texts of an answer with their sources, longer than a beat keeps them, for whoever looks for questions to ask.
+pub(crate) fn passages(result: &RawValue, search: &Search) -> Vec<Passage> {
+    let Ok(carried) = open(result) else { return Vec::new() };
+    let Some(list) = carried.values.iter().find_map(|value| list_in(value, search)) else { return Vec::new() };
+    let passage =
+        |item| Passage { source: source_of(item, search), text: excerpt(text_of(item, search), PASSAGE_CHARS_MAX) };
+    list.iter().take(HITS_MAX).map(passage).collect()
+}
+
 fn value_in_text(value: &Value) -> Option<Value> {
     serde_json::from_str(value.get("result")?.as_str()?).ok()
 }
@@ -188,26 +201,43 @@ fn looks_like_a_hit(value: &Value) -> bool {
 }
 
 fn hit(item: &Value, search: &Search) -> Hit {
-    let at = |declared: &Option<String>, usual: &[&str], fits: fn(&Value) -> bool| match declared {
-        Some(pointer) => item.pointer(pointer).filter(|value| fits(value)),
-        None => usual.iter().find_map(|pointer| item.pointer(pointer).filter(|value| fits(value))),
-    };
-    let text = match item {
-        Value::String(text) => text.as_str(),
-        _ => at(&search.fields.content, &CONTENTS, Value::is_string).and_then(Value::as_str).unwrap_or_default(),
-    };
-    let source = match at(&search.fields.source, &SOURCES, |value| value.is_string() || value.is_number()) {
+    let text = text_of(item, search);
+    let score = part_of(item, &search.fields.score, &SCORES, Value::is_number).and_then(Value::as_f64);
+    Hit {
+        source: source_of(item, search),
+        score: score.filter(|score| score.is_finite()),
+        chars: u32::try_from(text.chars().count()).unwrap_or(u32::MAX),
+        excerpt: excerpt(text, EXCERPT_CHARS_MAX),
+    }
+}
+
+fn text_of<'a>(item: &'a Value, search: &Search) -> &'a str {
+    match item {
+        Value::String(text) => text,
+        _ => part_of(item, &search.fields.content, &CONTENTS, Value::is_string)
+            .and_then(Value::as_str)
+            .unwrap_or_default(),
+    }
+}
+
+fn source_of(item: &Value, search: &Search) -> String {
+    match part_of(item, &search.fields.source, &SOURCES, |value| value.is_string() || value.is_number()) {
         Some(Value::String(name)) => escaped(name, NAME_CHARS_MAX),
         Some(number) => number.to_string(),
         None => String::new(),
-    };
-    Hit {
-        source,
-        score: at(&search.fields.score, &SCORES, Value::is_number)
-            .and_then(Value::as_f64)
-            .filter(|score| score.is_finite()),
-        chars: u32::try_from(text.chars().count()).unwrap_or(u32::MAX),
-        excerpt: excerpt(text, EXCERPT_CHARS_MAX),
+    }
+}
+
+/// The declared part of a result, else the first usual one that fits.
+fn part_of<'a>(
+    item: &'a Value,
+    declared: &Option<String>,
+    usual: &[&str],
+    fits: fn(&Value) -> bool,
+) -> Option<&'a Value> {
+    match declared {
+        Some(pointer) => item.pointer(pointer).filter(|value| fits(value)),
+        None => usual.iter().find_map(|pointer| item.pointer(pointer).filter(|value| fits(value))),
     }
 }
 

@@ -13,19 +13,22 @@ use std::time::Duration;
 use tokio::time::Instant;
 use url::Url;
 
-use crate::domain::fleet::Monitor;
+use crate::domain::fleet::{Monitor, Program};
 use crate::domain::observation::{Fault, FaultKind};
-use crate::domain::protocol::Era;
-use crate::net::connect::{Connector, Target};
+use crate::domain::protocol::{Era, Transport};
+use crate::net::connect::{Connector, Target, Times};
+use crate::probe::channel::{Channel, read_off};
 use crate::probe::clock::Clock;
 use crate::probe::era::{LEGACY, MODERN};
 use crate::probe::evidence::Scrub;
 use crate::probe::identity;
+use crate::probe::owed::Owed;
+use crate::probe::program::Process;
 use crate::probe::reply::{Broken, Reading};
 use crate::probe::wire::{Reply, Wire};
 
-/// Sessions one probe closes: one of its own, and those that error replies opened.
-const SESSIONS_MAX: usize = 4;
+/// Sessions one probe closes: one of its own, those that error replies opened, and what an earlier one owes.
+const SESSIONS_MAX: usize = 16;
 
 /// Time for closing them, beyond the budget if need be: a leaked session costs the server more than this costs us.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
@@ -39,10 +42,32 @@ const TRACE: HeaderName = HeaderName::from_static("traceparent");
 /// How we name ourselves.
 pub(crate) const AGENT: &str = concat!("serin/", env!("CARGO_PKG_VERSION"));
 
+/// What carries the calls. One conversation, whatever is beneath it.
+#[derive(Debug)]
+pub(crate) enum Carrier<'a> {
+    /// Each call a POST with its answer; both eras.
+    Http,
+    /// Calls are posted and answered on a stream (HTTP+SSE of 2024-11-05).
+    Sse(Box<Channel<'a>>),
+    /// A program, one message a line.
+    Stdio(Box<Process>),
+}
+
+/// What every probe shares.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Means<'a> {
+    /// How connections come about.
+    pub(crate) connector: &'a Connector,
+    /// What earlier probes could not close.
+    pub(crate) owed: &'a Owed,
+}
+
 /// Speaks MCP to one server for the length of one probe.
 #[derive(Debug)]
 pub(crate) struct Caller<'a> {
+    connector: &'a Connector,
     pub(crate) wire: Wire<'a>,
+    pub(crate) carrier: Carrier<'a>,
     pub(crate) scrub: &'a Scrub,
     url: Url,
     base: HeaderMap,
@@ -53,13 +78,16 @@ pub(crate) struct Caller<'a> {
     started_at: DateTime<Utc>,
     started: Instant,
     trace: u128,
-    requests: u64,
+    /// Ids given out so far; a kept program's go on from beat to beat.
+    pub(crate) requests: u64,
     redirected: bool,
     /// The legacy version agreed on, once it is.
     pub(crate) protocol: Option<HeaderValue>,
     /// The session that calls belong to.
     pub(crate) session: Option<HeaderValue>,
     open: Vec<HeaderValue>,
+    owed: &'a Owed,
+    monitor: &'a Monitor,
 }
 
 /// A request.
@@ -76,11 +104,11 @@ pub(crate) struct Call<'c> {
 
 impl<'a> Caller<'a> {
     pub(crate) fn new(
-        connector: &'a Connector,
+        means: Means<'a>,
         target: Target,
         scrub: &'a Scrub,
         url: Url,
-        monitor: &Monitor,
+        monitor: &'a Monitor,
         started_at: DateTime<Utc>,
         until: Instant,
     ) -> Self {
@@ -98,8 +126,11 @@ impl<'a> Caller<'a> {
         if let Some(value) = credentials {
             base.insert(AUTHORIZATION, value);
         }
+        let Means { connector, owed } = means;
         Self {
+            connector,
             wire: Wire::new(connector, target, scrub),
+            carrier: Carrier::Http,
             scrub,
             url,
             base,
@@ -113,18 +144,39 @@ impl<'a> Caller<'a> {
             redirected: false,
             protocol: None,
             session: None,
-            open: Vec::new(),
+            open: owed.take(monitor),
+            owed,
+            monitor,
         }
     }
 
     /// Asks and waits for the result.
     pub(crate) async fn ask(&mut self, era: Era, call: &Call<'_>, clock: &mut Clock) -> Result<Box<RawValue>, Broken> {
-        let deadline = self.deadline();
+        self.ask_until(self.deadline(), era, call, clock).await
+    }
+
+    /// Asks and waits for the result, until another moment than the usual.
+    pub(crate) async fn ask_until(
+        &mut self,
+        deadline: Instant,
+        era: Era,
+        call: &Call<'_>,
+        clock: &mut Clock,
+    ) -> Result<Box<RawValue>, Broken> {
         let id = self.requests + 1;
         let body = body_of(era, call, Some(id));
-        let reply = self.post(era, call, body, clock, deadline).await.map_err(Broken::before_http)?;
         let reading = self.reading(id, deadline);
-        reading.result(&mut self.wire, reply, clock).await
+        if matches!(self.carrier, Carrier::Http) {
+            let reply = self.post(era, call, body, clock, deadline).await.map_err(Broken::before_http)?;
+            // The session may have come with the reply.
+            return self.reading(id, deadline).result(&mut self.wire, reply, clock).await;
+        }
+        let request = self.posted(era, call, body.clone());
+        match &mut self.carrier {
+            Carrier::Sse(channel) => channel.ask(&mut self.wire, request, &reading, clock).await,
+            Carrier::Stdio(process) => process.ask(&body, &reading, clock).await,
+            Carrier::Http => Err(Broken::before_http(bad_address(self.scrub))),
+        }
     }
 
     /// Tells something that needs no answer; the status says whether it was taken.
@@ -132,24 +184,90 @@ impl<'a> Caller<'a> {
         let deadline = self.deadline();
         let body = body_of(era, call, None);
         let kept = clock.phases;
-        let reply = self.post(era, call, body, clock, deadline).await.map_err(Broken::before_http)?;
+        let reply = match &mut self.carrier {
+            Carrier::Http => self.post(era, call, body, clock, deadline).await,
+            Carrier::Sse(_) => {
+                let request = self.posted(era, call, body);
+                self.wire.send(request, clock, deadline).await
+            }
+            Carrier::Stdio(process) => {
+                return process.tell(&body, self.scrub, deadline).await.map_err(Broken::before_http);
+            }
+        };
+        let reply = reply.map_err(Broken::before_http)?;
         clock.phases = kept;
         if reply.status.is_success() {
-            self.let_go(&reply);
+            read_off(&mut self.wire, reply).await;
             return Ok(());
         }
         let reading = self.reading(0, deadline);
         reading.result(&mut self.wire, reply, clock).await.map(drop)
     }
 
-    /// A GET of the MCP address itself, for the older transport; the reply's head.
-    pub(crate) async fn look(&mut self, clock: &mut Clock) -> Result<(Reply, Instant), Fault> {
+    /// Opens the event stream of the older transport over a connection of its own; calls go through it from now on.
+    pub(crate) async fn open_stream(&mut self, clock: &mut Clock) -> Result<(), Broken> {
         let deadline = self.deadline();
         let mut request = self.request(Method::GET, Bytes::new());
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let reply = self.wire.send(request, clock, deadline).await?;
-        self.keep_session(&reply);
-        Ok((reply, deadline))
+        let wire = Wire::new(self.connector, self.wire.target().clone(), self.scrub);
+        let reading = self.reading(0, deadline);
+        match Box::pin(Channel::open(wire, request, &self.url, &reading, clock)).await {
+            Ok(channel) => {
+                self.carrier = Carrier::Sse(Box::new(channel));
+                self.wire.footprint.sessions_opened += 1;
+                Ok(())
+            }
+            Err((broken, spent)) => {
+                self.wire.footprint = self.wire.footprint.plus(spent);
+                Err(broken)
+            }
+        }
+    }
+
+    /// Closes the event stream, where one is open, and with it the session.
+    pub(crate) fn close_stream(&mut self) {
+        if let Carrier::Sse(channel) = std::mem::replace(&mut self.carrier, Carrier::Http) {
+            self.wire.footprint = self.wire.footprint.plus(channel.close());
+            self.wire.footprint.sessions_closed += 1;
+        }
+    }
+
+    /// Starts the program that is the server; calls go to it from now on.
+    pub(crate) fn start_program(&mut self, program: &Program, clock: &mut Clock) -> Result<(), Fault> {
+        let process = Process::start(program, self.scrub)?;
+        clock.connected(clock.elapsed(), Times { connect: Some(Duration::ZERO), ..Times::default() });
+        self.carrier = Carrier::Stdio(Box::new(process));
+        Ok(())
+    }
+
+    /// Stops the program, where one runs.
+    pub(crate) async fn stop_program(&mut self) {
+        if let Some(process) = self.take_program() {
+            process.stop().await;
+        }
+    }
+
+    /// The program as it runs, for another beat or to be stopped; what it cost is counted here.
+    pub(crate) fn take_program(&mut self) -> Option<Box<Process>> {
+        match std::mem::replace(&mut self.carrier, Carrier::Http) {
+            Carrier::Stdio(mut process) => {
+                self.wire.footprint = self.wire.footprint.plus(std::mem::take(&mut process.footprint));
+                Some(process)
+            }
+            other => {
+                self.carrier = other;
+                None
+            }
+        }
+    }
+
+    /// What carries the calls now.
+    pub(crate) fn transport(&self) -> Transport {
+        match self.carrier {
+            Carrier::Http => Transport::Http,
+            Carrier::Sse(_) => Transport::Sse,
+            Carrier::Stdio(_) => Transport::Stdio,
+        }
     }
 
     /// A GET of a path on the same origin.
@@ -165,7 +283,8 @@ impl<'a> Caller<'a> {
             id,
             scrub: self.scrub,
             credentials_sent: self.credentials_sent,
-            in_session: self.session.is_some(),
+            // The stream is the session.
+            in_session: self.session.is_some() || matches!(self.carrier, Carrier::Sse(_)),
             now: self.now(),
             deadline,
         }
@@ -183,10 +302,11 @@ impl<'a> Caller<'a> {
 
     /// Closes every session that any reply opened. Never fails: what could not be closed shows in the footprint.
     pub(crate) async fn close(&mut self, clock: &mut Clock) {
+        self.close_stream();
         let deadline = Instant::now() + CLOSE_LIMIT;
         for session in std::mem::take(&mut self.open) {
             let mut request = self.request(Method::DELETE, Bytes::new());
-            request.headers_mut().insert(SESSION, session);
+            request.headers_mut().insert(SESSION, session.clone());
             let version = self.protocol.clone().unwrap_or(HeaderValue::from_static(LEGACY));
             request.headers_mut().insert(PROTOCOL, version);
             match self.wire.send(request, clock, deadline).await {
@@ -199,7 +319,8 @@ impl<'a> Caller<'a> {
                     self.let_go(&reply);
                 }
                 Err(fault) => {
-                    clock.note(self.scrub.line(&format!("the session could not be closed: {}", fault.detail)))
+                    clock.note(self.scrub.line(&format!("the session could not be closed: {}", fault.detail)));
+                    self.open.push(session);
                 }
             }
         }
@@ -208,22 +329,44 @@ impl<'a> Caller<'a> {
 
     /// Whether any session is still open.
     pub(crate) fn has_sessions(&self) -> bool {
-        !self.open.is_empty()
+        !self.open.is_empty() || matches!(self.carrier, Carrier::Sse(_))
     }
 
-    /// Whether somebody still answers, on a connection of its own: any HTTP answer will do.
-    pub(crate) async fn still_answers(&mut self, clock: &mut Clock) -> bool {
+    /// Leaves them open for good, as the server wants it; a stream cannot be left open.
+    pub(crate) fn leave_sessions(&mut self) {
+        self.open.clear();
+        self.close_stream();
+    }
+
+    /// Whether somebody still answers, on a connection of its own.
+    ///
+    /// Any answer but a 5xx will do. Behind a gateway a server that is gone is a 502, and one whose tasks broke down
+    /// says 500; so may a confused one to a ping without a session, which then still opens a session when asked to.
+    pub(crate) async fn still_answers(&mut self, clock: &mut Clock) -> Afterwards {
+        let ping = Call { method: "ping", ..Call::default() };
+        match self.knock(&ping, clock).await {
+            Ok(status) if !status.is_server_error() => return Afterwards::Answers,
+            Err(fault) if is_gone(fault.kind) => return Afterwards::Gone,
+            _ => {}
+        }
+        let params = initialize_params();
+        let initialize = Call { method: "initialize", params: &params, ..Call::default() };
+        match self.knock(&initialize, clock).await {
+            Ok(status) if !status.is_server_error() => Afterwards::Answers,
+            Ok(_) => Afterwards::Gone,
+            Err(fault) if is_gone(fault.kind) => Afterwards::Gone,
+            Err(_) => Afterwards::Unclear,
+        }
+    }
+
+    /// Posts a call outside any session on a fresh connection; the status is all that is looked at.
+    async fn knock(&mut self, call: &Call<'_>, clock: &mut Clock) -> Result<http::StatusCode, Fault> {
         self.wire.hang_up();
         let deadline = Instant::now() + CLOSE_LIMIT.min(self.timeout);
-        let call = Call { method: "ping", ..Call::default() };
-        let body = body_of(Era::Legacy, &call, Some(self.requests + 1));
-        match self.post(Era::Legacy, &call, body, clock, deadline).await {
-            Ok(reply) => {
-                self.let_go(&reply);
-                true
-            }
-            Err(fault) => !is_gone(fault.kind),
-        }
+        let body = body_of(Era::Legacy, call, Some(self.requests + 1));
+        let reply = self.post(Era::Legacy, call, body, clock, deadline).await?;
+        self.let_go(&reply);
+        Ok(reply.status)
     }
 
     async fn post(
@@ -235,22 +378,7 @@ impl<'a> Caller<'a> {
         deadline: Instant,
     ) -> Result<Reply, Fault> {
         loop {
-            let mut request = self.request(Method::POST, body.clone());
-            let headers = request.headers_mut();
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-            match era {
-                Era::Modern => {
-                    headers.insert(PROTOCOL, HeaderValue::from_static(MODERN));
-                    headers.extend(HeaderValue::from_str(call.method).ok().map(|value| (METHOD, value)));
-                    headers.extend(call.name.and_then(header_value).map(|value| (NAME, value)));
-                    headers.extend(call.headers.iter().cloned());
-                }
-                Era::Legacy => {
-                    headers.extend(self.protocol.clone().map(|value| (PROTOCOL, value)));
-                    headers.extend(self.session.clone().map(|value| (SESSION, value)));
-                }
-            }
+            let request = self.posted(era, call, body.clone());
             let reply = self.wire.send(request, clock, deadline).await?;
             self.keep_session(&reply);
             let Some(moved) = self.moved_to(&reply) else {
@@ -261,6 +389,30 @@ impl<'a> Caller<'a> {
             self.redirected = true;
             self.url = moved;
         }
+    }
+
+    /// A POST of a call, to where calls go.
+    fn posted(&mut self, era: Era, call: &Call<'_>, body: Bytes) -> Request<Full<Bytes>> {
+        let mut request = self.request(Method::POST, body);
+        if let Carrier::Sse(channel) = &self.carrier {
+            *request.uri_mut() = path_of(channel.endpoint());
+        }
+        let headers = request.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        match era {
+            Era::Modern => {
+                headers.insert(PROTOCOL, HeaderValue::from_static(MODERN));
+                headers.extend(HeaderValue::from_str(call.method).ok().map(|value| (METHOD, value)));
+                headers.extend(call.name.and_then(header_value).map(|value| (NAME, value)));
+                headers.extend(call.headers.iter().cloned());
+            }
+            Era::Legacy => {
+                headers.extend(self.protocol.clone().map(|value| (PROTOCOL, value)));
+                headers.extend(self.session.clone().map(|value| (SESSION, value)));
+            }
+        }
+        request
     }
 
     /// Where a redirect leads that is followed: once, same origin, method kept.
@@ -306,6 +458,26 @@ impl<'a> Caller<'a> {
     }
 }
 
+impl Drop for Caller<'_> {
+    /// What is still open is closed by the next probe: this one was dropped, or the server did not take the closing.
+    fn drop(&mut self) {
+        if !self.open.is_empty() {
+            self.owed.leave(&self.monitor.id, &self.monitor.definition_hash, std::mem::take(&mut self.open));
+        }
+    }
+}
+
+/// What became of a server after something was done to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Afterwards {
+    /// It answers.
+    Answers,
+    /// It does not, and did before.
+    Gone,
+    /// It is slow: that proves nothing.
+    Unclear,
+}
+
 /// Text as a header value; the modern era's Base64 form where it is not plain ASCII.
 pub(crate) fn header_value(text: &str) -> Option<HeaderValue> {
     let plain = text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
@@ -331,6 +503,12 @@ fn body_of(era: Era, call: &Call<'_>, id: Option<u64>) -> Bytes {
         }
     };
     Bytes::from(format!(r#"{{"jsonrpc":"2.0",{id}"method":"{method}","params":{params}}}"#))
+}
+
+/// The parameters of `initialize`.
+pub(crate) fn initialize_params() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    format!(r#""protocolVersion":"{LEGACY}","capabilities":{{}},"clientInfo":{{"name":"serin","version":"{version}"}}"#)
 }
 
 fn authorization(monitor: &Monitor, url: &Url) -> Option<HeaderValue> {

@@ -34,6 +34,18 @@ impl Clock {
         }
     }
 
+    /// A second clock of the same step, for what is waited for at the same time.
+    pub fn twin(&self) -> Self {
+        Self { started: self.started, ..Self::start(self.stage, &self.label) }
+    }
+
+    /// Takes over what the second clock saw of the answer.
+    pub fn join(&mut self, twin: Self) {
+        self.phases.answer = twin.phases.answer.or(self.phases.answer);
+        self.phases.end = twin.phases.end.or(self.phases.end);
+        twin.notes.into_iter().for_each(|note| self.note(note));
+    }
+
     /// Since the start.
     pub fn elapsed(&self) -> std::time::Duration {
         self.started.elapsed()

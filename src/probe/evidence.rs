@@ -1,5 +1,7 @@
 //! What a server said, made fit to be stored and shown: bounded, without control characters, without our secrets.
 
+use std::borrow::Cow;
+
 use crate::domain::observation::{Fault, FaultKind};
 
 /// Characters of one line of evidence: a page shows it whole, and a server cannot fill the database with it.
@@ -28,13 +30,18 @@ impl Scrub {
 
     /// One bounded line of evidence.
     pub fn line(&self, text: &str) -> String {
-        let mut text = std::borrow::Cow::Borrowed(text);
+        escaped(&self.hidden(text), DETAIL_CHARS_MAX)
+    }
+
+    /// The text without our secrets, neither bounded nor escaped.
+    pub fn hidden<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut text = Cow::Borrowed(text);
         for secret in &self.secrets {
             if text.contains(secret.as_str()) {
                 text = text.replace(secret.as_str(), "•••").into();
             }
         }
-        escaped(&text, DETAIL_CHARS_MAX)
+        text
     }
 
     /// A fault with its evidence.

@@ -1,72 +1,76 @@
 //! Finding out which era a server speaks, and opening the conversation in it.
 
-use chrono::TimeDelta;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
 use http::HeaderValue;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 
-use crate::domain::fleet::MonitorId;
+use crate::domain::fleet::{Monitor, MonitorId};
 use crate::domain::learnt::{Caution, Learnt};
 use crate::domain::observation::{Fault, FaultKind, ServerIdentity, Stage, Step};
-use crate::domain::protocol::Era;
-use crate::probe::call::{Call, Caller, is_gone};
+use crate::domain::protocol::{Era, Transport};
+use crate::probe::call::{Call, Caller, initialize_params, is_gone};
 use crate::probe::clock::Clock;
 use crate::probe::era::{Decision, Discovered, LEGACY, LEGACY_ALL, MODERN, decide};
 use crate::probe::evidence::{NAME_CHARS_MAX, escaped};
 use crate::probe::reply::Broken;
-use crate::probe::sse::Decoder;
-use crate::probe::wire::Piece;
 
 /// A remembered era is looked at again after this many hours, and up to [`RELOOK_JITTER_HOURS`] more: about once a day,
 /// and not all monitors at once.
 const RELOOK_HOURS: i64 = 20;
 const RELOOK_JITTER_HOURS: i64 = 8;
 
-/// Bytes of a GET's stream within which the older transport names its endpoint.
-const ENDPOINT_BYTES_MAX: usize = 8 * 1024;
+/// How long a program may be silent at `server/discover` before it counts as stalled by it (MCP.md, step 4).
+const STALL_LIMIT: Duration = Duration::from_secs(8);
+
+/// The label of the step that opens the event stream of HTTP+SSE.
+const STREAM: &str = "event stream";
 
 /// A conversation that is open.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Opened {
     pub(crate) era: Era,
     pub(crate) server: ServerIdentity,
 }
 
-/// Opens the conversation; each request is a step. What is learnt of the era goes into `learnt`.
+/// Opens the conversation; each request is a step. What is learnt of era and transport goes into `learnt`.
 pub(crate) async fn open(
     caller: &mut Caller<'_>,
-    monitor: &MonitorId,
+    monitor: &Monitor,
     learnt: &mut Learnt,
     steps: &mut Vec<Step>,
 ) -> Option<Opened> {
     let now = caller.now();
-    let known = match learnt.discover {
-        Caution::Harmful => Some(Era::Legacy),
-        _ => learnt.era.filter(|_| !relook_is_due(monitor, learnt, now)),
-    };
-    if known == Some(Era::Legacy) {
-        match initialize(caller, steps).await {
+    let known = Known::of(monitor, learnt, now);
+    let mut excused = None;
+    if known.era == Some(Era::Legacy) {
+        match initialize(caller, known.transport, steps).await {
             Ok(server) => {
                 if learnt.era.is_none() {
-                    *learnt = Learnt { era: Some(Era::Legacy), era_found_at: Some(now), ..*learnt };
+                    learnt.found(Era::Legacy, caller.transport(), now);
                 }
                 return Some(Opened { era: Era::Legacy, server });
             }
             // An upgrade may have ended the era; anything else says nothing of it.
-            Err(broken) if !may_mean_another_era(&broken) => return None,
-            Err(_) => {
-                learnt.forget_era();
-                learnt.discover = Caution::Unchecked;
-                // The failure stays in the record as a note: the look at the era decides.
-                if let Some(fault) = steps.last_mut().and_then(|step| step.fault.take().map(|fault| (step, fault))) {
-                    fault.0.notes.push(format!("{}; looking for the era again", fault.1.detail));
-                }
+            Err(broken) if known.is_final() || !may_mean_another_era(&broken) => return None,
+            // What discover hurt once is sent another only when the server itself says that it is no longer the same.
+            Err(broken) if learnt.discover == Caution::Harmful && broken.error.is_none() => return None,
+            Err(broken) => {
+                look_again(caller, learnt, steps);
+                excused = Some((steps.len().saturating_sub(1), broken.fault));
             }
         }
     }
-    let opened = match discover(caller, steps).await {
+    let found = match known.fixed_era {
+        Some(Era::Legacy) => Found::Initialize,
+        fixed => discover(caller, fixed.is_some(), steps).await,
+    };
+    let opened = match found {
         Found::Modern(server) => Some(Opened { era: Era::Modern, server }),
-        Found::Initialize => match initialize(caller, steps).await {
+        Found::Initialize => match initialize(caller, known.fixed_transport, steps).await {
             Ok(server) => Some(Opened { era: Era::Legacy, server }),
             Err(broken) => {
                 if broken.status.is_none() && is_gone(broken.fault.kind) {
@@ -75,28 +79,143 @@ pub(crate) async fn open(
                 None
             }
         },
+        Found::Nothing if known.era.is_none() && caller.transport() == Transport::Stdio => {
+            open_afresh(caller, monitor, learnt, steps).await
+        }
         Found::Nothing => {
-            let closed = steps.last().and_then(|step| step.fault.as_ref());
-            if closed.is_some_and(|fault| matches!(fault.kind, FaultKind::ClosedEarly | FaultKind::Reset)) {
-                let mut clock = Clock::start(Stage::Handshake, "still there?");
-                let deadline = caller.deadline();
-                if caller.wire.connect(&mut clock, deadline).await.is_err_and(|fault| is_gone(fault.kind)) {
-                    suspect_discover(learnt, steps);
-                }
-            }
+            check_after_discover(caller, learnt, steps).await;
             None
         }
     };
     match &opened {
         Some(opened) => {
-            *learnt = Learnt { era: Some(opened.era), era_found_at: Some(now), discover: Caution::Harmless, ..*learnt };
+            let (era, transport) = (Some(opened.era), Some(caller.transport()));
+            // What is known already is no news, which would be written with every beat.
+            if (learnt.era, learnt.transport) != (era, transport) || relook_is_due(&monitor.id, learnt, now) {
+                learnt.found(opened.era, caller.transport(), now);
+            }
+            if learnt.discover == Caution::Unchecked && known.fixed_era != Some(Era::Legacy) {
+                learnt.discover = Caution::Harmless;
+            }
         }
-        None if steps.last().and_then(|step| step.fault.as_ref()).is_some_and(|fault| !is_passing(fault.kind)) => {
-            learnt.forget_era();
+        None => {
+            if steps.last().and_then(|step| step.fault.as_ref()).is_some_and(|fault| !is_passing(fault.kind)) {
+                learnt.forget_era();
+            }
+            // Nothing else is spoken there, so what was met first is what is wrong.
+            if let Some((step, fault)) = excused.and_then(|(nth, fault)| Some((steps.get_mut(nth)?, fault))) {
+                step.fault = Some(fault);
+            }
         }
-        None => {}
     }
     opened
+}
+
+/// Goes on with a program that was kept from an earlier beat: its conversation is open, so it is only asked whether it
+/// is still there.
+pub(crate) async fn resume(caller: &mut Caller<'_>, before: &Opened, steps: &mut Vec<Step>) -> Option<Opened> {
+    if before.era == Era::Modern {
+        return match discover(caller, true, steps).await {
+            Found::Modern(server) => Some(Opened { era: Era::Modern, server }),
+            Found::Initialize | Found::Nothing => None,
+        };
+    }
+    let mut clock = Clock::start(Stage::Handshake, "ping");
+    let call = Call { method: "ping", ..Call::default() };
+    let fault = match caller.ask(Era::Legacy, &call, &mut clock).await {
+        Ok(_) => None,
+        Err(Broken { error: Some(error), .. }) => {
+            clock.note(caller.scrub.line(&format!("ping is refused: {}", error.message)));
+            None
+        }
+        Err(broken) => Some(broken.fault),
+    };
+    let well = fault.is_none();
+    steps.push(clock.stop(fault));
+    well.then(|| before.clone())
+}
+
+/// What is known before the first request, by the file or from earlier probes.
+struct Known {
+    fixed_era: Option<Era>,
+    fixed_transport: Option<Transport>,
+    era: Option<Era>,
+    transport: Option<Transport>,
+}
+
+impl Known {
+    fn of(monitor: &Monitor, learnt: &Learnt, now: DateTime<Utc>) -> Self {
+        let reach = &monitor.reach;
+        let stdio = reach.program.is_some().then_some(Transport::Stdio);
+        let fixed_transport = reach.transport.or(stdio);
+        // The older transport has no modern era.
+        let fixed_era = if fixed_transport == Some(Transport::Sse) { Some(Era::Legacy) } else { reach.era };
+        let remembered = !relook_is_due(&monitor.id, learnt, now);
+        let era = fixed_era.or(match learnt.discover {
+            Caution::Harmful => Some(Era::Legacy),
+            _ => learnt.era.filter(|_| remembered),
+        });
+        let transport = fixed_transport.or(learnt.transport.filter(|_| remembered));
+        Self { fixed_era, fixed_transport, era, transport }
+    }
+
+    /// Whether nothing else is left to try where `initialize` fails.
+    fn is_final(&self) -> bool {
+        self.fixed_era.is_some() && (self.fixed_transport.is_some() || self.transport.is_none())
+    }
+}
+
+/// Era and transport are open again; the failure stays in the record as a note, since the look decides.
+fn look_again(caller: &mut Caller<'_>, learnt: &mut Learnt, steps: &mut [Step]) {
+    learnt.forget_era();
+    learnt.discover = Caution::Unchecked;
+    caller.close_stream();
+    if let Some(last) = steps.last_mut() {
+        excuse(last, "looking for the era again");
+    }
+}
+
+/// A program that ended or fell silent at `server/discover` is started again and asked in the older era (MCP.md, step 4).
+async fn open_afresh(
+    caller: &mut Caller<'_>,
+    monitor: &Monitor,
+    learnt: &mut Learnt,
+    steps: &mut Vec<Step>,
+) -> Option<Opened> {
+    let hurt = steps.last().and_then(|step| step.fault.as_ref()).map(|fault| fault.kind);
+    if !matches!(hurt, Some(FaultKind::ProgramEnded | FaultKind::Silent | FaultKind::StreamGarbage)) {
+        return None;
+    }
+    let program = monitor.reach.program.as_ref()?;
+    if let Some(last) = steps.last_mut() {
+        excuse(last, "started again for the older era");
+    }
+    caller.stop_program().await;
+    let mut clock = Clock::start(Stage::Connect, &monitor.url.shown);
+    let started = caller.start_program(program, &mut clock);
+    let failed = started.is_err();
+    steps.push(clock.stop(started.err()));
+    if failed {
+        return None;
+    }
+    let server = initialize(caller, Some(Transport::Stdio), steps).await.ok()?;
+    learnt.discover = Caution::Harmful;
+    if let Some(last) = steps.last_mut() {
+        last.notes.push("the program did not survive server/discover, which is not sent to it again".to_owned());
+    }
+    Some(Opened { era: Era::Legacy, server })
+}
+
+/// After an answer that broke off: whether anybody is there still.
+async fn check_after_discover(caller: &mut Caller<'_>, learnt: &mut Learnt, steps: &mut [Step]) {
+    let closed = steps.last().and_then(|step| step.fault.as_ref());
+    if closed.is_some_and(|fault| matches!(fault.kind, FaultKind::ClosedEarly | FaultKind::Reset)) {
+        let mut clock = Clock::start(Stage::Handshake, "still there?");
+        let deadline = caller.deadline();
+        if caller.wire.connect(&mut clock, deadline).await.is_err_and(|fault| is_gone(fault.kind)) {
+            suspect_discover(learnt, steps);
+        }
+    }
 }
 
 /// The server was there for `server/discover` and gone right after it.
@@ -113,10 +232,15 @@ enum Found {
     Nothing,
 }
 
-async fn discover(caller: &mut Caller<'_>, steps: &mut Vec<Step>) -> Found {
+/// `modern_only`: the file says so, and a server that is not is a fault.
+async fn discover(caller: &mut Caller<'_>, modern_only: bool, steps: &mut Vec<Step>) -> Found {
     let mut clock = Clock::start(Stage::Handshake, "server/discover");
     let call = Call { method: "server/discover", ..Call::default() };
-    let outcome = caller.ask(Era::Modern, &call, &mut clock).await;
+    let mut deadline = caller.deadline();
+    if caller.transport() == Transport::Stdio && !modern_only {
+        deadline = deadline.min(Instant::now() + STALL_LIMIT);
+    }
+    let outcome = caller.ask_until(deadline, Era::Modern, &call, &mut clock).await;
     let parsed = outcome.as_ref().ok().and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
     let versions: Option<Vec<String>> = parsed.as_ref().and_then(|result| {
         let list = result.get("supportedVersions")?.as_array()?;
@@ -132,6 +256,11 @@ async fn discover(caller: &mut Caller<'_>, steps: &mut Vec<Step>) -> Found {
         (Err(_), _) => Discovered::Fault,
     });
     let (found, fault) = match (decision, outcome) {
+        (Decision::Initialize, outcome) if modern_only => {
+            let detail = "the server lists legacy versions only, and the file says `era: modern`";
+            let fault = outcome.err().map(|broken| broken.fault);
+            (Found::Nothing, fault.or_else(|| Some(caller.scrub.fault(FaultKind::WrongVersion, detail))))
+        }
         (Decision::Initialize, outcome) => {
             let why = outcome.err().map_or("lists legacy versions only".to_owned(), |broken| broken.fault.detail);
             clock.note(caller.scrub.line(&format!("no modern server ({why})")));
@@ -155,30 +284,66 @@ async fn discover(caller: &mut Caller<'_>, steps: &mut Vec<Step>) -> Found {
     found
 }
 
-async fn initialize(caller: &mut Caller<'_>, steps: &mut Vec<Step>) -> Result<ServerIdentity, Broken> {
-    let mut clock = Clock::start(Stage::Handshake, "initialize");
-    match initialized(caller, &mut clock).await {
-        Ok(server) => {
-            steps.push(clock.stop(None));
-            Ok(server)
+/// Asks `initialize`, over the transport given; where none is, over HTTP and then, where that is not spoken, over
+/// HTTP+SSE (MCP.md, step 3).
+async fn initialize(
+    caller: &mut Caller<'_>,
+    transport: Option<Transport>,
+    steps: &mut Vec<Step>,
+) -> Result<ServerIdentity, Broken> {
+    if transport == Some(Transport::Sse) {
+        open_stream(caller, steps).await?;
+    }
+    let broken = match say_initialize(caller, steps).await {
+        Err(broken) if transport.is_none() && broken.error.is_none() && is_bare(&broken) => broken,
+        outcome => return outcome,
+    };
+    let refused = steps.len().saturating_sub(1);
+    match open_stream(caller, steps).await {
+        Ok(()) => {
+            excuse(&mut steps[refused], "it speaks HTTP+SSE instead");
+            say_initialize(caller, steps).await
         }
-        Err(mut broken) => {
-            let bare = broken.error.is_none() && matches!(broken.status, Some(400 | 404 | 405));
-            if bare && names_an_endpoint(caller, &mut clock).await {
-                let detail = "an HTTP+SSE server of 2024-11-05; this version of Serin does not speak it yet";
-                broken.fault = caller.scrub.fault(FaultKind::WrongVersion, detail);
-            }
-            steps.push(clock.stop(Some(broken.fault.clone())));
+        Err(other) if other.fault.kind == FaultKind::ForeignEndpoint => {
+            excuse(&mut steps[refused], "it speaks HTTP+SSE instead");
+            Err(other)
+        }
+        Err(other) => {
+            // What was asked first is what is wrong.
+            steps.truncate(refused + 1);
+            steps[refused].notes.push(caller.scrub.line(&format!("and no HTTP+SSE: {}", other.fault.detail)));
             Err(broken)
         }
     }
 }
 
+/// A step that failed and does not count as a failure.
+fn excuse(step: &mut Step, why: &str) {
+    if let Some(fault) = step.fault.take() {
+        step.notes.push(format!("{}; {why}", fault.detail));
+    }
+}
+
+fn is_bare(broken: &Broken) -> bool {
+    matches!(broken.status, Some(400 | 404 | 405))
+}
+
+async fn say_initialize(caller: &mut Caller<'_>, steps: &mut Vec<Step>) -> Result<ServerIdentity, Broken> {
+    let mut clock = Clock::start(Stage::Handshake, "initialize");
+    let outcome = initialized(caller, &mut clock).await;
+    steps.push(clock.stop(outcome.as_ref().err().map(|broken| broken.fault.clone())));
+    outcome
+}
+
+async fn open_stream(caller: &mut Caller<'_>, steps: &mut Vec<Step>) -> Result<(), Broken> {
+    let mut clock = Clock::start(Stage::Handshake, STREAM);
+    let opened = caller.open_stream(&mut clock).await;
+    steps.push(clock.stop(opened.as_ref().err().map(|broken| broken.fault.clone())));
+    opened
+}
+
 async fn initialized(caller: &mut Caller<'_>, clock: &mut Clock) -> Result<ServerIdentity, Broken> {
-    let params = format!(
-        r#""protocolVersion":"{LEGACY}","capabilities":{{}},"clientInfo":{{"name":"serin","version":"{}"}}"#,
-        env!("CARGO_PKG_VERSION")
-    );
+    let params = initialize_params();
     let call = Call { method: "initialize", params: &params, ..Call::default() };
     let raw = caller.ask(Era::Legacy, &call, clock).await?;
     let result: Value = serde_json::from_str(raw.get()).unwrap_or_default();
@@ -195,29 +360,6 @@ async fn initialized(caller: &mut Caller<'_>, clock: &mut Clock) -> Result<Serve
     let call = Call { method: "notifications/initialized", ..Call::default() };
     caller.tell(Era::Legacy, &call, clock).await?;
     Ok(server)
-}
-
-/// Whether a GET of the address brings `event: endpoint`, as the HTTP+SSE transport does.
-async fn names_an_endpoint(caller: &mut Caller<'_>, clock: &mut Clock) -> bool {
-    let kept = clock.phases;
-    let outcome = caller.look(clock).await;
-    clock.phases = kept;
-    let Ok((mut reply, deadline)) = outcome else {
-        return false;
-    };
-    let mut decoder = Decoder::new(ENDPOINT_BYTES_MAX);
-    let mut events = Vec::new();
-    let mut found = false;
-    while reply.status == 200 && !found {
-        match caller.wire.piece(&mut reply.body, deadline).await {
-            Piece::Bytes(bytes) if decoder.push(&bytes, &mut events).is_ok() && events.len() < 8 => {
-                found = events.iter().any(|event| event.name == "endpoint");
-            }
-            _ => break,
-        }
-    }
-    caller.wire.hang_up();
-    found
 }
 
 /// What the modern era demands of every result.
@@ -257,7 +399,9 @@ fn identity(result: Option<&Value>, protocol: &str) -> ServerIdentity {
 /// A refusal by the protocol may mean that the era ended; refused connections, credentials and load do not.
 fn may_mean_another_era(broken: &Broken) -> bool {
     match broken.status {
-        Some(401 | 403 | 429) | None => false,
+        Some(401 | 403 | 429) => false,
+        // Without HTTP only a refusal in the protocol's own words says anything.
+        None => broken.error.is_some(),
         Some(status) => status == 200 || (400..500).contains(&status),
     }
 }
@@ -266,7 +410,7 @@ fn may_mean_another_era(broken: &Broken) -> bool {
 fn is_passing(kind: FaultKind) -> bool {
     use FaultKind::{
         AuthRejected, AuthRequired, BodyTruncated, ClosedEarly, ConnectTimeout, HttpStatus, NameNotResolved,
-        RateLimited, Refused, Reset, Silent, SlowBody, Unreachable,
+        ProgramEnded, ProgramNotStarted, RateLimited, Refused, Reset, Silent, SlowBody, Unreachable,
     };
     matches!(
         kind,
@@ -277,6 +421,8 @@ fn is_passing(kind: FaultKind) -> bool {
             | ConnectTimeout
             | NameNotResolved
             | RateLimited { .. }
+            | ProgramEnded
+            | ProgramNotStarted
             | Refused
             | Reset
             | Silent
@@ -286,7 +432,7 @@ fn is_passing(kind: FaultKind) -> bool {
     )
 }
 
-fn relook_is_due(monitor: &MonitorId, learnt: &Learnt, now: chrono::DateTime<chrono::Utc>) -> bool {
+fn relook_is_due(monitor: &MonitorId, learnt: &Learnt, now: DateTime<Utc>) -> bool {
     let jitter = monitor.as_str().bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
     let hours = RELOOK_HOURS + i64::from(jitter) % RELOOK_JITTER_HOURS;
     learnt.era_found_at.is_none_or(|found_at| now - found_at > TimeDelta::hours(hours))

@@ -17,8 +17,8 @@ use crate::domain::fleet::Monitor;
 use crate::domain::learnt::{Caution, Learnt};
 use crate::domain::observation::{Footprint, Rung, Stage};
 use crate::domain::protocol::Era;
-use crate::net::connect::{Connector, Target};
-use crate::probe::call::{Call, Caller};
+use crate::net::connect::Target;
+use crate::probe::call::{Call, Caller, Means};
 use crate::probe::clock::Clock;
 use crate::probe::evidence::Scrub;
 
@@ -29,7 +29,7 @@ const ADDRESSES_TRIED: usize = 4;
 
 /// Climbs; the rungs, and what it cost the server. Nothing for a server that is a program of our own.
 pub(crate) async fn climb(
-    connector: &Connector,
+    means: Means<'_>,
     monitor: &Monitor,
     scrub: &Scrub,
     learnt: Learnt,
@@ -44,7 +44,7 @@ pub(crate) async fn climb(
     if monitor.reach.proxy.is_none() && !ladder.socket(&target).await {
         return (ladder.rungs, Footprint::default());
     }
-    let mut caller = Caller::new(connector, target, scrub, url.clone(), monitor, now, ladder.until);
+    let mut caller = Caller::new(means, target, scrub, url.clone(), monitor, now, ladder.until);
     if ladder.secured(&mut caller, &url).await && ladder.bare(&mut caller, &url).await {
         ladder.listed(&mut caller, learnt).await;
     }

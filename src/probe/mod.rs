@@ -1,4 +1,4 @@
-//! The only room that knows HTTP, TLS, SSE and JSON-RPC on the probing side; it turns what it meets into faults.
+//! The only room that knows HTTP, TLS, SSE, JSON-RPC and stdio on the probing side; it turns what it meets into faults.
 //!
 //! What a server sends is hostile: every decoder here is bounded and gives evidence without control characters or our
 //! own secrets, and no bytes make it panic. Pure decoders stand apart from sockets. Read `steps` for the whole probe,
@@ -6,6 +6,7 @@
 
 // Pure decoders.
 pub mod answer;
+pub mod credential;
 pub mod era;
 pub mod evidence;
 pub mod health;
@@ -18,6 +19,8 @@ pub mod sse;
 pub mod instructions;
 pub mod diff;
 pub mod tools;
+pub mod callable;
+pub mod shape;
 
 // One HTTP exchange, from the socket up.
 pub mod clock;
@@ -25,14 +28,21 @@ pub mod wire;
 
 pub mod reply;
 
+// The other conversations beneath a request.
+pub mod channel;
+pub mod program;
+
 // A probe, from a request up.
+pub mod owed;
 pub mod call;
 pub mod handshake;
+pub mod kept;
 pub mod look;
 
 pub mod ladder;
 pub mod reach;
 pub mod steps;
+pub mod explore;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,11 +50,14 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use rustls::RootCertStore;
 
-use crate::domain::fleet::{Address, Monitor};
+use crate::domain::fleet::{Address, Monitor, MonitorId};
 use crate::domain::learnt::Learnt;
 use crate::domain::observation::{BeatKind, Fault, Footprint, Observation, Rung, Turn};
 use crate::domain::tools::Listing;
 use crate::net::connect::Connector;
+use crate::probe::call::Means;
+use crate::probe::kept::KeptPrograms;
+use crate::probe::owed::Owed;
 
 /// What one beat is to do.
 #[derive(Debug, Clone)]
@@ -80,28 +93,51 @@ pub struct Lists {
 #[derive(Debug)]
 pub struct Prober {
     connector: Connector,
+    programs: KeptPrograms,
+    owed: Owed,
 }
 
 impl Prober {
     /// A prober that trusts this machine's roots and whose TLS session cache is sized for so many names.
     pub fn new(names: usize) -> Self {
-        Self { connector: Connector::new(names) }
+        Self { connector: Connector::new(names), programs: KeptPrograms::default(), owed: Owed::default() }
     }
 
     /// A prober that trusts these roots only.
     pub fn with_roots(roots: RootCertStore, names: usize) -> Self {
-        Self { connector: Connector::with_roots(roots, names) }
+        Self {
+            connector: Connector::with_roots(roots, names),
+            programs: KeptPrograms::default(),
+            owed: Owed::default(),
+        }
     }
 
     /// Runs one probe to its end; never fails, never panics, never outlasts the monitor's budget by more than the closing of its session.
     pub async fn run(&self, assignment: &Assignment) -> (Observation, Learnt) {
-        Box::pin(steps::run(&self.connector, assignment)).await
+        Box::pin(steps::run(self.means(), &self.programs, assignment)).await
+    }
+
+    const fn means(&self) -> Means<'_> {
+        Means { connector: &self.connector, owed: &self.owed }
+    }
+
+    /// Stops the program that is kept for a monitor, where one is: it was edited, or is gone from the file.
+    pub async fn release(&self, monitor: &MonitorId) {
+        if let Some(kept) = self.programs.take(monitor) {
+            kept.process.stop().await;
+        }
+    }
+
+    /// Stops every program that is kept, all at once; the next probe would start its own again.
+    pub async fn release_all(&self) {
+        let stops = self.programs.empty().into_iter().map(|kept| kept.process.stop());
+        futures_util::future::join_all(stops).await;
     }
 
     /// How far one gets with a server that just failed, within ten seconds; and what that cost it.
     pub async fn climb(&self, monitor: &Monitor, learnt: Learnt, now: DateTime<Utc>) -> (Vec<Rung>, Footprint) {
         let scrub = steps::secrets_of(monitor);
-        Box::pin(ladder::climb(&self.connector, monitor, &scrub, learnt, now)).await
+        Box::pin(ladder::climb(self.means(), monitor, &scrub, learnt, now)).await
     }
 
     /// Whether anybody answers HTTP at an address.
@@ -109,6 +145,6 @@ impl Prober {
     /// # Errors
     /// The fault that kept it from answering within this time.
     pub async fn answers(&self, address: &Address, within: Duration) -> Result<(), Fault> {
-        Box::pin(reach::answers(&self.connector, address, within)).await
+        Box::pin(reach::answers(self.means(), address, within)).await
     }
 }

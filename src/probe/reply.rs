@@ -192,35 +192,43 @@ impl Reading<'_> {
         odd: &mut Option<Fault>,
         clock: &mut Clock,
     ) -> Option<Result<Box<RawValue>, Broken>> {
-        for event in events.drain(..) {
-            if !matches!(event.name.as_str(), "" | "message") {
-                continue;
+        events
+            .drain(..)
+            .filter(|event| matches!(event.name.as_str(), "" | "message"))
+            .find_map(|event| self.message(&event.data, odd, clock))
+    }
+
+    /// One message of many: the answer, or none. What it was else is kept, where it is no message at all.
+    pub(crate) fn message(
+        &self,
+        data: &[u8],
+        odd: &mut Option<Fault>,
+        clock: &mut Clock,
+    ) -> Option<Result<Box<RawValue>, Broken>> {
+        match read(data, self.id) {
+            Ok(Message::Other) => None,
+            Ok(Message::Result { raw, id_as_string }) => {
+                clock.answer();
+                note_id(clock, id_as_string);
+                if odd.is_some() {
+                    clock.note("there was something else before the answer".to_owned());
+                }
+                Some(Ok(raw.to_owned()))
             }
-            match read(&event.data, self.id) {
-                Ok(Message::Other) => {}
-                Ok(Message::Result { raw, id_as_string }) => {
-                    clock.answer();
-                    note_id(clock, id_as_string);
-                    if odd.is_some() {
-                        clock.note("the stream held something else before the answer".to_owned());
-                    }
-                    return Some(Ok(raw.to_owned()));
+            Ok(Message::Error(error)) => {
+                clock.answer();
+                let fault = self.rpc_fault(&error, "");
+                Some(Err(Broken { fault, status: None, error: Some(error) }))
+            }
+            Err(misfit) => {
+                let mut fault = self.fault_of(&misfit);
+                if matches!(fault.kind, FaultKind::NotJson | FaultKind::NotJsonRpc | FaultKind::EmptyBody) {
+                    fault.kind = FaultKind::StreamGarbage;
                 }
-                Ok(Message::Error(error)) => {
-                    clock.answer();
-                    let fault = self.rpc_fault(&error, "");
-                    return Some(Err(Broken { fault, status: None, error: Some(error) }));
-                }
-                Err(misfit) => {
-                    let mut fault = self.fault_of(&misfit);
-                    if matches!(fault.kind, FaultKind::NotJson | FaultKind::NotJsonRpc | FaultKind::EmptyBody) {
-                        fault.kind = FaultKind::StreamGarbage;
-                    }
-                    odd.get_or_insert(fault);
-                }
+                odd.get_or_insert(fault);
+                None
             }
         }
-        None
     }
 
     /// After the answer the stream should end; if it does not, the connection cannot serve the next request.
@@ -240,7 +248,7 @@ impl Reading<'_> {
     }
 
     /// An answer whose status is not 200.
-    async fn refused(
+    pub(crate) async fn refused(
         &self,
         wire: &mut Wire<'_>,
         status: StatusCode,
@@ -342,7 +350,7 @@ fn without_query(location: &str) -> &str {
     location.split(['?', '#']).next().unwrap_or_default()
 }
 
-fn content_type(headers: &HeaderMap) -> &str {
+pub(crate) fn content_type(headers: &HeaderMap) -> &str {
     let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let name = value.split(';').next().unwrap_or_default().trim();
     ["application/json", "text/event-stream", "text/html"]

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::domain::observation::{FaultKind, SourcesSeen};
 use crate::probe::answer::open;
+use crate::probe::evidence::{NAME_CHARS_MAX, escaped};
 use crate::probe::moment::moment;
 use crate::probe::rpc::Misfit;
 
@@ -27,17 +28,18 @@ const MOMENTS: [&str; 9] = [
     "timestamp",
 ];
 
+/// Where a source's name stands.
+const NAMES: [&str; 9] = ["source", "path", "name", "title", "file", "filename", "uri", "url", "id"];
+/// Names looked at: a few say what a corpus is about.
+const NAMES_MAX: usize = 200;
+
 /// Reads a tools/call result.
 ///
 /// # Errors
 /// As `open`; `AnswerUnreadable` where there is no list of sources.
 pub fn read(result: &RawValue) -> Result<SourcesSeen, Misfit> {
     let carried = open(result)?;
-    let found = carried.values.iter().find_map(|value| {
-        let list =
-            LISTS.iter().find_map(|pointer| value.pointer(pointer).filter(|list| list.is_array() || is_map(list)))?;
-        Some((value, list))
-    });
+    let found = carried.values.iter().find_map(|value| Some((value, list_in(value)?)));
     let Some((value, list)) = found else {
         return Err(Misfit {
             kind: FaultKind::AnswerUnreadable,
@@ -51,6 +53,25 @@ pub fn read(result: &RawValue) -> Result<SourcesSeen, Misfit> {
     };
     let whole = newest.or_else(|| indexed_at(value)).or_else(|| indexed_at(value.get("data")?));
     Ok(SourcesSeen { count: u32::try_from(count).unwrap_or(u32::MAX), last_indexed_at: whole })
+}
+
+/// The names of the sources, bounded and escaped as hits have them.
+pub(crate) fn names(result: &RawValue) -> Vec<String> {
+    let Ok(carried) = open(result) else { return Vec::new() };
+    let Some(list) = carried.values.iter().find_map(list_in) else { return Vec::new() };
+    let name = |item: &Value| {
+        let text = NAMES.iter().find_map(|key| item.get(*key)?.as_str()).or(item.as_str())?;
+        Some(escaped(text, NAME_CHARS_MAX))
+    };
+    match list {
+        Value::Array(items) => items.iter().take(NAMES_MAX).filter_map(name).collect(),
+        Value::Object(items) => items.keys().take(NAMES_MAX).map(|key| escaped(key, NAME_CHARS_MAX)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn list_in(value: &Value) -> Option<&Value> {
+    LISTS.iter().find_map(|pointer| value.pointer(pointer).filter(|list| list.is_array() || is_map(list)))
 }
 
 /// Sources may be an object by name; the answer itself, which holds the list, is none.

@@ -2,25 +2,27 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, TimeDelta};
 use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 use url::Url;
 
-use crate::domain::fleet::{Canary, Monitor, Search};
+use crate::domain::fleet::{Canary, Monitor, Program, Search};
 use crate::domain::learnt::{Caution, Learnt};
 use crate::domain::observation::{Answer, Ask, Fault, FaultKind, Observation, SourcesSeen, Stage, Step, Turn, Variant};
-use crate::domain::protocol::{Era, Transport};
-use crate::net::connect::{Connector, Target};
-use crate::probe::call::{Call, Caller, bad_address, header_value};
+use crate::domain::protocol::Era;
+use crate::net::connect::Target;
+use crate::probe::call::{Afterwards, Call, Caller, Carrier, Means, bad_address, header_value};
 use crate::probe::clock::Clock;
 use crate::probe::evidence::{Scrub, readable};
-use crate::probe::handshake::{Opened, modern_result, open};
+use crate::probe::handshake::{Opened, modern_result, open, resume};
+use crate::probe::kept::{Kept, KeptPrograms};
 use crate::probe::look::look_at;
 use crate::probe::rpc::Misfit;
 use crate::probe::tools::{TOOLS_MAX, hold, input_schema, named, reduce};
-use crate::probe::{Assignment, answer, sources};
+use crate::probe::{Assignment, answer, credential, sources};
 
 /// Pages of one tools/list: a thousand tools at twenty a page.
 const PAGES_MAX: usize = 50;
@@ -31,8 +33,14 @@ const TOOLS_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// The part of the budget, at most, that is kept back for the health addresses: the cause they name outweighs one more search.
 const HEALTH_SHARE: u32 = 4;
 
+/// A certificate this near its end is looked at anew on each beat.
+const LOOK_AGAIN_DAYS: i64 = 30;
+
+/// Stands where a program has no address: its wire is there for health addresses only, and `.invalid` never resolves.
+pub(crate) const NO_ADDRESS: &str = "http://program.invalid/";
+
 /// Runs one probe to its end.
-pub(crate) async fn run(connector: &Connector, assignment: &Assignment) -> (Observation, Learnt) {
+pub(crate) async fn run(means: Means<'_>, programs: &KeptPrograms, assignment: &Assignment) -> (Observation, Learnt) {
     let monitor = &*assignment.monitor;
     let began = Instant::now();
     let over = began + monitor.probe_budget;
@@ -43,17 +51,23 @@ pub(crate) async fn run(connector: &Connector, assignment: &Assignment) -> (Obse
     };
     let scrub = secrets_of(monitor);
     let mut seen = blank(assignment);
+    seen.credential_until = credential::ends_at(&monitor.auth);
     let mut learnt = assignment.learnt;
-    let parsed = Url::parse(monitor.url.resolved.expose()).ok().and_then(|url| Some((Target::of(&url)?, url)));
+    let address = if monitor.reach.program.is_some() { NO_ADDRESS } else { monitor.url.resolved.expose() };
+    let parsed = Url::parse(address).ok().and_then(|url| Some((Target::of(&url)?, url)));
     match parsed {
         None => seen.steps.push(Clock::start(Stage::Connect, &monitor.url.shown).stop(Some(bad_address(&scrub)))),
         Some((target, url)) => {
+            // While a renewal is waited for, each beat looks at the certificate itself and resumes no session.
+            let soon = |until| until - assignment.started_at < TimeDelta::days(LOOK_AGAIN_DAYS);
+            let target = if learnt.certificate_until.is_some_and(soon) { target.anew() } else { target };
             let mut caller =
-                Caller::new(connector, target, &scrub, url.clone(), monitor, assignment.started_at, over - kept_back);
-            converse(&mut caller, assignment, &mut learnt, &mut seen).await;
+                Caller::new(means, target, &scrub, url.clone(), monitor, assignment.started_at, over - kept_back);
+            let opened = converse(&mut caller, programs, assignment, &mut learnt, &mut seen).await;
             close(&mut caller, &mut learnt, &mut seen).await;
+            leave_program(&mut caller, programs, monitor, opened, &seen).await;
             for address in &monitor.health {
-                let elsewhere = look_at(connector, &mut caller, &url, address, over, &mut seen).await;
+                let elsewhere = look_at(means.connector, &mut caller, &url, address, over, &mut seen).await;
                 seen.footprint = seen.footprint.plus(elsewhere);
             }
             caller.wire.hang_up();
@@ -65,28 +79,125 @@ pub(crate) async fn run(connector: &Connector, assignment: &Assignment) -> (Obse
     (seen, learnt)
 }
 
-/// Everything that is MCP; it ends early where the next step has nothing to stand on.
-async fn converse(caller: &mut Caller<'_>, assignment: &Assignment, learnt: &mut Learnt, seen: &mut Observation) {
+/// Everything that is MCP; it ends early where the next step has nothing to stand on. The conversation, once open.
+async fn converse(
+    caller: &mut Caller<'_>,
+    programs: &KeptPrograms,
+    assignment: &Assignment,
+    learnt: &mut Learnt,
+    seen: &mut Observation,
+) -> Option<Opened> {
     let monitor = &*assignment.monitor;
+    let opened = meet(caller, programs, monitor, learnt, seen).await?;
+    search(caller, opened.era, assignment, seen).await;
+    Some(opened)
+}
+
+/// Connects and opens the conversation; what came of it is in `seen`.
+pub(crate) async fn meet(
+    caller: &mut Caller<'_>,
+    programs: &KeptPrograms,
+    monitor: &Monitor,
+    learnt: &mut Learnt,
+    seen: &mut Observation,
+) -> Option<Opened> {
+    let opened = match &monitor.reach.program {
+        None => {
+            connect(caller, learnt, seen).await?;
+            Box::pin(open(caller, monitor, learnt, &mut seen.steps)).await?
+        }
+        Some(program) => match start(caller, programs, monitor, program, seen).await? {
+            Some(before) => resume(caller, &before, &mut seen.steps).await?,
+            None => Box::pin(open(caller, monitor, learnt, &mut seen.steps)).await?,
+        },
+    };
+    seen.era = Some(opened.era);
+    seen.transport = Some(caller.transport());
+    seen.server = Some(opened.server.clone());
+    Some(opened)
+}
+
+/// Connects to the server's address; none where that failed.
+async fn connect(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &mut Observation) -> Option<()> {
     let mut clock = Clock::start(Stage::Connect, &caller.wire.target().authority());
     let deadline = caller.deadline();
     let fault = caller.wire.connect(&mut clock, deadline).await.err();
-    if let Some(until) = caller.wire.certificate_until {
-        let days = (until - caller.now().timestamp()).div_euclid(86_400);
-        clock.note(format!("the certificate is valid for {days} more days"));
+    let shown = caller.wire.certificate_until.and_then(|until| DateTime::from_timestamp(until, 0));
+    learnt.certificate_until = shown.or(learnt.certificate_until);
+    seen.certificate_until = learnt.certificate_until;
+    if let Some(until) = shown {
+        clock.note(format!("the certificate is valid for {} more days", (until - caller.now()).num_days()));
     }
-    let failed = fault.is_some();
+    let well = fault.is_none();
     seen.steps.push(clock.stop(fault));
-    if failed {
-        return;
+    well.then_some(())
+}
+
+/// Starts the program, or takes the kept one up; inside, the conversation that is open with it already. None where it
+/// cannot be started.
+async fn start(
+    caller: &mut Caller<'_>,
+    programs: &KeptPrograms,
+    monitor: &Monitor,
+    program: &Program,
+    seen: &mut Observation,
+) -> Option<Option<Opened>> {
+    let mut clock = Clock::start(Stage::Connect, &monitor.url.shown);
+    if let Some(mut kept) = programs.take(&monitor.id) {
+        if !program.keep || !kept.fits(monitor) {
+            kept.process.stop().await;
+        } else if let Some(how) = kept.process.has_ended() {
+            clock.note(format!("the kept program had ended ({how}); started again"));
+            kept.process.note_errors(caller.scrub, &mut clock);
+        } else {
+            clock.note("the program was kept from the beat before".to_owned());
+            let Kept { process, opened, requests, .. } = kept;
+            (caller.carrier, caller.requests) = (Carrier::Stdio(process), requests);
+            seen.steps.push(clock.stop(None));
+            return Some(Some(opened));
+        }
     }
-    let Some(opened) = open(caller, &monitor.id, learnt, &mut seen.steps).await else {
+    let fault = caller.start_program(program, &mut clock).err();
+    let well = fault.is_none();
+    seen.steps.push(clock.stop(fault));
+    well.then_some(None)
+}
+
+/// Puts a program that is to be kept back, if it answered so far; stops any other.
+async fn leave_program(
+    caller: &mut Caller<'_>,
+    programs: &KeptPrograms,
+    monitor: &Monitor,
+    opened: Option<Opened>,
+    seen: &Observation,
+) {
+    let Some(process) = caller.take_program() else {
         return;
     };
-    let Opened { era, server } = opened;
-    seen.era = Some(era);
-    seen.transport = Some(Transport::Http);
-    seen.server = Some(server);
+    let keep = monitor.reach.program.as_ref().is_some_and(|program| program.keep);
+    // One that was silent or talked nonsense is not trusted with the next beat.
+    let well = seen.steps.iter().filter_map(|step| step.fault.as_ref()).all(|fault| is_of_the_tools(fault.kind));
+    let over = match opened.filter(|_| keep && well) {
+        Some(opened) => {
+            let kept = Kept::new(process, opened, caller.requests, monitor);
+            programs.put(&monitor.id, kept).map(|kept| kept.process)
+        }
+        None => Some(process),
+    };
+    if let Some(process) = over {
+        process.stop().await;
+    }
+}
+
+/// What a program that speaks well may be told all the same.
+fn is_of_the_tools(kind: FaultKind) -> bool {
+    use FaultKind::{AnswerUnreadable, ArgumentsInvalid, CursorLoop, RpcError, ToolAbsent, ToolError};
+    matches!(kind, AnswerUnreadable | ArgumentsInvalid | CursorLoop | RpcError(_) | ToolAbsent | ToolError)
+}
+
+/// Tools, sources and canaries.
+async fn search(caller: &mut Caller<'_>, era: Era, assignment: &Assignment, seen: &mut Observation) {
+    let monitor = &*assignment.monitor;
     let Some(tools) = list_tools(caller, era, assignment, seen).await else {
         return;
     };
@@ -144,7 +255,7 @@ async fn list_tools(
     tools
 }
 
-async fn all_pages(caller: &mut Caller<'_>, era: Era, clock: &mut Clock) -> Result<Vec<Value>, Fault> {
+pub(crate) async fn all_pages(caller: &mut Caller<'_>, era: Era, clock: &mut Clock) -> Result<Vec<Value>, Fault> {
     let mut tools = Vec::new();
     let mut cursors: Vec<String> = Vec::new();
     let mut bytes = 0;
@@ -232,7 +343,7 @@ async fn ask_sources(caller: &mut Caller<'_>, era: Era, tools: &[Value], seen: &
     seen.steps.push(clock.stop(None));
 }
 
-async fn call_tool(
+pub(crate) async fn call_tool(
     caller: &mut Caller<'_>,
     era: Era,
     tool: &str,
@@ -278,27 +389,31 @@ fn promoted(schema: &Value, arguments: &str) -> Vec<(HeaderName, HeaderValue)> {
 /// Closes sessions; what went wrong about it is a note on the last step.
 ///
 /// The first time it is checked that the server survives it (MCP.md, "Do no harm"): some went down with the session.
-async fn close(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &mut Observation) {
+pub(crate) async fn close(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &mut Observation) {
     let mut clock = Clock::start(Stage::Handshake, "closing");
     if learnt.closing == Caution::Harmful {
         if caller.has_sessions() {
             clock.note("the session stays open: closing one brought this server down".to_owned());
         }
+        caller.leave_sessions();
     } else if caller.has_sessions() {
         caller.close(&mut clock).await;
         let well = seen.steps.iter().all(|step| step.fault.is_none());
         if learnt.closing == Caution::Unchecked && well {
-            learnt.closing = match caller.still_answers(&mut clock).await {
-                true => Caution::Harmless,
-                false => Caution::Harmful,
-            };
-            if learnt.closing == Caution::Harmful {
-                clock.note(
-                    "the server was gone after its session was closed; its sessions stay open from now on".to_owned(),
-                );
+            match caller.still_answers(&mut clock).await {
+                Afterwards::Answers => learnt.closing = Caution::Harmless,
+                Afterwards::Unclear => {}
+                Afterwards::Gone => {
+                    learnt.closing = Caution::Harmful;
+                    let told = "the server was gone after its session was closed; its sessions stay open from now on";
+                    clock.note(told.to_owned());
+                }
             }
             // The look itself may have opened one.
-            caller.close(&mut clock).await;
+            match learnt.closing {
+                Caution::Harmful => caller.leave_sessions(),
+                _ => caller.close(&mut clock).await,
+            }
         }
     }
     let notes = clock.stop(None).notes;
@@ -307,7 +422,7 @@ async fn close(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &mut Observat
     }
 }
 
-fn fault_of(caller: &Caller<'_>, misfit: &Misfit) -> Fault {
+pub(crate) fn fault_of(caller: &Caller<'_>, misfit: &Misfit) -> Fault {
     caller.scrub.fault(misfit.kind, &misfit.detail)
 }
 
@@ -339,7 +454,7 @@ fn blank(assignment: &Assignment) -> Observation {
     }
 }
 
-/// Everything we send that may not come back in evidence: the bearer, and what the URLs hide.
+/// Everything we send that may not come back in evidence: the bearer, what the URLs hide, and what a program gets.
 pub(crate) fn secrets_of(monitor: &Monitor) -> Scrub {
     let bearer = monitor.auth.bearer.iter().map(|bearer| bearer.expose().to_owned());
     let urls = std::iter::once(&monitor.url).chain(&monitor.health);
@@ -349,5 +464,10 @@ pub(crate) fn secrets_of(monitor: &Monitor) -> Scrub {
         let values: Vec<String> = url.query_pairs().map(|(_, value)| value.into_owned()).collect();
         password.into_iter().chain(query).chain(values).collect::<Vec<_>>()
     });
-    Scrub::new(bearer.chain(hidden))
+    let variables = monitor.reach.program.iter().flat_map(|program| &program.env).map(|(_, value)| value);
+    // An argument that does not stand in the shown address was resolved from somewhere.
+    let arguments = monitor.reach.program.iter().flat_map(|program| &program.args);
+    let arguments = arguments.filter(|argument| !monitor.url.shown.contains(argument.expose()));
+    let given = variables.chain(arguments).map(|value| value.expose().to_owned());
+    Scrub::new(bearer.chain(hidden).chain(given))
 }

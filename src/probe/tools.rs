@@ -25,7 +25,7 @@ const BROKEN_CALLS_MAX: usize = 8;
 const INSTRUCTIONS_MAX: usize = 20;
 
 /// The usual names of a search tool, the likeliest first.
-const USUAL_NAMES: [&str; 16] = [
+pub(crate) const USUAL_NAMES: [&str; 16] = [
     "search_documents",
     "search",
     "search_docs",
@@ -168,7 +168,8 @@ fn find<'a>(tools: &'a [Value], search: &Search) -> Option<&'a Value> {
     telling.next().is_none().then_some(only)
 }
 
-fn name_of(tool: &Value) -> &str {
+/// A tool's name; empty where it has none.
+pub(crate) fn name_of(tool: &Value) -> &str {
     tool.get("name").and_then(Value::as_str).unwrap_or_default()
 }
 

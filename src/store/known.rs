@@ -16,11 +16,12 @@ use crate::store::rows::Rows;
 use crate::store::{Store, StoreError};
 
 static LEARNT: Rows = Rows::new(
-    "INSERT INTO learnt (monitor, address, era, transport, found_at, discover, closing) VALUES ",
-    7,
+    "INSERT INTO learnt (monitor, address, era, transport, found_at, discover, closing, \
+     certificate_until) VALUES ",
+    8,
     " ON CONFLICT (monitor) DO UPDATE SET address = excluded.address, era = excluded.era, \
      transport = excluded.transport, found_at = excluded.found_at, discover = excluded.discover, \
-     closing = excluded.closing",
+     closing = excluded.closing, certificate_until = excluded.certificate_until",
 );
 static FOOTPRINTS: Rows = Rows::new(
     "INSERT INTO footprints (monitor, day, beats, requests, bytes_out, bytes_in, connections, sessions_opened, \
@@ -48,6 +49,7 @@ pub(in crate::store) async fn keep(
                 .bind(row.learnt.era_found_at.map(|at| at.timestamp_micros()))
                 .bind(row.learnt.discover.slug())
                 .bind(row.learnt.closing.slug())
+                .bind(row.learnt.certificate_until.map(|at| at.timestamp_micros()))
         })
         .await?;
     let spent: Vec<&(MonitorId, Spent)> = records.iter().flat_map(|record| &record.spent).collect();
@@ -75,9 +77,11 @@ impl Store {
     /// # Errors
     /// Where the database does not answer.
     pub async fn learnt(&self) -> Result<Vec<LearntRow>, StoreError> {
-        let rows = sqlx::query("SELECT monitor, address, era, transport, found_at, discover, closing FROM learnt")
-            .fetch_all(&self.readers)
-            .await?;
+        let rows = sqlx::query(
+            "SELECT monitor, address, era, transport, found_at, discover, closing, certificate_until FROM learnt",
+        )
+        .fetch_all(&self.readers)
+        .await?;
         rows.iter()
             .map(|row| {
                 Ok(LearntRow {
@@ -89,6 +93,7 @@ impl Store {
                         era_found_at: moment_or_none(row, 4)?,
                         discover: word(row.try_get(5)?, "discover", Caution::from_slug)?,
                         closing: word(row.try_get(6)?, "closing", Caution::from_slug)?,
+                        certificate_until: moment_or_none(row, 7)?,
                     },
                 })
             })

@@ -14,6 +14,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::domain::outcome::Verdict;
+use crate::domain::pace::Hold;
 use crate::domain::signal::Phase;
 use crate::store::board::{MonitorView, RollUp};
 use crate::web::state::WebState;
@@ -48,6 +49,7 @@ impl Collector for Scrape {
         views.truncate(MONITORS_MAX);
         monitors(&mut to, &views)?;
         signals(&mut to, &views)?;
+        manners(&mut to, &views)?;
         self.serin(&mut to)
     }
 }
@@ -105,6 +107,44 @@ fn signals(to: &mut DescriptorEncoder, views: &Views) -> Result<(), Error> {
             ];
             gauge(&mut family, &labels, 1_i64)?;
         }
+    }
+    Ok(())
+}
+
+/// What probes cost the servers today, and whose beats are held back.
+fn manners(to: &mut DescriptorEncoder, views: &Views) -> Result<(), Error> {
+    let few = views.len() <= QUIET_SIGNALS_MONITORS_MAX;
+    let shown = || views.iter().filter(|_| few);
+    let help = "requests that probes sent today (UTC)";
+    let mut family = to.encode_descriptor("serin_probe_requests_today", help, None, MetricType::Gauge)?;
+    for view in shown() {
+        let requests = i64::from(view.spent[1].footprint.requests);
+        gauge(&mut family, &[("monitor", view.id.as_str())], requests)?;
+    }
+    let help = "bytes that probes sent and received today (UTC)";
+    let mut family = to.encode_descriptor("serin_probe_today", help, Some(&Unit::Bytes), MetricType::Gauge)?;
+    for view in shown() {
+        let cost = view.spent[1].footprint;
+        let bytes = i64::try_from(cost.bytes_out.saturating_add(cost.bytes_in)).unwrap_or(i64::MAX);
+        gauge(&mut family, &[("monitor", view.id.as_str())], bytes)?;
+    }
+    let help = "sessions that probes opened today (UTC) and did not close";
+    let mut family = to.encode_descriptor("serin_probe_sessions_left_today", help, None, MetricType::Gauge)?;
+    for view in shown() {
+        let cost = view.spent[1].footprint;
+        let left = i64::from(cost.sessions_opened) - i64::from(cost.sessions_closed);
+        gauge(&mut family, &[("monitor", view.id.as_str())], left)?;
+    }
+    let help = "1 while beats are held back: the server asked for quiet, or a cap is spent or spaces them";
+    let mut family = to.encode_descriptor("serin_monitor_held", help, None, MetricType::Gauge)?;
+    for view in views {
+        let why = match view.hold {
+            None => continue,
+            Some(Hold::Quiet { .. }) => "quiet",
+            Some(Hold::Spent { .. }) => "cap_spent",
+            Some(Hold::Spaced { .. }) => "cap_spaced",
+        };
+        gauge(&mut family, &[("monitor", view.id.as_str()), ("why", why)], 1_i64)?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serin::cli::check::{CheckArgs, run};
@@ -10,6 +11,7 @@ use serin::config::checker::Unset;
 use serin::config::source::{ReadError, read};
 use serin::config::{Loaded, load};
 use serin::domain::fleet::{CanaryKind, Caps, Channel, Monitor, Network, SmtpTls};
+use serin::domain::protocol::{Era, Transport};
 use serin::domain::reason::{FailureReason, Severity};
 use serin::domain::signal::Signal;
 
@@ -365,4 +367,33 @@ fn a_byte_order_mark_and_carriage_returns_change_nothing() {
     let windows = loaded(&format!("\u{feff}{}", FULL.replace('\n', "\r\n"))).fleet;
     assert_eq!(plain.monitors, windows.monitors);
     assert_eq!(plain.receivers, windows.receivers);
+}
+
+#[test]
+fn a_server_may_be_a_program() {
+    let text = with_monitor(
+        "args: [-y, \"serve it\", \"--key=${env:DOCS_TOKEN}\"]\nenv: { MODE: test, API_TOKEN: \"${env:DOCS_TOKEN}\" }\nkeep: true\ncross_check: true",
+    )
+    .replace("url: https://docs.example.org/mcp", "command: npx");
+    let monitor = Arc::clone(&loaded(&text).fleet.monitors[0]);
+    let program = monitor.reach.program.as_ref().expect("it is one");
+    assert_eq!(monitor.url.shown, "stdio: npx -y \"serve it\" --key=${env:DOCS_TOKEN}", "arguments as written");
+    assert_eq!((&*program.command, program.keep, monitor.reach.transport), ("npx", true, Some(Transport::Stdio)));
+    assert!(monitor.reach.cross_check);
+    let args: Vec<&str> = program.args.iter().map(|argument| argument.expose()).collect();
+    assert_eq!(args, ["-y", "serve it", "--key=geheim-bearer"], "and given resolved");
+    let env: Vec<(&str, &str)> = program.env.iter().map(|(name, value)| (&**name, value.expose())).collect();
+    assert_eq!(env, [("MODE", "test"), ("API_TOKEN", "geheim-bearer")]);
+    assert!(!format!("{monitor:?}").contains("geheim"), "nothing of it is shown");
+}
+
+#[test]
+fn era_and_transport_may_be_fixed() {
+    let of = |text: &str| loaded(text).fleet.monitors[0].reach.clone();
+    let free = of(&with_monitor("every: 60s"));
+    assert_eq!((free.transport, free.era, free.cross_check), (None, None, false));
+    let fixed = of(&with_monitor("transport: sse\nera: legacy"));
+    assert_eq!((fixed.transport, fixed.era), (Some(Transport::Sse), Some(Era::Legacy)));
+    let shared = of(&with_sections("defaults: { era: modern, cross_check: true }\n"));
+    assert_eq!((shared.era, shared.cross_check), (Some(Era::Modern), false), "one era needs no comparison");
 }

@@ -62,7 +62,9 @@ fn keys_that_are_not_known() {
     check(
         "nothing like it",
         &with_sections("defaults: { colour: red }\n"),
-        &["3:13 'defaults' has no key 'colour' => known here: every, timeout, probe_budget, rules, search, caps"],
+        &[
+            "3:13 'defaults' has no key 'colour' => known here: every, timeout, probe_budget, rules, search, caps, transport, era, cross_check",
+        ],
     );
     check(
         "an unknown rule",
@@ -120,7 +122,7 @@ fn version_and_what_has_to_be_there() {
         "version: 1\nmonitors: [{ name: x }]\n",
         &[
             "2:12 a monitor has no 'id' => such as `id: docs`; history follows it",
-            "2:12 a monitor has no 'url' => such as `url: https://docs.example.org/mcp`",
+            "2:12 a monitor has no 'url' => such as `url: https://docs.example.org/mcp`, or `command:` for a program that speaks MCP",
         ],
     );
 }
@@ -644,4 +646,81 @@ fn one_mistake_in_defaults_is_said_once() {
     let monitors: String = (0..50).map(|at| format!("  - {{ id: m{at}, url: \"http://h/\" }}\n")).collect();
     let text = format!("version: 1\ndefaults: {{ every: 60 }}\nmonitors:\n{monitors}");
     assert_eq!(faults(&text).count(), 1);
+}
+
+#[test]
+fn how_a_server_is_reached() {
+    let with_program = |line: &str| {
+        with_monitor(line).replace("    url: https://docs.example.org/mcp\n", "    command: docs-server\n")
+    };
+    assert!(with_program("every: 60s").contains("command: docs-server"), "the file of the tests has changed");
+    check(
+        "two ways at once",
+        &with_monitor("command: docs-server"),
+        &[
+            "5:5 monitor 'docs' has both 'url' and 'command' => a server is reached in one way: leave one of the two out",
+        ],
+    );
+    check(
+        "a program's key beside an address",
+        &with_monitor("keep: true"),
+        &[
+            "5:5 'keep' of monitor 'docs' belongs to a program => leave it out, or write `command:` in the place of `url:`",
+        ],
+    );
+    check(
+        "stdio to an address",
+        &with_monitor("transport: stdio"),
+        &[
+            "5:5 monitor 'docs' has an address, and stdio takes a program => write `command:` in the place of `url:`, or leave 'transport' out",
+        ],
+    );
+    check(
+        "a transport that there is not",
+        &with_monitor("transport: websocket"),
+        &["5:16 the transport of monitor 'docs' cannot be 'websocket' => one of: http, sse, stdio"],
+    );
+    check(
+        "an era that sse has not",
+        &with_monitor("transport: sse\nera: modern"),
+        &["6:5 monitor 'docs' cannot be modern over sse, which only the older era has => leave one of the two out"],
+    );
+    check(
+        "a check of both eras, and one of them fixed",
+        &with_monitor("era: legacy\ncross_check: true"),
+        &[
+            "6:5 'cross_check' of monitor 'docs' asks both eras, and the file fixes one => leave out 'cross_check', or 'era' and 'transport'",
+        ],
+    );
+    check(
+        "HTTP to a program",
+        &with_program("transport: http"),
+        &["5:5 monitor 'docs' is a program, which is spoken to over stdio => leave 'transport' out"],
+    );
+    check(
+        "a bearer for a program",
+        &with_program("auth: { bearer: \"${env:DOCS_TOKEN}\" }"),
+        &[
+            "5:5 monitor 'docs' is a program, which takes no 'auth' => give it its credentials by `env: { NAME: \"${env:NAME}\" }`",
+        ],
+    );
+    check(
+        "a secret in the open",
+        &with_program("env: { API_TOKEN: abc }"),
+        &[
+            "5:23 the variable API_TOKEN of monitor 'docs' stands in the file, where everybody with the repository reads it => write `${env:NAME}` or `${file:/run/secrets/x}`, and change the secret",
+        ],
+    );
+    check(
+        "a variable that can have no such name",
+        &with_program("env: { 2ND: b }"),
+        &["5:12 '2ND' is no name of a variable => letters, digits and `_`, a letter first"],
+    );
+    check(
+        "a command for a shell",
+        &with_program("every: 60s").replace("command: docs-server", "command: node server.js"),
+        &[
+            "4:14 the command of monitor 'docs' holds a blank, and no shell reads it => write the program alone, and `args: [a, b]` beside it",
+        ],
+    );
 }

@@ -1,8 +1,9 @@
 //! Whether answers are worth anything (RETRIEVAL.md).
 //!
 //! Read: `canary` (one answer: right or wrong), `confirmation` (many answers of one canary: a blip
-//! or an incident), `diagnosis` (many canaries: what is broken).
+//! or an incident), `diagnosis` (many canaries: what is broken), `propose` (canaries for a server that has none yet).
 
 pub mod canary;
 pub mod confirmation;
 pub mod diagnosis;
+pub mod propose;

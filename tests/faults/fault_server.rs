@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio_rustls::TlsAcceptor;
 
 /// What to do with one request.
@@ -19,6 +20,10 @@ pub(crate) enum Act {
     SayAndHold(String),
     /// Send these bytes over and over, until the other side closes.
     SayForever(String),
+    /// Send these bytes and keep the connection as the event stream that `Push` writes to.
+    OpenStream(String),
+    /// Write the second to the event stream, then answer with the first; an empty second closes the stream.
+    Push(String, String),
     /// Close with a reset.
     Reset,
     /// Say nothing and be gone: the port is closed from now on.
@@ -37,6 +42,10 @@ pub(crate) struct Seen {
     pub(crate) heads: Vec<String>,
     /// Connections accepted.
     pub(crate) connections: usize,
+    /// Event streams that are open now.
+    pub(crate) streams: usize,
+    /// Where the latest of them takes what is pushed.
+    push: Option<UnboundedSender<String>>,
 }
 
 /// A running server; it ends with its runtime.
@@ -101,7 +110,12 @@ async fn serve(
         let message: serde_json::Value = serde_json::from_str(&body).unwrap_or_default();
         let line = head.lines().next().unwrap_or_default().to_owned();
         let method = line.split(' ').next().unwrap_or_default().to_owned();
+        let posted = line.split(['?', ' ']).nth(1) == Some("/messages");
         let key = match message["method"].as_str() {
+            Some("tools/call") if posted => {
+                format!("POST /messages tools/call {}", message["params"]["name"].as_str().unwrap_or_default())
+            }
+            Some(method) if posted => format!("POST /messages {method}"),
             Some(method) if line.contains("/moved") => format!("moved {method}"),
             Some("tools/call") => format!("tools/call {}", message["params"]["name"].as_str().unwrap_or_default()),
             Some("tools/list") if message["params"]["cursor"].is_string() => "tools/list again".to_owned(),
@@ -136,6 +150,36 @@ async fn serve(
                 // Until the other side goes.
                 while stream.read(&mut [0; 64]).await.is_ok_and(|read| read > 0) {}
                 return;
+            }
+            Act::OpenStream(text) => {
+                let (push, mut pushed) = unbounded_channel();
+                {
+                    let mut seen = seen.lock().expect("not poisoned");
+                    (seen.push, seen.streams) = (Some(push), seen.streams + 1);
+                }
+                let _ = stream.write_all(fill(text).as_bytes()).await;
+                loop {
+                    let mut byte = [0; 64];
+                    tokio::select! {
+                        event = pushed.recv() => match event.filter(|event| !event.is_empty()) {
+                            Some(event) => drop(stream.write_all(event.as_bytes()).await),
+                            None => break,
+                        },
+                        read = stream.read(&mut byte) => if read.is_ok_and(|read| read > 0) {} else { break },
+                    }
+                }
+                let _ = stream.shutdown().await;
+                seen.lock().expect("not poisoned").streams -= 1;
+                return;
+            }
+            Act::Push(reply, event) => {
+                let push = seen.lock().expect("not poisoned").push.clone();
+                if let Some(push) = push {
+                    let _ = push.send(fill(event));
+                }
+                if stream.write_all(fill(reply).as_bytes()).await.is_err() {
+                    return;
+                }
             }
             Act::SayForever(text) => {
                 let (head, repeated) = text.split_once("{again}").unwrap_or(("", text));

@@ -1,6 +1,8 @@
 //! Every fault a probe tells apart, met on a real socket.
 
 mod fault_server;
+mod older;
+mod programs;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -210,9 +212,6 @@ async fn faults_of_the_legacy_handshake() {
     check("a version that does not exist", initialize(say(version)), at(FaultKind::WrongVersion)).await;
     let refused = json(r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32602,"message":"no"}}"#);
     check("initialize refused", initialize(say(refused)), at(FaultKind::RpcError(-32602))).await;
-    let sse = with(Script::new(), "GET /mcp", Act::SayAndHold(stream("event: endpoint\ndata: /messages\n\n")));
-    let seen = check("the older transport", sse, at(FaultKind::WrongVersion)).await;
-    assert!(seen.fault(Stage::Handshake).unwrap().detail.contains("HTTP+SSE"));
     let opened = r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32600,"message":"x"}}"#;
     let leaky = say(status("400 Bad Request", "Content-Type: application/json\r\nMcp-Session-Id: s-9\r\n", opened));
     let seen = check("an error reply that opens a session", with(legacy(), "server/discover", leaky), None).await;
@@ -312,6 +311,26 @@ async fn faults_before_http() {
     let seen = probe(monitor(&format!("http://{address}/mcp"), 1)).await;
     assert_eq!(first_fault(&seen), at(FaultKind::ConnectTimeout), "{seen:#?}");
     common("a full backlog", &seen);
+}
+
+#[tokio::test]
+async fn the_end_of_a_certificate_is_known_over_resumed_sessions_too() {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(issuer.der().clone()).unwrap();
+    let prober = Prober::with_roots(roots, 8);
+    let server = FaultServer::start(modern(), Some(acceptor(&issuer, &["127.0.0.1"], false))).await;
+    let mut assignment = assignment(monitor(&format!("https://{}/mcp", server.address), 0));
+    let mut ends = Vec::new();
+    for _ in 0..3 {
+        let (seen, learnt) = prober.run(&assignment).await;
+        assert_eq!(first_fault(&seen), None, "{seen:#?}");
+        ends.push(seen.certificate_until.expect("it is known"));
+        assignment.learnt = learnt;
+    }
+    assert!(ends.iter().all(|end| *end == ends[0]), "{ends:?}");
 }
 
 fn acceptor(issuer: &CertifiedIssuer<'_, KeyPair>, names: &[&str], expired: bool) -> TlsAcceptor {

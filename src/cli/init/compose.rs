@@ -1,0 +1,342 @@
+//! A monitor written out as YAML, with what was found and what to look at as comments.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::cli::init::scalar::{comment, text, verbatim};
+use crate::config::scalars::duration_text;
+use crate::domain::fleet::{CanaryKind, Search};
+use crate::domain::quality::propose::{Proposal, slug};
+use crate::probe::callable::COUNT_NAMES;
+
+/// Everything a proposed monitor says.
+#[derive(Debug, Clone, Default)]
+pub struct Draft {
+    /// Its id.
+    pub id: String,
+    /// The name people read; none: the id is name enough.
+    pub name: Option<String>,
+    /// The address as it may be written, references and all.
+    pub url: String,
+    /// The bearer token as a reference.
+    pub bearer: Option<String>,
+    /// Further headers, each value as a reference.
+    pub headers: Vec<(String, String)>,
+    /// How it is searched.
+    pub search: Option<Search>,
+    /// Canaries, with the highest score allowed to a negative one.
+    pub canaries: Vec<(Proposal, Option<f64>)>,
+    /// Durations that were measured, in any order.
+    pub durations: Vec<Duration>,
+    /// When the newest source was indexed, as a date.
+    pub indexed: Option<String>,
+    /// Whether rhythm and limits are left to the file's `defaults`, which these would contradict.
+    pub by_defaults: bool,
+    /// The most requests a day, as the checker counts them.
+    pub calls_per_day: Option<u64>,
+    /// What was found, a line each.
+    pub facts: Vec<String>,
+    /// What could not be found out or should be looked at, a line each.
+    pub doubts: Vec<String>,
+}
+
+/// Canaries asked in a beat, where there are so many.
+const PER_BEAT: usize = 2;
+/// P95 may be so many times what was measured: a first look meets an idle server.
+const SLACK: u32 = 5;
+/// No limit is below this: under it, the network's own moods page.
+const P95_MIN: Duration = Duration::from_millis(200);
+/// From here on a call gets [`TIMEOUT_SLOW`] instead of the usual 10 s.
+const SLOW: Duration = Duration::from_secs(8);
+const TIMEOUT_SLOW: Duration = Duration::from_secs(30);
+/// A limit above this could not be told from a timeout.
+const P95_MAX: Duration = Duration::from_secs(25);
+/// Rank within which a source is looked for, where answers are so deep.
+const WITHIN: u32 = 5;
+
+impl Draft {
+    /// The monitor as an item of `monitors:`, each line indented by so many blanks; ends with a line break.
+    pub fn item(&self, indent: usize) -> String {
+        let mut out = String::new();
+        let mut line = |depth: usize, text: &str| {
+            let _ = writeln!(out, "{:width$}{text}", "", width = depth * 2);
+        };
+        line(0, &format!("- id: {}", text(&self.id)));
+        for fact in self.facts.iter().chain(&self.calls()) {
+            line(1, &format!("# {}", comment(fact)));
+        }
+        for doubt in &self.doubts {
+            line(1, &format!("# LOOK: {}", comment(doubt)));
+        }
+        if let Some(name) = &self.name {
+            line(1, &format!("name: {}", text(name)));
+        }
+        line(1, &format!("url: {}", address(&self.url)));
+        self.auth(&mut line);
+        if self.by_defaults {
+            line(1, "# How often, how long and by which limits: as `defaults` says.");
+        } else {
+            line(1, "every: 60s");
+        }
+        if self.p95() > SLOW && !self.by_defaults {
+            line(1, &format!("timeout: {}", duration_text(TIMEOUT_SLOW)));
+        }
+        if let Some(search) = &self.search {
+            self.search(search, &mut line);
+        }
+        self.canaries(&mut line);
+        if !self.by_defaults {
+            self.rules(&mut line);
+        }
+        let pad = " ".repeat(indent);
+        out.lines().fold(String::new(), |text, line| text + &pad + line + "\n")
+    }
+
+    /// What the monitor costs its server, as a sentence.
+    pub fn calls(&self) -> Option<String> {
+        let calls = self.calls_per_day?;
+        Some(format!("Up to {calls} calls a day; `every` and `search.per_beat` change that."))
+    }
+
+    fn auth(&self, line: &mut impl FnMut(usize, &str)) {
+        if self.bearer.is_none() && self.headers.is_empty() {
+            return;
+        }
+        line(1, "auth:");
+        if let Some(bearer) = &self.bearer {
+            line(2, &format!("bearer: {}", verbatim(bearer)));
+        }
+        if !self.headers.is_empty() {
+            line(2, "headers:");
+        }
+        for (name, value) in &self.headers {
+            line(3, &format!("{}: {}", text(name), verbatim(value)));
+        }
+    }
+
+    fn search(&self, search: &Search, line: &mut impl FnMut(usize, &str)) {
+        line(1, "search:");
+        if let Some(tool) = &search.tool {
+            line(2, &format!("tool: {}", text(tool)));
+        }
+        line(2, &format!("query: {}", text(&search.query)));
+        if !search.arguments.is_empty() {
+            line(2, "arguments:");
+        }
+        for (name, value) in &search.arguments {
+            line(3, &format!("{}: {}", text(name), argument(value)));
+        }
+        if let Some(results) = &search.results {
+            line(2, &format!("results: {}", text(results)));
+        }
+        let fields = &search.fields;
+        let known: Vec<String> = [
+            ("source", &fields.source),
+            ("content", &fields.content),
+            ("score", &fields.score),
+            ("total", &fields.total),
+        ]
+        .into_iter()
+        .filter_map(|(name, pointer)| Some(format!("{name}: {}", text(pointer.as_ref()?))))
+        .collect();
+        if !known.is_empty() {
+            line(2, "fields:");
+        }
+        for field in &known {
+            line(3, field);
+        }
+        if !self.canaries.is_empty() {
+            line(2, &format!("per_beat: {}", PER_BEAT.min(self.canaries.len())));
+        }
+    }
+
+    fn canaries(&self, line: &mut impl FnMut(usize, &str)) {
+        if self.canaries.is_empty() {
+            return;
+        }
+        line(1, "# Each was asked three times and answered as written here. Is its source really the right one?");
+        if !self.canaries.iter().any(|(proposal, _)| proposal.kind == CanaryKind::Meaning) {
+            line(
+                1,
+                "# `kind: meaning`, a question in words that its source does not use, has to be written by a person.",
+            );
+        }
+        line(1, "canaries:");
+        let mut ids: Vec<String> = Vec::new();
+        for (proposal, max_score) in &self.canaries {
+            let id = unused_id(proposal, &ids);
+            line(2, &format!("- id: {}", text(&id)));
+            ids.push(id);
+            line(3, &format!("query: {}", text(&proposal.query)));
+            if proposal.kind != CanaryKind::Negative {
+                line(3, &format!("expect: [{}]", text(&proposal.source)));
+                if let Some(asked) = self.results_asked().filter(|asked| *asked < WITHIN) {
+                    line(3, &format!("within: {asked}"));
+                }
+            }
+            line(3, &format!("kind: {}", proposal.kind.slug()));
+            if let Some(limit) = max_score {
+                line(3, &format!("max_score: {limit}"));
+            }
+        }
+    }
+
+    fn rules(&self, line: &mut impl FnMut(usize, &str)) {
+        let limit = duration_text(self.p95());
+        let what = if self.search.is_some() { "searches" } else { "tools/list" };
+        line(1, "rules:");
+        match self.durations.iter().max() {
+            Some(longest) => {
+                let (count, ms) = (self.durations.len(), longest.as_secs_f64() * 1e3);
+                line(2, &format!("# measured on {count} {what}: {ms:.0} ms at most"));
+                line(2, &format!("latency: {{ p95: {limit} }}"));
+            }
+            None => line(2, "latency: { p95: 800ms }   # not measured: what the server is used to"),
+        }
+        if let Some(date) = &self.indexed {
+            line(
+                2,
+                &format!("# freshness: {{ older_than: 72h }}   # the newest source was indexed on {}", comment(date)),
+            );
+        }
+    }
+
+    /// The limit on P95: generous, rounded up to two digits.
+    fn p95(&self) -> Duration {
+        let longest = self.durations.iter().max().copied().unwrap_or_default();
+        let ms = (longest * SLACK).as_millis().min(P95_MAX.as_millis());
+        let ms = u64::try_from(ms).unwrap_or(u64::MAX);
+        let step = 10_u64.pow(ms.max(1).ilog10().saturating_sub(1)).max(50);
+        Duration::from_millis(ms.div_ceil(step) * step).clamp(P95_MIN, P95_MAX)
+    }
+
+    fn results_asked(&self) -> Option<u32> {
+        let arguments = &self.search.as_ref()?.arguments;
+        COUNT_NAMES.iter().find_map(|name| arguments.get(*name)?.parse().ok())
+    }
+}
+
+/// A whole file around monitors that are written already: what the least file needs, and where people are told.
+pub fn new_file(items: &str) -> String {
+    format!(
+        "# Written by `serin init`. `serin check` says whether it is right, `serin run` watches.\n\
+         version: 1\n\
+         serin:\n  \
+           listen: 127.0.0.1:8080   # the pages; any address that is not loopback demands `token`\n  \
+           database: serin.db\n\
+         # Nobody is paged yet. To be told, fill this in:\n\
+         # receivers:\n\
+         #   oncall: {{ webhook: {{ url: \"${{env:ONCALL_URL}}\", secret: \"${{env:ONCALL_SECRET}}\" }} }}\n\
+         # routes:\n\
+         #   - {{ to: [oncall] }}\n\
+         monitors:\n{items}"
+    )
+}
+
+/// A URL is plain enough where it has nothing that YAML could read otherwise.
+fn address(url: &str) -> String {
+    let plain = url.starts_with("http")
+        && url.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, ':' | '/' | '.' | '-' | '_'))
+        && !url.ends_with(':');
+    if plain { url.to_owned() } else { verbatim(url) }
+}
+
+/// JSON text as YAML: scalars as they are, texts quoted, whatever else as the flow style that JSON is.
+fn argument(json: &str) -> String {
+    match serde_json::from_str(json) {
+        Ok(serde_json::Value::String(said)) => text(&said),
+        _ => json.to_owned(),
+    }
+}
+
+fn unused_id(proposal: &Proposal, ids: &[String]) -> String {
+    /// Characters of an id made from a question.
+    const CHARS_MAX: usize = 32;
+    let base = match proposal.kind {
+        CanaryKind::Negative => "nonsense".to_owned(),
+        kind => slug(proposal.query.trim_start_matches("is it true that "), CHARS_MAX)
+            .unwrap_or_else(|| kind.slug().to_owned()),
+    };
+    let numbered = (2..).map(|nth| format!("{base}-{nth}"));
+    std::iter::once(base.clone()).chain(numbered).find(|id| !ids.contains(id)).unwrap_or(base)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::Path;
+    use std::time::Duration;
+
+    use super::{Draft, new_file};
+    use crate::cli::init::append::checked;
+    use crate::domain::fleet::{CanaryKind, Search, SearchFields};
+    use crate::domain::quality::propose::Proposal;
+
+    fn draft(measured_ms: &[u64], top_k: &str) -> Draft {
+        let canary = |query: &str, kind, source: &str| {
+            let source = source.to_owned();
+            (Proposal { query: query.to_owned(), kind, source }, None)
+        };
+        Draft {
+            id: "404".to_owned(),
+            url: "http://127.0.0.1:1/mcp".to_owned(),
+            search: Some(Search {
+                tool: Some("yes".to_owned()),
+                query: "q: #".to_owned(),
+                arguments: BTreeMap::from(
+                    [("top_k", top_k), ("lang", "\"no\""), ("deep", "{\"a\":[1,null]}")]
+                        .map(|(k, v)| (k.to_owned(), v.to_owned())),
+                ),
+                results: Some("/a b/0".to_owned()),
+                fields: SearchFields { source: Some("/x~1y".to_owned()), ..SearchFields::default() },
+                per_beat: 2,
+            }),
+            canaries: vec![
+                canary("4417", CanaryKind::Keyword, "- a: [b"),
+                canary("null", CanaryKind::Mixed, "${env:HOME}"),
+                canary("日本", CanaryKind::Mixed, "x"),
+                canary("zorvex", CanaryKind::Negative, ""),
+                canary("4417", CanaryKind::Keyword, "twice"),
+            ],
+            durations: measured_ms.iter().map(|ms| Duration::from_millis(*ms)).collect(),
+            ..Draft::default()
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_as_it_was_meant() {
+        let rows: [(&[u64], &str, u64, u64, &str); 7] = [
+            (&[3, 7], "5", 200, 10, "never below 200 ms"),
+            (&[90, 137], "5", 700, 10, "five times the longest, rounded up"),
+            (&[1_234], "5", 6_200, 10, "to two digits"),
+            (&[2_000], "5", 10_000, 30, "a slow server gets more time"),
+            (&[9_999], "5", 25_000, 30, "up to a limit that no timeout reaches"),
+            (&[], "5", 800, 10, "not measured"),
+            (&[1], "3", 200, 10, "few results"),
+        ];
+        for (measured, top_k, p95_ms, timeout_s, sentence) in rows {
+            let text = new_file(&draft(measured, top_k).item(2));
+            let fleet =
+                checked(Path::new("m.yaml"), &text, &[]).unwrap_or_else(|why| panic!("{sentence}: {why}")).fleet;
+            let monitor = &fleet.monitors[0];
+            assert_eq!(monitor.rules.latency.p95, Duration::from_millis(p95_ms), "{sentence}");
+            assert_eq!(monitor.timeout, Duration::from_secs(timeout_s), "{sentence}");
+            let search = &monitor.search;
+            assert_eq!((monitor.id.as_str(), search.tool.as_deref(), &*search.query), ("404", Some("yes"), "q: #"));
+            assert_eq!(search.arguments["lang"], "\"no\"");
+            assert_eq!(search.arguments["deep"], "{\"a\":[1,null]}");
+            let seen: Vec<(&str, &str)> = monitor.canaries.iter().map(|one| (&*one.id, &*one.query)).collect();
+            assert_eq!(
+                seen,
+                [("4417", "4417"), ("null", "null"), ("mixed", "日本"), ("nonsense", "zorvex"), ("4417-2", "4417")]
+            );
+            let expected: Vec<&str> =
+                monitor.canaries.iter().flat_map(|one| one.expect.iter().map(String::as_str)).collect();
+            assert_eq!(expected, ["- a: [b", "${env:HOME}", "x", "twice"], "references stay text");
+            let least = if top_k == "3" { 3 } else { 5 };
+            assert!(
+                monitor.canaries.iter().filter(|one| one.kind != CanaryKind::Negative).all(|one| one.within == least)
+            );
+        }
+    }
+}

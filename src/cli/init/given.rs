@@ -1,0 +1,163 @@
+//! What a person gives on the command line, and how it is written down: secrets only by the name of a variable.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, bail};
+use url::Url;
+
+use crate::cli::init::InitArgs;
+use crate::domain::fleet::{Address, Monitor, Secret};
+use crate::domain::quality::propose::slug;
+
+/// Characters of an id made from a name.
+const ID_CHARS_MAX: usize = 40;
+
+/// The server as it is asked, with what its YAML may not hold.
+#[derive(Debug)]
+pub struct Given {
+    url: Url,
+    bearer: Option<Token>,
+    headers: Vec<(String, Secret)>,
+}
+
+#[derive(Debug)]
+struct Token {
+    value: Secret,
+    /// The variable it came from; none where it was given in the clear.
+    variable: Option<String>,
+}
+
+/// How address and credentials are written, and the variables that have to be set for it.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// The address, or a reference where it holds a secret.
+    pub url: String,
+    /// The bearer token as a reference.
+    pub bearer: Option<String>,
+    /// Further headers, values as references.
+    pub headers: Vec<(String, String)>,
+    /// Variables by name, with their values.
+    pub known: Vec<(String, String)>,
+    /// The parts of the address that may be secrets.
+    hidden: Vec<String>,
+}
+
+impl Written {
+    /// Whether a text repeats a secret, in whatever case: a server may say our own token back to us.
+    pub fn betrays(&self, text: &str) -> bool {
+        let text = text.to_lowercase();
+        self.secrets().any(|secret| text.contains(&secret.to_lowercase()))
+    }
+
+    /// A text without our secrets.
+    pub fn masked(&self, text: &str) -> String {
+        if self.betrays(text) { "(left out: it repeats a secret of ours)".to_owned() } else { text.to_owned() }
+    }
+
+    fn secrets(&self) -> impl Iterator<Item = &str> {
+        /// Shorter ones are ordinary words.
+        const CHARS_MIN: usize = 6;
+        let values = self.known.iter().map(|(_, value)| value).chain(&self.hidden);
+        values.map(String::as_str).filter(|value| value.chars().count() >= CHARS_MIN)
+    }
+}
+
+impl Given {
+    /// Reads the arguments; looks variables up, contacts nothing.
+    ///
+    /// # Errors
+    /// What cannot be used, with the mend.
+    pub fn read(args: &InitArgs) -> anyhow::Result<Self> {
+        let url = Url::parse(&args.url).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        let Some(url) = url else {
+            bail!("this is no address of a server; write it whole, such as https://docs.example.org/mcp");
+        };
+        let bearer = match (&args.bearer, &args.bearer_env) {
+            (Some(token), _) => Some(Token { value: Secret::new(token), variable: None }),
+            (None, Some(name)) => {
+                let token = std::env::var(name).ok().filter(|token| !token.is_empty());
+                let token =
+                    token.with_context(|| format!("the variable {name} is not set; it should hold the token"))?;
+                Some(Token { value: Secret::new(&token), variable: Some(name.clone()) })
+            }
+            (None, None) => None,
+        };
+        let fits = |token: &Token| token.value.expose().bytes().all(|byte| byte.is_ascii_graphic());
+        if !bearer.as_ref().is_none_or(fits) {
+            bail!("the token holds characters that no header may; was it copied with a blank or a line break?");
+        }
+        let header = |text: &String| -> anyhow::Result<(String, Secret)> {
+            let (name, value) = text.split_once('=').context("a header is given as NAME=VALUE")?;
+            Ok((name.to_owned(), Secret::new(value)))
+        };
+        let headers = args.headers.iter().map(header).collect::<anyhow::Result<_>>()?;
+        Ok(Self { url, bearer, headers })
+    }
+
+    /// The monitor that is explored.
+    pub fn monitor(&self) -> Monitor {
+        let shown = format!("{}{}", self.url.origin().ascii_serialization(), self.url.path());
+        let mut monitor = Monitor::undeclared("new", Address { shown, resolved: Secret::new(self.url.as_str()) });
+        monitor.auth.bearer = self.bearer.as_ref().map(|token| token.value.clone());
+        monitor.auth.headers = self.headers.clone();
+        monitor
+    }
+
+    /// An id for it, where nobody chose one: what the server calls itself, else its host.
+    pub fn id(&self, server_name: Option<&str>) -> String {
+        let of_host = || slug(self.url.host_str().unwrap_or_default(), ID_CHARS_MAX);
+        server_name.and_then(|name| slug(name, ID_CHARS_MAX)).or_else(of_host).unwrap_or_else(|| "server".to_owned())
+    }
+
+    /// Whether a name repeats a secret, so that an id made of it would.
+    pub fn betrayed(&self, name: &str) -> bool {
+        self.written("x").betrays(name)
+    }
+
+    /// How it is written under this id.
+    pub fn written(&self, id: &str) -> Written {
+        let mut written = Written { url: self.url.as_str().replace("${", "$${"), ..Written::default() };
+        let hides = !self.url.username().is_empty() || self.url.password().is_some() || self.url.query().is_some();
+        if hides {
+            written.hidden.extend(self.url.password().map(str::to_owned));
+            written.hidden.extend(self.url.query_pairs().map(|(_, value)| value.into_owned()));
+            written.url = known(&mut written.known, variable(id, "URL"), self.url.as_str());
+        }
+        if let Some(token) = &self.bearer {
+            let name = token.variable.clone().unwrap_or_else(|| variable(id, "TOKEN"));
+            written.bearer = Some(known(&mut written.known, name, token.value.expose()));
+        }
+        for (name, value) in &self.headers {
+            let reference = known(&mut written.known, variable(id, name), value.expose());
+            written.headers.push((name.clone(), reference));
+        }
+        written
+    }
+}
+
+/// Arguments given as NAME=VALUE: JSON where it is JSON, else a text.
+///
+/// # Errors
+/// Where there is no `=`.
+pub fn arguments(given: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
+    let one = |text: &String| -> anyhow::Result<(String, String)> {
+        let (name, value) = text.split_once('=').context("an argument is given as NAME=VALUE")?;
+        let json = serde_json::from_str::<serde_json::Value>(value).unwrap_or_else(|_| value.into());
+        Ok((name.to_owned(), json.to_string()))
+    };
+    given.iter().map(one).collect()
+}
+
+fn known(known: &mut Vec<(String, String)>, name: String, value: &str) -> String {
+    let reference = format!("${{env:{name}}}");
+    known.push((name, value.to_owned()));
+    reference
+}
+
+/// A variable's name: `DOCS_RAG_TOKEN` for `docs-rag`.
+fn variable(id: &str, what: &str) -> String {
+    let text = format!("{id}_{what}");
+    let name: String =
+        text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
+    if name.starts_with(|c: char| c.is_ascii_digit()) { format!("MCP_{name}") } else { name }
+}

@@ -1,0 +1,177 @@
+//! Where a stranger's answer keeps its results, found by walking it: the pointers that `search:` then takes.
+//!
+//! Only for answers whose usual places hold nothing (`answer`). A guess: whoever uses it reads an answer with it.
+
+use serde_json::Value;
+
+use crate::domain::fleet::SearchFields;
+
+/// Nesting looked into: an envelope in an envelope, and a result's metadata.
+const DEPTH_MAX: usize = 6;
+/// Lists and fields weighed; an answer of more is a dump.
+const PLACES_MAX: usize = 500;
+/// Results looked at for what their fields hold.
+const ITEMS_MAX: usize = 10;
+/// Characters from which a text can be a passage.
+const PASSAGE_CHARS_MIN: f64 = 20.0;
+/// Characters up to which a text can be a source's name.
+const NAME_CHARS_MAX: f64 = 200.0;
+/// Parts of a field's name that tell what it holds.
+const SOURCE_PARTS: [&str; 9] = ["source", "path", "file", "url", "uri", "doc", "title", "name", "id"];
+const SCORE_PARTS: [&str; 4] = ["score", "similar", "relevan", "rank_score"];
+
+/// Pointers to the list of results and to the parts of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shape {
+    /// The list, from the answer's root.
+    pub results: String,
+    /// The parts, from one result; `total` stays empty.
+    pub fields: SearchFields,
+}
+
+/// The likeliest list of results among the values that an answer carries.
+pub fn find(values: &[Value]) -> Option<Shape> {
+    values
+        .iter()
+        .find_map(|value| {
+            let mut lists = Vec::new();
+            lists_in(value, String::new(), 0, &mut lists);
+            let read = lists.into_iter().filter_map(|(pointer, items)| {
+                let fields = fields_of(items)?;
+                let known = usize::from(fields.source.is_some()) * 2 + usize::from(fields.score.is_some());
+                Some((known, Shape { results: pointer, fields }))
+            });
+            // The first of equals: answers come before what belongs to them.
+            read.fold(None, |best: Option<(usize, Shape)>, next| match best {
+                Some(best) if best.0 >= next.0 => Some(best),
+                _ => Some(next),
+            })
+        })
+        .map(|(_, shape)| shape)
+}
+
+fn lists_in<'a>(value: &'a Value, pointer: String, depth: usize, found: &mut Vec<(String, &'a [Value])>) {
+    if depth > DEPTH_MAX || found.len() >= PLACES_MAX {
+        return;
+    }
+    match value {
+        Value::Array(items) => {
+            // The root has no pointer that a file could hold.
+            if !pointer.is_empty() && items.iter().any(Value::is_object) {
+                found.push((pointer.clone(), items));
+            }
+            if let Some(first) = items.first() {
+                lists_in(first, format!("{pointer}/0"), depth + 1, found);
+            }
+        }
+        Value::Object(map) => {
+            for (key, inner) in map.iter().filter(|(key, _)| is_plain(key)).take(PLACES_MAX) {
+                lists_in(inner, format!("{pointer}/{}", part(key)), depth + 1, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What the items of a list have in common, where it reads like results: each has a text.
+fn fields_of(items: &[Value]) -> Option<SearchFields> {
+    let items: Vec<&Value> = items.iter().take(ITEMS_MAX).collect();
+    let mut leaves = Vec::new();
+    leaves_in(items.first()?, String::new(), 0, &mut leaves);
+    let texts =
+        |pointer: &String| -> Option<Vec<&str>> { items.iter().map(|item| item.pointer(pointer)?.as_str()).collect() };
+    let mean = |texts: &[&str]| texts.iter().map(|text| text.chars().count() as f64).sum::<f64>() / texts.len() as f64;
+    let content = leaves
+        .iter()
+        .filter_map(|pointer| Some((mean(&texts(pointer)?), pointer)))
+        .filter(|(length, _)| *length >= PASSAGE_CHARS_MIN)
+        .max_by(|a, b| a.0.total_cmp(&b.0))?
+        .1;
+    let told = |pointer: &String, parts: &[&str]| {
+        let name = pointer.rsplit('/').next().unwrap_or_default().to_lowercase();
+        parts.iter().position(|part| name.contains(part))
+    };
+    let source = leaves
+        .iter()
+        .filter(|pointer| *pointer != content)
+        .filter(|pointer| texts(pointer).is_some_and(|texts| mean(&texts) <= NAME_CHARS_MAX))
+        .filter_map(|pointer| Some((told(pointer, &SOURCE_PARTS)?, pointer)))
+        .min_by_key(|(place, _)| *place);
+    let score = leaves.iter().find(|pointer| {
+        told(pointer, &SCORE_PARTS).is_some()
+            && items.iter().all(|item| item.pointer(pointer).is_some_and(Value::is_number))
+    });
+    Some(SearchFields {
+        source: Some(source?.1.clone()),
+        content: Some(content.clone()),
+        score: score.cloned(),
+        total: None,
+    })
+}
+
+fn leaves_in(value: &Value, pointer: String, depth: usize, found: &mut Vec<String>) {
+    if depth > DEPTH_MAX || found.len() >= PLACES_MAX {
+        return;
+    }
+    match value {
+        Value::Object(map) => {
+            for (key, inner) in map.iter().filter(|(key, _)| is_plain(key)) {
+                leaves_in(inner, format!("{pointer}/{}", part(key)), depth + 1, found);
+            }
+        }
+        Value::String(_) | Value::Number(_) if !pointer.is_empty() => found.push(pointer),
+        _ => {}
+    }
+}
+
+/// A key that a file can hold as it is.
+fn is_plain(key: &str) -> bool {
+    key.chars().count() <= 60 && !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || "_-.@:~/ ".contains(c))
+}
+
+/// A key as a part of a JSON pointer (RFC 6901).
+fn part(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::find;
+
+    fn check(sentence: &str, value: Value, expected: Option<[&str; 4]>) {
+        let seen = find(&[value]).map(|shape| {
+            let fields = shape.fields;
+            [Some(shape.results), fields.source, fields.content, fields.score].map(Option::unwrap_or_default)
+        });
+        assert_eq!(seen, expected.map(|parts| parts.map(str::to_owned)), "{sentence}");
+    }
+
+    #[test]
+    fn the_list_and_its_parts_are_found_by_what_they_hold() {
+        let words = "words enough to be a passage of text";
+        check(
+            "a list two envelopes down",
+            json!({"answer": {"found": [{"where": {"file": "a.md"}, "what": words, "match_score": 0.5}]}}),
+            Some(["/answer/found", "/where/file", "/what", "/match_score"]),
+        );
+        check(
+            "tags beside it are none",
+            json!({"tags": [{"name": "x"}], "found": [{"doc": "a.md", "said": words}]}),
+            Some(["/found", "/doc", "/said", ""]),
+        );
+        check(
+            "the longest text is the passage",
+            json!({"x": [{"title": "a title that is long itself", "body_md": format!("{words} {words}")}]}),
+            Some(["/x", "/title", "/body_md", ""]),
+        );
+        check("a slash in a key", json!({"a/b": [{"url": "u", "said": words}]}), Some(["/a~1b", "/url", "/said", ""]));
+        check("no source, no results", json!({"x": [{"said": words}]}), None);
+        check("no text, no results", json!({"x": [{"id": "a"}]}), None);
+        check("a list of texts has no parts", json!({"x": [words]}), None);
+        check("no list", json!({"x": words}), None);
+        let deep = (0..100).fold(json!([{"url": "u", "said": words}]), |inner, _| json!({"x": inner}));
+        check("too deep", deep, None);
+    }
+}
