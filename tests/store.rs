@@ -85,6 +85,7 @@ fn ask(canary: &str, elapsed_ms: u64) -> AskRow {
         scores: vec![Some(0.9), None],
         lengths: vec![400, 380],
         bytes: 2048,
+        tokens: Some(512),
     }
 }
 

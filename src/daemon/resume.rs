@@ -116,6 +116,7 @@ async fn windows(
             let canary = standing.canaries.entry(ask.canary.clone()).or_insert_with(|| CanaryStanding::new(hash, now));
             canary.last = last(&ask);
             canary.elapsed = ask.elapsed;
+            canary.tokens = ask.tokens.or(canary.tokens);
             canary.answered_at = Some(ask.started_at);
         }
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
+use crate::domain::context::Spread;
 use crate::domain::fleet::{Canary, CanaryKind, Monitor, MonitorId};
 use crate::domain::learnt::Learnt;
 use crate::domain::observation::{BeatKind, Observation, Rung, ToolsSeen};
@@ -56,6 +57,8 @@ pub struct Seat {
     pub listed: Option<Listed>,
     /// The list last written down: its hash, whether its tokens were known, and when.
     pub listing_noted: Option<(String, bool, DateTime<Utc>)>,
+    /// Tokens of answers since Serin started.
+    pub answer_tokens: Spread,
     /// Our own trouble with it.
     pub trouble: Option<String>,
     /// Whether the file changed it while nobody ran, so that what is open is weighed anew.
@@ -100,6 +103,7 @@ impl Seat {
             last: None,
             listed: None,
             listing_noted: None,
+            answer_tokens: Spread::default(),
             trouble: None,
             edited_unseen: false,
             hours: VecDeque::new(),
@@ -132,6 +136,12 @@ impl Seat {
             }
             self.listed = Some(Listed { tools: tools.clone(), era: seen.era, at: now });
         }
+    }
+
+    /// Counts in what the answers of a beat cost a model's context.
+    pub fn weigh(&mut self, seen: &Observation) {
+        let answers = seen.asks.iter().filter_map(|ask| ask.result.as_ref()?.as_ref().ok()?.tokens);
+        answers.for_each(|tokens| self.answer_tokens.push(tokens));
     }
 
     /// The lists that the next probe holds what it sees against.
@@ -277,6 +287,7 @@ impl Seat {
                 era: listed.era,
                 accepted: self.standing.tools.baseline.clone(),
             }),
+            answer_tokens: self.answer_tokens,
             coverage,
             uptime,
             trouble: self.trouble.clone(),

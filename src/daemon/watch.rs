@@ -91,6 +91,7 @@ pub async fn beat(hands: &Hands, seat: &mut Seat, kind: BeatKind, scheduled_at: 
     seat.trouble = None;
     hands.board.pulse().beat(outcome.verdict);
     seat.list(&seen, now, noted);
+    seat.weigh(&seen);
     seat.last = Some(Arc::new((seen, outcome)));
     hands.board.put(seat.view(now));
     announce(hands, &decisions);
@@ -405,5 +406,6 @@ fn ask_row(ask: &Ask, verdict: &AskVerdict) -> AskRow {
         scores: hits.iter().map(|hit| hit.score).collect(),
         lengths: hits.iter().map(|hit| hit.chars).collect(),
         bytes: answer.map_or(0, |answer| answer.bytes),
+        tokens: answer.and_then(|answer| answer.tokens),
     }
 }

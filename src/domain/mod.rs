@@ -14,6 +14,7 @@ pub mod reason;
 pub mod outcome;
 pub mod classify;
 pub mod contract;
+pub mod context;
 pub mod quality;
 pub mod latency;
 pub mod errors;

@@ -317,6 +317,8 @@ pub struct ToolsSeen {
     pub invalid_call: Option<String>,
     /// Every declared call, held against the schema.
     pub calls: KnownCalls,
+    /// Its text, where it is too long to be kept, only until the probe has counted its tokens.
+    pub oversize: Option<Box<str>>,
     /// How the list differs from the accepted one; none where it does not, or where none was accepted yet.
     pub drift: Option<Arc<Drift>>,
 }

@@ -16,10 +16,11 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::domain::classify::{HEALTH_URL, WITHIN_DAYS};
+use crate::domain::context;
 use crate::domain::contract::{self, ToolsStanding};
 use crate::domain::errors::{Call, ErrorsWindow};
 use crate::domain::fleet::RulePlace;
-use crate::domain::fleet::{Monitor, Provenance};
+use crate::domain::fleet::{Canary, ContextRule, Monitor, Provenance};
 use crate::domain::incident::{Bar, Incident, Need, ResolveCause, Turn, step};
 use crate::domain::latency::warming::{COLD_START, Warming};
 use crate::domain::latency::window::{LatencyWindow, Sample};
@@ -341,6 +342,7 @@ impl Standing {
         standing.elapsed = ask.elapsed;
         if let Some(Ok(answer)) = &ask.result {
             standing.list = fingerprint(answer);
+            standing.tokens = answer.tokens.or(standing.tokens);
         }
         matches!(verdict, AskVerdict::Right { .. } | AskVerdict::Wrong { .. })
     }
@@ -441,13 +443,40 @@ impl Standing {
             return (reading(Level::Unknown, "not seen".to_owned(), 0), None);
         };
         let broken = beat.outcome.finding(Signal::Contract);
-        match contract::judge(self.tools.baseline.as_ref(), tools, broken, rule) {
-            Some(finding) => {
+        let context = beat.monitor.rules.context.as_ref();
+        let heavy = context.and_then(|rule| self.context(beat, rule, tools));
+        let drifted = contract::judge(self.tools.baseline.as_ref(), tools, broken, rule);
+        match (drifted, heavy) {
+            (Some(mut finding), heavy) => {
+                finding.evidence.extend(heavy.into_iter().flat_map(|heavy| heavy.evidence));
                 let figure = finding.summary.clone();
                 (reading(Level::Elevated, figure, 1), Some(cause(&finding, rule.breaking, rule.line)))
             }
-            None => (reading(Level::Calm, as_accepted(tools), 1), None),
+            (None, Some(heavy)) => {
+                let (severity, line) = context.map_or((rule.breaking, rule.line), |rule| (rule.severity, rule.line));
+                (reading(Level::Elevated, heavy.summary.clone(), 1), Some(cause(&heavy, severity, line)))
+            }
+            (None, None) if self.weighs_in_the_dark(beat, tools) => {
+                (reading(Level::Unknown, "not everything is counted yet".to_owned(), 0), None)
+            }
+            (None, None) => (reading(Level::Calm, as_accepted(tools), 1), None),
         }
+    }
+
+    fn context(&self, beat: Beat<'_>, rule: &ContextRule, tools: &ToolsSeen) -> Option<Finding> {
+        let canaries = beat.monitor.canaries.iter();
+        let weighed = canaries.filter_map(|canary| Some((canary, self.canaries.get(&canary.id)?.tokens?)));
+        context::judge(rule, tools.tokens, weighed)
+    }
+
+    /// Whether an incident about context is open and not every figure is known: what is not counted is not light.
+    fn weighs_in_the_dark(&self, beat: Beat<'_>, tools: &ToolsSeen) -> bool {
+        let about_it = |incident: &Incident| incident.reason == FailureReason::ContextCost;
+        let Some(rule) = beat.monitor.rules.context.as_ref() else { return false };
+        let counted = |canary: &Canary| self.canaries.get(&canary.id).is_some_and(|known| known.tokens.is_some());
+        self.incident(Signal::Contract).is_some_and(about_it)
+            && (rule.tools_tokens.is_some() && tools.tokens.is_none()
+                || rule.answer_tokens.is_some() && !beat.monitor.canaries.iter().all(counted))
     }
 
     fn quality_level(&self, beat: Beat<'_>, fresh: Fresh) -> (Reading, Option<Cause>) {
@@ -615,8 +644,10 @@ impl Standing {
         let rules = &monitor.rules;
         self.latency.trim(rules.latency.window, now);
         self.errors.trim(rules.errors.window, now);
+        let about_context = |incident: &Incident| incident.reason == FailureReason::ContextCost;
         let unwarranted = |signal: &Signal| match signal {
-            Signal::Availability | Signal::Access | Signal::Contract => false,
+            Signal::Availability | Signal::Access => false,
+            Signal::Contract => rules.context.is_none() && self.incident(Signal::Contract).is_some_and(about_context),
             Signal::Errors => self.errors.reading(&rules.errors, true).level == Level::Calm,
             // One that is clearing was calm under the old rules too: it ends in its own time, as recovered.
             Signal::Latency => {

@@ -19,6 +19,9 @@ pub mod sse;
 pub mod instructions;
 pub mod diff;
 pub mod tools;
+
+// What texts cost.
+pub mod tokens;
 pub mod callable;
 pub mod shape;
 
@@ -58,6 +61,7 @@ use crate::net::connect::Connector;
 use crate::probe::call::Means;
 use crate::probe::kept::KeptPrograms;
 use crate::probe::owed::Owed;
+use crate::probe::tokens::Tokens;
 
 /// What one beat is to do.
 #[derive(Debug, Clone)]
@@ -95,12 +99,18 @@ pub struct Prober {
     connector: Connector,
     programs: KeptPrograms,
     owed: Owed,
+    tokens: Tokens,
 }
 
 impl Prober {
     /// A prober that trusts this machine's roots and whose TLS session cache is sized for so many names.
     pub fn new(names: usize) -> Self {
-        Self { connector: Connector::new(names), programs: KeptPrograms::default(), owed: Owed::default() }
+        Self {
+            connector: Connector::new(names),
+            programs: KeptPrograms::default(),
+            owed: Owed::default(),
+            tokens: Tokens::default(),
+        }
     }
 
     /// A prober that trusts these roots only.
@@ -109,12 +119,21 @@ impl Prober {
             connector: Connector::with_roots(roots, names),
             programs: KeptPrograms::default(),
             owed: Owed::default(),
+            tokens: Tokens::default(),
         }
+    }
+
+    /// The same, for a single probe: it waits until tokens are counted.
+    #[must_use]
+    pub fn once(self) -> Self {
+        Self { tokens: Tokens::patient(), ..self }
     }
 
     /// Runs one probe to its end; never fails, never panics, never outlasts the monitor's budget by more than the closing of its session.
     pub async fn run(&self, assignment: &Assignment) -> (Observation, Learnt) {
-        Box::pin(steps::run(self.means(), &self.programs, assignment)).await
+        let (mut seen, learnt) = Box::pin(steps::run(self.means(), &self.programs, assignment)).await;
+        self.tokens.weigh(&mut seen).await;
+        (seen, learnt)
     }
 
     const fn means(&self) -> Means<'_> {

@@ -69,15 +69,17 @@ pub fn reduce(tools: &[Value], search: &Search) -> ToolsSeen {
         });
     }
     json.push(']');
-    if json.len() > JSON_BYTES_MAX {
-        json = names_and_hashes(&seen);
-    }
+    let oversize = (json.len() > JSON_BYTES_MAX).then(|| {
+        let short = names_and_hashes(&seen);
+        std::mem::replace(&mut json, short).into_boxed_str()
+    });
     let found = find(tools, search);
     let listing = Listing { hash: hex(&whole.finalize()), tools: seen, json, ..Listing::default() };
     ToolsSeen {
         listing: Arc::new(listing),
         search_tool: found.map(|tool| name_of(tool).to_owned()),
         invalid_call: found.and_then(|tool| misfit(input_schema(tool), search)),
+        oversize,
         ..ToolsSeen::default()
     }
 }

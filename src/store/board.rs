@@ -10,6 +10,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::sync::broadcast;
 
+use crate::domain::context::Spread;
 use crate::domain::contract::{self, Baseline};
 use crate::domain::fleet::{CanaryKind, MonitorId};
 use crate::domain::learnt::Learnt;
@@ -97,6 +98,8 @@ pub struct MonitorView {
     pub learnt: Learnt,
     /// The tools seen last and those accepted; none before the first list.
     pub tools: Option<ToolsView>,
+    /// Tokens of the canaries' answers since Serin started.
+    pub answer_tokens: Spread,
     /// Calls a day that the schedule amounts to.
     pub calls_per_day: u64,
     /// Seen ÷ due time over the last 24 h (or since the monitor is known), 0–1; none before the first beat.

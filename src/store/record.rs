@@ -136,6 +136,8 @@ pub struct AskRow {
     pub lengths: Vec<u32>,
     /// Bytes of the answer.
     pub bytes: u64,
+    /// Tokens of the answer, where they were counted.
+    pub tokens: Option<u32>,
 }
 
 /// One signal's state.

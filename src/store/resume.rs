@@ -50,6 +50,8 @@ pub struct AskLine {
     pub reason: Option<FailureReason>,
     /// Rank of the expected source.
     pub rank: Option<u32>,
+    /// Tokens of the answer, where they were counted.
+    pub tokens: Option<u32>,
 }
 
 /// Beats of one monitor in one hour.
@@ -115,7 +117,7 @@ impl Store {
     /// Where the database does not answer.
     pub async fn recent_asks(&self, since: DateTime<Utc>) -> Result<Vec<AskLine>, StoreError> {
         let mut rows = sqlx::query(
-            "SELECT a.monitor, a.canary, a.variant, a.turn, b.kind, a.started_at, a.elapsed, a.verdict, a.reason, a.rank \
+            "SELECT a.monitor, a.canary, a.variant, a.turn, b.kind, a.started_at, a.elapsed, a.verdict, a.reason, a.rank, a.tokens \
              FROM asks a JOIN beats b USING (started_at, monitor, location) \
              WHERE a.started_at >= $1 AND a.turn <> 'not_asked' ORDER BY a.started_at DESC, a.monitor DESC, a.location DESC, a.position DESC LIMIT $2",
         )
@@ -141,6 +143,7 @@ impl Store {
                 verdict: word(row.try_get(7)?, "verdict", verdict)?,
                 reason: word_or_none(row.try_get(8)?, "reason", FailureReason::from_slug)?,
                 rank: row.try_get(9)?,
+                tokens: row.try_get(10)?,
             });
         }
         asks.reverse();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use serin::domain::context::Spread;
 use serin::domain::contract::Baseline;
 use serin::domain::fleet::RulePlace;
 use serin::domain::fleet::{
@@ -198,6 +199,7 @@ fn rules(line: u32) -> Rules {
         health: streak(line),
         quality: QualityRule { within: 5, after: 3, severity: Severity::Page, line: line + 9 },
         freshness: Some(FreshnessRule { older_than: minutes(72 * 60), severity: Severity::Ticket, line }),
+        context: None,
     }
 }
 
@@ -347,6 +349,7 @@ pub(crate) fn view(n: usize, now: DateTime<Utc>) -> MonitorView {
             },
         }),
         tools: (n != 8).then(|| tools_view(n, now)).flatten(),
+        answer_tokens: Spread { counts: [0, 2, 40, 180, 12, 0, 0, 0, 1, 0], sum: 190_400 },
         hold: None,
         learnt: Learnt { era: Some(if n.is_multiple_of(3) { Era::Modern } else { Era::Legacy }), ..Learnt::default() },
         calls_per_day: declared.calls_per_day(),
@@ -626,6 +629,7 @@ async fn past(store: &Store, now: DateTime<Utc>) {
             scores: vec![Some(0.8)],
             lengths: vec![400],
             bytes: 2_000,
+            tokens: None,
         };
         let beat = BeatRow {
             monitor: id_of(1),

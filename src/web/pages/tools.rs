@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
+use crate::domain::context::{BOUNDS, Spread};
 use crate::domain::tools::{Change, ChangeClass, Instruction};
 use crate::store::board::{MonitorView, ToolsView};
 use crate::store::listing::ListingLine;
@@ -22,6 +23,21 @@ pub struct ToolsPart {
     pub now: Option<Now>,
     /// Every list there was, the latest first.
     pub past: Vec<Past>,
+    /// Tokens of answers since Serin started, by bucket; empty where none was counted.
+    pub answers: Vec<Bar>,
+    /// The same in one line.
+    pub answers_said: String,
+}
+
+/// One bucket of a histogram.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Bar {
+    /// Such as `up to 500`.
+    pub name: String,
+    /// How many answers.
+    pub count: String,
+    /// Length of its bar, of 1,000.
+    pub width: u64,
 }
 
 /// The tools as they are.
@@ -99,7 +115,33 @@ pub fn tell(view: &MonitorView, history: Vec<ListingLine>, at: DateTime<Utc>) ->
     ToolsPart {
         now: view.tools.as_ref().map(|tools| now(tools, at)),
         past: history.into_iter().map(|line| past(line, at)).collect(),
+        answers: bars(view.answer_tokens),
+        answers_said: match view.answer_tokens.count() {
+            0 => String::new(),
+            n => format!(
+                "{} answers counted since Serin started, {} tokens each on average",
+                words::count(n),
+                words::count(view.answer_tokens.sum / n)
+            ),
+        },
     }
+}
+
+/// The buckets from the first that holds anything to the last.
+fn bars(spread: Spread) -> Vec<Bar> {
+    let most = spread.counts.iter().copied().max().unwrap_or_default().max(1);
+    let holds = |count: &u64| *count > 0;
+    let Some(first) = spread.counts.iter().position(holds) else { return Vec::new() };
+    let last = spread.counts.iter().rposition(holds).unwrap_or(first);
+    let name = |at: usize| match BOUNDS.get(at) {
+        Some(bound) => format!("up to {}", words::count(u64::from(*bound))),
+        None => "more".to_owned(),
+    };
+    let bar = |at: usize| {
+        let count = spread.counts[at];
+        Bar { name: name(at), count: words::count(count), width: count * 1_000 / most }
+    };
+    (first..=last).map(bar).collect()
 }
 
 fn now(tools: &ToolsView, at: DateTime<Utc>) -> Now {
