@@ -359,7 +359,7 @@ pub(crate) fn view(n: usize, now: DateTime<Utc>) -> MonitorView {
     }
 }
 
-/// The third monitor's tools are not what was accepted.
+/// The second monitor's tools are not what was accepted.
 fn tools_view(n: usize, now: DateTime<Utc>) -> Option<ToolsView> {
     let mut seen = observation(n, now).tools?;
     let accepted = Baseline {
@@ -367,7 +367,7 @@ fn tools_view(n: usize, now: DateTime<Utc>) -> Option<ToolsView> {
         accepted_by: "first-stable".to_owned(),
         accepted_at: now - TimeDelta::hours(90),
     };
-    if n == 2 {
+    if n == 1 {
         let listing = Arc::make_mut(&mut seen.listing);
         listing.hash = "77aa425e1b0c".repeat(5);
         listing.instructions = vec![Instruction {
