@@ -79,6 +79,7 @@ fn assignment(monitor: &Arc<Monitor>, learnt: Learnt) -> Assignment {
         asks,
         ask_sources: false,
         learnt,
+        lists: serin::probe::Lists::default(),
     }
 }
 

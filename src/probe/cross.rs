@@ -203,6 +203,7 @@ mod tests {
                     started_at: at,
                     asks: vec![],
                     ask_sources: false,
+                    lists: crate::probe::Lists::default(),
                     learnt,
                 })
             };

@@ -97,6 +97,7 @@ impl Scene {
             asks: vec![(0, Turn::Scheduled)],
             ask_sources: false,
             learnt,
+            lists: serin::probe::Lists::default(),
         }
     }
 
