@@ -36,6 +36,7 @@ pub mod owed;
 pub mod call;
 pub mod handshake;
 pub mod kept;
+pub mod promoted;
 pub mod listing;
 pub mod cross;
 pub mod look;

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta};
-use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -14,7 +13,7 @@ use crate::domain::learnt::{Caution, Learnt};
 use crate::domain::observation::{Answer, Ask, Fault, FaultKind, Observation, SourcesSeen, Stage, Step, Turn, Variant};
 use crate::domain::protocol::Era;
 use crate::net::connect::Target;
-use crate::probe::call::{Afterwards, Call, Caller, Means, bad_address, header_value};
+use crate::probe::call::{Afterwards, Call, Caller, Means, bad_address};
 use crate::probe::clock::Clock;
 use crate::probe::cross::Differing;
 use crate::probe::evidence::Scrub;
@@ -22,6 +21,7 @@ use crate::probe::handshake::{Opened, modern_result, open, resume};
 use crate::probe::kept::{KeptPrograms, leave, start_again, take_up};
 use crate::probe::listing::all_pages;
 use crate::probe::look::look_at;
+use crate::probe::promoted::{promoted, unfit};
 use crate::probe::rpc::Misfit;
 use crate::probe::tools::{input_schema, named, reduce};
 use crate::probe::way::way;
@@ -202,18 +202,33 @@ async fn list_tools(
     };
     if let Some(tools) = &tools {
         let mut reduced = reduce(tools, &monitor.search);
+        let dropped = dropped_by_clients(era, tools, reduced.search_tool.as_deref());
+        if dropped.is_some() {
+            reduced.search_tool = None;
+        }
         // Without canaries no call is declared that could fit or not.
         reduced.invalid_call = reduced.invalid_call.filter(|_| !monitor.canaries.is_empty());
         if reduced.search_tool.is_none() && !monitor.canaries.is_empty() {
-            let wanted = monitor.search.tool.as_deref().unwrap_or("any that searches");
-            let names: Vec<&str> = reduced.tools.iter().map(|tool| tool.name.as_str()).collect();
-            let detail = format!("no tool {wanted} among {}: {}", names.len(), names.join(", "));
+            let detail = dropped.unwrap_or_else(|| {
+                let wanted = monitor.search.tool.as_deref().unwrap_or("any that searches");
+                let names: Vec<&str> = reduced.tools.iter().map(|tool| tool.name.as_str()).collect();
+                format!("no tool {wanted} among {}: {}", names.len(), names.join(", "))
+            });
             fault = Some(caller.scrub.fault(FaultKind::ToolAbsent, &detail));
+        } else if let Some(why) = dropped {
+            clock.note(caller.scrub.line(&why));
         }
         seen.tools = Some(reduced);
     }
     seen.steps.push(clock.stop(fault));
     tools
+}
+
+/// A tool with a bad `x-mcp-header` is in the list and yet not there: clients of 2026-07-28 have to leave it out.
+fn dropped_by_clients(era: Era, tools: &[Value], search_tool: Option<&str>) -> Option<String> {
+    let name = search_tool.filter(|_| era == Era::Modern)?;
+    let why = unfit(input_schema(named(tools, name)?))?;
+    Some(format!("clients have to drop the tool {name}: {why}"))
 }
 
 #[expect(
@@ -286,31 +301,6 @@ pub(crate) async fn call_tool(
     Ok(raw)
 }
 
-/// `Mcp-Param-*` for arguments whose schema carries `x-mcp-header`.
-fn promoted(schema: &Value, arguments: &str) -> Vec<(HeaderName, HeaderValue)> {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
-        return Vec::new();
-    };
-    let marked: Vec<(&String, &str)> = properties
-        .iter()
-        .filter_map(|(name, property)| Some((name, property.get("x-mcp-header")?.as_str()?)))
-        .collect();
-    if marked.is_empty() {
-        return Vec::new();
-    }
-    let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
-    let header = |(name, header): (&String, &str)| {
-        let text = match arguments.get(name)? {
-            Value::String(text) => text.clone(),
-            plain @ (Value::Number(_) | Value::Bool(_)) => plain.to_string(),
-            _ => return None,
-        };
-        let name = HeaderName::from_bytes(format!("mcp-param-{header}").as_bytes()).ok()?;
-        Some((name, header_value(&text)?))
-    };
-    marked.into_iter().filter_map(header).collect()
-}
-
 /// Closes sessions; what went wrong about it is a note on the last step.
 ///
 /// The first time it is checked that the server survives it (MCP.md, "Do no harm"): some went down with the session.
@@ -325,7 +315,7 @@ pub(crate) async fn close(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &m
         caller.close(&mut clock).await;
         let well = seen.steps.iter().all(|step| step.fault.is_none());
         if learnt.closing == Caution::Unchecked && well {
-            match caller.still_answers(&mut clock).await {
+            match caller.still_answers(seen.era.unwrap_or(Era::Legacy), &mut clock).await {
                 Afterwards::Answers => learnt.closing = Caution::Harmless,
                 Afterwards::Unclear => {}
                 Afterwards::Gone => {

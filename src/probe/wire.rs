@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::domain::observation::{Fault, FaultKind, Footprint};
 use crate::net::connect::{ConnectError, Connector, Target};
-use crate::net::stream::{Stream, Traffic};
+use crate::net::stream::{Stream, TooMuch, Traffic};
 use crate::net::trouble::{Trouble, alerted};
 use crate::probe::clock::Clock;
 use crate::probe::evidence::Scrub;
@@ -200,7 +200,8 @@ impl<'a> Wire<'a> {
 
     fn http_fault(&self, error: &hyper::Error) -> Fault {
         let io = io_cause(error);
-        let kind = if error.is_parse_too_large() {
+        let io_is_too_much = || io.is_some_and(|io| io.get_ref().is_some_and(|inner| inner.is::<TooMuch>()));
+        let kind = if error.is_parse_too_large() || io_is_too_much() {
             FaultKind::TooLarge
         } else if io.is_some_and(|io| io.kind() == std::io::ErrorKind::ConnectionReset) {
             FaultKind::Reset

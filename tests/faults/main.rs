@@ -4,6 +4,8 @@ mod eras;
 mod fault_server;
 mod older;
 mod programs;
+#[expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests may")]
+mod way;
 mod table;
 
 use std::collections::BTreeMap;
