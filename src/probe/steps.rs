@@ -18,7 +18,7 @@ use crate::probe::clock::Clock;
 use crate::probe::cross::Differing;
 use crate::probe::evidence::Scrub;
 use crate::probe::handshake::{Opened, modern_result, open, resume};
-use crate::probe::kept::{KeptPrograms, leave, take_up};
+use crate::probe::kept::{KeptPrograms, leave, start_again, take_up};
 use crate::probe::listing::all_pages;
 use crate::probe::look::look_at;
 use crate::probe::promoted::{promoted, unfit};
@@ -126,7 +126,13 @@ pub(crate) async fn meet(
             Box::pin(open(caller, monitor, learnt, &mut seen.steps)).await?
         }
         Some(program) => match take_up(caller, programs, monitor, program, seen).await? {
-            Some(before) => resume(caller, &before, &mut seen.steps).await?,
+            Some(before) => match resume(caller, &before, &mut seen.steps).await {
+                Some(opened) => opened,
+                None => {
+                    start_again(caller, monitor, program, seen).await?;
+                    Box::pin(open(caller, monitor, learnt, &mut seen.steps)).await?
+                }
+            },
             None => Box::pin(open(caller, monitor, learnt, &mut seen.steps)).await?,
         },
     };
