@@ -152,6 +152,7 @@ pub async fn remove(hands: &Hands, seat: &mut Seat, now: DateTime<Utc>) -> Resul
     let ended = next.remove(now);
     end(hands, seat, next, ended, now).await?;
     hands.prober.release(&seat.monitor.id).await;
+    hands.uplink.way(&hands.alerts, &seat.monitor.id, None, now);
     hands.board.remove(&seat.monitor.id);
     Ok(())
 }
@@ -372,6 +373,7 @@ fn beat_row(seen: &Observation, outcome: &Outcome, config_hash: &str) -> BeatRow
         transport: seen.transport,
         seen: match outcome.reason() {
             Some(FailureReason::MonitorUplink) => Seen::Uplink,
+            Some(FailureReason::MonitorInternal) => Seen::Internal,
             _ => Seen::Seen,
         },
         verdict: outcome.verdict,

@@ -221,6 +221,8 @@ pub struct Fault {
 /// Everything a probe tells apart (MCP.md, "Faults the prober must tell apart").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FaultKind {
+    /// Our own way to the server is blocked: the declared proxy, or a certificate file of ours.
+    WayBlocked,
     /// The host name has no address.
     NameNotResolved,
     /// Nothing listens.

@@ -188,7 +188,7 @@ impl Differ<'_> {
         let alike = |one: &Value, list: &[&Value]| {
             list.iter().position(|other| *other == one).or_else(|| {
                 let same = |other: &&Value| one["type"].is_string() && other["type"] == one["type"];
-                list.iter().position(|other| same(other))
+                list.iter().position(same)
             })
         };
         for was in old {

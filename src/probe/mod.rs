@@ -28,6 +28,7 @@ pub mod shape;
 // One HTTP exchange, from the socket up.
 pub mod clock;
 pub mod wire;
+pub(crate) mod way;
 
 pub mod reply;
 
@@ -40,6 +41,7 @@ pub mod owed;
 pub mod call;
 pub mod handshake;
 pub mod kept;
+pub mod promoted;
 pub mod look;
 
 pub mod ladder;

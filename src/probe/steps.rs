@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta};
-use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -14,14 +13,16 @@ use crate::domain::learnt::{Caution, Learnt};
 use crate::domain::observation::{Answer, Ask, Fault, FaultKind, Observation, SourcesSeen, Stage, Step, Turn, Variant};
 use crate::domain::protocol::Era;
 use crate::net::connect::Target;
-use crate::probe::call::{Afterwards, Call, Caller, Carrier, Means, bad_address, header_value};
+use crate::probe::call::{Afterwards, Call, Caller, Carrier, Means, bad_address};
 use crate::probe::clock::Clock;
 use crate::probe::evidence::{Scrub, readable};
 use crate::probe::handshake::{Opened, modern_result, open, resume};
 use crate::probe::kept::{Kept, KeptPrograms};
 use crate::probe::look::look_at;
+use crate::probe::promoted::{promoted, unfit};
 use crate::probe::rpc::Misfit;
 use crate::probe::tools::{TOOLS_MAX, hold, input_schema, named, reduce};
+use crate::probe::way::way;
 use crate::probe::{Assignment, answer, credential, sources};
 
 /// Pages of one tools/list: a thousand tools at twenty a page.
@@ -61,6 +62,16 @@ pub(crate) async fn run(means: Means<'_>, programs: &KeptPrograms, assignment: &
             // While a renewal is waited for, each beat looks at the certificate itself and resumes no session.
             let soon = |until| until - assignment.started_at < TimeDelta::days(LOOK_AGAIN_DAYS);
             let target = if learnt.certificate_until.is_some_and(soon) { target.anew() } else { target };
+            let target = match way(means.connector, target, monitor, &scrub) {
+                Ok(target) => target,
+                Err(fault) => {
+                    seen.steps.push(Clock::start(Stage::Connect, &monitor.url.shown).stop(Some(fault)));
+                    seen.asks.extend(not_asked(assignment, 0));
+                    return (seen, learnt);
+                }
+            };
+            let shown_until = target.identity_until().and_then(|until| DateTime::from_timestamp(until, 0));
+            seen.credential_until = [seen.credential_until, shown_until].into_iter().flatten().min();
             let mut caller =
                 Caller::new(means, target, &scrub, url.clone(), monitor, assignment.started_at, over - kept_back);
             let opened = converse(&mut caller, programs, assignment, &mut learnt, &mut seen).await;
@@ -242,17 +253,33 @@ async fn list_tools(
         Err(fault) => (None, Some(fault)),
     };
     if let Some(tools) = &tools {
-        let reduced = hold(reduce(tools, &monitor.search), tools, monitor, &assignment.lists);
+        let mut reduced = reduce(tools, &monitor.search);
+        let dropped = dropped_by_clients(era, tools, reduced.search_tool.as_deref());
+        if dropped.is_some() {
+            reduced.search_tool = None;
+        }
+        let reduced = hold(reduced, tools, monitor, &assignment.lists);
         if reduced.search_tool.is_none() && !monitor.canaries.is_empty() {
-            let wanted = monitor.search.tool.as_deref().unwrap_or("any that searches");
-            let names: Vec<&str> = reduced.tools.iter().map(|tool| tool.name.as_str()).collect();
-            let detail = format!("no tool {wanted} among {}: {}", names.len(), names.join(", "));
+            let detail = dropped.unwrap_or_else(|| {
+                let wanted = monitor.search.tool.as_deref().unwrap_or("any that searches");
+                let names: Vec<&str> = reduced.tools.iter().map(|tool| tool.name.as_str()).collect();
+                format!("no tool {wanted} among {}: {}", names.len(), names.join(", "))
+            });
             fault = Some(caller.scrub.fault(FaultKind::ToolAbsent, &detail));
+        } else if let Some(why) = dropped {
+            clock.note(caller.scrub.line(&why));
         }
         seen.tools = Some(reduced);
     }
     seen.steps.push(clock.stop(fault));
     tools
+}
+
+/// A tool with a bad `x-mcp-header` is in the list and yet not there: clients of 2026-07-28 have to leave it out.
+fn dropped_by_clients(era: Era, tools: &[Value], search_tool: Option<&str>) -> Option<String> {
+    let name = search_tool.filter(|_| era == Era::Modern)?;
+    let why = unfit(input_schema(named(tools, name)?))?;
+    Some(format!("clients have to drop the tool {name}: {why}"))
 }
 
 pub(crate) async fn all_pages(caller: &mut Caller<'_>, era: Era, clock: &mut Clock) -> Result<Vec<Value>, Fault> {
@@ -361,31 +388,6 @@ pub(crate) async fn call_tool(
     Ok(raw)
 }
 
-/// `Mcp-Param-*` for arguments whose schema carries `x-mcp-header`.
-fn promoted(schema: &Value, arguments: &str) -> Vec<(HeaderName, HeaderValue)> {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
-        return Vec::new();
-    };
-    let marked: Vec<(&String, &str)> = properties
-        .iter()
-        .filter_map(|(name, property)| Some((name, property.get("x-mcp-header")?.as_str()?)))
-        .collect();
-    if marked.is_empty() {
-        return Vec::new();
-    }
-    let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
-    let header = |(name, header): (&String, &str)| {
-        let text = match arguments.get(name)? {
-            Value::String(text) => text.clone(),
-            plain @ (Value::Number(_) | Value::Bool(_)) => plain.to_string(),
-            _ => return None,
-        };
-        let name = HeaderName::from_bytes(format!("mcp-param-{header}").as_bytes()).ok()?;
-        Some((name, header_value(&text)?))
-    };
-    marked.into_iter().filter_map(header).collect()
-}
-
 /// Closes sessions; what went wrong about it is a note on the last step.
 ///
 /// The first time it is checked that the server survives it (MCP.md, "Do no harm"): some went down with the session.
@@ -400,7 +402,7 @@ pub(crate) async fn close(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &m
         caller.close(&mut clock).await;
         let well = seen.steps.iter().all(|step| step.fault.is_none());
         if learnt.closing == Caution::Unchecked && well {
-            match caller.still_answers(&mut clock).await {
+            match caller.still_answers(seen.era.unwrap_or(Era::Legacy), &mut clock).await {
                 Afterwards::Answers => learnt.closing = Caution::Harmless,
                 Afterwards::Unclear => {}
                 Afterwards::Gone => {
@@ -456,8 +458,10 @@ fn blank(assignment: &Assignment) -> Observation {
 
 /// Everything we send that may not come back in evidence: the bearer, what the URLs hide, and what a program gets.
 pub(crate) fn secrets_of(monitor: &Monitor) -> Scrub {
-    let bearer = monitor.auth.bearer.iter().map(|bearer| bearer.expose().to_owned());
-    let urls = std::iter::once(&monitor.url).chain(&monitor.health);
+    let auth = &monitor.auth;
+    let bearer = auth.bearer.iter().chain(auth.headers.iter().map(|(_, value)| value));
+    let bearer = bearer.chain(auth.oauth.iter().map(|oauth| &oauth.client_secret)).map(|one| one.expose().to_owned());
+    let urls = std::iter::once(&monitor.url).chain(&monitor.health).chain(&monitor.reach.proxy);
     let hidden = urls.filter_map(|address| Url::parse(address.resolved.expose()).ok()).flat_map(|url| {
         let password = url.password().map(str::to_owned);
         let query = url.query().map(str::to_owned);

@@ -3,6 +3,8 @@
 mod fault_server;
 mod older;
 mod programs;
+#[expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests may")]
+mod way;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
