@@ -42,6 +42,8 @@ pub mod call;
 pub mod handshake;
 pub mod kept;
 pub mod promoted;
+pub mod listing;
+pub mod cross;
 pub mod look;
 
 pub mod ladder;
@@ -61,6 +63,7 @@ use crate::domain::observation::{BeatKind, Fault, Footprint, Observation, Rung, 
 use crate::domain::tools::Listing;
 use crate::net::connect::Connector;
 use crate::probe::call::Means;
+use crate::probe::cross::Differing;
 use crate::probe::kept::KeptPrograms;
 use crate::probe::owed::Owed;
 use crate::probe::tokens::Tokens;
@@ -101,6 +104,7 @@ pub struct Prober {
     connector: Connector,
     programs: KeptPrograms,
     owed: Owed,
+    differing: Differing,
     tokens: Tokens,
 }
 
@@ -111,6 +115,7 @@ impl Prober {
             connector: Connector::new(names),
             programs: KeptPrograms::default(),
             owed: Owed::default(),
+            differing: Differing::default(),
             tokens: Tokens::default(),
         }
     }
@@ -121,6 +126,7 @@ impl Prober {
             connector: Connector::with_roots(roots, names),
             programs: KeptPrograms::default(),
             owed: Owed::default(),
+            differing: Differing::default(),
             tokens: Tokens::default(),
         }
     }
@@ -133,7 +139,7 @@ impl Prober {
 
     /// Runs one probe to its end; never fails, never panics, never outlasts the monitor's budget by more than the closing of its session.
     pub async fn run(&self, assignment: &Assignment) -> (Observation, Learnt) {
-        let (mut seen, learnt) = Box::pin(steps::run(self.means(), &self.programs, assignment)).await;
+        let (mut seen, learnt) = Box::pin(steps::run(self.means(), &self.programs, &self.differing, assignment)).await;
         self.tokens.weigh(&mut seen).await;
         (seen, learnt)
     }

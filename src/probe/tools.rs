@@ -1,5 +1,6 @@
 //! tools/list, reduced to what is compared: hashes over the raw JSON, since a typed tool drops fields that real servers send.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -141,6 +142,19 @@ fn kept_whole(json: &str) -> Option<Vec<Value>> {
     let hashes_only =
         tools.first().is_some_and(|tool| tool.get("full_hash").is_some() && tool.get("shape_hash").is_some());
     (!hashes_only).then_some(tools)
+}
+
+/// The hash over everything of each tool, by name; of tools with one name, over all of them.
+pub fn hashes(tools: &[Value]) -> BTreeMap<String, String> {
+    let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for tool in tools {
+        texts.entry(escaped(name_of(tool), NAME_CHARS_MAX)).or_default().push(canonical(tool, Texts::Kept));
+    }
+    let sum = |mut texts: Vec<String>| {
+        texts.sort_unstable();
+        hex(&Sha256::digest(texts.join("\n")))
+    };
+    texts.into_iter().map(|(name, texts)| (name, sum(texts))).collect()
 }
 
 /// The tool with this name.
