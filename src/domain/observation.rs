@@ -1,5 +1,6 @@
 //! Everything one probe saw, without judgement.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -44,6 +45,9 @@ pub struct Observation {
     pub footprint: Footprint,
     /// How far one got right after a first failure, from the lowest rung up; empty otherwise.
     pub ladder: Vec<Rung>,
+    /// What was said over the wire, bounded and without secrets, where the probe failed; the first line is for
+    /// programs.
+    pub transcript: Option<Arc<str>>,
 }
 
 impl Observation {
@@ -67,6 +71,7 @@ impl Observation {
             credential_until: None,
             footprint: Footprint::default(),
             ladder: Vec::new(),
+            transcript: None,
         }
     }
 

@@ -22,6 +22,8 @@ pub mod shape;
 
 // One HTTP exchange, from the socket up.
 pub mod clock;
+pub mod head;
+pub mod transcript;
 pub mod wire;
 
 pub mod reply;
@@ -100,7 +102,12 @@ impl Prober {
 
     /// Runs one probe to its end; never fails, never panics, never outlasts the monitor's budget by more than the closing of its session.
     pub async fn run(&self, assignment: &Assignment) -> (Observation, Learnt) {
-        Box::pin(steps::run(self.means(), &self.programs, assignment)).await
+        Box::pin(steps::run(self.means(), &self.programs, assignment, false)).await
+    }
+
+    /// The same, with its transcript even where all is well.
+    pub async fn record(&self, assignment: &Assignment) -> (Observation, Learnt) {
+        Box::pin(steps::run(self.means(), &self.programs, assignment, true)).await
     }
 
     const fn means(&self) -> Means<'_> {

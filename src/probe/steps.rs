@@ -9,9 +9,11 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 use url::Url;
 
+use crate::domain::classify::classify;
 use crate::domain::fleet::{Canary, Monitor, Program, Search};
 use crate::domain::learnt::{Caution, Learnt};
 use crate::domain::observation::{Answer, Ask, Fault, FaultKind, Observation, SourcesSeen, Stage, Step, Turn, Variant};
+use crate::domain::outcome::Verdict;
 use crate::domain::protocol::Era;
 use crate::net::connect::Target;
 use crate::probe::call::{Afterwards, Call, Caller, Carrier, Means, bad_address, header_value};
@@ -21,6 +23,7 @@ use crate::probe::handshake::{Opened, modern_result, open, resume};
 use crate::probe::kept::{Kept, KeptPrograms};
 use crate::probe::look::look_at;
 use crate::probe::rpc::Misfit;
+use crate::probe::transcript::Transcript;
 use crate::probe::tools::{TOOLS_MAX, input_schema, named, reduce};
 use crate::probe::{Assignment, answer, credential, sources};
 
@@ -40,7 +43,14 @@ const LOOK_AGAIN_DAYS: i64 = 30;
 pub(crate) const NO_ADDRESS: &str = "http://program.invalid/";
 
 /// Runs one probe to its end.
-pub(crate) async fn run(means: Means<'_>, programs: &KeptPrograms, assignment: &Assignment) -> (Observation, Learnt) {
+///
+/// What failed gets its transcript; `always` asks for one in any case.
+pub(crate) async fn run(
+    means: Means<'_>,
+    programs: &KeptPrograms,
+    assignment: &Assignment,
+    always: bool,
+) -> (Observation, Learnt) {
     let monitor = &*assignment.monitor;
     let began = Instant::now();
     let over = began + monitor.probe_budget;
@@ -50,6 +60,7 @@ pub(crate) async fn run(means: Means<'_>, programs: &KeptPrograms, assignment: &
         monitor.timeout.min(monitor.probe_budget / HEALTH_SHARE)
     };
     let scrub = secrets_of(monitor);
+    let transcript = Transcript::new(&scrub, monitor);
     let mut seen = blank(assignment);
     seen.credential_until = credential::ends_at(&monitor.auth);
     let mut learnt = assignment.learnt;
@@ -63,6 +74,7 @@ pub(crate) async fn run(means: Means<'_>, programs: &KeptPrograms, assignment: &
             let target = if learnt.certificate_until.is_some_and(soon) { target.anew() } else { target };
             let mut caller =
                 Caller::new(means, target, &scrub, url.clone(), monitor, assignment.started_at, over - kept_back);
+            caller.wire.transcript = Some(&transcript);
             let opened = converse(&mut caller, programs, assignment, &mut learnt, &mut seen).await;
             close(&mut caller, &mut learnt, &mut seen).await;
             leave_program(&mut caller, programs, monitor, opened, &seen).await;
@@ -76,6 +88,10 @@ pub(crate) async fn run(means: Means<'_>, programs: &KeptPrograms, assignment: &
     }
     seen.asks.extend(not_asked(assignment, seen.asks.len()));
     seen.elapsed = began.elapsed();
+    let outcome = classify(monitor, &seen);
+    if always || outcome.verdict != Verdict::Good {
+        seen.transcript = Some(transcript.written(assignment, &seen, &outcome));
+    }
     (seen, learnt)
 }
 
