@@ -7,6 +7,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
+use crate::daemon::keeping::Keeping;
 use crate::domain::fleet::{Canary, CanaryKind, Monitor, MonitorId};
 use crate::domain::learnt::Learnt;
 use crate::domain::observation::{BeatKind, Observation, Rung};
@@ -56,6 +57,8 @@ pub struct Seat {
     pub edited_unseen: bool,
     /// What the ladder showed after the failure that is still in doubt.
     pub ladder: Vec<Rung>,
+    /// Which transcripts were kept lately.
+    pub keeping: Keeping,
     /// The quiet its server asked for.
     pub quiet: Quiet,
     hours: VecDeque<HourCount>,
@@ -85,6 +88,7 @@ impl Seat {
             edited_unseen: false,
             hours: VecDeque::new(),
             ladder: Vec::new(),
+            keeping: Keeping::default(),
             quiet: Quiet::default(),
             days: [Spent::default(), Spent { day: Spent::day_of(now), ..Spent::default() }],
             days_saved_at: now,
