@@ -475,11 +475,14 @@ fn blank(assignment: &Assignment) -> Observation {
 pub(crate) fn secrets_of(monitor: &Monitor) -> Scrub {
     let bearer = monitor.auth.bearer.iter().map(|bearer| bearer.expose().to_owned());
     let urls = std::iter::once(&monitor.url).chain(&monitor.health);
-    let hidden = urls.filter_map(|address| Url::parse(address.resolved.expose()).ok()).flat_map(|url| {
+    let parsed = urls.filter_map(|address| Some((Url::parse(address.resolved.expose()).ok()?, &address.shown)));
+    let hidden = parsed.flat_map(|(url, shown)| {
         let password = url.password().map(str::to_owned);
         let query = url.query().map(str::to_owned);
         let values: Vec<String> = url.query_pairs().map(|(_, value)| value.into_owned()).collect();
-        password.into_iter().chain(query).chain(values).collect::<Vec<_>>()
+        // What does not stand in the shown address was resolved from somewhere.
+        let path = url.path().split('/').filter(|part| !shown.contains(*part)).map(str::to_owned);
+        password.into_iter().chain(query).chain(values).chain(path).collect::<Vec<_>>()
     });
     let variables = monitor.reach.program.iter().flat_map(|program| &program.env).map(|(_, value)| value);
     // An argument that does not stand in the shown address was resolved from somewhere.

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use crate::domain::fleet::{Monitor, MonitorId};
 use crate::domain::incident::Incident;
 use crate::store::board::{CanaryView, MonitorView};
+use crate::store::transcript::TranscriptLine;
 use crate::store::read::{BeatLine, IncidentFilter, LatencySlice};
 use crate::web::draw::chart::{self, Chart, P95_SAMPLES_MIN};
 use crate::web::draw::glyph::{self, Glyph};
@@ -20,6 +21,7 @@ use crate::web::draw::strip::Strip;
 use crate::web::guard::Visit;
 use crate::web::pages::fleet::P95;
 use crate::web::pages::footprint::{self, Footing};
+use crate::web::pages::transcripts::{self, TranscriptLink};
 use crate::web::pages::frame::{Frame, show};
 use crate::web::pages::incidents::{self, IncidentRow};
 use crate::web::pages::probe::{self, ProbeStory};
@@ -69,6 +71,7 @@ struct MonitorPage {
     canaries: Vec<CanaryRow>,
     score: (usize, usize),
     probe: Option<ProbeStory>,
+    transcript: Option<TranscriptLink>,
     footprint: Footing,
     beats: Vec<BeatRow>,
     incidents: Vec<IncidentRow>,
@@ -113,6 +116,7 @@ struct Past {
     shaded: Vec<Incident>,
     incidents: Vec<Incident>,
     beats: Vec<BeatLine>,
+    transcript: Option<TranscriptLine>,
 }
 
 /// A stretch of time and the slices it is cut into.
@@ -168,6 +172,7 @@ pub async fn page(
         canaries: view.canaries.iter().map(|canary| canary_row(canary, now)).collect(),
         score: view.canary_score(),
         probe: view.last.as_ref().map(|last| probe::tell(&last.0, &last.1, now)),
+        transcript: past.transcript.map(|line| transcripts::link(line, now)),
         footprint: footprint::tell(&view, declared, now),
         beats: past.beats.into_iter().map(|line| beat_row(line, now)).collect(),
         incidents: past.incidents.into_iter().take(INCIDENTS_SHOWN).map(|one| incidents::row(one, now)).collect(),
@@ -180,14 +185,22 @@ pub async fn page(
 async fn past(state: &WebState, id: &MonitorId, stretch: Stretch) -> Result<Past, Away> {
     let store = &state.store;
     let filter = IncidentFilter { monitor: Some(id.clone()), ..IncidentFilter::default() };
-    let (fine, coarse, shaded, incidents, beats) = tokio::join!(
+    let (fine, coarse, shaded, incidents, beats, transcript) = tokio::join!(
         state.ask(store.latency(id, stretch.from, stretch.to, stretch.fine)),
         state.ask(store.latency(id, stretch.from, stretch.to, stretch.coarse)),
         state.ask(store.incidents_between(id, stretch.from, stretch.to)),
         state.ask(store.incidents(&filter)),
         state.ask(store.beats(id, BEATS_SHOWN)),
+        state.ask(store.last_transcript(id)),
     );
-    Ok(Past { fine: fine?, coarse: coarse?, shaded: shaded?, incidents: incidents?, beats: beats? })
+    Ok(Past {
+        fine: fine?,
+        coarse: coarse?,
+        shaded: shaded?,
+        incidents: incidents?,
+        beats: beats?,
+        transcript: transcript?,
+    })
 }
 
 /// Cuts the stretch so that the median has some seventy points, and a slice of P95 its samples, where that can be.
