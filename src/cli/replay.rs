@@ -205,7 +205,8 @@ pub fn pairs<'h>(then: &'h Head, now: &'h Head) -> Vec<Pair<'h>> {
     for step in &then.steps {
         let place = rest.iter().position(|one| one.stage == step.stage && one.label == step.label);
         let again = place.map(|place| rest.remove(place));
-        pairs.push(Pair { then: Some((step, answer(then, step))), now: again.map(|again| (again, answer(now, again))) });
+        pairs
+            .push(Pair { then: Some((step, answer(then, step))), now: again.map(|again| (again, answer(now, again))) });
     }
     pairs.extend(rest.into_iter().map(|step| Pair { then: None, now: Some((step, answer(now, step))) }));
     pairs
@@ -257,8 +258,9 @@ fn told(step: Option<(&StepSeen, Option<&AnswerSeen>)>) -> String {
 impl Pair<'_> {
     /// Whether the two went alike but for their times.
     fn is_alike(&self) -> bool {
-        let outcome =
-            |step: &Option<(&StepSeen, Option<&AnswerSeen>)>| step.map(|(step, answer)| (step.fault.clone(), answer.cloned()));
+        let outcome = |step: &Option<(&StepSeen, Option<&AnswerSeen>)>| {
+            step.map(|(step, answer)| (step.fault.clone(), answer.cloned()))
+        };
         outcome(&self.then) == outcome(&self.now)
     }
 }

@@ -27,7 +27,9 @@ use crate::domain::standing::{Beat, Decision, Standing};
 use crate::probe::{Assignment, sources};
 use crate::store::StoreError;
 use crate::store::board::{BeatMark, Change};
-use crate::store::record::{AskRow, BeatRecord, BeatRow, LearntRow, MarksRow, Seen, SignalRow, ToolsRow, TranscriptRow};
+use crate::store::record::{
+    AskRow, BeatRecord, BeatRow, LearntRow, MarksRow, Seen, SignalRow, ToolsRow, TranscriptRow,
+};
 
 /// Noting a missed beat waits for the store so long and no longer: while it stands still, every beat
 /// is missed, and what waits would grow without end.

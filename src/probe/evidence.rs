@@ -69,7 +69,33 @@ impl Scrub {
 
     /// One bounded line of evidence.
     pub fn line(&self, text: &str) -> String {
-        escaped(&self.hidden(text), DETAIL_CHARS_MAX)
+        escaped(&self.whole(&self.hidden(text)), DETAIL_CHARS_MAX)
+    }
+
+    /// Takes out what is left of a secret before a `…`: whoever cut the text did not know of it.
+    fn whole<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let begins = |before: &str| {
+            let lengths = |secret: &String| {
+                (SECRET_CHARS_MIN..secret.len())
+                    .rev()
+                    .find(|length| secret.get(..*length).is_some_and(|begin| before.ends_with(begin)))
+            };
+            self.secrets.iter().filter_map(lengths).max()
+        };
+        let mut parts = text.split('…');
+        let Some(mut before) = parts.next().filter(|before| before.len() < text.len()) else {
+            return Cow::Borrowed(text);
+        };
+        let mut whole = String::with_capacity(text.len());
+        for after in parts {
+            match begins(before) {
+                Some(length) => whole.extend([&before[..before.len() - length], "•••…"]),
+                None => whole.extend([before, "…"]),
+            }
+            before = after;
+        }
+        whole.push_str(before);
+        whole.into()
     }
 
     /// The text without our secrets, neither bounded nor escaped.
@@ -163,6 +189,7 @@ mod tests {
     fn evidence_is_one_bounded_line_without_secrets() {
         let scrub = Scrub::new(["tok-12345".to_owned(), "ab".to_owned()]);
         assert_eq!(scrub.line("got tok-12345\r\nabout"), "got •••\\r\\nabout");
+        assert_eq!(scrub.line("twice tok-12… and tok… 5"), "twice •••… and tok… 5", "a cut one, where it can be told");
         assert_eq!(scrub.line(&"x".repeat(400)).chars().count(), super::DETAIL_CHARS_MAX + 1);
         assert_eq!(escaped("a\u{202e}b", 9), "a\\u{202e}b");
         assert_eq!(excerpt("  one\n\ttwo\u{7} three", 8), "one two t…");

@@ -23,8 +23,8 @@ use crate::probe::handshake::{Opened, modern_result, open, resume};
 use crate::probe::kept::{Kept, KeptPrograms};
 use crate::probe::look::look_at;
 use crate::probe::rpc::Misfit;
-use crate::probe::transcript::Transcript;
 use crate::probe::tools::{TOOLS_MAX, input_schema, named, reduce};
+use crate::probe::transcript::Transcript;
 use crate::probe::{Assignment, answer, credential, sources};
 
 /// Pages of one tools/list: a thousand tools at twenty a page.
@@ -473,7 +473,8 @@ fn blank(assignment: &Assignment) -> Observation {
 
 /// Everything we send that may not come back in evidence: the bearer, what the URLs hide, and what a program gets.
 pub(crate) fn secrets_of(monitor: &Monitor) -> Scrub {
-    let bearer = monitor.auth.bearer.iter().map(|bearer| bearer.expose().to_owned());
+    let headers = monitor.auth.headers.iter().map(|(_, value)| value);
+    let bearer = monitor.auth.bearer.iter().chain(headers).map(|secret| secret.expose().to_owned());
     let urls = std::iter::once(&monitor.url).chain(&monitor.health);
     let parsed = urls.filter_map(|address| Some((Url::parse(address.resolved.expose()).ok()?, &address.shown)));
     let hidden = parsed.flat_map(|(url, shown)| {

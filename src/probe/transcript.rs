@@ -244,15 +244,8 @@ impl<'s> Transcript<'s> {
 
     fn push(&self, mark: char, head: String, body: &[u8], body_max: usize, of: Option<u32>) {
         let kept = &body[..body.len().min(body_max + self.slack())];
-        let entry = Entry {
-            at: self.started.elapsed(),
-            mark,
-            head,
-            body: kept.to_vec(),
-            body_len: body.len(),
-            body_max,
-            of,
-        };
+        let entry =
+            Entry { at: self.started.elapsed(), mark, head, body: kept.to_vec(), body_len: body.len(), body_max, of };
         let mut tape = self.tape();
         tape.bytes += entry.cost();
         tape.entries.push(entry);
@@ -309,14 +302,14 @@ impl Entry {
         let mut text = String::with_capacity(self.cost() * 2);
         let Self { mark, at, .. } = self;
         for (nth, line) in self.head.lines().enumerate() {
-            let line = escaped(&scrub.hidden(line), usize::MAX);
+            let line = escaped(&scrub.hidden(line), TRANSCRIPT_BYTES_MAX);
             let when = if nth == 0 && *mark != '*' { format!("  ({})", shown(*at)) } else { String::new() };
             let _ = writeln!(text, "{mark} {line}{when}");
         }
         let body = String::from_utf8_lossy(&self.body);
         let end = scrub.cut(&body, self.body_max);
         for line in scrub.hidden(&body[..end]).trim_end_matches(['\r', '\n']).lines() {
-            let _ = writeln!(text, "{mark} {}", escaped(line, usize::MAX));
+            let _ = writeln!(text, "{mark} {}", escaped(line, TRANSCRIPT_BYTES_MAX));
         }
         if self.body_len > end {
             let _ = writeln!(text, "{mark} … {} bytes in all", self.body_len);

@@ -10,7 +10,9 @@ use axum::routing::{get, post};
 use tower_http::compression::CompressionLayer;
 use tower_http::timeout::TimeoutLayer;
 
-use crate::web::pages::{deliveries, fleet, incident, incidents, login, monitor, runbooks, transcripts as transcript_pages, unknown};
+use crate::web::pages::{
+    deliveries, fleet, incident, incidents, login, monitor, runbooks, transcripts as transcript_pages, unknown,
+};
 use crate::web::state::WebState;
 use crate::web::{api, assets, events, forms, guard, metrics, ready, transcripts};
 

@@ -40,10 +40,7 @@ pub struct TranscriptText {
 ///
 /// # Errors
 /// 404 where there is no such incident, 503 where the database does not answer.
-pub async fn of_incident(
-    State(state): State<WebState>,
-    Path(id): Path<String>,
-) -> Result<Json<Transcripts>, Problem> {
+pub async fn of_incident(State(state): State<WebState>, Path(id): Path<String>) -> Result<Json<Transcripts>, Problem> {
     let missing = Problem::new(StatusCode::NOT_FOUND, "there is no incident with this id");
     let incident = state.ask(state.store.incident(&id)).await?.ok_or(missing)?;
     let lines = state.ask(state.store.transcripts(&id)).await?;

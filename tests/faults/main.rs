@@ -3,6 +3,7 @@
 mod fault_server;
 mod older;
 mod programs;
+mod transcripts;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -14,4 +14,5 @@ mod hostile;
 mod endings;
 mod manners;
 mod recheck;
+mod transcripts;
 mod uplink;
