@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const ARROWS: &[(&str, &[&str])] = &[
     ("domain", &[]),
     ("net", &[]),
-    ("config", &["domain"]),
+    ("config", &["domain", "net"]),
     ("store", &["domain"]),
     ("probe", &["domain", "net"]),
     ("deliver", &["domain", "net"]),

@@ -5,7 +5,7 @@
 //! never shown. Read: `source` (bytes and commit), `tree` (YAML with places), `fault` (how it is
 //! said), `reference` (`${…}`), `checker` and `scalars` (what all sections share), then the
 //! sections: `process`, `receivers`, `routes`, `layers` (defaults beneath a monitor), `search`,
-//! `rules`, `canaries`, `caps`, `reach`, `monitors`; last `fingerprint`.
+//! `rules`, `canaries`, `caps`, `auth`, `reach`, `way`, `monitors`; last `fingerprint`.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,7 @@ use crate::config::source::Source;
 use crate::config::tree::{Entry, Node, Tree, Value};
 use crate::domain::fleet::{Fleet, Provenance, Secret};
 
+pub mod auth;
 pub mod canaries;
 pub mod caps;
 pub mod checker;
@@ -34,6 +35,7 @@ pub mod scalars;
 pub mod search;
 pub mod source;
 pub mod tree;
+pub mod way;
 
 /// A file that was found valid.
 #[derive(Debug, Clone)]
@@ -107,7 +109,7 @@ fn document(checker: &mut Checker<'_>, tree: &Tree<'_>, folder: &Path) -> Option
         _ => false,
     };
     let receivers = receivers::receivers(checker, node("receivers"), has_smtp);
-    let defaults = monitors::defaults(checker, node("defaults"));
+    let defaults = monitors::defaults(checker, node("defaults"), folder);
     let mut monitors = match fields.get("monitors") {
         Some(entry) => monitors::monitors(checker, entry, &defaults),
         None => {

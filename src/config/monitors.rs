@@ -1,23 +1,25 @@
 //! `defaults:` and `monitors:`: where, how often, what is asked and by which rules it is judged.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::config::auth;
 use crate::config::canaries::{self, CanaryDefaults};
 use crate::config::caps;
 use crate::config::checker::{Checker, Fields};
 use crate::config::fault::{Fault, Place};
 use crate::config::fingerprint;
 use crate::config::layers::Layers;
-use crate::config::process::is_loopback;
 use crate::config::reach;
 use crate::config::routes::labels;
 use crate::config::rules::{EVERY, Ground, RuleFields, rules};
 use crate::config::scalars::duration_text;
 use crate::config::search;
 use crate::config::tree::{Entry, Node};
-use crate::domain::fleet::{Address, Auth, Monitor, MonitorId, Secret};
+use crate::config::way;
+use crate::domain::fleet::{Address, Monitor, MonitorId};
 
 /// What one Serin is built for (DESIGN §10).
 const MONITORS_MAX: usize = 50_000;
@@ -52,11 +54,14 @@ const KEYS: &[&str] = &[
     "transport",
     "era",
     "cross_check",
+    "proxy",
+    "ca",
+    "client_certificate",
 ];
 const LATER: &[&str] =
     &["depends_on", "maintenance", "headers", "oauth", "locations", "replicas_of", "owner", "runbooks"];
 const DEFAULT_KEYS: &[&str] =
-    &["every", "timeout", "probe_budget", "rules", "search", "caps", "transport", "era", "cross_check"];
+    &["every", "timeout", "probe_budget", "rules", "search", "caps", "transport", "era", "cross_check", "proxy", "ca"];
 
 /// What `defaults:` says, for every monitor to look into.
 #[derive(Debug, Clone, Default)]
@@ -65,6 +70,7 @@ pub struct Defaults<'n, 'a> {
     search: Option<Fields<'n, 'a>>,
     caps: Option<Fields<'n, 'a>>,
     rules: RuleFields<'n, 'a>,
+    folder: PathBuf,
 }
 
 /// Monitors as read.
@@ -77,16 +83,17 @@ pub struct Monitors {
 }
 
 /// Reads `defaults:`.
-pub fn defaults<'n, 'a>(checker: &mut Checker<'_>, node: Option<&'n Node<'a>>) -> Defaults<'n, 'a> {
+pub fn defaults<'n, 'a>(checker: &mut Checker<'_>, node: Option<&'n Node<'a>>, folder: &Path) -> Defaults<'n, 'a> {
+    let folder = folder.to_owned();
     let Some(fields) = node.and_then(|node| checker.fields("'defaults'", node, DEFAULT_KEYS, LATER)) else {
-        return Defaults::default();
+        return Defaults { folder, ..Defaults::default() };
     };
     let search = fields.get("search");
     let search = search.and_then(|entry| checker.fields("'search' of 'defaults'", &entry.value, search::KEYS, &[]));
     let caps = fields.get("caps");
     let caps = caps.and_then(|entry| checker.fields("'caps' of 'defaults'", &entry.value, caps::KEYS, &[]));
     let rules = RuleFields::read(checker, "'defaults'", fields.get("rules").map(|entry| &*entry.value));
-    Defaults { fields: Some(fields), search, caps, rules }
+    Defaults { fields: Some(fields), search, caps, rules, folder }
 }
 
 /// Reads `monitors:`.
@@ -148,7 +155,7 @@ fn monitor(
     let url = reached.as_ref().map(|(url, _)| url);
     let name = fields.get("name").and_then(|entry| checker.text(&format!("the name of {what}"), &entry.value));
     let labels = fields.get("labels").map(|entry| labels(checker, what, &entry.value)).unwrap_or_default();
-    let bearer = fields.get("auth").and_then(|entry| bearer(checker, what, &entry.value, url));
+    let auth = fields.get("auth").map(|entry| auth::auth(checker, what, &entry.value, url)).unwrap_or_default();
     let health = fields.get("health").map(|entry| health(checker, what, entry)).unwrap_or_default();
     let pace = pace(checker, Layers::new(Some(fields), defaults.fields));
 
@@ -176,14 +183,15 @@ fn monitor(
     let canary_defaults = CanaryDefaults { within: rules.quality.within, results_asked: read.results_asked };
     let canaries = canaries::canaries(checker, what, canary_node, canary_defaults);
     let id = id?;
-    let (url, reach) = reached?;
+    let (url, mut reach) = reached?;
+    way::way(checker, what, Layers::new(Some(fields), defaults.fields), &defaults.folder, &mut reach);
     let mut monitor = Monitor {
         name: name.unwrap_or_else(|| id.clone()),
         id: MonitorId::new(&id),
         url,
         labels,
         reach,
-        auth: Auth { bearer, ..Auth::default() },
+        auth,
         caps: caps::caps(checker, cap_layers),
         identity: None,
         health,
@@ -199,30 +207,6 @@ fn monitor(
     caps::weigh(checker, &monitor, cap_layers);
     monitor.definition_hash = fingerprint::monitor(&monitor);
     Some(monitor)
-}
-
-fn bearer(checker: &mut Checker<'_>, what: &str, node: &Node<'_>, url: Option<&Address>) -> Option<Secret> {
-    let fields =
-        checker.fields(&format!("'auth' of {what}"), node, &["bearer"], &["oauth", "headers", "header", "basic"])?;
-    let Some(entry) = fields.get("bearer") else {
-        checker.missing(&format!("'auth' of {what}"), node.place, "bearer", "such as `bearer: ${env:DOCS_TOKEN}`");
-        return None;
-    };
-    let secret = checker.secret(&format!("the bearer token of {what}"), &entry.value)?;
-    if !secret.expose().bytes().all(|byte| byte.is_ascii_graphic()) {
-        let fault =
-            Fault::new(entry.value.place, format!("the bearer token of {what} holds characters that no header may"));
-        checker.fault(fault.help("look at where it comes from: spaces, quotes of another alphabet?"));
-        return None;
-    }
-    let open = url.and_then(|url| url::Url::parse(url.resolved.expose()).ok()).is_some_and(|url| {
-        url.scheme() == "http" && !url.host_str().is_some_and(is_loopback) && url.host_str() != Some("unset.invalid")
-    });
-    if open {
-        let fault = Fault::warning(entry.place, format!("the bearer token of {what} travels in the clear"));
-        checker.fault(fault.help("write the address with https"));
-    }
-    Some(secret)
 }
 
 fn health(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Vec<Address> {

@@ -47,14 +47,19 @@ impl Checker<'_> {
 
     /// A text that pages show, so that nothing may be resolved into it.
     pub fn text(&mut self, what: &str, node: &Node<'_>) -> Option<String> {
+        let text = self.literal(what, node)?;
+        self.bounded(what, node.place, text)
+    }
+
+    /// A text that a server is sent as it stands, whatever its characters, and that may be empty; it is shown, too.
+    pub fn literal(&mut self, what: &str, node: &Node<'_>) -> Option<String> {
         let (text, _) = self.scalar(what, node)?;
         if is_reference(text) {
             let message = format!("{what} is shown on pages and in messages, so that it may not refer to anything");
             self.fault(Fault::new(node.place, message).help("write it out; `$${` stands for the characters `${`"));
             return None;
         }
-        let text = text.replace("$${", "${");
-        self.bounded(what, node.place, text)
+        Some(text.replace("$${", "${"))
     }
 
     fn bounded(&mut self, what: &str, place: Place, text: String) -> Option<String> {

@@ -97,7 +97,8 @@ fn arguments(
 
 /// A value of YAML's core schema as JSON. False where it was refused; aliases make it a tree again, so its size is bounded.
 fn write_json(checker: &mut Checker<'_>, node: &Node<'_>, json: &mut String) -> bool {
-    if json.len() > ARGUMENTS_BYTES_MAX {
+    let own = if let Value::Scalar { text, .. } = &node.value { text.len() } else { 0 };
+    if json.len() + own > ARGUMENTS_BYTES_MAX {
         let fault = Fault::new(node.place, format!("an argument is larger than {} KiB", ARGUMENTS_BYTES_MAX / 1024));
         checker.fault(fault.help("arguments go out with every call"));
         return false;
@@ -108,7 +109,7 @@ fn write_json(checker: &mut Checker<'_>, node: &Node<'_>, json: &mut String) -> 
         Value::Scalar { text, plain: true } if serde_json::from_str::<serde_json::Number>(text).is_ok() => {
             json.push_str(text)
         }
-        Value::Scalar { .. } => match checker.text("an argument", node) {
+        Value::Scalar { .. } => match checker.literal("an argument", node) {
             Some(text) => json.push_str(&serde_json::Value::String(text).to_string()),
             None => return false,
         },

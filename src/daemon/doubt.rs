@@ -8,6 +8,7 @@ use crate::domain::classify::{may_be_ours, uplink_gone};
 use crate::domain::fleet::Fleet;
 use crate::domain::observation::{Observation, Rung};
 use crate::domain::outcome::{Evidence, Outcome};
+use crate::domain::reason::FailureReason;
 use crate::domain::signal::{Phase, Signal};
 
 /// The evidence under which the ladder stands in an incident.
@@ -22,6 +23,9 @@ pub async fn look_closer(
     mut outcome: Outcome,
     now: DateTime<Utc>,
 ) -> Outcome {
+    let blocked = outcome.findings.first().filter(|finding| finding.reason == FailureReason::MonitorInternal);
+    let why = blocked.map(|finding| finding.summary.as_str());
+    hands.uplink.way(&hands.alerts, &seat.monitor.id, why, now);
     let ours = may_be_ours(&seat.monitor, seen);
     let control = &fleet.control;
     // While it is gone, each beat looks whether it is back.

@@ -3,6 +3,8 @@
 //! Only a beat that could not reach its server asks, and every beat does while the uplink is gone. One check serves the
 //! whole fleet for a few seconds, however many beats fail at once; whoever comes while it runs waits for it.
 
+use std::collections::BTreeSet;
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -12,8 +14,9 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::daemon::hands::Hands;
+use crate::deliver::internal::InternalAlerts;
 use crate::deliver::trouble::Trouble;
-use crate::domain::fleet::Address;
+use crate::domain::fleet::{Address, MonitorId};
 use crate::store::board::Banner;
 
 /// How long a control address may take to answer.
@@ -28,9 +31,27 @@ const UPLINK: &str = "uplink";
 pub struct Uplink {
     checked_at: Mutex<Option<Instant>>,
     gone: AtomicBool,
+    /// Monitors whose server our own declared way did not lead to: a dead proxy, a certificate file that is gone.
+    blocked: std::sync::Mutex<BTreeSet<MonitorId>>,
 }
 
 impl Uplink {
+    /// Takes in whether our own way to a monitor's server was blocked; one alert while any is, and its all-clear.
+    pub fn way(&self, alerts: &InternalAlerts, monitor: &MonitorId, blocked: Option<&str>, now: DateTime<Utc>) {
+        let mut all = self.blocked.lock().unwrap_or_else(PoisonError::into_inner);
+        match blocked {
+            Some(why) => {
+                all.insert(monitor.clone());
+                alerts.raise(Trouble::WayBlocked, &format!("monitor '{monitor}': {why}"), now);
+            }
+            None => {
+                if all.remove(monitor) && all.is_empty() {
+                    alerts.clear(Trouble::WayBlocked, now);
+                }
+            }
+        }
+    }
+
     /// What the last check found.
     pub fn was_gone(&self) -> bool {
         self.gone.load(Ordering::Relaxed)

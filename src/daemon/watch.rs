@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::daemon::doubt::look_closer;
 use crate::daemon::hands::Hands;
-use crate::daemon::seat::Seat;
+use crate::daemon::seat::{Seat, address_hash};
 use crate::daemon::telling::{Telling, timeline};
 use crate::domain::classify::classify;
 use crate::domain::fleet::{Fleet, Monitor};
@@ -155,6 +155,7 @@ pub async fn remove(hands: &Hands, seat: &mut Seat, now: DateTime<Utc>) -> Resul
     let ended = next.remove(now);
     end(hands, seat, next, ended, now).await?;
     hands.prober.release(&seat.monitor.id).await;
+    hands.uplink.way(&hands.alerts, &seat.monitor.id, None, now);
     hands.board.remove(&seat.monitor.id);
     Ok(())
 }
@@ -241,7 +242,7 @@ async fn commit(
         marks: (seat.standing.marks != next.marks).then(|| marks_row(seat, next)),
         learnt: (seat.learnt != learnt).then(|| LearntRow {
             monitor: seat.monitor.id.clone(),
-            address: seat.monitor.url.shown.clone(),
+            address: address_hash(&seat.monitor),
             learnt,
         }),
         spent: seat.unsaved_days(now),
@@ -367,6 +368,7 @@ fn beat_row(seen: &Observation, outcome: &Outcome, config_hash: &str) -> BeatRow
         transport: seen.transport,
         seen: match outcome.reason() {
             Some(FailureReason::MonitorUplink) => Seen::Uplink,
+            Some(FailureReason::MonitorInternal) => Seen::Internal,
             _ => Seen::Seen,
         },
         verdict: outcome.verdict,

@@ -17,6 +17,8 @@ pub enum Trouble {
     LoopStopped,
     /// Our own network is gone.
     UplinkLost,
+    /// A declared proxy or a certificate file of ours keeps us from a server.
+    WayBlocked,
     /// Deliveries were given up.
     DeliveryDead,
     /// monitors.yaml on disk cannot be used; the last good one still runs.
@@ -25,13 +27,14 @@ pub enum Trouble {
 
 impl Trouble {
     /// Every kind.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::DiskFull,
         Self::DatabaseLocked,
         Self::DatabaseBroken,
         Self::LoopLate,
         Self::LoopStopped,
         Self::UplinkLost,
+        Self::WayBlocked,
         Self::DeliveryDead,
         Self::ConfigRejected,
     ];
@@ -45,6 +48,7 @@ impl Trouble {
             Self::LoopLate => "loop_late",
             Self::LoopStopped => "loop_stopped",
             Self::UplinkLost => "uplink_lost",
+            Self::WayBlocked => "way_blocked",
             Self::DeliveryDead => "delivery_dead",
             Self::ConfigRejected => "config_rejected",
         }
@@ -59,6 +63,7 @@ impl Trouble {
             Self::LoopLate => "beats start late or are skipped: what happens now is seen late",
             Self::LoopStopped => "a part of Serin stopped and was started again",
             Self::UplinkLost => "Serin's own network is gone: no monitor is judged until it is back",
+            Self::WayBlocked => "a proxy or a certificate file of Serin's own fails: monitors behind it are not judged",
             Self::DeliveryDead => "messages were given up after 24 h: a receiver is dead",
             Self::ConfigRejected => "monitors.yaml has faults: the last good one is still in force",
         }
@@ -73,6 +78,7 @@ impl Trouble {
             Self::LoopLate => "beats start in time again; give Serin more CPU, or probe fewer monitors",
             Self::LoopStopped => "the part runs for a while without stopping",
             Self::UplinkLost => "Serin reaches the network again",
+            Self::WayBlocked => "a probe gets through again; mend the proxy, or put the file back",
             Self::DeliveryDead => "the receiver takes messages again; replay what was given up from /deliveries",
             Self::ConfigRejected => "the file is valid again; `serin check` names the faults",
         }

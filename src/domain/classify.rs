@@ -15,6 +15,9 @@ use crate::domain::signal::Signal;
 
 /// Judges one observation of a monitor.
 pub fn classify(monitor: &Monitor, seen: &Observation) -> Outcome {
+    if let Some(blocked) = seen.steps.iter().find_map(|step| step.fault.as_ref()).filter(|fault| is_ours(fault.kind)) {
+        return way_blocked(seen, blocked);
+    }
     let asks: Vec<AskVerdict> = seen.asks.iter().map(|ask| judge_ask(monitor, ask)).collect();
     let access = access(seen);
     let availability = if access.is_some() { None } else { availability(seen) };
@@ -101,6 +104,16 @@ pub fn may_be_ours(monitor: &Monitor, seen: &Observation) -> bool {
     first.is_some_and(|fault| unanswered(fault.kind)) && !monitor.is_local()
 }
 
+fn is_ours(kind: FaultKind) -> bool {
+    kind == FaultKind::WayBlocked
+}
+
+/// A probe that did not get past our own door: it says nothing about the monitor.
+fn way_blocked(seen: &Observation, fault: &Fault) -> Outcome {
+    let finding = from_fault(Signal::Availability, FailureReason::MonitorInternal, Stage::Connect, fault);
+    Outcome { verdict: Verdict::Unknown, findings: vec![finding], asks: vec![AskVerdict::NotAsked; seen.asks.len()] }
+}
+
 /// The same probe, once it is known that Serin's own uplink is gone: it says nothing about the monitor.
 pub fn uplink_gone(outcome: Outcome) -> Outcome {
     let finding = Finding {
@@ -132,6 +145,7 @@ pub fn reason_of(stage: Stage, kind: FaultKind) -> (FailureReason, Signal) {
 fn meaning_of(stage: Stage, kind: FaultKind) -> FailureReason {
     use FailureReason as R;
     match kind {
+        FaultKind::WayBlocked => R::MonitorInternal,
         FaultKind::NameNotResolved => R::DnsFailure,
         // An ended program is a port that nobody listens on.
         FaultKind::Refused | FaultKind::ProgramNotStarted | FaultKind::ProgramEnded => R::ConnectionRefused,

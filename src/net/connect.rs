@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use rustls::client::Resumption;
 use rustls::pki_types::ServerName;
 use rustls::{CertificateError, ClientConfig, HandshakeKind, RootCertStore};
 use tokio::net::{TcpStream, lookup_host};
@@ -14,9 +13,12 @@ use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 use url::{Host, Url};
 
-use crate::net::guard::{Refusal, allowed};
+use crate::net::guard::allowed;
+use crate::net::proxy::Proxy;
 use crate::net::stream::{Counted, Stream, Traffic};
-use crate::net::tls::{client_config, roots, valid_until};
+use crate::net::tls::{Tls, roots, valid_until};
+use crate::net::trouble::{Trouble, alerted};
+use crate::net::trust::{Files, TrustError, Trusts};
 
 /// Addresses tried of one name: enough for both families of a small pool, and each failing one costs a share of the limit.
 const ADDRESSES_MAX: usize = 6;
@@ -24,9 +26,10 @@ const ADDRESSES_MAX: usize = 6;
 /// Opens connections; holds the TLS configuration and its session cache.
 #[derive(Debug, Clone)]
 pub struct Connector {
-    tls: Arc<ClientConfig>,
-    /// The same without a memory of sessions.
-    anew: Arc<ClientConfig>,
+    tls: Arc<Tls>,
+    roots: RootCertStore,
+    names: usize,
+    trusts: Arc<Trusts>,
 }
 
 impl Connector {
@@ -36,11 +39,20 @@ impl Connector {
     }
 
     /// A connector that trusts these roots only.
+    ///
+    /// # Panics
+    /// Never: only a certificate of our own could be refused, and there is none.
     pub fn with_roots(roots: RootCertStore, names: usize) -> Self {
-        let tls = client_config(roots, names);
-        let mut anew = ClientConfig::clone(&tls);
-        anew.resumption = Resumption::disabled();
-        Self { tls, anew: Arc::new(anew) }
+        let tls = Tls::new(roots.clone(), names, None, None).expect("without an identity nothing can be refused");
+        Self { tls: Arc::new(tls), roots, names, trusts: Arc::default() }
+    }
+
+    /// The configuration of these files, over this connector's roots.
+    ///
+    /// # Errors
+    /// Which file cannot be used, and why.
+    pub fn trusting(&self, files: &Files) -> Result<Arc<Tls>, TrustError> {
+        self.trusts.get(files, &self.roots, self.names)
     }
 
     /// Connects before `deadline`. `guard` of none reaches any address (it was declared by a person); of some, only
@@ -57,7 +69,7 @@ impl Connector {
         let started = Instant::now();
         let mut times = Times::default();
         let fail = |trouble, detail, times| ConnectError { trouble, detail, times };
-        let addresses = match timeout_at(deadline, target.addresses()).await {
+        let addresses = match timeout_at(deadline, target.first_hop()).await {
             Ok(Ok(addresses)) => addresses,
             Ok(Err(error)) => return Err(fail(Trouble::NameNotResolved, error.to_string(), times)),
             Err(_) => return Err(fail(Trouble::NameNotResolved, "the resolver did not answer in time".into(), times)),
@@ -69,9 +81,27 @@ impl Connector {
                     .map_err(|refusal| fail(Trouble::Guarded(refusal), refusal.to_string(), times))?;
             }
         }
-        let (tcp, notes) = match first_that_answers(&addresses, deadline).await {
+        let (tcp, mut notes) = match first_that_answers(&addresses, deadline).await {
             Ok(stood) => stood,
+            Err((_, detail)) if let Some(proxy) = &target.proxy => {
+                let detail = format!("the proxy {proxy} cannot be reached: {detail}");
+                return Err(fail(Trouble::ProxyFailed, detail, times));
+            }
             Err((trouble, detail)) => return Err(fail(trouble, detail, times)),
+        };
+        let tcp = match &target.proxy {
+            None => tcp,
+            Some(proxy) => {
+                notes.push(format!("through the proxy {proxy}"));
+                match timeout_at(deadline, target.tunnel(proxy, tcp)).await {
+                    Ok(Ok(tcp)) => tcp,
+                    Ok(Err((trouble, detail))) => return Err(fail(trouble, detail, times)),
+                    Err(_) => {
+                        let detail = format!("the proxy {proxy} did not answer in time");
+                        return Err(fail(Trouble::ProxyFailed, detail, times));
+                    }
+                }
+            }
         };
         times.connect = Some(started.elapsed());
         // Small requests one after the other: waiting for more bytes would cost 40 ms each.
@@ -83,8 +113,7 @@ impl Connector {
             connection.stream = Some(Stream::Plain(counted));
             return Ok(connection);
         };
-        let handshake = TlsConnector::from(Arc::clone(if target.anew { &self.anew } else { &self.tls }))
-            .connect(name.clone(), counted);
+        let handshake = TlsConnector::from(target.config(&self.tls)).connect(name.clone(), counted);
         let tls = match timeout_at(deadline, Box::pin(handshake)).await {
             Ok(Ok(tls)) => tls,
             Ok(Err(error)) => {
@@ -105,12 +134,14 @@ impl Connector {
 }
 
 /// Where to connect.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Target {
     host: Host<String>,
     port: u16,
     tls_name: Option<ServerName<'static>>,
     anew: bool,
+    proxy: Option<Arc<Proxy>>,
+    tls: Option<Arc<Tls>>,
 }
 
 impl Target {
@@ -124,7 +155,49 @@ impl Target {
             ("https", Host::Ipv6(ip)) => Some(ServerName::from(IpAddr::V6(*ip))),
             _ => return None,
         };
-        Some(Self { host, port: url.port_or_known_default()?, tls_name, anew: false })
+        Some(Self { host, port: url.port_or_known_default()?, tls_name, anew: false, proxy: None, tls: None })
+    }
+
+    /// The same, through a proxy.
+    #[must_use]
+    pub fn through(self, proxy: Proxy) -> Self {
+        Self { proxy: Some(Arc::new(proxy)), ..self }
+    }
+
+    /// The same, with a TLS configuration of its own.
+    #[must_use]
+    pub fn with_tls(self, tls: Arc<Tls>) -> Self {
+        Self { tls: Some(tls), ..self }
+    }
+
+    /// When the certificate that we show ends, unix seconds.
+    pub fn identity_until(&self) -> Option<i64> {
+        self.tls.as_ref()?.identity_until
+    }
+
+    fn config(&self, usual: &Arc<Tls>) -> Arc<ClientConfig> {
+        let tls = self.tls.as_ref().unwrap_or(usual);
+        Arc::clone(if self.anew { &tls.anew } else { &tls.resuming })
+    }
+
+    /// Addresses of whom we connect to: the server, or the proxy before it.
+    async fn first_hop(&self) -> io::Result<Vec<SocketAddr>> {
+        match &self.proxy {
+            None => self.addresses().await,
+            Some(proxy) => {
+                let (host, port) = proxy.place();
+                resolved(host, port).await
+            }
+        }
+    }
+
+    async fn tunnel(&self, proxy: &Proxy, tcp: TcpStream) -> Result<TcpStream, (Trouble, String)> {
+        let mut host = self.host.to_string();
+        if proxy.resolves_here() {
+            let found = self.addresses().await.map_err(|error| (Trouble::NameNotResolved, error.to_string()))?;
+            host = found.first().map_or(host, |address| address.ip().to_string());
+        }
+        proxy.tunnel(tcp, &host, self.port).await
     }
 
     /// The same, with a full TLS handshake each time, so that the certificate shows.
@@ -144,17 +217,21 @@ impl Target {
     /// # Errors
     /// What the resolver says.
     pub async fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
-        let name = match &self.host {
-            Host::Ipv4(ip) => return Ok(vec![SocketAddr::new(IpAddr::V4(*ip), self.port)]),
-            Host::Ipv6(ip) => return Ok(vec![SocketAddr::new(IpAddr::V6(*ip), self.port)]),
-            Host::Domain(name) => name,
-        };
-        let found: Vec<SocketAddr> = lookup_host((name.as_str(), self.port)).await?.collect();
-        if found.is_empty() {
-            return Err(io::Error::other("the name has no address"));
-        }
-        Ok(alternating(found))
+        resolved(&self.host, self.port).await
     }
+}
+
+async fn resolved(host: &Host<String>, port: u16) -> io::Result<Vec<SocketAddr>> {
+    let name = match host {
+        Host::Ipv4(ip) => return Ok(vec![SocketAddr::new(IpAddr::V4(*ip), port)]),
+        Host::Ipv6(ip) => return Ok(vec![SocketAddr::new(IpAddr::V6(*ip), port)]),
+        Host::Domain(name) => name,
+    };
+    let found: Vec<SocketAddr> = lookup_host((name.as_str(), port)).await?.collect();
+    if found.is_empty() {
+        return Err(io::Error::other("the name has no address"));
+    }
+    Ok(alternating(found))
 }
 
 /// A connection that stands.
@@ -199,31 +276,6 @@ pub struct ConnectError {
     pub detail: String,
     /// Phases that were done.
     pub times: Times,
-}
-
-/// What can go wrong before the first byte of HTTP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trouble {
-    /// No address for the name.
-    NameNotResolved,
-    /// The guard does not let the address pass.
-    Guarded(Refusal),
-    /// Nothing listens.
-    Refused,
-    /// TCP was not answered in time.
-    TimedOut,
-    /// The connection was reset.
-    Reset,
-    /// No route.
-    Unreachable,
-    /// The chain is not trusted.
-    TlsUntrusted,
-    /// The certificate is for another name.
-    TlsWrongName,
-    /// The certificate has expired or is not valid yet.
-    TlsExpired,
-    /// TLS did not come about for another reason.
-    TlsFailed,
 }
 
 /// First v6, v4, v6, … in the resolver's order within each family, so that one dead family costs one attempt.
@@ -291,6 +343,7 @@ fn tls_trouble(error: &io::Error) -> (Trouble, String) {
             }
             _ => Trouble::TlsUntrusted,
         },
+        Some(Error::AlertReceived(alert)) => return (alerted(*alert), error.to_string()),
         Some(Error::InvalidMessage(_)) => {
             return (Trouble::TlsFailed, format!("the port answered something that is not TLS ({error})"));
         }

@@ -10,6 +10,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
+/// Bytes taken over one connection. Bodies are bounded by who reads them; this bounds what never becomes a body, such as
+/// interim answers without end. A probe's whole conversation is far below it.
+const RECEIVED_MAX: u64 = 64 * 1024 * 1024;
+
 /// An established connection's bytes.
 #[derive(Debug)]
 pub enum Stream {
@@ -38,6 +42,11 @@ impl Traffic {
     }
 }
 
+/// The other side sent more than a connection takes.
+#[derive(Debug, thiserror::Error)]
+#[error("more than {RECEIVED_MAX} bytes came over one connection")]
+pub struct TooMuch;
+
 /// A TCP stream with its counter.
 #[derive(Debug)]
 pub struct Counted {
@@ -57,7 +66,10 @@ impl AsyncRead for Counted {
         let before = buf.filled().len();
         let polled = Pin::new(&mut self.inner).poll_read(cx, buf);
         let read = buf.filled().len().saturating_sub(before);
-        self.traffic.received.fetch_add(read as u64, Ordering::Relaxed);
+        let so_far = self.traffic.received.fetch_add(read as u64, Ordering::Relaxed);
+        if so_far + read as u64 > RECEIVED_MAX {
+            return Poll::Ready(Err(io::Error::other(TooMuch)));
+        }
         polled
     }
 }

@@ -1,10 +1,10 @@
-//! Whom we trust, and the one TLS configuration that all connections share.
+//! Whom we trust, and the TLS configuration that connections share.
 
 use std::sync::Arc;
 
 use rustls::client::Resumption;
 use rustls::crypto::ring;
-use rustls::pki_types::CertificateDer;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 
 /// The roots of this machine (`SSL_CERT_FILE` and `SSL_CERT_DIR` are honoured); where it has none, Mozilla's list as compiled in.
@@ -19,19 +19,54 @@ pub fn roots() -> RootCertStore {
     store
 }
 
-/// One configuration for many connections: ring, TLS 1.2 and 1.3, sessions resumed for the `names` last used servers.
-///
-/// # Panics
-/// Never: the provider is named here, and ring has every version that rustls asks for by default.
-pub fn client_config(roots: RootCertStore, names: usize) -> Arc<ClientConfig> {
-    let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("ring has the default protocol versions")
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    config.resumption = Resumption::in_memory_sessions(names);
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Arc::new(config)
+/// How TLS is spoken: with a memory of sessions, and anew where the certificate has to show.
+#[derive(Debug, Clone)]
+pub struct Tls {
+    /// Sessions are resumed.
+    pub resuming: Arc<ClientConfig>,
+    /// Each handshake is a full one.
+    pub anew: Arc<ClientConfig>,
+    /// When our own certificate ends, unix seconds; none where we show none.
+    pub identity_until: Option<i64>,
+}
+
+/// Our own certificate.
+#[derive(Debug)]
+pub struct Identity {
+    /// The chain, ours first.
+    pub chain: Vec<CertificateDer<'static>>,
+    /// Its private key.
+    pub key: PrivateKeyDer<'static>,
+}
+
+impl Tls {
+    /// One configuration for many connections: ring, TLS 1.2 and 1.3, sessions resumed for the `names` last used servers.
+    ///
+    /// # Errors
+    /// Where the key is not the certificate's.
+    ///
+    /// # Panics
+    /// Never: the provider is named here, and ring has every version that rustls asks for by default.
+    pub fn new(
+        roots: RootCertStore,
+        names: usize,
+        identity: Option<Identity>,
+        identity_until: Option<i64>,
+    ) -> Result<Self, rustls::Error> {
+        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("ring has the default protocol versions")
+            .with_root_certificates(roots);
+        let mut config = match identity {
+            None => builder.with_no_client_auth(),
+            Some(Identity { chain, key }) => builder.with_client_auth_cert(chain, key)?,
+        };
+        config.resumption = Resumption::in_memory_sessions(names);
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let mut anew = config.clone();
+        anew.resumption = Resumption::disabled();
+        Ok(Self { resuming: Arc::new(config), anew: Arc::new(anew), identity_until })
+    }
 }
 
 /// The moment a certificate's validity ends, in unix seconds; none where it cannot be read.

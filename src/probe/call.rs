@@ -5,15 +5,16 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, LOCATION, USER_AGENT};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
 use http_body_util::Full;
 use hyper::body::Body as _;
 use serde_json::value::RawValue;
+use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::time::Instant;
 use url::Url;
 
-use crate::domain::fleet::{Monitor, Program};
+use crate::domain::fleet::{Monitor, Program, Secret};
 use crate::domain::observation::{Fault, FaultKind};
 use crate::domain::protocol::{Era, Transport};
 use crate::net::connect::{Connector, Target, Times};
@@ -24,7 +25,7 @@ use crate::probe::evidence::Scrub;
 use crate::probe::identity;
 use crate::probe::owed::Owed;
 use crate::probe::program::Process;
-use crate::probe::reply::{Broken, Reading};
+use crate::probe::reply::{Broken, Reading, Resume};
 use crate::probe::wire::{Reply, Wire};
 
 /// Sessions one probe closes: one of its own, those that error replies opened, and what an earlier one owes.
@@ -33,6 +34,10 @@ const SESSIONS_MAX: usize = 16;
 /// Time for closing them, beyond the budget if need be: a leaked session costs the server more than this costs us.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 
+/// Times one call's stream is taken up again. A server that hands out its answer in more pieces than this never comes to an end.
+const RESUMES_MAX: usize = 4;
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
@@ -72,6 +77,8 @@ pub(crate) struct Caller<'a> {
     url: Url,
     base: HeaderMap,
     credentials_sent: bool,
+    /// Headers that are for the monitor's own origin and nobody else.
+    secret: Vec<HeaderName>,
     timeout: Duration,
     /// No call lasts longer than this.
     pub(crate) until: Instant,
@@ -126,6 +133,10 @@ impl<'a> Caller<'a> {
         if let Some(value) = credentials {
             base.insert(AUTHORIZATION, value);
         }
+        let declared = declared_headers(monitor);
+        let credentials_sent = credentials_sent || !declared.is_empty();
+        let secret: Vec<HeaderName> = declared.iter().map(|(name, _)| name.clone()).chain([AUTHORIZATION]).collect();
+        base.extend(declared);
         let Means { connector, owed } = means;
         Self {
             connector,
@@ -135,6 +146,7 @@ impl<'a> Caller<'a> {
             url,
             base,
             credentials_sent,
+            secret,
             timeout: monitor.timeout,
             until,
             started_at,
@@ -167,9 +179,7 @@ impl<'a> Caller<'a> {
         let body = body_of(era, call, Some(id));
         let reading = self.reading(id, deadline);
         if matches!(self.carrier, Carrier::Http) {
-            let reply = self.post(era, call, body, clock, deadline).await.map_err(Broken::before_http)?;
-            // The session may have come with the reply.
-            return self.reading(id, deadline).result(&mut self.wire, reply, clock).await;
+            return self.ask_http(deadline, era, call, (id, body), clock).await;
         }
         let request = self.posted(era, call, body.clone());
         match &mut self.carrier {
@@ -182,6 +192,54 @@ impl<'a> Caller<'a> {
             }
             Carrier::Http => Err(Broken::before_http(bad_address(self.scrub))),
         }
+    }
+
+    async fn ask_http(
+        &mut self,
+        deadline: Instant,
+        era: Era,
+        call: &Call<'_>,
+        (id, body): (u64, Bytes),
+        clock: &mut Clock,
+    ) -> Result<Box<RawValue>, Broken> {
+        let reply = self.post(era, call, body, clock, deadline).await.map_err(Broken::before_http)?;
+        // The session may have come with the reply.
+        let mut reading = self.reading(id, deadline);
+        let mut outcome = reading.result(&mut self.wire, reply, clock).await;
+        for _ in 0..RESUMES_MAX {
+            let Some(resume) = reading.resume.take().filter(|_| era == Era::Legacy) else {
+                break;
+            };
+            let Some(reply) = self.take_up(&resume, deadline, clock).await else {
+                break;
+            };
+            reading = self.reading(id, deadline);
+            outcome = reading.result(&mut self.wire, reply, clock).await;
+        }
+        outcome
+    }
+
+    /// A stream that the server ended before the answer, taken up again where it named a place (2025-11-25, "Resumability
+    /// and Redelivery"): after the wait it asked for, by a GET. None where that cannot be, and the stream's fault stands.
+    async fn take_up(&mut self, resume: &Resume, deadline: Instant, clock: &mut Clock) -> Option<Reply> {
+        if Instant::now() + resume.after >= deadline {
+            clock.note(format!("the server asks to come back after {} ms: too late", resume.after.as_millis()));
+            return None;
+        }
+        tokio::time::sleep(resume.after).await;
+        let mut request = self.request(Method::GET, Bytes::new());
+        let headers = request.headers_mut();
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        headers.insert(LAST_EVENT_ID, resume.last_id.clone());
+        headers.extend(self.protocol.clone().map(|value| (PROTOCOL, value)));
+        headers.extend(self.session.clone().map(|value| (SESSION, value)));
+        let reply = self.wire.send(request, clock, deadline).await.ok()?;
+        clock.note(format!("the server ended the stream before the answer; taken up again: {}", reply.status));
+        if reply.status != StatusCode::OK {
+            self.let_go(&reply);
+            return None;
+        }
+        Some(reply)
     }
 
     /// Tells something that needs no answer; the status says whether it was taken.
@@ -269,6 +327,11 @@ impl<'a> Caller<'a> {
         }
     }
 
+    /// Goes on with a program that was taken before.
+    pub(crate) fn put_program(&mut self, process: Box<Process>) {
+        self.carrier = Carrier::Stdio(process);
+    }
+
     /// What carries the calls now.
     pub(crate) fn transport(&self) -> Transport {
         match self.carrier {
@@ -286,6 +349,13 @@ impl<'a> Caller<'a> {
         request
     }
 
+    /// Takes out what only the monitor's own origin may see.
+    pub(crate) fn strip(&self, request: &mut Request<Full<Bytes>>) {
+        for name in &self.secret {
+            request.headers_mut().remove(name);
+        }
+    }
+
     pub(crate) fn reading(&self, id: u64, deadline: Instant) -> Reading<'a> {
         Reading {
             id,
@@ -296,6 +366,7 @@ impl<'a> Caller<'a> {
             now: self.now(),
             deadline,
             transcript: self.wire.transcript,
+            resume: OnceLock::new(),
         }
     }
 
@@ -351,29 +422,29 @@ impl<'a> Caller<'a> {
     ///
     /// Any answer but a 5xx will do. Behind a gateway a server that is gone is a 502, and one whose tasks broke down
     /// says 500; so may a confused one to a ping without a session, which then still opens a session when asked to.
-    pub(crate) async fn still_answers(&mut self, clock: &mut Clock) -> Afterwards {
+    pub(crate) async fn still_answers(&mut self, era: Era, clock: &mut Clock) -> Afterwards {
+        // The modern era has neither of the two below.
+        if era == Era::Modern {
+            let discover = Call { method: "server/discover", ..Call::default() };
+            return afterwards(&self.knock(era, &discover, clock).await);
+        }
         let ping = Call { method: "ping", ..Call::default() };
-        match self.knock(&ping, clock).await {
+        match self.knock(era, &ping, clock).await {
             Ok(status) if !status.is_server_error() => return Afterwards::Answers,
             Err(fault) if is_gone(fault.kind) => return Afterwards::Gone,
             _ => {}
         }
         let params = initialize_params();
         let initialize = Call { method: "initialize", params: &params, ..Call::default() };
-        match self.knock(&initialize, clock).await {
-            Ok(status) if !status.is_server_error() => Afterwards::Answers,
-            Ok(_) => Afterwards::Gone,
-            Err(fault) if is_gone(fault.kind) => Afterwards::Gone,
-            Err(_) => Afterwards::Unclear,
-        }
+        afterwards(&self.knock(era, &initialize, clock).await)
     }
 
     /// Posts a call outside any session on a fresh connection; the status is all that is looked at.
-    async fn knock(&mut self, call: &Call<'_>, clock: &mut Clock) -> Result<http::StatusCode, Fault> {
+    async fn knock(&mut self, era: Era, call: &Call<'_>, clock: &mut Clock) -> Result<StatusCode, Fault> {
         self.wire.hang_up();
         let deadline = Instant::now() + CLOSE_LIMIT.min(self.timeout);
-        let body = body_of(Era::Legacy, call, Some(self.requests + 1));
-        let reply = self.post(Era::Legacy, call, body, clock, deadline).await?;
+        let body = body_of(era, call, Some(self.requests + 1));
+        let reply = self.post(era, call, body, clock, deadline).await?;
         self.let_go(&reply);
         Ok(reply.status)
     }
@@ -533,6 +604,16 @@ fn authorization(monitor: &Monitor, url: &Url) -> Option<HeaderValue> {
     Some(value)
 }
 
+/// Further headers of the file; `config` has checked names and values.
+fn declared_headers(monitor: &Monitor) -> Vec<(HeaderName, HeaderValue)> {
+    let header = |(name, value): &(String, Secret)| {
+        let mut value = HeaderValue::from_str(value.expose()).ok()?;
+        value.set_sensitive(true);
+        Some((HeaderName::from_bytes(name.as_bytes()).ok()?, value))
+    };
+    monitor.auth.headers.iter().filter_map(header).collect()
+}
+
 /// The path and query of a URL, as HTTP/1.1 asks for them.
 fn path_of(url: &Url) -> http::Uri {
     url[url::Position::BeforePath..url::Position::AfterQuery].parse().unwrap_or_default()
@@ -541,6 +622,16 @@ fn path_of(url: &Url) -> http::Uri {
 /// A URL that is none, or none that a probe speaks.
 pub(crate) fn bad_address(scrub: &Scrub) -> Fault {
     scrub.fault(FaultKind::NameNotResolved, "the address is no http or https URL with a host")
+}
+
+/// What an answer after a closing says of the server.
+fn afterwards(knocked: &Result<StatusCode, Fault>) -> Afterwards {
+    match knocked {
+        Ok(status) if !status.is_server_error() => Afterwards::Answers,
+        Ok(_) => Afterwards::Gone,
+        Err(fault) if is_gone(fault.kind) => Afterwards::Gone,
+        Err(_) => Afterwards::Unclear,
+    }
 }
 
 /// Nobody is there any more, which a slow or confused server never looks like.

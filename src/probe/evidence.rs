@@ -118,12 +118,16 @@ impl Scrub {
 /// At most `chars` characters; control and direction-changing characters are shown as escapes, so that one line stays one line.
 pub fn escaped(text: &str, chars: usize) -> String {
     let mut out = String::with_capacity(text.len().min(chars * 2));
-    for (nth, c) in text.chars().enumerate() {
-        if nth == chars {
+    let mut kept = 0;
+    for c in text.chars() {
+        // An escape is several characters, kept or cut whole.
+        let long = if misleading(c) { c.escape_default().len() } else { 1 };
+        kept += long;
+        if kept > chars {
             out.push('…');
             break;
         }
-        if misleading(c) { out.extend(c.escape_default()) } else { out.push(c) }
+        if long > 1 { out.extend(c.escape_default()) } else { out.push(c) }
     }
     out
 }
@@ -191,7 +195,8 @@ mod tests {
         assert_eq!(scrub.line("got tok-12345\r\nabout"), "got •••\\r\\nabout");
         assert_eq!(scrub.line("twice tok-12… and tok… 5"), "twice •••… and tok… 5", "a cut one, where it can be told");
         assert_eq!(scrub.line(&"x".repeat(400)).chars().count(), super::DETAIL_CHARS_MAX + 1);
-        assert_eq!(escaped("a\u{202e}b", 9), "a\\u{202e}b");
+        assert_eq!(escaped("a\u{202e}b", 10), "a\\u{202e}b");
+        assert_eq!(escaped("a\u{202e}b", 8), "a…", "an escape counts as what it shows");
         assert_eq!(excerpt("  one\n\ttwo\u{7} three", 8), "one two t…");
         assert_eq!(excerpt("\u{0}", 8), "");
     }

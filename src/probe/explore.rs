@@ -25,8 +25,10 @@ use crate::probe::clock::Clock;
 use crate::probe::evidence::escaped;
 use crate::probe::handshake::Opened;
 use crate::probe::kept::KeptPrograms;
-use crate::probe::steps::{NO_ADDRESS, all_pages, call_tool, close, fault_of, meet, secrets_of};
+use crate::probe::listing::all_pages;
+use crate::probe::steps::{NO_ADDRESS, call_tool, close, fault_of, meet, secrets_of};
 use crate::probe::tools::{input_schema, name_of, named, reduce};
+use crate::probe::way::way;
 use crate::probe::{Prober, answer, shape, sources};
 
 /// Requests of one exploration, opening and closing included: a person waits, and a server bears it.
@@ -112,6 +114,13 @@ impl Prober {
         let Some((target, url)) = parsed else {
             found.gaps.push(unreachable(Stage::Connect, &bad_address(&scrub)));
             return found;
+        };
+        let target = match way(&self.connector, target, monitor, &scrub) {
+            Ok(target) => target,
+            Err(fault) => {
+                found.gaps.push(unreachable(Stage::Connect, &fault));
+                return found;
+            }
         };
         let mut caller = Caller::new(self.means(), target, &scrub, url, monitor, now, began + TIME_MAX);
         converse(&mut caller, &self.programs, monitor, wish, &mut found).await;

@@ -14,7 +14,7 @@ use crate::domain::observation::{Fault, FaultKind, ServerIdentity, Stage, Step};
 use crate::domain::protocol::{Era, Transport};
 use crate::probe::call::{Call, Caller, initialize_params, is_gone};
 use crate::probe::clock::Clock;
-use crate::probe::era::{Decision, Discovered, LEGACY, LEGACY_ALL, MODERN, decide};
+use crate::probe::era::{Decision, Discovered, LEGACY, LEGACY_ALL, MODERN, UNSUPPORTED_VERSION, decide};
 use crate::probe::evidence::{NAME_CHARS_MAX, escaped};
 use crate::probe::reply::Broken;
 
@@ -240,7 +240,11 @@ async fn discover(caller: &mut Caller<'_>, modern_only: bool, steps: &mut Vec<St
     if caller.transport() == Transport::Stdio && !modern_only {
         deadline = deadline.min(Instant::now() + STALL_LIMIT);
     }
-    let outcome = caller.ask_until(deadline, Era::Modern, &call, &mut clock).await;
+    let mut outcome = caller.ask_until(deadline, Era::Modern, &call, &mut clock).await;
+    if outcome.as_ref().is_err_and(names_our_version) {
+        clock.note(format!("{MODERN} was refused and named as supported in one breath; asked again"));
+        outcome = caller.ask_until(deadline, Era::Modern, &call, &mut clock).await;
+    }
     let parsed = outcome.as_ref().ok().and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
     let versions: Option<Vec<String>> = parsed.as_ref().and_then(|result| {
         let list = result.get("supportedVersions")?.as_array()?;
@@ -248,6 +252,8 @@ async fn discover(caller: &mut Caller<'_>, modern_only: bool, steps: &mut Vec<St
     });
     let decision = decide(&match (&outcome, &versions) {
         (Ok(_), Some(versions)) => Discovered::Result(versions),
+        // Some legacy servers answer any method with an empty result.
+        (Ok(_), None) if parsed.as_ref().is_some_and(is_legacy_answer) => Discovered::Result(&[]),
         (Ok(_), None) => Discovered::Fault,
         (Err(Broken { error: Some(error), status, .. }), _) => {
             Discovered::Error { status: status.unwrap_or(200), code: error.code, supported: &error.supported }
@@ -262,7 +268,7 @@ async fn discover(caller: &mut Caller<'_>, modern_only: bool, steps: &mut Vec<St
             (Found::Nothing, fault.or_else(|| Some(caller.scrub.fault(FaultKind::WrongVersion, detail))))
         }
         (Decision::Initialize, outcome) => {
-            let why = outcome.err().map_or("lists legacy versions only".to_owned(), |broken| broken.fault.detail);
+            let why = outcome.err().map_or("it names no modern version".to_owned(), |broken| broken.fault.detail);
             clock.note(caller.scrub.line(&format!("no modern server ({why})")));
             (Found::Initialize, None)
         }
@@ -282,6 +288,17 @@ async fn discover(caller: &mut Caller<'_>, modern_only: bool, steps: &mut Vec<St
     };
     steps.push(clock.stop(fault));
     found
+}
+
+/// Whether the server refused our version and says that it speaks it; clients then ask once more.
+fn names_our_version(broken: &Broken) -> bool {
+    let refused = broken.error.as_ref().filter(|error| error.code == UNSUPPORTED_VERSION);
+    refused.is_some_and(|error| error.supported.iter().any(|version| version == MODERN))
+}
+
+/// Every modern result has a `resultType`.
+fn is_legacy_answer(result: &Value) -> bool {
+    result.is_object() && result.get("resultType").is_none()
 }
 
 /// Asks `initialize`, over the transport given; where none is, over HTTP and then, where that is not spoken, over
@@ -342,7 +359,8 @@ async fn open_stream(caller: &mut Caller<'_>, steps: &mut Vec<Step>) -> Result<(
     opened
 }
 
-async fn initialized(caller: &mut Caller<'_>, clock: &mut Clock) -> Result<ServerIdentity, Broken> {
+/// `initialize` and what follows it; no step of its own.
+pub(crate) async fn initialized(caller: &mut Caller<'_>, clock: &mut Clock) -> Result<ServerIdentity, Broken> {
     let params = initialize_params();
     let call = Call { method: "initialize", params: &params, ..Call::default() };
     let raw = caller.ask(Era::Legacy, &call, clock).await?;

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use http::header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
@@ -21,6 +21,7 @@ use crate::net::connect::Target;
 use crate::probe::call::{Call, Caller, Means};
 use crate::probe::clock::Clock;
 use crate::probe::evidence::Scrub;
+use crate::probe::way::way;
 
 /// All rungs together: the next beat, five seconds after a first failure, must not wait for this one for long.
 const CLIMB_MAX: Duration = Duration::from_secs(10);
@@ -39,6 +40,7 @@ pub(crate) async fn climb(
     let Some((target, url)) = parsed.filter(|_| monitor.reach.program.is_none()) else {
         return (Vec::new(), Footprint::default());
     };
+    let Ok(target) = way(means.connector, target, monitor, scrub) else { return (Vec::new(), Footprint::default()) };
     let mut ladder = Ladder { rungs: Vec::new(), until: Instant::now() + CLIMB_MAX, scrub };
     // Behind a proxy the name and the socket are the proxy's own matter.
     if monitor.reach.proxy.is_none() && !ladder.socket(&target).await {
@@ -115,7 +117,7 @@ impl Ladder<'_> {
     async fn bare(&mut self, caller: &mut Caller<'_>, url: &Url) -> bool {
         let (began, mut clock) = (Instant::now(), Clock::start(Stage::Connect, ""));
         let mut request = caller.plain_get(url);
-        request.headers_mut().remove(AUTHORIZATION);
+        caller.strip(&mut request);
         match caller.wire.send(request, &mut clock, self.until).await {
             Err(fault) => self.rung("unauthenticated", began, false, &fault.detail),
             Ok(reply) => {

@@ -45,7 +45,7 @@ pub(crate) async fn look_at(
         Some((target, url)) => {
             let mut request = caller.plain_get(&url);
             // Credentials belong to the origin they were declared for.
-            request.headers_mut().remove(http::header::AUTHORIZATION);
+            caller.strip(&mut request);
             let host = HeaderValue::from_str(&target.authority()).ok();
             request.headers_mut().extend(host.map(|host| (http::header::HOST, host)));
             let mut wire = Wire::new(connector, target, caller.scrub).kept_in(caller.wire.transcript);

@@ -25,6 +25,7 @@ pub mod clock;
 pub mod head;
 pub mod transcript;
 pub mod wire;
+pub(crate) mod way;
 
 pub mod reply;
 
@@ -37,6 +38,9 @@ pub mod owed;
 pub mod call;
 pub mod handshake;
 pub mod kept;
+pub mod promoted;
+pub mod listing;
+pub mod cross;
 pub mod look;
 
 pub mod ladder;
@@ -55,6 +59,7 @@ use crate::domain::learnt::Learnt;
 use crate::domain::observation::{BeatKind, Fault, Footprint, Observation, Rung, Turn};
 use crate::net::connect::Connector;
 use crate::probe::call::Means;
+use crate::probe::cross::Differing;
 use crate::probe::kept::KeptPrograms;
 use crate::probe::owed::Owed;
 
@@ -83,12 +88,18 @@ pub struct Prober {
     connector: Connector,
     programs: KeptPrograms,
     owed: Owed,
+    differing: Differing,
 }
 
 impl Prober {
     /// A prober that trusts this machine's roots and whose TLS session cache is sized for so many names.
     pub fn new(names: usize) -> Self {
-        Self { connector: Connector::new(names), programs: KeptPrograms::default(), owed: Owed::default() }
+        Self {
+            connector: Connector::new(names),
+            programs: KeptPrograms::default(),
+            owed: Owed::default(),
+            differing: Differing::default(),
+        }
     }
 
     /// A prober that trusts these roots only.
@@ -97,17 +108,18 @@ impl Prober {
             connector: Connector::with_roots(roots, names),
             programs: KeptPrograms::default(),
             owed: Owed::default(),
+            differing: Differing::default(),
         }
     }
 
     /// Runs one probe to its end; never fails, never panics, never outlasts the monitor's budget by more than the closing of its session.
     pub async fn run(&self, assignment: &Assignment) -> (Observation, Learnt) {
-        Box::pin(steps::run(self.means(), &self.programs, assignment, false)).await
+        Box::pin(steps::run(self.means(), &self.programs, &self.differing, assignment, false)).await
     }
 
     /// The same, with its transcript even where all is well.
     pub async fn record(&self, assignment: &Assignment) -> (Observation, Learnt) {
-        Box::pin(steps::run(self.means(), &self.programs, assignment, true)).await
+        Box::pin(steps::run(self.means(), &self.programs, &self.differing, assignment, true)).await
     }
 
     const fn means(&self) -> Means<'_> {

@@ -2,9 +2,10 @@
 
 use chrono::{DateTime, Utc};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use hyper::body::Incoming;
 use serde_json::value::RawValue;
+use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -19,11 +20,14 @@ use crate::probe::wire::{Piece, Reply, Wire};
 /// Bytes of one answer. tools/list of a large server has some hundred kB; a search answer less.
 pub const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Bytes read of an answer that is a fault anyway: enough for its JSON-RPC error or its first words.
+/// Bytes read of an answer that is a fault anyway, or of what follows an answer: enough for a JSON-RPC error or the first words.
 const ERROR_BYTES_MAX: usize = 16 * 1024;
 
 /// How long a stream may stay open behind the answer before we close it ourselves.
 const LINGER: Duration = Duration::from_millis(50);
+
+/// How long to wait before a stream is taken up again, where it does not say: as the official clients do.
+const RESUME_AFTER: Duration = Duration::from_secs(1);
 
 /// A call that brought no result.
 #[derive(Debug)]
@@ -53,6 +57,15 @@ pub(crate) struct Reading<'r> {
     pub(crate) deadline: Instant,
     /// Where what is read is kept, where a wire does not keep it.
     pub(crate) transcript: Option<&'r Transcript<'r>>,
+    /// Where a stream that ended without the answer can be taken up again, if it said so.
+    pub(crate) resume: OnceLock<Resume>,
+}
+
+/// A place in a stream, and how long to wait before coming back to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Resume {
+    pub(crate) last_id: HeaderValue,
+    pub(crate) after: Duration,
 }
 
 impl Reading<'_> {
@@ -167,7 +180,10 @@ impl Reading<'_> {
                         return Err(Broken::before_http(fault));
                     }
                 }
-                Piece::End => break "ended",
+                Piece::End => {
+                    self.may_resume(&decoder);
+                    break "ended";
+                }
                 Piece::Late => {
                     wire.hang_up();
                     break "stayed open";
@@ -186,6 +202,14 @@ impl Reading<'_> {
             None => self.scrub.fault(FaultKind::StreamWithoutAnswer, &detail),
         };
         Err(Broken::before_http(fault))
+    }
+
+    /// A stream whose events have ids may be taken up again behind the last one.
+    fn may_resume(&self, decoder: &Decoder) {
+        let last_id = decoder.last_id().and_then(|id| HeaderValue::from_bytes(id).ok());
+        if let Some(last_id) = last_id {
+            let _ = self.resume.set(Resume { last_id, after: decoder.retry().unwrap_or(RESUME_AFTER) });
+        }
     }
 
     /// Looks through new events for the answer; keeps what else they were.
@@ -237,9 +261,14 @@ impl Reading<'_> {
     /// After the answer the stream should end; if it does not, the connection cannot serve the next request.
     async fn linger(&self, wire: &mut Wire<'_>, mut body: Incoming, clock: &mut Clock) {
         let until = (Instant::now() + LINGER).min(self.deadline);
+        let mut behind = 0;
         loop {
             match wire.piece(&mut body, until).await {
-                Piece::Bytes(_) => {}
+                Piece::Bytes(bytes) if behind + bytes.len() <= ERROR_BYTES_MAX => behind += bytes.len(),
+                Piece::Bytes(_) => {
+                    clock.note("the stream had much more to say after the answer".to_owned());
+                    return wire.hang_up();
+                }
                 Piece::End => return clock.end(),
                 Piece::Broken(_) => return wire.hang_up(),
                 Piece::Late => {
@@ -323,7 +352,9 @@ pub(crate) fn status_fault(status: StatusCode, headers: &HeaderMap, text: &str, 
     let header = |name| headers.get(name).and_then(|value: &http::HeaderValue| value.to_str().ok());
     let (kind, extra) = match status.as_u16() {
         401 | 403 if reading.credentials_sent => (FaultKind::AuthRejected, header(WWW_AUTHENTICATE)),
-        401 => (FaultKind::AuthRequired, header(WWW_AUTHENTICATE)),
+        401 => (FaultKind::AuthRequired, Some(header(WWW_AUTHENTICATE).unwrap_or("without a challenge"))),
+        // A bare 403 may come from anything on the way; a challenge makes it a matter of credentials.
+        403 if headers.contains_key(WWW_AUTHENTICATE) => (FaultKind::AuthRequired, header(WWW_AUTHENTICATE)),
         429 => {
             let after = header(RETRY_AFTER);
             let retry_after_seconds = after.and_then(|after| retry_after(after, reading.now));

@@ -1,7 +1,12 @@
 //! Server-sent events, decoded as they come, within bounds.
 
+use std::time::Duration;
+
 /// Events of one stream that are looked at: an answer comes after a handful of notifications, not after thousands.
 pub const EVENTS_MAX: usize = 1_000;
+
+/// Bytes of an event's id: it travels back in a header.
+const ID_BYTES_MAX: usize = 1024;
 
 /// One event that carried data.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +24,9 @@ pub struct Decoder {
     name: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
+    id: Vec<u8>,
+    last_id: Vec<u8>,
+    retry: Option<Duration>,
     after_return: bool,
     at_start: bool,
     /// Bytes that one event may hold.
@@ -46,6 +54,9 @@ impl Decoder {
             name: Vec::new(),
             data: Vec::new(),
             has_data: false,
+            id: Vec::new(),
+            last_id: Vec::new(),
+            retry: None,
             after_return: false,
             at_start: true,
             bytes_max,
@@ -95,6 +106,16 @@ impl Decoder {
         self.events == 0 && (self.unknown_lines > 0 || (!self.line.is_empty() && !self.line.contains(&b':')))
     }
 
+    /// The id of the last whole event, where it had one: the place from which the stream can be taken up again.
+    pub fn last_id(&self) -> Option<&[u8]> {
+        Some(&*self.last_id).filter(|id| !id.is_empty())
+    }
+
+    /// How long the server asks to wait before that.
+    pub fn retry(&self) -> Option<Duration> {
+        self.retry
+    }
+
     fn keep(&mut self, bytes: &[u8]) -> Result<(), Overflow> {
         if self.line.len() + self.data.len() + bytes.len() > self.bytes_max {
             return Err(Overflow::Bytes);
@@ -124,7 +145,13 @@ impl Decoder {
                 self.has_data = true;
             }
             b"event" => self.name = value.to_vec(),
-            b"id" | b"retry" => {}
+            // An id with a null byte is to be ignored, and one that is too long is none that a header could carry.
+            b"id" if value.len() <= ID_BYTES_MAX && !value.contains(&0) => self.id = value.to_vec(),
+            b"id" => {}
+            b"retry" => {
+                let digits = std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
+                self.retry = digits.and_then(|text| text.parse().ok()).map(Duration::from_millis).or(self.retry);
+            }
             _ => self.unknown_lines += 1,
         }
         Ok(())
@@ -132,6 +159,7 @@ impl Decoder {
 
     /// A blank line ends an event. One without data, or with empty data (which primes a resumable stream), says nothing.
     fn dispatch(&mut self, events: &mut Vec<Event>) -> Result<(), Overflow> {
+        self.last_id.clone_from(&self.id);
         let name = std::mem::take(&mut self.name);
         let data = std::mem::take(&mut self.data);
         if !std::mem::take(&mut self.has_data) || data.is_empty() {
@@ -183,6 +211,23 @@ mod tests {
         check("an event with empty data primes the stream", &["id: 1\ndata:\n\n"], &[]);
         check("an event that never ends is none", &["data: 1\n"], &[]);
         check("a byte order mark is skipped", &["\u{feff}data: 1\n\n"], &[("", "1")]);
+    }
+
+    #[test]
+    fn a_stream_names_the_place_to_come_back_to() {
+        let check = |sentence: &str, text: &str, id: Option<&str>, retry: Option<u64>| {
+            let mut decoder = Decoder::new(64);
+            decoder.push(text.as_bytes(), &mut Vec::new()).unwrap();
+            assert_eq!(decoder.last_id(), id.map(str::as_bytes), "{sentence}");
+            assert_eq!(decoder.retry(), retry.map(std::time::Duration::from_millis), "{sentence}");
+        };
+        check("an event that primes", "id: 7\nretry: 500\ndata:\n\n", Some("7"), Some(500));
+        check("an event that has not ended", "id: 7\ndata: x\n", None, None);
+        check("the last of several", "id: 1\ndata: x\n\nid: 2\ndata: x\n\n", Some("2"), None);
+        check("an id lasts", "id: 1\ndata: x\n\ndata: x\n\n", Some("1"), None);
+        check("an empty id ends it", "id: 1\ndata: x\n\nid\ndata: x\n\n", None, None);
+        check("no number of milliseconds", "retry: soon\n\nretry: -1\n\nretry:\n\n", None, None);
+        check("more milliseconds than there are", "retry: 99999999999999999999999\n\n", None, None);
     }
 
     #[test]

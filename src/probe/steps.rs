@@ -3,35 +3,32 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta};
-use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 use url::Url;
 
 use crate::domain::classify::classify;
-use crate::domain::fleet::{Canary, Monitor, Program, Search};
+use crate::domain::fleet::{Canary, Monitor, Search};
 use crate::domain::learnt::{Caution, Learnt};
 use crate::domain::observation::{Answer, Ask, Fault, FaultKind, Observation, SourcesSeen, Stage, Step, Turn, Variant};
 use crate::domain::outcome::Verdict;
 use crate::domain::protocol::Era;
 use crate::net::connect::Target;
-use crate::probe::call::{Afterwards, Call, Caller, Carrier, Means, bad_address, header_value};
+use crate::probe::call::{Afterwards, Call, Caller, Means, bad_address};
 use crate::probe::clock::Clock;
-use crate::probe::evidence::{Scrub, readable};
+use crate::probe::cross::Differing;
+use crate::probe::evidence::Scrub;
 use crate::probe::handshake::{Opened, modern_result, open, resume};
-use crate::probe::kept::{Kept, KeptPrograms};
+use crate::probe::kept::{KeptPrograms, leave, take_up};
+use crate::probe::listing::all_pages;
 use crate::probe::look::look_at;
+use crate::probe::promoted::{promoted, unfit};
 use crate::probe::rpc::Misfit;
-use crate::probe::tools::{TOOLS_MAX, input_schema, named, reduce};
+use crate::probe::tools::{input_schema, named, reduce};
 use crate::probe::transcript::Transcript;
-use crate::probe::{Assignment, answer, credential, sources};
-
-/// Pages of one tools/list: a thousand tools at twenty a page.
-const PAGES_MAX: usize = 50;
-
-/// Bytes of tools/list over all its pages.
-const TOOLS_BYTES_MAX: usize = 8 * 1024 * 1024;
+use crate::probe::way::way;
+use crate::probe::{Assignment, answer, credential, cross, sources};
 
 /// The part of the budget, at most, that is kept back for the health addresses: the cause they name outweighs one more search.
 const HEALTH_SHARE: u32 = 4;
@@ -48,44 +45,18 @@ pub(crate) const NO_ADDRESS: &str = "http://program.invalid/";
 pub(crate) async fn run(
     means: Means<'_>,
     programs: &KeptPrograms,
+    differing: &Differing,
     assignment: &Assignment,
     always: bool,
 ) -> (Observation, Learnt) {
     let monitor = &*assignment.monitor;
     let began = Instant::now();
-    let over = began + monitor.probe_budget;
-    let kept_back = if monitor.health.is_empty() {
-        Duration::ZERO
-    } else {
-        monitor.timeout.min(monitor.probe_budget / HEALTH_SHARE)
-    };
     let scrub = secrets_of(monitor);
     let transcript = Transcript::new(&scrub, monitor);
     let mut seen = blank(assignment);
     seen.credential_until = credential::ends_at(&monitor.auth);
     let mut learnt = assignment.learnt;
-    let address = if monitor.reach.program.is_some() { NO_ADDRESS } else { monitor.url.resolved.expose() };
-    let parsed = Url::parse(address).ok().and_then(|url| Some((Target::of(&url)?, url)));
-    match parsed {
-        None => seen.steps.push(Clock::start(Stage::Connect, &monitor.url.shown).stop(Some(bad_address(&scrub)))),
-        Some((target, url)) => {
-            // While a renewal is waited for, each beat looks at the certificate itself and resumes no session.
-            let soon = |until| until - assignment.started_at < TimeDelta::days(LOOK_AGAIN_DAYS);
-            let target = if learnt.certificate_until.is_some_and(soon) { target.anew() } else { target };
-            let mut caller =
-                Caller::new(means, target, &scrub, url.clone(), monitor, assignment.started_at, over - kept_back);
-            caller.wire.transcript = Some(&transcript);
-            let opened = converse(&mut caller, programs, assignment, &mut learnt, &mut seen).await;
-            close(&mut caller, &mut learnt, &mut seen).await;
-            leave_program(&mut caller, programs, monitor, opened, &seen).await;
-            for address in &monitor.health {
-                let elsewhere = look_at(means.connector, &mut caller, &url, address, over, &mut seen).await;
-                seen.footprint = seen.footprint.plus(elsewhere);
-            }
-            caller.wire.hang_up();
-            seen.footprint = seen.footprint.plus(caller.wire.footprint);
-        }
-    }
+    visit(means, (programs, differing), assignment, &scrub, &transcript, &mut learnt, &mut seen).await;
     seen.asks.extend(not_asked(assignment, seen.asks.len()));
     seen.elapsed = began.elapsed();
     let outcome = classify(monitor, &seen);
@@ -95,17 +66,71 @@ pub(crate) async fn run(
     (seen, learnt)
 }
 
+/// Goes to the server, and to its health addresses.
+async fn visit(
+    means: Means<'_>,
+    (programs, differing): (&KeptPrograms, &Differing),
+    assignment: &Assignment,
+    scrub: &Scrub,
+    transcript: &Transcript<'_>,
+    learnt: &mut Learnt,
+    seen: &mut Observation,
+) {
+    let monitor = &*assignment.monitor;
+    let over = Instant::now() + monitor.probe_budget;
+    let kept_back = if monitor.health.is_empty() {
+        Duration::ZERO
+    } else {
+        monitor.timeout.min(monitor.probe_budget / HEALTH_SHARE)
+    };
+    let address = if monitor.reach.program.is_some() { NO_ADDRESS } else { monitor.url.resolved.expose() };
+    let parsed = Url::parse(address).ok().and_then(|url| Some((Target::of(&url)?, url)));
+    let found = parsed.ok_or_else(|| bad_address(scrub)).and_then(|(target, url)| {
+        // While a renewal is waited for, each beat looks at the certificate itself and resumes no session.
+        let soon = |until| until - assignment.started_at < TimeDelta::days(LOOK_AGAIN_DAYS);
+        let target = if learnt.certificate_until.is_some_and(soon) { target.anew() } else { target };
+        Ok((way(means.connector, target, monitor, scrub)?, url))
+    });
+    let (target, url) = match found {
+        Ok(found) => found,
+        Err(fault) => {
+            seen.steps.push(Clock::start(Stage::Connect, &monitor.url.shown).stop(Some(fault)));
+            return;
+        }
+    };
+    let shown_until = target.identity_until().and_then(|until| DateTime::from_timestamp(until, 0));
+    seen.credential_until = [seen.credential_until, shown_until].into_iter().flatten().min();
+    let mut caller = Caller::new(means, target, scrub, url.clone(), monitor, assignment.started_at, over - kept_back);
+    caller.wire.transcript = Some(transcript);
+    let opened = converse(&mut caller, programs, differing, assignment, learnt, seen).await;
+    close(&mut caller, learnt, seen).await;
+    leave(&mut caller, programs, monitor, opened, seen).await;
+    for address in &monitor.health {
+        let elsewhere = look_at(means.connector, &mut caller, &url, address, over, seen).await;
+        seen.footprint = seen.footprint.plus(elsewhere);
+    }
+    caller.wire.hang_up();
+    seen.footprint = seen.footprint.plus(caller.wire.footprint);
+}
+
 /// Everything that is MCP; it ends early where the next step has nothing to stand on. The conversation, once open.
 async fn converse(
     caller: &mut Caller<'_>,
     programs: &KeptPrograms,
+    differing: &Differing,
     assignment: &Assignment,
     learnt: &mut Learnt,
     seen: &mut Observation,
 ) -> Option<Opened> {
     let monitor = &*assignment.monitor;
     let opened = meet(caller, programs, monitor, learnt, seen).await?;
-    search(caller, opened.era, assignment, seen).await;
+    let Some(tools) = list_tools(caller, opened.era, monitor, seen).await else {
+        return Some(opened);
+    };
+    search(caller, opened.era, &tools, assignment, seen).await;
+    if monitor.reach.cross_check && fits(caller, monitor) {
+        Box::pin(cross::check(caller, differing, assignment, opened.era, &tools, *learnt, seen)).await;
+    }
     Some(opened)
 }
 
@@ -122,7 +147,7 @@ pub(crate) async fn meet(
             connect(caller, learnt, seen).await?;
             Box::pin(open(caller, monitor, learnt, &mut seen.steps)).await?
         }
-        Some(program) => match start(caller, programs, monitor, program, seen).await? {
+        Some(program) => match take_up(caller, programs, monitor, program, seen).await? {
             Some(before) => resume(caller, &before, &mut seen.steps).await?,
             None => Box::pin(open(caller, monitor, learnt, &mut seen.steps)).await?,
         },
@@ -149,81 +174,16 @@ async fn connect(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &mut Observ
     well.then_some(())
 }
 
-/// Starts the program, or takes the kept one up; inside, the conversation that is open with it already. None where it
-/// cannot be started.
-async fn start(
-    caller: &mut Caller<'_>,
-    programs: &KeptPrograms,
-    monitor: &Monitor,
-    program: &Program,
-    seen: &mut Observation,
-) -> Option<Option<Opened>> {
-    let mut clock = Clock::start(Stage::Connect, &monitor.url.shown);
-    if let Some(mut kept) = programs.take(&monitor.id) {
-        if !program.keep || !kept.fits(monitor) {
-            kept.process.stop().await;
-        } else if let Some(how) = kept.process.has_ended() {
-            clock.note(format!("the kept program had ended ({how}); started again"));
-            kept.process.note_errors(caller.scrub, &mut clock);
-        } else {
-            clock.note("the program was kept from the beat before".to_owned());
-            let Kept { process, opened, requests, .. } = kept;
-            (caller.carrier, caller.requests) = (Carrier::Stdio(process), requests);
-            seen.steps.push(clock.stop(None));
-            return Some(Some(opened));
-        }
-    }
-    let fault = caller.start_program(program, &mut clock).err();
-    let well = fault.is_none();
-    seen.steps.push(clock.stop(fault));
-    well.then_some(None)
-}
-
-/// Puts a program that is to be kept back, if it answered so far; stops any other.
-async fn leave_program(
-    caller: &mut Caller<'_>,
-    programs: &KeptPrograms,
-    monitor: &Monitor,
-    opened: Option<Opened>,
-    seen: &Observation,
-) {
-    let Some(process) = caller.take_program() else {
-        return;
-    };
-    let keep = monitor.reach.program.as_ref().is_some_and(|program| program.keep);
-    // One that was silent or talked nonsense is not trusted with the next beat.
-    let well = seen.steps.iter().filter_map(|step| step.fault.as_ref()).all(|fault| is_of_the_tools(fault.kind));
-    let over = match opened.filter(|_| keep && well) {
-        Some(opened) => {
-            let kept = Kept::new(process, opened, caller.requests, monitor);
-            programs.put(&monitor.id, kept).map(|kept| kept.process)
-        }
-        None => Some(process),
-    };
-    if let Some(process) = over {
-        process.stop().await;
-    }
-}
-
-/// What a program that speaks well may be told all the same.
-fn is_of_the_tools(kind: FaultKind) -> bool {
-    use FaultKind::{AnswerUnreadable, ArgumentsInvalid, CursorLoop, RpcError, ToolAbsent, ToolError};
-    matches!(kind, AnswerUnreadable | ArgumentsInvalid | CursorLoop | RpcError(_) | ToolAbsent | ToolError)
-}
-
-/// Tools, sources and canaries.
-async fn search(caller: &mut Caller<'_>, era: Era, assignment: &Assignment, seen: &mut Observation) {
+/// Sources and canaries.
+async fn search(caller: &mut Caller<'_>, era: Era, tools: &[Value], assignment: &Assignment, seen: &mut Observation) {
     let monitor = &*assignment.monitor;
-    let Some(tools) = list_tools(caller, era, monitor, seen).await else {
-        return;
-    };
     if assignment.ask_sources {
-        ask_sources(caller, era, &tools, seen).await;
+        ask_sources(caller, era, tools, seen).await;
     }
     let Some(search_tool) = seen.tools.as_ref().and_then(|seen| seen.search_tool.clone()) else {
         return;
     };
-    let schema = named(&tools, &search_tool).map_or(&Value::Null, input_schema);
+    let schema = named(tools, &search_tool).map_or(&Value::Null, input_schema);
     for (nth, turn) in &assignment.asks {
         let Some(canary) = monitor.canaries.get(*nth) else {
             continue;
@@ -258,13 +218,21 @@ async fn list_tools(
     };
     if let Some(tools) = &tools {
         let mut reduced = reduce(tools, &monitor.search);
+        let dropped = dropped_by_clients(era, tools, reduced.search_tool.as_deref());
+        if dropped.is_some() {
+            reduced.search_tool = None;
+        }
         // Without canaries no call is declared that could fit or not.
         reduced.invalid_call = reduced.invalid_call.filter(|_| !monitor.canaries.is_empty());
         if reduced.search_tool.is_none() && !monitor.canaries.is_empty() {
-            let wanted = monitor.search.tool.as_deref().unwrap_or("any that searches");
-            let names: Vec<&str> = reduced.tools.iter().map(|tool| tool.name.as_str()).collect();
-            let detail = format!("no tool {wanted} among {}: {}", names.len(), names.join(", "));
+            let detail = dropped.unwrap_or_else(|| {
+                let wanted = monitor.search.tool.as_deref().unwrap_or("any that searches");
+                let names: Vec<&str> = reduced.tools.iter().map(|tool| tool.name.as_str()).collect();
+                format!("no tool {wanted} among {}: {}", names.len(), names.join(", "))
+            });
             fault = Some(caller.scrub.fault(FaultKind::ToolAbsent, &detail));
+        } else if let Some(why) = dropped {
+            clock.note(caller.scrub.line(&why));
         }
         seen.tools = Some(reduced);
     }
@@ -272,40 +240,11 @@ async fn list_tools(
     tools
 }
 
-pub(crate) async fn all_pages(caller: &mut Caller<'_>, era: Era, clock: &mut Clock) -> Result<Vec<Value>, Fault> {
-    let mut tools = Vec::new();
-    let mut cursors: Vec<String> = Vec::new();
-    let mut bytes = 0;
-    loop {
-        let params =
-            cursors.last().map(|cursor| format!(r#""cursor":{}"#, Value::from(cursor.as_str()))).unwrap_or_default();
-        let call = Call { method: "tools/list", params: &params, ..Call::default() };
-        let raw = caller.ask(era, &call, clock).await.map_err(|broken| broken.fault)?;
-        if era == Era::Modern {
-            modern_result(&raw, true, caller, clock)?;
-        }
-        bytes += raw.get().len();
-        let mut page: Value = serde_json::from_str(raw.get()).unwrap_or_default();
-        let Some(Value::Array(list)) = page.get_mut("tools").map(Value::take) else {
-            let detail = format!("tools/list has no list of tools: {}", readable(raw.get().as_bytes()));
-            return Err(caller.scrub.fault(FaultKind::BadResult, &detail));
-        };
-        tools.extend(list);
-        let next = match page.get("nextCursor") {
-            Some(Value::String(next)) => next.clone(),
-            _ => return Ok(tools),
-        };
-        if cursors.contains(&next) {
-            let detail = format!("after {} pages the cursor {next} came again", cursors.len() + 1);
-            return Err(caller.scrub.fault(FaultKind::CursorLoop, &detail));
-        }
-        cursors.push(next);
-        if cursors.len() >= PAGES_MAX || tools.len() > TOOLS_MAX || bytes > TOOLS_BYTES_MAX {
-            let detail =
-                format!("tools/list has more than {PAGES_MAX} pages, {TOOLS_MAX} tools or {TOOLS_BYTES_MAX} bytes");
-            return Err(caller.scrub.fault(FaultKind::TooLarge, &detail));
-        }
-    }
+/// A tool with a bad `x-mcp-header` is in the list and yet not there: clients of 2026-07-28 have to leave it out.
+fn dropped_by_clients(era: Era, tools: &[Value], search_tool: Option<&str>) -> Option<String> {
+    let name = search_tool.filter(|_| era == Era::Modern)?;
+    let why = unfit(input_schema(named(tools, name)?))?;
+    Some(format!("clients have to drop the tool {name}: {why}"))
 }
 
 #[expect(
@@ -378,31 +317,6 @@ pub(crate) async fn call_tool(
     Ok(raw)
 }
 
-/// `Mcp-Param-*` for arguments whose schema carries `x-mcp-header`.
-fn promoted(schema: &Value, arguments: &str) -> Vec<(HeaderName, HeaderValue)> {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
-        return Vec::new();
-    };
-    let marked: Vec<(&String, &str)> = properties
-        .iter()
-        .filter_map(|(name, property)| Some((name, property.get("x-mcp-header")?.as_str()?)))
-        .collect();
-    if marked.is_empty() {
-        return Vec::new();
-    }
-    let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
-    let header = |(name, header): (&String, &str)| {
-        let text = match arguments.get(name)? {
-            Value::String(text) => text.clone(),
-            plain @ (Value::Number(_) | Value::Bool(_)) => plain.to_string(),
-            _ => return None,
-        };
-        let name = HeaderName::from_bytes(format!("mcp-param-{header}").as_bytes()).ok()?;
-        Some((name, header_value(&text)?))
-    };
-    marked.into_iter().filter_map(header).collect()
-}
-
 /// Closes sessions; what went wrong about it is a note on the last step.
 ///
 /// The first time it is checked that the server survives it (MCP.md, "Do no harm"): some went down with the session.
@@ -417,7 +331,7 @@ pub(crate) async fn close(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &m
         caller.close(&mut clock).await;
         let well = seen.steps.iter().all(|step| step.fault.is_none());
         if learnt.closing == Caution::Unchecked && well {
-            match caller.still_answers(&mut clock).await {
+            match caller.still_answers(seen.era.unwrap_or(Era::Legacy), &mut clock).await {
                 Afterwards::Answers => learnt.closing = Caution::Harmless,
                 Afterwards::Unclear => {}
                 Afterwards::Gone => {
@@ -473,9 +387,10 @@ fn blank(assignment: &Assignment) -> Observation {
 
 /// Everything we send that may not come back in evidence: the bearer, what the URLs hide, and what a program gets.
 pub(crate) fn secrets_of(monitor: &Monitor) -> Scrub {
-    let headers = monitor.auth.headers.iter().map(|(_, value)| value);
-    let bearer = monitor.auth.bearer.iter().chain(headers).map(|secret| secret.expose().to_owned());
-    let urls = std::iter::once(&monitor.url).chain(&monitor.health);
+    let auth = &monitor.auth;
+    let bearer = auth.bearer.iter().chain(auth.headers.iter().map(|(_, value)| value));
+    let bearer = bearer.chain(auth.oauth.iter().map(|oauth| &oauth.client_secret)).map(|one| one.expose().to_owned());
+    let urls = std::iter::once(&monitor.url).chain(&monitor.health).chain(&monitor.reach.proxy);
     let parsed = urls.filter_map(|address| Some((Url::parse(address.resolved.expose()).ok()?, &address.shown)));
     let hidden = parsed.flat_map(|(url, shown)| {
         let password = url.password().map(str::to_owned);

@@ -15,8 +15,9 @@ use hyper_util::rt::TokioIo;
 use tokio::time::{Instant, timeout_at};
 
 use crate::domain::observation::{Fault, FaultKind, Footprint};
-use crate::net::connect::{ConnectError, Connector, Target, Trouble};
-use crate::net::stream::{Stream, Traffic};
+use crate::net::connect::{ConnectError, Connector, Target};
+use crate::net::stream::{Stream, TooMuch, Traffic};
+use crate::net::trouble::{Trouble, alerted};
 use crate::probe::clock::Clock;
 use crate::probe::evidence::Scrub;
 use crate::probe::transcript::Transcript;
@@ -244,14 +245,19 @@ impl<'a> Wire<'a> {
 
     fn http_fault(&self, error: &hyper::Error) -> Fault {
         let io = io_cause(error);
-        let kind = if error.is_parse_too_large() {
+        let io_is_too_much = || io.is_some_and(|io| io.get_ref().is_some_and(|inner| inner.is::<TooMuch>()));
+        let kind = if error.is_parse_too_large() || io_is_too_much() {
             FaultKind::TooLarge
         } else if io.is_some_and(|io| io.kind() == std::io::ErrorKind::ConnectionReset) {
             FaultKind::Reset
         } else if error.is_parse() {
             FaultKind::NotHttp
-        } else if io.is_some_and(|io| io.get_ref().is_some_and(|inner| inner.is::<rustls::Error>())) {
-            FaultKind::TlsFailed
+        } else if let Some(broken) = io.and_then(|io| io.get_ref()?.downcast_ref::<rustls::Error>()) {
+            // TLS 1.3 refuses a client certificate only after the handshake.
+            match broken {
+                rustls::Error::AlertReceived(alert) => of_trouble(alerted(*alert)),
+                _ => FaultKind::TlsFailed,
+            }
         } else if error.is_incomplete_message() || error.is_canceled() || error.is_closed() || io.is_some() {
             FaultKind::ClosedEarly
         } else {
@@ -310,7 +316,11 @@ fn said(error: &hyper::Error) -> String {
 }
 
 fn kind_of(error: &ConnectError) -> FaultKind {
-    match error.trouble {
+    of_trouble(error.trouble)
+}
+
+const fn of_trouble(trouble: Trouble) -> FaultKind {
+    match trouble {
         Trouble::NameNotResolved => FaultKind::NameNotResolved,
         Trouble::Refused => FaultKind::Refused,
         Trouble::TimedOut => FaultKind::ConnectTimeout,
@@ -320,5 +330,8 @@ fn kind_of(error: &ConnectError) -> FaultKind {
         Trouble::TlsWrongName => FaultKind::TlsWrongName,
         Trouble::TlsExpired => FaultKind::TlsExpired,
         Trouble::TlsFailed => FaultKind::TlsFailed,
+        Trouble::CertificateWanted => FaultKind::AuthRequired,
+        Trouble::CertificateRefused => FaultKind::AuthRejected,
+        Trouble::ProxyFailed => FaultKind::WayBlocked,
     }
 }

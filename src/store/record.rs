@@ -224,7 +224,7 @@ pub struct TranscriptRow {
 pub struct LearntRow {
     /// Whose.
     pub monitor: MonitorId,
-    /// The address it was learnt of, as shown.
+    /// What stands for the address it was learnt of.
     pub address: String,
     /// What.
     pub learnt: Learnt,

@@ -108,6 +108,29 @@ fn the_monitor_of_the_design(docs: &Monitor) {
 }
 
 #[test]
+fn an_argument_is_sent_as_it_is_written() {
+    let text = "version: 1
+monitors:
+  - id: docs
+    url: http://h/
+    search: { arguments: { lines: \"a\\nb\", none: \"\", nothing: null, padded: ' x ', yes: true, half: 0.5, '7': '7' } }
+";
+    let loaded = loaded(text);
+    let arguments = &loaded.fleet.monitors[0].search.arguments;
+    let seen: Vec<(&str, &str)> = arguments.iter().map(|(name, json)| (name.as_str(), json.as_str())).collect();
+    let expected = [
+        ("7", "\"7\""),
+        ("half", "0.5"),
+        ("lines", "\"a\\nb\""),
+        ("none", "\"\""),
+        ("nothing", "null"),
+        ("padded", "\" x \""),
+        ("yes", "true"),
+    ];
+    assert_eq!(seen, expected);
+}
+
+#[test]
 fn defaults_lie_beneath_a_monitors_own_words() {
     let text = "version: 1
 defaults:

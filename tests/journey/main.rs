@@ -16,3 +16,4 @@ mod manners;
 mod recheck;
 mod transcripts;
 mod uplink;
+mod programs;

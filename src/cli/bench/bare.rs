@@ -1,6 +1,6 @@
 //! The same calls with hyper and nothing else: what the wire alone costs on this machine.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,10 +10,13 @@ use hyper::Request;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
+use tokio_rustls::TlsConnector;
 
 use crate::cli::bench::usage;
+use crate::probe::era::MODERN;
 
 /// Connections at once where nothing paces them.
 const AT_ONCE: usize = 32;
@@ -54,7 +57,7 @@ pub async fn run(calls: Calls) -> anyhow::Result<Value> {
         let permit = Arc::clone(&permits).acquire_owned().await?;
         let bodies = Arc::clone(&bodies);
         under_way.spawn(async move {
-            let end = turn(port, &bodies).await;
+            let end = turn(port, None, &bodies).await;
             drop(permit);
             end
         });
@@ -74,9 +77,23 @@ pub async fn run(calls: Calls) -> anyhow::Result<Value> {
     }))
 }
 
-async fn turn(port: u16, bodies: &[String]) -> anyhow::Result<()> {
+/// Posts the bodies one after the other on a fresh connection, over TLS where it is given, and closes it.
+///
+/// # Errors
+/// Where the target does not answer, or not with JSON.
+pub async fn turn(port: u16, tls: Option<&TlsConnector>, bodies: &[String]) -> anyhow::Result<()> {
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
     stream.set_nodelay(true)?;
+    match tls {
+        None => converse(stream, bodies).await,
+        Some(tls) => converse(tls.connect(IpAddr::V4(Ipv4Addr::LOCALHOST).into(), stream).await?, bodies).await,
+    }
+}
+
+async fn converse(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    bodies: &[String],
+) -> anyhow::Result<()> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     let driver = tokio::spawn(connection);
     for body in bodies {
@@ -95,9 +112,21 @@ async fn turn(port: u16, bodies: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn bodies(is_legacy: bool) -> Vec<String> {
+/// What one turn posts: opening, tools/list, two calls.
+pub fn bodies(is_legacy: bool) -> Vec<String> {
     let call = |id: u32, method: &str| {
-        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": {"name": "search_documents", "arguments": {"query": "token"}}}).to_string()
+        let mut params = if method == "tools/call" {
+            json!({"name": "search_documents", "arguments": {"query": "token"}})
+        } else {
+            json!({})
+        };
+        if !is_legacy {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {},
+                "io.modelcontextprotocol/clientInfo": {"name": "bare", "version": "1"},
+            });
+        }
+        json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
     };
     let opening: &[&str] = if is_legacy { &["initialize", "notifications/initialized"] } else { &["server/discover"] };
     let methods = opening.iter().chain(&["tools/list", "tools/call", "tools/call"]);

@@ -3,7 +3,8 @@
 //! Each measurement runs in a process of its own, which starts the whole program on a fleet it
 //! declares; targets run in another, so that the figures are the monitor's alone. Everything stays
 //! on loopback and ends by itself. Read: `target` (canned MCP servers), `fleet` (the program under
-//! load), `bare` (the same four calls with hyper and nothing else), `usage` (what a process used).
+//! load), `bare` (the same four calls with hyper and nothing else), `beats` (both side by side, without store and
+//! scheduler), `usage` (what a process used).
 
 use std::process::{ExitCode, Stdio};
 use std::time::Duration;
@@ -18,6 +19,7 @@ use crate::cli::bench::fleet::Load;
 pub mod target;
 pub mod usage;
 pub mod bare;
+pub mod beats;
 pub mod fleet;
 
 /// A measurement that takes longer than this is broken.
@@ -29,6 +31,9 @@ pub struct BenchArgs {
     /// A third of the time, for a first impression.
     #[arg(long)]
     pub quick: bool,
+    /// Only what one beat's probe costs beside the same calls with hyper alone.
+    #[arg(long)]
+    pub wire: bool,
     #[command(subcommand)]
     part: Option<Part>,
 }
@@ -45,6 +50,9 @@ enum Part {
     /// Makes the same calls with hyper alone.
     #[command(hide = true)]
     Bare(bare::Calls),
+    /// Runs beats without store and scheduler, or the same calls with hyper alone.
+    #[command(hide = true)]
+    Beats(beats::Beats),
     /// Times pages from decision to receipt.
     #[command(hide = true)]
     Pages,
@@ -59,13 +67,14 @@ pub async fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
         Some(Part::Target) => target::run().await?,
         Some(Part::Fleet(load)) => anstream::println!("{}", fleet::run(load).await?),
         Some(Part::Bare(calls)) => anstream::println!("{}", bare::run(calls).await?),
+        Some(Part::Beats(beats)) => anstream::println!("{}", beats::run(beats).await?),
         Some(Part::Pages) => anstream::println!("{}", fleet::pages().await?),
-        None => table(if args.quick { 10 } else { 30 }).await?,
+        None => table(if args.quick { 10 } else { 30 }, args.wire).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-async fn table(seconds: u64) -> anyhow::Result<()> {
+async fn table(seconds: u64, wire_only: bool) -> anyhow::Result<()> {
     let (target, ports) = start_target().await?;
     let (ports, seconds) = (&ports, seconds.to_string());
     let fleet = |era: &'static str, every: &'static str, share: &'static str| {
@@ -90,6 +99,10 @@ async fn table(seconds: u64) -> anyhow::Result<()> {
         part(parts.map(str::to_owned).to_vec())
     };
     anstream::println!("| what | measured | goal |\n|---|---|---|");
+    if wire_only {
+        side_by_side(ports, None, &seconds).await?;
+        return side_by_side(ports, Some(&ports.certificate), &seconds).await;
+    }
     let paced = fleet("modern", "10", "0").await?;
     row("CPU, modern, 100 beats/s", &cpu(&paced), "≤ 3.5 CPU-s per 10,000 beats");
     row("bare hyper, the same four calls, 100/s", &cpu(&bare("modern", "100").await?), "beside it");
@@ -103,6 +116,8 @@ async fn table(seconds: u64) -> anyhow::Result<()> {
         "stated",
     );
     row("bare hyper, saturated", &cpu(&bare("modern", "0").await?), "beside it");
+    side_by_side(ports, None, &seconds).await?;
+    side_by_side(ports, Some(&ports.certificate), &seconds).await?;
     row("start lateness at 100/s", &late(&paced), "p99 ≤ 15 ms");
     row(
         "start lateness at 100/s, a tenth of the fleet hanging",
@@ -120,6 +135,39 @@ async fn table(seconds: u64) -> anyhow::Result<()> {
     );
     row("decision to webhook, 60 incidents within a second", &times, "p95 ≤ 50 ms");
     drop(target);
+    Ok(())
+}
+
+/// A beat's probe and the same calls with hyper alone, in turns, so that a busy neighbour meets both.
+async fn side_by_side(ports: &Ports, root: Option<&str>, seconds: &str) -> anyhow::Result<()> {
+    let port = if root.is_some() { &ports.tls } else { &ports.modern };
+    let seconds = (seconds.parse::<u64>()? / 4).max(2).to_string();
+    let before = ports.handshakes().await?;
+    // CPU time and beats, of hyper and of the probe.
+    let mut sums = [[0.0; 2]; 2];
+    for _ in 0..2 {
+        for (sum, by) in sums.iter_mut().zip(["hyper", "probe"]) {
+            let mut parts = vec!["beats", "--by", by, "--port", port, "--seconds", &seconds];
+            parts.extend(root.iter().flat_map(|root| ["--root", root]));
+            let measured = part(parts.into_iter().map(str::to_owned).collect()).await?;
+            for (sum, key) in sum.iter_mut().zip(["cpu_seconds", "beats"]) {
+                *sum += measured[key].as_f64().unwrap_or_default();
+            }
+        }
+    }
+    let after = ports.handshakes().await?;
+    let [hyper, probe] = sums.map(|[cpu, beats]| cpu * 1e6 / f64::max(beats, 1.0));
+    let [beats_by_hyper, beats_by_probe] = sums.map(|[_, beats]| beats);
+    let mut measured = format!(
+        "{:.2}× ({probe:.0} µs against {hyper:.0} µs of CPU; {beats_by_probe:.0} and {beats_by_hyper:.0} beats)",
+        probe / hyper
+    );
+    if root.is_some() {
+        let [full, resumed] = [0, 1].map(|nth| after[nth] - before[nth]);
+        measured.push_str(&format!("; {resumed} handshakes resumed, {full} full"));
+    }
+    let how = if root.is_some() { "TLS with resumption" } else { "plain" };
+    row(&format!("one beat's probe against the same calls with hyper alone, {how}"), &measured, "≤ 2×");
     Ok(())
 }
 
@@ -154,9 +202,17 @@ struct Ports {
     modern: String,
     legacy: String,
     hanging: String,
+    tls: String,
+    certificate: String,
 }
 
 impl Ports {
+    /// Full and resumed handshakes of the target behind TLS, so far.
+    async fn handshakes(&self) -> anyhow::Result<[u64; 2]> {
+        let client = reqwest::Client::builder().no_proxy().build()?;
+        Ok(client.get(format!("http://127.0.0.1:{}/handshakes", self.modern)).send().await?.json().await?)
+    }
+
     fn of(&self, era: &str) -> String {
         if era == "legacy" { self.legacy.clone() } else { self.modern.clone() }
     }
@@ -167,8 +223,12 @@ async fn start_target() -> anyhow::Result<(Child, Ports)> {
     let stdout = child.stdout.take().context("the target has no output")?;
     let line = BufReader::new(stdout).lines().next_line().await?.context("the target did not start")?;
     let ports: Vec<&str> = line.split_whitespace().collect();
-    let [modern, legacy, hanging] = ports[..] else { anyhow::bail!("the target did not name its ports") };
-    Ok((child, Ports { modern: modern.to_owned(), legacy: legacy.to_owned(), hanging: hanging.to_owned() }))
+    let [modern, legacy, hanging, tls, certificate] = ports[..] else {
+        anyhow::bail!("the target did not name its ports")
+    };
+    let [modern, legacy, hanging, tls, certificate] =
+        [modern, legacy, hanging, tls, certificate].map(ToOwned::to_owned);
+    Ok((child, Ports { modern, legacy, hanging, tls, certificate }))
 }
 
 fn itself() -> anyhow::Result<Command> {

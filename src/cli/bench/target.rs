@@ -1,35 +1,94 @@
-//! Canned MCP servers: valid answers at no cost to speak of, one of each era, and one that hangs.
+//! Canned MCP servers: valid answers at no cost to speak of, one of each era, one behind TLS, and one that hangs.
 
 use std::io::Read;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::Router;
 use axum::body::Bytes;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::post;
+use axum::routing::{get, post};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use rustls::{HandshakeKind, ServerConfig};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
 
-/// Serves until standard input closes; prints three ports: modern, legacy, hanging.
+/// Handshakes of the server behind TLS.
+#[derive(Debug, Default)]
+struct Handshakes {
+    full: AtomicU64,
+    resumed: AtomicU64,
+}
+
+/// Serves until standard input closes; prints the ports of modern, legacy, hanging and the modern one behind TLS, and the
+/// certificate that the last one has, in Base64. `GET /handshakes` on the modern one tells how many there were, full and
+/// resumed.
 ///
 /// # Errors
 /// Where no port is free.
 pub async fn run() -> anyhow::Result<()> {
     let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
-    let (modern, legacy, hanging) = (bind().await?, bind().await?, bind().await?);
+    let (modern, legacy, hanging, tls) = (bind().await?, bind().await?, bind().await?, bind().await?);
     let port = |listener: &TcpListener| listener.local_addr().map(|address| address.port());
-    let ports = format!("{} {} {}", port(&modern)?, port(&legacy)?, port(&hanging)?);
-    let modern_app = Router::new().route("/mcp", post(|body: Bytes| async move { answer(&body, false) }));
+    let (acceptor, certificate) = acceptor()?;
+    let ports = format!("{} {} {} {} {certificate}", port(&modern)?, port(&legacy)?, port(&hanging)?, port(&tls)?);
+    let handshakes = Arc::new(Handshakes::default());
+    let counted = Arc::clone(&handshakes);
+    let app = Router::new().route("/mcp", post(|body: Bytes| async move { answer(&body, false) }));
+    let tell = move || async move {
+        axum::Json([counted.full.load(Ordering::Relaxed), counted.resumed.load(Ordering::Relaxed)])
+    };
+    let modern_app = app.clone().route("/handshakes", get(tell));
     let legacy_app = Router::new()
         .route("/mcp", post(|body: Bytes| async move { answer(&body, true) }).delete(|| async { StatusCode::OK }));
     tokio::spawn(axum::serve(modern, modern_app).into_future());
     tokio::spawn(axum::serve(legacy, legacy_app).into_future());
     tokio::spawn(hang(hanging));
+    tokio::spawn(serve_tls(tls, acceptor, app, handshakes));
     anstream::println!("{ports}");
     // The bench holds the other end; its end is ours.
     tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new())).await??;
     Ok(())
+}
+
+/// A certificate for loopback, made for this run, and what a client has to trust.
+fn acceptor() -> anyhow::Result<(TlsAcceptor, String)> {
+    let key = rcgen::KeyPair::generate()?;
+    let certificate = rcgen::CertificateParams::new(vec![Ipv4Addr::LOCALHOST.to_string()])?.self_signed(&key)?;
+    let mut config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(
+            vec![certificate.der().clone()],
+            key.serialize_der().try_into().map_err(anyhow::Error::msg)?,
+        )?;
+    // Tickets instead of a memory of sessions, as most servers in the field do it.
+    config.ticketer = rustls::crypto::ring::Ticketer::new()?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok((TlsAcceptor::from(Arc::new(config)), STANDARD.encode(certificate.der())))
+}
+
+async fn serve_tls(listener: TcpListener, acceptor: TlsAcceptor, app: Router, handshakes: Arc<Handshakes>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let _ = stream.set_nodelay(true);
+        let (acceptor, app, handshakes) = (acceptor.clone(), app.clone(), Arc::clone(&handshakes));
+        tokio::spawn(async move {
+            let Ok(stream) = acceptor.accept(stream).await else { return };
+            let is_resumed = stream.get_ref().1.handshake_kind() == Some(HandshakeKind::Resumed);
+            let counter = if is_resumed { &handshakes.resumed } else { &handshakes.full };
+            counter.fetch_add(1, Ordering::Relaxed);
+            let service = TowerToHyperService::new(app);
+            // The other side closes when it has asked what it wanted.
+            let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+        });
+    }
 }
 
 /// Takes connections and never says a word.
