@@ -19,7 +19,7 @@ use crate::daemon::courier::Courier;
 use crate::daemon::hands::Hands;
 use crate::daemon::reload::{self, Reload};
 use crate::daemon::scheduler::Scheduler;
-use crate::daemon::{gauge, resume};
+use crate::daemon::{gauge, janitor, resume};
 use crate::deliver::channel::Sender;
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::trouble::Trouble;
@@ -137,6 +137,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     tasks.spawn(named("courier", courier.run(courier_stop.clone())));
     tasks.spawn(named("reload", reload.run(shutdown.clone())));
     tasks.spawn(named("gauge", gauge::run(hands.clone(), shutdown.clone())));
+    tasks.spawn(named("janitor", janitor::run(hands.clone(), shutdown.clone())));
     tasks.spawn(named("alerts", hands.alerts.clone().run(sender, fleets, courier_stop)));
     tasks.spawn(named("web", serve(listener, web, shutdown.clone())));
     let board = Arc::clone(&hands.board);

@@ -23,6 +23,7 @@ use serin::store::outbox::{Attempted, Claim, Claiming, LEASE, Next};
 use serin::store::read::IncidentFilter;
 use serin::store::record::{
     Addressee, AskRow, BeatRecord, BeatRow, LearntRow, MarksRow, Outgoing, Seen, SignalRow, TimelineRow, ToolsRow,
+    TranscriptRow,
 };
 use serin::store::{OpenError, Store, StoreError};
 use sqlx::sqlite::SqliteConnectOptions;
@@ -642,5 +643,61 @@ async fn a_monitor_keeps_its_first_day_over_removal_and_return() {
     for (sql, expected, sentence) in back {
         assert_eq!(number(&place.path(), sql).await, expected, "{sentence}");
     }
+    store.close().await;
+}
+
+fn transcript(seconds: i64, incident: &str, text: &str, leads_since: Option<i64>) -> BeatRecord {
+    let row = TranscriptRow {
+        monitor: MonitorId::new("docs"),
+        started_at: at(seconds),
+        incident: incident.to_owned(),
+        reason: FailureReason::ConnectionRefused,
+        text: text.into(),
+        leads_since: leads_since.map(at),
+    };
+    BeatRecord { beat: Some(beat("docs", seconds)), transcripts: vec![row], ..BeatRecord::default() }
+}
+
+#[tokio::test]
+async fn transcripts_are_kept_once_found_by_their_incident_and_forgotten() {
+    let place = Place::new();
+    let store = place.open().await;
+    let day = 86_400;
+    let kept = [
+        transcript(0, "", "long before", None),
+        transcript(day, "", "refused", None),
+        transcript(day + 10, "i-1", "refused", Some(day - 600)),
+        transcript(day + 20, "i-1", "refused otherwise", None),
+    ];
+    for record in kept {
+        store.commit(record).await.expect("kept");
+    }
+    let texts = "SELECT COUNT(*) FROM blobs WHERE kind = 'transcript'";
+    assert_eq!(number(&place.path(), texts).await, 3, "two equal failures are one text");
+    let lines = store.transcripts("i-1").await.expect("lines");
+    let times: Vec<_> = lines.iter().map(|line| line.started_at).collect();
+    assert_eq!(
+        times,
+        [at(day), at(day + 10), at(day + 20)],
+        "what led to it is its first; what was long before is not"
+    );
+    assert_eq!(lines[0].hash, lines[1].hash, "equal texts have one hash");
+    assert_eq!(store.transcript(&lines[2].hash).await.expect("read").as_deref(), Some("refused otherwise"));
+    assert_eq!(store.transcripts("").await.expect("lines"), [], "no incident is none");
+    let last = store.last_transcript(&MonitorId::new("docs")).await.expect("read").expect("one");
+    assert_eq!((last.started_at, last.bytes), (at(day + 20), 17));
+
+    let left = "SELECT COUNT(*) FROM transcripts";
+    for (seconds, rows, texts_left, sentence) in [
+        (29 * day, 4, 3, "within the month nothing goes"),
+        (30 * day + 5, 3, 2, "then the oldest, with its text"),
+        (31 * day + 5, 2, 2, "a text that a later failure shares stays"),
+        (40 * day, 0, 0, "at last everything"),
+    ] {
+        while store.forget_transcripts(at(seconds)).await.expect("forgotten") > 0 {}
+        let found = (number(&place.path(), left).await, number(&place.path(), texts).await);
+        assert_eq!(found, (rows, texts_left), "{sentence}");
+    }
+    assert_eq!(store.transcript(&lines[2].hash).await.expect("read"), None);
     store.close().await;
 }

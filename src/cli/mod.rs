@@ -10,3 +10,4 @@ pub mod bench;
 pub mod remote;
 pub mod recheck;
 pub mod accept;
+pub mod replay;

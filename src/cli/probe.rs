@@ -8,20 +8,24 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
+use crate::cli::remote::RemoteArgs;
+use crate::cli::replay;
 use crate::config;
 use crate::config::checker::{Unset, similar};
 use crate::config::source;
 use crate::domain::classify::classify;
 use crate::domain::fleet::{Address, Monitor, Secret};
 use crate::domain::learnt::Learnt;
-use crate::domain::observation::{Answer, BeatKind, Fault, FaultKind, Observation, Phases, Step, Turn};
+use crate::domain::observation::{Answer, BeatKind, Fault, FaultKind, Observation, Step, Turn};
 use crate::domain::outcome::{Outcome, Verdict};
+use crate::probe::head::{kind_word, millis};
+use crate::probe::transcript::phases;
 use crate::probe::{Assignment, Lists, Prober};
 
 /// Hits printed of one answer: what a person looks at first.
 const HITS_SHOWN: usize = 5;
 /// The exit code of an interrupted program, as shells have it.
-const INTERRUPTED: u8 = 130;
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Looks at one server once, and explains what was seen.
 #[derive(Debug, clap::Args)]
@@ -29,12 +33,29 @@ pub struct ProbeArgs {
     /// A monitor's id from the configuration, or the address of an MCP server.
     #[arg(value_name = "ID|URL")]
     pub target: String,
-    /// The configuration that declares the monitor.
-    #[arg(long, default_value = "monitors.yaml", value_name = "FILE")]
-    pub config: std::path::PathBuf,
+    /// Run the sequence of an incident's first failing beat again and show what is different now.
+    ///
+    /// The incident's transcript comes from the running Serin. The exit code: 0 the fault is gone, 1 still there, 2
+    /// another fault, 3 nothing can be said.
+    #[arg(long, value_name = "INCIDENT")]
+    pub replay: Option<String>,
+    /// Print what was said over the wire as well, secrets masked.
+    #[arg(long)]
+    pub transcript: bool,
     /// Print one JSON document instead of text.
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    remote: RemoteArgs,
+}
+
+/// How a probe is printed.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown {
+    /// As one JSON document.
+    pub json: bool,
+    /// With its transcript.
+    pub transcript: bool,
 }
 
 /// Probes the monitor that the file declares under this id, or a server of which only the address is known.
@@ -42,13 +63,15 @@ pub struct ProbeArgs {
 /// # Errors
 /// Where the file has faults, or declares no such monitor.
 pub async fn command(args: ProbeArgs) -> anyhow::Result<ExitCode> {
-    let monitor = if args.target.starts_with("http://") || args.target.starts_with("https://") {
-        Arc::new(undeclared(&args.target)?)
-    } else {
-        declared(&args)?
-    };
+    let is_url = args.target.starts_with("http://") || args.target.starts_with("https://");
+    let monitor = if is_url { undeclared(&args.target).map(Arc::new) } else { declared(&args) };
+    if let Some(incident) = &args.replay {
+        return Box::pin(replay::command(&args.remote, incident, monitor, (args.json, args.transcript))).await;
+    }
+    let monitor = monitor?;
     let judge = |monitor: &Monitor, seen: &Observation| Some(classify(monitor, seen));
-    Ok(run(monitor, Utc::now(), args.json, judge, &mut io::stdout().lock()).await?)
+    let shown = Shown { json: args.json, transcript: args.transcript };
+    Ok(run(monitor, Utc::now(), shown, judge, &mut io::stdout().lock()).await?)
 }
 
 fn undeclared(url: &str) -> anyhow::Result<Monitor> {
@@ -58,7 +81,7 @@ fn undeclared(url: &str) -> anyhow::Result<Monitor> {
 }
 
 fn declared(args: &ProbeArgs) -> anyhow::Result<Arc<Monitor>> {
-    let source = source::read(&args.config)?;
+    let source = source::read(&args.remote.config)?;
     let env = |name: &str| std::env::var(name).ok();
     let loaded = config::load(&source, &env, Unset::Refuse).map_err(|faults| anyhow::anyhow!("{faults}"))?;
     let monitors = &loaded.fleet.monitors;
@@ -79,7 +102,7 @@ fn declared(args: &ProbeArgs) -> anyhow::Result<Arc<Monitor>> {
 pub async fn run(
     monitor: Arc<Monitor>,
     now: DateTime<Utc>,
-    as_json: bool,
+    shown: Shown,
     judge: impl FnOnce(&Monitor, &Observation) -> Option<Outcome>,
     out: &mut impl Write,
 ) -> io::Result<ExitCode> {
@@ -94,20 +117,32 @@ pub async fn run(
         learnt: Learnt::default(),
         lists: Lists::default(),
     };
-    let prober = Prober::new(1).once();
-    let seen = tokio::select! {
-        (seen, _) = prober.run(&assignment) => seen,
-        // What the probe started ends with it.
-        _ = tokio::signal::ctrl_c() => return Ok(ExitCode::from(INTERRUPTED)),
+    let Some(mut seen) = observe(&assignment).await else {
+        return Ok(ExitCode::from(INTERRUPTED));
     };
-    prober.release_all().await;
+    seen.transcript = seen.transcript.filter(|_| shown.transcript);
     let outcome = judge(&monitor, &seen);
-    if as_json {
+    if shown.json {
         writeln!(out, "{:#}", as_value(&seen, outcome.as_ref()))?;
     } else {
         explain(&seen, outcome.as_ref(), out)?;
+        if let Some(transcript) = &seen.transcript {
+            write!(out, "\n{transcript}")?;
+        }
     }
     Ok(ExitCode::from(code(&seen, outcome.as_ref())))
+}
+
+/// One probe with its transcript; none where somebody interrupted it.
+pub(crate) async fn observe(assignment: &Assignment) -> Option<Observation> {
+    let prober = Prober::new(1);
+    let seen = tokio::select! {
+        (seen, _) = prober.record(assignment) => seen,
+        // What the probe started ends with it.
+        _ = tokio::signal::ctrl_c() => return None,
+    };
+    prober.release_all().await;
+    Some(seen)
 }
 
 /// Prints one probe: each step with its phases, its fault, its notes; the asks with their first hits; the judgement.
@@ -225,6 +260,7 @@ pub fn as_value(seen: &Observation, outcome: Option<&Outcome>) -> Value {
             "bytes_out": seen.footprint.bytes_out, "bytes_in": seen.footprint.bytes_in,
             "sessions_opened": seen.footprint.sessions_opened, "sessions_closed": seen.footprint.sessions_closed,
         },
+        "transcript": seen.transcript.as_deref(),
         "outcome": outcome.map(|outcome| json!({
             "verdict": outcome.verdict.slug(),
             "findings": outcome.findings.iter().map(|finding| json!({
@@ -262,32 +298,6 @@ fn explain_answer(canary: &str, answer: &Answer, verdict: &str, out: &mut impl W
         writeln!(out, "           the server says {said}")?;
     }
     Ok(())
-}
-
-/// The phases that were reached, in order.
-fn phases(phases: &Phases) -> Vec<(&'static str, Duration)> {
-    let all = [
-        ("name", phases.name),
-        ("connect", phases.connect),
-        ("tls", phases.tls),
-        ("headers", phases.headers),
-        ("answer", phases.answer),
-        ("end", phases.end),
-    ];
-    all.into_iter().filter_map(|(name, time)| Some((name, time?))).collect()
-}
-
-/// A fault's kind as a word, its figures left to the detail.
-fn kind_word(kind: FaultKind) -> String {
-    let name = format!("{kind:?}");
-    let mut word = String::with_capacity(name.len() + 4);
-    for c in name.chars().take_while(|c| c.is_ascii_alphabetic()) {
-        if c.is_ascii_uppercase() && !word.is_empty() {
-            word.push('_');
-        }
-        word.push(c.to_ascii_lowercase());
-    }
-    word
 }
 
 fn fault_line(fault: &Fault) -> String {
@@ -339,10 +349,6 @@ fn code(seen: &Observation, outcome: Option<&Outcome>) -> u8 {
         Verdict::Down => 2,
         Verdict::Unknown => 3,
     }
-}
-
-fn millis(time: Duration) -> f64 {
-    (time.as_secs_f64() * 1e6).round() / 1e3
 }
 
 fn ms(time: Duration) -> String {

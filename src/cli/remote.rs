@@ -18,7 +18,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(90);
 /// Where the running Serin is, and how it lets us in.
 #[derive(Debug, clap::Args)]
 pub struct RemoteArgs {
-    /// The configuration of the running Serin, for its address and token.
+    /// The configuration: what it declares, and where the running Serin is.
     #[arg(long, default_value = "monitors.yaml", value_name = "FILE")]
     pub config: PathBuf,
     /// Where its pages are, if not where the configuration says, such as `https://serin.example.org`.

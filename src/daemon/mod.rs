@@ -1,9 +1,11 @@
 //! The loops. They alone read the clock, once a turn; each may die anywhere and goes on where it stood.
 //!
 //! Read: `hands` (what they work with), `seat` (one monitor's place), `watch` (one beat, whole),
+//! `keeping` (which transcripts stay),
 //! `telling` (from a decision to what is queued), `scheduler` (who is due), `courier` (claim, send,
 //! record), `resume` (where the last run stood), `reload` (the file, whenever it changes), `gauge`
-//! (how deep the outbox is).
+//! (how deep the outbox is),
+//! `janitor` (forgets what is over).
 
 pub mod hands;
 pub mod seat;
@@ -12,9 +14,11 @@ pub mod doubt;
 pub mod listing;
 pub mod watch;
 pub mod accepting;
+pub mod keeping;
 pub mod telling;
 pub mod scheduler;
 pub mod courier;
 pub mod resume;
 pub mod reload;
 pub mod gauge;
+pub mod janitor;

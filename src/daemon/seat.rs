@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use crate::config::source::hex;
+use crate::daemon::keeping::Keeping;
 use crate::domain::context::Spread;
 use crate::domain::fleet::{Canary, CanaryKind, Monitor, MonitorId};
 use crate::domain::learnt::Learnt;
@@ -82,6 +83,8 @@ pub struct Seat {
     pub edited_unseen: bool,
     /// What the ladder showed after the failure that is still in doubt.
     pub ladder: Vec<Rung>,
+    /// Which transcripts were kept lately.
+    pub keeping: Keeping,
     /// The quiet its server asked for.
     pub quiet: Quiet,
     hours: VecDeque<HourCount>,
@@ -125,6 +128,7 @@ impl Seat {
             edited_unseen: false,
             hours: VecDeque::new(),
             ladder: Vec::new(),
+            keeping: Keeping::default(),
             quiet: Quiet::default(),
             days: [Spent::default(), Spent { day: Spent::day_of(now), ..Spent::default() }],
             days_saved_at: now,

@@ -29,7 +29,9 @@ use crate::domain::standing::{Beat, Decision, Standing};
 use crate::probe::{Assignment, sources};
 use crate::store::StoreError;
 use crate::store::board::{BeatMark, Change};
-use crate::store::record::{ActionRow, AskRow, BeatRecord, BeatRow, LearntRow, MarksRow, Seen, SignalRow, ToolsRow};
+use crate::store::record::{
+    ActionRow, AskRow, BeatRecord, BeatRow, LearntRow, MarksRow, Seen, SignalRow, ToolsRow, TranscriptRow,
+};
 
 /// Noting a missed beat waits for the store so long and no longer: while it stands still, every beat
 /// is missed, and what waits would grow without end.
@@ -58,7 +60,12 @@ pub async fn beat(hands: &Hands, seat: &mut Seat, kind: BeatKind, scheduled_at: 
         Beat { monitor: &seat.monitor, provenance: &fleet.provenance, seen: &seen, outcome: &outcome, covered, now };
     let (next, decisions) = seat.standing.weigh(beat, &mut || Uuid::now_v7().to_string());
     let noted = listing::row(seat, &seen, now).is_some();
-    let committed = commit(hands, seat, &fleet, &next, &decisions, (&seen, &outcome, learnt), now).await;
+    let mut keeping = seat.keeping.clone();
+    let transcripts = keeping.rows((&seen, &outcome), &decisions, &next, seat.monitor.every, now);
+    // What is kept is in the database; memory would not hold that of a whole fleet.
+    seen.transcript = None;
+    let beat = (&seen, &outcome, learnt, transcripts);
+    let committed = commit(hands, seat, &fleet, &next, &decisions, beat, now).await;
     hands.stored(committed.as_ref().err(), now);
     let mark =
         |verdict| BeatMark { at: now, verdict, reason: outcome.reason(), elapsed_ms: seen.elapsed.as_secs_f32() * 1e3 };
@@ -73,6 +80,7 @@ pub async fn beat(hands: &Hands, seat: &mut Seat, kind: BeatKind, scheduled_at: 
     let after = After { suspects: suspects(&seat.standing, &next, &seat.monitor, &seen), broke_down: false };
     seat.standing = next;
     seat.learnt = learnt;
+    seat.keeping = keeping;
     seat.days_saved(now);
     // What showed us nothing covers no time.
     if outcome.verdict != Verdict::Unknown {
@@ -235,7 +243,7 @@ async fn commit(
     fleet: &Fleet,
     next: &Standing,
     decisions: &[Decision],
-    (seen, outcome, learnt): (&Observation, &Outcome, Learnt),
+    (seen, outcome, learnt, transcripts): (&Observation, &Outcome, Learnt, Vec<TranscriptRow>),
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     let telling = Telling { fleet, monitor: &seat.monitor, now };
@@ -251,6 +259,7 @@ async fn commit(
         }),
         spent: seat.unsaved_days(now),
         listing: listing::row(seat, seen, now),
+        transcripts,
         ..BeatRecord::default()
     };
     for decision in decisions {

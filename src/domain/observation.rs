@@ -49,6 +49,9 @@ pub struct Observation {
     pub footprint: Footprint,
     /// How far one got right after a first failure, from the lowest rung up; empty otherwise.
     pub ladder: Vec<Rung>,
+    /// What was said over the wire, bounded and without secrets, where the probe failed; the first line is for
+    /// programs.
+    pub transcript: Option<Arc<str>>,
 }
 
 impl Observation {
@@ -73,6 +76,7 @@ impl Observation {
             credential_until: None,
             footprint: Footprint::default(),
             ladder: Vec::new(),
+            transcript: None,
         }
     }
 

@@ -184,7 +184,12 @@ impl<'a> Caller<'a> {
         let request = self.posted(era, call, body.clone());
         match &mut self.carrier {
             Carrier::Sse(channel) => channel.ask(&mut self.wire, request, &reading, clock).await,
-            Carrier::Stdio(process) => process.ask(&body, &reading, clock).await,
+            Carrier::Stdio(process) => {
+                if let Some(transcript) = self.wire.transcript {
+                    transcript.said(&body);
+                }
+                process.ask(&body, &reading, clock).await
+            }
             Carrier::Http => Err(Broken::before_http(bad_address(self.scrub))),
         }
     }
@@ -249,6 +254,9 @@ impl<'a> Caller<'a> {
                 self.wire.send(request, clock, deadline).await
             }
             Carrier::Stdio(process) => {
+                if let Some(transcript) = self.wire.transcript {
+                    transcript.said(&body);
+                }
                 return process.tell(&body, self.scrub, deadline).await.map_err(Broken::before_http);
             }
         };
@@ -267,7 +275,7 @@ impl<'a> Caller<'a> {
         let deadline = self.deadline();
         let mut request = self.request(Method::GET, Bytes::new());
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let wire = Wire::new(self.connector, self.wire.target().clone(), self.scrub);
+        let wire = Wire::new(self.connector, self.wire.target().clone(), self.scrub).kept_in(self.wire.transcript);
         let reading = self.reading(0, deadline);
         match Box::pin(Channel::open(wire, request, &self.url, &reading, clock)).await {
             Ok(channel) => {
@@ -357,6 +365,7 @@ impl<'a> Caller<'a> {
             in_session: self.session.is_some() || matches!(self.carrier, Carrier::Sse(_)),
             now: self.now(),
             deadline,
+            transcript: self.wire.transcript,
             resume: OnceLock::new(),
         }
     }

@@ -77,6 +77,11 @@ impl<'a> Channel<'a> {
         let mut decoder = Decoder::new(ANSWER_BYTES_MAX);
         match named(&mut wire, &mut body, &mut decoder, home, reading).await {
             Ok((endpoint, events)) => {
+                // It names the session.
+                if let (Some(transcript), Some(query)) = (wire.transcript, endpoint.query()) {
+                    transcript.hide(query);
+                    endpoint.query_pairs().for_each(|(_, value)| transcript.hide(&value));
+                }
                 clock.answer();
                 Ok(Self { wire, body, decoder, events, bytes_seen: 0, endpoint, late: Vec::new() })
             }

@@ -25,12 +25,77 @@ pub struct Scrub {
 impl Scrub {
     /// Hides each of these, wherever it appears.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
-        Self { secrets: secrets.into_iter().filter(|secret| secret.chars().count() >= SECRET_CHARS_MIN).collect() }
+        let mut secrets: Vec<String> =
+            secrets.into_iter().filter(|secret| secret.chars().count() >= SECRET_CHARS_MIN).collect();
+        // A server that repeats one in JSON writes it with escapes.
+        let quoted = secrets.iter().map(|secret| serde_json::Value::from(secret.as_str()).to_string());
+        let quoted: Vec<String> = quoted.map(|text| text[1..text.len() - 1].to_owned()).collect();
+        secrets.extend(quoted);
+        // The longest first: one may be a part of another.
+        secrets.sort_unstable_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
+        secrets.dedup();
+        Self { secrets }
+    }
+
+    /// Hides these as well.
+    #[must_use]
+    pub fn and(&self, more: impl IntoIterator<Item = String>) -> Self {
+        Self::new(self.secrets.iter().cloned().chain(more))
+    }
+
+    /// Bytes of the longest of them.
+    pub fn longest(&self) -> usize {
+        self.secrets.first().map_or(0, String::len)
+    }
+
+    /// Where a text may be cut at about `at` bytes without leaving a part of a secret before the cut.
+    pub fn cut(&self, text: &str, at: usize) -> usize {
+        let mut at = text.floor_char_boundary(at);
+        loop {
+            let before = at;
+            for secret in &self.secrets {
+                let from = text.floor_char_boundary(at.saturating_sub(secret.len()));
+                let starts = text[from..].match_indices(secret.as_str()).map(|(start, _)| from + start);
+                let mut spanning = starts.take_while(|start| *start < at).filter(|start| at < start + secret.len());
+                at = spanning.next().unwrap_or(at);
+            }
+            // Moved back, it may stand within another.
+            if at == before {
+                break;
+            }
+        }
+        at
     }
 
     /// One bounded line of evidence.
     pub fn line(&self, text: &str) -> String {
-        escaped(&self.hidden(text), DETAIL_CHARS_MAX)
+        escaped(&self.whole(&self.hidden(text)), DETAIL_CHARS_MAX)
+    }
+
+    /// Takes out what is left of a secret before a `…`: whoever cut the text did not know of it.
+    fn whole<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let begins = |before: &str| {
+            let lengths = |secret: &String| {
+                (SECRET_CHARS_MIN..secret.len())
+                    .rev()
+                    .find(|length| secret.get(..*length).is_some_and(|begin| before.ends_with(begin)))
+            };
+            self.secrets.iter().filter_map(lengths).max()
+        };
+        let mut parts = text.split('…');
+        let Some(mut before) = parts.next().filter(|before| before.len() < text.len()) else {
+            return Cow::Borrowed(text);
+        };
+        let mut whole = String::with_capacity(text.len());
+        for after in parts {
+            match begins(before) {
+                Some(length) => whole.extend([&before[..before.len() - length], "•••…"]),
+                None => whole.extend([before, "…"]),
+            }
+            before = after;
+        }
+        whole.push_str(before);
+        whole.into()
     }
 
     /// The text without our secrets, neither bounded nor escaped.
@@ -113,9 +178,25 @@ mod tests {
     use super::{Scrub, escaped, excerpt};
 
     #[test]
+    fn a_cut_leaves_no_part_of_a_secret() {
+        let scrub = Scrub::new(["tok-12345".to_owned(), "tok-12345-and-more".to_owned(), "say \"so\"".to_owned()]);
+        let rows = [
+            ("at tok-12345-and-more!", 8, 3, "within the longer of two"),
+            ("at tok-12345, ok", 12, 12, "right behind one"),
+            ("nothing here", 4, 4, "where none is"),
+            ("äöü", 3, 2, "between characters"),
+        ];
+        for (text, at, expected, sentence) in rows {
+            assert_eq!(scrub.cut(text, at), expected, "{sentence}");
+        }
+        assert_eq!(scrub.hidden("x tok-12345-and-more tok-12345 say \\\"so\\\""), "x ••• ••• •••");
+    }
+
+    #[test]
     fn evidence_is_one_bounded_line_without_secrets() {
         let scrub = Scrub::new(["tok-12345".to_owned(), "ab".to_owned()]);
         assert_eq!(scrub.line("got tok-12345\r\nabout"), "got •••\\r\\nabout");
+        assert_eq!(scrub.line("twice tok-12… and tok… 5"), "twice •••… and tok… 5", "a cut one, where it can be told");
         assert_eq!(scrub.line(&"x".repeat(400)).chars().count(), super::DETAIL_CHARS_MAX + 1);
         assert_eq!(escaped("a\u{202e}b", 10), "a\\u{202e}b");
         assert_eq!(escaped("a\u{202e}b", 8), "a…", "an escape counts as what it shows");

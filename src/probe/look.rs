@@ -48,7 +48,7 @@ pub(crate) async fn look_at(
             caller.strip(&mut request);
             let host = HeaderValue::from_str(&target.authority()).ok();
             request.headers_mut().extend(host.map(|host| (http::header::HOST, host)));
-            let mut wire = Wire::new(connector, target, caller.scrub);
+            let mut wire = Wire::new(connector, target, caller.scrub).kept_in(caller.wire.transcript);
             let mut reading = caller.reading(0, deadline);
             reading.credentials_sent = false;
             let fetched = fetch(&mut wire, request, &reading, &mut clock).await;

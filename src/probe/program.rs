@@ -151,6 +151,9 @@ impl Process {
                     return odd.map_or_else(|| fault(FaultKind::Silent, &detail), |odd| Err(Broken::before_http(odd)));
                 }
             };
+            if let Some(transcript) = reading.transcript {
+                transcript.heard(&line);
+            }
             if nth == 0 {
                 clock.headers();
             }

@@ -14,6 +14,7 @@ use crate::probe::clock::Clock;
 use crate::probe::evidence::{Scrub, readable};
 use crate::probe::rpc::{Message, Misfit, RpcError, read};
 use crate::probe::sse::{Decoder, Event, Overflow};
+use crate::probe::transcript::Transcript;
 use crate::probe::wire::{Piece, Reply, Wire};
 
 /// Bytes of one answer. tools/list of a large server has some hundred kB; a search answer less.
@@ -54,6 +55,8 @@ pub(crate) struct Reading<'r> {
     /// For `Retry-After` as a date.
     pub(crate) now: DateTime<Utc>,
     pub(crate) deadline: Instant,
+    /// Where what is read is kept, where a wire does not keep it.
+    pub(crate) transcript: Option<&'r Transcript<'r>>,
     /// Where a stream that ended without the answer can be taken up again, if it said so.
     pub(crate) resume: OnceLock<Resume>,
 }

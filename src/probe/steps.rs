@@ -8,9 +8,11 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 use url::Url;
 
+use crate::domain::classify::classify;
 use crate::domain::fleet::{Canary, Monitor, Search};
 use crate::domain::learnt::{Caution, Learnt};
 use crate::domain::observation::{Answer, Ask, Fault, FaultKind, Observation, SourcesSeen, Stage, Step, Turn, Variant};
+use crate::domain::outcome::Verdict;
 use crate::domain::protocol::Era;
 use crate::net::connect::Target;
 use crate::probe::call::{Afterwards, Call, Caller, Means, bad_address};
@@ -24,6 +26,7 @@ use crate::probe::look::look_at;
 use crate::probe::promoted::{promoted, unfit};
 use crate::probe::rpc::Misfit;
 use crate::probe::tools::{hold, input_schema, named, reduce};
+use crate::probe::transcript::Transcript;
 use crate::probe::way::way;
 use crate::probe::{Assignment, answer, credential, cross, sources};
 
@@ -37,58 +40,77 @@ const LOOK_AGAIN_DAYS: i64 = 30;
 pub(crate) const NO_ADDRESS: &str = "http://program.invalid/";
 
 /// Runs one probe to its end.
+///
+/// What failed gets its transcript; `always` asks for one in any case.
 pub(crate) async fn run(
     means: Means<'_>,
     programs: &KeptPrograms,
     differing: &Differing,
     assignment: &Assignment,
+    always: bool,
 ) -> (Observation, Learnt) {
     let monitor = &*assignment.monitor;
     let began = Instant::now();
-    let over = began + monitor.probe_budget;
+    let scrub = secrets_of(monitor);
+    let transcript = Transcript::new(&scrub, monitor);
+    let mut seen = blank(assignment);
+    seen.credential_until = credential::ends_at(&monitor.auth);
+    let mut learnt = assignment.learnt;
+    visit(means, (programs, differing), assignment, &scrub, &transcript, &mut learnt, &mut seen).await;
+    seen.asks.extend(not_asked(assignment, seen.asks.len()));
+    seen.elapsed = began.elapsed();
+    let outcome = classify(monitor, &seen);
+    if always || outcome.verdict != Verdict::Good {
+        seen.transcript = Some(transcript.written(assignment, &seen, &outcome));
+    }
+    (seen, learnt)
+}
+
+/// Goes to the server, and to its health addresses.
+async fn visit(
+    means: Means<'_>,
+    (programs, differing): (&KeptPrograms, &Differing),
+    assignment: &Assignment,
+    scrub: &Scrub,
+    transcript: &Transcript<'_>,
+    learnt: &mut Learnt,
+    seen: &mut Observation,
+) {
+    let monitor = &*assignment.monitor;
+    let over = Instant::now() + monitor.probe_budget;
     let kept_back = if monitor.health.is_empty() {
         Duration::ZERO
     } else {
         monitor.timeout.min(monitor.probe_budget / HEALTH_SHARE)
     };
-    let scrub = secrets_of(monitor);
-    let mut seen = blank(assignment);
-    seen.credential_until = credential::ends_at(&monitor.auth);
-    let mut learnt = assignment.learnt;
     let address = if monitor.reach.program.is_some() { NO_ADDRESS } else { monitor.url.resolved.expose() };
     let parsed = Url::parse(address).ok().and_then(|url| Some((Target::of(&url)?, url)));
-    match parsed {
-        None => seen.steps.push(Clock::start(Stage::Connect, &monitor.url.shown).stop(Some(bad_address(&scrub)))),
-        Some((target, url)) => {
-            // While a renewal is waited for, each beat looks at the certificate itself and resumes no session.
-            let soon = |until| until - assignment.started_at < TimeDelta::days(LOOK_AGAIN_DAYS);
-            let target = if learnt.certificate_until.is_some_and(soon) { target.anew() } else { target };
-            let target = match way(means.connector, target, monitor, &scrub) {
-                Ok(target) => target,
-                Err(fault) => {
-                    seen.steps.push(Clock::start(Stage::Connect, &monitor.url.shown).stop(Some(fault)));
-                    seen.asks.extend(not_asked(assignment, 0));
-                    return (seen, learnt);
-                }
-            };
-            let shown_until = target.identity_until().and_then(|until| DateTime::from_timestamp(until, 0));
-            seen.credential_until = [seen.credential_until, shown_until].into_iter().flatten().min();
-            let mut caller =
-                Caller::new(means, target, &scrub, url.clone(), monitor, assignment.started_at, over - kept_back);
-            let opened = converse(&mut caller, programs, differing, assignment, &mut learnt, &mut seen).await;
-            close(&mut caller, &mut learnt, &mut seen).await;
-            leave(&mut caller, programs, monitor, opened, &seen).await;
-            for address in &monitor.health {
-                let elsewhere = look_at(means.connector, &mut caller, &url, address, over, &mut seen).await;
-                seen.footprint = seen.footprint.plus(elsewhere);
-            }
-            caller.wire.hang_up();
-            seen.footprint = seen.footprint.plus(caller.wire.footprint);
+    let found = parsed.ok_or_else(|| bad_address(scrub)).and_then(|(target, url)| {
+        // While a renewal is waited for, each beat looks at the certificate itself and resumes no session.
+        let soon = |until| until - assignment.started_at < TimeDelta::days(LOOK_AGAIN_DAYS);
+        let target = if learnt.certificate_until.is_some_and(soon) { target.anew() } else { target };
+        Ok((way(means.connector, target, monitor, scrub)?, url))
+    });
+    let (target, url) = match found {
+        Ok(found) => found,
+        Err(fault) => {
+            seen.steps.push(Clock::start(Stage::Connect, &monitor.url.shown).stop(Some(fault)));
+            return;
         }
+    };
+    let shown_until = target.identity_until().and_then(|until| DateTime::from_timestamp(until, 0));
+    seen.credential_until = [seen.credential_until, shown_until].into_iter().flatten().min();
+    let mut caller = Caller::new(means, target, scrub, url.clone(), monitor, assignment.started_at, over - kept_back);
+    caller.wire.transcript = Some(transcript);
+    let opened = converse(&mut caller, programs, differing, assignment, learnt, seen).await;
+    close(&mut caller, learnt, seen).await;
+    leave(&mut caller, programs, monitor, opened, seen).await;
+    for address in &monitor.health {
+        let elsewhere = look_at(means.connector, &mut caller, &url, address, over, seen).await;
+        seen.footprint = seen.footprint.plus(elsewhere);
     }
-    seen.asks.extend(not_asked(assignment, seen.asks.len()));
-    seen.elapsed = began.elapsed();
-    (seen, learnt)
+    caller.wire.hang_up();
+    seen.footprint = seen.footprint.plus(caller.wire.footprint);
 }
 
 /// Everything that is MCP; it ends early where the next step has nothing to stand on. The conversation, once open.
@@ -375,11 +397,14 @@ pub(crate) fn secrets_of(monitor: &Monitor) -> Scrub {
     let bearer = auth.bearer.iter().chain(auth.headers.iter().map(|(_, value)| value));
     let bearer = bearer.chain(auth.oauth.iter().map(|oauth| &oauth.client_secret)).map(|one| one.expose().to_owned());
     let urls = std::iter::once(&monitor.url).chain(&monitor.health).chain(&monitor.reach.proxy);
-    let hidden = urls.filter_map(|address| Url::parse(address.resolved.expose()).ok()).flat_map(|url| {
+    let parsed = urls.filter_map(|address| Some((Url::parse(address.resolved.expose()).ok()?, &address.shown)));
+    let hidden = parsed.flat_map(|(url, shown)| {
         let password = url.password().map(str::to_owned);
         let query = url.query().map(str::to_owned);
         let values: Vec<String> = url.query_pairs().map(|(_, value)| value.into_owned()).collect();
-        password.into_iter().chain(query).chain(values).collect::<Vec<_>>()
+        // What does not stand in the shown address was resolved from somewhere.
+        let path = url.path().split('/').filter(|part| !shown.contains(*part)).map(str::to_owned);
+        password.into_iter().chain(query).chain(values).chain(path).collect::<Vec<_>>()
     });
     let variables = monitor.reach.program.iter().flat_map(|program| &program.env).map(|(_, value)| value);
     // An argument that does not stand in the shown address was resolved from somewhere.

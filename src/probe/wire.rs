@@ -20,6 +20,7 @@ use crate::net::stream::{Stream, TooMuch, Traffic};
 use crate::net::trouble::{Trouble, alerted};
 use crate::probe::clock::Clock;
 use crate::probe::evidence::Scrub;
+use crate::probe::transcript::Transcript;
 
 /// Bytes of a response's head, and of the buffer it is read into. Servers and proxies send at most 8 to 16 kB.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
@@ -36,6 +37,10 @@ pub(crate) struct Wire<'a> {
     target: Target,
     scrub: &'a Scrub,
     live: Option<Live>,
+    /// Where all of it is kept, while somebody may want to read it.
+    pub(crate) transcript: Option<&'a Transcript<'a>>,
+    /// Tells this wire from others of the same probe.
+    number: u32,
     /// What this origin was made to bear.
     pub(crate) footprint: Footprint,
     /// When the server's certificate ends, unix seconds, once seen.
@@ -71,7 +76,22 @@ pub(crate) enum Piece {
 
 impl<'a> Wire<'a> {
     pub(crate) fn new(connector: &'a Connector, target: Target, scrub: &'a Scrub) -> Self {
-        Self { connector, target, scrub, live: None, footprint: Footprint::default(), certificate_until: None }
+        Self {
+            connector,
+            target,
+            scrub,
+            live: None,
+            transcript: None,
+            number: rand::random(),
+            footprint: Footprint::default(),
+            certificate_until: None,
+        }
+    }
+
+    /// Keeps what passes.
+    pub(crate) const fn kept_in(mut self, transcript: Option<&'a Transcript<'a>>) -> Self {
+        self.transcript = transcript;
+        self
     }
 
     pub(crate) fn target(&self) -> &Target {
@@ -94,9 +114,13 @@ impl<'a> Wire<'a> {
         let opened = Box::pin(self.connector.connect(&self.target, deadline, None)).await;
         let mut connection = opened.map_err(|error| {
             clock.connected(offset, error.times);
+            self.tell(|| format!("no connection to {}: {}", self.target.authority(), error.detail));
             self.scrub.fault(kind_of(&error), &error.detail)
         })?;
         clock.connected(offset, connection.times);
+        if let Some(transcript) = self.transcript {
+            transcript.connected(&self.target.authority(), connection.times);
+        }
         self.footprint.connections += 1;
         self.certificate_until = connection.certificate_until.or(self.certificate_until);
         connection.notes.drain(..).for_each(|note| clock.note(self.scrub.line(&note)));
@@ -144,12 +168,18 @@ impl<'a> Wire<'a> {
         };
         self.footprint.requests += 1;
         live.served += 1;
+        if let Some(transcript) = self.transcript {
+            transcript.request(&request);
+        }
         let sent = live.sender.send_request(request);
         let outcome = timeout_at(deadline, alongside(&mut live.driver, sent)).await;
         let fault = match outcome {
             Ok(Ok(response)) => {
                 clock.headers();
                 let (head, body) = response.into_parts();
+                if let Some(transcript) = self.transcript {
+                    transcript.response(self.number, head.status, &head.headers);
+                }
                 return Ok(Reply { status: head.status, headers: head.headers, body });
             }
             Ok(Err(error)) => self.http_fault(&error),
@@ -157,6 +187,7 @@ impl<'a> Wire<'a> {
                 self.scrub.fault(FaultKind::Silent, "the request was taken, and no byte of an answer came in time")
             }
         };
+        self.tell(|| format!("no answer: {}", fault.detail));
         self.hang_up();
         Err(fault)
     }
@@ -169,10 +200,16 @@ impl<'a> Wire<'a> {
             };
             let outcome = timeout_at(deadline, alongside(&mut live.driver, body.frame())).await;
             match outcome {
-                Err(_) => return Piece::Late,
+                Err(_) => {
+                    self.tell(|| "no more of the body came in time".to_owned());
+                    return Piece::Late;
+                }
                 Ok(None) => return Piece::End,
                 Ok(Some(Ok(frame))) => {
                     if let Ok(bytes) = frame.into_data() {
+                        if let Some(transcript) = self.transcript {
+                            transcript.piece(self.number, &bytes);
+                        }
                         return Piece::Bytes(bytes);
                     }
                 }
@@ -183,6 +220,7 @@ impl<'a> Wire<'a> {
                             .scrub
                             .fault(FaultKind::BodyTruncated, &format!("the body broke off: {}", said(&error)));
                     }
+                    self.tell(|| fault.detail.clone());
                     self.hang_up();
                     return Piece::Broken(fault);
                 }
@@ -195,6 +233,13 @@ impl<'a> Wire<'a> {
         if let Some(live) = self.live.take() {
             self.footprint.bytes_out += live.traffic.sent();
             self.footprint.bytes_in += live.traffic.received();
+            self.tell(|| "connection closed".to_owned());
+        }
+    }
+
+    fn tell(&self, event: impl FnOnce() -> String) {
+        if let Some(transcript) = self.transcript {
+            transcript.event(event());
         }
     }
 

@@ -7,7 +7,7 @@
 //!
 //! Read: `board` (the last state, in memory), `record` (what a turn wants remembered), `schema` (the
 //! file, its lock and its tables), `writer` (the one that writes; `append` the beats, `intern` what
-//! repeats, `known` what was learnt and spent, `decide` the incidents, `promise` who is told, `outbox` how that goes, `note` what people
+//! repeats, `known` what was learnt and spent, `transcript` what was said over the wire, `decide` the incidents, `promise` who is told, `outbox` how that goes, `note` what people
 //! and files say), `column` and `error` (how values and failures stand in the database), `resume`
 //! (what a start needs), `read` (what pages ask for).
 
@@ -29,6 +29,7 @@ mod rows;
 mod append;
 pub mod known;
 pub mod listing;
+pub mod transcript;
 mod intern;
 mod decide;
 mod promise;

@@ -46,6 +46,8 @@ pub struct BeatRecord {
     pub learnt: Option<LearntRow>,
     /// Days of footprints to be written, whole.
     pub spent: Vec<(MonitorId, Spent)>,
+    /// What was said over the wire, where it is kept.
+    pub transcripts: Vec<TranscriptRow>,
 }
 
 /// Whether a due beat showed us anything.
@@ -205,6 +207,23 @@ pub struct ToolsRow {
     pub from: DateTime<Utc>,
     /// `first-stable` or a person.
     pub accepted_by: String,
+}
+
+/// A transcript that is kept; several rows may share one text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TranscriptRow {
+    /// Whose.
+    pub monitor: MonitorId,
+    /// Of which beat: when that started.
+    pub started_at: DateTime<Utc>,
+    /// Of which incident; empty while there is none.
+    pub incident: String,
+    /// The beat's cause.
+    pub reason: FailureReason,
+    /// Bounded, and without secrets.
+    pub text: Arc<str>,
+    /// What the monitor kept without an incident since then led to this one.
+    pub leads_since: Option<DateTime<Utc>>,
 }
 
 /// What was learnt of a server.

@@ -24,7 +24,7 @@ use crate::store::known::keep;
 use crate::store::note::{self, FleetNote};
 use crate::store::outbox::{self, Attempted, Claim, Claiming};
 use crate::store::record::BeatRecord;
-use crate::store::{StoreError, listing, promise, schema};
+use crate::store::{StoreError, listing, promise, schema, transcript};
 
 /// Jobs in one transaction: enough that the commit's two syncs no longer count, few enough to stay below 100 ms.
 const BATCH_MAX: usize = 512;
@@ -45,6 +45,7 @@ pub(in crate::store) enum Work {
     WakeFallbacks { now: DateTime<Utc> },
     Replay { delivery: String, actor: String, now: DateTime<Utc> },
     Acknowledge { incident: String, actor: String, now: DateTime<Utc> },
+    ForgetTranscripts { now: DateTime<Utc> },
     Loaded(Box<FleetNote>),
     LimitPages(u32),
     Close,
@@ -248,6 +249,10 @@ impl Writer {
             Ok(()) => listing::note(connection, records).await,
             Err(error) => Err(error),
         };
+        let written = match written {
+            Ok(()) => transcript::keep(connection, records).await,
+            Err(error) => Err(error),
+        };
         match written {
             Ok(()) => {
                 sqlx::query("RELEASE records").execute(&mut *connection).await?;
@@ -286,6 +291,7 @@ impl Writer {
                 let changed = note::acknowledge(connection, &incident, &actor, now, &mut self.next_event).await?;
                 Answer::Changed(changed)
             }
+            Work::ForgetTranscripts { now } => Answer::Count(transcript::forget(connection, now).await?),
             Work::Loaded(fleet) => Answer::FirstSeen(note::loaded(connection, &mut self.names, &fleet).await?),
             Work::LimitPages(pages) => {
                 self.page_limit = if pages == 0 { PAGES_MAX } else { pages };

@@ -19,6 +19,7 @@ pub mod problem;
 pub mod actions;
 pub mod api;
 pub mod tools;
+pub mod transcripts;
 pub mod events;
 pub mod forms;
 pub mod metrics;

@@ -10,9 +10,11 @@ use axum::routing::{get, post};
 use tower_http::compression::CompressionLayer;
 use tower_http::timeout::TimeoutLayer;
 
-use crate::web::pages::{deliveries, fleet, incident, incidents, login, monitor, runbooks, unknown};
+use crate::web::pages::{
+    deliveries, fleet, incident, incidents, login, monitor, runbooks, transcripts as transcript_pages, unknown,
+};
 use crate::web::state::WebState;
-use crate::web::{api, assets, events, forms, guard, metrics, ready, tools};
+use crate::web::{api, assets, events, forms, guard, metrics, ready, tools, transcripts};
 
 /// Forms and API bodies are a few words.
 const BODY_BYTES_MAX: usize = 16 * 1024;
@@ -48,6 +50,8 @@ fn pages() -> Router<WebState> {
         .route("/incidents", get(incidents::page))
         .route("/incidents/{id}", get(incident::page))
         .route("/incidents/{id}/acknowledge", post(forms::acknowledge))
+        .route("/incidents/{id}/transcripts", get(transcript_pages::list))
+        .route("/transcripts/{hash}", get(transcript_pages::text))
         .route("/runbooks", get(runbooks::index))
         .route("/runbooks/{reason}", get(runbooks::page))
         .route("/deliveries", get(deliveries::page))
@@ -69,4 +73,6 @@ fn api_routes() -> Router<WebState> {
         .route("/incidents", get(api::incidents))
         .route("/incidents/{id}", get(api::incident))
         .route("/incidents/{id}/acknowledge", post(api::acknowledge))
+        .route("/incidents/{id}/transcripts", get(transcripts::of_incident))
+        .route("/transcripts/{hash}", get(transcripts::text))
 }

@@ -4,6 +4,7 @@ mod eras;
 mod fault_server;
 mod older;
 mod programs;
+mod transcripts;
 #[expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests may")]
 mod way;
 mod table;

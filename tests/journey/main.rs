@@ -14,5 +14,6 @@ mod hostile;
 mod endings;
 mod manners;
 mod recheck;
+mod transcripts;
 mod uplink;
 mod programs;

@@ -180,6 +180,21 @@ impl Stage {
         answer.text().await.unwrap()
     }
 
+    /// Runs another command of the binary beside it, in its folder: the exit code, and what it says.
+    pub(crate) async fn runs(&self, arguments: &[&str]) -> (Option<i32>, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_serin"));
+        command.args(arguments).current_dir(self.folder.path()).kill_on_drop(true);
+        command.env("SERIN_JOURNEY_TOKEN", TOKEN).env("SERIN_JOURNEY_SECRET", SECRET);
+        let ran = self.soon("the command ends", command.output()).await.unwrap();
+        let said = [ran.stdout, ran.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+        (ran.status.code(), said)
+    }
+
+    /// Where its file and database are.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Sends it a signal, by name.
     pub(crate) fn signal(&self, name: &str) {
         let id = self.serin.id().expect("it runs").to_string();

@@ -60,6 +60,7 @@ struct IncidentPage {
     reproduce: String,
     timeline: Vec<TimelineRow>,
     deliveries: Vec<DeliveryRow>,
+    transcripts: usize,
     away: bool,
     actor: String,
     said: Option<String>,
@@ -97,16 +98,20 @@ pub async fn page(
     let Some(incident) = found.ok().or_else(|| from_board(&state, &id)) else {
         return unknown::away(&state, visit);
     };
-    let (timeline, deliveries) = if away {
-        (Vec::new(), Vec::new())
+    let (timeline, deliveries, transcripts) = if away {
+        (Vec::new(), Vec::new(), Vec::new())
     } else {
-        let (timeline, deliveries) =
-            tokio::join!(state.ask(state.store.timeline(&id)), state.ask(state.store.deliveries(Some(&id))));
-        (timeline.unwrap_or_default(), deliveries.unwrap_or_default())
+        let (timeline, deliveries, transcripts) = tokio::join!(
+            state.ask(state.store.timeline(&id)),
+            state.ask(state.store.deliveries(Some(&id))),
+            state.ask(state.store.transcripts(&id))
+        );
+        (timeline.unwrap_or_default(), deliveries.unwrap_or_default(), transcripts.unwrap_or_default())
     };
     let mut page = told(&state, visit, incident, now);
     page.timeline = timeline.into_iter().map(|line| TimelineRow { at: Moment::new(line.at, now), line }).collect();
     page.deliveries = deliveries.into_iter().map(|line| deliveries::row(line, now)).collect();
+    page.transcripts = transcripts.len();
     page.away = away;
     page.actor = guard::cookie(&headers, forms::ACTOR_COOKIE).map(forms::decoded).unwrap_or_default();
     page.said = match asked.said.as_deref() {
@@ -161,6 +166,7 @@ fn told(state: &WebState, visit: Visit, incident: Incident, now: DateTime<Utc>) 
         reproduce: format!("serin probe {}", incident.monitor),
         timeline: Vec::new(),
         deliveries: Vec::new(),
+        transcripts: 0,
         away: false,
         actor: String::new(),
         said: None,

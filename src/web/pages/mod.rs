@@ -16,6 +16,7 @@ pub mod signals;
 pub mod footprint;
 pub mod recheck;
 pub mod tools;
+pub mod transcripts;
 
 pub mod deliveries;
 pub mod login;

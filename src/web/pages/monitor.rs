@@ -15,6 +15,7 @@ use crate::domain::incident::Incident;
 use crate::store::board::{CanaryView, MonitorView};
 use crate::store::listing::ListingLine;
 use crate::store::read::{BeatLine, IncidentFilter, LatencySlice};
+use crate::store::transcript::TranscriptLine;
 use crate::web::draw::chart::{self, Chart, P95_SAMPLES_MIN};
 use crate::web::draw::glyph::{self, Glyph};
 use crate::web::draw::strip::Strip;
@@ -28,6 +29,7 @@ use crate::web::pages::probe::{self, ProbeStory};
 use crate::web::pages::recheck;
 use crate::web::pages::signals::{self, SignalLine};
 use crate::web::pages::tools::{self, ToolsPart};
+use crate::web::pages::transcripts::{self, TranscriptLink};
 use crate::web::pages::unknown;
 use crate::web::state::{Away, WebState};
 use crate::web::words::{self, Moment};
@@ -72,6 +74,7 @@ struct MonitorPage {
     canaries: Vec<CanaryRow>,
     score: (usize, usize),
     probe: Option<ProbeStory>,
+    transcript: Option<TranscriptLink>,
     footprint: Footing,
     beats: Vec<BeatRow>,
     incidents: Vec<IncidentRow>,
@@ -119,6 +122,7 @@ struct Past {
     incidents: Vec<Incident>,
     beats: Vec<BeatLine>,
     listings: Vec<ListingLine>,
+    transcript: Option<TranscriptLine>,
 }
 
 /// A stretch of time and the slices it is cut into.
@@ -182,6 +186,7 @@ pub async fn page(
         canaries: view.canaries.iter().map(|canary| canary_row(canary, now)).collect(),
         score: view.canary_score(),
         probe: view.last.as_ref().map(|last| probe::tell(&last.0, &last.1, now)),
+        transcript: past.transcript.map(|line| transcripts::link(line, now)),
         footprint: footprint::tell(&view, declared, now),
         beats: past.beats.into_iter().map(|line| beat_row(line, now)).collect(),
         incidents: past.incidents.into_iter().take(INCIDENTS_SHOWN).map(|one| incidents::row(one, now)).collect(),
@@ -194,13 +199,14 @@ pub async fn page(
 async fn past(state: &WebState, id: &MonitorId, stretch: Stretch) -> Result<Past, Away> {
     let store = &state.store;
     let filter = IncidentFilter { monitor: Some(id.clone()), ..IncidentFilter::default() };
-    let (fine, coarse, shaded, incidents, beats, listings) = tokio::join!(
+    let (fine, coarse, shaded, incidents, beats, listings, transcript) = tokio::join!(
         state.ask(store.latency(id, stretch.from, stretch.to, stretch.fine)),
         state.ask(store.latency(id, stretch.from, stretch.to, stretch.coarse)),
         state.ask(store.incidents_between(id, stretch.from, stretch.to)),
         state.ask(store.incidents(&filter)),
         state.ask(store.beats(id, BEATS_SHOWN)),
         state.ask(store.listings(id)),
+        state.ask(store.last_transcript(id)),
     );
     Ok(Past {
         fine: fine?,
@@ -209,6 +215,7 @@ async fn past(state: &WebState, id: &MonitorId, stretch: Stretch) -> Result<Past
         incidents: incidents?,
         beats: beats?,
         listings: listings?,
+        transcript: transcript?,
     })
 }
 
