@@ -11,10 +11,11 @@ use serin::domain::classify::classify;
 use serin::domain::fleet::{Address, Canary, CanaryKind, FreshnessRule, Monitor, MonitorId, Provenance, Secret};
 use serin::domain::incident::{Incident, ResolveCause};
 use serin::domain::observation::{
-    Answer, Ask, BeatKind, Fault, FaultKind, HealthSeen, Hit, Observation, Phases, SourcesSeen, Stage, Step, ToolSeen,
-    ToolsSeen, Turn, Variant,
+    Answer, Ask, BeatKind, CrossCheck, Fault, FaultKind, HealthSeen, Hit, Observation, Phases, SourcesSeen, Stage,
+    Step, ToolSeen, ToolsSeen, Turn, Variant,
 };
 use serin::domain::outcome::{Outcome, Verdict};
+use serin::domain::protocol::Era;
 use serin::domain::reason::Severity;
 use serin::domain::signal::{Phase, Signal};
 use serin::domain::standing::{Beat, Decision, Standing};
@@ -277,6 +278,34 @@ fn with(edit: impl Fn(&mut Monitor)) -> Monitor {
     let mut monitor = docs();
     edit(&mut monitor);
     monitor
+}
+
+#[test]
+fn eras_that_differ_hide_nothing_worse() {
+    const DIFFERING: Look = |seen| {
+        let (own_only, other_only) = (vec!["search".to_owned()], Vec::new());
+        seen.cross_check = Some(CrossCheck { own: Era::Modern, own_only, other_only, changed: Vec::new() });
+    };
+    const DIFFERING_AND_BROKEN: Look = |seen| {
+        DIFFERING(seen);
+        if let Some(tools) = &mut seen.tools {
+            tools.invalid_call = Some("`query` is gone".to_owned());
+        }
+    };
+    let severities = |beats: &[(u32, u32, Look)]| {
+        let mut scene = Scene::new(docs());
+        scene.beats(beats);
+        let told = scene.decided.iter().filter_map(|decision| match decision {
+            Decision::Opened { incident, .. } | Decision::Updated(incident) => Some(incident.severity),
+            _ => None,
+        });
+        (scene.told, told.collect::<Vec<_>>())
+    };
+    let (told, severity) = severities(&[(2, 60, WELL), (2, 60, DIFFERING), (2, 60, WELL)]);
+    assert_eq!(told, ["4 opened contract schema_drift", "6 resolved contract recovered"], "two looks, a notice");
+    assert_eq!(severity, [Severity::Notice]);
+    let (told, severity) = severities(&[(2, 60, WELL), (2, 60, DIFFERING), (3, 60, DIFFERING_AND_BROKEN)]);
+    assert_eq!(severity, [Severity::Notice, Severity::Page], "a call that no longer fits still pages: {told:?}");
 }
 
 fn ends_in(seen: &mut Observation, days: i64) {

@@ -3,7 +3,7 @@
 -- Without it every restart of Serin would ask `server/discover` of servers that die of it.
 CREATE TABLE learnt (
     monitor TEXT NOT NULL PRIMARY KEY,
-    address TEXT NOT NULL,       -- as shown; what was learnt of another address is worth nothing
+    address TEXT NOT NULL,       -- a hash; what was learnt of another address is worth nothing
     era TEXT,
     transport TEXT,
     found_at INTEGER,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::daemon::seat::Seat;
+use crate::daemon::seat::{Seat, address_hash};
 use crate::domain::contract::Baseline;
 use crate::domain::errors::Call;
 use crate::domain::fleet::{Address, Fleet, Monitor, MonitorId, Secret};
@@ -171,7 +171,7 @@ async fn marks(store: &Store, seats: &mut HashMap<MonitorId, Seat>) -> Result<()
 async fn known(store: &Store, seats: &mut HashMap<MonitorId, Seat>, now: DateTime<Utc>) -> Result<(), StoreError> {
     for row in store.learnt().await? {
         // What was learnt of another address is worth nothing.
-        if let Some(seat) = seats.get_mut(&row.monitor).filter(|seat| seat.monitor.url.shown == row.address) {
+        if let Some(seat) = seats.get_mut(&row.monitor).filter(|seat| address_hash(&seat.monitor) == row.address) {
             seat.learnt = row.learnt;
         }
     }

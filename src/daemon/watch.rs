@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::daemon::doubt::look_closer;
 use crate::daemon::hands::Hands;
-use crate::daemon::seat::Seat;
+use crate::daemon::seat::{Seat, address_hash};
 use crate::daemon::telling::{Telling, timeline};
 use crate::domain::classify::classify;
 use crate::domain::fleet::{Fleet, Monitor};
@@ -234,7 +234,7 @@ async fn commit(
         marks: (seat.standing.marks != next.marks).then(|| marks_row(seat, next)),
         learnt: (seat.learnt != learnt).then(|| LearntRow {
             monitor: seat.monitor.id.clone(),
-            address: seat.monitor.url.shown.clone(),
+            address: address_hash(&seat.monitor),
             learnt,
         }),
         spent: seat.unsaved_days(now),

@@ -2,8 +2,9 @@
 
 use crate::domain::fleet::ContractRule;
 use crate::domain::observation::Stage;
-use crate::domain::observation::{ToolSeen, ToolsSeen};
+use crate::domain::observation::{CrossCheck, ToolSeen, ToolsSeen};
 use crate::domain::outcome::{Evidence, Finding};
+use crate::domain::protocol::Era;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::signal::Signal;
 
@@ -107,6 +108,32 @@ pub fn compare(baseline: &Baseline, seen: &ToolsSeen, rule: &ContractRule) -> Op
         severity: Some(class.severity(rule)),
         stage: Stage::Tools,
         summary: format!("tools changed ({}): {}", class.slug(), parts.join(", ")),
+        evidence,
+    })
+}
+
+/// What the two eras of one server say against each other; none where they agree. A notice: callers of either era are
+/// served, only not alike.
+pub fn eras(check: &CrossCheck) -> Option<Finding> {
+    if check.agrees() {
+        return None;
+    }
+    let (own, other) = match check.own {
+        Era::Modern => (Era::Modern, Era::Legacy),
+        Era::Legacy => (Era::Legacy, Era::Modern),
+    };
+    let (only_own, only_other) = (format!("only_{}", own.slug()), format!("only_{}", other.slug()));
+    let groups =
+        [(&*only_own, &check.own_only), (&*only_other, &check.other_only), ("listed_differently", &check.changed)];
+    let named = groups.into_iter().filter(|(_, names)| !names.is_empty());
+    let evidence = named.map(|(word, names)| Evidence::new(word, names.join(", "))).collect();
+    let count = check.own_only.len() + check.other_only.len() + check.changed.len();
+    Some(Finding {
+        signal: Signal::Contract,
+        reason: FailureReason::SchemaDrift,
+        severity: Some(Severity::Notice),
+        stage: Stage::Tools,
+        summary: format!("the {} and the {} era list different tools: {count} differ", own.slug(), other.slug()),
         evidence,
     })
 }

@@ -30,6 +30,8 @@ pub struct Observation {
     pub steps: Vec<Step>,
     /// tools/list, where it was answered.
     pub tools: Option<ToolsSeen>,
+    /// The tools as the other era lists them, where that was compared.
+    pub cross_check: Option<CrossCheck>,
     /// One entry for every canary this beat meant to ask.
     pub asks: Vec<Ask>,
     /// One entry for every health address.
@@ -60,6 +62,7 @@ impl Observation {
             server: None,
             steps: Vec::new(),
             tools: None,
+            cross_check: None,
             asks: Vec::new(),
             health: Vec::new(),
             sources: None,
@@ -318,6 +321,26 @@ pub struct ToolsSeen {
     pub search_tool: Option<String>,
     /// Why a declared call no longer fits the search tool's schema.
     pub invalid_call: Option<String>,
+}
+
+/// The tools of one era against those of the other, on one server. Lists of names are bounded by the probe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CrossCheck {
+    /// The era of the beat.
+    pub own: Era,
+    /// Tools that only this era lists.
+    pub own_only: Vec<String>,
+    /// Tools that only the other one lists.
+    pub other_only: Vec<String>,
+    /// Tools that both list, and differently.
+    pub changed: Vec<String>,
+}
+
+impl CrossCheck {
+    /// Whether both eras list the very same tools.
+    pub const fn agrees(&self) -> bool {
+        self.own_only.is_empty() && self.other_only.is_empty() && self.changed.is_empty()
+    }
 }
 
 /// One tool, reduced to what is compared.

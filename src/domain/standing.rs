@@ -427,7 +427,9 @@ impl Standing {
             finding.evidence.extend(drift.iter().flat_map(|drift| drift.evidence.clone()));
             finding
         });
-        match broken.or(drift) {
+        // What the eras say against each other is told only where nothing else is wrong with the tools.
+        let eras = || beat.seen.cross_check.as_ref().and_then(contract::eras);
+        match broken.or(drift).or_else(eras) {
             Some(finding) => {
                 let figure = finding.summary.clone();
                 (reading(Level::Elevated, figure, 1), Some(cause(&finding, rule.breaking, rule.line)))

@@ -27,8 +27,11 @@ pub struct Files {
 /// Configurations by their files.
 #[derive(Debug, Default)]
 pub struct Trusts {
-    known: Mutex<HashMap<Files, (Vec<Option<SystemTime>>, Arc<Tls>)>>,
+    known: Mutex<HashMap<Files, Read>>,
 }
+
+/// When each file had last changed, and what was made of them.
+type Read = (Vec<Option<SystemTime>>, Arc<Tls>);
 
 impl Trusts {
     /// The configuration of these files, over these roots; read anew where a file has changed.

@@ -319,6 +319,11 @@ impl<'a> Caller<'a> {
         }
     }
 
+    /// Goes on with a program that was taken before.
+    pub(crate) fn put_program(&mut self, process: Box<Process>) {
+        self.carrier = Carrier::Stdio(process);
+    }
+
     /// What carries the calls now.
     pub(crate) fn transport(&self) -> Transport {
         match self.carrier {

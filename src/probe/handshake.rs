@@ -359,7 +359,8 @@ async fn open_stream(caller: &mut Caller<'_>, steps: &mut Vec<Step>) -> Result<(
     opened
 }
 
-async fn initialized(caller: &mut Caller<'_>, clock: &mut Clock) -> Result<ServerIdentity, Broken> {
+/// `initialize` and what follows it; no step of its own.
+pub(crate) async fn initialized(caller: &mut Caller<'_>, clock: &mut Clock) -> Result<ServerIdentity, Broken> {
     let params = initialize_params();
     let call = Call { method: "initialize", params: &params, ..Call::default() };
     let raw = caller.ask(Era::Legacy, &call, clock).await?;

@@ -7,7 +7,10 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use crate::domain::fleet::{Monitor, MonitorId};
+use crate::domain::fleet::{Monitor, MonitorId, Program};
+use crate::domain::observation::{FaultKind, Observation, Stage};
+use crate::probe::call::{Caller, Carrier};
+use crate::probe::clock::Clock;
 use crate::probe::handshake::Opened;
 use crate::probe::program::Process;
 
@@ -62,4 +65,66 @@ impl KeptPrograms {
         let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
         programs.drain().map(|(_, kept)| kept).collect()
     }
+}
+
+/// Starts the program, or takes the kept one up; inside, the conversation that is open with it already. None where it
+/// cannot be started.
+pub(crate) async fn take_up(
+    caller: &mut Caller<'_>,
+    programs: &KeptPrograms,
+    monitor: &Monitor,
+    program: &Program,
+    seen: &mut Observation,
+) -> Option<Option<Opened>> {
+    let mut clock = Clock::start(Stage::Connect, &monitor.url.shown);
+    if let Some(mut kept) = programs.take(&monitor.id) {
+        if !program.keep || !kept.fits(monitor) {
+            kept.process.stop().await;
+        } else if let Some(how) = kept.process.has_ended() {
+            clock.note(format!("the kept program had ended ({how}); started again"));
+            kept.process.note_errors(caller.scrub, &mut clock);
+        } else {
+            clock.note("the program was kept from the beat before".to_owned());
+            let Kept { process, opened, requests, .. } = kept;
+            (caller.carrier, caller.requests) = (Carrier::Stdio(process), requests);
+            seen.steps.push(clock.stop(None));
+            return Some(Some(opened));
+        }
+    }
+    let fault = caller.start_program(program, &mut clock).err();
+    let well = fault.is_none();
+    seen.steps.push(clock.stop(fault));
+    well.then_some(None)
+}
+
+/// Puts a program that is to be kept back, if it answered so far; stops any other.
+pub(crate) async fn leave(
+    caller: &mut Caller<'_>,
+    programs: &KeptPrograms,
+    monitor: &Monitor,
+    opened: Option<Opened>,
+    seen: &Observation,
+) {
+    let Some(process) = caller.take_program() else {
+        return;
+    };
+    let keep = monitor.reach.program.as_ref().is_some_and(|program| program.keep);
+    // One that was silent or talked nonsense is not trusted with the next beat.
+    let well = seen.steps.iter().filter_map(|step| step.fault.as_ref()).all(|fault| is_of_the_tools(fault.kind));
+    let over = match opened.filter(|_| keep && well) {
+        Some(opened) => {
+            let kept = Kept::new(process, opened, caller.requests, monitor);
+            programs.put(&monitor.id, kept).map(|kept| kept.process)
+        }
+        None => Some(process),
+    };
+    if let Some(process) = over {
+        process.stop().await;
+    }
+}
+
+/// What a program that speaks well may be told all the same.
+fn is_of_the_tools(kind: FaultKind) -> bool {
+    use FaultKind::{AnswerUnreadable, ArgumentsInvalid, CursorLoop, RpcError, ToolAbsent, ToolError};
+    matches!(kind, AnswerUnreadable | ArgumentsInvalid | CursorLoop | RpcError(_) | ToolAbsent | ToolError)
 }

@@ -37,6 +37,8 @@ pub mod call;
 pub mod handshake;
 pub mod kept;
 pub mod promoted;
+pub mod listing;
+pub mod cross;
 pub mod look;
 
 pub mod ladder;
@@ -55,6 +57,7 @@ use crate::domain::learnt::Learnt;
 use crate::domain::observation::{BeatKind, Fault, Footprint, Observation, Rung, Turn};
 use crate::net::connect::Connector;
 use crate::probe::call::Means;
+use crate::probe::cross::Differing;
 use crate::probe::kept::KeptPrograms;
 use crate::probe::owed::Owed;
 
@@ -83,12 +86,18 @@ pub struct Prober {
     connector: Connector,
     programs: KeptPrograms,
     owed: Owed,
+    differing: Differing,
 }
 
 impl Prober {
     /// A prober that trusts this machine's roots and whose TLS session cache is sized for so many names.
     pub fn new(names: usize) -> Self {
-        Self { connector: Connector::new(names), programs: KeptPrograms::default(), owed: Owed::default() }
+        Self {
+            connector: Connector::new(names),
+            programs: KeptPrograms::default(),
+            owed: Owed::default(),
+            differing: Differing::default(),
+        }
     }
 
     /// A prober that trusts these roots only.
@@ -97,12 +106,13 @@ impl Prober {
             connector: Connector::with_roots(roots, names),
             programs: KeptPrograms::default(),
             owed: Owed::default(),
+            differing: Differing::default(),
         }
     }
 
     /// Runs one probe to its end; never fails, never panics, never outlasts the monitor's budget by more than the closing of its session.
     pub async fn run(&self, assignment: &Assignment) -> (Observation, Learnt) {
-        Box::pin(steps::run(self.means(), &self.programs, assignment)).await
+        Box::pin(steps::run(self.means(), &self.programs, &self.differing, assignment)).await
     }
 
     const fn means(&self) -> Means<'_> {

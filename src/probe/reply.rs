@@ -349,7 +349,9 @@ pub(crate) fn status_fault(status: StatusCode, headers: &HeaderMap, text: &str, 
     let header = |name| headers.get(name).and_then(|value: &http::HeaderValue| value.to_str().ok());
     let (kind, extra) = match status.as_u16() {
         401 | 403 if reading.credentials_sent => (FaultKind::AuthRejected, header(WWW_AUTHENTICATE)),
-        401 => (FaultKind::AuthRequired, header(WWW_AUTHENTICATE)),
+        401 => (FaultKind::AuthRequired, Some(header(WWW_AUTHENTICATE).unwrap_or("without a challenge"))),
+        // A bare 403 may come from anything on the way; a challenge makes it a matter of credentials.
+        403 if headers.contains_key(WWW_AUTHENTICATE) => (FaultKind::AuthRequired, header(WWW_AUTHENTICATE)),
         429 => {
             let after = header(RETRY_AFTER);
             let retry_after_seconds = after.and_then(|after| retry_after(after, reading.now));

@@ -8,28 +8,24 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 use url::Url;
 
-use crate::domain::fleet::{Canary, Monitor, Program, Search};
+use crate::domain::fleet::{Canary, Monitor, Search};
 use crate::domain::learnt::{Caution, Learnt};
 use crate::domain::observation::{Answer, Ask, Fault, FaultKind, Observation, SourcesSeen, Stage, Step, Turn, Variant};
 use crate::domain::protocol::Era;
 use crate::net::connect::Target;
-use crate::probe::call::{Afterwards, Call, Caller, Carrier, Means, bad_address};
+use crate::probe::call::{Afterwards, Call, Caller, Means, bad_address};
 use crate::probe::clock::Clock;
-use crate::probe::evidence::{Scrub, readable};
+use crate::probe::cross::Differing;
+use crate::probe::evidence::Scrub;
 use crate::probe::handshake::{Opened, modern_result, open, resume};
-use crate::probe::kept::{Kept, KeptPrograms};
+use crate::probe::kept::{KeptPrograms, leave, take_up};
+use crate::probe::listing::all_pages;
 use crate::probe::look::look_at;
 use crate::probe::promoted::{promoted, unfit};
 use crate::probe::rpc::Misfit;
-use crate::probe::tools::{TOOLS_MAX, input_schema, named, reduce};
+use crate::probe::tools::{input_schema, named, reduce};
 use crate::probe::way::way;
-use crate::probe::{Assignment, answer, credential, sources};
-
-/// Pages of one tools/list: a thousand tools at twenty a page.
-const PAGES_MAX: usize = 50;
-
-/// Bytes of tools/list over all its pages.
-const TOOLS_BYTES_MAX: usize = 8 * 1024 * 1024;
+use crate::probe::{Assignment, answer, credential, cross, sources};
 
 /// The part of the budget, at most, that is kept back for the health addresses: the cause they name outweighs one more search.
 const HEALTH_SHARE: u32 = 4;
@@ -41,7 +37,12 @@ const LOOK_AGAIN_DAYS: i64 = 30;
 pub(crate) const NO_ADDRESS: &str = "http://program.invalid/";
 
 /// Runs one probe to its end.
-pub(crate) async fn run(means: Means<'_>, programs: &KeptPrograms, assignment: &Assignment) -> (Observation, Learnt) {
+pub(crate) async fn run(
+    means: Means<'_>,
+    programs: &KeptPrograms,
+    differing: &Differing,
+    assignment: &Assignment,
+) -> (Observation, Learnt) {
     let monitor = &*assignment.monitor;
     let began = Instant::now();
     let over = began + monitor.probe_budget;
@@ -74,9 +75,9 @@ pub(crate) async fn run(means: Means<'_>, programs: &KeptPrograms, assignment: &
             seen.credential_until = [seen.credential_until, shown_until].into_iter().flatten().min();
             let mut caller =
                 Caller::new(means, target, &scrub, url.clone(), monitor, assignment.started_at, over - kept_back);
-            let opened = converse(&mut caller, programs, assignment, &mut learnt, &mut seen).await;
+            let opened = converse(&mut caller, programs, differing, assignment, &mut learnt, &mut seen).await;
             close(&mut caller, &mut learnt, &mut seen).await;
-            leave_program(&mut caller, programs, monitor, opened, &seen).await;
+            leave(&mut caller, programs, monitor, opened, &seen).await;
             for address in &monitor.health {
                 let elsewhere = look_at(means.connector, &mut caller, &url, address, over, &mut seen).await;
                 seen.footprint = seen.footprint.plus(elsewhere);
@@ -94,13 +95,20 @@ pub(crate) async fn run(means: Means<'_>, programs: &KeptPrograms, assignment: &
 async fn converse(
     caller: &mut Caller<'_>,
     programs: &KeptPrograms,
+    differing: &Differing,
     assignment: &Assignment,
     learnt: &mut Learnt,
     seen: &mut Observation,
 ) -> Option<Opened> {
     let monitor = &*assignment.monitor;
     let opened = meet(caller, programs, monitor, learnt, seen).await?;
-    search(caller, opened.era, assignment, seen).await;
+    let Some(tools) = list_tools(caller, opened.era, monitor, seen).await else {
+        return Some(opened);
+    };
+    search(caller, opened.era, &tools, assignment, seen).await;
+    if monitor.reach.cross_check && fits(caller, monitor) {
+        Box::pin(cross::check(caller, differing, assignment, opened.era, &tools, *learnt, seen)).await;
+    }
     Some(opened)
 }
 
@@ -117,7 +125,7 @@ pub(crate) async fn meet(
             connect(caller, learnt, seen).await?;
             Box::pin(open(caller, monitor, learnt, &mut seen.steps)).await?
         }
-        Some(program) => match start(caller, programs, monitor, program, seen).await? {
+        Some(program) => match take_up(caller, programs, monitor, program, seen).await? {
             Some(before) => resume(caller, &before, &mut seen.steps).await?,
             None => Box::pin(open(caller, monitor, learnt, &mut seen.steps)).await?,
         },
@@ -144,81 +152,16 @@ async fn connect(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &mut Observ
     well.then_some(())
 }
 
-/// Starts the program, or takes the kept one up; inside, the conversation that is open with it already. None where it
-/// cannot be started.
-async fn start(
-    caller: &mut Caller<'_>,
-    programs: &KeptPrograms,
-    monitor: &Monitor,
-    program: &Program,
-    seen: &mut Observation,
-) -> Option<Option<Opened>> {
-    let mut clock = Clock::start(Stage::Connect, &monitor.url.shown);
-    if let Some(mut kept) = programs.take(&monitor.id) {
-        if !program.keep || !kept.fits(monitor) {
-            kept.process.stop().await;
-        } else if let Some(how) = kept.process.has_ended() {
-            clock.note(format!("the kept program had ended ({how}); started again"));
-            kept.process.note_errors(caller.scrub, &mut clock);
-        } else {
-            clock.note("the program was kept from the beat before".to_owned());
-            let Kept { process, opened, requests, .. } = kept;
-            (caller.carrier, caller.requests) = (Carrier::Stdio(process), requests);
-            seen.steps.push(clock.stop(None));
-            return Some(Some(opened));
-        }
-    }
-    let fault = caller.start_program(program, &mut clock).err();
-    let well = fault.is_none();
-    seen.steps.push(clock.stop(fault));
-    well.then_some(None)
-}
-
-/// Puts a program that is to be kept back, if it answered so far; stops any other.
-async fn leave_program(
-    caller: &mut Caller<'_>,
-    programs: &KeptPrograms,
-    monitor: &Monitor,
-    opened: Option<Opened>,
-    seen: &Observation,
-) {
-    let Some(process) = caller.take_program() else {
-        return;
-    };
-    let keep = monitor.reach.program.as_ref().is_some_and(|program| program.keep);
-    // One that was silent or talked nonsense is not trusted with the next beat.
-    let well = seen.steps.iter().filter_map(|step| step.fault.as_ref()).all(|fault| is_of_the_tools(fault.kind));
-    let over = match opened.filter(|_| keep && well) {
-        Some(opened) => {
-            let kept = Kept::new(process, opened, caller.requests, monitor);
-            programs.put(&monitor.id, kept).map(|kept| kept.process)
-        }
-        None => Some(process),
-    };
-    if let Some(process) = over {
-        process.stop().await;
-    }
-}
-
-/// What a program that speaks well may be told all the same.
-fn is_of_the_tools(kind: FaultKind) -> bool {
-    use FaultKind::{AnswerUnreadable, ArgumentsInvalid, CursorLoop, RpcError, ToolAbsent, ToolError};
-    matches!(kind, AnswerUnreadable | ArgumentsInvalid | CursorLoop | RpcError(_) | ToolAbsent | ToolError)
-}
-
-/// Tools, sources and canaries.
-async fn search(caller: &mut Caller<'_>, era: Era, assignment: &Assignment, seen: &mut Observation) {
+/// Sources and canaries.
+async fn search(caller: &mut Caller<'_>, era: Era, tools: &[Value], assignment: &Assignment, seen: &mut Observation) {
     let monitor = &*assignment.monitor;
-    let Some(tools) = list_tools(caller, era, monitor, seen).await else {
-        return;
-    };
     if assignment.ask_sources {
-        ask_sources(caller, era, &tools, seen).await;
+        ask_sources(caller, era, tools, seen).await;
     }
     let Some(search_tool) = seen.tools.as_ref().and_then(|seen| seen.search_tool.clone()) else {
         return;
     };
-    let schema = named(&tools, &search_tool).map_or(&Value::Null, input_schema);
+    let schema = named(tools, &search_tool).map_or(&Value::Null, input_schema);
     for (nth, turn) in &assignment.asks {
         let Some(canary) = monitor.canaries.get(*nth) else {
             continue;
@@ -280,42 +223,6 @@ fn dropped_by_clients(era: Era, tools: &[Value], search_tool: Option<&str>) -> O
     let name = search_tool.filter(|_| era == Era::Modern)?;
     let why = unfit(input_schema(named(tools, name)?))?;
     Some(format!("clients have to drop the tool {name}: {why}"))
-}
-
-pub(crate) async fn all_pages(caller: &mut Caller<'_>, era: Era, clock: &mut Clock) -> Result<Vec<Value>, Fault> {
-    let mut tools = Vec::new();
-    let mut cursors: Vec<String> = Vec::new();
-    let mut bytes = 0;
-    loop {
-        let params =
-            cursors.last().map(|cursor| format!(r#""cursor":{}"#, Value::from(cursor.as_str()))).unwrap_or_default();
-        let call = Call { method: "tools/list", params: &params, ..Call::default() };
-        let raw = caller.ask(era, &call, clock).await.map_err(|broken| broken.fault)?;
-        if era == Era::Modern {
-            modern_result(&raw, true, caller, clock)?;
-        }
-        bytes += raw.get().len();
-        let mut page: Value = serde_json::from_str(raw.get()).unwrap_or_default();
-        let Some(Value::Array(list)) = page.get_mut("tools").map(Value::take) else {
-            let detail = format!("tools/list has no list of tools: {}", readable(raw.get().as_bytes()));
-            return Err(caller.scrub.fault(FaultKind::BadResult, &detail));
-        };
-        tools.extend(list);
-        let next = match page.get("nextCursor") {
-            Some(Value::String(next)) => next.clone(),
-            _ => return Ok(tools),
-        };
-        if cursors.contains(&next) {
-            let detail = format!("after {} pages the cursor {next} came again", cursors.len() + 1);
-            return Err(caller.scrub.fault(FaultKind::CursorLoop, &detail));
-        }
-        cursors.push(next);
-        if cursors.len() >= PAGES_MAX || tools.len() > TOOLS_MAX || bytes > TOOLS_BYTES_MAX {
-            let detail =
-                format!("tools/list has more than {PAGES_MAX} pages, {TOOLS_MAX} tools or {TOOLS_BYTES_MAX} bytes");
-            return Err(caller.scrub.fault(FaultKind::TooLarge, &detail));
-        }
-    }
 }
 
 #[expect(

@@ -1,5 +1,6 @@
 //! tools/list, reduced to what is compared: hashes over the raw JSON, since a typed tool drops fields that real servers send.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -72,6 +73,19 @@ pub fn reduce(tools: &[Value], search: &Search) -> ToolsSeen {
         search_tool: found.map(|tool| name_of(tool).to_owned()),
         invalid_call: found.and_then(|tool| misfit(input_schema(tool), search)),
     }
+}
+
+/// The hash over everything of each tool, by name; of tools with one name, over all of them.
+pub fn hashes(tools: &[Value]) -> BTreeMap<String, String> {
+    let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for tool in tools {
+        texts.entry(escaped(name_of(tool), NAME_CHARS_MAX)).or_default().push(canonical(tool, Texts::Kept));
+    }
+    let sum = |mut texts: Vec<String>| {
+        texts.sort_unstable();
+        hex(&Sha256::digest(texts.join("\n")))
+    };
+    texts.into_iter().map(|(name, texts)| (name, sum(texts))).collect()
 }
 
 /// The tool with this name.

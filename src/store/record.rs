@@ -204,7 +204,7 @@ pub struct ToolsRow {
 pub struct LearntRow {
     /// Whose.
     pub monitor: MonitorId,
-    /// The address it was learnt of, as shown.
+    /// What stands for the address it was learnt of.
     pub address: String,
     /// What.
     pub learnt: Learnt,

@@ -8,6 +8,7 @@ use serin::config::source::Source;
 use serin::config::{Loaded, load};
 
 mod accepted;
+mod access;
 mod hidden;
 mod refused;
 

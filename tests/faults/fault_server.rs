@@ -12,7 +12,7 @@ use tokio_rustls::TlsAcceptor;
 /// What to do with one request.
 #[derive(Debug, Clone)]
 pub(crate) enum Act {
-    /// Send these bytes; keep the connection. `{id}` stands for the request's id.
+    /// Send these bytes; keep the connection. `{id}` stands for the request's id, `{n}` for how many came so far.
     Say(String),
     /// Send these bytes, then close.
     SayAndClose(String),
@@ -28,9 +28,14 @@ pub(crate) enum Act {
     Reset,
     /// Say nothing and be gone: the port is closed from now on.
     Die,
+    /// Answer, and then be gone.
+    SayAndDie(String),
+    /// Answer the first such request with the first text, and every later one with the second.
+    Turn(String, String),
 }
 
-/// Chooses the answer to a request by what it asks for: the JSON-RPC method, else `GET /path`, else `DELETE`; `*` is any.
+/// Chooses the answer to a request by what it asks for: the JSON-RPC method (`modern METHOD` first, where it is asked in
+/// the newer era), else `GET /path`, else `DELETE`; `*` is any.
 pub(crate) type Script = HashMap<&'static str, Act>;
 
 /// What arrived.
@@ -123,17 +128,20 @@ async fn serve(
             None if method == "DELETE" => method,
             None => line.rsplit_once(' ').map(|(start, _)| start.to_owned()).unwrap_or_default(),
         };
+        let newer = head.to_ascii_lowercase().contains("\r\nmcp-method:");
         {
             let mut seen = seen.lock().expect("not poisoned");
             seen.asked.push(key.clone());
             seen.heads.push(head);
         }
-        let Some(act) = script.get(key.as_str()).or_else(|| script.get("*")) else {
+        let act = newer.then(|| script.get(format!("modern {key}").as_str())).flatten();
+        let Some(act) = act.or_else(|| script.get(key.as_str())).or_else(|| script.get("*")) else {
             let _ = stream.write_all(with_length(&status("404 Not Found", "", "not scripted")).as_bytes()).await;
             continue;
         };
         let id = message["id"].to_string();
-        let fill = |text: &str| with_length(&text.replace("{id}", &id));
+        let nth = seen.lock().expect("not poisoned").asked.len();
+        let fill = |text: &str| with_length(&text.replace("{id}", &id).replace("{n}", &nth.to_string()));
         match act {
             Act::Say(text) => {
                 if stream.write_all(fill(text).as_bytes()).await.is_err() {
@@ -190,6 +198,21 @@ async fn serve(
                 return;
             }
             Act::Reset => return,
+            Act::SayAndDie(text) => {
+                died.notify_one();
+                // Until the port is closed for certain.
+                tokio::task::yield_now().await;
+                let _ = stream.write_all(fill(text).as_bytes()).await;
+                let _ = stream.shutdown().await;
+                return;
+            }
+            Act::Turn(first, later) => {
+                let before = seen.lock().expect("not poisoned").asked.iter().filter(|asked| **asked == key).count();
+                let text = if before > 1 { later } else { first };
+                if stream.write_all(fill(text).as_bytes()).await.is_err() {
+                    return;
+                }
+            }
             Act::Die => {
                 died.notify_one();
                 // Until the port is closed for certain.

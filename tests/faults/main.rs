@@ -1,22 +1,26 @@
 //! Every fault a probe tells apart, met on a real socket.
 
+mod eras;
 mod fault_server;
 mod older;
 mod programs;
+#[expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests may")]
+mod way;
+mod table;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use fault_server::{Act, FaultServer, Script, json, result, status, stream};
+use fault_server::{Act, FaultServer, Script, Seen, json, result, status, stream};
 use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
 use serin::domain::fleet::{Address, Canary, CanaryKind, Monitor, ProbeIdentity, Secret};
 use serin::domain::learnt::{Caution, Learnt};
 use serin::domain::observation::{BeatKind, FaultKind, Observation, Stage, Turn};
 use serin::domain::protocol::Era;
 use serin::probe::{Assignment, Prober};
-use tokio_rustls::TlsAcceptor;
+use table::acceptor;
 
 /// Long enough for loopback under load, short enough for rows that wait for it.
 const TIMEOUT: Duration = Duration::from_millis(400);
@@ -151,64 +155,9 @@ async fn servers_that_do_everything_right_have_no_fault() {
 }
 
 #[tokio::test]
-async fn faults_of_the_handshake() {
-    let at = |kind| Some((Stage::Handshake, kind));
-    let discover = |act| Script::from([("server/discover", act)]);
-    let text = "Content-Type: text/plain\r\n";
-    let rows: Vec<(&str, Act, FaultKind)> = vec![
-        ("silent after accepting", Act::SayAndHold(String::new()), FaultKind::Silent),
-        ("not HTTP at all", Act::SayAndClose("SSH-2.0-OpenSSH_9.2\r\n".into()), FaultKind::NotHttp),
-        ("closed before headers", Act::SayAndClose(String::new()), FaultKind::ClosedEarly),
-        ("closed inside the headers", Act::SayAndClose("HTTP/1.1 200 OK\r\nContent-".into()), FaultKind::ClosedEarly),
-        ("a body cut short", Act::SayAndClose("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{\"js".into()), FaultKind::BodyTruncated),
-        ("a body that does not end", Act::SayAndHold("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{\"js".into()), FaultKind::SlowBody),
-        ("a body announced too large", say("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 999999999\r\n\r\n".into()), FaultKind::TooLarge),
-        ("headers without end", Act::SayForever("HTTP/1.1 200 OK\r\n{again}X-Filler: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n".into()), FaultKind::TooLarge),
-        ("401 with a challenge", say(status("401 Unauthorized", "WWW-Authenticate: Bearer realm=\"x\"\r\n", "")), FaultKind::AuthRequired),
-        ("401 bare", say(status("401 Unauthorized", "", "")), FaultKind::AuthRequired),
-        ("403", say(status("403 Forbidden", text, "no")), FaultKind::HttpStatus(403)),
-        ("429", say(status("429 Too Many Requests", "Retry-After: 17\r\n", "")), FaultKind::RateLimited { retry_after_seconds: Some(17) }),
-        ("500", say(status("500 Internal Server Error", text, "oh\r\nno\u{7}")), FaultKind::HttpStatus(500)),
-        ("503 with a JSON-RPC body", say(status("503 Service Unavailable", "Content-Type: application/json\r\n", r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32603,"message":"x"}}"#)), FaultKind::HttpStatus(503)),
-        ("a redirect elsewhere", say(status("302 Found", "Location: https://elsewhere.example/?t=1\r\n", "")), FaultKind::Redirected(302)),
-        ("a redirect to another origin, method kept", say(status("307 Temporary Redirect", "Location: https://elsewhere.example/mcp\r\n", "")), FaultKind::Redirected(307)),
-        ("200 with HTML", say(status("200 OK", "Content-Type: text/html; charset=utf-8\r\n", "<html>hi</html>")), FaultKind::Html),
-        ("200 with text", say(status("200 OK", text, "hello")), FaultKind::WrongContentType),
-        ("200 without a content type", say(status("200 OK", "", "hello")), FaultKind::WrongContentType),
-        ("an empty 200", say(status("200 OK", "", "")), FaultKind::EmptyBody),
-        ("202 to a request", say(status("202 Accepted", "", "")), FaultKind::EmptyBody),
-        ("an empty object", say(json("{}")), FaultKind::NotJsonRpc),
-        ("an array", say(json("[]")), FaultKind::NotJsonRpc),
-        ("broken JSON", say(json("{\"jsonrpc\"")), FaultKind::NotJson),
-        ("a wrong id", say(json(r#"{"jsonrpc":"2.0","id":99,"result":{}}"#)), FaultKind::WrongId),
-        ("no result", say(json(r#"{"jsonrpc":"2.0","id":{id}}"#)), FaultKind::BadResult),
-        ("a modern result without resultType", say(result(r#"{"supportedVersions":["2026-07-28"]}"#)), FaultKind::BadResult),
-        ("later versions only", say(result(&DISCOVERED.replace("2026-07-28", "2027-07-28"))), FaultKind::WrongVersion),
-        ("a header mismatch", say(status("400 Bad Request", "Content-Type: application/json\r\n", r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32020,"message":"x"}}"#)), FaultKind::RpcError(-32020)),
-        ("a stream that never answers", Act::SayAndHold(stream("")), FaultKind::StreamWithoutAnswer),
-        ("a stream of keep-alives", Act::SayAndHold(stream(": ping\n\n: ping\n\n")), FaultKind::StreamWithoutAnswer),
-        ("a stream that ends without the answer", Act::SayAndClose(stream("data: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\n")), FaultKind::StreamWithoutAnswer),
-        ("a stream of garbage", Act::SayAndClose(stream("data: hello\n\n")), FaultKind::StreamGarbage),
-        ("a stream that is none", Act::SayAndClose(stream("hello\nworld\n\n")), FaultKind::StreamGarbage),
-        ("a stream with another's answer", Act::SayAndClose(stream("data: {\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}\n\n")), FaultKind::WrongId),
-        ("a stream without end", Act::SayForever(format!("{}{{again}}data: {{\"jsonrpc\":\"2.0\",\"method\":\"x\"}}\n\n", stream(""))), FaultKind::TooLarge),
-    ];
-    for (sentence, act, kind) in rows {
-        let seen = check(sentence, discover(act), at(kind)).await;
-        let elsewhere = seen.steps.iter().any(|step| step.label == "initialize");
-        assert!(!elsewhere, "{sentence}: nothing is known of the era, so nothing else is tried");
-    }
-}
-
-#[tokio::test]
 async fn faults_of_the_legacy_handshake() {
     let at = |kind| Some((Stage::Handshake, kind));
     let initialize = |act| with(legacy(), "initialize", act);
-    check("404 everywhere", Script::new(), at(FaultKind::HttpStatus(404))).await;
-    check("405", initialize(say(status("405 Method Not Allowed", "", ""))), at(FaultKind::HttpStatus(405))).await;
-    check("410", initialize(say(status("410 Gone", "", ""))), at(FaultKind::HttpStatus(410))).await;
-    let version = result(r#"{"protocolVersion":"1999-01-01","capabilities":{}}"#);
-    check("a version that does not exist", initialize(say(version)), at(FaultKind::WrongVersion)).await;
     let refused = json(r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32602,"message":"no"}}"#);
     check("initialize refused", initialize(say(refused)), at(FaultKind::RpcError(-32602))).await;
     let opened = r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32600,"message":"x"}}"#;
@@ -217,29 +166,6 @@ async fn faults_of_the_legacy_handshake() {
     assert_eq!((seen.footprint.sessions_opened, seen.footprint.sessions_closed), (2, 2));
     let lost = with(legacy(), "notifications/initialized", say(status("404 Not Found", "", "Session not found")));
     check("a session lost at once", lost, at(FaultKind::SessionLost)).await;
-}
-
-#[tokio::test]
-async fn faults_of_the_tools() {
-    let at = |kind| Some((Stage::Tools, kind));
-    let list = |act| with(legacy(), "tools/list", act);
-    check("500", list(say(status("500 Oh", "", ""))), at(FaultKind::HttpStatus(500))).await;
-    check("a list that is none", list(say(result(r#"{"tools":{}}"#))), at(FaultKind::BadResult)).await;
-    let loops = result(&TOOLS.replacen('{', r#"{"nextCursor":"c","#, 1));
-    let twice = with(list(say(loops.clone())), "tools/list again", say(loops));
-    check("a cursor that comes again", twice, at(FaultKind::CursorLoop)).await;
-    check("no search tool", list(say(result(r#"{"tools":[{"name":"echo"}]}"#))), at(FaultKind::ToolAbsent)).await;
-    check("session lost as Python says it", list(say(status("404 Not Found", "", ""))), at(FaultKind::SessionLost))
-        .await;
-    let typescript = status(
-        "400 Bad Request",
-        "Content-Type: application/json\r\n",
-        r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#,
-    );
-    check("session lost as TypeScript says it", list(say(typescript)), at(FaultKind::SessionLost)).await;
-    check("an id as a string", list(say(result(TOOLS).replace("{id}", "\"{id}\""))), None).await;
-    let lacking = with(modern(), "tools/list", say(result(TOOLS)));
-    check("a modern list without resultType", lacking, at(FaultKind::BadResult)).await;
 }
 
 #[tokio::test]
@@ -281,115 +207,6 @@ async fn faults_of_a_search() {
     let seen = check("a stream left open after the answer", call(Act::SayAndHold(streamed)), None).await;
     let notes: Vec<&String> = seen.steps.iter().flat_map(|step| &step.notes).collect();
     assert!(notes.iter().any(|note| note.contains("stayed open")), "{notes:?}");
-}
-
-#[tokio::test]
-async fn faults_before_http() {
-    let at = |kind| Some((Stage::Connect, kind));
-    let seen = probe(monitor("http://no-such-host.invalid/mcp", 1)).await;
-    assert_eq!(first_fault(&seen), at(FaultKind::NameNotResolved));
-    let gone = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let seen = probe(monitor(&format!("http://{gone}/mcp"), 1)).await;
-    assert_eq!(first_fault(&seen), at(FaultKind::Refused));
-    assert!(seen.fault(Stage::Connect).unwrap().detail.contains("IPv4"), "the family is named");
-    common("refused", &seen);
-    let reset = FaultServer::start(Script::from([("*", Act::Reset)]), None).await;
-    let seen = probe(monitor(&format!("http://{}/mcp", reset.address), 1)).await;
-    assert_eq!(first_fault(&seen).map(|(_, kind)| kind), Some(FaultKind::Reset), "{seen:#?}");
-    // A backlog that is full answers no further SYN.
-    let socket = tokio::net::TcpSocket::new_v4().unwrap();
-    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let full = socket.listen(1).unwrap();
-    let address = full.local_addr().unwrap();
-    let mut held = Vec::new();
-    while let Ok(Ok(stream)) =
-        tokio::time::timeout(Duration::from_millis(100), tokio::net::TcpStream::connect(address)).await
-    {
-        held.push(stream);
-    }
-    let seen = probe(monitor(&format!("http://{address}/mcp"), 1)).await;
-    assert_eq!(first_fault(&seen), at(FaultKind::ConnectTimeout), "{seen:#?}");
-    common("a full backlog", &seen);
-}
-
-#[tokio::test]
-async fn the_end_of_a_certificate_is_known_over_resumed_sessions_too() {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-    let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(issuer.der().clone()).unwrap();
-    let prober = Prober::with_roots(roots, 8);
-    let server = FaultServer::start(modern(), Some(acceptor(&issuer, &["127.0.0.1"], false))).await;
-    let mut assignment = assignment(monitor(&format!("https://{}/mcp", server.address), 0));
-    let mut ends = Vec::new();
-    for _ in 0..3 {
-        let (seen, learnt) = prober.run(&assignment).await;
-        assert_eq!(first_fault(&seen), None, "{seen:#?}");
-        ends.push(seen.certificate_until.expect("it is known"));
-        assignment.learnt = learnt;
-    }
-    assert!(ends.iter().all(|end| *end == ends[0]), "{ends:?}");
-}
-
-fn acceptor(issuer: &CertifiedIssuer<'_, KeyPair>, names: &[&str], expired: bool) -> TlsAcceptor {
-    let mut params =
-        CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).expect("a certificate");
-    if expired {
-        params.not_before = rcgen::date_time_ymd(2019, 1, 1);
-        params.not_after = rcgen::date_time_ymd(2020, 1, 1);
-    }
-    let key = KeyPair::generate().expect("a certificate");
-    let certificate = params.signed_by(&key, issuer).expect("a certificate");
-    let config = rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("a certificate")
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate.der().clone()], key.serialize_der().try_into().expect("a certificate"))
-        .expect("a certificate");
-    TlsAcceptor::from(Arc::new(config))
-}
-
-#[tokio::test]
-async fn faults_of_tls() {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-    let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(issuer.der().clone()).unwrap();
-    let trusting = Prober::with_roots(roots, 8);
-    let wary = Prober::with_roots(rustls::RootCertStore::empty(), 8);
-    let (good, other) = (&["127.0.0.1"][..], &["other.example"][..]);
-    let rows = [
-        ("a good chain", &trusting, good, false, None),
-        ("resumed, still good", &trusting, good, false, None),
-        ("a chain that nobody trusts", &wary, good, false, Some(FaultKind::TlsUntrusted)),
-        ("a certificate for another name", &trusting, other, false, Some(FaultKind::TlsWrongName)),
-        ("a certificate that has expired", &trusting, good, true, Some(FaultKind::TlsExpired)),
-    ];
-    for (sentence, prober, names, expired, expected) in rows {
-        let server = FaultServer::start(modern(), Some(acceptor(&issuer, names, expired))).await;
-        let seen = prober.run(&assignment(monitor(&format!("https://{}/mcp", server.address), 1))).await.0;
-        assert_eq!(first_fault(&seen), expected.map(|kind| (Stage::Connect, kind)), "{sentence}: {seen:#?}");
-        common(sentence, &seen);
-    }
-    // The server speaks first, and not TLS.
-    let plain = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = plain.local_addr().unwrap();
-    tokio::spawn(async move {
-        use tokio::io::AsyncWriteExt as _;
-        while let Ok((mut stream, _)) = plain.accept().await {
-            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
-            let _ = stream.shutdown().await;
-        }
-    });
-    let seen = trusting.run(&assignment(monitor(&format!("https://{address}/mcp"), 1))).await.0;
-    assert_eq!(first_fault(&seen), Some((Stage::Connect, FaultKind::TlsFailed)), "plain HTTP on a TLS port");
-    let stalled = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = stalled.local_addr().unwrap();
-    let seen = trusting.run(&assignment(monitor(&format!("https://{address}/mcp"), 1))).await.0;
-    assert_eq!(first_fault(&seen), Some((Stage::Connect, FaultKind::TlsFailed)), "a handshake that stalls");
-    assert!(seen.fault(Stage::Connect).unwrap().detail.contains("stalled"));
 }
 
 #[tokio::test]
@@ -615,6 +432,99 @@ async fn what_hurts_a_server_is_never_done_to_it_again() {
     let (seen, _) = prober.run(&again).await;
     assert!(!restarted.seen().asked.iter().any(|asked| asked == "DELETE"), "{:?}", restarted.seen().asked);
     assert_eq!((seen.footprint.sessions_opened, seen.footprint.sessions_closed), (1, 0), "which the footprint says");
+}
+
+#[tokio::test]
+async fn whether_a_server_survived_is_told_from_what_it_answers() {
+    let gone = || status("500 Internal Server Error", "", "");
+    let (opened, none) = match &legacy()["initialize"] {
+        Act::Say(text) => (text.clone(), status("404 Not Found", "", "")),
+        _ => panic!("the script has changed"),
+    };
+    let deleted = || status("200 OK", "", "");
+    let refused =
+        |text: &str| say(status("400 Bad Request", "Content-Type: application/json\r\nConnection: close\r\n", text));
+    let error = r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32601,"message":"no"}}"#;
+    let dying = match refused(error) {
+        Act::Say(text) => Act::SayAndDie(text),
+        other => other,
+    };
+    // What happens, whether discover and the closing are harmful then, and what the server was sent.
+    let rows = [
+        ("a ping is answered with 404", with(legacy(), "ping", say(none)), (Caution::Harmless, Caution::Harmless)),
+        (
+            "its tasks broke down with the session: 500 to everything",
+            with(with(legacy(), "ping", say(gone())), "initialize", Act::Turn(opened.clone(), gone())),
+            (Caution::Harmless, Caution::Harmful),
+        ),
+        (
+            "a confused server: 500 to a ping without a session, and well all the same",
+            with(legacy(), "ping", say(gone())),
+            (Caution::Harmless, Caution::Harmless),
+        ),
+        (
+            "it says yes to the closing and is gone",
+            with(legacy(), "DELETE", Act::SayAndDie(deleted())),
+            (Caution::Harmless, Caution::Harmful),
+        ),
+        (
+            "it answers discover and is dead for the next connection",
+            with(legacy(), "server/discover", dying),
+            (Caution::Harmful, Caution::Unchecked),
+        ),
+        (
+            "it is slow after the closing, which proves nothing",
+            with(
+                with(legacy(), "ping", Act::SayAndHold(String::new())),
+                "initialize",
+                Act::Turn(opened.clone(), "HTTP/1.1 ".to_owned()),
+            ),
+            (Caution::Harmless, Caution::Unchecked),
+        ),
+    ];
+    for (sentence, script, expected) in rows {
+        let server = FaultServer::start(script, None).await;
+        let (seen, learnt) =
+            Prober::new(8).run(&assignment(monitor(&format!("http://{}/mcp", server.address), 1))).await;
+        assert_eq!((learnt.discover, learnt.closing), expected, "{sentence}: {seen:#?}");
+        let told = seen.steps.iter().flat_map(|step| &step.notes).filter(|note| note.contains("the server was gone"));
+        let harmful = expected.0 == Caution::Harmful || expected.1 == Caution::Harmful;
+        assert_eq!(told.count(), usize::from(harmful), "{sentence}: it is told once");
+    }
+}
+
+#[tokio::test]
+async fn a_session_of_a_dropped_probe_is_closed_by_the_next() {
+    let Act::Say(opened) = &legacy()["initialize"] else { panic!("the script has changed") };
+    let fresh = with(legacy(), "initialize", say(opened.replace("s-1", "s-{n}")));
+    let server = FaultServer::start(with(fresh, "tools/list", Act::SayAndHold(String::new())), None).await;
+    let mut monitor = monitor(&format!("http://{}/mcp", server.address), 1);
+    monitor.timeout = BUDGET;
+    let prober = Prober::new(8);
+    let mut assignment = assignment(monitor);
+    let listed = async {
+        while !server.seen().asked.iter().any(|asked| asked == "tools/list") {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        _ = prober.run(&assignment) => panic!("it never answers"),
+        () = listed => {}
+    }
+    assert!(!server.seen().asked.iter().any(|asked| asked == "DELETE"), "nothing could be closed");
+    Arc::make_mut(&mut assignment.monitor).timeout = TIMEOUT;
+    let (seen, _) = prober.run(&assignment).await;
+    assert_eq!((seen.footprint.sessions_opened, seen.footprint.sessions_closed), (1, 2), "{:?}", seen.footprint);
+    let Seen { asked, heads, .. } = server.seen();
+    let closed: std::collections::BTreeSet<&str> = asked
+        .iter()
+        .zip(&heads)
+        .filter(|(asked, _)| *asked == "DELETE")
+        .filter_map(|(_, head)| head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")))
+        .collect();
+    assert_eq!(closed.len(), 2, "the one of its own, and the one that was left: {closed:?}");
+    let (seen, _) = prober.run(&assignment).await;
+    assert_eq!(seen.footprint.sessions_closed, 1, "nothing is owed any more: {:?}", seen.footprint);
 }
 
 proptest::proptest! {

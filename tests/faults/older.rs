@@ -360,6 +360,18 @@ async fn an_endpoint_elsewhere_is_never_asked() {
 }
 
 #[tokio::test]
+async fn a_server_that_dies_with_its_stream_is_recognised() {
+    let dying = with(older(), "ping", Act::Die);
+    let server = FaultServer::start(dying, None).await;
+    let fresh = Learnt { closing: Caution::Unchecked, ..known() };
+    let (seen, learnt) = probe(monitor(&server), fresh).await;
+    assert_eq!((first_fault(&seen), learnt.closing), (None, Caution::Harmful), "{seen:#?}");
+    let notes: Vec<&String> = seen.steps.iter().flat_map(|step| &step.notes).collect();
+    assert!(notes.iter().any(|note| note.contains("was gone after its session was closed")), "{notes:?}");
+    assert_closed("a stream cannot be left open", &server, &seen).await;
+}
+
+#[tokio::test]
 async fn a_server_that_answers_the_post_last_is_well() {
     // The POST is held: what is pushed is all that comes.
     let late = with(older(), "POST /messages tools/list", Act::Push(String::new(), event(TOOLS)));

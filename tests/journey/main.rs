@@ -15,3 +15,4 @@ mod endings;
 mod manners;
 mod recheck;
 mod uplink;
+mod programs;
