@@ -56,6 +56,7 @@ fn monitor(port: u16) -> Monitor {
 async fn probe(monitor: Monitor) -> Observation {
     let now = Utc::now();
     let assignment = Assignment {
+        lists: serin::probe::Lists::default(),
         monitor: Arc::new(monitor),
         kind: BeatKind::Scheduled,
         scheduled_at: now,

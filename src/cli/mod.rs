@@ -9,3 +9,4 @@ pub mod demo;
 pub mod bench;
 pub mod remote;
 pub mod recheck;
+pub mod accept;

@@ -16,7 +16,12 @@ pub mod rpc;
 pub mod schema;
 pub mod sources;
 pub mod sse;
+pub mod instructions;
+pub mod diff;
 pub mod tools;
+
+// What texts cost.
+pub mod tokens;
 pub mod callable;
 pub mod shape;
 
@@ -55,11 +60,13 @@ use rustls::RootCertStore;
 use crate::domain::fleet::{Address, Monitor, MonitorId};
 use crate::domain::learnt::Learnt;
 use crate::domain::observation::{BeatKind, Fault, Footprint, Observation, Rung, Turn};
+use crate::domain::tools::Listing;
 use crate::net::connect::Connector;
 use crate::probe::call::Means;
 use crate::probe::cross::Differing;
 use crate::probe::kept::KeptPrograms;
 use crate::probe::owed::Owed;
+use crate::probe::tokens::Tokens;
 
 /// What one beat is to do.
 #[derive(Debug, Clone)]
@@ -78,6 +85,17 @@ pub struct Assignment {
     pub ask_sources: bool,
     /// What earlier probes learnt.
     pub learnt: Learnt,
+    /// Lists of tools that are remembered.
+    pub lists: Lists,
+}
+
+/// The lists of tools that a probe holds what it sees against. Empty for a server nobody has looked at yet.
+#[derive(Debug, Clone, Default)]
+pub struct Lists {
+    /// The accepted one.
+    pub accepted: Option<Arc<Listing>>,
+    /// The one seen last, where that is another.
+    pub latest: Option<Arc<Listing>>,
 }
 
 /// Probes servers. Cheap to share; holds the TLS session cache.
@@ -87,6 +105,7 @@ pub struct Prober {
     programs: KeptPrograms,
     owed: Owed,
     differing: Differing,
+    tokens: Tokens,
 }
 
 impl Prober {
@@ -97,6 +116,7 @@ impl Prober {
             programs: KeptPrograms::default(),
             owed: Owed::default(),
             differing: Differing::default(),
+            tokens: Tokens::default(),
         }
     }
 
@@ -107,12 +127,21 @@ impl Prober {
             programs: KeptPrograms::default(),
             owed: Owed::default(),
             differing: Differing::default(),
+            tokens: Tokens::default(),
         }
+    }
+
+    /// The same, for a single probe: it waits until tokens are counted.
+    #[must_use]
+    pub fn once(self) -> Self {
+        Self { tokens: Tokens::patient(), ..self }
     }
 
     /// Runs one probe to its end; never fails, never panics, never outlasts the monitor's budget by more than the closing of its session.
     pub async fn run(&self, assignment: &Assignment) -> (Observation, Learnt) {
-        Box::pin(steps::run(self.means(), &self.programs, &self.differing, assignment)).await
+        let (mut seen, learnt) = Box::pin(steps::run(self.means(), &self.programs, &self.differing, assignment)).await;
+        self.tokens.weigh(&mut seen).await;
+        (seen, learnt)
     }
 
     const fn means(&self) -> Means<'_> {

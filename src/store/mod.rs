@@ -28,6 +28,7 @@ mod writer;
 mod rows;
 mod append;
 pub mod known;
+pub mod listing;
 mod intern;
 mod decide;
 mod promise;

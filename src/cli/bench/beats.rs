@@ -19,7 +19,7 @@ use crate::domain::learnt::{Caution, Learnt};
 use crate::domain::observation::{BeatKind, Turn};
 use crate::domain::protocol::{Era, Transport};
 use crate::net::tls::Tls;
-use crate::probe::{Assignment, Prober};
+use crate::probe::{Assignment, Lists, Prober};
 
 /// Beats at once: both cores are busy, and no queue grows.
 const AT_ONCE: usize = 4;
@@ -95,7 +95,7 @@ async fn for_a_while(maker: &Arc<Maker>, length: Duration) -> anyhow::Result<u64
 }
 
 enum Maker {
-    Probe { prober: Prober, monitor: Arc<Monitor> },
+    Probe { prober: Box<Prober>, monitor: Arc<Monitor> },
     Hyper { port: u16, tls: Option<TlsConnector>, bodies: Vec<String> },
 }
 
@@ -109,7 +109,7 @@ impl Maker {
         let scheme = if beats.root.is_some() { "https" } else { "http" };
         Ok(match beats.by {
             By::Probe => Self::Probe {
-                prober: Prober::with_roots(roots, FLEET),
+                prober: Box::new(Prober::with_roots(roots, FLEET)),
                 monitor: Arc::new(monitor(&format!("{scheme}://{}:{}/mcp", Ipv4Addr::LOCALHOST, beats.port))),
             },
             By::Hyper => Self::Hyper {
@@ -160,6 +160,7 @@ fn assignment(monitor: &Arc<Monitor>) -> Assignment {
         started_at: now,
         asks: vec![(0, Turn::Scheduled), (1, Turn::Scheduled)],
         ask_sources: false,
+        lists: Lists::default(),
         learnt,
     }
 }
