@@ -141,7 +141,7 @@ pub(crate) fn open(result: &RawValue) -> Result<Carried, Misfit> {
         let is_all = call.structured_content.is_some_and(|raw| texts[..] == [raw.get()]) && !looks_like_a_hit(&value);
         values.push(value);
         if is_all {
-            return Ok(Carried { values, text });
+            return Ok(Carried { values, text, whole });
         }
     }
     let parsed: Vec<Value> = texts.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
