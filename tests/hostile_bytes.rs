@@ -56,7 +56,6 @@ fn monitor(port: u16) -> Monitor {
 async fn probe(monitor: Monitor) -> Observation {
     let now = Utc::now();
     let assignment = Assignment {
-        lists: serin::probe::Lists::default(),
         monitor: Arc::new(monitor),
         kind: BeatKind::Scheduled,
         scheduled_at: now,
@@ -64,6 +63,7 @@ async fn probe(monitor: Monitor) -> Observation {
         asks: vec![(0, Turn::Scheduled)],
         ask_sources: true,
         learnt: Learnt::default(),
+        lists: serin::probe::Lists::default(),
     };
     Prober::new(1).run(&assignment).await.0
 }

@@ -462,7 +462,14 @@ impl Standing {
             (None, None) if self.weighs_in_the_dark(beat, tools) => {
                 (reading(Level::Unknown, "not everything is counted yet".to_owned(), 0), None)
             }
-            (None, None) => (reading(Level::Calm, as_accepted(tools), 1), None),
+            (None, None) => match beat.seen.cross_check.as_ref().and_then(contract::eras) {
+                // What the eras say against each other is told only where nothing else is wrong with the tools.
+                Some(finding) => {
+                    let figure = finding.summary.clone();
+                    (reading(Level::Elevated, figure, 1), Some(cause(&finding, rule.breaking, rule.line)))
+                }
+                None => (reading(Level::Calm, as_accepted(tools), 1), None),
+            },
         }
     }
 

@@ -204,8 +204,8 @@ mod tests {
                     started_at: at,
                     asks: vec![],
                     ask_sources: false,
-                    lists: crate::probe::Lists::default(),
                     learnt,
+                    lists: crate::probe::Lists::default(),
                 })
             };
             let days: Vec<i64> = (0..2 * 1440).filter(|nth| due(BeatKind::Scheduled, *nth)).collect();
