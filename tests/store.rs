@@ -253,6 +253,7 @@ async fn a_restart_resumes_everything() {
             discover: Caution::Harmful,
             closing: Caution::Harmless,
             certificate_until: Some(at(86_400)),
+            admits_strangers: true,
         },
     };
     let cost = Footprint { requests: 7, bytes_in: 9, sessions_opened: 2, sessions_closed: 1, ..Footprint::default() };

@@ -9,7 +9,8 @@ CREATE TABLE learnt (
     found_at INTEGER,
     discover TEXT NOT NULL,      -- unchecked | harmless | harmful
     closing TEXT NOT NULL,
-    certificate_until INTEGER    -- of the chain seen last
+    certificate_until INTEGER,   -- of the chain seen last
+    admits_strangers INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- A row a monitor and day, written every few minutes: a kill -9 forgets that much of the day's count.

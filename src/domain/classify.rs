@@ -7,7 +7,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::fleet::Monitor;
-use crate::domain::observation::{Ask, Fault, FaultKind, HealthSeen, Observation, Stage};
+use crate::domain::observation::{Ask, Fault, FaultKind, HealthSeen, Observation, Stage, Stranger};
 use crate::domain::outcome::{AskVerdict, Evidence, Finding, Outcome, Verdict};
 use crate::domain::quality::canary;
 use crate::domain::reason::{FailureReason, Severity};
@@ -25,10 +25,12 @@ pub fn classify(monitor: &Monitor, seen: &Observation) -> Outcome {
     let health = if unreachable { None } else { health(seen) };
     let named = health.as_ref().filter(|finding| finding.reason != FailureReason::Unhealthy).cloned();
     let unnamed = if named.is_some() { None } else { health };
-    let expiring = if access.is_none() { expiring(seen) } else { None };
+    let leak = if access.is_none() { leak(seen) } else { None };
+    let expiring = if access.is_none() && leak.is_none() { expiring(seen) } else { None };
     let mut findings: Vec<Finding> = [
         availability,
         access,
+        leak,
         named,
         errors(seen, &asks),
         contract(seen),
@@ -47,6 +49,19 @@ pub fn classify(monitor: &Monitor, seen: &Observation) -> Outcome {
     };
     findings.extend(expiring);
     Outcome { verdict, findings, asks }
+}
+
+/// A stranger was let in where the file says that none is.
+fn leak(seen: &Observation) -> Option<Finding> {
+    let Some(Stranger::Admitted(got)) = &seen.stranger else { return None };
+    Some(Finding {
+        signal: Signal::Access,
+        reason: FailureReason::AclLeak,
+        severity: None,
+        stage: Stage::Handshake,
+        summary: "the server answers a caller without credentials".to_owned(),
+        evidence: vec![Evidence::new("a_stranger_got", got.clone())],
+    })
 }
 
 /// Days before a certificate's end at which it is told, and told again.

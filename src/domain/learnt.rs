@@ -17,6 +17,8 @@ pub struct Learnt {
     pub discover: Caution,
     /// Whether closing a session brings the server down.
     pub closing: Caution,
+    /// Whether the last stranger was let in, where the file says that none is: each beat looks again then.
+    pub admits_strangers: bool,
     /// When the certificate seen last ends: a resumed TLS session shows none.
     pub certificate_until: Option<DateTime<Utc>>,
 }

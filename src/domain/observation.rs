@@ -45,6 +45,8 @@ pub struct Observation {
     pub certificate_until: Option<DateTime<Utc>>,
     /// When the credential that we show ends, where that is known.
     pub credential_until: Option<DateTime<Utc>>,
+    /// How a stranger was received, where one asked.
+    pub stranger: Option<Stranger>,
     /// What the probe cost the server.
     pub footprint: Footprint,
     /// How far one got right after a first failure, from the lowest rung up; empty otherwise.
@@ -74,6 +76,7 @@ impl Observation {
             sources: None,
             certificate_until: None,
             credential_until: None,
+            stranger: None,
             footprint: Footprint::default(),
             ladder: Vec::new(),
             transcript: None,
@@ -481,6 +484,15 @@ pub struct SourcesSeen {
     pub count: u32,
     /// The latest moment any source was indexed.
     pub last_indexed_at: Option<DateTime<Utc>>,
+}
+
+/// How a server receives a caller without credentials.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stranger {
+    /// It is let in; what it got, in one bounded line.
+    Admitted(String),
+    /// It is refused.
+    Refused,
 }
 
 /// One rung of the cause ladder: name, TCP, TLS, HTTP without credentials, tools/list.

@@ -128,7 +128,7 @@ reasons! {
     TlsFailure, "tls_failure", Transport, Availability, Page, true, "TLS did not come about: untrusted, for another name, expired, or not TLS at all.";
     AuthRequired, "auth_required", Access, Access, Page, true, "The server asks for credentials and the monitor sends none.";
     AuthRejected, "auth_rejected", Access, Access, Page, true, "The server refused the credentials that the monitor sent.";
-    AclLeak, "acl_leak", Access, Access, Page, false, "The server answers without credentials although it should refuse.";
+    AclLeak, "acl_leak", Access, Access, Page, true, "The server answers without credentials although it should refuse.";
     CertificateExpiring, "certificate_expiring", Access, Access, Ticket, true, "The server's certificate expires soon.";
     CredentialExpiring, "credential_expiring", Access, Access, Ticket, true, "The monitor's own credential expires soon.";
     HttpError, "http_error", Protocol, Availability, Page, true, "The server answered with an HTTP status that is no success.";

@@ -349,6 +349,11 @@ impl<'a> Caller<'a> {
         request
     }
 
+    /// Whose server it is.
+    pub(crate) const fn monitor(&self) -> &'a Monitor {
+        self.monitor
+    }
+
     /// Takes out what only the monitor's own origin may see.
     pub(crate) fn strip(&self, request: &mut Request<Full<Bytes>>) {
         for name in &self.secret {

@@ -28,7 +28,7 @@ use crate::probe::kept::KeptPrograms;
 use crate::probe::listing::all_pages;
 use crate::probe::steps::{NO_ADDRESS, call_tool, close, fault_of, meet, secrets_of};
 use crate::probe::tools::{input_schema, name_of, named, reduce};
-use crate::probe::way::way;
+use crate::probe::way::{Shown, way};
 use crate::probe::{Prober, answer, shape, sources};
 
 /// Requests of one exploration, opening and closing included: a person waits, and a server bears it.
@@ -115,7 +115,7 @@ impl Prober {
             found.gaps.push(unreachable(Stage::Connect, &bad_address(&scrub)));
             return found;
         };
-        let target = match way(&self.connector, target, monitor, &scrub) {
+        let target = match way(&self.connector, target, monitor, &scrub, Shown::Identity) {
             Ok(target) => target,
             Err(fault) => {
                 found.gaps.push(unreachable(Stage::Connect, &fault));

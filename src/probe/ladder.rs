@@ -21,7 +21,7 @@ use crate::net::connect::Target;
 use crate::probe::call::{Call, Caller, Means};
 use crate::probe::clock::Clock;
 use crate::probe::evidence::Scrub;
-use crate::probe::way::way;
+use crate::probe::way::{Shown, way};
 
 /// All rungs together: the next beat, five seconds after a first failure, must not wait for this one for long.
 const CLIMB_MAX: Duration = Duration::from_secs(10);
@@ -40,7 +40,9 @@ pub(crate) async fn climb(
     let Some((target, url)) = parsed.filter(|_| monitor.reach.program.is_none()) else {
         return (Vec::new(), Footprint::default());
     };
-    let Ok(target) = way(means.connector, target, monitor, scrub) else { return (Vec::new(), Footprint::default()) };
+    let Ok(target) = way(means.connector, target, monitor, scrub, Shown::Identity) else {
+        return (Vec::new(), Footprint::default());
+    };
     let mut ladder = Ladder { rungs: Vec::new(), until: Instant::now() + CLIMB_MAX, scrub };
     // Behind a proxy the name and the socket are the proxy's own matter.
     if monitor.reach.proxy.is_none() && !ladder.socket(&target).await {

@@ -12,6 +12,7 @@ use crate::probe::clock::Clock;
 use crate::probe::evidence::readable;
 use crate::probe::health;
 use crate::probe::reply::{Reading, status_fault};
+use crate::probe::way::{Shown, way};
 use crate::probe::wire::Wire;
 
 /// Asks one health address, over the same connection where it is the same origin; what another origin had to bear is
@@ -48,13 +49,18 @@ pub(crate) async fn look_at(
             caller.strip(&mut request);
             let host = HeaderValue::from_str(&target.authority()).ok();
             request.headers_mut().extend(host.map(|host| (http::header::HOST, host)));
-            let mut wire = Wire::new(connector, target, caller.scrub).kept_in(caller.wire.transcript);
-            let mut reading = caller.reading(0, deadline);
-            reading.credentials_sent = false;
-            let fetched = fetch(&mut wire, request, &reading, &mut clock).await;
-            wire.hang_up();
-            elsewhere = wire.footprint;
-            fetched
+            match way(connector, target, caller.monitor(), caller.scrub, Shown::Nothing) {
+                Err(fault) => Err(fault),
+                Ok(target) => {
+                    let mut wire = Wire::new(connector, target, caller.scrub).kept_in(caller.wire.transcript);
+                    let mut reading = caller.reading(0, deadline);
+                    reading.credentials_sent = false;
+                    let fetched = fetch(&mut wire, request, &reading, &mut clock).await;
+                    wire.hang_up();
+                    elsewhere = wire.footprint;
+                    fetched
+                }
+            }
         }
     };
     let seen_now = match outcome {

@@ -7,6 +7,7 @@
 // Pure decoders.
 pub mod answer;
 pub mod credential;
+pub mod challenge;
 pub mod era;
 pub mod evidence;
 pub mod health;
@@ -48,9 +49,15 @@ pub mod listing;
 pub mod cross;
 pub mod look;
 
+// Credentials that have to be got first.
+pub(crate) mod oauth;
+pub(crate) mod grants;
+pub(crate) mod stranger;
+
 pub mod ladder;
 pub mod reach;
 pub mod steps;
+pub(crate) mod admission;
 pub mod explore;
 
 use std::sync::Arc;
@@ -59,13 +66,15 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use rustls::RootCertStore;
 
-use crate::domain::fleet::{Address, Monitor, MonitorId};
+use crate::domain::fleet::{Address, Monitor, MonitorId, OAuth};
 use crate::domain::learnt::Learnt;
-use crate::domain::observation::{BeatKind, Fault, Footprint, Observation, Rung, Turn};
+use crate::domain::observation::{BeatKind, Fault, FaultKind, Footprint, Observation, Rung, Turn};
 use crate::domain::tools::Listing;
 use crate::net::connect::Connector;
+use crate::probe::admission::Admission;
 use crate::probe::call::Means;
 use crate::probe::cross::Differing;
+use crate::probe::grants::Grants;
 use crate::probe::kept::KeptPrograms;
 use crate::probe::owed::Owed;
 use crate::probe::tokens::Tokens;
@@ -108,6 +117,7 @@ pub struct Prober {
     owed: Owed,
     differing: Differing,
     tokens: Tokens,
+    grants: Grants,
 }
 
 impl Prober {
@@ -119,6 +129,7 @@ impl Prober {
             owed: Owed::default(),
             differing: Differing::default(),
             tokens: Tokens::default(),
+            grants: Grants::default(),
         }
     }
 
@@ -130,6 +141,7 @@ impl Prober {
             owed: Owed::default(),
             differing: Differing::default(),
             tokens: Tokens::default(),
+            grants: Grants::default(),
         }
     }
 
@@ -150,10 +162,41 @@ impl Prober {
     }
 
     async fn probe(&self, assignment: &Assignment, record: bool) -> (Observation, Learnt) {
-        let probed = steps::run(self.means(), &self.programs, &self.differing, assignment, record);
-        let (mut seen, learnt) = Box::pin(probed).await;
+        let (mut seen, learnt) = match &assignment.monitor.auth.oauth {
+            None => self.steps(assignment, record).await,
+            Some(oauth) => Box::pin(self.admitted(assignment, oauth, record)).await,
+        };
         self.tokens.weigh(&mut seen).await;
         (seen, learnt)
+    }
+
+    async fn steps(&self, assignment: &Assignment, record: bool) -> (Observation, Learnt) {
+        Box::pin(steps::run(self.means(), &self.programs, &self.differing, assignment, record)).await
+    }
+
+    /// A probe that needs a token first. A kept one that is refused is renewed once.
+    async fn admitted(&self, assignment: &Assignment, oauth: &OAuth, record: bool) -> (Observation, Learnt) {
+        let scrub = steps::secrets_of(&assignment.monitor);
+        loop {
+            let (own, secret, kept, steps, cost) =
+                match admission::admit(&self.connector, &self.grants, assignment, oauth, &scrub).await {
+                    Admission::Refused { fault, steps, cost } => {
+                        let asks = steps::not_asked(assignment, 0);
+                        return admission::outside(assignment, fault, steps, cost, asks);
+                    }
+                    Admission::Token { assignment, secret, kept, steps, cost } => {
+                        (assignment, secret, kept, steps, cost)
+                    }
+                };
+            let (mut seen, learnt) = self.steps(&own, record).await;
+            let refused = seen.fault_before_search().is_some_and(|(_, fault)| fault.kind == FaultKind::AuthRejected);
+            if refused && self.grants.forget(&assignment.monitor, &secret) && kept {
+                continue;
+            }
+            seen.steps.splice(0..0, steps);
+            seen.footprint = seen.footprint.plus(cost);
+            return (seen, learnt);
+        }
     }
 
     const fn means(&self) -> Means<'_> {

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, TimeDelta};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
-use url::Url;
+use url::{Url, form_urlencoded};
 
 use crate::domain::classify::classify;
 use crate::domain::fleet::{Canary, Monitor, Search};
@@ -27,8 +29,8 @@ use crate::probe::promoted::{promoted, unfit};
 use crate::probe::rpc::Misfit;
 use crate::probe::tools::{hold, input_schema, named, reduce};
 use crate::probe::transcript::Transcript;
-use crate::probe::way::way;
-use crate::probe::{Assignment, answer, credential, cross, sources};
+use crate::probe::way::{Shown, way};
+use crate::probe::{Assignment, answer, credential, cross, sources, stranger};
 
 /// The part of the budget, at most, that is kept back for the health addresses: the cause they name outweighs one more search.
 const HEALTH_SHARE: u32 = 4;
@@ -89,7 +91,7 @@ async fn visit(
         // While a renewal is waited for, each beat looks at the certificate itself and resumes no session.
         let soon = |until| until - assignment.started_at < TimeDelta::days(LOOK_AGAIN_DAYS);
         let target = if learnt.certificate_until.is_some_and(soon) { target.anew() } else { target };
-        Ok((way(means.connector, target, monitor, scrub)?, url))
+        Ok((way(means.connector, target, monitor, scrub, Shown::Identity)?, url))
     });
     let (target, url) = match found {
         Ok(found) => found,
@@ -104,7 +106,17 @@ async fn visit(
     caller.wire.transcript = Some(transcript);
     let opened = converse(&mut caller, programs, differing, assignment, learnt, seen).await;
     close(&mut caller, learnt, seen).await;
+    let met = opened.is_some();
     leave(&mut caller, programs, monitor, opened, seen).await;
+    if met && stranger::is_due(assignment) {
+        let bare =
+            Target::of(&url).and_then(|target| way(means.connector, target, monitor, scrub, Shown::Nothing).ok());
+        if let Some(target) = bare {
+            let times = (assignment.started_at, over - kept_back);
+            let at = (target, url.clone());
+            Box::pin(stranger::ask(means, at, monitor, scrub, times, learnt, seen)).await;
+        }
+    }
     for address in &monitor.health {
         let elsewhere = look_at(means.connector, &mut caller, &url, address, over, seen).await;
         seen.footprint = seen.footprint.plus(elsewhere);
@@ -364,7 +376,7 @@ pub(crate) fn fault_of(caller: &Caller<'_>, misfit: &Misfit) -> Fault {
 }
 
 /// Canaries that were meant to be asked and were not reached.
-fn not_asked(assignment: &Assignment, reached: usize) -> Vec<Ask> {
+pub(crate) fn not_asked(assignment: &Assignment, reached: usize) -> Vec<Ask> {
     let canaries = &assignment.monitor.canaries;
     let meant = assignment.asks.iter().filter_map(|(nth, _)| canaries.get(*nth));
     meant.skip(reached).map(unasked).collect()
@@ -399,12 +411,24 @@ pub(crate) fn secrets_of(monitor: &Monitor) -> Scrub {
     let urls = std::iter::once(&monitor.url).chain(&monitor.health).chain(&monitor.reach.proxy);
     let parsed = urls.filter_map(|address| Some((Url::parse(address.resolved.expose()).ok()?, &address.shown)));
     let hidden = parsed.flat_map(|(url, shown)| {
-        let password = url.password().map(str::to_owned);
+        let decoded = |text: &str| {
+            form_urlencoded::parse(format!("x={}", text.replace('+', "%2B")).as_bytes())
+                .next()
+                .map(|(_, value)| value.into_owned())
+                .unwrap_or_default()
+        };
+        // As written, as it is sent, and as it stands in a header.
+        let login = url.password().map(|password| (decoded(url.username()), decoded(password)));
+        let password =
+            url.password().map(str::to_owned).into_iter().chain(login.into_iter().flat_map(|(user, password)| {
+                let basic = STANDARD.encode(format!("{user}:{password}"));
+                [password, basic]
+            }));
         let query = url.query().map(str::to_owned);
         let values: Vec<String> = url.query_pairs().map(|(_, value)| value.into_owned()).collect();
         // What does not stand in the shown address was resolved from somewhere.
         let path = url.path().split('/').filter(|part| !shown.contains(*part)).map(str::to_owned);
-        password.into_iter().chain(query).chain(values).chain(path).collect::<Vec<_>>()
+        password.chain(query).chain(values).chain(path).collect::<Vec<_>>()
     });
     let variables = monitor.reach.program.iter().flat_map(|program| &program.env).map(|(_, value)| value);
     // An argument that does not stand in the shown address was resolved from somewhere.

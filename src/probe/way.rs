@@ -11,11 +11,26 @@ use crate::net::proxy::Proxy;
 use crate::net::trust::Files;
 use crate::probe::evidence::Scrub;
 
+/// What is shown on the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// Our certificate, where there is one: to the monitor's own origin.
+    Identity,
+    /// Nothing: to any other.
+    Nothing,
+}
+
 /// The target with everything the monitor's file says of the way to it.
 ///
 /// # Errors
 /// Where a file of ours cannot be used: that is our own trouble and says nothing of the server.
-pub(crate) fn way(connector: &Connector, target: Target, monitor: &Monitor, scrub: &Scrub) -> Result<Target, Fault> {
+pub(crate) fn way(
+    connector: &Connector,
+    target: Target,
+    monitor: &Monitor,
+    scrub: &Scrub,
+    shown: Shown,
+) -> Result<Target, Fault> {
     let reach = &monitor.reach;
     let mut target = target;
     if let Some(proxy) = &reach.proxy {
@@ -23,7 +38,7 @@ pub(crate) fn way(connector: &Connector, target: Target, monitor: &Monitor, scru
         let blocked = || scrub.fault(FaultKind::WayBlocked, "the proxy's address is none that a probe speaks");
         target = target.through(parsed.ok_or_else(blocked)?);
     }
-    let identity = reach.client_certificate.as_ref();
+    let identity = reach.client_certificate.as_ref().filter(|_| shown == Shown::Identity);
     let files = Files {
         ca: reach.ca.as_ref().map(PathBuf::from),
         identity: identity.map(|pair| (PathBuf::from(&pair.certificate), PathBuf::from(&pair.key))),

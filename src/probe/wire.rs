@@ -41,6 +41,8 @@ pub(crate) struct Wire<'a> {
     pub(crate) transcript: Option<&'a Transcript<'a>>,
     /// Tells this wire from others of the same probe.
     number: u32,
+    /// Whether only public addresses are reached: for one that was learnt from the wire.
+    guarded: bool,
     /// What this origin was made to bear.
     pub(crate) footprint: Footprint,
     /// When the server's certificate ends, unix seconds, once seen.
@@ -83,6 +85,7 @@ impl<'a> Wire<'a> {
             live: None,
             transcript: None,
             number: rand::random(),
+            guarded: false,
             footprint: Footprint::default(),
             certificate_until: None,
         }
@@ -91,6 +94,12 @@ impl<'a> Wire<'a> {
     /// Keeps what passes.
     pub(crate) const fn kept_in(mut self, transcript: Option<&'a Transcript<'a>>) -> Self {
         self.transcript = transcript;
+        self
+    }
+
+    /// Reaches public addresses only.
+    pub(crate) const fn guarded(mut self) -> Self {
+        self.guarded = true;
         self
     }
 
@@ -111,7 +120,7 @@ impl<'a> Wire<'a> {
             return Err(self.scrub.fault(FaultKind::ClosedEarly, "the server closes every connection"));
         }
         let offset = clock.elapsed();
-        let opened = Box::pin(self.connector.connect(&self.target, deadline, None)).await;
+        let opened = Box::pin(self.connector.connect(&self.target, deadline, self.guarded.then_some(&[]))).await;
         let mut connection = opened.map_err(|error| {
             clock.connected(offset, error.times);
             self.tell(|| format!("no connection to {}: {}", self.target.authority(), error.detail));

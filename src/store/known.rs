@@ -17,11 +17,12 @@ use crate::store::{Store, StoreError};
 
 static LEARNT: Rows = Rows::new(
     "INSERT INTO learnt (monitor, address, era, transport, found_at, discover, closing, \
-     certificate_until) VALUES ",
-    8,
+     certificate_until, admits_strangers) VALUES ",
+    9,
     " ON CONFLICT (monitor) DO UPDATE SET address = excluded.address, era = excluded.era, \
      transport = excluded.transport, found_at = excluded.found_at, discover = excluded.discover, \
-     closing = excluded.closing, certificate_until = excluded.certificate_until",
+     closing = excluded.closing, certificate_until = excluded.certificate_until, \
+     admits_strangers = excluded.admits_strangers",
 );
 static FOOTPRINTS: Rows = Rows::new(
     "INSERT INTO footprints (monitor, day, beats, requests, bytes_out, bytes_in, connections, sessions_opened, \
@@ -50,6 +51,7 @@ pub(in crate::store) async fn keep(
                 .bind(row.learnt.discover.slug())
                 .bind(row.learnt.closing.slug())
                 .bind(row.learnt.certificate_until.map(|at| at.timestamp_micros()))
+                .bind(row.learnt.admits_strangers)
         })
         .await?;
     let spent: Vec<&(MonitorId, Spent)> = records.iter().flat_map(|record| &record.spent).collect();
@@ -78,7 +80,7 @@ impl Store {
     /// Where the database does not answer.
     pub async fn learnt(&self) -> Result<Vec<LearntRow>, StoreError> {
         let rows = sqlx::query(
-            "SELECT monitor, address, era, transport, found_at, discover, closing, certificate_until FROM learnt",
+            "SELECT monitor, address, era, transport, found_at, discover, closing, certificate_until, admits_strangers FROM learnt",
         )
         .fetch_all(&self.readers)
         .await?;
@@ -94,6 +96,7 @@ impl Store {
                         discover: word(row.try_get(5)?, "discover", Caution::from_slug)?,
                         closing: word(row.try_get(6)?, "closing", Caution::from_slug)?,
                         certificate_until: moment_or_none(row, 7)?,
+                        admits_strangers: row.try_get(8)?,
                     },
                 })
             })

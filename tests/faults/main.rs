@@ -24,8 +24,8 @@ use serin::probe::{Assignment, Lists, Prober};
 use table::acceptor;
 
 /// Long enough for loopback under load, short enough for rows that wait for it.
-const TIMEOUT: Duration = Duration::from_millis(400);
-const BUDGET: Duration = Duration::from_secs(4);
+const TIMEOUT: Duration = Duration::from_secs(2);
+const BUDGET: Duration = Duration::from_secs(12);
 
 const TOOLS: &str = r#"{"tools":[{"name":"search_documents","inputSchema":{"type":"object","required":["query"],"properties":{"query":{"type":"string"}}}},{"name":"list_sources"}]}"#;
 const MODERN_TOOLS: &str = r#"{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"search_documents","inputSchema":{"properties":{"query":{"type":"string","x-mcp-header":"Question"}}}}]}"#;

@@ -14,8 +14,8 @@ use serin::probe::{Assignment, Prober};
 
 use crate::fault_server::{Act, FaultServer, Script, json, status, stream};
 
-const TIMEOUT: Duration = Duration::from_millis(400);
-const BUDGET: Duration = Duration::from_secs(4);
+const TIMEOUT: Duration = Duration::from_secs(2);
+const BUDGET: Duration = Duration::from_secs(12);
 
 const TOOLS: &str = r#"{"tools":[{"name":"search","inputSchema":{"properties":{"query":{"type":"string"}}}}]}"#;
 const FOUND: &str = r#"{"structuredContent":{"results":[{"text":"one","source":"a.md","score":0.9}]}}"#;

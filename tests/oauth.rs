@@ -1,0 +1,314 @@
+//! OAuth client credentials and strangers, against an authorization server and an MCP server of the tests' own.
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests may")]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse as _, Response};
+use axum::{Json, Router};
+use chrono::{DateTime, Utc};
+use serde_json::{Value, json};
+use serin::domain::classify::classify;
+use serin::domain::fleet::{Address, Monitor, OAuth, Secret};
+use serin::domain::learnt::Learnt;
+use serin::domain::observation::{BeatKind, Observation, Stranger};
+use serin::domain::outcome::{Outcome, Verdict};
+use serin::domain::reason::FailureReason;
+use serin::domain::signal::Signal;
+use serin::probe::{Assignment, Lists, Prober};
+use tokio::net::TcpListener;
+
+const SECRET: &str = "s3cret-of-serin";
+
+/// How the servers behave.
+#[derive(Debug, Clone, Default)]
+struct Manners {
+    /// What the metadata of the resource name instead of the issuer.
+    other_issuer: Option<&'static str>,
+    /// What the metadata of the issuer name instead of itself.
+    misnamed: Option<&'static str>,
+    /// Where they send the secret instead.
+    endpoint: Option<&'static str>,
+    /// Login by the form only.
+    post_only: bool,
+    /// No metadata of the resource at all.
+    bare: bool,
+    /// The token endpoint says no.
+    refuses: bool,
+    /// The MCP server takes tokens from this number on.
+    from: usize,
+    /// It asks for a scope that the token has not.
+    wants_scope: bool,
+    /// It lets everybody in.
+    open: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Both {
+    home: String,
+    manners: Arc<Mutex<Manners>>,
+    /// Token requests: authorization header and form.
+    asked: Arc<Mutex<Vec<(String, String)>>>,
+}
+
+async fn answer(State(both): State<Both>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+    let manners = both.manners.lock().unwrap().clone();
+    let issuer = format!("{}/as", both.home);
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+    match uri.path() {
+        "/meta" if !manners.bare => {
+            let server = manners.other_issuer.map_or(issuer, str::to_owned);
+            Json(json!({"resource": format!("{}/mcp", both.home), "authorization_servers": [server], "scopes_supported": ["read"]})).into_response()
+        }
+        "/.well-known/oauth-authorization-server/as" => {
+            let named = manners.misnamed.map_or(issuer, str::to_owned);
+            let endpoint = manners.endpoint.map_or(format!("{}/token", both.home), str::to_owned);
+            let methods =
+                if manners.post_only { json!(["client_secret_post"]) } else { json!(["client_secret_basic"]) };
+            Json(json!({"issuer": named, "token_endpoint": endpoint, "token_endpoint_auth_methods_supported": methods}))
+                .into_response()
+        }
+        "/token" => {
+            let form = String::from_utf8(body.to_vec()).unwrap();
+            let mut asked = both.asked.lock().unwrap();
+            asked.push((header("authorization"), form));
+            if manners.refuses {
+                return (StatusCode::UNAUTHORIZED, Json(json!({"error": "invalid_client"}))).into_response();
+            }
+            let token = format!("token-{}-secret", asked.len());
+            Json(json!({"access_token": token, "token_type": "Bearer", "expires_in": 1000})).into_response()
+        }
+        "/mcp" => {
+            let number = header("authorization")
+                .strip_prefix("Bearer token-")
+                .and_then(|rest| rest.split('-').next()?.parse::<usize>().ok());
+            if manners.wants_scope && number.is_some() {
+                let challenge = "Bearer error=\"insufficient_scope\", scope=\"admin\"";
+                return (StatusCode::FORBIDDEN, [("www-authenticate", challenge)]).into_response();
+            }
+            if !manners.open && number.is_none_or(|number| number < manners.from) {
+                let challenge = if manners.bare {
+                    "Bearer".to_owned()
+                } else {
+                    format!("Bearer resource_metadata=\"{}/meta\"", both.home)
+                };
+                return (StatusCode::UNAUTHORIZED, [("www-authenticate", challenge)]).into_response();
+            }
+            mcp(&serde_json::from_slice(&body).unwrap_or_default()).into_response()
+        }
+        _ => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+fn mcp(request: &Value) -> Json<Value> {
+    let result = match request["method"].as_str() {
+        Some("server/discover") => json!({"supportedVersions": ["2026-07-28"], "capabilities": {}}),
+        _ => json!({"tools": []}),
+    };
+    let mut result = result;
+    for (key, value) in [("resultType", json!("complete")), ("ttlMs", json!(0)), ("cacheScope", json!("private"))] {
+        result[key] = value;
+    }
+    Json(json!({"jsonrpc": "2.0", "id": request["id"], "result": result}))
+}
+
+impl Both {
+    async fn start(manners: Manners) -> Self {
+        let _already = rustls::crypto::ring::default_provider().install_default();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let home = format!("http://{}", listener.local_addr().unwrap());
+        let both = Self { home, manners: Arc::new(Mutex::new(manners)), asked: Arc::default() };
+        let router = Router::new().fallback(answer).with_state(both.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        both
+    }
+
+    fn monitor(&self) -> Monitor {
+        let url = format!("{}/mcp", self.home);
+        let mut monitor = Monitor::undeclared("m", Address { shown: url.clone(), resolved: Secret::new(&url) });
+        monitor.auth.oauth = Some(OAuth {
+            issuer: format!("{}/as", self.home),
+            client_id: "serin".to_owned(),
+            client_secret: Secret::new(SECRET),
+            scope: None,
+        });
+        (monitor.timeout, monitor.probe_budget) = (Duration::from_secs(10), Duration::from_secs(30));
+        monitor
+    }
+
+    fn asked(&self) -> Vec<(String, String)> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+fn at(seconds: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp(1_800_000_000 + seconds, 0).unwrap()
+}
+
+async fn beat(
+    prober: &Prober,
+    monitor: &Monitor,
+    now: DateTime<Utc>,
+    learnt: Learnt,
+) -> (Observation, Outcome, Learnt) {
+    let assignment = Assignment {
+        monitor: Arc::new(monitor.clone()),
+        kind: BeatKind::Recheck,
+        scheduled_at: now,
+        started_at: now,
+        asks: Vec::new(),
+        ask_sources: false,
+        learnt,
+        lists: Lists::default(),
+    };
+    let (seen, learnt) = prober.run(&assignment).await;
+    let outcome = classify(monitor, &seen);
+    for secret in [SECRET, "-secret"] {
+        assert!(!format!("{seen:?}").contains(secret), "{secret} shows in {seen:#?}");
+    }
+    (seen, outcome, learnt)
+}
+
+#[tokio::test]
+async fn a_token_is_got_once_kept_and_renewed_before_it_ends() {
+    let both = Both::start(Manners::default()).await;
+    let (prober, monitor) = (Prober::new(8), both.monitor());
+    // When, how many tokens were asked for by then, and why.
+    let rows = [
+        (0, 1, "the first beat gets one"),
+        (60, 1, "the next has it"),
+        (799, 1, "until four fifths of its life are over"),
+        (801, 2, "then it is renewed"),
+        (860, 2, "and the new one is kept"),
+    ];
+    for (seconds, count, sentence) in rows {
+        let (seen, outcome, _) = beat(&prober, &monitor, at(seconds), Learnt::default()).await;
+        assert_eq!(outcome.verdict, Verdict::Good, "{sentence}: {seen:#?}");
+        assert_eq!(both.asked().len(), count, "{sentence}");
+    }
+    let (login, form) = both.asked()[0].clone();
+    assert_eq!(login, "Basic c2VyaW46czNjcmV0LW9mLXNlcmlu", "id and secret in the header");
+    let resource: String = url::form_urlencoded::byte_serialize(format!("{}/mcp", both.home).as_bytes()).collect();
+    assert_eq!(form, format!("grant_type=client_credentials&resource={resource}&scope=read"));
+    // The server forgets its tokens: one new one, in the same beat.
+    both.manners.lock().unwrap().from = 3;
+    let (_, outcome, _) = beat(&prober, &monitor, at(900), Learnt::default()).await;
+    assert_eq!((outcome.verdict, both.asked().len()), (Verdict::Good, 3), "a stale token is renewed once");
+}
+
+#[tokio::test]
+async fn whatever_goes_wrong_is_a_matter_of_access_and_the_secret_stays_with_the_issuer() {
+    let ok = Manners::default;
+    // The manners, what the finding says, and how often the token endpoint was asked.
+    let rows = [
+        (Manners { post_only: true, ..ok() }, None, 1, "the form carries it where the header may not"),
+        (Manners { bare: true, ..ok() }, None, 1, "without metadata of the resource the declared issuer will do"),
+        (
+            Manners { other_issuer: Some("https://evil.example"), ..ok() },
+            Some("names other authorization servers than the declared issuer"),
+            0,
+            "a server that names its own",
+        ),
+        (
+            Manners { misnamed: Some("https://evil.example"), ..ok() },
+            Some("the issuer in the metadata is https://evil.example, the file declares"),
+            0,
+            "metadata of somebody else",
+        ),
+        (
+            Manners { endpoint: Some("http://evil.example/token"), ..ok() },
+            Some("neither https nor this machine"),
+            0,
+            "an endpoint in the clear",
+        ),
+        (
+            Manners { endpoint: Some("https://10.1.2.3/token"), ..ok() },
+            Some("10.1.2.3 is a private address"),
+            0,
+            "an endpoint in a private network",
+        ),
+        (
+            Manners { refuses: true, ..ok() },
+            Some("the token endpoint answered 401: invalid_client"),
+            1,
+            "a client that is not known",
+        ),
+        (Manners { wants_scope: true, ..ok() }, Some("insufficient_scope"), 1, "a token that may too little"),
+    ];
+    for (manners, said, count, sentence) in rows {
+        let post = manners.post_only;
+        let both = Both::start(manners).await;
+        let (seen, outcome, _) = beat(&Prober::new(8), &both.monitor(), at(0), Learnt::default()).await;
+        assert_eq!(both.asked().len(), count, "{sentence}: {seen:#?}");
+        match said {
+            None => assert_eq!(outcome.verdict, Verdict::Good, "{sentence}: {seen:#?}"),
+            Some(said) => {
+                let finding = &outcome.findings[0];
+                assert_eq!(
+                    (finding.signal, finding.reason),
+                    (Signal::Access, FailureReason::AuthRejected),
+                    "{sentence}"
+                );
+                assert!(finding.summary.contains(said), "{sentence}: {}", finding.summary);
+            }
+        }
+        if post {
+            let (login, form) = both.asked()[0].clone();
+            assert!(login.is_empty() && form.contains("client_secret=s3cret-of-serin"), "{form}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refusing_token_endpoint_is_asked_ever_more_rarely() {
+    let both = Both::start(Manners { refuses: true, ..Manners::default() }).await;
+    let (prober, monitor) = (Prober::new(8), both.monitor());
+    for (seconds, count) in [(0, 1), (10, 1), (31, 2), (60, 2), (92, 3), (150, 3)] {
+        let (_, outcome, _) = beat(&prober, &monitor, at(seconds), Learnt::default()).await;
+        assert_eq!(both.asked().len(), count, "after {seconds} s");
+        assert_eq!(outcome.findings[0].signal, Signal::Access, "after {seconds} s");
+        let waits = outcome.findings[0].summary.contains("asked again at");
+        assert_eq!(waits, matches!(seconds, 10 | 60 | 150), "after {seconds} s: {}", outcome.findings[0].summary);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_lets_strangers_in_leaks() {
+    let both = Both::start(Manners::default()).await;
+    let (prober, mut monitor) = (Prober::new(8), both.monitor());
+    monitor.auth.refuses_strangers = true;
+    let (seen, outcome, learnt) = beat(&prober, &monitor, at(0), Learnt::default()).await;
+    assert_eq!((seen.stranger, outcome.verdict), (Some(Stranger::Refused), Verdict::Good), "a stranger is refused");
+    assert!(!learnt.admits_strangers);
+    both.manners.lock().unwrap().open = true;
+    let (_, outcome, learnt) = beat(&prober, &monitor, at(60), learnt).await;
+    let finding = &outcome.findings[0];
+    assert_eq!((finding.signal, finding.reason), (Signal::Access, FailureReason::AclLeak), "a stranger is let in");
+    assert!(learnt.admits_strangers && outcome.verdict == Verdict::Degraded);
+    both.manners.lock().unwrap().open = false;
+    let (seen, outcome, learnt) = beat(&prober, &monitor, at(120), learnt).await;
+    assert_eq!((seen.stranger, outcome.verdict), (Some(Stranger::Refused), Verdict::Good), "and the mend shows");
+    assert!(!learnt.admits_strangers);
+    let asked = |seconds: i64| {
+        let (prober, monitor) = (&prober, &monitor);
+        let assignment = Assignment {
+            monitor: Arc::new(monitor.clone()),
+            kind: BeatKind::Scheduled,
+            scheduled_at: at(seconds),
+            started_at: at(seconds),
+            asks: Vec::new(),
+            ask_sources: false,
+            learnt: Learnt::default(),
+            lists: Lists::default(),
+        };
+        async move { prober.run(&assignment).await.0.stranger.is_some() }
+    };
+    let mut times = 0;
+    for beat in 0..60 {
+        times += i32::from(asked(beat * 60).await);
+    }
+    assert_eq!(times, 1, "by the schedule once an hour");
+}
