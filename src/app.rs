@@ -36,6 +36,8 @@ const COMMANDS_MAX: usize = 64;
 const ENDING_MAX: Duration = Duration::from_secs(60);
 /// Files kept for the database, the pages, the log and receivers, beside those that probes use.
 const FILES_KEPT: u64 = 256;
+/// The approved baseline, in git beside the configuration (DESIGN §2).
+const LOCK_FILE: &str = "monitors.lock";
 /// Probes in flight at once at most: each may hold a connection, its buffers and a TLS session.
 const PERMITS_MAX: usize = 4096;
 
@@ -101,7 +103,11 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     let web = WebState::new(
         Arc::clone(&hands.board),
         store.clone(),
-        state::Settings { listen: address, token: loaded.settings.token.clone() },
+        state::Settings {
+            listen: address,
+            token: loaded.settings.token.clone(),
+            lock: options.config.with_file_name(LOCK_FILE),
+        },
         fleets.clone(),
         commands,
         shutdown.clone(),

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use serin::cli::{bench, check, demo, init, probe, recheck, reference, run};
+use serin::cli::{accept, bench, check, demo, init, probe, recheck, reference, run};
 use tracing_subscriber::EnvFilter;
 
 /// Watches MCP retrieval servers from the outside and pages a human, with a cause and a runbook, when one is down, slow, changed or quietly wrong.
@@ -24,6 +24,7 @@ enum Command {
     Check(check::CheckArgs),
     Probe(probe::ProbeArgs),
     Recheck(recheck::RecheckArgs),
+    Accept(accept::AcceptArgs),
     Demo(demo::DemoArgs),
     Reference(reference::ReferenceArgs),
     Bench(bench::BenchArgs),
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Command::Run(args) => wait(run::run(args)),
         Command::Probe(args) => wait(probe::command(args)),
         Command::Recheck(args) => wait(recheck::run(args)),
+        Command::Accept(args) => wait(accept::run(args)),
         Command::Demo(args) => wait(demo::run(args)),
         Command::Bench(args) => wait(bench::run(args)),
         Command::Reference(args) => wait(async { reference::run(args).await.map(|()| ExitCode::SUCCESS) }),

@@ -3,22 +3,26 @@
 #![expect(clippy::unwrap_used, reason = "a test stops where what it stands on is missing")]
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use proptest::prelude::*;
 use serin::domain::classify::classify;
-use serin::domain::fleet::{Address, Canary, CanaryKind, FreshnessRule, Monitor, MonitorId, Provenance, Secret};
+use serin::domain::fleet::{
+    Address, Canary, CanaryKind, ContextRule, FreshnessRule, Monitor, MonitorId, Provenance, Secret,
+};
 use serin::domain::incident::{Incident, ResolveCause};
 use serin::domain::observation::{
     Answer, Ask, BeatKind, CrossCheck, Fault, FaultKind, HealthSeen, Hit, Observation, Phases, SourcesSeen, Stage,
-    Step, ToolSeen, ToolsSeen, Turn, Variant,
+    Step, ToolsSeen, Turn, Variant,
 };
 use serin::domain::outcome::{Outcome, Verdict};
 use serin::domain::protocol::Era;
 use serin::domain::reason::Severity;
 use serin::domain::signal::{Phase, Signal};
 use serin::domain::standing::{Beat, Decision, Standing};
+use serin::domain::tools::{KnownCalls, Listing, ToolSeen};
 
 fn at(second: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap()
@@ -64,13 +68,8 @@ fn step(stage: Stage, fault: Option<FaultKind>) -> Step {
 
 fn tools(shape: &str) -> ToolsSeen {
     let tool = ToolSeen { name: "search".to_owned(), full_hash: shape.to_owned(), shape_hash: shape.to_owned() };
-    ToolsSeen {
-        hash: shape.to_owned(),
-        tools: vec![tool],
-        json: String::new(),
-        search_tool: Some("search".to_owned()),
-        invalid_call: None,
-    }
+    let listing = Listing { hash: shape.to_owned(), tools: vec![tool], ..Listing::default() };
+    ToolsSeen { listing: Arc::new(listing), search_tool: Some("search".to_owned()), ..ToolsSeen::default() }
 }
 
 fn answer(sources: &[&str]) -> Result<Answer, Fault> {
@@ -160,6 +159,10 @@ const SLOW_AND_COLD: Look = |seen| {
     seen.health = vec![says(true, None, Some(false))];
 };
 const OTHER_TOOLS: Look = |seen| seen.tools = Some(tools("v2"));
+const LIGHT: Look = |seen| weigh(seen, 900, &[("a", 500), ("b", 500), ("c", 500)]);
+const HEAVY_A: Look = |seen| weigh(seen, 900, &[("a", 1_500), ("b", 500), ("c", 500)]);
+const ONLY_B: Look = |seen| weigh(seen, 900, &[("b", 500)]);
+const HEAVY_TOOLS: Look = |seen| weigh(seen, 2_001, &[("a", 500), ("b", 500), ("c", 500)]);
 const STALE: Look = |seen| {
     let last_indexed_at = Some(seen.started_at - Duration::from_secs(7200));
     seen.sources = Some(SourcesSeen { count: 1, last_indexed_at });
@@ -175,6 +178,16 @@ fn answers(seen: &mut Observation, sources: &[&str]) {
 fn fail_asks(seen: &mut Observation, kind: FaultKind) {
     for ask in &mut seen.asks {
         ask.result = Some(Err(Fault { kind, detail: "as seen".to_owned() }));
+    }
+}
+
+/// What the list and the answers of these canaries cost; the others are not asked.
+fn weigh(seen: &mut Observation, tools: u32, answers: &[(&str, u32)]) {
+    Arc::make_mut(&mut seen.tools.as_mut().unwrap().listing).tokens = Some(tools);
+    seen.asks.retain(|ask| answers.iter().any(|(id, _)| *id == ask.canary));
+    for ask in &mut seen.asks {
+        let tokens = answers.iter().find(|(id, _)| *id == ask.canary).map(|(_, tokens)| *tokens);
+        ask.result.as_mut().unwrap().as_mut().unwrap().tokens = tokens;
     }
 }
 
@@ -567,6 +580,56 @@ fn contract_and_freshness_take_two_looks() {
         &[(1, 60, STALE), (3, 60, WELL), (1, 60, STALE), (3, 60, WELL), (1, 60, CURRENT)],
         &["5 opened freshness source_stale", "9 resolved freshness recovered"],
     );
+}
+
+#[test]
+fn what_takes_too_much_of_a_context_is_told() {
+    let limited = with(|monitor| {
+        let limits = (Some(2_000), Some(1_000));
+        monitor.rules.context =
+            Some(ContextRule { tools_tokens: limits.0, answer_tokens: limits.1, severity: Severity::Ticket, line: 1 });
+    });
+    check(
+        "a heavy answer of one canary counts until that canary answers lightly",
+        limited.clone(),
+        &[(2, 60, LIGHT), (1, 60, HEAVY_A), (1, 60, ONLY_B), (1, 60, LIGHT), (1, 60, LIGHT)],
+        &["4 opened contract context_cost", "6 resolved contract recovered"],
+    );
+    check(
+        "what nobody counted is neither heavy nor light",
+        limited.clone(),
+        &[(1, 60, LIGHT), (2, 60, HEAVY_TOOLS), (4, 60, WELL), (2, 60, LIGHT)],
+        &["3 opened contract context_cost", "9 resolved contract recovered"],
+    );
+    let mut scene = Scene::new(limited);
+    scene.beats(&[(1, 60, LIGHT), (2, 60, HEAVY_A)]);
+    let ended = scene.standing.reconsider(&docs(), at(scene.second));
+    assert_eq!(ended.first().and_then(|one| one.resolve_cause.clone()), Some(ResolveCause::RuleChanged));
+}
+
+#[test]
+fn accepting_ends_what_is_about_the_change() {
+    let seen = tools("v2");
+    let accept = |scene: &mut Scene, seen: &ToolsSeen| scene.standing.accept(seen, "kim", at(scene.second));
+    let mut scene = Scene::new(docs());
+    scene.beats(&[(2, 60, WELL), (2, 60, OTHER_TOOLS)]);
+    let ended = accept(&mut scene, &seen).and_then(|incident| incident.resolve_cause);
+    assert_eq!(ended, Some(ResolveCause::Accepted));
+    scene.told.clear();
+    scene.beats(&[(3, 60, OTHER_TOOLS)]);
+    assert_eq!(scene.told, [""; 0], "and it stays quiet");
+
+    let mut scene = Scene::new(docs());
+    scene.beats(&[(2, 60, WELL), (1, 60, OTHER_TOOLS)]);
+    assert_eq!(accept(&mut scene, &seen), None, "nothing is open yet");
+    assert_eq!(scene.standing.signal(Signal::Contract).phase, Phase::Quiet, "and nothing is about to");
+
+    let mut broken = seen;
+    broken.calls = KnownCalls { known: 3, broken: 1, why: Vec::new() };
+    let mut scene = Scene::new(docs());
+    scene.beats(&[(2, 60, WELL), (2, 60, OTHER_TOOLS)]);
+    assert_eq!(accept(&mut scene, &broken), None, "a call that breaks is no matter of taste");
+    assert!(scene.standing.incident(Signal::Contract).is_some());
 }
 
 #[test]

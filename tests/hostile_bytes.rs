@@ -63,6 +63,7 @@ async fn probe(monitor: Monitor) -> Observation {
         asks: vec![(0, Turn::Scheduled)],
         ask_sources: true,
         learnt: Learnt::default(),
+        lists: serin::probe::Lists::default(),
     };
     Prober::new(1).run(&assignment).await.0
 }

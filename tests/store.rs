@@ -10,7 +10,7 @@ use serin::domain::fleet::RulePlace;
 use serin::domain::fleet::{Address, Canary, CanaryKind, Fleet, Monitor, MonitorId, Provenance, Secret};
 use serin::domain::incident::{Incident, ResolveCause};
 use serin::domain::learnt::{Caution, Learnt};
-use serin::domain::observation::{BeatKind, Footprint, ToolSeen, ToolsSeen, Turn, Variant};
+use serin::domain::observation::{BeatKind, Footprint, ToolsSeen, Turn, Variant};
 use serin::domain::outcome::{Evidence, Verdict};
 use serin::domain::pace::Spent;
 use serin::domain::paging::delivery::{AttemptEnd, FALLBACK_AFTER};
@@ -18,6 +18,7 @@ use serin::domain::paging::notification::{Event, MonitorCard, Notification};
 use serin::domain::protocol::{Era, Transport};
 use serin::domain::reason::{FailureReason, Severity};
 use serin::domain::signal::{Phase, Signal, SignalState};
+use serin::domain::tools::{Listing, ToolSeen};
 use serin::store::outbox::{Attempted, Claim, Claiming, LEASE, Next};
 use serin::store::read::IncidentFilter;
 use serin::store::record::{
@@ -85,6 +86,7 @@ fn ask(canary: &str, elapsed_ms: u64) -> AskRow {
         scores: vec![Some(0.9), None],
         lengths: vec![400, 380],
         bytes: 2048,
+        tokens: Some(512),
     }
 }
 
@@ -215,16 +217,16 @@ async fn a_restart_resumes_everything() {
         state,
         rule_hash: "r1".to_owned(),
     };
+    let listing = Listing {
+        hash: "t1".to_owned(),
+        tools: vec![ToolSeen { name: "search".to_owned(), full_hash: "f".to_owned(), shape_hash: "s".to_owned() }],
+        json: "[{\"name\":\"search\"}]".to_owned(),
+        ..Listing::default()
+    };
     let tools = ToolsRow {
         monitor: MonitorId::new("docs"),
         era: Some(Era::Legacy),
-        tools: ToolsSeen {
-            hash: "t1".to_owned(),
-            tools: vec![ToolSeen { name: "search".to_owned(), full_hash: "f".to_owned(), shape_hash: "s".to_owned() }],
-            json: "[{\"name\":\"search\"}]".to_owned(),
-            search_tool: Some("search".to_owned()),
-            invalid_call: None,
-        },
+        tools: ToolsSeen { listing: Arc::new(listing), search_tool: Some("search".to_owned()), ..ToolsSeen::default() },
         from: at(1),
         accepted_by: "first-stable".to_owned(),
     };
@@ -260,7 +262,8 @@ async fn a_restart_resumes_everything() {
     whole.spent = vec![day(today - 2, 1), day(today - 1, 2), day(today, 3)];
     store.commit(whole).await.expect("committed");
     let mut moved = tools.clone();
-    (moved.from, moved.tools.hash) = (at(9), "t2".to_owned());
+    moved.from = at(9);
+    Arc::make_mut(&mut moved.tools.listing).hash = "t2".to_owned();
     let later = BeatRecord {
         tools: Some(moved.clone()),
         learnt: Some(learnt.clone()),

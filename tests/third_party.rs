@@ -79,6 +79,7 @@ fn assignment(monitor: &Arc<Monitor>, learnt: Learnt) -> Assignment {
         asks,
         ask_sources: false,
         learnt,
+        lists: serin::probe::Lists::default(),
     }
 }
 
@@ -333,7 +334,7 @@ async fn init_proposes_a_sensible_monitor_for_a_server_without_a_search_tool() {
 #[tokio::test]
 #[ignore = "needs tests/install.sh"]
 async fn init_finds_canaries_on_a_server_by_the_python_sdk() {
-    let (_server, port) = start(".venv/bin/python", &["search_server.py"]).await;
+    let (_server, port) = start(".venv/bin/python", &["search_mcp.py", "http"]).await;
     let url = format!("http://127.0.0.1:{port}/mcp");
     let output = Command::new(env!("CARGO_BIN_EXE_serin")).args(["init", &url]).output().await.expect("it starts");
     let (yaml, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

@@ -127,7 +127,7 @@ async fn what_a_server_says_stays_text() {
     observation.steps[0].label = HOSTILE.to_owned();
     observation.steps[0].notes = vec![HOSTILE.to_owned()];
     observation.server.as_mut().unwrap().name = HOSTILE.to_owned();
-    observation.tools.as_mut().unwrap().tools[0].name = HOSTILE.to_owned();
+    std::sync::Arc::make_mut(&mut observation.tools.as_mut().unwrap().listing).tools[0].name = HOSTILE.to_owned();
     observation.health[0].reason = Some(HOSTILE.to_owned());
     outcome.findings[0].summary = HOSTILE.to_owned();
     outcome.findings[0].evidence[0].value = HOSTILE.to_owned();
@@ -282,6 +282,64 @@ async fn actions_go_down_the_channel() {
     }
     let full = ask(&running, Method::POST, "/api/v1/monitors/docs/recheck").send().await.unwrap();
     assert_eq!(full.status(), StatusCode::SERVICE_UNAVAILABLE, "the channel is bounded");
+}
+
+#[tokio::test]
+async fn tools_are_accepted_by_whom_and_as_seen() {
+    let mut running = fixture::varied().await;
+    let [id, same, unseen] = [1, 0, 8].map(|n| fixture::monitor(n).id.clone());
+    let page = get(&running, &format!("/monitors/{id}")).await.1;
+    let shown = [
+        "argument `lang` is now required",
+        "2 of 9 known calls break",
+        "Texts that read like instructions",
+        "and do not tell the user",
+        "Accept these tools",
+        "tokens</b> of a model",
+        "answers counted since Serin started",
+    ];
+    for part in shown {
+        assert!(page.contains(part), "the page lacks {part}");
+    }
+    let tools = get(&running, &format!("/api/v1/monitors/{id}/tools")).await.1;
+    let tools: serde_json::Value = serde_json::from_str(&tools).unwrap();
+    assert_eq!((&tools["differs"], &tools["changes"][0]["class"]), (&true.into(), &"instruction".into()), "{tools:#}");
+    let hash = tools["seen"]["hash"].as_str().unwrap().to_owned();
+    let accept = |id: &str, actor: &str, hash: &str| {
+        let body = serde_json::json!({"actor": actor, "hash": hash});
+        ask(&running, Method::POST, &format!("/api/v1/monitors/{id}/accept")).json(&body)
+    };
+    let rows = [
+        (id.as_str(), "Ada", "another", 409, "the tools have changed since you looked"),
+        (id.as_str(), " \u{7} ", &hash, 422, "say who accepts"),
+        ("nobody", "Ada", &hash, 404, "no monitor with this id"),
+        (same.as_str(), "Ada", &"5e1b0c77aa42".repeat(5), 409, "nothing differs"),
+        (unseen.as_str(), "Ada", &hash, 409, "no tools were seen"),
+    ];
+    for (id, actor, hash, status, why) in rows {
+        let answer = accept(id, actor, hash).send().await.unwrap();
+        let seen = (answer.status().as_u16(), answer.text().await.unwrap());
+        assert!(seen.0 == status && seen.1.contains(why), "{why}: {seen:?}");
+    }
+    assert_eq!(accept(id.as_str(), "Ada", &hash).send().await.unwrap().status(), StatusCode::ACCEPTED);
+    let wanted = Command::Accept { monitor: id.clone(), hash: hash.clone(), actor: "Ada".to_owned() };
+    assert_eq!(running.commands.recv().await, Some(wanted.clone()));
+    let button =
+        form(ask(&running, Method::POST, &format!("/monitors/{id}/accept")), &[("actor", "Ada"), ("hash", &hash)]);
+    let answer = button.send().await.unwrap();
+    assert_eq!(answer.headers()[header::LOCATION].to_str().unwrap(), format!("/monitors/{id}?said=accepted"));
+    assert_eq!(running.commands.recv().await, Some(wanted));
+    let strange =
+        ask(&running, Method::POST, &format!("/monitors/{id}/accept")).header("origin", "https://evil.example.net");
+    assert_eq!(strange.send().await.unwrap().status(), StatusCode::FORBIDDEN, "another site's form");
+    let metrics = get(&running, "/metrics").await.1;
+    for line in [
+        format!("serin_tools_tokens{{monitor=\"{id}\"}} 2140"),
+        format!("serin_answer_tokens_bucket{{le=\"1000.0\",monitor=\"{id}\"}} 222"),
+        "serin_fleet_tools_tokens_count ".to_owned(),
+    ] {
+        assert!(metrics.contains(&line), "metrics lack {line}");
+    }
 }
 
 #[tokio::test]

@@ -9,4 +9,5 @@ pub mod demo;
 pub mod bench;
 pub mod remote;
 pub mod recheck;
+pub mod accept;
 pub mod replay;

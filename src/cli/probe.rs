@@ -20,7 +20,7 @@ use crate::domain::observation::{Answer, BeatKind, Fault, FaultKind, Observation
 use crate::domain::outcome::{Outcome, Verdict};
 use crate::probe::head::{kind_word, millis};
 use crate::probe::transcript::phases;
-use crate::probe::{Assignment, Prober};
+use crate::probe::{Assignment, Lists, Prober};
 
 /// Hits printed of one answer: what a person looks at first.
 const HITS_SHOWN: usize = 5;
@@ -115,6 +115,7 @@ pub async fn run(
         asks,
         ask_sources: true,
         learnt: Learnt::default(),
+        lists: Lists::default(),
     };
     let Some(mut seen) = observe(&assignment).await else {
         return Ok(ExitCode::from(INTERRUPTED));
@@ -134,7 +135,7 @@ pub async fn run(
 
 /// One probe with its transcript; none where somebody interrupted it.
 pub(crate) async fn observe(assignment: &Assignment) -> Option<Observation> {
-    let prober = Prober::new(1);
+    let prober = Prober::new(1).once();
     let seen = tokio::select! {
         (seen, _) = prober.record(assignment) => seen,
         // What the probe started ends with it.
@@ -160,7 +161,11 @@ pub fn explain(seen: &Observation, outcome: Option<&Outcome>, out: &mut impl Wri
     }
     if let Some(tools) = &seen.tools {
         let search = tools.search_tool.as_deref().unwrap_or("none");
-        writeln!(out, "tools      {} · search tool {search} · {:.12}", tools.tools.len(), tools.hash)?;
+        let tokens = tools.tokens.map(|tokens| format!(" · {tokens} tokens")).unwrap_or_default();
+        writeln!(out, "tools      {} · search tool {search} · {:.12}{tokens}", tools.tools.len(), tools.hash)?;
+        for one in &tools.instructions {
+            writeln!(out, "           {}: {} {}: “{}”", one.tool, one.place, one.sign, one.excerpt)?;
+        }
         if let Some(why) = &tools.invalid_call {
             writeln!(out, "           the declared call no longer fits: {why}")?;
         }
@@ -224,6 +229,12 @@ pub fn as_value(seen: &Observation, outcome: Option<&Outcome>) -> Value {
             "hash": tools.hash,
             "search_tool": tools.search_tool,
             "invalid_call": tools.invalid_call,
+            "tokens": tools.tokens,
+            "known_calls": tools.calls.known,
+            "broken_calls": tools.calls.broken,
+            "instructions": tools.instructions.iter().map(|one| json!({
+                "tool": one.tool, "place": one.place, "sign": one.sign, "excerpt": one.excerpt,
+            })).collect::<Vec<_>>(),
             "names": tools.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(),
         })),
         "asks": seen.asks.iter().enumerate().map(|(nth, ask)| json!({
@@ -312,6 +323,7 @@ fn answer_value(answer: &Answer) -> Value {
         "total": answer.total,
         "self_reported": answer.self_reported,
         "bytes": answer.bytes,
+        "tokens": answer.tokens,
         "hits": answer.hits.iter().map(|hit| json!({
             "source": hit.source, "score": hit.score, "chars": hit.chars, "excerpt": hit.excerpt,
         })).collect::<Vec<_>>(),

@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 
 use crate::config::source::hex;
 use crate::domain::fleet::{
-    Address, Auth, Canary, Caps, Channel, ContractRule, ErrorsRule, FreshnessRule, LatencyRule, Monitor, OAuth,
-    Program, QualityRule, Reach, Receiver, Rules, Search, SearchFields, Secret, StreakRule,
+    Address, Auth, Canary, Caps, Channel, ContextRule, ContractRule, ErrorsRule, FreshnessRule, LatencyRule, Monitor,
+    OAuth, Program, QualityRule, Reach, Receiver, Rules, Search, SearchFields, Secret, StreakRule,
 };
 
 /// Over everything about a monitor.
@@ -183,7 +183,7 @@ impl Sum {
     }
 
     fn rules(&mut self, rules: &Rules) {
-        let Rules { availability, access, errors, latency, contract, health, quality, freshness } = rules;
+        let Rules { availability, access, errors, latency, contract, health, quality, freshness, context } = rules;
         for StreakRule { after, recover_after, page_after, severity, line: _ } in [availability, access, health] {
             self.count(*after as usize).count(*recover_after as usize).duration(*page_after).text(severity.slug());
         }
@@ -195,6 +195,13 @@ impl Sum {
         self.text(breaking.slug()).text(compatible.slug()).text(wording.slug());
         let QualityRule { within, after, severity, line: _ } = quality;
         self.count(*within as usize).count(*after as usize).text(severity.slug());
+        self.count(usize::from(context.is_some()));
+        if let Some(ContextRule { tools_tokens, answer_tokens, severity, line: _ }) = context {
+            for limit in [tools_tokens, answer_tokens] {
+                self.optional(limit.map(|limit| limit.to_string()).as_deref());
+            }
+            self.text(severity.slug());
+        }
         self.count(usize::from(freshness.is_some()));
         if let Some(FreshnessRule { older_than, severity, line: _ }) = freshness {
             self.duration(*older_than).text(severity.slug());

@@ -11,7 +11,9 @@ use crate::config::fault::{Fault, Place};
 use crate::config::layers::Layers;
 use crate::config::scalars::duration_text;
 use crate::config::tree::{Entry, Node};
-use crate::domain::fleet::{ContractRule, ErrorsRule, FreshnessRule, LatencyRule, QualityRule, Rules, StreakRule};
+use crate::domain::fleet::{
+    ContextRule, ContractRule, ErrorsRule, FreshnessRule, LatencyRule, QualityRule, Rules, StreakRule,
+};
 use crate::domain::observation::HITS_MAX;
 use crate::domain::reason::Severity;
 
@@ -23,6 +25,8 @@ const WINDOW_MAX: Duration = Duration::from_secs(35 * 24 * 3600);
 const WINDOWS: RangeInclusive<Duration> = SECOND..=WINDOW_MAX;
 /// Bounds of `every`: more often than each second is load, not watching; sources are listed hourly and days are counted, so that a rarer look says little.
 pub const EVERY: RangeInclusive<Duration> = SECOND..=DAY;
+/// Tokens that a limit may be: the greatest contexts there are hold a few million.
+const TOKENS: RangeInclusive<u32> = 1..=10_000_000;
 /// Beats or answers in a row; more would be hours of silence.
 const IN_A_ROW: RangeInclusive<u32> = 1..=1_000;
 /// A percentile over fewer samples is one bad call (DESIGN §4).
@@ -41,6 +45,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("health", &["after", "recover_after", "severity"]),
     ("quality", &["within", "after", "severity"]),
     ("freshness", &["older_than", "severity"]),
+    ("context", &["tools_tokens", "answer_tokens", "severity"]),
 ];
 
 /// The keys under `rules:`, each with its map.
@@ -117,6 +122,7 @@ pub fn rules(
         health: streak(checker, &rule("health"), Duration::ZERO),
         quality: quality(checker, &rule("quality"), ground),
         freshness: freshness(checker, &rule("freshness")),
+        context: context(checker, &rule("context"), ground),
     }
 }
 
@@ -304,4 +310,29 @@ fn freshness(checker: &mut Checker<'_>, rule: &Rule<'_, '_>) -> Option<Freshness
     }
     let (older_than, _) = rule.duration(checker, "older_than", MINUTE..=400 * DAY)?;
     Some(FreshnessRule { older_than, severity, line: rule.line })
+}
+
+fn context(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> Option<ContextRule> {
+    if !rule.layers.written() {
+        return None;
+    }
+    let severity = rule.severity(checker, "severity", Severity::Ticket);
+    let place = rule.own.unwrap_or(Place { line: rule.line, ..Place::default() });
+    let written = ["tools_tokens", "answer_tokens"].map(|key| rule.layers.get(key));
+    if written.iter().all(Option::is_none) {
+        checker.missing(
+            "rule 'context'",
+            place,
+            "tools_tokens",
+            "such as `tools_tokens: 20000`, or `answer_tokens: 8000`",
+        );
+    }
+    let own_answers = rule.layers.own("answer_tokens").filter(|_| ground.canaries == 0);
+    if let Some(entry) = own_answers {
+        let message = "'answer_tokens' weighs answers, and no canary is declared";
+        checker.fault(Fault::new(entry.value.place, message).help("leave the key out, or declare a canary"));
+    }
+    let [tools_tokens, answer_tokens] =
+        written.map(|entry| entry.and_then(|entry| checker.whole(&format!("'{}'", entry.key), &entry.value, TOKENS)));
+    Some(ContextRule { tools_tokens, answer_tokens, severity, line: rule.line })
 }

@@ -116,6 +116,7 @@ async fn windows(
             let canary = standing.canaries.entry(ask.canary.clone()).or_insert_with(|| CanaryStanding::new(hash, now));
             canary.last = last(&ask);
             canary.elapsed = ask.elapsed;
+            canary.tokens = ask.tokens.or(canary.tokens);
             canary.answered_at = Some(ask.started_at);
         }
     }
@@ -151,7 +152,8 @@ fn last(ask: &AskLine) -> Option<AskVerdict> {
 async fn marks(store: &Store, seats: &mut HashMap<MonitorId, Seat>) -> Result<(), StoreError> {
     for row in store.tools_baselines().await? {
         if let Some(seat) = seats.get_mut(&row.monitor) {
-            seat.standing.tools.baseline = Some(Baseline { hash: row.tools.hash, tools: row.tools.tools });
+            let (listing, accepted_by) = (row.tools.listing, row.accepted_by);
+            seat.standing.tools.baseline = Some(Baseline { listing, accepted_by, accepted_at: row.from });
         }
     }
     for row in store.marks().await? {

@@ -19,6 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::daemon::accepting;
 use crate::daemon::hands::Hands;
 use crate::daemon::seat::Seat;
 use crate::daemon::watch::{self, After};
@@ -84,6 +85,8 @@ enum Errand {
     Remove,
     /// Somebody takes an incident.
     Acknowledge { incident: String, actor: String },
+    /// Somebody accepts the tools.
+    Accept { hash: String, actor: String },
     /// Somebody wants a look now.
     Recheck,
 }
@@ -304,6 +307,7 @@ impl Scheduler {
     fn command(&mut self, command: Command) {
         match command {
             Command::Recheck { monitor } => self.send(&monitor, Errand::Recheck),
+            Command::Accept { monitor, hash, actor } => self.send(&monitor, Errand::Accept { hash, actor }),
             Command::Acknowledge { incident, actor } => {
                 let holder = self.hands.board.all().into_iter().find(|view| {
                     view.signals.iter().any(|signal| signal.incident.as_ref().is_some_and(|open| open.id == incident))
@@ -470,6 +474,7 @@ async fn until_taken(hands: &Hands, seat: &mut Seat, errand: &Errand) {
             Errand::Acknowledge { incident, actor } => {
                 watch::acknowledge(hands, seat, incident, actor, now).await.map(drop)
             }
+            Errand::Accept { hash, actor } => accepting::accept(hands, seat, hash, actor, now).await.map(drop),
             Errand::Recheck => Ok(()),
         };
         match done {

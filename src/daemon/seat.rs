@@ -10,16 +10,19 @@ use tokio::time::Instant;
 
 use crate::config::source::hex;
 use crate::daemon::keeping::Keeping;
+use crate::domain::context::Spread;
 use crate::domain::fleet::{Canary, CanaryKind, Monitor, MonitorId};
 use crate::domain::learnt::Learnt;
-use crate::domain::observation::{BeatKind, Observation, Rung};
+use crate::domain::observation::{BeatKind, Observation, Rung, ToolsSeen};
 use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
 use crate::domain::pace::{self, Hold, Quiet, Spent};
+use crate::domain::protocol::Era;
 use crate::domain::quality::confirmation::CanaryStanding;
 use crate::domain::schedule;
 use crate::domain::signal::{Phase, Signal};
 use crate::domain::standing::Standing;
-use crate::store::board::{BeatMark, CanaryView, MonitorView, OpenIncident, RollUp, STRIP_LEN, SignalView};
+use crate::probe::Lists;
+use crate::store::board::{BeatMark, CanaryView, MonitorView, OpenIncident, RollUp, STRIP_LEN, SignalView, ToolsView};
 use crate::store::resume::HourCount;
 
 /// Hours that coverage and uptime look back over.
@@ -68,6 +71,12 @@ pub struct Seat {
     pub first_seen: DateTime<Utc>,
     /// What the last beat saw and meant.
     pub last: Option<Arc<(Observation, Outcome)>>,
+    /// The tools seen last, which an outage since does not take away.
+    pub listed: Option<Listed>,
+    /// The list last written down: its hash, whether its tokens were known, and when.
+    pub listing_noted: Option<(String, bool, DateTime<Utc>)>,
+    /// Tokens of answers since Serin started.
+    pub answer_tokens: Spread,
     /// Our own trouble with it.
     pub trouble: Option<String>,
     /// Whether the file changed it while nobody ran, so that what is open is weighed anew.
@@ -87,6 +96,17 @@ pub struct Seat {
     since: DateTime<Utc>,
 }
 
+/// A list of tools as a beat saw it.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// The list, held against what was accepted then.
+    pub tools: ToolsSeen,
+    /// In which era it was asked for.
+    pub era: Option<Era>,
+    /// When.
+    pub at: DateTime<Utc>,
+}
+
 impl Seat {
     /// A place for a monitor nobody has looked at yet.
     pub fn new(monitor: Arc<Monitor>, now: DateTime<Utc>) -> Self {
@@ -101,6 +121,9 @@ impl Seat {
             strip: VecDeque::new(),
             first_seen: now,
             last: None,
+            listed: None,
+            listing_noted: None,
+            answer_tokens: Spread::default(),
             trouble: None,
             edited_unseen: false,
             hours: VecDeque::new(),
@@ -119,10 +142,33 @@ impl Seat {
     pub fn declare(&mut self, monitor: Arc<Monitor>) {
         if monitor.url != self.monitor.url || monitor.reach != self.monitor.reach {
             self.learnt = Learnt::default();
+            self.listed = None;
             self.quiet = Quiet::default();
         }
         self.round = schedule::round(&monitor);
         self.monitor = monitor;
+    }
+
+    /// Takes note of the tools a beat saw, where it saw any; `noted`: they were written down.
+    pub fn list(&mut self, seen: &Observation, now: DateTime<Utc>, noted: bool) {
+        if let Some(tools) = &seen.tools {
+            if noted {
+                self.listing_noted = Some((tools.hash.clone(), tools.tokens.is_some(), now));
+            }
+            self.listed = Some(Listed { tools: tools.clone(), era: seen.era, at: now });
+        }
+    }
+
+    /// Counts in what the answers of a beat cost a model's context.
+    pub fn weigh(&mut self, seen: &Observation) {
+        let answers = seen.asks.iter().filter_map(|ask| ask.result.as_ref()?.as_ref().ok()?.tokens);
+        answers.for_each(|tokens| self.answer_tokens.push(tokens));
+    }
+
+    /// The lists that the next probe holds what it sees against.
+    pub fn lists(&self) -> Lists {
+        let accepted = self.standing.tools.baseline.as_ref().map(|baseline| Arc::clone(&baseline.listing));
+        Lists { accepted, latest: self.listed.as_ref().map(|listed| Arc::clone(&listed.tools.listing)) }
     }
 
     /// Puts remembered days back.
@@ -256,6 +302,13 @@ impl Seat {
             hold: self.hold(BeatKind::Scheduled, now),
             learnt: self.learnt,
             calls_per_day: self.monitor.calls_per_day(),
+            tools: self.listed.as_ref().map(|listed| ToolsView {
+                seen: listed.tools.clone(),
+                seen_at: listed.at,
+                era: listed.era,
+                accepted: self.standing.tools.baseline.clone(),
+            }),
+            answer_tokens: self.answer_tokens,
             coverage,
             uptime,
             trouble: self.trouble.clone(),

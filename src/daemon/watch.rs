@@ -11,9 +11,11 @@ use uuid::Uuid;
 
 use crate::daemon::doubt::look_closer;
 use crate::daemon::hands::Hands;
+use crate::daemon::listing;
 use crate::daemon::seat::{Seat, address_hash};
 use crate::daemon::telling::{Telling, timeline};
 use crate::domain::classify::classify;
+use crate::domain::contract::FIRST_STABLE;
 use crate::domain::fleet::{Fleet, Monitor};
 use crate::domain::incident::Incident;
 use crate::domain::learnt::Learnt;
@@ -28,7 +30,7 @@ use crate::probe::{Assignment, sources};
 use crate::store::StoreError;
 use crate::store::board::{BeatMark, Change};
 use crate::store::record::{
-    AskRow, BeatRecord, BeatRow, LearntRow, MarksRow, Seen, SignalRow, ToolsRow, TranscriptRow,
+    ActionRow, AskRow, BeatRecord, BeatRow, LearntRow, MarksRow, Seen, SignalRow, ToolsRow, TranscriptRow,
 };
 
 /// Noting a missed beat waits for the store so long and no longer: while it stands still, every beat
@@ -57,6 +59,7 @@ pub async fn beat(hands: &Hands, seat: &mut Seat, kind: BeatKind, scheduled_at: 
     let beat =
         Beat { monitor: &seat.monitor, provenance: &fleet.provenance, seen: &seen, outcome: &outcome, covered, now };
     let (next, decisions) = seat.standing.weigh(beat, &mut || Uuid::now_v7().to_string());
+    let noted = listing::row(seat, &seen, now).is_some();
     let mut keeping = seat.keeping.clone();
     let transcripts = keeping.rows((&seen, &outcome), &decisions, &next, seat.monitor.every, now);
     // What is kept is in the database; memory would not hold that of a whole fleet.
@@ -95,6 +98,8 @@ pub async fn beat(hands: &Hands, seat: &mut Seat, kind: BeatKind, scheduled_at: 
     seat.count(mark(outcome.verdict), scheduled);
     seat.trouble = None;
     hands.board.pulse().beat(outcome.verdict);
+    seat.list(&seen, now, noted);
+    seat.weigh(&seen);
     seat.last = Some(Arc::new((seen, outcome)));
     hands.board.put(seat.view(now));
     announce(hands, &decisions);
@@ -178,6 +183,12 @@ pub async fn acknowledge(
     let record = BeatRecord {
         outbox: vec![telling.changed(&hands.store, Event::IncidentAcknowledged, &taken).await?],
         timeline: vec![timeline(Event::IncidentAcknowledged, &taken, actor, now)],
+        action: Some(ActionRow {
+            at: now,
+            actor: actor.to_owned(),
+            action: "acknowledge".to_owned(),
+            subject: incident.to_owned(),
+        }),
         incidents: vec![taken],
         ..BeatRecord::default()
     };
@@ -221,6 +232,7 @@ fn assign(seat: &Seat, kind: BeatKind, scheduled_at: DateTime<Utc>, now: DateTim
         asks: schedule::asks(&seat.monitor, &seat.round, seat.turn, &seat.standing.wants_asking()),
         ask_sources: seat.wants_sources(now),
         learnt: seat.learnt,
+        lists: seat.lists(),
     }
 }
 
@@ -247,6 +259,7 @@ async fn commit(
         }),
         spent: seat.unsaved_days(now),
         transcripts,
+        listing: listing::row(seat, seen, now),
         ..BeatRecord::default()
     };
     for decision in decisions {
@@ -275,7 +288,7 @@ async fn commit(
                     era: seen.era,
                     tools,
                     from: now,
-                    accepted_by: "first-stable".to_owned(),
+                    accepted_by: FIRST_STABLE.to_owned(),
                 });
                 continue;
             }
@@ -320,7 +333,8 @@ fn suspects(before: &Standing, after: &Standing, monitor: &Monitor, seen: &Obser
     }
 }
 
-fn changed_signals(seat: &Seat, next: &Standing) -> Vec<SignalRow> {
+/// Signals whose state a standing changed, as they are written.
+pub fn changed_signals(seat: &Seat, next: &Standing) -> Vec<SignalRow> {
     let row = |signal: Signal, subject: String, state: &SignalState, rule_hash: &str| SignalRow {
         monitor: seat.monitor.id.clone(),
         signal,
@@ -403,5 +417,6 @@ fn ask_row(ask: &Ask, verdict: &AskVerdict) -> AskRow {
         scores: hits.iter().map(|hit| hit.score).collect(),
         lengths: hits.iter().map(|hit| hit.chars).collect(),
         bytes: answer.map_or(0, |answer| answer.bytes),
+        tokens: answer.and_then(|answer| answer.tokens),
     }
 }

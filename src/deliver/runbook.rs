@@ -33,6 +33,7 @@ pub const fn text(reason: FailureReason) -> &'static str {
         FailureReason::ToolMissing => include_str!("../runbooks/tool_missing.md"),
         FailureReason::ToolError => include_str!("../runbooks/tool_error.md"),
         FailureReason::SchemaDrift => include_str!("../runbooks/schema_drift.md"),
+        FailureReason::ContextCost => include_str!("../runbooks/context_cost.md"),
         FailureReason::ElevatedErrorRate => include_str!("../runbooks/elevated_error_rate.md"),
         FailureReason::ExternalApiFailure => include_str!("../runbooks/external_api_failure.md"),
         FailureReason::VectorStoreUnreachable => include_str!("../runbooks/vector_store_unreachable.md"),

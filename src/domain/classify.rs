@@ -282,14 +282,17 @@ fn contract(seen: &Observation) -> Option<Finding> {
         finding.severity = Some(Severity::Page);
         return Some(finding);
     }
-    let invalid = seen.tools.as_ref()?.invalid_call.as_ref()?;
+    let tools = seen.tools.as_ref()?;
+    let invalid = tools.invalid_call.as_ref()?;
+    let said = tools.calls.said().unwrap_or_else(|| "a declared search does not fit the tool".to_owned());
+    let calls = tools.calls.why.iter().map(|(canary, why)| Evidence::new(&format!("call.{canary}"), why.clone()));
     Some(Finding {
         signal: Signal::Contract,
         reason: FailureReason::SchemaDrift,
         severity: Some(Severity::Page),
         stage: Stage::Tools,
-        summary: format!("a declared search no longer fits the tool: {invalid}"),
-        evidence: vec![Evidence::new("invalid_call", invalid.clone())],
+        summary: format!("{said} ({invalid})"),
+        evidence: std::iter::once(Evidence::new("invalid_call", invalid.clone())).chain(calls).collect(),
     })
 }
 
@@ -589,8 +592,7 @@ mod tests {
             "a declared call that no longer fits is, too",
             |seen| {
                 let invalid_call = Some("query is no longer a text".to_owned());
-                let (hash, json) = (String::new(), String::new());
-                seen.tools = Some(ToolsSeen { hash, tools: Vec::new(), json, search_tool: None, invalid_call });
+                seen.tools = Some(ToolsSeen { invalid_call, ..ToolsSeen::default() });
                 seen.asks.clear();
             },
             Verdict::Degraded,

@@ -1,113 +1,148 @@
-//! tools/list against the accepted baseline: what changed, and how much it matters.
+//! tools/list against the accepted list: how loud a change is, and what is said of it.
+//!
+//! How loud follows from what it breaks. A call that our canaries make and that no longer fits pages; so does a text
+//! that newly tells the model what to do, since an accepted list that turns against its readers is an attack until
+//! somebody has looked. A breaking change that meets no known call is one step quieter.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
 
 use crate::domain::fleet::ContractRule;
-use crate::domain::observation::Stage;
-use crate::domain::observation::{CrossCheck, ToolSeen, ToolsSeen};
+use crate::domain::observation::{CrossCheck, Stage, ToolsSeen};
 use crate::domain::outcome::{Evidence, Finding};
 use crate::domain::protocol::Era;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::signal::Signal;
+use crate::domain::tools::{ChangeClass, Drift, GONE, Listing};
 
-/// Changed tools that a finding names.
-const NAMED_TOOLS_MAX: usize = 8;
+/// Changes that a finding names; the monitor's page shows them all.
+const NAMED_CHANGES_MAX: usize = 12;
 /// Equal lists in a row that make a first baseline.
 const STABLE_AFTER: u32 = 2;
 
 /// The tools that were accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Baseline {
-    /// Hash over all of them.
-    pub hash: String,
-    /// The tools, sorted by name.
-    pub tools: Vec<ToolSeen>,
+    /// They; shared with the beats that see the same ones.
+    pub listing: Arc<Listing>,
+    /// `first-stable` or a person.
+    pub accepted_by: String,
+    /// Since when.
+    pub accepted_at: DateTime<Utc>,
 }
+
+/// Who accepts the first list that was stable.
+pub const FIRST_STABLE: &str = "first-stable";
 
 /// What is remembered of a server's tools between beats.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolsStanding {
     /// The accepted tools; none until a list was stable.
     pub baseline: Option<Baseline>,
-    candidate: Option<(String, u32)>,
+    candidate: Option<(Arc<Listing>, u32)>,
 }
 
 impl ToolsStanding {
     /// Takes in a list while there is no baseline; true when it has just become the baseline.
-    pub fn settle(&mut self, seen: &ToolsSeen) -> bool {
-        if self.baseline.is_some() {
+    pub fn settle(&mut self, seen: &ToolsSeen, now: DateTime<Utc>) -> bool {
+        if let Some(baseline) = &mut self.baseline {
+            if baseline.listing.hash == seen.hash {
+                // One list, kept once.
+                baseline.listing = Arc::clone(&seen.listing);
+            }
             return false;
         }
         let times = match &self.candidate {
-            Some((hash, times)) if *hash == seen.hash => times + 1,
+            Some((listing, times)) if listing.hash == seen.hash => times + 1,
             _ => 1,
         };
-        self.candidate = Some((seen.hash.clone(), times));
+        self.candidate = Some((Arc::clone(&seen.listing), times));
         if times < STABLE_AFTER {
             return false;
         }
-        self.baseline = Some(Baseline { hash: seen.hash.clone(), tools: seen.tools.clone() });
-        self.candidate = None;
+        self.accept(Arc::clone(&seen.listing), FIRST_STABLE, now);
         true
     }
-}
 
-/// How a list differs from the baseline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChangeClass {
-    /// A tool is gone; a declared call that no longer fits is found by `classify`.
-    Breaking,
-    /// Anything else that is not only text.
-    Compatible,
-    /// Only texts differ.
-    Wording,
-}
-
-impl ChangeClass {
-    /// The word used in YAML and evidence.
-    pub const fn slug(self) -> &'static str {
-        match self {
-            Self::Breaking => "breaking",
-            Self::Compatible => "compatible",
-            Self::Wording => "wording",
-        }
-    }
-
-    const fn severity(self, rule: &ContractRule) -> Severity {
-        match self {
-            Self::Breaking => rule.breaking,
-            Self::Compatible => rule.compatible,
-            Self::Wording => rule.wording,
-        }
+    /// Makes a list the accepted one.
+    pub fn accept(&mut self, listing: Arc<Listing>, by: &str, now: DateTime<Utc>) {
+        self.baseline = Some(Baseline { listing, accepted_by: by.to_owned(), accepted_at: now });
+        self.candidate = None;
     }
 }
 
-/// What the list says against the baseline; none where they are equal.
-pub fn compare(baseline: &Baseline, seen: &ToolsSeen, rule: &ContractRule) -> Option<Finding> {
-    if baseline.hash == seen.hash {
+/// How loud a class of change is where no known call breaks.
+pub fn severity(class: ChangeClass, rule: &ContractRule) -> Severity {
+    match class {
+        ChangeClass::Instruction => rule.breaking.max(Severity::Ticket),
+        ChangeClass::Breaking => one_step_down(rule.breaking),
+        ChangeClass::Compatible => rule.compatible,
+        ChangeClass::Wording => rule.wording,
+    }
+}
+
+const fn one_step_down(severity: Severity) -> Severity {
+    match severity {
+        Severity::Page => Severity::Ticket,
+        Severity::Ticket | Severity::Notice => Severity::Notice,
+    }
+}
+
+/// How a list differs from the baseline; none where they are equal.
+pub fn drift(baseline: &Baseline, seen: &ToolsSeen) -> Option<Arc<Drift>> {
+    let accepted = &baseline.listing;
+    if accepted.hash == seen.hash {
         return None;
     }
-    let (gone, added, reshaped, reworded) = differences(&baseline.tools, &seen.tools);
-    let class = match () {
-        () if !gone.is_empty() => ChangeClass::Breaking,
-        () if added.is_empty() && reshaped.is_empty() && !reworded.is_empty() => ChangeClass::Wording,
-        () => ChangeClass::Compatible,
+    let probed = seen.drift.as_ref().filter(|drift| drift.against == accepted.hash);
+    Some(probed.map_or_else(|| Arc::new(Drift::by_hashes(&accepted.hash, &accepted.tools, &seen.tools)), Arc::clone))
+}
+
+/// What the list says against the baseline and our calls; none where nothing differs and every call fits.
+///
+/// `broken` is what `classify` found: a search tool that is gone, or calls that do not fit.
+pub fn judge(
+    baseline: Option<&Baseline>,
+    seen: &ToolsSeen,
+    broken: Option<&Finding>,
+    rule: &ContractRule,
+) -> Option<Finding> {
+    let drift = baseline.and_then(|baseline| drift(baseline, seen));
+    let Some((baseline, drift)) = baseline.zip(drift) else {
+        return broken.map(|broken| Finding { severity: Some(rule.breaking), ..broken.clone() });
     };
-    let groups = [("gone", gone), ("added", added), ("schema_changed", reshaped), ("wording_changed", reworded)];
-    let mut evidence = vec![
-        Evidence::new("class", class.slug()),
-        Evidence::new("tools", format!("{} before, {} now", baseline.tools.len(), seen.tools.len())),
-    ];
-    let mut parts = Vec::new();
-    for (word, names) in groups.into_iter().filter(|(_, names)| !names.is_empty()) {
-        let shown = names.iter().take(NAMED_TOOLS_MAX).copied().collect::<Vec<_>>().join(", ");
-        parts.push(format!("{} {}", names.len(), word.replace('_', " ")));
-        evidence.push(Evidence::new(word, shown));
+    let mut evidence = Vec::new();
+    // A change that breaks a call is breaking, whatever else it is.
+    let class = drift.class().into_iter().chain(broken.map(|_| ChangeClass::Breaking)).min();
+    evidence.extend(class.map(|class| Evidence::new("class", class.slug())));
+    let calls = &seen.calls;
+    let fit = match calls.known {
+        0 => "no calls are known".to_owned(),
+        known => format!("all {known} known calls still fit"),
+    };
+    evidence.push(Evidence::new("known_calls", calls.said().unwrap_or(fit)));
+    let (before, now) = (baseline.listing.tools.len(), seen.tools.len());
+    evidence.push(Evidence::new("tools", format!("{before} before, {now} now")));
+    evidence.extend(broken.iter().flat_map(|broken| broken.evidence.iter().cloned()));
+    for (number, change) in (1..).zip(drift.changes.iter().take(NAMED_CHANGES_MAX)) {
+        evidence
+            .push(Evidence::new(&format!("change.{number}"), format!("{}: {}", change.class.slug(), change.line())));
     }
+    let unnamed = drift.changes.len().saturating_sub(NAMED_CHANGES_MAX) + drift.more as usize;
+    if unnamed > 0 {
+        evidence.push(Evidence::new("changes_more", format!("{unnamed}; the monitor's page shows more of them")));
+    }
+    let gone = drift.changes.iter().any(|change| change.what == GONE);
+    let reason = if gone { FailureReason::ToolMissing } else { FailureReason::SchemaDrift };
+    let loudest = ChangeClass::ALL.into_iter().filter(|class| drift.count(*class) > 0);
+    let loudest = loudest.map(|class| severity(class, rule)).max().unwrap_or(rule.compatible);
     Some(Finding {
         signal: Signal::Contract,
-        reason: if class == ChangeClass::Breaking { FailureReason::ToolMissing } else { FailureReason::SchemaDrift },
-        severity: Some(class.severity(rule)),
+        reason: broken.map_or(reason, |broken| broken.reason),
+        severity: Some(if broken.is_some() { loudest.max(rule.breaking) } else { loudest }),
         stage: Stage::Tools,
-        summary: format!("tools changed ({}): {}", class.slug(), parts.join(", ")),
+        summary: summary(&drift, class, broken, (before, now)),
         evidence,
     })
 }
@@ -138,26 +173,34 @@ pub fn eras(check: &CrossCheck) -> Option<Finding> {
     })
 }
 
-type Names<'a> = Vec<&'a str>;
-
-fn differences<'a>(before: &'a [ToolSeen], now: &'a [ToolSeen]) -> (Names<'a>, Names<'a>, Names<'a>, Names<'a>) {
-    let find = |tools: &'a [ToolSeen], name: &str| tools.iter().find(|tool| tool.name == name);
-    let gone = before.iter().filter(|tool| find(now, &tool.name).is_none()).map(|tool| tool.name.as_str()).collect();
-    let (mut added, mut reshaped, mut reworded) = (Vec::new(), Vec::new(), Vec::new());
-    for tool in now {
-        match find(before, &tool.name) {
-            None => added.push(tool.name.as_str()),
-            Some(old) if old.shape_hash != tool.shape_hash => reshaped.push(tool.name.as_str()),
-            Some(old) if old.full_hash != tool.full_hash => reworded.push(tool.name.as_str()),
-            Some(_) => {}
-        }
+fn summary(drift: &Drift, class: Option<ChangeClass>, broken: Option<&Finding>, count: (usize, usize)) -> String {
+    let mut said = match broken {
+        Some(broken) => broken.summary.clone(),
+        None => format!("tools changed ({})", class.map_or("unknown", ChangeClass::slug)),
+    };
+    if let Some(first) = drift.changes.first() {
+        let others = drift.changes.len() - 1 + drift.more as usize;
+        let others = if others > 0 { format!(", and {others} more") } else { String::new() };
+        said.push_str(&format!(": {}{others}", first.line()));
     }
-    (gone, added, reshaped, reworded)
+    let (before, now) = count;
+    if now < before {
+        said.push_str(&format!("; {before} tools before, {now} now"));
+    }
+    said
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::tools::{Change, KnownCalls, ToolSeen};
+
+    const RULE: ContractRule =
+        ContractRule { breaking: Severity::Page, compatible: Severity::Notice, wording: Severity::Ticket, line: 1 };
+
+    fn now() -> DateTime<Utc> {
+        DateTime::from_timestamp(1_800_000_000, 0).unwrap()
+    }
 
     fn tools(list: &[(&str, &str, &str)]) -> ToolsSeen {
         let tools: Vec<ToolSeen> = list
@@ -168,30 +211,81 @@ mod tests {
                 shape_hash: (*shape).to_owned(),
             })
             .collect();
-        ToolsSeen { hash: format!("{list:?}"), tools, json: String::new(), search_tool: None, invalid_call: None }
+        let listing = Listing { hash: format!("{list:?}"), tools, ..Listing::default() };
+        ToolsSeen { listing: Arc::new(listing), ..ToolsSeen::default() }
+    }
+
+    fn baseline(seen: &ToolsSeen) -> Baseline {
+        Baseline { listing: Arc::clone(&seen.listing), accepted_by: FIRST_STABLE.to_owned(), accepted_at: now() }
+    }
+
+    fn said(found: &Finding, key: &str) -> String {
+        found.evidence.iter().find(|said| said.key == key).map_or_else(String::new, |said| said.value.clone())
     }
 
     #[test]
-    fn a_change_has_a_class_and_the_class_a_severity() {
-        let rule =
-            ContractRule { breaking: Severity::Page, compatible: Severity::Notice, wording: Severity::Ticket, line: 1 };
+    fn without_the_lists_hashes_tell_what_they_can() {
         let before = tools(&[("search", "s1", "f1"), ("list", "s2", "f2")]);
-        let baseline = Baseline { hash: before.hash.clone(), tools: before.tools.clone() };
         let rows = [
             (tools(&[("search", "s1", "f1"), ("list", "s2", "f2")]), None, "nothing changed"),
-            (tools(&[("search", "s1", "f1")]), Some(("breaking", Severity::Page)), "a tool is gone"),
-            (tools(&[("search", "s1", "x"), ("list", "s2", "f2")]), Some(("wording", Severity::Ticket)), "only a text"),
-            (tools(&[("search", "x", "x"), ("list", "s2", "f2")]), Some(("compatible", Severity::Notice)), "a schema"),
             (
-                tools(&[("search", "s1", "x"), ("list", "s2", "f2"), ("new", "s", "f")]),
+                tools(&[("search", "s1", "f1")]),
+                Some(("breaking", Severity::Ticket)),
+                "a tool that nobody calls is gone",
+            ),
+            (tools(&[("search", "s1", "x"), ("list", "s2", "f2")]), Some(("wording", Severity::Ticket)), "only a text"),
+            (
+                tools(&[("search", "x", "x"), ("list", "s2", "f2")]),
+                Some(("breaking", Severity::Ticket)),
+                "a schema changed, and nobody can say how",
+            ),
+            (
+                tools(&[("search", "s1", "f1"), ("list", "s2", "f2"), ("new", "s", "f")]),
                 Some(("compatible", Severity::Notice)),
-                "a text and a new tool",
+                "a new tool",
             ),
         ];
         for (seen, expected, sentence) in rows {
-            let found = compare(&baseline, &seen, &rule);
+            let found = judge(Some(&baseline(&before)), &seen, None, &RULE);
             let found = found.as_ref().map(|f| (f.evidence[0].value.as_str(), f.severity.unwrap()));
             assert_eq!(found, expected, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn a_change_is_as_loud_as_what_it_breaks() {
+        use ChangeClass as C;
+        let before = tools(&[("search", "s1", "f1"), ("list", "s2", "f2")]);
+        type Row<'a> = (&'a str, &'a [C], u32, ContractRule, Severity);
+        let quiet = ContractRule { breaking: Severity::Notice, ..RULE };
+        let rows: [Row<'_>; 7] = [
+            ("a known call breaks", &[C::Breaking], 2, RULE, Severity::Page),
+            ("no known call does", &[C::Breaking], 0, RULE, Severity::Ticket),
+            ("a compatible change", &[C::Compatible], 0, RULE, Severity::Notice),
+            ("texts too", &[C::Compatible, C::Wording], 0, RULE, Severity::Ticket),
+            ("a text that turned into an instruction", &[C::Instruction, C::Wording], 0, RULE, Severity::Page),
+            ("which is a ticket where nothing pages", &[C::Instruction], 0, quiet.clone(), Severity::Ticket),
+            ("a rule may be quieter", &[C::Breaking], 2, quiet, Severity::Notice),
+        ];
+        for (sentence, classes, broken, rule, expected) in rows {
+            let changes = classes.iter().map(|class| Change::new(*class, "search", "x".to_owned())).collect();
+            let mut seen = tools(&[("search", "s1", "x")]);
+            seen.drift = Some(Arc::new(Drift::new(&before.hash, changes)));
+            seen.calls = KnownCalls { known: 9, broken, why: Vec::new() };
+            let finding = Finding {
+                signal: Signal::Contract,
+                reason: FailureReason::SchemaDrift,
+                severity: None,
+                stage: Stage::Tools,
+                summary: "2 of 9 known calls break".to_owned(),
+                evidence: Vec::new(),
+            };
+            let found = judge(Some(&baseline(&before)), &seen, (broken > 0).then_some(&finding), &rule).unwrap();
+            assert_eq!(found.severity, Some(expected), "{sentence}");
+            let calls = if broken > 0 { "2 of 9 known calls break" } else { "all 9 known calls still fit" };
+            assert_eq!(said(&found, "known_calls"), calls, "{sentence}");
+            assert!(found.summary.ends_with("; 2 tools before, 1 now"), "a falling count is told: {}", found.summary);
+            assert_eq!(said(&found, "tools"), "2 before, 1 now", "{sentence}");
         }
     }
 
@@ -199,10 +293,12 @@ mod tests {
     fn the_first_stable_list_becomes_the_baseline() {
         let (a, b) = (tools(&[("a", "s", "f")]), tools(&[("b", "s", "f")]));
         let mut standing = ToolsStanding::default();
-        assert!(!standing.settle(&a), "once is not stable");
-        assert!(!standing.settle(&b), "another list starts afresh");
-        assert!(standing.settle(&b), "twice the same is");
-        assert_eq!(standing.baseline.as_ref().unwrap().hash, b.hash);
-        assert!(!standing.settle(&a), "a baseline never moves by itself");
+        assert!(!standing.settle(&a, now()), "once is not stable");
+        assert!(!standing.settle(&b, now()), "another list starts afresh");
+        assert!(standing.settle(&b, now()), "twice the same is");
+        assert_eq!(standing.baseline.as_ref().unwrap().listing.hash, b.hash);
+        assert!(!standing.settle(&a, now()), "a baseline never moves by itself");
+        standing.accept(Arc::clone(&a.listing), "kim", now());
+        assert_eq!(standing.baseline.unwrap().accepted_by, "kim", "a person moves it");
     }
 }

@@ -408,6 +408,8 @@ pub struct Rules {
     pub quality: QualityRule,
     /// Age of the newest index; none: not judged.
     pub freshness: Option<FreshnessRule>,
+    /// Tokens of tools and answers; none: not judged.
+    pub context: Option<ContextRule>,
 }
 
 impl Rules {
@@ -440,6 +442,7 @@ impl Rules {
             health: StreakRule::standard(Duration::ZERO, line),
             quality: QualityRule { within: 5, after: 3, severity: Severity::Page, line },
             freshness: None,
+            context: None,
         }
     }
 }
@@ -511,7 +514,8 @@ pub struct LatencyRule {
 /// How loud each class of a contract change is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContractRule {
-    /// A tool gone, or a declared canary's call no longer valid.
+    /// A declared canary's call no longer fits, or a text turned into an instruction; one step quieter where a change
+    /// could break a call and breaks none that is known.
     pub breaking: Severity,
     /// Anything else that is not only text.
     pub compatible: Severity,
@@ -539,6 +543,19 @@ pub struct QualityRule {
 pub struct FreshnessRule {
     /// The greatest age.
     pub older_than: Duration,
+    /// How loud.
+    pub severity: Severity,
+    /// The line that declares it, or the monitor's own.
+    pub line: u32,
+}
+
+/// Opens when tools or answers take too much of a model's context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContextRule {
+    /// Tokens that the list of tools may have; none: any number.
+    pub tools_tokens: Option<u32>,
+    /// Tokens that one answer may have; none: any number.
+    pub answer_tokens: Option<u32>,
     /// How loud.
     pub severity: Severity,
     /// The line that declares it, or the monitor's own.

@@ -8,11 +8,13 @@
 pub mod protocol;
 pub mod fleet;
 pub mod learnt;
+pub mod tools;
 pub mod observation;
 pub mod reason;
 pub mod outcome;
 pub mod classify;
 pub mod contract;
+pub mod context;
 pub mod quality;
 pub mod latency;
 pub mod errors;

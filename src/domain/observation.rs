@@ -1,5 +1,6 @@
 //! Everything one probe saw, without judgement.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::fleet::MonitorId;
 use crate::domain::protocol::{Era, Transport};
+use crate::domain::tools::{Drift, KnownCalls, Listing};
 
 /// One probe, from first byte to last.
 #[derive(Debug, Clone, PartialEq)]
@@ -313,19 +315,29 @@ pub enum FaultKind {
     ProgramEnded,
 }
 
-/// tools/list, reduced to what is compared.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// tools/list, as one beat saw it. What belongs to the list alone is read through it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolsSeen {
-    /// SHA-256 over all tools, canonical JSON, sorted by name; lowercase hex.
-    pub hash: String,
-    /// The tools, sorted by name.
-    pub tools: Vec<ToolSeen>,
-    /// The canonical JSON, for the record and the diff; bounded by the probe.
-    pub json: String,
+    /// The list; shared with whoever else remembers the same one.
+    pub listing: Arc<Listing>,
     /// The tool that searches, where one was named or found.
     pub search_tool: Option<String>,
-    /// Why a declared call no longer fits the search tool's schema.
+    /// Why a declared call does not fit the search tool's schema: the first of them.
     pub invalid_call: Option<String>,
+    /// Every declared call, held against the schema.
+    pub calls: KnownCalls,
+    /// Its text, where it is too long to be kept, only until the probe has counted its tokens.
+    pub oversize: Option<Box<str>>,
+    /// How the list differs from the accepted one; none where it does not, or where none was accepted yet.
+    pub drift: Option<Arc<Drift>>,
+}
+
+impl Deref for ToolsSeen {
+    type Target = Listing;
+
+    fn deref(&self) -> &Listing {
+        &self.listing
+    }
 }
 
 /// The tools of one era against those of the other, on one server. Lists of names are bounded by the probe.
@@ -346,17 +358,6 @@ impl CrossCheck {
     pub const fn agrees(&self) -> bool {
         self.own_only.is_empty() && self.other_only.is_empty() && self.changed.is_empty()
     }
-}
-
-/// One tool, reduced to what is compared.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolSeen {
-    /// Its name.
-    pub name: String,
-    /// Hash over everything.
-    pub full_hash: String,
-    /// Hash without titles and descriptions.
-    pub shape_hash: String,
 }
 
 /// One canary of a beat.
@@ -428,6 +429,10 @@ pub struct Answer {
     pub self_reported: Vec<String>,
     /// Bytes of the answer.
     pub bytes: u64,
+    /// Tokens of what a model would read of it; none where they were not counted.
+    pub tokens: Option<u32>,
+    /// What a model would read of it, only until the probe has counted its tokens.
+    pub text: Option<Box<str>>,
 }
 
 /// Results kept of one answer.

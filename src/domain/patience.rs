@@ -46,7 +46,16 @@ pub fn said(rules: &Rules, signal: Signal) -> Option<Said> {
                 rule.compatible.slug(),
                 rule.wording.slug()
             );
-            let resolves = "the tools return to the baseline, or the new ones are accepted".to_owned();
+            let (mut opens, mut resolves) =
+                (opens, "the tools return to the baseline, or the new ones are accepted".to_owned());
+            if let Some(context) = &rules.context {
+                let limits = [("the tools", context.tools_tokens), ("an answer", context.answer_tokens)];
+                let limits =
+                    limits.into_iter().filter_map(|(what, limit)| Some(format!("{what} over {} tokens", limit?)));
+                let limits = limits.collect::<Vec<_>>().join(" or ");
+                opens.push_str(&format!("; {limits} on 2 beats ({})", context.severity.slug()));
+                resolves.push_str("; or what took too many tokens takes fewer");
+            }
             (opens, resolves, None, rule.line)
         }
         Signal::Quality => {

@@ -143,6 +143,7 @@ reasons! {
     ToolMissing, "tool_missing", Tools, Contract, Page, true, "A tool that was there, or that the canaries call, is gone from tools/list.";
     ToolError, "tool_error", Tools, Errors, Page, true, "The search tool answered with an error.";
     SchemaDrift, "schema_drift", Tools, Contract, Notice, true, "The tools differ from the accepted baseline.";
+    ContextCost, "context_cost", Tools, Contract, Ticket, true, "The list of tools or an answer takes more of a model's context than the file allows.";
     ElevatedErrorRate, "elevated_error_rate", Tools, Errors, Page, true, "The share of failed search calls is above its limit.";
     ExternalApiFailure, "external_api_failure", Named, Health, Page, true, "The server says that a provider it depends on, such as its embedding API, fails.";
     VectorStoreUnreachable, "vector_store_unreachable", Named, Health, Page, true, "The server says that it cannot reach its vector store.";

@@ -17,6 +17,15 @@ pub enum Command {
         /// Who, as they wrote it: bounded and free of control characters.
         actor: String,
     },
+    /// Somebody accepts a monitor's tools as they are.
+    Accept {
+        /// Which monitor.
+        monitor: MonitorId,
+        /// The hash of the list that was looked at: another one is not accepted in its place.
+        hash: String,
+        /// Who, as they wrote it: bounded and free of control characters.
+        actor: String,
+    },
     /// Look at a monitor now.
     Recheck {
         /// Which.

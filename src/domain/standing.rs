@@ -10,19 +10,21 @@
 //! `level` and `decide`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
 use crate::domain::classify::{HEALTH_URL, WITHIN_DAYS};
+use crate::domain::context;
 use crate::domain::contract::{self, ToolsStanding};
 use crate::domain::errors::{Call, ErrorsWindow};
 use crate::domain::fleet::RulePlace;
-use crate::domain::fleet::{Monitor, Provenance};
+use crate::domain::fleet::{Canary, ContextRule, Monitor, Provenance};
 use crate::domain::incident::{Bar, Incident, Need, ResolveCause, Turn, step};
 use crate::domain::latency::warming::{COLD_START, Warming};
 use crate::domain::latency::window::{LatencyWindow, Sample};
-use crate::domain::observation::{Answer, Ask, Observation, Stage, Turn as AskTurn};
+use crate::domain::observation::{Answer, Ask, Observation, Stage, ToolsSeen, Turn as AskTurn};
 use crate::domain::outcome::{AskVerdict, Evidence, Finding, Outcome, Verdict};
 use crate::domain::quality::confirmation::CanaryStanding;
 use crate::domain::quality::diagnosis::{Diagnosis, diagnose};
@@ -202,6 +204,26 @@ impl Standing {
         Some(open.incident.clone())
     }
 
+    /// Makes the tools just seen the accepted ones; the incident that ends with it, where there is one.
+    ///
+    /// Calls that do not fit are no matter of taste: an incident about them stays open until they fit.
+    pub fn accept(&mut self, seen: &ToolsSeen, by: &str, now: DateTime<Utc>) -> Option<Incident> {
+        self.tools.accept(Arc::clone(&seen.listing), by, now);
+        if seen.calls.broken > 0 {
+            return None;
+        }
+        self.readings[Signal::Contract as usize] = reading(Level::Calm, as_accepted(seen), 1);
+        let drifted = |reason| matches!(reason, FailureReason::SchemaDrift | FailureReason::ToolMissing);
+        match self.incident(Signal::Contract).map(|incident| incident.reason) {
+            Some(reason) if drifted(reason) => self.resolve(Signal::Contract, ResolveCause::Accepted, now),
+            Some(_) => None,
+            None => {
+                self.signals[Signal::Contract as usize] = SignalState::quiet(now);
+                None
+            }
+        }
+    }
+
     /// Canaries that the next beat should ask again, the unconfirmed first, then the longest unheard.
     pub fn wants_asking(&self) -> Vec<&str> {
         let mut ids: Vec<_> = self.canaries.iter().filter(|(_, canary)| canary.wants_asking()).collect();
@@ -282,7 +304,7 @@ impl Standing {
         }
         self.latency.trim(rules.latency.window, beat.now);
         self.errors.trim(rules.errors.window, beat.now);
-        if beat.seen.tools.as_ref().is_some_and(|tools| self.tools.settle(tools)) {
+        if beat.seen.tools.as_ref().is_some_and(|tools| self.tools.settle(tools, beat.now)) {
             decisions.push(Decision::ToolsSettled);
         }
         fresh
@@ -320,6 +342,7 @@ impl Standing {
         standing.elapsed = ask.elapsed;
         if let Some(Ok(answer)) = &ask.result {
             standing.list = fingerprint(answer);
+            standing.tokens = answer.tokens.or(standing.tokens);
         }
         matches!(verdict, AskVerdict::Right { .. } | AskVerdict::Wrong { .. })
     }
@@ -419,23 +442,51 @@ impl Standing {
         let Some(tools) = &beat.seen.tools else {
             return (reading(Level::Unknown, "not seen".to_owned(), 0), None);
         };
-        let drift = self.tools.baseline.as_ref().and_then(|baseline| contract::compare(baseline, tools, rule));
-        // A tool that canaries call and that is gone, or a call that no longer fits, is breaking whatever else changed.
-        let broken = beat.outcome.finding(Signal::Contract).map(|finding| {
-            let mut finding = finding.clone();
-            finding.severity = Some(rule.breaking);
-            finding.evidence.extend(drift.iter().flat_map(|drift| drift.evidence.clone()));
-            finding
-        });
+        let broken = beat.outcome.finding(Signal::Contract);
+        let context = beat.monitor.rules.context.as_ref();
+        let heavy = context.and_then(|rule| self.context(beat, rule, tools));
+        let drifted = contract::judge(self.tools.baseline.as_ref(), tools, broken, rule);
         // What the eras say against each other is told only where nothing else is wrong with the tools.
-        let eras = || beat.seen.cross_check.as_ref().and_then(contract::eras);
-        match broken.or(drift).or_else(eras) {
-            Some(finding) => {
+        let eras = beat.seen.cross_check.as_ref().and_then(contract::eras);
+        let drifted = drifted.or(eras.filter(|_| heavy.is_none()));
+        match (drifted, heavy) {
+            (Some(mut finding), heavy) => {
+                finding.evidence.extend(heavy.into_iter().flat_map(|heavy| heavy.evidence));
                 let figure = finding.summary.clone();
                 (reading(Level::Elevated, figure, 1), Some(cause(&finding, rule.breaking, rule.line)))
             }
-            None => (reading(Level::Calm, format!("{} tools, as accepted", tools.tools.len()), 1), None),
+            (None, Some(heavy)) => {
+                let (severity, line) = context.map_or((rule.breaking, rule.line), |rule| (rule.severity, rule.line));
+                (reading(Level::Elevated, heavy.summary.clone(), 1), Some(cause(&heavy, severity, line)))
+            }
+            (None, None) if self.weighs_in_the_dark(beat, tools) => {
+                (reading(Level::Unknown, "not everything is counted yet".to_owned(), 0), None)
+            }
+            (None, None) => match beat.seen.cross_check.as_ref().and_then(contract::eras) {
+                // What the eras say against each other is told only where nothing else is wrong with the tools.
+                Some(finding) => {
+                    let figure = finding.summary.clone();
+                    (reading(Level::Elevated, figure, 1), Some(cause(&finding, rule.breaking, rule.line)))
+                }
+                None => (reading(Level::Calm, as_accepted(tools), 1), None),
+            },
         }
+    }
+
+    fn context(&self, beat: Beat<'_>, rule: &ContextRule, tools: &ToolsSeen) -> Option<Finding> {
+        let canaries = beat.monitor.canaries.iter();
+        let weighed = canaries.filter_map(|canary| Some((canary, self.canaries.get(&canary.id)?.tokens?)));
+        context::judge(rule, tools.tokens, weighed)
+    }
+
+    /// Whether an incident about context is open and not every figure is known: what is not counted is not light.
+    fn weighs_in_the_dark(&self, beat: Beat<'_>, tools: &ToolsSeen) -> bool {
+        let about_it = |incident: &Incident| incident.reason == FailureReason::ContextCost;
+        let Some(rule) = beat.monitor.rules.context.as_ref() else { return false };
+        let counted = |canary: &Canary| self.canaries.get(&canary.id).is_some_and(|known| known.tokens.is_some());
+        self.incident(Signal::Contract).is_some_and(about_it)
+            && (rule.tools_tokens.is_some() && tools.tokens.is_none()
+                || rule.answer_tokens.is_some() && !beat.monitor.canaries.iter().all(counted))
     }
 
     fn quality_level(&self, beat: Beat<'_>, fresh: Fresh) -> (Reading, Option<Cause>) {
@@ -603,8 +654,10 @@ impl Standing {
         let rules = &monitor.rules;
         self.latency.trim(rules.latency.window, now);
         self.errors.trim(rules.errors.window, now);
+        let about_context = |incident: &Incident| incident.reason == FailureReason::ContextCost;
         let unwarranted = |signal: &Signal| match signal {
-            Signal::Availability | Signal::Access | Signal::Contract => false,
+            Signal::Availability | Signal::Access => false,
+            Signal::Contract => rules.context.is_none() && self.incident(Signal::Contract).is_some_and(about_context),
             Signal::Errors => self.errors.reading(&rules.errors, true).level == Level::Calm,
             // One that is clearing was calm under the old rules too: it ends in its own time, as recovered.
             Signal::Latency => {
@@ -638,6 +691,10 @@ impl Beat<'_> {
     fn seen_unreachable(&self) -> bool {
         self.outcome.verdict == Verdict::Down
     }
+}
+
+fn as_accepted(tools: &ToolsSeen) -> String {
+    format!("{} tools, as accepted", tools.tools.len())
 }
 
 fn throttled(beat: Beat<'_>) -> bool {

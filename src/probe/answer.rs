@@ -106,6 +106,8 @@ pub(crate) struct Carried {
     pub(crate) values: Vec<Value>,
     /// The first words of its text.
     pub(crate) text: String,
+    /// What a model reads of it: every text block, or the structured content where there is none.
+    pub(crate) whole: String,
 }
 
 /// Opens a tools/call result.
@@ -125,6 +127,10 @@ pub(crate) fn open(result: &RawValue) -> Result<Carried, Misfit> {
         let said = if text.is_empty() { "without a text".to_owned() } else { text };
         return Err(Misfit { kind: FaultKind::ToolError, detail: format!("the tool answered isError: {said}") });
     }
+    let whole = match call.structured_content {
+        Some(raw) if texts.is_empty() => raw.get().to_owned(),
+        _ => texts.join("\n"),
+    };
     let mut values = Vec::new();
     if let Some(value) = call.structured_content.and_then(|raw| serde_json::from_str(raw.get()).ok()) {
         // A tool that returns a text comes structured as {"result": "…"}.
@@ -140,7 +146,7 @@ pub(crate) fn open(result: &RawValue) -> Result<Carried, Misfit> {
     } else {
         values.extend(parsed);
     }
-    Ok(Carried { values, text })
+    Ok(Carried { values, text, whole })
 }
 
 /// Reads the answer of a search.
@@ -169,6 +175,8 @@ pub fn read(result: &RawValue, search: &Search) -> Result<Answer, Misfit> {
         total,
         self_reported: admissions(value),
         bytes: result.get().len() as u64,
+        tokens: None,
+        text: Some(carried.whole.into_boxed_str()),
     })
 }
 

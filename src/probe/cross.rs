@@ -169,7 +169,8 @@ fn compare(own: Era, here: &BTreeMap<String, String>, there: &BTreeMap<String, S
 fn is_due(assignment: &Assignment) -> bool {
     let monitor = &assignment.monitor;
     let text = monitor.id.as_str().bytes();
-    let slot = text.fold(0_u32, |sum, byte| sum.wrapping_mul(16_777_619) ^ u32::from(byte));
+    // FNV-1a, which spreads ids that differ by a letter over the whole day.
+    let slot = text.fold(2_166_136_261_u32, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(16_777_619));
     let slot = i64::from(slot) % DAY_SECONDS;
     let since = (assignment.scheduled_at.timestamp() - slot).rem_euclid(DAY_SECONDS);
     let every = i64::try_from(monitor.every.as_secs()).unwrap_or(DAY_SECONDS).max(1);
@@ -204,6 +205,7 @@ mod tests {
                     asks: vec![],
                     ask_sources: false,
                     learnt,
+                    lists: crate::probe::Lists::default(),
                 })
             };
             let days: Vec<i64> = (0..2 * 1440).filter(|nth| due(BeatKind::Scheduled, *nth)).collect();

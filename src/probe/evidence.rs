@@ -167,7 +167,10 @@ pub fn readable(bytes: &[u8]) -> String {
 /// Control characters, and those that make text read in another order than it is written.
 fn misleading(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+        || matches!(
+            c,
+            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}'
+        )
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use crate::domain::fleet::{Monitor, MonitorId, Program};
-use crate::domain::observation::{FaultKind, Observation, Stage};
+use crate::domain::observation::{FaultKind, Observation, Stage, Step};
 use crate::probe::call::{Caller, Carrier};
 use crate::probe::clock::Clock;
 use crate::probe::handshake::Opened;
@@ -95,6 +95,26 @@ pub(crate) async fn take_up(
     let well = fault.is_none();
     seen.steps.push(clock.stop(fault));
     well.then_some(None)
+}
+
+/// Starts a kept program again that turned out to have ended since the beat before; none where it is there, and wrong.
+pub(crate) async fn start_again(
+    caller: &mut Caller<'_>,
+    monitor: &Monitor,
+    program: &Program,
+    seen: &mut Observation,
+) -> Option<()> {
+    let ended = |step: &&mut Step| step.fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::ProgramEnded);
+    let last = seen.steps.last_mut().filter(ended)?;
+    if let Some(fault) = last.fault.take() {
+        last.notes.push(format!("the kept program had ended: {}; started again", fault.detail));
+    }
+    caller.stop_program().await;
+    let mut clock = Clock::start(Stage::Connect, &monitor.url.shown);
+    let fault = caller.start_program(program, &mut clock).err();
+    let well = fault.is_none();
+    seen.steps.push(clock.stop(fault));
+    well.then_some(())
 }
 
 /// Puts a program that is to be kept back, if it answered so far; stops any other.

@@ -16,7 +16,12 @@ pub mod rpc;
 pub mod schema;
 pub mod sources;
 pub mod sse;
+pub mod instructions;
+pub mod diff;
 pub mod tools;
+
+// What texts cost.
+pub mod tokens;
 pub mod callable;
 pub mod shape;
 
@@ -57,11 +62,13 @@ use rustls::RootCertStore;
 use crate::domain::fleet::{Address, Monitor, MonitorId};
 use crate::domain::learnt::Learnt;
 use crate::domain::observation::{BeatKind, Fault, Footprint, Observation, Rung, Turn};
+use crate::domain::tools::Listing;
 use crate::net::connect::Connector;
 use crate::probe::call::Means;
 use crate::probe::cross::Differing;
 use crate::probe::kept::KeptPrograms;
 use crate::probe::owed::Owed;
+use crate::probe::tokens::Tokens;
 
 /// What one beat is to do.
 #[derive(Debug, Clone)]
@@ -80,6 +87,17 @@ pub struct Assignment {
     pub ask_sources: bool,
     /// What earlier probes learnt.
     pub learnt: Learnt,
+    /// Lists of tools that are remembered.
+    pub lists: Lists,
+}
+
+/// The lists of tools that a probe holds what it sees against. Empty for a server nobody has looked at yet.
+#[derive(Debug, Clone, Default)]
+pub struct Lists {
+    /// The accepted one.
+    pub accepted: Option<Arc<Listing>>,
+    /// The one seen last, where that is another.
+    pub latest: Option<Arc<Listing>>,
 }
 
 /// Probes servers. Cheap to share; holds the TLS session cache.
@@ -89,6 +107,7 @@ pub struct Prober {
     programs: KeptPrograms,
     owed: Owed,
     differing: Differing,
+    tokens: Tokens,
 }
 
 impl Prober {
@@ -99,6 +118,7 @@ impl Prober {
             programs: KeptPrograms::default(),
             owed: Owed::default(),
             differing: Differing::default(),
+            tokens: Tokens::default(),
         }
     }
 
@@ -109,17 +129,31 @@ impl Prober {
             programs: KeptPrograms::default(),
             owed: Owed::default(),
             differing: Differing::default(),
+            tokens: Tokens::default(),
         }
+    }
+
+    /// The same, for a single probe: it waits until tokens are counted.
+    #[must_use]
+    pub fn once(self) -> Self {
+        Self { tokens: Tokens::patient(), ..self }
     }
 
     /// Runs one probe to its end; never fails, never panics, never outlasts the monitor's budget by more than the closing of its session.
     pub async fn run(&self, assignment: &Assignment) -> (Observation, Learnt) {
-        Box::pin(steps::run(self.means(), &self.programs, &self.differing, assignment, false)).await
+        self.visit(assignment, false).await
     }
 
     /// The same, with its transcript even where all is well.
     pub async fn record(&self, assignment: &Assignment) -> (Observation, Learnt) {
-        Box::pin(steps::run(self.means(), &self.programs, &self.differing, assignment, true)).await
+        self.visit(assignment, true).await
+    }
+
+    async fn visit(&self, assignment: &Assignment, always: bool) -> (Observation, Learnt) {
+        let visit = steps::run(self.means(), &self.programs, &self.differing, assignment, always);
+        let (mut seen, learnt) = Box::pin(visit).await;
+        self.tokens.weigh(&mut seen).await;
+        (seen, learnt)
     }
 
     const fn means(&self) -> Means<'_> {

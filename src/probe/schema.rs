@@ -7,8 +7,17 @@ use serde_json::Value;
 use crate::domain::fleet::Search;
 use crate::probe::evidence::{DETAIL_CHARS_MAX, escaped};
 
-/// Why a declared call does not fit; none where it does, or where the schema is beyond judging.
+/// Why a declared call does not fit, whatever it asks; none where it does, or where the schema is beyond judging.
 pub fn misfit(schema: &Value, search: &Search) -> Option<String> {
+    misfit_with(schema, search, None)
+}
+
+/// Why the call that asks this very question does not fit.
+pub fn misfit_asking(schema: &Value, search: &Search, question: &str) -> Option<String> {
+    misfit_with(schema, search, Some(question))
+}
+
+fn misfit_with(schema: &Value, search: &Search, question: Option<&str>) -> Option<String> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let given = |name: &str| name == search.query || search.arguments.contains_key(name);
     if let Some(required) = schema.get("required").and_then(Value::as_array)
@@ -28,10 +37,11 @@ pub fn misfit(schema: &Value, search: &Search) -> Option<String> {
         };
         let value = match search.arguments.get(name) {
             Some(text) => serde_json::from_str(text).unwrap_or(Value::Null),
-            // The question is a text; which one does not matter here.
-            None => Value::from("a question"),
+            None => Value::from(question.unwrap_or("a question")),
         };
-        if let Some(why) = value_misfit(property, &value, name == search.query) {
+        // Any text may be the question where none is given, so no list can be said to lack it.
+        let any_text = name == search.query && question.is_none();
+        if let Some(why) = value_misfit(property, &value, any_text) {
             return Some(said(format!("`{name}` {why}")));
         }
     }
@@ -42,7 +52,7 @@ fn said(text: String) -> String {
     escaped(&text, DETAIL_CHARS_MAX)
 }
 
-fn value_misfit(property: &Value, value: &Value, is_question: bool) -> Option<String> {
+fn value_misfit(property: &Value, value: &Value, any_text: bool) -> Option<String> {
     if let Some(types) = property.get("type") {
         let names: Vec<&str> = match types {
             Value::String(name) => vec![name.as_str()],
@@ -53,14 +63,16 @@ fn value_misfit(property: &Value, value: &Value, is_question: bool) -> Option<St
             return Some(format!("must be {}, and the call gives {}", names.join(" or "), kind(value)));
         }
     }
-    // Any text may be the question, so no list can be said to lack it.
-    if is_question {
+    if any_text {
         return None;
     }
     if let Some(choices) = property.get("enum").and_then(Value::as_array)
         && !choices.iter().any(|choice| same(choice, value))
     {
         return Some(format!("must be one of {}, and the call gives {value}", Value::Array(choices.clone())));
+    }
+    if let Some(text) = value.as_str() {
+        return length_misfit(property, text);
     }
     let number = value.as_f64()?;
     let bound = |key: &str| property.get(key).and_then(Value::as_f64);
@@ -71,6 +83,17 @@ fn value_misfit(property: &Value, value: &Value, is_question: bool) -> Option<St
         return Some(format!("must be at most {most}, and the call gives {value}"));
     }
     None
+}
+
+/// Patterns are left alone: they are written in another language than ours.
+fn length_misfit(property: &Value, text: &str) -> Option<String> {
+    let length = text.chars().count() as u64;
+    let bound = |key: &str| property.get(key).and_then(Value::as_u64);
+    if let Some(least) = bound("minLength").filter(|least| length < *least) {
+        return Some(format!("must have at least {least} characters, and the call gives {length}"));
+    }
+    let most = bound("maxLength").filter(|most| length > *most)?;
+    Some(format!("must have at most {most} characters, and the call gives {length}"))
 }
 
 fn is_of(name: &str, value: &Value) -> bool {
@@ -109,7 +132,7 @@ fn kind(value: &Value) -> &'static str {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::misfit;
+    use super::{misfit, misfit_asking};
     use crate::domain::fleet::{Search, SearchFields};
 
     fn check(sentence: &str, schema: &Value, expected: Option<&str>) {
@@ -150,5 +173,31 @@ mod tests {
         check("above the maximum", &property("top_k", json!({"maximum": 3})), Some("at most 3"));
         check("a reference is beyond judging", &property("top_k", json!({"$ref": "#/x"})), None);
         check("no object at all", &json!([1, 2]), None);
+    }
+
+    #[test]
+    fn a_question_is_held_against_what_it_may_be() {
+        let rows = [
+            ("short enough", json!({"maxLength": 9}), "OC-31", None),
+            ("too long", json!({"maxLength": 4}), "OC-31", Some("at most 4 characters")),
+            ("too short", json!({"minLength": 9}), "OC-31", Some("at least 9 characters")),
+            ("none of the choices", json!({"enum": ["a", "b"]}), "OC-31", Some("must be one of")),
+            ("a pattern is left alone", json!({"pattern": "^x"}), "OC-31", None),
+        ];
+        let search = Search {
+            tool: None,
+            query: "query".to_owned(),
+            arguments: std::collections::BTreeMap::new(),
+            results: None,
+            fields: SearchFields::default(),
+            per_beat: 2,
+        };
+        for (sentence, property, question, expected) in rows {
+            let seen = misfit_asking(&json!({"properties": {"query": property}}), &search, question);
+            match expected {
+                None => assert_eq!(seen, None, "{sentence}"),
+                Some(part) => assert!(seen.as_deref().is_some_and(|why| why.contains(part)), "{sentence}: {seen:?}"),
+            }
+        }
     }
 }

@@ -20,12 +20,12 @@ use crate::probe::clock::Clock;
 use crate::probe::cross::Differing;
 use crate::probe::evidence::Scrub;
 use crate::probe::handshake::{Opened, modern_result, open, resume};
-use crate::probe::kept::{KeptPrograms, leave, take_up};
+use crate::probe::kept::{KeptPrograms, leave, start_again, take_up};
 use crate::probe::listing::all_pages;
 use crate::probe::look::look_at;
 use crate::probe::promoted::{promoted, unfit};
 use crate::probe::rpc::Misfit;
-use crate::probe::tools::{input_schema, named, reduce};
+use crate::probe::tools::{hold, input_schema, named, reduce};
 use crate::probe::transcript::Transcript;
 use crate::probe::way::way;
 use crate::probe::{Assignment, answer, credential, cross, sources};
@@ -124,7 +124,7 @@ async fn converse(
 ) -> Option<Opened> {
     let monitor = &*assignment.monitor;
     let opened = meet(caller, programs, monitor, learnt, seen).await?;
-    let Some(tools) = list_tools(caller, opened.era, monitor, seen).await else {
+    let Some(tools) = list_tools(caller, opened.era, assignment, seen).await else {
         return Some(opened);
     };
     search(caller, opened.era, &tools, assignment, seen).await;
@@ -148,7 +148,13 @@ pub(crate) async fn meet(
             Box::pin(open(caller, monitor, learnt, &mut seen.steps)).await?
         }
         Some(program) => match take_up(caller, programs, monitor, program, seen).await? {
-            Some(before) => resume(caller, &before, &mut seen.steps).await?,
+            Some(before) => match resume(caller, &before, &mut seen.steps).await {
+                Some(opened) => opened,
+                None => {
+                    start_again(caller, monitor, program, seen).await?;
+                    Box::pin(open(caller, monitor, learnt, &mut seen.steps)).await?
+                }
+            },
             None => Box::pin(open(caller, monitor, learnt, &mut seen.steps)).await?,
         },
     };
@@ -207,9 +213,10 @@ fn fits(caller: &Caller<'_>, monitor: &Monitor) -> bool {
 async fn list_tools(
     caller: &mut Caller<'_>,
     era: Era,
-    monitor: &Monitor,
+    assignment: &Assignment,
     seen: &mut Observation,
 ) -> Option<Vec<Value>> {
+    let monitor = &*assignment.monitor;
     let mut clock = Clock::start(Stage::Tools, "tools/list");
     let outcome = all_pages(caller, era, &mut clock).await;
     let (tools, mut fault) = match outcome {
@@ -222,8 +229,7 @@ async fn list_tools(
         if dropped.is_some() {
             reduced.search_tool = None;
         }
-        // Without canaries no call is declared that could fit or not.
-        reduced.invalid_call = reduced.invalid_call.filter(|_| !monitor.canaries.is_empty());
+        let reduced = hold(reduced, tools, monitor, &assignment.lists);
         if reduced.search_tool.is_none() && !monitor.canaries.is_empty() {
             let detail = dropped.unwrap_or_else(|| {
                 let wanted = monitor.search.tool.as_deref().unwrap_or("any that searches");

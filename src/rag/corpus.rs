@@ -125,6 +125,7 @@ documentation! {
     "runbooks/connect_timeout.md" => "../runbooks/connect_timeout.md",
     "runbooks/connection_refused.md" => "../runbooks/connection_refused.md",
     "runbooks/constant_response.md" => "../runbooks/constant_response.md",
+    "runbooks/context_cost.md" => "../runbooks/context_cost.md",
     "runbooks/corpus_truncated.md" => "../runbooks/corpus_truncated.md",
     "runbooks/credential_expiring.md" => "../runbooks/credential_expiring.md",
     "runbooks/dns_failure.md" => "../runbooks/dns_failure.md",

@@ -19,8 +19,8 @@ static BEATS: Rows = Rows::new(
 );
 static ASKS: Rows = Rows::new(
     "INSERT INTO asks (started_at, monitor, location, position, canary, variant, turn, elapsed, fresh_connection, \
-     verdict, reason, rank, list, scores, lengths, bytes) VALUES ",
-    16,
+     verdict, reason, rank, list, scores, lengths, bytes, tokens) VALUES ",
+    17,
     " ON CONFLICT (started_at, monitor, location, position) DO NOTHING",
 );
 static SOURCES: Rows = Rows::new(
@@ -174,6 +174,7 @@ fn bind_ask(query: Bound, placed: &PlacedAsk<'_>, list: Option<i64>) -> Bound {
         .bind(list.map(|_| scores.collect::<Vec<u8>>()))
         .bind(list.map(|_| lengths.collect::<Vec<u8>>()))
         .bind(i64::try_from(ask.bytes).unwrap_or(i64::MAX))
+        .bind(ask.tokens)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "seven digits of a score are past any embedding's jitter")]

@@ -10,13 +10,17 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::sync::broadcast;
 
+use crate::domain::context::Spread;
+use crate::domain::contract::{self, Baseline};
 use crate::domain::fleet::{CanaryKind, MonitorId};
 use crate::domain::learnt::Learnt;
-use crate::domain::observation::Observation;
+use crate::domain::observation::{Observation, ToolsSeen};
 use crate::domain::outcome::{Outcome, Verdict};
 use crate::domain::pace::{Hold, Spent};
+use crate::domain::protocol::Era;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::signal::{Level, Phase, Signal};
+use crate::domain::tools::Drift;
 use crate::store::pulse::Pulse;
 
 /// Beats shown in a strip.
@@ -92,6 +96,10 @@ pub struct MonitorView {
     pub hold: Option<Hold>,
     /// What probes learnt of the server.
     pub learnt: Learnt,
+    /// The tools seen last and those accepted; none before the first list.
+    pub tools: Option<ToolsView>,
+    /// Tokens of the canaries' answers since Serin started.
+    pub answer_tokens: Spread,
     /// Calls a day that the schedule amounts to.
     pub calls_per_day: u64,
     /// Seen ÷ due time over the last 24 h (or since the monitor is known), 0–1; none before the first beat.
@@ -108,6 +116,26 @@ impl MonitorView {
         let answered = self.canaries.iter().filter(|canary| canary.verdict.is_some());
         let right = answered.clone().filter(|canary| canary.verdict.as_deref() == Some("right"));
         (right.count(), answered.count())
+    }
+}
+
+/// The tools of a monitor.
+#[derive(Debug, Clone)]
+pub struct ToolsView {
+    /// The list seen last, with the calls we know of it.
+    pub seen: ToolsSeen,
+    /// When.
+    pub seen_at: DateTime<Utc>,
+    /// In which era it was asked for.
+    pub era: Option<Era>,
+    /// The accepted list; none until one was stable.
+    pub accepted: Option<Baseline>,
+}
+
+impl ToolsView {
+    /// How what is seen differs from what is accepted; none where it does not.
+    pub fn drift(&self) -> Option<Arc<Drift>> {
+        self.accepted.as_ref().and_then(|accepted| contract::drift(accepted, &self.seen))
     }
 }
 

@@ -4,12 +4,13 @@
 
 use std::collections::HashMap;
 
+use chrono::{DateTime, Utc};
 use sqlx::SqliteConnection;
 
 use crate::domain::incident::{Incident, ResolveCause};
-use crate::domain::observation::ToolsSeen;
 use crate::domain::signal::Phase;
-use crate::store::column::{evidence_text, micros};
+use crate::store::column::{evidence_text, micros, new_id};
+use crate::store::listing::blob;
 use crate::store::promise;
 use crate::store::record::{BeatRecord, LOCAL, MarksRow, SignalRow, TimelineRow, ToolsRow};
 
@@ -40,6 +41,9 @@ pub(in crate::store) async fn decide(
         }
         if let Some(row) = &record.tools {
             tools(connection, row).await?;
+        }
+        if let Some(row) = &record.action {
+            action(connection, &row.actor, &row.action, &row.subject, row.at).await?;
         }
         if let Some(row) = &record.marks {
             marks(connection, row).await?;
@@ -160,18 +164,29 @@ pub(in crate::store) async fn timeline(
     Ok(())
 }
 
+/// Notes what a person did.
+pub(in crate::store) async fn action(
+    connection: &mut SqliteConnection,
+    actor: &str,
+    action: &str,
+    subject: &str,
+    now: DateTime<Utc>,
+) -> Result<(), sqlx::Error> {
+    sqlx::query("INSERT INTO actions (id, at, actor, action, subject) VALUES ($1, $2, $3, $4, $5)")
+        .bind(new_id(now))
+        .bind(now.timestamp_micros())
+        .bind(actor)
+        .bind(action)
+        .bind(subject)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
 /// Keeps the snapshot once, ends the monitor's previous baseline and begins the new one.
 async fn tools(connection: &mut SqliteConnection, row: &ToolsRow) -> Result<(), sqlx::Error> {
     let from = row.from.timestamp_micros();
-    sqlx::query(
-        "INSERT INTO blobs (hash, kind, codec, created_at, data) VALUES ($1, 'tools', 'json', $2, $3) \
-         ON CONFLICT (hash, kind) DO NOTHING",
-    )
-    .bind(&row.tools.hash)
-    .bind(from)
-    .bind(snapshot(&row.tools).into_bytes())
-    .execute(&mut *connection)
-    .await?;
+    blob(connection, &row.tools, row.from).await?;
     sqlx::query("UPDATE monitor_tools SET to_at = $2 WHERE monitor = $1 AND to_at IS NULL AND from_at <> $2")
         .bind(row.monitor.as_str())
         .bind(from)
@@ -193,12 +208,6 @@ async fn tools(connection: &mut SqliteConnection, row: &ToolsRow) -> Result<(), 
     .execute(connection)
     .await?;
     Ok(())
-}
-
-/// A snapshot of tools: each tool's hashes by name, and the listing itself as text.
-fn snapshot(seen: &ToolsSeen) -> String {
-    let tools: Vec<_> = seen.tools.iter().map(|tool| (&tool.name, &tool.full_hash, &tool.shape_hash)).collect();
-    serde_json::json!({ "tools": tools, "json": seen.json }).to_string()
 }
 
 async fn marks(connection: &mut SqliteConnection, row: &MarksRow) -> Result<(), sqlx::Error> {

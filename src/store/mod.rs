@@ -28,6 +28,7 @@ mod writer;
 mod rows;
 mod append;
 pub mod known;
+pub mod listing;
 pub mod transcript;
 mod intern;
 mod decide;

@@ -8,8 +8,8 @@ use sqlx::{Row, SqliteConnection};
 use crate::domain::fleet::{Fleet, MonitorId};
 use crate::store::StoreError;
 use crate::store::append::Names;
-use crate::store::column::{moment_from, new_id};
-use crate::store::decide::timeline;
+use crate::store::column::moment_from;
+use crate::store::decide::{action, timeline};
 use crate::store::record::TimelineRow;
 use crate::store::rows::Rows;
 
@@ -122,23 +122,4 @@ pub(in crate::store) async fn acknowledge(
     timeline(connection, &line, next_event).await?;
     action(connection, actor, "acknowledge", incident, now).await?;
     Ok(true)
-}
-
-/// Notes what a person did.
-pub(in crate::store) async fn action(
-    connection: &mut SqliteConnection,
-    actor: &str,
-    action: &str,
-    subject: &str,
-    now: DateTime<Utc>,
-) -> Result<(), sqlx::Error> {
-    sqlx::query("INSERT INTO actions (id, at, actor, action, subject) VALUES ($1, $2, $3, $4, $5)")
-        .bind(new_id(now))
-        .bind(now.timestamp_micros())
-        .bind(actor)
-        .bind(action)
-        .bind(subject)
-        .execute(connection)
-        .await?;
-    Ok(())
 }

@@ -12,6 +12,7 @@ use crate::domain::paging::notification::Notification;
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::reason::FailureReason;
 use crate::domain::signal::{Signal, SignalState};
+use crate::domain::tools::{Drift, Listing};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +36,10 @@ pub struct BeatRecord {
     pub outbox: Vec<Outgoing>,
     /// A new accepted baseline of the tools.
     pub tools: Option<ToolsRow>,
+    /// A list of tools that was seen, where that is worth writing down.
+    pub listing: Option<ListingRow>,
+    /// What a person did.
+    pub action: Option<ActionRow>,
     /// Marks by which a restart is recognised, where they changed.
     pub marks: Option<MarksRow>,
     /// What was learnt of the server, where that changed.
@@ -133,6 +138,8 @@ pub struct AskRow {
     pub lengths: Vec<u32>,
     /// Bytes of the answer.
     pub bytes: u64,
+    /// Tokens of the answer, where they were counted.
+    pub tokens: Option<u32>,
 }
 
 /// One signal's state.
@@ -228,6 +235,36 @@ pub struct LearntRow {
     pub address: String,
     /// What.
     pub learnt: Learnt,
+}
+
+/// A list of tools, as it was seen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListingRow {
+    /// Whose.
+    pub monitor: MonitorId,
+    /// In which era it was listed.
+    pub era: Option<Era>,
+    /// The list.
+    pub listing: Arc<Listing>,
+    /// When it was seen.
+    pub at: DateTime<Utc>,
+    /// How it differs from what is accepted.
+    pub drift: Drift,
+    /// The hash of the one before it, and when that was last seen.
+    pub before: Option<(String, DateTime<Utc>)>,
+}
+
+/// What a person did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActionRow {
+    /// When.
+    pub at: DateTime<Utc>,
+    /// Who, as they wrote it.
+    pub actor: String,
+    /// What: `accept`, `acknowledge`.
+    pub action: String,
+    /// To what: an incident's id, a monitor and a hash.
+    pub subject: String,
 }
 
 /// Marks by which a restart is recognised.

@@ -1,6 +1,7 @@
 //! What a start needs, so that every window, phase and promise goes on where it stood.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -9,11 +10,12 @@ use sqlx::Row;
 
 use crate::domain::fleet::MonitorId;
 use crate::domain::incident::Incident;
-use crate::domain::observation::{ToolSeen, ToolsSeen, Turn, Variant};
+use crate::domain::observation::{ToolsSeen, Turn, Variant};
 use crate::domain::outcome::Verdict;
 use crate::domain::protocol::Era;
 use crate::domain::reason::FailureReason;
 use crate::domain::signal::{Phase, Signal, SignalState};
+use crate::domain::tools::{Listing, ToolSeen};
 use crate::store::board::{BeatMark, STRIP_LEN};
 use crate::store::column::{incident, incidents, length, moment, moment_from, moment_or_none, word, word_or_none};
 use crate::store::decide::DETECTOR_VERSION;
@@ -48,6 +50,8 @@ pub struct AskLine {
     pub reason: Option<FailureReason>,
     /// Rank of the expected source.
     pub rank: Option<u32>,
+    /// Tokens of the answer, where they were counted.
+    pub tokens: Option<u32>,
 }
 
 /// Beats of one monitor in one hour.
@@ -113,7 +117,7 @@ impl Store {
     /// Where the database does not answer.
     pub async fn recent_asks(&self, since: DateTime<Utc>) -> Result<Vec<AskLine>, StoreError> {
         let mut rows = sqlx::query(
-            "SELECT a.monitor, a.canary, a.variant, a.turn, b.kind, a.started_at, a.elapsed, a.verdict, a.reason, a.rank \
+            "SELECT a.monitor, a.canary, a.variant, a.turn, b.kind, a.started_at, a.elapsed, a.verdict, a.reason, a.rank, a.tokens \
              FROM asks a JOIN beats b USING (started_at, monitor, location) \
              WHERE a.started_at >= $1 AND a.turn <> 'not_asked' ORDER BY a.started_at DESC, a.monitor DESC, a.location DESC, a.position DESC LIMIT $2",
         )
@@ -139,6 +143,7 @@ impl Store {
                 verdict: word(row.try_get(7)?, "verdict", verdict)?,
                 reason: word_or_none(row.try_get(8)?, "reason", FailureReason::from_slug)?,
                 rank: row.try_get(9)?,
+                tokens: row.try_get(10)?,
             });
         }
         asks.reverse();
@@ -190,11 +195,10 @@ impl Store {
                     monitor: MonitorId::new(row.try_get(0)?),
                     era: Era::from_slug(row.try_get(1)?),
                     tools: ToolsSeen {
-                        hash: row.try_get(2)?,
-                        tools,
-                        json,
+                        listing: Arc::new(Listing { hash: row.try_get(2)?, tools, json, ..Listing::default() }),
                         search_tool: row.try_get(5)?,
                         invalid_call: row.try_get(6)?,
+                        ..ToolsSeen::default()
                     },
                     from: moment(row, 3)?,
                     accepted_by: row.try_get(4)?,
@@ -283,7 +287,7 @@ fn turn(slug: &str) -> Option<Turn> {
     [Turn::Scheduled, Turn::ReAsk, Turn::NotAsked].into_iter().find(|turn| turn.slug() == slug)
 }
 
-/// Reads a snapshot back; see `decide::snapshot`.
+/// Reads a snapshot back; see `listing::snapshot`.
 fn tools_from(data: &[u8]) -> Result<(Vec<ToolSeen>, String), StoreError> {
     let unreadable = |what: &dyn std::fmt::Display| StoreError::Unreadable(format!("tools snapshot: {what}"));
     let mut value: serde_json::Value = serde_json::from_slice(data).map_err(|error| unreadable(&error))?;

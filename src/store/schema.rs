@@ -15,7 +15,8 @@ use crate::store::{OpenError, StoreError};
 const MIGRATIONS: &[(&str, &str)] = &[
     ("ground", include_str!("../../migrations/sqlite/0001_ground.sql")),
     ("known", include_str!("../../migrations/sqlite/0002_known.sql")),
-    ("transcripts", include_str!("../../migrations/sqlite/0003_transcripts.sql")),
+    ("drift", include_str!("../../migrations/sqlite/0003_drift.sql")),
+    ("transcripts", include_str!("../../migrations/sqlite/0004_transcripts.sql")),
 ];
 /// How long a statement waits for another process: short, since a whole fleet waits behind it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);

@@ -18,13 +18,13 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::domain::fleet::MonitorId;
 use crate::store::append::{Names, append};
-use crate::store::decide::decide;
+use crate::store::decide::{action, decide};
 use crate::store::error::is_conflict;
 use crate::store::known::keep;
 use crate::store::note::{self, FleetNote};
 use crate::store::outbox::{self, Attempted, Claim, Claiming};
 use crate::store::record::BeatRecord;
-use crate::store::{StoreError, promise, schema, transcript};
+use crate::store::{StoreError, listing, promise, schema, transcript};
 
 /// Jobs in one transaction: enough that the commit's two syncs no longer count, few enough to stay below 100 ms.
 const BATCH_MAX: usize = 512;
@@ -246,6 +246,10 @@ impl Writer {
             Err(error) => Err(error),
         };
         let written = match written {
+            Ok(()) => listing::note(connection, records).await,
+            Err(error) => Err(error),
+        };
+        let written = match written {
             Ok(()) => transcript::keep(connection, records).await,
             Err(error) => Err(error),
         };
@@ -279,7 +283,7 @@ impl Writer {
             Work::Replay { delivery, actor, now } => {
                 let changed = outbox::replay(connection, &delivery, now).await?;
                 if changed {
-                    note::action(connection, &actor, "replay", &delivery, now).await?;
+                    action(connection, &actor, "replay", &delivery, now).await?;
                 }
                 Answer::Changed(changed)
             }

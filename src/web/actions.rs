@@ -80,7 +80,8 @@ pub fn cleaned(actor: &str) -> String {
     actor.trim().chars().filter(|c| !c.is_control()).take(ACTOR_CHARS_MAX).collect()
 }
 
-fn send(state: &WebState, command: Command) -> Result<(), Problem> {
+/// Hands a wish to the loops.
+pub fn send(state: &WebState, command: Command) -> Result<(), Problem> {
     let full = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too much is asked for just now; try again");
     state.commands.try_send(command).map_err(full)
 }

@@ -1,4 +1,4 @@
-//! The two actions as forms send them: done, then back to the page, with a word of what came of it.
+//! The actions as forms send them: done, then back to the page, with a word of what came of it.
 
 use axum::extract::{Form, Path, State};
 use axum::http::{StatusCode, header};
@@ -8,6 +8,7 @@ use url::form_urlencoded;
 
 use crate::web::actions;
 use crate::web::state::WebState;
+use crate::web::tools;
 
 /// Remembers who took an incident last on this browser, so that nobody types a name at night twice.
 pub const ACTOR_COOKIE: &str = "serin_actor";
@@ -17,6 +18,15 @@ pub const ACTOR_COOKIE: &str = "serin_actor";
 pub struct Taking {
     #[serde(default)]
     actor: String,
+}
+
+/// Who accepts which tools.
+#[derive(Debug, Deserialize)]
+pub struct Accepting {
+    #[serde(default)]
+    actor: String,
+    #[serde(default)]
+    hash: String,
 }
 
 /// Where to go back to.
@@ -40,6 +50,20 @@ pub async fn recheck(State(state): State<WebState>, Path(id): Path<String>, Form
     }
 }
 
+/// `POST /monitors/{id}/accept`.
+pub async fn accept(State(state): State<WebState>, Path(id): Path<String>, Form(taking): Form<Accepting>) -> Response {
+    let said = match tools::ask_to_accept(&state, &id, &taking.actor, Some(&taking.hash)).await {
+        Ok(()) => "accepted",
+        Err(problem) => match problem.status {
+            StatusCode::CONFLICT => "refused",
+            StatusCode::UNPROCESSABLE_ENTITY => "who",
+            status => return (status, problem.error).into_response(),
+        },
+    };
+    let answer = back("monitors", &id, said);
+    ([(header::SET_COOKIE, remembered(&taking.actor))], answer).into_response()
+}
+
 /// `POST /incidents/{id}/acknowledge`.
 pub async fn acknowledge(
     State(state): State<WebState>,
@@ -55,9 +79,13 @@ pub async fn acknowledge(
             status => return (status, problem.error).into_response(),
         },
     };
-    let actor: String = form_urlencoded::byte_serialize(actions::cleaned(&taking.actor).as_bytes()).collect();
-    let cookie = format!("{ACTOR_COOKIE}={actor}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000");
-    ([(header::SET_COOKIE, cookie)], back("incidents", &id, said)).into_response()
+    ([(header::SET_COOKIE, remembered(&taking.actor))], back("incidents", &id, said)).into_response()
+}
+
+/// The cookie that remembers who acts on this browser.
+fn remembered(actor: &str) -> String {
+    let actor: String = form_urlencoded::byte_serialize(actions::cleaned(actor).as_bytes()).collect();
+    format!("{ACTOR_COOKIE}={actor}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000")
 }
 
 /// A name out of its cookie.

@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     fn settings(listen: &str) -> Settings {
-        Settings { listen: listen.parse().unwrap(), token: None }
+        Settings { listen: listen.parse().unwrap(), token: None, lock: "monitors.lock".into() }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::domain::context::{BOUNDS, Spread};
 use crate::domain::outcome::Verdict;
 use crate::domain::pace::Hold;
 use crate::domain::signal::Phase;
@@ -21,6 +22,8 @@ use crate::web::state::WebState;
 
 /// Up to this many monitors every signal has its series; beyond, only those that are not quiet.
 const QUIET_SIGNALS_MONITORS_MAX: usize = 2_000;
+/// Up to this many monitors each has its own histogram of answers, twelve lines; beyond, the fleet has one.
+const HISTOGRAMS_MONITORS_MAX: usize = 500;
 /// Monitors shown in one scrape; what DESIGN §10 promises to carry.
 const MONITORS_MAX: usize = 50_000;
 
@@ -50,6 +53,7 @@ impl Collector for Scrape {
         monitors(&mut to, &views)?;
         signals(&mut to, &views)?;
         manners(&mut to, &views)?;
+        context(&mut to, &views)?;
         self.serin(&mut to)
     }
 }
@@ -78,6 +82,44 @@ fn monitors(to: &mut DescriptorEncoder, views: &Views) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// What tools and answers take of a model's context.
+fn context(to: &mut DescriptorEncoder, views: &Views) -> Result<(), Error> {
+    let help = "tokens of the list of tools (o200k_base); absent where not counted";
+    let mut family = to.encode_descriptor("serin_tools_tokens", help, None, MetricType::Gauge)?;
+    for view in views {
+        if let Some(tokens) = view.tools.as_ref().and_then(|tools| tools.seen.tokens) {
+            gauge(&mut family, &[("monitor", view.id.as_str())], i64::from(tokens))?;
+        }
+    }
+    let mut lists = Spread::default();
+    views.iter().filter_map(|view| view.tools.as_ref()?.seen.tokens).for_each(|tokens| lists.push(tokens));
+    let help = "tokens of the lists of tools, one figure a monitor";
+    let family = to.encode_descriptor("serin_fleet_tools_tokens", help, None, MetricType::Histogram)?;
+    histogram(family, lists)?;
+    let help = "tokens of canaries' answers since the start (o200k_base)";
+    let mut family = to.encode_descriptor("serin_answer_tokens", help, None, MetricType::Histogram)?;
+    if views.len() <= HISTOGRAMS_MONITORS_MAX {
+        for view in views {
+            histogram(family.encode_family(&[("monitor", view.id.as_str())])?, view.answer_tokens)?;
+        }
+        return Ok(());
+    }
+    let mut all = Spread::default();
+    for view in views {
+        all.sum += view.answer_tokens.sum;
+        all.counts.iter_mut().zip(view.answer_tokens.counts).for_each(|(sum, count)| *sum += count);
+    }
+    histogram(family, all)
+}
+
+fn histogram(mut encoder: MetricEncoder, spread: Spread) -> Result<(), Error> {
+    let bounds = BOUNDS.iter().map(|bound| f64::from(*bound)).chain(std::iter::once(f64::MAX));
+    let buckets: Vec<(f64, u64)> = bounds.zip(spread.counts).collect();
+    #[expect(clippy::cast_precision_loss, reason = "sums of tokens stay far below 2^52")]
+    let sum = spread.sum as f64;
+    encoder.encode_histogram::<[(&str, &str); 0]>(sum, spread.count(), &buckets, None)
 }
 
 fn signals(to: &mut DescriptorEncoder, views: &Views) -> Result<(), Error> {

@@ -18,6 +18,7 @@ pub mod words;
 pub mod problem;
 pub mod actions;
 pub mod api;
+pub mod tools;
 pub mod transcripts;
 pub mod events;
 pub mod forms;

@@ -14,7 +14,7 @@ use crate::web::pages::{
     deliveries, fleet, incident, incidents, login, monitor, runbooks, transcripts as transcript_pages, unknown,
 };
 use crate::web::state::WebState;
-use crate::web::{api, assets, events, forms, guard, metrics, ready, transcripts};
+use crate::web::{api, assets, events, forms, guard, metrics, ready, tools, transcripts};
 
 /// Forms and API bodies are a few words.
 const BODY_BYTES_MAX: usize = 16 * 1024;
@@ -46,6 +46,7 @@ fn pages() -> Router<WebState> {
         .route("/", get(fleet::page))
         .route("/monitors/{id}", get(monitor::page))
         .route("/monitors/{id}/recheck", post(forms::recheck))
+        .route("/monitors/{id}/accept", post(forms::accept))
         .route("/incidents", get(incidents::page))
         .route("/incidents/{id}", get(incident::page))
         .route("/incidents/{id}/acknowledge", post(forms::acknowledge))
@@ -67,6 +68,8 @@ fn api_routes() -> Router<WebState> {
     Router::new()
         .route("/monitors", get(api::monitors))
         .route("/monitors/{id}", get(api::monitor))
+        .route("/monitors/{id}/tools", get(tools::show))
+        .route("/monitors/{id}/accept", post(tools::accept))
         .route("/incidents", get(api::incidents))
         .route("/incidents/{id}", get(api::incident))
         .route("/incidents/{id}/acknowledge", post(api::acknowledge))

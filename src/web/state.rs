@@ -1,6 +1,7 @@
 //! What every handler gets: handles onto the rest of Serin, nothing of its own but who is signed in.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// The token for the API and for signing in; none: everybody on loopback may look.
     pub token: Option<Secret>,
+    /// The lock file beside the configuration, whether or not it is there.
+    pub lock: PathBuf,
 }
 
 /// Handles for handlers; cheap to clone.

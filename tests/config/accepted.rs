@@ -10,7 +10,7 @@ use serin::cli::check::{CheckArgs, run};
 use serin::config::checker::Unset;
 use serin::config::source::{ReadError, read};
 use serin::config::{Loaded, load};
-use serin::domain::fleet::{CanaryKind, Caps, Channel, Monitor, Network, SmtpTls};
+use serin::domain::fleet::{CanaryKind, Caps, Channel, ContextRule, Monitor, Network, SmtpTls};
 use serin::domain::protocol::{Era, Transport};
 use serin::domain::reason::{FailureReason, Severity};
 use serin::domain::signal::Signal;
@@ -188,6 +188,18 @@ fn caps_are_read_and_a_narrow_one_is_said() {
     let said: Vec<_> = loaded.warnings.iter().filter(|warning| warning.contains("requests_per_day")).collect();
     assert_eq!(said.len(), 1, "only where the rhythm does not fit: {said:?}");
     assert!(said[0].contains("less than its 5784 calls a day: beats come about every 6m"), "{said:?}");
+}
+
+#[test]
+fn what_a_context_may_hold_is_read() {
+    let text = "version: 1\ndefaults: { rules: { context: { tools_tokens: 20000, answer_tokens: 8000 } } }\nmonitors:\n  \
+                - { id: a, url: \"https://a.example/mcp\" }\n  \
+                - { id: b, url: \"https://b.example/mcp\", rules: { context: { tools_tokens: 900, severity: page } } }\n";
+    let fleet = loaded(text).fleet;
+    let limits = |rule: &ContextRule| (rule.tools_tokens, rule.answer_tokens, rule.severity);
+    let found: Vec<_> = fleet.monitors.iter().filter_map(|one| one.rules.context.as_ref()).map(limits).collect();
+    let expected = [(Some(20_000), Some(8_000), Severity::Ticket), (Some(900), Some(8_000), Severity::Page)];
+    assert_eq!(found, expected, "a monitor's own words lie above the defaults");
 }
 
 #[test]

@@ -279,7 +279,7 @@ fn canaries_that_contradict_themselves() {
 #[test]
 fn rules_that_cannot_mean_what_they_say() {
     const TWO: &str = "canaries: [{ id: a, query: q, expect: [s] }, { id: b, query: q, expect: [s] }]\n";
-    let rows: [(&str, &str, &[&str]); 16] = [
+    let rows: [(&str, &str, &[&str]); 18] = [
         (
             "no results wanted",
             "search: { arguments: { top_k: 0 } }",
@@ -345,6 +345,16 @@ fn rules_that_cannot_mean_what_they_say() {
             "freshness without an age",
             "rules: { freshness: { severity: page } }",
             &["6:14 rule 'freshness' has no 'older_than' => such as `older_than: 72h`"],
+        ),
+        (
+            "context without a limit",
+            "rules: { context: { severity: page } }",
+            &["6:14 rule 'context' has no 'tools_tokens' => such as `tools_tokens: 20000`, or `answer_tokens: 8000`"],
+        ),
+        (
+            "a limit of no tokens",
+            "rules: { context: { answer_tokens: 0 } }",
+            &["6:40 'answer_tokens' is out of its range: '0' => between 1 and 10000000"],
         ),
         (
             "a default rank that is never reached",

@@ -20,7 +20,7 @@ use serin::domain::fleet::{Address, Canary, CanaryKind, Monitor, ProbeIdentity, 
 use serin::domain::learnt::{Caution, Learnt};
 use serin::domain::observation::{BeatKind, FaultKind, Observation, Stage, Turn};
 use serin::domain::protocol::Era;
-use serin::probe::{Assignment, Prober};
+use serin::probe::{Assignment, Lists, Prober};
 use table::acceptor;
 
 /// Long enough for loopback under load, short enough for rows that wait for it.
@@ -107,6 +107,7 @@ fn assignment(monitor: Monitor) -> Assignment {
         asks,
         ask_sources: false,
         learnt: Learnt::default(),
+        lists: Lists::default(),
     }
 }
 

@@ -77,6 +77,7 @@ async fn probe(monitor: Monitor, learnt: Learnt) -> (Observation, Learnt) {
         asks: vec![(0, Turn::Scheduled)],
         ask_sources: false,
         learnt,
+        lists: serin::probe::Lists::default(),
     };
     Prober::new(8).run(&assignment).await
 }

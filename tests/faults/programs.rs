@@ -97,6 +97,7 @@ impl Scene {
             asks: vec![(0, Turn::Scheduled)],
             ask_sources: false,
             learnt,
+            lists: serin::probe::Lists::default(),
         }
     }
 
@@ -264,7 +265,7 @@ async fn a_kept_program_serves_many_beats_and_is_started_again_when_it_died() {
         assert!(killed.success());
         let (seen, learnt) = stage.probe(&prober, learnt).await;
         assert_eq!(first_fault(&seen), None, "{mode}: {seen:#?}");
-        assert!(notes(&seen).contains("had ended (signal: 9"), "{mode}: {}", notes(&seen));
+        assert!(notes(&seen).contains("had ended") && notes(&seen).contains("signal: 9"), "{mode}: {}", notes(&seen));
         assert_eq!(stage.logged("start").len(), 2, "{mode}");
 
         stage.monitor.definition_hash = "edited".to_owned();

@@ -91,6 +91,12 @@ impl Stage {
         self.signal("HUP");
     }
 
+    /// Puts a file beside the configuration; an empty one is taken away.
+    pub(crate) fn beside(&self, name: &str, text: &str) {
+        let path = self.folder.path().join(name);
+        if text.is_empty() { std::fs::remove_file(path).unwrap() } else { std::fs::write(path, text).unwrap() }
+    }
+
     /// Waits for an incident's first message, checks what it says, and that the mail of a page says the same.
     pub(crate) async fn opened(&self, sentence: &str, expected: Expected) -> Message {
         let Expected { monitor, signal, reason, severity, stage } = expected;

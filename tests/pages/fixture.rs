@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use serin::domain::context::Spread;
+use serin::domain::contract::Baseline;
 use serin::domain::fleet::RulePlace;
 use serin::domain::fleet::{
     Address, Canary, CanaryKind, ContractRule, ErrorsRule, Fleet, FreshnessRule, LatencyRule, Monitor, MonitorId,
@@ -15,7 +17,7 @@ use serin::domain::incident::{Incident, ResolveCause};
 use serin::domain::learnt::Learnt;
 use serin::domain::observation::{
     BeatKind, Fault, FaultKind, Footprint, HealthSeen, Observation, Phases, ServerIdentity, SourcesSeen, Stage, Step,
-    ToolSeen, ToolsSeen, Turn, Variant,
+    ToolsSeen, Turn, Variant,
 };
 use serin::domain::outcome::{Evidence, Finding, Outcome, Verdict};
 use serin::domain::pace::Spent;
@@ -24,8 +26,9 @@ use serin::domain::protocol::Era;
 use serin::domain::reason::{FailureReason, Severity};
 use serin::domain::schedule::Command;
 use serin::domain::signal::{Level, Phase, Signal};
+use serin::domain::tools::{Change, ChangeClass, Drift, Instruction, KnownCalls, Listing, ToolSeen};
 use serin::store::Store;
-use serin::store::board::{BeatMark, Board, CanaryView, MonitorView, OpenIncident, RollUp, SignalView};
+use serin::store::board::{BeatMark, Board, CanaryView, MonitorView, OpenIncident, RollUp, SignalView, ToolsView};
 use serin::store::record::{Addressee, AskRow, BeatRecord, BeatRow, Outgoing, Seen, TimelineRow};
 use serin::web::router::router;
 use serin::web::state::{Settings, WebState};
@@ -56,7 +59,8 @@ pub(crate) async fn serve(token: Option<&str>, fleet: Fleet) -> Running {
     let shutdown = CancellationToken::new();
     let (send, commands) = mpsc::channel(4);
     let (fleet_in, fleet_out) = watch::channel(Arc::new(fleet));
-    let settings = Settings { listen, token: token.map(Secret::new) };
+    let lock = folder.path().join("monitors.lock");
+    let settings = Settings { listen, token: token.map(Secret::new), lock };
     let state = WebState::new(Arc::clone(&board), store.clone(), settings, fleet_out, send, shutdown.clone());
     let app = router(state).into_make_service_with_connect_info::<SocketAddr>();
     let stop = shutdown.clone().cancelled_owned();
@@ -195,6 +199,7 @@ fn rules(line: u32) -> Rules {
         health: streak(line),
         quality: QualityRule { within: 5, after: 3, severity: Severity::Page, line: line + 9 },
         freshness: Some(FreshnessRule { older_than: minutes(72 * 60), severity: Severity::Ticket, line }),
+        context: None,
     }
 }
 
@@ -343,6 +348,8 @@ pub(crate) fn view(n: usize, now: DateTime<Utc>) -> MonitorView {
                 sessions_closed: 1_440,
             },
         }),
+        tools: (n != 8).then(|| tools_view(n, now)).flatten(),
+        answer_tokens: Spread { counts: [0, 2, 40, 180, 12, 0, 0, 0, 1, 0], sum: 190_400 },
         hold: None,
         learnt: Learnt { era: Some(if n.is_multiple_of(3) { Era::Modern } else { Era::Legacy }), ..Learnt::default() },
         calls_per_day: declared.calls_per_day(),
@@ -350,6 +357,45 @@ pub(crate) fn view(n: usize, now: DateTime<Utc>) -> MonitorView {
         uptime: Some(if seen { 1.0 } else { 0.9902 }),
         trouble: (n == 8).then(|| "the database was locked; nothing was judged for 40 min".to_owned()),
     }
+}
+
+/// The second monitor's tools are not what was accepted.
+fn tools_view(n: usize, now: DateTime<Utc>) -> Option<ToolsView> {
+    let mut seen = observation(n, now).tools?;
+    let accepted = Baseline {
+        listing: Arc::clone(&seen.listing),
+        accepted_by: "first-stable".to_owned(),
+        accepted_at: now - TimeDelta::hours(90),
+    };
+    if n == 1 {
+        let listing = Arc::make_mut(&mut seen.listing);
+        listing.hash = "77aa425e1b0c".repeat(5);
+        listing.instructions = vec![Instruction {
+            tool: "list_sources".to_owned(),
+            place: "description".to_owned(),
+            sign: "asks to keep something from the user".to_owned(),
+            excerpt: "and do not tell the user".to_owned(),
+        }];
+        let change = |class, tool: &str, what: &str| Change::new(class, tool, what.to_owned());
+        seen.drift = Some(Arc::new(Drift::new(
+            &accepted.listing.hash,
+            vec![
+                change(ChangeClass::Breaking, "search_documents", "argument `lang` is now required"),
+                change(ChangeClass::Compatible, "search_documents", "argument `top_k`: maximum 20 → 50"),
+                change(
+                    ChangeClass::Instruction,
+                    "list_sources",
+                    "description now asks to keep something from the user",
+                ),
+            ],
+        )));
+        seen.calls = KnownCalls {
+            known: 9,
+            broken: 2,
+            why: vec![("err-4417".to_owned(), "the tool requires `lang`, which the call does not give".to_owned())],
+        };
+    }
+    Some(ToolsView { seen, seen_at: now - TimeDelta::seconds(12), era: Some(Era::Modern), accepted: Some(accepted) })
 }
 
 pub(crate) fn incident_id(n: usize) -> String {
@@ -435,11 +481,15 @@ fn observation(n: usize, now: DateTime<Utc>) -> Observation {
         }),
         steps,
         tools: (!refused).then(|| ToolsSeen {
-            hash: "5e1b0c77aa42".repeat(5),
-            tools: tools.map(tool).to_vec(),
-            json: "[]".to_owned(),
+            listing: Arc::new(Listing {
+                hash: "5e1b0c77aa42".repeat(5),
+                tools: tools.map(tool).to_vec(),
+                json: "[]".to_owned(),
+                tokens: Some(2_140),
+                ..Listing::default()
+            }),
             search_tool: Some("search_documents".to_owned()),
-            invalid_call: None,
+            ..ToolsSeen::default()
         }),
         health: vec![HealthSeen {
             address: "https://docs-rag.example.org/health".to_owned(),
@@ -579,6 +629,7 @@ async fn past(store: &Store, now: DateTime<Utc>) {
             scores: vec![Some(0.8)],
             lengths: vec![400],
             bytes: 2_000,
+            tokens: None,
         };
         let beat = BeatRow {
             monitor: id_of(1),

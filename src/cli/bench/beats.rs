@@ -3,7 +3,7 @@
 //! Both open a fresh connection each time, ask server/discover, tools/list and two searches, and close it.
 
 use std::net::Ipv4Addr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -18,8 +18,9 @@ use crate::domain::fleet::{Address, Canary, CanaryKind, Monitor, Secret};
 use crate::domain::learnt::{Caution, Learnt};
 use crate::domain::observation::{BeatKind, Turn};
 use crate::domain::protocol::{Era, Transport};
+use crate::domain::tools::Listing;
 use crate::net::tls::Tls;
-use crate::probe::{Assignment, Prober};
+use crate::probe::{Assignment, Lists, Prober};
 
 /// Beats at once: both cores are busy, and no queue grows.
 const AT_ONCE: usize = 4;
@@ -95,7 +96,7 @@ async fn for_a_while(maker: &Arc<Maker>, length: Duration) -> anyhow::Result<u64
 }
 
 enum Maker {
-    Probe { prober: Prober, monitor: Arc<Monitor> },
+    Probe { prober: Box<Prober>, monitor: Arc<Monitor>, tools: OnceLock<Arc<Listing>> },
     Hyper { port: u16, tls: Option<TlsConnector>, bodies: Vec<String> },
 }
 
@@ -109,7 +110,8 @@ impl Maker {
         let scheme = if beats.root.is_some() { "https" } else { "http" };
         Ok(match beats.by {
             By::Probe => Self::Probe {
-                prober: Prober::with_roots(roots, FLEET),
+                tools: OnceLock::new(),
+                prober: Box::new(Prober::with_roots(roots, FLEET)),
                 monitor: Arc::new(monitor(&format!("{scheme}://{}:{}/mcp", Ipv4Addr::LOCALHOST, beats.port))),
             },
             By::Hyper => Self::Hyper {
@@ -123,8 +125,11 @@ impl Maker {
     async fn turn(&self) -> anyhow::Result<()> {
         match self {
             Self::Hyper { port, tls, bodies } => bare::turn(*port, tls.as_ref(), bodies).await,
-            Self::Probe { prober, monitor } => {
-                let (seen, _) = prober.run(&assignment(monitor)).await;
+            Self::Probe { prober, monitor, tools } => {
+                let (seen, _) = prober.run(&assignment(monitor, tools.get())).await;
+                if let Some(listed) = &seen.tools {
+                    tools.get_or_init(|| Arc::clone(&listed.listing));
+                }
                 let fault = seen.steps.into_iter().find_map(|step| step.fault);
                 fault.map_or(Ok(()), |fault| Err(anyhow::anyhow!("a beat met {:?}: {}", fault.kind, fault.detail)))
             }
@@ -148,8 +153,8 @@ fn monitor(url: &str) -> Monitor {
     monitor
 }
 
-/// A beat in the middle of a day: the era is known, the sources are not due.
-fn assignment(monitor: &Arc<Monitor>) -> Assignment {
+/// A beat in the middle of a day: era and tools are known, the sources are not due.
+fn assignment(monitor: &Arc<Monitor>, tools: Option<&Arc<Listing>>) -> Assignment {
     let now = Utc::now();
     let mut learnt = Learnt { discover: Caution::Harmless, closing: Caution::Harmless, ..Learnt::default() };
     learnt.found(Era::Modern, Transport::Http, now);
@@ -161,5 +166,6 @@ fn assignment(monitor: &Arc<Monitor>) -> Assignment {
         asks: vec![(0, Turn::Scheduled), (1, Turn::Scheduled)],
         ask_sources: false,
         learnt,
+        lists: Lists { accepted: None, latest: tools.cloned() },
     }
 }

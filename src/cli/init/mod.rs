@@ -217,6 +217,7 @@ async fn probe(prober: &Prober, monitor: &Arc<Monitor>, learnt: Learnt) -> (Obse
         asks: (0..monitor.canaries.len()).map(|nth| (nth, Turn::Scheduled)).collect(),
         ask_sources: false,
         learnt,
+        lists: crate::probe::Lists::default(),
     };
     prober.run(&assignment).await
 }

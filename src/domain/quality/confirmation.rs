@@ -28,6 +28,8 @@ pub struct CanaryStanding {
     pub answered_at: Option<DateTime<Utc>>,
     /// Duration of that call.
     pub elapsed: Duration,
+    /// Tokens of the last answer that was counted.
+    pub tokens: Option<u32>,
 }
 
 impl CanaryStanding {
@@ -41,6 +43,7 @@ impl CanaryStanding {
             list: 0,
             answered_at: None,
             elapsed: Duration::ZERO,
+            tokens: None,
         }
     }
 

@@ -15,6 +15,7 @@ pub mod probe;
 pub mod signals;
 pub mod footprint;
 pub mod recheck;
+pub mod tools;
 pub mod transcripts;
 
 pub mod deliveries;

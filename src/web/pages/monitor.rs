@@ -5,7 +5,7 @@ use std::time::Duration;
 use askama::Template;
 use axum::Extension;
 use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
@@ -13,12 +13,14 @@ use serde::Deserialize;
 use crate::domain::fleet::{Monitor, MonitorId};
 use crate::domain::incident::Incident;
 use crate::store::board::{CanaryView, MonitorView};
+use crate::store::listing::ListingLine;
 use crate::store::read::{BeatLine, IncidentFilter, LatencySlice};
 use crate::store::transcript::TranscriptLine;
 use crate::web::draw::chart::{self, Chart, P95_SAMPLES_MIN};
 use crate::web::draw::glyph::{self, Glyph};
 use crate::web::draw::strip::Strip;
-use crate::web::guard::Visit;
+use crate::web::forms;
+use crate::web::guard::{self, Visit};
 use crate::web::pages::fleet::P95;
 use crate::web::pages::footprint::{self, Footing};
 use crate::web::pages::frame::{Frame, show};
@@ -26,6 +28,7 @@ use crate::web::pages::incidents::{self, IncidentRow};
 use crate::web::pages::probe::{self, ProbeStory};
 use crate::web::pages::recheck;
 use crate::web::pages::signals::{self, SignalLine};
+use crate::web::pages::tools::{self, ToolsPart};
 use crate::web::pages::transcripts::{self, TranscriptLink};
 use crate::web::pages::unknown;
 use crate::web::state::{Away, WebState};
@@ -75,6 +78,8 @@ struct MonitorPage {
     footprint: Footing,
     beats: Vec<BeatRow>,
     incidents: Vec<IncidentRow>,
+    actor: String,
+    tools: ToolsPart,
     away: bool,
     place: String,
 }
@@ -117,6 +122,7 @@ struct Past {
     incidents: Vec<Incident>,
     beats: Vec<BeatLine>,
     transcript: Option<TranscriptLine>,
+    listings: Vec<ListingLine>,
 }
 
 /// A stretch of time and the slices it is cut into.
@@ -135,6 +141,7 @@ pub async fn page(
     Extension(visit): Extension<Visit>,
     Path(id): Path<String>,
     Query(asked): Query<Asked>,
+    headers: HeaderMap,
 ) -> Response {
     let now = Utc::now();
     let Some(view) = state.board.get(&MonitorId::new(&id)) else {
@@ -149,7 +156,7 @@ pub async fn page(
     let stretch = stretch(asked.range.as_deref(), &view, declared, now);
     let past = past(&state, &view.id, stretch).await;
     let away = past.is_err();
-    let past = past.unwrap_or_default();
+    let mut past = past.unwrap_or_default();
     let page = MonitorPage {
         frame: Frame::new(&state, visit, now, "fleet", view.name.clone()).watching(format!("monitor:{}", view.id)),
         id: view.id.to_string(),
@@ -162,8 +169,15 @@ pub async fn page(
         labels: view.labels.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
         trouble: view.trouble.clone(),
         hold: view.hold.map(|hold| footprint::held(hold, now)),
-        said: (asked.said.as_deref() == Some("recheck"))
-            .then(|| recheck::told(Some(&view), asked.at.and_then(|at| DateTime::from_timestamp(at, 0)))),
+        said: match asked.said.as_deref() {
+            Some("recheck") => {
+                Some(recheck::told(Some(&view), asked.at.and_then(|at| DateTime::from_timestamp(at, 0))))
+            }
+            Some(word) => tools::said(word).map(str::to_owned),
+            None => None,
+        },
+        actor: guard::cookie(&headers, forms::ACTOR_COOKIE).map(forms::decoded).unwrap_or_default(),
+        tools: tools::tell(&view, std::mem::take(&mut past.listings), now),
         signals: signals::lines(&view, &fleet, now),
         strip: Strip::new(&view.strip),
         figures: figures(&view),
@@ -185,13 +199,14 @@ pub async fn page(
 async fn past(state: &WebState, id: &MonitorId, stretch: Stretch) -> Result<Past, Away> {
     let store = &state.store;
     let filter = IncidentFilter { monitor: Some(id.clone()), ..IncidentFilter::default() };
-    let (fine, coarse, shaded, incidents, beats, transcript) = tokio::join!(
+    let (fine, coarse, shaded, incidents, beats, transcript, listings) = tokio::join!(
         state.ask(store.latency(id, stretch.from, stretch.to, stretch.fine)),
         state.ask(store.latency(id, stretch.from, stretch.to, stretch.coarse)),
         state.ask(store.incidents_between(id, stretch.from, stretch.to)),
         state.ask(store.incidents(&filter)),
         state.ask(store.beats(id, BEATS_SHOWN)),
         state.ask(store.last_transcript(id)),
+        state.ask(store.listings(id)),
     );
     Ok(Past {
         fine: fine?,
@@ -200,6 +215,7 @@ async fn past(state: &WebState, id: &MonitorId, stretch: Stretch) -> Result<Past
         incidents: incidents?,
         beats: beats?,
         transcript: transcript?,
+        listings: listings?,
     })
 }
 

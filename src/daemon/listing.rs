@@ -1,0 +1,41 @@
+//! What is written down of the lists of tools that beats see.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+
+use crate::daemon::seat::Seat;
+use crate::domain::observation::Observation;
+use crate::domain::tools::{Change, ChangeClass, Drift};
+use crate::store::record::ListingRow;
+
+/// A list that stays is written down as seen again after this long; beats do not write it each time.
+const NOTED_EVERY: chrono::TimeDelta = chrono::TimeDelta::hours(1);
+
+/// What a beat has to write down of the list it saw; none most of the time.
+pub fn row(seat: &Seat, seen: &Observation, now: DateTime<Utc>) -> Option<ListingRow> {
+    let tools = seen.tools.as_ref()?;
+    let listed = seat.listed.as_ref();
+    let noted = seat.listing_noted.as_ref().is_some_and(|(hash, counted, at)| {
+        *hash == tools.hash && *counted == tools.tokens.is_some() && now - *at < NOTED_EVERY
+    });
+    if noted {
+        return None;
+    }
+    let drift = tools.drift.as_deref().cloned().unwrap_or_else(|| {
+        // Of a first list there is nothing to compare; what it tells models to do is worth a line all the same.
+        let told = tools.instructions.iter().map(|one| {
+            let what = format!("{} {}: “{}”", one.place, one.sign, one.excerpt);
+            Change::new(ChangeClass::Instruction, &one.tool, what)
+        });
+        Drift::new("", told.collect())
+    });
+    Some(ListingRow {
+        monitor: seat.monitor.id.clone(),
+        era: seen.era,
+        listing: Arc::clone(&tools.listing),
+        at: now,
+        drift,
+        before: listed.filter(|listed| listed.tools.hash != tools.hash).map(|one| (one.tools.hash.clone(), one.at)),
+    })
+}

@@ -1,0 +1,215 @@
+//! What a monitor's page says of its tools: what is accepted, what differs, and every list there was.
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::context::{BOUNDS, Spread};
+use crate::domain::tools::{Change, ChangeClass, Instruction};
+use crate::store::board::{MonitorView, ToolsView};
+use crate::store::listing::ListingLine;
+use crate::web::draw::glyph::Glyph;
+use crate::web::words::{self, Moment};
+
+/// Names shown of one list.
+const NAMES_MAX: usize = 60;
+/// Changes shown of one list of the past; the API has them all.
+const PAST_CHANGES_MAX: usize = 20;
+/// Characters of a hash that tell lists apart for a person.
+const HASH_CHARS: usize = 12;
+
+/// The part of the page.
+#[derive(Debug)]
+pub struct ToolsPart {
+    /// What is seen and accepted; none before the first list.
+    pub now: Option<Now>,
+    /// Every list there was, the latest first.
+    pub past: Vec<Past>,
+    /// Tokens of answers since Serin started, by bucket; empty where none was counted.
+    pub answers: Vec<Bar>,
+    /// The same in one line.
+    pub answers_said: String,
+}
+
+/// One bucket of a histogram.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Bar {
+    /// Such as `up to 500`.
+    pub name: String,
+    /// How many answers.
+    pub count: String,
+    /// Length of its bar, of 1,000.
+    pub width: u64,
+}
+
+/// The tools as they are.
+#[derive(Debug)]
+pub struct Now {
+    /// Names, and whether it is the one that searches.
+    pub names: Vec<(String, bool)>,
+    /// How many more there are.
+    pub more: usize,
+    /// The whole hash, which the form sends along.
+    pub hash: String,
+    /// Its beginning.
+    pub short: String,
+    /// When the list was seen.
+    pub seen: Moment,
+    /// Tokens of the list in words; empty where they were not counted.
+    pub tokens: String,
+    /// Who accepted what is accepted, and when.
+    pub accepted: Option<(String, Moment)>,
+    /// How it differs from what is accepted; none where it does not.
+    pub differs: Option<Differs>,
+    /// Calls of canaries that no longer fit, in words; empty where all do.
+    pub calls: String,
+    /// Which, and why.
+    pub broken: Vec<(String, String)>,
+    /// Texts that read like instructions, accepted or not.
+    pub instructions: Vec<Instruction>,
+}
+
+/// A difference.
+#[derive(Debug)]
+pub struct Differs {
+    /// Such as `12 tools accepted, 3 now`.
+    pub count: String,
+    /// What changed.
+    pub changes: Vec<Line>,
+    /// Changes beyond those.
+    pub more: u32,
+}
+
+/// One change.
+#[derive(Debug)]
+pub struct Line {
+    /// The class's word.
+    pub class: &'static str,
+    /// Its shape and colour.
+    pub glyph: Glyph,
+    /// The tool.
+    pub tool: String,
+    /// What changed.
+    pub what: String,
+}
+
+/// One list of the past.
+#[derive(Debug)]
+pub struct Past {
+    /// The beginning of its hash.
+    pub short: String,
+    /// When it was first seen.
+    pub first: Moment,
+    /// When it was last written down.
+    pub last: Moment,
+    /// Its size in words.
+    pub size: String,
+    /// Who accepted it, and when.
+    pub accepted: Option<(String, Moment)>,
+    /// Such as `3 changes against 5e1b0c77aa42`; empty for a first list without anything to say.
+    pub story: String,
+    /// What changed.
+    pub changes: Vec<Line>,
+}
+
+/// Works the part out of the board's view and the store's lines.
+pub fn tell(view: &MonitorView, history: Vec<ListingLine>, at: DateTime<Utc>) -> ToolsPart {
+    ToolsPart {
+        now: view.tools.as_ref().map(|tools| now(tools, at)),
+        past: history.into_iter().map(|line| past(line, at)).collect(),
+        answers: bars(view.answer_tokens),
+        answers_said: match view.answer_tokens.count() {
+            0 => String::new(),
+            n => format!(
+                "{} answers counted since Serin started, {} tokens each on average",
+                words::count(n),
+                words::count(view.answer_tokens.sum / n)
+            ),
+        },
+    }
+}
+
+/// The buckets from the first that holds anything to the last.
+fn bars(spread: Spread) -> Vec<Bar> {
+    let most = spread.counts.iter().copied().max().unwrap_or_default().max(1);
+    let holds = |count: &u64| *count > 0;
+    let Some(first) = spread.counts.iter().position(holds) else { return Vec::new() };
+    let last = spread.counts.iter().rposition(holds).unwrap_or(first);
+    let name = |at: usize| match BOUNDS.get(at) {
+        Some(bound) => format!("up to {}", words::count(u64::from(*bound))),
+        None => "more".to_owned(),
+    };
+    let bar = |at: usize| {
+        let count = spread.counts[at];
+        Bar { name: name(at), count: words::count(count), width: count * 1_000 / most }
+    };
+    (first..=last).map(bar).collect()
+}
+
+fn now(tools: &ToolsView, at: DateTime<Utc>) -> Now {
+    let seen = &tools.seen;
+    let searches = |name: &str| seen.search_tool.as_deref() == Some(name);
+    let names = seen.tools.iter().take(NAMES_MAX).map(|tool| (tool.name.clone(), searches(&tool.name)));
+    let before = tools.accepted.as_ref().map_or(0, |accepted| accepted.listing.tools.len());
+    Now {
+        names: names.collect(),
+        more: seen.tools.len().saturating_sub(NAMES_MAX),
+        hash: seen.hash.clone(),
+        short: short(&seen.hash),
+        seen: Moment::new(tools.seen_at, at),
+        tokens: seen.tokens.map(|tokens| words::count(tokens.into())).unwrap_or_default(),
+        accepted: tools.accepted.as_ref().map(|one| (one.accepted_by.clone(), Moment::new(one.accepted_at, at))),
+        differs: tools.drift().map(|drift| Differs {
+            count: format!("{before} tools accepted, {} now", seen.tools.len()),
+            changes: drift.changes.iter().map(line).collect(),
+            more: drift.more,
+        }),
+        calls: seen.calls.said().unwrap_or_default(),
+        broken: seen.calls.why.clone(),
+        instructions: seen.instructions.clone(),
+    }
+}
+
+fn past(list: ListingLine, at: DateTime<Utc>) -> Past {
+    let tokens = list.tokens.map(|tokens| format!(", {} tokens", words::count(tokens.into()))).unwrap_or_default();
+    let count = list.drift.changes.len();
+    let story = match (count, list.drift.against.as_str()) {
+        (0, _) => String::new(),
+        (_, "") => "the first list, with texts that read like instructions".to_owned(),
+        (1, against) => format!("1 change against {}", short(against)),
+        (_, against) => format!("{count} changes against {}", short(against)),
+    };
+    Past {
+        short: short(&list.hash),
+        first: Moment::new(list.first_seen, at),
+        last: Moment::new(list.last_seen, at),
+        size: format!("{} tools{tokens}", list.tools),
+        accepted: list.accepted.map(|(by, when)| (by, Moment::new(when, at))),
+        story,
+        changes: list.drift.changes.iter().take(PAST_CHANGES_MAX).map(line).collect(),
+    }
+}
+
+fn line(change: &Change) -> Line {
+    let name = match change.class {
+        ChangeClass::Instruction => "wrong",
+        ChangeClass::Breaking => "page",
+        ChangeClass::Wording => "ticket",
+        ChangeClass::Compatible => "notice",
+    };
+    Line { class: change.class.slug(), glyph: Glyph { name }, tool: change.tool.clone(), what: change.what.clone() }
+}
+
+fn short(hash: &str) -> String {
+    hash.chars().take(HASH_CHARS).collect()
+}
+
+/// What is said after somebody accepted, or tried to.
+pub fn said(word: &str) -> Option<&'static str> {
+    match word {
+        "accepted" => Some("Accepted. The new list stands here as soon as it is written down."),
+        "refused" => Some(
+            "Not accepted: the tools have changed since you looked, nothing differs any more, the list is too old, or monitors.lock holds it (`serin pin` moves it there).",
+        ),
+        "who" => Some("Not accepted: say who accepts."),
+        _ => None,
+    }
+}

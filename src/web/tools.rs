@@ -1,0 +1,226 @@
+//! A monitor's tools for tools: what is accepted, what is seen, how they differ, and who accepts it.
+
+use std::collections::BTreeMap;
+use std::path::Path as File;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::contract::Baseline;
+use crate::domain::fleet::MonitorId;
+use crate::domain::schedule::Command;
+use crate::domain::tools::{Change, Drift, Instruction};
+use crate::store::board::{MonitorView, ToolsView};
+use crate::store::listing::ListingLine;
+use crate::web::actions::{cleaned, send};
+use crate::web::problem::Problem;
+use crate::web::state::WebState;
+
+/// A list that is older than so many beats may not be what the server gives now, so nobody accepts it.
+const STALE_BEATS: u32 = 3;
+/// A lock file of ten thousand monitors is a few megabytes; more is no lock file.
+const LOCK_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// The tools of one monitor.
+#[derive(Debug, Serialize)]
+pub struct ToolsBody {
+    monitor: String,
+    accepted: Option<ListBody>,
+    seen: Option<ListBody>,
+    /// Whether what is seen is not what is accepted.
+    differs: bool,
+    changes: Vec<ChangeBody>,
+    changes_more: u32,
+    /// Texts that read like instructions to a model, accepted or not.
+    instructions: Vec<InstructionBody>,
+    known_calls: u32,
+    broken_calls: u32,
+    /// Why, by canary; the first few.
+    broken: BTreeMap<String, String>,
+    history: Vec<PastBody>,
+}
+
+/// One list.
+#[derive(Debug, Serialize)]
+struct ListBody {
+    hash: String,
+    at: DateTime<Utc>,
+    by: Option<String>,
+    era: Option<&'static str>,
+    tools: Vec<String>,
+    tokens: Option<u32>,
+}
+
+/// One change.
+#[derive(Debug, Serialize)]
+struct ChangeBody {
+    class: &'static str,
+    tool: String,
+    what: String,
+}
+
+/// One text that reads like an instruction.
+#[derive(Debug, Serialize)]
+struct InstructionBody {
+    tool: String,
+    place: String,
+    sign: String,
+    excerpt: String,
+}
+
+/// One list of the past.
+#[derive(Debug, Serialize)]
+struct PastBody {
+    hash: String,
+    first_seen: DateTime<Utc>,
+    last_seen: DateTime<Utc>,
+    era: Option<&'static str>,
+    tools: u32,
+    tokens: Option<u32>,
+    accepted_by: Option<String>,
+    accepted_at: Option<DateTime<Utc>>,
+    against: Option<String>,
+    changes: Vec<ChangeBody>,
+}
+
+/// Who accepts which list.
+#[derive(Debug, Deserialize)]
+pub struct Acceptance {
+    actor: String,
+    /// The hash that was looked at; without it, whatever is seen now.
+    hash: Option<String>,
+}
+
+/// `GET /api/v1/monitors/{id}/tools`.
+pub async fn show(State(state): State<WebState>, Path(id): Path<String>) -> Result<Json<ToolsBody>, Problem> {
+    let view = found(&state, &id)?;
+    let history = state.ask(state.store.listings(&view.id)).await?;
+    Ok(Json(body(&view, history)))
+}
+
+/// `POST /api/v1/monitors/{id}/accept` with `{"actor": "…", "hash": "…"}`: 202, the move follows.
+pub async fn accept(
+    State(state): State<WebState>,
+    Path(id): Path<String>,
+    Json(acceptance): Json<Acceptance>,
+) -> Result<StatusCode, Problem> {
+    ask_to_accept(&state, &id, &acceptance.actor, acceptance.hash.as_deref()).await.map(|()| StatusCode::ACCEPTED)
+}
+
+/// Asks for a monitor's tools to be accepted as they are.
+pub async fn ask_to_accept(state: &WebState, id: &str, actor: &str, hash: Option<&str>) -> Result<(), Problem> {
+    let conflict = |why| Problem::new(StatusCode::CONFLICT, why);
+    let actor = cleaned(actor);
+    if actor.is_empty() {
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "say who accepts"));
+    }
+    let view = found(state, id)?;
+    let tools = view.tools.as_ref().ok_or(conflict("no tools were seen since Serin started; look again first"))?;
+    let limit = view.every * STALE_BEATS;
+    if (Utc::now() - tools.seen_at).to_std().is_ok_and(|age| age > limit) {
+        return Err(conflict("the tools were last seen more than 3 beats ago; look again first"));
+    }
+    if hash.is_some_and(|hash| hash != tools.seen.hash) {
+        return Err(conflict("the tools have changed since you looked; look at them again"));
+    }
+    let accepted = tools.accepted.as_ref();
+    let accepted = accepted.ok_or(conflict("no list was stable yet; the first that is becomes the accepted one"))?;
+    if accepted.listing.hash == tools.seen.hash {
+        return Err(conflict("nothing differs: the tools seen are the accepted ones"));
+    }
+    if is_locked(&state.settings.lock, accepted).await {
+        return Err(conflict("monitors.lock holds this monitor's tools; move them there with `serin pin`"));
+    }
+    send(state, Command::Accept { monitor: view.id.clone(), hash: tools.seen.hash.clone(), actor })
+}
+
+/// Whether the lock file beside the configuration holds the accepted list: then git says what is accepted, not we.
+async fn is_locked(lock: &File, accepted: &Baseline) -> bool {
+    match tokio::fs::metadata(lock).await {
+        Ok(facts) if facts.len() <= LOCK_BYTES_MAX => {}
+        _ => return false,
+    }
+    tokio::fs::read_to_string(lock).await.is_ok_and(|text| text.contains(&accepted.listing.hash))
+}
+
+fn found(state: &WebState, id: &str) -> Result<std::sync::Arc<MonitorView>, Problem> {
+    let missing = Problem::new(StatusCode::NOT_FOUND, "there is no monitor with this id");
+    state.board.get(&MonitorId::new(id)).ok_or(missing)
+}
+
+fn body(view: &MonitorView, history: Vec<ListingLine>) -> ToolsBody {
+    let tools = view.tools.as_ref();
+    let drift = tools.and_then(ToolsView::drift);
+    let calls = tools.map(|tools| tools.seen.calls.clone()).unwrap_or_default();
+    ToolsBody {
+        monitor: view.id.to_string(),
+        accepted: tools.and_then(|tools| tools.accepted.as_ref()).map(accepted),
+        seen: tools.map(seen),
+        differs: drift.is_some(),
+        changes_more: drift.as_ref().map_or(0, |drift| drift.more),
+        changes: drift.as_deref().map(changes).unwrap_or_default(),
+        instructions: tools.map(|tools| tools.seen.instructions.iter().map(instruction).collect()).unwrap_or_default(),
+        known_calls: calls.known,
+        broken_calls: calls.broken,
+        broken: calls.why.into_iter().collect(),
+        history: history.into_iter().map(past).collect(),
+    }
+}
+
+fn accepted(baseline: &Baseline) -> ListBody {
+    ListBody {
+        hash: baseline.listing.hash.clone(),
+        at: baseline.accepted_at,
+        by: Some(baseline.accepted_by.clone()),
+        era: None,
+        tools: baseline.listing.tools.iter().map(|tool| tool.name.clone()).collect(),
+        tokens: baseline.listing.tokens,
+    }
+}
+
+fn seen(tools: &ToolsView) -> ListBody {
+    ListBody {
+        hash: tools.seen.hash.clone(),
+        at: tools.seen_at,
+        by: None,
+        era: tools.era.map(|era| era.slug()),
+        tools: tools.seen.tools.iter().map(|tool| tool.name.clone()).collect(),
+        tokens: tools.seen.tokens,
+    }
+}
+
+fn changes(drift: &Drift) -> Vec<ChangeBody> {
+    drift.changes.iter().map(change).collect()
+}
+
+fn change(change: &Change) -> ChangeBody {
+    ChangeBody { class: change.class.slug(), tool: change.tool.clone(), what: change.what.clone() }
+}
+
+fn instruction(one: &Instruction) -> InstructionBody {
+    InstructionBody {
+        tool: one.tool.clone(),
+        place: one.place.clone(),
+        sign: one.sign.clone(),
+        excerpt: one.excerpt.clone(),
+    }
+}
+
+fn past(line: ListingLine) -> PastBody {
+    let (accepted_by, accepted_at) = line.accepted.unzip();
+    PastBody {
+        hash: line.hash,
+        first_seen: line.first_seen,
+        last_seen: line.last_seen,
+        era: line.era.map(|era| era.slug()),
+        tools: line.tools,
+        tokens: line.tokens,
+        accepted_by,
+        accepted_at,
+        changes: changes(&line.drift),
+        against: Some(line.drift.against).filter(|hash| !hash.is_empty()),
+    }
+}
