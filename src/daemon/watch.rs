@@ -258,8 +258,8 @@ async fn commit(
             learnt,
         }),
         spent: seat.unsaved_days(now),
-        transcripts,
         listing: listing::row(seat, seen, now),
+        transcripts,
         ..BeatRecord::default()
     };
     for decision in decisions {

@@ -137,7 +137,12 @@ pub(crate) fn open(result: &RawValue) -> Result<Carried, Misfit> {
         if let Some(inner) = value_in_text(&value) {
             values.push(inner);
         }
+        // Most servers say the same once more as text, which needs no second reading.
+        let is_all = call.structured_content.is_some_and(|raw| texts[..] == [raw.get()]) && !looks_like_a_hit(&value);
         values.push(value);
+        if is_all {
+            return Ok(Carried { values, text, whole });
+        }
     }
     let parsed: Vec<Value> = texts.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
     // A tool that returns a list comes as one block an item.
@@ -350,6 +355,9 @@ mod tests {
         check("the same as text", &text(&second.to_string()), "a.md@-1#one of 9");
         check("the envelope", &structured(third.clone()), "a.md@1#one of 9");
         check("the same as text", &text(&third.to_string()), "a.md@1#one of 9");
+        let both = |value: &Value| json!({"content": [{"type": "text", "text": value.to_string()}], "structuredContent": value});
+        check("both, equal", &both(&second), "a.md@-1#one of 9");
+        check("both, equal, one hit", &both(&json!({"text": "one", "path": "a"})), "a@-1#one");
         check("a list of texts", &structured(json!({"result": ["one", "two"]})), "@-1#one @-1#two");
         check("a text in a structure", &structured(json!({"result": first.to_string()})), "a.md@0.5#one of 9");
         check(

@@ -141,17 +141,17 @@ impl Prober {
 
     /// Runs one probe to its end; never fails, never panics, never outlasts the monitor's budget by more than the closing of its session.
     pub async fn run(&self, assignment: &Assignment) -> (Observation, Learnt) {
-        self.visit(assignment, false).await
+        self.probe(assignment, false).await
     }
 
     /// The same, with its transcript even where all is well.
     pub async fn record(&self, assignment: &Assignment) -> (Observation, Learnt) {
-        self.visit(assignment, true).await
+        self.probe(assignment, true).await
     }
 
-    async fn visit(&self, assignment: &Assignment, always: bool) -> (Observation, Learnt) {
-        let visit = steps::run(self.means(), &self.programs, &self.differing, assignment, always);
-        let (mut seen, learnt) = Box::pin(visit).await;
+    async fn probe(&self, assignment: &Assignment, record: bool) -> (Observation, Learnt) {
+        let probed = steps::run(self.means(), &self.programs, &self.differing, assignment, record);
+        let (mut seen, learnt) = Box::pin(probed).await;
         self.tokens.weigh(&mut seen).await;
         (seen, learnt)
     }

@@ -181,7 +181,7 @@ impl Stage {
     }
 
     /// Runs another command of the binary beside it, in its folder: the exit code, and what it says.
-    pub(crate) async fn ran(&self, arguments: &[&str]) -> (Option<i32>, String) {
+    pub(crate) async fn runs(&self, arguments: &[&str]) -> (Option<i32>, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_serin"));
         command.args(arguments).current_dir(self.folder.path()).kill_on_drop(true);
         command.env("SERIN_JOURNEY_TOKEN", TOKEN).env("SERIN_JOURNEY_SECRET", SECRET);

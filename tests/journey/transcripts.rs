@@ -23,7 +23,7 @@ async fn a_failing_beat_is_run_again() {
     let stage = Stage::start(&monitors).await;
     stage.until("it is well", "docs", |body| body["state"] == "up").await;
     let replay =
-        async |incident: &str| stage.ran(&["probe", "docs", "--replay", incident, "--url", &stage.pages]).await;
+        async |incident: &str| stage.runs(&["probe", "docs", "--replay", incident, "--url", &stage.pages]).await;
 
     server.faults().on(Fault::CorpusTruncated, Dose::of(Fault::CorpusTruncated));
     let open = |body: &serde_json::Value| crate::stage::signal(body, "quality")["incident"].is_string();
@@ -57,7 +57,7 @@ async fn a_failing_beat_is_run_again() {
     server.faults().on(Fault::Refused, Dose::of(Fault::Refused));
     server.faults().settled().await;
     let arguments = ["probe", "docs", "--json", "--replay", &incident, "--url", &stage.pages];
-    let (code, said) = stage.ran(&arguments).await;
+    let (code, said) = stage.runs(&arguments).await;
     let value: serde_json::Value = serde_json::from_str(&said).unwrap();
     assert_eq!((code, &value["verdict"]), (Some(2), &"another".into()), "{said}");
     assert!(value["said"].as_str().unwrap().starts_with("another fault: connection_refused at connect"), "{said}");
@@ -65,7 +65,7 @@ async fn a_failing_beat_is_run_again() {
     let (code, said) = replay("nothing").await;
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("there is no incident with this id"), "{said}");
-    let (code, said) = stage.ran(&["probe", "docs", "--transcript"]).await;
+    let (code, said) = stage.runs(&["probe", "docs", "--transcript"]).await;
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("\n# serin transcript v1 {") && said.contains("* no connection to 127.0.0.1:"), "{said}");
 }

@@ -121,8 +121,8 @@ struct Past {
     shaded: Vec<Incident>,
     incidents: Vec<Incident>,
     beats: Vec<BeatLine>,
-    transcript: Option<TranscriptLine>,
     listings: Vec<ListingLine>,
+    transcript: Option<TranscriptLine>,
 }
 
 /// A stretch of time and the slices it is cut into.
@@ -199,14 +199,14 @@ pub async fn page(
 async fn past(state: &WebState, id: &MonitorId, stretch: Stretch) -> Result<Past, Away> {
     let store = &state.store;
     let filter = IncidentFilter { monitor: Some(id.clone()), ..IncidentFilter::default() };
-    let (fine, coarse, shaded, incidents, beats, transcript, listings) = tokio::join!(
+    let (fine, coarse, shaded, incidents, beats, listings, transcript) = tokio::join!(
         state.ask(store.latency(id, stretch.from, stretch.to, stretch.fine)),
         state.ask(store.latency(id, stretch.from, stretch.to, stretch.coarse)),
         state.ask(store.incidents_between(id, stretch.from, stretch.to)),
         state.ask(store.incidents(&filter)),
         state.ask(store.beats(id, BEATS_SHOWN)),
-        state.ask(store.last_transcript(id)),
         state.ask(store.listings(id)),
+        state.ask(store.last_transcript(id)),
     );
     Ok(Past {
         fine: fine?,
@@ -214,8 +214,8 @@ async fn past(state: &WebState, id: &MonitorId, stretch: Stretch) -> Result<Past
         shaded: shaded?,
         incidents: incidents?,
         beats: beats?,
-        transcript: transcript?,
         listings: listings?,
+        transcript: transcript?,
     })
 }
 
