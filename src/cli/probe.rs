@@ -135,7 +135,7 @@ pub async fn run(
 
 /// One probe with its transcript; none where somebody interrupted it.
 pub(crate) async fn observe(assignment: &Assignment) -> Option<Observation> {
-    let prober = Prober::new(1);
+    let prober = Prober::new(1).once();
     let seen = tokio::select! {
         (seen, _) = prober.record(assignment) => seen,
         // What the probe started ends with it.

@@ -12,9 +12,9 @@ use crate::cli::remote::{Remote, RemoteArgs};
 use crate::domain::classify::classify;
 use crate::domain::fleet::Monitor;
 use crate::domain::observation::BeatKind;
-use crate::probe::Assignment;
 use crate::probe::head::{AnswerSeen, FindingSeen, Head, StepSeen};
 use crate::probe::steps::secrets_of;
+use crate::probe::{Assignment, Lists};
 
 /// The exit code where nothing can be said: no transcript, or the question could not be asked again.
 pub const UNTRIED: u8 = 3;
@@ -129,7 +129,6 @@ fn again(head: &Head, monitor: &Arc<Monitor>) -> (Assignment, Vec<String>) {
     }
     let now = Utc::now();
     let assignment = Assignment {
-        lists: crate::probe::Lists::default(),
         monitor: Arc::clone(monitor),
         kind: BeatKind::Recheck,
         scheduled_at: now,
@@ -137,6 +136,8 @@ fn again(head: &Head, monitor: &Arc<Monitor>) -> (Assignment, Vec<String>) {
         asks,
         ask_sources: head.sources,
         learnt: head.before.learnt(head.started_at, now),
+        // What the tools once were is the running Serin's to know.
+        lists: Lists::default(),
     };
     (assignment, notes)
 }
