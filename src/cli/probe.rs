@@ -8,6 +8,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
+use crate::cli::observe::{INTERRUPTED, observe};
 use crate::cli::remote::RemoteArgs;
 use crate::cli::replay;
 use crate::config;
@@ -20,13 +21,10 @@ use crate::domain::observation::{Answer, BeatKind, Fault, FaultKind, Observation
 use crate::domain::outcome::{Outcome, Verdict};
 use crate::probe::head::{kind_word, millis};
 use crate::probe::transcript::phases;
-use crate::probe::{Assignment, Lists, Prober};
+use crate::probe::{Assignment, Lists};
 
 /// Hits printed of one answer: what a person looks at first.
 const HITS_SHOWN: usize = 5;
-/// The exit code of an interrupted program, as shells have it.
-pub(crate) const INTERRUPTED: u8 = 130;
-
 /// Looks at one server once, and explains what was seen.
 #[derive(Debug, clap::Args)]
 pub struct ProbeArgs {
@@ -131,18 +129,6 @@ pub async fn run(
         }
     }
     Ok(ExitCode::from(code(&seen, outcome.as_ref())))
-}
-
-/// One probe with its transcript; none where somebody interrupted it.
-pub(crate) async fn observe(assignment: &Assignment) -> Option<Observation> {
-    let prober = Prober::new(1).once();
-    let seen = tokio::select! {
-        (seen, _) = prober.record(assignment) => seen,
-        // What the probe started ends with it.
-        _ = tokio::signal::ctrl_c() => return None,
-    };
-    prober.release_all().await;
-    Some(seen)
 }
 
 /// Prints one probe: each step with its phases, its fault, its notes; the asks with their first hits; the judgement.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use chrono::Utc;
 use serde_json::{Value, json};
 
-use crate::cli::probe::{INTERRUPTED, observe};
+use crate::cli::observe::{INTERRUPTED, observe};
 use crate::cli::remote::{Remote, RemoteArgs};
 use crate::domain::classify::classify;
 use crate::domain::fleet::Monitor;

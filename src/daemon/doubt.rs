@@ -29,8 +29,8 @@ pub async fn look_closer(
     let ours = may_be_ours(&seat.monitor, seen);
     let control = &fleet.control;
     // While it is gone, each beat looks whether it is back.
-    let gone =
-        (ours && !control.is_empty() || hands.uplink.was_gone()) && hands.uplink.is_gone(hands, control, now).await;
+    let gone = (ours && !control.is_empty() || hands.uplink.was_gone())
+        && hands.uplink.is_gone(&hands.prober, (&hands.alerts, &hands.board), control, now).await;
     if ours && gone {
         return uplink_gone(outcome);
     }
@@ -58,7 +58,9 @@ pub async fn look_closer(
 fn said(ladder: &[Rung]) -> String {
     let rung = |rung: &Rung| {
         let word = if rung.holds { "ok" } else { "fails" };
-        format!("{} {word} ({}, {} ms)", rung.name, rung.said, rung.elapsed.as_millis())
+        // The uplink was looked at for everybody: what that took is nobody's time here.
+        let took = if rung.elapsed.is_zero() { String::new() } else { format!(", {} ms", rung.elapsed.as_millis()) };
+        format!("{} {word} ({}{took})", rung.name, rung.said)
     };
     ladder.iter().map(rung).collect::<Vec<_>>().join(" → ")
 }

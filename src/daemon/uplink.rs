@@ -13,11 +13,11 @@ use futures_util::future::join_all;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::daemon::hands::Hands;
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::trouble::Trouble;
 use crate::domain::fleet::{Address, MonitorId};
-use crate::store::board::Banner;
+use crate::probe::Prober;
+use crate::store::board::{Banner, Board};
 
 /// How long a control address may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
@@ -58,12 +58,18 @@ impl Uplink {
     }
 
     /// Whether none of the control addresses answers; never where the file names none. Alert, banner and all-clear follow.
-    pub async fn is_gone(&self, hands: &Hands, control: &[Address], now: DateTime<Utc>) -> bool {
+    pub async fn is_gone(
+        &self,
+        prober: &Prober,
+        (alerts, board): (&InternalAlerts, &Board),
+        control: &[Address],
+        now: DateTime<Utc>,
+    ) -> bool {
         let mut checked_at = self.checked_at.lock().await;
         if checked_at.is_some_and(|at| at.elapsed() < HOLDS_FOR) {
             return self.was_gone();
         }
-        let answers = join_all(control.iter().map(|address| hands.prober.answers(address, ANSWER_WITHIN))).await;
+        let answers = join_all(control.iter().map(|address| prober.answers(address, ANSWER_WITHIN))).await;
         *checked_at = Some(Instant::now());
         let gone = !control.is_empty() && answers.iter().all(Result::is_err);
         let before = self.gone.swap(gone, Ordering::Relaxed);
@@ -72,17 +78,17 @@ impl Uplink {
                 answer.as_ref().err().map(|fault| format!("{}: {}", address.shown, fault.detail))
             });
             let why = format!("no control address answers: {}", failed.collect::<Vec<_>>().join("; "));
-            hands.alerts.raise(Trouble::UplinkLost, &why, now);
+            alerts.raise(Trouble::UplinkLost, &why, now);
         }
         match (before, gone) {
             (false, true) => {
                 let text = "Serin's own network is gone: none of its control addresses answers. Servers that cannot be \
                             reached are not judged until it is back; pages show the last known state.";
-                hands.board.raise(Banner { kind: UPLINK, text: text.to_owned(), since: now });
+                board.raise(Banner { kind: UPLINK, text: text.to_owned(), since: now });
             }
             (true, false) => {
-                hands.board.lower(UPLINK);
-                hands.alerts.clear(Trouble::UplinkLost, now);
+                board.lower(UPLINK);
+                alerts.clear(Trouble::UplinkLost, now);
             }
             _ => {}
         }

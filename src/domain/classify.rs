@@ -109,12 +109,9 @@ pub const WITHIN_DAYS: &str = "within_days";
 /// Whether what a probe saw could be Serin's own lost uplink: nobody answered at all, and the server is another machine's.
 pub fn may_be_ours(monitor: &Monitor, seen: &Observation) -> bool {
     use FaultKind as K;
-    let unanswered = |kind| {
-        matches!(
-            kind,
-            K::NameNotResolved | K::Refused | K::ConnectTimeout | K::Reset | K::Unreachable | K::TlsFailed | K::Silent
-        ) || matches!(kind, K::ClosedEarly | K::BodyTruncated | K::SlowBody | K::StreamWithoutAnswer)
-    };
+    // Whoever refuses, or breaks off, was reached: a server on the next rack is down though the internet may be gone too.
+    let unanswered =
+        |kind| matches!(kind, K::NameNotResolved | K::ConnectTimeout | K::Reset | K::Unreachable | K::Silent);
     let first = seen.steps.iter().find_map(|step| step.fault.as_ref());
     first.is_some_and(|fault| unanswered(fault.kind)) && !monitor.is_local()
 }

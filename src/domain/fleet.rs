@@ -212,9 +212,10 @@ impl Monitor {
         let url = self.url.resolved.expose();
         let host = url.split_once("://").map_or("", |(_, rest)| rest);
         let host = host.split(['/', '?', '#']).next().unwrap_or_default();
-        let host = host.rsplit('@').next().unwrap_or_default();
-        self.reach.program.is_some()
-            || ["127.", "localhost", "[::1]"].iter().any(|local| host.to_ascii_lowercase().starts_with(local))
+        let host = host.rsplit('@').next().unwrap_or_default().to_ascii_lowercase();
+        let name = if host.starts_with('[') { &host } else { host.split(':').next().unwrap_or_default() };
+        let in_127 = name.starts_with("127.") && name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        self.reach.program.is_some() || in_127 || name == "localhost" || name.starts_with("[::1]")
     }
 
     /// Canaries asked in one beat; never more than there are.
@@ -647,6 +648,22 @@ pub struct Network(pub String);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn this_machine_is_known_by_its_address() {
+        let rows = [
+            ("http://127.0.0.1:8080/mcp", true),
+            ("http://user:x@localhost/mcp", true),
+            ("http://[::1]:9000/mcp", true),
+            ("http://127.example.org/mcp", false),
+            ("http://localhost.example.org/mcp", false),
+            ("https://docs.example.org/127.0.0.1", false),
+        ];
+        for (url, local) in rows {
+            let monitor = Monitor::undeclared("m", Address { shown: String::new(), resolved: Secret::new(url) });
+            assert_eq!(monitor.is_local(), local, "{url}");
+        }
+    }
 
     #[test]
     fn every_reason_has_a_runbook() {

@@ -76,4 +76,15 @@ impl Store {
         let work = Work::Replay { delivery: delivery.to_owned(), actor: actor.to_owned(), now };
         Ok(matches!(self.ask(work).await?, Answer::Changed(true)))
     }
+
+    /// Forgets some transcripts that are over; 0 once none is left.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn forget_transcripts(&self, now: DateTime<Utc>) -> Result<u64, StoreError> {
+        match self.ask(Work::ForgetTranscripts { now }).await? {
+            Answer::Count(count) => Ok(count),
+            _ => Ok(0),
+        }
+    }
 }

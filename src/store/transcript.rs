@@ -8,7 +8,6 @@ use sqlx::{Row, SqliteConnection};
 use crate::domain::fleet::MonitorId;
 use crate::store::column::moment;
 use crate::store::record::BeatRecord;
-use crate::store::writer::{Answer, Work};
 use crate::store::{Store, StoreError};
 
 /// Failures keep theirs so long (DESIGN §8): a post-mortem is written within the month.
@@ -107,17 +106,6 @@ pub(in crate::store) async fn forget(
 }
 
 impl Store {
-    /// Forgets some transcripts that are over; 0 once none is left.
-    ///
-    /// # Errors
-    /// Where the database does not answer.
-    pub async fn forget_transcripts(&self, now: DateTime<Utc>) -> Result<u64, StoreError> {
-        match self.ask(Work::ForgetTranscripts { now }).await? {
-            Answer::Count(count) => Ok(count),
-            _ => Ok(0),
-        }
-    }
-
     /// The transcripts of an incident, those that led to it included; the oldest first.
     ///
     /// # Errors
