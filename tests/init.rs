@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use serin::config::checker::Unset;
 use serin::config::source::Source;
 use serin::domain::fleet::{CanaryKind, Fleet};
-use serin::rag::corpus::Corpus;
-use serin::rag::server::{self, Options};
+use serin::rag::index::corpus::Corpus;
+use serin::rag::serve::server::{self, Options};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 

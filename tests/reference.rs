@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use reqwest::{Client, Response, StatusCode};
 use serde_json::{Value, json};
-use serin::rag::corpus::{Corpus, DOCUMENTATION};
-use serin::rag::fault::{Dose, Drift, Fault};
-use serin::rag::server::{self, Options, Running, ServeError};
-use serin::rag::text;
+use serin::rag::fault::kinds::{Dose, Drift, Fault};
+use serin::rag::index::corpus::{Corpus, DOCUMENTATION};
+use serin::rag::serve::server::{self, Options, Running, ServeError};
+use serin::rag::text::words as text;
 use tokio_util::sync::CancellationToken;
 
 const MODERN: &str = "2026-07-28";

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use tokio_util::sync::CancellationToken;
 
-use crate::rag::corpus::Corpus;
-use crate::rag::fault::{self, Dose, Fault};
-use crate::rag::server::{self, Options};
+use crate::rag::fault::kinds::{self as fault, Dose, Fault};
+use crate::rag::index::corpus::Corpus;
+use crate::rag::serve::server::{self, Options};
 
 /// The retrieval server that ships with Serin, to try it against: serve it, break it, mend it.
 #[derive(Debug, Args)]

@@ -1,6 +1,6 @@
 //! Tools that change under their callers.
 
-use serin::rag::fault::{Dose, Drift, Fault};
+use serin::rag::fault::kinds::{Dose, Drift, Fault};
 
 use crate::stage::{Expected, Stage, evidence, reference, signal};
 

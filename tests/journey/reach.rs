@@ -1,8 +1,8 @@
 //! Servers that are gone, that were gone for a moment, and that do not let us in.
 
 use serde_json::Value;
-use serin::rag::fault::{Dose, Fault};
-use serin::rag::server::{self, Options};
+use serin::rag::fault::kinds::{Dose, Fault};
+use serin::rag::serve::server::{self, Options};
 use tokio_util::sync::CancellationToken;
 
 use crate::stage::{Expected, Process, Stage, TOKEN, crypto, reference, signal};

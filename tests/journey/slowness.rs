@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use serin::rag::fault::{Dose, Fault};
-use serin::rag::server::Running;
+use serin::rag::fault::kinds::{Dose, Fault};
+use serin::rag::serve::server::Running;
 
 use crate::stage::{Expected, Stage, reference, signal};
 

@@ -54,9 +54,10 @@ async fn a_page_says_how_far_one_gets() {
     let server = reference().await;
     let stage = Stage::start(&format!("  - {{ id: docs, url: \"{}\" }}\n", server.mcp_url())).await;
     stage.well("docs").await;
-    server
-        .faults()
-        .on(serin::rag::fault::Fault::Refused, serin::rag::fault::Dose::of(serin::rag::fault::Fault::Refused));
+    server.faults().on(
+        serin::rag::fault::kinds::Fault::Refused,
+        serin::rag::fault::kinds::Dose::of(serin::rag::fault::kinds::Fault::Refused),
+    );
     let down = Expected {
         monitor: "docs",
         signal: "availability",

@@ -19,7 +19,7 @@ use crate::app::{self, Options};
 use crate::cli::demo::inbox::Inbox;
 use crate::cli::demo::smtp_sink::{Manners, SmtpSink};
 use crate::cli::run::stop_on_signal;
-use crate::rag::server::{self, Running};
+use crate::rag::serve::server::{self, Running};
 
 pub mod theatre;
 pub mod inbox;

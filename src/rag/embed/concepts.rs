@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::rag::text;
+use crate::rag::text::words as text;
 
 /// Concepts that a text speaks of, by its stems in their order; a concept comes once per mention.
 pub fn of(stems: &[String]) -> Vec<&'static str> {

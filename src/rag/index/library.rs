@@ -6,12 +6,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 use chrono::{DateTime, Utc};
 use sha2::{Digest as _, Sha256};
 
-use crate::rag::chunk;
-use crate::rag::embed::Embedder;
-use crate::rag::fault::Fault;
-use crate::rag::index::{Entry, Index};
-use crate::rag::store::{self, NewSource, Store, StoreError};
-use crate::rag::switches::Faults;
+use crate::rag::cut::markdown;
+use crate::rag::embed::hashing::Embedder;
+use crate::rag::fault::kinds::Fault;
+use crate::rag::fault::switches::Faults;
+use crate::rag::store::sqlite::{self, NewSource, Store, StoreError};
+use crate::rag::store::vectors::{Entry, Index};
 
 /// Letters of a document: 50,000 tokens, a long manual's chapter.
 pub const DOCUMENT_CHARS_MAX: usize = 200_000;
@@ -42,7 +42,7 @@ impl Library {
     pub async fn open(path: &Path, faults: Faults) -> Result<Self, StoreError> {
         let store = Store::open(path).await?;
         let mut index = Index::default();
-        for (id, source, ordinal, vector) in store::vectors(&mut *store.acquire_patiently().await?).await? {
+        for (id, source, ordinal, vector) in sqlite::vectors(&mut *store.acquire_patiently().await?).await? {
             index.push(Entry { id, source, ordinal }, &vector);
         }
         Ok(Self { store, index: RwLock::new(Arc::new(index)), faults })
@@ -64,7 +64,7 @@ impl Library {
         text: &str,
         now: DateTime<Utc>,
     ) -> Result<Indexed, StoreError> {
-        let chunks = chunk::markdown(text);
+        let chunks = markdown::markdown(text);
         let count = chunks.len();
         if self.faults.dose(Fault::IndexFrozen).is_some() {
             return Ok(Indexed { chunks: count, unchanged: false });

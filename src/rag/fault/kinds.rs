@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::rag::embed::mix;
+use crate::rag::text::draw::mix;
 
 macro_rules! faults {
     ($($name:ident, $slug:literal, $alias:literal, $unit:literal, $amount:literal, $acts:literal;)*) => {

@@ -1,6 +1,6 @@
 //! Vectors in memory: one contiguous slice, exact, and therefore its own ground truth.
 
-use crate::rag::embed::DIMENSIONS;
+use crate::rag::embed::hashing::DIMENSIONS;
 
 /// What the vector arm scans. A new one replaces it whole; a search keeps the one it began with.
 #[derive(Debug, Clone, Default)]

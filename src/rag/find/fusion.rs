@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::rag::vector::Near;
+use crate::rag::store::scan::Near;
 
 /// The constant of the published method.
 pub const K: f64 = 60.0;

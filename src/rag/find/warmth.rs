@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::rag::embed::Embedder;
+use crate::rag::embed::hashing::Embedder;
 
 /// Questions remembered: 1.5 MB of vectors.
 const QUESTIONS_MAX: usize = 1_024;

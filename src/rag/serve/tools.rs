@@ -24,12 +24,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::rag::answer::{self, Envelope, IndexData, SearchData, SourcesData};
-use crate::rag::fault::{Drift, Fault};
-use crate::rag::library::DOCUMENT_CHARS_MAX;
-use crate::rag::life::Life;
-use crate::rag::retrieval::{Question, RetrievalError};
-use crate::rag::store::{self, StoreError};
+use crate::rag::fault::kinds::{Drift, Fault};
+use crate::rag::find::retrieval::{Question, RetrievalError};
+use crate::rag::index::library::DOCUMENT_CHARS_MAX;
+use crate::rag::serve::answer::{self, Envelope, IndexData, SearchData, SourcesData};
+use crate::rag::serve::life::Life;
+use crate::rag::store::sqlite::{self, StoreError};
 
 /// The most hits a search gives.
 pub const TOP_K_MAX: usize = 20;
@@ -278,7 +278,7 @@ impl Desk {
 
     async fn sources(&self) -> Envelope<SourcesData> {
         let listed: Result<_, StoreError> =
-            async { store::sources(&mut *self.0.retrieval.library.store.acquire().await?).await }.await;
+            async { sqlite::sources(&mut *self.0.retrieval.library.store.acquire().await?).await }.await;
         match listed {
             Ok(sources) => Envelope::ok(answer::sources(sources)),
             Err(error) => {

@@ -77,12 +77,6 @@ static STOP_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
         .collect()
 });
 
-/// A text's length in tokens, estimated at four characters each (English prose under the usual byte-pair
-/// vocabularies), rounded up. An exact count takes the vocabulary itself, which is later work.
-pub fn tokens(text: &str) -> usize {
-    text.chars().count().div_ceil(4)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

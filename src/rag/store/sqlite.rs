@@ -13,8 +13,8 @@ use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{AssertSqlSafe, Connection as _, Row as _, Sqlite, SqliteConnection};
 
-use crate::rag::chunk::Chunk;
-use crate::rag::embed::{DIMENSIONS, Embedder};
+use crate::rag::cut::markdown::Chunk;
+use crate::rag::embed::hashing::{DIMENSIONS, Embedder};
 
 /// Connections in the pool: enough for two cores, few enough that saturation is easily met.
 pub const CONNECTIONS: u32 = 4;
@@ -283,7 +283,7 @@ async fn insert(
     .bind(&chunk.content)
     .bind(i64::try_from(chunk.char_start).unwrap_or(i64::MAX))
     .bind(i64::try_from(chunk.char_end).unwrap_or(i64::MAX))
-    .bind(i64::try_from(crate::rag::text::tokens(&chunk.content)).unwrap_or(i64::MAX))
+    .bind(i64::try_from(crate::rag::text::tokens::count(&chunk.content)).unwrap_or(i64::MAX))
     .bind(vector.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>())
     .fetch_one(&mut *work)
     .await?;

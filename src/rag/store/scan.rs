@@ -1,9 +1,9 @@
 //! The vector arm: an exact scan.
 
-use crate::rag::embed::mix;
-use crate::rag::fault::{Dose, Fault};
-use crate::rag::index::{Entry, Index};
-use crate::rag::switches::Faults;
+use crate::rag::fault::kinds::{Dose, Fault};
+use crate::rag::fault::switches::Faults;
+use crate::rag::store::vectors::{Entry, Index};
+use crate::rag::text::draw::mix;
 
 /// A chunk the vector arm found.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -6,10 +6,10 @@ use std::time::Instant;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use crate::rag::corpus::{self, Corpus, CorpusError};
-use crate::rag::library::Library;
-use crate::rag::retrieval::Retrieval;
-use crate::rag::switches::Faults;
+use crate::rag::fault::switches::Faults;
+use crate::rag::find::retrieval::Retrieval;
+use crate::rag::index::corpus::{self, Corpus, CorpusError};
+use crate::rag::index::library::Library;
 
 /// What every part of a running server reaches for.
 #[derive(Debug)]

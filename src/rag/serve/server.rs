@@ -16,14 +16,14 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::rag::admin;
-use crate::rag::corpus::{Corpus, CorpusError};
-use crate::rag::door::Door;
-use crate::rag::fault::{Dose, Fault};
-use crate::rag::life::Life;
-use crate::rag::orders::{Database, Order, Orders};
-use crate::rag::store;
-use crate::rag::switches::Faults;
+use crate::rag::fault::kinds::{Dose, Fault};
+use crate::rag::fault::switches::Faults;
+use crate::rag::index::corpus::{Corpus, CorpusError};
+use crate::rag::serve::admin;
+use crate::rag::serve::door::Door;
+use crate::rag::serve::life::Life;
+use crate::rag::serve::orders::{Database, Order, Orders};
+use crate::rag::store::sqlite;
 
 /// How often a taken port is tried again when the server comes back.
 const BIND_PAUSE: Duration = Duration::from_millis(100);
@@ -282,13 +282,13 @@ impl Keeper {
 /// Takes so many of the pool's connections as the fault wants, or gives them back.
 async fn hold(life: &Life, faults: &Faults, held: &mut Vec<PoolConnection<Sqlite>>) {
     let share = faults.dose(Fault::PoolSaturated).map_or(0.0, |dose| dose.share);
-    let wanted = (f64::from(store::CONNECTIONS) * share).ceil() as usize;
+    let wanted = (f64::from(sqlite::CONNECTIONS) * share).ceil() as usize;
     held.truncate(wanted);
     while held.len() < wanted && faults.dose(Fault::PoolSaturated).is_some() {
         match life.retrieval.library.store.acquire().await {
             Ok(connection) => held.push(connection),
             // A search has it still; it comes back.
-            Err(store::StoreError::Saturated) => {}
+            Err(sqlite::StoreError::Saturated) => {}
             Err(error) => {
                 tracing::error!(%error, "the pool could not be taken");
                 return;

@@ -11,9 +11,9 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Serialize;
 
-use crate::rag::life::Life;
-use crate::rag::store;
-use crate::rag::vector;
+use crate::rag::serve::life::Life;
+use crate::rag::store::scan;
+use crate::rag::store::sqlite;
 
 /// Mean tokens of a chunk above which chunking has gone wrong.
 const CHUNK_TOKENS_MAX: f64 = 500.0;
@@ -81,10 +81,10 @@ async fn examine(life: &Life, report: &mut Report) -> Result<(), &'static str> {
     let library = &life.retrieval.library;
     let (chunks, sources, tokens) = {
         let mut connection = library.store.acquire().await.map_err(|error| match error {
-            store::StoreError::Saturated => "pool_saturated",
+            sqlite::StoreError::Saturated => "pool_saturated",
             _ => "vector_store_unreachable",
         })?;
-        store::figures(&mut connection).await.map_err(|_error| "vector_store_unreachable")?
+        sqlite::figures(&mut connection).await.map_err(|_error| "vector_store_unreachable")?
     };
     report.chunks = chunks;
     report.sources = Some(sources);
@@ -93,7 +93,7 @@ async fn examine(life: &Life, report: &mut Report) -> Result<(), &'static str> {
     life.retrieval.ask_embedder(EMBEDDER_PROBE).map_err(|_error| "external_api_failure")?;
     let index = library.index();
     let Some((first, vector)) = index.iter().next() else { return Err("index_empty_or_stale") };
-    let near = vector::search(&index, vector, &first.source, 1, &life.faults);
+    let near = scan::search(&index, vector, &first.source, 1, &life.faults);
     if near.is_empty() || index.len() != usize::try_from(chunks).unwrap_or(0) {
         return Err("vector_store_unreachable");
     }
@@ -112,7 +112,7 @@ fn report(life: &Life) -> Report {
         instance_id: life.instance_id.clone(),
         started_at: life.started_at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
         version: env!("CARGO_PKG_VERSION"),
-        pool: Pool { size, idle, waiting, max: store::CONNECTIONS },
+        pool: Pool { size, idle, waiting, max: sqlite::CONNECTIONS },
         chunks: i64::try_from(life.retrieval.library.index().len()).unwrap_or(i64::MAX),
         sources: None,
     }

@@ -17,9 +17,9 @@ use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::rag::fault;
-use crate::rag::orders::Orders;
-use crate::rag::switches::Faults;
+use crate::rag::fault::kinds as fault;
+use crate::rag::fault::switches::Faults;
+use crate::rag::serve::orders::Orders;
 
 /// The longest a crashed server stays away: a day.
 const DOWN_MS_MAX: u64 = 86_400_000;

@@ -1,6 +1,6 @@
 //! The text a caller pastes into its prompt: hits with their sources, within a budget of tokens.
 
-use crate::rag::store::StoredChunk;
+use crate::rag::store::sqlite::StoredChunk;
 use crate::rag::text::tokens;
 
 /// Tokens the context may take.
@@ -25,7 +25,7 @@ pub fn assemble<'a>(hits: impl Iterator<Item = &'a StoredChunk>, budget: usize) 
         let section = if hit.section.is_empty() { String::new() } else { format!(" § {}", hit.section) };
         let longer = format!("{}{gap}[Source: {}{section}]\n{}", context.text, hit.source, hit.content);
         // The whole is counted each time: counts of parts do not add up to that of the whole.
-        let cost = tokens(&longer);
+        let cost = tokens::count(&longer);
         if cost > budget {
             context.truncated = true;
             break;

@@ -3,8 +3,8 @@
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
-use crate::rag::retrieval::{Findings, Found, Question, RetrievalError};
-use crate::rag::store::StoredSource;
+use crate::rag::find::retrieval::{Findings, Found, Question, RetrievalError};
+use crate::rag::store::sqlite::StoredSource;
 
 /// The envelope.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -53,7 +53,7 @@ impl<T> Envelope<T> {
         let (code, next) = error.code();
         // What SQLite says names paths; the log has it.
         let why = match error {
-            RetrievalError::Store(crate::rag::store::StoreError::Sql(_)) => "the store fails".to_owned(),
+            RetrievalError::Store(crate::rag::store::sqlite::StoreError::Sql(_)) => "the store fails".to_owned(),
             other => other.to_string(),
         };
         Self::error(code, format!("{doing}: {why}. {next}"))

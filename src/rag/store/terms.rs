@@ -2,8 +2,8 @@
 
 use sqlx::{Row as _, SqliteConnection};
 
-use crate::rag::store::StoreError;
-use crate::rag::text;
+use crate::rag::store::sqlite::StoreError;
+use crate::rag::text::words as text;
 
 /// Words of a question that are searched for; further ones add work and hardly any meaning.
 const TERMS_MAX: usize = 32;

@@ -5,17 +5,18 @@ use std::time::{Duration, Instant};
 
 use sqlx::SqliteConnection;
 
-use crate::rag::context::{self, BUDGET_TOKENS, Context};
-use crate::rag::embed::{Embedder, mix};
-use crate::rag::fault::Fault;
-use crate::rag::fusion::{self, Fused};
-use crate::rag::index::Index;
-use crate::rag::keyword;
-use crate::rag::library::Library;
-use crate::rag::store::{self, StoreError, StoredChunk};
-use crate::rag::switches::Faults;
-use crate::rag::vector::{self, Near};
-use crate::rag::warmth::Warmth;
+use crate::rag::embed::hashing::Embedder;
+use crate::rag::fault::kinds::Fault;
+use crate::rag::fault::switches::Faults;
+use crate::rag::find::context::{self, BUDGET_TOKENS, Context};
+use crate::rag::find::fusion::{self, Fused};
+use crate::rag::find::warmth::Warmth;
+use crate::rag::index::library::Library;
+use crate::rag::store::scan::{self, Near};
+use crate::rag::store::sqlite::{self, StoreError, StoredChunk};
+use crate::rag::store::terms;
+use crate::rag::store::vectors::Index;
+use crate::rag::text::draw::mix;
 
 /// Chunks each arm brings: over-fetched, so that fusion has something to choose from.
 const DEPTH: usize = 20;
@@ -197,7 +198,7 @@ impl Retrieval {
         if self.faults.strikes(Fault::KeywordArmOff).is_some() {
             return Ok(Vec::new());
         }
-        Ok(keyword::search(connection, &question.text, &question.source, DEPTH).await?)
+        Ok(terms::search(connection, &question.text, &question.source, DEPTH).await?)
     }
 
     async fn vector_arm(&self, index: &Index, vector: &[f32], question: &Question) -> Vec<Near> {
@@ -211,13 +212,13 @@ impl Retrieval {
         if self.faults.strikes(Fault::VectorArmOff).is_some() {
             return Vec::new();
         }
-        vector::search(index, vector, &question.source, DEPTH, &self.faults)
+        scan::search(index, vector, &question.source, DEPTH, &self.faults)
     }
 
     /// Chunks that a truncated corpus no longer holds.
     fn hidden(&self, index: &Index) -> std::collections::HashSet<i64> {
         let Some(dose) = self.faults.dose(Fault::CorpusTruncated) else { return std::collections::HashSet::new() };
-        index.iter().filter(|(entry, _)| vector::struck(Some(dose), entry)).map(|(entry, _)| entry.id).collect()
+        index.iter().filter(|(entry, _)| scan::struck(Some(dose), entry)).map(|(entry, _)| entry.id).collect()
     }
 
     fn fuse(&self, words: &[i64], near: &[Near]) -> Vec<Fused> {
@@ -243,12 +244,12 @@ impl Retrieval {
     ) -> Result<Vec<Found>, RetrievalError> {
         let ids: Vec<i64> = fused.iter().map(|entry| entry.id).collect();
         let mut rows: HashMap<i64, StoredChunk> =
-            store::chunks(connection, &ids).await?.into_iter().map(|chunk| (chunk.id, chunk)).collect();
+            sqlite::chunks(connection, &ids).await?.into_iter().map(|chunk| (chunk.id, chunk)).collect();
         let lost: Vec<i64> = fused.iter().filter(|entry| entry.near.is_none()).map(|entry| entry.id).collect();
         let lexical: HashMap<i64, f32> = index
             .iter()
             .filter(|(entry, _)| lost.contains(&entry.id))
-            .map(|(entry, numbers)| (entry.id, vector::dot(vector, numbers)))
+            .map(|(entry, numbers)| (entry.id, scan::dot(vector, numbers)))
             .collect();
         let offset = self.faults.dose(Fault::ScoresOffset).map_or(0.0, |dose| dose.amount);
         let mut found = Vec::with_capacity(question.top_k);

@@ -23,10 +23,10 @@ use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use crate::rag::fault::Fault;
-use crate::rag::health;
-use crate::rag::life::Life;
-use crate::rag::tools::Desk;
+use crate::rag::fault::kinds::Fault;
+use crate::rag::serve::health;
+use crate::rag::serve::life::Life;
+use crate::rag::serve::tools::Desk;
 
 /// The longest request: a document of 200,000 characters, escaped.
 const BODY_BYTES_MAX: usize = 1 << 20;

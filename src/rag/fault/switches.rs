@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::rag::fault::{Dose, Fault};
+use crate::rag::fault::kinds::{Dose, Fault};
 
 /// The switchboard. Cheap to clone; all clones are one.
 #[derive(Debug, Clone)]
@@ -97,12 +97,12 @@ impl Faults {
     }
 
     /// Tells whoever applies faults to pool and listener that something changed.
-    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+    pub(in crate::rag) fn changes(&self) -> watch::Receiver<u64> {
         self.0.wanted.subscribe()
     }
 
     /// Says that pool and listener are as they were wanted at a generation.
-    pub(super) fn applied(&self, generation: u64) {
+    pub(in crate::rag) fn applied(&self, generation: u64) {
         self.0.applied.send_replace(generation);
     }
 

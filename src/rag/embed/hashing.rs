@@ -9,8 +9,9 @@
 //! each other, which is exactly what happens when a server is deployed with another model than
 //! the one its index was built with.
 
-use crate::rag::concepts;
-use crate::rag::text;
+use crate::rag::embed::concepts;
+use crate::rag::text::draw::mix;
+use crate::rag::text::words as text;
 
 /// Numbers in a vector.
 pub const DIMENSIONS: usize = 384;
@@ -99,14 +100,6 @@ fn pieces(stem: &str) -> Vec<String> {
     (3..=5).flat_map(|width| letters.windows(width).map(|piece| piece.iter().collect()).collect::<Vec<_>>()).collect()
 }
 
-/// The finaliser of splitmix64: every bit of the input moves every bit of the output.
-pub fn mix(value: u64) -> u64 {
-    let mut z = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
-}
-
 fn normalise(vector: &mut [f32]) {
     let length = vector.iter().map(|number| number * number).sum::<f32>().sqrt();
     if length > f32::EPSILON {
@@ -119,7 +112,7 @@ fn normalise(vector: &mut [f32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rag::vector::dot;
+    use crate::rag::store::scan::dot;
 
     fn near(model: Embedder, left: &str, right: &str) -> f32 {
         dot(&model.embed(left), &Embedder::INDEX.embed(right))

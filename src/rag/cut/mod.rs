@@ -1,0 +1,3 @@
+//! Cuts documents into chunks.
+
+pub mod markdown;

@@ -1,0 +1,4 @@
+//! Turns texts into vectors.
+
+pub mod concepts;
+pub mod hashing;

@@ -1,0 +1,4 @@
+//! Puts documents into the store.
+
+pub mod corpus;
+pub mod library;

@@ -1,0 +1,10 @@
+//! Says all of it by MCP and HTTP, and fails on request.
+
+pub mod admin;
+pub mod answer;
+pub mod door;
+pub mod health;
+pub mod life;
+pub mod orders;
+pub mod server;
+pub mod tools;

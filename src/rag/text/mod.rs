@@ -1,0 +1,5 @@
+//! What a text is made of: words, tokens; and draws that come out the same everywhere.
+
+pub mod draw;
+pub mod tokens;
+pub mod words;
