@@ -1,13 +1,13 @@
 //! One POST to a webhook: signed, guarded, without redirects, and how its answer is understood.
 
 use std::error::Error as StdError;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use ipnet::IpNet;
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, Response, StatusCode, Url};
 use rustls::ClientConfig;
@@ -16,6 +16,7 @@ use crate::deliver::{plain, signature};
 use crate::domain::fleet::{Address, Network, Secret};
 use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd};
 use crate::net::guard::{self, Refusal};
+use crate::net::names::Guarded;
 
 /// Bytes of an answer that are kept: enough for a receiver's own error message.
 const ANSWER_BYTES_MAX: usize = 2048;
@@ -93,7 +94,7 @@ impl Hooks {
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
             .retry(reqwest::retry::never())
-            .dns_resolver(Arc::new(Guarded { allow: allowed.into() }))
+            .dns_resolver(Arc::new(Guarded::new(&allowed)))
             .pool_max_idle_per_host(IDLE_PER_HOST_MAX)
             .user_agent(concat!("serin/", env!("CARGO_PKG_VERSION")))
             .build()?;
@@ -168,32 +169,6 @@ fn wish(text: &str, now: DateTime<Utc>) -> Option<Duration> {
     }
     let at = DateTime::parse_from_rfc2822(text).ok()?;
     (at.with_timezone(&Utc) - now).to_std().ok()
-}
-
-/// Resolves names and drops every address the guard refuses.
-struct Guarded {
-    allow: Arc<[IpNet]>,
-}
-
-impl Resolve for Guarded {
-    fn resolve(&self, name: Name) -> Resolving {
-        let allow = Arc::clone(&self.allow);
-        Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let mut passed: Vec<SocketAddr> = Vec::new();
-            let mut refusal = None;
-            for address in found {
-                match guard::allowed(address.ip(), &allow) {
-                    Ok(()) => passed.push(address),
-                    Err(refused) => refusal = Some(refused),
-                }
-            }
-            match refusal {
-                Some(refusal) if passed.is_empty() => Err(refusal.into()),
-                _ => Ok(Box::new(passed.into_iter()) as Addrs),
-            }
-        })
-    }
 }
 
 /// The URL, with an address written into it checked here: a resolver never sees those.

@@ -5,6 +5,7 @@
 //! `trust`, then `proxy`, then `stream`, then `connect`.
 
 pub mod guard;
+pub mod names;
 
 pub mod trouble;
 

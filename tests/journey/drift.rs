@@ -1,15 +1,15 @@
 //! Tools that change under their callers.
 
-use serin::rag::fault::kinds::{Dose, Drift, Fault};
+use serin::rag::fault::kinds::{Dose, Fault};
 
 use crate::stage::{Expected, Stage, evidence, reference, signal};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_of_tools_is_as_loud_as_it_hurts() {
     let rows = [
-        (Drift::Wording, "wording", "ticket", "only texts differ"),
-        (Drift::Compatible, "compatible", "notice", "an argument more"),
-        (Drift::Breaking, "breaking", "page", "the declared search no longer fits"),
+        ("wording", "wording", "ticket", "only texts differ"),
+        ("compatible", "compatible", "notice", "an argument more"),
+        ("breaking", "breaking", "page", "the declared search no longer fits"),
     ];
     let mut servers = Vec::new();
     let mut monitors = String::new();
@@ -22,7 +22,7 @@ async fn a_change_of_tools_is_as_loud_as_it_hurts() {
     let stage = Stage::start(&monitors).await;
     for ((drift, id, ..), server) in rows.iter().zip(&servers) {
         stage.well(id).await;
-        server.faults().on(Fault::SchemaDrift, Dose::of(Fault::SchemaDrift).drift(*drift));
+        server.faults().on(Fault::SchemaDrift, Dose::of(Fault::SchemaDrift).mode(drift));
     }
     let mut opened = Vec::new();
     for (_, monitor, severity, sentence) in rows {
@@ -71,7 +71,7 @@ async fn a_person_accepts_what_changed() {
         assert!(!well && said.contains(why), "{sentence}: {said}");
     }
 
-    server.faults().on(Fault::SchemaDrift, Dose::of(Fault::SchemaDrift).drift(Drift::Wording));
+    server.faults().on(Fault::SchemaDrift, Dose::of(Fault::SchemaDrift).mode("wording"));
     let drifted =
         Expected { monitor: "docs", signal: "contract", reason: "schema_drift", severity: "ticket", stage: "tools" };
     let message = stage.opened("texts differ", drifted).await;
@@ -113,7 +113,7 @@ async fn accepting_does_not_mend_a_call_that_breaks() {
     ))
     .await;
     stage.well("docs").await;
-    server.faults().on(Fault::SchemaDrift, Dose::of(Fault::SchemaDrift).drift(Drift::Breaking));
+    server.faults().on(Fault::SchemaDrift, Dose::of(Fault::SchemaDrift).mode("breaking"));
     let drifted =
         Expected { monitor: "docs", signal: "contract", reason: "schema_drift", severity: "page", stage: "tools" };
     let message = stage.opened("a call breaks", drifted).await;

@@ -112,7 +112,7 @@ fn normalise(vector: &mut [f32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rag::store::scan::dot;
+    use crate::rag::store::sqlite::memory::dot;
 
     fn near(model: Embedder, left: &str, right: &str) -> f32 {
         dot(&model.embed(left), &Embedder::INDEX.embed(right))

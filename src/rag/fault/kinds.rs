@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::rag::text::draw::mix;
 
 macro_rules! faults {
-    ($($name:ident, $slug:literal, $alias:literal, $unit:literal, $amount:literal, $acts:literal;)*) => {
+    ($($name:ident, $slug:literal, $alias:literal, $modes:expr, $unit:literal, $amount:literal, $acts:literal;)*) => {
         /// Everything that can be broken.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Fault {
@@ -27,7 +27,9 @@ macro_rules! faults {
             /// Everything that is fixed about it.
             pub const fn facts(self) -> Facts {
                 match self {
-                    $(Self::$name => Facts { name: $slug, alias: $alias, unit: $unit, amount: $amount, acts: $acts },)*
+                    $(Self::$name => Facts {
+                        name: $slug, alias: $alias, modes: &$modes, unit: $unit, amount: $amount, acts: $acts,
+                    },)*
                 }
             }
         }
@@ -41,6 +43,8 @@ pub struct Facts {
     pub name: &'static str,
     /// Another name it answers to; empty where there is none.
     pub alias: &'static str,
+    /// The ways in which it can act, the usual one first; empty where there is one way only.
+    pub modes: &'static [&'static str],
     /// What its amount counts; empty where it has none.
     pub unit: &'static str,
     /// The amount it has where none is given.
@@ -50,28 +54,44 @@ pub struct Facts {
 }
 
 faults! {
-    PoolSaturated, "pool_saturated", "empty", "", 0.0, "Store: a share of the pool's connections is taken and held; a search that gets none reports no rows, as naive servers do.";
-    ErrorAsEmpty, "error_as_empty", "", "", 0.0, "Retrieval: whatever goes wrong inside is swallowed and reported as no rows.";
-    WrongQueryModel, "wrong_query_model", "", "", 0.0, "Embedding: questions are embedded with another model than the index was built with.";
-    EmbedderDown, "embedder_down", "", "", 0.0, "Embedding: the embedder refuses, as a provider does that is down.";
-    VectorArmOff, "vector_arm_off", "", "", 0.0, "Vector arm: brings nothing.";
-    VectorsZeroed, "vectors_zeroed", "", "", 0.0, "Vector arm: the vectors of a share of the chunks read as zero.";
-    VectorsUnreachable, "vectors_unreachable", "", "", 0.0, "Vector arm: a share of the chunks is never reached.";
-    KeywordArmOff, "keyword_arm_off", "", "", 0.0, "Keyword arm: brings nothing.";
-    CorpusTruncated, "corpus_truncated", "", "", 0.0, "Both arms: a share of the chunks is as if it had never been indexed.";
-    KCut, "k_cut", "", "hits", 1.0, "Fusion: the merged list is cut to so many hits, whatever was asked for.";
-    RrfSteep, "rrf_steep", "", "", 0.0, "Fusion: the constant of reciprocal rank fusion is 1 and not 60.";
-    ScoresOffset, "scores_offset", "", "added", 0.3, "Fusion: the score that callers see is moved.";
-    Shuffled, "shuffled", "", "", 0.0, "Fusion: a share of the searches comes in an order drawn anew.";
-    LatencyStep, "latency_step", "slow", "ms", 2000.0, "Vector arm: a share of the searches waits before it scans.";
-    LatencyDecay, "latency_decay", "cold_start", "ms", 3000.0, "Vector arm: searches wait after a start, less and less (`tau_ms`), as with a cold index; `cache_warm` says so.";
-    Hang, "hang", "", "", 0.0, "Retrieval: a share of the searches is never answered.";
-    ToolError, "tool_error", "", "", 0.0, "Retrieval: a share of the searches fails with an error.";
-    Panic, "panic", "", "", 0.0, "Tools: a share of the searches panics.";
-    IndexFrozen, "index_frozen", "", "", 0.0, "Indexing: documents are accepted and never reach the index.";
-    AuthRequired, "auth_required", "", "", 0.0, "Door: callers are asked for a bearer token, and no token is known.";
-    SchemaDrift, "schema_drift", "", "", 0.0, "Tools: descriptions (`wording`), an optional argument (`compatible`) or the question's name (`breaking`) differ.";
-    Refused, "refused", "", "", 0.0, "Door: nothing listens any more, while the process lives on.";
+    PoolSaturated, "pool_saturated", "empty", ["empty", "slow"], "", 0.0, "Store: a share of the pool's connections is taken and held; a search that gets none reports no rows, as naive servers do (`empty`), or waits for one until its caller has gone (`slow`).";
+    IndexInMemory, "index_in_memory", "", [], "", 0.0, "Store: the index is kept in memory only; the next start begins with none.";
+    ErrorAsEmpty, "error_as_empty", "", [], "", 0.0, "Retrieval: whatever goes wrong inside is swallowed and reported as no rows.";
+    WrongQueryModel, "wrong_query_model", "", [], "", 0.0, "Embedding: questions are embedded with another model than the index was built with.";
+    EmbedderDown, "embedder_down", "", ["error", "fallback"], "", 0.0, "Embedding: the embedder refuses, as a provider does that is down (`error`); or another model steps in and nobody is told (`fallback`).";
+    VectorArmOff, "vector_arm_off", "", [], "", 0.0, "Vector arm: brings nothing.";
+    VectorsZeroed, "vectors_zeroed", "", [], "", 0.0, "Vector arm: the vectors of a share of the chunks read as zero.";
+    VectorsUnreachable, "vectors_unreachable", "", ["lasting", "healing"], "", 0.0, "Vector arm: a share of the chunks is never reached (`lasting`), or fewer of them as time goes by (`healing`, by `tau_ms`).";
+    KeywordArmOff, "keyword_arm_off", "", [], "", 0.0, "Keyword arm: brings nothing.";
+    CorpusTruncated, "corpus_truncated", "", ["share", "newest"], "", 0.0, "Both arms: a share of the chunks, or the newest share of the sources (`newest`), is as if it had never been indexed.";
+    KCut, "k_cut", "", [], "hits", 1.0, "Fusion: the merged list is cut to so many hits, whatever was asked for.";
+    RrfSteep, "rrf_steep", "", [], "", 0.0, "Fusion: the constant of reciprocal rank fusion is 1 and not 60.";
+    RrfZeroBased, "rrf_zero_based", "", [], "", 0.0, "Fusion: ranks are counted from 0 and not from 1.";
+    EmptyResults, "empty_results", "", [], "", 0.0, "Fusion: `min_score` is read as 0.5 and compared with the fused score, which never reaches it: no hit is left.";
+    ScoresOffset, "scores_offset", "", [], "added", 0.3, "Fusion: the score that callers see is moved.";
+    Shuffled, "shuffled", "", [], "", 0.0, "Fusion: a share of the searches comes in an order drawn anew.";
+    RerankerOff, "reranker_off", "", [], "", 0.0, "Rerank: does nothing; the fused order and its scores stay.";
+    RerankerReversed, "reranker_reversed", "", [], "", 0.0, "Rerank: its scores are taken upside down, the worst first.";
+    RerankerFails, "reranker_fails", "", ["memory", "slow"], "", 0.0, "Rerank: it is out of memory, or too slow for its limit; the fused order is answered, with `partial`.";
+    BudgetExceeded, "budget_exceeded", "", [], "times", 4.0, "Context: the budget of tokens is so many times what was asked for.";
+    ChunksTripled, "chunks_tripled", "", [], "", 0.0, "Cutting: a share of the sources is cut into three times as many chunks. Acts on what is there, too: it is cut again.";
+    ChunksMidSentence, "chunks_mid_sentence", "", [], "", 0.0, "Cutting: a share of the sources is cut every few hundred characters, in the middle of words. Acts on what is there, too.";
+    ChunksEmpty, "chunks_empty", "", [], "", 0.0, "Cutting: a share of the chunks has lost its text. Acts on what is there, too.";
+    ChunksDuplicated, "chunks_duplicated", "", [], "", 0.0, "Cutting: a share of the chunks is there twice. Acts on what is there, too.";
+    SecretLeaked, "secret_leaked", "", [], "", 0.0, "Indexing: secrets are not taken out of what is indexed from now on.";
+    IndexFrozen, "index_frozen", "", [], "", 0.0, "Indexing: documents are accepted and never reach the index.";
+    CacheStale, "cache_stale", "", [], "", 0.0, "Cache: an index that changes drops no remembered answer.";
+    CacheFalseHit, "cache_false_hit", "", [], "cosine", 0.3, "Cache: a question that is only so near to a remembered one gets its answer, whatever numbers or negations it holds.";
+    CacheWithoutModel, "cache_without_model", "", [], "", 0.0, "Cache: its key does not hold the embedder, so another model's answers are given.";
+    LatencyStep, "latency_step", "slow", [], "ms", 2000.0, "Vector arm: a share of the searches waits before it scans.";
+    LatencyDecay, "latency_decay", "cold_start", [], "ms", 3000.0, "Vector arm: searches wait after a start, less and less (`tau_ms`), as with a cold index; `cache_warm` says so.";
+    SlowOnMiss, "slow_on_miss", "", [], "ms", 1500.0, "Cache: a search whose answer is not remembered waits.";
+    Hang, "hang", "", [], "", 0.0, "Retrieval: a share of the searches is never answered.";
+    ToolError, "tool_error", "", [], "", 0.0, "Retrieval: a share of the searches fails with an error.";
+    Panic, "panic", "", [], "", 0.0, "Tools: a share of the searches panics.";
+    SchemaDrift, "schema_drift", "", ["wording", "compatible", "breaking"], "", 0.0, "Tools: descriptions (`wording`), an optional argument (`compatible`) or the question's name (`breaking`) differ.";
+    AuthRequired, "auth_required", "", [], "", 0.0, "Door: callers are asked for a bearer token, and no token is known.";
+    Refused, "refused", "", [], "", 0.0, "Door: nothing listens any more, while the process lives on.";
 }
 
 impl Fault {
@@ -89,19 +109,6 @@ impl Fault {
     }
 }
 
-/// In which way the tools differ under `Fault::SchemaDrift`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Default)]
-#[serde(rename_all = "snake_case")]
-pub enum Drift {
-    /// Only texts.
-    #[default]
-    Wording,
-    /// An optional argument more.
-    Compatible,
-    /// The search's `query` is called `question`, and is required.
-    Breaking,
-}
-
 /// How strongly a fault acts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Dose {
@@ -113,8 +120,8 @@ pub struct Dose {
     pub share: f64,
     /// Decides which ones.
     pub seed: u64,
-    /// Only for `Fault::SchemaDrift`.
-    pub drift: Drift,
+    /// In which of its ways it acts; empty where it has one only.
+    pub mode: &'static str,
 }
 
 /// How fast a cold start fades where nothing is said: most of it is over within a minute.
@@ -125,7 +132,12 @@ const AMOUNT_MAX: f64 = 3_600_000.0;
 impl Dose {
     /// The dose a fault has where nothing is said: all calls, its own amount.
     pub const fn of(fault: Fault) -> Self {
-        Self { amount: fault.facts().amount, tau_ms: TAU_MS, share: 1.0, seed: 0, drift: Drift::Wording }
+        let facts = fault.facts();
+        let mode = match facts.modes.first() {
+            Some(mode) => mode,
+            None => "",
+        };
+        Self { amount: facts.amount, tau_ms: TAU_MS, share: 1.0, seed: 0, mode }
     }
 
     /// With another amount.
@@ -152,9 +164,9 @@ impl Dose {
         self
     }
 
-    /// Changing the tools in another way.
-    pub const fn drift(mut self, drift: Drift) -> Self {
-        self.drift = drift;
+    /// Acting in another way, which must be one of the fault's.
+    pub const fn mode(mut self, mode: &'static str) -> Self {
+        self.mode = mode;
         self
     }
 
@@ -187,8 +199,8 @@ pub enum FaultError {
     },
 }
 
-/// Reads one setting; `None` is off. A value is `true`, `false`, an amount, a way of drifting, or
-/// `{"amount", "tau_ms", "share", "seed", "drift"}` (`ms` and `count` are `amount`).
+/// Reads one setting; `None` is off. A value is `true`, `false`, an amount, a mode, or
+/// `{"amount", "mode", "tau_ms", "share", "seed"}` (`ms` and `count` are `amount`).
 ///
 /// # Errors
 /// `FaultError` for an unknown name or a value that does not fit.
@@ -240,13 +252,10 @@ fn put(dose: &mut Dose, fault: Fault, key: &str, value: &Value) -> Result<(), St
             .ok_or_else(|| format!("'{key}' wants a number between 0 and {AMOUNT_MAX}"))
     };
     match (key, value) {
-        ("amount" | "drift", Value::String(word)) if fault == Fault::SchemaDrift => {
-            dose.drift = match word.as_str() {
-                "wording" => Drift::Wording,
-                "compatible" => Drift::Compatible,
-                "breaking" => Drift::Breaking,
-                _ => return Err("tools drift in their 'wording', or 'compatible', or 'breaking'".to_owned()),
-            };
+        ("amount" | "mode" | "drift", Value::String(word)) if !fault.facts().modes.is_empty() => {
+            let modes = fault.facts().modes;
+            let known = modes.iter().find(|mode| *mode == word);
+            dose.mode = known.ok_or_else(|| format!("it acts in one of these ways: {}", modes.join(", ")))?;
         }
         ("amount" | "ms" | "count", _) if !fault.facts().unit.is_empty() => dose.amount = number()?,
         ("amount" | "ms" | "count", _) => return Err("it has no amount; write true, or set its share".to_owned()),
@@ -259,7 +268,7 @@ fn put(dose: &mut Dose, fault: Fault, key: &str, value: &Value) -> Result<(), St
         }
         // Seeds come as f64 from a command line; whole ones up to 2^53 are exact.
         ("seed", _) => dose.seed = value.as_u64().unwrap_or(number()? as u64),
-        _ => return Err(format!("'{key}' is not known; there are amount, tau_ms, share, seed and drift")),
+        _ => return Err(format!("'{key}' is not known; there are amount, mode, tau_ms, share and seed")),
     }
     Ok(())
 }
@@ -284,9 +293,15 @@ mod tests {
         );
         check("an alias", "empty", Some((Fault::PoolSaturated, Some(Dose::of(Fault::PoolSaturated)))));
         check(
-            "a way of drifting",
+            "a mode",
             "schema_drift=breaking",
-            Some((Fault::SchemaDrift, Some(Dose::of(Fault::SchemaDrift).drift(Drift::Breaking)))),
+            Some((Fault::SchemaDrift, Some(Dose::of(Fault::SchemaDrift).mode("breaking")))),
+        );
+        check("a mode it does not have is refused", "pool_saturated=never", None);
+        check(
+            "a mode and a share",
+            "corpus_truncated=newest,share=0.2",
+            Some((Fault::CorpusTruncated, Some(Dose::of(Fault::CorpusTruncated).mode("newest").share(0.2)))),
         );
         check("off", "hang=off", Some((Fault::Hang, None)));
         check("an unknown name is refused", "latency", None);

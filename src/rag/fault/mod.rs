@@ -1,4 +1,5 @@
 //! What can be broken, and what is broken now.
 
 pub mod kinds;
+pub mod strikes;
 pub mod switches;

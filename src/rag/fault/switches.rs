@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -19,7 +19,7 @@ pub struct Faults(Arc<Board>);
 
 #[derive(Debug)]
 struct Board {
-    on: Mutex<BTreeMap<Fault, Dose>>,
+    on: Mutex<BTreeMap<Fault, (Dose, Instant)>>,
     calls: AtomicU64,
     wanted: watch::Sender<u64>,
     applied: watch::Sender<u64>,
@@ -39,7 +39,11 @@ impl Default for Faults {
 impl Faults {
     /// Breaks something, or changes its dose.
     pub fn on(&self, fault: Fault, dose: Dose) {
-        self.board().insert(fault, dose);
+        let mut board = self.board();
+        // Another dose of what is on already does not begin it anew.
+        let since = board.get(&fault).map_or_else(Instant::now, |(_, since)| *since);
+        board.insert(fault, (dose, since));
+        drop(board);
         self.0.wanted.send_modify(|generation| *generation += 1);
     }
 
@@ -57,7 +61,12 @@ impl Faults {
 
     /// The dose of a fault that is on, whether or not it strikes this time.
     pub fn dose(&self, fault: Fault) -> Option<Dose> {
-        self.board().get(&fault).copied()
+        self.board().get(&fault).map(|(dose, _)| *dose)
+    }
+
+    /// The dose of a fault, and for how long it has been on.
+    pub fn dose_since(&self, fault: Fault) -> Option<(Dose, Duration)> {
+        self.board().get(&fault).map(|(dose, since)| (*dose, since.elapsed()))
     }
 
     /// The dose of a fault that strikes this call; each asking is a call of its own.
@@ -69,7 +78,7 @@ impl Faults {
 
     /// What is broken now.
     pub fn active(&self) -> Vec<(Fault, Dose)> {
-        self.board().iter().map(|(fault, dose)| (*fault, *dose)).collect()
+        self.board().iter().map(|(fault, (dose, _))| (*fault, *dose)).collect()
     }
 
     /// Waits until pool and listener are as the switches say, at most 5 s.
@@ -106,7 +115,7 @@ impl Faults {
         self.0.applied.send_replace(generation);
     }
 
-    fn board(&self) -> MutexGuard<'_, BTreeMap<Fault, Dose>> {
+    fn board(&self) -> MutexGuard<'_, BTreeMap<Fault, (Dose, Instant)>> {
         self.0.on.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

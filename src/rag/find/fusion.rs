@@ -1,40 +1,25 @@
-//! Reciprocal rank fusion: two lists become one without their scores having to be compared.
+//! Reciprocal rank fusion: several lists become one without their scores having to be compared.
 //!
-//! A chunk's final score is the sum of 1/(60 + rank) over the lists it stands in, ranks from 1
-//! (Cormack, Clarke and Büttcher, 2009): first in both is 2/61, first in one is 1/61.
+//! A chunk's fused score is the sum of 1/(60 + rank) over the lists it stands in, ranks from 1
+//! (Cormack, Clarke and Büttcher, 2009): first in both arms is 2/61, first in one is 1/61.
 
 use std::collections::BTreeMap;
 
-use crate::rag::store::scan::Near;
-
 /// The constant of the published method.
 pub const K: f64 = 60.0;
+/// The first rank of the published method.
+pub const FIRST_RANK: u32 = 1;
 
-/// A chunk in the merged list.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Fused {
-    /// The chunk's key.
-    pub id: i64,
-    /// Sum of reciprocal ranks.
-    pub score: f64,
-    /// Its rank in the vector arm, from 1; `None` where that arm did not bring it.
-    pub near: Option<Near>,
-}
-
-/// Merges both arms; the best first, equal ones by key.
-pub fn merge(keyword: &[i64], near: &[Near], k: f64) -> Vec<Fused> {
-    let mut merged = BTreeMap::<i64, Fused>::new();
-    for (rank, id) in (1_u32..).zip(keyword) {
-        let entry = merged.entry(*id).or_insert(Fused { id: *id, score: 0.0, near: None });
-        entry.score += 1.0 / (k + f64::from(rank));
+/// Merges ranked lists of keys; the best first, equal ones by key.
+pub fn merge(lists: &[Vec<i64>], k: f64, first_rank: u32) -> Vec<(i64, f64)> {
+    let mut merged = BTreeMap::<i64, f64>::new();
+    for list in lists {
+        for (rank, id) in (first_rank..).zip(list) {
+            *merged.entry(*id).or_default() += 1.0 / (k + f64::from(rank));
+        }
     }
-    for (rank, found) in (1_u32..).zip(near) {
-        let entry = merged.entry(found.id).or_insert(Fused { id: found.id, score: 0.0, near: None });
-        entry.score += 1.0 / (k + f64::from(rank));
-        entry.near = Some(*found);
-    }
-    let mut list: Vec<Fused> = merged.into_values().collect();
-    list.sort_by(|left, right| right.score.total_cmp(&left.score).then(left.id.cmp(&right.id)));
+    let mut list: Vec<(i64, f64)> = merged.into_iter().collect();
+    list.sort_by(|left, right| right.1.total_cmp(&left.1).then(left.0.cmp(&right.0)));
     list
 }
 
@@ -43,8 +28,7 @@ mod tests {
     use super::*;
 
     fn check(says: &str, keyword: &[i64], near: &[i64], expected: &[(i64, f64)]) {
-        let near: Vec<Near> = near.iter().map(|id| Near { id: *id, cosine: 0.5 }).collect();
-        let got: Vec<(i64, f64)> = merge(keyword, &near, K).iter().map(|fused| (fused.id, fused.score)).collect();
+        let got = merge(&[keyword.to_vec(), near.to_vec()], K, FIRST_RANK);
         assert_eq!(got, expected, "{says}");
     }
 

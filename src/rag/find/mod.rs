@@ -1,6 +1,17 @@
 //! Finds what answers a question.
+//!
+//! `retrieval` is the whole way; the rest are its steps, in their order.
 
-pub mod context;
-pub mod fusion;
-pub mod retrieval;
+pub mod question;
+
+pub mod rewriting;
+pub mod guard;
+pub mod answers;
 pub mod warmth;
+pub mod arms;
+pub mod fusion;
+pub mod ranking;
+pub mod conversation;
+pub mod context;
+pub mod retrieval;
+pub mod codebase;

@@ -1,94 +1,67 @@
-//! One search, whole: a connection, both arms, fusion, the rows, the context.
+//! One search, whole: a connection, the memory of answers, both arms, fusion, rerank, the context.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sqlx::SqliteConnection;
+use chrono::{DateTime, Utc};
 
 use crate::rag::embed::hashing::Embedder;
 use crate::rag::fault::kinds::Fault;
 use crate::rag::fault::switches::Faults;
-use crate::rag::find::context::{self, BUDGET_TOKENS, Context};
-use crate::rag::find::fusion::{self, Fused};
+use crate::rag::find::answers::{self, Key, Recalled, Remembering};
+use crate::rag::find::context::Context;
+use crate::rag::find::conversation;
+use crate::rag::find::question::{CacheUse, Findings, Found, Question, RetrievalError};
+use crate::rag::find::ranking::{self, Pool, Ranking};
+use crate::rag::find::rewriting::Rewriting;
 use crate::rag::find::warmth::Warmth;
+use crate::rag::find::{arms, fusion};
 use crate::rag::index::library::Library;
-use crate::rag::store::scan::{self, Near};
-use crate::rag::store::sqlite::{self, StoreError, StoredChunk};
-use crate::rag::store::terms;
-use crate::rag::store::vectors::Index;
+use crate::rag::store::contract::{Connection, Patience};
+use crate::rag::store::filter::Filter;
+use crate::rag::store::records::{Remembered, StoreError, StoredChunk};
 use crate::rag::text::draw::mix;
 
-/// Chunks each arm brings: over-fetched, so that fusion has something to choose from.
-const DEPTH: usize = 20;
+/// Chunks each arm brings and the reranker looks at, where nothing else is set.
+pub const OVER_FETCH: usize = 20;
+/// The most that may be set.
+pub const OVER_FETCH_MAX: usize = 100;
 /// A hang ends after all, for a server must not keep what nobody waits for.
 const HANG_MAX: Duration = Duration::from_secs(120);
 /// The part of a cold start's wait below which it counts as over.
 const COLD_ABOVE: f64 = 0.1;
+/// Passages of a long document that come in the place of its summary.
+const PASSAGES_OF_SUMMARY: usize = 5;
 
-/// A question, its limits already checked.
+/// How a server searches.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
-    /// As it was asked.
-    pub text: String,
-    /// Hits wanted, 1 to 20.
-    pub top_k: usize,
-    /// Hits whose cosine is below are left out.
-    pub min_score: f64,
-    /// Only sources that begin with this.
-    pub source: String,
+pub struct Settings {
+    /// Chunks each arm brings and the reranker looks at.
+    pub over_fetch: usize,
+    /// What a source is worth beside its text.
+    pub ranking: Ranking,
+    /// What short words stand for.
+    pub rewriting: Rewriting,
+    /// Whether answers are remembered.
+    pub remembering: Remembering,
 }
 
-/// A chunk that answers.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Found {
-    /// The chunk.
-    pub chunk: StoredChunk,
-    /// Cosine of question and chunk, 0 to 1; a chunk that only the keyword arm brought has its own too.
-    pub score: f64,
-    /// The fused score that the order follows.
-    pub final_score: f64,
-}
-
-/// What a search brought.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Findings {
-    /// Hits, the best first.
-    pub hits: Vec<Found>,
-    /// The text for a prompt.
-    pub context: Context,
-    /// How long the question's vector had been remembered; `None` where it was made for this.
-    pub remembered: Option<Duration>,
-}
-
-/// Why a search failed; codes are part of the contract.
-#[derive(Debug, thiserror::Error)]
-pub enum RetrievalError {
-    /// The store.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The embedder does not answer.
-    #[error("the embedding provider does not answer")]
-    Embedder,
-    /// Nothing is indexed.
-    #[error("nothing is indexed yet")]
-    IndexMissing,
-    /// Retrieval itself.
-    #[error("retrieval failed")]
-    Failed,
-}
-
-impl RetrievalError {
-    /// The code of the envelope, and what to do next.
-    pub fn code(&self) -> (&'static str, &'static str) {
-        match self {
-            Self::Store(StoreError::Saturated) => ("POOL_SATURATED", "Ask again in a few seconds."),
-            Self::Store(StoreError::Full) => ("BUDGET_LIMIT_EXCEEDED", "Remove sources, then index again."),
-            Self::Store(StoreError::Incompatible { .. }) => ("INDEX_SCHEMA_MISMATCH", "Build the index again."),
-            Self::Store(StoreError::Sql(_)) => ("COLLECTION_UNAVAILABLE", "Ask again; tell the operator if it stays."),
-            Self::Embedder => ("EMBEDDING_UNAVAILABLE", "Ask again in a minute."),
-            Self::IndexMissing => ("INDEX_MISSING", "Add documents with index_document first."),
-            Self::Failed => ("RETRIEVAL_FAILED", "Ask again; tell the operator if it stays."),
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            over_fetch: OVER_FETCH,
+            ranking: Ranking::default(),
+            rewriting: Rewriting::default(),
+            remembering: Remembering::default(),
         }
+    }
+}
+
+impl Settings {
+    /// The settings as one line: another line finds other answers.
+    fn line(&self) -> String {
+        format!("{}\n{}\n{}", self.over_fetch, self.ranking.line(), self.rewriting.line())
     }
 }
 
@@ -99,14 +72,23 @@ pub struct Retrieval {
     pub library: Library,
     /// Questions already embedded.
     pub warmth: Warmth,
+    settings: Settings,
+    settings_line: String,
     faults: Faults,
     started: Instant,
 }
 
+/// What both arms and the reranker brought.
+struct Ranked {
+    hits: Vec<Found>,
+    degraded: Vec<&'static str>,
+}
+
 impl Retrieval {
     /// A retrieval whose cold start begins at `started`.
-    pub fn new(library: Library, faults: Faults, started: Instant) -> Self {
-        Self { library, warmth: Warmth::default(), faults, started }
+    pub fn new(library: Library, settings: Settings, faults: Faults, started: Instant) -> Self {
+        let settings_line = settings.line();
+        Self { library, warmth: Warmth::default(), settings, settings_line, faults, started }
     }
 
     /// Answers a question.
@@ -116,52 +98,299 @@ impl Retrieval {
     pub async fn search(&self, question: &Question) -> Result<Findings, RetrievalError> {
         let outcome = self.attempt(question).await;
         let naive = match &outcome {
-            Err(RetrievalError::Store(StoreError::Saturated)) => self.faults.dose(Fault::PoolSaturated).is_some(),
+            Err(RetrievalError::Store(StoreError::Saturated { .. })) => {
+                self.faults.dose(Fault::PoolSaturated).is_some()
+            }
             _ => false,
         };
         match outcome {
             Err(error) if naive || self.faults.dose(Fault::ErrorAsEmpty).is_some() => {
                 tracing::warn!(%error, "swallowed, as a naive server does: the caller gets an empty list");
-                let context = Context { text: String::new(), tokens: 0, truncated: false };
-                Ok(Findings { hits: Vec::new(), context, remembered: None })
+                Ok(Findings {
+                    hits: Vec::new(),
+                    context: Context::default(),
+                    cache: CacheUse::default(),
+                    seen_before: 0,
+                    rewritten: Vec::new(),
+                    degraded: Vec::new(),
+                })
             }
             outcome => outcome,
         }
     }
 
     async fn attempt(&self, question: &Question) -> Result<Findings, RetrievalError> {
-        let mut connection = self.library.store.acquire().await?;
+        let is_slow = self.faults.dose(Fault::PoolSaturated).is_some_and(|dose| dose.mode == "slow");
+        let patience = if is_slow { Patience::Writer } else { Patience::Search };
+        let mut held = self.library.store().connect(patience).await?;
+        let connection = held.as_mut();
         if self.faults.strikes(Fault::Hang).is_some() {
             tokio::time::sleep(HANG_MAX).await;
         }
         if self.faults.strikes(Fault::ToolError).is_some() {
             return Err(RetrievalError::Failed);
         }
-        let index = self.library.index();
-        if index.is_empty() {
+        if connection.is_empty().await? {
             return Err(RetrievalError::IndexMissing);
         }
-        let words = self.keyword_arm(&mut connection, question).await?;
-        let (vector, remembered) = self.embed(&question.text)?;
-        let near = self.vector_arm(&index, &vector, question).await;
-        let hidden = self.hidden(&index);
-        let words: Vec<i64> = words.into_iter().filter(|id| !hidden.contains(id)).collect();
-        let near: Vec<Near> = near.into_iter().filter(|near| !hidden.contains(&near.id)).collect();
-        let fused = self.fuse(&words, &near);
-        let hits = self.read(&mut connection, &index, &vector, question, fused).await?;
-        let context = context::assemble(hits.iter().map(|found| &found.chunk), BUDGET_TOKENS);
-        Ok(Findings { hits, context, remembered })
+        let now = Utc::now();
+        let questions = self.settings.rewriting.questions(&question.text);
+        let (recalled, key, generation) = self.recall(connection, question, now).await?;
+        let (ranked, cache, degraded) = match recalled {
+            Some(Recalled { ranked, cache }) => (ranked, cache, Vec::new()),
+            None => self.find(connection, question, &questions, &key, generation, now).await?,
+        };
+        let (hits, context, seen_before) = self.choose(connection, question, ranked, now).await?;
+        let rewritten = if questions.len() > 1 || questions[0] != question.text { questions } else { Vec::new() };
+        Ok(Findings { hits, context, cache, seen_before, rewritten, degraded })
+    }
+
+    /// Looks whether the answer is remembered.
+    async fn recall(
+        &self,
+        connection: &mut dyn Connection,
+        question: &Question,
+        now: DateTime<Utc>,
+    ) -> Result<(Option<Recalled>, Key, i64), RetrievalError> {
+        let model = self.question_model();
+        let key = Key::of(question, model.name(), &self.settings_line, &self.faults);
+        let generation = connection.generation().await?;
+        if !self.settings.remembering.is_on {
+            return Ok((None, key, generation));
+        }
+        if let Some(same) = answers::same(connection, &key, now).await? {
+            self.warmth.looked(true, Instant::now());
+            return Ok((Some(same), key, generation));
+        }
+        Ok((None, key, generation))
+    }
+
+    /// Searches, and remembers what it finds.
+    async fn find(
+        &self,
+        connection: &mut dyn Connection,
+        question: &Question,
+        questions: &[String],
+        key: &Key,
+        generation: i64,
+        now: DateTime<Utc>,
+    ) -> Result<(Vec<Found>, CacheUse, Vec<&'static str>), RetrievalError> {
+        let remembers = self.settings.remembering;
+        let (vector, vector_age) = self.embed(&questions[0])?;
+        if remembers.is_on
+            && let Some(similar) = answers::similar(connection, key, &vector, remembers, &self.faults, now).await?
+        {
+            return Ok((similar.ranked, similar.cache, Vec::new()));
+        }
+        if let Some(dose) = self.faults.strikes(Fault::SlowOnMiss) {
+            arms::pause(dose.amount).await;
+        }
+        let Ranked { hits, degraded } = self.rank(connection, question, questions, &vector, now).await?;
+        if remembers.is_on && degraded.is_empty() {
+            answers::keep(connection, key, &vector, &hits, generation, now).await?;
+        }
+        Ok((hits, CacheUse { vector_age, ..CacheUse::default() }, degraded))
+    }
+
+    /// Both arms for every question, fused, reranked, and ranked with what the sources are worth.
+    async fn rank(
+        &self,
+        connection: &mut dyn Connection,
+        question: &Question,
+        questions: &[String],
+        vector: &[f32],
+        now: DateTime<Utc>,
+    ) -> Result<Ranked, RetrievalError> {
+        let depth = self.settings.over_fetch.max(question.top_k);
+        let asks_all = question.filter.source_types.is_empty();
+        let pools = if asks_all { ranking::pools(&connection.kinds().await?) } else { None };
+        let mut candidates = Vec::new();
+        match pools {
+            None => candidates = self.gather(connection, questions, vector, &question.filter, depth).await?,
+            Some(pools) => {
+                for Pool { kinds, size } in pools {
+                    let filter = Filter { source_types: kinds, ..question.filter.clone() };
+                    let mut pool = self.gather(connection, questions, vector, &filter, depth).await?;
+                    pool.truncate(size);
+                    candidates.extend(pool);
+                }
+            }
+        }
+        let candidates = self.unfold_summaries(connection, question, vector, candidates).await?;
+        let (candidates, degraded) = self.rerank(question, candidates).await;
+        let mut hits = ranking::rank(candidates, &self.settings.ranking, now);
+        if self.faults.strikes(Fault::Shuffled).is_some() {
+            let draw = mix(self.started.elapsed().as_nanos() as u64);
+            hits.sort_by_key(|found| mix(draw ^ found.chunk.id.cast_unsigned()));
+        }
+        hits.retain(|found| found.score >= question.min_score);
+        if self.faults.strikes(Fault::EmptyResults).is_some() {
+            hits.retain(|found| found.fused_score >= 0.5);
+        }
+        Ok(Ranked { hits, degraded })
+    }
+
+    /// Both arms for every question, fused into one list of candidates.
+    async fn gather(
+        &self,
+        connection: &mut dyn Connection,
+        questions: &[String],
+        vector: &[f32],
+        filter: &Filter,
+        depth: usize,
+    ) -> Result<Vec<Found>, RetrievalError> {
+        let mut lists = Vec::with_capacity(questions.len() * 2);
+        for (number, text) in questions.iter().enumerate() {
+            let other: Arc<[f32]>;
+            let vector = if number == 0 {
+                vector
+            } else {
+                other = self.embed(text)?.0;
+                &other
+            };
+            lists.extend(self.both_arms(connection, text, vector, filter, depth).await?);
+        }
+        let mut fused = self.fuse(&lists);
+        fused.truncate(depth);
+        if let Some(dose) = self.faults.dose(Fault::KCut) {
+            fused.truncate(dose.amount as usize);
+        }
+        self.read(connection, vector, fused).await
+    }
+
+    async fn both_arms(
+        &self,
+        connection: &mut dyn Connection,
+        text: &str,
+        vector: &[f32],
+        filter: &Filter,
+        depth: usize,
+    ) -> Result<[Vec<i64>; 2], RetrievalError> {
+        let strikes = arms::strikes(connection, &self.faults).await?;
+        let words = arms::keyword(connection, text, filter, depth, &strikes, &self.faults).await?;
+        arms::wait(&self.faults, self.started).await;
+        let near = arms::vector(connection, vector, filter, depth, &strikes, &self.faults).await?;
+        Ok([words, near])
+    }
+
+    fn fuse(&self, lists: &[Vec<i64>]) -> Vec<(i64, f64)> {
+        let k = if self.faults.dose(Fault::RrfSteep).is_some() { 1.0 } else { fusion::K };
+        let first = if self.faults.dose(Fault::RrfZeroBased).is_some() { 0 } else { fusion::FIRST_RANK };
+        fusion::merge(lists, k, first)
+    }
+
+    /// The chunks of a fused list, each with its cosine.
+    async fn read(
+        &self,
+        connection: &mut dyn Connection,
+        vector: &[f32],
+        fused: Vec<(i64, f64)>,
+    ) -> Result<Vec<Found>, RetrievalError> {
+        let ids: Vec<i64> = fused.iter().map(|(id, _)| *id).collect();
+        let mut rows: HashMap<i64, StoredChunk> =
+            connection.chunks(&ids).await?.into_iter().map(|chunk| (chunk.id, chunk)).collect();
+        let cosines = connection.cosines(vector, &ids).await?;
+        let offset = self.faults.dose(Fault::ScoresOffset).map_or(0.0, |dose| dose.amount);
+        let found = fused.into_iter().filter_map(|(id, fused_score)| {
+            let cosine = cosines.get(&id).copied().unwrap_or(0.0);
+            // Four digits: what is beyond them is noise, and differs between machines.
+            let score = ((f64::from(cosine) + offset).clamp(0.0, 1.0) * 10_000.0).round() / 10_000.0;
+            Some(Found { chunk: rows.remove(&id)?, score, fused_score, final_score: fused_score, expanded: None })
+        });
+        Ok(found.collect())
+    }
+
+    /// A long document is found by its summary first, and by its passages second: they come in the
+    /// summary's place, with its standing.
+    async fn unfold_summaries(
+        &self,
+        connection: &mut dyn Connection,
+        question: &Question,
+        vector: &[f32],
+        candidates: Vec<Found>,
+    ) -> Result<Vec<Found>, RetrievalError> {
+        if candidates.iter().all(|found| found.chunk.role != "summary") {
+            return Ok(candidates);
+        }
+        let mut present: HashSet<i64> = candidates.iter().map(|found| found.chunk.id).collect();
+        let mut unfolded = Vec::with_capacity(candidates.len());
+        for found in candidates {
+            if found.chunk.role != "summary" {
+                unfolded.push(found);
+                continue;
+            }
+            let filter = Filter { source: found.chunk.source.clone(), ..question.filter.clone() };
+            let depth = PASSAGES_OF_SUMMARY + 1;
+            let lists = self.both_arms(connection, &question.text, vector, &filter, depth).await?;
+            let passages = self.read(connection, vector, self.fuse(&lists)).await?;
+            let of_document = passages
+                .into_iter()
+                .filter(|passage| passage.chunk.source == found.chunk.source && passage.chunk.role == "passage")
+                .filter(|passage| present.insert(passage.chunk.id))
+                .take(PASSAGES_OF_SUMMARY)
+                .map(|passage| Found { fused_score: found.fused_score, final_score: found.final_score, ..passage });
+            unfolded.extend(of_document.collect::<Vec<_>>());
+        }
+        Ok(unfolded)
+    }
+
+    /// Reads question and passages together. Where that fails the fused order stands, and says so.
+    async fn rerank(&self, _question: &Question, candidates: Vec<Found>) -> (Vec<Found>, Vec<&'static str>) {
+        (candidates, Vec::new())
+    }
+
+    /// The hits that are shown, and the context made of them.
+    async fn choose(
+        &self,
+        connection: &mut dyn Connection,
+        question: &Question,
+        mut ranked: Vec<Found>,
+        now: DateTime<Utc>,
+    ) -> Result<(Vec<Found>, Context, usize), RetrievalError> {
+        let times = self.faults.dose(Fault::BudgetExceeded).map_or(1.0, |dose| dose.amount);
+        let budget = (question.budget_tokens as f64 * times) as usize;
+        if question.expand {
+            for found in &mut ranked {
+                if let Some(parent) = found.chunk.parent {
+                    let section = connection.chunk_at(&found.chunk.source, parent).await?;
+                    found.expanded = section.map(|section| section.content);
+                }
+            }
+        }
+        if question.conversation.is_empty() {
+            ranked.truncate(question.top_k);
+            let context = super::context::assemble(&ranked, budget);
+            return Ok((ranked, context, 0));
+        }
+        let forget_before = now - conversation::REMEMBERED_FOR;
+        let shown = connection.shown(&question.conversation, forget_before).await?;
+        let seen: HashSet<String> = shown.into_iter().map(|shown| shown.chunk).collect();
+        let (hits, seen_before) = conversation::choose(ranked, &seen, question.top_k);
+        let context = conversation::assemble(&hits, &seen, budget);
+        let shown: Vec<Remembered> =
+            hits.iter().map(|found| Remembered { chunk: found.chunk.name(), score: found.final_score }).collect();
+        connection.keep_shown(&question.conversation, &shown, now, forget_before).await?;
+        Ok((hits, context, seen_before))
+    }
+
+    /// The name of the model questions are embedded with.
+    pub fn model_name(&self) -> String {
+        self.question_model().name().to_owned()
+    }
+
+    fn question_model(&self) -> Embedder {
+        let falls_back = self.faults.dose(Fault::EmbedderDown).is_some_and(|dose| dose.mode == "fallback");
+        let is_wrong = falls_back || self.faults.strikes(Fault::WrongQueryModel).is_some();
+        if is_wrong { Embedder::OTHER } else { Embedder::INDEX }
     }
 
     /// The vector of a question.
     ///
     /// # Errors
     /// `Embedder` where the provider is down.
-    pub fn embed(&self, text: &str) -> Result<(std::sync::Arc<[f32]>, Option<Duration>), RetrievalError> {
+    pub fn embed(&self, text: &str) -> Result<(Arc<[f32]>, Option<Duration>), RetrievalError> {
         self.provider()?;
-        let model =
-            if self.faults.strikes(Fault::WrongQueryModel).is_some() { Embedder::OTHER } else { Embedder::INDEX };
-        let remembered = self.warmth.embed(model, text, Instant::now());
+        let remembered = self.warmth.embed(self.question_model(), text, Instant::now());
         Ok((remembered.vector, remembered.age))
     }
 
@@ -175,103 +404,18 @@ impl Retrieval {
     }
 
     fn provider(&self) -> Result<(), RetrievalError> {
-        match self.faults.dose(Fault::EmbedderDown) {
-            Some(_down) => Err(RetrievalError::Embedder),
-            None => Ok(()),
+        match self.faults.strikes(Fault::EmbedderDown) {
+            Some(dose) if dose.mode == "error" => Err(RetrievalError::Embedder("it is down".to_owned())),
+            _ => Ok(()),
         }
     }
 
-    /// Whether searches are as fast as they get: enough vectors remembered, the cold start over.
+    /// Whether searches are as fast as they get: enough remembered, the cold start over.
     pub fn is_warm(&self, now: Instant) -> bool {
         let cold = self
             .faults
             .dose(Fault::LatencyDecay)
-            .is_some_and(|dose| fading(now.saturating_duration_since(self.started), dose.tau_ms) > COLD_ABOVE);
+            .is_some_and(|dose| arms::fading(now.saturating_duration_since(self.started), dose.tau_ms) > COLD_ABOVE);
         !cold && self.warmth.is_warm(now)
     }
-
-    async fn keyword_arm(
-        &self,
-        connection: &mut SqliteConnection,
-        question: &Question,
-    ) -> Result<Vec<i64>, RetrievalError> {
-        if self.faults.strikes(Fault::KeywordArmOff).is_some() {
-            return Ok(Vec::new());
-        }
-        Ok(terms::search(connection, &question.text, &question.source, DEPTH).await?)
-    }
-
-    async fn vector_arm(&self, index: &Index, vector: &[f32], question: &Question) -> Vec<Near> {
-        let mut wait_ms = self.faults.strikes(Fault::LatencyStep).map_or(0.0, |dose| dose.amount);
-        if let Some(dose) = self.faults.strikes(Fault::LatencyDecay) {
-            wait_ms += dose.amount * fading(self.started.elapsed(), dose.tau_ms);
-        }
-        if wait_ms >= 1.0 {
-            tokio::time::sleep(Duration::from_secs_f64(wait_ms / 1_000.0)).await;
-        }
-        if self.faults.strikes(Fault::VectorArmOff).is_some() {
-            return Vec::new();
-        }
-        scan::search(index, vector, &question.source, DEPTH, &self.faults)
-    }
-
-    /// Chunks that a truncated corpus no longer holds.
-    fn hidden(&self, index: &Index) -> std::collections::HashSet<i64> {
-        let Some(dose) = self.faults.dose(Fault::CorpusTruncated) else { return std::collections::HashSet::new() };
-        index.iter().filter(|(entry, _)| scan::struck(Some(dose), entry)).map(|(entry, _)| entry.id).collect()
-    }
-
-    fn fuse(&self, words: &[i64], near: &[Near]) -> Vec<Fused> {
-        let steep = self.faults.dose(Fault::RrfSteep).is_some();
-        let mut fused = fusion::merge(words, near, if steep { 1.0 } else { fusion::K });
-        if self.faults.strikes(Fault::Shuffled).is_some() {
-            let draw = mix(self.started.elapsed().as_nanos() as u64);
-            fused.sort_by_key(|entry| mix(draw ^ entry.id.cast_unsigned()));
-        }
-        if let Some(dose) = self.faults.dose(Fault::KCut) {
-            fused.truncate(dose.amount as usize);
-        }
-        fused
-    }
-
-    async fn read(
-        &self,
-        connection: &mut SqliteConnection,
-        index: &Index,
-        vector: &[f32],
-        question: &Question,
-        fused: Vec<Fused>,
-    ) -> Result<Vec<Found>, RetrievalError> {
-        let ids: Vec<i64> = fused.iter().map(|entry| entry.id).collect();
-        let mut rows: HashMap<i64, StoredChunk> =
-            sqlite::chunks(connection, &ids).await?.into_iter().map(|chunk| (chunk.id, chunk)).collect();
-        let lost: Vec<i64> = fused.iter().filter(|entry| entry.near.is_none()).map(|entry| entry.id).collect();
-        let lexical: HashMap<i64, f32> = index
-            .iter()
-            .filter(|(entry, _)| lost.contains(&entry.id))
-            .map(|(entry, numbers)| (entry.id, scan::dot(vector, numbers)))
-            .collect();
-        let offset = self.faults.dose(Fault::ScoresOffset).map_or(0.0, |dose| dose.amount);
-        let mut found = Vec::with_capacity(question.top_k);
-        for entry in fused {
-            let cosine = entry.near.map_or_else(|| lexical.get(&entry.id).copied().unwrap_or(0.0), |near| near.cosine);
-            // Four digits: what is beyond them is noise, and differs between machines.
-            let score = ((f64::from(cosine) + offset).clamp(0.0, 1.0) * 10_000.0).round() / 10_000.0;
-            if score < question.min_score {
-                continue;
-            }
-            if let Some(chunk) = rows.remove(&entry.id) {
-                found.push(Found { chunk, score, final_score: entry.score });
-            }
-            if found.len() == question.top_k {
-                break;
-            }
-        }
-        Ok(found)
-    }
-}
-
-/// What is left of a cold start after a while: 1 at its beginning, a third after `tau_ms`.
-fn fading(since: Duration, tau_ms: f64) -> f64 {
-    (-(since.as_secs_f64() * 1_000.0) / tau_ms).exp()
 }

@@ -20,6 +20,15 @@ const LOOKS_MAX: usize = 4_096;
 /// The hit rate above which the memory is warm.
 const WARM_ABOVE: f64 = 0.2;
 
+impl Memory {
+    fn look(&mut self, hit: bool, now: Instant) {
+        self.looks.push_back((now, hit));
+        if self.looks.len() > LOOKS_MAX {
+            self.looks.pop_front();
+        }
+    }
+}
+
 /// What a question's vector was found as.
 #[derive(Debug, Clone)]
 pub struct Remembered {
@@ -60,22 +69,30 @@ impl Warmth {
                 memory.vectors.remove(&oldest);
             }
         }
-        memory.looks.push_back((now, hit));
-        if memory.looks.len() > LOOKS_MAX {
-            memory.looks.pop_front();
-        }
+        memory.look(hit, now);
         remembered
+    }
+
+    /// Counts a question whose whole answer was remembered, or was looked for in vain.
+    pub fn looked(&self, hit: bool, now: Instant) {
+        self.memory().look(hit, now);
+    }
+
+    /// The share of hits among the looks of the window; `None` where nobody asked.
+    pub fn hit_rate(&self, now: Instant) -> Option<f64> {
+        let memory = self.memory();
+        let within = memory.looks.iter().filter(|(at, _)| now.saturating_duration_since(*at) <= WINDOW);
+        let (mut looks, mut hits) = (0_u32, 0_u32);
+        for (_, hit) in within {
+            looks += 1;
+            hits += u32::from(*hit);
+        }
+        (looks > 0).then(|| f64::from(hits) / f64::from(looks))
     }
 
     /// Whether enough of the last questions were found here.
     pub fn is_warm(&self, now: Instant) -> bool {
-        let memory = self.memory();
-        let (mut looks, mut hits) = (0_u32, 0_u32);
-        for (_, hit) in memory.looks.iter().filter(|(at, _)| now.saturating_duration_since(*at) <= WINDOW) {
-            looks += 1;
-            hits += u32::from(*hit);
-        }
-        looks > 0 && f64::from(hits) / f64::from(looks) > WARM_ABOVE
+        self.hit_rate(now).is_some_and(|rate| rate > WARM_ABOVE)
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
 
-use crate::rag::index::library::{DOCUMENT_CHARS_MAX, Library};
-use crate::rag::store::sqlite::StoreError;
+use crate::rag::index::document::Document;
+use crate::rag::index::library::{DOCUMENT_CHARS_MAX, Library, LibraryError};
+use crate::rag::store::records::{StoreError, Volatility};
 
 /// Where the first documents come from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -38,6 +39,9 @@ pub enum CorpusError {
     /// The store refused.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The library refused.
+    #[error(transparent)]
+    Library(#[from] LibraryError),
 }
 
 /// Indexes the corpus; sources that have not changed are left alone. Gives the number of sources.
@@ -49,7 +53,10 @@ pub async fn index(corpus: &Corpus, library: &Library, now: DateTime<Utc>) -> Re
         Corpus::Empty => Ok(0),
         Corpus::Documentation => {
             for (source, text) in DOCUMENTATION {
-                library.put(source, "documentation", text, now).await?;
+                // A laboratory is looked at while it is changed: no answer from it is remembered.
+                let document =
+                    Document { volatility: Volatility::Live, ..Document::plain(source, "documentation", text) };
+                library.put(&document, now).await?;
             }
             Ok(DOCUMENTATION.len())
         }
@@ -59,7 +66,7 @@ pub async fn index(corpus: &Corpus, library: &Library, now: DateTime<Utc>) -> Re
                 let text = std::fs::read(path).map_err(|why| CorpusError::Unreadable { path: path.clone(), why })?;
                 let text: String = String::from_utf8_lossy(&text).chars().take(DOCUMENT_CHARS_MAX).collect();
                 let source = path.strip_prefix(folder).unwrap_or(path).to_string_lossy().replace('\\', "/");
-                library.put(&source, "file", &text, now).await?;
+                library.put(&Document::plain(&source, "file", &text), now).await?;
             }
             Ok(files.len())
         }

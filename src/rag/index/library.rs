@@ -1,96 +1,114 @@
-//! What the server knows: the store on disk and the vectors in memory, kept in step.
+//! What the server knows: documents are cut, embedded and kept here.
 
-use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use sha2::{Digest as _, Sha256};
 
-use crate::rag::cut::markdown;
+use crate::rag::cut::markdown::{self, Chunk};
 use crate::rag::embed::hashing::Embedder;
 use crate::rag::fault::kinds::Fault;
 use crate::rag::fault::switches::Faults;
-use crate::rag::store::sqlite::{self, NewSource, Store, StoreError};
-use crate::rag::store::vectors::{Entry, Index};
+use crate::rag::index::document::{Document, Indexed};
+use crate::rag::store::contract::{Patience, Store};
+use crate::rag::store::records::{NewSource, Replaced, StoreError};
+use crate::rag::text::tokens;
 
 /// Letters of a document: 50,000 tokens, a long manual's chapter.
 pub const DOCUMENT_CHARS_MAX: usize = 200_000;
 
-/// The store and its vectors.
+/// The fact that names the embedder an index was made with.
+const EMBEDDER: &str = "embedder";
+
+/// Why a library cannot be used, or a document not be put into it.
+#[derive(Debug, thiserror::Error)]
+pub enum LibraryError {
+    /// The index was made by another embedder.
+    #[error("this index was made with {found}, this server embeds with {own}: index again with --full-rebuild")]
+    Foreign {
+        /// Its embedder.
+        found: String,
+        /// Ours.
+        own: String,
+    },
+    /// The store refused.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A store, and how documents come into it.
 #[derive(Debug)]
 pub struct Library {
-    /// Text, words and vectors on disk.
-    pub store: Store,
-    index: RwLock<Arc<Index>>,
+    store: Arc<dyn Store>,
     faults: Faults,
 }
 
-/// What became of a document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Indexed {
-    /// Chunks it was cut into.
-    pub chunks: usize,
-    /// Whether the very same text was there already.
-    pub unchanged: bool,
-}
-
 impl Library {
-    /// Opens the store and reads its vectors into memory.
+    /// A library over a store. An index remembers the embedder that made it: another one's vectors
+    /// mean nothing in it.
     ///
     /// # Errors
-    /// As `Store::open`.
-    pub async fn open(path: &Path, faults: Faults) -> Result<Self, StoreError> {
-        let store = Store::open(path).await?;
-        let mut index = Index::default();
-        for (id, source, ordinal, vector) in sqlite::vectors(&mut *store.acquire_patiently().await?).await? {
-            index.push(Entry { id, source, ordinal }, &vector);
+    /// `Foreign` for an index of another embedder, or what the store says.
+    pub async fn open(store: Arc<dyn Store>, faults: Faults) -> Result<Self, LibraryError> {
+        let own = Embedder::INDEX.fingerprint();
+        let found = store.connect(Patience::Writer).await?.fact(EMBEDDER).await?;
+        match found {
+            Some(found) if found != own => return Err(LibraryError::Foreign { found, own }),
+            Some(_same) => {}
+            None => store.set_fact(EMBEDDER, Some(&own)).await?,
         }
-        Ok(Self { store, index: RwLock::new(Arc::new(index)), faults })
+        Ok(Self { store, faults })
     }
 
-    /// The vectors as they are now.
-    pub fn index(&self) -> Arc<Index> {
-        Arc::clone(&self.index.read().unwrap_or_else(PoisonError::into_inner))
+    /// The store.
+    pub fn store(&self) -> &dyn Store {
+        self.store.as_ref()
     }
 
     /// Cuts a document, embeds it and puts it in the place of what its source said before.
     ///
     /// # Errors
     /// `StoreError::Full`, `Saturated` or `Sql`; the old text stays then.
-    pub async fn put(
-        &self,
-        source: &str,
-        source_type: &str,
-        text: &str,
-        now: DateTime<Utc>,
-    ) -> Result<Indexed, StoreError> {
-        let chunks = markdown::markdown(text);
-        let count = chunks.len();
-        if self.faults.dose(Fault::IndexFrozen).is_some() {
-            return Ok(Indexed { chunks: count, unchanged: false });
-        }
-        let embedded: Vec<_> = chunks
-            .into_iter()
-            .map(|chunk| {
-                let vector = Embedder::INDEX.embed(&chunk.searched());
-                (chunk, vector)
-            })
-            .collect();
-        let content_hash: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-        let new = NewSource { source, source_type, content_hash: &content_hash, indexed_at: now, chunks: &embedded };
-        let Some(ids) = self.store.replace(new).await? else {
-            return Ok(Indexed { chunks: count, unchanged: true });
+    pub async fn put(&self, document: &Document<'_>, now: DateTime<Utc>) -> Result<Indexed, StoreError> {
+        let chunks = markdown::markdown(document.text);
+        let mut indexed = Indexed {
+            chunks: chunks.len(),
+            tokens: chunks.iter().map(|chunk| tokens::count(&chunk.content)).sum(),
+            redacted: 0,
+            unchanged: false,
         };
-        let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
-        let known = index.iter().any(|(entry, _)| entry.source == source);
-        // Searches that have begun keep the old one; where nobody holds it, it grows in place.
-        if known {
-            *index = Arc::new(index.without(source));
+        if self.faults.dose(Fault::IndexFrozen).is_some() {
+            return Ok(indexed);
         }
-        let growing = Arc::make_mut(&mut index);
-        for ((ordinal, id), (_, vector)) in (0_i64..).zip(ids).zip(&embedded) {
-            growing.push(Entry { id, source: source.to_owned(), ordinal }, vector);
-        }
-        Ok(Indexed { chunks: count, unchanged: false })
+        let embedded = embed(chunks);
+        let content_hash = hex(&Sha256::digest(document.text.as_bytes()));
+        let new = NewSource {
+            source: document.source,
+            source_type: document.source_type,
+            collection: document.collection,
+            tags: document.tags,
+            dated: document.dated,
+            volatility: document.volatility,
+            content_hash: &content_hash,
+            parser: "",
+            text: document.text,
+            indexed_at: now,
+            chunks: &embedded,
+            drops_answers: self.faults.dose(Fault::CacheStale).is_none(),
+        };
+        indexed.unchanged = self.store.replace(new).await? == Replaced::Unchanged;
+        Ok(indexed)
     }
+}
+
+fn embed(chunks: Vec<Chunk>) -> Vec<(Chunk, Option<Vec<f32>>)> {
+    let embed = |chunk: Chunk| {
+        let vector = Embedder::INDEX.embed(&chunk.searched());
+        (chunk, Some(vector))
+    };
+    chunks.into_iter().map(embed).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,4 +1,6 @@
 //! Puts documents into the store.
 
 pub mod corpus;
+pub mod document;
+pub mod fetch;
 pub mod library;

@@ -3,6 +3,7 @@
 //! `/live` says that the process answers; `/ready` takes a connection, scans and embeds; `/health`
 //! looks at the index besides. Reasons are the words a monitor knows. 503 where not ok.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,9 +12,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Serialize;
 
+use crate::rag::fault::strikes::Strikes;
+use crate::rag::find::arms;
 use crate::rag::serve::life::Life;
-use crate::rag::store::scan;
-use crate::rag::store::sqlite;
+use crate::rag::store::contract::Patience;
+use crate::rag::store::filter::Filter;
+use crate::rag::store::records::{PoolFigures, StoreError};
 
 /// Mean tokens of a chunk above which chunking has gone wrong.
 const CHUNK_TOKENS_MAX: f64 = 500.0;
@@ -38,8 +42,8 @@ pub struct Report {
     pub version: &'static str,
     /// The pool, which is what runs out first.
     pub pool: Pool,
-    /// Chunks indexed.
-    pub chunks: i64,
+    /// Chunks indexed; null where nobody looked.
+    pub chunks: Option<i64>,
     /// Sources indexed; null where nobody looked.
     pub sources: Option<i64>,
 }
@@ -78,33 +82,44 @@ pub async fn health(State(life): State<Arc<Life>>) -> (StatusCode, Json<Report>)
 
 /// Looks at every part; the first that does not work is the reason.
 async fn examine(life: &Life, report: &mut Report) -> Result<(), &'static str> {
-    let library = &life.retrieval.library;
-    let (chunks, sources, tokens) = {
-        let mut connection = library.store.acquire().await.map_err(|error| match error {
-            sqlite::StoreError::Saturated => "pool_saturated",
+    let store = life.retrieval.library.store();
+    let (figures, sample, near) = {
+        let mut held = store.connect(Patience::Search).await.map_err(|error| match error {
+            StoreError::Saturated { .. } => "pool_saturated",
             _ => "vector_store_unreachable",
         })?;
-        sqlite::figures(&mut connection).await.map_err(|_error| "vector_store_unreachable")?
+        let unreachable = |_error: StoreError| "vector_store_unreachable";
+        let figures = held.figures().await.map_err(unreachable)?;
+        let sample = held.sample().await.map_err(unreachable)?;
+        let near = match &sample {
+            Some((source, vector)) => {
+                let strikes = arms::strikes(held.as_mut(), &life.faults).await.map_err(unreachable)?;
+                // What the corpus has lost is no fault of the store.
+                let strikes = Strikes { missing: None, missing_sources: HashSet::new(), ..strikes };
+                let filter = Filter { source: source.clone(), ..Filter::default() };
+                held.near(vector, &filter, 1, &strikes).await.map_err(unreachable)?
+            }
+            None => Vec::new(),
+        };
+        (figures, sample, near)
     };
-    report.chunks = chunks;
-    report.sources = Some(sources);
-    let pool = library.store.pool_figures();
-    report.pool.idle = pool.1;
+    report.chunks = Some(figures.chunks);
+    report.sources = Some(figures.sources);
+    report.pool = pool(store.pool());
     life.retrieval.ask_embedder(EMBEDDER_PROBE).map_err(|_error| "external_api_failure")?;
-    let index = library.index();
-    let Some((first, vector)) = index.iter().next() else { return Err("index_empty_or_stale") };
-    let near = scan::search(&index, vector, &first.source, 1, &life.faults);
-    if near.is_empty() || index.len() != usize::try_from(chunks).unwrap_or(0) {
+    if sample.is_none() {
+        return Err("index_empty_or_stale");
+    }
+    if near.is_empty() || figures.reachable != figures.chunks {
         return Err("vector_store_unreachable");
     }
-    if tokens > CHUNK_TOKENS_MAX {
+    if figures.mean_tokens > CHUNK_TOKENS_MAX {
         return Err("chunk_size_anomaly");
     }
     Ok(())
 }
 
 fn report(life: &Life) -> Report {
-    let (size, idle, waiting) = life.retrieval.library.store.pool_figures();
     Report {
         status: "ok",
         reason: None,
@@ -112,10 +127,14 @@ fn report(life: &Life) -> Report {
         instance_id: life.instance_id.clone(),
         started_at: life.started_at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
         version: env!("CARGO_PKG_VERSION"),
-        pool: Pool { size, idle, waiting, max: sqlite::CONNECTIONS },
-        chunks: i64::try_from(life.retrieval.library.index().len()).unwrap_or(i64::MAX),
+        pool: pool(life.retrieval.library.store().pool()),
+        chunks: None,
         sources: None,
     }
+}
+
+fn pool(PoolFigures { size, idle, waiting, max }: PoolFigures) -> Pool {
+    Pool { size, idle, waiting, max }
 }
 
 fn reply(mut report: Report, reason: Option<&'static str>) -> (StatusCode, Json<Report>) {

@@ -1,15 +1,18 @@
 //! One life of a server, from its start to its crash: what a restart loses.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::rag::fault::switches::Faults;
-use crate::rag::find::retrieval::Retrieval;
+use crate::rag::find::retrieval::{Retrieval, Settings};
 use crate::rag::index::corpus::{self, Corpus, CorpusError};
+use crate::rag::index::fetch::Fetcher;
 use crate::rag::index::library::Library;
+use crate::rag::store::sqlite::open::SqliteStore;
 
 /// What every part of a running server reaches for.
 #[derive(Debug)]
@@ -24,6 +27,10 @@ pub struct Life {
     pub retrieval: Retrieval,
     /// The switchboard, which outlives it.
     pub faults: Faults,
+    /// Brings documents that are named and not sent.
+    pub fetcher: Fetcher,
+    /// Whether the log has questions in words, and not as digests.
+    pub logs_questions: bool,
     /// The token callers of `/mcp` must bring, where there is one.
     pub bearer: Option<String>,
 }
@@ -41,17 +48,20 @@ impl Life {
         faults: &Faults,
     ) -> Result<Self, CorpusError> {
         let (started, started_at) = (Instant::now(), Utc::now());
-        let library = Library::open(database, faults.clone()).await?;
+        let store = SqliteStore::open(database).await?;
+        let library = Library::open(Arc::new(store), faults.clone()).await?;
         let sources = corpus::index(corpus, &library, started_at).await?;
         let instance_id = Uuid::now_v7().to_string();
-        tracing::info!(name, instance_id, sources, chunks = library.index().len(), "reference server is ready");
+        tracing::info!(name, instance_id, sources, "reference server is ready");
         Ok(Self {
             name: name.to_owned(),
             instance_id,
             started_at,
-            retrieval: Retrieval::new(library, faults.clone(), started),
+            retrieval: Retrieval::new(library, Settings::default(), faults.clone(), started),
             faults: faults.clone(),
             bearer,
+            fetcher: Fetcher::default(),
+            logs_questions: false,
         })
     }
 }

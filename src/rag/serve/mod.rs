@@ -2,9 +2,11 @@
 
 pub mod admin;
 pub mod answer;
+pub mod arguments;
 pub mod door;
 pub mod health;
 pub mod life;
 pub mod orders;
 pub mod server;
 pub mod tools;
+pub mod work;

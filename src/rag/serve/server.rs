@@ -9,8 +9,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::Sqlite;
-use sqlx::pool::PoolConnection;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -23,7 +21,8 @@ use crate::rag::serve::admin;
 use crate::rag::serve::door::Door;
 use crate::rag::serve::life::Life;
 use crate::rag::serve::orders::{Database, Order, Orders};
-use crate::rag::store::sqlite;
+use crate::rag::store::contract::{Connection, Patience};
+use crate::rag::store::records::StoreError;
 
 /// How often a taken port is tried again when the server comes back.
 const BIND_PAUSE: Duration = Duration::from_millis(100);
@@ -202,7 +201,7 @@ impl Keeper {
         let mut listener = Some(listener);
         loop {
             let end = self.live(&life, listener.take()).await;
-            life.retrieval.library.store.close().await;
+            life.retrieval.library.store().close().await;
             let End::Crashed(order) = end else { return };
             tracing::warn!(down_for = ?order.down_for, "crashed on request");
             // Whoever ordered it may have gone away.
@@ -225,7 +224,7 @@ impl Keeper {
     /// One life. Ends with the door shut.
     async fn live(&mut self, life: &Arc<Life>, listener: Option<TcpListener>) -> End {
         let mut changes = self.faults.changes();
-        let mut held: Vec<PoolConnection<Sqlite>> = Vec::new();
+        let mut held: Vec<Box<dyn Connection>> = Vec::new();
         let mut listener = listener;
         let mut door: Option<Door> = None;
         loop {
@@ -280,15 +279,16 @@ impl Keeper {
 }
 
 /// Takes so many of the pool's connections as the fault wants, or gives them back.
-async fn hold(life: &Life, faults: &Faults, held: &mut Vec<PoolConnection<Sqlite>>) {
+async fn hold(life: &Life, faults: &Faults, held: &mut Vec<Box<dyn Connection>>) {
+    let store = life.retrieval.library.store();
     let share = faults.dose(Fault::PoolSaturated).map_or(0.0, |dose| dose.share);
-    let wanted = (f64::from(sqlite::CONNECTIONS) * share).ceil() as usize;
+    let wanted = (f64::from(store.pool().max) * share).ceil() as usize;
     held.truncate(wanted);
     while held.len() < wanted && faults.dose(Fault::PoolSaturated).is_some() {
-        match life.retrieval.library.store.acquire().await {
+        match store.connect(Patience::Search).await {
             Ok(connection) => held.push(connection),
             // A search has it still; it comes back.
-            Err(sqlite::StoreError::Saturated) => {}
+            Err(StoreError::Saturated { .. }) => {}
             Err(error) => {
                 tracing::error!(%error, "the pool could not be taken");
                 return;

@@ -1,5 +1,6 @@
 //! What a text is made of: words, tokens; and draws that come out the same everywhere.
 
 pub mod draw;
+pub mod terms;
 pub mod tokens;
 pub mod words;

@@ -1,0 +1,328 @@
+//! What a search reads: one connection, and the vectors in memory.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use sqlx::pool::PoolConnection;
+use sqlx::sqlite::SqliteRow;
+use sqlx::types::Json;
+use sqlx::{AssertSqlSafe, Row as _, Sqlite, SqliteConnection};
+
+use crate::rag::fault::strikes::Strikes;
+use crate::rag::store::contract::Connection;
+use crate::rag::store::filter::{Filter, SourceFacts};
+use crate::rag::store::records::{
+    CachedAnswer, Figures, Near, NewAnswer, Remembered, StoreError, StoredChunk, StoredSource, Volatility, Worded,
+};
+use crate::rag::store::sqlite::memory;
+use crate::rag::store::sqlite::open::Remembering;
+use crate::rag::store::sqlite::{answering, terms};
+
+/// Chunks asked for in one statement; a search asks for some dozens.
+const ROWS_MAX: usize = 1_000;
+
+/// A connection of the pool.
+#[derive(Debug)]
+pub struct SqliteReader {
+    /// The connection, given back when this is dropped.
+    pub connection: PoolConnection<Sqlite>,
+    /// The vectors.
+    pub memory: Arc<Remembering>,
+}
+
+#[async_trait]
+impl Connection for SqliteReader {
+    async fn fact(&mut self, key: &str) -> Result<Option<String>, StoreError> {
+        Ok(sqlx::query_scalar("SELECT value FROM meta WHERE key = $1")
+            .bind(key.to_owned())
+            .fetch_optional(&mut *self.connection)
+            .await?)
+    }
+
+    async fn generation(&mut self) -> Result<i64, StoreError> {
+        generation(&mut self.connection).await
+    }
+
+    async fn is_empty(&mut self) -> Result<bool, StoreError> {
+        self.memory.follow(&mut self.connection).await?;
+        Ok(self.memory.read().is_empty())
+    }
+
+    async fn kinds(&mut self) -> Result<BTreeSet<String>, StoreError> {
+        self.memory.follow(&mut self.connection).await?;
+        Ok(self.memory.read().kinds())
+    }
+
+    async fn worded(&mut self, words: &[String], filter: &Filter, depth: usize) -> Result<Vec<Worded>, StoreError> {
+        terms::search(&mut self.connection, words, filter, depth).await
+    }
+
+    async fn near(
+        &mut self,
+        vector: &[f32],
+        filter: &Filter,
+        depth: usize,
+        strikes: &Strikes,
+    ) -> Result<Vec<Near>, StoreError> {
+        self.memory.follow(&mut self.connection).await?;
+        Ok(self.memory.read().near(vector, filter, depth, strikes))
+    }
+
+    async fn cosines(&mut self, vector: &[f32], ids: &[i64]) -> Result<HashMap<i64, f32>, StoreError> {
+        let memory = self.memory.read();
+        Ok(ids.iter().filter_map(|id| Some((*id, memory::dot(vector, memory.vector(*id)?)))).collect())
+    }
+
+    async fn chunks(&mut self, ids: &[i64]) -> Result<Vec<StoredChunk>, StoreError> {
+        let mut chunks = Vec::with_capacity(ids.len());
+        for page in ids.chunks(ROWS_MAX) {
+            // Keys are our own integers: written into the text, for SQLite binds no lists.
+            let list = page.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
+            let sql = format!("{CHUNKS} WHERE chunks.id IN ({list})");
+            let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(&mut *self.connection).await?;
+            for row in &rows {
+                chunks.push(chunk(row)?);
+            }
+        }
+        Ok(chunks)
+    }
+
+    async fn chunk_at(&mut self, source: &str, ordinal: i64) -> Result<Option<StoredChunk>, StoreError> {
+        let sql = format!("{CHUNKS} WHERE chunks.source = $1 AND chunks.ordinal = $2");
+        let row = sqlx::query(AssertSqlSafe(sql))
+            .bind(source.to_owned())
+            .bind(ordinal)
+            .fetch_optional(&mut *self.connection)
+            .await?;
+        row.as_ref().map(chunk).transpose()
+    }
+
+    async fn sources(&mut self) -> Result<Vec<StoredSource>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT sources.source, source_type, collection, tags, dated, volatility, content_hash, parser, \
+             count(chunks.id), indexed_at FROM sources \
+             LEFT JOIN chunks ON chunks.source = sources.source AND chunks.role <> 'section' \
+             GROUP BY sources.source ORDER BY 1",
+        )
+        .fetch_all(&mut *self.connection)
+        .await?;
+        rows.iter().map(source).collect()
+    }
+
+    async fn text(&mut self, source: &str) -> Result<Option<String>, StoreError> {
+        Ok(sqlx::query_scalar("SELECT text FROM texts WHERE source = $1")
+            .bind(source.to_owned())
+            .fetch_optional(&mut *self.connection)
+            .await?)
+    }
+
+    async fn figures(&mut self) -> Result<Figures, StoreError> {
+        self.memory.follow(&mut self.connection).await?;
+        let row = sqlx::query(
+            "SELECT (SELECT count(*) FROM chunks WHERE role <> 'section'), (SELECT count(*) FROM sources), \
+             (SELECT coalesce(avg(tokens), 0.0) FROM chunks WHERE role <> 'section'), \
+             (SELECT count(*) FROM answers), (SELECT count(*) FROM embeddings)",
+        )
+        .fetch_one(&mut *self.connection)
+        .await?;
+        Ok(Figures {
+            chunks: row.try_get(0)?,
+            sources: row.try_get(1)?,
+            mean_tokens: row.try_get(2)?,
+            answers: row.try_get(3)?,
+            embeddings: row.try_get(4)?,
+            reachable: i64::try_from(self.memory.read().len()).unwrap_or(i64::MAX),
+        })
+    }
+
+    async fn sample(&mut self) -> Result<Option<(String, Vec<f32>)>, StoreError> {
+        self.memory.follow(&mut self.connection).await?;
+        let memory = self.memory.read();
+        Ok(memory.first().map(|(source, vector)| (source.to_owned(), vector.to_vec())))
+    }
+
+    async fn embedded(&mut self, keys: &[[u8; 32]]) -> Result<HashMap<[u8; 32], Vec<f32>>, StoreError> {
+        answering::embedded(&mut self.connection, keys).await
+    }
+
+    async fn keep_embedded(&mut self, vectors: &[([u8; 32], Vec<f32>)], now: DateTime<Utc>) -> Result<(), StoreError> {
+        answering::keep_embedded(&mut self.connection, vectors, now).await
+    }
+
+    async fn answer(&mut self, exact: &[u8; 32], now: DateTime<Utc>) -> Result<Option<CachedAnswer>, StoreError> {
+        answering::answer(&mut self.connection, exact, now).await
+    }
+
+    async fn answers(
+        &mut self,
+        scope: &[u8; 32],
+        guard: &str,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<CachedAnswer>, StoreError> {
+        answering::answers(&mut self.connection, scope, guard, now).await
+    }
+
+    async fn keep_answer(&mut self, answer: &NewAnswer<'_>, now: DateTime<Utc>) -> Result<(), StoreError> {
+        answering::keep_answer(&mut self.connection, answer, now).await
+    }
+
+    async fn shown(&mut self, conversation: &str, since: DateTime<Utc>) -> Result<Vec<Remembered>, StoreError> {
+        answering::shown(&mut self.connection, conversation, since).await
+    }
+
+    async fn keep_shown(
+        &mut self,
+        conversation: &str,
+        shown: &[Remembered],
+        now: DateTime<Utc>,
+        forget_before: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        answering::keep_shown(&mut self.connection, conversation, shown, now, forget_before).await
+    }
+}
+
+const CHUNKS: &str = "SELECT chunks.id, chunks.source, source_type, collection, dated, volatility, role, ordinal, \
+    parent, section, content, char_start, char_end, tokens \
+    FROM chunks JOIN sources ON sources.source = chunks.source";
+
+/// The index's count of changes.
+///
+/// # Errors
+/// `Sql`.
+pub async fn generation(connection: &mut SqliteConnection) -> Result<i64, StoreError> {
+    Ok(sqlx::query_scalar("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'generation'")
+        .fetch_one(connection)
+        .await?)
+}
+
+/// Reads into memory what the file has and it has not, within one view of the file.
+///
+/// # Errors
+/// `Sql`.
+pub async fn follow(connection: &mut SqliteConnection, memory: &Remembering) -> Result<(), StoreError> {
+    let mut view = sqlx::Connection::begin(connection).await?;
+    let generation = generation(&mut view).await?;
+    let rows = sqlx::query(
+        "SELECT source, source_type, collection, tags, dated, generation FROM sources ORDER BY generation, source",
+    )
+    .fetch_all(&mut *view)
+    .await?;
+    let mut present = HashSet::new();
+    let mut changed: Vec<(SourceFacts, i64)> = Vec::new();
+    for row in &rows {
+        let facts = facts(row)?;
+        let written: i64 = row.try_get(5)?;
+        present.insert(facts.source.clone());
+        if memory.read().generation_of(&facts.source) != Some(written) {
+            changed.push((facts, written));
+        }
+    }
+    let everything = changed.len() == rows.len();
+    let vectors = if everything { all_vectors(&mut view).await? } else { some_vectors(&mut view, &changed).await? };
+    let mut memory = memory.write();
+    let gone: Vec<String> = memory.names().filter(|name| !present.contains(*name)).map(str::to_owned).collect();
+    for name in gone {
+        memory.remove(&name);
+    }
+    for (facts, written) in changed {
+        let chunks = vectors.get(&facts.source).map(Vec::as_slice).unwrap_or_default();
+        memory.put(facts, written, chunks.iter().map(|(id, ordinal, vector)| (*id, *ordinal, vector.as_slice())));
+    }
+    memory.generation = generation;
+    Ok(())
+}
+
+type Vectors = BTreeMap<String, Vec<(i64, i64, Vec<f32>)>>;
+
+async fn all_vectors(view: &mut SqliteConnection) -> Result<Vectors, StoreError> {
+    let rows = sqlx::query("SELECT id, source, ordinal, vector FROM chunks WHERE length(vector) > 0 ORDER BY id");
+    gather(rows.fetch_all(view).await?)
+}
+
+async fn some_vectors(view: &mut SqliteConnection, changed: &[(SourceFacts, i64)]) -> Result<Vectors, StoreError> {
+    let mut vectors = Vectors::new();
+    for (facts, _) in changed {
+        let rows = sqlx::query(
+            "SELECT id, source, ordinal, vector FROM chunks WHERE source = $1 AND length(vector) > 0 ORDER BY id",
+        )
+        .bind(&facts.source)
+        .fetch_all(&mut *view)
+        .await?;
+        vectors.extend(gather(rows)?);
+    }
+    Ok(vectors)
+}
+
+fn gather(rows: Vec<SqliteRow>) -> Result<Vectors, StoreError> {
+    let mut vectors = Vectors::new();
+    for row in rows {
+        let bytes: &[u8] = row.try_get(3)?;
+        let entry = (row.try_get(0)?, row.try_get(2)?, from_blob(bytes));
+        vectors.entry(row.try_get(1)?).or_default().push(entry);
+    }
+    Ok(vectors)
+}
+
+/// Numbers as a store keeps them: f32, little endian.
+pub fn to_blob(vector: &[f32]) -> Vec<u8> {
+    vector.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+/// Numbers as they were before they were kept.
+pub fn from_blob(bytes: &[u8]) -> Vec<f32> {
+    let (numbers, _rest) = bytes.as_chunks::<4>();
+    numbers.iter().map(|number| f32::from_le_bytes(*number)).collect()
+}
+
+fn facts(row: &SqliteRow) -> Result<SourceFacts, StoreError> {
+    let Json(tags) = row.try_get::<Json<Vec<String>>, _>(3)?;
+    Ok(SourceFacts {
+        source: row.try_get(0)?,
+        source_type: row.try_get(1)?,
+        collection: row.try_get(2)?,
+        tags,
+        dated: row.try_get(4)?,
+    })
+}
+
+fn source(row: &SqliteRow) -> Result<StoredSource, StoreError> {
+    let at: i64 = row.try_get(9)?;
+    let SourceFacts { source, source_type, collection, tags, dated } = facts(row)?;
+    Ok(StoredSource {
+        source,
+        source_type,
+        collection,
+        tags,
+        dated,
+        volatility: volatility(row, 5)?,
+        content_hash: row.try_get(6)?,
+        parser: row.try_get(7)?,
+        chunk_count: row.try_get(8)?,
+        indexed_at: DateTime::from_timestamp_micros(at).unwrap_or_default(),
+    })
+}
+
+fn chunk(row: &SqliteRow) -> Result<StoredChunk, StoreError> {
+    Ok(StoredChunk {
+        id: row.try_get(0)?,
+        source: row.try_get(1)?,
+        source_type: row.try_get(2)?,
+        collection: row.try_get(3)?,
+        dated: row.try_get(4)?,
+        volatility: volatility(row, 5)?,
+        role: row.try_get(6)?,
+        ordinal: row.try_get(7)?,
+        parent: row.try_get(8)?,
+        section: row.try_get(9)?,
+        content: row.try_get(10)?,
+        char_start: row.try_get(11)?,
+        char_end: row.try_get(12)?,
+        tokens: row.try_get(13)?,
+    })
+}
+
+fn volatility(row: &SqliteRow, column: usize) -> Result<Volatility, StoreError> {
+    Ok(Volatility::named(row.try_get(column)?).unwrap_or_default())
+}
