@@ -45,7 +45,7 @@ fn main() -> ExitCode {
         Command::Accept(args) => wait(accept::run(args)),
         Command::Demo(args) => wait(demo::run(args)),
         Command::Bench(args) => wait(bench::run(args)),
-        Command::Reference(args) => wait(async { reference::run(args).await.map(|()| ExitCode::SUCCESS) }),
+        Command::Reference(args) => wait(reference::run(args)),
     };
     end.unwrap_or_else(|error| {
         anstream::eprintln!("error: {error:#}");

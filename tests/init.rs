@@ -15,7 +15,7 @@ use serin::config::checker::Unset;
 use serin::config::source::Source;
 use serin::domain::fleet::{CanaryKind, Fleet};
 use serin::rag::index::corpus::Corpus;
-use serin::rag::serve::server::{self, Options};
+use serin::rag::serve::{options::Options, server};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -69,6 +69,7 @@ async fn reference(bearer: Option<&str>) -> (String, tokio_util::sync::DropGuard
         name: "Product docs".to_owned(),
         bearer: bearer.map(str::to_owned),
         may_exit: false,
+        ..Options::default()
     };
     let stop = CancellationToken::new();
     let running = server::serve(options, stop.clone()).await.unwrap();

@@ -10,7 +10,10 @@ use reqwest::{Client, Response, StatusCode};
 use serde_json::{Value, json};
 use serin::rag::fault::kinds::{Dose, Fault};
 use serin::rag::index::corpus::{Corpus, DOCUMENTATION};
-use serin::rag::serve::server::{self, Options, Running, ServeError};
+use serin::rag::serve::{
+    options::Options,
+    server::{self, Running, ServeError},
+};
 use serin::rag::text::words as text;
 use tokio_util::sync::CancellationToken;
 

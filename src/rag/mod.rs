@@ -8,6 +8,7 @@
 //! - `store` chunks, words and vectors on disk
 //! - `index` documents and folders into the store
 //! - `find` a question's answer: both arms, fusion, rerank, context
+//! - `project` the configuration of an index, found from any folder below it
 //! - `serve` all of it by MCP and HTTP, with health, faults on request, and a life that can crash
 //!
 //! The invariant: every fault acts inside this path. No answer is ever made up, so what a monitor
@@ -18,6 +19,7 @@ pub mod embed;
 pub mod fault;
 pub mod find;
 pub mod index;
+pub mod project;
 pub mod serve;
 pub mod store;
 pub mod text;

@@ -78,7 +78,10 @@ impl Stage {
         let stop = CancellationToken::new();
         let mut servers = Vec::new();
         for number in 0..count {
-            let options = server::Options { name: format!("s{number}"), ..server::Options::default() };
+            let options = serin::rag::serve::options::Options {
+                name: format!("s{number}"),
+                ..serin::rag::serve::options::Options::default()
+            };
             servers.push(server::serve(options, stop.clone()).await.expect("a reference server"));
         }
         let [oncall, spare, ops] = [(); 3].map(|()| Inbox::new(Some(SECRET)));

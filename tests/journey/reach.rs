@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use serin::rag::fault::kinds::{Dose, Fault};
-use serin::rag::serve::server::{self, Options};
+use serin::rag::serve::{options::Options, server};
 use tokio_util::sync::CancellationToken;
 
 use crate::stage::{Expected, Process, Stage, TOKEN, crypto, reference, signal};

@@ -10,7 +10,10 @@ use serde_json::Value;
 use serin::cli::demo::inbox::{Hook, Inbox, Item, Mail, What};
 use serin::cli::demo::smtp_sink::{Manners, SmtpSink};
 use serin::deliver::message::Message;
-use serin::rag::serve::server::{self, Options, Running};
+use serin::rag::serve::{
+    options::Options,
+    server::{self, Running},
+};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};

@@ -19,6 +19,7 @@ use crate::app::{self, Options};
 use crate::cli::demo::inbox::Inbox;
 use crate::cli::demo::smtp_sink::{Manners, SmtpSink};
 use crate::cli::run::stop_on_signal;
+use crate::rag::serve::options;
 use crate::rag::serve::server::{self, Running};
 
 pub mod theatre;
@@ -61,7 +62,7 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     let mut servers = Vec::new();
     for (name, _, port) in SERVERS {
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port(port).await?));
-        let options = server::Options { name: name.to_owned(), listen, ..server::Options::default() };
+        let options = options::Options { name: name.to_owned(), listen, ..options::Options::default() };
         servers.push(server::serve(options, stop.clone()).await.with_context(|| format!("reference server '{name}'"))?);
     }
     let inbox = Inbox::new(Some(SECRET));

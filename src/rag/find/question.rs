@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::rag::find::context::Context;
+use crate::rag::index::library::LibraryError;
 use crate::rag::store::filter::Filter;
 use crate::rag::store::records::{StoreError, StoredChunk};
 
@@ -89,6 +90,15 @@ pub enum RetrievalError {
     /// Retrieval itself.
     #[error("retrieval failed")]
     Failed,
+}
+
+impl From<LibraryError> for RetrievalError {
+    fn from(error: LibraryError) -> Self {
+        match error {
+            LibraryError::Store(error) => Self::Store(error),
+            foreign @ LibraryError::Foreign { .. } => Self::Foreign(foreign.to_string()),
+        }
+    }
 }
 
 impl RetrievalError {

@@ -5,8 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-
 use crate::rag::text::words;
 
 /// Entries in a table of terms.
@@ -31,40 +29,15 @@ impl Default for Rewriting {
     }
 }
 
-/// The table as it is written in YAML: `terms: {SLA: service level agreement}`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Table {
-    #[serde(default)]
-    terms: BTreeMap<String, String>,
-    #[serde(default = "yes")]
-    split_questions: bool,
-}
-
-fn yes() -> bool {
-    true
-}
-
 impl Rewriting {
-    /// Reads a table.
-    ///
-    /// # Errors
-    /// What is wrong with it, and where.
-    pub fn read(yaml: &str) -> Result<Self, String> {
-        let table: Table = serde_yaml::from_str(yaml).map_err(|error| error.to_string())?;
-        if table.terms.len() > TERMS_MAX {
-            return Err(format!(
-                "{} terms, {TERMS_MAX} are allowed: keep those that people really type",
-                table.terms.len()
-            ));
+    /// A table of terms, and whether questions are taken apart. A term that stands for nothing is
+    /// left out.
+    pub fn new(terms: BTreeMap<String, String>, splits: bool) -> Self {
+        let terms = terms.into_iter().map(|(term, means)| (term.trim().to_lowercase(), means.trim().to_owned()));
+        Self {
+            terms: terms.filter(|(term, means)| !term.is_empty() && !means.is_empty()).take(TERMS_MAX).collect(),
+            splits,
         }
-        if let Some((term, _)) =
-            table.terms.iter().find(|(term, means)| term.trim().is_empty() || means.trim().is_empty())
-        {
-            return Err(format!("the term '{term}' stands for nothing: write what it means, or take it out"));
-        }
-        let terms = table.terms.into_iter().map(|(term, means)| (term.trim().to_lowercase(), means)).collect();
-        Ok(Self { terms, splits: table.split_questions })
     }
 
     /// The questions to search for: the one that was asked, with its terms spelt out, and its parts
@@ -114,24 +87,27 @@ fn parts(asked: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn check(says: &str, yaml: &str, asked: &str, expected: &[&str]) {
-        assert_eq!(Rewriting::read(yaml).unwrap().questions(asked), expected, "{says}");
+    fn check(says: &str, terms: &[(&str, &str)], splits: bool, asked: &str, expected: &[&str]) {
+        let terms = terms.iter().map(|(term, means)| ((*term).to_owned(), (*means).to_owned())).collect();
+        assert_eq!(Rewriting::new(terms, splits).questions(asked), expected, "{says}");
     }
 
     #[test]
     fn questions_are_rewritten() {
-        let sla = "terms: {SLA: service level agreement}";
-        check("an acronym is spelt out", sla, "what is the SLA?", &["what is the SLA? service level agreement"]);
+        let sla = &[("SLA", "service level agreement")];
+        check("an acronym is spelt out", sla, true, "what is the SLA?", &["what is the SLA? service level agreement"]);
         check(
             "but not where it is already",
             sla,
+            true,
             "is an SLA a service level agreement",
             &["is an SLA a service level agreement"],
         );
-        check("and not within a word", sla, "slate roofs", &["slate roofs"]);
+        check("and not within a word", sla, true, "slate roofs", &["slate roofs"]);
         check(
             "two questions are three searches",
             sla,
+            true,
             "how is a token rotated and what does the SLA promise",
             &[
                 "how is a token rotated and what does the SLA promise service level agreement",
@@ -139,19 +115,7 @@ mod tests {
                 "what does the SLA promise service level agreement",
             ],
         );
-        check("a pair of words is one question", "{}", "bread and butter", &["bread and butter"]);
-        check(
-            "unless told not to",
-            "split_questions: false",
-            "rotate a token and scrub a log",
-            &["rotate a token and scrub a log"],
-        );
-    }
-
-    #[test]
-    fn a_bad_table_is_refused() {
-        for yaml in ["terms: [a]", "term: {}", "terms: {a: ''}", "terms: {a: {b: c}}"] {
-            assert!(Rewriting::read(yaml).is_err(), "{yaml}");
-        }
+        check("a pair of words is one question", &[], true, "bread and butter", &["bread and butter"]);
+        check("unless told not to", &[], false, "rotate a token and scrub a log", &["rotate a token and scrub a log"]);
     }
 }

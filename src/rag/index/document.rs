@@ -2,7 +2,7 @@
 
 use chrono::NaiveDate;
 
-use crate::rag::store::records::Volatility;
+use crate::rag::store::records::{Origin, Volatility};
 
 /// What is to be indexed. Its date and kind are facts that filters look at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct Document<'a> {
     pub dated: Option<NaiveDate>,
     /// How soon it is expected to change.
     pub volatility: Volatility,
+    /// Who brings it.
+    pub origin: Origin,
     /// Its text.
     pub text: &'a str,
 }
@@ -26,7 +28,16 @@ pub struct Document<'a> {
 impl<'a> Document<'a> {
     /// A document with nothing said of it but its name, kind and text.
     pub fn plain(source: &'a str, source_type: &'a str, text: &'a str) -> Self {
-        Self { source, source_type, collection: "", tags: &[], dated: None, volatility: Volatility::Normal, text }
+        Self {
+            source,
+            source_type,
+            collection: "",
+            tags: &[],
+            dated: None,
+            volatility: Volatility::Normal,
+            origin: Origin::Caller,
+            text,
+        }
     }
 }
 

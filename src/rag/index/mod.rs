@@ -4,3 +4,6 @@ pub mod corpus;
 pub mod document;
 pub mod fetch;
 pub mod library;
+pub mod lock;
+pub mod run;
+pub mod walk;

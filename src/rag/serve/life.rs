@@ -7,11 +7,15 @@ use std::time::Instant;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
+use crate::rag::fault::kinds::Fault;
 use crate::rag::fault::switches::Faults;
 use crate::rag::find::retrieval::{Retrieval, Settings};
 use crate::rag::index::corpus::{self, Corpus, CorpusError};
 use crate::rag::index::fetch::Fetcher;
-use crate::rag::index::library::Library;
+use crate::rag::index::library::{Library, LibraryError};
+use crate::rag::project::opened::ProjectError;
+use crate::rag::serve::options::Options;
+use crate::rag::store::records::StoreError;
 use crate::rag::store::sqlite::open::SqliteStore;
 
 /// What every part of a running server reaches for.
@@ -39,29 +43,52 @@ impl Life {
     /// Starts: opens the store and indexes what is new in the corpus.
     ///
     /// # Errors
-    /// `CorpusError`, which holds the store's too.
-    pub async fn begin(
-        name: &str,
-        bearer: Option<String>,
-        database: &Path,
-        corpus: &Corpus,
-        faults: &Faults,
-    ) -> Result<Self, CorpusError> {
+    /// `ProjectError`, or `CorpusError`, which hold the store's too.
+    pub async fn begin(options: &Options, database: &Path, faults: &Faults) -> Result<Self, LifeError> {
         let (started, started_at) = (Instant::now(), Utc::now());
-        let store = SqliteStore::open(database).await?;
-        let library = Library::open(Arc::new(store), faults.clone()).await?;
+        let (library, settings) = match &options.project {
+            Some(project) => (project.library(faults.clone()).await?, project.config.settings()),
+            None => {
+                let store = SqliteStore::open(database).await?;
+                (Library::open(Arc::new(store), None, faults.clone()).await?, Settings::default())
+            }
+        };
+        let forgets = faults.dose(Fault::IndexInMemory).is_some();
+        if forgets {
+            // What was only in memory went with the life before.
+            library.rebuild().await?;
+        }
+        let corpus = if forgets { &Corpus::Empty } else { &options.corpus };
         let sources = corpus::index(corpus, &library, started_at).await?;
         let instance_id = Uuid::now_v7().to_string();
-        tracing::info!(name, instance_id, sources, "reference server is ready");
+        tracing::info!(name = options.name, instance_id, sources, "reference server is ready");
+        let root = options.root.clone().or_else(|| options.project.as_ref().map(|project| project.place.root.clone()));
         Ok(Self {
-            name: name.to_owned(),
+            name: options.name.clone(),
             instance_id,
             started_at,
-            retrieval: Retrieval::new(library, Settings::default(), faults.clone(), started),
+            retrieval: Retrieval::new(library, settings, faults.clone(), started),
             faults: faults.clone(),
-            bearer,
-            fetcher: Fetcher::default(),
-            logs_questions: false,
+            bearer: options.bearer.clone(),
+            fetcher: Fetcher::new(root, options.allow_private.clone()),
+            logs_questions: options.project.as_ref().is_some_and(|project| project.config.logs_questions()),
         })
     }
+}
+
+/// Why a life does not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum LifeError {
+    /// The corpus cannot be indexed.
+    #[error(transparent)]
+    Corpus(#[from] CorpusError),
+    /// The project cannot be opened.
+    #[error(transparent)]
+    Project(#[from] ProjectError),
+    /// The library is not ours to use.
+    #[error(transparent)]
+    Library(#[from] LibraryError),
+    /// The store fails.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }

@@ -6,6 +6,7 @@ pub mod arguments;
 pub mod door;
 pub mod health;
 pub mod life;
+pub mod options;
 pub mod orders;
 pub mod server;
 pub mod tools;

@@ -5,7 +5,6 @@
 //! all lives. Dropping `Running` stops nothing; the token given to `serve` does.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,12 +13,12 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::rag::fault::kinds::{Dose, Fault};
+use crate::rag::fault::kinds::Fault;
 use crate::rag::fault::switches::Faults;
-use crate::rag::index::corpus::{Corpus, CorpusError};
 use crate::rag::serve::admin;
 use crate::rag::serve::door::Door;
-use crate::rag::serve::life::Life;
+use crate::rag::serve::life::{Life, LifeError};
+use crate::rag::serve::options::Options;
 use crate::rag::serve::orders::{Database, Order, Orders};
 use crate::rag::store::contract::{Connection, Patience};
 use crate::rag::store::records::StoreError;
@@ -28,42 +27,6 @@ use crate::rag::store::records::StoreError;
 const BIND_PAUSE: Duration = Duration::from_millis(100);
 /// Orders that may wait; each is answered before the next makes sense.
 const ORDERS_MAX: usize = 4;
-
-/// What a server is to be.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Where to listen; port 0 takes a free one.
-    pub listen: SocketAddr,
-    /// Where the admin endpoint listens, on loopback; `None` is nowhere.
-    pub admin: Option<SocketAddr>,
-    /// The index file; `None` is a temporary one that goes with the server.
-    pub database: Option<PathBuf>,
-    /// What it knows when it starts.
-    pub corpus: Corpus,
-    /// What is broken from the start.
-    pub faults: Vec<(Fault, Dose)>,
-    /// The name it goes by.
-    pub name: String,
-    /// The token that callers of `/mcp` must bring.
-    pub bearer: Option<String>,
-    /// Whether a crash may take the process with it.
-    pub may_exit: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-            admin: None,
-            database: None,
-            corpus: Corpus::Documentation,
-            faults: Vec::new(),
-            name: "serin-reference".to_owned(),
-            bearer: None,
-            may_exit: false,
-        }
-    }
-}
 
 /// Why a server does not start.
 #[derive(Debug, thiserror::Error)]
@@ -82,9 +45,9 @@ pub enum ServeError {
     /// A server others can reach needs a token.
     #[error("{0} can be reached by others: give a token, or listen on loopback")]
     TokenNeeded(SocketAddr),
-    /// The corpus or its store.
+    /// Its first life does not begin.
     #[error(transparent)]
-    Corpus(#[from] CorpusError),
+    Life(#[from] LifeError),
 }
 
 /// A server that runs.
@@ -154,7 +117,7 @@ pub async fn serve(options: Options, stop: CancellationToken) -> Result<Running,
     let listener = bind(options.listen).await?;
     let address = address_of(&listener, options.listen)?;
     let database = Arc::new(Database::at(options.database.clone()));
-    let life = Life::begin(&options.name, options.bearer.clone(), &database.path, &options.corpus, &faults).await?;
+    let life = Life::begin(&options, &database.path, &faults).await?;
     let (sender, orders) = mpsc::channel(ORDERS_MAX);
     let senders = Orders { sender, database: Arc::clone(&database) };
     let admin = match options.admin {
@@ -210,8 +173,7 @@ impl Keeper {
                 () = self.stop.cancelled() => return,
                 () = tokio::time::sleep(order.down_for) => {}
             }
-            let (name, bearer) = (&self.options.name, self.options.bearer.clone());
-            match Life::begin(name, bearer, &self.database.path, &self.options.corpus, &self.faults).await {
+            match Life::begin(&self.options, &self.database.path, &self.faults).await {
                 Ok(next) => life = Arc::new(next),
                 Err(error) => {
                     tracing::error!(%error, "could not start again");

@@ -6,9 +6,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::rag::fault::kinds::Fault;
 use crate::rag::find::question::RetrievalError;
-use crate::rag::index::document::Document;
+use crate::rag::index::document::{Document, Indexed};
 use crate::rag::index::fetch::FetchError;
-use crate::rag::index::library::DOCUMENT_CHARS_MAX;
+use crate::rag::index::library::{DOCUMENT_CHARS_MAX, LibraryError};
 use crate::rag::serve::answer::{
     self, ConstraintsData, EmbeddingData, Envelope, ImpactData, IndexData, SearchData, SourcesData,
 };
@@ -17,7 +17,7 @@ use crate::rag::serve::arguments::{
 };
 use crate::rag::serve::life::Life;
 use crate::rag::store::contract::Patience;
-use crate::rag::store::records::StoreError;
+use crate::rag::store::records::{Origin, StoreError};
 use crate::rag::text::tokens;
 
 /// Letters of a text to embed.
@@ -81,9 +81,10 @@ impl Life {
             tags: &tags,
             dated: wanted.date,
             volatility: wanted.volatility,
+            origin: Origin::Caller,
             text: &text,
         };
-        match self.retrieval.library.put(&document, Utc::now()).await {
+        match self.put(&document).await {
             Ok(indexed) => {
                 tracing::info!(source = name, chunks = indexed.chunks, indexed.unchanged, indexed.redacted, "indexed");
                 Envelope::ok(IndexData {
@@ -97,9 +98,15 @@ impl Life {
             }
             Err(error) => {
                 tracing::warn!(source = name, %error, "indexing failed");
-                Envelope::failed(&format!("Indexing \"{name}\""), &RetrievalError::Store(error))
+                Envelope::failed(&format!("Indexing \"{name}\""), &RetrievalError::from(error))
             }
         }
+    }
+
+    async fn put(&self, document: &Document<'_>) -> Result<Indexed, LibraryError> {
+        let library = &self.retrieval.library;
+        let _alone = library.write("index_document", false).await?;
+        library.put(document, Utc::now()).await
     }
 
     /// The name and the text of a document, from wherever it is.

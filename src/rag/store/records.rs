@@ -127,6 +127,8 @@ pub struct StoredSource {
     pub dated: Option<NaiveDate>,
     /// How volatile it is declared.
     pub volatility: Volatility,
+    /// Who brought it.
+    pub origin: Origin,
     /// SHA-256 of what was given, in hex.
     pub content_hash: String,
     /// The parser and settings it was cut with.
@@ -135,6 +137,31 @@ pub struct StoredSource {
     pub chunk_count: i64,
     /// When it was last indexed.
     pub indexed_at: DateTime<Utc>,
+}
+
+/// Who brought a source: the indexer takes away what it brought itself and no longer finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Origin {
+    /// A caller of `index_document`.
+    #[default]
+    Caller,
+    /// The indexer, from a file.
+    Indexer,
+}
+
+impl Origin {
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Caller => "caller",
+            Self::Indexer => "indexer",
+        }
+    }
+
+    /// The one with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Caller, Self::Indexer].into_iter().find(|origin| origin.name() == name)
+    }
 }
 
 /// How soon a source's content is expected to change: it decides how long answers from it are kept.
@@ -197,6 +224,8 @@ pub struct NewSource<'a> {
     pub dated: Option<NaiveDate>,
     /// How volatile it is declared.
     pub volatility: Volatility,
+    /// Who brought it.
+    pub origin: Origin,
     /// SHA-256 of what was given, in hex.
     pub content_hash: &'a str,
     /// The parser and settings it was cut with.

@@ -14,7 +14,8 @@ use crate::rag::fault::strikes::Strikes;
 use crate::rag::store::contract::Connection;
 use crate::rag::store::filter::{Filter, SourceFacts};
 use crate::rag::store::records::{
-    CachedAnswer, Figures, Near, NewAnswer, Remembered, StoreError, StoredChunk, StoredSource, Volatility, Worded,
+    CachedAnswer, Figures, Near, NewAnswer, Origin, Remembered, StoreError, StoredChunk, StoredSource, Volatility,
+    Worded,
 };
 use crate::rag::store::sqlite::memory;
 use crate::rag::store::sqlite::open::Remembering;
@@ -102,7 +103,7 @@ impl Connection for SqliteReader {
     async fn sources(&mut self) -> Result<Vec<StoredSource>, StoreError> {
         let rows = sqlx::query(
             "SELECT sources.source, source_type, collection, tags, dated, volatility, content_hash, parser, \
-             count(chunks.id), indexed_at FROM sources \
+             count(chunks.id), indexed_at, origin FROM sources \
              LEFT JOIN chunks ON chunks.source = sources.source AND chunks.role <> 'section' \
              GROUP BY sources.source ORDER BY 1",
         )
@@ -297,6 +298,7 @@ fn source(row: &SqliteRow) -> Result<StoredSource, StoreError> {
         tags,
         dated,
         volatility: volatility(row, 5)?,
+        origin: Origin::named(row.try_get(10)?).unwrap_or_default(),
         content_hash: row.try_get(6)?,
         parser: row.try_get(7)?,
         chunk_count: row.try_get(8)?,

@@ -16,6 +16,7 @@ CREATE TABLE sources (
     tags         TEXT NOT NULL DEFAULT '[]', -- JSON, sorted
     dated        TEXT,                       -- YYYY-MM-DD
     volatility   TEXT NOT NULL DEFAULT 'normal',
+    origin       TEXT NOT NULL DEFAULT 'caller',
     parser       TEXT NOT NULL DEFAULT '',   -- another parser or other settings cut it again
     generation   INTEGER NOT NULL DEFAULT 0  -- of the index, when it was written
 ) WITHOUT ROWID;
@@ -73,6 +74,7 @@ ALTER TABLE sources ADD COLUMN collection TEXT NOT NULL DEFAULT '';
 ALTER TABLE sources ADD COLUMN tags TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE sources ADD COLUMN dated TEXT;
 ALTER TABLE sources ADD COLUMN volatility TEXT NOT NULL DEFAULT 'normal';
+ALTER TABLE sources ADD COLUMN origin TEXT NOT NULL DEFAULT 'caller';
 ALTER TABLE sources ADD COLUMN parser TEXT NOT NULL DEFAULT '';
 ALTER TABLE sources ADD COLUMN generation INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE chunks ADD COLUMN role TEXT NOT NULL DEFAULT 'passage';

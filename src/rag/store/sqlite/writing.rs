@@ -155,7 +155,7 @@ async fn reserve_ids(work: &mut SqliteConnection, count: usize) -> Result<i64, S
 async fn insert_source(work: &mut SqliteConnection, new: &NewSource<'_>, generation: i64) -> Result<(), StoreError> {
     sqlx::query(
         "INSERT INTO sources (source, source_type, collection, tags, dated, volatility, content_hash, parser, indexed_at, \
-         generation) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+         generation, origin) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     )
     .bind(new.source)
     .bind(new.source_type)
@@ -167,6 +167,7 @@ async fn insert_source(work: &mut SqliteConnection, new: &NewSource<'_>, generat
     .bind(new.parser)
     .bind(new.indexed_at.timestamp_micros())
     .bind(generation)
+    .bind(new.origin.name())
     .execute(&mut *work)
     .await?;
     sqlx::query("INSERT INTO texts (source, text) VALUES ($1, $2)")

@@ -1,0 +1,7 @@
+//! A project that has an index: where its configuration is, what it says, and how it is opened.
+
+pub mod place;
+
+pub mod config;
+
+pub mod opened;

@@ -1,0 +1,99 @@
+//! A project's library, opened.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::rag::fault::switches::Faults;
+use crate::rag::index::library::{Library, LibraryError};
+use crate::rag::project::config::{Config, ConfigError, StoreChoice};
+use crate::rag::project::place::{Place, PlaceError};
+use crate::rag::store::contract::Store;
+use crate::rag::store::records::StoreError;
+use crate::rag::store::sqlite::open::SqliteStore;
+
+/// Why a project cannot be opened; every message begins with its code where callers know one.
+#[derive(Debug, thiserror::Error)]
+pub enum ProjectError {
+    /// There is none.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// Its configuration is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Its library is not ours to use.
+    #[error(transparent)]
+    Library(#[from] LibraryError),
+    /// Its store fails.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// It was never indexed.
+    #[error("INDEX_MISSING: {0} has no index yet: run `serin reference index`")]
+    NoIndex(PathBuf),
+    /// Its configuration cannot be followed.
+    #[error("{0}")]
+    Setting(String),
+}
+
+/// A project: where it is and what its configuration says.
+#[derive(Debug, Clone)]
+pub struct Project {
+    /// Where it is.
+    pub place: Place,
+    /// What it says.
+    pub config: Config,
+}
+
+impl Project {
+    /// The project that a folder belongs to.
+    ///
+    /// # Errors
+    /// `Place`, `Config`.
+    pub fn find(from: &std::path::Path) -> Result<Self, ProjectError> {
+        let place = Place::find(from)?;
+        let config = Config::read(&place)?;
+        Ok(Self { place, config })
+    }
+
+    /// Its store, made where there is none.
+    ///
+    /// # Errors
+    /// `Setting`, `Store`.
+    pub async fn store(&self) -> Result<Arc<dyn Store>, ProjectError> {
+        match self.config.store(&self.place).map_err(ProjectError::Setting)? {
+            StoreChoice::Sqlite(path) => Ok(Arc::new(SqliteStore::open(&path).await?)),
+            StoreChoice::Postgres(_url) => Err(ProjectError::Setting("`store.postgres` is not built in".to_owned())),
+        }
+    }
+
+    /// Its library.
+    ///
+    /// # Errors
+    /// As `store`, and `Library`.
+    pub async fn library(&self, faults: Faults) -> Result<Library, ProjectError> {
+        Ok(Library::open(self.store().await?, Some(self.place.lock()), faults).await?)
+    }
+
+    /// Its library, whatever embedder made what is there: for whoever takes it all away.
+    ///
+    /// # Errors
+    /// As `store`.
+    pub async fn library_anew(&self) -> Result<Library, ProjectError> {
+        let store = self.store().await?;
+        store.wipe().await?;
+        Ok(Library::open(store, Some(self.place.lock()), Faults::default()).await?)
+    }
+
+    /// Its library, for somebody who only reads: a project that was never indexed is an error here,
+    /// and no file is made.
+    ///
+    /// # Errors
+    /// `NoIndex`, and as `library`.
+    pub async fn indexed_library(&self, faults: Faults) -> Result<Library, ProjectError> {
+        if let StoreChoice::Sqlite(path) = self.config.store(&self.place).map_err(ProjectError::Setting)?
+            && !path.is_file()
+        {
+            return Err(ProjectError::NoIndex(self.place.root.clone()));
+        }
+        self.library(faults).await
+    }
+}
