@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use tokio_util::sync::CancellationToken;
 
+use crate::cli::figures;
 use crate::rag::fault::kinds::{self as fault, Dose, Fault};
 use crate::rag::index::corpus::Corpus;
 use crate::rag::serve::server::{self, Options};
@@ -23,6 +24,10 @@ enum ReferenceCommand {
     Serve(ServeArgs),
     /// List every fault that can be switched on, and where it acts
     Faults,
+    /// Write a corpus of fictional manuals, and questions whose answers are known
+    Generate(figures::GenerateArgs),
+    /// Ask a server questions with known answers, and print figures by kind
+    Figures(figures::FiguresArgs),
 }
 
 #[derive(Debug, Args)]
@@ -57,6 +62,8 @@ struct ServeArgs {
 pub async fn run(args: ReferenceArgs) -> anyhow::Result<()> {
     match args.command {
         ReferenceCommand::Serve(args) => serve(args).await,
+        ReferenceCommand::Generate(args) => figures::generate(&args),
+        ReferenceCommand::Figures(args) => figures::figures(args).await,
         ReferenceCommand::Faults => {
             for fault in Fault::ALL {
                 let facts = fault.facts();
@@ -131,7 +138,7 @@ mod tests {
         let words = std::iter::once("reference").chain(line.split(' '));
         let read = Line::try_parse_from(words).ok().map(|line| match line.args.command {
             ReferenceCommand::Serve(args) => args.faults.len(),
-            ReferenceCommand::Faults => 0,
+            _ => 0,
         });
         assert_eq!(read, faults, "{says}");
     }
@@ -143,5 +150,9 @@ mod tests {
         check("an unknown fault is refused", "serve --fault emty", None);
         check("an address is an address", "serve --listen everywhere", None);
         check("faults can be listed", "faults", Some(0));
+        check("a corpus has a size and a place", "generate --chunks 100 --out x", Some(0));
+        check("a corpus without a size is none", "generate --out x", None);
+        check("figures want questions", "figures", None);
+        check("or make their own", "figures --signatures --chunks 500", Some(0));
     }
 }

@@ -2,4 +2,5 @@
 
 pub mod draw;
 pub mod tokens;
+pub mod trade;
 pub mod words;
