@@ -9,12 +9,14 @@
 //! - `index` documents and folders into the store
 //! - `find` a question's answer: both arms, fusion, rerank, context
 //! - `project` the configuration of an index, found from any folder below it
+//! - `data` beside them: documents made by seed, questions with known answers, and their figures
 //! - `serve` all of it by MCP and HTTP, with health, faults on request, and a life that can crash
 //!
 //! The invariant: every fault acts inside this path. No answer is ever made up, so what a monitor
 //! sees from outside is what it would see of a server that truly has the trouble.
 
 pub mod cut;
+pub mod data;
 pub mod embed;
 pub mod fault;
 pub mod find;

@@ -4,9 +4,11 @@ use clap::{Args, Subcommand};
 
 use crate::rag::fault::kinds::Fault;
 
+pub mod figures;
 pub mod lifecycle;
 pub mod lookups;
 pub mod serving;
+pub mod signatures;
 
 /// The retrieval server that ships with Serin: index a project, serve it, break it, mend it.
 #[derive(Debug, Args)]
@@ -37,6 +39,10 @@ enum ReferenceCommand {
     CheckConstraints(lookups::ConstraintsArgs),
     /// List every fault that can be switched on, and where it acts
     Faults,
+    /// Write a corpus of fictional manuals, and questions whose answers are known
+    Generate(figures::GenerateArgs),
+    /// Ask a server questions with known answers, and print figures by kind
+    Figures(figures::FiguresArgs),
 }
 
 /// Runs the command until it is done, or until Ctrl-C or SIGTERM.
@@ -55,6 +61,8 @@ pub async fn run(args: ReferenceArgs) -> anyhow::Result<std::process::ExitCode> 
         ReferenceCommand::Migrate(args) => lifecycle::migrate(args).await.map(|()| done),
         ReferenceCommand::Wipe(args) => lifecycle::wipe(args).await.map(|()| done),
         ReferenceCommand::CheckConstraints(args) => lookups::check_constraints(args).await,
+        ReferenceCommand::Generate(args) => figures::generate(&args).map(|()| done),
+        ReferenceCommand::Figures(args) => figures::figures(args).await.map(|()| done),
         ReferenceCommand::Faults => {
             for fault in Fault::ALL {
                 let facts = fault.facts();
@@ -95,6 +103,10 @@ mod tests {
         check("an unknown fault is refused", "serve --fault emty", None);
         check("an address is an address", "serve --listen everywhere", None);
         check("faults can be listed", "faults", Some(0));
+        check("a corpus has a size and a place", "generate --chunks 100 --out x", Some(0));
+        check("a corpus without a size is none", "generate --out x", None);
+        check("figures want questions", "figures", None);
+        check("or make their own", "figures --signatures --chunks 500", Some(0));
         check("a gate names its rank", "check-constraints --max-rank 3", Some(0));
         check("but not none", "check-constraints --max-rank 0", None);
     }

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use crate::rag::text::trade;
 use crate::rag::text::words as text;
 
 /// Concepts that a text speaks of, by its stems in their order; a concept comes once per mention.
@@ -30,6 +31,12 @@ static WORDINGS: LazyLock<HashMap<String, Vec<&'static str>>> = LazyLock::new(||
             if !entry.contains(&concept) {
                 entry.push(concept);
             }
+        }
+    }
+    // The manuals' trade is a table of its own, which their generator shares.
+    for concept in trade::concepts() {
+        for wording in concept {
+            wordings.entry(text::stem(wording)).or_default().push(concept[0]);
         }
     }
     wordings
@@ -120,5 +127,13 @@ mod tests {
         assert_eq!(of_text("slow"), of_text("sluggish"));
         assert_eq!(of_text("restarted"), of_text("reboots"));
         assert!(of_text("sourdough").is_empty());
+        assert_eq!(of_text("a rattle of the impeller"), of_text("jangle in the rotor"));
+    }
+
+    #[test]
+    fn the_two_tables_do_not_mix() {
+        for wording in trade::concepts().flatten() {
+            assert_eq!(of(&text::content_stems(wording)).len(), 1, "{wording} is one concept");
+        }
     }
 }

@@ -3,4 +3,5 @@
 pub mod draw;
 pub mod terms;
 pub mod tokens;
+pub mod trade;
 pub mod words;

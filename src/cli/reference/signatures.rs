@@ -1,0 +1,266 @@
+//! How each fault looks from outside: a reference server over a generated corpus, asked by its public
+//! tools, healthy first and then broken in one way after another.
+//!
+//! `SIGNATURES` is the list to extend: a line is a fault, its dose, and what must be seen of it.
+
+use std::fmt::Write as _;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::rag::data::asked;
+use crate::rag::data::asking::Asker;
+use crate::rag::data::judging::{self, Answer, Row};
+use crate::rag::data::manuals;
+use crate::rag::data::plan::Plan;
+use crate::rag::data::question::Question;
+use crate::rag::fault::kinds::{Dose, Fault};
+use crate::rag::index::corpus::Corpus;
+use crate::rag::serve::options::Options;
+use crate::rag::serve::server::{self, Running};
+
+/// How far a hit rate may move and still count as kept: a question or two of 24.
+const KEPT_WITHIN: f64 = 0.09;
+/// The hit rate up to which a kind counts as lost.
+const LOST_BELOW: f64 = 0.25;
+
+/// What becomes of a kind's hit@5.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// As it was, within `KEPT_WITHIN`.
+    Kept,
+    /// Lower, by more than that.
+    Lowered,
+    /// Gone, up to `LOST_BELOW`.
+    Lost,
+    /// Nothing is said about it.
+    Open,
+}
+
+/// A fault and how it looks.
+#[derive(Debug, Clone, Copy)]
+pub struct Signature {
+    /// In words.
+    pub what: &'static str,
+    /// What is switched on, all at once.
+    pub faults: &'static [(Fault, Dose)],
+    /// Of every so many questions one is asked: 1 is all of them, more where each costs a wait.
+    pub every: usize,
+    /// hit@5 of keyword, meaning, mixed and self questions.
+    pub hits: [Way; 4],
+    /// Median RBO against the healthy run: least and most.
+    pub rbo: (f64, f64),
+    /// Median top-1 ratio: least and most.
+    pub ratio: (f64, f64),
+}
+
+/// Kinds that `Signature::hits` speaks of, in its order.
+pub const KINDS: [&str; 4] = ["keyword", "meaning", "mixed", "self"];
+/// Any figure.
+const ANY: (f64, f64) = (0.0, f64::INFINITY);
+
+/// Every fault that changes what is found, and its look.
+pub const SIGNATURES: &[Signature] = &[
+    Signature {
+        what: "wrong query model",
+        faults: &[(Fault::WrongQueryModel, Dose::of(Fault::WrongQueryModel))],
+        every: 1,
+        hits: [Way::Kept, Way::Lost, Way::Open, Way::Open],
+        rbo: (0.0, 0.8),
+        ratio: ANY,
+    },
+    Signature {
+        what: "vector arm off",
+        faults: &[(Fault::VectorArmOff, Dose::of(Fault::VectorArmOff))],
+        every: 1,
+        hits: [Way::Kept, Way::Lost, Way::Open, Way::Kept],
+        rbo: ANY,
+        ratio: (0.45, 0.55),
+    },
+    Signature {
+        what: "keyword arm off",
+        faults: &[(Fault::KeywordArmOff, Dose::of(Fault::KeywordArmOff))],
+        every: 1,
+        hits: [Way::Lowered, Way::Kept, Way::Open, Way::Kept],
+        rbo: ANY,
+        ratio: ANY,
+    },
+    Signature {
+        what: "70 % of vectors unreachable",
+        faults: &[(Fault::VectorsUnreachable, Dose::of(Fault::VectorsUnreachable).share(0.7).seed(1))],
+        every: 1,
+        hits: [Way::Kept, Way::Lowered, Way::Open, Way::Open],
+        rbo: (0.0, 0.9),
+        ratio: ANY,
+    },
+    Signature {
+        what: "70 % of vectors zeroed",
+        faults: &[(Fault::VectorsZeroed, Dose::of(Fault::VectorsZeroed).share(0.7).seed(1))],
+        every: 1,
+        hits: [Way::Kept, Way::Lowered, Way::Open, Way::Open],
+        rbo: (0.0, 0.9),
+        ratio: ANY,
+    },
+    Signature {
+        what: "corpus −40 %",
+        faults: &[(Fault::CorpusTruncated, Dose::of(Fault::CorpusTruncated).share(0.4).seed(1))],
+        every: 1,
+        hits: [Way::Lowered, Way::Lowered, Way::Lowered, Way::Lowered],
+        rbo: (0.0, 0.9),
+        ratio: ANY,
+    },
+    Signature {
+        what: "list cut to 1",
+        faults: &[(Fault::KCut, Dose::of(Fault::KCut))],
+        every: 1,
+        hits: [Way::Open; 4],
+        rbo: ANY,
+        ratio: (1.0, 1.0),
+    },
+    Signature {
+        what: "RRF with k = 1",
+        faults: &[(Fault::RrfSteep, Dose::of(Fault::RrfSteep))],
+        every: 1,
+        hits: [Way::Kept, Way::Kept, Way::Kept, Way::Kept],
+        rbo: (0.5, 1.0),
+        ratio: (25.0, 35.0),
+    },
+    Signature {
+        what: "order shuffled",
+        faults: &[(Fault::Shuffled, Dose::of(Fault::Shuffled))],
+        every: 1,
+        hits: [Way::Lowered, Way::Lowered, Way::Lowered, Way::Lowered],
+        rbo: (0.0, 0.8),
+        ratio: ANY,
+    },
+    Signature {
+        what: "scores + 0.3",
+        faults: &[(Fault::ScoresOffset, Dose::of(Fault::ScoresOffset))],
+        every: 1,
+        hits: [Way::Kept, Way::Kept, Way::Kept, Way::Kept],
+        rbo: (1.0, 1.0),
+        ratio: (1.0, 1.0),
+    },
+    Signature {
+        what: "pool saturated, empty lists",
+        faults: &[(Fault::PoolSaturated, Dose::of(Fault::PoolSaturated))],
+        // Each waits a quarter of a second for a connection.
+        every: 12,
+        hits: [Way::Lost, Way::Lost, Way::Lost, Way::Lost],
+        rbo: (0.0, 0.0),
+        ratio: ANY,
+    },
+];
+
+/// A server over a generated corpus, and what to ask it.
+#[derive(Debug)]
+pub struct Laboratory {
+    running: Running,
+    asker: Asker,
+    /// Every question, negatives included.
+    pub questions: Vec<Question>,
+}
+
+impl Laboratory {
+    /// Starts an empty server and puts the corpus in by `index_document`.
+    ///
+    /// # Errors
+    /// What kept the server from starting, or a document from getting in.
+    pub async fn start(plan: Plan, per_kind: usize) -> anyhow::Result<Self> {
+        let options = Options { corpus: Corpus::Empty, ..Options::default() };
+        let running = server::serve(options, CancellationToken::new()).await?;
+        let asker = Asker::new(&running.mcp_url(), None)?;
+        let (mut chunks, mut questions) = (0, Vec::new());
+        for document in manuals::documents(plan, per_kind) {
+            chunks += asker.index(&document.source, &document.text).await?;
+            questions.extend(document.questions);
+        }
+        anyhow::ensure!(chunks == plan.chunks() as u64, "{} chunks were meant and {chunks} came", plan.chunks());
+        questions.extend(asked::negatives(per_kind));
+        Ok(Self { running, asker, questions })
+    }
+
+    /// Asks every question.
+    pub async fn ask(&self) -> Vec<Answer> {
+        self.asker.ask(&self.questions).await
+    }
+
+    /// Breaks the server, asks what the signature asks, mends the server; gives the figures.
+    pub async fn broken(&self, signature: &Signature, healthy: &[Answer]) -> Vec<Row> {
+        let switches = self.running.faults();
+        for (fault, dose) in signature.faults {
+            switches.on(*fault, *dose);
+        }
+        switches.settled().await;
+        let asked: Vec<Question> = self.questions.iter().step_by(signature.every).cloned().collect();
+        let answers = self.asker.ask(&asked).await;
+        switches.all_off();
+        switches.settled().await;
+        judging::judge(&asked, &answers, Some(healthy))
+    }
+
+    /// Figures of a healthy run, beside itself.
+    pub fn healthy(&self, answers: &[Answer]) -> Vec<Row> {
+        judging::judge(&self.questions, answers, Some(answers))
+    }
+
+    /// Ends the server.
+    pub async fn stop(self) {
+        self.running.stop().await;
+    }
+}
+
+impl Signature {
+    /// In which ways figures differ from this look; empty where they do not.
+    pub fn differences(&self, healthy: &[Row], broken: &[Row]) -> Vec<String> {
+        let mut differences = Vec::new();
+        let hit = |rows: &[Row], kind| judging::of(rows, kind).and_then(|row| row.hit_at_5).unwrap_or(0.0);
+        for (kind, way) in KINDS.into_iter().zip(self.hits) {
+            let (was, is) = (hit(healthy, kind), hit(broken, kind));
+            let fits = match way {
+                Way::Kept => (was - is).abs() <= KEPT_WITHIN,
+                Way::Lowered => is < was - KEPT_WITHIN,
+                Way::Lost => is <= LOST_BELOW,
+                Way::Open => true,
+            };
+            if !fits {
+                differences.push(format!("{}: hit@5 of {kind} was {was:.2} and is {is:.2}, not {way:?}", self.what));
+            }
+        }
+        let all = judging::of(broken, "all");
+        let figures = [
+            ("median RBO", all.and_then(|row| row.median_rbo), self.rbo),
+            ("top-1 ratio", all.and_then(|row| row.top1_ratio), self.ratio),
+        ];
+        for (name, figure, (least, most)) in figures {
+            // Figures are compared as they are printed: the last digits of a sum are nobody's doing.
+            let fits = figure.is_none_or(|figure| figure >= least - 0.005 && figure <= most + 0.005);
+            if !fits {
+                differences.push(format!("{}: {name} is {figure:?}, not {least} to {most}", self.what));
+            }
+        }
+        differences
+    }
+}
+
+/// The head of the table, and its healthy line.
+pub fn table_head(healthy: &[Row]) -> String {
+    let mut table = String::from(
+        "| fault | keyword | meaning | mixed | self | negatives quiet | median RBO | top-1 ratio |\n\
+         |---|---|---|---|---|---|---|---|\n",
+    );
+    table += &table_line("none", healthy);
+    table
+}
+
+/// A line of the Markdown table: hit@5 by kind, median RBO and top-1 ratio over the ordinary kinds.
+pub fn table_line(what: &str, rows: &[Row]) -> String {
+    let shown = |figure: Option<f64>| figure.map_or_else(|| "–".to_owned(), |figure| format!("{figure:.2}"));
+    let mut line = format!("| {what} |");
+    for kind in ["keyword", "meaning", "mixed", "self", "negative"] {
+        // Writing to a String cannot fail.
+        let _written = write!(line, " {} |", shown(judging::of(rows, kind).and_then(|row| row.hit_at_5)));
+    }
+    let all = judging::of(rows, "all");
+    let (rbo, ratio) = (all.and_then(|row| row.median_rbo), all.and_then(|row| row.top1_ratio));
+    line + &format!(" {} | {} |\n", shown(rbo), shown(ratio))
+}
