@@ -10,17 +10,17 @@ use crate::rag::text::words;
 const CODES: [&str; 3] = ["{code}", "what is {code}", "it shows {code}, what do I do"];
 /// Only small words beside the five concepts: whatever else stood here could stand in the text.
 const MEANINGS: [&str; 4] = [
-    "my {part} has a {symptom} after {condition} in the {place}, would {remedy} do?",
+    "my {part} has {symptom} after {condition} in the {place}, would {remedy} do?",
     "is {remedy} what a {part} with {symptom} needs, when {condition} has been all over our {place}?",
-    "why is there {symptom} about the {part} in a {place} after {condition}, and is it {remedy} I need?",
+    "why is there {symptom} about the {part} in the {place} after {condition}, and is it {remedy} I need?",
     "in our {place}, after {condition}, the {part} got {symptom}: how do we do the {remedy}?",
 ];
 /// Three concepts each: two in other words, one as the text has it.
 const MIXED: [(&str, [usize; 3]); 4] = [
     ("{product}: {symptom} of the {part} after {condition}", [1, 0, 2]),
-    ("our {product} stands in a {place} and the {part} has a {symptom}, what now", [3, 0, 1]),
+    ("our {product} stands in the {place} and the {part} has {symptom}, what now", [3, 0, 1]),
     ("which {remedy} does the {product} need once {condition} caused {symptom}", [4, 2, 1]),
-    ("{product} {part}: help, {condition} again, a {place} job", [0, 2, 3]),
+    ("{product} {part}: help, {condition} again, {place} job", [0, 2, 3]),
 ];
 const DATES: [&str; 2] =
     ["since when are the {title} of the {product} valid", "{product} {title}, which firmware and valid from"];
@@ -46,11 +46,11 @@ const ELSEWHERE: [&str; 32] = [
     "biography of marie curie",
     "shoes for a marathon",
     "why do cats purr",
-    "translate good morning into japanese",
-    "growing tomatoes on a balcony",
+    "translate greetings into japanese",
+    "tomatoes on a balcony",
     "visa for travelling to brazil",
     "plot of hamlet",
-    "distance between earth and mars",
+    "how far away is mars",
     "guitar chords for beginners",
     "wedding speech for a brother",
     "history of the silk road",

@@ -15,10 +15,10 @@ type Phrases = [&'static str; 4];
 const HEADINGS: Phrases =
     ["{Part}: {symptom}", "{Symptom} at the {part}", "{Symptom} after {condition}", "{Part} and {condition}"];
 const SIGHTINGS: Phrases = [
-    "A {symptom} of the {part} was reported from a {place}.",
-    "Units that stand in a {place} may develop a {symptom} beside the {part}.",
-    "In a {place} the {part} can show a {symptom}.",
-    "The {part} of a unit in a {place} was found with a {symptom}.",
+    "Signs of {symptom} at the {part} were reported from the {place}.",
+    "Units that stand in the {place} may develop {symptom} beside the {part}.",
+    "In the {place} the {part} can show {symptom}.",
+    "The {part} of the unit in the {place} was found with {symptom}.",
 ];
 const CAUSES: Phrases = [
     "It starts after {condition} and grows while the unit runs.",

@@ -17,7 +17,7 @@ const PARTS: [Wordings; CONCEPTS] = [
     ["impeller", "rotor", "propeller"],
     ["gasket", "seal", "grommet"],
     ["hose", "tube", "pipe"],
-    ["valve", "tap", "spigot"],
+    ["nozzle", "spout", "spigot"],
     ["axle", "spindle", "shaft"],
     ["filter", "strainer", "sieve"],
     ["motor", "dynamo", "powerplant"],
