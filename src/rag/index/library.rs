@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use chrono::{DateTime, Utc};
 use sha2::{Digest as _, Sha256};
 
-use crate::rag::cut::markdown;
+use crate::rag::cut::{self, Method, Role, Settings};
 use crate::rag::embed::hashing::Embedder;
 use crate::rag::fault::kinds::Fault;
 use crate::rag::fault::switches::Faults;
@@ -64,7 +64,9 @@ impl Library {
         text: &str,
         now: DateTime<Utc>,
     ) -> Result<Indexed, StoreError> {
-        let chunks = markdown::markdown(text);
+        let mut chunks = cut::cut(Method::Markdown, text, &Settings::default());
+        // The store knows no roles yet.
+        chunks.retain(|chunk| chunk.role == Role::Passage);
         let count = chunks.len();
         if self.faults.dose(Fault::IndexFrozen).is_some() {
             return Ok(Indexed { chunks: count, unchanged: false });

@@ -13,7 +13,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{AssertSqlSafe, Connection as _, Row as _, Sqlite, SqliteConnection};
 
-use crate::rag::cut::markdown::Chunk;
+use crate::rag::cut::Chunk;
 use crate::rag::embed::hashing::{DIMENSIONS, Embedder};
 
 /// Connections in the pool: enough for two cores, few enough that saturation is easily met.
