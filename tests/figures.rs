@@ -8,14 +8,14 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use serin::cli::signatures::{self, Laboratory, SIGNATURES};
+use serin::cli::reference::signatures::{self, Laboratory, SIGNATURES};
 use serin::rag::data::asking::Asker;
 use serin::rag::data::judging::{self, Row};
 use serin::rag::data::plan::Plan;
 use serin::rag::data::question::{self, Kind, Question};
 use serin::rag::fault::kinds::{Dose, Fault};
 use serin::rag::index::corpus::DOCUMENTATION;
-use serin::rag::serve::server::{self, Options};
+use serin::rag::serve::{options::Options, server};
 use serin::rag::text::words;
 use tokio_util::sync::CancellationToken;
 

@@ -1,242 +1,235 @@
-//! Cuts Markdown into chunks: by headings first, then by sentences, four to six a chunk, one shared
-//! with the neighbour.
+//! Reads Markdown as a list of blocks: headings, sentences, rows and code, which together cover all
+//! that is not white space. Plain text is Markdown without headings.
 //!
-//! A chunk is a verbatim stretch of its source, so `char_start` and `char_end` can be trusted. It
-//! carries the path of headings above it, since a sentence without its heading is often about
-//! nothing. Code blocks stay whole.
+//! The rules are those of CommonMark (0.31) for what decides where a chunk may end: ATX and setext
+//! headings, fences, paragraphs. Lists and quotes stay as they are written.
 
-use unicode_segmentation::UnicodeSegmentation;
+use crate::rag::cut::sentences;
 
-/// A stretch of a source.
+/// What a block is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chunk {
-    /// Headings above it, outermost first, joined by ` > `; empty where there are none.
-    pub section: String,
-    /// The text as it stands in the source.
-    pub content: String,
-    /// Where it begins, in characters from the start of the source.
-    pub char_start: usize,
-    /// Where it ends, exclusive.
-    pub char_end: usize,
+pub(crate) enum Kind {
+    /// A heading of this depth, 1 to 6, and its title.
+    Heading(usize, String),
+    /// A sentence, or an item of a list without one.
+    Sentence,
+    /// A row of a table.
+    Row,
+    /// A fenced code block with its fences, or the front matter.
+    Code,
 }
 
-impl Chunk {
-    /// What is embedded and what the keyword arm reads: headings and text.
-    pub fn searched(&self) -> String {
-        format!("{}\n{}", self.section, self.content)
+/// A stretch of the text, in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Block {
+    pub(crate) kind: Kind,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+/// The longest line that is a heading; a longer one is text that happens to begin with a hash.
+const HEADING_BYTES_MAX: usize = 200;
+/// Lines within which front matter must end.
+const FRONT_MATTER_LINES_MAX: usize = 100;
+/// Spaces from which on a line is code and no heading.
+const INDENT_OF_CODE: usize = 4;
+
+/// Every block, in order.
+pub(crate) fn blocks(text: &str) -> Vec<Block> {
+    let mut reader = Reader { text, blocks: Vec::new(), paragraph: None, fence: None };
+    let mut at = front_matter(text);
+    if at > 0 {
+        reader.push(Kind::Code, 0, at);
     }
-}
-
-/// Sentences in a chunk where the section has that many.
-const SENTENCES: usize = 5;
-/// The most a chunk takes, so that a section's last sentence is not left alone.
-const SENTENCES_MAX: usize = 6;
-/// Sentences that neighbours share.
-const OVERLAP: usize = 1;
-/// The longest unit, in bytes: a longer sentence or code block is cut at a space, for a chunk must
-/// stay under the 500 tokens that `health` allows.
-const UNIT_BYTES_MAX: usize = 1_200;
-/// The longest chunk, in bytes.
-const CHUNK_BYTES_MAX: usize = 1_800;
-/// What ends in a dot without ending a sentence.
-const ABBREVIATIONS: &[&str] = &["e.g.", "i.e.", "etc.", "cf.", "vs.", "approx.", "no.", "fig."];
-
-/// Every chunk of a Markdown text, in order. Plain text is Markdown without headings.
-pub fn markdown(text: &str) -> Vec<Chunk> {
-    let mut chunks = Vec::new();
-    for section in sections(text) {
-        for (start, end) in group(&section.units) {
-            let content = text[start..end].trim_end();
-            let end = start + content.len();
-            if content.is_empty() {
-                continue;
-            }
-            chunks.push(Chunk {
-                section: section.path.clone(),
-                content: content.to_owned(),
-                char_start: text[..start].chars().count(),
-                char_end: text[..end].chars().count(),
-            });
-        }
+    for line in text[at..].split_inclusive('\n') {
+        reader.line(at, line);
+        at += line.len();
     }
-    chunks
+    reader.close_fence(text.len());
+    reader.close_paragraph();
+    reader.blocks
 }
 
-struct Section {
-    path: String,
-    units: Vec<(usize, usize)>,
+struct Reader<'a> {
+    text: &'a str,
+    blocks: Vec<Block>,
+    /// Where the running paragraph began and ends.
+    paragraph: Option<(usize, usize)>,
+    /// Where the open code block began, and the fence that opened it.
+    fence: Option<(usize, &'a str)>,
 }
 
-/// Splits a text at its headings, and each section into units: sentences, list items, code blocks.
-fn sections(text: &str) -> Vec<Section> {
-    let mut path: Vec<(usize, String)> = Vec::new();
-    let mut sections = vec![Section { path: String::new(), units: Vec::new() }];
-    let mut block: Option<(usize, usize)> = None;
-    let mut fence: Option<usize> = None;
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let (start, end) = (at, at + line.len());
-        at = end;
+impl<'a> Reader<'a> {
+    fn line(&mut self, start: usize, line: &'a str) {
+        let end = start + line.len();
         let bare = line.trim();
-        let is_fence = bare.starts_with("```") || bare.starts_with("~~~");
-        if let Some(from) = fence {
-            if is_fence {
-                push_pieces(text, from, end, &mut sections);
-                fence = None;
+        if let Some((_, opening)) = self.fence {
+            if closes(bare, opening) {
+                self.close_fence(end);
             }
-            continue;
+            return;
         }
-        let heading = heading(bare);
-        let is_item = is_item(bare);
-        if is_fence || heading.is_some() || bare.is_empty() || is_item {
-            flush(text, &mut block, &mut sections);
-        }
-        if is_fence {
-            fence = Some(start);
-        } else if let Some((depth, title)) = heading {
-            path.retain(|(above, _)| *above < depth);
-            path.push((depth, title.to_owned()));
-            let joined = path.iter().map(|(_, title)| title.as_str()).collect::<Vec<_>>().join(" > ");
-            sections.push(Section { path: joined, units: Vec::new() });
-        } else if !bare.is_empty() {
-            block = Some((block.map_or(start, |(from, _)| from), end));
+        if let Some(fence) = opening(bare) {
+            self.close_paragraph();
+            self.fence = Some((start, fence));
+        } else if bare.is_empty() {
+            self.close_paragraph();
+        } else if let Some((depth, title)) = heading(line) {
+            self.close_paragraph();
+            self.push(Kind::Heading(depth, title.to_owned()), start, end);
+        } else if let Some(depth) = underline(line).filter(|_| self.paragraph_is_a_title()) {
+            let (from, _) = self.paragraph.take().unwrap_or((start, start));
+            let title = self.text[from..start].trim().to_owned();
+            self.push(Kind::Heading(depth, title), from, end);
+        } else if bare.starts_with('|') {
+            self.close_paragraph();
+            self.push(Kind::Row, start, end);
+        } else {
+            if is_item(bare) {
+                self.close_paragraph();
+            }
+            let from = self.paragraph.map_or(start, |(from, _)| from);
+            self.paragraph = Some((from, end));
         }
     }
-    if let Some(from) = fence {
-        push_pieces(text, from, text.len(), &mut sections);
+
+    /// A setext heading has one line here; several above an underline are a paragraph and a rule.
+    fn paragraph_is_a_title(&self) -> bool {
+        self.paragraph.is_some_and(|(start, end)| {
+            let line = &self.text[start..end];
+            line.len() <= HEADING_BYTES_MAX && line.matches('\n').count() == 1 && !is_item(line.trim())
+        })
     }
-    flush(text, &mut block, &mut sections);
-    sections
+
+    fn push(&mut self, kind: Kind, start: usize, end: usize) {
+        self.blocks.push(Block { kind, start, end });
+    }
+
+    fn close_fence(&mut self, end: usize) {
+        if let Some((start, _)) = self.fence.take() {
+            self.push(Kind::Code, start, end);
+        }
+    }
+
+    fn close_paragraph(&mut self) {
+        if let Some((start, end)) = self.paragraph.take() {
+            for (start, end) in sentences::split(self.text, start, end) {
+                self.push(Kind::Sentence, start, end);
+            }
+        }
+    }
 }
 
+/// The length of the metadata between two lines of three dashes that some documents begin with.
+fn front_matter(text: &str) -> usize {
+    let mut at = 0;
+    for (number, line) in text.split_inclusive('\n').take(FRONT_MATTER_LINES_MAX).enumerate() {
+        at += line.len();
+        match (number, line.trim_end()) {
+            (0, "---") => {}
+            (0, _) => return 0,
+            (_, "---") => return at,
+            _ => {}
+        }
+    }
+    0
+}
+
+fn indent(line: &str) -> usize {
+    line.bytes().take_while(|byte| *byte == b' ').count() + if line.starts_with('\t') { INDENT_OF_CODE } else { 0 }
+}
+
+/// Depth and title of an ATX heading.
 fn heading(line: &str) -> Option<(usize, &str)> {
+    if line.len() > HEADING_BYTES_MAX || indent(line) >= INDENT_OF_CODE {
+        return None;
+    }
+    let line = line.trim();
     let depth = line.bytes().take_while(|byte| *byte == b'#').count();
-    let title = line.get(depth..)?.strip_prefix(' ')?.trim().trim_end_matches('#').trim();
+    let title = line.get(depth..)?.strip_prefix([' ', '\t'])?.trim().trim_end_matches('#').trim();
     ((1..=6).contains(&depth) && !title.is_empty()).then_some((depth, title))
 }
 
-fn is_item(line: &str) -> bool {
-    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-    line.starts_with("- ")
-        || line.starts_with("* ")
-        || line.starts_with('|')
-        || (digits > 0 && line[digits..].starts_with(". "))
-}
-
-/// Ends the running paragraph: its sentences become units of the last section.
-fn flush(text: &str, block: &mut Option<(usize, usize)>, sections: &mut [Section]) {
-    let Some((start, end)) = block.take() else { return };
-    let mut from: Option<usize> = None;
-    for (offset, sentence) in text[start..end].split_sentence_bound_indices() {
-        let begin = from.unwrap_or(start + offset);
-        let stop = start + offset + sentence.len();
-        let last_word = sentence.split_whitespace().next_back().unwrap_or_default().to_lowercase();
-        if ABBREVIATIONS.contains(&last_word.as_str()) && stop < end {
-            from = Some(begin);
-            continue;
-        }
-        from = None;
-        push_pieces(text, begin, stop, sections);
+/// The depth that an underline gives to the line above it.
+fn underline(line: &str) -> Option<usize> {
+    let bare = line.trim();
+    if indent(line) >= INDENT_OF_CODE || bare.is_empty() {
+        return None;
     }
-    if let Some(begin) = from {
-        push_pieces(text, begin, end, sections);
+    match bare.as_bytes()[0] {
+        b'=' if bare.bytes().all(|byte| byte == b'=') => Some(1),
+        b'-' if bare.len() > 1 && bare.bytes().all(|byte| byte == b'-') => Some(2),
+        _ => None,
     }
 }
 
-/// Adds a unit, cut at spaces where it is longer than a unit may be.
-fn push_pieces(text: &str, start: usize, end: usize, sections: &mut [Section]) {
-    let Some(section) = sections.last_mut() else { return };
-    let mut start = start;
-    while end - start > UNIT_BYTES_MAX {
-        let mut limit = start + UNIT_BYTES_MAX;
-        while !text.is_char_boundary(limit) {
-            limit -= 1;
-        }
-        let cut = text[start..limit].rfind(char::is_whitespace).map_or(limit, |space| start + space + 1);
-        // A space that is wider than a byte: step to its end.
-        let cut = (cut..=limit).find(|at| text.is_char_boundary(*at)).unwrap_or(limit);
-        section.units.push((start, cut));
-        start = cut;
-    }
-    if !text[start..end].trim().is_empty() {
-        section.units.push((start, end));
-    }
+/// The run of backticks or tildes that opens a code block.
+fn opening(bare: &str) -> Option<&str> {
+    let sign = bare.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let fence = &bare[..bare.len() - bare.trim_start_matches(sign).len()];
+    let is_inline = sign == '`' && bare[fence.len()..].contains('`');
+    (fence.len() >= 3 && !is_inline).then_some(fence)
 }
 
-/// Joins units into chunks; gives byte ranges.
-fn group(units: &[(usize, usize)]) -> Vec<(usize, usize)> {
-    let mut ranges = Vec::new();
-    let mut first = 0;
-    while first < units.len() {
-        let left = units.len() - first;
-        let wanted = if left <= SENTENCES_MAX { left } else { SENTENCES };
-        let mut last = first;
-        while last + 1 < first + wanted && units[last + 1].1 - units[first].0 <= CHUNK_BYTES_MAX {
-            last += 1;
-        }
-        ranges.push((units[first].0, units[last].1));
-        if last + 1 >= units.len() {
-            break;
-        }
-        // One sentence is shared, but never so that nothing new is said.
-        first = if last > first { last + 1 - OVERLAP } else { last + 1 };
-    }
-    ranges
+/// Whether a line ends the block that this fence opened: the same sign, as long at least, alone.
+fn closes(bare: &str, fence: &str) -> bool {
+    bare.len() >= fence.len() && bare.trim_start_matches(&fence[..1]).is_empty()
+}
+
+fn is_item(bare: &str) -> bool {
+    let digits = bare.bytes().take(10).take_while(u8::is_ascii_digit).count();
+    bare.starts_with("- ")
+        || bare.starts_with("* ")
+        || bare.starts_with("+ ")
+        || (digits > 0 && (bare[digits..].starts_with(". ") || bare[digits..].starts_with(") ")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn sentences(count: usize) -> String {
-        (1..=count).map(|number| format!("This is sentence {number}. ")).collect()
-    }
-
     fn check(says: &str, text: &str, expected: &[(&str, &str)]) {
-        let chunks = markdown(text);
-        let got: Vec<(&str, &str)> = chunks.iter().map(|c| (c.section.as_str(), c.content.as_str())).collect();
+        let blocks = blocks(text);
+        let got: Vec<(String, &str)> = blocks
+            .iter()
+            .map(|block| {
+                let name = match &block.kind {
+                    Kind::Heading(depth, title) => format!("{depth} {title}"),
+                    Kind::Sentence => "sentence".to_owned(),
+                    Kind::Row => "row".to_owned(),
+                    Kind::Code => "code".to_owned(),
+                };
+                (name, text[block.start..block.end].trim())
+            })
+            .collect();
+        let got: Vec<(&str, &str)> = got.iter().map(|(name, text)| (name.as_str(), *text)).collect();
         assert_eq!(got, expected, "{says}");
-        for chunk in &chunks {
-            let letters: String = text.chars().skip(chunk.char_start).take(chunk.char_end - chunk.char_start).collect();
-            assert_eq!(letters, chunk.content, "{says}: offsets point at the very text");
-        }
     }
 
     #[test]
-    fn chunks_follow_headings_and_sentences() {
-        check("nothing gives nothing", "", &[]);
-        check("a heading alone gives nothing", "# Title\n", &[]);
-        check("plain text is one section without a path", "Hello there. Bye.", &[("", "Hello there. Bye.")]);
+    fn blocks_are_those_of_markdown() {
+        check("nothing", "", &[]);
+        check("a heading", "## A b ##\n", &[("2 A b", "## A b ##")]);
+        check("a heading needs its space", "#tag\n", &[("sentence", "#tag")]);
+        check("an underlined title", "Title\n=====\nText.\n", &[("1 Title", "Title\n====="), ("sentence", "Text.")]);
+        check("a rule after a paragraph is none", "\n---\n", &[("sentence", "---")]);
+        check("a hash in indented code is no heading", "    # x\n", &[("sentence", "# x")]);
+        check("a list", "- One.\n- Two.\n", &[("sentence", "- One."), ("sentence", "- Two.")]);
+        check("a table", "| a. b |\n| c |\n", &[("row", "| a. b |"), ("row", "| c |")]);
+        check("a fence holds hashes", "```\n# x\n```\n", &[("code", "```\n# x\n```")]);
         check(
-            "a heading stays with its text, under its parents",
-            "# A\nOne é.\n## B\nTwo.\n# C\nThree.\n",
-            &[("A", "One é."), ("A > B", "Two."), ("C", "Three.")],
+            "a longer fence holds a shorter",
+            "````\n```\n````\nX\n",
+            &[("code", "````\n```\n````"), ("sentence", "X")],
         );
-        check(
-            "code stays whole, its hashes are no headings",
-            "# A\nBefore.\n```\n# not a heading. Nor this.\n```\n",
-            &[("A", "Before.\n```\n# not a heading. Nor this.\n```")],
-        );
-        check("an abbreviation ends no sentence", "See e.g. This one. Yes.", &[("", "See e.g. This one. Yes.")]);
+        check("an open fence goes to the end", "~~~\n# x", &[("code", "~~~\n# x")]);
+        check("front matter is no title", "---\na: 1\n---\nX\n", &[("code", "---\na: 1\n---"), ("sentence", "X")]);
+        check("inline code opens nothing", "```a```\n# B\n", &[("sentence", "```a```"), ("1 B", "# B")]);
     }
 
     #[test]
-    fn neighbours_share_one_sentence() {
-        let chunks = markdown(&sentences(9));
-        assert_eq!(chunks.len(), 2);
-        assert!(chunks[0].content.ends_with("sentence 5."));
-        assert!(chunks[1].content.starts_with("This is sentence 5."));
-        assert!(chunks[1].content.ends_with("sentence 9."));
-        assert_eq!(markdown(&sentences(6)).len(), 1, "six fit one chunk");
-    }
-
-    #[test]
-    fn nothing_is_longer_than_a_chunk_may_be() {
-        for hostile in
-            ["x".repeat(9_000), "é ".repeat(5_000), "```\n".to_owned() + &"y\n".repeat(4_000), "\u{3000}".repeat(5_000)]
-        {
-            let chunks = markdown(&hostile);
-            assert!(chunks.iter().all(|chunk| chunk.content.len() <= CHUNK_BYTES_MAX));
-        }
+    fn a_line_without_end_is_no_heading() {
+        let line = format!("# {}", "x ".repeat(500));
+        assert!(blocks(&line).iter().all(|block| block.kind == Kind::Sentence));
     }
 }

@@ -101,7 +101,8 @@ impl Asker {
     /// # Errors
     /// `AskError`.
     pub async fn index(&self, source: &str, text: &str) -> Result<u64, AskError> {
-        let envelope = self.call("index_document", json!({"source": source, "text": text, "volatility": "live"})).await?;
+        let envelope =
+            self.call("index_document", json!({"source": source, "text": text, "volatility": "live"})).await?;
         envelope["data"]["chunk_count"].as_u64().ok_or(AskError::Malformed("data.chunk_count is no number"))
     }
 

@@ -2,6 +2,7 @@
 
 use chrono::NaiveDate;
 
+use crate::rag::cut::{Method, Settings};
 use crate::rag::store::records::{Origin, Volatility};
 
 /// What is to be indexed. Its date and kind are facts that filters look at.
@@ -21,6 +22,8 @@ pub struct Document<'a> {
     pub volatility: Volatility,
     /// Who brings it.
     pub origin: Origin,
+    /// How it is cut; `None` is as its name suggests.
+    pub cutting: Option<Cutting>,
     /// Its text.
     pub text: &'a str,
 }
@@ -36,8 +39,37 @@ impl<'a> Document<'a> {
             dated: None,
             volatility: Volatility::Normal,
             origin: Origin::Caller,
+            cutting: None,
             text,
         }
+    }
+}
+
+/// How documents are cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cutting {
+    /// Where cuts are made; `None` is by what the source's name says it is.
+    pub method: Option<Method>,
+    /// How large chunks are.
+    pub settings: Settings,
+}
+
+impl Cutting {
+    /// It in one word, as the index remembers it.
+    pub fn name(&self) -> String {
+        let method = self.method.unwrap_or_default();
+        let Self { settings, .. } = self;
+        let (tokens, overlap) = (settings.tokens_max(), settings.overlap());
+        format!("{method}/{tokens}/{overlap}/{}/{}", settings.characters(), settings.character_overlap())
+    }
+
+    /// How a source was cut, from what the index remembers: the parser's version, then its name.
+    pub fn named(parser: &str) -> Option<Self> {
+        let mut parts = parser.split('/').skip(1);
+        let method = parts.next()?.parse().ok()?;
+        let mut number = || parts.next()?.parse().ok();
+        let settings = Settings::checked(number()?, number()?, number()?, number()?).ok()?;
+        Some(Self { method: Some(method), settings })
     }
 }
 
@@ -52,4 +84,18 @@ pub struct Indexed {
     pub redacted: usize,
     /// Whether the very same text was there already.
     pub unchanged: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_remembers_how_it_was_cut() {
+        let settings = Settings::checked(120, 2, 300, 30).unwrap();
+        let cutting = Cutting { method: Some(Method::ParentChild), settings };
+        assert_eq!(Cutting::named(&format!("2/{}/", cutting.name())), Some(cutting));
+        assert_eq!(Cutting::named(""), None, "an older index does not");
+        assert_eq!(Cutting::named("2/magic/1/1/1/1/"), None);
+    }
 }

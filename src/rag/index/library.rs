@@ -6,15 +6,16 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use sha2::{Digest as _, Sha256};
 
-use crate::rag::cut::markdown::{self, Chunk};
+use crate::rag::cut::damage::{self, Damage};
+use crate::rag::cut::{self, Chunk, Method, PARSER_VERSION, Role};
 use crate::rag::embed::hashing::Embedder;
-use crate::rag::fault::kinds::Fault;
+use crate::rag::fault::kinds::{Dose, Fault};
 use crate::rag::fault::switches::Faults;
-use crate::rag::index::document::{Document, Indexed};
+use crate::rag::index::document::{Cutting, Document, Indexed};
 use crate::rag::index::lock::{Holder, WriterLock};
 use crate::rag::store::contract::{Patience, Store};
 use crate::rag::store::records::{NewSource, Replaced, StoreError, StoredSource};
-use crate::rag::text::tokens;
+use crate::rag::text::draw::{fnv, mix};
 
 /// Letters of a document: 50,000 tokens, a long manual's chapter.
 pub const DOCUMENT_CHARS_MAX: usize = 200_000;
@@ -25,6 +26,7 @@ const EMBEDDER: &str = "embedder";
 #[derive(Debug)]
 pub struct Library {
     store: Arc<dyn Store>,
+    cutting: Cutting,
     lock: Option<PathBuf>,
     writing: tokio::sync::Mutex<()>,
     faults: Faults,
@@ -66,7 +68,12 @@ impl Library {
     ///
     /// # Errors
     /// `Foreign` for an index of another embedder, or what the store says.
-    pub async fn open(store: Arc<dyn Store>, lock: Option<PathBuf>, faults: Faults) -> Result<Self, LibraryError> {
+    pub async fn open(
+        store: Arc<dyn Store>,
+        cutting: Cutting,
+        lock: Option<PathBuf>,
+        faults: Faults,
+    ) -> Result<Self, LibraryError> {
         let own = Embedder::INDEX.fingerprint();
         let found = store.connect(Patience::Writer).await?.fact(EMBEDDER).await?;
         match found {
@@ -74,7 +81,7 @@ impl Library {
             Some(_same) => {}
             None => store.set_fact(EMBEDDER, Some(&own)).await?,
         }
-        Ok(Self { store, lock, writing: tokio::sync::Mutex::new(()), faults })
+        Ok(Self { store, cutting, lock, writing: tokio::sync::Mutex::new(()), faults })
     }
 
     /// The store.
@@ -106,10 +113,24 @@ impl Library {
     /// # Errors
     /// `StoreError::Full`, `Saturated` or `Sql`; the old text stays then.
     pub async fn put(&self, document: &Document<'_>, now: DateTime<Utc>) -> Result<Indexed, LibraryError> {
-        let chunks = markdown::markdown(document.text);
+        self.keep(document, &hash(document.text), now).await
+    }
+
+    async fn keep(
+        &self,
+        document: &Document<'_>,
+        content_hash: &str,
+        now: DateTime<Utc>,
+    ) -> Result<Indexed, LibraryError> {
+        let Cutting { method, settings } = document.cutting.unwrap_or(self.cutting);
+        let method = method.unwrap_or_else(|| Method::of(document.source));
+        let chunks = cut::cut(method, document.text, &settings);
+        let chunks = damages(&self.faults).into_iter().fold(chunks, |chunks, (damage, dose)| {
+            damage::apply(damage, document.text, chunks, |place| strikes(damage, dose, document.source, place))
+        });
         let mut indexed = Indexed {
-            chunks: chunks.len(),
-            tokens: chunks.iter().map(|chunk| tokens::count(&chunk.content)).sum(),
+            chunks: chunks.iter().filter(|chunk| chunk.role != Role::Section).count(),
+            tokens: chunks.iter().map(|chunk| chunk.tokens).sum(),
             redacted: 0,
             unchanged: false,
         };
@@ -117,8 +138,7 @@ impl Library {
             return Ok(indexed);
         }
         let embedded = embed(chunks);
-        let content_hash = hash(document.text);
-        let parser = self.parser();
+        let parser = self.parser(document);
         let new = NewSource {
             source: document.source,
             source_type: document.source_type,
@@ -127,7 +147,7 @@ impl Library {
             dated: document.dated,
             volatility: document.volatility,
             origin: document.origin,
-            content_hash: &content_hash,
+            content_hash,
             parser: &parser,
             text: document.text,
             indexed_at: now,
@@ -138,12 +158,46 @@ impl Library {
         Ok(indexed)
     }
 
+    /// Cuts every source again that was cut by another parser or otherwise; gives how many those were.
+    /// It needs no files: the store keeps the texts.
+    ///
+    /// # Errors
+    /// As `put`; sources before the one that failed are done.
+    pub async fn recut(&self, now: DateTime<Utc>) -> Result<usize, LibraryError> {
+        let sources = self.store.connect(Patience::Writer).await?.sources().await?;
+        let mut done = 0;
+        for known in sources {
+            let document = Document {
+                collection: &known.collection,
+                tags: &known.tags,
+                dated: known.dated,
+                volatility: known.volatility,
+                origin: known.origin,
+                cutting: Cutting::named(&known.parser),
+                ..Document::plain(&known.source, &known.source_type, "")
+            };
+            if known.parser == self.parser(&document) {
+                continue;
+            }
+            let text = self.store.connect(Patience::Writer).await?.text(&known.source).await?;
+            let Some(text) = text else { continue };
+            self.keep(&Document { text: &text, ..document }, &known.content_hash, now).await?;
+            done += 1;
+        }
+        Ok(done)
+    }
+
+    /// What faults do to chunks now, as one line: another line asks for `recut`.
+    pub fn damage(&self) -> String {
+        damages(&self.faults).iter().map(|(damage, dose)| format!("{damage:?}:{}:{};", dose.share, dose.seed)).collect()
+    }
+
     /// Whether a source is this very document, cut as it would be cut now.
     pub fn has(&self, known: &StoredSource, document: &Document<'_>) -> bool {
         let facts = (&known.source_type, &known.collection, &known.tags, known.dated, known.volatility);
         let wanted = (document.source_type, document.collection, document.tags, document.dated, document.volatility);
         (facts.0.as_str(), facts.1.as_str(), facts.2.as_slice(), facts.3, facts.4) == wanted
-            && known.parser == self.parser()
+            && known.parser == self.parser(document)
             && known.content_hash == hash(document.text)
     }
 
@@ -158,15 +212,37 @@ impl Library {
     }
 
     /// The parser and what it is told: a source that was cut by another is cut again.
-    fn parser(&self) -> String {
-        "markdown/1".to_owned()
+    fn parser(&self, document: &Document<'_>) -> String {
+        let cutting = document.cutting.unwrap_or(self.cutting);
+        let method = cutting.method.unwrap_or_else(|| Method::of(document.source));
+        format!("{PARSER_VERSION}/{}/{}", Cutting { method: Some(method), ..cutting }.name(), self.damage())
     }
+}
+
+/// Faults that act on chunks, with their doses.
+fn damages(faults: &Faults) -> Vec<(Damage, Dose)> {
+    let known = [
+        (Fault::ChunksMidSentence, Damage::MidSentence),
+        (Fault::ChunksTripled, Damage::Small),
+        (Fault::ChunksEmpty, Damage::Emptied),
+        (Fault::ChunksDuplicated, Damage::Duplicated),
+    ];
+    known.into_iter().filter_map(|(fault, damage)| Some((damage, faults.dose(fault)?))).collect()
+}
+
+/// Whether a chunk is damaged: of some faults a share of the sources is, of others a share of the chunks.
+fn strikes(damage: Damage, dose: Dose, source: &str, place: usize) -> bool {
+    let place = match damage {
+        Damage::MidSentence | Damage::Small => 0,
+        Damage::Emptied | Damage::Duplicated => place as u64,
+    };
+    dose.strikes(mix(fnv(source.bytes()) ^ mix(place)))
 }
 
 fn embed(chunks: Vec<Chunk>) -> Vec<(Chunk, Option<Vec<f32>>)> {
     let embed = |chunk: Chunk| {
-        let vector = Embedder::INDEX.embed(&chunk.searched());
-        (chunk, Some(vector))
+        let vector = (chunk.role != Role::Section).then(|| Embedder::INDEX.embed(&chunk.searched()));
+        (chunk, vector)
     };
     chunks.into_iter().map(embed).collect()
 }

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::rag::cut;
 use crate::rag::find::answers::{Remembering, SIMILAR_FROM};
 use crate::rag::find::ranking::Ranking;
 use crate::rag::find::retrieval::{OVER_FETCH, OVER_FETCH_MAX, Settings};
 use crate::rag::find::rewriting::Rewriting;
+use crate::rag::index::document::Cutting;
 use crate::rag::index::run::{Budgets, Plan, Rule};
 use crate::rag::index::walk::Selection;
 use crate::rag::project::place::Place;
@@ -38,6 +40,10 @@ index:
   #   - { files: "src/**", source_type: code, volatility: changing }
   rules: []
 
+# Where documents are cut: by headings and sentences, code by function, unless a method is named
+# (markdown, code, topics, fixed, parent_child). Characters are those of `fixed`.
+chunks: { tokens: 200, overlap: 1, characters: 512, character_overlap: 64 }
+
 search:
   over_fetch: 20                     # candidates the reranker looks at, 100 at most
   weight: 1.0
@@ -63,6 +69,8 @@ pub struct Config {
     #[serde(default)]
     store: StoreConfig,
     index: IndexConfig,
+    #[serde(default)]
+    chunks: ChunksConfig,
     #[serde(default)]
     search: SearchConfig,
     #[serde(default)]
@@ -117,6 +125,29 @@ struct RuleConfig {
     tags: Vec<String>,
     #[serde(default)]
     volatility: Volatility,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ChunksConfig {
+    method: Option<String>,
+    tokens: usize,
+    overlap: usize,
+    characters: usize,
+    character_overlap: usize,
+}
+
+impl Default for ChunksConfig {
+    fn default() -> Self {
+        let usual = cut::Settings::default();
+        Self {
+            method: None,
+            tokens: usual.tokens_max(),
+            overlap: usual.overlap(),
+            characters: usual.characters(),
+            character_overlap: usual.character_overlap(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -251,6 +282,7 @@ impl Config {
         if numbers.into_iter().any(|number| !number.is_finite() || number < 0.0) {
             return Err("`search`: weights, priors and days are numbers from 0 on".to_owned());
         }
+        config.cutting().map_err(|why| format!("`chunks`: {why}"))?;
         Ok(config)
     }
 
@@ -279,6 +311,17 @@ impl Config {
         let rules = rules.iter().map(rule).collect::<Result<_, _>>()?;
         let budgets = Budgets { files: budgets.files, bytes: budgets.bytes, tokens: budgets.tokens };
         Ok(Plan { selection, rules, budgets })
+    }
+
+    /// How documents are cut.
+    ///
+    /// # Errors
+    /// A limit that is passed, or a method that does not exist.
+    pub fn cutting(&self) -> Result<Cutting, String> {
+        let ChunksConfig { method, tokens, overlap, characters, character_overlap } = &self.chunks;
+        let method = method.as_deref().map(str::parse).transpose()?;
+        let settings = cut::Settings::checked(*tokens, *overlap, *characters, *character_overlap)?;
+        Ok(Cutting { method, settings })
     }
 
     /// How it is searched.
@@ -332,6 +375,8 @@ mod tests {
         check("a loose cache", "similar_from: 0.92", "similar_from: 0.2", Err("between 0.5 and 1"));
         check("two stores", "sqlite: index.db", "{sqlite: a, postgres: b}", Err(""));
         check("another version", "version: 1", "version: 2", Err("reads version 1"));
+        check("a chunk too large", "tokens: 200", "tokens: 2000", Err("`chunks`"));
+        check("no such method", "chunks: {", "chunks: { method: magic,", Err("parent_child"));
         check("a negative weight", "weight: 1.0", "weight: -1.0", Err("from 0 on"));
         check("no number", "half_life_days: 30", "half_life_days: .nan", Err("from 0 on"));
     }

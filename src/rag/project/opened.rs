@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::rag::fault::switches::Faults;
+use crate::rag::index::document::Cutting;
 use crate::rag::index::library::{Library, LibraryError};
 use crate::rag::project::config::{Config, ConfigError, StoreChoice};
 use crate::rag::project::place::{Place, PlaceError};
@@ -70,7 +71,11 @@ impl Project {
     /// # Errors
     /// As `store`, and `Library`.
     pub async fn library(&self, faults: Faults) -> Result<Library, ProjectError> {
-        Ok(Library::open(self.store().await?, Some(self.place.lock()), faults).await?)
+        Ok(Library::open(self.store().await?, self.cutting()?, Some(self.place.lock()), faults).await?)
+    }
+
+    fn cutting(&self) -> Result<Cutting, ProjectError> {
+        self.config.cutting().map_err(ProjectError::Setting)
     }
 
     /// Its library, whatever embedder made what is there: for whoever takes it all away.
@@ -80,7 +85,7 @@ impl Project {
     pub async fn library_anew(&self) -> Result<Library, ProjectError> {
         let store = self.store().await?;
         store.wipe().await?;
-        Ok(Library::open(store, Some(self.place.lock()), Faults::default()).await?)
+        Ok(Library::open(store, self.cutting()?, Some(self.place.lock()), Faults::default()).await?)
     }
 
     /// Its library, for somebody who only reads: a project that was never indexed is an error here,

@@ -7,8 +7,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::rag::cut::{Method, Settings};
 use crate::rag::find::context::BUDGET_TOKENS;
 use crate::rag::find::question::Question;
+use crate::rag::index::document::Cutting;
 use crate::rag::store::filter::Filter;
 use crate::rag::store::records::Volatility;
 
@@ -121,11 +123,33 @@ pub struct IndexArguments {
     /// How soon it is expected to change: it decides how long answers from it are remembered.
     #[serde(default)]
     pub volatility: Volatility,
+    /// Where it is cut: `markdown`, `code`, `topics`, `fixed` or `parent_child`; by its name where
+    /// nothing is said. `parent_child` lets a search `expand` a hit to its section.
+    #[serde(default)]
+    pub method: Option<String>,
+    /// The most tokens of a chunk, 32 to 500; with `fixed` its characters, 64 to 2,000.
+    #[serde(default)]
+    pub chunk_size: Option<usize>,
+    /// Sentences that neighbours share, 0 to 3; with `fixed` characters, up to half a chunk.
+    #[serde(default)]
+    pub chunk_overlap: Option<usize>,
 }
 
 /// Names of the arguments of `index_document`.
-pub const INDEX_NAMES: &[&str] =
-    &["text", "file", "url", "source", "source_type", "collection", "tags", "date", "volatility"];
+pub const INDEX_NAMES: &[&str] = &[
+    "text",
+    "file",
+    "url",
+    "source",
+    "source_type",
+    "collection",
+    "tags",
+    "date",
+    "volatility",
+    "method",
+    "chunk_size",
+    "chunk_overlap",
+];
 
 /// Arguments of `generate_embedding`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -311,6 +335,28 @@ pub fn document_fits(wanted: &IndexArguments) -> Result<(), String> {
     name_fits("source_type", &wanted.source_type, false)?;
     name_fits("collection", &wanted.collection, true)?;
     tags(wanted.tags.clone()).map(drop)
+}
+
+/// How a document is to be cut; `None` where nothing is said.
+///
+/// # Errors
+/// The limit that is passed, and the mend.
+pub fn cutting(wanted: &IndexArguments) -> Result<Option<Cutting>, String> {
+    let (method, size, overlap) = (&wanted.method, wanted.chunk_size, wanted.chunk_overlap);
+    if method.is_none() && size.is_none() && overlap.is_none() {
+        return Ok(None);
+    }
+    let method = method.as_deref().map(str::parse::<Method>).transpose()?;
+    let usual = Settings::default();
+    let settings = if method == Some(Method::Fixed) {
+        let characters = size.unwrap_or(usual.characters());
+        let shared = overlap.unwrap_or(usual.character_overlap().min(characters / 2));
+        Settings::checked(usual.tokens_max(), usual.overlap(), characters, shared)?
+    } else {
+        let (tokens, shared) = (size.unwrap_or(usual.tokens_max()), overlap.unwrap_or(usual.overlap()));
+        Settings::checked(tokens, shared, usual.characters(), usual.character_overlap())?
+    };
+    Ok(Some(Cutting { method, settings }))
 }
 
 /// Tags, sorted, each once.

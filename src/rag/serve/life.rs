@@ -11,6 +11,7 @@ use crate::rag::fault::kinds::Fault;
 use crate::rag::fault::switches::Faults;
 use crate::rag::find::retrieval::{Retrieval, Settings};
 use crate::rag::index::corpus::{self, Corpus, CorpusError};
+use crate::rag::index::document::Cutting;
 use crate::rag::index::fetch::Fetcher;
 use crate::rag::index::library::{Library, LibraryError};
 use crate::rag::project::opened::ProjectError;
@@ -50,7 +51,7 @@ impl Life {
             Some(project) => (project.library(faults.clone()).await?, project.config.settings()),
             None => {
                 let store = SqliteStore::open(database).await?;
-                (Library::open(Arc::new(store), None, faults.clone()).await?, Settings::default())
+                (Library::open(Arc::new(store), Cutting::default(), None, faults.clone()).await?, Settings::default())
             }
         };
         let forgets = faults.dose(Fault::IndexInMemory).is_some();

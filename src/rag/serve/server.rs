@@ -189,8 +189,10 @@ impl Keeper {
         let mut held: Vec<Box<dyn Connection>> = Vec::new();
         let mut listener = listener;
         let mut door: Option<Door> = None;
+        let mut damage: Option<String> = None;
         loop {
             let generation = *changes.borrow_and_update();
+            recut(life, &mut damage).await;
             hold(life, &self.faults, &mut held).await;
             if self.faults.dose(Fault::Refused).is_some() {
                 listener = None;
@@ -237,6 +239,26 @@ impl Keeper {
                 () = tokio::time::sleep(BIND_PAUSE) => {}
             }
         }
+    }
+}
+
+/// Cuts what is there again, where a fault of the cutting came or went.
+async fn recut(life: &Life, damage: &mut Option<String>) {
+    let library = &life.retrieval.library;
+    let wanted = library.damage();
+    if damage.as_ref() == Some(&wanted) {
+        return;
+    }
+    let cutting = async {
+        let _alone = library.write("recut", true).await?;
+        library.recut(chrono::Utc::now()).await
+    };
+    match cutting.await {
+        Ok(sources) => {
+            tracing::info!(sources, "cut again");
+            *damage = Some(wanted);
+        }
+        Err(error) => tracing::error!(%error, "what is there could not be cut again"),
     }
 }
 

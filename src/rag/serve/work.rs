@@ -61,6 +61,10 @@ impl Life {
         if let Err(why) = arguments::document_fits(&wanted) {
             return Envelope::error("INVALID_ARGUMENT", why);
         }
+        let cutting = match arguments::cutting(&wanted) {
+            Ok(cutting) => cutting,
+            Err(why) => return Envelope::error("INVALID_ARGUMENT", why),
+        };
         let (name, text) = match self.document_text(&wanted).await {
             Ok(found) => found,
             Err(error) => return Envelope::error(error.code(), error.to_string()),
@@ -82,6 +86,7 @@ impl Life {
             dated: wanted.date,
             volatility: wanted.volatility,
             origin: Origin::Caller,
+            cutting,
             text: &text,
         };
         match self.put(&document).await {

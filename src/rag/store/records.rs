@@ -7,7 +7,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use crate::rag::cut::markdown::Chunk;
+use crate::rag::cut::Chunk;
 
 /// What goes wrong with a store.
 #[derive(Debug, thiserror::Error)]

@@ -2,7 +2,7 @@
 
 use sqlx::{Connection as _, SqliteConnection};
 
-use crate::rag::cut::markdown::Chunk;
+use crate::rag::cut::Chunk;
 use crate::rag::store::filter::SourceFacts;
 use crate::rag::store::records::{NewSource, Replaced, StoreError};
 use crate::rag::store::sqlite::open::{CHUNKS_MAX, Remembering};
@@ -198,10 +198,10 @@ async fn insert_chunk(
     .bind(&chunk.content)
     .bind(whole(chunk.char_start))
     .bind(whole(chunk.char_end))
-    .bind(whole(crate::rag::text::tokens::count(&chunk.content)))
+    .bind(whole(chunk.tokens))
     .bind(reading::to_blob(vector.unwrap_or_default()))
-    .bind("passage")
-    .bind(None::<i64>)
+    .bind(chunk.role.name())
+    .bind(chunk.parent.map(whole))
     .execute(&mut *work)
     .await?;
     if vector.is_some() {
