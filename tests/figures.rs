@@ -32,12 +32,12 @@ const DOCUMENTATION_FLOORS: &[(&str, f64, f64)] = &[
 const DOCUMENTATION_QUIET: f64 = 1.0;
 
 /// The generated corpus: large enough that chance finds nothing, small enough for a debug build.
-const CHUNKS: usize = 2_400;
+const CHUNKS: usize = 2_000;
 const SEED: u64 = 1;
-const PER_KIND: usize = 30;
+const PER_KIND: usize = 24;
 
 /// Kind, least hit@5, least MRR of the whole server over the generated corpus. Measured:
-/// keyword 1.000 and .774, all else 1.000 and 1.000, together 1.000 and .925.
+/// keyword .958 and .818, all else 1.000 and 1.000, together .986 and .939.
 const GENERATED_FLOORS: &[(&str, f64, f64)] = &[
     ("keyword", 0.95, 0.70),
     ("meaning", 0.95, 0.95),
@@ -147,7 +147,8 @@ async fn check_arms(laboratory: &Laboratory, with_rerank: &[Row], healthy: &[jud
     };
     let keyword_only = arm(Some(Fault::VectorArmOff)).await;
     let vector_only = arm(Some(Fault::KeywordArmOff)).await;
-    let hybrid = arm(None).await;
+    // Without a reranker the healthy run is the hybrid one, and need not be asked again.
+    let hybrid = if unranked.is_empty() { with_rerank.to_vec() } else { arm(None).await };
     for (name, rows) in [("keyword only", &keyword_only), ("vector only", &vector_only), ("hybrid", &hybrid)] {
         print!("{}", signatures::table_line(name, rows));
     }
