@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use sqlx::SqliteConnection;
 
-use crate::rag::embed::hashing::Embedder;
+use crate::rag::embed::hashing::HashingEmbedder;
 use crate::rag::fault::kinds::Fault;
 use crate::rag::fault::switches::Faults;
 use crate::rag::find::context::{self, BUDGET_TOKENS, Context};
@@ -159,8 +159,11 @@ impl Retrieval {
     /// `Embedder` where the provider is down.
     pub fn embed(&self, text: &str) -> Result<(std::sync::Arc<[f32]>, Option<Duration>), RetrievalError> {
         self.provider()?;
-        let model =
-            if self.faults.strikes(Fault::WrongQueryModel).is_some() { Embedder::OTHER } else { Embedder::INDEX };
+        let model = if self.faults.strikes(Fault::WrongQueryModel).is_some() {
+            HashingEmbedder::OTHER
+        } else {
+            HashingEmbedder::INDEX
+        };
         let remembered = self.warmth.embed(model, text, Instant::now());
         Ok((remembered.vector, remembered.age))
     }
@@ -171,7 +174,7 @@ impl Retrieval {
     /// `Embedder` where the provider is down.
     pub fn ask_embedder(&self, text: &str) -> Result<Vec<f32>, RetrievalError> {
         self.provider()?;
-        Ok(Embedder::INDEX.embed(text))
+        Ok(HashingEmbedder::INDEX.embed(text))
     }
 
     fn provider(&self) -> Result<(), RetrievalError> {

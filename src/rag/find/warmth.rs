@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::rag::embed::hashing::Embedder;
+use crate::rag::embed::hashing::HashingEmbedder;
 
 /// Questions remembered: 1.5 MB of vectors.
 const QUESTIONS_MAX: usize = 1_024;
@@ -42,7 +42,7 @@ struct Memory {
 
 impl Warmth {
     /// The vector of a question, from memory or made now.
-    pub fn embed(&self, model: Embedder, question: &str, now: Instant) -> Remembered {
+    pub fn embed(&self, model: HashingEmbedder, question: &str, now: Instant) -> Remembered {
         let key: [u8; 32] =
             Sha256::new().chain_update(model.name()).chain_update([0]).chain_update(question).finalize().into();
         let known = self.memory().vectors.get(&key).cloned();
@@ -92,10 +92,13 @@ mod tests {
         let warmth = Warmth::default();
         let start = Instant::now();
         assert!(!warmth.is_warm(start), "nothing asked is cold");
-        assert!(warmth.embed(Embedder::INDEX, "a pool", start).age.is_none(), "the first is made");
+        assert!(warmth.embed(HashingEmbedder::INDEX, "a pool", start).age.is_none(), "the first is made");
         assert!(!warmth.is_warm(start), "only misses is cold");
-        assert!(warmth.embed(Embedder::OTHER, "a pool", start).age.is_none(), "another model's vector is not taken");
-        assert!(warmth.embed(Embedder::INDEX, "a pool", start).age.is_some(), "the second is found");
+        assert!(
+            warmth.embed(HashingEmbedder::OTHER, "a pool", start).age.is_none(),
+            "another model's vector is not taken"
+        );
+        assert!(warmth.embed(HashingEmbedder::INDEX, "a pool", start).age.is_some(), "the second is found");
         assert!(warmth.is_warm(start), "one of three is warm");
         assert!(!warmth.is_warm(start + WINDOW * 2), "and cools when nobody asks");
     }
@@ -105,9 +108,9 @@ mod tests {
         let warmth = Warmth::default();
         let now = Instant::now();
         for number in 0..=QUESTIONS_MAX {
-            warmth.embed(Embedder::INDEX, &number.to_string(), now);
+            warmth.embed(HashingEmbedder::INDEX, &number.to_string(), now);
         }
-        assert!(warmth.embed(Embedder::INDEX, "0", now).age.is_none(), "the oldest had to go");
-        assert!(warmth.embed(Embedder::INDEX, "900", now).age.is_some(), "a newer one is still there");
+        assert!(warmth.embed(HashingEmbedder::INDEX, "0", now).age.is_none(), "the oldest had to go");
+        assert!(warmth.embed(HashingEmbedder::INDEX, "900", now).age.is_some(), "a newer one is still there");
     }
 }

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use sha2::{Digest as _, Sha256};
 
 use crate::rag::cut::markdown;
-use crate::rag::embed::hashing::Embedder;
+use crate::rag::embed::hashing::HashingEmbedder;
 use crate::rag::fault::kinds::Fault;
 use crate::rag::fault::switches::Faults;
 use crate::rag::store::sqlite::{self, NewSource, Store, StoreError};
@@ -72,7 +72,7 @@ impl Library {
         let embedded: Vec<_> = chunks
             .into_iter()
             .map(|chunk| {
-                let vector = Embedder::INDEX.embed(&chunk.searched());
+                let vector = HashingEmbedder::INDEX.embed(&chunk.searched());
                 (chunk, vector)
             })
             .collect();

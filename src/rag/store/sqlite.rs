@@ -14,7 +14,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePo
 use sqlx::{AssertSqlSafe, Connection as _, Row as _, Sqlite, SqliteConnection};
 
 use crate::rag::cut::markdown::Chunk;
-use crate::rag::embed::hashing::{DIMENSIONS, Embedder};
+use crate::rag::embed::hashing::{DIMENSIONS, HashingEmbedder};
 
 /// Connections in the pool: enough for two cores, few enough that saturation is easily met.
 pub const CONNECTIONS: u32 = 4;
@@ -148,7 +148,7 @@ impl Store {
             .acquire_slow_level(tracing::log::LevelFilter::Off);
         let mut first = SqliteConnection::connect_with(&options).await?;
         sqlx::raw_sql(SCHEMA).execute(&mut first).await?;
-        let wanted = [("schema", SCHEMA_VERSION.to_owned()), ("embedder", Embedder::INDEX.fingerprint())];
+        let wanted = [("schema", SCHEMA_VERSION.to_owned()), ("embedder", HashingEmbedder::INDEX.fingerprint())];
         for (key, wanted) in wanted {
             let insert = "INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING";
             sqlx::query(insert).bind(key).bind(&wanted).execute(&mut first).await?;
