@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::rag::remote::client::RemoteError;
+use crate::rag::remote::trouble::RemoteError;
 
 pub mod concepts;
 pub mod hashing;
@@ -288,5 +288,55 @@ pub fn normalise(vector: &mut [f32]) {
                 *number = (f64::from(*number) / length) as f32;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rag::embed::hashing::HashingEmbedder;
+
+    /// `expected` is a part of the refusal; empty where it fits.
+    fn check(says: &str, was: &Fingerprint, is: &Fingerprint, expected: &str) {
+        match was.fits(is) {
+            Ok(()) => assert_eq!(expected, "", "{says}: it fits"),
+            Err(why) => {
+                assert!(!expected.is_empty() && why.contains(expected), "{says}: {why}");
+                assert!(why.contains("--full-rebuild"), "{says}: the mend is named: {why}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn an_index_knows_its_embedder() {
+        let index = fingerprint(&HashingEmbedder::INDEX).await.unwrap();
+        let other = fingerprint(&HashingEmbedder::OTHER).await.unwrap();
+        let stored: Fingerprint = serde_json::from_str(&serde_json::to_string(&index).unwrap()).unwrap();
+        check("it fits itself, out of the store", &stored, &index, "");
+        check(
+            "another model does not",
+            &index,
+            &other,
+            "serin-hash-a (1, 384 dimensions, length one), and the embedder is serin-hash-b",
+        );
+        let change = |change: &dyn Fn(&mut Fingerprint)| {
+            let mut changed = index.clone();
+            change(&mut changed);
+            changed
+        };
+        let jitter = change(&|print| print.probes.iter_mut().for_each(|probe| probe.vector[0] += 0.0005));
+        check("a hosted model jitters", &index, &jitter, "");
+        let masked = change(&|print| print.probes.clone_from(&other.probes));
+        check("another model under the same name does not", &index, &masked, "makes other vectors");
+        let zeroed = change(&|print| print.probes[0].vector.fill(0.0));
+        check("nor does one that makes zeros", &index, &zeroed, "makes other vectors");
+        let narrow = change(&|print| print.probes[0].vector.truncate(3));
+        check("nor one of another width", &index, &narrow, "makes other vectors");
+        let revised = change(&|print| print.model.revision = "2".into());
+        check("nor another revision", &index, &revised, "(2, 384 dimensions");
+        let free = change(&|print| print.model.normalised = false);
+        check("nor another normalisation", &index, &free, "free length");
+        let strange = change(&|print| print.probes.clear());
+        check("nor one that nothing is known of", &index, &strange, "nothing shows");
     }
 }

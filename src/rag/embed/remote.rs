@@ -215,3 +215,182 @@ fn read(bytes: &[u8], count: usize, asked: &RemoteModel) -> Result<Vec<Vec<f32>>
     // As many as places, none twice: each place is filled.
     Ok(vectors.into_iter().flatten().collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rag::embed::fingerprint;
+    use crate::rag::remote::scripted::{Reply, Scripted};
+    use Reply::{Json, Made, Plain};
+    use serde_json::{Value, json};
+
+    /// Each input's own vector: its length in bytes and its last byte; the last input first.
+    fn honest(request: &Value) -> Value {
+        let inputs = request["input"].as_array().unwrap().iter().map(|text| text.as_str().unwrap());
+        let data: Vec<Value> = inputs
+            .enumerate()
+            .map(|(index, text)| json!({"index": index, "embedding": [text.len(), text.bytes().last()]}))
+            .rev()
+            .collect();
+        json!({ "data": data })
+    }
+
+    async fn embedder(script: Vec<Reply>, change: impl FnOnce(&mut RemoteModel)) -> (Scripted, RemoteEmbedder) {
+        let server = Scripted::play(script).await;
+        let mut model = RemoteModel { normalise: false, ..RemoteModel::new("m", 2) };
+        change(&mut model);
+        let embedder = RemoteEmbedder::new(server.settings(), model).unwrap();
+        (server, embedder)
+    }
+
+    fn texts(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(ToString::to_string).collect()
+    }
+
+    #[tokio::test]
+    async fn batches_are_split_and_answers_put_in_order() {
+        let (server, embedder) = embedder(vec![Made(honest), Made(honest)], |model| model.batch_max = 2).await;
+        let vectors = embedder.embed(&texts(&["a", "bb", "ccc"]), Purpose::Document).await.unwrap();
+        assert_eq!(vectors, [[1.0, 97.0], [2.0, 98.0], [3.0, 99.0]]);
+        let asked = server.asked();
+        assert_eq!(asked[0].path, "/v1/embeddings");
+        assert_eq!(asked[0].body, json!({"model": "m", "input": ["a", "bb"], "encoding_format": "float"}));
+        assert_eq!(asked[1].body["input"], json!(["ccc"]));
+    }
+
+    #[tokio::test]
+    async fn what_was_chosen_is_asked_for() {
+        let change = |model: &mut RemoteModel| {
+            model.normalise = true;
+            model.ask_dimensions = true;
+            model.prefixes.query = "query: ".to_owned();
+        };
+        let vectors = || Json(json!({"data": [{"index": 0, "embedding": [0, -4e30]}]}));
+        let (server, embedder) = embedder(vec![vectors(), vectors()], change).await;
+        let vector = embedder.embed(&texts(&["a"]), Purpose::Query).await.unwrap();
+        assert_eq!(vector, [[0.0, -1.0]], "length one, however long it was");
+        embedder.embed(&texts(&["a"]), Purpose::Document).await.unwrap();
+        let asked = server.asked();
+        assert_eq!(asked[0].body["dimensions"], 2);
+        assert_eq!(asked[0].body["input"], json!(["query: a"]));
+        assert_eq!(asked[1].body["input"], json!(["a"]));
+    }
+
+    async fn check(says: &str, reply: Reply, inputs: &[&str], end: &str) {
+        let (server, embedder) = embedder(vec![reply], |_| {}).await;
+        let error = embedder.embed(&texts(inputs), Purpose::Document).await.unwrap_err().to_string();
+        let host = server.settings().address().unwrap().authority().to_owned();
+        assert_eq!(error.replace(&host, "HOST"), end, "{says}");
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_used_is_refused() {
+        let bad = |why: &str| format!("the answer of the embedding server HOST cannot be used: {why}");
+        let one = |vector: Value| Json(json!({"data": [{"index": 0, "embedding": vector}]}));
+        let twice = json!({"data": [{"index": 0, "embedding": [1, 2]}, {"index": 0, "embedding": [1, 2]}]});
+        let wide = bad("a vector has 3 dimensions where 2 are declared; declare the model's width");
+        check("another width", one(json!([1, 2, 3])), &["a"], &wide).await;
+        check("too big for a number", one(json!([1e39, 1])), &["a"], &bad("vector 0 has a number that is none")).await;
+        check("no direction", one(json!([0, 0])), &["a"], &bad("vector 0 is all zeros")).await;
+        check("too few", one(json!([1, 2])), &["a", "b"], &bad("it has 1 vectors for 2 texts")).await;
+        let again = bad("index 0 is there twice, or beyond the 2 texts");
+        check("one twice", Json(twice), &["a", "b"], &again).await;
+        let beyond = Json(json!({"data": [{"index": 7, "embedding": [1, 2]}]}));
+        check("one that was not asked for", beyond, &["a"], &bad("index 7 is there twice, or beyond the 1 texts"))
+            .await;
+        let nan = Plain(200, &[], r#"{"data":[{"index":0,"embedding":[NaN,1]}]}"#);
+        let why = bad("it is not an embeddings answer (expected value at line 1 column 34)");
+        check("not a number", nan, &["a"], &why).await;
+    }
+
+    #[tokio::test]
+    async fn errors_name_the_mend() {
+        check(
+            "a wrong key",
+            Plain(401, &[], "who are you"),
+            &["a"],
+            "the embedding server HOST refused with HTTP 401: mend the key, the model or the address (who are you)",
+        )
+        .await;
+        check(
+            "too many requests",
+            Plain(429, &[("retry-after", "60")], ""),
+            &["a"],
+            "the embedding server HOST has had too many requests: ask again in 60 s",
+        )
+        .await;
+        check(
+            "trouble there",
+            Plain(503, &[], ""),
+            &["a"],
+            "the embedding server HOST does not answer (HTTP 503: it said nothing): see that it runs and that its \
+             address is right",
+        )
+        .await;
+        let long = "x".repeat(TEXT_BYTES_MAX + 1);
+        check(
+            "a text too long is not sent",
+            Plain(200, &[], ""),
+            &[&long],
+            "a text of 131073 bytes is too long to be embedded: cut it into chunks of at most 131072 bytes",
+        )
+        .await;
+        check(
+            "nor is a blank one",
+            Plain(200, &[], ""),
+            &["a", " \n"],
+            "text 2 of 2 is blank and has no meaning to embed: leave it out",
+        )
+        .await;
+    }
+
+    #[tokio::test]
+    async fn one_failed_batch_fails_the_whole() {
+        let (server, embedder) = embedder(vec![Made(honest), Plain(500, &[], "")], |model| model.batch_max = 1).await;
+        assert_eq!(embedder.embed(&[], Purpose::Document).await, Ok(vec![]), "nothing is nothing to ask");
+        assert!(server.asked().is_empty());
+        let error = embedder.embed(&texts(&["a", "b"]), Purpose::Document).await.unwrap_err();
+        assert!(matches!(error, EmbedError::Unavailable { .. }), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_model_that_changed_behind_its_name_is_noticed() {
+        fn other(request: &Value) -> Value {
+            let mut answer = honest(request);
+            answer["data"][0]["embedding"] = json!([-1, 9]);
+            answer
+        }
+        let (_server, embedder) = embedder(vec![Made(honest), Made(honest), Made(other), Made(honest)], |_| {}).await;
+        let (was, is) = (fingerprint(&embedder).await.unwrap(), fingerprint(&embedder).await.unwrap());
+        let why = was.fits(&is).unwrap_err();
+        assert!(why.contains("makes other vectors") && why.contains("--full-rebuild"), "{why}");
+    }
+
+    #[test]
+    fn batches_keep_both_limits() {
+        let check = |says: &str, lengths: &[usize], count_max: usize, expected: &[usize]| {
+            let inputs: Vec<String> = lengths.iter().map(|length| "x".repeat(*length)).collect();
+            let batches = batches(&inputs, count_max);
+            assert_eq!(batches.iter().map(|batch| batch.len()).collect::<Vec<_>>(), expected, "{says}");
+            assert_eq!(batches.concat(), inputs, "{says}: nothing is lost");
+        };
+        check("nothing", &[], 2, &[]);
+        check("by count", &[1; 5], 2, &[2, 2, 1]);
+        check("the greatest count", &[1; 2_049], BATCH_MAX, &[2_048, 1]);
+        check("by bytes", &[400_000, 200_000, 1], 10, &[2, 1]);
+        check("one beyond the limit goes alone", &[700_000, 1], 10, &[1, 1]);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_before_anything_is_asked() {
+        let check = |says: &str, base: &str, dimensions: usize, batch_max: usize, end: &str| {
+            let model = RemoteModel { batch_max, ..RemoteModel::new("m", dimensions) };
+            let error = RemoteEmbedder::new(Settings::new(base, None), model).unwrap_err();
+            assert!(error.to_string().contains(end), "{says}: {error}");
+        };
+        check("no width", "http://localhost", 0, 1, "declare the model's width");
+        check("no batch", "http://localhost", 2, 0, "choose 1 to 2048");
+        check("a batch that nobody takes", "http://localhost", 2, 2_049, "choose 1 to 2048");
+        check("no server", "localhost", 2, 1, "write one like https://");
+    }
+}

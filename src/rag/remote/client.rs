@@ -14,65 +14,19 @@ use url::Url;
 
 use crate::net::tls::{self, Tls};
 use crate::rag::remote::breaker::{Breaker, Leave, Outcome};
+use crate::rag::remote::plain::{causes, line};
+use crate::rag::remote::retry_after::wish;
 use crate::rag::remote::settings::{self, ApiKey, Settings, SettingsError};
+use crate::rag::remote::trouble::RemoteError;
 
 /// A `Retry-After` that is waited for; a longer one is the caller's to decide.
 const RETRY_WAIT_MAX: Duration = Duration::from_secs(2);
-/// Of what a refusing server says, as much is read and shown.
-const SAID_CHARS_MAX: usize = 200;
 /// Bytes of a refusal that are read for it.
 const SAID_BYTES_MAX: usize = 2_048;
 /// Idle connections kept to a server: a batch at a time, and a question beside it.
 const IDLE_MAX: usize = 4;
 /// TLS sessions remembered; there is one server.
 const SESSIONS: usize = 8;
-
-/// Why there is no answer. No message holds a key, nor more of the address than the host.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RemoteError {
-    /// No connection, no answer in time, or a 5xx.
-    #[error("{host} does not answer: {why}")]
-    Unavailable {
-        /// Host and port.
-        host: String,
-        /// What happened.
-        why: String,
-    },
-    /// 429.
-    #[error("{host} has had too many requests")]
-    Limited {
-        /// Host and port.
-        host: String,
-        /// After how long it wants to be asked again, if it says.
-        retry_after: Option<Duration>,
-    },
-    /// 3xx and 4xx but 429.
-    #[error("{host} refused with HTTP {status}: {said}")]
-    Refused {
-        /// Host and port.
-        host: String,
-        /// The status.
-        status: u16,
-        /// The beginning of what it said, one line.
-        said: String,
-    },
-    /// Not what was asked for.
-    #[error("the answer of {host} cannot be used: {why}")]
-    Malformed {
-        /// Host and port.
-        host: String,
-        /// What is wrong.
-        why: String,
-    },
-    /// Not asked: the breaker is open.
-    #[error("{host} failed too often just now")]
-    Open {
-        /// Host and port.
-        host: String,
-        /// When it is tried again; zero while a trial is on its way.
-        retry_after: Duration,
-    },
-}
 
 /// Asks one server.
 #[derive(Debug)]
@@ -237,37 +191,170 @@ impl Drop for Asking<'_> {
     }
 }
 
-/// `Retry-After` as a length of time: seconds, or an HTTP date (RFC 9110 §10.2.3); one that is past is zero.
-fn wish(text: &str, now: SystemTime) -> Option<Duration> {
-    let text = text.trim();
-    if let Ok(seconds) = text.parse::<u64>() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let at = httpdate::parse_http_date(text).ok()?;
-    Some(at.duration_since(now).unwrap_or(Duration::ZERO))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rag::remote::scripted::{KEY, Reply, Scripted};
+    use Reply::{Hang, Json, Long, Plain};
+    use serde_json::json;
 
-/// The chain of causes as one line. The outermost text is left out: it holds the address.
-fn causes(error: &reqwest::Error) -> String {
-    if error.is_timeout() {
-        return if error.is_connect() { "no connection in time" } else { "no whole answer in time" }.to_owned();
-    }
-    let mut causes = Vec::new();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        causes.push(cause.to_string());
-        source = cause.source();
-    }
-    if causes.is_empty() { "the request failed".to_owned() } else { line(&causes.join(": ")) }
-}
+    const DOWN: fn() -> Reply = || Plain(500, &[], "no luck");
+    const GOOD: fn() -> Reply = || Json(json!(7));
 
-/// A stranger's text as one plain line of bounded length.
-fn line(text: &str) -> String {
-    let plain: String = text.chars().map(|c| if c.is_control() || is_invisible(c) { ' ' } else { c }).collect();
-    plain.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(SAID_CHARS_MAX).collect()
-}
+    fn number(bytes: &[u8]) -> Result<u64, String> {
+        serde_json::from_slice(bytes).map_err(|error| error.to_string())
+    }
 
-/// Marks that turn or hide the text around them: a terminal and a log would be misled.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}')
+    async fn ask(client: &RemoteClient) -> Result<u64, RemoteError> {
+        client.post("things", &json!({"a": 1}), number).await
+    }
+
+    /// What the last of the asked questions got, as text without the host, and how often the server was asked.
+    async fn check(
+        says: &str,
+        change: impl FnOnce(&mut Settings),
+        script: Vec<Reply>,
+        asks: usize,
+        end: &str,
+        came: usize,
+    ) {
+        let server = Scripted::play(script).await;
+        let mut settings = server.settings();
+        change(&mut settings);
+        let client = RemoteClient::new(settings).unwrap();
+        let mut last = String::new();
+        for _ in 0..asks {
+            last = match ask(&client).await {
+                Ok(number) => number.to_string(),
+                Err(error) => error.to_string().replace(client.host(), "HOST"),
+            };
+        }
+        assert_eq!(last, end, "{says}");
+        assert_eq!(server.asked().len(), came, "{says}: how often the server was asked");
+    }
+
+    fn same(_: &mut Settings) {}
+    fn at_once(settings: &mut Settings) {
+        settings.cool_down = Duration::ZERO;
+    }
+    fn hasty(settings: &mut Settings) {
+        settings.total_max = Duration::from_millis(100);
+    }
+    fn short(settings: &mut Settings) {
+        settings.answer_bytes_max = 4_096;
+    }
+
+    #[tokio::test]
+    async fn answers_and_refusals() {
+        check("an answer", same, vec![GOOD()], 1, "7", 1).await;
+        check(
+            "an answer that is none",
+            same,
+            vec![Plain(200, &[], "maybe")],
+            1,
+            "the answer of HOST cannot be used: expected value at line 1 column 1",
+            1,
+        )
+        .await;
+        check(
+            "a refusal says why, as one plain line",
+            same,
+            vec![Plain(401, &[], "bad\nkey \u{202e}\u{1b}[31m sk-planted-secret")],
+            1,
+            "HOST refused with HTTP 401: bad key [31m [key]",
+            1,
+        )
+        .await;
+        check(
+            "a redirect is a refusal and not followed",
+            same,
+            vec![Plain(307, &[("location", "/elsewhere")], "")],
+            1,
+            "HOST refused with HTTP 307: it said nothing",
+            1,
+        )
+        .await;
+        check("trouble there", same, vec![DOWN()], 1, "HOST does not answer: HTTP 500: no luck", 1).await;
+        check("an answer that never comes", hasty, vec![Hang], 1, "HOST does not answer: no whole answer in time", 1)
+            .await;
+        let long = "the answer of HOST cannot be used: it is longer than 4096 bytes; ask for less at once";
+        check("an answer without end", short, vec![Long(1 << 30)], 1, long, 1).await;
+    }
+
+    #[tokio::test]
+    async fn too_many_requests_are_no_failure() {
+        const LIMITED: &str = "HOST has had too many requests";
+        let limited = |after: &'static [(&'static str, &'static str)]| Plain(429, after, "");
+        let now = || limited(&[("retry-after", "0")]);
+        let past = || limited(&[("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT")]);
+        let later = || limited(&[("retry-after", "60")]);
+        check("a short wish is fulfilled", same, vec![now(), GOOD()], 1, "7", 2).await;
+        check("a date that is past is now", same, vec![past(), GOOD()], 1, "7", 2).await;
+        check("only once", same, vec![now(), now()], 1, LIMITED, 2).await;
+        check("a long wish is the caller's", same, vec![later()], 1, LIMITED, 1).await;
+        check("no wish is not guessed", same, vec![limited(&[])], 1, LIMITED, 1).await;
+        let four = || vec![later(), later(), later(), later()];
+        check("the breaker stays closed", same, four(), 4, LIMITED, 4).await;
+    }
+
+    #[tokio::test]
+    async fn a_server_that_fails_is_left_alone() {
+        let three = |last: Vec<Reply>| [DOWN(), DOWN(), DOWN()].into_iter().chain(last).collect::<Vec<_>>();
+        let open = "HOST failed too often just now";
+        check("three failures open", same, three(vec![]), 4, open, 3).await;
+        check("as do three that time out", hasty, vec![Hang, Hang, Hang], 4, open, 3).await;
+        let bad = || Plain(200, &[], "{");
+        check("as do three that cannot be used", same, vec![bad(), bad(), bad()], 4, open, 3).await;
+        let no = || Plain(404, &[], "");
+        let refused = "HOST refused with HTTP 404: it said nothing";
+        check("refusals do not", same, vec![no(), no(), no(), no()], 4, refused, 4).await;
+        check("a trial that succeeds closes", at_once, three(vec![GOOD(), GOOD()]), 5, "7", 5).await;
+        check("after which two failures are borne", at_once, three(vec![GOOD(), DOWN(), DOWN(), GOOD()]), 7, "7", 7)
+            .await;
+        let still = "HOST does not answer: HTTP 500: no luck";
+        check("a trial that fails opens again", at_once, three(vec![DOWN()]), 4, still, 4).await;
+    }
+
+    #[tokio::test]
+    async fn one_trial_at_a_time_and_an_abandoned_one_is_nobodys() {
+        let server = Scripted::play(vec![DOWN(), DOWN(), DOWN(), Hang, GOOD()]).await;
+        let client = RemoteClient::new(Settings { cool_down: Duration::ZERO, ..server.settings() }).unwrap();
+        for _ in 0..3 {
+            assert!(ask(&client).await.is_err());
+            server.came().await;
+        }
+        let mut trial = Box::pin(ask(&client));
+        tokio::select! {
+            ended = &mut trial => panic!("the trial hangs, and yet: {ended:?}"),
+            () = server.came() => {}
+        }
+        let other = ask(&client).await;
+        assert!(matches!(other, Err(RemoteError::Open { .. })), "the trial is on its way: {other:?}");
+        drop(trial);
+        assert_eq!(ask(&client).await, Ok(7), "the trial was given up, so the next one tries");
+    }
+
+    #[tokio::test]
+    async fn the_key_goes_to_the_server_and_nowhere_else() {
+        let server = Scripted::play(vec![GOOD()]).await;
+        let settings = server.settings();
+        assert!(!format!("{settings:?}").contains(KEY));
+        let client = RemoteClient::new(settings).unwrap();
+        assert!(!format!("{client:?}").contains(KEY));
+        ask(&client).await.unwrap();
+        let asked = server.asked();
+        assert_eq!(asked[0].bearer, format!("Bearer {KEY}"));
+        assert_eq!(asked[0].path, "/v1/things");
+        assert_eq!(asked[0].body, json!({"a": 1}));
+    }
+
+    #[tokio::test]
+    async fn nobody_there() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        let client = RemoteClient::new(Settings::new(format!("http://{address}"), None)).unwrap();
+        let error = ask(&client).await.unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{address} does not answer: ")), "{error}");
+    }
 }

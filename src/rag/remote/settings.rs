@@ -124,3 +124,38 @@ pub fn is_loopback(url: &Url) -> bool {
         None => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(says: &str, base: &str, expected: Result<&str, &str>) {
+        let found = Settings::new(base, None).address();
+        let found = found.as_ref().map(Url::as_str).map_err(|error| match error {
+            SettingsError::Address { shown } => shown.as_str(),
+            _ => "another error",
+        });
+        assert_eq!(found, expected, "{says}");
+    }
+
+    #[test]
+    fn an_address_names_a_server_and_nothing_secret() {
+        check("https", "https://api.example.com/v1", Ok("https://api.example.com/v1"));
+        check("blanks around it", " http://127.0.0.1:8000/v1/ ", Ok("http://127.0.0.1:8000/v1/"));
+        check("no scheme", "api.example.com/v1", Err("the base address"));
+        check("another scheme", "ftp://api.example.com", Err("api.example.com"));
+        check("a user", "https://me:pw@api.example.com", Err("api.example.com"));
+        check("a key in the query", "https://api.example.com:444/v1?key=abc", Err("api.example.com:444"));
+        check("nothing", "", Err("the base address"));
+    }
+
+    #[test]
+    fn a_key_is_never_shown() {
+        let key = ApiKey::new(" sk-1\n");
+        assert_eq!(format!("{key:?}"), "ApiKey(…)");
+        assert_eq!(key.masked("sk-1 is bad"), "[key] is bad");
+        assert!(key.bearer("host").unwrap().is_sensitive());
+        let broken = ApiKey::new("sk\n1").bearer("host").unwrap_err();
+        assert!(!broken.to_string().contains("sk"), "{broken}");
+    }
+}

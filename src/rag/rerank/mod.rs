@@ -5,7 +5,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use crate::rag::remote::client::RemoteError;
+use crate::rag::remote::trouble::RemoteError;
 
 pub mod joint;
 pub mod remote;

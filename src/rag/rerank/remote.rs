@@ -108,3 +108,61 @@ fn read(bytes: &[u8], count: usize, scale: Scale) -> Result<Vec<f64>, String> {
     // As many as places, none twice: each place is filled.
     Ok(scores.into_iter().flatten().collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rag::remote::scripted::{Reply, Scripted};
+    use Reply::{Json, Plain};
+    use serde_json::{Value, json};
+
+    const PASSAGES: [Passage<'static>; 2] =
+        [Passage { section: "A > B", content: "one" }, Passage { section: "", content: "two" }];
+
+    fn results(scores: &[(usize, f64)]) -> Reply {
+        let results: Vec<Value> =
+            scores.iter().map(|(index, score)| json!({"index": index, "relevance_score": score})).collect();
+        Json(json!({"id": "r", "results": results}))
+    }
+
+    async fn check(says: &str, scale: Scale, reply: Reply, expected: Result<[f64; 2], &str>) {
+        let server = Scripted::play(vec![reply]).await;
+        let reranker = RemoteReranker::new(server.settings(), "m", scale).unwrap();
+        let host = server.settings().address().unwrap().authority().to_owned();
+        let found = reranker.scores("why?", &PASSAGES).await.map_err(|error| error.to_string().replace(&host, "HOST"));
+        assert_eq!(found, expected.map(Vec::from).map_err(str::to_owned), "{says}");
+        let asked = &server.asked()[0];
+        assert_eq!(asked.path, "/v1/rerank", "{says}");
+        let body = json!({"model": "m", "query": "why?", "documents": ["A > B\none", "two"], "top_n": 2});
+        assert_eq!(asked.body, body, "{says}");
+    }
+
+    #[tokio::test]
+    async fn scores_come_in_the_order_of_the_passages() {
+        use Scale::{Logit, Unit};
+        check("the best first, as servers answer", Unit, results(&[(1, 0.9), (0, 0.25)]), Ok([0.25, 0.9])).await;
+        check("logits become scores", Logit, results(&[(0, 0.0), (1, 800.0)]), Ok([0.5, 1.0])).await;
+        let bad = |why: &str| format!("the answer of the rerank server HOST cannot be used: {why}");
+        let logit = bad("score 3.5 is not within 0 and 1; declare that its scores are logits");
+        check("a logit where none was declared", Unit, results(&[(0, 3.5), (1, 0.1)]), Err(&logit)).await;
+        check("too few", Unit, results(&[(0, 0.5)]), Err(&bad("it judges 1 of 2 documents"))).await;
+        let twice = bad("index 1 is there twice, or beyond the 2 documents");
+        check("one twice", Unit, results(&[(1, 0.5), (1, 0.5)]), Err(&twice)).await;
+        check(
+            "trouble there",
+            Unit,
+            Plain(502, &[], ""),
+            Err("the rerank server HOST does not answer (HTTP 502: it said nothing): see that it runs and that its \
+                 address is right"),
+        )
+        .await;
+    }
+
+    #[tokio::test]
+    async fn no_passages_are_nothing_to_ask() {
+        let server = Scripted::play(vec![]).await;
+        let reranker = RemoteReranker::new(server.settings(), "m", Scale::Unit).unwrap();
+        assert_eq!(reranker.scores("why?", &[]).await, Ok(vec![]));
+        assert!(server.asked().is_empty());
+    }
+}
