@@ -51,8 +51,13 @@ const PURE_WITHIN: f64 = 0.05;
 /// Faults whose look is not in what is found: they fail, wait, or act at the door. They are judged
 /// where failures and latencies are.
 const LOOK_ELSEWHERE: &[Fault] = &[
+    Fault::IndexInMemory,
     Fault::ErrorAsEmpty,
-    Fault::EmbedderDown,
+    Fault::BudgetExceeded,
+    Fault::SecretLeaked,
+    Fault::CacheStale,
+    Fault::CacheWithoutModel,
+    Fault::SlowOnMiss,
     Fault::LatencyStep,
     Fault::LatencyDecay,
     Fault::Hang,
@@ -136,10 +141,9 @@ fn every_fault_has_a_look_or_is_known_to_have_none_here() {
     }
 }
 
-/// Both arms against each alone, without a reranker where there is one to be switched off.
+/// Both arms against each alone, without the reranker; and the reranked list beside them.
 async fn check_arms(laboratory: &Laboratory, with_rerank: &[Row], healthy: &[judging::Answer]) {
-    let unranked: Vec<(Fault, Dose)> =
-        Fault::named("reranker_off").into_iter().map(|fault| (fault, Dose::of(fault))).collect();
+    let unranked = [(Fault::RerankerOff, Dose::of(Fault::RerankerOff))];
     let arm = async |off: Option<Fault>| {
         let faults: Vec<(Fault, Dose)> =
             off.into_iter().map(|fault| (fault, Dose::of(fault))).chain(unranked.iter().copied()).collect();
@@ -147,8 +151,7 @@ async fn check_arms(laboratory: &Laboratory, with_rerank: &[Row], healthy: &[jud
     };
     let keyword_only = arm(Some(Fault::VectorArmOff)).await;
     let vector_only = arm(Some(Fault::KeywordArmOff)).await;
-    // Without a reranker the healthy run is the hybrid one, and need not be asked again.
-    let hybrid = if unranked.is_empty() { with_rerank.to_vec() } else { arm(None).await };
+    let hybrid = laboratory.figures(healthy);
     for (name, rows) in [("keyword only", &keyword_only), ("vector only", &vector_only), ("hybrid", &hybrid)] {
         print!("{}", signatures::table_line(name, rows));
     }
@@ -175,16 +178,17 @@ async fn generated_manuals_tell_arms_and_faults_apart() {
     let _already = rustls::crypto::ring::default_provider().install_default();
     let laboratory = Laboratory::start(Plan::new(SEED, CHUNKS).unwrap(), PER_KIND).await.unwrap();
     let healthy = laboratory.ask().await;
-    let rows = laboratory.healthy(&healthy);
+    let (rows, fused) = (laboratory.figures(&healthy.reranked), laboratory.figures(&healthy.fused));
     check_floors(&rows, GENERATED_FLOORS);
     assert_eq!(hit(&rows, "negative"), 1.0, "what is not there brings no high score");
     print!("{}", signatures::table_head(&rows));
-    check_arms(&laboratory, &rows, &healthy).await;
+    check_arms(&laboratory, &rows, &healthy.fused).await;
     let mut differences = Vec::new();
     for signature in SIGNATURES {
         let broken = laboratory.broken(signature, &healthy).await;
         print!("{}", signatures::table_line(signature.what, &broken));
-        differences.extend(signature.differences(&rows, &broken));
+        let before = if signature.is_unranked() { &fused } else { &rows };
+        differences.extend(signature.differences(before, &broken));
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));
     laboratory.stop().await;

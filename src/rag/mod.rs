@@ -4,7 +4,8 @@
 //! ground up; arrows run downward only:
 //!
 //! - `text` words, tokens, reproducible draws; `fault` what can be broken, and what is
-//! - `cut` documents into chunks; `embed` texts into vectors
+//! - `cut` documents into chunks; `remote` servers we ask by HTTP, with limits and a circuit breaker
+//! - `embed` texts into vectors; `rerank` judges question and passage together
 //! - `store` chunks, words and vectors on disk
 //! - `index` documents and folders into the store
 //! - `find` a question's answer: both arms, fusion, rerank, context
@@ -22,6 +23,8 @@ pub mod fault;
 pub mod find;
 pub mod index;
 pub mod project;
+pub mod remote;
+pub mod rerank;
 pub mod serve;
 pub mod store;
 pub mod text;

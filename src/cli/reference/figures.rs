@@ -121,12 +121,14 @@ pub async fn figures(args: FiguresArgs) -> anyhow::Result<()> {
 async fn all_signatures(plan: Plan, per_kind: usize) -> anyhow::Result<()> {
     let laboratory = Laboratory::start(plan, per_kind).await?;
     let healthy = laboratory.ask().await;
-    let was = laboratory.healthy(&healthy);
+    let (was, fused) = (laboratory.figures(&healthy.reranked), laboratory.figures(&healthy.fused));
     anstream::print!("{}", signatures::table_head(&was));
+    anstream::print!("{}", signatures::table_line("none, no reranker", &fused));
     for signature in SIGNATURES {
         let rows = laboratory.broken(signature, &healthy).await;
         anstream::print!("{}", signatures::table_line(signature.what, &rows));
-        for difference in signature.differences(&was, &rows) {
+        let before = if signature.is_unranked() { &fused } else { &was };
+        for difference in signature.differences(before, &rows) {
             anstream::eprintln!("unlike its signature: {difference}");
         }
     }

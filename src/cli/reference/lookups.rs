@@ -192,7 +192,7 @@ fn bounded(reader: impl std::io::Read) -> anyhow::Result<String> {
 async fn opened() -> anyhow::Result<Retrieval> {
     let project = Project::find(&std::env::current_dir()?)?;
     let library = project.indexed_library(Faults::default()).await?;
-    Ok(Retrieval::new(library, project.config.settings(), Faults::default(), Instant::now()))
+    Ok(Retrieval::new(library, project.config.settings(), project.reranker()?, Faults::default(), Instant::now()))
 }
 
 fn coded(error: &crate::rag::find::question::RetrievalError) -> anyhow::Error {

@@ -4,6 +4,7 @@
 //! `SIGNATURES` is the list to extend: a line is a fault, its dose, and what must be seen of it.
 
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio_util::sync::CancellationToken;
 
@@ -65,12 +66,31 @@ pub const SIGNATURES: &[Signature] = &[
         faults: &[(Fault::WrongQueryModel, Dose::of(Fault::WrongQueryModel))],
         every: 1,
         hits: [Way::Kept, Way::Lost, Way::Open, Way::Open],
+        rbo: (0.0, 0.6),
+        ratio: ANY,
+    },
+    Signature {
+        what: "embedder down, another steps in",
+        faults: &[(Fault::EmbedderDown, Dose::of(Fault::EmbedderDown).mode("fallback"))],
+        every: 1,
+        hits: [Way::Kept, Way::Lost, Way::Open, Way::Open],
         rbo: (0.0, 0.8),
         ratio: ANY,
     },
     Signature {
         what: "vector arm off",
         faults: &[(Fault::VectorArmOff, Dose::of(Fault::VectorArmOff))],
+        every: 1,
+        hits: [Way::Kept, Way::Lost, Way::Open, Way::Kept],
+        rbo: (0.5, 0.95),
+        ratio: ANY,
+    },
+    Signature {
+        what: "vector arm off, no reranker",
+        faults: &[
+            (Fault::VectorArmOff, Dose::of(Fault::VectorArmOff)),
+            (Fault::RerankerOff, Dose::of(Fault::RerankerOff)),
+        ],
         every: 1,
         hits: [Way::Kept, Way::Lost, Way::Open, Way::Kept],
         rbo: ANY,
@@ -89,7 +109,7 @@ pub const SIGNATURES: &[Signature] = &[
         faults: &[(Fault::VectorsUnreachable, Dose::of(Fault::VectorsUnreachable).share(0.7).seed(1))],
         every: 1,
         hits: [Way::Kept, Way::Lowered, Way::Open, Way::Open],
-        rbo: (0.0, 0.9),
+        rbo: ANY,
         ratio: ANY,
     },
     Signature {
@@ -97,40 +117,90 @@ pub const SIGNATURES: &[Signature] = &[
         faults: &[(Fault::VectorsZeroed, Dose::of(Fault::VectorsZeroed).share(0.7).seed(1))],
         every: 1,
         hits: [Way::Kept, Way::Lowered, Way::Open, Way::Open],
-        rbo: (0.0, 0.9),
+        rbo: ANY,
         ratio: ANY,
     },
     Signature {
         what: "corpus −40 %",
         faults: &[(Fault::CorpusTruncated, Dose::of(Fault::CorpusTruncated).share(0.4).seed(1))],
         every: 1,
-        hits: [Way::Lowered, Way::Lowered, Way::Lowered, Way::Lowered],
+        hits: [Way::Lowered, Way::Lowered, Way::Open, Way::Lowered],
         rbo: (0.0, 0.9),
+        ratio: ANY,
+    },
+    Signature {
+        what: "newest 15 % of the sources missing",
+        faults: &[(Fault::CorpusTruncated, Dose::of(Fault::CorpusTruncated).mode("newest").share(0.15))],
+        every: 1,
+        hits: [Way::Open, Way::Open, Way::Open, Way::Open],
+        rbo: ANY,
         ratio: ANY,
     },
     Signature {
         what: "list cut to 1",
         faults: &[(Fault::KCut, Dose::of(Fault::KCut))],
         every: 1,
-        hits: [Way::Open; 4],
+        hits: [Way::Open, Way::Open, Way::Open, Way::Open],
         rbo: ANY,
-        ratio: (1.0, 1.0),
+        ratio: ANY,
     },
     Signature {
-        what: "RRF with k = 1",
-        faults: &[(Fault::RrfSteep, Dose::of(Fault::RrfSteep))],
+        what: "RRF with k = 1, no reranker",
+        faults: &[(Fault::RrfSteep, Dose::of(Fault::RrfSteep)), (Fault::RerankerOff, Dose::of(Fault::RerankerOff))],
         every: 1,
         hits: [Way::Kept, Way::Kept, Way::Kept, Way::Kept],
         rbo: (0.5, 1.0),
         ratio: (25.0, 35.0),
     },
     Signature {
+        what: "RRF from rank 0, no reranker",
+        faults: &[
+            (Fault::RrfZeroBased, Dose::of(Fault::RrfZeroBased)),
+            (Fault::RerankerOff, Dose::of(Fault::RerankerOff)),
+        ],
+        every: 1,
+        hits: [Way::Kept, Way::Kept, Way::Kept, Way::Kept],
+        rbo: (0.95, 1.0),
+        ratio: (1.01, 1.03),
+    },
+    Signature {
+        what: "reranker off",
+        faults: &[(Fault::RerankerOff, Dose::of(Fault::RerankerOff))],
+        every: 1,
+        hits: [Way::Kept, Way::Kept, Way::Kept, Way::Kept],
+        rbo: (0.5, 0.95),
+        ratio: (0.0, 0.2),
+    },
+    Signature {
+        what: "reranker reversed",
+        faults: &[(Fault::RerankerReversed, Dose::of(Fault::RerankerReversed))],
+        every: 1,
+        hits: [Way::Lowered, Way::Lowered, Way::Lowered, Way::Lowered],
+        rbo: (0.0, 0.5),
+        ratio: ANY,
+    },
+    Signature {
+        what: "reranker out of memory (`partial`)",
+        faults: &[(Fault::RerankerFails, Dose::of(Fault::RerankerFails))],
+        every: 1,
+        hits: [Way::Kept, Way::Kept, Way::Kept, Way::Kept],
+        rbo: (0.5, 0.95),
+        ratio: (0.0, 0.2),
+    },
+    Signature {
         what: "order shuffled",
         faults: &[(Fault::Shuffled, Dose::of(Fault::Shuffled))],
         every: 1,
-        // The order is drawn anew each time; mixed questions have the most hits of one source, and may be lucky.
-        hits: [Way::Lowered, Way::Lowered, Way::Open, Way::Lowered],
+        hits: [Way::Lowered, Way::Lowered, Way::Lowered, Way::Lowered],
         rbo: (0.0, 0.8),
+        ratio: ANY,
+    },
+    Signature {
+        what: "no list",
+        faults: &[(Fault::EmptyResults, Dose::of(Fault::EmptyResults))],
+        every: 1,
+        hits: [Way::Lost, Way::Lost, Way::Lost, Way::Lost],
+        rbo: (0.0, 0.0),
         ratio: ANY,
     },
     Signature {
@@ -138,13 +208,52 @@ pub const SIGNATURES: &[Signature] = &[
         faults: &[(Fault::ScoresOffset, Dose::of(Fault::ScoresOffset))],
         every: 1,
         hits: [Way::Kept, Way::Kept, Way::Kept, Way::Kept],
-        rbo: (1.0, 1.0),
-        ratio: (1.0, 1.0),
+        rbo: ANY,
+        ratio: ANY,
+    },
+    Signature {
+        what: "chunks × 3",
+        faults: &[(Fault::ChunksTripled, Dose::of(Fault::ChunksTripled))],
+        every: 1,
+        hits: [Way::Kept, Way::Kept, Way::Kept, Way::Kept],
+        rbo: (0.5, 0.95),
+        ratio: ANY,
+    },
+    Signature {
+        what: "chunks cut mid-sentence",
+        faults: &[(Fault::ChunksMidSentence, Dose::of(Fault::ChunksMidSentence))],
+        every: 1,
+        hits: [Way::Open, Way::Open, Way::Open, Way::Open],
+        rbo: (0.4, 0.9),
+        ratio: ANY,
+    },
+    Signature {
+        what: "half of the chunks empty",
+        faults: &[(Fault::ChunksEmpty, Dose::of(Fault::ChunksEmpty).share(0.5).seed(1))],
+        every: 1,
+        hits: [Way::Lowered, Way::Open, Way::Open, Way::Lowered],
+        rbo: (0.4, 0.9),
+        ratio: ANY,
+    },
+    Signature {
+        what: "chunks there twice",
+        faults: &[(Fault::ChunksDuplicated, Dose::of(Fault::ChunksDuplicated))],
+        every: 1,
+        hits: [Way::Kept, Way::Kept, Way::Kept, Way::Kept],
+        rbo: (0.6, 0.99),
+        ratio: ANY,
+    },
+    Signature {
+        what: "cache gives another question's answer",
+        faults: &[(Fault::CacheFalseHit, Dose::of(Fault::CacheFalseHit).amount(0.0))],
+        every: 1,
+        hits: [Way::Lost, Way::Lost, Way::Lost, Way::Lost],
+        rbo: (0.0, 0.3),
+        ratio: ANY,
     },
     Signature {
         what: "pool saturated, empty lists",
         faults: &[(Fault::PoolSaturated, Dose::of(Fault::PoolSaturated))],
-        // Each waits a quarter of a second for a connection.
         every: 7,
         hits: [Way::Lost, Way::Lost, Way::Lost, Way::Lost],
         rbo: (0.0, 0.0),
@@ -157,6 +266,7 @@ pub const SIGNATURES: &[Signature] = &[
 pub struct Laboratory {
     running: Running,
     asker: Asker,
+    runs: AtomicU64,
     /// Every question, negatives included.
     pub questions: Vec<Question>,
 }
@@ -177,17 +287,34 @@ impl Laboratory {
         }
         anyhow::ensure!(chunks == plan.chunks() as u64, "{} chunks were meant and {chunks} came", plan.chunks());
         questions.extend(asked::negatives(per_kind));
-        Ok(Self { running, asker, questions })
+        Ok(Self { running, asker, runs: AtomicU64::new(0), questions })
     }
 
-    /// Asks every question.
-    pub async fn ask(&self) -> Vec<Answer> {
-        self.asker.ask(&self.questions).await
+    /// Asks every question of the healthy server, with its reranker and without.
+    pub async fn ask(&self) -> Healthy {
+        self.forget_answers().await;
+        let reranked = self.asker.ask(&self.questions).await;
+        self.forget_answers().await;
+        let switches = self.running.faults();
+        switches.on(Fault::RerankerOff, Dose::of(Fault::RerankerOff));
+        let fused = self.asker.ask(&self.questions).await;
+        switches.all_off();
+        Healthy { reranked, fused }
+    }
+
+    /// Has the server forget every answer it remembers, as a new source makes it do: figures are of
+    /// searches.
+    async fn forget_answers(&self) {
+        let run = self.runs.fetch_add(1, Ordering::Relaxed);
+        let indexed = self.asker.index(&format!("laboratory/run-{run}.md"), "Nothing to be found.").await;
+        if let Err(error) = indexed {
+            tracing::warn!(%error, "the server may remember answers of the run before");
+        }
     }
 
     /// Breaks the server as a signature says; gives the figures.
-    pub async fn broken(&self, signature: &Signature, healthy: &[Answer]) -> Vec<Row> {
-        self.under(signature.faults, signature.every, healthy).await
+    pub async fn broken(&self, signature: &Signature, healthy: &Healthy) -> Vec<Row> {
+        self.under(signature.faults, signature.every, healthy.before(signature)).await
     }
 
     /// Switches faults on, asks one of every so many questions, switches them off; gives the figures.
@@ -197,6 +324,7 @@ impl Laboratory {
             switches.on(*fault, *dose);
         }
         switches.settled().await;
+        self.forget_answers().await;
         let asked: Vec<Question> = self.questions.iter().step_by(every.max(1)).cloned().collect();
         let answers = self.asker.ask(&asked).await;
         switches.all_off();
@@ -205,7 +333,7 @@ impl Laboratory {
     }
 
     /// Figures of a healthy run, beside itself.
-    pub fn healthy(&self, answers: &[Answer]) -> Vec<Row> {
+    pub fn figures(&self, answers: &[Answer]) -> Vec<Row> {
         judging::judge(&self.questions, answers, Some(answers))
     }
 
@@ -215,7 +343,28 @@ impl Laboratory {
     }
 }
 
+/// What a healthy server answers, with its reranker and without: the fused order is all there is then.
+#[derive(Debug)]
+pub struct Healthy {
+    /// With its reranker, as it is served.
+    pub reranked: Vec<Answer>,
+    /// Without.
+    pub fused: Vec<Answer>,
+}
+
+impl Healthy {
+    /// What a fault is compared with: one that acts on the fused order, with that.
+    pub fn before(&self, signature: &Signature) -> &[Answer] {
+        if signature.is_unranked() { &self.fused } else { &self.reranked }
+    }
+}
+
 impl Signature {
+    /// Whether the reranker is off besides: it would hide what the fused order shows.
+    pub fn is_unranked(&self) -> bool {
+        self.faults.len() > 1 && self.faults.iter().any(|(fault, _)| *fault == Fault::RerankerOff)
+    }
+
     /// In which ways figures differ from this look; empty where they do not.
     pub fn differences(&self, healthy: &[Row], broken: &[Row]) -> Vec<String> {
         let mut differences = Vec::new();

@@ -95,14 +95,12 @@ impl Asker {
         hits.iter().take(HITS_MAX).map(given).collect()
     }
 
-    /// Puts a document in by `index_document`; gives its number of chunks. No answer from it is
-    /// remembered: figures are of searches.
+    /// Puts a document in by `index_document`; gives its number of chunks.
     ///
     /// # Errors
     /// `AskError`.
     pub async fn index(&self, source: &str, text: &str) -> Result<u64, AskError> {
-        let envelope =
-            self.call("index_document", json!({"source": source, "text": text, "volatility": "live"})).await?;
+        let envelope = self.call("index_document", json!({"source": source, "text": text})).await?;
         envelope["data"]["chunk_count"].as_u64().ok_or(AskError::Malformed("data.chunk_count is no number"))
     }
 

@@ -15,10 +15,15 @@ pub fn of(stems: &[String]) -> Vec<&'static str> {
     for (at, stem) in stems.iter().enumerate() {
         found.extend(WORDINGS.get(stem.as_str()).into_iter().flatten());
         if let Some(next) = stems.get(at + 1) {
-            found.extend(WORDINGS.get(format!("{stem} {next}").as_str()).into_iter().flatten());
+            found.extend(of_phrase(stem, next));
         }
     }
     found
+}
+
+/// Concepts that two stems name together and neither names alone.
+pub fn of_phrase(stem: &str, next: &str) -> &'static [&'static str] {
+    WORDINGS.get(format!("{stem} {next}").as_str()).map_or(&[], Vec::as_slice)
 }
 
 static WORDINGS: LazyLock<HashMap<String, Vec<&'static str>>> = LazyLock::new(|| {

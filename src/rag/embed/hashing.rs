@@ -9,7 +9,9 @@
 //! each other, which is exactly what happens when a server is deployed with another model than
 //! the one its index was built with.
 
-use crate::rag::embed::concepts;
+use std::borrow::Cow;
+
+use crate::rag::embed::{EmbedError, Embedder, Model, Purpose, concepts, normalise};
 use crate::rag::text::draw::mix;
 use crate::rag::text::words as text;
 
@@ -23,22 +25,54 @@ const STEMS_WEIGHT: f32 = 0.60;
 const PIECES_WEIGHT: f32 = 0.25;
 const CONCEPTS_WEIGHT: f32 = 0.76;
 
-/// An embedding model.
+/// Texts embedded between two looks at the runtime: about 2 ms of work.
+const BATCH_MAX: usize = 16;
+
+static INDEX_MODEL: Model = model("serin-hash-a");
+static OTHER_MODEL: Model = model("serin-hash-b");
+
+const fn model(name: &'static str) -> Model {
+    // A change of this file that moves vectors is another revision.
+    Model { name: Cow::Borrowed(name), revision: Cow::Borrowed("1"), dimensions: DIMENSIONS, normalised: true }
+}
+
+/// The built-in embedder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Embedder {
-    name: &'static str,
+pub struct HashingEmbedder {
+    model: &'static Model,
     seed: u64,
 }
 
-impl Embedder {
+#[async_trait::async_trait]
+impl Embedder for HashingEmbedder {
+    fn model(&self) -> &Model {
+        self.model
+    }
+
+    /// Never fails, and makes the same of a document and a question.
+    async fn embed(&self, texts: &[String], _purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let mut vectors = Vec::with_capacity(texts.len());
+        for batch in texts.chunks(BATCH_MAX) {
+            vectors.extend(batch.iter().map(|text| HashingEmbedder::embed(*self, text)));
+            tokio::task::yield_now().await;
+        }
+        Ok(vectors)
+    }
+
+    fn batch_max(&self) -> usize {
+        BATCH_MAX
+    }
+}
+
+impl HashingEmbedder {
     /// The model that indexes, and that questions ought to be embedded with.
-    pub const INDEX: Self = Self { name: "serin-hash-a", seed: 0x5E21_4A11 };
+    pub const INDEX: Self = Self { model: &INDEX_MODEL, seed: 0x5E21_4A11 };
     /// Another model of the same width.
-    pub const OTHER: Self = Self { name: "serin-hash-b", seed: 0x0DD5_EED5 };
+    pub const OTHER: Self = Self { model: &OTHER_MODEL, seed: 0x0DD5_EED5 };
 
     /// The model's name as answers and the index give it.
     pub fn name(self) -> &'static str {
-        self.name
+        &self.model.name
     }
 
     /// What an index remembers of the model that made it: name, width and a digest of the vectors
@@ -46,7 +80,7 @@ impl Embedder {
     pub fn fingerprint(self) -> String {
         let probe = self.embed("the quick brown fox pages an engineer about a stale index");
         let digest = probe.iter().fold(self.seed, |sum, number| mix(sum ^ u64::from(number.to_bits())));
-        format!("{}/{DIMENSIONS}/{digest:016x}", self.name)
+        format!("{}/{DIMENSIONS}/{digest:016x}", self.name())
     }
 
     /// The direction of a text: `DIMENSIONS` numbers of length one, or all zero for a text without
@@ -100,44 +134,33 @@ fn pieces(stem: &str) -> Vec<String> {
     (3..=5).flat_map(|width| letters.windows(width).map(|piece| piece.iter().collect()).collect::<Vec<_>>()).collect()
 }
 
-fn normalise(vector: &mut [f32]) {
-    let length = vector.iter().map(|number| number * number).sum::<f32>().sqrt();
-    if length > f32::EPSILON {
-        for number in vector {
-            *number /= length;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rag::store::sqlite::memory::dot;
-
-    fn near(model: Embedder, left: &str, right: &str) -> f32 {
-        dot(&model.embed(left), &Embedder::INDEX.embed(right))
+    fn near(model: HashingEmbedder, left: &str, right: &str) -> f32 {
+        model.embed(left).iter().zip(HashingEmbedder::INDEX.embed(right)).map(|(a, b)| a * b).sum()
     }
 
     #[test]
     fn directions_mean_something() {
         let text = "A cold start after a restart makes the first searches slow.";
-        assert!(near(Embedder::INDEX, text, text) > 0.999, "a text is itself");
+        assert!(near(HashingEmbedder::INDEX, text, text) > 0.999, "a text is itself");
         assert!(
-            near(Embedder::INDEX, "chilly and sluggish once rebooted", text) > 0.35,
+            near(HashingEmbedder::INDEX, "chilly and sluggish once rebooted", text) > 0.35,
             "other words for the same things are near"
         );
-        assert!(near(Embedder::INDEX, "sourdough hydration", text) < 0.2, "something else is far");
-        assert!(near(Embedder::OTHER, text, text).abs() < 0.2, "another model's vectors mean nothing here");
+        assert!(near(HashingEmbedder::INDEX, "sourdough hydration", text) < 0.2, "something else is far");
+        assert!(near(HashingEmbedder::OTHER, text, text).abs() < 0.2, "another model's vectors mean nothing here");
     }
 
     #[test]
     fn a_text_without_words_has_no_direction() {
-        assert!(Embedder::INDEX.embed(" … ").iter().all(|number| *number == 0.0));
+        assert!(HashingEmbedder::INDEX.embed(" … ").iter().all(|number| *number == 0.0));
     }
 
     #[test]
     fn fingerprints_tell_models_apart_and_stay() {
-        assert_ne!(Embedder::INDEX.fingerprint(), Embedder::OTHER.fingerprint());
-        assert_eq!(Embedder::INDEX.fingerprint(), Embedder::INDEX.fingerprint());
+        assert_ne!(HashingEmbedder::INDEX.fingerprint(), HashingEmbedder::OTHER.fingerprint());
+        assert_eq!(HashingEmbedder::INDEX.fingerprint(), HashingEmbedder::INDEX.fingerprint());
     }
 }

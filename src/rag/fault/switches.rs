@@ -1,7 +1,7 @@
 //! The switchboard: what is broken now, for everybody who has to know.
 //!
-//! Most faults act the moment they are asked for. Two do not, the held pool and the closed listener:
-//! whoever watches over the server applies them, and `settled` waits for that.
+//! Most faults act the moment they are asked for. Some do not, the held pool, the closed listener, the
+//! chunks that are cut again: whoever watches over the server applies them, and `settled` waits for that.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::rag::fault::kinds::{Dose, Fault};
+
+/// How long it may take to cut a large index again.
+const SETTLED_WITHIN: Duration = Duration::from_mins(2);
 
 /// The switchboard. Cheap to clone; all clones are one.
 #[derive(Debug, Clone)]
@@ -81,13 +84,13 @@ impl Faults {
         self.board().iter().map(|(fault, (dose, _))| (*fault, *dose)).collect()
     }
 
-    /// Waits until pool and listener are as the switches say, at most 5 s.
+    /// Waits until pool, listener and chunks are as the switches say, at most two minutes.
     pub async fn settled(&self) {
         let wanted = *self.0.wanted.borrow();
         let mut applied = self.0.applied.subscribe();
         let settled = applied.wait_for(|generation| *generation >= wanted);
         // A server that has stopped applies nothing any more: its switches are as settled as they get.
-        let _ended = tokio::time::timeout(Duration::from_secs(5), settled).await;
+        let _ended = tokio::time::timeout(SETTLED_WITHIN, settled).await;
     }
 
     /// Sets one fault to what `fault::read` or `fault::parse` understood.

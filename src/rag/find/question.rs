@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::rag::find::context::Context;
+use crate::rag::index::embedding::EmbeddingError;
 use crate::rag::index::library::LibraryError;
 use crate::rag::store::filter::Filter;
 use crate::rag::store::records::{StoreError, StoredChunk};
@@ -79,7 +80,7 @@ pub enum RetrievalError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The embedder does not answer.
-    #[error("the embedding provider does not answer: {0}")]
+    #[error("{0}")]
     Embedder(String),
     /// The index was made by another embedder.
     #[error("{0}")]
@@ -92,11 +93,18 @@ pub enum RetrievalError {
     Failed,
 }
 
+impl From<EmbeddingError> for RetrievalError {
+    fn from(error: EmbeddingError) -> Self {
+        LibraryError::from(error).into()
+    }
+}
+
 impl From<LibraryError> for RetrievalError {
     fn from(error: LibraryError) -> Self {
         match error {
             LibraryError::Store(error) => Self::Store(error),
-            foreign @ LibraryError::Foreign { .. } => Self::Foreign(foreign.to_string()),
+            LibraryError::Embedder(error) => Self::Embedder(error.to_string()),
+            LibraryError::Foreign(why) => Self::Foreign(why),
         }
     }
 }

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 
-use crate::rag::embed::hashing::Embedder;
 use crate::rag::fault::kinds::Fault;
 use crate::rag::fault::switches::Faults;
 use crate::rag::find::answers::{self, Key, Recalled, Remembering};
@@ -18,6 +17,7 @@ use crate::rag::find::rewriting::Rewriting;
 use crate::rag::find::warmth::Warmth;
 use crate::rag::find::{arms, fusion};
 use crate::rag::index::library::Library;
+use crate::rag::rerank::{Passage, Reranker};
 use crate::rag::store::contract::{Connection, Patience};
 use crate::rag::store::filter::Filter;
 use crate::rag::store::records::{Remembered, StoreError, StoredChunk};
@@ -31,6 +31,8 @@ pub const OVER_FETCH_MAX: usize = 100;
 const HANG_MAX: Duration = Duration::from_secs(120);
 /// The part of a cold start's wait below which it counts as over.
 const COLD_ABOVE: f64 = 0.1;
+/// How long the reranker may take: past this the fused order is the better answer.
+const RERANK_WITHIN: Duration = Duration::from_secs(2);
 /// Passages of a long document that come in the place of its summary.
 const PASSAGES_OF_SUMMARY: usize = 5;
 
@@ -74,6 +76,7 @@ pub struct Retrieval {
     pub warmth: Warmth,
     settings: Settings,
     settings_line: String,
+    reranker: Option<Arc<dyn Reranker>>,
     faults: Faults,
     started: Instant,
 }
@@ -86,9 +89,16 @@ struct Ranked {
 
 impl Retrieval {
     /// A retrieval whose cold start begins at `started`.
-    pub fn new(library: Library, settings: Settings, faults: Faults, started: Instant) -> Self {
-        let settings_line = settings.line();
-        Self { library, warmth: Warmth::default(), settings, settings_line, faults, started }
+    pub fn new(
+        library: Library,
+        settings: Settings,
+        reranker: Option<Arc<dyn Reranker>>,
+        faults: Faults,
+        started: Instant,
+    ) -> Self {
+        let settings_line =
+            format!("{}\n{}", settings.line(), reranker.as_ref().map_or("", |reranker| reranker.name()));
+        Self { library, warmth: Warmth::default(), settings, settings_line, reranker, faults, started }
     }
 
     /// Answers a question.
@@ -152,8 +162,8 @@ impl Retrieval {
         question: &Question,
         now: DateTime<Utc>,
     ) -> Result<(Option<Recalled>, Key, i64), RetrievalError> {
-        let model = self.question_model();
-        let key = Key::of(question, model.name(), &self.settings_line, &self.faults);
+        let model = self.library.embedding().question_model();
+        let key = Key::of(question, &model, &self.settings_line, &self.faults);
         let generation = connection.generation().await?;
         if !self.settings.remembering.is_on {
             return Ok((None, key, generation));
@@ -176,7 +186,7 @@ impl Retrieval {
         now: DateTime<Utc>,
     ) -> Result<(Vec<Found>, CacheUse, Vec<&'static str>), RetrievalError> {
         let remembers = self.settings.remembering;
-        let (vector, vector_age) = self.embed(&questions[0])?;
+        let (vector, vector_age) = self.embed(connection, &questions[0]).await?;
         if remembers.is_on
             && let Some(similar) = answers::similar(connection, key, &vector, remembers, &self.faults, now).await?
         {
@@ -245,7 +255,7 @@ impl Retrieval {
             let vector = if number == 0 {
                 vector
             } else {
-                other = self.embed(text)?.0;
+                other = self.embed(connection, text).await?.0;
                 &other
             };
             lists.extend(self.both_arms(connection, text, vector, filter, depth).await?);
@@ -335,8 +345,40 @@ impl Retrieval {
     }
 
     /// Reads question and passages together. Where that fails the fused order stands, and says so.
-    async fn rerank(&self, _question: &Question, candidates: Vec<Found>) -> (Vec<Found>, Vec<&'static str>) {
-        (candidates, Vec::new())
+    async fn rerank(&self, question: &Question, mut candidates: Vec<Found>) -> (Vec<Found>, Vec<&'static str>) {
+        let Some(reranker) = &self.reranker else { return (candidates, Vec::new()) };
+        if self.faults.strikes(Fault::RerankerOff).is_some() || candidates.is_empty() {
+            return (candidates, Vec::new());
+        }
+        let is_reversed = self.faults.strikes(Fault::RerankerReversed).is_some();
+        let scoring = async {
+            match self.faults.strikes(Fault::RerankerFails) {
+                Some(dose) if dose.mode == "memory" => Err("out of memory, on request".to_owned()),
+                Some(_slow) => std::future::pending().await,
+                None => {
+                    let passages: Vec<Passage<'_>> = candidates.iter().map(|found| passage(&found.chunk)).collect();
+                    reranker.scores(&question.text, &passages).await.map_err(|error| error.to_string())
+                }
+            }
+        };
+        let scores = tokio::time::timeout(RERANK_WITHIN, scoring)
+            .await
+            .unwrap_or_else(|_late| Err(format!("it took longer than {} ms", RERANK_WITHIN.as_millis())));
+        match scores {
+            Ok(scores) if scores.len() == candidates.len() => {
+                let share = reranker.share();
+                for (found, score) in candidates.iter_mut().zip(scores) {
+                    let score = score * share + found.score * (1.0 - share);
+                    found.final_score = if is_reversed { 1.0 - score } else { score };
+                }
+                (candidates, Vec::new())
+            }
+            Ok(_short) => (candidates, vec!["rerank"]),
+            Err(error) => {
+                tracing::warn!(error, "the reranker failed: the fused order is answered");
+                (candidates, vec!["rerank"])
+            }
+        }
     }
 
     /// The hits that are shown, and the context made of them.
@@ -373,41 +415,25 @@ impl Retrieval {
         Ok((hits, context, seen_before))
     }
 
-    /// The name of the model questions are embedded with.
-    pub fn model_name(&self) -> String {
-        self.question_model().name().to_owned()
-    }
-
-    fn question_model(&self) -> Embedder {
-        let falls_back = self.faults.dose(Fault::EmbedderDown).is_some_and(|dose| dose.mode == "fallback");
-        let is_wrong = falls_back || self.faults.strikes(Fault::WrongQueryModel).is_some();
-        if is_wrong { Embedder::OTHER } else { Embedder::INDEX }
-    }
-
-    /// The vector of a question.
+    /// The vector of a question, and for how long it has been remembered here.
     ///
     /// # Errors
     /// `Embedder` where the provider is down.
-    pub fn embed(&self, text: &str) -> Result<(Arc<[f32]>, Option<Duration>), RetrievalError> {
-        self.provider()?;
-        let remembered = self.warmth.embed(self.question_model(), text, Instant::now());
-        Ok((remembered.vector, remembered.age))
-    }
-
-    /// Has the embedder make a vector now: a remembered one would show nothing of the provider.
-    ///
-    /// # Errors
-    /// `Embedder` where the provider is down.
-    pub fn ask_embedder(&self, text: &str) -> Result<Vec<f32>, RetrievalError> {
-        self.provider()?;
-        Ok(Embedder::INDEX.embed(text))
-    }
-
-    fn provider(&self) -> Result<(), RetrievalError> {
-        match self.faults.strikes(Fault::EmbedderDown) {
-            Some(dose) if dose.mode == "error" => Err(RetrievalError::Embedder("it is down".to_owned())),
-            _ => Ok(()),
+    pub async fn embed(
+        &self,
+        connection: &mut dyn Connection,
+        text: &str,
+    ) -> Result<(Arc<[f32]>, Option<Duration>), RetrievalError> {
+        let embedding = self.library.embedding();
+        let model = embedding.question_model();
+        if self.faults.dose(Fault::EmbedderDown).is_none()
+            && let Some((vector, age)) = self.warmth.recall(&model, text, Instant::now())
+        {
+            return Ok((vector, Some(age)));
         }
+        let vector: Arc<[f32]> = embedding.question(connection, text).await?.vector.into();
+        self.warmth.keep(&model, text, Arc::clone(&vector), Instant::now());
+        Ok((vector, None))
     }
 
     /// Whether searches are as fast as they get: enough remembered, the cold start over.
@@ -418,4 +444,8 @@ impl Retrieval {
             .is_some_and(|dose| arms::fading(now.saturating_duration_since(self.started), dose.tau_ms) > COLD_ABOVE);
         !cold && self.warmth.is_warm(now)
     }
+}
+
+fn passage(chunk: &StoredChunk) -> Passage<'_> {
+    Passage { section: &chunk.section, content: &chunk.content }
 }

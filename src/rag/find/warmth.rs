@@ -9,8 +9,6 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::rag::embed::hashing::Embedder;
-
 /// Questions remembered: 1.5 MB of vectors.
 const QUESTIONS_MAX: usize = 1_024;
 /// Over how long the hit rate is taken.
@@ -29,15 +27,6 @@ impl Memory {
     }
 }
 
-/// What a question's vector was found as.
-#[derive(Debug, Clone)]
-pub struct Remembered {
-    /// The vector.
-    pub vector: Arc<[f32]>,
-    /// How long it has been here; `None` where it was just made.
-    pub age: Option<Duration>,
-}
-
 /// The memory.
 #[derive(Debug, Default)]
 pub struct Warmth(Mutex<Memory>);
@@ -50,18 +39,19 @@ struct Memory {
 }
 
 impl Warmth {
-    /// The vector of a question, from memory or made now.
-    pub fn embed(&self, model: Embedder, question: &str, now: Instant) -> Remembered {
-        let key: [u8; 32] =
-            Sha256::new().chain_update(model.name()).chain_update([0]).chain_update(question).finalize().into();
-        let known = self.memory().vectors.get(&key).cloned();
-        let hit = known.is_some();
-        let remembered = match known {
-            Some((vector, since)) => Remembered { vector, age: Some(now.saturating_duration_since(since)) },
-            None => Remembered { vector: model.embed(question).into(), age: None },
-        };
+    /// The vector of a question, by its model and its words, and for how long it has been here.
+    pub fn recall(&self, model: &str, question: &str, now: Instant) -> Option<(Arc<[f32]>, Duration)> {
         let mut memory = self.memory();
-        if !hit && memory.vectors.insert(key, (Arc::clone(&remembered.vector), now)).is_none() {
+        let known = memory.vectors.get(&key(model, question)).cloned();
+        memory.look(known.is_some(), now);
+        known.map(|(vector, since)| (vector, now.saturating_duration_since(since)))
+    }
+
+    /// Keeps a question's vector; the oldest goes where there are too many.
+    pub fn keep(&self, model: &str, question: &str, vector: Arc<[f32]>, now: Instant) {
+        let mut memory = self.memory();
+        let key = key(model, question);
+        if memory.vectors.insert(key, (vector, now)).is_none() {
             memory.oldest_first.push_back(key);
             if memory.oldest_first.len() > QUESTIONS_MAX
                 && let Some(oldest) = memory.oldest_first.pop_front()
@@ -69,8 +59,6 @@ impl Warmth {
                 memory.vectors.remove(&oldest);
             }
         }
-        memory.look(hit, now);
-        remembered
     }
 
     /// Counts a question whose whole answer was remembered, or was looked for in vain.
@@ -100,19 +88,29 @@ impl Warmth {
     }
 }
 
+fn key(model: &str, question: &str) -> [u8; 32] {
+    Sha256::new().chain_update(model).chain_update([0]).chain_update(question).finalize().into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn asked(warmth: &Warmth, model: &str, question: &str, now: Instant) -> bool {
+        let known = warmth.recall(model, question, now).is_some();
+        warmth.keep(model, question, Arc::from([1.0_f32]), now);
+        known
+    }
 
     #[test]
     fn a_memory_warms_and_cools() {
         let warmth = Warmth::default();
         let start = Instant::now();
         assert!(!warmth.is_warm(start), "nothing asked is cold");
-        assert!(warmth.embed(Embedder::INDEX, "a pool", start).age.is_none(), "the first is made");
+        assert!(!asked(&warmth, "a", "a pool", start), "the first is made");
         assert!(!warmth.is_warm(start), "only misses is cold");
-        assert!(warmth.embed(Embedder::OTHER, "a pool", start).age.is_none(), "another model's vector is not taken");
-        assert!(warmth.embed(Embedder::INDEX, "a pool", start).age.is_some(), "the second is found");
+        assert!(!asked(&warmth, "b", "a pool", start), "another model's vector is not taken");
+        assert!(asked(&warmth, "a", "a pool", start), "the second is found");
         assert!(warmth.is_warm(start), "one of three is warm");
         assert!(!warmth.is_warm(start + WINDOW * 2), "and cools when nobody asks");
     }
@@ -122,9 +120,9 @@ mod tests {
         let warmth = Warmth::default();
         let now = Instant::now();
         for number in 0..=QUESTIONS_MAX {
-            warmth.embed(Embedder::INDEX, &number.to_string(), now);
+            asked(&warmth, "a", &number.to_string(), now);
         }
-        assert!(warmth.embed(Embedder::INDEX, "0", now).age.is_none(), "the oldest had to go");
-        assert!(warmth.embed(Embedder::INDEX, "900", now).age.is_some(), "a newer one is still there");
+        assert!(warmth.recall("a", "0", now).is_none(), "the oldest had to go");
+        assert!(warmth.recall("a", "900", now).is_some(), "a newer one is still there");
     }
 }

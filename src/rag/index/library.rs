@@ -8,10 +8,12 @@ use sha2::{Digest as _, Sha256};
 
 use crate::rag::cut::damage::{self, Damage};
 use crate::rag::cut::{self, Chunk, Method, PARSER_VERSION, Role};
-use crate::rag::embed::hashing::Embedder;
+use crate::rag::embed::provider::Provider;
+use crate::rag::embed::{EmbedError, Fingerprint, fingerprint};
 use crate::rag::fault::kinds::{Dose, Fault};
 use crate::rag::fault::switches::Faults;
 use crate::rag::index::document::{Cutting, Document, Indexed};
+use crate::rag::index::embedding::{Embedding, EmbeddingError};
 use crate::rag::index::lock::{Holder, WriterLock};
 use crate::rag::store::contract::{Patience, Store};
 use crate::rag::store::records::{NewSource, Replaced, StoreError, StoredSource};
@@ -26,6 +28,7 @@ const EMBEDDER: &str = "embedder";
 #[derive(Debug)]
 pub struct Library {
     store: Arc<dyn Store>,
+    embedding: Embedding,
     cutting: Cutting,
     lock: Option<PathBuf>,
     writing: tokio::sync::Mutex<()>,
@@ -50,16 +53,23 @@ impl Writing<'_> {
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
     /// The index was made by another embedder.
-    #[error("this index was made with {found}, this server embeds with {own}: index again with --full-rebuild")]
-    Foreign {
-        /// Its embedder.
-        found: String,
-        /// Ours.
-        own: String,
-    },
+    #[error("{0}")]
+    Foreign(String),
+    /// The embedder does not embed.
+    #[error(transparent)]
+    Embedder(#[from] EmbedError),
     /// The store refused.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<EmbeddingError> for LibraryError {
+    fn from(error: EmbeddingError) -> Self {
+        match error {
+            EmbeddingError::Embedder(error) => Self::Embedder(error),
+            EmbeddingError::Store(error) => Self::Store(error),
+        }
+    }
 }
 
 impl Library {
@@ -70,18 +80,46 @@ impl Library {
     /// `Foreign` for an index of another embedder, or what the store says.
     pub async fn open(
         store: Arc<dyn Store>,
+        provider: Provider,
         cutting: Cutting,
         lock: Option<PathBuf>,
         faults: Faults,
     ) -> Result<Self, LibraryError> {
-        let own = Embedder::INDEX.fingerprint();
-        let found = store.connect(Patience::Writer).await?.fact(EMBEDDER).await?;
-        match found {
-            Some(found) if found != own => return Err(LibraryError::Foreign { found, own }),
-            Some(_same) => {}
-            None => store.set_fact(EMBEDDER, Some(&own)).await?,
+        let known = store.connect(Patience::Writer).await?.fact(EMBEDDER).await?;
+        let embedding = Embedding::new(provider, faults.clone());
+        let library = Self { store, embedding, cutting, lock, writing: tokio::sync::Mutex::new(()), faults };
+        match known {
+            Some(known) => library.recognise(&known).await?,
+            None => library.sign().await?,
         }
-        Ok(Self { store, cutting, lock, writing: tokio::sync::Mutex::new(()), faults })
+        Ok(library)
+    }
+
+    /// Looks whether the index's embedder is ours.
+    async fn recognise(&self, known: &str) -> Result<(), LibraryError> {
+        let built_in = self.embedding.provider().built_in();
+        if built_in.is_some_and(|built_in| built_in.fingerprint() == known) {
+            // The first version of the index kept a digest; this one keeps vectors.
+            return self.sign().await;
+        }
+        let Ok(known) = serde_json::from_str::<Fingerprint>(known) else {
+            let why =
+                format!("this index was made with {known}, which is not known here: index again with --full-rebuild");
+            return Err(LibraryError::Foreign(why));
+        };
+        known.fits(&fingerprint(self.embedding.provider()).await?).map_err(LibraryError::Foreign)
+    }
+
+    /// Writes down whose vectors the index holds.
+    async fn sign(&self) -> Result<(), LibraryError> {
+        let own = fingerprint(self.embedding.provider()).await?;
+        let own = serde_json::to_string(&own).unwrap_or_default();
+        Ok(self.store.set_fact(EMBEDDER, Some(&own)).await?)
+    }
+
+    /// What makes its vectors.
+    pub fn embedding(&self) -> &Embedding {
+        &self.embedding
     }
 
     /// The store.
@@ -137,7 +175,7 @@ impl Library {
         if self.faults.dose(Fault::IndexFrozen).is_some() {
             return Ok(indexed);
         }
-        let embedded = embed(chunks);
+        let embedded = self.embed(chunks).await?;
         let parser = self.parser(document);
         let new = NewSource {
             source: document.source,
@@ -207,8 +245,19 @@ impl Library {
     /// The store's.
     pub async fn rebuild(&self) -> Result<(), LibraryError> {
         self.store.wipe().await?;
-        self.store.set_fact(EMBEDDER, Some(&Embedder::INDEX.fingerprint())).await?;
-        Ok(())
+        self.sign().await
+    }
+
+    /// The vectors of chunks that are searched.
+    async fn embed(&self, chunks: Vec<Chunk>) -> Result<Vec<(Chunk, Option<Vec<f32>>)>, LibraryError> {
+        let searched = chunks.iter().filter(|chunk| chunk.role != Role::Section);
+        let texts: Vec<String> = searched.map(Chunk::searched).collect();
+        let mut vectors = self.embedding.documents(self.store(), &texts).await?.into_iter();
+        let with_vector = |chunk: Chunk| {
+            let vector = if chunk.role == Role::Section { None } else { vectors.next() };
+            (chunk, vector)
+        };
+        Ok(chunks.into_iter().map(with_vector).collect())
     }
 
     /// The parser and what it is told: a source that was cut by another is cut again.
@@ -237,14 +286,6 @@ fn strikes(damage: Damage, dose: Dose, source: &str, place: usize) -> bool {
         Damage::Emptied | Damage::Duplicated => place as u64,
     };
     dose.strikes(mix(fnv(source.bytes()) ^ mix(place)))
-}
-
-fn embed(chunks: Vec<Chunk>) -> Vec<(Chunk, Option<Vec<f32>>)> {
-    let embed = |chunk: Chunk| {
-        let vector = (chunk.role != Role::Section).then(|| Embedder::INDEX.embed(&chunk.searched()));
-        (chunk, vector)
-    };
-    chunks.into_iter().map(embed).collect()
 }
 
 fn hash(text: &str) -> String {

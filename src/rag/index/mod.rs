@@ -2,6 +2,7 @@
 
 pub mod corpus;
 pub mod document;
+pub mod embedding;
 pub mod fetch;
 pub mod library;
 pub mod lock;

@@ -13,6 +13,7 @@ use crate::rag::find::rewriting::Rewriting;
 use crate::rag::index::document::Cutting;
 use crate::rag::index::run::{Budgets, Plan, Rule};
 use crate::rag::index::walk::Selection;
+use crate::rag::project::models::{EmbedderConfig, RerankerConfig};
 use crate::rag::project::place::Place;
 use crate::rag::store::records::Volatility;
 
@@ -44,8 +45,13 @@ index:
 # (markdown, code, topics, fixed, parent_child). Characters are those of `fixed`.
 chunks: { tokens: 200, overlap: 1, characters: 512, character_overlap: 64 }
 
+# `builtin`, a server as in `http: {url: "http://127.0.0.1:11434/v1", model: nomic-embed-text, dimensions: 768}`
+# (its key in the variable that `key_env` names), or weights as in `folder: {path: ../models/bge-small-en-v1.5}`.
+embedder: builtin
+
 search:
   over_fetch: 20                     # candidates the reranker looks at, 100 at most
+  reranker: builtin                  # or `none`, `http: {url, model}`, `folder: {path}`
   weight: 1.0
   priors: { constraints: 0.35, patterns: 0.20, code: 0.0 }
   recency: { weight: 0.0, half_life_days: 30 }
@@ -71,6 +77,8 @@ pub struct Config {
     index: IndexConfig,
     #[serde(default)]
     chunks: ChunksConfig,
+    #[serde(default)]
+    embedder: EmbedderConfig,
     #[serde(default)]
     search: SearchConfig,
     #[serde(default)]
@@ -154,6 +162,7 @@ impl Default for ChunksConfig {
 #[serde(deny_unknown_fields, default)]
 struct SearchConfig {
     over_fetch: usize,
+    reranker: RerankerConfig,
     weight: f64,
     priors: BTreeMap<String, f64>,
     recency: RecencyConfig,
@@ -166,6 +175,7 @@ impl Default for SearchConfig {
         let usual = Ranking::default();
         Self {
             over_fetch: OVER_FETCH,
+            reranker: RerankerConfig::default(),
             weight: usual.weight,
             priors: usual.priors,
             recency: RecencyConfig::default(),
@@ -311,6 +321,16 @@ impl Config {
         let rules = rules.iter().map(rule).collect::<Result<_, _>>()?;
         let budgets = Budgets { files: budgets.files, bytes: budgets.bytes, tokens: budgets.tokens };
         Ok(Plan { selection, rules, budgets })
+    }
+
+    /// What embeds.
+    pub fn embedder(&self) -> &EmbedderConfig {
+        &self.embedder
+    }
+
+    /// What reranks.
+    pub fn reranker(&self) -> &RerankerConfig {
+        &self.search.reranker
     }
 
     /// How documents are cut.

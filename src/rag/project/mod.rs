@@ -2,6 +2,8 @@
 
 pub mod place;
 
+pub mod models;
+
 pub mod config;
 
 pub mod opened;

@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::rag::embed::provider::Provider;
 use crate::rag::fault::switches::Faults;
 use crate::rag::index::document::Cutting;
 use crate::rag::index::library::{Library, LibraryError};
 use crate::rag::project::config::{Config, ConfigError, StoreChoice};
+use crate::rag::project::models;
 use crate::rag::project::place::{Place, PlaceError};
+use crate::rag::rerank::Reranker;
 use crate::rag::store::contract::Store;
 use crate::rag::store::records::StoreError;
 use crate::rag::store::sqlite::open::SqliteStore;
@@ -71,7 +74,20 @@ impl Project {
     /// # Errors
     /// As `store`, and `Library`.
     pub async fn library(&self, faults: Faults) -> Result<Library, ProjectError> {
-        Ok(Library::open(self.store().await?, self.cutting()?, Some(self.place.lock()), faults).await?)
+        Ok(Library::open(self.store().await?, self.embedder()?, self.cutting()?, Some(self.place.lock()), faults)
+            .await?)
+    }
+
+    fn embedder(&self) -> Result<Provider, ProjectError> {
+        models::embedder(self.config.embedder(), &self.place).map_err(ProjectError::Setting)
+    }
+
+    /// Its reranker; `None` where none is wanted.
+    ///
+    /// # Errors
+    /// `Setting`.
+    pub fn reranker(&self) -> Result<Option<Arc<dyn Reranker>>, ProjectError> {
+        models::reranker(self.config.reranker(), &self.place).map_err(ProjectError::Setting)
     }
 
     fn cutting(&self) -> Result<Cutting, ProjectError> {
@@ -85,7 +101,7 @@ impl Project {
     pub async fn library_anew(&self) -> Result<Library, ProjectError> {
         let store = self.store().await?;
         store.wipe().await?;
-        Ok(Library::open(store, self.cutting()?, Some(self.place.lock()), Faults::default()).await?)
+        Ok(Library::open(store, self.embedder()?, self.cutting()?, Some(self.place.lock()), Faults::default()).await?)
     }
 
     /// Its library, for somebody who only reads: a project that was never indexed is an error here,

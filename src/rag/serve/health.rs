@@ -106,7 +106,7 @@ async fn examine(life: &Life, report: &mut Report) -> Result<(), &'static str> {
     report.chunks = Some(figures.chunks);
     report.sources = Some(figures.sources);
     report.pool = pool(store.pool());
-    life.retrieval.ask_embedder(EMBEDDER_PROBE).map_err(|_error| "external_api_failure")?;
+    life.retrieval.library.embedding().ask(EMBEDDER_PROBE).await.map_err(|_error| "external_api_failure")?;
     if sample.is_none() {
         return Err("index_empty_or_stale");
     }

@@ -7,6 +7,8 @@ use std::time::Instant;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
+use crate::rag::embed::hashing::HashingEmbedder;
+use crate::rag::embed::provider::Provider;
 use crate::rag::fault::kinds::Fault;
 use crate::rag::fault::switches::Faults;
 use crate::rag::find::retrieval::{Retrieval, Settings};
@@ -15,6 +17,8 @@ use crate::rag::index::document::Cutting;
 use crate::rag::index::fetch::Fetcher;
 use crate::rag::index::library::{Library, LibraryError};
 use crate::rag::project::opened::ProjectError;
+use crate::rag::rerank::Reranker;
+use crate::rag::rerank::joint::JointReranker;
 use crate::rag::serve::options::Options;
 use crate::rag::store::records::StoreError;
 use crate::rag::store::sqlite::open::SqliteStore;
@@ -47,11 +51,14 @@ impl Life {
     /// `ProjectError`, or `CorpusError`, which hold the store's too.
     pub async fn begin(options: &Options, database: &Path, faults: &Faults) -> Result<Self, LifeError> {
         let (started, started_at) = (Instant::now(), Utc::now());
-        let (library, settings) = match &options.project {
-            Some(project) => (project.library(faults.clone()).await?, project.config.settings()),
+        let (library, settings, reranker) = match &options.project {
+            Some(project) => (project.library(faults.clone()).await?, project.config.settings(), project.reranker()?),
             None => {
-                let store = SqliteStore::open(database).await?;
-                (Library::open(Arc::new(store), Cutting::default(), None, faults.clone()).await?, Settings::default())
+                let (store, built_in) = (SqliteStore::open(database).await?, Provider::Hashing(HashingEmbedder::INDEX));
+                let library =
+                    Library::open(Arc::new(store), built_in, Cutting::default(), None, faults.clone()).await?;
+                let reranker: Arc<dyn Reranker> = Arc::new(JointReranker);
+                (library, Settings::default(), Some(reranker))
             }
         };
         let forgets = faults.dose(Fault::IndexInMemory).is_some();
@@ -68,7 +75,7 @@ impl Life {
             name: options.name.clone(),
             instance_id,
             started_at,
-            retrieval: Retrieval::new(library, settings, faults.clone(), started),
+            retrieval: Retrieval::new(library, settings, reranker, faults.clone(), started),
             faults: faults.clone(),
             bearer: options.bearer.clone(),
             fetcher: Fetcher::new(root, options.allow_private.clone()),

@@ -160,7 +160,13 @@ enum End {
 }
 
 impl Keeper {
-    async fn keep(mut self, mut life: Arc<Life>, listener: TcpListener) {
+    async fn keep(mut self, life: Arc<Life>, listener: TcpListener) {
+        self.lives(life, listener).await;
+        // Nothing is applied any more: nobody need wait for it.
+        self.faults.applied(u64::MAX);
+    }
+
+    async fn lives(&mut self, mut life: Arc<Life>, listener: TcpListener) {
         let mut listener = Some(listener);
         loop {
             let end = self.live(&life, listener.take()).await;

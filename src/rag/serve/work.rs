@@ -13,7 +13,7 @@ use crate::rag::serve::answer::{
     self, ConstraintsData, EmbeddingData, Envelope, ImpactData, IndexData, SearchData, SourcesData,
 };
 use crate::rag::serve::arguments::{
-    self, ConstraintArguments, EmbeddingArguments, ImpactArguments, IndexArguments, SearchArguments,
+    self, ConstraintArguments, EmbeddingArguments, ImpactArguments, IndexArguments, PurposeAlias, SearchArguments,
 };
 use crate::rag::serve::life::Life;
 use crate::rag::store::contract::Patience;
@@ -150,16 +150,26 @@ impl Life {
             let why = format!("'text' has {letters} characters; 1 to {EMBEDDED_CHARS_MAX} can be embedded");
             return Envelope::error("INVALID_ARGUMENT", why);
         }
-        match self.retrieval.embed(&wanted.text) {
-            Ok((vector, _age)) => Envelope::ok(EmbeddingData {
-                model: self.retrieval.model_name(),
+        match self.embed(&wanted).await {
+            Ok(vector) => Envelope::ok(EmbeddingData {
+                model: self.retrieval.library.embedding().question_model(),
                 dimensions: vector.len(),
-                vector: vector.to_vec(),
+                vector,
                 tokens: tokens::count(&wanted.text),
                 ignored_arguments: ignored,
             }),
             Err(error) => Envelope::failed("Embedding the text", &error),
         }
+    }
+
+    async fn embed(&self, wanted: &EmbeddingArguments) -> Result<Vec<f32>, RetrievalError> {
+        let (library, text) = (&self.retrieval.library, &wanted.text);
+        if wanted.purpose == PurposeAlias::Document {
+            let mut vectors = library.embedding().documents(library.store(), std::slice::from_ref(text)).await?;
+            return Ok(vectors.pop().unwrap_or_default());
+        }
+        let mut held = library.store().connect(Patience::Search).await?;
+        Ok(self.retrieval.embed(held.as_mut(), text).await?.0.to_vec())
     }
 
     /// `check_constraints`.

@@ -1,0 +1,142 @@
+//! Which models an index is made and searched with, as the configuration names them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use crate::rag::embed::Prefixes;
+use crate::rag::embed::hashing::HashingEmbedder;
+use crate::rag::embed::provider::Provider;
+use crate::rag::embed::remote::{RemoteEmbedder, RemoteModel};
+use crate::rag::project::place::Place;
+use crate::rag::remote::settings::{ApiKey, Settings};
+use crate::rag::rerank::Reranker;
+use crate::rag::rerank::joint::JointReranker;
+use crate::rag::rerank::remote::{RemoteReranker, Scale};
+
+/// An embedder as it is written: `builtin`, `http: {…}` or `folder: {…}`.
+#[derive(Debug, Clone, Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum EmbedderConfig {
+    /// Feature hashing with a table of concepts.
+    #[default]
+    Builtin,
+    /// An OpenAI-compatible server.
+    Http(HttpEmbedder),
+    /// BERT-class weights in a folder.
+    Folder(FolderModel),
+}
+
+/// An OpenAI-compatible server.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HttpEmbedder {
+    url: String,
+    model: String,
+    #[serde(default)]
+    revision: String,
+    dimensions: usize,
+    #[serde(default)]
+    ask_dimensions: bool,
+    #[serde(default)]
+    key_env: Option<String>,
+    #[serde(default)]
+    query_prefix: String,
+    #[serde(default)]
+    document_prefix: String,
+    #[serde(default)]
+    batch: Option<usize>,
+}
+
+/// Weights in a folder.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FolderModel {
+    path: PathBuf,
+    #[serde(default)]
+    query_prefix: String,
+}
+
+/// A reranker as it is written: `builtin`, `none`, `http: {…}` or `folder: {…}`.
+#[derive(Debug, Clone, Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum RerankerConfig {
+    /// The joint scorer.
+    #[default]
+    Builtin,
+    /// The fused order stands.
+    None,
+    /// A rerank server.
+    Http(HttpReranker),
+    /// A cross-encoder's weights in a folder.
+    Folder(FolderModel),
+}
+
+/// A rerank server.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HttpReranker {
+    url: String,
+    model: String,
+    #[serde(default)]
+    key_env: Option<String>,
+    #[serde(default)]
+    logits: bool,
+}
+
+/// The embedder that is meant.
+///
+/// # Errors
+/// What is missing or wrong, with the mend.
+pub fn embedder(config: &EmbedderConfig, place: &Place) -> Result<Provider, String> {
+    match config {
+        EmbedderConfig::Builtin => Ok(Provider::Hashing(HashingEmbedder::INDEX)),
+        EmbedderConfig::Http(http) => {
+            let mut model = RemoteModel::new(&http.model, http.dimensions);
+            model.revision.clone_from(&http.revision);
+            model.ask_dimensions = http.ask_dimensions;
+            model.prefixes = Prefixes { document: http.document_prefix.clone(), query: http.query_prefix.clone() };
+            model.batch_max = http.batch.unwrap_or(model.batch_max);
+            let settings = Settings::new(&http.url, key(http.key_env.as_deref())?);
+            let embedder = RemoteEmbedder::new(settings, model).map_err(|error| format!("`embedder.http`: {error}"))?;
+            Ok(Provider::Remote(Box::new(embedder)))
+        }
+        EmbedderConfig::Folder(folder) => local_embedder(folder, place),
+    }
+}
+
+/// The reranker that is meant.
+///
+/// # Errors
+/// What is missing or wrong, with the mend.
+pub fn reranker(config: &RerankerConfig, place: &Place) -> Result<Option<Arc<dyn Reranker>>, String> {
+    match config {
+        RerankerConfig::None => Ok(None),
+        RerankerConfig::Builtin => Ok(Some(Arc::new(JointReranker))),
+        RerankerConfig::Http(http) => {
+            let settings = Settings::new(&http.url, key(http.key_env.as_deref())?);
+            let scale = if http.logits { Scale::Logit } else { Scale::Unit };
+            let reranker = RemoteReranker::new(settings, &http.model, scale);
+            Ok(Some(Arc::new(reranker.map_err(|error| format!("`search.reranker.http`: {error}"))?)))
+        }
+        RerankerConfig::Folder(folder) => local_reranker(folder, place),
+    }
+}
+
+fn key(name: Option<&str>) -> Result<Option<ApiKey>, String> {
+    let Some(name) = name else { return Ok(None) };
+    let value =
+        std::env::var(name).map_err(|_unset| format!("the variable {name} is not set: it holds the API key"))?;
+    Ok(Some(ApiKey::new(&value)))
+}
+
+const WITHOUT: &str = "this program was built without local models: build it with `--features local-models`";
+
+fn local_embedder(_folder: &FolderModel, _place: &Place) -> Result<Provider, String> {
+    Err(WITHOUT.to_owned())
+}
+
+fn local_reranker(_folder: &FolderModel, _place: &Place) -> Result<Option<Arc<dyn Reranker>>, String> {
+    Err(WITHOUT.to_owned())
+}
