@@ -1,5 +1,8 @@
 //! What a text is made of: words, tokens; and draws that come out the same everywhere.
 
 pub mod draw;
+pub mod secret_rules;
+mod secret_values;
+pub mod secrets;
 pub mod tokens;
 pub mod words;
