@@ -59,7 +59,8 @@ fn wait(command: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Resu
 
 /// Logs go to standard error; the demo keeps its stage clear and shows only what goes wrong.
 fn log(json: bool, quiet: bool) {
-    let level = if quiet { "error" } else { "info" };
+    // The SDK of our reference server tells of each call three times at this level.
+    let level = if quiet { "error" } else { "info,rmcp=warn" };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
     let to = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     if json { to.json().init() } else { to.init() }

@@ -2,7 +2,7 @@
 
 use crate::rag::cut::dialect::Dialect;
 use crate::rag::cut::headers::{self, Around, Header};
-use crate::rag::cut::outline::{self, Part};
+use crate::rag::cut::part::{self, Part};
 
 /// How far along a line is looked for what stands before or after; keeps a long line linear.
 const LOOK_BACK_BYTES: usize = 200;
@@ -108,7 +108,7 @@ impl Scan<'_> {
             match headers::read(self.text, self.mask, self.statement, at, self.dialect, around) {
                 Header::Function { start, signature } => {
                     let bound = self.found.last().map_or(0, |part| part.end).max(self.statement);
-                    let start = outline::with_lines_above(self.mask, start, bound, b'@');
+                    let start = part::with_lines_above(self.mask, start, bound, b'@');
                     let around = self.open.iter().filter_map(|open| open.title.clone());
                     let titles = around.chain([signature]).collect();
                     self.running = Some(Running { start, titles, depth: self.open.len() });

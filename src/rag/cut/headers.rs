@@ -2,7 +2,7 @@
 
 use crate::rag::cut::dialect::Dialect;
 use crate::rag::cut::lexer::{COMMENT, LITERAL};
-use crate::rag::cut::outline;
+use crate::rag::cut::part;
 
 /// What a block stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,8 +89,8 @@ const CONTROL_WORDS: &[&str] = &[
 pub(crate) fn read(text: &str, mask: &[u8], start: usize, brace: usize, dialect: Dialect, around: Around) -> Header {
     let start = after_blank_line(mask, near(mask, start, brace), brace);
     let code = Code { mask, start, end: brace };
-    let line = |at: usize| outline::line_start(mask, at, start);
-    let signature = |line: usize| outline::signature(text, mask, line, brace);
+    let line = |at: usize| part::line_start(mask, at, start);
+    let signature = |line: usize| part::signature(text, mask, line, brace);
     // Rust's and C's statements end with a sign, those of the others often with their line.
     let function = |line: usize, by_line: bool| {
         let from = if by_line { line.max(code.first()) } else { code.first() };
@@ -144,7 +144,7 @@ fn near(mask: &[u8], start: usize, brace: usize) -> usize {
 
 /// The start of the line, where only white space lies before, so that indentation is kept.
 fn line_of(mask: &[u8], at: usize, bound: usize) -> usize {
-    let line = outline::line_start(mask, at, bound);
+    let line = part::line_start(mask, at, bound);
     if mask[line..at].trim_ascii().is_empty() { line } else { at }
 }
 
@@ -216,7 +216,7 @@ impl<'a> Code<'a> {
             return self.assignment();
         }
         let call = self.last_call().filter(|_| around != Around::Nothing)?;
-        let line = Code { start: outline::line_start(self.mask, call, self.start), ..*self };
+        let line = Code { start: part::line_start(self.mask, call, self.start), ..*self };
         line.is_declaration().then_some(call)
     }
 

@@ -1,7 +1,7 @@
 //! Functions of a language whose blocks are indented: Python.
 
 use crate::rag::cut::lexer::COMMENT;
-use crate::rag::cut::outline::{self, Part};
+use crate::rag::cut::part::{self, Part};
 
 /// What a logical line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub(crate) fn functions(text: &str, mask: &[u8]) -> Vec<Part> {
             continue;
         }
         classes.retain(|(indent, _)| *indent < line.indent);
-        let signature = || outline::signature(text, mask, line.start, line.end).trim_end_matches(':').to_owned();
+        let signature = || part::signature(text, mask, line.start, line.end).trim_end_matches(':').to_owned();
         match line.kind {
             Kind::Class => classes.push((line.indent, signature())),
             Kind::Function => {

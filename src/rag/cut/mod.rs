@@ -17,6 +17,7 @@ mod methods;
 mod offsets;
 mod outline;
 mod pack;
+mod part;
 mod sentences;
 mod summary;
 mod topics;
@@ -34,6 +35,26 @@ pub const PARSER_VERSION: &str = "2";
 
 /// A text of more characters than this also gets a summary.
 pub const SUMMARY_CHARS_MIN: usize = 50_000;
+
+/// Cuts a text. Passages and sections come in order, each section before its passages; a summary,
+/// where there is one, is the last. A text without anything to read gives nothing.
+pub fn cut(method: Method, text: &str, settings: &Settings) -> Vec<Chunk> {
+    let (max, overlap) = (settings.tokens_max, settings.overlap);
+    let pieces = match method {
+        Method::Markdown => methods::markdown(text, max, overlap),
+        Method::Code => methods::code(text, max),
+        Method::Topics => methods::topics(text, max),
+        Method::Fixed => fixed::pieces(text, settings.characters, settings.character_overlap, max),
+        Method::ParentChild => methods::parent_child(text, max, overlap),
+    };
+    let offsets = Offsets::new(text);
+    let mut chunks: Vec<Chunk> = pieces.into_iter().map(|piece| chunk(text, &offsets, piece)).collect();
+    let length = offsets.characters(text.len());
+    if length > SUMMARY_CHARS_MIN && method != Method::Fixed {
+        chunks.extend(summary(method, text, max, length));
+    }
+    chunks
+}
 
 /// A stretch of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -231,26 +252,6 @@ impl Settings {
     pub const fn character_overlap(&self) -> usize {
         self.character_overlap
     }
-}
-
-/// Cuts a text. Passages and sections come in order, each section before its passages; a summary,
-/// where there is one, is the last. A text without anything to read gives nothing.
-pub fn cut(method: Method, text: &str, settings: &Settings) -> Vec<Chunk> {
-    let (max, overlap) = (settings.tokens_max, settings.overlap);
-    let pieces = match method {
-        Method::Markdown => methods::markdown(text, max, overlap),
-        Method::Code => methods::code(text, max),
-        Method::Topics => methods::topics(text, max),
-        Method::Fixed => fixed::pieces(text, settings.characters, settings.character_overlap, max),
-        Method::ParentChild => methods::parent_child(text, max, overlap),
-    };
-    let offsets = Offsets::new(text);
-    let mut chunks: Vec<Chunk> = pieces.into_iter().map(|piece| chunk(text, &offsets, piece)).collect();
-    let length = offsets.characters(text.len());
-    if length > SUMMARY_CHARS_MIN && method != Method::Fixed {
-        chunks.extend(summary(method, text, max, length));
-    }
-    chunks
 }
 
 fn chunk(text: &str, offsets: &Offsets<'_>, piece: Piece) -> Chunk {

@@ -7,23 +7,8 @@
 use crate::rag::cut::braces;
 use crate::rag::cut::dialect::{self, Dialect};
 use crate::rag::cut::indents;
-use crate::rag::cut::lexer::{self, COMMENT};
-
-/// A stretch of the file, in bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Part {
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-    /// The types and modules around it, and of a function its signature, outermost first.
-    pub(crate) titles: Vec<String>,
-    /// Whether it is a function, to be kept whole.
-    pub(crate) is_function: bool,
-}
-
-/// The longest signature that is shown above a chunk, in bytes.
-const SIGNATURE_BYTES_MAX: usize = 160;
-/// Comment lines above a function that are its own; more are the file's licence.
-const COMMENT_LINES_MAX: usize = 60;
+use crate::rag::cut::lexer;
+use crate::rag::cut::part::Part;
 
 /// The whole file in parts, in order, without holes.
 pub(crate) fn parts(text: &str) -> Vec<Part> {
@@ -50,58 +35,150 @@ fn with_what_is_between(text: &str, functions: Vec<Part>) -> Vec<Part> {
     parts
 }
 
-/// Adds what lies before a function: to the one before where it only closes braces, else as a part.
+/// Adds what lies before a function: lines that only close braces to the one before, the rest as a part.
 fn between(text: &str, start: usize, end: usize, next: &Part, parts: &mut Vec<Part>) {
-    let gap = &text[start..end];
-    if gap.trim().is_empty() {
+    let mut start = start;
+    if let Some(last) = parts.last_mut() {
+        start += closing_lines(&text[start..end]);
+        last.end = start;
+    }
+    if text[start..end].trim().is_empty() {
         return;
     }
-    let closes = gap.chars().all(|c| c.is_whitespace() || matches!(c, '}' | ')' | ']' | ';' | ','));
-    match parts.last_mut() {
-        Some(last) if closes => last.end = end,
-        last => {
-            // What both neighbours stand in, this stands in too.
-            let around = |part: &Part| part.titles[..part.titles.len().saturating_sub(1)].to_vec();
-            let before = last.map(|part| around(part)).unwrap_or_default();
-            let shared = before.iter().zip(around(next)).take_while(|(a, b)| **a == *b).count();
-            let titles = before[..shared].to_vec();
-            parts.push(Part { start, end, titles, is_function: false });
-        }
+    // What both neighbours stand in, this stands in too.
+    let around = |part: &Part| part.titles[..part.titles.len().saturating_sub(1)].to_vec();
+    let before = parts.last().map(around).unwrap_or_default();
+    let shared = before.iter().zip(around(next)).take_while(|(a, b)| **a == *b).count();
+    parts.push(Part { start, end, titles: before[..shared].to_vec(), is_function: false });
+}
+
+/// The length of the lines at the beginning that hold nothing but closing brackets.
+fn closing_lines(gap: &str) -> usize {
+    let closes = |line: &&str| line.chars().all(|c| c.is_whitespace() || matches!(c, '}' | ')' | ']' | ';' | ','));
+    gap.split_inclusive('\n').take_while(closes).map(str::len).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Parts as title and text; `-` before the title of what is no function.
+    fn check(says: &str, text: &str, expected: &[(&str, &str)]) {
+        let parts = parts(text);
+        let got: Vec<(String, &str)> = parts
+            .iter()
+            .map(|part| {
+                let titles = part.titles.join(" > ");
+                let title = if part.is_function { titles } else { format!("-{titles}") };
+                (title, text[part.start..part.end].trim())
+            })
+            .collect();
+        let got: Vec<(&str, &str)> = got.iter().map(|(title, text)| (title.as_str(), *text)).collect();
+        assert_eq!(got, expected, "{says}");
     }
-}
 
-/// A header as one line: comments out, white space single, no longer than a signature may be.
-pub(crate) fn signature(text: &str, mask: &[u8], start: usize, end: usize) -> String {
-    let bare: String = text[start..end]
-        .char_indices()
-        .map(|(at, c)| if mask[start + at] == COMMENT || c.is_control() { ' ' } else { c })
-        .collect();
-    let mut line = bare.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.truncate(line.floor_char_boundary(SIGNATURE_BYTES_MAX));
-    line
-}
-
-/// The start of the line a byte stands in, or `bound` where the line began before it.
-pub(crate) fn line_start(mask: &[u8], at: usize, bound: usize) -> usize {
-    mask[bound..at].iter().rposition(|byte| *byte == b'\n').map_or(bound, |newline| bound + newline + 1)
-}
-
-/// Steps up over comment lines, and lines that begin with `sign`, right above a line; not past `bound`.
-pub(crate) fn with_lines_above(mask: &[u8], line: usize, bound: usize, sign: u8) -> usize {
-    let mut start = line;
-    for _ in 0..COMMENT_LINES_MAX {
-        if start <= bound {
-            break;
-        }
-        let above = line_start(mask, start - 1, bound);
-        let is_whole = above == 0 || mask[above - 1] == b'\n';
-        let bare = mask[above..start].trim_ascii();
-        let is_comment =
-            bare.contains(&COMMENT) && bare.iter().all(|byte| *byte == COMMENT || byte.is_ascii_whitespace());
-        if !is_whole || !(is_comment || bare.first() == Some(&sign)) {
-            break;
-        }
-        start = above;
+    #[test]
+    fn rust_by_function() {
+        check(
+            "attributes and comments stay with their function, types are its path",
+            "use a::b;\n\n/// Says.\n#[must_use]\npub fn one<'a>(x: &'a str) -> char {\n    '{' // }\n}\n\nimpl<T> X for Y<T> {\n    const A: u8 = 1;\n\n    fn two(&self) { \"}\" }\n}\n",
+            &[
+                ("-", "use a::b;"),
+                (
+                    "pub fn one<'a>(x: &'a str) -> char",
+                    "/// Says.\n#[must_use]\npub fn one<'a>(x: &'a str) -> char {\n    '{' // }\n}",
+                ),
+                ("-", "impl<T> X for Y<T> {\n    const A: u8 = 1;"),
+                ("impl<T> X for Y<T> > fn two(&self)", "fn two(&self) { \"}\" }\n}"),
+            ],
+        );
+        check(
+            "a closure and a function within stay inside, a trait's promise is none",
+            "trait T {\n    fn a();\n    fn b() {\n        fn c() {}\n        let d = || {};\n    }\n}\nconst X: Y = Y { z: 1 };\n",
+            &[
+                ("-", "trait T {\n    fn a();"),
+                ("trait T > fn b()", "fn b() {\n        fn c() {}\n        let d = || {};\n    }\n}"),
+                ("-", "const X: Y = Y { z: 1 };"),
+            ],
+        );
     }
-    start
+
+    #[test]
+    fn python_by_function() {
+        check(
+            "decorators and comments stay, strings and brackets hide what they hold",
+            "import os\n\nclass A(B):\n    '''def no():\n    '''\n    x = 1\n\n    # Why.\n    @d(\n        1,\n    )\n    def f(self,\n          b={}):\n        return \"\"\"\ndef g():\n\"\"\"\n\n\nasync def h():\n    def i(): pass\n    return i\n\nx = f()\n",
+            &[
+                ("-", "import os\n\nclass A(B):\n    '''def no():\n    '''\n    x = 1"),
+                (
+                    "class A(B) > def f(self, b={})",
+                    "# Why.\n    @d(\n        1,\n    )\n    def f(self,\n          b={}):\n        return \"\"\"\ndef g():\n\"\"\"",
+                ),
+                ("async def h()", "async def h():\n    def i(): pass\n    return i"),
+                ("-", "x = f()"),
+            ],
+        );
+    }
+
+    #[test]
+    fn scripts_by_function() {
+        check(
+            "functions, arrows and methods, with or without semicolons",
+            "import { a } from 'a'\n\n// Why.\nexport async function one(b = {}) {\n  return `}${b({})}`\n}\nconst two = (c) => {\n  return /[/}]/\n}\n\nclass D extends E {\n  field = 1\n  @get()\n  three(x: string): void {\n    if (x) { f(() => { x }) }\n  }\n}\nif (a) { b() }\n",
+            &[
+                ("-", "import { a } from 'a'"),
+                (
+                    "export async function one(b = {})",
+                    "// Why.\nexport async function one(b = {}) {\n  return `}${b({})}`\n}",
+                ),
+                ("const two = (c) =>", "const two = (c) => {\n  return /[/}]/\n}"),
+                ("-", "class D extends E {\n  field = 1"),
+                (
+                    "class D extends E > three(x: string): void",
+                    "@get()\n  three(x: string): void {\n    if (x) { f(() => { x }) }\n  }\n}",
+                ),
+                ("-", "if (a) { b() }"),
+            ],
+        );
+    }
+
+    #[test]
+    fn brace_languages_by_function() {
+        check(
+            "Go: methods, literals that look like calls, empty types",
+            "package a\n\nvar t = []T{{Name: f(1), Y: {2}}}\n\n// One does.\nfunc (r *T) One(x interface{}) (int, error) {\n\treturn `}`, nil\n}\n",
+            &[
+                ("-", "package a\n\nvar t = []T{{Name: f(1), Y: {2}}}"),
+                (
+                    "func (r *T) One(x interface{}) (int, error)",
+                    "// One does.\nfunc (r *T) One(x interface{}) (int, error) {\n\treturn `}`, nil\n}",
+                ),
+            ],
+        );
+        check(
+            "Java: annotations, throws, a class around",
+            "package a;\n\npublic class A extends B {\n  private int x = 1;\n\n  /** Says. */\n  @Override\n  public List<String> one(int y) throws E {\n    while (y > 0) { y--; }\n  }\n}\n",
+            &[
+                ("-", "package a;\n\npublic class A extends B {\n  private int x = 1;"),
+                (
+                    "public class A extends B > public List<String> one(int y) throws E",
+                    "/** Says. */\n  @Override\n  public List<String> one(int y) throws E {\n    while (y > 0) { y--; }\n  }\n}",
+                ),
+            ],
+        );
+        check(
+            "C: a type on its own line, macros with open braces, data",
+            "#include <a.h>\n#define B do { \\\n  c(\nint d[] = { 1, 2 };\n\nstatic struct e *\nf(int g)\n{\n  char c = '{';\n  return 0;\n}\n",
+            &[
+                ("-", "#include <a.h>\n#define B do { \\\n  c(\nint d[] = { 1, 2 };"),
+                ("f(int g)", "static struct e *\nf(int g)\n{\n  char c = '{';\n  return 0;\n}"),
+            ],
+        );
+    }
+
+    #[test]
+    fn other_texts_have_no_functions() {
+        check("a shell script", "#!/bin/sh\n# {\nf() {\n  echo\n}\n", &[("-", "#!/bin/sh\n# {\nf() {\n  echo\n}")]);
+        check("nothing", "", &[]);
+    }
 }

@@ -2,6 +2,9 @@
 
 pub mod draw;
 pub mod terms;
+pub mod secret_rules;
+mod secret_values;
+pub mod secrets;
 pub mod tokens;
 pub mod trade;
 pub mod words;
