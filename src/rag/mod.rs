@@ -5,6 +5,7 @@
 //!
 //! - `text` words, tokens, reproducible draws; `fault` what can be broken, and what is
 //! - `cut` documents into chunks; `remote` servers we ask by HTTP, with limits and a circuit breaker
+//! - `bert` weights from a folder (feature `local-models`)
 //! - `embed` texts into vectors; `rerank` judges question and passage together
 //! - `store` chunks, words and vectors on disk
 //! - `index` documents and folders into the store
@@ -16,6 +17,8 @@
 //! The invariant: every fault acts inside this path. No answer is ever made up, so what a monitor
 //! sees from outside is what it would see of a server that truly has the trouble.
 
+#[cfg(feature = "local-models")]
+pub mod bert;
 pub mod cut;
 pub mod data;
 pub mod embed;

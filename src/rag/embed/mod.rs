@@ -1,7 +1,8 @@
 //! Turns texts into vectors: what every embedder promises, and how an index knows its own again.
 //!
 //! Read this, then `hashing` (built in; its words for the same thing are in `concepts`), `remote`
-//! (an OpenAI-compatible server), then `provider`, which is one of them, and `cache_key`.
+//! (an OpenAI-compatible server), `local` (weights from a folder, feature `local-models`), then
+//! `provider`, which is one of them, and `cache_key`.
 //!
 //! The invariant: an embedder answers with vectors of its own model or with an error. Nothing here
 //! ever puts another model, a zero or an older vector in the place of one that could not be made.
@@ -17,6 +18,8 @@ use crate::rag::remote::trouble::RemoteError;
 pub mod concepts;
 pub mod hashing;
 pub mod remote;
+#[cfg(feature = "local-models")]
+pub mod local;
 pub mod provider;
 pub mod cache_key;
 
@@ -163,6 +166,26 @@ impl From<RemoteError> for EmbedError {
             RemoteError::Open { host, retry_after } => Self::Open { host, retry_after },
         }
     }
+}
+
+/// Bytes of one text: four times the 8,192 tokens that long models take, at four bytes a token.
+pub const TEXT_BYTES_MAX: usize = 128 * 1024;
+
+/// The texts as a model is given them, each with the prefix before it.
+///
+/// # Errors
+/// `Blank` or `TooLong`: servers refuse the whole batch for one such text, and say less.
+pub fn inputs(prefix: &str, texts: &[String]) -> Result<Vec<String>, EmbedError> {
+    let of = texts.len();
+    let input = |(text, at): (&String, usize)| {
+        let bytes = prefix.len() + text.len();
+        match () {
+            () if text.trim().is_empty() => Err(EmbedError::Blank { at, of }),
+            () if bytes > TEXT_BYTES_MAX => Err(EmbedError::TooLong { bytes, max: TEXT_BYTES_MAX }),
+            () => Ok(format!("{prefix}{text}")),
+        }
+    };
+    texts.iter().zip(1..).map(input).collect()
 }
 
 fn when(after: Option<Duration>) -> String {

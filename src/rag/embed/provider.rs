@@ -1,6 +1,8 @@
 //! The embedder that a server was set up with: one of those there are.
 
 use crate::rag::embed::hashing::HashingEmbedder;
+#[cfg(feature = "local-models")]
+use crate::rag::embed::local::LocalEmbedder;
 use crate::rag::embed::remote::RemoteEmbedder;
 use crate::rag::embed::{EmbedError, Embedder, Model, Purpose};
 
@@ -11,6 +13,9 @@ pub enum Provider {
     Hashing(HashingEmbedder),
     /// An OpenAI-compatible server.
     Remote(Box<RemoteEmbedder>),
+    /// Weights from a folder.
+    #[cfg(feature = "local-models")]
+    Local(LocalEmbedder),
 }
 
 impl Provider {
@@ -26,6 +31,8 @@ impl Provider {
         match self {
             Self::Hashing(embedder) => embedder,
             Self::Remote(embedder) => embedder.as_ref(),
+            #[cfg(feature = "local-models")]
+            Self::Local(embedder) => embedder,
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::rag::embed::{EmbedError, Embedder, LENGTH_MIN, Model, Prefixes, Purpose, length, normalise};
+use crate::rag::embed::{EmbedError, Embedder, LENGTH_MIN, Model, Prefixes, Purpose, inputs, length, normalise};
 use crate::rag::remote::client::RemoteClient;
 use crate::rag::remote::settings::{Settings, SettingsError};
 
@@ -16,8 +16,6 @@ pub const BATCH_MAX: usize = 2_048;
 pub const BATCH_USUAL: usize = 256;
 /// Bytes of the inputs of one request: OpenAI takes 300,000 tokens, and text has two bytes a token or more.
 const BATCH_BYTES_MAX: usize = 600_000;
-/// Bytes of one text: four times the 8,192 tokens that long models take, at four bytes a token.
-pub const TEXT_BYTES_MAX: usize = 128 * 1024;
 /// Widths that a model may have; the widest hosted one has 4,096.
 const DIMENSIONS_MAX: usize = 16_384;
 
@@ -117,21 +115,8 @@ impl Embedder for RemoteEmbedder {
     }
 
     async fn embed(&self, texts: &[String], purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let prefix = self.prefix(purpose);
-        let of = texts.len();
-        let mut inputs = Vec::with_capacity(of);
-        for (at, text) in texts.iter().enumerate() {
-            // Servers refuse the whole batch for it, and say less.
-            if text.trim().is_empty() {
-                return Err(EmbedError::Blank { at: at + 1, of });
-            }
-            let bytes = prefix.len() + text.len();
-            if bytes > TEXT_BYTES_MAX {
-                return Err(EmbedError::TooLong { bytes, max: TEXT_BYTES_MAX });
-            }
-            inputs.push(format!("{prefix}{text}"));
-        }
-        let mut vectors = Vec::with_capacity(of);
+        let inputs = inputs(self.prefix(purpose), texts)?;
+        let mut vectors = Vec::with_capacity(inputs.len());
         for batch in batches(&inputs, self.asked.batch_max) {
             vectors.extend(self.batch(batch).await?);
         }
@@ -219,7 +204,7 @@ fn read(bytes: &[u8], count: usize, asked: &RemoteModel) -> Result<Vec<Vec<f32>>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rag::embed::fingerprint;
+    use crate::rag::embed::{TEXT_BYTES_MAX, fingerprint};
     use crate::rag::remote::scripted::{Reply, Scripted};
     use Reply::{Json, Made, Plain};
     use serde_json::{Value, json};

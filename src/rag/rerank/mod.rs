@@ -1,6 +1,7 @@
 //! Judges question and passage together, which neither arm of retrieval does.
 //!
-//! Read this, then `joint` (built in), `remote` (a rerank HTTP API). A reranker scores what it is given or fails; who called keeps the fused order then, and says so.
+//! Read this, then `joint` (built in), `remote` (a rerank HTTP API), `cross` (a cross-encoder from a folder, feature
+//! `local-models`). A reranker scores what it is given or fails; who called keeps the fused order then, and says so.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -9,6 +10,8 @@ use crate::rag::remote::trouble::RemoteError;
 
 pub mod joint;
 pub mod remote;
+#[cfg(feature = "local-models")]
+pub mod cross;
 
 /// Scores passages.
 #[async_trait::async_trait]
@@ -40,9 +43,15 @@ pub struct Passage<'a> {
 }
 
 impl Passage<'_> {
-    /// Both as one text, as models read them.
+    /// Both as one text, as models read them, cut where every model has cut it long ago.
     pub fn whole(&self) -> String {
-        if self.section.is_empty() { self.content.to_owned() } else { format!("{}\n{}", self.section, self.content) }
+        let mut text = if self.section.is_empty() {
+            self.content.to_owned()
+        } else {
+            format!("{}\n{}", self.section, self.content)
+        };
+        text.truncate(readable(&text).len());
+        text
     }
 }
 
@@ -119,6 +128,13 @@ impl From<RemoteError> for RerankError {
     }
 }
 
+/// The beginning of a question or a passage, as much as any model reads of it.
+pub fn readable(text: &str) -> &str {
+    &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]
+}
+
+/// Bytes of a text that a model is given: 4,096 tokens or more, where most read 512.
+const TEXT_BYTES_MAX: usize = 16 * 1024;
 /// Passages judged at once: retrieval over-fetches 100 at most.
 pub const PASSAGES_MAX: usize = 100;
 

@@ -8,10 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::rag::remote::client::RemoteClient;
 use crate::rag::remote::settings::{Settings, SettingsError};
-use crate::rag::rerank::{Passage, RerankError, Reranker, bounded};
-
-/// Bytes of a passage that are sent: past this every model has cut it long ago.
-const PASSAGE_BYTES_MAX: usize = 16 * 1024;
+use crate::rag::rerank::{Passage, RerankError, Reranker, bounded, readable};
 
 /// What a server's scores are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,9 +48,9 @@ impl Reranker for RemoteReranker {
         if passages.is_empty() {
             return Ok(Vec::new());
         }
-        let documents: Vec<String> = passages.iter().map(sent).collect();
+        let documents: Vec<String> = passages.iter().map(Passage::whole).collect();
         let top_n = documents.len();
-        let request = Request { model: &self.model, query: question, documents: &documents, top_n };
+        let request = Request { model: &self.model, query: readable(question), documents: &documents, top_n };
         let read = |bytes: &[u8]| read(bytes, top_n, self.scale);
         Ok(self.client.post("rerank", &request, read).await?)
     }
@@ -76,12 +73,6 @@ struct Answer {
 struct Judged {
     index: usize,
     relevance_score: f64,
-}
-
-fn sent(passage: &Passage<'_>) -> String {
-    let mut text = passage.whole();
-    text.truncate(text.floor_char_boundary(PASSAGE_BYTES_MAX));
-    text
 }
 
 /// The scores of an answer in the order of the documents.
