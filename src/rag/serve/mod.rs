@@ -5,6 +5,7 @@ pub mod answer;
 pub mod arguments;
 pub mod door;
 pub mod health;
+pub mod legacy;
 pub mod life;
 pub mod options;
 pub mod orders;
