@@ -221,3 +221,51 @@ impl SessionManager for Sessions {
         Ok(self.local.resume(id, last_event_id).await?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body;
+    use http_body_util::BodyExt as _;
+    use rmcp::ServerHandler;
+
+    use super::*;
+
+    /// Short enough to be waited for, and long enough for a busy machine to open a stream within.
+    const SHORT: Duration = Duration::from_secs(1);
+    const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",
+        "capabilities":{},"clientInfo":{"name":"t","version":"0"}}}"#;
+
+    #[derive(Debug, Clone)]
+    struct Silent;
+    impl ServerHandler for Silent {}
+
+    fn request(verb: Method, session: Option<&str>, body: &'static str) -> Request {
+        let request = Request::builder().method(verb).header(header::HOST, "localhost");
+        let request = request
+            .header(header::ACCEPT, "application/json, text/event-stream")
+            .header(header::CONTENT_TYPE, "application/json");
+        let request = session.into_iter().fold(request, |request, id| request.header(SESSION_ID, id));
+        request.body(Body::from(body)).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_silent_session_ends_and_makes_room() {
+        let sessions = Arc::new(Sessions::new(1, SHORT));
+        let config = StreamableHttpServerConfig::default().with_sse_keep_alive(None);
+        let service = StreamableHttpService::new(|| Ok(Silent), Arc::clone(&sessions), config);
+        let opened = service.handle(request(Method::POST, None, INITIALIZE)).await;
+        let id = opened.headers()[SESSION_ID].to_str().unwrap().to_owned();
+        assert!(sessions.knows(&SessionId::from(id.as_str())).await && sessions.are_full().await);
+        let refused = sessions.create_session().await.err();
+        assert!(matches!(refused, Some(SessionsError::Full)), "the bound holds whoever asks: {refused:?}");
+        // A stream of the session ends when the session does: that is the event to wait for.
+        let stream = service.handle(request(Method::GET, Some(&id), "")).await;
+        assert_eq!(stream.status(), StatusCode::OK);
+        let _events = stream.into_body().collect().await;
+        while sessions.are_full().await {
+            tokio::task::yield_now().await;
+        }
+        let late = service.handle(request(Method::GET, Some(&id), "")).await;
+        assert_eq!(late.status(), StatusCode::NOT_FOUND);
+    }
+}
