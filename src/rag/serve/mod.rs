@@ -9,6 +9,7 @@ pub mod legacy;
 pub mod life;
 pub mod options;
 pub mod orders;
+pub mod schemas;
 pub mod server;
 pub mod tools;
 pub mod work;
