@@ -65,7 +65,7 @@ struct Lobby {
 
 /// Refuses what has no session, and loses one where that is asked for.
 async fn attend(State(lobby): State<Lobby>, request: Request, next: Next) -> Response {
-    if let Err(refused) = older(request.headers()) {
+    if let Some(refused) = too_new(request.headers()) {
         return refused;
     }
     let id = request.headers().get(SESSION_ID).and_then(|id| id.to_str().ok()).map(SessionId::from);
@@ -90,16 +90,16 @@ async fn attend(State(lobby): State<Lobby>, request: Request, next: Next) -> Res
     response
 }
 
-/// Versions that have sessions, or none named: that is 2025-03-26, says the specification.
-fn older(headers: &HeaderMap) -> Result<(), Response> {
-    let Some(version) = headers.get(VERSION) else { return Ok(()) };
+/// The refusal of a version that has no sessions. None named is 2025-03-26, says the specification.
+fn too_new(headers: &HeaderMap) -> Option<Response> {
+    let version = headers.get(VERSION)?;
     let spoken = ProtocolVersion::known_up_to(&ProtocolVersion::V_2025_11_25);
     if spoken.iter().any(|known| version == known.as_str()) {
-        return Ok(());
+        return None;
     }
     let spoken: Vec<&str> = spoken.iter().map(ProtocolVersion::as_str).collect();
     let why = format!("this protocol version is not supported here; supported are {}", spoken.join(", "));
-    Err(refusal(StatusCode::BAD_REQUEST, ErrorCode::INVALID_REQUEST, &why))
+    Some(refusal(StatusCode::BAD_REQUEST, ErrorCode::INVALID_REQUEST, &why))
 }
 
 fn lost() -> Response {
