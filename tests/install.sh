@@ -1,12 +1,14 @@
 #!/bin/sh
 # Installs what the tests need beside Rust, exact versions, and nothing that is there already: the
 # third-party MCP servers that tests/third_party.rs probes, the official conformance runner that
-# tests/conformance.rs puts our prober before (with the node 24 it needs), and the browser that
+# tests/conformance.rs puts our prober before, and tests/reference_peers our server (with the node 24
+# it needs), the Inspector and the count of tokens that the latter need besides, and the browser that
 # tests/web.rs drives. Needs node 20 or newer, npm and python 3.11 or newer; Chromium comes from Debian, as root.
 set -eu
 cd "$(dirname "$0")"
 (cd third_party && npm ci --no-audit --no-fund --loglevel=error)
 (cd conformance && npm ci --no-audit --no-fund --loglevel=error)
+(cd reference_peers && npm ci --no-audit --no-fund --loglevel=error)
 (cd pages && npm ci --no-audit --no-fund --loglevel=error)
 [ -x third_party/.venv/bin/python ] || python3 -m venv third_party/.venv
 third_party/.venv/bin/pip install --quiet --disable-pip-version-check -r third_party/requirements.txt

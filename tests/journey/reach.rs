@@ -36,6 +36,18 @@ async fn a_closed_port_is_connection_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_dropped_is_session_lost() {
+    let server = reference().await;
+    let stage = Stage::start(&format!("  - id: forgetful\n    url: {}\n{CANARIES}", server.legacy_url())).await;
+    stage.well("forgetful").await;
+    server.faults().on(Fault::SessionLost, Dose::of(Fault::SessionLost));
+    let lost = Expected { monitor: "forgetful", reason: "session_lost", stage: "handshake", ..GONE };
+    let opened = stage.opened("the server forgets its sessions", lost).await;
+    server.faults().all_off();
+    stage.resolved("the server forgets its sessions", &opened).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_crash_is_connection_refused_and_its_end_a_restart() {
     let mut server = Process::start().await;
     let stage = Stage::start(&format!("  - id: gone\n    url: {}\n{CANARIES}", server.url)).await;

@@ -85,6 +85,7 @@ pub async fn serve(args: ServeArgs) -> anyhow::Result<()> {
     let stop = CancellationToken::new();
     let running = server::serve(options, stop.clone()).await?;
     anstream::println!("mcp     {}", running.mcp_url());
+    anstream::println!("legacy  {}", running.legacy_url());
     anstream::println!("health  {}  {}  {}", running.url("live"), running.url("ready"), running.url("health"));
     if let Some(admin) = running.admin {
         anstream::println!("admin   http://{admin}/admin/faults");

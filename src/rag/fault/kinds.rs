@@ -91,6 +91,7 @@ faults! {
     Panic, "panic", "", [], "", 0.0, "Tools: a share of the searches panics.";
     SchemaDrift, "schema_drift", "", ["wording", "compatible", "breaking"], "", 0.0, "Tools: descriptions (`wording`), an optional argument (`compatible`) or the question's name (`breaking`) differ.";
     AuthRequired, "auth_required", "", [], "", 0.0, "Door: callers are asked for a bearer token, and no token is known.";
+    SessionLost, "session_lost", "", [], "", 0.0, "Sessions: a share of the requests that carry one at `/legacy/mcp` finds it dropped, and gets 404.";
     Refused, "refused", "", [], "", 0.0, "Door: nothing listens any more, while the process lives on.";
 }
 

@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::rag::fault::kinds::Fault;
 use crate::rag::serve::health;
+use crate::rag::serve::legacy;
 use crate::rag::serve::life::Life;
 use crate::rag::serve::tools::Desk;
 
@@ -129,19 +130,14 @@ async fn connection(stream: TcpStream, router: Router, closing: CancellationToke
 }
 
 fn router(life: Arc<Life>, mcp: CancellationToken, public: bool) -> Router {
-    let config = StreamableHttpServerConfig::default()
-        .with_legacy_session_mode(false)
-        .with_json_response(true)
-        .with_sse_keep_alive(None)
-        .with_max_request_body_bytes(BODY_BYTES_MAX)
-        .with_allowed_origins(["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"])
-        .with_cancellation_token(mcp);
-    let config = if public { config.disable_allowed_hosts() } else { config };
+    let config = transport(mcp, public);
+    let sessions = legacy::router(&life, config.clone());
     let desk = Desk(Arc::clone(&life));
     let service =
         StreamableHttpService::new(move || Ok(desk.clone()), Arc::new(NeverSessionManager::default()), config);
     Router::new()
         .nest_service("/mcp", service)
+        .merge(sessions)
         .layer(middleware::from_fn_with_state(Arc::clone(&life), authorise))
         .route("/live", get(health::live))
         .route("/ready", get(health::ready))
@@ -149,7 +145,19 @@ fn router(life: Arc<Life>, mcp: CancellationToken, public: bool) -> Router {
         .with_state(life)
 }
 
-/// Asks callers of `/mcp` for the token, where there is one.
+/// How MCP travels, at both mounts.
+fn transport(mcp: CancellationToken, public: bool) -> StreamableHttpServerConfig {
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .with_sse_keep_alive(None)
+        .with_max_request_body_bytes(BODY_BYTES_MAX)
+        .with_allowed_origins(["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"])
+        .with_cancellation_token(mcp);
+    if public { config.disable_allowed_hosts() } else { config }
+}
+
+/// Asks callers of either mount for the token, where there is one.
 async fn authorise(State(life): State<Arc<Life>>, request: Request, next: Next) -> Response {
     let asked = life.faults.dose(Fault::AuthRequired).is_some();
     if !asked && life.bearer.is_none() {

@@ -17,6 +17,7 @@ use crate::rag::fault::kinds::Fault;
 use crate::rag::fault::switches::Faults;
 use crate::rag::serve::admin;
 use crate::rag::serve::door::Door;
+use crate::rag::serve::legacy;
 use crate::rag::serve::life::{Life, LifeError};
 use crate::rag::serve::options::Options;
 use crate::rag::serve::orders::{Database, Order, Orders};
@@ -72,6 +73,11 @@ impl Running {
     /// The URL a monitor is given.
     pub fn mcp_url(&self) -> String {
         format!("http://{}/mcp", self.address)
+    }
+
+    /// The URL a client of sessions is given.
+    pub fn legacy_url(&self) -> String {
+        self.url(legacy::PATH)
     }
 
     /// The URL of `/live`, `/ready` or `/health`.

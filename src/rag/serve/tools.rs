@@ -30,6 +30,7 @@ use crate::rag::serve::arguments::{
     ConstraintArguments, EmbeddingArguments, ImpactArguments, IndexArguments, NoArguments, SearchArguments,
 };
 use crate::rag::serve::life::Life;
+use crate::rag::serve::schemas;
 
 /// The MCP side of a life.
 #[derive(Debug, Clone)]
@@ -70,7 +71,7 @@ impl ServerHandler for Desk {
         _page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.tools()))
+        Ok(ListToolsResult::with_all_items(self.tools().into_iter().map(schemas::plain).collect()))
     }
 
     async fn call_tool(
