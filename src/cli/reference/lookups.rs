@@ -15,6 +15,7 @@ use crate::rag::find::question::Question;
 use crate::rag::find::retrieval::Retrieval;
 use crate::rag::project::opened::Project;
 use crate::rag::store::filter::Filter;
+use crate::rag::text::secrets;
 
 /// How long a server may take to say how it is.
 const HEALTH_WITHIN: Duration = Duration::from_secs(10);
@@ -140,7 +141,7 @@ pub async fn check_constraints(args: ConstraintsArgs) -> anyhow::Result<ExitCode
         (None, None) => bounded(std::io::stdin())?,
     };
     let asked: String = change.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let asked: String = asked.trim().chars().take(CHANGE_CHARS_ASKED).collect();
+    let asked: String = secrets::redact(asked.trim()).text.chars().take(CHANGE_CHARS_ASKED).collect();
     if asked.is_empty() {
         bail!("there is no change to check: give its description or its diff");
     }

@@ -18,6 +18,7 @@ use crate::rag::index::lock::{Holder, WriterLock};
 use crate::rag::store::contract::{Patience, Store};
 use crate::rag::store::records::{NewSource, Replaced, StoreError, StoredSource};
 use crate::rag::text::draw::{fnv, mix};
+use crate::rag::text::secrets;
 
 /// Letters of a document: 50,000 tokens, a long manual's chapter.
 pub const DOCUMENT_CHARS_MAX: usize = 200_000;
@@ -151,7 +152,12 @@ impl Library {
     /// # Errors
     /// `StoreError::Full`, `Saturated` or `Sql`; the old text stays then.
     pub async fn put(&self, document: &Document<'_>, now: DateTime<Utc>) -> Result<Indexed, LibraryError> {
-        self.keep(document, &hash(document.text), now).await
+        let leaks = self.faults.dose(Fault::SecretLeaked).is_some();
+        let clean = if leaks { None } else { Some(secrets::redact(document.text)) };
+        let (text, redacted) =
+            clean.as_ref().map_or((document.text, 0), |clean| (clean.text.as_ref(), clean.found.len()));
+        let indexed = self.keep(&Document { text, ..*document }, &hash(document.text), now).await?;
+        Ok(Indexed { redacted, ..indexed })
     }
 
     async fn keep(

@@ -131,12 +131,38 @@ fn key(name: Option<&str>) -> Result<Option<ApiKey>, String> {
     Ok(Some(ApiKey::new(&value)))
 }
 
-const WITHOUT: &str = "this program was built without local models: build it with `--features local-models`";
-
-fn local_embedder(_folder: &FolderModel, _place: &Place) -> Result<Provider, String> {
-    Err(WITHOUT.to_owned())
+#[cfg(feature = "local-models")]
+fn local_embedder(folder: &FolderModel, place: &Place) -> Result<Provider, String> {
+    use crate::rag::embed::local::LocalEmbedder;
+    let prefixes = Prefixes { document: String::new(), query: folder.query_prefix.clone() };
+    let embedder = LocalEmbedder::open(&place.resolve(&folder.path), prefixes);
+    Ok(Provider::Local(embedder.map_err(|error| format!("`embedder.folder`: {error}"))?))
 }
 
-fn local_reranker(_folder: &FolderModel, _place: &Place) -> Result<Option<Arc<dyn Reranker>>, String> {
-    Err(WITHOUT.to_owned())
+#[cfg(feature = "local-models")]
+fn local_reranker(folder: &FolderModel, place: &Place) -> Result<Option<Arc<dyn Reranker>>, String> {
+    use crate::rag::rerank::cross::CrossReranker;
+    if !folder.query_prefix.is_empty() {
+        return Err("`search.reranker.folder`: a cross-encoder takes no `query_prefix`: leave it out".to_owned());
+    }
+    let reranker = CrossReranker::open(&place.resolve(&folder.path));
+    Ok(Some(Arc::new(reranker.map_err(|error| format!("`search.reranker.folder`: {error}"))?)))
+}
+
+#[cfg(not(feature = "local-models"))]
+fn local_embedder(folder: &FolderModel, place: &Place) -> Result<Provider, String> {
+    Err(without(folder, place))
+}
+
+#[cfg(not(feature = "local-models"))]
+fn local_reranker(folder: &FolderModel, place: &Place) -> Result<Option<Arc<dyn Reranker>>, String> {
+    Err(without(folder, place))
+}
+
+#[cfg(not(feature = "local-models"))]
+fn without(folder: &FolderModel, place: &Place) -> String {
+    let FolderModel { path, query_prefix } = folder;
+    let path = place.resolve(path);
+    let with = if query_prefix.is_empty() { "" } else { " with its prefix" };
+    format!("{}{with} cannot be used: build this program with `--features local-models`", path.display())
 }

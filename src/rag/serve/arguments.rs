@@ -13,6 +13,7 @@ use crate::rag::find::question::Question;
 use crate::rag::index::document::Cutting;
 use crate::rag::store::filter::Filter;
 use crate::rag::store::records::Volatility;
+use crate::rag::text::secrets;
 
 /// The most hits a search gives.
 pub const TOP_K_MAX: usize = 20;
@@ -392,5 +393,6 @@ fn one_line(name: &str, text: &str, limit: usize, mend: &str) -> Result<String, 
     if letters > limit {
         return Err(format!("'{name}' has {letters} characters, {limit} are allowed: {mend}"));
     }
-    Ok(text)
+    // A question is embedded, perhaps elsewhere, and remembered: what is secret in it stays here.
+    Ok(secrets::redact(&text).text.into_owned())
 }

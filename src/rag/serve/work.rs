@@ -18,6 +18,7 @@ use crate::rag::serve::arguments::{
 use crate::rag::serve::life::Life;
 use crate::rag::store::contract::Patience;
 use crate::rag::store::records::{Origin, StoreError};
+use crate::rag::text::secrets;
 use crate::rag::text::tokens;
 
 /// Letters of a text to embed.
@@ -163,13 +164,13 @@ impl Life {
     }
 
     async fn embed(&self, wanted: &EmbeddingArguments) -> Result<Vec<f32>, RetrievalError> {
-        let (library, text) = (&self.retrieval.library, &wanted.text);
+        let (library, text) = (&self.retrieval.library, secrets::redact(&wanted.text).text.into_owned());
         if wanted.purpose == PurposeAlias::Document {
-            let mut vectors = library.embedding().documents(library.store(), std::slice::from_ref(text)).await?;
+            let mut vectors = library.embedding().documents(library.store(), std::slice::from_ref(&text)).await?;
             return Ok(vectors.pop().unwrap_or_default());
         }
         let mut held = library.store().connect(Patience::Search).await?;
-        Ok(self.retrieval.embed(held.as_mut(), text).await?.0.to_vec())
+        Ok(self.retrieval.embed(held.as_mut(), &text).await?.0.to_vec())
     }
 
     /// `check_constraints`.
