@@ -10,25 +10,82 @@ use crate::rag::text::secret_rules::Value;
 /// The value behind a head that begins at `name` and ends at `at`, where it is a secret of this kind.
 pub(crate) fn after(text: &str, name: usize, at: usize, kind: Value) -> Option<Range<usize>> {
     let head = &text[name..at];
-    if kind != Value::Base64(0) && NO_SECRETS.contains(&last_word(head).as_str()) {
+    if NO_SECRETS.contains(&last_word(head).as_str()) {
         return None;
     }
-    let (place, is_quoted) = place(text, name, at)?;
-    let value = &text[place.clone()];
-    if is_placeholder(value) {
-        return None;
-    }
-    let is_secret = match kind {
-        Value::Base64(least) => {
-            let key = value.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(byte)).count();
-            key >= least && key == value.len() && entropy(value) >= DRAWN_ENTROPY_MIN
-        }
-        Value::Chosen => {
-            is_varied(value, CHOSEN_LEAST, CHOSEN_ENTROPY_MIN) && (is_quoted || !is_expression(head, value))
-        }
-        Value::Drawn => is_varied(value, DRAWN_LEAST, DRAWN_ENTROPY_MIN) && (is_quoted || !is_expression(head, value)),
+    let (start, style) = opening(text, name, at, kind);
+    // The beginning decides, so that a text of nothing but names is not read over and over.
+    let near = &text[start..text.floor_char_boundary((start + JUDGED_BYTES_MAX).min(text.len()))];
+    let value = match style.end(near) {
+        End::At(length) => &near[..length],
+        End::Open if style.needs_an_end() && start + near.len() == text.len() => return None,
+        End::Open => near,
+        End::Broken => return None,
     };
-    is_secret.then_some(place)
+    if !is_secret(head, value, kind, style) {
+        return None;
+    }
+    let length = match style.end(&text[start..]) {
+        End::At(length) => length,
+        End::Open if style.needs_an_end() => return None,
+        End::Open => text.len() - start,
+        End::Broken => return None,
+    };
+    // Of an element in angle brackets the next thing is its end tag.
+    let is_element = !head.ends_with('>') || text[start + length..].starts_with("</");
+    is_element.then_some(start..start + length)
+}
+
+fn is_secret(head: &str, value: &str, kind: Value, style: Style) -> bool {
+    let is_drawn = match kind {
+        Value::Base64(least) => value.len() >= least && entropy(value) >= DRAWN_ENTROPY_MIN,
+        Value::Chosen => is_varied(value, CHOSEN_LEAST, CHOSEN_ENTROPY_MIN),
+        Value::Drawn => is_varied(value, DRAWN_LEAST, DRAWN_ENTROPY_MIN),
+    };
+    let may_be_code = matches!(style, Style::Line | Style::Bare);
+    is_drawn && !is_placeholder(value) && !(may_be_code && is_expression(head, value))
+}
+
+/// How a value is written, which says where it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Style {
+    /// In quotes; `true`: quotes that are escaped, within another string.
+    Quoted(char, bool),
+    /// All of a line of settings.
+    Line,
+    /// A word among others.
+    Bare,
+    /// As long as it is base64.
+    Base64,
+}
+
+/// Where a value ends within what was looked at.
+enum End {
+    At(usize),
+    /// Not there yet.
+    Open,
+    /// It is none.
+    Broken,
+}
+
+impl Style {
+    fn needs_an_end(self) -> bool {
+        matches!(self, Self::Quoted(..))
+    }
+
+    fn end(self, rest: &str) -> End {
+        let is_base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
+        let found = match self {
+            Self::Quoted(quote, is_escaped) => return quoted(rest, quote, is_escaped),
+            Self::Line => rest.find(|c: char| c.is_whitespace() || c.is_control()),
+            Self::Bare => {
+                let is_end = |(at, c): &(usize, char)| c.is_whitespace() || c.is_control() || ends(&rest[*at..], *c);
+                rest.char_indices().find(is_end).map(|(at, _)| at)
+            }
+            Self::Base64 => rest.find(|c| !is_base64(c)),
+        };
+        found.map_or(End::Open, |at| End::At(rest[..at].trim_end_matches([',', ';']).len()))
+    }
 }
 
 /// What a name ends with that names no secret but something about one.
@@ -51,8 +108,8 @@ const LETTERS_LEAST: usize = 20;
 const CASE_CHANGES_MIN: usize = 4;
 /// Digits that an unquoted value in spaced code needs, since names have few.
 const DIGITS_MIN: usize = 3;
-/// The longest value; a longer one is data.
-const VALUE_BYTES_MAX: usize = 4_096;
+/// The beginning of a value by which it is judged.
+const JUDGED_BYTES_MAX: usize = 256;
 /// The longest name after a separator in `a=1;b=2`.
 const NEXT_NAME_BYTES_MAX: usize = 40;
 
@@ -113,46 +170,35 @@ fn last_word(head: &str) -> String {
     name.rsplit(['_', '-']).next().unwrap_or_default().to_lowercase()
 }
 
-/// Where the value stands, and whether in quotes.
-fn place(text: &str, name: usize, at: usize) -> Option<(Range<usize>, bool)> {
-    let limit = text.floor_char_boundary((at + VALUE_BYTES_MAX).min(text.len()));
-    let rest = &text[at..limit];
-    let escaped = rest.starts_with("\\\"");
-    let rest_of = if escaped { &rest[1..] } else { rest };
-    let start = at + usize::from(escaped);
-    if let Some(quote) = rest_of.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) {
-        let length = quoted(&rest_of[1..], quote, escaped)?;
-        return Some((start + 1..start + 1 + length, true));
-    }
-    let is_whole_line = is_line_of_settings(text, name) && text[name..at].ends_with('=');
-    let length = rest
-        .char_indices()
-        .find(|(offset, c)| c.is_whitespace() || c.is_control() || (!is_whole_line && ends(&rest[*offset..], *c)))
-        .map_or(rest.len(), |(offset, _)| offset);
-    let value = rest[..length].trim_end_matches([',', ';']);
-    // In a document's element the next sign is the end tag.
-    let is_element = !text[name..at].ends_with('>') || text[at + value.len()..].starts_with("</");
-    (!value.is_empty() && is_element).then_some((at..at + value.len(), false))
+/// Where the value begins, and how it is written.
+fn opening(text: &str, name: usize, at: usize, kind: Value) -> (usize, Style) {
+    let rest = &text[at..];
+    let is_escaped = rest.starts_with("\\\"");
+    let quote = rest[usize::from(is_escaped)..].chars().next().filter(|c| matches!(c, '"' | '\'' | '`'));
+    let start = quote.map_or(at, |_| at + usize::from(is_escaped) + 1);
+    let style = match (kind, quote) {
+        (Value::Base64(_), _) => Style::Base64,
+        (_, Some(quote)) => Style::Quoted(quote, is_escaped),
+        (_, None) if text[name..at].ends_with('=') && is_line_of_settings(text, name) => Style::Line,
+        (_, None) => Style::Bare,
+    };
+    (start, style)
 }
 
-/// The length up to the closing quote on the same line.
-fn quoted(rest: &str, quote: char, is_escaped: bool) -> Option<usize> {
+/// Where a closing quote stands on the same line.
+fn quoted(rest: &str, quote: char, is_escaped: bool) -> End {
     let mut after_backslash = false;
-    for (offset, c) in rest.char_indices() {
+    for (at, c) in rest.char_indices() {
         match c {
-            '\n' => return None,
-            _ if after_backslash => {
-                after_backslash = false;
-                if is_escaped && c == quote {
-                    return Some(offset - 1);
-                }
-            }
+            '\n' => return End::Broken,
+            _ if after_backslash && is_escaped && c == quote => return End::At(at - 1),
+            _ if after_backslash => after_backslash = false,
             '\\' => after_backslash = true,
-            _ if c == quote => return Some(offset),
+            _ if c == quote => return End::At(at),
             _ => {}
         }
     }
-    None
+    End::Open
 }
 
 /// Whether the name begins its line, as in `.env`: `DB_PASSWORD=…`, `export TOKEN=…`.

@@ -35,32 +35,87 @@ pub struct Finding {
 
 /// Takes every secret out. Offsets of what is made of the result later refer to the result.
 pub fn redact(text: &str) -> Redacted<'_> {
-    let secrets = secrets(text);
-    if secrets.is_empty() {
-        return Redacted { text: Cow::Borrowed(text), found: Vec::new() };
+    let mut taken: Vec<Secret> = Vec::new();
+    let mut clean = Cow::Borrowed(text);
+    // Without one secret the words around it can say that they hold another.
+    for _ in 0..PASSES_MAX {
+        let new = secrets(&clean);
+        if new.is_empty() {
+            break;
+        }
+        taken = joined(&taken, &new);
+        clean = Cow::Owned(without(text, &taken));
     }
-    let mut clean = String::with_capacity(text.len());
-    let mut found = Vec::with_capacity(secrets.len());
     let (mut at, mut characters) = (0, 0);
-    for Secret { rule, start, end } in secrets {
-        clean.push_str(&text[at..start]);
-        clean.push_str("[REDACTED:");
-        clean.push_str(rule);
-        clean.push(']');
-        let char_start = characters + text[at..start].chars().count();
-        characters = char_start + text[start..end].chars().count();
-        found.push(Finding { rule, char_start, char_end: characters });
-        at = end;
-    }
-    clean.push_str(&text[at..]);
-    Redacted { text: Cow::Owned(clean), found }
+    let found = taken.iter().map(|secret| {
+        let char_start = characters + text[at..secret.start].chars().count();
+        characters = char_start + text[secret.start..secret.end].chars().count();
+        at = secret.end;
+        Finding { rule: secret.rule, char_start, char_end: characters }
+    });
+    let found = found.collect();
+    Redacted { text: clean, found }
 }
 
-#[derive(Debug, Clone, Copy)]
+/// Passes over a text; nearly always the second finds nothing.
+const PASSES_MAX: usize = 8;
+const MARK_START: &str = "[REDACTED:";
+const MARK_END: &str = "]";
+
+/// A secret and where it stands, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Secret {
     rule: &'static str,
     start: usize,
     end: usize,
+}
+
+fn without(text: &str, taken: &[Secret]) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut at = 0;
+    for secret in taken {
+        clean.extend([&text[at..secret.start], MARK_START, secret.rule, MARK_END]);
+        at = secret.end;
+    }
+    clean.push_str(&text[at..]);
+    clean
+}
+
+/// What was taken before and what a pass over the result found, both where they stood in the original.
+fn joined(taken: &[Secret], new: &[Secret]) -> Vec<Secret> {
+    let mut all: Vec<Secret> = Vec::with_capacity(taken.len() + new.len());
+    let mut old = taken.iter().peekable();
+    // How far the original is ahead of the result here.
+    let mut gone = 0_isize;
+    for found in new {
+        while let Some(secret) = old.next_if(|secret| mark(secret, gone).end <= found.start) {
+            gone += shift(secret);
+            all.push(*secret);
+        }
+        let start = old.peek().filter(|secret| mark(secret, gone).start < found.start).map(|secret| secret.start);
+        let start = start.unwrap_or(found.start.wrapping_add_signed(gone));
+        let mut last = None;
+        while let Some(secret) = old.next_if(|secret| mark(secret, gone).start < found.end) {
+            last = Some((secret.end, mark(secret, gone).end));
+            gone += shift(secret);
+        }
+        let end = found.end.wrapping_add_signed(gone);
+        let end = last.filter(|(_, mark_end)| *mark_end > found.end).map_or(end, |(original, _)| original);
+        all.push(Secret { rule: found.rule, start, end });
+    }
+    all.extend(old);
+    all
+}
+
+/// Where a secret's mark stands in the result.
+fn mark(secret: &Secret, gone: isize) -> std::ops::Range<usize> {
+    let start = secret.start.wrapping_add_signed(-gone);
+    start..start + MARK_START.len() + secret.rule.len() + MARK_END.len()
+}
+
+/// How much longer a secret is than its mark.
+fn shift(secret: &Secret) -> isize {
+    (secret.end - secret.start).cast_signed() - mark(secret, 0).len().cast_signed()
 }
 
 /// What a keyword may be the beginning of.
@@ -161,14 +216,18 @@ fn token(text: &str, start: usize, last_end: usize, number: usize) -> Option<Sec
     }
     let matched = RULES.tokens[number].find(&text[start..])?.as_str();
     let mut end = start + matched.len();
-    let rest = text[end..].bytes().take_while(|byte| is_token(*byte)).count();
-    if rest > 0 && rule.exact {
+    let goes_on = text[end..].bytes().next().is_some_and(|byte| is_token(byte) && byte != b'-');
+    if rule.exact && goes_on {
         return None;
     }
-    end += rest;
-    let secret = &text[start..end];
-    let is_real = secret_values::entropy(secret) >= TOKEN_ENTROPY_MIN && !secret_values::is_placeholder(secret);
-    is_real.then_some(Secret { rule: rule.name, start, end })
+    let is_real = secret_values::entropy(matched) >= TOKEN_ENTROPY_MIN && !secret_values::is_placeholder(matched);
+    if !is_real {
+        return None;
+    }
+    if !rule.exact {
+        end += text[end..].bytes().take_while(|byte| is_token(*byte)).count();
+    }
+    Some(Secret { rule: rule.name, start, end })
 }
 
 /// Whether a keyword stands within a word. What escapes a sign does not make it one: `\n`, `%3D`.

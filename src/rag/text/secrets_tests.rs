@@ -85,6 +85,9 @@ fn values_go_where_their_names_say_so() {
     is("and in an answer", "{\"SecretAccessKey\": \"", BASE64_40, "\"}", "aws-secret-key");
     let azure = format!("{BASE64_40}{BASE64_40}AbCd1/==");
     is("a connection string", "AccountName=a;AccountKey=", &azure, ";EndpointSuffix=b", "azure-key");
+    is("and alone on its line", "a\nAccountKey=", &azure, ";EndpointSuffix=b", "azure-key");
+    is("a value far longer than what is judged", "A_SECRET=", &SIGNS_36.repeat(40), "\nB=1", "assigned-password");
+    is("and so in quotes", "a_secret: '", &SIGNS_36.repeat(40), "'", "assigned-password");
     is("a header", "curl -H 'Authorization: Bearer ", drawn, "' http://a", "authorization-header");
     is("a line of .env", "DB_SECRET=", concat!("p&9)x", "{Q2z;w"), "\nA=1", "assigned-password");
     is("an exported one", "a\nexport API_TOKEN=", drawn, "", "assigned-token");
