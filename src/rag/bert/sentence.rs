@@ -165,7 +165,10 @@ mod tests {
     fn near(says: &str, found: &[f32], expected: &[f64]) {
         assert_eq!(found.len(), expected.len(), "{says}");
         for (found, expected) in found.iter().zip(expected) {
-            assert!((f64::from(*found) - expected).abs() < 1e-4, "{says}: {found} where {expected} is right");
+            assert!(
+                (f64::from(*found) - expected).abs() < straight::OFF_MAX,
+                "{says}: {found} where {expected} is right"
+            );
         }
     }
 

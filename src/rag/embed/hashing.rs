@@ -25,7 +25,7 @@ const STEMS_WEIGHT: f32 = 0.60;
 const PIECES_WEIGHT: f32 = 0.25;
 const CONCEPTS_WEIGHT: f32 = 0.76;
 
-/// Texts embedded between two looks at the runtime: about 2 ms of work.
+/// Texts embedded between two looks at the runtime: a few milliseconds of work.
 const BATCH_MAX: usize = 16;
 
 static INDEX_MODEL: Model = model("serin-hash-a");
