@@ -27,10 +27,9 @@ use crate::rag::fault::kinds::Fault;
 use crate::rag::serve::health;
 use crate::rag::serve::legacy;
 use crate::rag::serve::life::Life;
+use crate::rag::serve::messages;
 use crate::rag::serve::tools::Desk;
 
-/// The longest request: a document of 200,000 characters, escaped.
-const BODY_BYTES_MAX: usize = 1 << 20;
 /// Connections at a time: a monitor keeps one, a fleet of them some dozens.
 const CONNECTIONS_MAX: usize = 256;
 /// How long a caller may take to send its headers.
@@ -135,8 +134,9 @@ fn router(life: Arc<Life>, mcp: CancellationToken, public: bool) -> Router {
     let desk = Desk(Arc::clone(&life));
     let service =
         StreamableHttpService::new(move || Ok(desk.clone()), Arc::new(NeverSessionManager::default()), config);
+    let plain = Router::new().nest_service("/mcp", service).route_layer(middleware::from_fn(messages::read));
     Router::new()
-        .nest_service("/mcp", service)
+        .merge(plain)
         .merge(sessions)
         .layer(middleware::from_fn_with_state(Arc::clone(&life), authorise))
         .route("/live", get(health::live))
@@ -151,7 +151,7 @@ fn transport(mcp: CancellationToken, public: bool) -> StreamableHttpServerConfig
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .with_sse_keep_alive(None)
-        .with_max_request_body_bytes(BODY_BYTES_MAX)
+        .with_max_request_body_bytes(messages::BODY_BYTES_MAX)
         .with_allowed_origins(["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"])
         .with_cancellation_token(mcp);
     if public { config.disable_allowed_hosts() } else { config }

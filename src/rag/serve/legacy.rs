@@ -8,11 +8,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{self, Next};
-use axum::response::{IntoResponse as _, Response};
-use axum::{Json, Router};
+use axum::response::Response;
 use futures_util::Stream;
 use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ProtocolVersion, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::{
@@ -20,12 +20,12 @@ use rmcp::transport::streamable_http_server::session::local::{
 };
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use serde_json::json;
 use tokio::sync::Mutex;
 
 use crate::rag::fault::kinds::Fault;
 use crate::rag::fault::switches::Faults;
 use crate::rag::serve::life::Life;
+use crate::rag::serve::messages::{self, refusal};
 use crate::rag::serve::tools::Desk;
 
 /// Where it is mounted.
@@ -53,7 +53,11 @@ pub fn router(life: &Arc<Life>, config: StreamableHttpServerConfig) -> Router<Ar
     let config = config.with_legacy_session_mode(true);
     let service = StreamableHttpService::new(move || Ok(desk.clone()), Arc::clone(&sessions), config);
     let lobby = Lobby { sessions, faults: life.faults.clone() };
-    Router::new().nest_service(PATH, service).route_layer(middleware::from_fn_with_state(lobby, attend))
+    Router::new()
+        .nest_service(PATH, service)
+        .route_layer(middleware::from_fn(messages::read))
+        // Comes first: whose session is gone is told that, whatever was said.
+        .route_layer(middleware::from_fn_with_state(lobby, attend))
 }
 
 /// What stands before the sessions.
@@ -99,24 +103,19 @@ fn too_new(headers: &HeaderMap) -> Option<Response> {
     }
     let spoken: Vec<&str> = spoken.iter().map(ProtocolVersion::as_str).collect();
     let why = format!("this protocol version is not supported here; supported are {}", spoken.join(", "));
-    Some(refusal(StatusCode::BAD_REQUEST, ErrorCode::INVALID_REQUEST, &why))
+    Some(refusal(StatusCode::BAD_REQUEST, ErrorCode::INVALID_REQUEST, None, &why))
 }
 
 fn lost() -> Response {
     let why = "session not found: it has ended or was forgotten, so send initialize again";
-    refusal(StatusCode::NOT_FOUND, ErrorCode::INVALID_REQUEST, why)
+    refusal(StatusCode::NOT_FOUND, ErrorCode::INVALID_REQUEST, None, why)
 }
 
 fn full() -> Response {
     let why = format!("all {SESSIONS_MAX} sessions are in use: try again, and end yours with DELETE");
-    let mut response = refusal(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::INTERNAL_ERROR, &why);
+    let mut response = refusal(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::INTERNAL_ERROR, None, &why);
     response.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from_static(RETRY_AFTER));
     response
-}
-
-/// An error without an id, as the transport wants it where the body was not read.
-fn refusal(status: StatusCode, code: ErrorCode, why: &str) -> Response {
-    (status, Json(json!({"jsonrpc": "2.0", "error": {"code": code.0, "message": why}}))).into_response()
 }
 
 /// The sessions that are open, bounded in number and idle time.

@@ -7,6 +7,7 @@ pub mod door;
 pub mod health;
 pub mod legacy;
 pub mod life;
+pub mod messages;
 pub mod options;
 pub mod orders;
 pub mod schemas;

@@ -68,9 +68,12 @@ impl ServerHandler for Desk {
 
     async fn list_tools(
         &self,
-        _page: Option<PaginatedRequestParams>,
+        page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        if page.is_some_and(|page| page.cursor.is_some()) {
+            return Err(ErrorData::invalid_params("there is no such cursor: the list has one page", None));
+        }
         Ok(ListToolsResult::with_all_items(self.tools().into_iter().map(schemas::plain).collect()))
     }
 
