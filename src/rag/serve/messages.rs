@@ -21,8 +21,12 @@ use serde_json::{Map, Value, json};
 
 /// The longest request: a document of 200,000 characters, escaped.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
-/// Methods that are there: if one is not recognised, its parameters are why.
-const METHODS: [&str; 5] = ["initialize", "server/discover", "ping", "tools/list", "tools/call"];
+/// Methods that are there in both eras: if one is not recognised, its parameters are why.
+const METHODS: [&str; 2] = ["tools/list", "tools/call"];
+/// Methods that left with 2026-07-28: a request that describes itself asks for what is not there.
+const OLDER_METHODS: [&str; 2] = ["initialize", "ping"];
+/// What a request has in its `_meta` that describes itself.
+const SELF_DESCRIBED: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// Lets messages pass, and answers what is none. Nobody further in acts on the latter either.
 pub async fn read(request: Request, next: Next) -> Response {
@@ -107,13 +111,19 @@ fn judge(bytes: &[u8]) -> Result<(), Fault> {
         return fault(ErrorCode::INVALID_PARAMS, id, "'params' is an object".to_owned());
     }
     match serde_json::from_slice::<ClientJsonRpcMessage>(bytes) {
-        Ok(JsonRpcMessage::Request(request)) if METHODS.contains(&method) => match request.request {
+        Ok(JsonRpcMessage::Request(request)) if is_there(method, &params) => match request.request {
             ClientRequest::CustomRequest(_) => fault(ErrorCode::INVALID_PARAMS, id, misfit(method, params)),
             _ => Ok(()),
         },
         Ok(_) => Ok(()),
         Err(_) => invalid(id, "this is neither a request, nor a notification, nor a response"),
     }
+}
+
+/// Whether we have a method, in the era that a request is of.
+fn is_there(method: &str, params: &Value) -> bool {
+    let is_modern = params.get("_meta").is_some_and(|meta| meta.get(SELF_DESCRIBED).is_some());
+    METHODS.contains(&method) || (OLDER_METHODS.contains(&method) && !is_modern)
 }
 
 /// What does not fit in the parameters of a method.
@@ -172,5 +182,8 @@ mod tests {
         check("a notification", r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#, Ok(()));
         check("a method that others have", r#"{"jsonrpc":"2.0","id":1,"method":"no/such","params":{}}"#, Ok(()));
         check("a response", r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, Ok(()));
+        let gone = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"_meta":
+            {"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
+        check("a method that has left, to be told so", gone, Ok(()));
     }
 }
