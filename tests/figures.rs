@@ -52,6 +52,7 @@ const PURE_WITHIN: f64 = 0.05;
 /// where failures and latencies are.
 const LOOK_ELSEWHERE: &[Fault] = &[
     Fault::IndexInMemory,
+    Fault::SessionLost,
     Fault::ErrorAsEmpty,
     Fault::BudgetExceeded,
     Fault::SecretLeaked,

@@ -271,7 +271,7 @@ pub async fn wipe(args: WipeArgs) -> anyhow::Result<()> {
             figures.chunks
         );
     }
-    store.wipe().await?;
+    store.wipe(true).await?;
     store.close().await;
     anstream::println!("deleted {} sources with {} chunks", figures.sources, figures.chunks);
     Ok(())

@@ -250,7 +250,7 @@ impl Library {
     /// # Errors
     /// The store's.
     pub async fn rebuild(&self) -> Result<(), LibraryError> {
-        self.store.wipe().await?;
+        self.store.wipe(false).await?;
         self.sign().await
     }
 

@@ -100,7 +100,7 @@ impl Project {
     /// As `store`.
     pub async fn library_anew(&self) -> Result<Library, ProjectError> {
         let store = self.store().await?;
-        store.wipe().await?;
+        store.wipe(false).await?;
         Ok(Library::open(store, self.embedder()?, self.cutting()?, Some(self.place.lock()), Faults::default()).await?)
     }
 

@@ -57,11 +57,12 @@ pub trait Store: Debug + Send + Sync {
     /// `Saturated`, `Sql`.
     async fn remove(&self, source: &str) -> Result<bool, StoreError>;
 
-    /// Takes everything away: sources, answers, conversations, vectors.
+    /// Takes everything away: sources, answers, conversations; and the vectors of texts that were
+    /// embedded, which another index of the same texts would need again, where `embeddings` is said.
     ///
     /// # Errors
     /// `Saturated`, `Sql`.
-    async fn wipe(&self) -> Result<(), StoreError>;
+    async fn wipe(&self, embeddings: bool) -> Result<(), StoreError>;
 
     /// Writes a fact about the index, such as the fingerprint of its embedder; `None` forgets it.
     ///

@@ -31,7 +31,7 @@ pub enum StoreError {
         mend: &'static str,
     },
     /// Somebody else writes.
-    #[error("{holder} is writing to this index: wait for it, or use --wait to queue behind it")]
+    #[error("INDEX_LOCK_ACTIVE: {holder} is writing to this index: wait for it, or use --wait to queue behind it")]
     Locked {
         /// Who, as the lock says.
         holder: String,

@@ -88,6 +88,8 @@ impl SqliteStore {
             Found::Unknown => return Err(schema::refused(&place, "unknown")),
         }
         let memory = Arc::new(Remembering::default());
+        // No count of changes is this one, so that whatever is in the file is read.
+        memory.write().generation = -1;
         memory.follow(&mut first).await?;
         first.close().await?;
         let pool = SqlitePoolOptions::new()
@@ -154,10 +156,10 @@ impl Store for SqliteStore {
         writing::remove(&mut connection, &self.memory, source).await
     }
 
-    async fn wipe(&self) -> Result<(), StoreError> {
+    async fn wipe(&self, embeddings: bool) -> Result<(), StoreError> {
         let _alone = self.writing.lock().await;
         let mut connection = self.acquire(WRITER_WAITS).await?;
-        writing::wipe(&mut connection, &self.memory).await
+        writing::wipe(&mut connection, &self.memory, embeddings).await
     }
 
     async fn set_fact(&self, key: &str, value: Option<&str>) -> Result<(), StoreError> {

@@ -82,10 +82,13 @@ pub async fn remove(connection: &mut SqliteConnection, memory: &Remembering, sou
 ///
 /// # Errors
 /// `Sql`.
-pub async fn wipe(connection: &mut SqliteConnection, memory: &Remembering) -> Result<(), StoreError> {
+pub async fn wipe(connection: &mut SqliteConnection, memory: &Remembering, embeddings: bool) -> Result<(), StoreError> {
     let mut work = connection.begin_with("BEGIN IMMEDIATE").await?;
-    for table in ["words", "chunks", "texts", "sources", "answer_sources", "answers", "shown", "embeddings"] {
+    for table in ["words", "chunks", "texts", "sources", "answer_sources", "answers", "shown"] {
         sqlx::query(sqlx::AssertSqlSafe(format!("DELETE FROM {table}"))).execute(&mut *work).await?;
+    }
+    if embeddings {
+        sqlx::query("DELETE FROM embeddings").execute(&mut *work).await?;
     }
     sqlx::query("DELETE FROM meta WHERE key NOT IN ('schema', 'generation', 'next_id')").execute(&mut *work).await?;
     next_generation(&mut work).await?;
