@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use ipnet::IpNet;
@@ -43,6 +44,9 @@ pub struct ServeArgs {
     /// The folder that `index_document` may read files from; the project's where one is served
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
+    /// After how many hours without indexing a source is stale, and /health says so
+    #[arg(long, value_name = "HOURS")]
+    stale_after: Option<u64>,
     /// Networks that `index_document` may read URLs from although they are not public
     #[arg(long, value_name = "CIDR")]
     allow_private: Vec<IpNet>,
@@ -77,6 +81,7 @@ pub async fn serve(args: ServeArgs) -> anyhow::Result<()> {
         project,
         root: args.root,
         allow_private: args.allow_private,
+        stale_after: args.stale_after.map(|hours| Duration::from_secs(hours.saturating_mul(3_600))),
         faults: args.faults.into_iter().filter_map(|(fault, dose)| Some((fault, dose?))).collect(),
         name: args.name,
         bearer: args.token,
@@ -86,7 +91,14 @@ pub async fn serve(args: ServeArgs) -> anyhow::Result<()> {
     let running = server::serve(options, stop.clone()).await?;
     anstream::println!("mcp     {}", running.mcp_url());
     anstream::println!("legacy  {}", running.legacy_url());
-    anstream::println!("health  {}  {}  {}", running.url("live"), running.url("ready"), running.url("health"));
+    anstream::println!("search  {}  {}", running.url("search"), running.url("openapi.json"));
+    anstream::println!(
+        "health  {}  {}  {}  {}",
+        running.url("live"),
+        running.url("ready"),
+        running.url("health"),
+        running.url("metrics")
+    );
     if let Some(admin) = running.admin {
         anstream::println!("admin   http://{admin}/admin/faults");
     }

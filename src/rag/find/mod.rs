@@ -3,6 +3,7 @@
 //! `retrieval` is the whole way; the rest are its steps, in their order.
 
 pub mod question;
+pub mod stages;
 
 pub mod rewriting;
 pub mod guard;

@@ -14,6 +14,7 @@ use crate::rag::find::conversation;
 use crate::rag::find::question::{CacheUse, Findings, Found, Question, RetrievalError};
 use crate::rag::find::ranking::{self, Pool, Ranking};
 use crate::rag::find::rewriting::Rewriting;
+use crate::rag::find::stages::{Stage, Stages};
 use crate::rag::find::warmth::Warmth;
 use crate::rag::find::{arms, fusion};
 use crate::rag::index::library::Library;
@@ -74,6 +75,8 @@ pub struct Retrieval {
     pub library: Library,
     /// Questions already embedded.
     pub warmth: Warmth,
+    /// How long each part of a search takes.
+    pub stages: Stages,
     settings: Settings,
     settings_line: String,
     reranker: Option<Arc<dyn Reranker>>,
@@ -98,7 +101,16 @@ impl Retrieval {
     ) -> Self {
         let settings_line =
             format!("{}\n{}", settings.line(), reranker.as_ref().map_or("", |reranker| reranker.name()));
-        Self { library, warmth: Warmth::default(), settings, settings_line, reranker, faults, started }
+        Self {
+            library,
+            warmth: Warmth::default(),
+            stages: Stages::default(),
+            settings,
+            settings_line,
+            reranker,
+            faults,
+            started,
+        }
     }
 
     /// Answers a question.
@@ -106,6 +118,7 @@ impl Retrieval {
     /// # Errors
     /// `RetrievalError`, of which a naive server's faults (`PoolSaturated`, `ErrorAsEmpty`) make an empty list.
     pub async fn search(&self, question: &Question) -> Result<Findings, RetrievalError> {
+        let _whole = self.stages.time(Stage::Search);
         let outcome = self.attempt(question).await;
         let naive = match &outcome {
             Err(RetrievalError::Store(StoreError::Saturated { .. })) => {
@@ -132,7 +145,9 @@ impl Retrieval {
     async fn attempt(&self, question: &Question) -> Result<Findings, RetrievalError> {
         let is_slow = self.faults.dose(Fault::PoolSaturated).is_some_and(|dose| dose.mode == "slow");
         let patience = if is_slow { Patience::Writer } else { Patience::Search };
+        let connecting = self.stages.time(Stage::Connect);
         let mut held = self.library.store().connect(patience).await?;
+        drop(connecting);
         let connection = held.as_mut();
         if self.faults.strikes(Fault::Hang).is_some() {
             tokio::time::sleep(HANG_MAX).await;
@@ -162,6 +177,7 @@ impl Retrieval {
         question: &Question,
         now: DateTime<Utc>,
     ) -> Result<(Option<Recalled>, Key, i64), RetrievalError> {
+        let _timed = self.stages.time(Stage::Recall);
         let model = self.library.embedding().question_model();
         let key = Key::of(question, &model, &self.settings_line, &self.faults);
         let generation = connection.generation().await?;
@@ -277,7 +293,11 @@ impl Retrieval {
         depth: usize,
     ) -> Result<[Vec<i64>; 2], RetrievalError> {
         let strikes = arms::strikes(connection, &self.faults).await?;
-        let words = arms::keyword(connection, text, filter, depth, &strikes, &self.faults).await?;
+        let words = {
+            let _timed = self.stages.time(Stage::Keyword);
+            arms::keyword(connection, text, filter, depth, &strikes, &self.faults).await?
+        };
+        let _timed = self.stages.time(Stage::Vector);
         arms::wait(&self.faults, self.started).await;
         let near = arms::vector(connection, vector, filter, depth, &strikes, &self.faults).await?;
         Ok([words, near])
@@ -347,6 +367,7 @@ impl Retrieval {
     /// Reads question and passages together. Where that fails the fused order stands, and says so.
     async fn rerank(&self, question: &Question, mut candidates: Vec<Found>) -> (Vec<Found>, Vec<&'static str>) {
         let Some(reranker) = &self.reranker else { return (candidates, Vec::new()) };
+        let _timed = self.stages.time(Stage::Rerank);
         if self.faults.strikes(Fault::RerankerOff).is_some() || candidates.is_empty() {
             return (candidates, Vec::new());
         }
@@ -389,6 +410,7 @@ impl Retrieval {
         mut ranked: Vec<Found>,
         now: DateTime<Utc>,
     ) -> Result<(Vec<Found>, Context, usize), RetrievalError> {
+        let _timed = self.stages.time(Stage::Context);
         let times = self.faults.dose(Fault::BudgetExceeded).map_or(1.0, |dose| dose.amount);
         let budget = (question.budget_tokens as f64 * times) as usize;
         if question.expand {
@@ -424,6 +446,7 @@ impl Retrieval {
         connection: &mut dyn Connection,
         text: &str,
     ) -> Result<(Arc<[f32]>, Option<Duration>), RetrievalError> {
+        let _timed = self.stages.time(Stage::Embed);
         let embedding = self.library.embedding();
         let model = embedding.question_model();
         if self.faults.dose(Fault::EmbedderDown).is_none()

@@ -131,13 +131,13 @@ pub struct Hit {
     /// Where it ends, exclusive.
     pub char_end: i64,
     /// The collection of its source.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub collection: String,
     /// The day its source is of.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
     /// The whole section it is of, where that was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expanded: Option<String>,
 }
 
@@ -196,13 +196,13 @@ pub struct SourceNote {
     /// When it was indexed, RFC 3339.
     pub last_indexed: String,
     /// Its collection.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub collection: String,
     /// Its tags.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// The day its content is of.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
 }
 

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Request, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -28,8 +28,12 @@ use crate::rag::serve::health;
 use crate::rag::serve::legacy;
 use crate::rag::serve::life::Life;
 use crate::rag::serve::messages;
+use crate::rag::serve::metrics;
+use crate::rag::serve::plain;
 use crate::rag::serve::tools::Desk;
 
+/// The longest body of a plain search: a question of 2,000 characters, escaped, with its filters.
+const SEARCH_BYTES_MAX: usize = 64 * 1024;
 /// Connections at a time: a monitor keeps one, a fleet of them some dozens.
 const CONNECTIONS_MAX: usize = 256;
 /// How long a caller may take to send its headers.
@@ -134,14 +138,22 @@ fn router(life: Arc<Life>, mcp: CancellationToken, public: bool) -> Router {
     let desk = Desk(Arc::clone(&life));
     let service =
         StreamableHttpService::new(move || Ok(desk.clone()), Arc::new(NeverSessionManager::default()), config);
-    let plain = Router::new().nest_service("/mcp", service).route_layer(middleware::from_fn(messages::read));
+    let mcp = Router::new().nest_service("/mcp", service).route_layer(middleware::from_fn(messages::read));
+    let search = Router::new()
+        .route("/search", post(plain::search))
+        .layer(DefaultBodyLimit::max(SEARCH_BYTES_MAX))
+        .layer(middleware::from_fn_with_state(public, plain::only_ours))
+        .with_state(Arc::clone(&life));
     Router::new()
-        .merge(plain)
+        .merge(mcp)
         .merge(sessions)
+        .merge(search)
         .layer(middleware::from_fn_with_state(Arc::clone(&life), authorise))
         .route("/live", get(health::live))
         .route("/ready", get(health::ready))
         .route("/health", get(health::health))
+        .route("/metrics", get(metrics::metrics))
+        .route("/openapi.json", get(plain::openapi))
         .with_state(life)
 }
 

@@ -5,11 +5,13 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use chrono::Utc;
+use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
 use crate::rag::fault::strikes::Strikes;
@@ -17,20 +19,24 @@ use crate::rag::find::arms;
 use crate::rag::serve::life::Life;
 use crate::rag::store::contract::Patience;
 use crate::rag::store::filter::Filter;
-use crate::rag::store::records::{PoolFigures, StoreError};
+use crate::rag::store::records::{Figures, Near, PoolFigures, StoreError, StoredSource};
 
 /// Mean tokens of a chunk above which chunking has gone wrong.
 const CHUNK_TOKENS_MAX: f64 = 500.0;
+/// How long the store may take for a vector query and its counts.
+const STORE_WITHIN: Duration = Duration::from_secs(1);
+/// How long the embedder may take for a word.
+const EMBEDDER_WITHIN: Duration = Duration::from_secs(2);
 /// The text whose embedding shows that the embedder answers.
 const EMBEDDER_PROBE: &str = "health";
 
 /// What all three answer.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Report {
     /// `ok` or `unhealthy`.
     pub status: &'static str,
     /// Why it is unhealthy.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
     /// Whether searches are as fast as they get.
     pub cache_warm: bool,
@@ -46,10 +52,24 @@ pub struct Report {
     pub chunks: Option<i64>,
     /// Sources indexed; null where nobody looked.
     pub sources: Option<i64>,
+    /// Sources that were indexed too long ago; null where nothing is too long.
+    pub stale_sources: Option<usize>,
+    /// What is remembered.
+    pub cache: Cache,
+}
+
+/// The memory of answers and questions.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Cache {
+    /// The share of questions of the last five minutes that met something remembered; null where
+    /// nobody asked.
+    pub hit_rate: Option<f64>,
+    /// Answers remembered; null where nobody looked.
+    pub answers: Option<i64>,
 }
 
 /// The pool's figures.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Pool {
     /// Connections open.
     pub size: u32,
@@ -69,52 +89,86 @@ pub async fn live(State(life): State<Arc<Life>>) -> (StatusCode, Json<Report>) {
 /// `/ready`.
 pub async fn ready(State(life): State<Arc<Life>>) -> (StatusCode, Json<Report>) {
     let mut report = report(&life);
-    let reason = examine(&life, &mut report).await.err();
-    reply(report, reason.filter(|reason| *reason != "chunk_size_anomaly" && *reason != "index_empty_or_stale"))
+    let reason = parts(&life, &mut report).await.err();
+    reply(report, reason)
 }
 
 /// `/health`.
 pub async fn health(State(life): State<Arc<Life>>) -> (StatusCode, Json<Report>) {
     let mut report = report(&life);
-    let reason = examine(&life, &mut report).await.err();
+    let reason = match parts(&life, &mut report).await {
+        Ok(seen) => index(&life, &seen, &mut report).err(),
+        Err(reason) => Some(reason),
+    };
     reply(report, reason)
 }
 
-/// Looks at every part; the first that does not work is the reason.
-async fn examine(life: &Life, report: &mut Report) -> Result<(), &'static str> {
+/// What was seen of the index.
+struct Seen {
+    figures: Figures,
+    sources: Vec<StoredSource>,
+    /// The sources found with a stored vector; `None` where nothing is stored.
+    near: Option<(String, Vec<Near>)>,
+}
+
+/// Looks whether a search would be answered now; the first part that does not work is the reason.
+async fn parts(life: &Life, report: &mut Report) -> Result<Seen, &'static str> {
     let store = life.retrieval.library.store();
-    let (figures, sample, near) = {
-        let mut held = store.connect(Patience::Search).await.map_err(|error| match error {
-            StoreError::Saturated { .. } => "pool_saturated",
-            _ => "vector_store_unreachable",
-        })?;
-        let unreachable = |_error: StoreError| "vector_store_unreachable";
-        let figures = held.figures().await.map_err(unreachable)?;
-        let sample = held.sample().await.map_err(unreachable)?;
-        let near = match &sample {
+    let looking = async {
+        let mut held = store.connect(Patience::Search).await?;
+        let strikes = arms::strikes(held.as_mut(), &life.faults).await?;
+        // What the corpus has lost is no fault of the store.
+        let strikes = Strikes { missing: None, missing_sources: HashSet::new(), ..strikes };
+        let near = match held.sample().await? {
             Some((source, vector)) => {
-                let strikes = arms::strikes(held.as_mut(), &life.faults).await.map_err(unreachable)?;
-                // What the corpus has lost is no fault of the store.
-                let strikes = Strikes { missing: None, missing_sources: HashSet::new(), ..strikes };
                 let filter = Filter { source: source.clone(), ..Filter::default() };
-                held.near(vector, &filter, 1, &strikes).await.map_err(unreachable)?
+                Some((source, held.near(&vector, &filter, 1, &strikes).await?))
             }
-            None => Vec::new(),
+            None => None,
         };
-        (figures, sample, near)
+        Ok::<_, StoreError>(Seen { figures: held.figures().await?, sources: held.sources().await?, near })
     };
-    report.chunks = Some(figures.chunks);
-    report.sources = Some(figures.sources);
-    report.pool = pool(store.pool());
-    life.retrieval.library.embedding().ask(EMBEDDER_PROBE).await.map_err(|_error| "external_api_failure")?;
-    if sample.is_none() {
-        return Err("index_empty_or_stale");
+    let seen = match tokio::time::timeout(STORE_WITHIN, looking).await {
+        Ok(Ok(seen)) => seen,
+        Ok(Err(StoreError::Saturated { .. })) => return Err("pool_saturated"),
+        Ok(Err(_)) | Err(_) => return Err("vector_store_unreachable"),
+    };
+    let pool = store.pool();
+    (report.pool, report.chunks, report.sources) =
+        (self::pool(pool), Some(seen.figures.chunks), Some(seen.figures.sources));
+    report.cache.answers = Some(seen.figures.answers);
+    // Said before anybody gets an empty list: nothing is idle, and somebody waits.
+    if pool.idle == 0 && pool.waiting > 0 && pool.size >= pool.max {
+        return Err("pool_saturated");
     }
-    if near.is_empty() || figures.reachable != figures.chunks {
+    let asking = life.retrieval.library.embedding().ask(EMBEDDER_PROBE);
+    match tokio::time::timeout(EMBEDDER_WITHIN, asking).await {
+        Ok(Ok(_vector)) => {}
+        Ok(Err(_)) | Err(_) => return Err("external_api_failure"),
+    }
+    let is_lost = seen.near.as_ref().is_some_and(|(_, near)| near.is_empty());
+    if is_lost || seen.figures.reachable != seen.figures.chunks {
         return Err("vector_store_unreachable");
     }
-    if figures.mean_tokens > CHUNK_TOKENS_MAX {
+    Ok(seen)
+}
+
+/// Looks at what is indexed.
+fn index(life: &Life, seen: &Seen, report: &mut Report) -> Result<(), &'static str> {
+    if seen.near.is_none() {
+        return Err("index_empty_or_stale");
+    }
+    if seen.figures.mean_tokens > CHUNK_TOKENS_MAX {
         return Err("chunk_size_anomaly");
+    }
+    if let Some(limit) = life.stale_after {
+        let now = Utc::now();
+        let is_stale = |source: &&StoredSource| (now - source.indexed_at).to_std().is_ok_and(|age| age > limit);
+        let stale = seen.sources.iter().filter(is_stale).count();
+        report.stale_sources = Some(stale);
+        if stale > 0 {
+            return Err("source_stale");
+        }
     }
     Ok(())
 }
@@ -130,6 +184,8 @@ fn report(life: &Life) -> Report {
         pool: pool(life.retrieval.library.store().pool()),
         chunks: None,
         sources: None,
+        stale_sources: None,
+        cache: Cache { hit_rate: life.retrieval.warmth.hit_rate(Instant::now()), answers: None },
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -19,6 +19,7 @@ use crate::rag::index::library::{Library, LibraryError};
 use crate::rag::project::opened::ProjectError;
 use crate::rag::rerank::Reranker;
 use crate::rag::rerank::joint::JointReranker;
+use crate::rag::serve::metrics::Counts;
 use crate::rag::serve::options::Options;
 use crate::rag::store::records::StoreError;
 use crate::rag::store::sqlite::open::SqliteStore;
@@ -36,6 +37,10 @@ pub struct Life {
     pub retrieval: Retrieval,
     /// The switchboard, which outlives it.
     pub faults: Faults,
+    /// How old the indexing of a source may be before `/health` says so; `None` is any age.
+    pub stale_after: Option<Duration>,
+    /// What it counts.
+    pub counts: Counts,
     /// Brings documents that are named and not sent.
     pub fetcher: Fetcher,
     /// Whether the log has questions in words, and not as digests.
@@ -78,6 +83,8 @@ impl Life {
             retrieval: Retrieval::new(library, settings, reranker, faults.clone(), started),
             faults: faults.clone(),
             bearer: options.bearer.clone(),
+            stale_after: options.stale_after,
+            counts: Counts::default(),
             fetcher: Fetcher::new(root, options.allow_private.clone()),
             logs_questions: options.project.as_ref().is_some_and(|project| project.config.logs_questions()),
         })

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use ipnet::IpNet;
 
@@ -32,6 +33,8 @@ pub struct Options {
     pub project: Option<Project>,
     /// The folder that `index_document` may read files from; `None` is the project's, or none.
     pub root: Option<PathBuf>,
+    /// How old the indexing of a source may be before `/health` says so; `None` is any age.
+    pub stale_after: Option<Duration>,
     /// Networks that `index_document` may read from although they are not public.
     pub allow_private: Vec<IpNet>,
 }
@@ -49,6 +52,7 @@ impl Default for Options {
             may_exit: false,
             project: None,
             root: None,
+            stale_after: None,
             allow_private: Vec::new(),
         }
     }

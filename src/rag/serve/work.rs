@@ -37,7 +37,9 @@ impl Life {
             Err(why) => return Envelope::error("INVALID_ARGUMENT", why),
         };
         let shown = self.shown(&question.text);
-        match self.retrieval.search(&question).await {
+        let outcome = self.retrieval.search(&question).await;
+        self.counts.searched(&outcome);
+        match outcome {
             Ok(findings) => {
                 let top = findings.hits.first().map(|found| found.chunk.source.as_str());
                 tracing::info!(question = shown, hits = findings.hits.len(), top, "searched");
@@ -92,6 +94,7 @@ impl Life {
         };
         match self.put(&document).await {
             Ok(indexed) => {
+                self.counts.indexed(if indexed.unchanged { "unchanged" } else { "indexed" });
                 tracing::info!(source = name, chunks = indexed.chunks, indexed.unchanged, indexed.redacted, "indexed");
                 Envelope::ok(IndexData {
                     source: name,
@@ -104,7 +107,9 @@ impl Life {
             }
             Err(error) => {
                 tracing::warn!(source = name, %error, "indexing failed");
-                Envelope::failed(&format!("Indexing \"{name}\""), &RetrievalError::from(error))
+                let error = RetrievalError::from(error);
+                self.counts.indexed(error.code().0);
+                Envelope::failed(&format!("Indexing \"{name}\""), &error)
             }
         }
     }

@@ -1,0 +1,216 @@
+//! The reference server by plain HTTP: the search without MCP, its OpenAPI, health and metrics.
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests may")]
+
+use std::time::Duration;
+
+use reqwest::{Client, Method, Response, StatusCode};
+use serde_json::{Value, json};
+use serin::rag::fault::kinds::{Dose, Fault};
+use serin::rag::index::corpus::Corpus;
+use serin::rag::serve::plain;
+use serin::rag::serve::{
+    options::Options,
+    server::{self, Running},
+};
+use tokio_util::sync::CancellationToken;
+
+async fn serve(options: Options) -> Running {
+    let _already = rustls::crypto::ring::default_provider().install_default();
+    server::serve(options, CancellationToken::new()).await.unwrap()
+}
+
+fn client() -> Client {
+    Client::builder().no_proxy().timeout(Duration::from_secs(30)).build().unwrap()
+}
+
+async fn post(running: &Running, body: impl Into<reqwest::Body>) -> Response {
+    client().post(running.url("search")).header("Content-Type", "application/json").body(body).send().await.unwrap()
+}
+
+async fn search(running: &Running, arguments: Value) -> (StatusCode, Value) {
+    let answer = post(running, arguments.to_string()).await;
+    (answer.status(), answer.json().await.unwrap())
+}
+
+#[tokio::test]
+async fn plain_http_finds_what_mcp_finds() {
+    let running = serve(Options::default()).await;
+    let arguments = json!({"query": "who gets buzzed at bedtime", "top_k": 3, "source": "reference/"});
+    let (status, mut plain) = search(&running, arguments.clone()).await;
+    assert_eq!(status, StatusCode::OK);
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "search_documents", "arguments": arguments}});
+    let request = client()
+        .post(running.mcp_url())
+        .header("Accept", "application/json, text/event-stream")
+        .header("MCP-Protocol-Version", "2025-11-25")
+        .json(&body);
+    let answer: Value = request.send().await.unwrap().json().await.unwrap();
+    let mut mcp = answer["result"]["structuredContent"].clone();
+    for envelope in [&mut plain, &mut mcp] {
+        envelope["operation_id"] = Value::Null;
+        // The second question finds the first one's vector.
+        envelope["data"]["cache"] = Value::Null;
+    }
+    assert_eq!(plain, mcp);
+    assert_eq!(plain["data"]["results"][0]["source"], "reference/oncall.md");
+}
+
+#[tokio::test]
+async fn each_trouble_has_its_status() {
+    let check = async |says: &str, running: &Running, body: &str, status: StatusCode, code: &str| {
+        let answer = post(running, body.to_owned()).await;
+        let (got, again) = (answer.status(), answer.headers().contains_key("retry-after"));
+        let envelope: Value = answer.json().await.unwrap();
+        assert_eq!((got, envelope["error_code"].as_str()), (status, Some(code)), "{says}: {envelope}");
+        assert_eq!(again, status == StatusCode::SERVICE_UNAVAILABLE, "{says}: when to ask again");
+    };
+    let running = serve(Options::default()).await;
+    let question = r#"{"query": "OC-31"}"#;
+    check("no JSON", &running, "{", StatusCode::BAD_REQUEST, "INVALID_ARGUMENT").await;
+    check("a list", &running, "[]", StatusCode::BAD_REQUEST, "INVALID_ARGUMENT").await;
+    check("no question", &running, "{}", StatusCode::BAD_REQUEST, "INVALID_ARGUMENT").await;
+    check("a score beyond", &running, r#"{"query": "x", "min_score": 2}"#, StatusCode::BAD_REQUEST, "INVALID_ARGUMENT")
+        .await;
+    check(
+        "a day that is none",
+        &running,
+        r#"{"query": "x", "since": "2026-13-01"}"#,
+        StatusCode::BAD_REQUEST,
+        "INVALID_ARGUMENT",
+    )
+    .await;
+    let long = json!({"query": "x".repeat(100_000)}).to_string();
+    assert_eq!(post(&running, long).await.status(), StatusCode::PAYLOAD_TOO_LARGE);
+    for (fault, status, code) in [
+        (Fault::EmbedderDown, StatusCode::SERVICE_UNAVAILABLE, "EMBEDDING_UNAVAILABLE"),
+        (Fault::ToolError, StatusCode::INTERNAL_SERVER_ERROR, "RETRIEVAL_FAILED"),
+        (Fault::Panic, StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL_ERROR"),
+    ] {
+        running.faults().on(fault, Dose::of(fault));
+        check(fault.name(), &running, question, status, code).await;
+        running.faults().off(fault);
+    }
+    let empty = serve(Options { corpus: Corpus::Empty, ..Options::default() }).await;
+    check("nothing indexed", &empty, question, StatusCode::NOT_FOUND, "INDEX_MISSING").await;
+    let closed = serve(Options { bearer: Some("open-sesame".to_owned()), ..Options::default() }).await;
+    assert_eq!(post(&closed, question).await.status(), StatusCode::UNAUTHORIZED);
+    let named = client().post(closed.url("search")).bearer_auth("open-sesame").body(question).send().await.unwrap();
+    assert_eq!(named.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_page_from_elsewhere_gets_nothing() {
+    let running = serve(Options::default()).await;
+    let check = async |says: &str, header: &str, value: &str, status: StatusCode| {
+        let request = client().post(running.url("search")).header(header, value).body(r#"{"query": "OC-31"}"#);
+        assert_eq!(request.send().await.unwrap().status(), status, "{says}");
+    };
+    check("a page of this machine", "Origin", "http://localhost:3000", StatusCode::OK).await;
+    check("a page from elsewhere", "Origin", "https://evil.example", StatusCode::FORBIDDEN).await;
+    check("a page that hides", "Origin", "null", StatusCode::FORBIDDEN).await;
+    check("a name that was bent to us", "Host", "evil.example", StatusCode::FORBIDDEN).await;
+}
+
+#[tokio::test]
+async fn every_answer_is_as_openapi_says() {
+    let running = serve(Options::default()).await;
+    let described: Value = client().get(running.url("openapi.json")).send().await.unwrap().json().await.unwrap();
+    assert_eq!(described, plain::document());
+    assert_eq!(described["openapi"], "3.1.0");
+    let check = async |method: Method, path: &str, body: Value| {
+        let request = client().request(method.clone(), running.url(path)).json(&body);
+        let answer = request.send().await.unwrap();
+        let status = answer.status().as_str().to_owned();
+        let answer: Value = answer.json().await.unwrap();
+        let operation = &described["paths"][format!("/{path}")][method.as_str().to_lowercase()];
+        let schema = &operation["responses"][&status]["content"]["application/json"]["schema"];
+        assert!(schema.is_object(), "{method} /{path} answers {status}, which is not described");
+        let whole = json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "allOf": [schema],
+            "components": described["components"]});
+        let validator = jsonschema::validator_for(&whole).unwrap();
+        let faults: Vec<String> = validator.iter_errors(&answer).map(|error| error.to_string()).collect();
+        assert!(faults.is_empty(), "{method} /{path} {status}: {faults:?} in {answer}");
+    };
+    check(Method::POST, "search", json!({"query": "OC-31"})).await;
+    check(Method::POST, "search", json!({"query": "sourdough", "min_score": 1.0})).await;
+    check(Method::POST, "search", json!({"query": ""})).await;
+    for path in ["live", "ready", "health"] {
+        check(Method::GET, path, Value::Null).await;
+    }
+    running.faults().on(Fault::PoolSaturated, Dose::of(Fault::PoolSaturated));
+    running.faults().settled().await;
+    check(Method::GET, "ready", Value::Null).await;
+}
+
+/// The value of a metric's line that begins so.
+async fn metric(running: &Running, begins: &str) -> f64 {
+    let text = client().get(running.url("metrics")).send().await.unwrap().text().await.unwrap();
+    let line = text.lines().find(|line| line.starts_with(begins));
+    line.unwrap_or_else(|| panic!("no {begins} in {text}")).rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn metrics_count_what_happens() {
+    let running = serve(Options::default()).await;
+    let ok = "serin_reference_searches_total{outcome=\"ok\"}";
+    search(&running, json!({"query": "OC-31"})).await;
+    assert_eq!(metric(&running, ok).await, 1.0);
+    search(&running, json!({"query": "OC-31"})).await;
+    assert_eq!(metric(&running, ok).await, 2.0);
+    assert_eq!(
+        metric(&running, "serin_reference_answers_total{kind=\"Vector\"}").await,
+        1.0,
+        "the vector was remembered"
+    );
+    running.faults().on(Fault::EmbedderDown, Dose::of(Fault::EmbedderDown));
+    search(&running, json!({"query": "another"})).await;
+    assert_eq!(metric(&running, "serin_reference_searches_total{outcome=\"EMBEDDING_UNAVAILABLE\"}").await, 1.0);
+    assert_eq!(metric(&running, "serin_reference_faults_active").await, 1.0);
+    for stage in ["Connect", "Recall", "Embed", "Keyword", "Vector", "Rerank", "Context", "Search"] {
+        let counted = metric(&running, &format!("serin_reference_stage_seconds_count{{stage=\"{stage}\"}}")).await;
+        assert!(counted >= 2.0, "{stage} was timed {counted} times");
+    }
+    assert!(metric(&running, "serin_reference_chunks ").await > 150.0);
+    assert_eq!(metric(&running, "serin_reference_pool_max").await, 4.0);
+}
+
+#[tokio::test]
+async fn health_says_what_it_sees() {
+    let check = async |says: &str, options: Options, ready: Option<&str>, health: Option<&str>| {
+        let running = serve(options).await;
+        for (path, reason) in [("ready", ready), ("health", health)] {
+            let answer = client().get(running.url(path)).send().await.unwrap();
+            let status = answer.status();
+            let report: Value = answer.json().await.unwrap();
+            assert_eq!(report["reason"].as_str(), reason, "{says}: /{path} {report}");
+            let expected = if reason.is_some() { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
+            assert_eq!(status, expected, "{says}: /{path}");
+        }
+        assert_eq!(
+            client().get(running.url("live")).send().await.unwrap().status(),
+            StatusCode::OK,
+            "{says}: it lives"
+        );
+    };
+    let broken = |fault: Fault| Options { faults: vec![(fault, Dose::of(fault))], ..Options::default() };
+    let with = |fault: Fault, mode: &'static str| Options {
+        faults: vec![(fault, Dose::of(fault).mode(mode))],
+        ..Options::default()
+    };
+    check("a healthy server", Options::default(), None, None).await;
+    let pool = Some("pool_saturated");
+    check("no connection is free", broken(Fault::PoolSaturated), pool, pool).await;
+    check("nor where callers wait for one", with(Fault::PoolSaturated, "slow"), pool, pool).await;
+    let away = Some("external_api_failure");
+    check("the embedder is down", broken(Fault::EmbedderDown), away, away).await;
+    check("another model steps in, and nobody sees it here", with(Fault::EmbedderDown, "fallback"), None, None).await;
+    let store = Some("vector_store_unreachable");
+    check("vectors cannot be reached", broken(Fault::VectorsUnreachable), store, store).await;
+    check("vectors are zeros", broken(Fault::VectorsZeroed), store, store).await;
+    let nothing = Options { corpus: Corpus::Empty, ..Options::default() };
+    check("nothing is indexed, which a start waits for", nothing, None, Some("index_empty_or_stale")).await;
+    let old = Options { stale_after: Some(Duration::ZERO), ..Options::default() };
+    check("what is indexed is old", old, None, Some("source_stale")).await;
+    check("a wrong model is not seen from within", broken(Fault::WrongQueryModel), None, None).await;
+}
