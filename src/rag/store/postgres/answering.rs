@@ -53,17 +53,10 @@ pub async fn keep_embedded(
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     let ordered: BTreeMap<&[u8; 32], &Vec<f32>> = vectors.iter().map(|(key, vector)| (key, vector)).collect();
+    let ordered: Vec<_> = ordered.into_iter().collect();
     let mut work = connection.begin().await?;
-    for (key, vector) in ordered {
-        sqlx::query(
-            "INSERT INTO embeddings (key, vector, made_at) VALUES ($1, $2, $3) \
-             ON CONFLICT (key) DO UPDATE SET vector = excluded.vector, made_at = excluded.made_at",
-        )
-        .bind(key.to_vec())
-        .bind(vector)
-        .bind(now.timestamp_micros())
-        .execute(&mut *work)
-        .await?;
+    for page in ordered.chunks(KEYS_MAX) {
+        insert_embedded(&mut work, page, now).await?;
     }
     sqlx::query(
         "DELETE FROM embeddings WHERE key IN (SELECT key FROM embeddings ORDER BY made_at, key \
@@ -73,6 +66,35 @@ pub async fn keep_embedded(
     .execute(&mut *work)
     .await?;
     Ok(work.commit().await?)
+}
+
+/// The vectors go over as one list of numbers, and each row takes its stretch.
+async fn insert_embedded(
+    work: &mut PgConnection,
+    page: &[(&[u8; 32], &Vec<f32>)],
+    now: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let mut ends = Vec::with_capacity(page.len());
+    let mut numbers: Vec<f32> = Vec::new();
+    for (_, vector) in page {
+        numbers.extend_from_slice(vector);
+        ends.push(i32::try_from(numbers.len()).unwrap_or(i32::MAX));
+    }
+    let begins: Vec<i32> =
+        std::iter::once(1).chain(ends.iter().map(|end| end.saturating_add(1))).take(ends.len()).collect();
+    sqlx::query(
+        "INSERT INTO embeddings (key, vector, made_at) SELECT key, ($4::real[])[begins : ends], $5 \
+         FROM unnest($1::bytea[], $2::int[], $3::int[]) AS new (key, begins, ends) \
+         ON CONFLICT (key) DO UPDATE SET vector = excluded.vector, made_at = excluded.made_at",
+    )
+    .bind(page.iter().map(|(key, _)| key.to_vec()).collect::<Vec<_>>())
+    .bind(begins)
+    .bind(ends)
+    .bind(numbers)
+    .bind(now.timestamp_micros())
+    .execute(work)
+    .await?;
+    Ok(())
 }
 
 /// The answer to exactly this question.
