@@ -41,7 +41,8 @@ async fn what_cannot_be_used_is_refused() {
     drop(open(&server, "older").await);
     run(&server, "UPDATE older.meta SET value = '1' WHERE key = 'schema'").await;
     run(&server, "CREATE SCHEMA foreigner; CREATE TABLE foreigner.chunks (id INT)").await;
-    run(&server, "CREATE ROLE lowly LOGIN PASSWORD 'hunter2-too'; CREATE DATABASE bare").await;
+    run(&server, "CREATE ROLE lowly LOGIN PASSWORD 'hunter2-too'").await;
+    run(&server, "CREATE DATABASE bare").await;
     let usual = PostgresOptions::default;
     let lowly = url.replace("serin:", "lowly:").replace(PASSWORD, "hunter2-too").replace("/postgres?", "/bare?");
     check_refused("a wrong password", &server.url("hunter2-wrong"), usual(), "password authentication failed").await;
@@ -81,6 +82,16 @@ async fn vectors_of_another_width_need_a_full_rebuild() {
     assert!(!format!("{store:?}").contains("hunter2"));
 }
 
+/// How often the index of vectors was used. A connection tells its count when it ends, so they end.
+async fn walks(server: &Server, store: PostgresStore) -> i64 {
+    store.close().await;
+    let mut connection = PgConnection::connect(&server.url(PASSWORD)).await.unwrap();
+    let here = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'serin reference'";
+    while sqlx::query_scalar::<_, i64>(here).fetch_one(&mut connection).await.unwrap() > 0 {}
+    let used = "SELECT sum(idx_scan)::bigint FROM pg_stat_user_indexes WHERE indexrelname = 'chunks_by_vector'";
+    sqlx::query_scalar(used).fetch_one(&mut connection).await.unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a PostgreSQL server with pgvector: tests/install.sh"]
 async fn a_filter_never_empties_a_search() {
@@ -110,6 +121,8 @@ async fn a_filter_never_empties_a_search() {
     let truth: Vec<String> = truth.iter().take(10).map(|(_, number)| format!("far#{number}")).collect();
     let right = found.iter().filter(|name| truth.contains(name)).count();
     assert!(found.len() == 10 && right >= 9, "{found:?}, not {truth:?}");
+    assert!(walks(&server, store).await > 0, "HNSW has been asked");
+    let store = open(&server, "filters").await;
     // What was replaced stands in the graph until PostgreSQL tidies up, and must not crowd out the rest.
     for version in 0..5 {
         let again = Piece::new("near", "").with(|piece| {

@@ -109,7 +109,7 @@ pub(crate) async fn words_are_ranked(two: Arc<Two>) {
     check_words(store, "as many as asked", &["compressor"], 1, &["twin-1.md#0"]).await;
     check_words(store, "no term finds nothing", &[], 9, &[]).await;
     check_words(store, "signs alone find nothing", &["--", "\"", "*"], 9, &[]).await;
-    check_words(store, "operators are words", &["NEAR(compressor", "OR"], 9, &["twin-1.md#0", "twin-2.md#0"]).await;
+    check_words(store, "operators are words", &["OR", "compressor", "NOT"], 9, &["twin-1.md#0", "twin-2.md#0"]).await;
     let narrow = Filter { source: "twin-2".to_owned(), ..Filter::default() };
     assert_eq!(worded(store, &["compressor", "oil"], &narrow, 9).await, ["twin-2.md#0"], "a filter narrows");
 }

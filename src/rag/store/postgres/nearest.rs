@@ -85,7 +85,7 @@ pub async fn search(
 async fn count(view: &mut PgConnection, filter: &Filter) -> Result<i64, StoreError> {
     let sql = format!(
         "WITH {} SELECT count(*) FROM (SELECT FROM chunks WHERE vector IS NOT NULL \
-         AND source IN (SELECT source FROM fitting) LIMIT $1) AS some",
+         AND source IN (SELECT source FROM fitting) LIMIT $1) AS counted",
         fitting::table(2)
     );
     let query = sqlx::query(AssertSqlSafe(sql)).bind(SCANNED_MAX + 1);
