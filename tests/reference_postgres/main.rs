@@ -30,7 +30,9 @@ pub(crate) struct Two {
     pub(crate) is_approximate: bool,
 }
 
-type Row = (&'static str, fn(Arc<Two>) -> Pin<Box<dyn Future<Output = ()> + Send>>);
+/// What shows that a sentence is so.
+type Shows = fn(Arc<Two>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+type Row = (&'static str, Shows);
 
 /// A sentence and the function that shows it.
 macro_rules! rows {
@@ -54,7 +56,7 @@ const CONTRACT: &[Row] = rows![
     "the oldest vectors and answers make room" => learning::the_oldest_make_room,
 ];
 
-async fn check(says: &str, two: Two, shows: fn(Arc<Two>) -> Pin<Box<dyn Future<Output = ()> + Send>>) {
+async fn check(says: &str, two: Two, shows: Shows) {
     let two = Arc::new(two);
     let ended = tokio::spawn(shows(Arc::clone(&two))).await;
     assert!(ended.is_ok(), "not so in {}: {says}", if two.is_approximate { "PostgreSQL" } else { "SQLite" });
