@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what the tests need beside Rust, exact versions, and nothing that is there already: the
-# third-party MCP servers that tests/third_party.rs probes, the official conformance runner that
+# third-party MCP servers that tests/third_party.rs probes, the PostgreSQL of tests/reference_postgres, the official conformance runner that
 # tests/conformance.rs puts our prober before, and tests/reference_peers our server (with the node 24
 # it needs), the Inspector and the count of tokens that the latter need besides, and the browser that
 # tests/web.rs drives. Needs node 20 or newer, npm and python 3.11 or newer; Chromium comes from Debian, as root.
@@ -12,6 +12,8 @@ cd "$(dirname "$0")"
 (cd pages && npm ci --no-audit --no-fund --loglevel=error)
 [ -x third_party/.venv/bin/python ] || python3 -m venv third_party/.venv
 third_party/.venv/bin/pip install --quiet --disable-pip-version-check -r third_party/requirements.txt
+# PostgreSQL 16 with pgvector, of which tests/reference_postgres only runs the programs: its Python needs nothing.
+third_party/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps pgserver==0.1.4
 if ! command -v chromium >/dev/null 2>&1; then
     apt-get update -qq
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null

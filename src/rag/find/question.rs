@@ -116,6 +116,7 @@ impl RetrievalError {
             Self::Store(StoreError::Saturated { .. }) => ("POOL_SATURATED", "Ask again in a few seconds."),
             Self::Store(StoreError::Full(_)) => ("BUDGET_LIMIT_EXCEEDED", "Remove sources, then index again."),
             Self::Store(StoreError::Schema { .. }) => ("INDEX_SCHEMA_MISMATCH", "Run `serin reference migrate`."),
+            Self::Store(StoreError::Width { .. }) => ("INDEX_SCHEMA_MISMATCH", "Index again with --full-rebuild."),
             Self::Store(StoreError::Locked { .. }) => ("INDEX_LOCK_ACTIVE", "Index again when the other has finished."),
             Self::Store(StoreError::Sql(_) | StoreError::File { .. }) => {
                 ("COLLECTION_UNAVAILABLE", "Ask again; tell the operator if it stays.")

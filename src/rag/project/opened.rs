@@ -12,6 +12,7 @@ use crate::rag::project::models;
 use crate::rag::project::place::{Place, PlaceError};
 use crate::rag::rerank::Reranker;
 use crate::rag::store::contract::Store;
+use crate::rag::store::postgres::open::{PostgresOptions, PostgresStore};
 use crate::rag::store::records::StoreError;
 use crate::rag::store::sqlite::open::SqliteStore;
 
@@ -65,7 +66,7 @@ impl Project {
     pub async fn store(&self) -> Result<Arc<dyn Store>, ProjectError> {
         match self.config.store(&self.place).map_err(ProjectError::Setting)? {
             StoreChoice::Sqlite(path) => Ok(Arc::new(SqliteStore::open(&path).await?)),
-            StoreChoice::Postgres(_url) => Err(ProjectError::Setting("`store.postgres` is not built in".to_owned())),
+            StoreChoice::Postgres(url) => Ok(Arc::new(PostgresStore::open(&url, PostgresOptions::default()).await?)),
         }
     }
 

@@ -47,6 +47,14 @@ pub enum StoreError {
         /// What the operating system says.
         why: std::io::Error,
     },
+    /// The vectors are of another width than those the index was made with.
+    #[error("the index holds vectors of {found} numbers, and these have {wanted}: index again with --full-rebuild")]
+    Width {
+        /// Numbers in a vector of the index.
+        found: usize,
+        /// Numbers in a vector that should go in.
+        wanted: usize,
+    },
     /// The database said no.
     #[error("the store fails: {0}")]
     Sql(#[from] sqlx::Error),

@@ -1,0 +1,147 @@
+//! A PostgreSQL server of our own, with pgvector: made in a temporary folder, gone with the test.
+//!
+//! It listens on a socket in that folder only. PostgreSQL does not run as root, so where the test
+//! does, the server runs as `nobody`; and where `nobody` may not enter the folder it is installed in
+//! (a checkout below /root), it runs from a copy.
+
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal};
+
+/// The password of the database's owner; no message may hold it.
+pub(crate) const PASSWORD: &str = "hunter2-is-secret";
+/// What Linux calls `nobody`.
+const NOBODY: u32 = 65_534;
+/// A line of the server's log.
+const READY: &str = "database system is ready to accept connections";
+
+pub(crate) struct Server {
+    home: tempfile::TempDir,
+    programs: PathBuf,
+    child: Option<Child>,
+}
+
+impl Server {
+    /// A new server with an empty database.
+    pub(crate) fn new() -> Self {
+        let home = tempfile::Builder::new().prefix("serin-pg").tempdir().unwrap();
+        if is_root() {
+            chown(home.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        let programs = programs(home.path());
+        let secret = home.path().join("password");
+        std::fs::write(&secret, PASSWORD).unwrap();
+        let made = lowly(&programs.join("initdb"))
+            .args(["--username=serin", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync"])
+            .arg(format!("--pwfile={}", secret.display()))
+            .arg(format!("--pgdata={}", home.path().join("data").display()))
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
+        let mut server = Self { home, programs, child: None };
+        server.start();
+        server
+    }
+
+    /// Starts it, again where it was stopped.
+    pub(crate) fn start(&mut self) {
+        let home = self.home.path().display();
+        let mut child = lowly(&self.programs.join("postgres"))
+            .args([
+                "-D",
+                &format!("{home}/data"),
+                "-k",
+                &format!("{home}"),
+                "-c",
+                "listen_addresses=",
+                "-c",
+                "fsync=off",
+            ])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let mut told = Vec::new();
+        let is_ready = log.by_ref().any(|line| {
+            told.push(line);
+            told.last().is_some_and(|line| line.contains(READY))
+        });
+        self.child = Some(child);
+        assert!(is_ready, "the server ended: {told:#?}");
+        // A full pipe would stop the server.
+        std::thread::spawn(move || log.for_each(drop));
+    }
+
+    /// Stops it; connections are cut.
+    pub(crate) fn stop(&mut self) {
+        let Some(mut child) = self.child.take() else { return };
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).unwrap();
+        rustix::process::kill_process(pid, Signal::INT).unwrap();
+        child.wait().unwrap();
+    }
+
+    /// The address, with a password.
+    pub(crate) fn url(&self, password: &str) -> String {
+        let folder = self.home.path().display().to_string().replace('/', "%2F");
+        format!("postgres://serin:{password}@{folder}/postgres?sslmode=disable")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// A program that never runs as root.
+fn lowly(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    // The caller's own PGDATA or PGPORT would be obeyed.
+    command.env_clear().env("PATH", "/usr/bin:/bin").env("LC_ALL", "C").current_dir("/");
+    if is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    command
+}
+
+/// Where initdb and postgres are: in `SERIN_TEST_POSTGRES` (the folder above `bin`) where that is
+/// said, otherwise where `tests/install.sh` has put them.
+fn programs(home: &Path) -> PathBuf {
+    let installed = match std::env::var_os("SERIN_TEST_POSTGRES") {
+        Some(folder) => PathBuf::from(folder),
+        None => from_venv(),
+    };
+    if lowly(&installed.join("bin/initdb")).arg("--version").output().is_ok_and(|output| output.status.success()) {
+        return installed.join("bin");
+    }
+    // Its libraries are beside the package, two folders up.
+    let site = installed.ancestors().nth(2).unwrap();
+    let package = installed.parent().and_then(Path::file_name).unwrap().to_string_lossy().into_owned();
+    for part in [package.clone(), format!("{package}.libs")] {
+        if site.join(&part).exists() {
+            let copied = Command::new("cp").arg("-R").arg(site.join(&part)).arg(home).status().unwrap();
+            assert!(copied.success(), "{part} cannot be copied");
+        }
+    }
+    let open = Command::new("chmod").args(["-R", "go+rX"]).arg(home.join(&package)).status().unwrap();
+    assert!(open.success(), "the copy cannot be opened to others");
+    home.join(package).join(installed.file_name().unwrap()).join("bin")
+}
+
+fn from_venv() -> PathBuf {
+    let lib = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/third_party/.venv/lib");
+    let pythons = std::fs::read_dir(&lib).into_iter().flatten().filter_map(Result::ok);
+    pythons
+        .map(|python| python.path().join("site-packages/pgserver/pginstall"))
+        .find(|folder| folder.join("bin/initdb").exists())
+        .unwrap_or_else(|| panic!("there is no PostgreSQL below {}; run tests/install.sh", lib.display()))
+}
