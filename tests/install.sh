@@ -12,8 +12,10 @@ cd "$(dirname "$0")"
 (cd pages && npm ci --no-audit --no-fund --loglevel=error)
 [ -x third_party/.venv/bin/python ] || python3 -m venv third_party/.venv
 third_party/.venv/bin/pip install --quiet --disable-pip-version-check -r third_party/requirements.txt
-# PostgreSQL 16 with pgvector, of which tests/reference_postgres only runs the programs: its Python needs nothing.
-third_party/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps pgserver==0.1.4
+# PostgreSQL 16 with pgvector, of which only the programs are run: no Python but its own wheel's is asked for.
+[ -x third_party/.venv/postgres/pgserver/pginstall/bin/postgres ] ||
+    third_party/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
+        --python-version 3.12 --target third_party/.venv/postgres pgserver==0.1.4
 if ! command -v chromium >/dev/null 2>&1; then
     apt-get update -qq
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null

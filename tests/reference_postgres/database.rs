@@ -48,7 +48,7 @@ async fn what_cannot_be_used_is_refused() {
     check_refused("a wrong password", &server.url("hunter2-wrong"), usual(), "password authentication failed").await;
     check_refused("no such database", &url.replace("/postgres?", "/nowhere?"), usual(), "does not exist").await;
     check_refused("nobody there", "postgres://me:hunter2@127.0.0.1:1/rag", usual(), "refused").await;
-    check_refused("TLS where there is none", &url.replace("disable", "require"), usual(), "").await;
+    check_refused("TLS where there is none", &url.replace("disable", "require"), usual(), "TLS").await;
     check_refused("no pgvector, and no right to add it", &lowly, usual(), "CREATE EXTENSION vector").await;
     check_refused("tables of another version", &url, named("older"), "version 1").await;
     check_refused("tables of somebody else", &url, named("foreigner"), "another schema").await;

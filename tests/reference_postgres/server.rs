@@ -118,7 +118,7 @@ fn lowly(program: &Path) -> Command {
 fn programs(home: &Path) -> PathBuf {
     let installed = match std::env::var_os("SERIN_TEST_POSTGRES") {
         Some(folder) => PathBuf::from(folder),
-        None => from_venv(),
+        None => installed_by_us(),
     };
     if lowly(&installed.join("bin/initdb")).arg("--version").output().is_ok_and(|output| output.status.success()) {
         return installed.join("bin");
@@ -137,11 +137,8 @@ fn programs(home: &Path) -> PathBuf {
     home.join(package).join(installed.file_name().unwrap()).join("bin")
 }
 
-fn from_venv() -> PathBuf {
-    let lib = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/third_party/.venv/lib");
-    let pythons = std::fs::read_dir(&lib).into_iter().flatten().filter_map(Result::ok);
-    pythons
-        .map(|python| python.path().join("site-packages/pgserver/pginstall"))
-        .find(|folder| folder.join("bin/initdb").exists())
-        .unwrap_or_else(|| panic!("there is no PostgreSQL below {}; run tests/install.sh", lib.display()))
+fn installed_by_us() -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/third_party/.venv/postgres/pgserver/pginstall");
+    assert!(folder.exists(), "there is no PostgreSQL in {}; run tests/install.sh", folder.display());
+    folder
 }

@@ -16,7 +16,8 @@ use crate::rag::store::records::{Near, StoreError};
 pub const HNSW_WIDTH_MAX: usize = 2_000;
 /// The longest list of candidates that HNSW takes (pgvector); a deeper search is a whole scan.
 const CANDIDATES_MAX: usize = 1_000;
-/// The shortest list: recall at 10 stays above 99 % of a hundred thousand usual vectors.
+/// The shortest list. Of 30,000 vectors of 384 numbers in 400 topics it found every one of the ten
+/// nearest; of as many drawn without any topic, which no embedder makes, a third.
 const CANDIDATES_MIN: usize = 100;
 /// Chunks that fit a filter and are scanned whole, some milliseconds; HNSW would throw away more than
 /// it finds among so few.

@@ -20,6 +20,8 @@ pub const WRITER_WAITS: Duration = Duration::from_secs(30);
 pub const SEARCH_WAITS: Duration = Duration::from_millis(250);
 /// How long one statement may take: far more than any needs, so that a lost one ends.
 const STATEMENT_LIMIT: Duration = Duration::from_secs(60);
+/// What one step of a search may hold in memory before it takes to the disk: a million hits.
+const STEP_MEMORY: &str = "64MB";
 
 /// Connections to one database.
 #[derive(Debug)]
@@ -146,12 +148,13 @@ fn options(connections: u32, search_path: String) -> PgPoolOptions {
 pub async fn set(connection: &mut PgConnection, search_path: Option<&str>) -> Result<(), sqlx::Error> {
     sqlx::query(
         "SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $2, false), \
-         set_config('idle_in_transaction_session_timeout', $1, false), \
+         set_config('idle_in_transaction_session_timeout', $1, false), set_config('work_mem', $4, false), \
          set_config('search_path', coalesce($3, current_setting('search_path')), false)",
     )
     .bind(STATEMENT_LIMIT.as_millis().to_string())
     .bind(WRITER_WAITS.as_millis().to_string())
     .bind(search_path.map(str::to_owned))
+    .bind(STEP_MEMORY)
     .execute(connection)
     .await?;
     Ok(())

@@ -61,8 +61,8 @@ CREATE TABLE postings (                          -- no foreign key: it would be 
     weight    REAL NOT NULL,                     -- how often, a heading's word counted double
     length    INTEGER NOT NULL,                  -- of the chunk, so that a score needs no other table
     positions INTEGER[] NOT NULL,                -- below 0 in the heading, above 0 in the text
-    PRIMARY KEY (stem, chunk_id)
-);
+    PRIMARY KEY (stem, chunk_id) INCLUDE (weight, length)
+) WITH (autovacuum_vacuum_insert_scale_factor = 0.02); -- only what was vacuumed is read from the index alone
 CREATE INDEX postings_by_chunk ON postings (chunk_id);
 CREATE TABLE texts (                             -- secrets taken out: what a source is cut from again
     source TEXT COLLATE \"C\" PRIMARY KEY REFERENCES sources (source) ON DELETE CASCADE, text TEXT NOT NULL

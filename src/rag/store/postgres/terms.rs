@@ -12,23 +12,28 @@ use crate::rag::store::filter::Filter;
 use crate::rag::store::postgres::{fitting, stems};
 use crate::rag::store::records::{StoreError, Worded};
 
-/// Every chunk that holds a term, with the term's weight there. The parts of a phrase must begin at
-/// the same place, each counted from its own.
+/// Every chunk that holds a term, with the term's weight there. Weight and length are in the key's
+/// index, so that a common word is read from there, in one stretch. The places of a phrase's parts are
+/// looked up only in chunks that hold them all; they must begin at one place, each counted from its own.
 const HITS: &str = "asked AS (SELECT * FROM unnest($1::int[], $2::int[], $3::int[], $4::text[]) \
         AS asked (number, part, parts, stem)), \
+    whole AS (SELECT number, chunk_id FROM asked JOIN postings USING (stem) WHERE parts > 1 \
+        GROUP BY number, chunk_id, parts HAVING count(*) = parts), \
     hits AS MATERIALIZED ( \
         SELECT number, chunk_id, length, weight::float8 AS weight FROM asked JOIN postings USING (stem) WHERE parts = 1 \
         UNION ALL \
         SELECT number, chunk_id, length, sum(CASE WHEN begins < 0 THEN 2 ELSE 1 END)::float8 FROM ( \
             SELECT number, chunk_id, length, parts, place - part AS begins \
-            FROM asked JOIN postings USING (stem) CROSS JOIN LATERAL unnest(positions) AS places (place) \
-            WHERE parts > 1 GROUP BY number, chunk_id, length, parts, place - part HAVING count(*) = parts \
+            FROM whole JOIN asked USING (number) JOIN postings USING (stem, chunk_id) \
+            CROSS JOIN LATERAL unnest(positions) AS places (place) \
+            GROUP BY number, chunk_id, length, parts, place - part HAVING count(*) = parts \
         ) AS phrases GROUP BY number, chunk_id, length), \
     known AS (SELECT number, count(*)::float8 AS chunks FROM hits GROUP BY number)";
 
-/// The terms are summed in their order, so that equal chunks have equal sums to the last bit.
-const SCORE: &str = "sum(greatest(ln((worded - known.chunks + 0.5) / (known.chunks + 0.5)), 0.000001) \
-    * weight * 2.2 / (weight + 1.2 * (0.25 + 0.75 * length::float8 * worded / words)) ORDER BY number)";
+/// A chunk's score in whole ten-millionths: whole numbers have one sum in whatever order they come,
+/// so equal chunks are equal. A term brings 33 at most, that of one chunk among a million.
+const SCORE: &str = "sum((10000000 * greatest(ln((worded - known.chunks + 0.5) / (known.chunks + 0.5)), 0.000001) \
+    * weight * 2.2 / (weight + 1.2 * (0.25 + 0.75 * length::float8 * worded / words)))::int)";
 
 /// The chunks that hold terms, the best first; equal scores are ordered by key.
 ///
