@@ -21,6 +21,7 @@ pub mod usage;
 pub mod bare;
 pub mod beats;
 pub mod fleet;
+pub mod reference;
 
 /// A measurement that takes longer than this is broken.
 const PART_MAX: Duration = Duration::from_secs(150);
@@ -38,9 +39,11 @@ pub struct BenchArgs {
     part: Option<Part>,
 }
 
-/// The processes the bench starts; not for people.
+/// The processes the bench starts, which are not for people; and the other bench.
 #[derive(Debug, Clone, clap::Subcommand)]
 enum Part {
+    /// Measures the reference server's index instead: search, indexing, memory, remembered answers
+    Reference(reference::ReferenceBench),
     /// Serves canned answers.
     #[command(hide = true)]
     Target,
@@ -64,6 +67,7 @@ enum Part {
 /// Where a part cannot start or does not end.
 pub async fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
     match args.part {
+        Some(Part::Reference(args)) => reference::run(args).await?,
         Some(Part::Target) => target::run().await?,
         Some(Part::Fleet(load)) => anstream::println!("{}", fleet::run(load).await?),
         Some(Part::Bare(calls)) => anstream::println!("{}", bare::run(calls).await?),
