@@ -1,0 +1,273 @@
+//! What callers see of the faults that do not change what is found, and of those modes that
+//! `tests/figures.rs` has no signature for; the memory of answers and of conversations besides.
+//!
+//! Everything is asked through the public door of a real server that knows a few notes. Nothing is
+//! timed: where something must wait, it is still waiting when looked at, and ends by an event.
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests may")]
+
+use std::pin::pin;
+use std::time::Duration;
+
+use reqwest::{Client, Method, Response, StatusCode};
+use serde_json::{Value, json};
+use serin::rag::fault::kinds;
+use serin::rag::index::corpus::Corpus;
+use serin::rag::serve::{
+    options::Options,
+    server::{self, Running},
+};
+use tokio_util::sync::CancellationToken;
+
+/// What the server knows: source, day, text. The last is the newest.
+const NOTES: &[(&str, &str, &str)] = &[
+    (
+        "notes/boiler.md",
+        "2026-01-10",
+        "# Boiler\n\n## Draining\nThe boiler is drained every 14 days. Open the lower cock, let the sludge run into the \
+         pit, and close it when clear water comes. Write the day into the boiler book.\n\n## Firing\nThe boiler is \
+         fired with beech. Two logs an hour keep the pressure at 5 bar, three are too many for the boiler's old grate. Ash \
+         is carried out before it chokes the grate, and the boiler is left to cool overnight.",
+    ),
+    (
+        "notes/pump.md",
+        "2026-02-10",
+        "# Pump\n\n## Priming\nThe pump is primed with a bucket of water. Fill the funnel until the glass shows no \
+         bubbles, then start the pump slowly.\n\n## Bearings\nThe bearings of the pump are greased each spring. A \
+         pump that sings has dry bearings.",
+    ),
+    (
+        "notes/mill.md",
+        "2026-03-10",
+        "# Mill\n\nThe mill grinds rye on Tuesdays and wheat on Fridays. Its stones are dressed after 200 sacks, \
+         with a pick of hard steel. Error MILL-17 means that the hopper is empty.",
+    ),
+    (
+        "notes/bees.md",
+        "2026-04-10",
+        "# Bees\n\nFour hives stand behind the orchard. Honey is taken in July, never in rain. A hive that is \
+         silent in March is opened at noon.",
+    ),
+    (
+        "notes/ferry.md",
+        "2026-05-10",
+        "# Ferry\n\nThe ferry crosses at each full hour. In fog it rings its bell and does not cross. Horses are \
+         led aboard first, carts follow.",
+    ),
+    (
+        "notes/lamp.md",
+        "2026-06-10",
+        "# Lamp\n\nThe lamp on the jetty burns whale oil. Its wick is trimmed at dusk by whoever has the watch.",
+    ),
+];
+/// A question that the first note answers, by words and by meaning.
+const BOILER: &str = "when is the boiler drained";
+/// How long a call is looked at that must not be done yet: longer than a search waits for the pool.
+const LOOKED_AT: Duration = Duration::from_millis(600);
+/// Longer than any client here waits.
+const FOREVER_MS: u64 = 3_600_000;
+
+struct Server {
+    running: Running,
+    client: Client,
+}
+
+/// A server that knows nothing yet, with faults from its start.
+async fn empty(faults: &Value) -> Server {
+    // Another test of this process may have been first.
+    let _already = rustls::crypto::ring::default_provider().install_default();
+    let read = |(name, value): (&String, &Value)| kinds::read(name, value).unwrap();
+    let faults = faults.as_object().unwrap().iter().map(read).filter_map(|(fault, dose)| Some((fault, dose?)));
+    let options = Options {
+        admin: Some("127.0.0.1:0".parse().unwrap()),
+        corpus: Corpus::Empty,
+        faults: faults.collect(),
+        ..Options::default()
+    };
+    let running = server::serve(options, CancellationToken::new()).await.unwrap();
+    Server { running, client: Client::builder().no_proxy().timeout(Duration::from_secs(30)).build().unwrap() }
+}
+
+/// A server that knows the notes. Answers from `live` ones are not remembered.
+async fn knowing(volatility: &str, faults: &Value) -> Server {
+    let server = empty(faults).await;
+    for (source, date, text) in NOTES {
+        let note = json!({"source": source, "date": date, "text": text, "volatility": volatility});
+        server.call("index_document", note).await;
+    }
+    server
+}
+
+impl Server {
+    async fn send(&self, url: String, session: Option<&str>, method: &str, params: Value) -> Response {
+        let request = self.client.post(url).header("Accept", "application/json, text/event-stream");
+        let request = request.header("MCP-Protocol-Version", "2025-11-25");
+        let request = session.into_iter().fold(request, |request, session| request.header("Mcp-Session-Id", session));
+        let body = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
+        request.json(&body).send().await.unwrap()
+    }
+
+    /// What a tool says; a refusal at the door as an error with its status as the code.
+    async fn call(&self, tool: &str, arguments: Value) -> Value {
+        let params = json!({"name": tool, "arguments": arguments});
+        let answer = self.send(self.running.mcp_url(), None, "tools/call", params).await;
+        if !answer.status().is_success() {
+            return json!({"status": "error", "error_code": answer.status().as_str()});
+        }
+        answer.json::<Value>().await.unwrap()["result"]["structuredContent"].take()
+    }
+
+    async fn ask(&self, query: &str) -> Value {
+        self.call("search_documents", json!({"query": query})).await
+    }
+
+    async fn index(&self, source: &str, text: &str) -> Value {
+        self.call("index_document", json!({"source": source, "text": text})).await
+    }
+
+    /// The schema and description of the search, as a client is told.
+    async fn search_tool(&self) -> Value {
+        let answer = self.send(self.running.mcp_url(), None, "tools/list", json!({})).await;
+        answer.json::<Value>().await.unwrap()["result"]["tools"][0].take()
+    }
+
+    async fn admin(&self, verb: Method, path: &str, body: &Value) {
+        let url = format!("http://{}/admin/{path}", self.running.admin.unwrap());
+        let answer = self.client.request(verb, url).json(body).send().await.unwrap();
+        assert_eq!(answer.status(), StatusCode::OK, "{}", answer.text().await.unwrap());
+    }
+
+    async fn switch(&self, faults: &Value) {
+        self.admin(Method::POST, "faults", faults).await;
+    }
+
+    async fn mend(&self) {
+        self.admin(Method::DELETE, "faults", &json!({})).await;
+    }
+
+    /// Crashes, and is back.
+    async fn crash(&self) {
+        self.admin(Method::POST, "crash", &json!({})).await;
+        while self.client.get(self.running.url("live")).send().await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+fn results(envelope: &Value) -> Vec<Value> {
+    envelope["data"]["results"].as_array().cloned().unwrap_or_default()
+}
+
+/// How many hits came, or the code of the error.
+fn outcome(envelope: &Value) -> String {
+    match envelope["error_code"].as_str() {
+        Some(code) => code.to_owned(),
+        None => format!("{} hits", results(envelope).len()),
+    }
+}
+
+/// Whether anything was left out, and whether the reranker's scores or the fused ones make the order.
+fn scopes(envelope: &Value) -> String {
+    let fused = results(envelope).iter().all(|hit| hit["final_score"] == hit["fused_score"]);
+    format!("{} {} {}", envelope["partial"], envelope["degraded_scopes"], if fused { "fused" } else { "reranked" })
+}
+
+/// Whether the context keeps the 100 tokens that were asked for.
+fn budget(envelope: &Value) -> String {
+    let within = envelope["data"]["tokens_used"].as_u64().unwrap() <= 100;
+    if within { "kept" } else { "exceeded" }.to_owned()
+}
+
+/// The best fused score: 2/61 where one chunk is first in both arms.
+fn best_fused(envelope: &Value) -> String {
+    let best = results(envelope).iter().map(|hit| hit["fused_score"].as_f64().unwrap()).fold(0.0, f64::max);
+    format!("{best:.6}")
+}
+
+/// Whether anything is near in meaning; no error is told either way.
+fn nearness(envelope: &Value) -> String {
+    let near = results(envelope).iter().any(|hit| hit["semantic_score"].as_f64().unwrap() > 0.3);
+    format!("{} {} {}", envelope["status"], envelope["partial"], if near { "near" } else { "far" })
+}
+
+/// How many chunks are indexed.
+fn chunks(envelope: &Value) -> String {
+    envelope["data"]["total_chunks"].to_string()
+}
+
+/// Which chunks came, with text or without, and the headings above the first.
+fn shape(envelope: &Value) -> String {
+    let hits = results(envelope);
+    let bare = hits.iter().filter(|hit| hit["content"] == "").count();
+    format!("{} hits, {bare} bare, under {}", hits.len(), hits[0]["section"])
+}
+
+fn search(query: &str) -> (&'static str, Value) {
+    ("search_documents", json!({"query": query, "budget_tokens": 100}))
+}
+
+fn of_boiler() -> (&'static str, Value) {
+    ("search_documents", json!({"query": "boiler drained fired", "source": "notes/boiler.md", "top_k": 20}))
+}
+
+fn of_newest() -> (&'static str, Value) {
+    ("search_documents", json!({"query": "whale oil lamp", "source": "notes/lamp.md"}))
+}
+
+/// What a caller sees without faults, with them, and when they are gone again; and the same with them
+/// on from the start.
+async fn check(says: &str, faults: Value, ask: (&str, Value), look: fn(&Value) -> String, without: &str, with: &str) {
+    let server = knowing("live", &json!({})).await;
+    let seen = async |server: &Server| look(&server.call(ask.0, ask.1.clone()).await);
+    assert_eq!(seen(&server).await, without, "{says}: before");
+    server.switch(&faults).await;
+    assert_eq!(seen(&server).await, with, "{says}: while it is on");
+    server.mend().await;
+    assert_eq!(seen(&server).await, without, "{says}: afterwards");
+    let server = knowing("live", &faults).await;
+    assert_eq!(seen(&server).await, with, "{says}: from the start");
+    server.crash().await;
+    assert_eq!(seen(&server).await, with, "{says}: after a restart");
+}
+
+#[tokio::test]
+async fn what_fails_fails_as_it_says() {
+    let on = |name: &str| json!({ name: true });
+    let boiler = || search(BOILER);
+    check("an error is told", on("tool_error"), boiler(), outcome, "5 hits", "RETRIEVAL_FAILED").await;
+    let swallowed = json!({"tool_error": true, "error_as_empty": true});
+    check("or swallowed", swallowed, boiler(), outcome, "5 hits", "0 hits").await;
+    check("a panic is answered", on("panic"), boiler(), outcome, "5 hits", "INTERNAL_ERROR").await;
+    check("no token fits", on("auth_required"), boiler(), outcome, "5 hits", "401").await;
+    check("a threshold nothing reaches", on("empty_results"), boiler(), outcome, "5 hits", "0 hits").await;
+    let down = |mode: &str| json!({ "embedder_down": mode });
+    check("the provider is down", down("error"), boiler(), outcome, "5 hits", "EMBEDDING_UNAVAILABLE").await;
+    let (near, far) = ("\"ok\" false near", "\"ok\" false far");
+    check("another steps in, and nobody is told", down("fallback"), boiler(), nearness, near, far).await;
+    let newest = json!({"corpus_truncated": {"mode": "newest", "share": 0.17}});
+    check("the newest of six is missing", newest.clone(), of_newest(), outcome, "1 hits", "0 hits").await;
+    check("and no other", newest, of_boiler(), outcome, "2 hits", "2 hits").await;
+}
+
+#[tokio::test]
+async fn what_is_answered_otherwise_looks_otherwise() {
+    let (whole, fused) = ("false [] reranked", "true [\"rerank\"] fused");
+    let fails = |mode: &str| json!({ "reranker_fails": mode });
+    check("out of memory", fails("memory"), search(BOILER), scopes, whole, fused).await;
+    check("too slow", fails("slow"), search(BOILER), scopes, whole, fused).await;
+    check("four budgets", json!({"budget_exceeded": true}), search(BOILER), budget, "kept", "exceeded").await;
+    let (from_one, from_zero) = ("0.032787", "0.033333");
+    check("2/60", json!({"rrf_zero_based": true}), search(BOILER), best_fused, from_one, from_zero).await;
+}
+
+#[tokio::test]
+async fn what_is_there_is_cut_again_and_back() {
+    let on = |name: &str| json!({ name: true });
+    let all = || ("list_sources", json!({}));
+    check("thrice as many", on("chunks_tripled"), all(), chunks, "8", "24").await;
+    check("each twice", on("chunks_duplicated"), all(), chunks, "8", "16").await;
+    let whole = "2 hits, 0 bare, under \"Boiler > Draining\"";
+    let bare = "2 hits, 2 bare, under \"Boiler > Draining\"";
+    check("no text left", on("chunks_empty"), of_boiler(), shape, whole, bare).await;
+    let through = "2 hits, 0 bare, under \"\"";
+    check("cut through words", on("chunks_mid_sentence"), of_boiler(), shape, whole, through).await;
+}
