@@ -11,8 +11,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::rag::fault::kinds::Fault;
 use crate::rag::fault::switches::Faults;
+use crate::rag::find::found::Found;
 use crate::rag::find::guard;
-use crate::rag::find::question::{CacheUse, Found, Question};
+use crate::rag::find::question::{CacheUse, Question};
 use crate::rag::store::contract::Connection;
 use crate::rag::store::records::{CachedAnswer, NewAnswer, StoreError, Volatility};
 

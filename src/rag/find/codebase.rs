@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::rag::find::context::BUDGET_TOKENS;
-use crate::rag::find::question::{Found, Question, RetrievalError};
+use crate::rag::find::found::Found;
+use crate::rag::find::question::{Question, RetrievalError};
 use crate::rag::find::retrieval::Retrieval;
 use crate::rag::store::contract::Patience;
 use crate::rag::store::filter::Filter;

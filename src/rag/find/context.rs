@@ -3,7 +3,7 @@
 //! Hits that overlap in their source become one passage, so that no sentence is paid for twice.
 //! Passages come by relevance, what is in one by position.
 
-use crate::rag::find::question::Found;
+use crate::rag::find::found::Found;
 use crate::rag::store::records::StoredChunk;
 use crate::rag::text::tokens;
 

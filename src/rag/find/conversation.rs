@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::rag::find::context::{self, Context};
-use crate::rag::find::question::Found;
+use crate::rag::find::found::Found;
 
 /// How long a conversation is remembered.
 pub const REMEMBERED_FOR: Duration = Duration::from_hours(1);

@@ -2,6 +2,7 @@
 //!
 //! `retrieval` is the whole way; the rest are its steps, in their order.
 
+pub mod found;
 pub mod question;
 pub mod stages;
 

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use crate::rag::find::context::Context;
+use crate::rag::find::found::Found;
 use crate::rag::index::embedding::EmbeddingError;
 use crate::rag::index::library::LibraryError;
 use crate::rag::store::filter::Filter;
-use crate::rag::store::records::{StoreError, StoredChunk};
+use crate::rag::store::records::StoreError;
 
 /// A question, its limits already checked.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,22 +26,6 @@ pub struct Question {
     pub expand: bool,
     /// Tokens the context may take.
     pub budget_tokens: usize,
-}
-
-/// A chunk that answers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Found {
-    /// The chunk.
-    pub chunk: StoredChunk,
-    /// Cosine of question and chunk, 0 to 1; a chunk that only the keyword arm brought has its own too.
-    pub score: f64,
-    /// Sum of reciprocal ranks over both arms.
-    pub fused_score: f64,
-    /// What the order follows: the reranker's score, or the fused one where it did not run, weighted,
-    /// with the prior of its source and its recency added.
-    pub final_score: f64,
-    /// The section it is of, where that was asked for and there is one.
-    pub expanded: Option<String>,
 }
 
 /// What a search brought.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, NaiveDate, Utc};
 
-use crate::rag::find::question::Found;
+use crate::rag::find::found::Found;
 
 /// How hits are ranked.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,7 +4,8 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
 use crate::rag::find::codebase::{Applying, Impact};
-use crate::rag::find::question::{Findings, Found, Question, RetrievalError};
+use crate::rag::find::found::Found;
+use crate::rag::find::question::{Findings, Question, RetrievalError};
 use crate::rag::store::records::{StoreError, StoredSource};
 
 /// The envelope.

@@ -19,7 +19,7 @@ use crate::rag::index::library::{Library, LibraryError};
 use crate::rag::project::opened::ProjectError;
 use crate::rag::rerank::Reranker;
 use crate::rag::rerank::joint::JointReranker;
-use crate::rag::serve::metrics::Counts;
+use crate::rag::serve::counts::Counts;
 use crate::rag::serve::options::Options;
 use crate::rag::store::records::StoreError;
 use crate::rag::store::sqlite::open::SqliteStore;

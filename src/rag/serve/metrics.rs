@@ -8,70 +8,12 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::rag::find::question::{CacheUse, Findings, RetrievalError};
 use crate::rag::serve::life::Life;
 use crate::rag::store::contract::Patience;
-
-/// What a server counts over its life.
-#[derive(Debug, Default)]
-pub struct Counts {
-    searches: Family<Outcome, Counter>,
-    answers: Family<Recall, Counter>,
-    documents: Family<Outcome, Counter>,
-}
-
-/// How a call ended: `ok`, `empty`, `partial`, or the code of its error.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Outcome {
-    outcome: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Recall {
-    kind: RecallKind,
-}
-
-/// Where an answer came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
-enum RecallKind {
-    Exact,
-    Similar,
-    Vector,
-    Miss,
-}
-
-impl Counts {
-    /// Counts a search.
-    pub fn searched(&self, outcome: &Result<Findings, RetrievalError>) {
-        let word = match outcome {
-            Ok(findings) if !findings.degraded.is_empty() => "partial",
-            Ok(findings) if findings.hits.is_empty() => "empty",
-            Ok(_) => "ok",
-            Err(error) => error.code().0,
-        };
-        self.searches.get_or_create(&Outcome { outcome: word.to_owned() }).inc();
-        if let Ok(findings) = outcome {
-            let kind = match findings.cache {
-                CacheUse { similarity: Some(similarity), .. } if similarity >= 1.0 => RecallKind::Exact,
-                CacheUse { similarity: Some(_), .. } => RecallKind::Similar,
-                CacheUse { vector_age: Some(_), .. } => RecallKind::Vector,
-                CacheUse { .. } => RecallKind::Miss,
-            };
-            self.answers.get_or_create(&Recall { kind }).inc();
-        }
-    }
-
-    /// Counts a document: `indexed`, `unchanged`, or the code of its error.
-    pub fn indexed(&self, outcome: &str) {
-        self.documents.get_or_create(&Outcome { outcome: outcome.to_owned() }).inc();
-    }
-}
 
 /// `/metrics`.
 pub async fn metrics(State(life): State<Arc<Life>>) -> Response {

@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod answer;
 pub mod arguments;
+pub mod counts;
 pub mod door;
 pub mod health;
 pub mod legacy;

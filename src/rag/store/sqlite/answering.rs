@@ -7,7 +7,8 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Connection as _, Row as _, SqliteConnection};
 
 use crate::rag::store::records::{CachedAnswer, NewAnswer, Remembered, StoreError};
-use crate::rag::store::sqlite::reading::{from_blob, generation, to_blob};
+use crate::rag::store::sqlite::blob::{from_blob, to_blob};
+use crate::rag::store::sqlite::following::generation;
 
 /// Vectors remembered: 150 MB at 384 numbers each.
 const EMBEDDINGS_MAX: i64 = 100_000;

@@ -4,6 +4,8 @@
 //! the file by the index's count of changes, so two servers on one file see the same index.
 
 pub mod answering;
+pub mod blob;
+pub mod following;
 pub mod memory;
 pub mod open;
 pub mod reading;

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,15 +15,13 @@ use sqlx::{Connection as _, Sqlite, SqliteConnection};
 
 use crate::rag::store::contract::{Connection, Patience, Store};
 use crate::rag::store::records::{NewSource, PoolFigures, Replaced, StoreError};
-use crate::rag::store::sqlite::memory::Memory;
+use crate::rag::store::sqlite::following::Remembering;
 use crate::rag::store::sqlite::reading::SqliteReader;
 use crate::rag::store::sqlite::schema::{self, Found};
-use crate::rag::store::sqlite::{reading, writing};
+use crate::rag::store::sqlite::writing;
 
 /// Connections in the pool: enough for two cores, few enough that saturation is easily met.
 pub const CONNECTIONS: u32 = 4;
-/// The most chunks an index holds: 1.5 GB of vectors of 384 numbers, and a scan of a tenth of a second.
-pub const CHUNKS_MAX: usize = 1_000_000;
 /// How long a start or a writer waits for a connection.
 const WRITER_WAITS: Duration = Duration::from_secs(30);
 /// How long a search waits for one.
@@ -38,39 +36,6 @@ pub struct SqliteStore {
     waiting: AtomicUsize,
     writing: tokio::sync::Mutex<()>,
     memory: Arc<Remembering>,
-}
-
-/// The vectors in memory, shared by every connection of the pool.
-#[derive(Debug, Default)]
-pub struct Remembering {
-    memory: RwLock<Memory>,
-    /// Held while memory follows the file, so that one connection reads and the others wait for it.
-    following: tokio::sync::Mutex<()>,
-}
-
-impl Remembering {
-    /// The vectors, to search.
-    pub fn read(&self) -> RwLockReadGuard<'_, Memory> {
-        self.memory.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The vectors, to change.
-    pub fn write(&self) -> RwLockWriteGuard<'_, Memory> {
-        self.memory.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Brings memory to where the file is, whoever has written it.
-    ///
-    /// # Errors
-    /// `Sql`.
-    pub async fn follow(&self, connection: &mut SqliteConnection) -> Result<(), StoreError> {
-        let generation = reading::generation(connection).await?;
-        if self.read().generation == generation {
-            return Ok(());
-        }
-        let _alone = self.following.lock().await;
-        reading::follow(connection, self).await
-    }
 }
 
 impl SqliteStore {

@@ -1,14 +1,13 @@
 //! What a search reads: one connection, and the vectors in memory.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use sqlx::pool::PoolConnection;
 use sqlx::sqlite::SqliteRow;
-use sqlx::types::Json;
-use sqlx::{AssertSqlSafe, Row as _, Sqlite, SqliteConnection};
+use sqlx::{AssertSqlSafe, Row as _, Sqlite};
 
 use crate::rag::fault::strikes::Strikes;
 use crate::rag::store::contract::Connection;
@@ -17,8 +16,8 @@ use crate::rag::store::records::{
     CachedAnswer, Figures, Near, NewAnswer, Origin, Remembered, StoreError, StoredChunk, StoredSource, Volatility,
     Worded,
 };
+use crate::rag::store::sqlite::following::{self, Remembering, facts};
 use crate::rag::store::sqlite::memory;
-use crate::rag::store::sqlite::open::Remembering;
 use crate::rag::store::sqlite::{answering, terms};
 
 /// Chunks asked for in one statement; a search asks for some dozens.
@@ -43,7 +42,7 @@ impl Connection for SqliteReader {
     }
 
     async fn generation(&mut self) -> Result<i64, StoreError> {
-        generation(&mut self.connection).await
+        following::generation(&mut self.connection).await
     }
 
     async fn is_empty(&mut self) -> Result<bool, StoreError> {
@@ -187,106 +186,6 @@ impl Connection for SqliteReader {
 const CHUNKS: &str = "SELECT chunks.id, chunks.source, source_type, collection, dated, volatility, role, ordinal, \
     parent, section, content, char_start, char_end, tokens \
     FROM chunks JOIN sources ON sources.source = chunks.source";
-
-/// The index's count of changes.
-///
-/// # Errors
-/// `Sql`.
-pub async fn generation(connection: &mut SqliteConnection) -> Result<i64, StoreError> {
-    Ok(sqlx::query_scalar("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'generation'")
-        .fetch_one(connection)
-        .await?)
-}
-
-/// Reads into memory what the file has and it has not, within one view of the file.
-///
-/// # Errors
-/// `Sql`.
-pub async fn follow(connection: &mut SqliteConnection, memory: &Remembering) -> Result<(), StoreError> {
-    let mut view = sqlx::Connection::begin(connection).await?;
-    let generation = generation(&mut view).await?;
-    let rows = sqlx::query(
-        "SELECT source, source_type, collection, tags, dated, generation FROM sources ORDER BY generation, source",
-    )
-    .fetch_all(&mut *view)
-    .await?;
-    let mut present = HashSet::new();
-    let mut changed: Vec<(SourceFacts, i64)> = Vec::new();
-    for row in &rows {
-        let facts = facts(row)?;
-        let written: i64 = row.try_get(5)?;
-        present.insert(facts.source.clone());
-        if memory.read().generation_of(&facts.source) != Some(written) {
-            changed.push((facts, written));
-        }
-    }
-    let everything = changed.len() == rows.len();
-    let vectors = if everything { all_vectors(&mut view).await? } else { some_vectors(&mut view, &changed).await? };
-    let mut memory = memory.write();
-    let gone: Vec<String> = memory.names().filter(|name| !present.contains(*name)).map(str::to_owned).collect();
-    for name in gone {
-        memory.remove(&name);
-    }
-    for (facts, written) in changed {
-        let chunks = vectors.get(&facts.source).map(Vec::as_slice).unwrap_or_default();
-        memory.put(facts, written, chunks.iter().map(|(id, ordinal, vector)| (*id, *ordinal, vector.as_slice())));
-    }
-    memory.generation = generation;
-    Ok(())
-}
-
-type Vectors = BTreeMap<String, Vec<(i64, i64, Vec<f32>)>>;
-
-async fn all_vectors(view: &mut SqliteConnection) -> Result<Vectors, StoreError> {
-    let rows = sqlx::query("SELECT id, source, ordinal, vector FROM chunks WHERE length(vector) > 0 ORDER BY id");
-    gather(rows.fetch_all(view).await?)
-}
-
-async fn some_vectors(view: &mut SqliteConnection, changed: &[(SourceFacts, i64)]) -> Result<Vectors, StoreError> {
-    let mut vectors = Vectors::new();
-    for (facts, _) in changed {
-        let rows = sqlx::query(
-            "SELECT id, source, ordinal, vector FROM chunks WHERE source = $1 AND length(vector) > 0 ORDER BY id",
-        )
-        .bind(&facts.source)
-        .fetch_all(&mut *view)
-        .await?;
-        vectors.extend(gather(rows)?);
-    }
-    Ok(vectors)
-}
-
-fn gather(rows: Vec<SqliteRow>) -> Result<Vectors, StoreError> {
-    let mut vectors = Vectors::new();
-    for row in rows {
-        let bytes: &[u8] = row.try_get(3)?;
-        let entry = (row.try_get(0)?, row.try_get(2)?, from_blob(bytes));
-        vectors.entry(row.try_get(1)?).or_default().push(entry);
-    }
-    Ok(vectors)
-}
-
-/// Numbers as a store keeps them: f32, little endian.
-pub fn to_blob(vector: &[f32]) -> Vec<u8> {
-    vector.iter().flat_map(|number| number.to_le_bytes()).collect()
-}
-
-/// Numbers as they were before they were kept.
-pub fn from_blob(bytes: &[u8]) -> Vec<f32> {
-    let (numbers, _rest) = bytes.as_chunks::<4>();
-    numbers.iter().map(|number| f32::from_le_bytes(*number)).collect()
-}
-
-fn facts(row: &SqliteRow) -> Result<SourceFacts, StoreError> {
-    let Json(tags) = row.try_get::<Json<Vec<String>>, _>(3)?;
-    Ok(SourceFacts {
-        source: row.try_get(0)?,
-        source_type: row.try_get(1)?,
-        collection: row.try_get(2)?,
-        tags,
-        dated: row.try_get(4)?,
-    })
-}
 
 fn source(row: &SqliteRow) -> Result<StoredSource, StoreError> {
     let at: i64 = row.try_get(9)?;

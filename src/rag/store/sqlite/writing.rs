@@ -5,8 +5,11 @@ use sqlx::{Connection as _, SqliteConnection};
 use crate::rag::cut::Chunk;
 use crate::rag::store::filter::SourceFacts;
 use crate::rag::store::records::{NewSource, Replaced, StoreError};
-use crate::rag::store::sqlite::open::{CHUNKS_MAX, Remembering};
-use crate::rag::store::sqlite::reading;
+use crate::rag::store::sqlite::blob::to_blob;
+use crate::rag::store::sqlite::following::{self, Remembering};
+
+/// The most chunks an index holds: 1.5 GB of vectors of 384 numbers, and a scan of a tenth of a second.
+pub const CHUNKS_MAX: usize = 1_000_000;
 
 /// Replaces a source.
 ///
@@ -140,7 +143,7 @@ async fn next_generation(work: &mut SqliteConnection) -> Result<i64, StoreError>
     sqlx::query("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'generation'")
         .execute(&mut *work)
         .await?;
-    reading::generation(work).await
+    following::generation(work).await
 }
 
 /// Keys for new chunks. None is ever given twice, so a key that somebody holds never means another text.
@@ -202,7 +205,7 @@ async fn insert_chunk(
     .bind(whole(chunk.char_start))
     .bind(whole(chunk.char_end))
     .bind(whole(chunk.tokens))
-    .bind(reading::to_blob(vector.unwrap_or_default()))
+    .bind(to_blob(vector.unwrap_or_default()))
     .bind(chunk.role.name())
     .bind(chunk.parent.map(whole))
     .execute(&mut *work)
