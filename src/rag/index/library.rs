@@ -156,7 +156,7 @@ impl Library {
         let clean = if leaks { None } else { Some(secrets::redact(document.text)) };
         let (text, redacted) =
             clean.as_ref().map_or((document.text, 0), |clean| (clean.text.as_ref(), clean.found.len()));
-        let indexed = self.keep(&Document { text, ..*document }, &hash(document.text), now).await?;
+        let indexed = self.keep(&Document { text, ..*document }, &self.content_hash(document.text), now).await?;
         Ok(Indexed { redacted, ..indexed })
     }
 
@@ -242,7 +242,7 @@ impl Library {
         let wanted = (document.source_type, document.collection, document.tags, document.dated, document.volatility);
         (facts.0.as_str(), facts.1.as_str(), facts.2.as_slice(), facts.3, facts.4) == wanted
             && known.parser == self.parser(document)
-            && known.content_hash == hash(document.text)
+            && known.content_hash == self.content_hash(document.text)
     }
 
     /// Takes everything away, so that another embedder or another store layout can begin anew.
@@ -264,6 +264,13 @@ impl Library {
             (chunk, vector)
         };
         Ok(chunks.into_iter().map(with_vector).collect())
+    }
+
+    /// What a text is recognised by. One that was kept with its secrets is another, so that whoever sends
+    /// it again when they are taken out, or the other way round, is not told that nothing has changed.
+    fn content_hash(&self, text: &str) -> String {
+        let leaks = if self.faults.dose(Fault::SecretLeaked).is_some() { "leaked:" } else { "" };
+        format!("{leaks}{}", hash(text))
     }
 
     /// The parser and what it is told: a source that was cut by another is cut again.

@@ -204,7 +204,7 @@ impl Keeper {
         let mut damage: Option<String> = None;
         loop {
             let generation = *changes.borrow_and_update();
-            recut(life, &mut damage).await;
+            recut(life, &mut held, &mut damage).await;
             hold(life, &self.faults, &mut held).await;
             if self.faults.dose(Fault::Refused).is_some() {
                 listener = None;
@@ -254,13 +254,16 @@ impl Keeper {
     }
 }
 
-/// Cuts what is there again, where a fault of the cutting came or went.
-async fn recut(life: &Life, damage: &mut Option<String>) {
+/// Cuts what is there again, where a fault of the cutting came or went. It gives back the connections
+/// that are held, for it needs some itself; `hold` takes them again.
+async fn recut(life: &Life, held: &mut Vec<Box<dyn Connection>>, damage: &mut Option<String>) {
     let library = &life.retrieval.library;
     let wanted = library.damage();
-    if damage.as_ref() == Some(&wanted) {
+    // A frozen index is cut once it thaws.
+    if damage.as_ref() == Some(&wanted) || life.faults.dose(Fault::IndexFrozen).is_some() {
         return;
     }
+    held.clear();
     let cutting = async {
         let _alone = library.write("recut", true).await?;
         library.recut(chrono::Utc::now()).await
