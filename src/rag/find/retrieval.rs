@@ -409,8 +409,10 @@ impl Retrieval {
         let seen: HashSet<String> = shown.into_iter().map(|shown| shown.chunk).collect();
         let (hits, seen_before) = conversation::choose(ranked, &seen, question.top_k);
         let context = conversation::assemble(&hits, &seen, budget);
-        let shown: Vec<Remembered> =
-            hits.iter().map(|found| Remembered { chunk: found.chunk.name(), score: found.final_score }).collect();
+        let shown: Vec<Remembered> = hits
+            .iter()
+            .map(|found| Remembered { chunk: conversation::mark(&found.chunk), score: found.final_score })
+            .collect();
         connection.keep_shown(&question.conversation, &shown, now, forget_before).await?;
         Ok((hits, context, seen_before))
     }
