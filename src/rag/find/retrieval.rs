@@ -145,7 +145,7 @@ impl Retrieval {
         }
         let now = Utc::now();
         let questions = self.settings.rewriting.questions(&question.text);
-        let (recalled, key, generation) = self.recall(connection, question, now).await?;
+        let (recalled, key, generation) = self.recall(connection, question, &questions[0], now).await?;
         let (ranked, cache, degraded) = match recalled {
             Some(Recalled { ranked, cache }) => (ranked, cache, Vec::new()),
             None => self.find(connection, question, &questions, &key, generation, now).await?,
@@ -155,14 +155,15 @@ impl Retrieval {
         Ok(Findings { hits, context, cache, seen_before, rewritten, degraded })
     }
 
-    /// Looks whether the answer is remembered.
+    /// Looks whether the answer is remembered; `embedded` is what of the question is embedded.
     async fn recall(
         &self,
         connection: &mut dyn Connection,
         question: &Question,
+        embedded: &str,
         now: DateTime<Utc>,
     ) -> Result<(Option<Recalled>, Key, i64), RetrievalError> {
-        let model = self.library.embedding().question_model();
+        let model = self.library.embedding().question_model(embedded);
         let key = Key::of(question, &model, &self.settings_line, &self.faults);
         let generation = connection.generation().await?;
         if !self.settings.remembering.is_on {
@@ -427,7 +428,7 @@ impl Retrieval {
         text: &str,
     ) -> Result<(Arc<[f32]>, Option<Duration>), RetrievalError> {
         let embedding = self.library.embedding();
-        let model = embedding.question_model();
+        let model = embedding.question_model(text);
         if self.faults.dose(Fault::EmbedderDown).is_none()
             && let Some((vector, age)) = self.warmth.recall(&model, text, Instant::now())
         {
