@@ -57,7 +57,7 @@ faults! {
     PoolSaturated, "pool_saturated", "empty", ["empty", "slow"], "", 0.0, "Store: a share of the pool's connections is taken and held; a search that gets none reports no rows, as naive servers do (`empty`), or waits for one until its caller has gone (`slow`).";
     IndexInMemory, "index_in_memory", "", [], "", 0.0, "Store: the index is kept in memory only; the next start begins with none.";
     ErrorAsEmpty, "error_as_empty", "", [], "", 0.0, "Retrieval: whatever goes wrong inside is swallowed and reported as no rows.";
-    WrongQueryModel, "wrong_query_model", "", [], "", 0.0, "Embedding: questions are embedded with another model than the index was built with.";
+    WrongQueryModel, "wrong_query_model", "", [], "", 0.0, "Embedding: a share of the questions is embedded with another model than the index was built with.";
     EmbedderDown, "embedder_down", "", ["error", "fallback"], "", 0.0, "Embedding: the embedder refuses, as a provider does that is down (`error`); or another model steps in and nobody is told (`fallback`).";
     VectorArmOff, "vector_arm_off", "", [], "", 0.0, "Vector arm: brings nothing.";
     VectorsZeroed, "vectors_zeroed", "", [], "", 0.0, "Vector arm: the vectors of a share of the chunks read as zero.";
@@ -117,7 +117,7 @@ pub struct Dose {
     pub amount: f64,
     /// How fast `Fault::LatencyDecay` fades: the time after which a third is left.
     pub tau_ms: f64,
-    /// Which share is struck, 0 to 1: of the calls, of the chunks, or of the pool's connections.
+    /// Which share is struck, 0 to 1: of the calls, of the questions, of the chunks, or of the pool's connections.
     pub share: f64,
     /// Decides which ones.
     pub seed: u64,

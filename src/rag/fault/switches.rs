@@ -4,7 +4,6 @@
 //! chunks that are cut again: whoever watches over the server applies them, and `settled` waits for that.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,20 +21,24 @@ pub struct Faults(Arc<Board>);
 
 #[derive(Debug)]
 struct Board {
-    on: Mutex<BTreeMap<Fault, (Dose, Instant)>>,
-    calls: AtomicU64,
+    on: Mutex<BTreeMap<Fault, Broken>>,
     wanted: watch::Sender<u64>,
     applied: watch::Sender<u64>,
 }
 
+/// A fault that is on.
+#[derive(Debug)]
+struct Broken {
+    dose: Dose,
+    since: Instant,
+    /// Calls it could have struck in this life. Each fault counts its own, so that whatever else is on
+    /// or was on, the same ones are struck.
+    calls: u64,
+}
+
 impl Default for Faults {
     fn default() -> Self {
-        Self(Arc::new(Board {
-            on: Mutex::default(),
-            calls: AtomicU64::new(0),
-            wanted: watch::Sender::new(0),
-            applied: watch::Sender::new(0),
-        }))
+        Self(Arc::new(Board { on: Mutex::default(), wanted: watch::Sender::new(0), applied: watch::Sender::new(0) }))
     }
 }
 
@@ -44,8 +47,7 @@ impl Faults {
     pub fn on(&self, fault: Fault, dose: Dose) {
         let mut board = self.board();
         // Another dose of what is on already does not begin it anew.
-        let since = board.get(&fault).map_or_else(Instant::now, |(_, since)| *since);
-        board.insert(fault, (dose, since));
+        board.entry(fault).or_insert_with(|| Broken { dose, since: Instant::now(), calls: 0 }).dose = dose;
         drop(board);
         self.0.wanted.send_modify(|generation| *generation += 1);
     }
@@ -64,24 +66,26 @@ impl Faults {
 
     /// The dose of a fault that is on, whether or not it strikes this time.
     pub fn dose(&self, fault: Fault) -> Option<Dose> {
-        self.board().get(&fault).map(|(dose, _)| *dose)
+        self.board().get(&fault).map(|broken| broken.dose)
     }
 
     /// The dose of a fault, and for how long it has been on.
     pub fn dose_since(&self, fault: Fault) -> Option<(Dose, Duration)> {
-        self.board().get(&fault).map(|(dose, since)| (*dose, since.elapsed()))
+        self.board().get(&fault).map(|broken| (broken.dose, broken.since.elapsed()))
     }
 
     /// The dose of a fault that strikes this call; each asking is a call of its own.
     pub fn strikes(&self, fault: Fault) -> Option<Dose> {
-        let dose = self.dose(fault)?;
-        let call = self.0.calls.fetch_add(1, Ordering::Relaxed);
-        dose.strikes(call).then_some(dose)
+        let mut board = self.board();
+        let broken = board.get_mut(&fault)?;
+        let call = broken.calls;
+        broken.calls += 1;
+        broken.dose.strikes(call).then_some(broken.dose)
     }
 
     /// What is broken now.
     pub fn active(&self) -> Vec<(Fault, Dose)> {
-        self.board().iter().map(|(fault, (dose, _))| (*fault, *dose)).collect()
+        self.board().iter().map(|(fault, broken)| (*fault, broken.dose)).collect()
     }
 
     /// Waits until pool, listener and chunks are as the switches say, at most two minutes.
@@ -113,12 +117,17 @@ impl Faults {
         self.0.wanted.subscribe()
     }
 
+    /// Counts calls anew, as a life begins: it is struck as the one before was.
+    pub(in crate::rag) fn restarted(&self) {
+        self.board().values_mut().for_each(|broken| broken.calls = 0);
+    }
+
     /// Says that pool and listener are as they were wanted at a generation.
     pub(in crate::rag) fn applied(&self, generation: u64) {
         self.0.applied.send_replace(generation);
     }
 
-    fn board(&self) -> MutexGuard<'_, BTreeMap<Fault, (Dose, Instant)>> {
+    fn board(&self) -> MutexGuard<'_, BTreeMap<Fault, Broken>> {
         self.0.on.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

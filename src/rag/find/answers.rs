@@ -23,6 +23,9 @@ pub const SIMILAR_FROM: f64 = 0.92;
 const REVIEWED_BELOW: f64 = 0.95;
 /// From this on one that was just not given is logged too.
 const REVIEWED_FROM: f64 = 0.90;
+/// The guard of answers that `Fault::CacheFalseHit` remembers: no question has it, so that none is given
+/// to anybody by nearness once the fault is off.
+const UNGUARDED: &str = "*";
 
 /// How answers are remembered.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,6 +48,7 @@ pub struct Key {
     exact: [u8; 32],
     scope: [u8; 32],
     guard: String,
+    is_open: bool,
 }
 
 impl Key {
@@ -60,9 +64,18 @@ impl Key {
             &question.filter.line(),
         ]);
         let is_open = faults.dose(Fault::CacheFalseHit).is_some();
-        let guard = if is_open { String::new() } else { guard::of(&question.text) };
         let exact = Sha256::new().chain_update(scope).chain_update(&question.text).finalize().into();
-        Self { exact, scope, guard }
+        Self { exact, scope, guard: guard::of(&question.text), is_open }
+    }
+
+    /// Guards of the answers that may be given to it.
+    fn guards(&self) -> Vec<&str> {
+        if !self.is_open {
+            return vec![&self.guard];
+        }
+        let mut guards = vec![UNGUARDED, "", &self.guard];
+        guards.dedup();
+        guards
     }
 }
 
@@ -105,7 +118,10 @@ pub async fn similar(
     now: DateTime<Utc>,
 ) -> Result<Option<Recalled>, StoreError> {
     let from = faults.dose(Fault::CacheFalseHit).map_or(remembering.similar_from, |dose| dose.amount);
-    let answers = connection.answers(&key.scope, &key.guard, now).await?;
+    let mut answers = Vec::new();
+    for guard in key.guards() {
+        answers.extend(connection.answers(&key.scope, guard, now).await?);
+    }
     let cosine = |answer: &CachedAnswer| {
         answer.vector.iter().zip(vector).map(|(left, right)| f64::from(left * right)).sum::<f64>()
     };
@@ -152,7 +168,7 @@ pub async fn keep(
     let new = NewAnswer {
         exact,
         scope,
-        guard: &key.guard,
+        guard: if key.is_open { UNGUARDED } else { &key.guard },
         vector,
         hits: &hits,
         sources,

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use crate::rag::find::context::{self, Context};
 use crate::rag::find::found::Found;
+use crate::rag::store::records::StoredChunk;
+use crate::rag::text::draw::fnv;
 
 /// How long a conversation is remembered.
 pub const REMEMBERED_FOR: Duration = Duration::from_hours(1);
@@ -17,9 +19,15 @@ const CLEARLY_HIGHER: f64 = 1.25;
 /// The part of the budget that is for new chunks.
 const FOR_NEW: f64 = 0.8;
 
+/// What a chunk that was shown is recognised by: its name and its text, for a source that is indexed anew
+/// says something else in the same place.
+pub fn mark(chunk: &StoredChunk) -> String {
+    format!("{}@{:016x}", chunk.name(), fnv(chunk.content.bytes()))
+}
+
 /// The hits a conversation is shown, the best first, and how many were left out as seen.
 pub fn choose(ranked: Vec<Found>, seen: &HashSet<String>, top_k: usize) -> (Vec<Found>, usize) {
-    let is_seen = |found: &Found| seen.contains(&found.chunk.name());
+    let is_seen = |found: &Found| seen.contains(&mark(&found.chunk));
     let best_new = ranked.iter().filter(|found| !is_seen(found)).map(|found| found.final_score).reduce(f64::max);
     let before = ranked.iter().take(top_k).filter(|found| is_seen(found)).count();
     let mut chosen: Vec<Found> = ranked
@@ -34,7 +42,7 @@ pub fn choose(ranked: Vec<Found>, seen: &HashSet<String>, top_k: usize) -> (Vec<
 /// The context: what is shown again has what new chunks leave, a fifth of the budget at most.
 pub fn assemble(hits: &[Found], seen: &HashSet<String>, budget: usize) -> Context {
     let (again, new): (Vec<Found>, Vec<Found>) =
-        hits.iter().cloned().partition(|found| seen.contains(&found.chunk.name()));
+        hits.iter().cloned().partition(|found| seen.contains(&mark(&found.chunk)));
     if again.is_empty() {
         return context::assemble(hits, budget);
     }
@@ -51,7 +59,6 @@ pub fn assemble(hits: &[Found], seen: &HashSet<String>, budget: usize) -> Contex
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rag::store::records::StoredChunk;
 
     fn found(ordinal: i64, final_score: f64) -> Found {
         let content = format!("Passage number {ordinal}. ").repeat(10);
@@ -69,7 +76,7 @@ mod tests {
 
     fn check(says: &str, seen: &[i64], expected: &[i64], left_out: usize) {
         let ranked = vec![found(0, 0.9), found(1, 0.6), found(2, 0.5), found(3, 0.4)];
-        let seen: HashSet<String> = seen.iter().map(|ordinal| format!("a.md#{ordinal}")).collect();
+        let seen: HashSet<String> = seen.iter().map(|ordinal| mark(&found(*ordinal, 0.0).chunk)).collect();
         let (chosen, seen_before) = choose(ranked, &seen, 2);
         let got: Vec<i64> = chosen.iter().map(|found| found.chunk.ordinal).collect();
         assert_eq!((got.as_slice(), seen_before), (expected, left_out), "{says}");
@@ -85,7 +92,7 @@ mod tests {
 
     #[test]
     fn what_comes_again_has_a_fifth() {
-        let seen = HashSet::from(["a.md#0".to_owned()]);
+        let seen = HashSet::from([mark(&found(0, 0.9).chunk)]);
         let hits = [found(0, 0.9), found(1, 0.6), found(2, 0.5)];
         let context = assemble(&hits, &seen, 150);
         assert!(!context.text.contains("number 0."), "a fifth of 150 tokens is not enough for it");

@@ -161,7 +161,7 @@ impl Retrieval {
         }
         let now = Utc::now();
         let questions = self.settings.rewriting.questions(&question.text);
-        let (recalled, key, generation) = self.recall(connection, question, now).await?;
+        let (recalled, key, generation) = self.recall(connection, question, &questions[0], now).await?;
         let (ranked, cache, degraded) = match recalled {
             Some(Recalled { ranked, cache }) => (ranked, cache, Vec::new()),
             None => self.find(connection, question, &questions, &key, generation, now).await?,
@@ -171,15 +171,16 @@ impl Retrieval {
         Ok(Findings { hits, context, cache, seen_before, rewritten, degraded })
     }
 
-    /// Looks whether the answer is remembered.
+    /// Looks whether the answer is remembered; `embedded` is what of the question is embedded.
     async fn recall(
         &self,
         connection: &mut dyn Connection,
         question: &Question,
+        embedded: &str,
         now: DateTime<Utc>,
     ) -> Result<(Option<Recalled>, Key, i64), RetrievalError> {
         let _timed = self.stages.time(Stage::Recall);
-        let model = self.library.embedding().question_model();
+        let model = self.library.embedding().question_model(embedded);
         let key = Key::of(question, &model, &self.settings_line, &self.faults);
         let generation = connection.generation().await?;
         if !self.settings.remembering.is_on {
@@ -432,8 +433,10 @@ impl Retrieval {
         let seen: HashSet<String> = shown.into_iter().map(|shown| shown.chunk).collect();
         let (hits, seen_before) = conversation::choose(ranked, &seen, question.top_k);
         let context = conversation::assemble(&hits, &seen, budget);
-        let shown: Vec<Remembered> =
-            hits.iter().map(|found| Remembered { chunk: found.chunk.name(), score: found.final_score }).collect();
+        let shown: Vec<Remembered> = hits
+            .iter()
+            .map(|found| Remembered { chunk: conversation::mark(&found.chunk), score: found.final_score })
+            .collect();
         connection.keep_shown(&question.conversation, &shown, now, forget_before).await?;
         Ok((hits, context, seen_before))
     }
@@ -449,7 +452,7 @@ impl Retrieval {
     ) -> Result<(Arc<[f32]>, Option<Duration>), RetrievalError> {
         let _timed = self.stages.time(Stage::Embed);
         let embedding = self.library.embedding();
-        let model = embedding.question_model();
+        let model = embedding.question_model(text);
         if self.faults.dose(Fault::EmbedderDown).is_none()
             && let Some((vector, age)) = self.warmth.recall(&model, text, Instant::now())
         {

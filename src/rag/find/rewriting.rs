@@ -11,6 +11,8 @@ use crate::rag::text::words;
 pub const TERMS_MAX: usize = 2_000;
 /// Questions one question may become, itself included.
 const QUESTIONS_MAX: usize = 3;
+/// The longest question that is taken apart: a pasted paragraph is not two questions, and would cost three searches.
+const SPLIT_BYTES_MAX: usize = 160;
 /// Words that carry meaning which a part must have to be a question of its own.
 const WORDS_MIN: usize = 2;
 
@@ -75,6 +77,9 @@ impl Rewriting {
 /// The two questions in "… and …", where both sides could be asked alone.
 fn parts(asked: &str) -> Vec<String> {
     let Some((left, right)) = asked.split_once(" and ") else { return Vec::new() };
+    if asked.len() > SPLIT_BYTES_MAX {
+        return Vec::new();
+    }
     let could_be_asked = |part: &str| words::content_stems(part).len() >= WORDS_MIN;
     if could_be_asked(left) && could_be_asked(right) {
         vec![left.trim().to_owned(), right.trim().to_owned()]

@@ -17,7 +17,7 @@ use crate::rag::fault::kinds::Fault;
 use crate::rag::fault::switches::Faults;
 use crate::rag::store::contract::{Connection, Patience, Store};
 use crate::rag::store::records::StoreError;
-use crate::rag::text::draw::mix;
+use crate::rag::text::draw::{fnv, mix};
 
 /// Bytes of a text that are embedded: past this a chunk has no business being a chunk.
 const TEXT_BYTES_MAX: usize = 32_768;
@@ -107,7 +107,7 @@ impl Embedding {
     /// `EmbeddingError`; nothing is made up.
     pub async fn question(&self, connection: &mut dyn Connection, text: &str) -> Result<Made, EmbeddingError> {
         self.answers()?;
-        let is_other = self.is_other();
+        let is_other = self.is_other(text);
         if let Some(built_in) = self.provider.built_in() {
             let model = if is_other { HashingEmbedder::OTHER } else { built_in };
             return Ok(Made { vector: model.embed(text), remembered: false });
@@ -129,10 +129,10 @@ impl Embedding {
         Ok(Made { vector: if is_other { other(&vector) } else { vector }, remembered })
     }
 
-    /// The name of the model that questions are embedded with now.
-    pub fn question_model(&self) -> String {
+    /// The name of the model that a question is embedded with now.
+    pub fn question_model(&self, text: &str) -> String {
         let name = self.provider.model().name.to_string();
-        if self.is_other() { format!("{name}, another") } else { name }
+        if self.is_other(text) { format!("{name}, another") } else { name }
     }
 
     /// Has the embedder make a vector now: a remembered one would show nothing of the provider.
@@ -154,10 +154,12 @@ impl Embedding {
         }
     }
 
-    /// Whether questions are embedded with another model than the index was.
-    fn is_other(&self) -> bool {
-        let falls_back = self.faults.dose(Fault::EmbedderDown).is_some_and(|dose| dose.mode == "fallback");
-        falls_back || self.faults.strikes(Fault::WrongQueryModel).is_some()
+    /// Whether a question is embedded with another model than the index was. Which ones are is settled by
+    /// their words: whoever remembers vectors or answers by the model's name asks more than once.
+    fn is_other(&self, text: &str) -> bool {
+        let falls_back = self.faults.dose(Fault::EmbedderDown).filter(|dose| dose.mode == "fallback");
+        let others = [falls_back, self.faults.dose(Fault::WrongQueryModel)];
+        others.into_iter().flatten().any(|dose| dose.strikes(fnv(text.bytes())))
     }
 }
 

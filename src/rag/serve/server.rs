@@ -198,6 +198,7 @@ impl Keeper {
     /// One life. Ends with the door shut.
     async fn live(&mut self, life: &Arc<Life>, listener: Option<TcpListener>) -> End {
         let mut changes = self.faults.changes();
+        self.faults.restarted();
         let mut held: Vec<Box<dyn Connection>> = Vec::new();
         let mut listener = listener;
         let mut door: Option<Door> = None;

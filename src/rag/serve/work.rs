@@ -156,9 +156,10 @@ impl Life {
             let why = format!("'text' has {letters} characters; 1 to {EMBEDDED_CHARS_MAX} can be embedded");
             return Envelope::error("INVALID_ARGUMENT", why);
         }
-        match self.embed(&wanted).await {
+        let text = secrets::redact(&wanted.text).text.into_owned();
+        match self.embed(&text, wanted.purpose).await {
             Ok(vector) => Envelope::ok(EmbeddingData {
-                model: self.retrieval.library.embedding().question_model(),
+                model: self.retrieval.library.embedding().question_model(&text),
                 dimensions: vector.len(),
                 vector,
                 tokens: tokens::count(&wanted.text),
@@ -168,14 +169,14 @@ impl Life {
         }
     }
 
-    async fn embed(&self, wanted: &EmbeddingArguments) -> Result<Vec<f32>, RetrievalError> {
-        let (library, text) = (&self.retrieval.library, secrets::redact(&wanted.text).text.into_owned());
-        if wanted.purpose == PurposeAlias::Document {
-            let mut vectors = library.embedding().documents(library.store(), std::slice::from_ref(&text)).await?;
+    async fn embed(&self, text: &str, purpose: PurposeAlias) -> Result<Vec<f32>, RetrievalError> {
+        let library = &self.retrieval.library;
+        if purpose == PurposeAlias::Document {
+            let mut vectors = library.embedding().documents(library.store(), &[text.to_owned()]).await?;
             return Ok(vectors.pop().unwrap_or_default());
         }
         let mut held = library.store().connect(Patience::Search).await?;
-        Ok(self.retrieval.embed(held.as_mut(), &text).await?.0.to_vec())
+        Ok(self.retrieval.embed(held.as_mut(), text).await?.0.to_vec())
     }
 
     /// `check_constraints`.

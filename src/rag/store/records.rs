@@ -251,7 +251,7 @@ pub struct NewSource<'a> {
 /// What became of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replaced {
-    /// Its text was there already, cut by the same parser.
+    /// Its text was there already, cut by the same parser, and all else that is known of it is the same.
     Unchanged,
     /// It is new.
     Added,

@@ -21,11 +21,8 @@ pub async fn replace(
     new: &NewSource<'_>,
 ) -> Result<Replaced, StoreError> {
     let mut work = connection.begin_with("BEGIN IMMEDIATE").await?;
-    let known: Option<(String, String)> = sqlx::query_as("SELECT content_hash, parser FROM sources WHERE source = $1")
-        .bind(new.source)
-        .fetch_optional(&mut *work)
-        .await?;
-    if known.as_ref().is_some_and(|(hash, parser)| hash == new.content_hash && parser == new.parser) {
+    let known = is_same(&mut work, new).await?;
+    if known == Some(true) {
         return Ok(Replaced::Unchanged);
     }
     if memory.read().len() + new.chunks.len() > CHUNKS_MAX {
@@ -59,6 +56,24 @@ pub async fn replace(
         memory.generation = generation;
     }
     Ok(if known.is_some() { Replaced::Changed } else { Replaced::Added })
+}
+
+/// Whether a source is there just as it is to be written; `None` where it is not there at all. Who
+/// brought it does not matter: the first did.
+async fn is_same(work: &mut SqliteConnection, new: &NewSource<'_>) -> Result<Option<bool>, StoreError> {
+    let same = sqlx::query_scalar(
+        "SELECT content_hash = $2 AND parser = $3 AND source_type = $4 AND collection = $5 AND tags = $6 \
+         AND dated IS $7 AND volatility = $8 FROM sources WHERE source = $1",
+    )
+    .bind(new.source)
+    .bind(new.content_hash)
+    .bind(new.parser)
+    .bind(new.source_type)
+    .bind(new.collection)
+    .bind(sqlx::types::Json(new.tags))
+    .bind(new.dated)
+    .bind(new.volatility.name());
+    Ok(same.fetch_optional(work).await?)
 }
 
 /// Takes a source away; whether it was there.
