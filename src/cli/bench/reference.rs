@@ -173,7 +173,7 @@ pub struct Vectors {
 
 impl Vectors {
     fn new(many: u64) -> Self {
-        let numbers = (0..many).flat_map(|number| drawn(number)).collect();
+        let numbers = (0..many).flat_map(drawn).collect();
         Self { many, numbers }
     }
 

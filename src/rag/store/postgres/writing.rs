@@ -33,14 +33,14 @@ struct Prepared {
 /// `Full`, `Width`, `Locked`, `Sql`; nothing has changed then.
 pub async fn replace(connection: &mut PgConnection, new: &NewSource<'_>) -> Result<Replaced, StoreError> {
     let name = storable(new.source).into_owned();
-    if is_unchanged(known(connection, &name).await?.as_ref(), new) {
+    if is_same(connection, &name, new).await? == Some(true) {
         return Ok(Replaced::Unchanged);
     }
     let prepared = prepare(new).await?;
     let mut work = connection.begin().await?;
     lock(&mut work).await?;
-    let known = known(&mut work, &name).await?;
-    if is_unchanged(known.as_ref(), new) {
+    let same = is_same(&mut work, &name, new).await?;
+    if same == Some(true) {
         return Ok(Replaced::Unchanged);
     }
     delete(&mut work, &name).await?;
@@ -53,10 +53,10 @@ pub async fn replace(connection: &mut PgConnection, new: &NewSource<'_>) -> Resu
     insert_postings(&mut work, first, &prepared).await?;
     count_in(&mut work, &name).await?;
     if new.drops_answers {
-        drop_answers(&mut work, &name, known.is_none()).await?;
+        drop_answers(&mut work, &name, same.is_none()).await?;
     }
     work.commit().await?;
-    Ok(if known.is_some() { Replaced::Changed } else { Replaced::Added })
+    Ok(if same.is_some() { Replaced::Changed } else { Replaced::Added })
 }
 
 /// Takes a source away; whether it was there.
@@ -117,15 +117,23 @@ pub async fn set_fact(connection: &mut PgConnection, key: &str, value: Option<&s
     Ok(())
 }
 
-async fn known(connection: &mut PgConnection, name: &str) -> Result<Option<(String, String)>, StoreError> {
-    Ok(sqlx::query_as("SELECT content_hash, parser FROM sources WHERE source = $1")
-        .bind(name.to_owned())
-        .fetch_optional(connection)
-        .await?)
-}
-
-fn is_unchanged(known: Option<&(String, String)>, new: &NewSource<'_>) -> bool {
-    known.is_some_and(|(hash, parser)| hash == new.content_hash && parser == new.parser)
+/// Whether a source is there just as it is to be written; `None` where it is not there at all.
+async fn is_same(connection: &mut PgConnection, name: &str, new: &NewSource<'_>) -> Result<Option<bool>, StoreError> {
+    let tags: Vec<String> = new.tags.iter().map(|tag| storable(tag).into_owned()).collect();
+    Ok(sqlx::query_scalar(
+        "SELECT content_hash = $2 AND parser = $3 AND source_type = $4 AND collection = $5 AND tags = $6 \
+         AND dated IS NOT DISTINCT FROM $7 AND volatility = $8 FROM sources WHERE source = $1",
+    )
+    .bind(name.to_owned())
+    .bind(new.content_hash)
+    .bind(new.parser)
+    .bind(storable(new.source_type).into_owned())
+    .bind(storable(new.collection).into_owned())
+    .bind(tags)
+    .bind::<Option<NaiveDate>>(new.dated)
+    .bind(new.volatility.name())
+    .fetch_optional(connection)
+    .await?)
 }
 
 /// Words and tokens are counted here, chunk by chunk, with room for others in between.
