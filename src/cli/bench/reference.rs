@@ -138,7 +138,7 @@ async fn index_and_search(folder: &std::path::Path, asked: u64) -> anyhow::Resul
 }
 
 fn retrieval(library: Library, settings: Settings) -> Retrieval {
-    Retrieval::new(library, settings, Some(Arc::new(JointReranker)), Faults::default(), Instant::now())
+    Retrieval::new(library, settings, Some(Arc::new(JointReranker)), None, Faults::default(), Instant::now())
 }
 
 async fn searched(retrieval: &Retrieval, questions: &[Question]) -> anyhow::Result<String> {

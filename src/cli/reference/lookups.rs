@@ -193,7 +193,8 @@ fn bounded(reader: impl std::io::Read) -> anyhow::Result<String> {
 async fn opened() -> anyhow::Result<Retrieval> {
     let project = Project::find(&std::env::current_dir()?)?;
     let library = project.indexed_library(Faults::default()).await?;
-    Ok(Retrieval::new(library, project.config.settings(), project.reranker()?, Faults::default(), Instant::now()))
+    let (settings, reranker, writer) = (project.config.settings(), project.reranker()?, project.writer()?);
+    Ok(Retrieval::new(library, settings, reranker, writer, Faults::default(), Instant::now()))
 }
 
 fn coded(error: &crate::rag::find::question::RetrievalError) -> anyhow::Error {

@@ -7,6 +7,7 @@ pub mod question;
 pub mod stages;
 
 pub mod rewriting;
+pub mod writer;
 pub mod guard;
 pub mod answers;
 pub mod warmth;
@@ -17,3 +18,5 @@ pub mod conversation;
 pub mod context;
 pub mod retrieval;
 pub mod codebase;
+#[cfg(test)]
+mod written_tests;

@@ -40,6 +40,7 @@ pub struct Findings {
     /// Hits left out because the conversation was shown them already.
     pub seen_before: usize,
     /// The questions that were searched for, where they are not just the one that was asked.
+    /// What a language model added shows where it was asked; a remembered answer keeps no record of it.
     pub rewritten: Vec<String>,
     /// Parts of the work that could not be done.
     pub degraded: Vec<&'static str>,

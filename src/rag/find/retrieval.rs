@@ -17,6 +17,7 @@ use crate::rag::find::ranking::{self, Pool, Ranking};
 use crate::rag::find::rewriting::Rewriting;
 use crate::rag::find::stages::{Stage, Stages};
 use crate::rag::find::warmth::Warmth;
+use crate::rag::find::writer::{self, Writer, Written};
 use crate::rag::find::{arms, fusion};
 use crate::rag::index::library::Library;
 use crate::rag::rerank::{Passage, Reranker};
@@ -81,8 +82,33 @@ pub struct Retrieval {
     settings: Settings,
     settings_line: String,
     reranker: Option<Arc<dyn Reranker>>,
+    writer: Option<Arc<Writer>>,
     faults: Faults,
     started: Instant,
+}
+
+/// What is remembered of a question.
+enum Memory {
+    /// Its answer.
+    Answer(Recalled),
+    /// Nothing: what is known of it so far.
+    Nothing(Unanswered),
+}
+
+/// A question without a remembered answer.
+struct Unanswered {
+    key: Key,
+    generation: i64,
+    vector: Arc<[f32]>,
+    vector_age: Option<Duration>,
+}
+
+/// What is searched for.
+struct Sought {
+    /// By both arms, each with its vector; the first is what was asked.
+    questions: Vec<(String, Arc<[f32]>)>,
+    /// By the vector arm alone.
+    passage: Option<Arc<[f32]>>,
 }
 
 /// What both arms and the reranker brought.
@@ -97,21 +123,15 @@ impl Retrieval {
         library: Library,
         settings: Settings,
         reranker: Option<Arc<dyn Reranker>>,
+        writer: Option<Arc<Writer>>,
         faults: Faults,
         started: Instant,
     ) -> Self {
-        let settings_line =
-            format!("{}\n{}", settings.line(), reranker.as_ref().map_or("", |reranker| reranker.name()));
-        Self {
-            library,
-            warmth: Warmth::default(),
-            stages: Stages::default(),
-            settings,
-            settings_line,
-            reranker,
-            faults,
-            started,
-        }
+        let reranks = reranker.as_ref().map_or("", |reranker| reranker.name());
+        let writes = writer.as_ref().map_or("", |writer| writer.line());
+        let settings_line = format!("{}\n{reranks}\n{writes}", settings.line());
+        let (warmth, stages) = (Warmth::default(), Stages::default());
+        Self { library, warmth, stages, settings, settings_line, reranker, writer, faults, started }
     }
 
     /// Answers a question.
@@ -149,75 +169,130 @@ impl Retrieval {
         let connecting = self.stages.time(Stage::Connect);
         let mut held = self.library.store().connect(patience).await?;
         drop(connecting);
-        let connection = held.as_mut();
         if self.faults.strikes(Fault::Hang).is_some() {
             tokio::time::sleep(HANG_MAX).await;
         }
         if self.faults.strikes(Fault::ToolError).is_some() {
             return Err(RetrievalError::Failed);
         }
-        if connection.is_empty().await? {
+        if held.is_empty().await? {
             return Err(RetrievalError::IndexMissing);
         }
         let now = Utc::now();
-        let questions = self.settings.rewriting.questions(&question.text);
-        let (recalled, key, generation) = self.recall(connection, question, &questions[0], now).await?;
-        let (ranked, cache, degraded) = match recalled {
-            Some(Recalled { ranked, cache }) => (ranked, cache, Vec::new()),
-            None => self.find(connection, question, &questions, &key, generation, now).await?,
+        let mut questions = self.settings.rewriting.questions(&question.text);
+        let (ranked, cache, degraded) = match self.recall(held.as_mut(), question, &questions[0], now).await? {
+            Memory::Answer(Recalled { ranked, cache }) => (ranked, cache, Vec::new()),
+            Memory::Nothing(unanswered) => {
+                let mut written = Written::default();
+                if let Some(writer) = &self.writer {
+                    // A slow writer must not keep a connection that other searches wait for.
+                    drop(held);
+                    written = writer.write(&question.text, &questions).await;
+                    held = self.library.store().connect(patience).await?;
+                }
+                self.find(held.as_mut(), question, &mut questions, written, unanswered, now).await?
+            }
         };
-        let (hits, context, seen_before) = self.choose(connection, question, ranked, now).await?;
+        let (hits, context, seen_before) = self.choose(held.as_mut(), question, ranked, now).await?;
         let rewritten = if questions.len() > 1 || questions[0] != question.text { questions } else { Vec::new() };
         Ok(Findings { hits, context, cache, seen_before, rewritten, degraded })
     }
 
-    /// Looks whether the answer is remembered; `embedded` is what of the question is embedded.
+    /// Looks whether the answer is remembered: to the very words, or to a question that means the same.
     async fn recall(
         &self,
         connection: &mut dyn Connection,
         question: &Question,
-        embedded: &str,
+        spelt_out: &str,
         now: DateTime<Utc>,
-    ) -> Result<(Option<Recalled>, Key, i64), RetrievalError> {
-        let _timed = self.stages.time(Stage::Recall);
-        let model = self.library.embedding().question_model(embedded);
+    ) -> Result<Memory, RetrievalError> {
+        let timed = self.stages.time(Stage::Recall);
+        let remembers = self.settings.remembering;
+        let model = self.library.embedding().question_model(spelt_out);
         let key = Key::of(question, &model, &self.settings_line, &self.faults);
         let generation = connection.generation().await?;
-        if !self.settings.remembering.is_on {
-            return Ok((None, key, generation));
-        }
-        if let Some(same) = answers::same(connection, &key, now).await? {
+        if remembers.is_on
+            && let Some(same) = answers::same(connection, &key, now).await?
+        {
             self.warmth.looked(true, Instant::now());
-            return Ok((Some(same), key, generation));
+            return Ok(Memory::Answer(same));
         }
-        Ok((None, key, generation))
+        drop(timed);
+        let (vector, vector_age) = self.embed(connection, spelt_out).await?;
+        if remembers.is_on
+            && let Some(similar) = answers::similar(connection, &key, &vector, remembers, &self.faults, now).await?
+        {
+            return Ok(Memory::Answer(similar));
+        }
+        Ok(Memory::Nothing(Unanswered { key, generation, vector, vector_age }))
     }
 
-    /// Searches, and remembers what it finds.
+    /// Searches, and remembers what it finds. What was written joins the questions.
     async fn find(
         &self,
         connection: &mut dyn Connection,
         question: &Question,
-        questions: &[String],
-        key: &Key,
-        generation: i64,
+        questions: &mut Vec<String>,
+        written: Written,
+        unanswered: Unanswered,
         now: DateTime<Utc>,
     ) -> Result<(Vec<Found>, CacheUse, Vec<&'static str>), RetrievalError> {
-        let remembers = self.settings.remembering;
-        let (vector, vector_age) = self.embed(connection, &questions[0]).await?;
-        if remembers.is_on
-            && let Some(similar) = answers::similar(connection, key, &vector, remembers, &self.faults, now).await?
-        {
-            return Ok((similar.ranked, similar.cache, Vec::new()));
-        }
+        let Unanswered { key, generation, vector, vector_age } = unanswered;
         if let Some(dose) = self.faults.strikes(Fault::SlowOnMiss) {
             arms::pause(dose.amount).await;
         }
-        let Ranked { hits, degraded } = self.rank(connection, question, questions, &vector, now).await?;
-        if remembers.is_on && degraded.is_empty() {
-            answers::keep(connection, key, &vector, &hits, generation, now).await?;
+        let mut sought = self.sought(connection, questions, &vector).await?;
+        let is_whole = self.join(connection, &mut sought, written).await;
+        let Ranked { hits, mut degraded } = self.rank(connection, question, &sought, now).await?;
+        if !is_whole {
+            degraded.push(writer::SCOPE);
         }
+        if self.settings.remembering.is_on && degraded.is_empty() {
+            answers::keep(connection, &key, &vector, &hits, generation, now).await?;
+        }
+        *questions = sought.questions.into_iter().map(|(text, _)| text).collect();
         Ok((hits, CacheUse { vector_age, ..CacheUse::default() }, degraded))
+    }
+
+    /// The questions with their vectors; that of the first is already there.
+    async fn sought(
+        &self,
+        connection: &mut dyn Connection,
+        questions: &[String],
+        first: &Arc<[f32]>,
+    ) -> Result<Sought, RetrievalError> {
+        let mut with_vectors = Vec::with_capacity(questions.len());
+        for (number, text) in questions.iter().enumerate() {
+            let vector = if number == 0 { Arc::clone(first) } else { self.embed(connection, text).await?.0 };
+            with_vectors.push((text.clone(), vector));
+        }
+        Ok(Sought { questions: with_vectors, passage: None })
+    }
+
+    /// Adds what was written; whether nothing of it is missing. A text of the writer's that cannot be
+    /// embedded is left out, for it must never fail a search.
+    async fn join(&self, connection: &mut dyn Connection, sought: &mut Sought, written: Written) -> bool {
+        let mut is_whole = !written.is_partial;
+        let left_out = |error: &RetrievalError| tracing::warn!(%error, "what was written cannot be embedded");
+        for text in written.questions {
+            match self.embed(connection, &text).await {
+                Ok((vector, _)) => sought.questions.push((text, vector)),
+                Err(error) => {
+                    left_out(&error);
+                    is_whole = false;
+                }
+            }
+        }
+        if let Some(passage) = written.passage {
+            match self.library.embedding().passage(connection, &passage).await {
+                Ok(made) => sought.passage = Some(made.vector.into()),
+                Err(error) => {
+                    left_out(&error.into());
+                    is_whole = false;
+                }
+            }
+        }
+        is_whole
     }
 
     /// Both arms for every question, fused, reranked, and ranked with what the sources are worth.
@@ -225,20 +300,20 @@ impl Retrieval {
         &self,
         connection: &mut dyn Connection,
         question: &Question,
-        questions: &[String],
-        vector: &[f32],
+        sought: &Sought,
         now: DateTime<Utc>,
     ) -> Result<Ranked, RetrievalError> {
+        let vector = &sought.questions[0].1;
         let depth = self.settings.over_fetch.max(question.top_k);
         let asks_all = question.filter.source_types.is_empty();
         let pools = if asks_all { ranking::pools(&connection.kinds().await?) } else { None };
         let mut candidates = Vec::new();
         match pools {
-            None => candidates = self.gather(connection, questions, vector, &question.filter, depth).await?,
+            None => candidates = self.gather(connection, sought, &question.filter, depth).await?,
             Some(pools) => {
                 for Pool { kinds, size } in pools {
                     let filter = Filter { source_types: kinds, ..question.filter.clone() };
-                    let mut pool = self.gather(connection, questions, vector, &filter, depth).await?;
+                    let mut pool = self.gather(connection, sought, &filter, depth).await?;
                     pool.truncate(size);
                     candidates.extend(pool);
                 }
@@ -258,32 +333,28 @@ impl Retrieval {
         Ok(Ranked { hits, degraded })
     }
 
-    /// Both arms for every question, fused into one list of candidates.
+    /// Both arms for every question, and the vector arm for a passage, fused into one list of candidates.
     async fn gather(
         &self,
         connection: &mut dyn Connection,
-        questions: &[String],
-        vector: &[f32],
+        sought: &Sought,
         filter: &Filter,
         depth: usize,
     ) -> Result<Vec<Found>, RetrievalError> {
-        let mut lists = Vec::with_capacity(questions.len() * 2);
-        for (number, text) in questions.iter().enumerate() {
-            let other: Arc<[f32]>;
-            let vector = if number == 0 {
-                vector
-            } else {
-                other = self.embed(connection, text).await?.0;
-                &other
-            };
+        let mut lists = Vec::with_capacity(sought.questions.len() * 2 + 1);
+        for (text, vector) in &sought.questions {
             lists.extend(self.both_arms(connection, text, vector, filter, depth).await?);
+        }
+        if let Some(passage) = &sought.passage {
+            let strikes = arms::strikes(connection, &self.faults).await?;
+            lists.push(arms::vector(connection, passage, filter, depth, &strikes, &self.faults).await?);
         }
         let mut fused = self.fuse(&lists);
         fused.truncate(depth);
         if let Some(dose) = self.faults.dose(Fault::KCut) {
             fused.truncate(dose.amount as usize);
         }
-        self.read(connection, vector, fused).await
+        self.read(connection, &sought.questions[0].1, fused).await
     }
 
     async fn both_arms(

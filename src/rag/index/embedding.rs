@@ -106,6 +106,23 @@ impl Embedding {
     /// # Errors
     /// `EmbeddingError`; nothing is made up.
     pub async fn question(&self, connection: &mut dyn Connection, text: &str) -> Result<Made, EmbeddingError> {
+        self.searched_with(connection, text, Purpose::Query).await
+    }
+
+    /// The vector of a passage that is searched with in a question's place, made as a document's is.
+    ///
+    /// # Errors
+    /// `EmbeddingError`; nothing is made up.
+    pub async fn passage(&self, connection: &mut dyn Connection, text: &str) -> Result<Made, EmbeddingError> {
+        self.searched_with(connection, text, Purpose::Document).await
+    }
+
+    async fn searched_with(
+        &self,
+        connection: &mut dyn Connection,
+        text: &str,
+        purpose: Purpose,
+    ) -> Result<Made, EmbeddingError> {
         self.answers()?;
         let is_other = self.is_other(text);
         if let Some(built_in) = self.provider.built_in() {
@@ -113,7 +130,7 @@ impl Embedding {
             return Ok(Made { vector: model.embed(text), remembered: false });
         }
         let text = bounded(text).to_owned();
-        let key = cache_key(&self.provider, Purpose::Query, &text);
+        let key = cache_key(&self.provider, purpose, &text);
         let known = connection.embedded(&[key]).await?.remove(&key);
         let remembered = known.is_some();
         let count = if remembered { &self.hits } else { &self.misses };
@@ -121,7 +138,7 @@ impl Embedding {
         let vector = match known {
             Some(vector) => vector,
             None => {
-                let vector = one(self.provider.embed(&[text], Purpose::Query).await?);
+                let vector = one(self.provider.embed(&[text], purpose).await?);
                 connection.keep_embedded(&[(key, vector.clone())], Utc::now()).await?;
                 vector
             }

@@ -13,7 +13,7 @@ use crate::rag::find::rewriting::Rewriting;
 use crate::rag::index::document::Cutting;
 use crate::rag::index::run::{Budgets, Plan, Rule};
 use crate::rag::index::walk::Selection;
-use crate::rag::project::models::{EmbedderConfig, RerankerConfig};
+use crate::rag::project::models::{EmbedderConfig, RerankerConfig, WriterConfig};
 use crate::rag::project::place::Place;
 use crate::rag::store::records::Volatility;
 
@@ -58,6 +58,8 @@ search:
   # What short words stand for, such as `SLA: service level agreement`.
   terms: {}
   split_questions: true
+  # A language model may word questions anew, and write a passage whose vector is searched with (HyDE):
+  # `writer: {url: "http://127.0.0.1:11434/v1", model: "qwen2.5:3b", rewrite: true, hyde: false}`, with `key_env` if need be.
 
 answers:                             # answers remembered by what was asked
   remember: true
@@ -168,6 +170,7 @@ struct SearchConfig {
     recency: RecencyConfig,
     terms: BTreeMap<String, String>,
     split_questions: bool,
+    writer: Option<WriterConfig>,
 }
 
 impl Default for SearchConfig {
@@ -181,6 +184,7 @@ impl Default for SearchConfig {
             recency: RecencyConfig::default(),
             terms: BTreeMap::new(),
             split_questions: true,
+            writer: None,
         }
     }
 }
@@ -333,6 +337,11 @@ impl Config {
         &self.search.reranker
     }
 
+    /// What words questions anew, if anything.
+    pub fn writer(&self) -> Option<&WriterConfig> {
+        self.search.writer.as_ref()
+    }
+
     /// How documents are cut.
     ///
     /// # Errors
@@ -398,6 +407,9 @@ mod tests {
         check("a chunk too large", "tokens: 200", "tokens: 2000", Err("`chunks`"));
         check("no such method", "chunks: {", "chunks: { method: magic,", Err("parent_child"));
         check("a negative weight", "weight: 1.0", "weight: -1.0", Err("from 0 on"));
+        check("a writer", "terms: {}", "writer: {url: 'http://127.0.0.1:1/v1', model: m, hyde: true}", Ok(()));
+        check("a writer without a model", "terms: {}", "writer: {url: 'http://127.0.0.1:1/v1'}", Err("model"));
+        check("an unknown task", "terms: {}", "writer: {url: u, model: m, translate: true}", Err("translate"));
         check("no number", "half_life_days: 30", "half_life_days: .nan", Err("from 0 on"));
     }
 
@@ -405,6 +417,7 @@ mod tests {
     fn the_template_says_the_defaults() {
         let config = Config::parse(TEMPLATE).unwrap();
         assert_eq!(config.settings(), Settings::default());
+        assert!(config.writer().is_none());
         assert_eq!(config.index.budgets.bytes, BudgetsConfig::default().bytes);
         let place = Place { root: PathBuf::from("/p") };
         assert_eq!(config.store(&place), Ok(StoreChoice::Sqlite(PathBuf::from("/p/.serin-reference/index.db"))));

@@ -9,6 +9,7 @@ use crate::rag::embed::Prefixes;
 use crate::rag::embed::hashing::HashingEmbedder;
 use crate::rag::embed::provider::Provider;
 use crate::rag::embed::remote::{RemoteEmbedder, RemoteModel};
+use crate::rag::find::writer::{Tasks, Writer};
 use crate::rag::project::place::Place;
 use crate::rag::remote::settings::{ApiKey, Settings};
 use crate::rag::rerank::Reranker;
@@ -85,6 +86,24 @@ pub struct HttpReranker {
     logits: bool,
 }
 
+/// A chat server that words questions anew.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WriterConfig {
+    url: String,
+    model: String,
+    #[serde(default)]
+    key_env: Option<String>,
+    #[serde(default = "yes")]
+    rewrite: bool,
+    #[serde(default)]
+    hyde: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
 /// The embedder that is meant.
 ///
 /// # Errors
@@ -122,6 +141,20 @@ pub fn reranker(config: &RerankerConfig, place: &Place) -> Result<Option<Arc<dyn
         }
         RerankerConfig::Folder(folder) => local_reranker(folder, place),
     }
+}
+
+/// The writer that is meant; `None` where none is wanted.
+///
+/// # Errors
+/// What is missing or wrong, with the mend.
+pub fn writer(config: Option<&WriterConfig>) -> Result<Option<Arc<Writer>>, String> {
+    let Some(WriterConfig { url, model, key_env, rewrite, hyde }) = config else { return Ok(None) };
+    if !rewrite && !hyde {
+        return Err("`search.writer` has nothing to write: set `rewrite` or `hyde` to true, or leave it out".to_owned());
+    }
+    let settings = Settings::new(url, key(key_env.as_deref())?);
+    let writer = Writer::new(settings, model, Tasks { rewrite: *rewrite, hyde: *hyde });
+    Ok(Some(Arc::new(writer.map_err(|error| format!("`search.writer`: {error}"))?)))
 }
 
 fn key(name: Option<&str>) -> Result<Option<ApiKey>, String> {
@@ -165,4 +198,28 @@ fn without(folder: &FolderModel, place: &Place) -> String {
     let path = place.resolve(path);
     let with = if query_prefix.is_empty() { "" } else { " with its prefix" };
     format!("{}{with} cannot be used: build this program with `--features local-models`", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(says: &str, yaml: &str, expected: Result<bool, &str>) {
+        let config: Option<WriterConfig> = serde_yaml::from_str(yaml).unwrap();
+        match (writer(config.as_ref()), expected) {
+            (Ok(writer), Ok(is_there)) => assert_eq!(writer.is_some(), is_there, "{says}"),
+            (Err(why), Err(part)) => assert!(why.contains(part), "{says}: {why}"),
+            (got, _) => panic!("{says}: {got:?}"),
+        }
+    }
+
+    #[test]
+    fn a_writer_is_made_or_refused() {
+        check("none by default", "~", Ok(false));
+        check("a server and a model", "{url: 'http://127.0.0.1:1/v1', model: m}", Ok(true));
+        check("no task", "{url: 'http://127.0.0.1:1/v1', model: m, rewrite: false}", Err("set `rewrite` or `hyde`"));
+        check("no address", "{url: nowhere, model: m}", Err("`search.writer`: the base address"));
+        let keyless = "{url: 'http://127.0.0.1:1/v1', model: m, key_env: SERIN_NO_SUCH_KEY}";
+        check("no key where one is named", keyless, Err("SERIN_NO_SUCH_KEY is not set"));
+    }
 }

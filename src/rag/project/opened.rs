@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::rag::embed::provider::Provider;
 use crate::rag::fault::switches::Faults;
+use crate::rag::find::writer::Writer;
 use crate::rag::index::document::Cutting;
 use crate::rag::index::library::{Library, LibraryError};
 use crate::rag::project::config::{Config, ConfigError, StoreChoice};
@@ -89,6 +90,14 @@ impl Project {
     /// `Setting`.
     pub fn reranker(&self) -> Result<Option<Arc<dyn Reranker>>, ProjectError> {
         models::reranker(self.config.reranker(), &self.place).map_err(ProjectError::Setting)
+    }
+
+    /// Its writer of questions; `None` where none is wanted.
+    ///
+    /// # Errors
+    /// `Setting`.
+    pub fn writer(&self) -> Result<Option<Arc<Writer>>, ProjectError> {
+        models::writer(self.config.writer()).map_err(ProjectError::Setting)
     }
 
     fn cutting(&self) -> Result<Cutting, ProjectError> {

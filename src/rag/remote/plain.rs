@@ -21,8 +21,13 @@ pub fn causes(error: &reqwest::Error) -> String {
 
 /// A stranger's text as one plain line of bounded length.
 pub fn line(text: &str) -> String {
+    one_line(text, SAID_CHARS_MAX)
+}
+
+/// A stranger's text as one plain line of so many characters at most.
+pub fn one_line(text: &str, chars_max: usize) -> String {
     let plain: String = text.chars().map(|c| if c.is_control() || is_invisible(c) { ' ' } else { c }).collect();
-    plain.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(SAID_CHARS_MAX).collect()
+    plain.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(chars_max).collect()
 }
 
 /// Marks that turn or hide the text around them: a terminal and a log would be misled.

@@ -56,14 +56,19 @@ impl Life {
     /// `ProjectError`, or `CorpusError`, which hold the store's too.
     pub async fn begin(options: &Options, database: &Path, faults: &Faults) -> Result<Self, LifeError> {
         let (started, started_at) = (Instant::now(), Utc::now());
-        let (library, settings, reranker) = match &options.project {
-            Some(project) => (project.library(faults.clone()).await?, project.config.settings(), project.reranker()?),
+        let (library, settings, reranker, writer) = match &options.project {
+            Some(project) => (
+                project.library(faults.clone()).await?,
+                project.config.settings(),
+                project.reranker()?,
+                project.writer()?,
+            ),
             None => {
                 let (store, built_in) = (SqliteStore::open(database).await?, Provider::Hashing(HashingEmbedder::INDEX));
                 let library =
                     Library::open(Arc::new(store), built_in, Cutting::default(), None, faults.clone()).await?;
                 let reranker: Arc<dyn Reranker> = Arc::new(JointReranker);
-                (library, Settings::default(), Some(reranker))
+                (library, Settings::default(), Some(reranker), None)
             }
         };
         let forgets = faults.dose(Fault::IndexInMemory).is_some();
@@ -80,7 +85,7 @@ impl Life {
             name: options.name.clone(),
             instance_id,
             started_at,
-            retrieval: Retrieval::new(library, settings, reranker, faults.clone(), started),
+            retrieval: Retrieval::new(library, settings, reranker, writer, faults.clone(), started),
             faults: faults.clone(),
             bearer: options.bearer.clone(),
             stale_after: options.stale_after,

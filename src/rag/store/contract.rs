@@ -4,8 +4,8 @@
 //! PostgreSQL with pgvector, whose vectors are found by HNSW. A third needs an implementation of
 //! the two traits here and nothing else.
 //!
-//! A search takes one connection and keeps it until it is done: whoever holds one can never wait
-//! for a second, so the pool is one narrow place and saturation is one error.
+//! A search holds one connection at a time, and gives it back while a language model writes for it:
+//! whoever holds one never waits for a second, so the pool is one narrow place and saturation is one error.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Debug;
