@@ -204,7 +204,8 @@ async fn health_says_what_it_sees() {
     check("nor where callers wait for one", with(Fault::PoolSaturated, "slow"), pool, pool).await;
     let away = Some("external_api_failure");
     check("the embedder is down", broken(Fault::EmbedderDown), away, away).await;
-    check("another model steps in, and nobody sees it here", with(Fault::EmbedderDown, "fallback"), None, None).await;
+    let wrong = Some("wrong_results");
+    check("another model steps in", with(Fault::EmbedderDown, "fallback"), None, wrong).await;
     let store = Some("vector_store_unreachable");
     check("vectors cannot be reached", broken(Fault::VectorsUnreachable), store, store).await;
     check("vectors are zeros", broken(Fault::VectorsZeroed), store, store).await;
@@ -212,5 +213,66 @@ async fn health_says_what_it_sees() {
     check("nothing is indexed, which a start waits for", nothing, None, Some("index_empty_or_stale")).await;
     let old = Options { stale_after: Some(Duration::ZERO), ..Options::default() };
     check("what is indexed is old", old, None, Some("source_stale")).await;
-    check("a wrong model is not seen from within", broken(Fault::WrongQueryModel), None, None).await;
+    check("a text is far from itself by another model", broken(Fault::WrongQueryModel), None, wrong).await;
+    check("the vector arm brings nothing", broken(Fault::VectorArmOff), store, store).await;
+    let empty = Some("empty_results");
+    check("a threshold that nobody passes", broken(Fault::EmptyResults), None, empty).await;
+    let swallowed = [Fault::ErrorAsEmpty, Fault::ToolError].map(|fault| (fault, Dose::of(fault)));
+    let swallowed = Options { faults: swallowed.to_vec(), ..Options::default() };
+    check("an error that is swallowed", swallowed, None, empty).await;
+    check("an error that is not", broken(Fault::ToolError), None, Some("unhealthy")).await;
+    check("the worst first", broken(Fault::RerankerReversed), None, wrong).await;
+    check("all of the corpus is lost", broken(Fault::CorpusTruncated), None, Some("index_empty_or_stale")).await;
+    let half = vec![(Fault::CorpusTruncated, Dose::of(Fault::CorpusTruncated).share(0.5))];
+    check("what is left of it finds itself", Options { faults: half, ..Options::default() }, None, None).await;
+    let half = vec![(Fault::PoolSaturated, Dose::of(Fault::PoolSaturated).share(0.5))];
+    check("half a pool is a pool", Options { faults: half, ..Options::default() }, None, None).await;
+    check("meaning alone finds a text", broken(Fault::KeywordArmOff), None, None).await;
+    check("slowness is for others to judge", broken(Fault::LatencyStep), None, None).await;
+    check("chunks cut in mid-sentence are not long", broken(Fault::ChunksMidSentence), None, None).await;
+    check("what only callers see", broken(Fault::SchemaDrift), None, None).await;
+}
+
+#[tokio::test]
+async fn a_full_pool_is_named_while_searches_still_wait() {
+    let dose = Dose::of(Fault::PoolSaturated).mode("slow");
+    let running = serve(Options { faults: vec![(Fault::PoolSaturated, dose)], ..Options::default() }).await;
+    let url = running.url("search");
+    let waiting = tokio::spawn(async move { client().post(url).body(r#"{"query": "OC-31"}"#).send().await });
+    let look = async |path| -> Value { client().get(running.url(path)).send().await.unwrap().json().await.unwrap() };
+    while look("live").await["pool"]["waiting"] != 1 {}
+    let ready = look("ready").await;
+    assert_eq!(ready["reason"], "pool_saturated");
+    assert_eq!(ready["pool"], json!({"size": 4, "idle": 0, "waiting": 1, "max": 4}), "it does not queue up itself");
+    running.faults().all_off();
+    let answer: Value = waiting.await.unwrap().unwrap().json().await.unwrap();
+    assert_eq!(answer["data"]["total_results"], 5, "whoever waited is served");
+    assert_eq!(look("ready").await["status"], "ok");
+}
+
+#[tokio::test]
+async fn health_warms_nothing_and_says_what_it_saw() {
+    let running = serve(Options { stale_after: Some(Duration::from_hours(1)), ..Options::default() }).await;
+    let look = async || -> Value { client().get(running.url("health")).send().await.unwrap().json().await.unwrap() };
+    for _ in 0..3 {
+        let report = look().await;
+        assert_eq!((&report["cache"]["hit_rate"], &report["cache_warm"]), (&Value::Null, &json!(false)), "{report}");
+        assert_eq!((&report["canary"]["rank"], &report["stale_sources"]), (&json!(1), &json!(0)), "{report}");
+        assert!(report["canary"]["score"].as_f64().unwrap() > 0.9, "{report}");
+        assert!(report["chunk_tokens"]["worst"].as_i64().unwrap() > 0, "{report}");
+        assert!(report["vector_query_ms"].is_f64() && report["embedding_ms"].is_f64(), "{report}");
+    }
+    for _ in 0..2 {
+        search(&running, json!({"query": "OC-31"})).await;
+    }
+    let report = look().await;
+    assert_eq!((&report["cache"]["hit_rate"], &report["cache_warm"]), (&json!(0.5), &json!(true)), "{report}");
+}
+
+#[tokio::test]
+async fn stale_sources_are_named() {
+    let running = serve(Options { stale_after: Some(Duration::ZERO), ..Options::default() }).await;
+    let report: Value = client().get(running.url("health")).send().await.unwrap().json().await.unwrap();
+    assert_eq!(report["stale_sources"], report["sources"]);
+    assert_eq!(report["stalest"].as_array().unwrap().len(), 10, "some of them");
 }

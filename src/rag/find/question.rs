@@ -26,6 +26,8 @@ pub struct Question {
     pub expand: bool,
     /// Tokens the context may take.
     pub budget_tokens: usize,
+    /// Whether what is remembered of questions is passed by: nothing is looked up there, kept or counted.
+    pub passes_memory: bool,
 }
 
 /// What a search brought.

@@ -183,7 +183,7 @@ impl Retrieval {
         let model = self.library.embedding().question_model(embedded);
         let key = Key::of(question, &model, &self.settings_line, &self.faults);
         let generation = connection.generation().await?;
-        if !self.settings.remembering.is_on {
+        if !self.remembers(question) {
             return Ok((None, key, generation));
         }
         if let Some(same) = answers::same(connection, &key, now).await? {
@@ -203,10 +203,10 @@ impl Retrieval {
         generation: i64,
         now: DateTime<Utc>,
     ) -> Result<(Vec<Found>, CacheUse, Vec<&'static str>), RetrievalError> {
-        let remembers = self.settings.remembering;
-        let (vector, vector_age) = self.embed(connection, &questions[0]).await?;
-        if remembers.is_on
-            && let Some(similar) = answers::similar(connection, key, &vector, remembers, &self.faults, now).await?
+        let (remembers, remembering) = (self.remembers(question), self.settings.remembering);
+        let (vector, vector_age) = self.vector_of(connection, question, &questions[0]).await?;
+        if remembers
+            && let Some(similar) = answers::similar(connection, key, &vector, remembering, &self.faults, now).await?
         {
             return Ok((similar.ranked, similar.cache, Vec::new()));
         }
@@ -214,7 +214,7 @@ impl Retrieval {
             arms::pause(dose.amount).await;
         }
         let Ranked { hits, degraded } = self.rank(connection, question, questions, &vector, now).await?;
-        if remembers.is_on && degraded.is_empty() {
+        if remembers && degraded.is_empty() {
             answers::keep(connection, key, &vector, &hits, generation, now).await?;
         }
         Ok((hits, CacheUse { vector_age, ..CacheUse::default() }, degraded))
@@ -234,11 +234,11 @@ impl Retrieval {
         let pools = if asks_all { ranking::pools(&connection.kinds().await?) } else { None };
         let mut candidates = Vec::new();
         match pools {
-            None => candidates = self.gather(connection, questions, vector, &question.filter, depth).await?,
+            None => candidates = self.gather(connection, question, questions, vector, &question.filter, depth).await?,
             Some(pools) => {
                 for Pool { kinds, size } in pools {
                     let filter = Filter { source_types: kinds, ..question.filter.clone() };
-                    let mut pool = self.gather(connection, questions, vector, &filter, depth).await?;
+                    let mut pool = self.gather(connection, question, questions, vector, &filter, depth).await?;
                     pool.truncate(size);
                     candidates.extend(pool);
                 }
@@ -262,6 +262,7 @@ impl Retrieval {
     async fn gather(
         &self,
         connection: &mut dyn Connection,
+        question: &Question,
         questions: &[String],
         vector: &[f32],
         filter: &Filter,
@@ -273,7 +274,7 @@ impl Retrieval {
             let vector = if number == 0 {
                 vector
             } else {
-                other = self.embed(connection, text).await?.0;
+                other = self.vector_of(connection, question, text).await?.0;
                 &other
             };
             lists.extend(self.both_arms(connection, text, vector, filter, depth).await?);
@@ -439,6 +440,24 @@ impl Retrieval {
             .collect();
         connection.keep_shown(&question.conversation, &shown, now, forget_before).await?;
         Ok((hits, context, seen_before))
+    }
+
+    fn remembers(&self, question: &Question) -> bool {
+        self.settings.remembering.is_on && !question.passes_memory
+    }
+
+    /// The vector of a question's text.
+    async fn vector_of(
+        &self,
+        connection: &mut dyn Connection,
+        question: &Question,
+        text: &str,
+    ) -> Result<(Arc<[f32]>, Option<Duration>), RetrievalError> {
+        if !question.passes_memory {
+            return self.embed(connection, text).await;
+        }
+        let _timed = self.stages.time(Stage::Embed);
+        Ok((self.library.embedding().question(connection, text).await?.vector.into(), None))
     }
 
     /// The vector of a question, and for how long it has been remembered here.
