@@ -159,7 +159,7 @@ async fn metrics_count_what_happens() {
     search(&running, json!({"query": "OC-31"})).await;
     assert_eq!(metric(&running, ok).await, 2.0);
     assert_eq!(
-        metric(&running, "serin_reference_answers_total{kind=\"Vector\"}").await,
+        metric(&running, "serin_reference_answers_total{kind=\"vector\"}").await,
         1.0,
         "the vector was remembered"
     );
@@ -167,7 +167,7 @@ async fn metrics_count_what_happens() {
     search(&running, json!({"query": "another"})).await;
     assert_eq!(metric(&running, "serin_reference_searches_total{outcome=\"EMBEDDING_UNAVAILABLE\"}").await, 1.0);
     assert_eq!(metric(&running, "serin_reference_faults_active").await, 1.0);
-    for stage in ["Connect", "Recall", "Embed", "Keyword", "Vector", "Rerank", "Context", "Search"] {
+    for stage in ["connect", "recall", "embed", "keyword", "vector", "rerank", "context", "search"] {
         let counted = metric(&running, &format!("serin_reference_stage_seconds_count{{stage=\"{stage}\"}}")).await;
         assert!(counted >= 2.0, "{stage} was timed {counted} times");
     }

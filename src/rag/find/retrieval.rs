@@ -119,8 +119,7 @@ impl Retrieval {
     /// # Errors
     /// `RetrievalError`, of which a naive server's faults (`PoolSaturated`, `ErrorAsEmpty`) make an empty list.
     pub async fn search(&self, question: &Question) -> Result<Findings, RetrievalError> {
-        let _whole = self.stages.time(Stage::Search);
-        let outcome = self.attempt(question).await;
+        let outcome = self.stages.whole(self.attempt(question)).await;
         let naive = match &outcome {
             Err(RetrievalError::Store(StoreError::Saturated { .. })) => {
                 self.faults.dose(Fault::PoolSaturated).is_some()
