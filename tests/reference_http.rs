@@ -12,6 +12,8 @@ use serin::rag::serve::{
     options::Options,
     server::{self, Running},
 };
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 async fn serve(options: Options) -> Running {
@@ -275,4 +277,40 @@ async fn stale_sources_are_named() {
     let report: Value = client().get(running.url("health")).send().await.unwrap().json().await.unwrap();
     assert_eq!(report["stale_sources"], report["sources"]);
     assert_eq!(report["stalest"].as_array().unwrap().len(), 10, "some of them");
+}
+
+/// Somebody else makes requests up from the description, and judges the answers by it. Two of its checks
+/// are left out because the server means what they complain of: `top_k` past its range is brought
+/// into it and not refused, and JSON Schema cannot say all that a name must be.
+#[tokio::test]
+#[ignore = "needs tests/install.sh"]
+async fn a_fuzzer_finds_nothing() {
+    let running = serve(Options::default()).await;
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/openapi/.venv/bin/schemathesis");
+    let folder = tempfile::tempdir().unwrap();
+    let told = tokio::process::Command::new(program)
+        .args(["run", &running.url("openapi.json"), "--seed", "1", "--max-examples", "100", "--no-color"])
+        .args(["--exclude-checks", "negative_data_rejection,positive_data_acceptance"])
+        .current_dir(folder.path())
+        .output()
+        .await
+        .unwrap();
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stdout));
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_go_on_is_not_waited_for() {
+    let running = serve(Options::default()).await;
+    for path in ["/search", "/mcp"] {
+        let mut stream = TcpStream::connect(running.address).await.unwrap();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nContent-Length: 100\r\n\r\n{{\"query\""
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.unwrap();
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(answer.starts_with("HTTP/1.1 4"), "{path}: {answer}");
+    }
 }
