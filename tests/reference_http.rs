@@ -272,11 +272,11 @@ async fn health_warms_nothing_and_says_what_it_saw() {
 }
 
 #[tokio::test]
-async fn stale_sources_are_named() {
+async fn stale_sources_are_counted_and_not_named_to_strangers() {
     let running = serve(Options { stale_after: Some(Duration::ZERO), ..Options::default() }).await;
     let report: Value = client().get(running.url("health")).send().await.unwrap().json().await.unwrap();
     assert_eq!(report["stale_sources"], report["sources"]);
-    assert_eq!(report["stalest"].as_array().unwrap().len(), 10, "some of them");
+    assert!(!report.to_string().contains(".md"), "no document is named: {report}");
 }
 
 /// Somebody else makes requests up from the description, and judges the answers by it. Two of its checks

@@ -46,20 +46,25 @@ pub async fn look(life: &Life, report: &mut Report) -> Result<(), Trouble> {
     let began = Instant::now();
     let question = question(&chunk);
     let searched = tokio::time::timeout(WITHIN, life.retrieval.search(&question)).await;
-    let (name, took_ms) = (chunk.name(), millis(began.elapsed()));
-    report.canary = Some(CanaryNote { chunk: name.clone(), rank: None, score: None, took_ms });
-    let found = searched.map_err(|_late| {
-        Trouble::of("unhealthy", format!("a search for {name} took longer than {} s", WITHIN.as_secs()))
-    })?;
-    let found = found.map_err(|error| search_trouble(&error))?;
-    let place = place(&found, &chunk);
-    report.canary = Some(CanaryNote {
-        chunk: name,
-        rank: place.map(|at| at + 1),
-        score: place.map(|at| found.hits[at].score),
-        took_ms,
-    });
-    judge(&found, place)
+    let took_ms = millis(began.elapsed());
+    report.canary = Some(CanaryNote { rank: None, score: None, took_ms });
+    let judged = match searched {
+        Err(_late) => Err(Trouble::of(
+            "unhealthy",
+            format!("a search for a stored chunk took longer than {} s", WITHIN.as_secs()),
+        )),
+        Ok(Err(error)) => Err(search_trouble(&error)),
+        Ok(Ok(found)) => {
+            let place = place(&found, &chunk);
+            let score = place.map(|at| found.hits[at].score);
+            report.canary = Some(CanaryNote { rank: place.map(|at| at + 1), score, took_ms });
+            judge(&found, place)
+        }
+    };
+    if let Err(trouble) = &judged {
+        tracing::warn!(chunk = chunk.name(), reason = trouble.reason, "health's own canary failed");
+    }
+    judged
 }
 
 /// What a search's error means for a server's health.

@@ -20,7 +20,7 @@ use crate::rag::store::records::{Figures, StoreError, StoredSource};
 
 /// Tokens of a chunk, on average and at most, above which chunking has gone wrong.
 const CHUNK_TOKENS_MAX: u32 = 500;
-/// Stale sources that are named; the rest is counted.
+/// Stale sources that the log names; the rest is counted.
 const STALE_NAMED_MAX: usize = 10;
 /// How long counting over the whole index may take: some two seconds for a million chunks.
 const COUNTING_WITHIN: Duration = Duration::from_secs(5);
@@ -65,7 +65,10 @@ async fn examine(life: &Life, report: &mut Report) -> Result<(), Trouble> {
     if let Some(limit) = life.stale_after {
         let stale = stale(&sources, limit, Utc::now());
         report.stale_sources = Some(stale.len());
-        report.stalest = stale.iter().take(STALE_NAMED_MAX).map(|source| source.source.clone()).collect();
+        let oldest: Vec<&str> = stale.iter().take(STALE_NAMED_MAX).map(|source| source.source.as_str()).collect();
+        if !oldest.is_empty() {
+            tracing::warn!(stale = stale.len(), ?oldest, "sources were indexed too long ago");
+        }
     }
     whole(&figures)?;
     canary::look(life, report).await?;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::rag::serve::life::Life;
 use crate::rag::store::records::{PoolFigures, StoreError};
 
-/// What all three answer; null where nobody looked.
+/// What all three answer; null where nobody looked. Who asks needs no token, so no document is named.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Report {
     /// `ok` or `unhealthy`.
@@ -42,10 +42,8 @@ pub struct Report {
     pub canary: Option<CanaryNote>,
     /// How long chunks are.
     pub chunk_tokens: Option<ChunkTokens>,
-    /// Sources that were indexed too long ago; null where nothing is too long.
+    /// Sources that were indexed too long ago, which the log names; null where nothing is too long.
     pub stale_sources: Option<usize>,
-    /// Some of them, the oldest first.
-    pub stalest: Vec<String>,
     /// What is remembered.
     pub cache: Cache,
 }
@@ -76,8 +74,6 @@ pub struct Pool {
 /// A stored chunk that was asked for by its own text.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct CanaryNote {
-    /// Which.
-    pub chunk: String,
     /// Its place among the hits, from 1; null where it is not among them.
     pub rank: Option<usize>,
     /// How near it was to itself, 0 to 1.
@@ -141,7 +137,6 @@ pub fn unseen(life: &Life) -> Report {
         canary: None,
         chunk_tokens: None,
         stale_sources: None,
-        stalest: Vec::new(),
         cache: Cache { hit_rate: life.retrieval.warmth.hit_rate(now), answers: None },
     }
 }
