@@ -2,8 +2,8 @@
 # Installs what the tests need beside Rust, exact versions, and nothing that is there already: the
 # third-party MCP servers that tests/third_party.rs probes, the PostgreSQL of tests/reference_postgres, the official conformance runner that
 # tests/conformance.rs puts our prober before, and tests/reference_peers our server (with the node 24
-# it needs), the Inspector and the count of tokens that the latter need besides, and the browser that
-# tests/web.rs drives. Needs node 20 or newer, npm and python 3.11 or newer; Chromium comes from Debian, as root.
+# it needs), the Inspector and the count of tokens that the latter need besides, the fuzzer that
+# tests/reference_http.rs turns on /openapi.json, and the browser that tests/web.rs drives. Needs node 20 or newer, npm and python 3.11 or newer; Chromium comes from Debian, as root.
 set -eu
 cd "$(dirname "$0")"
 (cd third_party && npm ci --no-audit --no-fund --loglevel=error)
@@ -12,6 +12,8 @@ cd "$(dirname "$0")"
 (cd pages && npm ci --no-audit --no-fund --loglevel=error)
 [ -x third_party/.venv/bin/python ] || python3 -m venv third_party/.venv
 third_party/.venv/bin/pip install --quiet --disable-pip-version-check -r third_party/requirements.txt
+[ -x openapi/.venv/bin/python ] || python3 -m venv openapi/.venv
+openapi/.venv/bin/pip install --quiet --disable-pip-version-check -r openapi/requirements.txt
 # PostgreSQL 16 with pgvector, of which only the programs are run: no Python but its own wheel's is asked for.
 [ -x third_party/.venv/postgres/pgserver/pginstall/bin/postgres ] ||
     third_party/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: \

@@ -335,7 +335,8 @@ async fn a_wrong_query_model_loses_meaning_and_nothing_else() {
     assert!(server.lost("meaning").await.len() + 1 >= canaries("meaning").len());
     assert!(server.lost("keyword").await.is_empty());
     assert!(server.lost("mixed").await.is_empty());
-    assert_eq!(server.health("health").await.0, StatusCode::OK, "the server does not notice");
+    assert_eq!(server.health("ready").await.0, StatusCode::OK, "every part works");
+    assert_eq!(server.health("health").await.1["reason"], "wrong_results", "and its own canary is far from itself");
     server.running.faults().off(Fault::WrongQueryModel);
     assert!(server.lost("meaning").await.is_empty());
 }

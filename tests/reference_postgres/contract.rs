@@ -63,6 +63,12 @@ pub(crate) async fn a_source_comes_back(two: Arc<Two>) {
     let mean_tokens = figures.mean_tokens;
     assert!((3.0..20.0).contains(&mean_tokens), "{mean_tokens} tokens in the mean");
     assert_eq!(figures, Figures { chunks: 3, sources: 2, mean_tokens, answers: 0, embeddings: 0, reachable: 3 });
+    let mut tokens = Vec::new();
+    for (source, ordinal) in [("b.md", 0), ("b.md", 1), ("b.md", 2), ("B.md", 0)] {
+        tokens.extend(held.chunk_at(source, ordinal).await.unwrap().filter(|chunk| chunk.role != "section"));
+    }
+    let worst = tokens.iter().map(|chunk| chunk.tokens).max();
+    assert_eq!((tokens.len(), Some(held.longest().await.unwrap())), (3, worst), "of the chunks that are searched");
     let (source, vector) = held.sample().await.unwrap().unwrap();
     assert_eq!((source.as_str(), vector), ("b.md", piece.chunks[0].2.clone().unwrap()), "to the last bit");
     check_cosines(&mut *held, &piece.chunks[0].2.clone().unwrap()).await;
@@ -132,6 +138,7 @@ pub(crate) async fn a_wipe_leaves_nothing(two: Arc<Two>) {
     let mut held = connect(&*two.other).await;
     assert_eq!(held.figures().await.unwrap(), Figures::default());
     assert!(held.is_empty().await.unwrap() && held.sample().await.unwrap().is_none());
+    assert_eq!(held.longest().await.unwrap(), 0);
     assert_eq!(held.fact("embedder").await.unwrap(), None);
     assert!(held.generation().await.unwrap() > before, "it is a change");
     drop(held);

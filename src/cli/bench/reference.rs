@@ -160,6 +160,7 @@ fn question(text: &str) -> Question {
         conversation: String::new(),
         expand: false,
         budget_tokens: BUDGET_TOKENS,
+        passes_memory: false,
     }
 }
 

@@ -54,6 +54,7 @@ pub async fn query(args: QueryArgs) -> anyhow::Result<ExitCode> {
         conversation: String::new(),
         expand: false,
         budget_tokens: BUDGET_TOKENS,
+        passes_memory: false,
     };
     let findings = retrieval.search(&question).await.map_err(|error| coded(&error))?;
     retrieval.library.store().close().await;

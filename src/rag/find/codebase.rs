@@ -61,6 +61,7 @@ impl Retrieval {
             conversation: String::new(),
             expand: false,
             budget_tokens: BUDGET_TOKENS,
+            passes_memory: true,
         };
         let findings = self.search(&question).await?;
         let candidates = (1..).zip(findings.hits).take(max_rank);

@@ -26,6 +26,9 @@ pub struct Question {
     pub expand: bool,
     /// Tokens the context may take.
     pub budget_tokens: usize,
+    /// Whether it is asked afresh and in its own words alone: what is remembered of questions is neither looked up,
+    /// kept nor counted, and no writer is asked.
+    pub passes_memory: bool,
 }
 
 /// What a search brought.

@@ -139,8 +139,7 @@ impl Retrieval {
     /// # Errors
     /// `RetrievalError`, of which a naive server's faults (`PoolSaturated`, `ErrorAsEmpty`) make an empty list.
     pub async fn search(&self, question: &Question) -> Result<Findings, RetrievalError> {
-        let _whole = self.stages.time(Stage::Search);
-        let outcome = self.attempt(question).await;
+        let outcome = self.stages.whole(self.attempt(question)).await;
         let naive = match &outcome {
             Err(RetrievalError::Store(StoreError::Saturated { .. })) => {
                 self.faults.dose(Fault::PoolSaturated).is_some()
@@ -184,7 +183,7 @@ impl Retrieval {
             Memory::Answer(Recalled { ranked, cache }) => (ranked, cache, Vec::new()),
             Memory::Nothing(unanswered) => {
                 let mut written = Written::default();
-                if let Some(writer) = &self.writer {
+                if let Some(writer) = self.writer.as_ref().filter(|_| !question.passes_memory) {
                     // A slow writer must not keep a connection that other searches wait for.
                     drop(held);
                     written = writer.write(&question.text, &questions).await;
@@ -207,20 +206,18 @@ impl Retrieval {
         now: DateTime<Utc>,
     ) -> Result<Memory, RetrievalError> {
         let timed = self.stages.time(Stage::Recall);
-        let remembers = self.settings.remembering;
+        let (remembers, remembering) = (self.remembers(question), self.settings.remembering);
         let model = self.library.embedding().question_model(spelt_out);
         let key = Key::of(question, &model, &self.settings_line, &self.faults);
         let generation = connection.generation().await?;
-        if remembers.is_on
-            && let Some(same) = answers::same(connection, &key, now).await?
-        {
+        if remembers && let Some(same) = answers::same(connection, &key, now).await? {
             self.warmth.looked(true, Instant::now());
             return Ok(Memory::Answer(same));
         }
         drop(timed);
-        let (vector, vector_age) = self.embed(connection, spelt_out).await?;
-        if remembers.is_on
-            && let Some(similar) = answers::similar(connection, &key, &vector, remembers, &self.faults, now).await?
+        let (vector, vector_age) = self.vector_of(connection, question, spelt_out).await?;
+        if remembers
+            && let Some(similar) = answers::similar(connection, &key, &vector, remembering, &self.faults, now).await?
         {
             return Ok(Memory::Answer(similar));
         }
@@ -241,13 +238,13 @@ impl Retrieval {
         if let Some(dose) = self.faults.strikes(Fault::SlowOnMiss) {
             arms::pause(dose.amount).await;
         }
-        let mut sought = self.sought(connection, questions, &vector).await?;
+        let mut sought = self.sought(connection, question, questions, &vector).await?;
         let is_whole = self.join(connection, &mut sought, written).await;
         let Ranked { hits, mut degraded } = self.rank(connection, question, &sought, now).await?;
         if !is_whole {
             degraded.push(writer::SCOPE);
         }
-        if self.settings.remembering.is_on && degraded.is_empty() {
+        if self.remembers(question) && degraded.is_empty() {
             answers::keep(connection, &key, &vector, &hits, generation, now).await?;
         }
         *questions = sought.questions.into_iter().map(|(text, _)| text).collect();
@@ -258,12 +255,16 @@ impl Retrieval {
     async fn sought(
         &self,
         connection: &mut dyn Connection,
+        question: &Question,
         questions: &[String],
         first: &Arc<[f32]>,
     ) -> Result<Sought, RetrievalError> {
         let mut with_vectors = Vec::with_capacity(questions.len());
         for (number, text) in questions.iter().enumerate() {
-            let vector = if number == 0 { Arc::clone(first) } else { self.embed(connection, text).await?.0 };
+            let vector = match number {
+                0 => Arc::clone(first),
+                _ => self.vector_of(connection, question, text).await?.0,
+            };
             with_vectors.push((text.clone(), vector));
         }
         Ok(Sought { questions: with_vectors, passage: None })
@@ -510,6 +511,24 @@ impl Retrieval {
             .collect();
         connection.keep_shown(&question.conversation, &shown, now, forget_before).await?;
         Ok((hits, context, seen_before))
+    }
+
+    fn remembers(&self, question: &Question) -> bool {
+        self.settings.remembering.is_on && !question.passes_memory
+    }
+
+    /// The vector of a question's text.
+    async fn vector_of(
+        &self,
+        connection: &mut dyn Connection,
+        question: &Question,
+        text: &str,
+    ) -> Result<(Arc<[f32]>, Option<Duration>), RetrievalError> {
+        if !question.passes_memory {
+            return self.embed(connection, text).await;
+        }
+        let _timed = self.stages.time(Stage::Embed);
+        Ok((self.library.embedding().question(connection, text).await?.vector.into(), None))
     }
 
     /// The vector of a question, and for how long it has been remembered here.

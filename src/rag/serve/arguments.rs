@@ -296,6 +296,7 @@ pub fn question(wanted: SearchArguments) -> Result<Question, String> {
         conversation: wanted.conversation,
         expand: wanted.expand,
         budget_tokens,
+        passes_memory: false,
     })
 }
 

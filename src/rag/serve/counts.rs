@@ -1,6 +1,6 @@
 //! What a server counts over its life.
 
-use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 
@@ -26,12 +26,24 @@ pub(super) struct Recall {
 }
 
 /// Where an answer came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum RecallKind {
     Exact,
     Similar,
     Vector,
     Miss,
+}
+
+impl EncodeLabelValue for RecallKind {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let word = match self {
+            Self::Exact => "exact",
+            Self::Similar => "similar",
+            Self::Vector => "vector",
+            Self::Miss => "miss",
+        };
+        word.encode(encoder)
+    }
 }
 
 impl Counts {

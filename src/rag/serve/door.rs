@@ -22,6 +22,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
+use tower_http::timeout::RequestBodyTimeoutLayer;
 
 use crate::rag::fault::kinds::Fault;
 use crate::rag::serve::health;
@@ -38,6 +39,8 @@ const SEARCH_BYTES_MAX: usize = 64 * 1024;
 const CONNECTIONS_MAX: usize = 256;
 /// How long a caller may take to send its headers.
 const HEADERS_WITHIN: Duration = Duration::from_secs(10);
+/// How long a caller may pause within a body: with a limit on its length, the end of every body.
+const BODY_PAUSE_MAX: Duration = Duration::from_secs(5);
 /// How long a graceful stop waits for answers under way.
 const GRACE: Duration = Duration::from_secs(3);
 /// After an accept error, such as too many open files, so as not to spin.
@@ -154,6 +157,7 @@ fn router(life: Arc<Life>, mcp: CancellationToken, public: bool) -> Router {
         .route("/health", get(health::health))
         .route("/metrics", get(metrics::metrics))
         .route("/openapi.json", get(plain::openapi))
+        .layer(RequestBodyTimeoutLayer::new(BODY_PAUSE_MAX))
         .with_state(life)
 }
 

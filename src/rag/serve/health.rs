@@ -1,203 +1,200 @@
 //! `/live`, `/ready` and `/health`: each looks for itself, none asks the switchboard.
 //!
-//! `/live` says that the process answers; `/ready` takes a connection, scans and embeds; `/health`
-//! looks at the index besides. Reasons are the words a monitor knows. 503 where not ok.
+//! `/live` says that the process answers; `/ready` uses every part once (`readiness`); `/health`
+//! looks besides whether answers are good: its own canary (`canary`), and the index's holes, age and
+//! chunks. Reasons are the words a monitor knows. 503 where not ok.
 
-use std::collections::HashSet;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use chrono::Utc;
-use rmcp::schemars::{self, JsonSchema};
-use serde::Serialize;
+use chrono::{DateTime, Utc};
 
-use crate::rag::fault::strikes::Strikes;
-use crate::rag::find::arms;
 use crate::rag::serve::life::Life;
-use crate::rag::store::contract::Patience;
-use crate::rag::store::filter::Filter;
-use crate::rag::store::records::{Figures, Near, PoolFigures, StoreError, StoredSource};
+use crate::rag::serve::report::{ChunkTokens, Report, Trouble, unseen};
+use crate::rag::serve::{canary, readiness};
+use crate::rag::store::contract::{Connection, Patience};
+use crate::rag::store::records::{Figures, StoreError, StoredSource};
 
-/// Mean tokens of a chunk above which chunking has gone wrong.
-const CHUNK_TOKENS_MAX: f64 = 500.0;
-/// How long the store may take for a vector query and its counts.
-const STORE_WITHIN: Duration = Duration::from_secs(1);
-/// How long the embedder may take for a word.
-const EMBEDDER_WITHIN: Duration = Duration::from_secs(2);
-/// The text whose embedding shows that the embedder answers.
-const EMBEDDER_PROBE: &str = "health";
-
-/// What all three answer.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Report {
-    /// `ok` or `unhealthy`.
-    pub status: &'static str,
-    /// Why it is unhealthy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<&'static str>,
-    /// Whether searches are as fast as they get.
-    pub cache_warm: bool,
-    /// New with each start.
-    pub instance_id: String,
-    /// RFC 3339.
-    pub started_at: String,
-    /// Of the program.
-    pub version: &'static str,
-    /// The pool, which is what runs out first.
-    pub pool: Pool,
-    /// Chunks indexed; null where nobody looked.
-    pub chunks: Option<i64>,
-    /// Sources indexed; null where nobody looked.
-    pub sources: Option<i64>,
-    /// Sources that were indexed too long ago; null where nothing is too long.
-    pub stale_sources: Option<usize>,
-    /// What is remembered.
-    pub cache: Cache,
-}
-
-/// The memory of answers and questions.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Cache {
-    /// The share of questions of the last five minutes that met something remembered; null where
-    /// nobody asked.
-    pub hit_rate: Option<f64>,
-    /// Answers remembered; null where nobody looked.
-    pub answers: Option<i64>,
-}
-
-/// The pool's figures.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Pool {
-    /// Connections open.
-    pub size: u32,
-    /// Of which idle.
-    pub idle: usize,
-    /// Callers waiting for one.
-    pub waiting: usize,
-    /// Connections it may open.
-    pub max: u32,
-}
+/// Tokens of a chunk, on average and at most, above which chunking has gone wrong.
+const CHUNK_TOKENS_MAX: u32 = 500;
+/// Stale sources that the log names; the rest is counted.
+const STALE_NAMED_MAX: usize = 10;
+/// How long counting over the whole index may take: some two seconds for a million chunks.
+const COUNTING_WITHIN: Duration = Duration::from_secs(5);
+/// How long the look for the longest chunk may take; it is done once for each change of the index.
+const LONGEST_WITHIN: Duration = Duration::from_secs(5);
 
 /// `/live`.
 pub async fn live(State(life): State<Arc<Life>>) -> (StatusCode, Json<Report>) {
-    reply(report(&life), None)
+    reply(unseen(&life), Ok(()))
 }
 
 /// `/ready`.
 pub async fn ready(State(life): State<Arc<Life>>) -> (StatusCode, Json<Report>) {
-    let mut report = report(&life);
-    let reason = parts(&life, &mut report).await.err();
-    reply(report, reason)
+    let mut report = unseen(&life);
+    let looked = readiness::look(&life, &mut report).await;
+    reply(report, looked)
 }
 
 /// `/health`.
 pub async fn health(State(life): State<Arc<Life>>) -> (StatusCode, Json<Report>) {
-    let mut report = report(&life);
-    let reason = match parts(&life, &mut report).await {
-        Ok(seen) => index(&life, &seen, &mut report).err(),
-        Err(reason) => Some(reason),
-    };
-    reply(report, reason)
+    let mut report = unseen(&life);
+    let looked = examine(&life, &mut report).await;
+    reply(report, looked)
 }
 
-/// What was seen of the index.
-struct Seen {
-    figures: Figures,
-    sources: Vec<StoredSource>,
-    /// The sources found with a stored vector; `None` where nothing is stored.
-    near: Option<(String, Vec<Near>)>,
-}
-
-/// Looks whether a search would be answered now; the first part that does not work is the reason.
-async fn parts(life: &Life, report: &mut Report) -> Result<Seen, &'static str> {
-    let store = life.retrieval.library.store();
-    let looking = async {
-        let mut held = store.connect(Patience::Search).await?;
-        let strikes = arms::strikes(held.as_mut(), &life.faults).await?;
-        // What the corpus has lost is no fault of the store.
-        let strikes = Strikes { missing: None, missing_sources: HashSet::new(), ..strikes };
-        let near = match held.sample().await? {
-            Some((source, vector)) => {
-                let filter = Filter { source: source.clone(), ..Filter::default() };
-                Some((source, held.near(&vector, &filter, 1, &strikes).await?))
-            }
-            None => None,
-        };
-        Ok::<_, StoreError>(Seen { figures: held.figures().await?, sources: held.sources().await?, near })
+/// Looks at everything; the first that is not well is the trouble, the nearest to the machine first.
+async fn examine(life: &Life, report: &mut Report) -> Result<(), Trouble> {
+    readiness::look(life, report).await?;
+    let counting = async {
+        let mut held = life.retrieval.library.store().connect(Patience::Search).await?;
+        let counted = (held.figures().await?, held.sources().await?);
+        Ok((counted.0, counted.1, longest(life, held.as_mut()).await?))
     };
-    let seen = match tokio::time::timeout(STORE_WITHIN, looking).await {
-        Ok(Ok(seen)) => seen,
-        Ok(Err(StoreError::Saturated { .. })) => return Err("pool_saturated"),
-        Ok(Err(_)) | Err(_) => return Err("vector_store_unreachable"),
-    };
-    let pool = store.pool();
-    (report.pool, report.chunks, report.sources) =
-        (self::pool(pool), Some(seen.figures.chunks), Some(seen.figures.sources));
-    report.cache.answers = Some(seen.figures.answers);
-    // Said before anybody gets an empty list: nothing is idle, and somebody waits.
-    if pool.idle == 0 && pool.waiting > 0 && pool.size >= pool.max {
-        return Err("pool_saturated");
-    }
-    let asking = life.retrieval.library.embedding().ask(EMBEDDER_PROBE);
-    match tokio::time::timeout(EMBEDDER_WITHIN, asking).await {
-        Ok(Ok(_vector)) => {}
-        Ok(Err(_)) | Err(_) => return Err("external_api_failure"),
-    }
-    let is_lost = seen.near.as_ref().is_some_and(|(_, near)| near.is_empty());
-    if is_lost || seen.figures.reachable != seen.figures.chunks {
-        return Err("vector_store_unreachable");
-    }
-    Ok(seen)
-}
-
-/// Looks at what is indexed.
-fn index(life: &Life, seen: &Seen, report: &mut Report) -> Result<(), &'static str> {
-    if seen.near.is_none() {
-        return Err("index_empty_or_stale");
-    }
-    if seen.figures.mean_tokens > CHUNK_TOKENS_MAX {
-        return Err("chunk_size_anomaly");
-    }
+    let (figures, sources, worst) = tokio::time::timeout(COUNTING_WITHIN + LONGEST_WITHIN, counting)
+        .await
+        .map_err(|_late| Trouble::of("vector_store_unreachable", "the index could not be counted in time"))?
+        .map_err(|error: StoreError| Trouble::of_store(&error))?;
+    report.chunks = Some(figures.chunks);
+    report.sources = Some(figures.sources);
+    report.cache.answers = Some(figures.answers);
+    report.chunk_tokens = Some(ChunkTokens { mean: figures.mean_tokens, worst, limit: CHUNK_TOKENS_MAX });
     if let Some(limit) = life.stale_after {
-        let now = Utc::now();
-        let is_stale = |source: &&StoredSource| (now - source.indexed_at).to_std().is_ok_and(|age| age > limit);
-        let stale = seen.sources.iter().filter(is_stale).count();
-        report.stale_sources = Some(stale);
-        if stale > 0 {
-            return Err("source_stale");
+        let stale = stale(&sources, limit, Utc::now());
+        report.stale_sources = Some(stale.len());
+        let oldest: Vec<&str> = stale.iter().take(STALE_NAMED_MAX).map(|source| source.source.as_str()).collect();
+        if !oldest.is_empty() {
+            tracing::warn!(stale = stale.len(), ?oldest, "sources were indexed too long ago");
         }
+    }
+    whole(&figures)?;
+    canary::look(life, report).await?;
+    if let Some(stale) = report.stale_sources.filter(|stale| *stale > 0) {
+        let why = format!("{stale} of {} sources were indexed too long ago", figures.sources);
+        return Err(Trouble::of("source_stale", why));
+    }
+    chunks_fit(figures.mean_tokens, worst)
+}
+
+/// Whether there is something to find, and all of it can be reached.
+fn whole(figures: &Figures) -> Result<(), Trouble> {
+    if figures.chunks == 0 {
+        return Err(Trouble::of("index_empty_or_stale", "nothing is indexed"));
+    }
+    if figures.reachable != figures.chunks {
+        let why = format!("{} of {} vectors can be reached", figures.reachable, figures.chunks);
+        return Err(Trouble::of("vector_store_unreachable", why));
     }
     Ok(())
 }
 
-fn report(life: &Life) -> Report {
-    Report {
-        status: "ok",
-        reason: None,
-        cache_warm: life.retrieval.is_warm(Instant::now()),
-        instance_id: life.instance_id.clone(),
-        started_at: life.started_at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
-        version: env!("CARGO_PKG_VERSION"),
-        pool: pool(life.retrieval.library.store().pool()),
-        chunks: None,
-        sources: None,
-        stale_sources: None,
-        cache: Cache { hit_rate: life.retrieval.warmth.hit_rate(Instant::now()), answers: None },
+fn chunks_fit(mean: f64, worst: Option<i64>) -> Result<(), Trouble> {
+    let too_long = mean > f64::from(CHUNK_TOKENS_MAX) || worst.is_some_and(|worst| worst > i64::from(CHUNK_TOKENS_MAX));
+    if !too_long {
+        return Ok(());
+    }
+    let worst = worst.map_or_else(String::new, |worst| format!(", the longest {worst}"));
+    let why = format!("chunks have {mean:.0} tokens on average{worst}; {CHUNK_TOKENS_MAX} are allowed");
+    Err(Trouble::of("chunk_size_anomaly", why))
+}
+
+/// Tokens of the longest chunk, looked for once for each change of the index; `None` where that takes too long.
+async fn longest(life: &Life, connection: &mut dyn Connection) -> Result<Option<i64>, StoreError> {
+    let generation = connection.generation().await?;
+    let known = *life.longest.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, tokens)) = known.filter(|(of, _)| *of == generation) {
+        return Ok(Some(tokens));
+    }
+    match tokio::time::timeout(LONGEST_WITHIN, connection.longest()).await {
+        Ok(tokens) => {
+            let tokens = tokens?;
+            *life.longest.lock().unwrap_or_else(PoisonError::into_inner) = Some((generation, tokens));
+            Ok(Some(tokens))
+        }
+        Err(_late) => Ok(None),
     }
 }
 
-fn pool(PoolFigures { size, idle, waiting, max }: PoolFigures) -> Pool {
-    Pool { size, idle, waiting, max }
+/// Sources that were indexed longer ago than the limit, the oldest first.
+fn stale(sources: &[StoredSource], limit: Duration, now: DateTime<Utc>) -> Vec<&StoredSource> {
+    // A clock that was set back makes nothing stale.
+    let is_stale = |source: &&StoredSource| (now - source.indexed_at).to_std().is_ok_and(|age| age > limit);
+    let mut stale: Vec<&StoredSource> = sources.iter().filter(is_stale).collect();
+    stale.sort_by(|left, right| (left.indexed_at, &left.source).cmp(&(right.indexed_at, &right.source)));
+    stale
 }
 
-fn reply(mut report: Report, reason: Option<&'static str>) -> (StatusCode, Json<Report>) {
-    report.reason = reason;
-    if reason.is_some() {
-        report.status = "unhealthy";
-        return (StatusCode::SERVICE_UNAVAILABLE, Json(report));
+fn reply(mut report: Report, looked: Result<(), Trouble>) -> (StatusCode, Json<Report>) {
+    let Err(Trouble { reason, detail }) = looked else { return (StatusCode::OK, Json(report)) };
+    report.status = "unhealthy";
+    report.reason = Some(reason);
+    report.detail = Some(detail);
+    (StatusCode::SERVICE_UNAVAILABLE, Json(report))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::rag::store::records::{Origin, Volatility};
+
+    fn source(name: &str, hours_ago: i64, now: DateTime<Utc>) -> StoredSource {
+        StoredSource {
+            source: name.to_owned(),
+            source_type: String::new(),
+            collection: String::new(),
+            tags: Vec::new(),
+            dated: None,
+            volatility: Volatility::Normal,
+            origin: Origin::Caller,
+            content_hash: String::new(),
+            parser: String::new(),
+            chunk_count: 1,
+            indexed_at: now - chrono::TimeDelta::hours(hours_ago),
+        }
     }
-    (StatusCode::OK, Json(report))
+
+    fn check_stale(says: &str, limit_h: u64, expected: &[&str]) {
+        let now = Utc::now();
+        let sources =
+            [source("new", 0, now), source("old", 30, now), source("ancient", 300, now), source("clock", -5, now)];
+        let stale = stale(&sources, Duration::from_hours(limit_h), now);
+        assert_eq!(stale.iter().map(|source| source.source.as_str()).collect::<Vec<_>>(), expected, "{says}");
+    }
+
+    #[test]
+    fn sources_grow_stale() {
+        check_stale("past the limit, the oldest first", 24, &["ancient", "old"]);
+        check_stale("a longer limit", 100, &["ancient"]);
+        check_stale("long enough for all", 1_000, &[]);
+    }
+
+    fn check_chunks(says: &str, mean: f64, worst: Option<i64>, fits: bool) {
+        let judged = chunks_fit(mean, worst).map_err(|trouble| trouble.reason);
+        assert_eq!(judged, if fits { Ok(()) } else { Err("chunk_size_anomaly") }, "{says}");
+    }
+
+    #[test]
+    fn chunks_have_a_length() {
+        check_chunks("short ones", 60.0, Some(200), true);
+        check_chunks("just at the limit", 500.0, Some(500), true);
+        check_chunks("long ones everywhere", 501.0, None, false);
+        check_chunks("one that is too long", 60.0, Some(501), false);
+        check_chunks("nobody had the time to look", 60.0, None, true);
+    }
+
+    fn check_whole(says: &str, chunks: i64, reachable: i64, expected: Result<(), &str>) {
+        let figures = Figures { chunks, reachable, ..Figures::default() };
+        assert_eq!(whole(&figures).map_err(|trouble| trouble.reason), expected, "{says}");
+    }
+
+    #[test]
+    fn an_index_is_whole() {
+        check_whole("all of it can be reached", 5, 5, Ok(()));
+        check_whole("a hole", 5, 4, Err("vector_store_unreachable"));
+        check_whole("nothing", 0, 0, Err("index_empty_or_stale"));
+    }
 }

@@ -1,7 +1,7 @@
 //! One life of a server, from its start to its crash: what a restart loses.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
@@ -39,6 +39,8 @@ pub struct Life {
     pub faults: Faults,
     /// How old the indexing of a source may be before `/health` says so; `None` is any age.
     pub stale_after: Option<Duration>,
+    /// Tokens of the longest chunk, and the index's count of changes when it was looked for.
+    pub longest: Mutex<Option<(i64, i64)>>,
     /// What it counts.
     pub counts: Counts,
     /// Brings documents that are named and not sent.
@@ -89,6 +91,7 @@ impl Life {
             faults: faults.clone(),
             bearer: options.bearer.clone(),
             stale_after: options.stale_after,
+            longest: Mutex::default(),
             counts: Counts::default(),
             fetcher: Fetcher::new(root, options.allow_private.clone()),
             logs_questions: options.project.as_ref().is_some_and(|project| project.config.logs_questions()),

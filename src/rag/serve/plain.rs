@@ -18,8 +18,8 @@ use uuid::Uuid;
 
 use crate::rag::serve::answer::{Envelope, SearchData};
 use crate::rag::serve::arguments::SearchArguments;
-use crate::rag::serve::health::Report;
 use crate::rag::serve::life::Life;
+use crate::rag::serve::report::Report;
 
 /// Seconds after which a caller may ask again where the server is busy or lacks a part.
 const RETRY_AFTER_SECONDS: u32 = 5;

@@ -156,6 +156,12 @@ pub trait Connection: Debug + Send {
     /// `Sql`.
     async fn figures(&mut self) -> Result<Figures, StoreError>;
 
+    /// Tokens of the longest chunk that is searched, 0 where there is none. It may read the whole index.
+    ///
+    /// # Errors
+    /// `Sql`.
+    async fn longest(&mut self) -> Result<i64, StoreError>;
+
     /// Any stored vector, with its source: what a health check searches with.
     ///
     /// # Errors

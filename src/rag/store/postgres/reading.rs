@@ -140,6 +140,12 @@ impl Connection for PostgresReader {
         })
     }
 
+    async fn longest(&mut self) -> Result<i64, StoreError> {
+        Ok(sqlx::query_scalar("SELECT coalesce(max(tokens), 0)::bigint FROM chunks WHERE role <> 'section'")
+            .fetch_one(self.own())
+            .await?)
+    }
+
     async fn sample(&mut self) -> Result<Option<(String, Vec<f32>)>, StoreError> {
         Ok(sqlx::query_as("SELECT source, vector::real[] FROM chunks WHERE vector IS NOT NULL ORDER BY id LIMIT 1")
             .fetch_optional(self.own())

@@ -121,9 +121,8 @@ impl Connection for SqliteReader {
     async fn figures(&mut self) -> Result<Figures, StoreError> {
         self.memory.follow(&mut self.connection).await?;
         let row = sqlx::query(
-            "SELECT (SELECT count(*) FROM chunks WHERE role <> 'section'), (SELECT count(*) FROM sources), \
-             (SELECT coalesce(avg(tokens), 0.0) FROM chunks WHERE role <> 'section'), \
-             (SELECT count(*) FROM answers), (SELECT count(*) FROM embeddings)",
+            "SELECT count(*), (SELECT count(*) FROM sources), coalesce(avg(tokens), 0.0), \
+             (SELECT count(*) FROM answers), (SELECT count(*) FROM embeddings) FROM chunks WHERE role <> 'section'",
         )
         .fetch_one(&mut *self.connection)
         .await?;
@@ -135,6 +134,12 @@ impl Connection for SqliteReader {
             embeddings: row.try_get(4)?,
             reachable: i64::try_from(self.memory.read().len()).unwrap_or(i64::MAX),
         })
+    }
+
+    async fn longest(&mut self) -> Result<i64, StoreError> {
+        Ok(sqlx::query_scalar("SELECT coalesce(max(tokens), 0) FROM chunks WHERE role <> 'section'")
+            .fetch_one(&mut *self.connection)
+            .await?)
     }
 
     async fn sample(&mut self) -> Result<Option<(String, Vec<f32>)>, StoreError> {
