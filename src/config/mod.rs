@@ -26,6 +26,7 @@ pub mod fingerprint;
 pub mod layers;
 pub mod monitors;
 pub mod process;
+pub mod retention;
 pub mod reach;
 pub mod receivers;
 pub mod reference;
@@ -144,6 +145,7 @@ fn document(checker: &mut Checker<'_>, tree: &Tree<'_>, folder: &Path) -> Option
         runbooks,
         allow_private: process.allow_private,
         control: process.control,
+        retention: process.retention,
         smtp: process.smtp,
         public_url: process.public_url,
     };

@@ -11,15 +11,26 @@ use url::Url;
 use crate::config::Settings;
 use crate::config::checker::{Checker, Fields, similar};
 use crate::config::fault::{Fault, Place, quoted};
+use crate::config::retention::retention;
 use crate::config::tree::{Entry, Node};
-use crate::domain::fleet::{Address, Network, ProbeIdentity, Runbooks, Secret, Smtp, SmtpTls};
+use crate::domain::fleet::{Address, Network, ProbeIdentity, Retention, Runbooks, Secret, Smtp, SmtpTls};
 use crate::domain::reason::FailureReason;
 
 /// Pages are served here where the file says nothing: for this machine only.
 const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 const DATABASE_DEFAULT: &str = "serin.db";
-const KEYS: &[&str] =
-    &["listen", "public_url", "database", "token", "smtp", "internal", "allow_private", "probe_identity", "control"];
+const KEYS: &[&str] = &[
+    "listen",
+    "public_url",
+    "database",
+    "token",
+    "smtp",
+    "internal",
+    "allow_private",
+    "probe_identity",
+    "control",
+    "retention",
+];
 const SMTP_KEYS: &[&str] = &["host", "port", "tls", "username", "password", "from", "ca"];
 /// Control addresses: two tell our network's end from theirs, a third a bad day of both.
 const CONTROL_MAX: usize = 3;
@@ -43,6 +54,8 @@ pub struct Process {
     pub allow_private: Vec<Network>,
     /// Addresses by which Serin knows its own uplink.
     pub control: Vec<Address>,
+    /// How long what is remembered is kept.
+    pub retention: Retention,
     /// By what owners of servers know our probes.
     pub identity: Option<Arc<ProbeIdentity>>,
 }
@@ -67,6 +80,7 @@ pub fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>, folder: &Path
         internal: get("internal").map(|entry| names(checker, "internal", &entry.value)).unwrap_or_default(),
         allow_private: get("allow_private").map(|entry| networks(checker, &entry.value)).unwrap_or_default(),
         control: get("control").map(|entry| control(checker, &entry.value)).unwrap_or_default(),
+        retention: get("retention").map(|entry| retention(checker, &entry.value)).unwrap_or_default(),
         identity: get("probe_identity").and_then(|entry| identity(checker, entry)).map(Arc::new),
     }
 }
