@@ -9,7 +9,7 @@ use crate::rag::cut;
 use crate::rag::find::answers::SIMILAR_FROM;
 use crate::rag::find::ranking::Ranking;
 use crate::rag::find::retrieval::OVER_FETCH;
-use crate::rag::project::models::{EmbedderConfig, RerankerConfig, WriterConfig};
+use crate::rag::project::models::{RerankerConfig, WriterConfig};
 use crate::rag::store::records::Volatility;
 
 /// Where the index is kept.
