@@ -24,3 +24,5 @@ pub mod retrieval;
 pub mod codebase;
 #[cfg(test)]
 mod written_tests;
+#[cfg(test)]
+mod warmth_tests;

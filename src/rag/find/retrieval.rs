@@ -209,7 +209,11 @@ impl Retrieval {
         if remembers
             && let Some(similar) = answers::similar(connection, &key, &vector, remembering, &self.faults, now).await?
         {
+            self.warmth.looked(true, Instant::now());
             return Ok(Memory::Answer(similar));
+        }
+        if !question.passes_memory {
+            self.warmth.looked(vector_age.is_some(), Instant::now());
         }
         Ok(Memory::Nothing(Unanswered { key, generation, vector, vector_age }))
     }
@@ -331,7 +335,9 @@ impl Retrieval {
     /// # Errors
     /// `Embedder` where the provider is down.
     pub async fn embed(&self, connection: &mut dyn Connection, text: &str) -> Result<Embedded, RetrievalError> {
-        self.embedding_with(Some(&self.warmth)).question(connection, text).await
+        let (vector, age) = self.embedding_with(Some(&self.warmth)).question(connection, text).await?;
+        self.warmth.looked(age.is_some(), Instant::now());
+        Ok((vector, age))
     }
 
     fn embedding(&self, question: &Question) -> Embedding<'_> {
