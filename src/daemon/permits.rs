@@ -66,8 +66,12 @@ impl Permit {
 
     /// Runs a probe on this place, moving it when it has become a long one; none where it had to be given up.
     pub async fn within<T>(&mut self, probe: impl Future<Output = T>) -> Option<T> {
+        self.within_after(LONG_AFTER, probe).await
+    }
+
+    async fn within_after<T>(&mut self, long: Duration, probe: impl Future<Output = T>) -> Option<T> {
         let mut probe = std::pin::pin!(probe);
-        if let Ok(done) = tokio::time::timeout(LONG_AFTER, probe.as_mut()).await {
+        if let Ok(done) = tokio::time::timeout(long, probe.as_mut()).await {
             return Some(done);
         }
         if self.lengthen() { Some(probe.await) } else { None }
@@ -91,27 +95,27 @@ mod tests {
         }
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn probes_that_hang_leave_places_for_those_that_answer() {
         let permits = Permits::new(4);
-        let hang = |mut permit: Permit| tokio::spawn(async move { permit.within(std::future::pending::<()>()).await });
-        let first: Vec<_> = (0..2).filter_map(|_| permits.start()).map(hang).collect();
-        tokio::task::yield_now().await;
+        let mut first: Vec<Permit> = (0..2).filter_map(|_| permits.start()).collect();
         assert_eq!(first.len(), 2);
         assert!(permits.start().is_none(), "half of the places are kept for long probes");
-        tokio::time::sleep(LONG_AFTER * 2).await;
-        assert!(first.iter().all(|probe| !probe.is_finished()), "those two moved to the places for long probes");
+        assert!(first.iter_mut().all(Permit::lengthen), "those two run long and move there");
+        let hang =
+            |mut permit: Permit| async move { permit.within_after(Duration::ZERO, std::future::pending::<()>()).await };
         let second: Vec<_> = (0..2).filter_map(|_| permits.start()).map(hang).collect();
-        assert_eq!(second.len(), 2, "and the places they left are free");
-        tokio::time::sleep(LONG_AFTER * 2).await;
-        for given_up in second {
-            assert_eq!(given_up.await.ok(), Some(None), "where no place for long ones is free, a probe is given up");
+        assert_eq!(second.len(), 2, "the places they left are free");
+        for probe in second {
+            assert_eq!(probe.await, None, "where no place for long ones is free, a probe is given up");
         }
         let mut quick = permits.start().unwrap();
         assert_eq!(
             quick.within(async { "seen" }).await,
             Some("seen"),
-            "so a server that answers is looked at, whoever hangs"
+            "a server that answers is looked at, whoever hangs"
         );
+        drop(first);
+        assert!(quick.lengthen(), "a place is free again once its probe is over");
     }
 }
