@@ -85,6 +85,7 @@ async fn measure(load: &Load, folder: &Path) -> anyhow::Result<Value> {
     let (done, cpu) = (beats(pulse) - beats_before, usage::cpu() - cpu_before);
     let late: Vec<u64> = pulse.lateness().iter().zip(&late_before).map(|(now, before)| now - before).collect();
     let (elapsed, resident) = (began.elapsed(), usage::resident_mb());
+    let anonymous = usage::anonymous_mb();
     let missed = pulse.missed() - missed_before;
     shutdown.cancel();
     let all = beats(pulse);
@@ -99,6 +100,8 @@ async fn measure(load: &Load, folder: &Path) -> anyhow::Result<Value> {
         "missed": missed,
         "missed_in_all": pulse.missed(),
         "resident_mb": resident,
+        "anonymous_mb": anonymous,
+        "cores": cpu.as_secs_f64() / elapsed.as_secs_f64(),
         "permits": pulse.permits(),
         "bytes_per_beat": bytes as f64 / all.max(1) as f64,
     }))
