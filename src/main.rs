@@ -6,6 +6,10 @@ use clap::{Parser, Subcommand};
 use serin::cli::{accept, bench, check, demo, init, probe, recheck, reference, run};
 use tracing_subscriber::EnvFilter;
 
+/// Beats allocate on many threads at once; see Cargo.toml.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Watches MCP retrieval servers from the outside and pages a human, with a cause and a runbook, when one is down, slow, changed or quietly wrong.
 #[derive(Debug, Parser)]
 #[command(name = "serin", version, max_term_width = 100)]

@@ -20,7 +20,11 @@ pub(crate) struct Serin {
 impl Serin {
     /// Starts it on a file and waits for nothing.
     pub(crate) fn spawn(config: &Path) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_serin"))
+        Self::spawn_by(Command::new(env!("CARGO_BIN_EXE_serin")), config)
+    }
+
+    fn spawn_by(mut command: Command, config: &Path) -> Self {
+        let mut child = command
             .args(["run", "--config"])
             .arg(config)
             .env("SERIN_TEST_SECRET", SECRET)
@@ -39,7 +43,18 @@ impl Serin {
 
     /// Starts it and waits until it says where its pages are.
     pub(crate) async fn start(config: &Path) -> (Self, SocketAddr) {
-        let mut serin = Self::spawn(config);
+        Self::spawn(config).open().await
+    }
+
+    /// The same, with so many open files as the most it may have.
+    pub(crate) async fn start_with_files(config: &Path, files: u32) -> (Self, SocketAddr) {
+        let mut command = Command::new("prlimit");
+        command.args([&format!("--nofile={files}:{files}"), env!("CARGO_BIN_EXE_serin")]);
+        Self::spawn_by(command, config).open().await
+    }
+
+    async fn open(mut self) -> (Self, SocketAddr) {
+        let serin = &mut self;
         let mut said = serin.said.clone();
         let address = bounded("serin says where its pages are", async {
             loop {
@@ -56,7 +71,7 @@ impl Serin {
             let status = serin.ended().await;
             panic!("serin did not start ({status}):\n{}", serin.log());
         };
-        (serin, address)
+        (self, address)
     }
 
     /// Everything it wrote to standard error so far.
