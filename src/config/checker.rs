@@ -1,5 +1,6 @@
 //! What every section's rules share: the faults found so far, the environment, and the look at a map's keys.
 
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use crate::config::fault::{Collector, Fault, Place, quoted};
@@ -23,6 +24,8 @@ pub struct Checker<'e> {
     pub found: Collector,
     env: &'e dyn Fn(&str) -> Option<String>,
     strictness: Unset,
+    /// Where each file lies, by the number of its first byte.
+    folders: Vec<(u32, PathBuf)>,
 }
 
 /// A map whose keys are all known.
@@ -42,8 +45,19 @@ impl<'n, 'a> Fields<'n, 'a> {
 
 impl<'e> Checker<'e> {
     /// A checker that has found what `found` holds.
-    pub fn new(found: Collector, env: &'e dyn Fn(&str) -> Option<String>, strictness: Unset) -> Self {
-        Self { found, env, strictness }
+    pub fn new(
+        found: Collector,
+        env: &'e dyn Fn(&str) -> Option<String>,
+        strictness: Unset,
+        folders: Vec<(u32, PathBuf)>,
+    ) -> Self {
+        Self { found, env, strictness, folders }
+    }
+
+    /// The folder of the file that a place is in; paths that stand there start in it.
+    pub fn folder(&self, place: Place) -> &Path {
+        let nth = self.folders.partition_point(|(start, _)| *start <= place.start).saturating_sub(1);
+        self.folders.get(nth).map_or(Path::new(""), |(_, folder)| folder)
     }
 
     /// Notes a fault.

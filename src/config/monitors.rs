@@ -1,7 +1,6 @@
 //! `defaults:` and `monitors:`: where, how often, what is asked and by which rules it is judged.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,37 +69,37 @@ pub struct Defaults<'n, 'a> {
     search: Option<Fields<'n, 'a>>,
     caps: Option<Fields<'n, 'a>>,
     rules: RuleFields<'n, 'a>,
-    folder: PathBuf,
 }
 
 /// Monitors as read.
 #[derive(Debug, Default)]
 pub struct Monitors {
-    /// In the order of the file.
+    /// In the order of the files.
     pub list: Vec<Arc<Monitor>>,
-    /// Every id in the file, also of a monitor that is faulty.
+    /// Every id in the files, also of a monitor that is faulty.
     pub places: HashMap<String, Place>,
 }
 
 /// Reads `defaults:`.
-pub fn defaults<'n, 'a>(checker: &mut Checker<'_>, node: Option<&'n Node<'a>>, folder: &Path) -> Defaults<'n, 'a> {
-    let folder = folder.to_owned();
+pub fn defaults<'n, 'a>(checker: &mut Checker<'_>, node: Option<&'n Node<'a>>) -> Defaults<'n, 'a> {
     let Some(fields) = node.and_then(|node| checker.fields("'defaults'", node, DEFAULT_KEYS, LATER)) else {
-        return Defaults { folder, ..Defaults::default() };
+        return Defaults::default();
     };
     let search = fields.get("search");
     let search = search.and_then(|entry| checker.fields("'search' of 'defaults'", &entry.value, search::KEYS, &[]));
     let caps = fields.get("caps");
     let caps = caps.and_then(|entry| checker.fields("'caps' of 'defaults'", &entry.value, caps::KEYS, &[]));
     let rules = RuleFields::read(checker, "'defaults'", fields.get("rules").map(|entry| &*entry.value));
-    Defaults { fields: Some(fields), search, caps, rules, folder }
+    Defaults { fields: Some(fields), search, caps, rules }
 }
 
-/// Reads `monitors:`.
-pub fn monitors(checker: &mut Checker<'_>, entry: &Entry<'_>, defaults: &Defaults<'_, '_>) -> Monitors {
+/// Reads the `monitors:` of all files.
+pub fn monitors(checker: &mut Checker<'_>, sections: &[&Entry<'_>], defaults: &Defaults<'_, '_>) -> Monitors {
     let mut found = Monitors::default();
-    let Some(items) = checker.list("'monitors'", &entry.value) else { return found };
-    if items.is_empty() {
+    let errors = checker.found.errors();
+    let items: Vec<_> =
+        sections.iter().filter_map(|entry| checker.list("'monitors'", &entry.value)).flatten().collect();
+    if let Some(entry) = sections.first().filter(|_| items.is_empty() && checker.found.errors() == errors) {
         let fault = Fault::new(entry.value.place, "no monitor is declared");
         checker.fault(fault.help("add one: `- { id: docs, url: https://docs.example.org/mcp }`"));
     }
@@ -184,7 +183,7 @@ fn monitor(
     let canaries = canaries::canaries(checker, what, canary_node, canary_defaults);
     let id = id?;
     let (url, mut reach) = reached?;
-    way::way(checker, what, Layers::new(Some(fields), defaults.fields), &defaults.folder, &mut reach);
+    way::way(checker, what, Layers::new(Some(fields), defaults.fields), &mut reach);
     let mut monitor = Monitor {
         name: name.unwrap_or_else(|| id.clone()),
         id: MonitorId::new(&id),

@@ -1,5 +1,6 @@
 //! `serin:`, what the process itself needs, and `runbooks:`.
 
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,8 +48,10 @@ pub struct Process {
     pub identity: Option<Arc<ProbeIdentity>>,
 }
 
-/// Reads `serin:`. `folder` is where the file lies; paths in it start there.
-pub fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>, folder: &Path) -> Process {
+/// Reads `serin:`. Paths in it start where the file lies.
+pub fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>) -> Process {
+    let folder = checker.folder(node.map(|node| node.place).unwrap_or_default()).to_owned();
+    let folder = folder.as_path();
     let fields = node.and_then(|node| checker.fields("serin", node, KEYS, &[]));
     let get = |key| fields.and_then(|fields| fields.get(key));
     let token = get("token").and_then(|entry| checker.secret("the token", &entry.value));
@@ -255,10 +258,16 @@ pub fn is_loopback(host: &str) -> bool {
     host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Reads `runbooks:`.
-pub fn runbooks(checker: &mut Checker<'_>, node: Option<&Node<'_>>) -> Runbooks {
+/// Reads the `runbooks:` of all files.
+pub fn runbooks<'n, 'a: 'n>(checker: &mut Checker<'_>, sections: impl Iterator<Item = &'n Entry<'a>>) -> Runbooks {
     let mut runbooks = Runbooks::default();
-    for entry in node.and_then(|node| checker.map("'runbooks'", node)).unwrap_or_default() {
+    let mut places: HashMap<&str, Place> = HashMap::new();
+    let maps = sections.filter_map(|section| checker.map("'runbooks'", &section.value)).collect::<Vec<_>>();
+    for entry in maps.into_iter().flatten() {
+        if let Some(first) = places.insert(&entry.key, entry.place) {
+            let fault = Fault::new(entry.place, format!("the runbook of {} is named twice", quoted(&entry.key)));
+            checker.fault(fault.note(first, "first named here").help("keep one of the two"));
+        }
         if entry.key == "default" {
             runbooks.default = runbook(checker, entry);
         } else if let Some(reason) = FailureReason::from_slug(&entry.key) {
