@@ -10,6 +10,7 @@ use serin::config::{Loaded, load};
 mod accepted;
 mod access;
 mod hidden;
+mod included;
 mod refused;
 
 /// The file of the design, whole.
