@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use serin::cli::{accept, bench, check, demo, init, probe, recheck, reference, run};
+use serin::cli::{accept, bench, check, demo, init, probe, recheck, reference, run, schema};
 use tracing_subscriber::EnvFilter;
 
 /// Watches MCP retrieval servers from the outside and pages a human, with a cause and a runbook, when one is down, slow, changed or quietly wrong.
@@ -22,6 +22,7 @@ enum Command {
     Init(init::InitArgs),
     Run(run::RunArgs),
     Check(check::CheckArgs),
+    Schema(schema::SchemaArgs),
     Probe(probe::ProbeArgs),
     Recheck(recheck::RecheckArgs),
     Accept(accept::AcceptArgs),
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
     }
     let end = match arguments.command {
         Command::Check(args) => return check::run(args),
+        Command::Schema(args) => return schema::run(args),
         Command::Init(args) => wait(init::command(args)),
         Command::Run(args) => wait(run::run(args)),
         Command::Probe(args) => wait(probe::command(args)),

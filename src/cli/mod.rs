@@ -3,6 +3,7 @@
 pub mod init;
 pub mod run;
 pub mod check;
+pub mod schema;
 mod observe;
 pub mod probe;
 pub mod reference;

@@ -11,6 +11,7 @@ use crate::config::checker::{Checker, Fields};
 use crate::config::fault::{Fault, Place, quoted};
 use crate::config::include;
 use crate::config::monitors::{self, Monitors};
+use crate::config::shape::Shape;
 use crate::config::source::Source;
 use crate::config::tree::{Entry, Node, Tree, Value};
 use crate::config::{Settings, process, receivers, routes};
@@ -18,7 +19,7 @@ use crate::domain::fleet::{Fleet, Provenance};
 
 const KEYS: &[&str] = &["version", "serin", "defaults", "runbooks", "receivers", "routes", "monitors", "include"];
 /// What an included file may hold.
-const INCLUDED_KEYS: &[&str] = &["version", "runbooks", "receivers", "routes", "monitors", "include"];
+pub const INCLUDED_KEYS: &[&str] = &["version", "runbooks", "receivers", "routes", "monitors", "include"];
 const LATER: &[&str] = &["maintenance", "locations"];
 /// Keys starting with `x-`; each key of the file is compared with each of them.
 const EXTENSIONS_MAX: usize = 200;
@@ -48,7 +49,10 @@ pub fn document(checker: &mut Checker<'_>, trees: &[Tree<'_>], source: &Source) 
     let mut monitors = monitors::monitors(checker, &declared, &defaults);
     if declared.is_empty() {
         let mend = "a list with at least one monitor: `- { id: docs, url: … }`";
-        checker.missing("the file", TOP, "monitors", mend);
+        match first.get("include") {
+            Some(entry) => checker.fault(Fault::new(entry.place, "no file declares 'monitors'").help(mend)),
+            None => checker.missing("the file", TOP, "monitors", mend),
+        }
     }
     for monitor in &mut monitors.list {
         Arc::make_mut(monitor).identity.clone_from(&process.identity);
@@ -136,6 +140,7 @@ fn version(checker: &mut Checker<'_>, entry: Option<&Entry<'_>>) {
         checker.missing("the file", TOP, "version", "start with `version: 1`");
         return;
     };
+    checker.ask(entry.value.place, || Shape::Whole(1..=1));
     let Some((text, plain)) = checker.scalar("'version'", &entry.value) else { return };
     if text != "1" || !plain {
         let message = format!("this Serin reads version 1 of the file, and this is version {}", quoted(text));

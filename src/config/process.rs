@@ -12,6 +12,7 @@ use url::Url;
 use crate::config::Settings;
 use crate::config::checker::{Checker, Fields, similar};
 use crate::config::fault::{Fault, Place, quoted};
+use crate::config::shape::Shape;
 use crate::config::tree::{Entry, Node};
 use crate::domain::fleet::{Address, Network, ProbeIdentity, Runbooks, Secret, Smtp, SmtpTls};
 use crate::domain::reason::FailureReason;
@@ -262,7 +263,12 @@ pub fn is_loopback(host: &str) -> bool {
 pub fn runbooks<'n, 'a: 'n>(checker: &mut Checker<'_>, sections: impl Iterator<Item = &'n Entry<'a>>) -> Runbooks {
     let mut runbooks = Runbooks::default();
     let mut places: HashMap<&str, Place> = HashMap::new();
-    let maps = sections.filter_map(|section| checker.map("'runbooks'", &section.value)).collect::<Vec<_>>();
+    let mut maps = Vec::new();
+    for section in sections {
+        let reasons = FailureReason::ALL.iter().map(|reason| reason.slug());
+        checker.ask(section.value.place, || Shape::keys(std::iter::once("default").chain(reasons)));
+        maps.extend(checker.map("'runbooks'", &section.value));
+    }
     for entry in maps.into_iter().flatten() {
         if let Some(first) = places.insert(&entry.key, entry.place) {
             let fault = Fault::new(entry.place, format!("the runbook of {} is named twice", quoted(&entry.key)));

@@ -306,7 +306,9 @@ fn freshness(checker: &mut Checker<'_>, rule: &Rule<'_, '_>) -> Option<Freshness
     let severity = rule.severity(checker, "severity", Severity::Ticket);
     if rule.layers.get("older_than").is_none() {
         let place = rule.own.unwrap_or(Place { line: rule.line, ..Place::default() });
-        checker.missing("rule 'freshness'", place, "older_than", "such as `older_than: 72h`");
+        // Neither layer has it, so that it is a fault of both together and not of the map it is missed in.
+        let fault = Fault::new(place, "rule 'freshness' has no 'older_than'");
+        checker.fault(fault.help("such as `older_than: 72h`"));
     }
     let (older_than, _) = rule.duration(checker, "older_than", MINUTE..=400 * DAY)?;
     Some(FreshnessRule { older_than, severity, line: rule.line })
@@ -320,12 +322,8 @@ fn context(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> Op
     let place = rule.own.unwrap_or(Place { line: rule.line, ..Place::default() });
     let written = ["tools_tokens", "answer_tokens"].map(|key| rule.layers.get(key));
     if written.iter().all(Option::is_none) {
-        checker.missing(
-            "rule 'context'",
-            place,
-            "tools_tokens",
-            "such as `tools_tokens: 20000`, or `answer_tokens: 8000`",
-        );
+        let fault = Fault::new(place, "rule 'context' has no 'tools_tokens'");
+        checker.fault(fault.help("such as `tools_tokens: 20000`, or `answer_tokens: 8000`"));
     }
     let own_answers = rule.layers.own("answer_tokens").filter(|_| ground.canaries == 0);
     if let Some(entry) = own_answers {

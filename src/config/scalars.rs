@@ -11,6 +11,7 @@ use url::Url;
 use crate::config::checker::{Checker, similar};
 use crate::config::fault::{Fault, Place, quoted};
 use crate::config::reference::{Part, is_reference, masked, parts, read_file};
+use crate::config::shape::Shape;
 use crate::config::tree::{Node, Value};
 use crate::domain::fleet::{Address, Secret};
 
@@ -19,7 +20,7 @@ const TEXT_CHARS_MAX: usize = 2_000;
 /// What browsers and proxies carry at most.
 const URL_BYTES_MAX: usize = 2_048;
 /// An id becomes part of addresses, metrics and file names.
-const ID_CHARS_MAX: usize = 64;
+pub(crate) const ID_CHARS_MAX: usize = 64;
 const DURATION_MEND: &str = "a whole number and a unit: 500ms, 60s, 20m, 72h or 1d";
 /// Stands in for an address whose variable is not set; `.invalid` never resolves (RFC 2606).
 const STAND_IN_URL: &str = "http://unset.invalid/";
@@ -53,6 +54,7 @@ impl Checker<'_> {
 
     /// A text that a server is sent as it stands, whatever its characters, and that may be empty; it is shown, too.
     pub fn literal(&mut self, what: &str, node: &Node<'_>) -> Option<String> {
+        self.ask(node.place, || Shape::Text);
         let (text, _) = self.scalar(what, node)?;
         if is_reference(text) {
             let message = format!("{what} is shown on pages and in messages, so that it may not refer to anything");
@@ -79,6 +81,7 @@ impl Checker<'_> {
 
     /// An identity: `[a-z0-9][a-z0-9._-]*`, 64 characters at most.
     pub fn id(&mut self, what: &str, text: &str, place: Place) -> Option<String> {
+        self.ask(place, || Shape::Id);
         let shaped = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let first = text.bytes().next().is_some_and(shaped);
         let all = text.bytes().all(|byte| shaped(byte) || matches!(byte, b'.' | b'_' | b'-'));
@@ -101,6 +104,7 @@ impl Checker<'_> {
 
     /// A text with references in it.
     pub fn resolved(&mut self, what: &str, node: &Node<'_>) -> Option<Resolved> {
+        self.ask(node.place, || Shape::Text);
         let (text, _) = self.scalar(what, node)?;
         let written = text.to_owned();
         let parts = match parts(text) {
@@ -143,6 +147,7 @@ impl Checker<'_> {
 
     /// A secret: a reference and nothing else, since the file lies in git.
     pub fn secret(&mut self, what: &str, node: &Node<'_>) -> Option<Secret> {
+        self.ask(node.place, || Shape::Secret);
         let (text, _) = self.scalar(what, node)?;
         let whole = parts(text).is_ok_and(|parts| matches!(parts[..], [Part::Env { .. } | Part::File { .. }]));
         if !whole && !text.starts_with("${") {
@@ -165,6 +170,7 @@ impl Checker<'_> {
 
     /// A word out of a closed list.
     pub fn choice<T: Copy>(&mut self, what: &str, node: &Node<'_>, words: &[(&'static str, T)]) -> Option<T> {
+        self.ask(node.place, || Shape::Word(words.iter().map(|(word, _)| (*word).to_owned()).collect()));
         let (text, _) = self.scalar(what, node)?;
         if let Some((_, choice)) = words.iter().find(|(word, _)| *word == text) {
             return Some(*choice);
@@ -179,6 +185,7 @@ impl Checker<'_> {
 
     /// A whole number.
     pub fn whole(&mut self, what: &str, node: &Node<'_>, range: RangeInclusive<u32>) -> Option<u32> {
+        self.ask(node.place, || Shape::Whole(range.clone()));
         let (written, value) = self.number_text(what, node)?;
         let fault = match value.parse::<u64>() {
             Ok(number) => match u32::try_from(number).ok().filter(|number| range.contains(number)) {
@@ -195,6 +202,7 @@ impl Checker<'_> {
 
     /// A number with a fraction.
     pub fn decimal(&mut self, what: &str, node: &Node<'_>) -> Option<f64> {
+        self.ask(node.place, || Shape::Decimal);
         let (written, value) = self.number_text(what, node)?;
         match value.parse::<f64>().ok().filter(|number| number.is_finite()) {
             Some(number) => Some(number),
@@ -220,6 +228,7 @@ impl Checker<'_> {
 
     /// A duration: a whole number and `ms`, `s`, `m`, `h` or `d`.
     pub fn duration(&mut self, what: &str, node: &Node<'_>, range: RangeInclusive<Duration>) -> Option<Duration> {
+        self.ask(node.place, || Shape::Duration(range.clone()));
         let Resolved { written, value } = self.resolved(what, node)?;
         let value = value?;
         match duration_of(&value) {
@@ -243,6 +252,7 @@ impl Checker<'_> {
 
     /// A share such as `5%`, as a number in 0–1; above 0 and below 100.
     pub fn share(&mut self, what: &str, node: &Node<'_>) -> Option<f64> {
+        self.ask(node.place, || Shape::Share);
         let Resolved { written, value } = self.resolved(what, node)?;
         let value = value?;
         let percent = value.strip_suffix('%').and_then(|number| number.parse::<f64>().ok());
@@ -268,6 +278,7 @@ impl Checker<'_> {
 
     /// A place to connect to: http or https, without a fragment. Never none without a fault.
     pub fn address(&mut self, what: &str, node: &Node<'_>) -> Option<Address> {
+        self.ask(node.place, || Shape::Address);
         let Resolved { written, value } = self.resolved(what, node)?;
         let shown = masked(&written);
         let Some(value) = value else { return Some(Address { shown, resolved: Secret::new(STAND_IN_URL) }) };
@@ -277,6 +288,7 @@ impl Checker<'_> {
 
     /// A URL that people follow, which may have a fragment.
     pub fn link(&mut self, what: &str, node: &Node<'_>) -> Option<String> {
+        self.ask(node.place, || Shape::Address);
         let value = self.setting(what, node)?;
         self.url(what, node.place, &value, true)?;
         Some(value)

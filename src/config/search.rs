@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::config::checker::{Checker, Fields};
 use crate::config::fault::{Fault, quoted};
 use crate::config::layers::Layers;
+use crate::config::shape::Shape;
 use crate::config::tree::{Node, Value};
 use crate::domain::fleet::{Search, SearchFields};
 
@@ -79,6 +80,7 @@ fn arguments(
             let message = format!("argument {} is the one that takes the canary's question", quoted(query));
             checker.fault(Fault::new(entry.place, message).help("leave it out, or name another one by `query`"));
         }
+        checker.ask(entry.value.place, || Shape::Any);
         let mut json = String::new();
         if !write_json(checker, &entry.value, &mut json) {
             continue;
