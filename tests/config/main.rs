@@ -12,6 +12,7 @@ mod access;
 mod hidden;
 mod included;
 mod refused;
+mod schema;
 
 /// The file of the design, whole.
 const FULL: &str = r##"version: 1
