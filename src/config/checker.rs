@@ -1,5 +1,6 @@
 //! What every section's rules share: the faults found so far, the environment, and the look at a map's keys.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -94,7 +95,7 @@ impl<'e> Checker<'e> {
     /// `what` names the map, such as `monitor 'docs'`. None where it is no map at all.
     pub fn fields<'n, 'a>(
         &mut self,
-        what: &str,
+        what: impl Display + Copy,
         node: &'n Node<'a>,
         known: &[&str],
         later: &[&str],
@@ -135,7 +136,7 @@ impl<'e> Checker<'e> {
     }
 
     /// The keys and values of a map that names its keys itself.
-    pub fn map<'n, 'a>(&mut self, what: &str, node: &'n Node<'a>) -> Option<&'n [Entry<'a>]> {
+    pub fn map<'n, 'a>(&mut self, what: impl Display + Copy, node: &'n Node<'a>) -> Option<&'n [Entry<'a>]> {
         self.ask(node.place, || Shape::Names);
         match &node.value {
             Value::Map(entries) => Some(entries),
@@ -147,7 +148,7 @@ impl<'e> Checker<'e> {
     }
 
     /// The items of a list.
-    pub fn list<'n, 'a>(&mut self, what: &str, node: &'n Node<'a>) -> Option<&'n [Rc<Node<'a>>]> {
+    pub fn list<'n, 'a>(&mut self, what: impl Display + Copy, node: &'n Node<'a>) -> Option<&'n [Rc<Node<'a>>]> {
         self.ask(node.place, || Shape::List);
         match &node.value {
             Value::List(items) => Some(items),
@@ -164,7 +165,7 @@ impl<'e> Checker<'e> {
     }
 
     /// Says that a value has another shape than it should.
-    pub fn wrong_shape(&mut self, what: &str, node: &Node<'_>, wanted: &str) {
+    pub fn wrong_shape(&mut self, what: impl Display + Copy, node: &Node<'_>, wanted: &str) {
         let (message, mend) = if node.is_null() {
             (format!("{what} has no value"), format!("give it {wanted}, or leave it out"))
         } else {
@@ -179,7 +180,7 @@ impl<'e> Checker<'e> {
     }
 
     /// Says that a key is missing; the place is the map it belongs into.
-    pub fn missing(&mut self, what: &str, place: Place, key: &str, mend: &str) {
+    pub fn missing(&mut self, what: impl Display + Copy, place: Place, key: &str, mend: &str) {
         self.ask(place, || Shape::Missing(key.to_owned()));
         self.fault(Fault::new(place, format!("{what} has no '{key}'")).help(mend));
     }

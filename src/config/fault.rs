@@ -335,10 +335,10 @@ impl Sheets<'_> {
 
 /// Whether a key's value may be a secret.
 pub fn is_secret_key(key: &str) -> bool {
-    let key = key.to_ascii_lowercase();
+    // Asked of every key of the file, so without a copy of it.
     ["secret", "password", "token", "bearer", "authorization", "api_key", "apikey"]
         .iter()
-        .any(|word| key.contains(word))
+        .any(|word| key.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes())))
 }
 
 /// Where the value of the first secret-looking key of a broken line starts.

@@ -109,7 +109,7 @@ fn identity(checker: &mut Checker<'_>, entry: &Entry<'_>) -> Option<ProbeIdentit
 /// Names of receivers with their places; each one once.
 pub fn names(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Vec<(String, Place)> {
     let mut found: Vec<(String, Place)> = Vec::new();
-    let items = checker.list(&format!("'{what}'"), node).unwrap_or_default();
+    let items = checker.list(format_args!("'{what}'"), node).unwrap_or_default();
     if items.len() > LIST_ITEMS_MAX {
         let message = format!("'{what}' names more than {LIST_ITEMS_MAX} receivers");
         checker.fault(Fault::new(node.place, message).help("let one receiver fan out"));

@@ -84,13 +84,14 @@ fn channel(checker: &mut Checker<'_>, entry: &Entry<'_>) -> Option<Channel> {
 }
 
 fn webhook(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<Channel> {
-    let fields = checker.fields(&format!("the webhook of {what}"), &entry.value, &["url", "secret", "secrets"], &[])?;
+    let fields =
+        checker.fields(format_args!("the webhook of {what}"), &entry.value, &["url", "secret", "secrets"], &[])?;
     let secrets = secrets(checker, what, fields);
     let Some(url) = fields.get("url") else {
-        checker.missing(&format!("the webhook of {what}"), entry.place, "url", "such as `url: ${env:ONCALL_URL}`");
+        checker.missing(format_args!("the webhook of {what}"), entry.place, "url", "such as `url: ${env:ONCALL_URL}`");
         return None;
     };
-    let url = checker.address(&format!("the webhook's address of {what}"), &url.value)?;
+    let url = checker.address(format_args!("the webhook's address of {what}"), &url.value)?;
     Some(Channel::Webhook { url, secrets })
 }
 
@@ -114,7 +115,7 @@ fn secrets(checker: &mut Checker<'_>, what: &str, fields: Fields<'_, '_>) -> Vec
     }
     let mut found = Vec::new();
     for node in nodes {
-        let Some(secret) = checker.secret(&format!("the webhook's secret of {what}"), node) else { continue };
+        let Some(secret) = checker.secret(format_args!("the webhook's secret of {what}"), node) else { continue };
         let key = secret.expose().strip_prefix("whsec_");
         if key.is_some_and(|key| STANDARD.decode(key).is_err()) {
             let fault = Fault::new(
@@ -129,9 +130,9 @@ fn secrets(checker: &mut Checker<'_>, what: &str, fields: Fields<'_, '_>) -> Vec
 }
 
 fn email(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<Channel> {
-    let fields = checker.fields(&format!("the mail of {what}"), &entry.value, &["to"], &[])?;
+    let fields = checker.fields(format_args!("the mail of {what}"), &entry.value, &["to"], &[])?;
     let Some(to) = fields.get("to") else {
-        checker.missing(&format!("the mail of {what}"), entry.place, "to", "such as `to: [sre@example.org]`");
+        checker.missing(format_args!("the mail of {what}"), entry.place, "to", "such as `to: [sre@example.org]`");
         return None;
     };
     let items = checker.list("'to'", &to.value)?;

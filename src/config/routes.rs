@@ -79,7 +79,7 @@ fn route(
 
 fn matching(checker: &mut Checker<'_>, what: &str, node: &Node<'_>, known: &HashMap<String, Place>) -> Match {
     let keys = &["severity", "signal", "reason", "labels", "monitor"];
-    let Some(fields) = checker.fields(&format!("the match of {what}"), node, keys, &[]) else {
+    let Some(fields) = checker.fields(format_args!("the match of {what}"), node, keys, &[]) else {
         return Match::default();
     };
     let severities: Vec<_> = Severity::ALL.iter().map(|severity| (severity.slug(), *severity)).collect();
@@ -133,7 +133,7 @@ fn some_of<'e, T>(
 pub fn labels(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> BTreeMap<String, String> {
     const LABELS_MAX: usize = 32;
     const LABEL_CHARS_MAX: usize = 256;
-    let entries = checker.map(&format!("'labels' of {what}"), node).unwrap_or_default();
+    let entries = checker.map(format_args!("'labels' of {what}"), node).unwrap_or_default();
     if let Some(entry) = entries.get(LABELS_MAX) {
         checker.fault(
             Fault::new(entry.place, format!("{what} has more than {LABELS_MAX} labels"))

@@ -56,11 +56,11 @@ impl<'n, 'a> RuleFields<'n, 'a> {
     /// Reads the keys under `rules:`, not yet what they say.
     pub fn read(checker: &mut Checker<'_>, what: &str, node: Option<&'n Node<'a>>) -> Self {
         let known: Vec<&str> = RULES.iter().map(|(name, _)| *name).collect();
-        let fields = node.and_then(|node| checker.fields(&format!("'rules' of {what}"), node, &known, &[]));
+        let fields = node.and_then(|node| checker.fields(format_args!("'rules' of {what}"), node, &known, &[]));
         let mut found = Vec::new();
         for (name, keys) in RULES {
             let Some(entry) = fields.and_then(|fields| fields.get(name)) else { continue };
-            let Some(fields) = checker.fields(&format!("rule '{name}'"), &entry.value, keys, &[]) else { continue };
+            let Some(fields) = checker.fields(format_args!("rule '{name}'"), &entry.value, keys, &[]) else { continue };
             found.push((*name, entry.place, fields));
         }
         Self(found)
@@ -143,12 +143,12 @@ impl<'n, 'a> Rule<'n, 'a> {
 
     fn severity(&self, checker: &mut Checker<'_>, key: &str, otherwise: Severity) -> Severity {
         let entry = self.layers.get(key);
-        entry.and_then(|entry| checker.choice(&format!("'{key}'"), &entry.value, SEVERITIES)).unwrap_or(otherwise)
+        entry.and_then(|entry| checker.choice(format_args!("'{key}'"), &entry.value, SEVERITIES)).unwrap_or(otherwise)
     }
 
     fn count(&self, checker: &mut Checker<'_>, key: &str, otherwise: u32) -> u32 {
         let entry = self.layers.get(key);
-        entry.and_then(|entry| checker.whole(&format!("'{key}'"), &entry.value, IN_A_ROW)).unwrap_or(otherwise)
+        entry.and_then(|entry| checker.whole(format_args!("'{key}'"), &entry.value, IN_A_ROW)).unwrap_or(otherwise)
     }
 
     /// A duration and where it is written; none where it is not, or is faulty.
@@ -159,7 +159,7 @@ impl<'n, 'a> Rule<'n, 'a> {
         range: RangeInclusive<Duration>,
     ) -> Option<(Duration, &'n Entry<'a>)> {
         let entry = self.layers.get(key)?;
-        Some((checker.duration(&format!("'{key}'"), &entry.value, range)?, entry))
+        Some((checker.duration(format_args!("'{key}'"), &entry.value, range)?, entry))
     }
 }
 
@@ -330,7 +330,7 @@ fn context(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> Op
         let message = "'answer_tokens' weighs answers, and no canary is declared";
         checker.fault(Fault::new(entry.value.place, message).help("leave the key out, or declare a canary"));
     }
-    let [tools_tokens, answer_tokens] =
-        written.map(|entry| entry.and_then(|entry| checker.whole(&format!("'{}'", entry.key), &entry.value, TOKENS)));
+    let [tools_tokens, answer_tokens] = written
+        .map(|entry| entry.and_then(|entry| checker.whole(format_args!("'{}'", entry.key), &entry.value, TOKENS)));
     Some(ContextRule { tools_tokens, answer_tokens, severity, line: rule.line })
 }

@@ -67,7 +67,7 @@ fn arguments(
     node: &Node<'_>,
     query: &str,
 ) -> (BTreeMap<String, String>, Option<u32>) {
-    let entries = checker.map(&format!("'arguments' of {what}"), node).unwrap_or_default();
+    let entries = checker.map(format_args!("'arguments' of {what}"), node).unwrap_or_default();
     if let Some(entry) = entries.get(ARGUMENTS_MAX) {
         checker.fault(
             Fault::new(entry.place, format!("more than {ARGUMENTS_MAX} arguments")).help("no tool takes so many"),
@@ -141,7 +141,8 @@ fn write_json(checker: &mut Checker<'_>, node: &Node<'_>, json: &mut String) -> 
     true
 }
 
-fn places(checker: &mut Checker<'_>, node: &Node<'_>) -> SearchFields {
+/// Reads `fields:` of a search.
+pub fn places(checker: &mut Checker<'_>, node: &Node<'_>) -> SearchFields {
     let fields = checker.fields("'fields' of search", node, &["source", "content", "score", "total"], &[]);
     let mut read = |key: &str| {
         let entry = fields.and_then(|fields: Fields<'_, '_>| fields.get(key))?;

@@ -261,6 +261,9 @@ impl<'a> Builder<'a, '_> {
 
     /// Finds duplicate keys and resolves `<<`: the map's own keys win, then the earlier of merged maps.
     fn merge(&mut self, written: Vec<Entry<'a>>) -> Option<Vec<Entry<'a>>> {
+        if is_plain(&written) {
+            return Some(written);
+        }
         let mut keys = Keys::default();
         let mut entries: Vec<Entry<'a>> = Vec::with_capacity(written.len());
         let mut source: Option<Entry<'a>> = None;
@@ -410,6 +413,14 @@ fn mask_secret(value: &Node<'_>, faults: &mut Collector) {
 
 fn nothing<'a>(place: Place) -> Node<'a> {
     Node { value: Value::Scalar { text: Cow::Borrowed(""), plain: true }, place, depth: 0 }
+}
+
+/// Whether a map has nothing to merge and no key twice, as nearly every map; it is then taken as it is.
+fn is_plain(entries: &[Entry<'_>]) -> bool {
+    let fits = |(at, entry): (usize, &Entry<'_>)| {
+        entry.key != "<<" && entries[..at].iter().all(|before| before.key != entry.key)
+    };
+    entries.len() <= FEW_KEYS && entries.iter().enumerate().all(fits)
 }
 
 /// Keys of one map: looked through while few, in a table once many.

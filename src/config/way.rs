@@ -58,7 +58,7 @@ fn usable(checker: &mut Checker<'_>, place: Place, files: &Files) {
 }
 
 fn path(checker: &mut Checker<'_>, what: &str, key: &str, entry: &Entry<'_>) -> Option<PathBuf> {
-    let text = checker.setting(&format!("the path of '{key}' of {what}"), &entry.value)?;
+    let text = checker.setting(format_args!("the path of '{key}' of {what}"), &entry.value)?;
     if text.is_empty() {
         let fault = Fault::new(entry.value.place, format!("the path of '{key}' of {what} is empty"));
         checker.fault(fault.help("such as `ca/internal.pem`"));
@@ -83,7 +83,7 @@ fn identity(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<
 
 /// Its login is masked wherever it is shown.
 fn proxy(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<Address> {
-    let Resolved { written, value } = checker.resolved(&format!("the proxy of {what}"), &entry.value)?;
+    let Resolved { written, value } = checker.resolved(format_args!("the proxy of {what}"), &entry.value)?;
     let shown = masked(&written);
     let value = value?;
     let parsed = Url::parse(&value).ok().filter(|url| Proxy::of(url).is_some() && matches!(url.path(), "" | "/"));
