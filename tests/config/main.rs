@@ -11,6 +11,7 @@ mod accepted;
 mod access;
 mod hidden;
 mod included;
+mod plan;
 mod refused;
 mod schema;
 
