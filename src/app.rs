@@ -90,7 +90,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     let address = listener.local_addr()?;
     let store = Store::open(&loaded.settings.database).await?;
     let fleet = Arc::new(loaded.fleet);
-    let seats = resume::seats(&store, &fleet, &String::from_utf8_lossy(&source.bytes), Utc::now()).await?;
+    let seats = resume::seats(&store, &fleet, &source.text(), Utc::now()).await?;
     let (fleet_in_force, fleets) = watch::channel(Arc::clone(&fleet));
     let hands = Hands {
         store: store.clone(),

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use serin::cli::{accept, bench, check, demo, init, probe, recheck, reference, run};
+use serin::cli::{accept, bench, check, demo, init, plan, probe, recheck, reference, run, schema};
 use tracing_subscriber::EnvFilter;
 
 /// Beats allocate on many threads at once; see Cargo.toml.
@@ -26,6 +26,8 @@ enum Command {
     Init(init::InitArgs),
     Run(run::RunArgs),
     Check(check::CheckArgs),
+    Schema(schema::SchemaArgs),
+    Plan(plan::PlanArgs),
     Probe(probe::ProbeArgs),
     Recheck(recheck::RecheckArgs),
     Accept(accept::AcceptArgs),
@@ -42,6 +44,8 @@ fn main() -> ExitCode {
     }
     let end = match arguments.command {
         Command::Check(args) => return check::run(args),
+        Command::Schema(args) => return schema::run(args),
+        Command::Plan(args) => plan::run(args),
         Command::Init(args) => wait(init::command(args)),
         Command::Run(args) => wait(run::run(args)),
         Command::Probe(args) => wait(probe::command(args)),

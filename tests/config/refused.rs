@@ -56,8 +56,8 @@ fn keys_that_are_not_known() {
     );
     check(
         "promised at the top",
-        &with_sections("include: other.yaml\n"),
-        &["3:1 this version cannot honour 'include' of the file yet => leave it out, so that nobody relies on it"],
+        &with_sections("locations: other.yaml\n"),
+        &["3:1 this version cannot honour 'locations' of the file yet => leave it out, so that nobody relies on it"],
     );
     check(
         "nothing like it",
