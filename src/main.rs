@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use serin::cli::{accept, bench, check, demo, init, probe, recheck, reference, run};
+use serin::cli::{accept, backup, bench, check, demo, init, probe, recheck, reference, restore, run};
 use tracing_subscriber::EnvFilter;
 
 /// Watches MCP retrieval servers from the outside and pages a human, with a cause and a runbook, when one is down, slow, changed or quietly wrong.
@@ -25,6 +25,8 @@ enum Command {
     Probe(probe::ProbeArgs),
     Recheck(recheck::RecheckArgs),
     Accept(accept::AcceptArgs),
+    Backup(backup::BackupArgs),
+    Restore(restore::RestoreArgs),
     Demo(demo::DemoArgs),
     Reference(reference::ReferenceArgs),
     Bench(bench::BenchArgs),
@@ -43,6 +45,8 @@ fn main() -> ExitCode {
         Command::Probe(args) => wait(probe::command(args)),
         Command::Recheck(args) => wait(recheck::run(args)),
         Command::Accept(args) => wait(accept::run(args)),
+        Command::Backup(args) => wait(backup::run(args)),
+        Command::Restore(args) => wait(restore::run(args)),
         Command::Demo(args) => wait(demo::run(args)),
         Command::Bench(args) => wait(bench::run(args)),
         Command::Reference(args) => wait(reference::run(args)),

@@ -12,3 +12,6 @@ pub mod remote;
 pub mod recheck;
 pub mod accept;
 pub mod replay;
+pub mod database;
+pub mod backup;
+pub mod restore;

@@ -9,7 +9,8 @@
 //! file, its lock and its tables), `writer` (the one that writes; `append` the beats, `intern` what
 //! repeats, `known` what was learnt and spent, `transcript` what was said over the wire, `decide` the incidents, `promise` who is told, `outbox` how that goes, `note` what people
 //! and files say), `column` and `error` (how values and failures stand in the database), `resume`
-//! (what a start needs), `read` (what pages ask for).
+//! (what a start needs), `read` (what pages ask for); `integrity` (is the file sound), `backup` and
+//! `restore` (a copy, and back).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use sqlx::sqlite::SqlitePool;
 use tokio::sync::{Notify, mpsc, oneshot};
 
+use crate::store::integrity::Looked;
 use crate::store::record::BeatRecord;
 use crate::store::writer::{Answer, Job, Work, Writer, can_wait};
 
@@ -40,6 +42,9 @@ mod error;
 mod ask;
 pub mod resume;
 pub mod read;
+pub mod integrity;
+pub mod backup;
+pub mod restore;
 
 /// Jobs that may wait for the writer; a submitter beyond waits for room, which slows whoever is too fast.
 const QUEUE_MAX: usize = 1024;
@@ -61,8 +66,13 @@ impl Store {
     /// [`OpenError::InUse`] where another Serin has it open; the others where file or tables cannot be used.
     pub async fn open(path: &Path) -> Result<Self, OpenError> {
         let lock = schema::lock(path)?;
-        let failed = |source| OpenError::Database { path: path.to_owned(), source };
+        let failed = |source| OpenError::of(path, source);
         let mut connection = schema::writer(path).await.map_err(failed)?;
+        if integrity::look(&mut connection).await.map_err(failed)? == Looked::Partly {
+            tracing::info!(
+                "what pages depend on is sound; the rest of the database was not all read: `serin backup` does"
+            );
+        }
         schema::migrate(path, &mut connection).await?;
         let outbox_changed = Arc::new(Notify::new());
         let hurry = Arc::new(Notify::new());
@@ -173,6 +183,18 @@ pub enum OpenError {
         /// Why.
         message: String,
     },
+    /// The file is no sound database. What is said is the way out, since nobody can be paged while it lasts.
+    #[error(
+        "{} is damaged ({what})\n  `serin restore BACKUP` puts a backup in its place and keeps this file beside it;\n  \
+         `serin run --set-aside-damaged` keeps it beside too, and starts anew without any history",
+        .path.display()
+    )]
+    Damaged {
+        /// The database.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
     /// The database itself.
     #[error("cannot open {}: {source}", .path.display())]
     Database {
@@ -181,4 +203,14 @@ pub enum OpenError {
         /// Why.
         source: StoreError,
     },
+}
+
+impl OpenError {
+    fn of(path: &Path, source: StoreError) -> Self {
+        let path = path.to_owned();
+        match source {
+            StoreError::Damaged(what) => Self::Damaged { path, what },
+            source => Self::Database { path, source },
+        }
+    }
 }
