@@ -1,7 +1,7 @@
 //! The program as a value: bind, know the address, run until shutdown. The only place that spawns loops.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -25,8 +25,8 @@ use crate::deliver::internal::InternalAlerts;
 use crate::deliver::trouble::Trouble;
 use crate::domain::schedule::Command;
 use crate::probe::Prober;
-use crate::store::Store;
-use crate::store::board::Board;
+use crate::store::board::{Banner, Board};
+use crate::store::{OpenError, Store, restore};
 use crate::web::router::router;
 use crate::web::state::{self, WebState};
 
@@ -53,6 +53,8 @@ pub struct Options {
     pub env: Environment,
     /// Looks at the file at once when told (SIGHUP).
     pub look: Arc<Notify>,
+    /// Whether a damaged database is put aside and a new one begun; else it keeps Serin from starting.
+    pub set_aside_damaged: bool,
 }
 
 /// A Serin that runs.
@@ -85,7 +87,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         format!("cannot listen on {listen}: is another Serin running? `serin.listen` in {} moves it", source.name)
     })?;
     let address = listener.local_addr()?;
-    let store = Store::open(&loaded.settings.database).await?;
+    let (store, aside) = open(&loaded.settings.database, options.set_aside_damaged).await?;
     let fleet = Arc::new(loaded.fleet);
     let seats = resume::seats(&store, &fleet, &String::from_utf8_lossy(&source.bytes), Utc::now()).await?;
     let (fleet_in_force, fleets) = watch::channel(Arc::clone(&fleet));
@@ -98,6 +100,9 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         uplink: Arc::default(),
         ailing: Arc::new(AtomicBool::new(false)),
     };
+    if let Some(aside) = aside {
+        tell_of_lost_history(&hands, &aside);
+    }
     let sender = Arc::new(Sender::new()?);
     let (commands, wishes) = mpsc::channel::<Command>(COMMANDS_MAX);
     let web = WebState::new(
@@ -168,6 +173,29 @@ impl Running {
         self.store.close().await;
         broken.map_or(Ok(()), |what| Err(anyhow::anyhow!(what)))
     }
+}
+
+/// Opens the database; where it is damaged and may be put aside, a new one, with the place of the damaged one.
+async fn open(database: &Path, set_aside_damaged: bool) -> Result<(Store, Option<PathBuf>), OpenError> {
+    match Store::open(database).await {
+        Err(OpenError::Damaged { what, .. }) if set_aside_damaged => {
+            tracing::error!("{} is damaged ({what})", database.display());
+            let aside = restore::set_aside(database, Utc::now())?;
+            Ok((Store::open(database).await?, Some(aside)))
+        }
+        opened => opened.map(|store| (store, None)),
+    }
+}
+
+/// Whoever relies on the past has to know that it is gone.
+fn tell_of_lost_history(hands: &Hands, aside: &Path) {
+    let now = Utc::now();
+    let text = format!(
+        "The database was damaged and is kept as {}; this one began anew. `serin restore` puts a backup in its place.",
+        aside.display()
+    );
+    hands.alerts.raise(Trouble::HistoryLost, &text, now);
+    hands.board.raise(Banner { kind: "history", text, since: now });
 }
 
 async fn named(name: &'static str, run: impl Future<Output = ()>) -> &'static str {

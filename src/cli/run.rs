@@ -16,6 +16,10 @@ pub struct RunArgs {
     /// The file.
     #[arg(long, value_name = "FILE", default_value = "monitors.yaml")]
     pub config: PathBuf,
+    /// Where the database is found damaged, keep it beside under a dated name and start anew without any history;
+    /// receivers of `internal` are told.
+    #[arg(long)]
+    pub set_aside_damaged: bool,
 }
 
 /// Runs until SIGINT or SIGTERM; SIGHUP looks at the file again.
@@ -36,7 +40,8 @@ pub async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let mut too_large = signal(SignalKind::from_raw(SIGXFSZ))?;
     tokio::spawn(async move { while too_large.recv().await.is_some() {} });
     let env: app::Environment = Arc::new(|name: &str| std::env::var(name).ok());
-    let running = app::start(Options { config: args.config, env, look }, shutdown).await?;
+    let options = Options { config: args.config, env, look, set_aside_damaged: args.set_aside_damaged };
+    let running = app::start(options, shutdown).await?;
     anstream::println!("serin watches {} monitors; pages at http://{}", running.monitors, running.address);
     running.ended().await?;
     Ok(ExitCode::SUCCESS)

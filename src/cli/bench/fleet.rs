@@ -132,7 +132,7 @@ fn yaml(load: &Load, folder: &Path) -> String {
 
 fn options(config: &Path) -> Options {
     let env: app::Environment = Arc::new(|_: &str| None);
-    Options { config: config.to_owned(), env, look: Arc::new(Notify::new()) }
+    Options { config: config.to_owned(), env, look: Arc::new(Notify::new()), set_aside_damaged: false }
 }
 
 /// Milliseconds from the decision, which the notification's UUIDv7 holds, to the receipt.
