@@ -100,6 +100,7 @@ fn question() -> Question {
         conversation: String::new(),
         expand: false,
         budget_tokens: BUDGET_TOKENS,
+        passes_memory: false,
     }
 }
 
