@@ -3,7 +3,7 @@
 //! Each journey waits on what a receiver got, on what the database holds or on what a page says,
 //! never on time alone; [`stage::PATIENCE`] only turns a hang into a failure. Read: `stage` (what a
 //! journey plays on), `process` (the binary as a child), then the journeys: `kills`, `outage`,
-//! `edits`, `trouble`, `reload`, `start`.
+//! `edits`, `trouble`, `reload`, `start`, `backup`.
 
 mod stage;
 mod process;
@@ -13,3 +13,4 @@ mod edits;
 mod trouble;
 mod reload;
 mod start;
+mod backup;

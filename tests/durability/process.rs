@@ -20,9 +20,15 @@ pub(crate) struct Serin {
 impl Serin {
     /// Starts it on a file and waits for nothing.
     pub(crate) fn spawn(config: &Path) -> Self {
+        Self::spawn_with(config, &[])
+    }
+
+    /// The same, with more arguments.
+    pub(crate) fn spawn_with(config: &Path, arguments: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_serin"))
             .args(["run", "--config"])
             .arg(config)
+            .args(arguments)
             .env("SERIN_TEST_SECRET", SECRET)
             .env("NO_COLOR", "1")
             .env_remove("RUST_LOG")
@@ -39,7 +45,12 @@ impl Serin {
 
     /// Starts it and waits until it says where its pages are.
     pub(crate) async fn start(config: &Path) -> (Self, SocketAddr) {
-        let mut serin = Self::spawn(config);
+        Self::start_with(config, &[]).await
+    }
+
+    /// The same, with more arguments.
+    pub(crate) async fn start_with(config: &Path, arguments: &[&str]) -> (Self, SocketAddr) {
+        let mut serin = Self::spawn_with(config, arguments);
         let mut said = serin.said.clone();
         let address = bounded("serin says where its pages are", async {
             loop {
