@@ -105,7 +105,8 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     }
     let sender = Arc::new(Sender::new()?);
     let (commands, wishes) = mpsc::channel::<Command>(COMMANDS_MAX);
-    let web = WebState::new(
+    hands.board.pulse().file_in_force(reload::note(&fleet, Utc::now()));
+    let mut web = WebState::new(
         Arc::clone(&hands.board),
         store.clone(),
         state::Settings {
@@ -117,6 +118,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         commands,
         shutdown.clone(),
     );
+    web.alerts = hands.alerts.clone();
     let courier = Courier { store: store.clone(), sender: Arc::clone(&sender), fleet: fleets.clone() };
     let reload = Reload {
         hands: hands.clone(),

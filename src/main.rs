@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use serin::cli::{accept, backup, bench, check, demo, init, probe, recheck, reference, restore, run};
+use serin::cli::{accept, backup, bench, check, demo, init, probe, recheck, reference, restore, run, status};
 use tracing_subscriber::EnvFilter;
 
 /// Watches MCP retrieval servers from the outside and pages a human, with a cause and a runbook, when one is down, slow, changed or quietly wrong.
@@ -25,6 +25,7 @@ enum Command {
     Probe(probe::ProbeArgs),
     Recheck(recheck::RecheckArgs),
     Accept(accept::AcceptArgs),
+    Status(status::StatusArgs),
     Backup(backup::BackupArgs),
     Restore(restore::RestoreArgs),
     Demo(demo::DemoArgs),
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Probe(args) => wait(probe::command(args)),
         Command::Recheck(args) => wait(recheck::run(args)),
         Command::Accept(args) => wait(accept::run(args)),
+        Command::Status(args) => wait(status::run(args)),
         Command::Backup(args) => wait(backup::run(args)),
         Command::Restore(args) => wait(restore::run(args)),
         Command::Demo(args) => wait(demo::run(args)),

@@ -15,3 +15,4 @@ pub mod replay;
 pub mod database;
 pub mod backup;
 pub mod restore;
+pub mod status;

@@ -16,8 +16,9 @@ use crate::config::source::{self, Source};
 use crate::config::{self, Loaded, Settings};
 use crate::daemon::hands::Hands;
 use crate::deliver::trouble::Trouble;
-use crate::domain::fleet::Fleet;
+use crate::domain::fleet::{Fleet, Provenance};
 use crate::store::board::{Banner, Change};
+use crate::store::pulse::FileNote;
 
 /// The file is looked at this often.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -110,6 +111,7 @@ impl Reload {
         }
         self.warn_of_removed_receivers(&loaded.fleet).await;
         let monitors = loaded.fleet.monitors.len();
+        self.hands.board.pulse().file_in_force(note(&loaded.fleet, now));
         self.fleet.send_replace(Arc::new(loaded.fleet));
         self.hands.board.lower(CONFIG);
         self.hands.alerts.clear(Trouble::ConfigRejected, now);
@@ -139,6 +141,13 @@ impl Reload {
         tracing::error!("the file has faults; the last good one stays in force\n{why}");
         let first = why.lines().find(|line| !line.trim().is_empty()).unwrap_or("it cannot be read");
         self.hands.alerts.raise(Trouble::ConfigRejected, first, now);
+        self.hands.board.pulse().file_refused(why, now);
         self.hands.board.raise(Banner { kind: CONFIG, text: why.to_owned(), since: now });
     }
+}
+
+/// What is kept of a file that came into force.
+pub fn note(fleet: &Fleet, now: DateTime<Utc>) -> FileNote {
+    let Provenance { file, hash, commit } = fleet.provenance.clone();
+    FileNote { file, hash, commit, since: now, refused: None }
 }

@@ -9,8 +9,8 @@
 //! file, its lock and its tables), `writer` (the one that writes; `append` the beats, `intern` what
 //! repeats, `known` what was learnt and spent, `transcript` what was said over the wire, `decide` the incidents, `promise` who is told, `outbox` how that goes, `note` what people
 //! and files say), `column` and `error` (how values and failures stand in the database), `resume`
-//! (what a start needs), `read` (what pages ask for); `integrity` (is the file sound), `backup` and
-//! `restore` (a copy, and back).
+//! (what a start needs), `read` (what pages ask for); `figures` (how large it is), `integrity`
+//! (is the file sound), `backup` and `restore` (a copy, and back).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,6 +42,7 @@ mod error;
 mod ask;
 pub mod resume;
 pub mod read;
+pub mod figures;
 pub mod integrity;
 pub mod backup;
 pub mod restore;
@@ -124,6 +125,11 @@ impl Store {
         }
         answer.await.map_err(|_| StoreError::Closed)?
     }
+}
+
+/// Whether a Serin has this database open; none where none ever had, or the system does not say.
+pub fn is_held(database: &Path) -> Option<bool> {
+    schema::is_held(database)
 }
 
 /// Why a read or a write did not happen. One failure answers everybody who shared the commit.

@@ -41,6 +41,16 @@ pub(in crate::store) fn lock(database: &Path) -> Result<File, OpenError> {
     }
 }
 
+/// See [`crate::store::is_held`]. The lock is not taken but for a moment: shared, so that two who ask see no Serin in each other.
+pub(in crate::store) fn is_held(database: &Path) -> Option<bool> {
+    let file = File::open(beside(database, ".lock")).ok()?;
+    match file.try_lock_shared() {
+        Ok(()) => Some(false),
+        Err(TryLockError::WouldBlock) => Some(true),
+        Err(TryLockError::Error(_)) => None,
+    }
+}
+
 /// A file that belongs to the database, or is put next to it.
 pub(in crate::store) fn beside(database: &Path, suffix: &str) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
