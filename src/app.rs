@@ -19,7 +19,7 @@ use crate::daemon::courier::Courier;
 use crate::daemon::hands::Hands;
 use crate::daemon::reload::{self, Reload};
 use crate::daemon::scheduler::Scheduler;
-use crate::daemon::{gauge, janitor, resume};
+use crate::daemon::{gauge, heartbeat, janitor, resume};
 use crate::deliver::channel::Sender;
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::trouble::Trouble;
@@ -44,6 +44,9 @@ const PERMITS_MAX: usize = 4096;
 /// How a variable is looked up; the demo and tests bring their own.
 pub type Environment = reload::Environment;
 
+/// How a file's `log` comes into force.
+pub type Logging = reload::Logging;
+
 /// What a Serin is started with.
 #[derive(Clone)]
 pub struct Options {
@@ -55,6 +58,16 @@ pub struct Options {
     pub look: Arc<Notify>,
     /// Whether a damaged database is put aside and a new one begun; else it keeps Serin from starting.
     pub set_aside_damaged: bool,
+    /// Puts the file's `log` in force.
+    pub logging: Logging,
+}
+
+impl Options {
+    /// The usual: nobody asks for a look, a damaged database keeps it from starting, and logs are as they are.
+    pub fn new(config: PathBuf, env: Environment) -> Self {
+        let look = Arc::new(Notify::new());
+        Self { config, env, look, set_aside_damaged: false, logging: Arc::new(|_| {}) }
+    }
 }
 
 /// A Serin that runs.
@@ -79,6 +92,7 @@ pub struct Running {
 pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Result<Running> {
     let source = source::read(&options.config)?;
     let loaded = config::load(&source, &*options.env, Unset::Refuse).map_err(|faults| anyhow::anyhow!("{faults}"))?;
+    (options.logging)(&loaded.settings.log);
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
@@ -125,6 +139,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         path: options.config,
         env: options.env,
         settings: loaded.settings,
+        logging: options.logging,
         fleet: fleet_in_force,
         look: options.look,
     };
@@ -145,6 +160,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     tasks.spawn(named("reload", reload.run(shutdown.clone())));
     tasks.spawn(named("gauge", gauge::run(hands.clone(), shutdown.clone())));
     tasks.spawn(named("janitor", janitor::run(hands.clone(), shutdown.clone())));
+    tasks.spawn(named("heartbeat", heartbeat::run(hands.clone(), Arc::clone(&sender), shutdown.clone())));
     tasks.spawn(named("alerts", hands.alerts.clone().run(sender, fleets, courier_stop)));
     tasks.spawn(named("web", serve(listener, web, shutdown.clone())));
     let board = Arc::clone(&hands.board);

@@ -16,3 +16,4 @@ pub mod database;
 pub mod backup;
 pub mod restore;
 pub mod status;
+pub mod logging;

@@ -5,7 +5,7 @@
 //! never shown. Read: `source` (bytes and commit), `tree` (YAML with places), `fault` (how it is
 //! said), `reference` (`${…}`), `checker` and `scalars` (what all sections share), then the
 //! sections: `process`, `receivers`, `routes`, `layers` (defaults beneath a monitor), `search`,
-//! `rules`, `canaries`, `caps`, `auth`, `reach`, `way`, `monitors`; last `fingerprint`.
+//! `rules`, `canaries`, `caps`, `auth`, `reach`, `way`, `monitors`, `heartbeat`, `logging`; last `fingerprint`.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use crate::config::checker::{Checker, Unset};
 use crate::config::fault::{Collector, Fault, Faults, Place};
+use crate::config::logging::Log;
 use crate::config::source::Source;
 use crate::config::tree::{Entry, Node, Tree, Value};
 use crate::domain::fleet::{Fleet, Provenance, Secret};
@@ -23,7 +24,9 @@ pub mod caps;
 pub mod checker;
 pub mod fault;
 pub mod fingerprint;
+pub mod heartbeat;
 pub mod layers;
+pub mod logging;
 pub mod monitors;
 pub mod process;
 pub mod reach;
@@ -57,6 +60,8 @@ pub struct Settings {
     pub database: PathBuf,
     /// The token for the API and for signing in; demanded where `listen` is no loopback address.
     pub token: Option<Secret>,
+    /// What is logged; this part may change while the process lives.
+    pub log: Log,
 }
 
 const KEYS: &[&str] = &["version", "serin", "defaults", "runbooks", "receivers", "routes", "monitors"];
@@ -144,6 +149,7 @@ fn document(checker: &mut Checker<'_>, tree: &Tree<'_>, folder: &Path) -> Option
         runbooks,
         allow_private: process.allow_private,
         control: process.control,
+        heartbeat: process.heartbeat,
         smtp: process.smtp,
         public_url: process.public_url,
     };

@@ -12,14 +12,26 @@ use crate::config::Settings;
 use crate::config::checker::{Checker, Fields, similar};
 use crate::config::fault::{Fault, Place, quoted};
 use crate::config::tree::{Entry, Node};
-use crate::domain::fleet::{Address, Network, ProbeIdentity, Runbooks, Secret, Smtp, SmtpTls};
+use crate::config::{heartbeat, logging};
+use crate::domain::fleet::{Address, Heartbeat, Network, ProbeIdentity, Runbooks, Secret, Smtp, SmtpTls};
 use crate::domain::reason::FailureReason;
 
 /// Pages are served here where the file says nothing: for this machine only.
 const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 const DATABASE_DEFAULT: &str = "serin.db";
-const KEYS: &[&str] =
-    &["listen", "public_url", "database", "token", "smtp", "internal", "allow_private", "probe_identity", "control"];
+const KEYS: &[&str] = &[
+    "listen",
+    "public_url",
+    "database",
+    "token",
+    "smtp",
+    "internal",
+    "allow_private",
+    "probe_identity",
+    "control",
+    "heartbeat",
+    "log",
+];
 const SMTP_KEYS: &[&str] = &["host", "port", "tls", "username", "password", "from", "ca"];
 /// Control addresses: two tell our network's end from theirs, a third a bad day of both.
 const CONTROL_MAX: usize = 3;
@@ -45,6 +57,8 @@ pub struct Process {
     pub control: Vec<Address>,
     /// By what owners of servers know our probes.
     pub identity: Option<Arc<ProbeIdentity>>,
+    /// The sign of life that somebody outside waits for.
+    pub heartbeat: Option<Heartbeat>,
 }
 
 /// Reads `serin:`. `folder` is where the file lies; paths in it start there.
@@ -60,14 +74,16 @@ pub fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>, folder: &Path
     }
     let database = get("database").and_then(|entry| checker.setting("the database's path", &entry.value));
     let database = PathBuf::from(database.unwrap_or_else(|| DATABASE_DEFAULT.to_owned()));
+    let log = get("log").map(|entry| logging::log(checker, entry)).unwrap_or_default();
     Process {
-        settings: Settings { listen, database: folder.join(database), token },
+        settings: Settings { listen, database: folder.join(database), token, log },
         public_url: public_url(checker, get("public_url"), get("listen"), listen),
         smtp: get("smtp").and_then(|entry| smtp(checker, entry, folder)),
         internal: get("internal").map(|entry| names(checker, "internal", &entry.value)).unwrap_or_default(),
         allow_private: get("allow_private").map(|entry| networks(checker, &entry.value)).unwrap_or_default(),
         control: get("control").map(|entry| control(checker, &entry.value)).unwrap_or_default(),
         identity: get("probe_identity").and_then(|entry| identity(checker, entry)).map(Arc::new),
+        heartbeat: get("heartbeat").and_then(|entry| heartbeat::heartbeat(checker, entry)),
     }
 }
 

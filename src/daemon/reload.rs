@@ -12,6 +12,7 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::checker::Unset;
+use crate::config::logging::Log;
 use crate::config::source::{self, Source};
 use crate::config::{self, Loaded, Settings};
 use crate::daemon::hands::Hands;
@@ -30,6 +31,9 @@ const NAME: &str = "reload";
 /// How a variable is looked up; the demo and tests bring their own.
 pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
+/// Puts a file's `log` in force, at start and with every reload.
+pub type Logging = Arc<dyn Fn(&Log) + Send + Sync>;
+
 /// The loop.
 pub struct Reload {
     /// What it works with.
@@ -38,8 +42,10 @@ pub struct Reload {
     pub path: PathBuf,
     /// How a variable is looked up.
     pub env: Environment,
-    /// The settings that are in force until the next start.
+    /// The settings that are in force until the next start, all but what is logged.
     pub settings: Settings,
+    /// Where what is logged is put.
+    pub logging: Logging,
     /// Where the fleet in force is put.
     pub fleet: watch::Sender<Arc<Fleet>>,
     /// Somebody wants the file looked at now.
@@ -103,7 +109,8 @@ impl Reload {
         if noted.is_err() {
             return false;
         }
-        if loaded.settings != self.settings {
+        (self.logging)(&loaded.settings.log);
+        if (Settings { log: self.settings.log.clone(), ..loaded.settings.clone() }) != self.settings {
             tracing::warn!("listen, database or token changed; they take effect with the next start");
         }
         for warning in &loaded.warnings {

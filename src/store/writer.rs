@@ -47,6 +47,7 @@ pub(in crate::store) enum Work {
     Acknowledge { incident: String, actor: String, now: DateTime<Utc> },
     ForgetTranscripts { now: DateTime<Utc> },
     Loaded(Box<FleetNote>),
+    Touch { now: DateTime<Utc> },
     LimitPages(u32),
     Close,
 }
@@ -293,6 +294,10 @@ impl Writer {
             }
             Work::ForgetTranscripts { now } => Answer::Count(transcript::forget(connection, now).await?),
             Work::Loaded(fleet) => Answer::FirstSeen(note::loaded(connection, &mut self.names, &fleet).await?),
+            Work::Touch { now } => {
+                note::touch(connection, now).await?;
+                Answer::Done
+            }
             Work::LimitPages(pages) => {
                 self.page_limit = if pages == 0 { PAGES_MAX } else { pages };
                 limit_pages(connection, self.page_limit).await?;
