@@ -42,6 +42,10 @@ pub fn start(format: Option<LogFormat>, quiet: bool) -> anyhow::Result<Logging> 
     tracing_subscriber::registry().with(lines).with(filter).init();
     let from_file = Mutex::new(None);
     Ok(Arc::new(move |log: &Log| {
+        // First, so that what follows is said at the new level.
+        if wanted.is_none() {
+            applied(refilter.reload(EnvFilter::new(log.directives())));
+        }
         if format.is_none() {
             // Lines of a span that began in the one shape cannot be ended in the other, so it is chosen once, before
             // anything begins.
@@ -53,9 +57,6 @@ pub fn start(format: Option<LogFormat>, quiet: bool) -> anyhow::Result<Logging> 
                 _ => {}
             }
             chosen.get_or_insert(wanted);
-        }
-        if wanted.is_none() {
-            applied(refilter.reload(EnvFilter::new(log.directives())));
         }
     }))
 }

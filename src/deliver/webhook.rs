@@ -329,6 +329,19 @@ mod tests {
         assert!(guarded_url(&public, &[]).is_ok(), "a public address passes");
     }
 
+    #[tokio::test]
+    async fn a_heartbeat_meets_the_guard() {
+        let url = Address { shown: String::new(), resolved: Secret::new("http://127.0.0.1:9/alive/geheim") };
+        let heartbeat = Heartbeat { url, every: Duration::from_secs(60), post: false };
+        let roots = rustls::RootCertStore::empty();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let hooks = Hooks::new(tls.with_root_certificates(roots).with_no_client_auth());
+        let end = hooks.ping(&[], &heartbeat, at("2026-11-21T09:00:00Z")).await;
+        let AttemptEnd::Refused { why } = end else { panic!("a private network: {end:?}") };
+        assert!(why.contains("serin.allow_private") && !why.contains("geheim"), "{why}");
+    }
+
     #[test]
     fn an_echo_does_not_carry_secrets_into_the_ledger() {
         let address = Address {

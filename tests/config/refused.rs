@@ -502,6 +502,16 @@ fn what_the_process_needs() {
             &["3:27 'username' of smtp stands without 'password' => add 'password', or leave both out"],
         ),
         (
+            "a heartbeat that leads nowhere, and one nobody can hear",
+            "serin: { heartbeat: { evry: 60s, every: 1ms, method: put } }\n",
+            &["3:23 the file's 'heartbeat' has no key 'evry'"],
+        ),
+        (
+            "logs of nothing, in no shape",
+            "serin: { log: { level: loud, format: xml, modules: { prob: debug, hyper: trace, store: all } } }\n",
+            &["3:1 x"],
+        ),
+        (
             "an address that is no network",
             "serin: { allow_private: [10.20.0.7, 10.20.0.1/16, ten] }\n",
             &[

@@ -3,7 +3,8 @@
 //! Each journey waits on what a receiver got, on what the database holds or on what a page says,
 //! never on time alone; [`stage::PATIENCE`] only turns a hang into a failure. Read: `stage` (what a
 //! journey plays on), `process` (the binary as a child), then the journeys: `kills`, `outage`,
-//! `edits`, `trouble`, `reload`, `start`, `backup`.
+//! `edits`, `trouble`, `reload`, `start`,
+//! `backup`, `status`, `heartbeat`, `logs`.
 
 mod stage;
 mod process;
@@ -14,3 +15,6 @@ mod trouble;
 mod reload;
 mod start;
 mod backup;
+mod status;
+mod heartbeat;
+mod logs;

@@ -25,6 +25,11 @@ impl Serin {
 
     /// The same, with more arguments.
     pub(crate) fn spawn_with(config: &Path, arguments: &[&str]) -> Self {
+        Self::spawn_in(config, arguments, &[])
+    }
+
+    /// The same, with more variables.
+    pub(crate) fn spawn_in(config: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_serin"))
             .args(["run", "--config"])
             .arg(config)
@@ -32,6 +37,8 @@ impl Serin {
             .env("SERIN_TEST_SECRET", SECRET)
             .env("NO_COLOR", "1")
             .env_remove("RUST_LOG")
+            .env_remove("SERIN_LOG")
+            .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -51,6 +58,13 @@ impl Serin {
     /// The same, with more arguments.
     pub(crate) async fn start_with(config: &Path, arguments: &[&str]) -> (Self, SocketAddr) {
         let mut serin = Self::spawn_with(config, arguments);
+        let address = serin.listens().await;
+        (serin, address)
+    }
+
+    /// Waits until it says where its pages are.
+    pub(crate) async fn listens(&mut self) -> SocketAddr {
+        let serin = self;
         let mut said = serin.said.clone();
         let address = bounded("serin says where its pages are", async {
             loop {
@@ -67,7 +81,7 @@ impl Serin {
             let status = serin.ended().await;
             panic!("serin did not start ({status}):\n{}", serin.log());
         };
-        (serin, address)
+        address
     }
 
     /// Everything it wrote to standard error so far.
