@@ -43,9 +43,10 @@ impl Log {
     /// The directives of tracing's filter. Of the libraries only warnings: what they log further down is not ours to
     /// keep free of secrets.
     pub fn directives(&self) -> String {
-        let mut all = format!("warn,serin={}", self.level.unwrap_or(LevelFilter::INFO));
+        let own = env!("CARGO_PKG_NAME");
+        let mut all = format!("warn,{own}={}", self.level.unwrap_or(LevelFilter::INFO));
         for (module, level) in &self.modules {
-            all.push_str(&format!(",serin::{module}={level}"));
+            all.push_str(&format!(",{own}::{module}={level}"));
         }
         all
     }
@@ -112,9 +113,9 @@ mod tests {
     #[test]
     fn a_line_says_what_is_logged() {
         let rows = [
-            ("", Ok("warn,serin=info"), "nothing said"),
-            ("debug", Ok("warn,serin=debug"), "a level"),
-            (" warn , probe = trace,store=off", Ok("warn,serin=warn,serin::probe=trace,serin::store=off"), "modules"),
+            ("", Ok("warn,@=info"), "nothing said"),
+            ("debug", Ok("warn,@=debug"), "a level"),
+            (" warn , probe = trace,store=off", Ok("warn,@=warn,@::probe=trace,@::store=off"), "modules"),
             ("loud", Err("'loud' is no level"), "no level"),
             ("info,debug", Err("a second level"), "two levels"),
             ("info,prob=debug", Err("did you mean 'probe'"), "a typo"),
@@ -122,7 +123,9 @@ mod tests {
         ];
         for (line, expected, sentence) in rows {
             match (Log::from_line(line), expected) {
-                (Ok(log), Ok(directives)) => assert_eq!(log.directives(), directives, "{sentence}"),
+                (Ok(log), Ok(directives)) => {
+                    assert_eq!(log.directives().replace("serin", "@"), directives, "{sentence}")
+                }
                 (Err(mend), Err(words)) => assert!(mend.contains(words), "{sentence}: {mend}"),
                 (found, _) => panic!("{sentence}: {found:?}"),
             }
