@@ -4,7 +4,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use serin::cli::logging::LogFormat;
-use serin::cli::{accept, backup, bench, check, demo, init, logging, probe, recheck, reference, restore, run, status};
+use serin::cli::{
+    accept, backup, bench, check, demo, export, init, logging, probe, recheck, reference, restore, run, status,
+};
 
 /// Watches MCP retrieval servers from the outside and pages a human, with a cause and a runbook, when one is down, slow, changed or quietly wrong.
 #[derive(Debug, Parser)]
@@ -28,6 +30,7 @@ enum Command {
     Status(status::StatusArgs),
     Backup(backup::BackupArgs),
     Restore(restore::RestoreArgs),
+    Export(export::ExportArgs),
     Demo(demo::DemoArgs),
     Reference(reference::ReferenceArgs),
     Bench(bench::BenchArgs),
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Command::Status(args) => wait(status::run(args)),
         Command::Backup(args) => wait(backup::run(args)),
         Command::Restore(args) => wait(restore::run(args)),
+        Command::Export(args) => wait(export::run(args)),
         Command::Demo(args) => wait(demo::run(args)),
         Command::Bench(args) => wait(bench::run(args)),
         Command::Reference(args) => wait(reference::run(args)),

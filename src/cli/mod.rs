@@ -17,3 +17,4 @@ pub mod backup;
 pub mod restore;
 pub mod status;
 pub mod logging;
+pub mod export;

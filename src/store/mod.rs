@@ -9,7 +9,7 @@
 //! file, its lock and its tables), `writer` (the one that writes; `append` the beats, `intern` what
 //! repeats, `known` what was learnt and spent, `transcript` what was said over the wire, `decide` the incidents, `promise` who is told, `outbox` how that goes, `note` what people
 //! and files say), `column` and `error` (how values and failures stand in the database), `resume`
-//! (what a start needs), `read` (what pages ask for); `figures` (how large it is), `integrity`
+//! (what a start needs), `read` (what pages ask for), `past` (what is exported); `figures` (how large it is), `integrity`
 //! (is the file sound), `backup` and `restore` (a copy, and back).
 
 use std::path::{Path, PathBuf};
@@ -42,6 +42,7 @@ mod error;
 mod ask;
 pub mod resume;
 pub mod read;
+pub mod past;
 pub mod figures;
 pub mod integrity;
 pub mod backup;
