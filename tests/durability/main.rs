@@ -4,7 +4,7 @@
 //! never on time alone; [`stage::PATIENCE`] only turns a hang into a failure. Read: `stage` (what a
 //! journey plays on), `process` (the binary as a child), then the journeys: `kills`, `outage`,
 //! `edits`, `trouble`, `reload`, `start`,
-//! `backup`, `status`, `heartbeat`, `logs`.
+//! `backup`, `status`, `heartbeat`, `logs`, `export`.
 
 mod stage;
 mod process;
@@ -18,3 +18,4 @@ mod backup;
 mod status;
 mod heartbeat;
 mod logs;
+mod export;
