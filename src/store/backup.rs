@@ -151,6 +151,12 @@ pub enum BackupError {
         /// The file.
         path: PathBuf,
     },
+    /// Another program has the database open.
+    #[error("another process has {} open; end it first (an open sqlite3 shell, a backup, an export)", .path.display())]
+    Held {
+        /// The database.
+        path: PathBuf,
+    },
     /// The system refuses.
     #[error("cannot {doing} {}: {source}", .path.display())]
     File {

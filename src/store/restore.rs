@@ -74,8 +74,10 @@ async fn replace(backup: &Path, coming: &Path, database: &Path, now: DateTime<Ut
 /// behind would be read into the file that comes next.
 async fn keep(database: &Path, now: DateTime<Utc>) -> Result<PathBuf, BackupError> {
     // Folded into the file, there is no log to move and no moment at which the file lacks its newest part.
-    if let Err(error) = fold(database).await {
-        tracing::warn!(%error, "the old database's log could not be folded in; it is kept beside it");
+    match fold(database).await {
+        Ok(()) => {}
+        Err(StoreError::Locked) => return Err(BackupError::Held { path: database.to_owned() }),
+        Err(error) => tracing::warn!(%error, "the old database's log could not be folded in; it is kept beside it"),
     }
     let aside = free_name(database, "replaced", now)
         .ok_or_else(|| BackupError::file("keep a copy of", database, io::Error::from(io::ErrorKind::AlreadyExists)))?;
@@ -88,10 +90,14 @@ async fn keep(database: &Path, now: DateTime<Utc>) -> Result<PathBuf, BackupErro
     Ok(aside)
 }
 
+/// Leaves one file, by going back to a rollback journal: SQLite does so only while nobody else has the file open. That
+/// is what has to be known here, since a shell that is closed later would remove the log of the database that came
+/// after (sqlite.org/howtocorrupt.html, 2.4).
 async fn fold(database: &Path) -> Result<(), StoreError> {
     let mut connection = schema::writer(database).await?;
-    sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut connection).await?;
-    Ok(connection.close().await?)
+    let folded = sqlx::query("PRAGMA journal_mode = DELETE").fetch_one(&mut connection).await;
+    connection.close().await?;
+    Ok(folded.map(drop)?)
 }
 
 /// Takes a damaged database out of the way, so that a new one can begin; answers where it is kept.

@@ -69,7 +69,7 @@ fn rows(figures: &[(String, String)], table: &str) -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_backup_made_while_serin_runs_gives_the_same_figures_back() {
-    let (stage, _) = Stage::set(2).await;
+    let (mut stage, _) = Stage::set(2).await;
     let (running, _) = Serin::start(&stage.config()).await;
     stage.more_beats("s0", 3).await;
     stage.refuse(1);
@@ -92,6 +92,10 @@ async fn a_backup_made_while_serin_runs_gives_the_same_figures_back() {
     let backed = figures(&copy, true).await;
     let newest = figures(&stage.database(), false).await;
     assert!(rows(&newest, "beats") > rows(&backed, "beats"), "there is something to lose");
+    let held = serin(&stage, &["restore", name]).await;
+    assert!(!held.status.success() && said(&held).contains("another process has"), "we look on: {}", said(&held));
+    assert_eq!(figures(&stage.database(), false).await, newest, "and nothing was changed");
+    stage.look_away().await;
     let output = serin(&stage, &["restore", name]).await;
     assert!(output.status.success(), "{}", said(&output));
     assert_eq!(figures(&stage.database(), true).await, backed, "row by row what the backup holds");
@@ -127,7 +131,7 @@ async fn killed_fifty_times_no_half_backup_is_taken_for_a_whole_one() {
     let (stage, _) = Stage::set(2).await;
     let (running, _) = Serin::start(&stage.config()).await;
     stage.more_beats("s0", 1).await;
-    enlarge(&stage.database()).await;
+    enlarge(&stage.database(), FILLER).await;
     let copy = stage.folder.path().join("copy.db");
     let name = copy.to_str().expect("a name");
     let (mut whole, mut killed, mut partial) = (0, 0, 0);
@@ -163,13 +167,70 @@ async fn killed_fifty_times_no_half_backup_is_taken_for_a_whole_one() {
 /// Rows that give a backup something to do.
 const FILLER: usize = 3000;
 
-async fn enlarge(database: &Path) {
+async fn enlarge(database: &Path, rows: usize) {
     let options = SqliteConnectOptions::new().filename(database).busy_timeout(Duration::from_secs(30));
     let mut connection = options.disable_statement_logging().connect().await.expect("it opens");
     let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1) INSERT INTO blobs \
                (hash, kind, codec, created_at, data) SELECT 'h' || i, 'filler', 'raw', 0, randomblob(10000) FROM n";
-    sqlx::query(sql).bind(i64::try_from(FILLER).expect("few")).execute(&mut connection).await.expect("it grows");
+    sqlx::query(sql).bind(i64::try_from(rows).expect("few")).execute(&mut connection).await.expect("it grows");
     connection.close().await.expect("it closes");
+}
+
+/// Two backups are put back in turn, and each time somebody pulls the plug.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_fifty_times_while_putting_back_the_database_is_the_old_or_the_new_one() {
+    let seed = std::env::var(SEED_VARIABLE).ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(rand::random);
+    println!("{SEED_VARIABLE}={seed}");
+    let mut random = StdRng::seed_from_u64(seed);
+    let (mut stage, _) = Stage::set(1).await;
+    let (running, _) = Serin::start(&stage.config()).await;
+    stage.more_beats("s0", 2).await;
+    running.stop().await;
+    stage.look_away().await;
+    let backups = ["first.db", "second.db"].map(|name| stage.folder.path().join(name));
+    for (at, backup) in backups.iter().enumerate() {
+        if at > 0 {
+            enlarge(&stage.database(), FILLER / 3).await;
+        }
+        let output = serin(&stage, &["backup", backup.to_str().expect("a name")]).await;
+        assert!(output.status.success(), "{}", said(&output));
+    }
+    let whole = [figures(&backups[0], true).await, figures(&backups[1], true).await];
+    assert_ne!(whole[0], whole[1]);
+    let took = std::time::Instant::now();
+    assert!(serin(&stage, &["restore", backups[0].to_str().expect("a name")]).await.status.success());
+    let took_ms = u64::try_from(took.elapsed().as_millis()).expect("not that long");
+    let (mut now, mut changed, mut killed) = (0, 0, 0);
+    for _ in 0..KILLS {
+        let next = 1 - now;
+        let arguments = ["restore", backups[next].to_str().expect("a name")];
+        let mut child = command(&stage, &arguments).stdout(std::process::Stdio::null()).spawn().expect("it starts");
+        tokio::time::sleep(Duration::from_millis(random.random_range(0..took_ms * 2))).await;
+        child.start_kill().ok();
+        let status = bounded("it ends", child.wait()).await.expect("its status");
+        killed += u32::from(!status.success());
+        let found = figures(&stage.database(), true).await;
+        let is = whole.iter().position(|figures| *figures == found).expect("one of the two, row by row");
+        assert!(is == next || !status.success(), "what ends well is done");
+        changed += u32::from(is != now);
+        now = is;
+        forget_kept(&stage);
+    }
+    println!("{took_ms} ms undisturbed; of {KILLS}: {killed} killed, {changed} put back");
+    assert!(killed > 0 && changed > 0, "the kills hit on both sides: {killed} killed, {changed} put back");
+    let (running, _) = Serin::start(&stage.config()).await;
+    stage.more_beats("s0", 2).await;
+    running.stop().await;
+}
+
+/// Removes what was put aside, so that fifty of them do not fill the disk.
+fn forget_kept(stage: &Stage) {
+    for entry in std::fs::read_dir(stage.folder.path()).expect("the folder") {
+        let path = entry.expect("an entry").path();
+        if path.to_string_lossy().contains("serin.db.replaced-") {
+            std::fs::remove_file(path).expect("it goes");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -238,13 +299,14 @@ async fn altered(path: &Path, sql: &'static str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_damaged_database_says_the_ways_out_and_both_are_open() {
-    let (stage, _) = Stage::set(1).await;
+    let (mut stage, _) = Stage::set(1).await;
     let (running, _) = Serin::start(&stage.config()).await;
     stage.more_beats("s0", 2).await;
     let copy = stage.folder.path().join("copy.db");
     let name = copy.to_str().expect("a name");
     assert!(serin(&stage, &["backup", name]).await.status.success());
     running.stop().await;
+    stage.look_away().await;
     let backed = figures(&copy, true).await;
     let sound = std::fs::read(stage.database()).expect("the database");
     let damages: [(&str, &dyn Fn(&mut Vec<u8>)); 3] = [
