@@ -242,6 +242,7 @@ pub fn rest(old: &Fleet, new: &Fleet) -> Vec<String> {
         allow_private,
         control,
         retention,
+        heartbeat,
         smtp,
         public_url,
     } = old;
@@ -251,6 +252,7 @@ pub fn rest(old: &Fleet, new: &Fleet) -> Vec<String> {
     keys.unless("serin.allow_private", allow_private, &new.allow_private);
     keys.unless("serin.control", control, &new.control);
     keys.unless("serin.retention", retention, &new.retention);
+    keys.unless("serin.heartbeat", heartbeat, &new.heartbeat);
     keys.inside("serin.smtp", smtp.as_ref(), new.smtp.as_ref(), |keys, old, new| {
         let Smtp { host, port, tls, login, from, ca } = old;
         keys.unless("host", host, &new.host);

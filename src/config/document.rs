@@ -78,6 +78,7 @@ pub fn document(checker: &mut Checker<'_>, trees: &[Tree<'_>], source: &Source) 
         allow_private: process.allow_private,
         control: process.control,
         retention: process.retention,
+        heartbeat: process.heartbeat,
         smtp: process.smtp,
         public_url: process.public_url,
     };

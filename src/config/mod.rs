@@ -6,13 +6,14 @@
 //! `tree` (YAML with places), `fault` (how it is said), `reference` (`${…}`), `checker` and
 //! `scalars` (what all sections share), `document` (all files together), then the sections:
 //! `process`, `receivers`, `routes`, `layers` (defaults beneath a monitor), `search`,
-//! `rules`, `canaries`, `caps`, `auth`, `reach`, `way`, `monitors`; last `fingerprint`.
+//! `rules`, `canaries`, `caps`, `auth`, `reach`, `way`, `monitors`, `heartbeat`, `logging`; last `fingerprint`.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use crate::config::checker::{Checker, Unset};
 use crate::config::fault::{Collector, Fault, Faults, Place, Text};
+use crate::config::logging::Log;
 use crate::config::source::Source;
 use crate::config::tree::Budget;
 use crate::domain::fleet::{Fleet, IncludedFile, Provenance, Secret};
@@ -28,7 +29,9 @@ pub mod fault;
 pub mod fingerprint;
 pub mod glob;
 pub mod include;
+pub mod heartbeat;
 pub mod layers;
+pub mod logging;
 pub mod monitors;
 pub mod plan;
 pub mod process;
@@ -66,6 +69,8 @@ pub struct Settings {
     pub database: PathBuf,
     /// The token for the API and for signing in; demanded where `listen` is no loopback address.
     pub token: Option<Secret>,
+    /// What is logged; this part may change while the process lives.
+    pub log: Log,
 }
 
 /// Checks a file, with those it includes, and gives what they declare, or everything that is wrong with them.

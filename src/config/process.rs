@@ -15,7 +15,8 @@ use crate::config::fault::{Fault, Place, quoted};
 use crate::config::retention::retention;
 use crate::config::shape::Shape;
 use crate::config::tree::{Entry, Node};
-use crate::domain::fleet::{Address, Network, ProbeIdentity, Retention, Runbooks, Secret, Smtp, SmtpTls};
+use crate::config::{heartbeat, logging};
+use crate::domain::fleet::{Address, Heartbeat, Network, ProbeIdentity, Retention, Runbooks, Secret, Smtp, SmtpTls};
 use crate::domain::reason::FailureReason;
 
 /// Pages are served here where the file says nothing: for this machine only.
@@ -32,6 +33,8 @@ const KEYS: &[&str] = &[
     "probe_identity",
     "control",
     "retention",
+    "heartbeat",
+    "log",
 ];
 const SMTP_KEYS: &[&str] = &["host", "port", "tls", "username", "password", "from", "ca"];
 /// Control addresses: two tell our network's end from theirs, a third a bad day of both.
@@ -60,6 +63,8 @@ pub struct Process {
     pub retention: Retention,
     /// By what owners of servers know our probes.
     pub identity: Option<Arc<ProbeIdentity>>,
+    /// The sign of life that somebody outside waits for.
+    pub heartbeat: Option<Heartbeat>,
 }
 
 /// Reads `serin:`. Paths in it start where the file lies.
@@ -77,8 +82,9 @@ pub fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>) -> Process {
     }
     let database = get("database").and_then(|entry| checker.setting("the database's path", &entry.value));
     let database = PathBuf::from(database.unwrap_or_else(|| DATABASE_DEFAULT.to_owned()));
+    let log = get("log").map(|entry| logging::log(checker, entry)).unwrap_or_default();
     Process {
-        settings: Settings { listen, database: folder.join(database), token },
+        settings: Settings { listen, database: folder.join(database), token, log },
         public_url: public_url(checker, get("public_url"), get("listen"), listen),
         smtp: get("smtp").and_then(|entry| smtp(checker, entry, folder)),
         internal: get("internal").map(|entry| names(checker, "internal", &entry.value)).unwrap_or_default(),
@@ -86,6 +92,7 @@ pub fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>) -> Process {
         control: get("control").map(|entry| control(checker, &entry.value)).unwrap_or_default(),
         retention: get("retention").map(|entry| retention(checker, &entry.value)).unwrap_or_default(),
         identity: get("probe_identity").and_then(|entry| identity(checker, entry)).map(Arc::new),
+        heartbeat: get("heartbeat").and_then(|entry| heartbeat::heartbeat(checker, entry)),
     }
 }
 

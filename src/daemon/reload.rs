@@ -14,12 +14,14 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::checker::Unset;
+use crate::config::logging::Log;
 use crate::config::source::{ReadError, Reader, Source};
 use crate::config::{self, Loaded, Settings};
 use crate::daemon::hands::Hands;
 use crate::deliver::trouble::Trouble;
-use crate::domain::fleet::Fleet;
+use crate::domain::fleet::{Fleet, Provenance};
 use crate::store::board::{Banner, Change};
+use crate::store::pulse::FileNote;
 
 /// The file is looked at this often.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -31,6 +33,9 @@ const NAME: &str = "reload";
 /// How a variable is looked up; the demo and tests bring their own.
 pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
+/// Puts a file's `log` in force, at start and with every reload.
+pub type Logging = Arc<dyn Fn(&Log) + Send + Sync>;
+
 /// The loop.
 pub struct Reload {
     /// What it works with.
@@ -39,8 +44,10 @@ pub struct Reload {
     pub path: PathBuf,
     /// How a variable is looked up.
     pub env: Environment,
-    /// The settings that are in force until the next start.
+    /// The settings that are in force until the next start, all but what is logged.
     pub settings: Settings,
+    /// Where what is logged is put.
+    pub logging: Logging,
     /// Where the fleet in force is put.
     pub fleet: watch::Sender<Arc<Fleet>>,
     /// Somebody wants the file looked at now.
@@ -104,7 +111,8 @@ impl Reload {
         if noted.is_err() {
             return false;
         }
-        if loaded.settings != self.settings {
+        (self.logging)(&loaded.settings.log);
+        if (Settings { log: self.settings.log.clone(), ..loaded.settings.clone() }) != self.settings {
             tracing::warn!("listen, database or token changed; they take effect with the next start");
         }
         for warning in &loaded.warnings {
@@ -112,6 +120,7 @@ impl Reload {
         }
         self.warn_of_removed_receivers(&loaded.fleet).await;
         let monitors = loaded.fleet.monitors.len();
+        self.hands.board.pulse().file_in_force(note(&loaded.fleet, now));
         self.fleet.send_replace(Arc::new(loaded.fleet));
         self.hands.board.lower(CONFIG);
         self.hands.alerts.clear(Trouble::ConfigRejected, now);
@@ -142,6 +151,7 @@ impl Reload {
         tracing::error!("the file has faults; the last good one stays in force\n{why}");
         let first = why.lines().find(|line| !line.trim().is_empty()).unwrap_or("it cannot be read");
         self.hands.alerts.raise(Trouble::ConfigRejected, first, now);
+        self.hands.board.pulse().file_refused(why, now);
         self.hands.board.raise(Banner { kind: CONFIG, text: why.to_owned(), since: now });
     }
 }
@@ -183,4 +193,10 @@ fn look(mut reader: Reader, env: &dyn Fn(&str) -> Option<String>, last: &str) ->
         }
     };
     (reader, looked)
+}
+
+/// What is kept of a file that came into force.
+pub fn note(fleet: &Fleet, now: DateTime<Utc>) -> FileNote {
+    let Provenance { file, hash, commit, .. } = fleet.provenance.clone();
+    FileNote { file, hash, commit, since: now, refused: None }
 }

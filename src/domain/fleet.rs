@@ -32,6 +32,8 @@ pub struct Fleet {
     pub allow_private: Vec<Network>,
     /// Addresses by which Serin knows its own uplink; empty: it is taken for granted.
     pub control: Vec<Address>,
+    /// The sign of life that somebody outside waits for.
+    pub heartbeat: Option<Heartbeat>,
     /// The mail server, where a receiver needs one.
     pub smtp: Option<Smtp>,
     /// How long what is remembered is kept.
@@ -179,6 +181,17 @@ pub struct Address {
     pub shown: String,
     /// Resolved and complete, for the connection only.
     pub resolved: Secret,
+}
+
+/// A sign of life, sent to somebody outside who raises the alarm when it stays away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heartbeat {
+    /// Where to. Whoever knows it can pretend to be us, so it is shown nowhere.
+    pub url: Address,
+    /// Time between two.
+    pub every: Duration,
+    /// Whether it is a POST; else a GET.
+    pub post: bool,
 }
 
 /// One MCP server under watch.

@@ -77,6 +77,14 @@ impl Store {
         Ok(matches!(self.ask(work).await?, Answer::Changed(true)))
     }
 
+    /// Writes the moment, for nothing but the proof that a write reaches the disk.
+    ///
+    /// # Errors
+    /// Where it does not.
+    pub async fn touch(&self, now: DateTime<Utc>) -> Result<(), StoreError> {
+        self.ask(Work::Touch { now }).await.map(drop)
+    }
+
     /// Forgets some transcripts that are over; 0 once none is left.
     ///
     /// # Errors

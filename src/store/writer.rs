@@ -50,6 +50,7 @@ pub(in crate::store) enum Work {
     ForgetTranscripts { now: DateTime<Utc>, kept: TimeDelta },
     Loaded(Box<FleetNote>),
     Chore(Box<Chore>),
+    Touch { now: DateTime<Utc> },
     LimitPages(u32),
     Close,
 }
@@ -311,6 +312,10 @@ impl Writer {
                 Answer::Changed(chore::run(connection, &mut self.names, *chore).await?)
             }
             Work::Loaded(fleet) => Answer::FirstSeen(note::loaded(connection, &mut self.names, &fleet).await?),
+            Work::Touch { now } => {
+                note::touch(connection, now).await?;
+                Answer::Done
+            }
             Work::LimitPages(pages) => {
                 self.page_limit = if pages == 0 { PAGES_MAX } else { pages };
                 limit_pages(connection, self.page_limit).await?;

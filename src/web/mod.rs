@@ -18,6 +18,7 @@ pub mod words;
 pub mod problem;
 pub mod actions;
 pub mod api;
+pub mod status;
 pub mod tools;
 pub mod transcripts;
 pub mod events;

@@ -14,7 +14,7 @@ use crate::web::pages::{
     deliveries, fleet, incident, incidents, login, monitor, runbooks, transcripts as transcript_pages, unknown,
 };
 use crate::web::state::WebState;
-use crate::web::{api, assets, events, forms, guard, metrics, ready, tools, transcripts};
+use crate::web::{api, assets, events, forms, guard, metrics, ready, status, tools, transcripts};
 
 /// Forms and API bodies are a few words.
 const BODY_BYTES_MAX: usize = 16 * 1024;
@@ -66,6 +66,7 @@ fn patient() -> Router<WebState> {
 
 fn api_routes() -> Router<WebState> {
     Router::new()
+        .route("/status", get(status::show))
         .route("/monitors", get(api::monitors))
         .route("/monitors/{id}", get(api::monitor))
         .route("/monitors/{id}/tools", get(tools::show))
