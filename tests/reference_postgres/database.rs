@@ -50,6 +50,8 @@ async fn what_cannot_be_used_is_refused() {
     check_refused("nobody there", "postgres://me:hunter2@127.0.0.1:1/rag", usual(), "refused").await;
     check_refused("TLS where there is none", &url.replace("disable", "require"), usual(), "TLS").await;
     check_refused("no pgvector, and no right to add it", &lowly, usual(), "CREATE EXTENSION vector").await;
+    let schemaless = lowly.replace("/bare?", "/postgres?");
+    check_refused("no right to make a schema", &schemaless, named("lowly"), "GRANT CREATE ON DATABASE").await;
     check_refused("tables of another version", &url, named("older"), "version 1").await;
     check_refused("tables of somebody else", &url, named("foreigner"), "another schema").await;
     check_refused("a name with a quote", &url, named("a\"b"), "schema's name").await;
