@@ -29,6 +29,7 @@ pub mod layers;
 pub mod logging;
 pub mod monitors;
 pub mod process;
+pub mod retention;
 pub mod reach;
 pub mod receivers;
 pub mod reference;
@@ -150,6 +151,7 @@ fn document(checker: &mut Checker<'_>, tree: &Tree<'_>, folder: &Path) -> Option
         allow_private: process.allow_private,
         control: process.control,
         heartbeat: process.heartbeat,
+        retention: process.retention,
         smtp: process.smtp,
         public_url: process.public_url,
     };

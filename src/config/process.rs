@@ -11,9 +11,10 @@ use url::Url;
 use crate::config::Settings;
 use crate::config::checker::{Checker, Fields, similar};
 use crate::config::fault::{Fault, Place, quoted};
+use crate::config::retention::retention;
 use crate::config::tree::{Entry, Node};
 use crate::config::{heartbeat, logging};
-use crate::domain::fleet::{Address, Heartbeat, Network, ProbeIdentity, Runbooks, Secret, Smtp, SmtpTls};
+use crate::domain::fleet::{Address, Heartbeat, Network, ProbeIdentity, Retention, Runbooks, Secret, Smtp, SmtpTls};
 use crate::domain::reason::FailureReason;
 
 /// Pages are served here where the file says nothing: for this machine only.
@@ -31,6 +32,7 @@ const KEYS: &[&str] = &[
     "control",
     "heartbeat",
     "log",
+    "retention",
 ];
 const SMTP_KEYS: &[&str] = &["host", "port", "tls", "username", "password", "from", "ca"];
 /// Control addresses: two tell our network's end from theirs, a third a bad day of both.
@@ -55,6 +57,8 @@ pub struct Process {
     pub allow_private: Vec<Network>,
     /// Addresses by which Serin knows its own uplink.
     pub control: Vec<Address>,
+    /// How long what is remembered is kept.
+    pub retention: Retention,
     /// By what owners of servers know our probes.
     pub identity: Option<Arc<ProbeIdentity>>,
     /// The sign of life that somebody outside waits for.
@@ -82,6 +86,7 @@ pub fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>, folder: &Path
         internal: get("internal").map(|entry| names(checker, "internal", &entry.value)).unwrap_or_default(),
         allow_private: get("allow_private").map(|entry| networks(checker, &entry.value)).unwrap_or_default(),
         control: get("control").map(|entry| control(checker, &entry.value)).unwrap_or_default(),
+        retention: get("retention").map(|entry| retention(checker, &entry.value)).unwrap_or_default(),
         identity: get("probe_identity").and_then(|entry| identity(checker, entry)).map(Arc::new),
         heartbeat: get("heartbeat").and_then(|entry| heartbeat::heartbeat(checker, entry)),
     }

@@ -23,7 +23,7 @@ use crate::domain::signal::{Phase, Signal};
 use crate::domain::standing::Standing;
 use crate::probe::Lists;
 use crate::store::board::{BeatMark, CanaryView, MonitorView, OpenIncident, RollUp, STRIP_LEN, SignalView, ToolsView};
-use crate::store::resume::HourCount;
+use crate::store::recent::HourCount;
 
 /// Hours that coverage and uptime look back over.
 const DAY_HOURS: i64 = 24;

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::paging::route::Route;
 use crate::domain::protocol::{Era, Transport};
@@ -36,8 +36,34 @@ pub struct Fleet {
     pub heartbeat: Option<Heartbeat>,
     /// The mail server, where a receiver needs one.
     pub smtp: Option<Smtp>,
+    /// How long what is remembered is kept.
+    pub retention: Retention,
     /// Address people reach the pages under, without a trailing slash; links in pages start here.
     pub public_url: String,
+}
+
+/// How long what is remembered is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// Every beat and every answer, in hourly packs.
+    pub beats: TimeDelta,
+    /// Daily percentiles and uptime, and what probes cost a server.
+    pub days: TimeDelta,
+    /// What was said over the wire when a probe failed.
+    pub transcripts: TimeDelta,
+    /// Incidents that ended, with all that was told of them.
+    pub incidents: TimeDelta,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self {
+            beats: TimeDelta::days(35),
+            days: TimeDelta::days(400),
+            transcripts: TimeDelta::days(30),
+            incidents: TimeDelta::days(400),
+        }
+    }
 }
 
 impl Fleet {

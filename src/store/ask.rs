@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::fleet::{Fleet, MonitorId};
 use crate::store::note::FleetNote;
@@ -89,8 +89,8 @@ impl Store {
     ///
     /// # Errors
     /// Where the database does not answer.
-    pub async fn forget_transcripts(&self, now: DateTime<Utc>) -> Result<u64, StoreError> {
-        match self.ask(Work::ForgetTranscripts { now }).await? {
+    pub async fn forget_transcripts(&self, now: DateTime<Utc>, kept: TimeDelta) -> Result<u64, StoreError> {
+        match self.ask(Work::ForgetTranscripts { now, kept }).await? {
             Answer::Count(count) => Ok(count),
             _ => Ok(0),
         }

@@ -8,8 +8,10 @@
 //! Read: `board` (the last state, in memory), `record` (what a turn wants remembered), `schema` (the
 //! file, its lock and its tables), `writer` (the one that writes; `append` the beats, `intern` what
 //! repeats, `known` what was learnt and spent, `transcript` what was said over the wire, `decide` the incidents, `promise` who is told, `outbox` how that goes, `note` what people
-//! and files say), `column` and `error` (how values and failures stand in the database), `resume`
-//! (what a start needs), `read` (what pages ask for), `past` (what is exported); `figures` (how large it is), `integrity`
+//! and files say), `seal` (an hour's rows become packs; `packs` and `pack` how
+//! they stand, `unsealed` the rows), `roll` (days), `retain` (forgetting), `chore` (their steps in the writer), `column` and `error` (how values and failures stand in the database), `resume`
+//! (what a start needs), `recent` (the fleet's last hours), `read` (what pages ask for), `latency` and `history` (over
+//! hours, days and months), `export` (the past as a stream); `figures` (how large it is), `integrity`
 //! (is the file sound), `backup` and `restore` (a copy, and back).
 
 use std::path::{Path, PathBuf};
@@ -25,6 +27,17 @@ use crate::store::writer::{Answer, Job, Work, Writer, can_wait};
 pub mod board;
 pub mod pulse;
 pub mod record;
+pub mod past;
+pub mod pack;
+mod packs;
+mod unsealed;
+mod chore;
+pub mod seal;
+pub mod roll;
+pub mod retain;
+pub mod history;
+pub mod latency;
+pub mod recent;
 mod schema;
 mod writer;
 mod rows;
@@ -42,7 +55,7 @@ mod error;
 mod ask;
 pub mod resume;
 pub mod read;
-pub mod past;
+pub mod export;
 pub mod figures;
 pub mod integrity;
 pub mod backup;

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::sqlite::{
+    SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
 use sqlx::{ConnectOptions, Row, SqlSafeStr, SqliteConnection};
 
 use crate::store::{OpenError, StoreError};
@@ -17,6 +19,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("known", include_str!("../../migrations/sqlite/0002_known.sql")),
     ("drift", include_str!("../../migrations/sqlite/0003_drift.sql")),
     ("transcripts", include_str!("../../migrations/sqlite/0004_transcripts.sql")),
+    ("packs", include_str!("../../migrations/sqlite/0005_packs.sql")),
 ];
 /// How long a statement waits for another process: short, since a whole fleet waits behind it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
@@ -65,6 +68,8 @@ pub(in crate::store) async fn writer(database: &Path) -> Result<SqliteConnection
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
+        // Free pages can be given back a few at a time; only a file that is new takes this in.
+        .auto_vacuum(SqliteAutoVacuum::Incremental)
         .busy_timeout(BUSY_TIMEOUT)
         .statement_cache_capacity(STATEMENTS_KEPT)
         .pragma("journal_size_limit", WAL_BYTES_KEPT);

@@ -29,6 +29,7 @@ use serin::domain::signal::{Level, Phase, Signal};
 use serin::domain::tools::{Change, ChangeClass, Drift, Instruction, KnownCalls, Listing, ToolSeen};
 use serin::store::Store;
 use serin::store::board::{BeatMark, Board, CanaryView, MonitorView, OpenIncident, RollUp, SignalView, ToolsView};
+use serin::store::past::StageTimes;
 use serin::store::record::{Addressee, AskRow, BeatRecord, BeatRow, Outgoing, Seen, TimelineRow};
 use serin::web::router::router;
 use serin::web::state::{Settings, WebState};
@@ -643,7 +644,7 @@ async fn past(store: &Store, now: DateTime<Utc>) {
             reason: (slow > 1.0).then_some(FailureReason::LatencyElevated),
             stage: None,
             elapsed: Duration::from_millis(640),
-            tools_elapsed: Some(Duration::from_millis(22)),
+            stages: StageTimes { tools: Some(Duration::from_millis(22)), ..StageTimes::default() },
             fresh_connection: true,
             config_hash: "0".to_owned(),
         };

@@ -15,7 +15,7 @@ use crate::cli::database::DatabaseArgs;
 use crate::cli::export::rows::{Rows, Shape};
 use crate::domain::fleet::MonitorId;
 use crate::domain::incident::{Incident, ResolveCause};
-use crate::store::past::{Past, Stretch};
+use crate::store::export::{Export, Stretch};
 
 pub mod rows;
 
@@ -63,7 +63,7 @@ pub struct ExportArgs {
 pub async fn run(args: ExportArgs) -> anyhow::Result<ExitCode> {
     let database = args.database.path()?;
     let failed = |error| anyhow::anyhow!("{}: {error}", database.display());
-    let mut past = Past::open(&database).await.map_err(failed)?;
+    let mut past = Export::open(&database).await.map_err(failed)?;
     let stretch = Stretch {
         monitor: args.monitor.as_deref().map(MonitorId::new),
         from: args.from.unwrap_or(DateTime::UNIX_EPOCH),
@@ -85,7 +85,7 @@ pub async fn run(args: ExportArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Writes to a name of its own until it is whole.
-async fn to_file(past: &mut Past, args: &ExportArgs, stretch: &Stretch, output: &Path) -> anyhow::Result<u64> {
+async fn to_file(past: &mut Export, args: &ExportArgs, stretch: &Stretch, output: &Path) -> anyhow::Result<u64> {
     let mut partial = output.as_os_str().to_owned();
     partial.push(".partial");
     let partial = PathBuf::from(partial);
@@ -100,7 +100,7 @@ async fn to_file(past: &mut Past, args: &ExportArgs, stretch: &Stretch, output: 
     written
 }
 
-async fn export(past: &mut Past, what: What, stretch: &Stretch, shape: Shape, to: impl Write) -> anyhow::Result<u64> {
+async fn export(past: &mut Export, what: What, stretch: &Stretch, shape: Shape, to: impl Write) -> anyhow::Result<u64> {
     match what {
         What::Incidents => incidents(past, stretch, shape, to).await,
     }
@@ -128,7 +128,7 @@ const INCIDENT_COLUMNS: &[&str] = &[
     "evidence",
 ];
 
-async fn incidents(past: &mut Past, stretch: &Stretch, shape: Shape, to: impl Write) -> anyhow::Result<u64> {
+async fn incidents(past: &mut Export, stretch: &Stretch, shape: Shape, to: impl Write) -> anyhow::Result<u64> {
     let mut rows = Rows::new(shape, INCIDENT_COLUMNS, to)?;
     let mut written = 0;
     let mut found = past.incidents(stretch);

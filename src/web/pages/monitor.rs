@@ -13,8 +13,9 @@ use serde::Deserialize;
 use crate::domain::fleet::{Monitor, MonitorId};
 use crate::domain::incident::Incident;
 use crate::store::board::{CanaryView, MonitorView};
+use crate::store::latency::{BeatLine, LatencySlice};
 use crate::store::listing::ListingLine;
-use crate::store::read::{BeatLine, IncidentFilter, LatencySlice};
+use crate::store::read::IncidentFilter;
 use crate::store::transcript::TranscriptLine;
 use crate::web::draw::chart::{self, Chart, P95_SAMPLES_MIN};
 use crate::web::draw::glyph::{self, Glyph};
@@ -204,7 +205,7 @@ async fn past(state: &WebState, id: &MonitorId, stretch: Stretch) -> Result<Past
         state.ask(store.latency(id, stretch.from, stretch.to, stretch.coarse)),
         state.ask(store.incidents_between(id, stretch.from, stretch.to)),
         state.ask(store.incidents(&filter)),
-        state.ask(store.beats(id, BEATS_SHOWN)),
+        state.ask(store.beats(id, BEATS_SHOWN, stretch.to)),
         state.ask(store.listings(id)),
         state.ask(store.last_transcript(id)),
     );
