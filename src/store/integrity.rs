@@ -2,7 +2,7 @@
 //!
 //! At start there is little time: the page that a fleet waits for is worth more than a look at every
 //! byte of its past. So the tables on which a page depends are looked at first, then the whole file,
-//! for as long as [`LOOK_MAX`] allows; `PRAGMA quick_check` proves that pages and rows are well
+//! for half a second in all; `PRAGMA quick_check` proves that pages and rows are well
 //! formed, not that each index agrees (sqlite.org/pragma.html). A backup is looked at whole, by
 //! `PRAGMA integrity_check`, before anybody relies on it.
 

@@ -105,6 +105,11 @@ fn steps() -> Vec<Migration> {
     steps.collect()
 }
 
+/// The version of the tables that this Serin works with.
+pub(in crate::store) fn newest() -> i64 {
+    i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
+}
+
 /// The version of an open database's tables, if this Serin can use them: its own, or an older one that it brings forward.
 ///
 /// # Errors

@@ -309,7 +309,8 @@ async fn a_damaged_database_says_the_ways_out_and_both_are_open() {
     stage.look_away().await;
     let backed = figures(&copy, true).await;
     let sound = std::fs::read(stage.database()).expect("the database");
-    let damages: [(&str, &dyn Fn(&mut Vec<u8>)); 3] = [
+    type Damage<'a> = (&'a str, &'a dyn Fn(&mut Vec<u8>));
+    let damages: [Damage<'_>; 3] = [
         ("its header is rubbish", &|bytes| bytes[..100].fill(0xa5)),
         ("its tables are rubbish", &|bytes| bytes[4096..].fill(0xa5)),
         ("its second half is gone", &|bytes| bytes.truncate(bytes.len() / 2 / 4096 * 4096)),

@@ -10,7 +10,8 @@ use crate::stage::{Stage, bounded, received};
 
 fn command(stage: &Stage, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_serin"));
-    command.args(["export", "incidents", "--config"]).arg(stage.config()).args(arguments).env("NO_COLOR", "1");
+    let what = if matches!(arguments.first(), Some(&("beats" | "percentiles"))) { &[][..] } else { &["incidents"][..] };
+    command.arg("export").args(what).arg("--config").arg(stage.config()).args(arguments).env("NO_COLOR", "1");
     command
 }
 
@@ -90,4 +91,41 @@ async fn incidents_are_the_same_in_both_shapes() {
     let status = bounded("it ends though nobody reads", head.wait()).await.expect("its status");
     assert!(status.success(), "a reader who has seen enough is no error: {status}");
     serin.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn beats_and_their_percentiles_are_those_that_were_seen() {
+    let (stage, _) = Stage::set(2).await;
+    let (serin, _) = Serin::start(&stage.config()).await;
+    stage.more_beats("s0", 5).await;
+    stage.more_beats("s1", 1).await;
+    serin.stop().await;
+    let count = |sql| stage.count(sql, &[]);
+    let all = usize::try_from(count("SELECT COUNT(*) FROM beats").await).expect("few");
+    let of_s0 = usize::try_from(count("SELECT COUNT(*) FROM beats WHERE monitor = 's0'").await).expect("few");
+    let beats = rows(&stage, &["beats"]).await;
+    assert_eq!(beats.len(), all);
+    assert_eq!(sorted(&beats), sorted(&rows(&stage, &["beats", "--format", "jsonl"]).await));
+    let s0 = rows(&stage, &["beats", "--monitor", "s0"]).await;
+    assert_eq!((s0.len(), &s0[..]), (of_s0, &beats[..of_s0]), "by monitor, then by moment");
+    let value = |row: &[(String, String)], name: &str| {
+        row.iter().find(|(known, _)| known == name).unwrap_or_else(|| panic!("no {name}")).1.clone()
+    };
+    let from = value(&s0[2], "started_at");
+    assert_eq!(rows(&stage, &["beats", "--monitor", "s0", "--from", &from]).await, s0[2..], "from a moment on");
+    let number = |row: &[(String, String)], name: &str| value(row, name).parse::<f64>().expect(name);
+    let listed: Vec<f64> =
+        s0.iter().filter(|row| !value(row, "tools_ms").is_empty()).map(|row| number(row, "tools_ms")).collect();
+    assert!(listed.len() >= 5, "{s0:?}");
+
+    let percentiles = rows(&stage, &["percentiles", "--monitor", "s0"]).await;
+    let tools: Vec<_> = percentiles.iter().filter(|row| value(row, "stage") == "tools").collect();
+    let samples: f64 = tools.iter().map(|row| number(row, "samples")).sum();
+    assert!((samples - listed.len() as f64).abs() < 0.5, "each list is a sample: {tools:?} of {listed:?}");
+    let longest = listed.iter().copied().fold(0.0, f64::max);
+    let p99 = tools.iter().map(|row| number(row, "p99_ms")).fold(0.0, f64::max);
+    assert!((p99 - longest).abs() <= longest * 0.01, "of so few, p99 is the longest: {p99} and {longest}");
+
+    let unknown = export(&stage, &["beats", "--monitor", "nobody"]).await;
+    assert!(!unknown.status.success() && String::from_utf8_lossy(&unknown.stderr).contains("no monitor nobody"));
 }

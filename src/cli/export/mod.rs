@@ -1,27 +1,34 @@
 //! `serin export`: the past as a file, for spreadsheets and notebooks.
 //!
-//! Read row by row beside a Serin that may be running, so memory does not grow with the past. Read: `rows` (the file).
+//! Read bit by bit beside a Serin that may be running, so memory does not grow with the past. Read: `rows` (the file),
+//! then what is in it: `beats`, `percentiles`, `incidents`.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, NaiveTime, SecondsFormat, Utc};
-use futures_util::TryStreamExt as _;
-use serde_json::{Map, Value, json};
 
 use crate::cli::database::DatabaseArgs;
 use crate::cli::export::rows::{Rows, Shape};
 use crate::domain::fleet::MonitorId;
-use crate::domain::incident::{Incident, ResolveCause};
-use crate::store::export::{Past, Stretch};
+use crate::store::Store;
+use crate::store::export::Span;
 
+mod beats;
+mod incidents;
+mod percentiles;
 pub mod rows;
 
 /// What can be exported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum What {
+    /// A row a beat, by monitor and moment; as far back as packs are kept.
+    Beats,
+    /// A row a monitor, day, stage and variant; as far back as days are kept.
+    Percentiles,
     /// A row an incident, by when it was opened.
     Incidents,
 }
@@ -63,35 +70,35 @@ pub struct ExportArgs {
 pub async fn run(args: ExportArgs) -> anyhow::Result<ExitCode> {
     let database = args.database.path()?;
     let failed = |error| anyhow::anyhow!("{}: {error}", database.display());
-    let mut past = Past::open(&database).await.map_err(failed)?;
-    let stretch = Stretch {
+    let store = Store::beside(&database).await.map_err(failed)?;
+    let span = Span {
         monitor: args.monitor.as_deref().map(MonitorId::new),
         from: args.from.unwrap_or(DateTime::UNIX_EPOCH),
-        to: args.to.unwrap_or(DateTime::<Utc>::MAX_UTC),
+        to: args.to.unwrap_or_else(Utc::now),
     };
-    anyhow::ensure!(stretch.from < stretch.to, "--from lies after --to, so there is nothing between them");
+    anyhow::ensure!(span.from < span.to, "--from does not lie before --to, so there is nothing between them");
     let Some(output) = &args.output else {
         let to = BufWriter::new(io::stdout().lock());
-        return match export(&mut past, args.what, &stretch, args.format, to).await {
+        return match export(&store, args.what, &span, args.format, to).await {
             // Whoever reads has seen enough, such as `head`.
             Err(error) if is_pipe(&error) => Ok(ExitCode::SUCCESS),
             end => end.map(|_| ExitCode::SUCCESS),
         };
     };
     anyhow::ensure!(args.force || !output.exists(), "{} is there already; replace it with --force", output.display());
-    let rows = to_file(&mut past, &args, &stretch, output).await?;
+    let rows = to_file(&store, &args, &span, output).await?;
     anstream::eprintln!("{}: {rows} rows", output.display());
     Ok(ExitCode::SUCCESS)
 }
 
 /// Writes to a name of its own until it is whole.
-async fn to_file(past: &mut Past, args: &ExportArgs, stretch: &Stretch, output: &Path) -> anyhow::Result<u64> {
+async fn to_file(store: &Store, args: &ExportArgs, span: &Span, output: &Path) -> anyhow::Result<u64> {
     let mut partial = output.as_os_str().to_owned();
     partial.push(".partial");
     let partial = PathBuf::from(partial);
     let told = |error: io::Error| anyhow::anyhow!("cannot write {}: {error}", output.display());
     let file = BufWriter::new(File::create(&partial).map_err(told)?);
-    let written = export(past, args.what, stretch, args.format, file).await;
+    let written = export(store, args.what, span, args.format, file).await;
     let written = written.and_then(|rows| std::fs::rename(&partial, output).map(|()| rows).map_err(told));
     if written.is_err() {
         // What cannot be taken away is overwritten by the next export to that name.
@@ -100,76 +107,31 @@ async fn to_file(past: &mut Past, args: &ExportArgs, stretch: &Stretch, output: 
     written
 }
 
-async fn export(past: &mut Past, what: What, stretch: &Stretch, shape: Shape, to: impl Write) -> anyhow::Result<u64> {
+async fn export(store: &Store, what: What, span: &Span, shape: Shape, to: impl Write) -> anyhow::Result<u64> {
     match what {
-        What::Incidents => incidents(past, stretch, shape, to).await,
+        What::Beats => beats::write(store, span, Rows::new(shape, beats::COLUMNS, to)?).await,
+        What::Percentiles => percentiles::write(store, span, Rows::new(shape, percentiles::COLUMNS, to)?).await,
+        What::Incidents => incidents::write(store, span, Rows::new(shape, incidents::COLUMNS, to)?).await,
     }
 }
 
-const INCIDENT_COLUMNS: &[&str] = &[
-    "id",
-    "monitor",
-    "signal",
-    "subject",
-    "severity",
-    "failure_reason",
-    "failed_stage",
-    "summary",
-    "opened_at",
-    "resolved_at",
-    "duration_seconds",
-    "resolve_cause",
-    "absorbed_into",
-    "acknowledged_by",
-    "acknowledged_at",
-    "rule_file",
-    "rule_line",
-    "rule_commit",
-    "evidence",
-];
-
-async fn incidents(past: &mut Past, stretch: &Stretch, shape: Shape, to: impl Write) -> anyhow::Result<u64> {
-    let mut rows = Rows::new(shape, INCIDENT_COLUMNS, to)?;
-    let mut written = 0;
-    let mut found = past.incidents(stretch);
-    while let Some(incident) = found.try_next().await? {
-        rows.row(incident_values(incident))?;
-        written += 1;
+/// The monitors of a span, each with the first moment that is worth a look.
+async fn monitors(store: &Store, span: &Span) -> anyhow::Result<Vec<(MonitorId, DateTime<Utc>)>> {
+    let mut known = store.monitors_ever().await?;
+    if let Some(wanted) = &span.monitor {
+        known.retain(|(id, _)| id == wanted);
+        anyhow::ensure!(!known.is_empty(), "no monitor {wanted} was ever in the fleet");
     }
-    rows.end()?.flush()?;
-    Ok(written)
+    Ok(known.into_iter().map(|(id, first_seen)| (id, span.from.max(day_of(first_seen)))).collect())
 }
 
-fn incident_values(incident: Incident) -> Vec<Value> {
-    let (acknowledged_by, acknowledged_at) = incident.acknowledged.unzip();
-    let duration = incident.resolved_at.map(|at| (at - incident.opened_at).as_seconds_f64());
-    let evidence: Map<String, Value> =
-        incident.evidence.into_iter().map(|piece| (piece.key, Value::String(piece.value))).collect();
-    let into = match &incident.resolve_cause {
-        Some(ResolveCause::Absorbed { into }) => Some(into.clone()),
-        _ => None,
-    };
-    vec![
-        json!(incident.id),
-        json!(incident.monitor.as_str()),
-        json!(incident.signal.slug()),
-        json!(incident.subject),
-        json!(incident.severity.slug()),
-        json!(incident.reason.slug()),
-        json!(incident.stage),
-        json!(incident.summary),
-        json!(moment(incident.opened_at)),
-        json!(incident.resolved_at.map(moment)),
-        json!(duration),
-        json!(incident.resolve_cause.as_ref().map(ResolveCause::slug)),
-        json!(into),
-        json!(acknowledged_by),
-        json!(acknowledged_at.map(moment)),
-        json!(incident.rule.file),
-        json!(incident.rule.line),
-        json!(incident.rule.commit),
-        Value::Object(evidence),
-    ]
+/// The first moment of a day (UTC).
+fn day_of(at: DateTime<Utc>) -> DateTime<Utc> {
+    at.date_naive().and_time(NaiveTime::MIN).and_utc()
+}
+
+fn ms(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
 }
 
 fn moment(at: DateTime<Utc>) -> String {
