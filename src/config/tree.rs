@@ -2,11 +2,12 @@
 //!
 //! Duplicate keys, tags, lost aliases and nesting past reason are faults here; merge keys are
 //! resolved here. An alias shares its node, so that a bomb of aliases costs nothing; what is
-//! counted is the work of merging and the depth of nesting.
+//! counted is the work of merging and the depth of nesting. What no alias can reach stands in its
+//! parent, without an allocation of its own: a fleet has a million of them.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::rc::Rc;
 
 use serde_yaml::granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, options};
@@ -23,7 +24,7 @@ const DEPTH_MAX: u16 = 64;
 const FEW_KEYS: usize = 16;
 
 /// A value with its place.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Node<'a> {
     /// What it is.
     pub value: Value<'a>,
@@ -32,8 +33,28 @@ pub struct Node<'a> {
     depth: u16,
 }
 
+/// A node inside another one.
+#[derive(Debug, Clone)]
+pub enum Child<'a> {
+    /// Of this parent alone.
+    Own(Node<'a>),
+    /// Of every place that an alias or `<<` brings it to.
+    Shared(Rc<Node<'a>>),
+}
+
+impl<'a> Deref for Child<'a> {
+    type Target = Node<'a>;
+
+    fn deref(&self) -> &Node<'a> {
+        match self {
+            Self::Own(node) => node,
+            Self::Shared(node) => node,
+        }
+    }
+}
+
 /// The three shapes of YAML.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Value<'a> {
     /// A text as written, escapes resolved.
     Scalar {
@@ -43,7 +64,7 @@ pub enum Value<'a> {
         plain: bool,
     },
     /// A list.
-    List(Vec<Rc<Node<'a>>>),
+    List(Vec<Child<'a>>),
     /// Keys and values in the order of the file, merged ones last; keys are unique.
     Map(Vec<Entry<'a>>),
 }
@@ -56,7 +77,7 @@ pub struct Entry<'a> {
     /// Where the key stands.
     pub place: Place,
     /// The value.
-    pub value: Rc<Node<'a>>,
+    pub value: Child<'a>,
 }
 
 impl Node<'_> {
@@ -70,7 +91,7 @@ impl Node<'_> {
 #[derive(Debug)]
 pub struct Tree<'a> {
     /// The document.
-    pub root: Rc<Node<'a>>,
+    pub root: Child<'a>,
     /// Places of nodes that an alias refers to.
     pub referred: Vec<Place>,
 }
@@ -123,7 +144,7 @@ struct Builder<'a, 'c> {
     text: &'a str,
     faults: &'c mut Collector,
     open: Vec<Open<'a>>,
-    root: Option<Rc<Node<'a>>>,
+    root: Option<Child<'a>>,
     anchors: HashMap<usize, Rc<Node<'a>>>,
     referred: Vec<Place>,
     documents: usize,
@@ -137,7 +158,7 @@ struct Open<'a> {
 }
 
 enum Held<'a> {
-    List(Vec<Rc<Node<'a>>>),
+    List(Vec<Child<'a>>),
     Map { entries: Vec<Entry<'a>>, key: Option<PendingKey<'a>> },
 }
 
@@ -178,7 +199,7 @@ impl<'a> Builder<'a, '_> {
                     return self.take(nothing(place), 0);
                 };
                 self.referred.push(node.place);
-                return self.put(node, place);
+                return self.put(Child::Shared(node), place);
             }
             Event::UnresolvedAlias(name) => {
                 let message = format!("alias {} has no anchor above it", quoted(&name));
@@ -224,15 +245,16 @@ impl<'a> Builder<'a, '_> {
             return None;
         }
         let place = node.place;
-        let node = Rc::new(node);
-        if anchor > 0 {
-            self.anchors.insert(anchor, Rc::clone(&node));
+        if anchor == 0 {
+            return self.put(Child::Own(node), place);
         }
-        self.put(node, place)
+        let node = Rc::new(shared(node));
+        self.anchors.insert(anchor, Rc::clone(&node));
+        self.put(Child::Shared(node), place)
     }
 
     /// Puts a node where it belongs: a list's item, a map's key or value, or the document itself.
-    fn put(&mut self, node: Rc<Node<'a>>, place: Place) -> Option<()> {
+    fn put(&mut self, node: Child<'a>, place: Place) -> Option<()> {
         match self.open.last_mut().map(|open| &mut open.held) {
             None => {
                 self.root = Some(node);
@@ -290,7 +312,7 @@ impl<'a> Builder<'a, '_> {
 
     /// Takes over what `<<` names, as far as it is not there yet.
     fn merge_from(&mut self, source: &Entry<'a>, keys: &mut Keys<'a>, entries: &mut Vec<Entry<'a>>) -> Option<()> {
-        let maps: Vec<&Rc<Node<'a>>> = match &source.value.value {
+        let maps: Vec<&Child<'a>> = match &source.value.value {
             Value::Map(_) => vec![&source.value],
             Value::List(items) => items.iter().collect(),
             Value::Scalar { .. } => Vec::new(),
@@ -409,6 +431,18 @@ fn mask_secret(value: &Node<'_>, faults: &mut Collector) {
         None if text.starts_with("${") => {}
         None => faults.masks.push(start..end),
     }
+}
+
+/// A map whose values cost nothing to merge into others.
+fn shared<'a>(mut node: Node<'a>) -> Node<'a> {
+    if let Value::Map(entries) = node.value {
+        let share = |entry: Entry<'a>| match entry.value {
+            Child::Own(value) => Entry { value: Child::Shared(Rc::new(value)), ..entry },
+            Child::Shared(_) => entry,
+        };
+        node.value = Value::Map(entries.into_iter().map(share).collect());
+    }
+    node
 }
 
 fn nothing<'a>(place: Place) -> Node<'a> {
