@@ -7,12 +7,14 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::ops::{Deref, Range};
+use std::ops::Deref;
 use std::rc::Rc;
 
 use serde_yaml::granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, options};
 
 use crate::config::fault::{Collector, Fault, Place, Text, is_secret_key, quoted};
+use crate::config::keys::{Keys, is_plain};
+use crate::config::masks::{secret_parts, secret_stretch};
 
 /// Nodes of all files: 50,000 monitors of sixty nodes each, and as much again.
 const NODES_MAX: usize = 6_000_000;
@@ -20,8 +22,6 @@ const NODES_MAX: usize = 6_000_000;
 const MERGED_KEYS_MAX: usize = 2_000_000;
 /// Nesting, aliases followed; a fleet needs seven levels.
 const DEPTH_MAX: u16 = 64;
-/// Below this a linear look is quicker than a map.
-const FEW_KEYS: usize = 16;
 
 /// A value with its place.
 #[derive(Debug, Clone)]
@@ -283,7 +283,7 @@ impl<'a> Builder<'a, '_> {
 
     /// Finds duplicate keys and resolves `<<`: the map's own keys win, then the earlier of merged maps.
     fn merge(&mut self, written: Vec<Entry<'a>>) -> Option<Vec<Entry<'a>>> {
-        if is_plain(&written) {
+        if is_plain(written.iter().map(|entry| &*entry.key)) {
             return Some(written);
         }
         let mut keys = Keys::default();
@@ -291,8 +291,7 @@ impl<'a> Builder<'a, '_> {
         let mut source: Option<Entry<'a>> = None;
         for entry in written {
             let is_merge = entry.key == "<<";
-            let first =
-                if is_merge { source.as_ref().map(|first| first.place) } else { keys.find(&entries, &entry.key) };
+            let first = if is_merge { source.as_ref().map(|first| first.place) } else { keys.find(&entry.key) };
             if let Some(first) = first {
                 let message = format!("key {} is written twice", quoted(&entry.key));
                 let mend = if is_merge { "merge a list: `<<: [*a, *b]`" } else { "keep one of the two" };
@@ -300,7 +299,7 @@ impl<'a> Builder<'a, '_> {
             } else if is_merge {
                 source = Some(entry);
             } else {
-                keys.insert(entry.key.clone(), entries.len());
+                keys.insert(entry.key.clone(), entry.place);
                 entries.push(entry);
             }
         }
@@ -330,8 +329,8 @@ impl<'a> Builder<'a, '_> {
                 return None;
             }
             for entry in merged {
-                if keys.find(entries, &entry.key).is_none() {
-                    keys.insert(entry.key.clone(), entries.len());
+                if keys.find(&entry.key).is_none() {
+                    keys.insert(entry.key.clone(), entry.place);
                     entries.push(entry.clone());
                 }
             }
@@ -393,43 +392,19 @@ impl<'a> Builder<'a, '_> {
     }
 }
 
-/// Userinfo and query of a URL, as stretches of its text.
-pub fn secret_parts(url: &str) -> Vec<Range<usize>> {
-    let mut parts = Vec::new();
-    let Some(authority) = url.find("://").map(|at| at + 3) else { return parts };
-    let authority_end = url[authority..].find(['/', '?', '#']).map_or(url.len(), |at| authority + at);
-    if let Some(at) = url[authority..authority_end].rfind('@') {
-        parts.push(authority..authority + at);
-    }
-    if let Some(mark) = url[authority..].find('?').map(|at| authority + at + 1) {
-        let end = url[mark..].find(['#', '}', '"', '\'']).map_or(url.len(), |at| mark + at);
-        if mark < end {
-            parts.push(mark..end);
-        }
-    }
-    parts
-}
-
 /// Hides what a key such as `password` holds, or each item of its list; lists in lists are no secrets.
 fn mask_secrets(key: &str, value: &Node<'_>, faults: &mut Collector) {
     if !is_secret_key(key) {
         return;
     }
+    let mut mask = |node: &Node<'_>| {
+        if let Value::Scalar { text, .. } = &node.value {
+            faults.masks.extend(secret_stretch(text, node.place));
+        }
+    };
     match &value.value {
-        Value::Scalar { .. } => mask_secret(value, faults),
-        Value::List(items) => items.iter().for_each(|item| mask_secret(item, faults)),
-        Value::Map(_) => {}
-    }
-}
-
-/// A reference is shown as written, its default is not: in a file that was copied it may be the real one.
-fn mask_secret(value: &Node<'_>, faults: &mut Collector) {
-    let Value::Scalar { text, .. } = &value.value else { return };
-    let (start, end) = (value.place.start as usize, value.place.end as usize);
-    match text.find(":-").filter(|_| text.starts_with("${")) {
-        Some(default) => faults.masks.push((start + default + 2).min(end)..end),
-        None if text.starts_with("${") => {}
-        None => faults.masks.push(start..end),
+        Value::List(items) => items.iter().for_each(|item| mask(item)),
+        _ => mask(value),
     }
 }
 
@@ -447,39 +422,4 @@ fn shared<'a>(mut node: Node<'a>) -> Node<'a> {
 
 fn nothing<'a>(place: Place) -> Node<'a> {
     Node { value: Value::Scalar { text: Cow::Borrowed(""), plain: true }, place, depth: 0 }
-}
-
-/// Whether a map has nothing to merge and no key twice, as nearly every map; it is then taken as it is.
-fn is_plain(entries: &[Entry<'_>]) -> bool {
-    let fits = |(at, entry): (usize, &Entry<'_>)| {
-        entry.key != "<<" && entries[..at].iter().all(|before| before.key != entry.key)
-    };
-    entries.len() <= FEW_KEYS && entries.iter().enumerate().all(fits)
-}
-
-/// Keys of one map: looked through while few, in a table once many.
-#[derive(Default)]
-struct Keys<'a> {
-    table: HashMap<Cow<'a, str>, usize>,
-    count: usize,
-}
-
-impl<'a> Keys<'a> {
-    /// Where the key stands, if it is there.
-    fn find(&mut self, entries: &[Entry<'a>], key: &str) -> Option<Place> {
-        if self.count <= FEW_KEYS {
-            return entries.iter().find(|entry| entry.key == key).map(|entry| entry.place);
-        }
-        if self.table.is_empty() {
-            self.table = entries.iter().enumerate().map(|(at, entry)| (entry.key.clone(), at)).collect();
-        }
-        self.table.get(key).map(|at| entries[*at].place)
-    }
-
-    fn insert(&mut self, key: Cow<'a, str>, at: usize) {
-        self.count += 1;
-        if !self.table.is_empty() {
-            self.table.insert(key, at);
-        }
-    }
 }
