@@ -13,9 +13,10 @@ use chrono::{DateTime, Utc};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::config::bytes::ReadError;
 use crate::config::checker::Unset;
 use crate::config::logging::Log;
-use crate::config::source::{ReadError, Reader, Source};
+use crate::config::source::{Reader, Source};
 use crate::config::{self, Loaded, Settings};
 use crate::daemon::hands::Hands;
 use crate::deliver::trouble::Trouble;

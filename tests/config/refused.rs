@@ -67,6 +67,11 @@ fn keys_that_are_not_known() {
         ],
     );
     check(
+        "in defaults, where each monitor has its own",
+        "version: 1\ndefaults: { search: { fields: { scroe: /s } } }\nmonitors: [{ id: a, url: \"http://a/\", search: { fields: { score: /s } } }]\n",
+        &["2:33 'fields' of search has no key 'scroe' => did you mean 'score'?"],
+    );
+    check(
         "an unknown rule",
         &with_monitor("rules: { latncy: {} }"),
         &["5:14 'rules' of monitor 'docs' has no key 'latncy' => did you mean 'latency'?"],
