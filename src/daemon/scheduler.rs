@@ -343,6 +343,7 @@ impl Scheduler {
         self.fleet = Arc::clone(&self.hands.fleet.borrow());
         let fleet = Arc::clone(&self.fleet);
         self.tick = tick::width(tick::rate(&fleet));
+        self.hands.store.gather_for(tick::company(&fleet));
         for monitor in &fleet.monitors {
             if let Some(slot) = self.slots.get_mut(&monitor.id) {
                 slot.declared = Arc::clone(monitor);

@@ -372,7 +372,7 @@ impl Seat {
             _ => format!("{} within {}", canary.expect.join(" or "), canary.within),
         };
         let heard = self.standing.canaries.get(&canary.id);
-        let (got, rank) = heard.map_or((String::new(), None), got);
+        let (got, rank) = heard.map_or((String::new(), None), |heard| got(heard));
         CanaryView {
             id: canary.id.clone(),
             kind: canary.kind,

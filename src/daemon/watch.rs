@@ -112,6 +112,8 @@ pub async fn beat(
     hands.board.pulse().beat(outcome.verdict);
     seat.list(&seen, now, noted);
     seat.weigh(&seen);
+    // Judged and written down; what is left is what pages show, and a fleet has fifty thousand of it.
+    seen.forget_texts();
     seat.last = Some(Arc::new((seen, outcome)));
     hands.board.put(seat.view(now));
     announce(hands, &decisions);

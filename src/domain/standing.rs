@@ -51,8 +51,8 @@ pub struct Standing {
     readings: [Reading; 8],
     /// Open incidents.
     open: BTreeMap<Signal, OpenIncident>,
-    /// Canaries by id.
-    pub canaries: BTreeMap<String, CanaryStanding>,
+    /// Canaries by id. Boxed, since a node of the map has room for eleven, and most monitors have two.
+    pub canaries: BTreeMap<String, Box<CanaryStanding>>,
     /// Search calls of the latency window.
     pub latency: LatencyWindow,
     /// Search calls of the errors window.
@@ -333,10 +333,10 @@ impl Standing {
             .entry(ask.canary.clone())
             .and_modify(|standing| {
                 if standing.definition_hash != *hash {
-                    *standing = CanaryStanding::new(hash.clone(), beat.now);
+                    **standing = CanaryStanding::new(hash.clone(), beat.now);
                 }
             })
-            .or_insert_with(|| CanaryStanding::new(hash.clone(), beat.now));
+            .or_insert_with(|| Box::new(CanaryStanding::new(hash.clone(), beat.now)));
         standing.hear(verdict, beat.monitor.rules.quality.after, beat.now);
         standing.elapsed = ask.elapsed;
         if let Some(Ok(answer)) = &ask.result {

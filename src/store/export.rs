@@ -42,7 +42,13 @@ impl Store {
             return Err(StoreError::Unreadable(what));
         }
         let (jobs, _nobody_writes) = mpsc::channel(1);
-        Ok(Self { jobs, readers, outbox_changed: Arc::new(Notify::new()), hurry: Arc::new(Notify::new()) })
+        Ok(Self {
+            jobs,
+            readers,
+            outbox_changed: Arc::new(Notify::new()),
+            hurry: Arc::new(Notify::new()),
+            gather_us: Arc::default(),
+        })
     }
 
     /// Incidents that were opened in the span, the oldest first.
