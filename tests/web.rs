@@ -420,7 +420,7 @@ async fn a_stream_tells_of_changes_and_ends_with_the_server() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Chromium and node; run with --ignored"]
 async fn pages_look_right_in_a_browser() {
-    let mut running = fixture::varied().await;
+    let mut running = fixture::lived_in().await;
     let text = "error: monitor 'docs' notifies unknown receiver 'oncal'\n  --> monitors.yaml:12:25\n   |\n12 |   - { match: {}, to: [oncal] }\n   |                       ^^^^^ help: did you mean 'oncall'?";
     running.board.raise(Banner {
         kind: "config",

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use sqlx::{Row, SqliteConnection};
 
 use crate::domain::fleet::MonitorId;
-use crate::store::column::length;
+use crate::store::column::{length, moment};
 use crate::store::pack::day;
 use crate::store::pack::numbers::Meanings;
 use crate::store::packs::{self, damaged, hour_number};
@@ -121,6 +121,42 @@ impl Store {
         beats.retain(|beat| beat.started_at >= from && beat.started_at < until);
         beats.sort_by_key(|beat| beat.started_at);
         Ok(beats)
+    }
+
+    /// Every beat as in [`Store::past`], but its asks have neither the canary's name nor the answer: a fixed number of
+    /// queries, however many canaries there are.
+    ///
+    /// # Errors
+    /// Where the database does not answer, or holds a pack that cannot be read.
+    pub(in crate::store) async fn unnamed(
+        &self,
+        monitor: &MonitorId,
+        from: DateTime<Utc>,
+        until: DateTime<Utc>,
+    ) -> Result<Vec<PastBeat>, StoreError> {
+        let mut reading = self.readers.begin().await?;
+        let sealing = packs::sealing(&mut reading).await?;
+        let mut beats = Vec::new();
+        if let Some(owner) = packs::known_number_of(&mut reading, monitor).await? {
+            let hours = packs_between(&mut reading, owner, from, until).await?;
+            beats.extend(hours.into_iter().flat_map(|(_, read)| read.beats));
+        }
+        beats.extend(rows_between(&mut reading, &sealing, monitor, from, until).await?);
+        beats.retain(|beat| beat.started_at >= from && beat.started_at < until);
+        beats.sort_by_key(|beat| beat.started_at);
+        Ok(beats)
+    }
+
+    /// When a monitor was first declared; none where it never was.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn first_seen(&self, monitor: &MonitorId) -> Result<Option<DateTime<Utc>>, StoreError> {
+        let row = sqlx::query("SELECT first_seen FROM monitors WHERE id = $1")
+            .bind(monitor.as_str())
+            .fetch_optional(&self.readers)
+            .await?;
+        row.map(|row| moment(&row, 0)).transpose()
     }
 
     /// The sources of ranked lists, by the lists' numbers; a list that is forgotten is left out.

@@ -12,6 +12,7 @@ use crate::domain::observation::{Stage, Variant};
 use crate::store::column::micros;
 use crate::store::pack::day::Histograms;
 use crate::store::past::PastBeat;
+use crate::store::roll::Stretch;
 use crate::store::{Store, StoreError};
 
 /// Beats that one page may ask for.
@@ -72,16 +73,29 @@ impl Store {
         to: DateTime<Utc>,
         slice: Duration,
     ) -> Result<Vec<LatencySlice>, StoreError> {
-        let parts: Vec<Part> = if is_made_of(DAY, from, slice) {
-            let days = self.days(monitor, from, to).await?;
-            days.into_iter().map(|(day, stretch)| judged(day, &stretch.histograms)).collect()
-        } else if is_made_of(HOUR, from, slice) {
-            let hours = self.hours(monitor, from, to).await?;
-            hours.into_iter().map(|(hour, stretch)| judged(hour, &stretch.histograms)).collect()
-        } else {
-            self.past(monitor, from, to).await?.iter().filter(|beat| beat.is_scheduled()).map(of_beat).collect()
-        };
-        Ok(sliced(parts, from, slice))
+        if is_made_of(DAY, from, slice) {
+            return Ok(of_stretches(&self.days(monitor, from, to).await?, from, slice));
+        }
+        if is_made_of(HOUR, from, slice) {
+            return Ok(of_stretches(&self.hours(monitor, from, to).await?, from, slice));
+        }
+        self.latency_cut_twice(monitor, from, to, [slice; 2]).await.map(|[slices, _]| slices)
+    }
+
+    /// As [`Store::latency`], cut into slices of two lengths, out of the beats themselves and read once.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn latency_cut_twice(
+        &self,
+        monitor: &MonitorId,
+        from: DateTime<Utc>,
+        to: DateTime<Utc>,
+        slices: [Duration; 2],
+    ) -> Result<[Vec<LatencySlice>; 2], StoreError> {
+        let beats = self.unnamed(monitor, from, to).await?;
+        let parts: Vec<Part> = beats.iter().filter(|beat| beat.is_scheduled()).map(of_beat).collect();
+        Ok(slices.map(|slice| sliced(&parts, from, slice)))
     }
 
     /// A monitor's latest beats, the newest first, at most `limit` (1,000 at most), and none older than two days.
@@ -100,7 +114,7 @@ impl Store {
         // A usual monitor has enough in the last hours; only a slow one is looked for further back.
         for back in [TimeDelta::hours(3), BEATS_WITHIN] {
             let from = now - back;
-            let beats = self.past(monitor, from, until).await?;
+            let beats = self.unnamed(monitor, from, until).await?;
             lines.extend(beats.iter().rev().map(line));
             if lines.len() >= limit {
                 break;
@@ -110,6 +124,14 @@ impl Store {
         lines.truncate(limit);
         Ok(lines)
     }
+}
+
+/// Percentiles of hours or days that were read already, as [`Store::latency`] gives them; slices are made of whole
+/// ones of them, and those before `from` are left out.
+pub fn of_stretches(stretches: &[(DateTime<Utc>, Stretch)], from: DateTime<Utc>, slice: Duration) -> Vec<LatencySlice> {
+    let within = stretches.iter().filter(|(at, _)| *at >= from);
+    let parts: Vec<Part> = within.map(|(at, stretch)| judged(*at, &stretch.histograms)).collect();
+    sliced(&parts, from, slice)
 }
 
 /// Whether slices begin and end with a unit of time.
@@ -160,15 +182,15 @@ fn of_beat(beat: &PastBeat) -> Part {
 }
 
 /// Merged parts of each slice, the oldest slice first.
-fn sliced(parts: Vec<Part>, from: DateTime<Utc>, slice: Duration) -> Vec<LatencySlice> {
+fn sliced(parts: &[Part], from: DateTime<Utc>, slice: Duration) -> Vec<LatencySlice> {
     let width = micros(slice).max(1);
     // A monitor with searches is judged by them alone, in slices without one as well.
     let has_searches = parts.iter().any(|part| !part.searches.is_empty());
     let mut slices: BTreeMap<i64, Latencies> = BTreeMap::new();
     for part in parts {
         let place = (part.at.timestamp_micros() - from.timestamp_micros()).max(0) / width;
-        for (code, is_censored, count) in if has_searches { part.searches } else { part.tools } {
-            slices.entry(place).or_default().record_many(code, is_censored, count);
+        for (code, is_censored, count) in if has_searches { &part.searches } else { &part.tools } {
+            slices.entry(place).or_default().record_many(*code, *is_censored, *count);
         }
     }
     slices
@@ -203,7 +225,7 @@ mod tests {
         };
         let mut calls: Vec<_> = (1..=100).map(|ms| call(1, ms, false)).collect();
         calls.push(call(130, 10_000, true));
-        let slices = sliced(calls, from, Duration::from_secs(60));
+        let slices = sliced(&calls, from, Duration::from_secs(60));
         let near = |given: f64, expected: f64| (given - expected).abs() <= expected * 0.005;
         assert_eq!(slices.len(), 2, "an empty slice is left out");
         let first = slices[0];
