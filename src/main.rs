@@ -5,8 +5,13 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use serin::cli::logging::LogFormat;
 use serin::cli::{
-    accept, backup, bench, check, demo, export, init, logging, probe, recheck, reference, restore, run, status,
+    accept, backup, bench, check, demo, export, init, logging, plan, probe, recheck, reference, restore, run, schema,
+    status,
 };
+
+/// Beats allocate on many threads at once; see Cargo.toml.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Watches MCP retrieval servers from the outside and pages a human, with a cause and a runbook, when one is down, slow, changed or quietly wrong.
 #[derive(Debug, Parser)]
@@ -24,6 +29,8 @@ enum Command {
     Init(init::InitArgs),
     Run(run::RunArgs),
     Check(check::CheckArgs),
+    Schema(schema::SchemaArgs),
+    Plan(plan::PlanArgs),
     Probe(probe::ProbeArgs),
     Recheck(recheck::RecheckArgs),
     Accept(accept::AcceptArgs),
@@ -48,6 +55,8 @@ fn main() -> ExitCode {
     }
     let end = match arguments.command {
         Command::Check(args) => return check::run(args),
+        Command::Schema(args) => return schema::run(args),
+        Command::Plan(args) => plan::run(args),
         Command::Init(args) => wait(init::command(args)),
         Command::Run(args) => wait(run::run(args, logging)),
         Command::Probe(args) => wait(probe::command(args)),

@@ -613,7 +613,7 @@ fn fleet(hash: &str, monitors: &[(&str, &[&str])]) -> Fleet {
         Arc::new(monitor)
     };
     Fleet {
-        provenance: Provenance { file: "monitors.yaml".to_owned(), hash: hash.to_owned(), commit: None },
+        provenance: Provenance { file: "monitors.yaml".to_owned(), hash: hash.to_owned(), ..Provenance::default() },
         monitors: monitors.iter().map(monitor).collect(),
         ..Fleet::default()
     }

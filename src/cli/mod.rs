@@ -3,6 +3,8 @@
 pub mod init;
 pub mod run;
 pub mod check;
+pub mod schema;
+pub mod plan;
 mod observe;
 pub mod probe;
 pub mod reference;

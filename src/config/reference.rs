@@ -31,7 +31,7 @@ pub enum Part<'a> {
 
 /// Whether a text refers to anything.
 pub fn is_reference(text: &str) -> bool {
-    text.replace("$${", "").contains("${")
+    text.contains("${") && text.replace("$${", "").contains("${")
 }
 
 /// Takes a text apart. The error is the mend.

@@ -11,11 +11,11 @@ use std::rc::Rc;
 
 use serde_yaml::granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, options};
 
-use crate::config::fault::{Collector, Fault, Place, is_secret_key, quoted};
+use crate::config::fault::{Collector, Fault, Place, Text, is_secret_key, quoted};
 
-/// Nodes of a file: 50,000 monitors of sixty nodes each, and as much again.
+/// Nodes of all files: 50,000 monitors of sixty nodes each, and as much again.
 const NODES_MAX: usize = 6_000_000;
-/// Keys taken over by `<<` in a whole file; `<<` of a large map in many places is quadratic work.
+/// Keys taken over by `<<` in all files; `<<` of a large map in many places is quadratic work.
 const MERGED_KEYS_MAX: usize = 2_000_000;
 /// Nesting, aliases followed; a fleet needs seven levels.
 const DEPTH_MAX: u16 = 64;
@@ -76,20 +76,22 @@ pub struct Tree<'a> {
 }
 
 /// Reads a text; none where its structure cannot be read at all, which the collector then says.
-pub fn parse<'a>(text: &'a str, faults: &mut Collector) -> Option<Tree<'a>> {
+///
+/// `budget` is one for all files of a fleet.
+pub fn parse<'a>(file: Text<'a>, budget: &mut Budget, faults: &mut Collector) -> Option<Tree<'a>> {
     let settings = options! { emit_unresolved_aliases: true, emit_comments: false };
     let mut builder = Builder {
-        text,
+        file,
+        text: file.text,
         faults,
         open: Vec::new(),
         root: None,
         anchors: HashMap::new(),
-        nodes: 0,
-        merged: 0,
+        budget,
         referred: Vec::new(),
         documents: 0,
     };
-    for next in Parser::new_from_str_with_options(text, settings) {
+    for next in Parser::new_from_str_with_options(file.text, settings) {
         match next {
             Ok((event, span)) => builder.event(event, span)?,
             Err(error) => {
@@ -100,22 +102,29 @@ pub fn parse<'a>(text: &'a str, faults: &mut Collector) -> Option<Tree<'a>> {
     }
     let Builder { root, referred, faults, .. } = builder;
     if root.is_none() {
-        let start = Place { start: 0, end: 0, line: 1 };
         faults.add(
-            Fault::new(start, "the file declares nothing").help("start with `version: 1` and a list of `monitors`"),
+            Fault::new(file.top(), "the file declares nothing")
+                .help("start with `version: 1` and a list of `monitors`"),
         );
     }
     Some(Tree { root: root?, referred })
 }
 
+/// What reading has cost so far, over all files.
+#[derive(Debug, Default)]
+pub struct Budget {
+    nodes: usize,
+    merged: usize,
+}
+
 struct Builder<'a, 'c> {
+    budget: &'c mut Budget,
+    file: Text<'a>,
     text: &'a str,
     faults: &'c mut Collector,
     open: Vec<Open<'a>>,
     root: Option<Rc<Node<'a>>>,
     anchors: HashMap<usize, Rc<Node<'a>>>,
-    nodes: usize,
-    merged: usize,
     referred: Vec<Place>,
     documents: usize,
 }
@@ -207,8 +216,8 @@ impl<'a> Builder<'a, '_> {
 
     /// Takes a node that has come to its end.
     fn take(&mut self, node: Node<'a>, anchor: usize) -> Option<()> {
-        self.nodes += 1;
-        if self.nodes > NODES_MAX {
+        self.budget.nodes += 1;
+        if self.budget.nodes > NODES_MAX {
             self.faults.add(
                 Fault::new(node.place, format!("the file holds more than {NODES_MAX} values")).help("split the fleet"),
             );
@@ -252,6 +261,9 @@ impl<'a> Builder<'a, '_> {
 
     /// Finds duplicate keys and resolves `<<`: the map's own keys win, then the earlier of merged maps.
     fn merge(&mut self, written: Vec<Entry<'a>>) -> Option<Vec<Entry<'a>>> {
+        if is_plain(&written) {
+            return Some(written);
+        }
         let mut keys = Keys::default();
         let mut entries: Vec<Entry<'a>> = Vec::with_capacity(written.len());
         let mut source: Option<Entry<'a>> = None;
@@ -289,8 +301,8 @@ impl<'a> Builder<'a, '_> {
         }
         for map in maps {
             let Value::Map(merged) = &map.value else { continue };
-            self.merged += merged.len();
-            if self.merged > MERGED_KEYS_MAX {
+            self.budget.merged += merged.len();
+            if self.budget.merged > MERGED_KEYS_MAX {
                 let message = format!("`<<` brings in more than {MERGED_KEYS_MAX} keys over the whole file");
                 self.faults.add(Fault::new(source.place, message).help("use `defaults`, or merge smaller maps"));
                 return None;
@@ -306,8 +318,9 @@ impl<'a> Builder<'a, '_> {
     }
 
     fn syntax(&mut self, error: &ScanError) {
-        let at = self.offset(error.marker());
-        let place = Place { start: at, end: at.saturating_add(1), line: line(error.marker()) };
+        let (at, line) = (self.offset(error.marker()), self.line(error.marker()));
+        let start = self.file.start.saturating_add(at);
+        let place = Place { start, end: start.saturating_add(1), line };
         let before = &self.text[..at as usize];
         let mend = if before.ends_with('$') && self.text[at as usize..].starts_with('{') {
             "inside `{ }` and `[ ]` a reference needs quotes: `\"${env:NAME}\"`"
@@ -322,8 +335,9 @@ impl<'a> Builder<'a, '_> {
         if secret_parts(text).is_empty() {
             return;
         }
-        let (start, end) = (place.start as usize, (place.end as usize).min(self.text.len()));
-        let raw = &self.text[start..end];
+        let (first, start) = (self.file.start as usize, place.start as usize);
+        let end = (place.end as usize).min(first + self.text.len());
+        let raw = &self.text[start - first..end - first];
         if raw.contains('\\') {
             // Written with escapes, its parts stand elsewhere than in the text that came of it.
             self.faults.masks.push(start..end);
@@ -334,7 +348,17 @@ impl<'a> Builder<'a, '_> {
 
     fn place(&self, span: Span) -> Place {
         let (start, end) = (self.offset(&span.start), self.offset(&span.end));
-        Place { start, end: end.max(start), line: line(&span.start) }
+        let first = self.file.start;
+        Place {
+            start: first.saturating_add(start),
+            end: first.saturating_add(end.max(start)),
+            line: self.line(&span.start),
+        }
+    }
+
+    fn line(&self, marker: &Marker) -> u32 {
+        let line = u32::try_from(marker.line()).unwrap_or(u32::MAX);
+        self.file.line.saturating_add(line.saturating_sub(1))
     }
 
     /// A byte offset that is inside the text and between two characters.
@@ -391,8 +415,12 @@ fn nothing<'a>(place: Place) -> Node<'a> {
     Node { value: Value::Scalar { text: Cow::Borrowed(""), plain: true }, place, depth: 0 }
 }
 
-fn line(marker: &Marker) -> u32 {
-    u32::try_from(marker.line()).unwrap_or(u32::MAX)
+/// Whether a map has nothing to merge and no key twice, as nearly every map; it is then taken as it is.
+fn is_plain(entries: &[Entry<'_>]) -> bool {
+    let fits = |(at, entry): (usize, &Entry<'_>)| {
+        entry.key != "<<" && entries[..at].iter().all(|before| before.key != entry.key)
+    };
+    entries.len() <= FEW_KEYS && entries.iter().enumerate().all(fits)
 }
 
 /// Keys of one map: looked through while few, in a table once many.

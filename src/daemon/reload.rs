@@ -1,7 +1,9 @@
 //! The file, whenever it changes: a valid one comes into force, a bad one changes nothing and says so.
 //!
-//! The loop compares content, not times, so a symlink that is swapped and an editor that writes in
-//! two steps are both seen; SIGHUP makes it look at once.
+//! The loop compares content, not times, of the file and of all that it includes, so a symlink that
+//! is swapped, an editor that writes in two steps and a file that comes or goes under a glob are all
+//! seen; SIGHUP makes it look at once. Several files cannot be read at one moment: what differs from
+//! the last look is read a second time and only judged where both readings agree.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::checker::Unset;
 use crate::config::logging::Log;
-use crate::config::source::{self, Source};
+use crate::config::source::{ReadError, Reader, Source};
 use crate::config::{self, Loaded, Settings};
 use crate::daemon::hands::Hands;
 use crate::deliver::trouble::Trouble;
@@ -62,10 +64,11 @@ impl Reload {
     /// Runs until shutdown.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut judged = self.fleet.borrow().provenance.hash.clone();
+        let mut reader = Reader::new(&self.path);
         while !shutdown.is_cancelled() {
             let now = Utc::now();
             self.hands.board.pulse().turn(NAME, now);
-            self.turn(&mut judged, now).await;
+            reader = self.turn(reader, &mut judged, now).await;
             tokio::select! {
                 () = shutdown.cancelled() => {}
                 () = self.look.notified() => {}
@@ -75,35 +78,34 @@ impl Reload {
     }
 
     /// Looks once; `judged` is the hash of the content that was judged last.
-    async fn turn(&self, judged: &mut String, now: DateTime<Utc>) {
-        let (path, env, last) = (self.path.clone(), Arc::clone(&self.env), judged.clone());
-        let read = tokio::task::spawn_blocking(move || match source::read(&path) {
-            Ok(source) if source.hash == last => None,
-            Ok(source) => {
-                let loaded = config::load(&source, &*env, Unset::Refuse).map_err(|faults| faults.to_string());
-                Some((source.hash.clone(), loaded.map(|loaded| (source, loaded))))
+    async fn turn(&self, reader: Reader, judged: &mut String, now: DateTime<Utc>) -> Reader {
+        let (env, last) = (Arc::clone(&self.env), judged.clone());
+        let read = tokio::task::spawn_blocking(move || look(reader, &*env, &last));
+        let (reader, looked) = match read.await {
+            Ok((reader, looked)) => (reader, looked),
+            Err(error) => {
+                tracing::error!(%error, "reading the file broke down; it is read again");
+                (Reader::new(&self.path), Looked::Same)
             }
-            Err(error) => Some((format!("unreadable: {error}"), Err(error.to_string()))),
-        });
-        match read.await {
-            Ok(Some((hash, _))) if hash == *judged => {}
-            Ok(Some((hash, Ok((source, loaded))))) => {
-                if self.accept(&source, loaded, now).await {
-                    *judged = hash;
+        };
+        match looked {
+            Looked::Same => {}
+            Looked::Valid(source, loaded) => {
+                if self.accept(&source, *loaded, now).await {
+                    *judged = source.hash;
                 }
             }
-            Ok(Some((hash, Err(why)))) => {
+            Looked::Faulty { hash, why } => {
                 *judged = hash;
                 self.refuse(&why, now);
             }
-            Ok(None) => {}
-            Err(error) => tracing::error!(%error, "reading the file broke down; it is read again"),
         }
+        reader
     }
 
     /// Puts a valid file in force; false where the store does not take it, so that it is tried again.
     async fn accept(&self, source: &Source, loaded: Loaded, now: DateTime<Utc>) -> bool {
-        let text = String::from_utf8_lossy(&source.bytes);
+        let text = source.text();
         let noted = self.hands.store.config_loaded(&loaded.fleet, &text, now).await;
         self.hands.stored(noted.as_ref().err(), now);
         if noted.is_err() {
@@ -123,7 +125,8 @@ impl Reload {
         self.hands.board.lower(CONFIG);
         self.hands.alerts.clear(Trouble::ConfigRejected, now);
         self.hands.board.tell(Change::Fleet);
-        tracing::info!(monitors, commit = source.commit.as_deref().unwrap_or("none"), "the new file is in force");
+        let (files, commit) = (1 + source.included.len(), source.commit.as_deref().unwrap_or("none"));
+        tracing::info!(monitors, files, commit, "the new file is in force");
         true
     }
 
@@ -155,6 +158,45 @@ impl Reload {
 
 /// What is kept of a file that came into force.
 pub fn note(fleet: &Fleet, now: DateTime<Utc>) -> FileNote {
-    let Provenance { file, hash, commit } = fleet.provenance.clone();
+    let Provenance { file, hash, commit, .. } = fleet.provenance.clone();
     FileNote { file, hash, commit, since: now, refused: None }
+}
+
+/// What a look found.
+enum Looked {
+    /// What was judged last, or something that is still being written.
+    Same,
+    /// Something new that is right.
+    Valid(Box<Source>, Box<Loaded>),
+    /// Something new that is not.
+    Faulty {
+        /// What stands for its content.
+        hash: String,
+        /// Its faults, rendered.
+        why: String,
+    },
+}
+
+/// Reads the files, and judges them where they are not those judged last. Blocks.
+fn look(mut reader: Reader, env: &dyn Fn(&str) -> Option<String>, last: &str) -> (Reader, Looked) {
+    let hash = |read: &Result<Source, ReadError>| match read {
+        Ok(source) => source.hash.clone(),
+        Err(error) => format!("unreadable: {error}"),
+    };
+    let read = reader.read();
+    let found = hash(&read);
+    if found == last || hash(&reader.read()) != found {
+        return (reader, Looked::Same);
+    }
+    let looked = match read {
+        Err(error) => Looked::Faulty { hash: found, why: error.to_string() },
+        Ok(mut source) => {
+            source.find_commit();
+            match config::load(&source, env, Unset::Refuse) {
+                Ok(loaded) => Looked::Valid(Box::new(source), Box::new(loaded)),
+                Err(faults) => Looked::Faulty { hash: found, why: faults.to_string() },
+            }
+        }
+    };
+    (reader, looked)
 }

@@ -83,10 +83,45 @@ impl Fleet {
 pub struct Provenance {
     /// The file's name as a page shows it, such as `monitors.yaml`.
     pub file: String,
-    /// SHA-256 over the file's bytes, lowercase hex.
+    /// The files it includes, in the order in which their lines are numbered.
+    pub included: Vec<IncludedFile>,
+    /// SHA-256 over the bytes of all files, lowercase hex.
     pub hash: String,
-    /// The git commit, with `-dirty` behind it where the file differs from it; none outside git.
+    /// The git commit, with `-dirty` behind it where a file differs from it; none outside git.
     pub commit: Option<String>,
+}
+
+/// A file that another one includes. Lines are numbered through all files, from 1 in the first one, so that a
+/// declaration needs no more than its line to be found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IncludedFile {
+    /// The file's name as a page shows it, such as `teams/docs.yaml`.
+    pub file: String,
+    /// The number of its first line.
+    pub first_line: u32,
+}
+
+impl Provenance {
+    /// The file in which a declaration stands, and the line there, from 1.
+    pub fn place(&self, line: u32) -> (&str, u32) {
+        let nth = self.included.partition_point(|included| included.first_line <= line);
+        match nth.checked_sub(1).and_then(|nth| self.included.get(nth)) {
+            Some(included) => (&included.file, line - included.first_line + 1),
+            None => (&self.file, line),
+        }
+    }
+
+    /// The same as one text, such as `teams/docs.yaml:7`.
+    pub fn shown(&self, line: u32) -> String {
+        let (file, line) = self.place(line);
+        format!("{file}:{line}")
+    }
+
+    /// The rule on a line.
+    pub fn rule(&self, line: u32) -> RulePlace {
+        let (file, line) = self.place(line);
+        RulePlace { file: file.to_owned(), line, commit: self.commit.clone() }
+    }
 }
 
 /// A monitor's identity: history follows the id, the name may change.
@@ -192,7 +227,7 @@ pub struct Monitor {
     pub probe_budget: Duration,
     /// When its signals open and close.
     pub rules: Rules,
-    /// The line of the file on which this monitor starts, from 1.
+    /// The line on which this monitor starts, numbered through all files; see [`Provenance::place`].
     pub line: u32,
     /// Changes exactly when something about this monitor changes; lowercase hex.
     pub definition_hash: String,

@@ -88,6 +88,8 @@ pub struct Pulse {
     missed: AtomicU64,
     writer_queue: AtomicU64,
     deliveries_pending: AtomicU64,
+    files: AtomicU64,
+    permits: AtomicU64,
     start_late_us_max: AtomicU64,
     /// Starts by lateness, one count a bound and one beyond the last.
     start_late: [AtomicU64; Self::LATE_BOUNDS_MS.len() + 1],
@@ -212,6 +214,22 @@ impl Pulse {
     /// Deliveries not brought yet, as last told.
     pub fn deliveries_pending(&self) -> u64 {
         self.deliveries_pending.load(Ordering::Relaxed)
+    }
+
+    /// The limit on open files that is in force, and the probes that may be in flight at once because of it.
+    pub fn set_limits(&self, files: u64, permits: u64) {
+        self.files.store(files, Ordering::Relaxed);
+        self.permits.store(permits, Ordering::Relaxed);
+    }
+
+    /// The limit on open files that is in force.
+    pub fn files(&self) -> u64 {
+        self.files.load(Ordering::Relaxed)
+    }
+
+    /// Probes that may be in flight at once; half of these places are for probes that take long.
+    pub fn permits(&self) -> u64 {
+        self.permits.load(Ordering::Relaxed)
     }
 
     const fn counter(&self, verdict: Verdict) -> &AtomicU64 {

@@ -30,8 +30,9 @@ use crate::store::{StoreError, listing, packs, promise, schema, seal, transcript
 /// Jobs in one transaction: enough that the commit's two syncs no longer count, few enough to stay below 100 ms.
 const BATCH_MAX: usize = 512;
 /// How long a beat that decided nothing waits for company. A commit costs some 200 µs of CPU and a sync however
-/// small it is, a beat in a batch some 30 µs; at 100 beats a second this makes ten of one. Decisions never wait.
-const GATHER: Duration = Duration::from_millis(100);
+/// small it is, a beat in a batch some 30 µs; at 100 beats a second this makes 25 of one, at 17 four. Decisions never
+/// wait, and a monitor's next beat is a second away at least.
+const GATHER: Duration = Duration::from_millis(250);
 /// Beats that are company enough to go at once.
 const COMPANY: usize = 64;
 /// Pages that SQLite allows where nobody sets a limit (sqlite.org/limits.html).

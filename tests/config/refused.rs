@@ -56,8 +56,8 @@ fn keys_that_are_not_known() {
     );
     check(
         "promised at the top",
-        &with_sections("include: other.yaml\n"),
-        &["3:1 this version cannot honour 'include' of the file yet => leave it out, so that nobody relies on it"],
+        &with_sections("locations: other.yaml\n"),
+        &["3:1 this version cannot honour 'locations' of the file yet => leave it out, so that nobody relies on it"],
     );
     check(
         "nothing like it",
@@ -517,9 +517,9 @@ fn what_the_process_needs() {
             &[
                 "3:24 'level' cannot be 'loud' => one of: off, error, warn, info, debug, trace",
                 "3:38 'format' cannot be 'xml' => one of: text, json",
-                "3:54 'modules' of log knows no 'prob' => there is no module 'prob'; did you mean 'probe'?",
-                "3:67 'modules' of log knows no 'hyper' => there is no module 'hyper': app, cli, config, daemon, deliver, domain, net, probe, rag, store, web",
-                "3:88 the level of 'store' cannot be 'all' => one of: off, error, warn, info, debug, trace",
+                "3:54 'modules' of log has no key 'prob' => did you mean 'probe'?",
+                "3:67 'modules' of log has no key 'hyper' => known here: app, cli, config, daemon, deliver, domain, net, probe, rag, store, web",
+                "3:88 a module's level cannot be 'all' => one of: off, error, warn, info, debug, trace",
             ],
         ),
         (

@@ -30,7 +30,11 @@ impl Serin {
 
     /// The same, with more variables.
     pub(crate) fn spawn_in(config: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_serin"))
+        Self::spawn_by(Command::new(env!("CARGO_BIN_EXE_serin")), config, arguments, variables)
+    }
+
+    fn spawn_by(mut command: Command, config: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+        let mut child = command
             .args(["run", "--config"])
             .arg(config)
             .args(arguments)
@@ -57,9 +61,19 @@ impl Serin {
 
     /// The same, with more arguments.
     pub(crate) async fn start_with(config: &Path, arguments: &[&str]) -> (Self, SocketAddr) {
-        let mut serin = Self::spawn_with(config, arguments);
-        let address = serin.listens().await;
-        (serin, address)
+        Self::spawn_with(config, arguments).open().await
+    }
+
+    /// The same, with so many open files as the most it may have.
+    pub(crate) async fn start_with_files(config: &Path, files: u32) -> (Self, SocketAddr) {
+        let mut command = Command::new("prlimit");
+        command.args([&format!("--nofile={files}:{files}"), env!("CARGO_BIN_EXE_serin")]);
+        Self::spawn_by(command, config, &[], &[]).open().await
+    }
+
+    async fn open(mut self) -> (Self, SocketAddr) {
+        let address = self.listens().await;
+        (self, address)
     }
 
     /// Waits until it says where its pages are.

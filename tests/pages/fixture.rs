@@ -255,6 +255,7 @@ pub(crate) fn fleet(monitors: &[Arc<Monitor>]) -> Fleet {
             file: "monitors.yaml".to_owned(),
             hash: "0".repeat(64),
             commit: Some("9f3c2ab".to_owned()),
+            ..Provenance::default()
         },
         monitors: monitors.to_vec(),
         public_url: "https://serin.example.org".to_owned(),

@@ -192,7 +192,7 @@ pub async fn page(
         beats: past.beats.into_iter().map(|line| beat_row(line, now)).collect(),
         incidents: past.incidents.into_iter().take(INCIDENTS_SHOWN).map(|one| incidents::row(one, now)).collect(),
         away,
-        place: format!("{}:{}", fleet.provenance.file, view.line),
+        place: fleet.provenance.shown(view.line),
     };
     show(StatusCode::OK, &page)
 }
