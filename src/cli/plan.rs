@@ -6,15 +6,17 @@ use std::fmt::Write;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::config;
 use crate::config::Loaded;
+use crate::config::bytes::FILE_BYTES_MAX;
 use crate::config::checker::Unset;
 use crate::config::plan::{Plan, Reach, TopicChange, plan};
-use crate::config::source::{self, FILE_BYTES_MAX, Source};
+use crate::config::source::{self, Source};
 use crate::domain::fleet::{MonitorId, Provenance};
 use crate::domain::signal::Signal;
 
@@ -44,7 +46,7 @@ pub struct PlanArgs {
 pub fn run(args: PlanArgs) -> anyhow::Result<ExitCode> {
     let dash = Path::new("-");
     anyhow::ensure!(args.old != dash || args.new != dash, "only one of the two can be standard input");
-    let (old, new) = (load(&args.old)?, load(&args.new)?);
+    let (old, new) = (load(&args.old, &args.new)?, load(&args.new, &args.old)?);
     let plan = plan(&old, &new);
     if args.json {
         anstream::println!("{}", serde_json::to_string_pretty(&as_json(&plan))?);
@@ -54,16 +56,17 @@ pub fn run(args: PlanArgs) -> anyhow::Result<ExitCode> {
     Ok(if plan.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CHANGES) })
 }
 
-/// Variables that are not set are none of a plan's business: both files are taken alike.
-fn load(path: &Path) -> anyhow::Result<Loaded> {
+/// Variables that are not set are none of a plan's business: both files are taken alike. Standard input is taken for a
+/// file that lies beside the other one.
+fn load(path: &Path, other: &Path) -> anyhow::Result<Loaded> {
     let source = if path == Path::new("-") {
         let mut bytes = Vec::new();
         std::io::stdin().take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
         anyhow::ensure!(bytes.len() as u64 <= FILE_BYTES_MAX, "standard input is larger than {FILE_BYTES_MAX} bytes");
-        let source = Source::new(Path::new("<standard input>"), bytes, None);
+        let source = Source::new(&other.with_file_name("<standard input>"), bytes, None);
         if !source.included.is_empty() {
             anstream::eprintln!(
-                "warning: what standard input includes is read from this folder as it is now; \
+                "warning: what standard input includes is read from the folder as it is now; \
                  `git worktree add ../old main` gives a whole old fleet to compare with\n"
             );
         }
@@ -71,8 +74,35 @@ fn load(path: &Path) -> anyhow::Result<Loaded> {
     } else {
         source::read(path)?
     };
-    config::load(&source, &|name| std::env::var(name).ok(), Unset::Warn)
-        .map_err(|faults| anyhow::anyhow!("{} cannot come into force:\n{faults}", source.name))
+    let mut loaded = config::load(&source, &|name| std::env::var(name).ok(), Unset::Warn)
+        .map_err(|faults| anyhow::anyhow!("{} cannot come into force:\n{faults}", source.name))?;
+    let beside = if path == Path::new("-") { other } else { path };
+    from_folder(&mut loaded, beside.parent().unwrap_or(Path::new("")));
+    Ok(loaded)
+}
+
+/// Names files from the folder that the configuration lies in, so that the same file in two checkouts is the same.
+fn from_folder(loaded: &mut Loaded, folder: &Path) {
+    let bare = |path: &mut String| {
+        let inside = Path::new(&*path).strip_prefix(folder).map(|inside| inside.to_string_lossy().into_owned());
+        if let Ok(inside) = inside {
+            *path = inside;
+        }
+    };
+    if let Ok(inside) = loaded.settings.database.strip_prefix(folder) {
+        loaded.settings.database = inside.to_owned();
+    }
+    loaded.fleet.smtp.iter_mut().filter_map(|smtp| smtp.ca.as_mut()).for_each(bare);
+    for monitor in &mut loaded.fleet.monitors {
+        if monitor.reach.ca.is_some() || monitor.reach.client_certificate.is_some() {
+            let reach = &mut Arc::make_mut(monitor).reach;
+            reach.ca.iter_mut().for_each(bare);
+            if let Some(pair) = &mut reach.client_certificate {
+                bare(&mut pair.certificate);
+                bare(&mut pair.key);
+            }
+        }
+    }
 }
 
 fn text(plan: &Plan, old: &Provenance, new: &Provenance) -> String {

@@ -241,8 +241,8 @@ pub fn rest(old: &Fleet, new: &Fleet) -> Vec<String> {
         runbooks,
         allow_private,
         control,
-        heartbeat,
         retention,
+        heartbeat,
         smtp,
         public_url,
     } = old;
@@ -251,8 +251,8 @@ pub fn rest(old: &Fleet, new: &Fleet) -> Vec<String> {
     keys.unless("serin.internal", internal, &new.internal);
     keys.unless("serin.allow_private", allow_private, &new.allow_private);
     keys.unless("serin.control", control, &new.control);
-    keys.unless("serin.heartbeat", heartbeat, &new.heartbeat);
     keys.unless("serin.retention", retention, &new.retention);
+    keys.unless("serin.heartbeat", heartbeat, &new.heartbeat);
     keys.inside("serin.smtp", smtp.as_ref(), new.smtp.as_ref(), |keys, old, new| {
         let Smtp { host, port, tls, login, from, ca } = old;
         keys.unless("host", host, &new.host);

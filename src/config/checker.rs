@@ -2,11 +2,10 @@
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 use crate::config::fault::{Collector, Fault, Place, quoted};
 use crate::config::shape::Shape;
-use crate::config::tree::{Entry, Node, Value};
+use crate::config::tree::{Child, Entry, Node, Value};
 
 /// Keys whose values are secrets.
 const SECRET_WORDS: &[&str] = &["secret", "secrets", "password", "token", "bearer"];
@@ -148,7 +147,7 @@ impl<'e> Checker<'e> {
     }
 
     /// The items of a list.
-    pub fn list<'n, 'a>(&mut self, what: impl Display + Copy, node: &'n Node<'a>) -> Option<&'n [Rc<Node<'a>>]> {
+    pub fn list<'n, 'a>(&mut self, what: impl Display + Copy, node: &'n Node<'a>) -> Option<&'n [Child<'a>]> {
         self.ask(node.place, || Shape::List);
         match &node.value {
             Value::List(items) => Some(items),

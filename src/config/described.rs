@@ -8,9 +8,6 @@ pub fn description(name: &str) -> Option<String> {
     if let Some(reason) = name.strip_prefix("runbooks.").and_then(FailureReason::from_slug) {
         return Some(format!("Runbook where: {}", reason.facts().meaning));
     }
-    if name.starts_with("serin.log.modules.") {
-        return Some("The level of this module.".to_owned());
-    }
     let of = |name: &str| DESCRIPTIONS.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned());
     let inherited = || of(&format!("monitors.{}", name.strip_prefix("defaults.")?));
     let severity = || {
@@ -53,19 +50,20 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
         "serin.control",
         "One to three addresses that answer while our own network is well; they tell our outage from a server's.",
     ),
-    ("serin.heartbeat", "A sign of life to somebody outside, sent while Serin is really well."),
-    ("serin.heartbeat.url", "Where to; whoever knows it can pretend to be Serin: `${env:NAME}`."),
-    ("serin.heartbeat.every", "Time between two. Default 60s."),
-    ("serin.heartbeat.method", "How it is sent: get or post. Default get."),
-    ("serin.log", "What is logged; SERIN_LOG counts more. Levels follow a reload."),
-    ("serin.log.level", "The level of everything that is not named under modules. Default info."),
-    ("serin.log.format", "The shape of a line, from the next start on; --log-format counts more. Default text."),
-    ("serin.log.modules", "Modules with a level of their own, such as `probe: debug`."),
     ("serin.retention", "How long what is remembered is kept."),
     ("serin.retention.beats", "Every beat and every answer. Default 35d."),
     ("serin.retention.days", "Daily percentiles, uptime and what probes cost a server. Default 400d."),
     ("serin.retention.transcripts", "What was said over the wire when a probe failed. Default 30d."),
     ("serin.retention.incidents", "Incidents that ended, with all that was told of them. Default 400d."),
+    ("serin.heartbeat", "A sign of life for a watcher outside, sent only while Serin is really well."),
+    ("serin.heartbeat.url", "Where it is sent: `${env:NAME}` or `${file:/path}`."),
+    ("serin.heartbeat.every", "How often. Default 60s."),
+    ("serin.heartbeat.method", "How it is sent. Default get."),
+    ("serin.log", "What is logged; SERIN_LOG and RUST_LOG win over it."),
+    ("serin.log.level", "The level of all modules that have none of their own."),
+    ("serin.log.format", "Lines for people, or JSON."),
+    ("serin.log.modules", "Levels by module, such as `probe: debug`."),
+    ("serin.log.modules.*", "The level of this module."),
     ("defaults", "What holds for every monitor that says nothing else."),
     ("runbooks", "Where a page tells a human to look, by failure reason."),
     ("runbooks.default", "Where no reason has its own; `{reason}` is put in."),

@@ -77,8 +77,8 @@ pub fn document(checker: &mut Checker<'_>, trees: &[Tree<'_>], source: &Source) 
         runbooks,
         allow_private: process.allow_private,
         control: process.control,
-        heartbeat: process.heartbeat,
         retention: process.retention,
+        heartbeat: process.heartbeat,
         smtp: process.smtp,
         public_url: process.public_url,
     };

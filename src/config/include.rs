@@ -7,10 +7,10 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use crate::config::bytes::{self, FILE_BYTES_MAX, ReadError};
 use crate::config::checker::Checker;
 use crate::config::fault::{Collector, Fault, Text};
 use crate::config::glob::{self, Nothing};
-use crate::config::source::{self, FILE_BYTES_MAX, ReadError, Source};
 use crate::config::tree::{self, Budget, Entry, Value};
 
 /// Files of one fleet: a team each, and ten times as many.
@@ -60,22 +60,22 @@ pub struct Gathered {
     pub findings: Vec<Finding>,
 }
 
-/// Reads every file that `source` includes, at any depth. Blocks.
-pub fn gather(source: &Source, memo: &mut Memo) -> Gathered {
-    let folder = source.path.parent().unwrap_or(Path::new("")).to_owned();
-    let shown = Path::new(&source.name).parent().unwrap_or(Path::new("")).to_owned();
+/// Reads every file that the first one includes, at any depth. Blocks.
+pub fn gather(path: &Path, name: &str, bytes: &[u8], memo: &mut Memo) -> Gathered {
+    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    let shown = Path::new(name).parent().unwrap_or(Path::new("")).to_owned();
     let mut gatherer = Gatherer {
         folder,
         shown,
         memo,
         fresh: Memo::new(),
         seen: HashSet::new(),
-        bytes_left: FILE_BYTES_MAX.saturating_sub(source.bytes.len() as u64),
+        bytes_left: FILE_BYTES_MAX.saturating_sub(bytes.len() as u64),
         found: Gathered::default(),
     };
-    gatherer.seen.insert(source.path.canonicalize().unwrap_or_else(|_| source.path.clone()));
-    let globs = gatherer.globs(&source.bytes);
-    gatherer.follow(0, &source.path, &globs, 1);
+    gatherer.seen.insert(path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+    let globs = gatherer.globs(bytes);
+    gatherer.follow(0, path, &globs, 1);
     let Gatherer { fresh, found, .. } = gatherer;
     *memo = fresh;
     found
@@ -125,7 +125,7 @@ impl Gatherer<'_> {
                 let message = format!("a fleet of more than {FILES_MAX} files");
                 return Some((message, "join small ones".to_owned(), false));
             }
-            match source::read_bytes(&path, self.bytes_left) {
+            match bytes::read_bytes(&path, self.bytes_left) {
                 Ok(bytes) => {
                     self.bytes_left -= bytes.len() as u64;
                     let (name, globs) = (self.name(&path), self.globs(&bytes));
@@ -156,7 +156,7 @@ impl Gatherer<'_> {
         if !bytes.windows(word.len()).any(|window| window == word) {
             return Vec::new();
         }
-        let key = source::hash(bytes);
+        let key = bytes::hash(bytes);
         let globs = self.memo.get(&key).cloned().unwrap_or_else(|| globs_of(bytes));
         self.fresh.insert(key, globs.clone());
         globs

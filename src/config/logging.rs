@@ -3,7 +3,7 @@
 use tracing::level_filters::LevelFilter;
 
 use crate::config::checker::{Checker, similar};
-use crate::config::fault::quoted;
+use crate::config::fault::{Fault, quoted};
 use crate::config::tree::Entry;
 
 /// The rooms of the house, by which levels are told apart.
@@ -89,12 +89,19 @@ pub fn log(checker: &mut Checker<'_>, entry: &Entry<'_>) -> Log {
     let level = fields.get("level").and_then(|entry| checker.choice("'level'", &entry.value, LEVELS));
     let formats = &[("text", Format::Text), ("json", Format::Json)];
     let format = fields.get("format").and_then(|entry| checker.choice("'format'", &entry.value, formats));
-    let own = fields.get("modules").and_then(|entry| checker.fields("'modules' of log", &entry.value, MODULES, &[]));
     let mut modules = Vec::new();
-    for name in MODULES {
-        let level = own.and_then(|fields| fields.get(name));
-        let level = level.and_then(|entry| checker.choice("a module's level", &entry.value, LEVELS));
-        modules.extend(level.map(|level| (*name, level)));
+    let entries = fields.get("modules").and_then(|entry| checker.map("'modules'", &entry.value)).unwrap_or_default();
+    for entry in entries {
+        match module(&entry.key) {
+            Ok(name) => {
+                let level = checker.choice(&format!("the level of '{name}'"), &entry.value, LEVELS);
+                modules.extend(level.map(|level| (name, level)));
+            }
+            Err(mend) => {
+                let message = format!("'modules' of log knows no {}", quoted(&entry.key));
+                checker.fault(Fault::new(entry.place, message).help(mend));
+            }
+        }
     }
     Log { level, format, modules }
 }

@@ -2,8 +2,8 @@
 //!
 //! Nothing invalid gets past here, and a file is refused with everything that is wrong with it at
 //! once, each fault with its place and its mend. What a file resolves from the environment is
-//! never shown. Read: `source` (bytes and commit), `include` and `glob` (the files beside the first),
-//! `tree` (YAML with places), `fault` (how it is said), `reference` (`${…}`), `checker` and
+//! never shown. Read: `bytes`, `glob` and `include` (the files beside the first), `source` (all with their commit),
+//! `tree` (YAML with places; `keys` and `masks` help it), `fault` (how it is said), `reference` (`${…}`), `checker` and
 //! `scalars` (what all sections share), `document` (all files together), then the sections:
 //! `process`, `receivers`, `routes`, `layers` (defaults beneath a monitor), `search`,
 //! `rules`, `canaries`, `caps`, `auth`, `reach`, `way`, `monitors`, `heartbeat`, `logging`; last `fingerprint`.
@@ -19,6 +19,7 @@ use crate::config::tree::Budget;
 use crate::domain::fleet::{Fleet, IncludedFile, Provenance, Secret};
 
 pub mod auth;
+pub mod bytes;
 pub mod canaries;
 pub mod caps;
 pub mod changes;
@@ -28,10 +29,12 @@ pub mod document;
 pub mod fault;
 pub mod fingerprint;
 pub mod glob;
-pub mod heartbeat;
 pub mod include;
+pub mod heartbeat;
+pub mod keys;
 pub mod layers;
 pub mod logging;
+pub mod masks;
 pub mod monitors;
 pub mod plan;
 pub mod process;

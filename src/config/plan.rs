@@ -94,15 +94,13 @@ impl Plan {
     }
 }
 
-/// Compares two files that were found valid.
+/// Compares two files that were found valid. Paths in them have to start at the same folder, else they differ.
 pub fn plan(old: &Loaded, new: &Loaded) -> Plan {
     let mut plan = Plan { rest: changes::rest(&old.fleet, &new.fleet), ..Plan::default() };
     let settings = [
         ("serin.listen", old.settings.listen == new.settings.listen),
-        // The folder of a file is no part of what it says.
-        ("serin.database", old.settings.database.file_name() == new.settings.database.file_name()),
+        ("serin.database", old.settings.database == new.settings.database),
         ("serin.token", old.settings.token == new.settings.token),
-        ("serin.log", old.settings.log == new.settings.log),
     ];
     plan.rest.extend(settings.into_iter().filter(|(_, same)| !same).map(|(key, _)| key.to_owned()));
     let (old, new) = (&old.fleet, &new.fleet);

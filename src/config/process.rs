@@ -32,9 +32,9 @@ const KEYS: &[&str] = &[
     "allow_private",
     "probe_identity",
     "control",
+    "retention",
     "heartbeat",
     "log",
-    "retention",
 ];
 const SMTP_KEYS: &[&str] = &["host", "port", "tls", "username", "password", "from", "ca"];
 /// Control addresses: two tell our network's end from theirs, a third a bad day of both.

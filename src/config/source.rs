@@ -1,16 +1,12 @@
 //! The file as it was read, with all that it includes: bytes, the names pages show them under, and the commit they
 //! stand at.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use sha2::{Digest, Sha256};
-
+use crate::config::bytes::{FILE_BYTES_MAX, ReadError, hash, read_bytes};
 use crate::config::include::{self, Finding, Included, Memo};
-
-/// 50,000 monitors written out in full are 40 MB, in one file or in many; more is a mistake, such as a log.
-pub const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Names the commit where the file does not lie in a git checkout, such as in a container image.
 pub const COMMIT_VARIABLE: &str = "SERIN_COMMIT";
@@ -33,25 +29,6 @@ pub struct Source {
     pub hash: String,
     /// The git commit, with `-dirty` behind it where these bytes are not what it holds; none outside git.
     pub commit: Option<String>,
-}
-
-/// Why there is no file to look at.
-#[derive(Debug, thiserror::Error)]
-pub enum ReadError {
-    /// The operating system refused.
-    #[error("cannot read {path}: {why}")]
-    Unreadable {
-        /// The path as given.
-        path: String,
-        /// What the system says.
-        why: std::io::Error,
-    },
-    /// Past [`FILE_BYTES_MAX`].
-    #[error("{path} is larger than {} MiB, which no fleet needs: is it the right file?", FILE_BYTES_MAX / 1024 / 1024)]
-    TooLarge {
-        /// The path as given.
-        path: String,
-    },
 }
 
 /// Reads a file with all that it includes and finds the commit it stands at. Blocks: it reads a disk and asks `git`.
@@ -81,19 +58,6 @@ impl Reader {
     }
 }
 
-/// A file's bytes, unless there are more than `bytes_max`.
-pub(crate) fn read_bytes(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
-    let shown = path.display().to_string();
-    let unreadable = |why| ReadError::Unreadable { path: shown.clone(), why };
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > bytes_max {
-        return Err(ReadError::TooLarge { path: shown });
-    }
-    Ok(bytes)
-}
-
 impl Source {
     /// A source from bytes that somebody already has. What they include is read from where `path` lies, so it blocks.
     pub fn new(path: &Path, bytes: Vec<u8>, commit: Option<String>) -> Self {
@@ -112,7 +76,7 @@ impl Source {
             findings: Vec::new(),
             commit: None,
         };
-        let gathered = include::gather(&source, memo);
+        let gathered = include::gather(&source.path, &source.name, &source.bytes, memo);
         (source.included, source.findings) = (gathered.files, gathered.findings);
         if !source.included.is_empty() {
             let mut all = source.hash.clone();
@@ -132,18 +96,6 @@ impl Source {
     pub fn find_commit(&mut self) {
         self.commit = git_commit(self).or_else(|| commit_from_environment(std::env::var(COMMIT_VARIABLE).ok()));
     }
-}
-
-/// SHA-256, lowercase hex.
-pub(crate) fn hash(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-/// Bytes as lowercase hex.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |four: u8| char::from(DIGITS[usize::from(four & 15)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
 }
 
 /// The checkout's commit, and whether it holds these very bytes under these names.

@@ -2,16 +2,19 @@
 //!
 //! Duplicate keys, tags, lost aliases and nesting past reason are faults here; merge keys are
 //! resolved here. An alias shares its node, so that a bomb of aliases costs nothing; what is
-//! counted is the work of merging and the depth of nesting.
+//! counted is the work of merging and the depth of nesting. What no alias can reach stands in its
+//! parent, without an allocation of its own: a fleet has a million of them.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::ops::Range;
+use std::ops::Deref;
 use std::rc::Rc;
 
 use serde_yaml::granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, options};
 
 use crate::config::fault::{Collector, Fault, Place, Text, is_secret_key, quoted};
+use crate::config::keys::{Keys, is_plain};
+use crate::config::masks::{secret_parts, secret_stretch};
 
 /// Nodes of all files: 50,000 monitors of sixty nodes each, and as much again.
 const NODES_MAX: usize = 6_000_000;
@@ -19,11 +22,9 @@ const NODES_MAX: usize = 6_000_000;
 const MERGED_KEYS_MAX: usize = 2_000_000;
 /// Nesting, aliases followed; a fleet needs seven levels.
 const DEPTH_MAX: u16 = 64;
-/// Below this a linear look is quicker than a map.
-const FEW_KEYS: usize = 16;
 
 /// A value with its place.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Node<'a> {
     /// What it is.
     pub value: Value<'a>,
@@ -32,8 +33,28 @@ pub struct Node<'a> {
     depth: u16,
 }
 
+/// A node inside another one.
+#[derive(Debug, Clone)]
+pub enum Child<'a> {
+    /// Of this parent alone.
+    Own(Node<'a>),
+    /// Of every place that an alias or `<<` brings it to.
+    Shared(Rc<Node<'a>>),
+}
+
+impl<'a> Deref for Child<'a> {
+    type Target = Node<'a>;
+
+    fn deref(&self) -> &Node<'a> {
+        match self {
+            Self::Own(node) => node,
+            Self::Shared(node) => node,
+        }
+    }
+}
+
 /// The three shapes of YAML.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Value<'a> {
     /// A text as written, escapes resolved.
     Scalar {
@@ -43,7 +64,7 @@ pub enum Value<'a> {
         plain: bool,
     },
     /// A list.
-    List(Vec<Rc<Node<'a>>>),
+    List(Vec<Child<'a>>),
     /// Keys and values in the order of the file, merged ones last; keys are unique.
     Map(Vec<Entry<'a>>),
 }
@@ -56,7 +77,7 @@ pub struct Entry<'a> {
     /// Where the key stands.
     pub place: Place,
     /// The value.
-    pub value: Rc<Node<'a>>,
+    pub value: Child<'a>,
 }
 
 impl Node<'_> {
@@ -70,7 +91,7 @@ impl Node<'_> {
 #[derive(Debug)]
 pub struct Tree<'a> {
     /// The document.
-    pub root: Rc<Node<'a>>,
+    pub root: Child<'a>,
     /// Places of nodes that an alias refers to.
     pub referred: Vec<Place>,
 }
@@ -123,7 +144,7 @@ struct Builder<'a, 'c> {
     text: &'a str,
     faults: &'c mut Collector,
     open: Vec<Open<'a>>,
-    root: Option<Rc<Node<'a>>>,
+    root: Option<Child<'a>>,
     anchors: HashMap<usize, Rc<Node<'a>>>,
     referred: Vec<Place>,
     documents: usize,
@@ -137,7 +158,7 @@ struct Open<'a> {
 }
 
 enum Held<'a> {
-    List(Vec<Rc<Node<'a>>>),
+    List(Vec<Child<'a>>),
     Map { entries: Vec<Entry<'a>>, key: Option<PendingKey<'a>> },
 }
 
@@ -178,7 +199,7 @@ impl<'a> Builder<'a, '_> {
                     return self.take(nothing(place), 0);
                 };
                 self.referred.push(node.place);
-                return self.put(node, place);
+                return self.put(Child::Shared(node), place);
             }
             Event::UnresolvedAlias(name) => {
                 let message = format!("alias {} has no anchor above it", quoted(&name));
@@ -224,15 +245,16 @@ impl<'a> Builder<'a, '_> {
             return None;
         }
         let place = node.place;
-        let node = Rc::new(node);
-        if anchor > 0 {
-            self.anchors.insert(anchor, Rc::clone(&node));
+        if anchor == 0 {
+            return self.put(Child::Own(node), place);
         }
-        self.put(node, place)
+        let node = Rc::new(shared(node));
+        self.anchors.insert(anchor, Rc::clone(&node));
+        self.put(Child::Shared(node), place)
     }
 
     /// Puts a node where it belongs: a list's item, a map's key or value, or the document itself.
-    fn put(&mut self, node: Rc<Node<'a>>, place: Place) -> Option<()> {
+    fn put(&mut self, node: Child<'a>, place: Place) -> Option<()> {
         match self.open.last_mut().map(|open| &mut open.held) {
             None => {
                 self.root = Some(node);
@@ -261,7 +283,7 @@ impl<'a> Builder<'a, '_> {
 
     /// Finds duplicate keys and resolves `<<`: the map's own keys win, then the earlier of merged maps.
     fn merge(&mut self, written: Vec<Entry<'a>>) -> Option<Vec<Entry<'a>>> {
-        if is_plain(&written) {
+        if is_plain(written.iter().map(|entry| &*entry.key)) {
             return Some(written);
         }
         let mut keys = Keys::default();
@@ -269,8 +291,7 @@ impl<'a> Builder<'a, '_> {
         let mut source: Option<Entry<'a>> = None;
         for entry in written {
             let is_merge = entry.key == "<<";
-            let first =
-                if is_merge { source.as_ref().map(|first| first.place) } else { keys.find(&entries, &entry.key) };
+            let first = if is_merge { source.as_ref().map(|first| first.place) } else { keys.find(&entry.key) };
             if let Some(first) = first {
                 let message = format!("key {} is written twice", quoted(&entry.key));
                 let mend = if is_merge { "merge a list: `<<: [*a, *b]`" } else { "keep one of the two" };
@@ -278,7 +299,7 @@ impl<'a> Builder<'a, '_> {
             } else if is_merge {
                 source = Some(entry);
             } else {
-                keys.insert(entry.key.clone(), entries.len());
+                keys.insert(entry.key.clone(), entry.place);
                 entries.push(entry);
             }
         }
@@ -290,7 +311,7 @@ impl<'a> Builder<'a, '_> {
 
     /// Takes over what `<<` names, as far as it is not there yet.
     fn merge_from(&mut self, source: &Entry<'a>, keys: &mut Keys<'a>, entries: &mut Vec<Entry<'a>>) -> Option<()> {
-        let maps: Vec<&Rc<Node<'a>>> = match &source.value.value {
+        let maps: Vec<&Child<'a>> = match &source.value.value {
             Value::Map(_) => vec![&source.value],
             Value::List(items) => items.iter().collect(),
             Value::Scalar { .. } => Vec::new(),
@@ -308,8 +329,8 @@ impl<'a> Builder<'a, '_> {
                 return None;
             }
             for entry in merged {
-                if keys.find(entries, &entry.key).is_none() {
-                    keys.insert(entry.key.clone(), entries.len());
+                if keys.find(&entry.key).is_none() {
+                    keys.insert(entry.key.clone(), entry.place);
                     entries.push(entry.clone());
                 }
             }
@@ -371,81 +392,34 @@ impl<'a> Builder<'a, '_> {
     }
 }
 
-/// Userinfo and query of a URL, as stretches of its text.
-pub fn secret_parts(url: &str) -> Vec<Range<usize>> {
-    let mut parts = Vec::new();
-    let Some(authority) = url.find("://").map(|at| at + 3) else { return parts };
-    let authority_end = url[authority..].find(['/', '?', '#']).map_or(url.len(), |at| authority + at);
-    if let Some(at) = url[authority..authority_end].rfind('@') {
-        parts.push(authority..authority + at);
-    }
-    if let Some(mark) = url[authority..].find('?').map(|at| authority + at + 1) {
-        let end = url[mark..].find(['#', '}', '"', '\'']).map_or(url.len(), |at| mark + at);
-        if mark < end {
-            parts.push(mark..end);
-        }
-    }
-    parts
-}
-
 /// Hides what a key such as `password` holds, or each item of its list; lists in lists are no secrets.
 fn mask_secrets(key: &str, value: &Node<'_>, faults: &mut Collector) {
     if !is_secret_key(key) {
         return;
     }
+    let mut mask = |node: &Node<'_>| {
+        if let Value::Scalar { text, .. } = &node.value {
+            faults.masks.extend(secret_stretch(text, node.place));
+        }
+    };
     match &value.value {
-        Value::Scalar { .. } => mask_secret(value, faults),
-        Value::List(items) => items.iter().for_each(|item| mask_secret(item, faults)),
-        Value::Map(_) => {}
+        Value::List(items) => items.iter().for_each(|item| mask(item)),
+        _ => mask(value),
     }
 }
 
-/// A reference is shown as written, its default is not: in a file that was copied it may be the real one.
-fn mask_secret(value: &Node<'_>, faults: &mut Collector) {
-    let Value::Scalar { text, .. } = &value.value else { return };
-    let (start, end) = (value.place.start as usize, value.place.end as usize);
-    match text.find(":-").filter(|_| text.starts_with("${")) {
-        Some(default) => faults.masks.push((start + default + 2).min(end)..end),
-        None if text.starts_with("${") => {}
-        None => faults.masks.push(start..end),
+/// A map whose values cost nothing to merge into others.
+fn shared<'a>(mut node: Node<'a>) -> Node<'a> {
+    if let Value::Map(entries) = node.value {
+        let share = |entry: Entry<'a>| match entry.value {
+            Child::Own(value) => Entry { value: Child::Shared(Rc::new(value)), ..entry },
+            Child::Shared(_) => entry,
+        };
+        node.value = Value::Map(entries.into_iter().map(share).collect());
     }
+    node
 }
 
 fn nothing<'a>(place: Place) -> Node<'a> {
     Node { value: Value::Scalar { text: Cow::Borrowed(""), plain: true }, place, depth: 0 }
-}
-
-/// Whether a map has nothing to merge and no key twice, as nearly every map; it is then taken as it is.
-fn is_plain(entries: &[Entry<'_>]) -> bool {
-    let fits = |(at, entry): (usize, &Entry<'_>)| {
-        entry.key != "<<" && entries[..at].iter().all(|before| before.key != entry.key)
-    };
-    entries.len() <= FEW_KEYS && entries.iter().enumerate().all(fits)
-}
-
-/// Keys of one map: looked through while few, in a table once many.
-#[derive(Default)]
-struct Keys<'a> {
-    table: HashMap<Cow<'a, str>, usize>,
-    count: usize,
-}
-
-impl<'a> Keys<'a> {
-    /// Where the key stands, if it is there.
-    fn find(&mut self, entries: &[Entry<'a>], key: &str) -> Option<Place> {
-        if self.count <= FEW_KEYS {
-            return entries.iter().find(|entry| entry.key == key).map(|entry| entry.place);
-        }
-        if self.table.is_empty() {
-            self.table = entries.iter().enumerate().map(|(at, entry)| (entry.key.clone(), at)).collect();
-        }
-        self.table.get(key).map(|at| entries[*at].place)
-    }
-
-    fn insert(&mut self, key: Cow<'a, str>, at: usize) {
-        self.count += 1;
-        if !self.table.is_empty() {
-            self.table.insert(key, at);
-        }
-    }
 }

@@ -13,9 +13,10 @@ use chrono::{DateTime, Utc};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::config::bytes::ReadError;
 use crate::config::checker::Unset;
 use crate::config::logging::Log;
-use crate::config::source::{ReadError, Reader, Source};
+use crate::config::source::{Reader, Source};
 use crate::config::{self, Loaded, Settings};
 use crate::daemon::hands::Hands;
 use crate::deliver::trouble::Trouble;
@@ -156,12 +157,6 @@ impl Reload {
     }
 }
 
-/// What is kept of a file that came into force.
-pub fn note(fleet: &Fleet, now: DateTime<Utc>) -> FileNote {
-    let Provenance { file, hash, commit, .. } = fleet.provenance.clone();
-    FileNote { file, hash, commit, since: now, refused: None }
-}
-
 /// What a look found.
 enum Looked {
     /// What was judged last, or something that is still being written.
@@ -199,4 +194,10 @@ fn look(mut reader: Reader, env: &dyn Fn(&str) -> Option<String>, last: &str) ->
         }
     };
     (reader, looked)
+}
+
+/// What is kept of a file that came into force.
+pub fn note(fleet: &Fleet, now: DateTime<Utc>) -> FileNote {
+    let Provenance { file, hash, commit, .. } = fleet.provenance.clone();
+    FileNote { file, hash, commit, since: now, refused: None }
 }

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
-use crate::config::source::hex;
+use crate::config::bytes::hex;
 use crate::daemon::keeping::Keeping;
 use crate::domain::context::Spread;
 use crate::domain::fleet::{Canary, CanaryKind, Monitor, MonitorId};

@@ -49,8 +49,8 @@ pub(in crate::store) enum Work {
     Acknowledge { incident: String, actor: String, now: DateTime<Utc> },
     ForgetTranscripts { now: DateTime<Utc>, kept: TimeDelta },
     Loaded(Box<FleetNote>),
-    Touch { now: DateTime<Utc> },
     Chore(Box<Chore>),
+    Touch { now: DateTime<Utc> },
     LimitPages(u32),
     Close,
 }

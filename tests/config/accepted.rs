@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serin::cli::check::{CheckArgs, run};
+use serin::config::bytes::ReadError;
 use serin::config::checker::Unset;
 use serin::config::logging::{Format, Log};
-use serin::config::source::{ReadError, read};
+use serin::config::source::read;
 use serin::config::{Loaded, load};
 use serin::domain::fleet::{CanaryKind, Caps, Channel, ContextRule, Monitor, Network, SmtpTls};
 use serin::domain::protocol::{Era, Transport};

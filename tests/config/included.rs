@@ -255,3 +255,25 @@ fn bombs_over_many_files_do_not_go_off() {
     let found = load(&source(&folder(&with(FIRST, &files))), &secrets, Unset::Refuse).expect_err("a bomb");
     assert!(found.to_string().contains("over the whole file"), "{found}");
 }
+
+#[test]
+fn anchors_are_shared_by_hundreds_of_monitors() {
+    let mut text = "version: 1\nx-base: &base\n  every: 30s\n  canaries: &canaries [{ id: a, query: b, expect: [c] }]\n  rules: { latency: { p95: 1s } }\nmonitors:\n".to_owned();
+    for at in 0..600 {
+        let how = if at % 2 == 0 { "<<: *base" } else { "canaries: *canaries" };
+        text += &format!("  - {{ {how}, id: m{at}, url: \"http://h{at}/\" }}\n");
+    }
+    let fleet = loaded(&[("monitors.yaml", &text)]).fleet;
+    assert_eq!(fleet.monitors.len(), 600);
+    for (at, monitor) in fleet.monitors.iter().enumerate() {
+        assert_eq!(monitor.canaries, fleet.monitors[0].canaries, "each asks the same");
+        assert_eq!(monitor.every.as_secs(), if at % 2 == 0 { 30 } else { 60 }, "and has what it merged");
+        assert_eq!((monitor.line, monitor.canaries[0].line), (6 + at as u32 + 1, 4), "where each stands");
+    }
+    let wrong = text.replace("p95: 1s", "p95: 1");
+    check(
+        "a fault in what is shared is said once",
+        &[("monitors.yaml", &wrong)],
+        &["monitors.yaml:5:28 'p95' takes a duration, and this is '1' => a duration needs its unit: '1s', or '1ms'?"],
+    );
+}

@@ -170,6 +170,21 @@ fn who_is_told_otherwise() {
 }
 
 #[test]
+fn a_checkout_elsewhere_is_the_same() {
+    let text = OLD.replace("labels: { team: docs } }", "ca: ca.pem }");
+    let (code, text, error) = plan(&text, &text, &[]);
+    assert_eq!(code, Some(0), "files that both name start where each lies\n{text}{error}");
+    let [one, two] = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+    let written = [&one, &two].map(|folder| {
+        let path = folder.path().join("monitors.yaml");
+        std::fs::write(&path, OLD.replace("labels: { team: docs } }", "ca: ca.pem }")).expect("written");
+        path
+    });
+    let ran = Command::new(env!("CARGO_BIN_EXE_serin")).arg("plan").args(written).output().expect("serin runs");
+    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stdout));
+}
+
+#[test]
 fn machines_read_it_too() {
     let new = OLD.replace("{ id: docs,", "{ id: docs, rules: { availability: { severity: ticket } },");
     let (code, text, _) = plan(OLD, &new, &["--json"]);

@@ -67,6 +67,11 @@ fn keys_that_are_not_known() {
         ],
     );
     check(
+        "in defaults, where each monitor has its own",
+        "version: 1\ndefaults: { search: { fields: { scroe: /s } } }\nmonitors: [{ id: a, url: \"http://a/\", search: { fields: { score: /s } } }]\n",
+        &["2:33 'fields' of search has no key 'scroe' => did you mean 'score'?"],
+    );
+    check(
         "an unknown rule",
         &with_monitor("rules: { latncy: {} }"),
         &["5:14 'rules' of monitor 'docs' has no key 'latncy' => did you mean 'latency'?"],
@@ -517,9 +522,9 @@ fn what_the_process_needs() {
             &[
                 "3:24 'level' cannot be 'loud' => one of: off, error, warn, info, debug, trace",
                 "3:38 'format' cannot be 'xml' => one of: text, json",
-                "3:54 'modules' of log has no key 'prob' => did you mean 'probe'?",
-                "3:67 'modules' of log has no key 'hyper' => known here: app, cli, config, daemon, deliver, domain, net, probe, rag, store, web",
-                "3:88 a module's level cannot be 'all' => one of: off, error, warn, info, debug, trace",
+                "3:54 'modules' of log knows no 'prob' => there is no module 'prob'; did you mean 'probe'?",
+                "3:67 'modules' of log knows no 'hyper' => there is no module 'hyper': app, cli, config, daemon, deliver, domain, net, probe, rag, store, web",
+                "3:88 the level of 'store' cannot be 'all' => one of: off, error, warn, info, debug, trace",
             ],
         ),
         (

@@ -3,7 +3,8 @@
 //! Each journey waits on what a receiver got, on what the database holds or on what a page says,
 //! never on time alone; [`stage::PATIENCE`] only turns a hang into a failure. Read: `stage` (what a
 //! journey plays on), `process` (the binary as a child), then the journeys: `kills`, `outage`,
-//! `edits`, `trouble`, `reload`, `start`, `hanging`, `volume`, `backup`, `status`, `heartbeat`, `logs`, `export`.
+//! `edits`, `trouble`, `reload`, `start`, `hanging`, `volume`,
+//! `backup`, `status`, `heartbeat`, `logs`, `export`.
 
 mod stage;
 mod process;

@@ -61,19 +61,18 @@ impl Serin {
 
     /// The same, with more arguments.
     pub(crate) async fn start_with(config: &Path, arguments: &[&str]) -> (Self, SocketAddr) {
-        Self::spawn_with(config, arguments).open().await
+        let mut serin = Self::spawn_with(config, arguments);
+        let address = serin.listens().await;
+        (serin, address)
     }
 
     /// The same, with so many open files as the most it may have.
     pub(crate) async fn start_with_files(config: &Path, files: u32) -> (Self, SocketAddr) {
         let mut command = Command::new("prlimit");
         command.args([&format!("--nofile={files}:{files}"), env!("CARGO_BIN_EXE_serin")]);
-        Self::spawn_by(command, config, &[], &[]).open().await
-    }
-
-    async fn open(mut self) -> (Self, SocketAddr) {
-        let address = self.listens().await;
-        (self, address)
+        let mut serin = Self::spawn_by(command, config, &[], &[]);
+        let address = serin.listens().await;
+        (serin, address)
     }
 
     /// Waits until it says where its pages are.

@@ -36,7 +36,7 @@ async fn a_long_document_is_found_by_its_summary_and_answered_by_its_passages() 
         // The fused order is looked at: a summary brings its passages into it, and the reranker judges them alone.
         let server = Served::in_folder(folder.path(), &["--fault", "reranker_off"]);
         let text = handbook(characters);
-        server.index(json!({"source": "handbook.md", "text": text, "method": method})).await;
+        server.index(json!({"source": "handbook.md", "text": text, "method": method, "chunk_size": 100})).await;
         for number in 0..40 {
             let [one, two, three] = [number, number / 8 + 1, number / 3 + 2].map(|number| THINGS[number % 8]);
             let lot = format!("Lot {number}: {one}, {two}, {three}.");
@@ -55,7 +55,7 @@ async fn a_long_document_is_found_by_its_summary_and_answered_by_its_passages() 
     check("a long one", 52_000, "markdown", true).await;
     check("in sections too", 52_000, "parent_child", true).await;
     check("a shorter one has no summary", 48_000, "markdown", false).await;
-    check("nor has what a naive chunker cuts", 52_000, "fixed", false).await;
+    check("nor has one that is cut by characters", 52_000, "fixed", false).await;
 }
 
 const PUMP: &str = "# Pump\n\n## Priming\nThe pump is primed with a bucket of water. Fill the funnel until the glass \
