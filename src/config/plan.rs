@@ -101,6 +101,7 @@ pub fn plan(old: &Loaded, new: &Loaded) -> Plan {
         ("serin.listen", old.settings.listen == new.settings.listen),
         ("serin.database", old.settings.database == new.settings.database),
         ("serin.token", old.settings.token == new.settings.token),
+        ("serin.log", old.settings.log == new.settings.log),
     ];
     plan.rest.extend(settings.into_iter().filter(|(_, same)| !same).map(|(key, _)| key.to_owned()));
     let (old, new) = (&old.fleet, &new.fleet);
