@@ -1,13 +1,14 @@
 //! The program as a value: bind, know the address, run until shutdown. The only place that spawns loops.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context;
 use chrono::Utc;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
@@ -19,14 +20,14 @@ use crate::daemon::courier::Courier;
 use crate::daemon::hands::Hands;
 use crate::daemon::reload::{self, Reload};
 use crate::daemon::scheduler::Scheduler;
-use crate::daemon::{gauge, janitor, resume};
+use crate::daemon::{gauge, heartbeat, janitor, permits, resume, tick};
 use crate::deliver::channel::Sender;
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::trouble::Trouble;
 use crate::domain::schedule::Command;
 use crate::probe::Prober;
-use crate::store::Store;
-use crate::store::board::Board;
+use crate::store::board::{Banner, Board};
+use crate::store::{OpenError, Store, restore};
 use crate::web::router::router;
 use crate::web::state::{self, WebState};
 
@@ -34,15 +35,20 @@ use crate::web::state::{self, WebState};
 const COMMANDS_MAX: usize = 64;
 /// A loop that broke down is started again only by a new process; this is how long the others get to end.
 const ENDING_MAX: Duration = Duration::from_secs(60);
-/// Files kept for the database, the pages, the log and receivers, beside those that probes use.
-const FILES_KEPT: u64 = 256;
+/// Open files where the system tells no limit.
+const FILES_ASSUMED: u64 = 1024;
+/// Open files beyond which more are of no use to us, so that a hard limit of a billion is not asked for.
+const FILES_WANTED: u64 = 65_536;
+/// Beats a second that one thread carries with room to spare: a beat takes some 300 µs of it.
+const BEATS_PER_THREAD: f64 = 1_000.0;
 /// The approved baseline, in git beside the configuration (DESIGN §2).
 const LOCK_FILE: &str = "monitors.lock";
-/// Probes in flight at once at most: each may hold a connection, its buffers and a TLS session.
-const PERMITS_MAX: usize = 4096;
 
 /// How a variable is looked up; the demo and tests bring their own.
 pub type Environment = reload::Environment;
+
+/// How a file's `log` comes into force.
+pub type Logging = reload::Logging;
 
 /// What a Serin is started with.
 #[derive(Clone)]
@@ -53,6 +59,18 @@ pub struct Options {
     pub env: Environment,
     /// Looks at the file at once when told (SIGHUP).
     pub look: Arc<Notify>,
+    /// Whether a damaged database is put aside and a new one begun; else it keeps Serin from starting.
+    pub set_aside_damaged: bool,
+    /// Puts the file's `log` in force.
+    pub logging: Logging,
+}
+
+impl Options {
+    /// The usual: nobody asks for a look, a damaged database keeps it from starting, and logs are as they are.
+    pub fn new(config: PathBuf, env: Environment) -> Self {
+        let look = Arc::new(Notify::new());
+        Self { config, env, look, set_aside_damaged: false, logging: Arc::new(|_| {}) }
+    }
 }
 
 /// A Serin that runs.
@@ -77,6 +95,7 @@ pub struct Running {
 pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Result<Running> {
     let source = source::read(&options.config)?;
     let loaded = config::load(&source, &*options.env, Unset::Refuse).map_err(|faults| anyhow::anyhow!("{faults}"))?;
+    (options.logging)(&loaded.settings.log);
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
@@ -85,9 +104,9 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         format!("cannot listen on {listen}: is another Serin running? `serin.listen` in {} moves it", source.name)
     })?;
     let address = listener.local_addr()?;
-    let store = Store::open(&loaded.settings.database).await?;
+    let (store, aside) = open(&loaded.settings.database, options.set_aside_damaged).await?;
     let fleet = Arc::new(loaded.fleet);
-    let seats = resume::seats(&store, &fleet, &String::from_utf8_lossy(&source.bytes), Utc::now()).await?;
+    let seats = resume::seats(&store, &fleet, &source.text(), Utc::now()).await?;
     let (fleet_in_force, fleets) = watch::channel(Arc::clone(&fleet));
     let hands = Hands {
         store: store.clone(),
@@ -98,9 +117,13 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         uplink: Arc::default(),
         ailing: Arc::new(AtomicBool::new(false)),
     };
+    if let Some(aside) = aside {
+        tell_of_lost_history(&hands, &aside);
+    }
     let sender = Arc::new(Sender::new()?);
     let (commands, wishes) = mpsc::channel::<Command>(COMMANDS_MAX);
-    let web = WebState::new(
+    hands.board.pulse().file_in_force(reload::note(&fleet, Utc::now()));
+    let mut web = WebState::new(
         Arc::clone(&hands.board),
         store.clone(),
         state::Settings {
@@ -112,16 +135,19 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         commands,
         shutdown.clone(),
     );
+    web.alerts = hands.alerts.clone();
     let courier = Courier { store: store.clone(), sender: Arc::clone(&sender), fleet: fleets.clone() };
     let reload = Reload {
         hands: hands.clone(),
         path: options.config,
         env: options.env,
         settings: loaded.settings,
+        logging: options.logging,
         fleet: fleet_in_force,
         look: options.look,
     };
-    let scheduler = Scheduler::new(hands.clone(), seats, permits());
+    let scheduler = Scheduler::new(hands.clone(), seats, permits(&hands.board));
+    let beat_threads = BeatThreads::new(tick::rate(&fleet))?;
     let mut tasks = JoinSet::new();
     // The courier outlives the scheduler, so that what the last beats decided still goes out.
     let courier_stop = CancellationToken::new();
@@ -129,15 +155,20 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     let stop = shutdown.clone();
     let prober = Arc::clone(&hands.prober);
     tasks.spawn(async move {
-        scheduler.run(wishes, stop).await;
-        scheduler_over.cancel();
-        prober.release_all().await;
+        let beats = async move {
+            scheduler.run(wishes, stop).await;
+            scheduler_over.cancel();
+            // Their pipes belong to these threads.
+            prober.release_all().await;
+        };
+        beat_threads.run(beats).await;
         "scheduler"
     });
     tasks.spawn(named("courier", courier.run(courier_stop.clone())));
     tasks.spawn(named("reload", reload.run(shutdown.clone())));
     tasks.spawn(named("gauge", gauge::run(hands.clone(), shutdown.clone())));
     tasks.spawn(named("janitor", janitor::run(hands.clone(), shutdown.clone())));
+    tasks.spawn(named("heartbeat", heartbeat::run(hands.clone(), Arc::clone(&sender), shutdown.clone())));
     tasks.spawn(named("alerts", hands.alerts.clone().run(sender, fleets, courier_stop)));
     tasks.spawn(named("web", serve(listener, web, shutdown.clone())));
     let board = Arc::clone(&hands.board);
@@ -170,6 +201,29 @@ impl Running {
     }
 }
 
+/// Opens the database; where it is damaged and may be put aside, a new one, with the place of the damaged one.
+async fn open(database: &Path, set_aside_damaged: bool) -> Result<(Store, Option<PathBuf>), OpenError> {
+    match Store::open(database).await {
+        Err(OpenError::Damaged { what, .. }) if set_aside_damaged => {
+            tracing::error!("{} is damaged ({what})", database.display());
+            let aside = restore::set_aside(database, Utc::now())?;
+            Ok((Store::open(database).await?, Some(aside)))
+        }
+        opened => opened.map(|store| (store, None)),
+    }
+}
+
+/// Whoever relies on the past has to know that it is gone.
+fn tell_of_lost_history(hands: &Hands, aside: &Path) {
+    let now = Utc::now();
+    let text = format!(
+        "The database was damaged and is kept as {}; this one began anew. `serin restore` puts a backup in its place.",
+        aside.display()
+    );
+    hands.alerts.raise(Trouble::HistoryLost, &text, now);
+    hands.board.raise(Banner { kind: "history", text, since: now });
+}
+
 async fn named(name: &'static str, run: impl Future<Output = ()>) -> &'static str {
     run.await;
     name
@@ -183,18 +237,86 @@ async fn serve(listener: TcpListener, web: WebState, shutdown: CancellationToken
     }
 }
 
-/// Probes that may be in flight at once: what the file limit allows, each with a health connection beside it.
-fn permits() -> usize {
-    let limit = file_limit().unwrap_or(1024);
-    let permits = usize::try_from(limit.saturating_sub(FILES_KEPT) / 2).unwrap_or(PERMITS_MAX);
-    let permits = permits.clamp(16, PERMITS_MAX);
-    tracing::info!(permits, files = limit, "probes that may be in flight at once");
+/// How many probes the limit on open files leaves room for; said in the log and on the board.
+fn permits(board: &Board) -> usize {
+    let files = raised_file_limit().unwrap_or(FILES_ASSUMED);
+    let permits = permits::sized(files);
+    board.pulse().set_limits(files, permits as u64);
+    tracing::info!(permits, files, "probes that may be in flight at once, by the limit on open files");
     permits
 }
 
-/// The soft limit on open files, as the system tells it.
-fn file_limit() -> Option<u64> {
-    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
-    let line = limits.lines().find(|line| line.starts_with("Max open files"))?;
-    line.split_whitespace().nth(3)?.parse().ok()
+/// Raises the soft limit on open files to the hard one; the limit then in force, none where the system has none.
+pub fn raised_file_limit() -> Option<u64> {
+    let limit = getrlimit(Resource::Nofile);
+    let (soft, hard) = (limit.current?, limit.maximum.unwrap_or(FILES_WANTED).min(FILES_WANTED));
+    if soft >= hard {
+        return Some(soft);
+    }
+    match setrlimit(Resource::Nofile, Rlimit { current: Some(hard), maximum: limit.maximum }) {
+        Ok(()) => Some(hard),
+        Err(error) => {
+            tracing::warn!(%error, files = soft, "the limit on open files stays as it is");
+            Some(soft)
+        }
+    }
+}
+
+/// The threads that beats run on, apart from pages and deliveries: what a page costs is in nobody's latency, and a beat
+/// wakes one thread and not its neighbours.
+#[derive(Debug)]
+struct BeatThreads(Option<tokio::runtime::Runtime>);
+
+impl BeatThreads {
+    fn new(beats_per_second: f64) -> anyhow::Result<Self> {
+        let threads = beat_threads(beats_per_second, std::thread::available_parallelism().map_or(1, usize::from));
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(threads)
+            .thread_name("beats")
+            .enable_all()
+            .build()
+            .context("the threads that beats run on cannot be started")?;
+        Ok(Self(Some(runtime)))
+    }
+
+    /// Runs something on them to its end.
+    async fn run(self, work: impl Future<Output = ()> + Send + 'static) {
+        let Some(runtime) = &self.0 else { return };
+        if let Err(error) = runtime.spawn(work).await
+            && let Ok(broken) = error.try_into_panic()
+        {
+            std::panic::resume_unwind(broken);
+        }
+    }
+}
+
+impl Drop for BeatThreads {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Threads that carry so many beats a second: one for each [`BEATS_PER_THREAD`], as far as there are cores.
+fn beat_threads(beats_per_second: f64, cores: usize) -> usize {
+    ((beats_per_second / BEATS_PER_THREAD).ceil() as usize).clamp(1, cores.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beats_get_as_many_threads_as_they_need() {
+        let rows = [
+            (0.0, 8, 1, "an idle Serin"),
+            (833.0, 2, 1, "fifty thousand a minute fit on one"),
+            (2_500.0, 8, 3, "more beats, more threads"),
+            (1e6, 4, 4, "never more than cores"),
+        ];
+        for (rate, cores, expected, sentence) in rows {
+            assert_eq!(beat_threads(rate, cores), expected, "{sentence}");
+        }
+    }
 }

@@ -18,7 +18,7 @@ use serin::domain::observation::{BeatKind, FaultKind, HITS_MAX, Observation, Tur
 use serin::probe::evidence::{DETAIL_CHARS_MAX, EXCERPT_CHARS_MAX, NAME_CHARS_MAX};
 use serin::probe::reply::ANSWER_BYTES_MAX;
 use serin::probe::sse::{Decoder, EVENTS_MAX, Event, Overflow};
-use serin::probe::{Assignment, Prober, answer, health, moment, rpc, schema, sources, tools};
+use serin::probe::{Assignment, Lists, Prober, answer, health, moment, rpc, schema, sources, tools};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -63,7 +63,7 @@ async fn probe(monitor: Monitor) -> Observation {
         asks: vec![(0, Turn::Scheduled)],
         ask_sources: true,
         learnt: Learnt::default(),
-        lists: serin::probe::Lists::default(),
+        lists: Lists::default(),
     };
     Prober::new(1).run(&assignment).await.0
 }
@@ -399,13 +399,13 @@ proptest! {
     #[test]
     fn tools_are_reduced_whatever_they_are(list in vec(json(), 0..6)) {
         let monitor = monitor(1);
-        let reduced = tools::reduce(&list, &monitor.search);
+        let reduced = tools::reduce(&list, &monitor.search, &Lists::default());
         prop_assert_eq!(reduced.tools.len(), list.len());
         prop_assert!(serde_json::from_str::<Value>(&reduced.json).is_ok(), "{}", reduced.json);
         prop_assert!(reduced.tools.iter().all(|tool| is_line(&tool.name, NAME_CHARS_MAX)));
         let mut turned = list.clone();
         turned.reverse();
-        prop_assert_eq!(reduced, tools::reduce(&turned, &monitor.search), "their order does not matter");
+        prop_assert_eq!(reduced, tools::reduce(&turned, &monitor.search, &Lists::default()), "their order does not matter");
         for schema in &list {
             if let Some(why) = schema::misfit(schema, &monitor.search) {
                 prop_assert!(is_line(&why, DETAIL_CHARS_MAX), "{why}");

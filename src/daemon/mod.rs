@@ -2,9 +2,10 @@
 //!
 //! Read: `hands` (what they work with), `seat` (one monitor's place), `watch` (one beat, whole),
 //! `keeping` (which transcripts stay),
-//! `telling` (from a decision to what is queued), `scheduler` (who is due), `courier` (claim, send,
+//! `telling` (from a decision to what is queued), `tick` (how many start together), `permits` (who may
+//! be in flight), `scheduler` (who is due), `courier` (claim, send,
 //! record), `resume` (where the last run stood), `reload` (the file, whenever it changes), `gauge`
-//! (how deep the outbox is),
+//! (how deep the outbox is), `heartbeat` (that we are well, to somebody outside),
 //! `janitor` (forgets what is over).
 
 pub mod hands;
@@ -16,9 +17,12 @@ pub mod watch;
 pub mod accepting;
 pub mod keeping;
 pub mod telling;
+pub mod tick;
+pub mod permits;
 pub mod scheduler;
 pub mod courier;
 pub mod resume;
 pub mod reload;
 pub mod gauge;
+pub mod heartbeat;
 pub mod janitor;

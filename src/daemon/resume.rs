@@ -20,7 +20,7 @@ use crate::domain::quality::confirmation::CanaryStanding;
 use crate::domain::reason::FailureReason;
 use crate::domain::restart::Marks;
 use crate::domain::signal::{Phase, Signal, SignalState};
-use crate::store::resume::AskLine;
+use crate::store::recent::AskLine;
 use crate::store::{Store, StoreError};
 
 /// Strips and coverage look back this far.
@@ -55,7 +55,7 @@ pub async fn seats(store: &Store, fleet: &Fleet, source: &str, now: DateTime<Utc
                 let mut canary = CanaryStanding::new(row.rule_hash, now);
                 canary.wrong_in_a_row = row.state.streak;
                 canary.state = row.state;
-                seat.standing.canaries.insert(id.to_owned(), canary);
+                seat.standing.canaries.insert(id.to_owned(), Box::new(canary));
             }
         }
     }
@@ -113,7 +113,8 @@ async fn windows(
         if let Some(declared) = declared {
             let hash = declared.definition_hash.clone();
             let standing = &mut seat.standing;
-            let canary = standing.canaries.entry(ask.canary.clone()).or_insert_with(|| CanaryStanding::new(hash, now));
+            let canary =
+                standing.canaries.entry(ask.canary.clone()).or_insert_with(|| Box::new(CanaryStanding::new(hash, now)));
             canary.last = last(&ask);
             canary.elapsed = ask.elapsed;
             canary.tokens = ask.tokens.or(canary.tokens);

@@ -15,13 +15,15 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::daemon::accepting;
 use crate::daemon::hands::Hands;
+use crate::daemon::permits::{Permit, Permits};
 use crate::daemon::seat::Seat;
+use crate::daemon::tick;
 use crate::daemon::watch::{self, After};
 use crate::deliver::trouble::Trouble;
 use crate::domain::fleet::{Fleet, Monitor, MonitorId};
@@ -39,6 +41,10 @@ const ERRAND_GAP: Duration = Duration::from_secs(1);
 const SUSPECT_PUT_OFF: Duration = Duration::from_secs(1);
 /// Our own trouble has to be gone for so long before it counts as over.
 const CALM_AFTER: Duration = Duration::from_secs(120);
+/// Beats that come back together are taken in at one turn; as many as share a commit.
+const RETURNS_MAX: usize = 512;
+/// What is told where no place is left for a probe.
+const CROWDED: &str = "all probe permits are taken; beats are skipped";
 /// The name under which the loop shows its pulse.
 const NAME: &str = "scheduler";
 
@@ -46,7 +52,7 @@ const NAME: &str = "scheduler";
 #[derive(Debug)]
 pub struct Scheduler {
     hands: Hands,
-    permits: Arc<Semaphore>,
+    permits: Permits,
     slots: HashMap<MonitorId, Slot>,
     dues: BinaryHeap<Reverse<Due>>,
     returns: mpsc::UnboundedReceiver<Return>,
@@ -59,6 +65,8 @@ pub struct Scheduler {
     broke_down_at: Option<DateTime<Utc>>,
     /// Moves each beat a little, another way in each Serin.
     salt: u64,
+    /// How long due beats gather before they start together.
+    tick: Duration,
 }
 
 /// A monitor's place: at home, or lent to the beat or errand under way.
@@ -115,7 +123,7 @@ impl Scheduler {
         let fleet = Arc::clone(&hands.fleet.borrow());
         let mut scheduler = Self {
             hands,
-            permits: Arc::new(Semaphore::new(permits)),
+            permits: Permits::new(permits),
             slots: HashMap::with_capacity(seats.len()),
             dues: BinaryHeap::with_capacity(seats.len() * 2),
             returns,
@@ -124,6 +132,7 @@ impl Scheduler {
             crowded_at: None,
             broke_down_at: None,
             salt: rand::random(),
+            tick: tick::width(0.0),
         };
         for seat in seats {
             scheduler.seat(seat);
@@ -136,15 +145,17 @@ impl Scheduler {
         let mut fleets = self.hands.fleet.clone();
         self.match_fleet();
         self.reconsider();
+        let mut backs = Vec::with_capacity(RETURNS_MAX);
         loop {
             let now = Utc::now();
             self.hands.board.pulse().turn(NAME, now);
             self.start_due(now);
             self.breathe(now);
-            let wake = self.dues.peek().map_or_else(|| Instant::now() + TURN_MAX, |Reverse(due)| due.at);
+            // What falls due within a tick starts together.
+            let wake = self.dues.peek().map_or_else(|| Instant::now() + TURN_MAX, |Reverse(due)| due.at + self.tick);
             tokio::select! {
                 () = shutdown.cancelled() => break,
-                Some(back) = self.returns.recv() => self.came_back(back),
+                1.. = self.returns.recv_many(&mut backs, RETURNS_MAX) => backs.drain(..).for_each(|back| self.came_back(back)),
                 Some(command) = commands.recv() => self.command(command),
                 Ok(()) = fleets.changed() => self.match_fleet(),
                 () = tokio::time::sleep_until(wake.min(Instant::now() + TURN_MAX)) => {}
@@ -222,21 +233,26 @@ impl Scheduler {
             slot.seat = Some(seat);
             return self.hold(id, kind, wall, hold);
         }
-        let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
-            let (declared, now) = (Arc::clone(&slot.declared), Utc::now());
+        let Some(permit) = self.permits.start() else {
             let mut seat = seat;
             self.hands.board.put(seat.view(now));
             slot.seat = Some(seat);
-            self.crowded_at = Some(now);
-            self.hands.alerts.raise(Trouble::LoopLate, "all probe permits are taken; beats are skipped", now);
-            match kind {
-                BeatKind::Scheduled => self.lost(declared, wall),
-                BeatKind::Suspect => self.again(id, wall),
-                _ => {}
-            }
-            return;
+            return self.crowded_out(id, kind, wall);
         };
         tokio::spawn(run_beat(self.hands.clone(), seat, kind, wall, permit, self.back.clone()));
+    }
+
+    /// A beat for which there was no place, or no longer one: nothing is lost but a scheduled one.
+    fn crowded_out(&mut self, id: &MonitorId, kind: BeatKind, wall: DateTime<Utc>) {
+        let Some(slot) = self.slots.get(id) else { return };
+        let (declared, now) = (Arc::clone(&slot.declared), Utc::now());
+        self.crowded_at = Some(now);
+        self.hands.alerts.raise(Trouble::LoopLate, CROWDED, now);
+        match kind {
+            BeatKind::Scheduled => self.lost(declared, wall),
+            BeatKind::Suspect => self.again(id, wall),
+            _ => {}
+        }
     }
 
     /// A beat that is not made for the server's sake. Where the rhythm is only wider there is nothing to note.
@@ -270,11 +286,14 @@ impl Scheduler {
     }
 
     fn came_back(&mut self, back: Return) {
-        let (id, suspects) = (back.monitor.clone(), back.after.suspects.clone());
+        let (id, suspects, given_up) = (back.monitor.clone(), back.after.suspects.clone(), back.after.given_up);
         if back.after.broke_down {
             self.broke_down_at = Some(Utc::now());
         }
         self.come_home(back);
+        if let Some((kind, wall)) = given_up {
+            self.crowded_out(&id, kind, wall);
+        }
         if let Some(suspects) = suspects {
             self.suspect(&id, suspects);
         }
@@ -323,6 +342,8 @@ impl Scheduler {
     fn match_fleet(&mut self) {
         self.fleet = Arc::clone(&self.hands.fleet.borrow());
         let fleet = Arc::clone(&self.fleet);
+        self.tick = tick::width(tick::rate(&fleet));
+        self.hands.store.gather_for(tick::company(&fleet));
         for monitor in &fleet.monitors {
             if let Some(slot) = self.slots.get_mut(&monitor.id) {
                 slot.declared = Arc::clone(monitor);
@@ -429,12 +450,12 @@ async fn run_beat(
     seat: Box<Seat>,
     kind: BeatKind,
     wall: DateTime<Utc>,
-    permit: OwnedSemaphorePermit,
+    permit: Permit,
     back: mpsc::UnboundedSender<Return>,
 ) {
-    let mut seat = seat;
+    let (mut seat, mut permit) = (seat, permit);
     // A seat that did not come back would be a monitor that nobody watches and nobody misses.
-    let beat = AssertUnwindSafe(watch::beat(&hands, &mut seat, kind, wall)).catch_unwind().await;
+    let beat = AssertUnwindSafe(watch::beat(&hands, &mut seat, kind, wall, &mut permit)).catch_unwind().await;
     let after = beat.unwrap_or_else(|_| {
         let (now, monitor) = (Utc::now(), seat.monitor.id.clone());
         hands.alerts.raise(Trouble::LoopStopped, &format!("a beat of monitor '{monitor}' broke down"), now);
@@ -540,7 +561,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (mut scheduler, seat) = busy(folder.path()).await;
         scheduler.come_home(Return { monitor: docs().id.clone(), seat: Some(seat), after: After::default() });
-        let _permit = Arc::clone(&scheduler.permits).try_acquire_owned().unwrap();
+        let _permit = scheduler.permits.start().unwrap();
         scheduler.start(&docs().id, BeatKind::Suspect, Utc::now());
         assert!(scheduler.slots[&docs().id].seat.is_some(), "the seat stays at home");
         assert_eq!(suspects(&scheduler), 1, "and the suspect beat is put off");

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use crate::daemon::doubt::look_closer;
 use crate::daemon::hands::Hands;
 use crate::daemon::listing;
+use crate::daemon::permits::Permit;
 use crate::daemon::seat::{Seat, address_hash};
 use crate::daemon::telling::{Telling, timeline};
 use crate::domain::classify::classify;
@@ -29,6 +30,7 @@ use crate::domain::standing::{Beat, Decision, Standing};
 use crate::probe::{Assignment, sources};
 use crate::store::StoreError;
 use crate::store::board::{BeatMark, Change};
+use crate::store::past::StageTimes;
 use crate::store::record::{
     ActionRow, AskRow, BeatRecord, BeatRow, LearntRow, MarksRow, Seen, SignalRow, ToolsRow, TranscriptRow,
 };
@@ -44,16 +46,26 @@ pub struct After {
     pub suspects: Option<Vec<DateTime<Utc>>>,
     /// The beat broke down inside Serin.
     pub broke_down: bool,
+    /// The beat was given up, since probes that hang hold every place; its kind and when it was due.
+    pub given_up: Option<(BeatKind, DateTime<Utc>)>,
 }
 
 /// Takes one beat of a monitor from the first byte to the commit.
-pub async fn beat(hands: &Hands, seat: &mut Seat, kind: BeatKind, scheduled_at: DateTime<Utc>) -> After {
+pub async fn beat(
+    hands: &Hands,
+    seat: &mut Seat,
+    kind: BeatKind,
+    scheduled_at: DateTime<Utc>,
+    permit: &mut Permit,
+) -> After {
     let (started, now) = (Instant::now(), Utc::now());
-    let assignment = assign(seat, kind, scheduled_at, now);
-    let (mut seen, learnt) = hands.prober.run(&assignment).await;
     let fleet = Arc::clone(&hands.fleet.borrow());
-    let outcome = classify(&seat.monitor, &seen);
-    let outcome = look_closer(hands, seat, &fleet, &mut seen, outcome, now).await;
+    let observed = permit.within(observe(hands, seat, &fleet, (kind, scheduled_at, now))).await;
+    let Some((mut seen, learnt, outcome)) = observed else {
+        // It was made to bear something, though nobody knows how much.
+        seat.spend(&Observation::blank(seat.monitor.id.clone(), kind, scheduled_at, now));
+        return After { given_up: Some((kind, scheduled_at)), ..After::default() };
+    };
     seat.spend(&seen);
     let covered = seat.covered(started);
     let beat =
@@ -77,7 +89,7 @@ pub async fn beat(hands: &Hands, seat: &mut Seat, kind: BeatKind, scheduled_at: 
         hands.board.put(seat.view(now));
         return After::default();
     }
-    let after = After { suspects: suspects(&seat.standing, &next, &seat.monitor, &seen), broke_down: false };
+    let after = After { suspects: suspects(&seat.standing, &next, &seat.monitor, &seen), ..After::default() };
     seat.standing = next;
     seat.learnt = learnt;
     seat.keeping = keeping;
@@ -100,10 +112,26 @@ pub async fn beat(hands: &Hands, seat: &mut Seat, kind: BeatKind, scheduled_at: 
     hands.board.pulse().beat(outcome.verdict);
     seat.list(&seen, now, noted);
     seat.weigh(&seen);
+    // Judged and written down; what is left is what pages show, and a fleet has fifty thousand of it.
+    seen.forget_texts();
     seat.last = Some(Arc::new((seen, outcome)));
     hands.board.put(seat.view(now));
     announce(hands, &decisions);
     after
+}
+
+/// What needs a place: the probe, its judgement, and whatever is looked at once more.
+async fn observe(
+    hands: &Hands,
+    seat: &mut Seat,
+    fleet: &Fleet,
+    (kind, scheduled_at, now): (BeatKind, DateTime<Utc>, DateTime<Utc>),
+) -> (Observation, Learnt, Outcome) {
+    let assignment = assign(seat, kind, scheduled_at, now);
+    let (mut seen, learnt) = hands.prober.run(&assignment).await;
+    let outcome = classify(&seat.monitor, &seen);
+    let outcome = look_closer(hands, seat, fleet, &mut seen, outcome, now).await;
+    (seen, learnt, outcome)
 }
 
 /// Notes a due beat that did not take place, and why; where even that fails, the hour's coverage says it.
@@ -123,7 +151,7 @@ pub async fn miss(hands: Hands, monitor: Arc<Monitor>, scheduled_at: DateTime<Ut
         reason: None,
         stage: None,
         elapsed: std::time::Duration::ZERO,
-        tools_elapsed: None,
+        stages: StageTimes::default(),
         fresh_connection: false,
         config_hash,
     };
@@ -389,9 +417,21 @@ fn beat_row(seen: &Observation, outcome: &Outcome, config_hash: &str) -> BeatRow
         reason: outcome.reason(),
         stage: outcome.findings.first().map(|finding| finding.stage),
         elapsed: seen.elapsed,
-        tools_elapsed: tools.map(|step| step.elapsed),
+        stages: stage_times(seen),
         fresh_connection: tools.is_some_and(|step| step.fresh_connection),
         config_hash: config_hash.to_owned(),
+    }
+}
+
+/// How long each stage took that was answered. A connection's time is known by the phases of the step that opened it.
+fn stage_times(seen: &Observation) -> StageTimes {
+    let of = |stage: Stage| seen.steps.iter().filter(move |step| step.stage == stage && step.fault.is_none());
+    let opened = seen.steps.iter().find(|step| step.fresh_connection && step.fault.is_none());
+    StageTimes {
+        connect: opened.and_then(|step| step.phases.tls.or(step.phases.connect)),
+        handshake: of(Stage::Handshake).map(|step| step.elapsed).next(),
+        tools: of(Stage::Tools).map(|step| step.elapsed).next(),
+        health: of(Stage::Health).map(|step| step.elapsed).max(),
     }
 }
 

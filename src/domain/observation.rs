@@ -57,6 +57,13 @@ pub struct Observation {
 }
 
 impl Observation {
+    /// Lets go of the answers' texts, which a single probe shows and nobody else, and of room that was not needed.
+    pub fn forget_texts(&mut self) {
+        let answers = self.asks.iter_mut().filter_map(|ask| ask.result.as_mut()?.as_mut().ok());
+        answers.flat_map(|answer| &mut answer.hits).for_each(|hit| hit.excerpt = String::new());
+        self.steps.shrink_to_fit();
+    }
+
     /// A probe that has seen nothing yet.
     pub fn blank(monitor: MonitorId, kind: BeatKind, scheduled_at: DateTime<Utc>, started_at: DateTime<Utc>) -> Self {
         Self {
@@ -397,6 +404,11 @@ impl Variant {
             Self::Fresh => "fresh",
         }
     }
+
+    /// The variant a stored word stands for.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        [Self::Plain, Self::Fresh].into_iter().find(|variant| variant.slug() == slug)
+    }
 }
 
 /// Why a canary was on this beat.
@@ -418,6 +430,11 @@ impl Turn {
             Self::ReAsk => "re-ask",
             Self::NotAsked => "not_asked",
         }
+    }
+
+    /// The turn a stored word stands for.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        [Self::Scheduled, Self::ReAsk, Self::NotAsked].into_iter().find(|turn| turn.slug() == slug)
     }
 }
 

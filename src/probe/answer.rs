@@ -172,8 +172,8 @@ pub fn read(result: &RawValue, search: &Search) -> Result<Answer, Misfit> {
         });
     };
     let total = match &search.fields.total {
-        Some(pointer) => value.pointer(pointer).and_then(Value::as_u64),
-        None => TOTALS.iter().find_map(|pointer| value.pointer(pointer)?.as_u64()),
+        Some(pointer) => at(value, pointer).and_then(Value::as_u64),
+        None => TOTALS.iter().find_map(|pointer| at(value, pointer)?.as_u64()),
     };
     Ok(Answer {
         hits: list.iter().take(HITS_MAX).map(|item| hit(item, search)).collect(),
@@ -200,15 +200,31 @@ fn value_in_text(value: &Value) -> Option<Value> {
 
 fn list_in<'a>(value: &'a Value, search: &Search) -> Option<&'a Vec<Value>> {
     match &search.results {
-        Some(pointer) => value.pointer(pointer)?.as_array(),
-        None => LISTS.iter().find_map(|pointer| value.pointer(pointer)?.as_array()),
+        Some(pointer) => at(value, pointer)?.as_array(),
+        None => LISTS.iter().find_map(|pointer| at(value, pointer)?.as_array()),
     }
+}
+
+/// The value at a JSON pointer, as [`Value::pointer`] finds it; that one allocates for each part of each pointer tried.
+fn at<'v>(value: &'v Value, pointer: &str) -> Option<&'v Value> {
+    if pointer.is_empty() {
+        return Some(value);
+    }
+    if pointer.contains('~') {
+        return value.pointer(pointer);
+    }
+    pointer.strip_prefix('/')?.split('/').try_fold(value, |value, part| match value {
+        Value::Object(members) => members.get(part),
+        // A place in a list is a number with rules of its own.
+        Value::Array(_) => value.pointer(&format!("/{part}")),
+        _ => None,
+    })
 }
 
 fn looks_like_a_hit(value: &Value) -> bool {
     value.is_object()
-        && LISTS.iter().all(|pointer| !value.pointer(pointer).is_some_and(Value::is_array))
-        && CONTENTS.iter().any(|pointer| value.pointer(pointer).is_some_and(Value::is_string))
+        && LISTS.iter().all(|pointer| !at(value, pointer).is_some_and(Value::is_array))
+        && CONTENTS.iter().any(|pointer| at(value, pointer).is_some_and(Value::is_string))
 }
 
 fn hit(item: &Value, search: &Search) -> Hit {
@@ -247,8 +263,8 @@ fn part_of<'a>(
     fits: fn(&Value) -> bool,
 ) -> Option<&'a Value> {
     match declared {
-        Some(pointer) => item.pointer(pointer).filter(|value| fits(value)),
-        None => usual.iter().find_map(|pointer| item.pointer(pointer).filter(|value| fits(value))),
+        Some(pointer) => at(item, pointer).filter(|value| fits(value)),
+        None => usual.iter().find_map(|pointer| at(item, pointer).filter(|value| fits(value))),
     }
 }
 
@@ -258,8 +274,7 @@ fn envelope_error(value: &Value) -> Option<String> {
     let failed = word("status")
         .is_some_and(|status| ["error", "failed", "failure"].contains(&status.to_ascii_lowercase().as_str()))
         || value.get("success") == Some(&Value::Bool(false))
-        || (word("error").is_some()
-            && LISTS.iter().all(|pointer| !value.pointer(pointer).is_some_and(Value::is_array)));
+        || (word("error").is_some() && LISTS.iter().all(|pointer| !at(value, pointer).is_some_and(Value::is_array)));
     if !failed {
         return None;
     }
@@ -296,7 +311,7 @@ mod tests {
     use serde_json::value::RawValue;
     use serde_json::{Value, json};
 
-    use super::read;
+    use super::{at, read};
     use crate::domain::fleet::{Search, SearchFields};
 
     fn search() -> Search {
@@ -342,6 +357,17 @@ mod tests {
 
     fn check(sentence: &str, result: &Value, expected: &str) {
         assert_eq!(seen(result, &search()), expected, "{sentence}");
+    }
+
+    #[test]
+    fn a_pointer_finds_what_the_standard_one_finds() {
+        let value = json!({"a": [{"b": 1}, [2]], "x/y": 3, "m~n": 4, "": 5, "0": 6});
+        for pointer in [
+            "", "/", "/a", "/a/0/b", "/a/1/0", "/a/00", "/a/+1", "/a/2", "/a/-", "/x~1y", "/m~0n", "/0", "a",
+            "/a/0/b/c",
+        ] {
+            assert_eq!(at(&value, pointer), value.pointer(pointer), "{pointer}");
+        }
     }
 
     #[test]

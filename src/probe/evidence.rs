@@ -121,7 +121,7 @@ pub fn escaped(text: &str, chars: usize) -> String {
     let mut kept = 0;
     for c in text.chars() {
         // An escape is several characters, kept or cut whole.
-        let long = if misleading(c) { c.escape_default().len() } else { 1 };
+        let long = if !is_plain(c) && misleading(c) { c.escape_default().len() } else { 1 };
         kept += long;
         if kept > chars {
             out.push('…');
@@ -137,12 +137,14 @@ pub fn excerpt(text: &str, chars: usize) -> String {
     let mut out = String::with_capacity(chars.min(text.len()));
     let (mut kept, mut blank) = (0, false);
     for c in text.chars() {
-        if c.is_whitespace() {
-            blank = kept > 0;
-            continue;
-        }
-        if misleading(c) {
-            continue;
+        if !is_plain(c) {
+            if c.is_whitespace() {
+                blank = kept > 0;
+                continue;
+            }
+            if misleading(c) {
+                continue;
+            }
         }
         if kept >= chars {
             out.push('…');
@@ -162,6 +164,11 @@ pub fn excerpt(text: &str, chars: usize) -> String {
 pub fn readable(bytes: &[u8]) -> String {
     let head = &bytes[..bytes.len().min(DETAIL_CHARS_MAX * 4)];
     escaped(String::from_utf8_lossy(head).trim(), DETAIL_CHARS_MAX / 2)
+}
+
+/// Most of what any text is made of: neither white space nor misleading, and told by two comparisons.
+const fn is_plain(c: char) -> bool {
+    matches!(c, '!'..='~')
 }
 
 /// Control characters, and those that make text read in another order than it is written.

@@ -19,6 +19,7 @@ use crate::domain::protocol::Era;
 use crate::domain::quality::canary::rank_of;
 use crate::domain::quality::propose::{NONSENSE, Passage, Proposal, max_score, named_openers, openers, proposals};
 use crate::net::connect::Target;
+use crate::probe::Lists;
 use crate::probe::call::{Call, Caller, bad_address};
 use crate::probe::callable::{Callable, find};
 use crate::probe::clock::Clock;
@@ -166,7 +167,7 @@ async fn converse(
         as_search(callable)
     });
     let reduced = search.as_ref().ok().unwrap_or(&monitor.search);
-    found.seen.tools = Some(reduce(&tools, reduced));
+    found.seen.tools = Some(reduce(&tools, reduced, &Lists::default()));
     match search {
         Err(why) => found.gaps.push(why),
         Ok(search) => {

@@ -236,7 +236,7 @@ async fn list_tools(
         Err(fault) => (None, Some(fault)),
     };
     if let Some(tools) = &tools {
-        let mut reduced = reduce(tools, &monitor.search);
+        let mut reduced = reduce(tools, &monitor.search, &assignment.lists);
         let dropped = dropped_by_clients(era, tools, reduced.search_tool.as_deref());
         if dropped.is_some() {
             reduced.search_tool = None;

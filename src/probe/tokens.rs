@@ -32,8 +32,10 @@ const PATIENCE_ONCE: Duration = Duration::from_secs(5);
 const SHARE: f64 = 0.05;
 /// Counting time that may be saved up, so that a fleet that starts is counted at once.
 const SAVED_MAX: Duration = Duration::from_secs(10);
-/// The thread ends, and the vocabulary with it, after so long without a new text.
-const IDLE_MAX: Duration = Duration::from_secs(600);
+/// The thread ends, and the vocabulary with it, after so long without a new text: a fleet whose answers stay does not pay
+/// 46 MB for them, and one whose answers change does not read it twice. Reading it takes a fifth of a second, which is
+/// counted as counting.
+const IDLE_MAX: Duration = Duration::from_secs(10);
 
 /// Counts tokens. One for the whole process.
 #[derive(Debug)]
@@ -175,6 +177,7 @@ impl Asked {
 
 /// The thread: counts what comes, until nothing has come for a while.
 fn count_all(jobs: &Receiver<Job>, known: &Mutex<Known>) {
+    let began = Instant::now();
     let vocabulary = match tiktoken_rs::o200k_base() {
         Ok(vocabulary) => vocabulary,
         Err(error) => {
@@ -182,6 +185,7 @@ fn count_all(jobs: &Receiver<Job>, known: &Mutex<Known>) {
             return;
         }
     };
+    lock(known).allowance.saved -= began.elapsed().as_secs_f64();
     loop {
         let job = match jobs.recv_timeout(IDLE_MAX) {
             Ok(job) => job,

@@ -8,21 +8,38 @@
 //! Read: `board` (the last state, in memory), `record` (what a turn wants remembered), `schema` (the
 //! file, its lock and its tables), `writer` (the one that writes; `append` the beats, `intern` what
 //! repeats, `known` what was learnt and spent, `transcript` what was said over the wire, `decide` the incidents, `promise` who is told, `outbox` how that goes, `note` what people
-//! and files say), `column` and `error` (how values and failures stand in the database), `resume`
-//! (what a start needs), `read` (what pages ask for).
+//! and files say), `seal` (an hour's rows become packs; `packs` and `pack` how
+//! they stand, `unsealed` the rows), `roll` (days), `retain` (forgetting), `chore` (their steps in the writer), `column` and `error` (how values and failures stand in the database), `resume`
+//! (what a start needs), `recent` (the fleet's last hours), `read` (what pages ask for), `latency` and `history` (over
+//! hours, days and months), `export` (the past as a stream); `figures` (how large it is), `integrity`
+//! (is the file sound), `backup` and `restore` (a copy, and back).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use sqlx::sqlite::SqlitePool;
 use tokio::sync::{Notify, mpsc, oneshot};
 
+use crate::store::integrity::Looked;
 use crate::store::record::BeatRecord;
-use crate::store::writer::{Answer, Job, Work, Writer, can_wait};
+use crate::store::writer::{Answer, Job, Signals, Work, Writer, can_wait};
 
 pub mod board;
 pub mod pulse;
 pub mod record;
+pub mod past;
+pub mod pack;
+mod packs;
+mod unsealed;
+mod chore;
+pub mod seal;
+pub mod roll;
+pub mod retain;
+pub mod history;
+pub mod latency;
+pub mod recent;
 mod schema;
 mod writer;
 mod rows;
@@ -40,9 +57,17 @@ mod error;
 mod ask;
 pub mod resume;
 pub mod read;
+pub mod export;
+pub mod figures;
+pub mod integrity;
+pub mod backup;
+pub mod restore;
 
 /// Jobs that may wait for the writer; a submitter beyond waits for room, which slows whoever is too fast.
 const QUEUE_MAX: usize = 1024;
+/// How long a beat that decided nothing waits for company where nobody said otherwise: at 100 beats a second this makes
+/// ten commits of a hundred.
+const GATHER_USUAL: Duration = Duration::from_millis(100);
 
 /// The open database. Cheap to clone; every clone speaks to the one writer.
 #[derive(Debug, Clone)]
@@ -52,6 +77,8 @@ pub struct Store {
     outbox_changed: Arc<Notify>,
     /// Ends the writer's wait for company.
     hurry: Arc<Notify>,
+    /// How long it waits for company, in microseconds.
+    gather_us: Arc<AtomicU64>,
 }
 
 impl Store {
@@ -61,17 +88,34 @@ impl Store {
     /// [`OpenError::InUse`] where another Serin has it open; the others where file or tables cannot be used.
     pub async fn open(path: &Path) -> Result<Self, OpenError> {
         let lock = schema::lock(path)?;
-        let failed = |source| OpenError::Database { path: path.to_owned(), source };
+        let failed = |source| OpenError::of(path, source);
         let mut connection = schema::writer(path).await.map_err(failed)?;
+        if integrity::look(&mut connection).await.map_err(failed)? == Looked::Partly {
+            tracing::info!(
+                "what pages depend on is sound; the rest of the database was not all read: `serin backup` does"
+            );
+        }
         schema::migrate(path, &mut connection).await?;
         let outbox_changed = Arc::new(Notify::new());
         let hurry = Arc::new(Notify::new());
-        let (told, hurried) = (Arc::clone(&outbox_changed), Arc::clone(&hurry));
-        let writer = Writer::new(path.to_owned(), connection, lock, told, hurried).await.map_err(failed)?;
+        let gather_us = Arc::new(AtomicU64::new(0));
+        let signals = Signals {
+            outbox_changed: Arc::clone(&outbox_changed),
+            hurry: Arc::clone(&hurry),
+            gather_us: Arc::clone(&gather_us),
+        };
+        let writer = Writer::new(path.to_owned(), connection, lock, signals).await.map_err(failed)?;
         let readers = schema::readers(path).await.map_err(failed)?;
         let (jobs, queue) = mpsc::channel(QUEUE_MAX);
         tokio::spawn(writer.run(queue));
-        Ok(Self { jobs, readers, outbox_changed, hurry })
+        let store = Self { jobs, readers, outbox_changed, hurry, gather_us };
+        store.gather_for(GATHER_USUAL);
+        Ok(store)
+    }
+
+    /// How long a beat that decided nothing waits until others share its commit. Decisions never wait.
+    pub fn gather_for(&self, wait: Duration) {
+        self.gather_us.store(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// Remembers a turn, whole or not at all; `Ok` means that it has reached the disk.
@@ -109,11 +153,17 @@ impl Store {
         let (done, answer) = oneshot::channel();
         let patient = can_wait(&work);
         self.jobs.send(Job { work, done }).await.map_err(|_| StoreError::Closed)?;
-        if !patient {
+        // Half a queue is company enough: the other half has to last until it is written.
+        if !patient || self.jobs.capacity() <= QUEUE_MAX / 2 {
             self.hurry.notify_one();
         }
         answer.await.map_err(|_| StoreError::Closed)?
     }
+}
+
+/// Whether a Serin has this database open; none where none ever had, or the system does not say.
+pub fn is_held(database: &Path) -> Option<bool> {
+    schema::is_held(database)
 }
 
 /// Why a read or a write did not happen. One failure answers everybody who shared the commit.
@@ -173,6 +223,18 @@ pub enum OpenError {
         /// Why.
         message: String,
     },
+    /// The file is no sound database. What is said is the way out, since nobody can be paged while it lasts.
+    #[error(
+        "{} is damaged ({what})\n  `serin restore BACKUP` puts a backup in its place and keeps this file beside it;\n  \
+         `serin run --set-aside-damaged` keeps it beside too, and starts anew without any history",
+        .path.display()
+    )]
+    Damaged {
+        /// The database.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
     /// The database itself.
     #[error("cannot open {}: {source}", .path.display())]
     Database {
@@ -181,4 +243,64 @@ pub enum OpenError {
         /// Why.
         source: StoreError,
     },
+}
+
+impl OpenError {
+    fn of(path: &Path, source: StoreError) -> Self {
+        let path = path.to_owned();
+        match source {
+            StoreError::Damaged(what) => Self::Damaged { path, what },
+            source => Self::Database { path, source },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::fleet::MonitorId;
+    use crate::domain::observation::BeatKind;
+    use crate::domain::outcome::Verdict;
+    use crate::store::record::{BeatRow, Seen};
+
+    fn beat(number: u32) -> BeatRecord {
+        let at = chrono::DateTime::from_timestamp(1_800_000_000 + i64::from(number), 0).unwrap();
+        let row = BeatRow {
+            monitor: MonitorId::new("docs"),
+            scheduled_at: at,
+            started_at: at,
+            kind: BeatKind::Scheduled,
+            era: None,
+            transport: None,
+            seen: Seen::Missed,
+            verdict: Verdict::Unknown,
+            reason: None,
+            stage: None,
+            elapsed: Duration::ZERO,
+            stages: crate::store::past::StageTimes::default(),
+            fresh_connection: false,
+            config_hash: String::new(),
+        };
+        BeatRecord { beat: Some(row), ..BeatRecord::default() }
+    }
+
+    #[tokio::test]
+    async fn half_a_queue_of_beats_waits_for_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("serin.db")).await.unwrap();
+        store.gather_for(Duration::from_secs(3_600));
+        let commit = |number| {
+            let store = store.clone();
+            tokio::spawn(async move { store.commit(beat(number)).await })
+        };
+        let first = commit(0);
+        tokio::task::yield_now().await;
+        // The writer has it, and waits for company.
+        while store.jobs.capacity() < QUEUE_MAX {
+            tokio::task::yield_now().await;
+        }
+        assert!(!first.is_finished());
+        let _others: Vec<_> = (1..=600).map(commit).collect();
+        assert_eq!(first.await.unwrap(), Ok(()), "an hour later it would be told, and is told at once");
+    }
 }

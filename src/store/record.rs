@@ -13,6 +13,7 @@ use crate::domain::protocol::{Era, Transport};
 use crate::domain::reason::FailureReason;
 use crate::domain::signal::{Signal, SignalState};
 use crate::domain::tools::{Drift, Listing};
+use crate::store::past::StageTimes;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,7 +52,7 @@ pub struct BeatRecord {
 }
 
 /// Whether a due beat showed us anything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Seen {
     /// It did.
     Seen,
@@ -75,6 +76,13 @@ impl Seen {
             Self::Uplink => "uplink",
             Self::Held => "held",
         }
+    }
+
+    /// What a stored word stands for.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        [Self::Seen, Self::Missed, Self::Internal, Self::Uplink, Self::Held]
+            .into_iter()
+            .find(|seen| seen.slug() == slug)
     }
 }
 
@@ -103,8 +111,8 @@ pub struct BeatRow {
     pub stage: Option<Stage>,
     /// Duration of the whole probe.
     pub elapsed: Duration,
-    /// Duration of tools/list, where it was answered.
-    pub tools_elapsed: Option<Duration>,
+    /// Duration of each stage that was answered.
+    pub stages: StageTimes,
     /// Whether tools/list had a connection of its own.
     pub fresh_connection: bool,
     /// The file in force.

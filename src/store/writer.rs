@@ -10,27 +10,26 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{AssertSqlSafe, Connection, Row, SqliteConnection};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::domain::fleet::MonitorId;
 use crate::store::append::{Names, append};
+use crate::store::chore::{self, Chore};
 use crate::store::decide::{action, decide};
 use crate::store::error::is_conflict;
 use crate::store::known::keep;
 use crate::store::note::{self, FleetNote};
 use crate::store::outbox::{self, Attempted, Claim, Claiming};
 use crate::store::record::BeatRecord;
-use crate::store::{StoreError, listing, promise, schema, transcript};
+use crate::store::{StoreError, listing, packs, promise, schema, seal, transcript};
 
 /// Jobs in one transaction: enough that the commit's two syncs no longer count, few enough to stay below 100 ms.
 const BATCH_MAX: usize = 512;
-/// How long a beat that decided nothing waits for company. A commit costs some 200 µs of CPU and a sync however
-/// small it is, a beat in a batch some 30 µs; at 100 beats a second this makes ten of one. Decisions never wait.
-const GATHER: Duration = Duration::from_millis(100);
 /// Beats that are company enough to go at once.
 const COMPANY: usize = 64;
 /// Pages that SQLite allows where nobody sets a limit (sqlite.org/limits.html).
@@ -45,8 +44,10 @@ pub(in crate::store) enum Work {
     WakeFallbacks { now: DateTime<Utc> },
     Replay { delivery: String, actor: String, now: DateTime<Utc> },
     Acknowledge { incident: String, actor: String, now: DateTime<Utc> },
-    ForgetTranscripts { now: DateTime<Utc> },
+    ForgetTranscripts { now: DateTime<Utc>, kept: TimeDelta },
     Loaded(Box<FleetNote>),
+    Chore(Box<Chore>),
+    Touch { now: DateTime<Utc> },
     LimitPages(u32),
     Close,
 }
@@ -68,6 +69,17 @@ pub(in crate::store) struct Job {
     pub(in crate::store) done: oneshot::Sender<Result<Answer, StoreError>>,
 }
 
+/// What passes between the writer and those who ask it, beside the queue.
+#[derive(Debug)]
+pub(in crate::store) struct Signals {
+    pub(in crate::store) outbox_changed: Arc<Notify>,
+    /// Told of everything that cannot wait for company.
+    pub(in crate::store) hurry: Arc<Notify>,
+    /// How long beats that decided nothing wait for company, in microseconds. A commit costs some 200 µs of CPU and a
+    /// sync however small it is, and each of its statements two switches of threads; a beat in a batch costs some 30 µs.
+    pub(in crate::store) gather_us: Arc<AtomicU64>,
+}
+
 /// The writer's own state.
 #[derive(Debug)]
 pub(in crate::store) struct Writer {
@@ -76,10 +88,10 @@ pub(in crate::store) struct Writer {
     connection: Option<SqliteConnection>,
     names: Names,
     next_event: i64,
+    /// Beats that started before this, in microseconds, are late: their hour is being sealed, or is.
+    late_before: i64,
     page_limit: u32,
-    outbox_changed: Arc<Notify>,
-    /// Told of everything that cannot wait for company.
-    hurry: Arc<Notify>,
+    signals: Signals,
     /// Held for as long as anybody may write.
     _lock: File,
 }
@@ -90,8 +102,7 @@ impl Writer {
         database: PathBuf,
         mut connection: SqliteConnection,
         lock: File,
-        outbox_changed: Arc<Notify>,
-        hurry: Arc<Notify>,
+        signals: Signals,
     ) -> Result<Self, StoreError> {
         let names = Names::load(&mut connection).await?;
         outbox::take_back(&mut connection).await?;
@@ -99,14 +110,15 @@ impl Writer {
             .fetch_one(&mut connection)
             .await?
             .try_get(0)?;
+        let late_before = packs::sealing(&mut connection).await?.begun_until.timestamp_micros();
         Ok(Self {
             database,
             connection: Some(connection),
             names,
             next_event: last_event + 1,
+            late_before,
             page_limit: PAGES_MAX,
-            outbox_changed,
-            hurry,
+            signals,
             _lock: lock,
         })
     }
@@ -115,7 +127,7 @@ impl Writer {
     pub(in crate::store) async fn run(mut self, mut queue: mpsc::Receiver<Job>) {
         let mut jobs = Vec::with_capacity(BATCH_MAX);
         while queue.recv_many(&mut jobs, BATCH_MAX).await > 0 {
-            gather(&mut queue, &mut jobs, &self.hurry).await;
+            gather(&mut queue, &mut jobs, &self.signals).await;
             let closing: Vec<Job> = jobs.extract_if(.., |job| matches!(job.work, Work::Close)).collect();
             self.batch(jobs.drain(..)).await;
             if !closing.is_empty() {
@@ -160,7 +172,7 @@ impl Writer {
             }
         };
         if told {
-            self.outbox_changed.notify_one();
+            self.signals.outbox_changed.notify_one();
         }
         for (done, answer) in dones.into_iter().zip(answers) {
             // Whoever asked may have gone; what was written stays written.
@@ -238,6 +250,10 @@ impl Writer {
     ) -> Result<Result<(), StoreError>, StoreError> {
         sqlx::query("SAVEPOINT records").execute(&mut *connection).await?;
         let written = match append(connection, &mut self.names, records).await {
+            Ok(()) => seal::note_late(connection, self.late_before, records).await,
+            Err(error) => Err(error),
+        };
+        let written = match written {
             Ok(()) => decide(connection, records, &mut self.next_event).await,
             Err(error) => Err(error),
         };
@@ -291,8 +307,19 @@ impl Writer {
                 let changed = note::acknowledge(connection, &incident, &actor, now, &mut self.next_event).await?;
                 Answer::Changed(changed)
             }
-            Work::ForgetTranscripts { now } => Answer::Count(transcript::forget(connection, now).await?),
+            Work::ForgetTranscripts { now, kept } => Answer::Count(transcript::forget(connection, now, kept).await?),
+            Work::Chore(chore) => {
+                if let Chore::Begin { until } = &*chore {
+                    // Too early is harmless where this is taken back: a late beat joins its pack all the same.
+                    self.late_before = self.late_before.max(until.timestamp_micros());
+                }
+                Answer::Changed(chore::run(connection, &mut self.names, *chore).await?)
+            }
             Work::Loaded(fleet) => Answer::FirstSeen(note::loaded(connection, &mut self.names, &fleet).await?),
+            Work::Touch { now } => {
+                note::touch(connection, now).await?;
+                Answer::Done
+            }
             Work::LimitPages(pages) => {
                 self.page_limit = if pages == 0 { PAGES_MAX } else { pages };
                 limit_pages(connection, self.page_limit).await?;
@@ -306,13 +333,13 @@ impl Writer {
 
 /// Lets beats that decided nothing wait for others; ends as soon as anything comes that cannot wait.
 /// It is not woken by each beat that joins: at some 100 a second the waking would cost more than the writing.
-async fn gather(queue: &mut mpsc::Receiver<Job>, jobs: &mut Vec<Job>, hurry: &Notify) {
+async fn gather(queue: &mut mpsc::Receiver<Job>, jobs: &mut Vec<Job>, signals: &Signals) {
     if jobs.len() >= COMPANY || !jobs.iter().all(|job| can_wait(&job.work)) {
         return;
     }
     tokio::select! {
-        () = tokio::time::sleep(GATHER) => {}
-        () = hurry.notified() => {}
+        () = tokio::time::sleep(Duration::from_micros(signals.gather_us.load(Ordering::Relaxed))) => {}
+        () = signals.hurry.notified() => {}
     }
     while jobs.len() < BATCH_MAX
         && let Ok(job) = queue.try_recv()

@@ -4,11 +4,14 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use rustls::RootCertStore;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -16,6 +19,7 @@ use tokio::sync::Semaphore;
 use tokio_rustls::TlsConnector;
 
 use crate::cli::bench::usage;
+use crate::net::tls::Tls;
 use crate::probe::era::MODERN;
 
 /// Connections at once where nothing paces them.
@@ -27,9 +31,12 @@ pub struct Calls {
     /// Port of the target.
     #[arg(long)]
     pub port: u16,
-    /// `modern` or `legacy`.
+    /// `modern`, `legacy`, or `tls`, which is modern behind TLS.
     #[arg(long)]
     pub era: String,
+    /// The certificate to trust, DER in Base64; without one the target is asked without TLS.
+    #[arg(long)]
+    pub root: Option<String>,
     /// Turns a second; 0 is as fast as it goes.
     #[arg(long)]
     pub rate: u64,
@@ -46,6 +53,7 @@ pub async fn run(calls: Calls) -> anyhow::Result<Value> {
     let is_legacy = calls.era == "legacy";
     let port = calls.port;
     let bodies = Arc::new(bodies(is_legacy));
+    let tls = calls.root.as_deref().map(resuming).transpose()?;
     let (began, before) = (Instant::now(), usage::cpu());
     let (mut turns, permits) = (0_u64, Arc::new(Semaphore::new(AT_ONCE)));
     let mut pace = (calls.rate > 0).then(|| tokio::time::interval(Duration::from_micros(1_000_000 / calls.rate)));
@@ -55,9 +63,9 @@ pub async fn run(calls: Calls) -> anyhow::Result<Value> {
             pace.tick().await;
         }
         let permit = Arc::clone(&permits).acquire_owned().await?;
-        let bodies = Arc::clone(&bodies);
+        let (bodies, tls) = (Arc::clone(&bodies), tls.clone());
         under_way.spawn(async move {
-            let end = turn(port, None, &bodies).await;
+            let end = turn(port, tls.as_ref(), &bodies).await;
             drop(permit);
             end
         });
@@ -75,6 +83,13 @@ pub async fn run(calls: Calls) -> anyhow::Result<Value> {
         "cpu_per_10000": cpu.as_secs_f64() * 1e4 / turns.max(1) as f64,
         "beats_per_second": turns as f64 / began.elapsed().as_secs_f64(),
     }))
+}
+
+/// TLS that trusts this certificate (DER in Base64) and resumes sessions, as the probe's does.
+fn resuming(root: &str) -> anyhow::Result<TlsConnector> {
+    let mut roots = RootCertStore::empty();
+    roots.add(STANDARD.decode(root)?.into())?;
+    Ok(TlsConnector::from(Tls::new(roots, 1, None, None)?.resuming))
 }
 
 /// Posts the bodies one after the other on a fresh connection, over TLS where it is given, and closes it.

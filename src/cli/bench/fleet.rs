@@ -1,6 +1,6 @@
 //! The whole program under a load: every piece as `serin run` starts it.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -13,16 +13,14 @@ use axum::routing::post;
 use chrono::Utc;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{self, Options};
+use crate::cli::bench::target::{FIRST_ADDRESS, address};
 use crate::cli::bench::usage;
 use crate::domain::outcome::Verdict;
 use crate::store::pulse::Pulse;
 
-/// Monitors of a fleet.
-const MONITORS: u64 = 1000;
 /// Incidents that are timed.
 const PAGES: usize = 60;
 /// Pages have to be out within this, or the bench gives up.
@@ -37,13 +35,25 @@ pub struct Load {
     /// Port of the target that hangs.
     #[arg(long)]
     pub hanging_port: u16,
+    /// Monitors of the fleet.
+    #[arg(long, default_value_t = 1000)]
+    pub monitors: u64,
     /// Seconds between a monitor's beats.
     #[arg(long)]
     pub every: u64,
+    /// Limit of a beat's calls, in milliseconds.
+    #[arg(long, default_value_t = 500)]
+    pub timeout: u64,
     /// Share of monitors that hang, in percent.
-    #[arg(long)]
+    #[arg(long, default_value_t = 0)]
     pub hanging: u64,
-    /// How long, after one warm-up interval.
+    /// The certificate to trust, DER in Base64; without one the target is asked without TLS.
+    #[arg(long)]
+    pub root: Option<String>,
+    /// Seconds before the measurement begins; one interval and a little where it is not given.
+    #[arg(long)]
+    pub settle: Option<u64>,
+    /// How long is measured.
     #[arg(long)]
     pub seconds: u64,
 }
@@ -62,11 +72,11 @@ pub async fn run(load: Load) -> anyhow::Result<Value> {
 
 async fn measure(load: &Load, folder: &Path) -> anyhow::Result<Value> {
     let config = folder.join("monitors.yaml");
-    std::fs::write(&config, yaml(load, folder))?;
+    std::fs::write(&config, yaml(load, folder)?)?;
     let shutdown = CancellationToken::new();
     let running = app::start(options(&config), shutdown.clone()).await?;
     let board = Arc::clone(&running.board);
-    tokio::time::sleep(Duration::from_secs(load.every + 2)).await;
+    tokio::time::sleep(Duration::from_secs(load.settle.unwrap_or(load.every + 2))).await;
     let pulse = board.pulse();
     let (beats_before, cpu_before, missed_before) = (beats(pulse), usage::cpu(), pulse.missed());
     let (late_before, began) = (pulse.lateness(), Instant::now());
@@ -74,6 +84,7 @@ async fn measure(load: &Load, folder: &Path) -> anyhow::Result<Value> {
     let (done, cpu) = (beats(pulse) - beats_before, usage::cpu() - cpu_before);
     let late: Vec<u64> = pulse.lateness().iter().zip(&late_before).map(|(now, before)| now - before).collect();
     let (elapsed, resident) = (began.elapsed(), usage::resident_mb());
+    let anonymous = usage::anonymous_mb();
     let missed = pulse.missed() - missed_before;
     shutdown.cancel();
     let all = beats(pulse);
@@ -86,7 +97,11 @@ async fn measure(load: &Load, folder: &Path) -> anyhow::Result<Value> {
         "late_p50": bound(&late, 0.5),
         "late_p99": bound(&late, 0.99),
         "missed": missed,
+        "missed_in_all": pulse.missed(),
         "resident_mb": resident,
+        "anonymous_mb": anonymous,
+        "cores": cpu.as_secs_f64() / elapsed.as_secs_f64(),
+        "permits": pulse.permits(),
         "bytes_per_beat": bytes as f64 / all.max(1) as f64,
     }))
 }
@@ -111,28 +126,38 @@ fn bound(counts: &[u64], share: f64) -> String {
     "?".to_owned()
 }
 
-fn yaml(load: &Load, folder: &Path) -> String {
+/// The declared fleet. Targets are spread over many addresses of 127/8, which all lead to the same listeners: towards one
+/// of them, ports for new connections would run out within a minute.
+fn yaml(load: &Load, folder: &Path) -> anyhow::Result<String> {
     let mut yaml = format!(
-        "version: 1\nserin: {{ listen: \"127.0.0.1:0\", database: \"{}\" }}\ndefaults: {{ every: {}s, timeout: 500ms }}\nmonitors:\n",
+        "version: 1\nserin: {{ listen: \"127.0.0.1:0\", database: \"{}\" }}\ndefaults: {{ every: {}s, timeout: {}ms }}\nmonitors:\n",
         folder.join("bench.db").display(),
-        load.every
+        load.every,
+        load.timeout
     );
-    for number in 0..MONITORS {
-        let port = if number % 100 < load.hanging { load.hanging_port } else { load.port };
-        // Writing to a string cannot fail.
-        let _ = write!(
-            yaml,
-            "  - id: m{number}\n    url: http://127.0.0.1:{port}/mcp\n    canaries:\n      \
-             - {{ id: one, query: how long does a token live, expect: [docs/1.md] }}\n      \
-             - {{ id: two, query: ERR-4417, expect: [docs/2.md], kind: keyword }}\n"
-        );
+    let (mut scheme, mut trust) = ("http", String::new());
+    if let Some(root) = &load.root {
+        let ca = folder.join("ca.pem");
+        std::fs::write(&ca, format!("-----BEGIN CERTIFICATE-----\n{root}\n-----END CERTIFICATE-----\n"))?;
+        (scheme, trust) = ("https", format!("    ca: \"{}\"\n", ca.display()));
     }
-    yaml
+    for number in 0..load.monitors {
+        let port = if number % 100 < load.hanging { load.hanging_port } else { load.port };
+        // The certificate is for the first address alone.
+        let address = if load.root.is_some() { FIRST_ADDRESS } else { address(number) };
+        writeln!(
+            yaml,
+            "  - id: m{number}\n    url: {scheme}://{address}:{port}/mcp\n{trust}    canaries:\n      \
+             - {{ id: one, query: how long does a token live, expect: [docs/1.md] }}\n      \
+             - {{ id: two, query: ERR-4417, expect: [docs/2.md], kind: keyword }}"
+        )?;
+    }
+    Ok(yaml)
 }
 
 fn options(config: &Path) -> Options {
     let env: app::Environment = Arc::new(|_: &str| None);
-    Options { config: config.to_owned(), env, look: Arc::new(Notify::new()) }
+    Options::new(config.to_owned(), env)
 }
 
 /// Milliseconds from the decision, which the notification's UUIDv7 holds, to the receipt.

@@ -20,6 +20,19 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
+use crate::app;
+
+/// Addresses the plain targets answer at, so that a fleet of 50,000 does not run out of ports: 28,000 towards one address,
+/// and each is used again after a minute only.
+pub const ADDRESSES: u64 = 32;
+/// The first of them, at which the others listen too.
+pub const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::LOCALHOST;
+
+/// The address of a monitor's target.
+pub fn address(monitor: u64) -> Ipv4Addr {
+    Ipv4Addr::from_bits(FIRST_ADDRESS.to_bits() + u32::try_from(monitor % ADDRESSES).unwrap_or_default())
+}
+
 /// Handshakes of the server behind TLS.
 #[derive(Debug, Default)]
 struct Handshakes {
@@ -34,6 +47,7 @@ struct Handshakes {
 /// # Errors
 /// Where no port is free.
 pub async fn run() -> anyhow::Result<()> {
+    app::raised_file_limit();
     let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let (modern, legacy, hanging, tls) = (bind().await?, bind().await?, bind().await?, bind().await?);
     let port = |listener: &TcpListener| listener.local_addr().map(|address| address.port());
@@ -48,6 +62,12 @@ pub async fn run() -> anyhow::Result<()> {
     let modern_app = app.clone().route("/handshakes", get(tell));
     let legacy_app = Router::new()
         .route("/mcp", post(|body: Bytes| async move { answer(&body, true) }).delete(|| async { StatusCode::OK }));
+    for other in others(&modern).await? {
+        tokio::spawn(axum::serve(other, app.clone()).into_future());
+    }
+    for other in others(&hanging).await? {
+        tokio::spawn(hang(other));
+    }
     tokio::spawn(axum::serve(modern, modern_app).into_future());
     tokio::spawn(axum::serve(legacy, legacy_app).into_future());
     tokio::spawn(hang(hanging));
@@ -91,15 +111,20 @@ async fn serve_tls(listener: TcpListener, acceptor: TlsAcceptor, app: Router, ha
     }
 }
 
-/// Takes connections and never says a word.
+/// Listeners on the same port at the other addresses.
+async fn others(first: &TcpListener) -> anyhow::Result<Vec<TcpListener>> {
+    let port = first.local_addr()?.port();
+    let mut listeners = Vec::new();
+    for other in 1..ADDRESSES {
+        listeners.push(TcpListener::bind((address(other), port)).await?);
+    }
+    Ok(listeners)
+}
+
+/// Takes connections and never says a word, until the other side has had enough.
 async fn hang(listener: TcpListener) {
-    let mut held = Vec::new();
-    while let Ok((stream, _)) = listener.accept().await {
-        held.push(stream);
-        // Probes give up in seconds; what they left is let go of, so that files do not run out.
-        if held.len() > 500 {
-            held.drain(..250);
-        }
+    while let Ok((mut stream, _)) = listener.accept().await {
+        tokio::spawn(async move { tokio::io::copy(&mut stream, &mut tokio::io::sink()).await });
     }
 }
 

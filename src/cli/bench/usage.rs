@@ -14,9 +14,18 @@ pub fn cpu() -> Duration {
     Duration::from_millis((ticks(11) + ticks(12)) * 1000 / TICKS)
 }
 
-/// Resident memory in MB.
+/// Resident memory in MB, that of the program's own file included.
 pub fn resident_mb() -> f64 {
+    status_mb("VmRSS:")
+}
+
+/// Resident memory in MB that is nobody else's: without the pages of the program's own file.
+pub fn anonymous_mb() -> f64 {
+    status_mb("RssAnon:")
+}
+
+fn status_mb(key: &str) -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with(key)).unwrap_or_default();
     line.split_whitespace().nth(1).and_then(|kb| kb.parse::<f64>().ok()).unwrap_or(0.0) / 1024.0
 }

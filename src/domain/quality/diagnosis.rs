@@ -23,10 +23,10 @@ pub struct Diagnosis {
 }
 
 /// Diagnoses; none where no canary is confirmed wrong.
-pub fn diagnose(canaries: &[Canary], standing: &BTreeMap<String, CanaryStanding>) -> Option<Diagnosis> {
+pub fn diagnose(canaries: &[Canary], standing: &BTreeMap<String, Box<CanaryStanding>>) -> Option<Diagnosis> {
     let confirmed: Vec<(&Canary, &CanaryStanding)> = canaries
         .iter()
-        .filter_map(|canary| Some((canary, standing.get(&canary.id)?)))
+        .filter_map(|canary| Some((canary, &**standing.get(&canary.id)?)))
         .filter(|(_, state)| state.is_confirmed())
         .collect();
     if confirmed.is_empty() {
@@ -141,7 +141,9 @@ mod tests {
         assert_eq!(said.evidence[0].value, "1 of 2 meaning, 0 of 1 mixed", "each kind is counted");
     }
 
-    fn board(canaries: &[(CanaryKind, Option<FailureReason>, u64)]) -> (Vec<Canary>, BTreeMap<String, CanaryStanding>) {
+    fn board(
+        canaries: &[(CanaryKind, Option<FailureReason>, u64)],
+    ) -> (Vec<Canary>, BTreeMap<String, Box<CanaryStanding>>) {
         let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
         let (mut declared, mut standing) = (Vec::new(), BTreeMap::new());
         for (number, (kind, wrong, list)) in canaries.iter().enumerate() {
@@ -166,6 +168,6 @@ mod tests {
                 definition_hash: String::new(),
             });
         }
-        (declared, standing)
+        (declared, standing.into_iter().map(|(id, heard)| (id, Box::new(heard))).collect())
     }
 }

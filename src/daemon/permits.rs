@@ -1,0 +1,121 @@
+//! Places for probes in flight: as many as the file limit allows, in two halves, so that probes that hang cannot use up
+//! all of them.
+//!
+//! A probe starts on a place for short probes and holds it for [`LONG_AFTER`] at most; then it moves to one for long
+//! probes. Where none of those is free it is given up, and its beat is a missed one: whoever hangs waits for others that
+//! hang, and never keeps a server that answers from being looked at.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// A probe that runs longer is a long one: a server that is well answers its four calls well within.
+pub const LONG_AFTER: Duration = Duration::from_secs(3);
+/// Files kept for the database, the pages, the log and receivers, beside those that probes use.
+const FILES_KEPT: u64 = 256;
+/// Files a probe may hold at once: its connection, and beside it the one to a health address, the event stream of the
+/// older transport, or the pipes of a program.
+const FILES_PER_PROBE: u64 = 2;
+/// Probes in flight at once at most, whatever the file limit: some 40 kB of memory each.
+const PERMITS_MAX: u64 = 16_384;
+/// And at least; below, a fleet of any size would be missed.
+const PERMITS_MIN: u64 = 16;
+
+/// Places for probes that a limit on open files leaves room for.
+pub fn sized(files: u64) -> usize {
+    let permits = (files.saturating_sub(FILES_KEPT) / FILES_PER_PROBE).clamp(PERMITS_MIN, PERMITS_MAX);
+    usize::try_from(permits).unwrap_or(usize::MAX)
+}
+
+/// All places.
+#[derive(Debug, Clone)]
+pub struct Permits {
+    short: Arc<Semaphore>,
+    long: Arc<Semaphore>,
+}
+
+/// A place. It is free again when this is dropped.
+#[derive(Debug)]
+pub struct Permit {
+    held: OwnedSemaphorePermit,
+    long: Arc<Semaphore>,
+}
+
+impl Permits {
+    /// So many places, half of them for long probes.
+    pub fn new(places: usize) -> Self {
+        let long = places / 2;
+        Self { short: Arc::new(Semaphore::new(places - long)), long: Arc::new(Semaphore::new(long)) }
+    }
+
+    /// A place for a probe that starts; none where all are taken.
+    pub fn start(&self) -> Option<Permit> {
+        let held = Arc::clone(&self.short).try_acquire_owned().ok()?;
+        Some(Permit { held, long: Arc::clone(&self.long) })
+    }
+}
+
+impl Permit {
+    /// Moves to a place for long probes; false, and the place is kept, where none is free.
+    pub fn lengthen(&mut self) -> bool {
+        let Ok(place) = Arc::clone(&self.long).try_acquire_owned() else { return false };
+        self.held = place;
+        true
+    }
+
+    /// Runs a probe on this place, moving it when it has become a long one; none where it had to be given up.
+    pub async fn within<T>(&mut self, probe: impl Future<Output = T>) -> Option<T> {
+        self.within_after(LONG_AFTER, probe).await
+    }
+
+    async fn within_after<T>(&mut self, long: Duration, probe: impl Future<Output = T>) -> Option<T> {
+        let mut probe = std::pin::pin!(probe);
+        if let Ok(done) = tokio::time::timeout(long, probe.as_mut()).await {
+            return Some(done);
+        }
+        if self.lengthen() { Some(probe.await) } else { None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_follow_the_file_limit() {
+        let rows = [
+            (0, 16, "even without files there are a few"),
+            (1024, 384, "a shell's usual limit"),
+            (20_000, 9_872, "a container's"),
+            (1_048_576, 16_384, "memory is a limit too"),
+        ];
+        for (files, expected, sentence) in rows {
+            assert_eq!(sized(files), expected, "{sentence}");
+        }
+    }
+
+    #[tokio::test]
+    async fn probes_that_hang_leave_places_for_those_that_answer() {
+        let permits = Permits::new(4);
+        let mut first: Vec<Permit> = (0..2).filter_map(|_| permits.start()).collect();
+        assert_eq!(first.len(), 2);
+        assert!(permits.start().is_none(), "half of the places are kept for long probes");
+        assert!(first.iter_mut().all(Permit::lengthen), "those two run long and move there");
+        let hang =
+            |mut permit: Permit| async move { permit.within_after(Duration::ZERO, std::future::pending::<()>()).await };
+        let second: Vec<_> = (0..2).filter_map(|_| permits.start()).map(hang).collect();
+        assert_eq!(second.len(), 2, "the places they left are free");
+        for probe in second {
+            assert_eq!(probe.await, None, "where no place for long ones is free, a probe is given up");
+        }
+        let mut quick = permits.start().unwrap();
+        assert_eq!(
+            quick.within(async { "seen" }).await,
+            Some("seen"),
+            "a server that answers is looked at, whoever hangs"
+        );
+        drop(first);
+        assert!(quick.lengthen(), "a place is free again once its probe is over");
+    }
+}

@@ -1,0 +1,162 @@
+//! A day as one row: its seconds by state, and its histograms. Made of the day's packs, so it can be made again.
+
+use chrono::{DateTime, Utc};
+use sqlx::{Row, SqliteConnection};
+
+use crate::domain::coverage::Covered;
+use crate::store::chore::Chore;
+use crate::store::pack::day::{self, Histograms};
+use crate::store::packs::{self, DAY_HOURS, damaged, slot};
+use crate::store::past::PastBeat;
+use crate::store::seal::Sealing;
+use crate::store::{Store, StoreError};
+
+/// One monitor's day.
+#[derive(Debug)]
+pub(in crate::store) struct DayRow {
+    slot: i64,
+    covered: Covered,
+    latencies: Vec<u8>,
+}
+
+/// What a stretch of time came to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Stretch {
+    /// Time by state.
+    pub covered: Covered,
+    /// How long calls took.
+    pub histograms: Histograms,
+}
+
+impl Stretch {
+    /// What the beats of one hour come to; they are sorted by their start.
+    pub(in crate::store) fn of_hour(hour: DateTime<Utc>, beats: &[PastBeat]) -> Self {
+        let scheduled = beats.iter().filter(|beat| beat.is_scheduled());
+        let states: Vec<_> = scheduled.map(|beat| (beat.scheduled_at, beat.state())).collect();
+        let mut stretch = Self { covered: Covered::of(&states, hour, packs::HOUR), ..Self::default() };
+        day::count(&mut stretch.histograms, beats);
+        stretch
+    }
+
+    /// Adds what another stretch came to.
+    pub fn add(&mut self, other: &Self) {
+        self.covered.add(&other.covered);
+        day::merge(&mut self.histograms, &other.histograms);
+    }
+}
+
+impl Store {
+    /// The owners of packs after one, in the order of their numbers, at most so many.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn owners_after(&self, after: i64, most: u32) -> Result<Vec<i64>, StoreError> {
+        let rows = sqlx::query("SELECT number FROM pack_owners WHERE number > $1 ORDER BY number LIMIT $2")
+            .bind(after)
+            .bind(most)
+            .fetch_all(&self.readers)
+            .await?;
+        rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    }
+
+    /// The next day that has packs and no rows yet; none where every pack's day has its rows.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn next_day_to_roll(&self, sealing: &Sealing) -> Result<Option<DateTime<Utc>>, StoreError> {
+        let next: Option<i64> = sqlx::query("SELECT MIN(slot) FROM beat_packs WHERE slot >= $1")
+            .bind(slot(packs::hour_number(sealing.rolled_until), 0))
+            .fetch_one(&self.readers)
+            .await?
+            .try_get(0)?;
+        next.map(|next| packs::day_from(packs::from_slot(next).0.div_euclid(DAY_HOURS))).transpose()
+    }
+
+    /// Makes the rows of a day, all of whose hours are sealed, for some owners.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn roll(&self, day: DateTime<Utc>, owners: &[i64]) -> Result<(), StoreError> {
+        let mut reader = self.readers.acquire().await?;
+        let mut rows = Vec::with_capacity(owners.len());
+        for owner in owners {
+            rows.extend(rolled_up(&mut reader, *owner, day).await?);
+        }
+        drop(reader);
+        self.chore(Chore::Roll { rows }).await.map(drop)
+    }
+
+    /// Every day before this moment has its rows.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn rolled(&self, until: DateTime<Utc>) -> Result<(), StoreError> {
+        self.chore(Chore::Rolled { until }).await.map(drop)
+    }
+}
+
+/// Writes rows of days.
+pub(in crate::store) async fn keep(connection: &mut SqliteConnection, rows: &[DayRow]) -> Result<(), StoreError> {
+    for row in rows {
+        let seconds = |time: std::time::Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+        sqlx::query("INSERT OR REPLACE INTO days (slot, up, down, unknown, maintenance, latencies) VALUES ($1, $2, $3, $4, $5, $6)")
+            .bind(row.slot)
+            .bind(seconds(row.covered.up))
+            .bind(seconds(row.covered.down))
+            .bind(seconds(row.covered.unknown))
+            .bind(seconds(row.covered.maintenance))
+            .bind(&row.latencies)
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
+}
+
+/// See [`Store::rolled`].
+pub(in crate::store) async fn rolled(
+    connection: &mut SqliteConnection,
+    until: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    sqlx::query("UPDATE sealing SET rolled_until = MAX(rolled_until, $1)")
+        .bind(until.timestamp_micros())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Makes the row of a day again, where the day has been rolled up already: a late beat joined one of its packs.
+pub(in crate::store) async fn roll_again(
+    connection: &mut SqliteConnection,
+    owner: i64,
+    at: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let day = packs::day_from(packs::day_number(at))?;
+    if day >= packs::sealing(connection).await?.rolled_until {
+        return Ok(());
+    }
+    let row = rolled_up(connection, owner, day).await?;
+    keep(connection, row.as_slice()).await
+}
+
+/// The row of a day; none where it has no packs.
+async fn rolled_up(
+    connection: &mut SqliteConnection,
+    owner: i64,
+    day: DateTime<Utc>,
+) -> Result<Option<DayRow>, StoreError> {
+    let first = packs::hour_number(day);
+    let mut whole: Option<Stretch> = None;
+    for hour in first..first + DAY_HOURS {
+        let row = sqlx::query("SELECT data FROM beat_packs WHERE slot = $1")
+            .bind(slot(hour, owner))
+            .fetch_optional(&mut *connection)
+            .await?;
+        let Some(row) = row else { continue };
+        let hour = packs::hour_from(hour)?;
+        let read = packs::read(hour, row.try_get(0)?)?;
+        whole.get_or_insert_default().add(&Stretch::of_hour(hour, &read.beats));
+    }
+    let Some(whole) = whole else { return Ok(None) };
+    let latencies = day::encode(&whole.histograms).map_err(|error| damaged("histograms to be written", &error))?;
+    Ok(Some(DayRow { slot: slot(packs::day_number(day), owner), covered: whole.covered, latencies }))
+}
