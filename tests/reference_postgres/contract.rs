@@ -41,7 +41,8 @@ pub(crate) async fn a_fact_is_a_change(two: Arc<Two>) {
     let (store, other) = (&*two.one, &*two.other);
     let mut piece = Piece::new("a.md", "the same text");
     piece.put(store).await.unwrap();
-    let changes: [(&str, fn(&mut Piece)); 6] = [
+    type Change = (&'static str, fn(&mut Piece));
+    let changes: [Change; 6] = [
         ("its kind", |piece| piece.kind = "note".to_owned()),
         ("its collection", |piece| piece.collection = "plant".to_owned()),
         ("its tags", |piece| piece.tags = vec!["hot".to_owned()]),

@@ -143,10 +143,13 @@ fn programs(installed: &Path, home: &Path) -> PathBuf {
     // Its libraries are beside the package, two folders up.
     let site = installed.ancestors().nth(2).unwrap();
     let package = installed.parent().and_then(Path::file_name).unwrap().to_string_lossy().into_owned();
-    for part in [package.clone(), format!("{package}.libs")] {
+    // The package may hold other versions besides: only this one is copied.
+    let own = Path::new(&package).join(installed.file_name().unwrap());
+    std::fs::create_dir(home.join(&package)).unwrap();
+    for part in [own, PathBuf::from(format!("{package}.libs"))] {
         if site.join(&part).exists() {
-            let copied = Command::new("cp").arg("-R").arg(site.join(&part)).arg(home).status().unwrap();
-            assert!(copied.success(), "{part} cannot be copied");
+            let copied = Command::new("cp").arg("-R").arg(site.join(&part)).arg(home.join(&part)).status().unwrap();
+            assert!(copied.success(), "{} cannot be copied", part.display());
         }
     }
     let open = Command::new("chmod").args(["-R", "go+rX"]).arg(home.join(&package)).status().unwrap();

@@ -4,8 +4,11 @@ use serde_json::{Value, json};
 
 use crate::served::{Served, hits, sources};
 
-/// Source, kind, collection, tags, day: six that say the same.
-const MANUALS: &[(&str, &str, &str, &[&str], Option<&str>)] = &[
+/// Source, kind, collection, tags, day.
+type Manual = (&'static str, &'static str, &'static str, &'static [&'static str], Option<&'static str>);
+
+/// Six that say the same.
+const MANUALS: &[Manual] = &[
     ("de/anchor.md", "manual", "harbour", &["public", "sea"], Some("2026-01-15")),
     ("de/bollard.md", "manual", "harbour", &["public"], Some("2026-03-01")),
     ("de/crane.md", "note", "yard", &["sea"], Some("2026-03-02")),

@@ -129,7 +129,8 @@ impl Retrieval {
     /// # Errors
     /// `RetrievalError`, of which a naive server's faults (`PoolSaturated`, `ErrorAsEmpty`) make an empty list.
     pub async fn search(&self, question: &Question) -> Result<Findings, RetrievalError> {
-        let outcome = self.stages.whole(self.attempt(question)).await;
+        // On the heap: with all its steps it is larger than whoever waits for it should carry.
+        let outcome = self.stages.whole(Box::pin(self.attempt(question))).await;
         let naive = match &outcome {
             Err(RetrievalError::Store(StoreError::Saturated { .. })) => {
                 self.faults.dose(Fault::PoolSaturated).is_some()
