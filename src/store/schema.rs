@@ -82,9 +82,9 @@ pub(in crate::store) async fn readers(database: &Path) -> Result<SqlitePool, Sto
         .filename(database)
         .read_only(true)
         .busy_timeout(BUSY_TIMEOUT)
-        .disable_statement_logging()
         // Heard at `sqlx=trace` alone, and without values: what a page asks can be counted.
-        .log_statements(log::LevelFilter::Trace);
+        .log_statements(log::LevelFilter::Trace)
+        .log_slow_statements(log::LevelFilter::Off, Duration::MAX);
     let pool = SqlitePoolOptions::new().max_connections(READERS_MAX).min_connections(0).acquire_timeout(READER_WAIT);
     Ok(pool.connect_with(options).await?)
 }

@@ -127,7 +127,9 @@ pub fn cut(range: Range, every: Duration, per_beat: u32, now: DateTime<Utc>) -> 
 /// The last whole multiple of a length, counted from 1970, that is not after a moment.
 pub fn floor(at: DateTime<Utc>, length: Duration) -> DateTime<Utc> {
     let length = i64::try_from(length.as_micros()).unwrap_or(i64::MAX).max(1);
-    at - TimeDelta::microseconds(at.timestamp_micros().rem_euclid(length))
+    let micros = at.timestamp_micros();
+    // Built anew: a clock's nanoseconds would stay behind, and a whole hour would begin after itself.
+    DateTime::from_timestamp_micros(micros - micros.rem_euclid(length)).unwrap_or(at)
 }
 
 /// The start of the hour that holds a moment.
@@ -151,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_range_is_cut_into_slices_that_its_grain_can_answer() {
-        let now = DateTime::from_timestamp(1_795_271_063, 0).unwrap();
+        let now = DateTime::from_timestamp(1_795_271_063, 123_456_789).unwrap();
         let rows = [
             (
                 Range::ThreeHours,
@@ -178,6 +180,7 @@ mod tests {
                 Grain::Hours => 3_600,
                 Grain::Days => 86_400,
             };
+            assert_eq!(cut.from.timestamp_subsec_nanos(), 0, "{sentence}: to the nanosecond");
             assert_eq!((cut.from.timestamp() % unit, fine % unit.unsigned_abs()), (0, 0), "{sentence}: by whole units");
         }
     }

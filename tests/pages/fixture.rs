@@ -94,7 +94,7 @@ pub(crate) async fn lived_in() -> Running {
     running
 }
 
-/// Beats of 90 days: hourly at first, every six minutes in the last 35 days; slow afternoons, one bad morning, one
+/// Beats of 90 days: hourly at first, every six minutes in the last week; slow afternoons, one bad morning, one
 /// outage, and a night that nobody saw.
 async fn months(store: &Store, now: DateTime<Utc>) {
     let midnight = now.duration_trunc(TimeDelta::days(1)).unwrap();
@@ -113,7 +113,7 @@ async fn months(store: &Store, now: DateTime<Utc>) {
         while waiting.len() > 500 {
             waiting.join_next().await.unwrap().unwrap().unwrap();
         }
-        at += if days_ago >= 35 { TimeDelta::hours(1) } else { TimeDelta::minutes(6) };
+        at += if days_ago >= 8 { TimeDelta::hours(1) } else { TimeDelta::minutes(6) };
         turn += 1;
     }
     while let Some(committed) = waiting.join_next().await {

@@ -24,6 +24,8 @@ const STEPS: usize = 4;
 const SPREAD_MIN: f64 = 1.5;
 /// From so many days on, rows are low.
 const LOW_ROWS_FROM: u16 = 14;
+/// Pixels of a high row and of a low one, as in the sheet of styles.
+const ROW_PIXELS: [u16; 2] = [26, 16];
 
 /// What a heat map is drawn from.
 #[derive(Debug, Clone)]
@@ -48,6 +50,8 @@ pub struct Heat {
     pub summary: String,
     /// Height in drawing units.
     pub height: f64,
+    /// Height on the page in pixels, a row for each day's label.
+    pub pixels: u16,
     /// The class of its frame: `low` where there are many rows.
     pub rows_class: &'static str,
     /// Hours with samples.
@@ -116,10 +120,12 @@ pub fn heat(source: &Source<'_>) -> Option<Heat> {
         }
         days.push((start.format("%a %-d %b").to_string(), row));
     }
+    let is_low = source.days >= LOW_ROWS_FROM;
     Some(Heat {
+        pixels: source.days.saturating_mul(ROW_PIXELS[usize::from(is_low)]),
         summary: summary(source),
         height: f64::from(source.days) * CELL,
-        rows_class: if source.days >= LOW_ROWS_FROM { "low" } else { "high" },
+        rows_class: if is_low { "low" } else { "high" },
         keys: keys(&scale, &cells),
         has_few: source.hours.iter().any(is_few),
         cells,
