@@ -303,9 +303,10 @@ impl Sheets<'_> {
         let line_end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
         let line_text = text[line_start..line_end].trim_end();
         let column = text[line_start..start].chars().count() + 1;
-        let end = floor_boundary(text, (at.end as usize).saturating_sub(first));
-        let end = end.min(line_start + line_text.len()).max(start) - line_start;
-        let span = start - line_start..end;
+        // A place among the blanks at a line's end is shown at the end of what is shown.
+        let from = (start - line_start).min(line_text.len());
+        let to = floor_boundary(text, (at.end as usize).saturating_sub(first)).saturating_sub(line_start);
+        let span = from..to.min(line_text.len()).max(from);
         let text = (line_text.len() <= LINE_SHOWN_BYTES_MAX).then(|| self.masked(first + line_start, line_text));
         let line = at.line.saturating_sub(file.line) as usize + 1;
         Excerpt { file: file.name.to_owned(), line, column, text, span }
@@ -353,4 +354,20 @@ fn floor_boundary(text: &str, at: usize) -> usize {
         at -= 1;
     }
     at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_among_blanks_is_shown_at_the_lines_end() {
+        for (text, start, column) in [("a: b\n    \nc: d\n", 9, 5), ("   ", 3, 4), ("", 0, 1), ("a \u{85}", 2, 3)] {
+            let mut found = Collector::default();
+            found.add(Fault::new(Place { start, end: start, line: 1 }, "wrong"));
+            let found = found.finish(&[Text::first("m.yaml", text)], false);
+            assert_eq!(found.list()[0].column, column, "{text:?}");
+            assert!(found.to_string().contains("wrong"), "{text:?}");
+        }
+    }
 }
