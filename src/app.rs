@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc, watch};
@@ -24,10 +24,11 @@ use crate::daemon::{gauge, heartbeat, janitor, permits, resume, tick};
 use crate::deliver::channel::Sender;
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::trouble::Trouble;
+use crate::domain::fleet::Retention;
 use crate::domain::schedule::Command;
 use crate::probe::Prober;
 use crate::store::board::{Banner, Board};
-use crate::store::{OpenError, Store, restore};
+use crate::store::{OpenError, Store, StoreError, restore};
 use crate::web::router::router;
 use crate::web::state::{self, WebState};
 
@@ -301,6 +302,16 @@ impl Drop for BeatThreads {
 /// Threads that carry so many beats a second: one for each [`BEATS_PER_THREAD`], as far as there are cores.
 fn beat_threads(beats_per_second: f64, cores: usize) -> usize {
     ((beats_per_second / BEATS_PER_THREAD).ceil() as usize).clamp(1, cores.max(1))
+}
+
+/// Lets the janitor work until it has nothing to do, as at a moment that may have passed: the bench ages a database by it.
+///
+/// # Errors
+/// Where the store does not answer.
+pub async fn tidy(store: &Store, now: DateTime<Utc>) -> Result<(), StoreError> {
+    let mut plan = janitor::Plan::default();
+    while janitor::turn(store, &mut plan, Retention::default(), now).await? {}
+    Ok(())
 }
 
 #[cfg(test)]

@@ -37,9 +37,9 @@ fn draw(salt: i64) -> u64 {
 fn record(monitor: &str, minute: i64) -> BeatRecord {
     let salt = minute * 31 + i64::from(monitor.as_bytes()[0]);
     let started_at = at(minute) + TimeDelta::milliseconds((draw(salt) % 3000).cast_signed());
-    let is_down = draw(salt) % 97 == 0;
+    let is_down = draw(salt).is_multiple_of(97);
     let ask = |turn: i64| {
-        let late = draw(salt + turn) % 53 == 0;
+        let late = draw(salt + turn).is_multiple_of(53);
         AskRow {
             canary: format!("canary-{}", (minute * 2 + turn) % 5),
             variant: Variant::Plain,

@@ -23,6 +23,7 @@ pub mod beats;
 pub mod fleet;
 pub mod reference;
 pub mod config;
+pub mod memory;
 
 /// A measurement that takes longer than this is broken.
 const PART_MAX: Duration = Duration::from_secs(420);
@@ -56,6 +57,8 @@ enum Part {
     Reference(reference::ReferenceBench),
     /// Measures how long a large configuration takes to check instead
     Config(config::ConfigBench),
+    /// Measures what is remembered: bytes a monitor and day, and how long reading takes
+    Memory(memory::MemoryBench),
     /// Serves canned answers.
     #[command(hide = true)]
     Target,
@@ -81,6 +84,7 @@ pub async fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
     match args.part {
         Some(Part::Reference(args)) => reference::run(args).await?,
         Some(Part::Config(args)) => config::run(&args)?,
+        Some(Part::Memory(args)) => memory::run(&args).await?,
         Some(Part::Target) => target::run().await?,
         Some(Part::Fleet(load)) => anstream::println!("{}", fleet::run(load).await?),
         Some(Part::Bare(calls)) => anstream::println!("{}", bare::run(calls).await?),
