@@ -4,12 +4,17 @@
 //! the usual gap: what lies beyond was not seen by anybody and is counted as nothing. Uptime is up ÷ (up + down),
 //! coverage is seen ÷ the whole time asked about, and the first is never shown without the second.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
 /// A gap beyond this share of the usual one is not covered by the beat before it.
 const GAP_SHARE_MAX: f64 = 1.5;
+/// What a beat stands for at most where there is no other to tell the usual gap by.
+const ALONE: TimeDelta = TimeDelta::minutes(5);
+/// Microseconds of an hour.
+const HOUR_US: i64 = 3_600_000_000;
 
 /// What a beat of the schedule says of the time after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,22 +41,28 @@ pub struct Covered {
 }
 
 impl Covered {
-    /// The time of beats of one hour (or any stretch that begins at `from` and lasts `length`), sorted by
-    /// their moments. What a beat stands for ends with the stretch.
-    pub fn of(beats: &[(DateTime<Utc>, State)], from: DateTime<Utc>, length: TimeDelta) -> Self {
-        let end = from + length;
-        let longest = usual_gap(beats).map_or(length, |gap| gap.min(length));
-        let mut covered = Self::default();
+    /// The time of beats sorted by their moments, hour by hour; what lies at `until` or later is not over yet.
+    /// Time before the first beat belongs to nobody, so a beat from before the stretch comes first where there is one.
+    pub fn by_hour(beats: &[(DateTime<Utc>, State)], until: DateTime<Utc>) -> BTreeMap<DateTime<Utc>, Self> {
+        let longest = usual_gap(beats).unwrap_or(ALONE);
+        let mut hours: BTreeMap<DateTime<Utc>, Self> = BTreeMap::new();
         for (place, (at, state)) in beats.iter().enumerate() {
-            let next = beats.get(place + 1).map_or(end, |(next, _)| *next).min(end);
-            let stands_for = (next - *at).min(longest).to_std().unwrap_or_default();
-            *match state {
-                State::Up => &mut covered.up,
-                State::Down => &mut covered.down,
-                State::Unknown => &mut covered.unknown,
-            } += stands_for;
+            let next = beats.get(place + 1).map_or(until, |(next, _)| (*next).min(until));
+            let end = next.min(*at + longest);
+            let mut from = *at;
+            while from < end {
+                let hour = from - TimeDelta::microseconds(from.timestamp_micros().rem_euclid(HOUR_US));
+                let part = end.min(hour + TimeDelta::microseconds(HOUR_US));
+                let covered = hours.entry(hour).or_default();
+                *match state {
+                    State::Up => &mut covered.up,
+                    State::Down => &mut covered.down,
+                    State::Unknown => &mut covered.unknown,
+                } += (part - from).to_std().unwrap_or_default();
+                from = part;
+            }
         }
-        covered
+        hours
     }
 
     /// Adds another stretch.
@@ -75,8 +86,8 @@ impl Covered {
 }
 
 /// One and a half of the median gap between beats; none where there are fewer than two.
-#[expect(clippy::cast_possible_truncation, reason = "microseconds of an hour")]
-#[expect(clippy::cast_precision_loss, reason = "microseconds of an hour")]
+#[expect(clippy::cast_possible_truncation, reason = "microseconds of some weeks")]
+#[expect(clippy::cast_precision_loss, reason = "microseconds of some weeks")]
 fn usual_gap(beats: &[(DateTime<Utc>, State)]) -> Option<TimeDelta> {
     let mut gaps: Vec<TimeDelta> = beats.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
     let middle = gaps.len().checked_sub(1)? / 2;
@@ -103,23 +114,33 @@ mod tests {
         blind[10..20].iter_mut().for_each(|(_, state)| *state = Unknown);
         let gap: Vec<_> =
             every_minute(Up).into_iter().filter(|(moment, _)| *moment < at(600) || *moment >= at(3000)).collect();
-        let rows: [(Vec<_>, [u64; 3], &str); 6] = [
+        let at_second_40: Vec<_> = (-1..60).map(|minute| (at(minute * 60 + 40), Up)).collect();
+        let rows: [(Vec<_>, [u64; 3], &str); 8] = [
             (Vec::new(), [0, 0, 0], "no beat covers nothing"),
             (every_minute(Up), [3600, 0, 0], "a whole hour of good beats is an hour up"),
             (half, [1800, 1800, 0], "half of it down"),
             (blind, [3000, 0, 600], "what we did not see is unknown, never up"),
             (gap, [1230, 0, 0], "a silence is covered by half a gap more than the usual one, and then by nothing"),
+            (vec![(at(600), Up)], [300, 0, 0], "a single beat stands for five minutes: nobody knows its rhythm"),
+            (at_second_40, [3600, 0, 0], "the last beat of the hour before covers the time before the first"),
             (
-                vec![(at(600), Up)],
-                [3000, 0, 0],
-                "a single beat of an hourly schedule stands for what is left of the hour",
+                vec![(at(-7200), Up), (at(-3600 - 1800), Down), (at(0), Down), (at(3600 + 1800), Up)],
+                [0, 3600, 0],
+                "a slow rhythm covers hours that have no beat of their own",
             ),
         ];
         for (beats, [up, down, unknown], sentence) in rows {
-            let covered = Covered::of(&beats, at(0), TimeDelta::hours(1));
+            let covered = Covered::by_hour(&beats, at(3600)).remove(&at(0)).unwrap_or_default();
             let seconds = [covered.up, covered.down, covered.unknown].map(|part| part.as_secs());
             assert_eq!(seconds, [up, down, unknown], "{sentence}");
         }
+    }
+
+    #[test]
+    fn what_is_not_over_yet_is_not_covered() {
+        let beats: Vec<_> = (0..10).map(|minute| (at(minute * 60), State::Up)).collect();
+        let covered = Covered::by_hour(&beats, at(9 * 60 + 20));
+        assert_eq!(covered[&at(0)].up, Duration::from_secs(9 * 60 + 20), "the last beat covers what passed since");
     }
 
     #[test]

@@ -26,8 +26,8 @@ const DAYS: &str = "WITH RECURSIVE days_asked (d) AS (VALUES ($1) UNION ALL SELE
      SELECT d, up, down, unknown, maintenance, latencies FROM days_asked CROSS JOIN days ON slot = (d << 32) | $3 ORDER BY d";
 
 impl Store {
-    /// What each hour of a monitor came to between two moments, the oldest first; hours without a beat are left out.
-    /// Hours at the edges are counted whole. As far back as packs are kept.
+    /// What each hour of a monitor came to between two moments, the oldest first; hours that no beat covers are
+    /// left out. The first hour is counted whole, the last one up to `until`. As far back as packs are kept.
     ///
     /// # Errors
     /// Where the database does not answer, or holds a pack that cannot be read.
@@ -37,23 +37,20 @@ impl Store {
         from: DateTime<Utc>,
         until: DateTime<Utc>,
     ) -> Result<Vec<(DateTime<Utc>, Stretch)>, StoreError> {
-        let mut hours: BTreeMap<DateTime<Utc>, Vec<PastBeat>> = BTreeMap::new();
+        let mut beats = Vec::new();
         let mut reading = self.readers.begin().await?;
         let sealing = packs::sealing(&mut reading).await?;
         let from = packs::hour_of(from);
+        // The last beat of the hour before covers the time until the first beat of this one.
+        let before = from - packs::HOUR;
         if let Some(owner) = packs::known_number_of(&mut reading, monitor).await? {
-            for (hour, read) in packs_between(&mut reading, owner, from, until).await? {
-                hours.entry(hour).or_default().extend(read.beats);
-            }
+            beats.extend(
+                packs_between(&mut reading, owner, before, until).await?.into_iter().flat_map(|(_, read)| read.beats),
+            );
         }
-        for beat in rows_between(&mut reading, &sealing, monitor, from, until).await? {
-            hours.entry(packs::hour_of(beat.started_at)).or_default().push(beat);
-        }
-        let stretch = |(hour, mut beats): (DateTime<Utc>, Vec<PastBeat>)| {
-            beats.sort_by_key(|beat| beat.started_at);
-            (hour, Stretch::of_hour(hour, &beats))
-        };
-        Ok(hours.into_iter().map(stretch).collect())
+        beats.extend(rows_between(&mut reading, &sealing, monitor, before, until).await?);
+        beats.sort_by_key(|beat| beat.started_at);
+        Ok(Stretch::by_hour(&beats, until).split_off(&from).into_iter().collect())
     }
 
     /// What each day (UTC) of a monitor came to between two moments, the oldest first; days without a beat are

@@ -1,5 +1,7 @@
 //! A day as one row: its seconds by state, and its histograms. Made of the day's packs, so it can be made again.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use sqlx::{Row, SqliteConnection};
 
@@ -29,13 +31,20 @@ pub struct Stretch {
 }
 
 impl Stretch {
-    /// What the beats of one hour come to; they are sorted by their start.
-    pub(in crate::store) fn of_hour(hour: DateTime<Utc>, beats: &[PastBeat]) -> Self {
+    /// What beats come to, hour by hour; they are sorted by their start. `until` as in [`Covered::by_hour`].
+    pub(in crate::store) fn by_hour(beats: &[PastBeat], until: DateTime<Utc>) -> BTreeMap<DateTime<Utc>, Self> {
         let scheduled = beats.iter().filter(|beat| beat.is_scheduled());
-        let states: Vec<_> = scheduled.map(|beat| (beat.scheduled_at, beat.state())).collect();
-        let mut stretch = Self { covered: Covered::of(&states, hour, packs::HOUR), ..Self::default() };
-        day::count(&mut stretch.histograms, beats);
-        stretch
+        let mut states: Vec<_> = scheduled.map(|beat| (beat.scheduled_at, beat.state())).collect();
+        states.sort_by_key(|(at, _)| *at);
+        let mut hours: BTreeMap<DateTime<Utc>, Self> = BTreeMap::new();
+        for (hour, covered) in Covered::by_hour(&states, until) {
+            hours.entry(hour).or_default().covered = covered;
+        }
+        for beats in beats.chunk_by(|one, other| packs::hour_of(one.started_at) == packs::hour_of(other.started_at)) {
+            let hour = hours.entry(packs::hour_of(beats[0].started_at)).or_default();
+            day::count(&mut hour.histograms, beats);
+        }
+        hours
     }
 
     /// Adds what another stretch came to.
@@ -145,18 +154,23 @@ async fn rolled_up(
     day: DateTime<Utc>,
 ) -> Result<Option<DayRow>, StoreError> {
     let first = packs::hour_number(day);
-    let mut whole: Option<Stretch> = None;
-    for hour in first..first + DAY_HOURS {
+    let mut beats = Vec::new();
+    // The last hour of the day before covers the time until this day's first beat.
+    for hour in first - 1..first + DAY_HOURS {
         let row = sqlx::query("SELECT data FROM beat_packs WHERE slot = $1")
             .bind(slot(hour, owner))
             .fetch_optional(&mut *connection)
             .await?;
         let Some(row) = row else { continue };
-        let hour = packs::hour_from(hour)?;
-        let read = packs::read(hour, row.try_get(0)?)?;
-        whole.get_or_insert_default().add(&Stretch::of_hour(hour, &read.beats));
+        beats.extend(packs::read(packs::hour_from(hour)?, row.try_get(0)?)?.beats);
     }
-    let Some(whole) = whole else { return Ok(None) };
+    if beats.iter().all(|beat| beat.started_at < day) {
+        return Ok(None);
+    }
+    let mut whole = Stretch::default();
+    Stretch::by_hour(&beats, packs::day_from(packs::day_number(day) + 1)?)
+        .range(day..)
+        .for_each(|(_, hour)| whole.add(hour));
     let latencies = day::encode(&whole.histograms).map_err(|error| damaged("histograms to be written", &error))?;
     Ok(Some(DayRow { slot: slot(packs::day_number(day), owner), covered: whole.covered, latencies }))
 }
