@@ -297,7 +297,7 @@ fn place(file: &mut Json, way: &[Step], value: Json) {
     };
     let key = match step {
         Step::Item => {
-            if !file.as_array().is_some_and(|items| !items.is_empty()) {
+            if file.as_array().is_none_or(|items| items.is_empty()) {
                 *file = json!([{}]);
             }
             return place(&mut file[0], rest, value);

@@ -43,7 +43,7 @@ fn table(folder: &Path, monitors: usize) -> anyhow::Result<()> {
     );
     anstream::println!("|---|---|---|---|---|");
     let path = folder.join("monitors.yaml");
-    std::fs::write(&path, whole(monitors, |id| written_out(id)))?;
+    std::fs::write(&path, whole(monitors, written_out))?;
     row("written out in one file", &path, monitors, 0)?;
     std::fs::write(&path, shared(monitors))?;
     row("sharing canaries, search and rules by anchors and `<<`", &path, monitors, 0)?;
