@@ -41,6 +41,8 @@ const ERRAND_GAP: Duration = Duration::from_secs(1);
 const SUSPECT_PUT_OFF: Duration = Duration::from_secs(1);
 /// Our own trouble has to be gone for so long before it counts as over.
 const CALM_AFTER: Duration = Duration::from_secs(120);
+/// The wall clock may be behind the monotonic one by so much without having been set.
+const SKEW_MAX: chrono::TimeDelta = chrono::TimeDelta::seconds(1);
 /// Beats that come back together are taken in at one turn; as many as share a commit.
 const RETURNS_MAX: usize = 512;
 /// What is told where no place is left for a probe.
@@ -205,7 +207,7 @@ impl Scheduler {
             }
             if !due.suspect {
                 self.hands.board.pulse().started_late(moment.duration_since(due.at));
-                self.plan(&due.monitor, now);
+                self.plan(&due.monitor, after(due.wall, now));
             }
             let kind = if due.suspect { BeatKind::Suspect } else { BeatKind::Scheduled };
             self.start(&due.monitor, kind, due.wall);
@@ -445,6 +447,13 @@ impl Scheduler {
     }
 }
 
+/// From when on the next beat is looked for. The two clocks are read one after the other, and a busy machine may stop us
+/// between: a beat that starts by the monotonic one before its moment by the wall clock would be planned, and missed,
+/// once more. A wall clock that was set back further is followed.
+fn after(wall: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
+    if wall > now && wall - now < SKEW_MAX { wall } else { now }
+}
+
 async fn run_beat(
     hands: Hands,
     seat: Box<Seat>,
@@ -544,6 +553,24 @@ mod tests {
 
     fn suspects(scheduler: &Scheduler) -> usize {
         scheduler.dues.iter().filter(|Reverse(due)| due.suspect).count()
+    }
+
+    #[test]
+    fn a_beat_that_starts_early_is_not_planned_once_more() {
+        let wall = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let rows = [
+            (5, wall + Duration::from_millis(5), "late, as beats are"),
+            (0, wall, "on the moment"),
+            (-20, wall, "early by what the machine did between two looks at its clocks"),
+            (-3_600_000, wall - Duration::from_secs(3_600), "the clock was set back, and is followed"),
+        ];
+        for (late_ms, expected, sentence) in rows {
+            assert_eq!(after(wall, wall + chrono::TimeDelta::milliseconds(late_ms)), expected, "{sentence}");
+        }
+        let (id, every) = (MonitorId::new("docs"), Duration::from_secs(60));
+        let due = schedule::next_due(&id, every, 7, wall);
+        let early = due - Duration::from_millis(20);
+        assert!(schedule::next_due(&id, every, 7, after(due, early)) > due, "the next one is another one");
     }
 
     #[tokio::test]
