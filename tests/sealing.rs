@@ -14,8 +14,8 @@ use serin::domain::outcome::Verdict;
 use serin::domain::protocol::Era;
 use serin::domain::reason::FailureReason;
 use serin::store::Store;
-use serin::store::past::{PastBeat, StageTimes};
-use serin::store::record::{AskRow, BeatRecord, BeatRow, Seen};
+use serin::store::past::PastBeat;
+use serin::store::record::{AskRow, BeatRecord, BeatRow, Seen, StageTimes};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Row};
 

@@ -20,8 +20,8 @@ use serin::domain::reason::{FailureReason, Severity};
 use serin::domain::signal::{Phase, Signal, SignalState};
 use serin::domain::tools::{Listing, ToolSeen};
 use serin::store::outbox::{Attempted, Claim, Claiming, LEASE, Next};
-use serin::store::past::StageTimes;
 use serin::store::read::IncidentFilter;
+use serin::store::record::StageTimes;
 use serin::store::record::{
     Addressee, AskRow, BeatRecord, BeatRow, LearntRow, MarksRow, Outgoing, Seen, SignalRow, TimelineRow, ToolsRow,
     TranscriptRow,

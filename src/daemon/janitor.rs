@@ -12,8 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::daemon::hands::Hands;
 use crate::domain::fleet::{MonitorId, Retention};
+use crate::store::packs::Sealing;
 use crate::store::retain::Kept;
-use crate::store::seal::{GRACE, Sealing};
+use crate::store::seal::GRACE;
 use crate::store::{Store, StoreError};
 
 /// How often it looks whether there is something to do.

@@ -30,7 +30,7 @@ use crate::domain::standing::{Beat, Decision, Standing};
 use crate::probe::{Assignment, sources};
 use crate::store::StoreError;
 use crate::store::board::{BeatMark, Change};
-use crate::store::past::StageTimes;
+use crate::store::record::StageTimes;
 use crate::store::record::{
     ActionRow, AskRow, BeatRecord, BeatRow, LearntRow, MarksRow, Seen, SignalRow, ToolsRow, TranscriptRow,
 };

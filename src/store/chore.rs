@@ -6,8 +6,7 @@ use sqlx::SqliteConnection;
 use crate::store::append::Names;
 use crate::store::roll::DayRow;
 use crate::store::seal::Owned;
-use crate::store::writer::{Answer, Work};
-use crate::store::{Store, StoreError, retain, roll, seal};
+use crate::store::{StoreError, retain, roll, seal};
 
 /// One step of it.
 #[derive(Debug)]
@@ -51,15 +50,5 @@ pub(in crate::store) async fn run(
         Chore::Forget { what, before } => retain::forget(connection, what, before).await,
         Chore::Drop(doom) => retain::drop_doomed(connection, names, &doom).await,
         Chore::Shrink { pages } => retain::shrink(connection, pages).await,
-    }
-}
-
-impl Store {
-    /// Has the writer do a chore; whether there may be more of it.
-    pub(in crate::store) async fn chore(&self, chore: Chore) -> Result<bool, StoreError> {
-        match self.ask(Work::Chore(Box::new(chore))).await? {
-            Answer::Changed(more) => Ok(more),
-            _ => Ok(false),
-        }
     }
 }

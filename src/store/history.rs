@@ -12,10 +12,10 @@ use crate::domain::fleet::MonitorId;
 use crate::store::column::{length, moment};
 use crate::store::pack::day;
 use crate::store::pack::numbers::Meanings;
+use crate::store::packs::Sealing;
 use crate::store::packs::{self, damaged, hour_number};
 use crate::store::past::PastBeat;
 use crate::store::roll::Stretch;
-use crate::store::seal::Sealing;
 use crate::store::{Store, StoreError, unsealed};
 
 /// Packs of one hour each that lie between two hours, both counted in; `$1` is the first hour, `$2` the last, `$3` the owner.

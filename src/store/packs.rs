@@ -14,7 +14,19 @@ use crate::store::pack::hour::{self, Hour};
 use crate::store::pack::numbers::Meanings;
 use crate::store::past::PastBeat;
 use crate::store::record::LOCAL;
-use crate::store::seal::Sealing;
+
+/// How far the janitor is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sealing {
+    /// Beats from before this that come now are late.
+    pub begun_until: DateTime<Utc>,
+    /// Before this packs are the truth.
+    pub sealed_until: DateTime<Utc>,
+    /// Before this no row is left over.
+    pub swept_until: DateTime<Utc>,
+    /// Before this every day has its row.
+    pub rolled_until: DateTime<Utc>,
+}
 
 /// One hour.
 pub(in crate::store) const HOUR: TimeDelta = TimeDelta::hours(1);

@@ -10,7 +10,7 @@ use crate::domain::observation::{BeatKind, Stage, Turn, Variant};
 use crate::domain::outcome::Verdict;
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::reason::FailureReason;
-use crate::store::record::Seen;
+use crate::store::record::{Seen, StageTimes};
 
 /// One beat of one monitor.
 ///
@@ -53,19 +53,6 @@ pub struct BeatShape {
     pub stage: Option<Stage>,
     /// The file in force, by its number.
     pub config: i64,
-}
-
-/// Durations by stage; none where the stage was not reached or did not answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct StageTimes {
-    /// Name, TCP and TLS of the first connection.
-    pub connect: Option<Duration>,
-    /// `initialize` or `server/discover`.
-    pub handshake: Option<Duration>,
-    /// `tools/list`.
-    pub tools: Option<Duration>,
-    /// The slowest of the health addresses.
-    pub health: Option<Duration>,
 }
 
 /// One canary of a beat.

@@ -13,7 +13,6 @@ use crate::domain::protocol::{Era, Transport};
 use crate::domain::reason::FailureReason;
 use crate::domain::signal::{Signal, SignalState};
 use crate::domain::tools::{Drift, Listing};
-use crate::store::past::StageTimes;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -117,6 +116,19 @@ pub struct BeatRow {
     pub fresh_connection: bool,
     /// The file in force.
     pub config_hash: String,
+}
+
+/// Durations by stage; none where the stage was not reached or did not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StageTimes {
+    /// Name, TCP and TLS of the first connection.
+    pub connect: Option<Duration>,
+    /// `initialize` or `server/discover`.
+    pub handshake: Option<Duration>,
+    /// `tools/list`.
+    pub tools: Option<Duration>,
+    /// The slowest of the health addresses.
+    pub health: Option<Duration>,
 }
 
 /// One canary of a beat.

@@ -1,22 +1,16 @@
 //! Forgetting what was kept long enough, a little at a time, and giving the disk its pages back.
 
-use std::collections::HashSet;
-
 use chrono::{DateTime, Utc};
-use futures_util::TryStreamExt;
 use sqlx::{Row, SqliteConnection};
 
+use crate::store::StoreError;
 use crate::store::append::Names;
-use crate::store::chore::Chore;
 use crate::store::packs::{day_number, hour_number, slot};
-use crate::store::{Store, StoreError};
 
 /// Rows forgotten in one transaction: whoever waits for the writer waits some milliseconds for this.
 const AT_ONCE: u32 = 200;
-/// Lists or sources looked at in one step.
-const DOOMED_AT_ONCE: usize = 500;
 /// How long a list or source stays doomed before it is dropped: longer than any row waits for its hour's sealing.
-const DOOMED_FOR_US: i64 = 24 * 3_600_000_000;
+pub(in crate::store) const DOOMED_FOR_US: i64 = 24 * 3_600_000_000;
 
 /// What is kept for a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,75 +31,22 @@ pub enum Kept {
 
 /// Numbers of lists or sources that nothing named when somebody looked.
 #[derive(Debug)]
-pub struct Doom {
-    table: Table,
-    numbers: Vec<i64>,
-    now: DateTime<Utc>,
+pub(in crate::store) struct Doom {
+    pub(in crate::store) table: Table,
+    pub(in crate::store) numbers: Vec<i64>,
+    pub(in crate::store) now: DateTime<Utc>,
 }
 
+/// What is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Table {
+pub(in crate::store) enum Table {
+    /// Ranked lists.
     Lists,
+    /// Names of sources.
     Sources,
 }
 
-impl Store {
-    /// Forgets some of what was kept from before a moment; whether there may be more.
-    ///
-    /// # Errors
-    /// Where the database does not answer.
-    pub async fn forget(&self, what: Kept, before: DateTime<Utc>) -> Result<bool, StoreError> {
-        self.chore(Chore::Forget { what, before }).await
-    }
-
-    /// Looks for ranked lists that no pack of `before` or later names, and for sources that no list names. What is
-    /// found is doomed, and dropped a day later unless it was used meanwhile. Reads all lists: once a day.
-    ///
-    /// # Errors
-    /// Where the database does not answer.
-    pub async fn doom_unused(&self, before: DateTime<Utc>, now: DateTime<Utc>) -> Result<(), StoreError> {
-        let mut unused = Vec::new();
-        let mut named: HashSet<i64> = HashSet::new();
-        let mut rows = sqlx::query("SELECT id, sources, used_until, doomed_at FROM ranked_lists").fetch(&self.readers);
-        while let Some(row) = rows.try_next().await? {
-            let used_until: i64 = row.try_get(2)?;
-            let is_ripe =
-                row.try_get::<Option<i64>, _>(3)?.is_none_or(|doomed| doomed <= now.timestamp_micros() - DOOMED_FOR_US);
-            if used_until < day_number(before) && is_ripe {
-                unused.push(row.try_get(0)?);
-            }
-            named.extend(row.try_get::<&str, _>(1)?.split(',').filter_map(|id| id.parse::<i64>().ok()));
-        }
-        drop(rows);
-        let mut nameless = Vec::new();
-        let mut rows = sqlx::query("SELECT id, doomed_at FROM sources").fetch(&self.readers);
-        while let Some(row) = rows.try_next().await? {
-            let id: i64 = row.try_get(0)?;
-            let is_ripe =
-                row.try_get::<Option<i64>, _>(1)?.is_none_or(|doomed| doomed <= now.timestamp_micros() - DOOMED_FOR_US);
-            if !named.contains(&id) && is_ripe {
-                nameless.push(id);
-            }
-        }
-        drop(rows);
-        for (table, numbers) in [(Table::Lists, unused), (Table::Sources, nameless)] {
-            for numbers in numbers.chunks(DOOMED_AT_ONCE) {
-                self.chore(Chore::Drop(Doom { table, numbers: numbers.to_vec(), now })).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Gives free pages back to the disk where they are many, at most so many at once; whether there may be more.
-    ///
-    /// # Errors
-    /// Where the database does not answer.
-    pub async fn shrink(&self, pages: u32) -> Result<bool, StoreError> {
-        self.chore(Chore::Shrink { pages }).await
-    }
-}
-
-/// See [`Store::forget`].
+/// See [`crate::store::Store::forget`].
 pub(in crate::store) async fn forget(
     connection: &mut SqliteConnection,
     what: Kept,
@@ -251,7 +192,7 @@ const FREE_SHARE_MIN: i64 = 4;
 /// Free pages that are never worth the trouble: 16 MB.
 const FREE_MIN: i64 = 4_096;
 
-/// See [`Store::shrink`].
+/// See [`crate::store::Store::shrink`].
 pub(in crate::store) async fn shrink(connection: &mut SqliteConnection, pages: u32) -> Result<bool, StoreError> {
     let free: i64 = sqlx::query("PRAGMA freelist_count").fetch_one(&mut *connection).await?.try_get(0)?;
     let all: i64 = sqlx::query("PRAGMA page_count").fetch_one(&mut *connection).await?.try_get(0)?;

@@ -6,12 +6,10 @@ use chrono::{DateTime, Utc};
 use sqlx::{Row, SqliteConnection};
 
 use crate::domain::coverage::Covered;
-use crate::store::chore::Chore;
+use crate::store::StoreError;
 use crate::store::pack::day::{self, Histograms};
 use crate::store::packs::{self, DAY_HOURS, damaged, slot};
 use crate::store::past::PastBeat;
-use crate::store::seal::Sealing;
-use crate::store::{Store, StoreError};
 
 /// One monitor's day.
 #[derive(Debug)]
@@ -54,56 +52,6 @@ impl Stretch {
     }
 }
 
-impl Store {
-    /// The owners of packs after one, in the order of their numbers, at most so many.
-    ///
-    /// # Errors
-    /// Where the database does not answer.
-    pub async fn owners_after(&self, after: i64, most: u32) -> Result<Vec<i64>, StoreError> {
-        let rows = sqlx::query("SELECT number FROM pack_owners WHERE number > $1 ORDER BY number LIMIT $2")
-            .bind(after)
-            .bind(most)
-            .fetch_all(&self.readers)
-            .await?;
-        rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
-    }
-
-    /// The next day that has packs and no rows yet; none where every pack's day has its rows.
-    ///
-    /// # Errors
-    /// Where the database does not answer.
-    pub async fn next_day_to_roll(&self, sealing: &Sealing) -> Result<Option<DateTime<Utc>>, StoreError> {
-        let next: Option<i64> = sqlx::query("SELECT MIN(slot) FROM beat_packs WHERE slot >= $1")
-            .bind(slot(packs::hour_number(sealing.rolled_until), 0))
-            .fetch_one(&self.readers)
-            .await?
-            .try_get(0)?;
-        next.map(|next| packs::day_from(packs::from_slot(next).0.div_euclid(DAY_HOURS))).transpose()
-    }
-
-    /// Makes the rows of a day, all of whose hours are sealed, for some owners.
-    ///
-    /// # Errors
-    /// Where the database does not answer.
-    pub async fn roll(&self, day: DateTime<Utc>, owners: &[i64]) -> Result<(), StoreError> {
-        let mut reader = self.readers.acquire().await?;
-        let mut rows = Vec::with_capacity(owners.len());
-        for owner in owners {
-            rows.extend(rolled_up(&mut reader, *owner, day).await?);
-        }
-        drop(reader);
-        self.chore(Chore::Roll { rows }).await.map(drop)
-    }
-
-    /// Every day before this moment has its rows.
-    ///
-    /// # Errors
-    /// Where the database does not answer.
-    pub async fn rolled(&self, until: DateTime<Utc>) -> Result<(), StoreError> {
-        self.chore(Chore::Rolled { until }).await.map(drop)
-    }
-}
-
 /// Writes rows of days.
 pub(in crate::store) async fn keep(connection: &mut SqliteConnection, rows: &[DayRow]) -> Result<(), StoreError> {
     for row in rows {
@@ -121,7 +69,7 @@ pub(in crate::store) async fn keep(connection: &mut SqliteConnection, rows: &[Da
     Ok(())
 }
 
-/// See [`Store::rolled`].
+/// See [`crate::store::Store::rolled`].
 pub(in crate::store) async fn rolled(
     connection: &mut SqliteConnection,
     until: DateTime<Utc>,
@@ -148,7 +96,7 @@ pub(in crate::store) async fn roll_again(
 }
 
 /// The row of a day; none where it has no packs.
-async fn rolled_up(
+pub(in crate::store) async fn rolled_up(
     connection: &mut SqliteConnection,
     owner: i64,
     day: DateTime<Utc>,

@@ -17,7 +17,6 @@ use sqlx::{Row, SqliteConnection};
 
 use crate::domain::fleet::MonitorId;
 use crate::store::append::Names;
-use crate::store::chore::Chore;
 use crate::store::pack::answer::answer_bytes;
 use crate::store::pack::hour;
 use crate::store::pack::numbers::Numbers;
@@ -25,7 +24,7 @@ use crate::store::packs::{self, damaged, slot};
 use crate::store::past::PastBeat;
 use crate::store::record::{BeatRecord, LOCAL};
 use crate::store::unsealed::{self, is_late};
-use crate::store::{Store, StoreError, roll};
+use crate::store::{StoreError, roll};
 
 /// How long an hour is over before it is sealed: the longest probe, and a clock that is put right by minutes.
 pub const GRACE: TimeDelta = TimeDelta::minutes(15);
@@ -36,19 +35,6 @@ const SWEPT_AT_ONCE: u32 = 400;
 /// Late monitor-hours that join their packs in one transaction.
 const JOINED_AT_ONCE: u32 = 8;
 
-/// How far the janitor is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sealing {
-    /// Beats from before this that come now are late.
-    pub begun_until: DateTime<Utc>,
-    /// Before this packs are the truth.
-    pub sealed_until: DateTime<Utc>,
-    /// Before this no row is left over.
-    pub swept_until: DateTime<Utc>,
-    /// Before this every day has its row.
-    pub rolled_until: DateTime<Utc>,
-}
-
 /// One monitor's beats of one hour.
 #[derive(Debug)]
 pub(in crate::store) struct Owned {
@@ -56,97 +42,7 @@ pub(in crate::store) struct Owned {
     pub(in crate::store) beats: Vec<PastBeat>,
 }
 
-impl Store {
-    /// How far the janitor is.
-    ///
-    /// # Errors
-    /// Where the database does not answer.
-    pub async fn sealing(&self) -> Result<Sealing, StoreError> {
-        packs::sealing(&mut *self.readers.acquire().await?).await
-    }
-
-    /// The first moment of the hour that holds the oldest beat whose row is the truth; none where there is none.
-    ///
-    /// # Errors
-    /// Where the database does not answer.
-    pub async fn oldest_unsealed_hour(&self, sealing: &Sealing) -> Result<Option<DateTime<Utc>>, StoreError> {
-        let oldest: Option<i64> = sqlx::query("SELECT MIN(started_at) FROM beats WHERE started_at >= $1")
-            .bind(sealing.sealed_until.timestamp_micros())
-            .fetch_one(&self.readers)
-            .await?
-            .try_get(0)?;
-        oldest.map(crate::store::column::moment_from).transpose().map(|oldest| oldest.map(packs::hour_of))
-    }
-
-    /// Who has beats between two moments that have rows.
-    ///
-    /// # Errors
-    /// Where the database does not answer.
-    pub async fn monitors_with_rows(
-        &self,
-        from: DateTime<Utc>,
-        until: DateTime<Utc>,
-    ) -> Result<Vec<MonitorId>, StoreError> {
-        let rows = sqlx::query(
-            "SELECT DISTINCT monitor FROM beats WHERE started_at >= $1 AND started_at < $2 ORDER BY monitor",
-        )
-        .bind(from.timestamp_micros())
-        .bind(until.timestamp_micros())
-        .fetch_all(&self.readers)
-        .await?;
-        rows.iter().map(|row| Ok(MonitorId::new(row.try_get(0)?))).collect()
-    }
-
-    /// From now on beats from before this moment are late.
-    ///
-    /// # Errors
-    /// Where the database does not answer.
-    pub async fn begin_sealing(&self, until: DateTime<Utc>) -> Result<(), StoreError> {
-        self.chore(Chore::Begin { until }).await.map(drop)
-    }
-
-    /// Seals the hour of some monitors. Only while it is begun and not yet sealed.
-    ///
-    /// # Errors
-    /// Where the database does not answer.
-    pub async fn seal(&self, hour: DateTime<Utc>, monitors: &[MonitorId]) -> Result<(), StoreError> {
-        let mut owned = Vec::with_capacity(monitors.len());
-        let mut reader = self.readers.acquire().await?;
-        for monitor in monitors {
-            let rows = unsealed::beats_of(&mut reader, monitor, hour, hour + packs::HOUR).await?;
-            let beats = rows.into_iter().filter(|row| !row.is_late).map(|row| row.beat).collect();
-            owned.push(Owned { monitor: monitor.clone(), beats });
-        }
-        drop(reader);
-        self.chore(Chore::Seal { hour, owned }).await.map(drop)
-    }
-
-    /// The hours before this moment are sealed: packs are the truth from now on.
-    ///
-    /// # Errors
-    /// Where the database does not answer.
-    pub async fn sealed(&self, until: DateTime<Utc>) -> Result<(), StoreError> {
-        self.chore(Chore::Sealed { until }).await.map(drop)
-    }
-
-    /// Deletes some of the rows that packs have taken over; whether there may be more.
-    ///
-    /// # Errors
-    /// Where the database does not answer.
-    pub async fn sweep(&self) -> Result<bool, StoreError> {
-        self.chore(Chore::Sweep).await
-    }
-
-    /// Has some late beats join their packs; whether there may be more.
-    ///
-    /// # Errors
-    /// Where the database does not answer.
-    pub async fn join_late(&self, now: DateTime<Utc>) -> Result<bool, StoreError> {
-        self.chore(Chore::JoinLate { now }).await
-    }
-}
-
-/// See [`Store::begin_sealing`].
+/// See [`crate::store::Store::begin_sealing`].
 pub(in crate::store) async fn begin(connection: &mut SqliteConnection, until: DateTime<Utc>) -> Result<(), StoreError> {
     sqlx::query("UPDATE sealing SET begun_until = MAX(begun_until, $1)")
         .bind(until.timestamp_micros())
@@ -155,7 +51,7 @@ pub(in crate::store) async fn begin(connection: &mut SqliteConnection, until: Da
     Ok(())
 }
 
-/// See [`Store::sealed`].
+/// See [`crate::store::Store::sealed`].
 pub(in crate::store) async fn sealed(
     connection: &mut SqliteConnection,
     until: DateTime<Utc>,
@@ -246,9 +142,9 @@ async fn numbers(
     Ok(numbers)
 }
 
-/// See [`Store::sweep`].
+/// See [`crate::store::Store::sweep`].
 pub(in crate::store) async fn sweep(connection: &mut SqliteConnection) -> Result<bool, StoreError> {
-    let Sealing { sealed_until, swept_until, .. } = packs::sealing(connection).await?;
+    let packs::Sealing { sealed_until, swept_until, .. } = packs::sealing(connection).await?;
     let (from, end) = (swept_until.timestamp_micros(), sealed_until.timestamp_micros());
     if from >= end {
         return Ok(false);
@@ -276,7 +172,7 @@ pub(in crate::store) async fn sweep(connection: &mut SqliteConnection) -> Result
     Ok(true)
 }
 
-/// See [`Store::join_late`].
+/// See [`crate::store::Store::join_late`].
 pub(in crate::store) async fn join_late(
     connection: &mut SqliteConnection,
     names: &mut Names,

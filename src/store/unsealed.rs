@@ -16,8 +16,8 @@ use crate::domain::protocol::{Era, Transport};
 use crate::domain::reason::FailureReason;
 use crate::store::StoreError;
 use crate::store::column::{ask_verdict, length, moment, word, word_or_none};
-use crate::store::past::{AskShape, BeatShape, PastAnswer, PastAsk, PastBeat, StageTimes};
-use crate::store::record::{LOCAL, Seen};
+use crate::store::past::{AskShape, BeatShape, PastAnswer, PastAsk, PastBeat};
+use crate::store::record::{LOCAL, Seen, StageTimes};
 
 /// Whether a beat came late; `b` is its row.
 macro_rules! is_late {

@@ -30,7 +30,7 @@ use serin::domain::signal::{Level, Phase, Signal};
 use serin::domain::tools::{Change, ChangeClass, Drift, Instruction, KnownCalls, Listing, ToolSeen};
 use serin::store::Store;
 use serin::store::board::{BeatMark, Board, CanaryView, MonitorView, OpenIncident, RollUp, SignalView, ToolsView};
-use serin::store::past::StageTimes;
+use serin::store::record::StageTimes;
 use serin::store::record::{Addressee, AskRow, BeatRecord, BeatRow, Outgoing, Seen, TimelineRow};
 use serin::web::router::router;
 use serin::web::state::{Settings, WebState};

@@ -18,7 +18,7 @@ use crate::domain::observation::{BeatKind, Turn, Variant};
 use crate::domain::outcome::Verdict;
 use crate::domain::protocol::Era;
 use crate::store::Store;
-use crate::store::past::StageTimes;
+use crate::store::record::StageTimes;
 use crate::store::record::{AskRow, BeatRecord, BeatRow, Seen};
 
 /// Beats that wait for the writer at once.

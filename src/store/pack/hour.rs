@@ -22,8 +22,8 @@ use crate::store::pack::numbers::{Meanings, Numbers};
 use crate::store::pack::tables::{as_before, from_before, table_of};
 use crate::store::pack::times::{code, duration};
 use crate::store::pack::words;
-use crate::store::past::{BeatShape, PastAsk, PastBeat, StageTimes};
-use crate::store::record::Seen;
+use crate::store::past::{BeatShape, PastAsk, PastBeat};
+use crate::store::record::{Seen, StageTimes};
 
 /// How a pack is laid out; a later layout has another number.
 const LAYOUT: u64 = 1;

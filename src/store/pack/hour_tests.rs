@@ -14,8 +14,8 @@ use crate::domain::reason::FailureReason;
 use crate::store::pack::answer::answer_bytes;
 use crate::store::pack::hour::{decode, encode};
 use crate::store::pack::numbers::{Meanings, Numbers};
-use crate::store::past::{AskShape, BeatShape, PastAnswer, PastAsk, PastBeat, StageTimes};
-use crate::store::record::Seen;
+use crate::store::past::{AskShape, BeatShape, PastAnswer, PastAsk, PastBeat};
+use crate::store::record::{Seen, StageTimes};
 
 const CANARIES: [&str; 4] = ["token-life", "err-4417", "dragons", "ключ"];
 
