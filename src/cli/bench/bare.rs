@@ -1,6 +1,6 @@
 //! The same calls with hyper and nothing else: what the wire alone costs on this machine.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, SocketAddrV4};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsConnector;
 
+use crate::cli::bench::target::{ADDRESSES, address};
 use crate::cli::bench::usage;
 use crate::net::tls::Tls;
 use crate::probe::era::MODERN;
@@ -64,8 +65,9 @@ pub async fn run(calls: Calls) -> anyhow::Result<Value> {
         }
         let permit = Arc::clone(&permits).acquire_owned().await?;
         let (bodies, tls) = (Arc::clone(&bodies), tls.clone());
+        let at = SocketAddrV4::new(address(turns), port);
         under_way.spawn(async move {
-            let end = turn(port, tls.as_ref(), &bodies).await;
+            let end = turn(at, tls.as_ref(), &bodies).await;
             drop(permit);
             end
         });
@@ -89,19 +91,19 @@ pub async fn run(calls: Calls) -> anyhow::Result<Value> {
 fn resuming(root: &str) -> anyhow::Result<TlsConnector> {
     let mut roots = RootCertStore::empty();
     roots.add(STANDARD.decode(root)?.into())?;
-    Ok(TlsConnector::from(Tls::new(roots, 1, None, None)?.resuming))
+    Ok(TlsConnector::from(Tls::new(roots, ADDRESSES as usize, None, None)?.resuming))
 }
 
 /// Posts the bodies one after the other on a fresh connection, over TLS where it is given, and closes it.
 ///
 /// # Errors
 /// Where the target does not answer, or not with JSON.
-pub async fn turn(port: u16, tls: Option<&TlsConnector>, bodies: &[String]) -> anyhow::Result<()> {
-    let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
+pub async fn turn(at: SocketAddrV4, tls: Option<&TlsConnector>, bodies: &[String]) -> anyhow::Result<()> {
+    let stream = TcpStream::connect(at).await?;
     stream.set_nodelay(true)?;
     match tls {
         None => converse(stream, bodies).await,
-        Some(tls) => converse(tls.connect(IpAddr::V4(Ipv4Addr::LOCALHOST).into(), stream).await?, bodies).await,
+        Some(tls) => converse(tls.connect(IpAddr::V4(*at.ip()).into(), stream).await?, bodies).await,
     }
 }
 

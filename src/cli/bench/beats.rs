@@ -2,7 +2,7 @@
 //!
 //! Both open a fresh connection each time, ask server/discover, tools/list and two searches, and close it.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -124,7 +124,9 @@ impl Maker {
 
     async fn turn(&self) -> anyhow::Result<()> {
         match self {
-            Self::Hyper { port, tls, bodies } => bare::turn(*port, tls.as_ref(), bodies).await,
+            Self::Hyper { port, tls, bodies } => {
+                bare::turn(SocketAddrV4::new(Ipv4Addr::LOCALHOST, *port), tls.as_ref(), bodies).await
+            }
             Self::Probe { prober, monitor, tools } => {
                 let (seen, _) = prober.run(&assignment(monitor, tools.get())).await;
                 if let Some(listed) = &seen.tools {

@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{self, Options};
-use crate::cli::bench::target::{FIRST_ADDRESS, address};
+use crate::cli::bench::target::address;
 use crate::cli::bench::usage;
 use crate::domain::outcome::Verdict;
 use crate::store::pulse::Pulse;
@@ -143,8 +143,7 @@ fn yaml(load: &Load, folder: &Path) -> anyhow::Result<String> {
     }
     for number in 0..load.monitors {
         let port = if number % 100 < load.hanging { load.hanging_port } else { load.port };
-        // The certificate is for the first address alone.
-        let address = if load.root.is_some() { FIRST_ADDRESS } else { address(number) };
+        let address = address(number);
         writeln!(
             yaml,
             "  - id: m{number}\n    url: {scheme}://{address}:{port}/mcp\n{trust}    canaries:\n      \

@@ -22,11 +22,11 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::app;
 
-/// Addresses the plain targets answer at, so that a fleet of 50,000 does not run out of ports: 28,000 towards one address,
+/// Addresses every target answers at, so that a fleet of 50,000 does not run out of ports: 28,000 towards one address,
 /// and each is used again after a minute only.
 pub const ADDRESSES: u64 = 32;
 /// The first of them, at which the others listen too.
-pub const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::LOCALHOST;
+const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
 /// The address of a monitor's target.
 pub fn address(monitor: u64) -> Ipv4Addr {
@@ -65,12 +65,19 @@ pub async fn run() -> anyhow::Result<()> {
     for other in others(&modern).await? {
         tokio::spawn(axum::serve(other, app.clone()).into_future());
     }
+    for other in others(&legacy).await? {
+        tokio::spawn(axum::serve(other, legacy_app.clone()).into_future());
+    }
     for other in others(&hanging).await? {
         tokio::spawn(hang(other));
     }
     tokio::spawn(axum::serve(modern, modern_app).into_future());
     tokio::spawn(axum::serve(legacy, legacy_app).into_future());
     tokio::spawn(hang(hanging));
+    // A client remembers a handful of sessions a name: a fleet behind a single one would shake hands anew most times.
+    for other in others(&tls).await? {
+        tokio::spawn(serve_tls(other, acceptor.clone(), app.clone(), Arc::clone(&handshakes)));
+    }
     tokio::spawn(serve_tls(tls, acceptor, app, handshakes));
     anstream::println!("{ports}");
     // The bench holds the other end; its end is ours.
@@ -81,7 +88,9 @@ pub async fn run() -> anyhow::Result<()> {
 /// A certificate for loopback, made for this run, and what a client has to trust.
 fn acceptor() -> anyhow::Result<(TlsAcceptor, String)> {
     let key = rcgen::KeyPair::generate()?;
-    let certificate = rcgen::CertificateParams::new(vec![Ipv4Addr::LOCALHOST.to_string()])?.self_signed(&key)?;
+    let certificate =
+        rcgen::CertificateParams::new((0..ADDRESSES).map(|nth| address(nth).to_string()).collect::<Vec<_>>())?
+            .self_signed(&key)?;
     let mut config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
