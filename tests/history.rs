@@ -10,6 +10,7 @@ use std::time::Instant;
 use chrono::Utc;
 use serde_json::Value;
 use serin::domain::fleet::MonitorId;
+use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -32,10 +33,23 @@ struct Counter;
 
 impl<S: Subscriber> Layer<S> for Counter {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        if event.metadata().target() == "sqlx::query" {
+        let mut asked = Asked(false);
+        event.record(&mut asked);
+        if event.metadata().target() == "sqlx::query" && asked.0 {
             QUERIES.fetch_add(1, Ordering::Relaxed);
         }
     }
+}
+
+/// Whether a statement asks for rows. How many connections a page meets open is chance, and so are their settings.
+struct Asked(bool);
+
+impl Visit for Asked {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0 |= field.name() == "summary" && (value.starts_with("SELECT") || value.starts_with("WITH"));
+    }
+
+    fn record_debug(&mut self, _: &Field, _: &dyn std::fmt::Debug) {}
 }
 
 async fn get(running: &Running, path: &str) -> (u16, String) {

@@ -13,6 +13,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 const GAP_SHARE_MAX: f64 = 1.5;
 /// What a beat stands for at most where there is no other to tell the usual gap by.
 const ALONE: TimeDelta = TimeDelta::minutes(5);
+/// Beats on each side by which the usual gap is told.
+const NEIGHBOURS: usize = 4;
 /// Microseconds of an hour.
 const HOUR_US: i64 = 3_600_000_000;
 
@@ -44,11 +46,10 @@ impl Covered {
     /// The time of beats sorted by their moments, hour by hour; what lies at `until` or later is not over yet.
     /// Time before the first beat belongs to nobody, so a beat from before the stretch comes first where there is one.
     pub fn by_hour(beats: &[(DateTime<Utc>, State)], until: DateTime<Utc>) -> BTreeMap<DateTime<Utc>, Self> {
-        let longest = usual_gap(beats).unwrap_or(ALONE);
         let mut hours: BTreeMap<DateTime<Utc>, Self> = BTreeMap::new();
         for (place, (at, state)) in beats.iter().enumerate() {
             let next = beats.get(place + 1).map_or(until, |(next, _)| (*next).min(until));
-            let end = next.min(*at + longest);
+            let end = next.min(*at + usual_gap(beats, place).unwrap_or(ALONE));
             let mut from = *at;
             while from < end {
                 let hour = from - TimeDelta::microseconds(from.timestamp_micros().rem_euclid(HOUR_US));
@@ -85,11 +86,13 @@ impl Covered {
     }
 }
 
-/// One and a half of the median gap between beats; none where there are fewer than two.
+/// One and a half of the usual gap around a beat: the median of the gaps next to it, since a rhythm may be edited.
+/// None where there are fewer than two beats.
 #[expect(clippy::cast_possible_truncation, reason = "microseconds of some weeks")]
 #[expect(clippy::cast_precision_loss, reason = "microseconds of some weeks")]
-fn usual_gap(beats: &[(DateTime<Utc>, State)]) -> Option<TimeDelta> {
-    let mut gaps: Vec<TimeDelta> = beats.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+fn usual_gap(beats: &[(DateTime<Utc>, State)], place: usize) -> Option<TimeDelta> {
+    let around = &beats[place.saturating_sub(NEIGHBOURS)..beats.len().min(place + NEIGHBOURS + 1)];
+    let mut gaps: Vec<TimeDelta> = around.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
     let middle = gaps.len().checked_sub(1)? / 2;
     let (_, gap, _) = gaps.select_nth_unstable(middle);
     let micros = gap.num_microseconds().unwrap_or(i64::MAX) as f64;
@@ -115,13 +118,16 @@ mod tests {
         let gap: Vec<_> =
             every_minute(Up).into_iter().filter(|(moment, _)| *moment < at(600) || *moment >= at(3000)).collect();
         let at_second_40: Vec<_> = (-1..60).map(|minute| (at(minute * 60 + 40), Up)).collect();
-        let rows: [(Vec<_>, [u64; 3], &str); 8] = [
+        let slow = (-8..6).map(|tenth| (at(tenth * 600), Up));
+        let edited: Vec<_> = slow.chain((0..60).map(|second| (at(3540 + second), Up))).collect();
+        let rows: [(Vec<_>, [u64; 3], &str); 9] = [
             (Vec::new(), [0, 0, 0], "no beat covers nothing"),
             (every_minute(Up), [3600, 0, 0], "a whole hour of good beats is an hour up"),
             (half, [1800, 1800, 0], "half of it down"),
             (blind, [3000, 0, 600], "what we did not see is unknown, never up"),
             (gap, [1230, 0, 0], "a silence is covered by half a gap more than the usual one, and then by nothing"),
             (vec![(at(600), Up)], [300, 0, 0], "a single beat stands for five minutes: nobody knows its rhythm"),
+            (edited, [3600, 0, 0], "a rhythm that is edited to a quicker one covers the slower past as well"),
             (at_second_40, [3600, 0, 0], "the last beat of the hour before covers the time before the first"),
             (
                 vec![(at(-7200), Up), (at(-3600 - 1800), Down), (at(0), Down), (at(3600 + 1800), Up)],

@@ -45,7 +45,10 @@ impl Store {
         let before = from - packs::HOUR;
         if let Some(owner) = packs::known_number_of(&mut reading, monitor).await? {
             beats.extend(
-                packs_between(&mut reading, owner, before, until).await?.into_iter().flat_map(|(_, read)| read.beats),
+                packs_between(&mut reading, &sealing, owner, before, until)
+                    .await?
+                    .into_iter()
+                    .flat_map(|(_, read)| read.beats),
             );
         }
         beats.extend(rows_between(&mut reading, &sealing, monitor, before, until).await?);
@@ -109,7 +112,7 @@ impl Store {
         let mut beats = Vec::new();
         if let Some(owner) = packs::known_number_of(&mut reading, monitor).await? {
             let mut meanings = Meanings::default();
-            for (_, read) in packs_between(&mut reading, owner, from, until).await? {
+            for (_, read) in packs_between(&mut reading, &sealing, owner, from, until).await? {
                 packs::learn(&mut reading, &read, &mut meanings).await?;
                 beats.extend(read.named(&meanings).map_err(|error| damaged("a pack", &error))?);
             }
@@ -135,7 +138,7 @@ impl Store {
         let sealing = packs::sealing(&mut reading).await?;
         let mut beats = Vec::new();
         if let Some(owner) = packs::known_number_of(&mut reading, monitor).await? {
-            let hours = packs_between(&mut reading, owner, from, until).await?;
+            let hours = packs_between(&mut reading, &sealing, owner, from, until).await?;
             beats.extend(hours.into_iter().flat_map(|(_, read)| read.beats));
         }
         beats.extend(rows_between(&mut reading, &sealing, monitor, from, until).await?);
@@ -195,14 +198,20 @@ fn stretch(row: &sqlx::sqlite::SqliteRow) -> Result<Stretch, StoreError> {
     Ok(Stretch { covered, histograms })
 }
 
+/// Packs that are the truth; those of the hour that is being sealed are not yet.
 async fn packs_between(
     connection: &mut SqliteConnection,
+    sealing: &Sealing,
     owner: i64,
     from: DateTime<Utc>,
     until: DateTime<Utc>,
 ) -> Result<Vec<(DateTime<Utc>, crate::store::pack::hour::Hour)>, StoreError> {
-    let rows =
-        sqlx::query(PACKS).bind(hour_number(from)).bind(hour_number(until)).bind(owner).fetch_all(connection).await?;
+    let rows = sqlx::query(PACKS)
+        .bind(hour_number(from))
+        .bind(hour_number(until).min(hour_number(sealing.sealed_until) - 1))
+        .bind(owner)
+        .fetch_all(connection)
+        .await?;
     let read = |row: &sqlx::sqlite::SqliteRow| {
         let hour = packs::hour_from(row.try_get(0)?)?;
         Ok((hour, packs::read(hour, row.try_get(1)?)?))
