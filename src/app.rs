@@ -1,13 +1,13 @@
 //! The program as a value: bind, know the address, run until shutdown. The only place that spawns loops.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context;
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc, watch};
@@ -20,14 +20,15 @@ use crate::daemon::courier::Courier;
 use crate::daemon::hands::Hands;
 use crate::daemon::reload::{self, Reload};
 use crate::daemon::scheduler::Scheduler;
-use crate::daemon::{gauge, janitor, permits, resume, tick};
+use crate::daemon::{gauge, heartbeat, janitor, permits, resume, tick};
 use crate::deliver::channel::Sender;
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::trouble::Trouble;
+use crate::domain::fleet::Retention;
 use crate::domain::schedule::Command;
 use crate::probe::Prober;
-use crate::store::Store;
-use crate::store::board::Board;
+use crate::store::board::{Banner, Board};
+use crate::store::{OpenError, Store, StoreError, restore};
 use crate::web::router::router;
 use crate::web::state::{self, WebState};
 
@@ -47,6 +48,9 @@ const LOCK_FILE: &str = "monitors.lock";
 /// How a variable is looked up; the demo and tests bring their own.
 pub type Environment = reload::Environment;
 
+/// How a file's `log` comes into force.
+pub type Logging = reload::Logging;
+
 /// What a Serin is started with.
 #[derive(Clone)]
 pub struct Options {
@@ -56,6 +60,18 @@ pub struct Options {
     pub env: Environment,
     /// Looks at the file at once when told (SIGHUP).
     pub look: Arc<Notify>,
+    /// Whether a damaged database is put aside and a new one begun; else it keeps Serin from starting.
+    pub set_aside_damaged: bool,
+    /// Puts the file's `log` in force.
+    pub logging: Logging,
+}
+
+impl Options {
+    /// The usual: nobody asks for a look, a damaged database keeps it from starting, and logs are as they are.
+    pub fn new(config: PathBuf, env: Environment) -> Self {
+        let look = Arc::new(Notify::new());
+        Self { config, env, look, set_aside_damaged: false, logging: Arc::new(|_| {}) }
+    }
 }
 
 /// A Serin that runs.
@@ -80,6 +96,7 @@ pub struct Running {
 pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Result<Running> {
     let source = source::read(&options.config)?;
     let loaded = config::load(&source, &*options.env, Unset::Refuse).map_err(|faults| anyhow::anyhow!("{faults}"))?;
+    (options.logging)(&loaded.settings.log);
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
@@ -88,9 +105,9 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         format!("cannot listen on {listen}: is another Serin running? `serin.listen` in {} moves it", source.name)
     })?;
     let address = listener.local_addr()?;
-    let store = Store::open(&loaded.settings.database).await?;
+    let (store, aside) = open(&loaded.settings.database, options.set_aside_damaged).await?;
     let fleet = Arc::new(loaded.fleet);
-    let seats = resume::seats(&store, &fleet, &String::from_utf8_lossy(&source.bytes), Utc::now()).await?;
+    let seats = resume::seats(&store, &fleet, &source.text(), Utc::now()).await?;
     let (fleet_in_force, fleets) = watch::channel(Arc::clone(&fleet));
     let hands = Hands {
         store: store.clone(),
@@ -101,9 +118,13 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         uplink: Arc::default(),
         ailing: Arc::new(AtomicBool::new(false)),
     };
+    if let Some(aside) = aside {
+        tell_of_lost_history(&hands, &aside);
+    }
     let sender = Arc::new(Sender::new()?);
     let (commands, wishes) = mpsc::channel::<Command>(COMMANDS_MAX);
-    let web = WebState::new(
+    hands.board.pulse().file_in_force(reload::note(&fleet, Utc::now()));
+    let mut web = WebState::new(
         Arc::clone(&hands.board),
         store.clone(),
         state::Settings {
@@ -115,12 +136,14 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         commands,
         shutdown.clone(),
     );
+    web.alerts = hands.alerts.clone();
     let courier = Courier { store: store.clone(), sender: Arc::clone(&sender), fleet: fleets.clone() };
     let reload = Reload {
         hands: hands.clone(),
         path: options.config,
         env: options.env,
         settings: loaded.settings,
+        logging: options.logging,
         fleet: fleet_in_force,
         look: options.look,
     };
@@ -146,6 +169,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     tasks.spawn(named("reload", reload.run(shutdown.clone())));
     tasks.spawn(named("gauge", gauge::run(hands.clone(), shutdown.clone())));
     tasks.spawn(named("janitor", janitor::run(hands.clone(), shutdown.clone())));
+    tasks.spawn(named("heartbeat", heartbeat::run(hands.clone(), Arc::clone(&sender), shutdown.clone())));
     tasks.spawn(named("alerts", hands.alerts.clone().run(sender, fleets, courier_stop)));
     tasks.spawn(named("web", serve(listener, web, shutdown.clone())));
     let board = Arc::clone(&hands.board);
@@ -176,6 +200,29 @@ impl Running {
         self.store.close().await;
         broken.map_or(Ok(()), |what| Err(anyhow::anyhow!(what)))
     }
+}
+
+/// Opens the database; where it is damaged and may be put aside, a new one, with the place of the damaged one.
+async fn open(database: &Path, set_aside_damaged: bool) -> Result<(Store, Option<PathBuf>), OpenError> {
+    match Store::open(database).await {
+        Err(OpenError::Damaged { what, .. }) if set_aside_damaged => {
+            tracing::error!("{} is damaged ({what})", database.display());
+            let aside = restore::set_aside(database, Utc::now())?;
+            Ok((Store::open(database).await?, Some(aside)))
+        }
+        opened => opened.map(|store| (store, None)),
+    }
+}
+
+/// Whoever relies on the past has to know that it is gone.
+fn tell_of_lost_history(hands: &Hands, aside: &Path) {
+    let now = Utc::now();
+    let text = format!(
+        "The database was damaged and is kept as {}; this one began anew. `serin restore` puts a backup in its place.",
+        aside.display()
+    );
+    hands.alerts.raise(Trouble::HistoryLost, &text, now);
+    hands.board.raise(Banner { kind: "history", text, since: now });
 }
 
 async fn named(name: &'static str, run: impl Future<Output = ()>) -> &'static str {
@@ -255,6 +302,16 @@ impl Drop for BeatThreads {
 /// Threads that carry so many beats a second: one for each [`BEATS_PER_THREAD`], as far as there are cores.
 fn beat_threads(beats_per_second: f64, cores: usize) -> usize {
     ((beats_per_second / BEATS_PER_THREAD).ceil() as usize).clamp(1, cores.max(1))
+}
+
+/// Lets the janitor work until it has nothing to do, as at a moment that may have passed: the bench ages a database by it.
+///
+/// # Errors
+/// Where the store does not answer.
+pub async fn tidy(store: &Store, now: DateTime<Utc>) -> Result<(), StoreError> {
+    let mut plan = janitor::Plan::default();
+    while janitor::turn(store, &mut plan, Retention::default(), now).await? {}
+    Ok(())
 }
 
 #[cfg(test)]

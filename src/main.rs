@@ -3,8 +3,11 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use serin::cli::{accept, bench, check, demo, init, probe, recheck, reference, run};
-use tracing_subscriber::EnvFilter;
+use serin::cli::logging::LogFormat;
+use serin::cli::{
+    accept, backup, bench, check, demo, export, init, logging, plan, probe, recheck, reference, restore, run, schema,
+    status,
+};
 
 /// Beats allocate on many threads at once; see Cargo.toml.
 #[global_allocator]
@@ -14,9 +17,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Debug, Parser)]
 #[command(name = "serin", version, max_term_width = 100)]
 struct Arguments {
-    /// Log as JSON lines instead of text. What is logged is set by RUST_LOG, such as `info,serin::probe=debug`.
-    #[arg(long, global = true)]
-    log_json: bool,
+    /// How lines of the log look; what is logged is set by SERIN_LOG, such as `info,probe=debug`.
+    #[arg(long, global = true, value_enum)]
+    log_format: Option<LogFormat>,
     #[command(subcommand)]
     command: Command,
 }
@@ -26,9 +29,15 @@ enum Command {
     Init(init::InitArgs),
     Run(run::RunArgs),
     Check(check::CheckArgs),
+    Schema(schema::SchemaArgs),
+    Plan(plan::PlanArgs),
     Probe(probe::ProbeArgs),
     Recheck(recheck::RecheckArgs),
     Accept(accept::AcceptArgs),
+    Status(status::StatusArgs),
+    Backup(backup::BackupArgs),
+    Restore(restore::RestoreArgs),
+    Export(export::ExportArgs),
     Demo(demo::DemoArgs),
     Reference(reference::ReferenceArgs),
     Bench(bench::BenchArgs),
@@ -36,36 +45,39 @@ enum Command {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    log(arguments.log_json, matches!(arguments.command, Command::Demo(_)));
+    // The demo keeps its stage clear.
+    let logging = match logging::start(arguments.log_format, matches!(arguments.command, Command::Demo(_))) {
+        Ok(logging) => logging,
+        Err(error) => return refused(&error),
+    };
     if rustls::crypto::ring::default_provider().install_default().is_err() {
         tracing::debug!("a TLS provider was installed already");
     }
     let end = match arguments.command {
         Command::Check(args) => return check::run(args),
+        Command::Schema(args) => return schema::run(args),
+        Command::Plan(args) => plan::run(args),
         Command::Init(args) => wait(init::command(args)),
-        Command::Run(args) => wait(run::run(args)),
+        Command::Run(args) => wait(run::run(args, logging)),
         Command::Probe(args) => wait(probe::command(args)),
         Command::Recheck(args) => wait(recheck::run(args)),
         Command::Accept(args) => wait(accept::run(args)),
+        Command::Status(args) => wait(status::run(args)),
+        Command::Backup(args) => wait(backup::run(args)),
+        Command::Restore(args) => wait(restore::run(args)),
+        Command::Export(args) => wait(export::run(args)),
         Command::Demo(args) => wait(demo::run(args)),
         Command::Bench(args) => wait(bench::run(args)),
         Command::Reference(args) => wait(reference::run(args)),
     };
-    end.unwrap_or_else(|error| {
-        anstream::eprintln!("error: {error:#}");
-        ExitCode::FAILURE
-    })
+    end.unwrap_or_else(|error| refused(&error))
+}
+
+fn refused(error: &anyhow::Error) -> ExitCode {
+    anstream::eprintln!("error: {error:#}");
+    ExitCode::FAILURE
 }
 
 fn wait(command: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(command)
-}
-
-/// Logs go to standard error; the demo keeps its stage clear and shows only what goes wrong.
-fn log(json: bool, quiet: bool) {
-    // The SDK of our reference server tells of each call three times at this level.
-    let level = if quiet { "error" } else { "info,rmcp=warn" };
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
-    let to = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    if json { to.json().init() } else { to.init() }
 }

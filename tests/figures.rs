@@ -8,7 +8,8 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use serin::cli::reference::signatures::{self, Laboratory, SIGNATURES};
+use serin::cli::reference::laboratory::{self, Laboratory};
+use serin::cli::reference::signatures::SIGNATURES;
 use serin::rag::data::asking::Asker;
 use serin::rag::data::judging::{self, Row};
 use serin::rag::data::plan::Plan;
@@ -154,9 +155,9 @@ async fn check_arms(laboratory: &Laboratory, with_rerank: &[Row], healthy: &[jud
     let vector_only = arm(Some(Fault::KeywordArmOff)).await;
     let hybrid = laboratory.figures(healthy);
     for (name, rows) in [("keyword only", &keyword_only), ("vector only", &vector_only), ("hybrid", &hybrid)] {
-        print!("{}", signatures::table_line(name, rows));
+        print!("{}", laboratory::table_line(name, rows));
     }
-    print!("{}", signatures::table_line("hybrid, reranked", with_rerank));
+    print!("{}", laboratory::table_line("hybrid, reranked", with_rerank));
     for kind in ["mixed", "all"] {
         let best = hit(&keyword_only, kind).max(hit(&vector_only, kind));
         assert!(hit(&hybrid, kind) >= best, "both arms together are no worse on {kind} than the better one: {best}");
@@ -182,12 +183,12 @@ async fn generated_manuals_tell_arms_and_faults_apart() {
     let (rows, fused) = (laboratory.figures(&healthy.reranked), laboratory.figures(&healthy.fused));
     check_floors(&rows, GENERATED_FLOORS);
     assert_eq!(hit(&rows, "negative"), 1.0, "what is not there brings no high score");
-    print!("{}", signatures::table_head(&rows));
+    print!("{}", laboratory::table_head(&rows));
     check_arms(&laboratory, &rows, &healthy.fused).await;
     let mut differences = Vec::new();
     for signature in SIGNATURES {
         let broken = laboratory.broken(signature, &healthy).await;
-        print!("{}", signatures::table_line(signature.what, &broken));
+        print!("{}", laboratory::table_line(signature.what, &broken));
         let before = if signature.is_unranked() { &fused } else { &rows };
         differences.extend(signature.differences(before, &broken));
     }

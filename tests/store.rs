@@ -21,6 +21,7 @@ use serin::domain::signal::{Phase, Signal, SignalState};
 use serin::domain::tools::{Listing, ToolSeen};
 use serin::store::outbox::{Attempted, Claim, Claiming, LEASE, Next};
 use serin::store::read::IncidentFilter;
+use serin::store::record::StageTimes;
 use serin::store::record::{
     Addressee, AskRow, BeatRecord, BeatRow, LearntRow, MarksRow, Outgoing, Seen, SignalRow, TimelineRow, ToolsRow,
     TranscriptRow,
@@ -66,7 +67,7 @@ fn beat(monitor: &str, seconds: i64) -> BeatRow {
         reason: None,
         stage: None,
         elapsed: Duration::from_millis(42),
-        tools_elapsed: Some(Duration::from_millis(7)),
+        stages: StageTimes { tools: Some(Duration::from_millis(7)), ..StageTimes::default() },
         fresh_connection: true,
         config_hash: "abc".to_owned(),
     }
@@ -312,7 +313,7 @@ async fn one_unresolved_incident_a_key_and_a_bad_record_fails_alone() {
         tokio::join!(store.commit(record("a", 60)), store.commit(bad), store.commit(record("b", 60)));
     assert_eq!((before, after), (Ok(()), Ok(())), "the others of its batch are written");
     assert!(matches!(refused, Err(StoreError::Conflict(_))), "a second open incident is refused: {refused:?}");
-    let docs = store.beats(&MonitorId::new("docs"), 10).await.expect("beats");
+    let docs = store.beats(&MonitorId::new("docs"), 10, at(3600)).await.expect("beats");
     assert!(docs.is_empty(), "a refused record leaves nothing behind, not even its beat");
     assert_eq!(store.recent_asks(at(0)).await.expect("asks").len(), 4, "the others' asks are whole");
 
@@ -512,7 +513,7 @@ async fn a_locked_database_is_said_and_heals() {
     sqlx::query("BEGIN IMMEDIATE").execute(&mut other).await.expect("it locks");
     let (one, two) = tokio::join!(store.commit(record("a", 0)), store.commit(record("b", 0)));
     assert_eq!((one, two), (Err(StoreError::Locked), Err(StoreError::Locked)), "everybody of the batch hears of it");
-    assert_eq!(store.beats(&MonitorId::new("a"), 1).await, Ok(vec![]), "reading goes on");
+    assert_eq!(store.beats(&MonitorId::new("a"), 1, at(3600)).await, Ok(vec![]), "reading goes on");
     sqlx::query("ROLLBACK").execute(&mut other).await.expect("it lets go");
     other.close().await.expect("it closes");
     assert_eq!(store.commit(record("a", 0)).await, Ok(()), "writing resumes by itself");
@@ -560,7 +561,7 @@ async fn the_same_record_twice_is_the_same_record() {
     let (names, claims) = claimed(&store, at(0)).await;
     assert_eq!(names, ["n1>oncall"], "one promise");
     assert!(claims[0].payload.contains("n1"), "and the bytes that were frozen first");
-    assert_eq!(store.beats(&MonitorId::new("docs"), 10).await.expect("beats").len(), 1, "one beat");
+    assert_eq!(store.beats(&MonitorId::new("docs"), 10, at(3600)).await.expect("beats").len(), 1, "one beat");
     store.close().await;
 }
 
@@ -588,7 +589,7 @@ async fn lists_that_repeat_are_kept_once() {
     }
     let slices =
         store.latency(&MonitorId::new("docs"), at(0), at(7200), Duration::from_secs(3600)).await.expect("percentiles");
-    let figures: Vec<_> = slices.iter().map(|s| (s.n, s.p50_ms, s.p95_ms, s.censored)).collect();
+    let figures: Vec<_> = slices.iter().map(|s| (s.n, s.p50_ms.round(), s.p95_ms.round(), s.censored)).collect();
     assert_eq!(figures, [(100, 20.0, 30.0, 0), (2, 20.0, 30.0, 0)], "percentiles by the hour");
     store.close().await;
 }
@@ -612,7 +613,7 @@ fn fleet(hash: &str, monitors: &[(&str, &[&str])]) -> Fleet {
         Arc::new(monitor)
     };
     Fleet {
-        provenance: Provenance { file: "monitors.yaml".to_owned(), hash: hash.to_owned(), commit: None },
+        provenance: Provenance { file: "monitors.yaml".to_owned(), hash: hash.to_owned(), ..Provenance::default() },
         monitors: monitors.iter().map(monitor).collect(),
         ..Fleet::default()
     }
@@ -695,7 +696,7 @@ async fn transcripts_are_kept_once_found_by_their_incident_and_forgotten() {
         (31 * day + 5, 2, 2, "a text that a later failure shares stays"),
         (40 * day, 0, 0, "at last everything"),
     ] {
-        while store.forget_transcripts(at(seconds)).await.expect("forgotten") > 0 {}
+        while store.forget_transcripts(at(seconds), TimeDelta::days(30)).await.expect("forgotten") > 0 {}
         let found = (number(&place.path(), left).await, number(&place.path(), texts).await);
         assert_eq!(found, (rows, texts_left), "{sentence}");
     }

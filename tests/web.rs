@@ -96,6 +96,11 @@ async fn every_page_says_what_it_is_for() {
             &["\"resolve_cause\":\"recovered\"", "\"timeline\":["],
             "an incident as JSON",
         ),
+        (
+            "/api/v1/status",
+            &["\"ill\":[\"a delivery has been waiting", "\"sqlite\":\"3.", "\"time_zone_data\":null", "\"down\":2"],
+            "how Serin itself is, as JSON",
+        ),
         ("/healthz", &["ok"], "health"),
         ("/readyz", &["\"ready\":true"], "readiness"),
     ];
@@ -198,6 +203,7 @@ async fn with_a_token_everybody_signs_in_first() {
         ("/", 303, "pages lead to the form"),
         ("/incidents/1", 303, "deep links too"),
         ("/api/v1/monitors", 401, "the API says so"),
+        ("/api/v1/status", 401, "how Serin itself is concerns nobody else"),
         ("/metrics", 401, "metrics are no exception"),
         ("/events", 401, "nor is the stream"),
         ("/login", 200, "the form is open"),
@@ -369,7 +375,8 @@ async fn pages_live_on_while_the_database_is_away() {
     let running = fixture::varied().await;
     running.store.close().await;
     let open = fixture::incident_id(2);
-    let rows: [(&str, u16, &str, &str); 8] = [
+    let rows: [(&str, u16, &str, &str); 9] = [
+        ("/api/v1/status", 200, "the database does not answer a read", "the status says so"),
         ("/", 200, "connection_refused", "the fleet needs no database"),
         ("/monitors/docs", 200, "The database does not answer", "a monitor shows what memory has"),
         ("/incidents", 200, "connection_refused", "open incidents are known"),
@@ -413,7 +420,7 @@ async fn a_stream_tells_of_changes_and_ends_with_the_server() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Chromium and node; run with --ignored"]
 async fn pages_look_right_in_a_browser() {
-    let mut running = fixture::varied().await;
+    let mut running = fixture::lived_in().await;
     let text = "error: monitor 'docs' notifies unknown receiver 'oncal'\n  --> monitors.yaml:12:25\n   |\n12 |   - { match: {}, to: [oncal] }\n   |                       ^^^^^ help: did you mean 'oncall'?";
     running.board.raise(Banner {
         kind: "config",

@@ -14,7 +14,7 @@ use crate::config::checker::Unset;
 use crate::config::fault::Faults;
 use crate::config::scalars::duration_text;
 use crate::config::source;
-use crate::domain::fleet::Monitor;
+use crate::domain::fleet::{Monitor, Provenance};
 
 /// Checks a monitors.yaml without contacting anything.
 #[derive(Debug, Clone, Args)]
@@ -82,7 +82,12 @@ fn print_loaded(name: &str, loaded: &Loaded) {
     }
     anstream::println!("{:width$}  {:>6}  {:>8}  {:>17}", "total", "", "", total(monitors));
     anstream::println!("\n{CALLS_FORMULA}");
-    anstream::println!("{name}: right, {} monitors, {} receivers", monitors.len(), loaded.fleet.receivers.len());
+    let files = match loaded.fleet.provenance.included.len() {
+        0 => String::new(),
+        1 => " and the file it includes".to_owned(),
+        included => format!(" and the {included} files it includes"),
+    };
+    anstream::println!("{name}{files}: right, {} monitors, {} receivers", monitors.len(), loaded.fleet.receivers.len());
 }
 
 /// How the figure comes about; the same words as [`Monitor::calls_per_day`].
@@ -113,6 +118,9 @@ struct Report {
 
 #[derive(Debug, Serialize)]
 struct FaultLine {
+    /// The file it is in, which another one may include.
+    file: String,
+    /// Line of that file.
     line: usize,
     column: usize,
     message: String,
@@ -122,6 +130,7 @@ struct FaultLine {
 #[derive(Debug, Serialize)]
 struct MonitorLine {
     id: String,
+    file: String,
     line: u32,
     url: String,
     every_ms: u64,
@@ -141,7 +150,12 @@ fn report(name: &str, checked: &Result<Loaded, Faults>) -> Report {
             hash: Some(loaded.fleet.provenance.hash.clone()),
             commit: loaded.fleet.provenance.commit.clone(),
             warnings: loaded.warnings.clone(),
-            monitors: loaded.fleet.monitors.iter().map(|monitor| monitor_line(monitor)).collect(),
+            monitors: loaded
+                .fleet
+                .monitors
+                .iter()
+                .map(|monitor| monitor_line(monitor, &loaded.fleet.provenance))
+                .collect(),
             calls_per_day_max: total(&loaded.fleet.monitors),
             ..Report::default()
         },
@@ -151,6 +165,7 @@ fn report(name: &str, checked: &Result<Loaded, Faults>) -> Report {
                 .list()
                 .iter()
                 .map(|fault| FaultLine {
+                    file: fault.file.clone(),
                     line: fault.line,
                     column: fault.column,
                     message: fault.message.clone(),
@@ -164,11 +179,13 @@ fn report(name: &str, checked: &Result<Loaded, Faults>) -> Report {
     }
 }
 
-fn monitor_line(monitor: &Monitor) -> MonitorLine {
+fn monitor_line(monitor: &Monitor, provenance: &Provenance) -> MonitorLine {
+    let (file, line) = provenance.place(monitor.line);
     let ms = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     MonitorLine {
         id: monitor.id.to_string(),
-        line: monitor.line,
+        file: file.to_owned(),
+        line,
         url: monitor.url.shown.clone(),
         every_ms: ms(monitor.every),
         timeout_ms: ms(monitor.timeout),

@@ -3,6 +3,8 @@
 pub mod init;
 pub mod run;
 pub mod check;
+pub mod schema;
+pub mod plan;
 mod observe;
 pub mod probe;
 pub mod reference;
@@ -12,3 +14,9 @@ pub mod remote;
 pub mod recheck;
 pub mod accept;
 pub mod replay;
+pub mod database;
+pub mod backup;
+pub mod restore;
+pub mod status;
+pub mod logging;
+pub mod export;

@@ -8,7 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{self, Options};
+use crate::app::{self, Logging, Options};
 
 /// Watches the fleet that a file declares.
 #[derive(Debug, Clone, clap::Args)]
@@ -16,13 +16,17 @@ pub struct RunArgs {
     /// The file.
     #[arg(long, value_name = "FILE", default_value = "monitors.yaml")]
     pub config: PathBuf,
+    /// Where the database is found damaged, keep it beside under a dated name and start anew without any history;
+    /// receivers of `internal` are told.
+    #[arg(long)]
+    pub set_aside_damaged: bool,
 }
 
 /// Runs until SIGINT or SIGTERM; SIGHUP looks at the file again.
 ///
 /// # Errors
 /// Where it cannot start, or a loop ends that should never end.
-pub async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
+pub async fn run(args: RunArgs, logging: Logging) -> anyhow::Result<ExitCode> {
     let shutdown = stop_on_signal()?;
     let look = Arc::new(Notify::new());
     let mut hangups = signal(SignalKind::hangup())?;
@@ -36,7 +40,9 @@ pub async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let mut too_large = signal(SignalKind::from_raw(SIGXFSZ))?;
     tokio::spawn(async move { while too_large.recv().await.is_some() {} });
     let env: app::Environment = Arc::new(|name: &str| std::env::var(name).ok());
-    let running = app::start(Options { config: args.config, env, look }, shutdown).await?;
+    let options =
+        Options { look, set_aside_damaged: args.set_aside_damaged, logging, ..Options::new(args.config, env) };
+    let running = app::start(options, shutdown).await?;
     anstream::println!("serin watches {} monitors; pages at http://{}", running.monitors, running.address);
     running.ended().await?;
     Ok(ExitCode::SUCCESS)

@@ -37,7 +37,7 @@ const YES_OR_NO: [(&str, bool); 2] = [("true", true), ("false", false)];
 
 /// Reads a monitor's `auth:`.
 pub fn auth(checker: &mut Checker<'_>, what: &str, node: &Node<'_>, url: Option<&Address>) -> Auth {
-    let Some(fields) = checker.fields(&format!("'auth' of {what}"), node, KEYS, &["basic"]) else {
+    let Some(fields) = checker.fields(format_args!("'auth' of {what}"), node, KEYS, &["basic"]) else {
         return Auth::default();
     };
     let bearer = fields.get("bearer").and_then(|entry| bearer(checker, what, entry));
@@ -62,14 +62,14 @@ pub fn auth(checker: &mut Checker<'_>, what: &str, node: &Node<'_>, url: Option<
     }
     if fields.get("bearer").is_none() && fields.get("oauth").is_none() && fields.get("headers").is_none() {
         let mend = "such as `bearer: ${env:DOCS_TOKEN}`, `headers` or `oauth`";
-        checker.missing(&format!("'auth' of {what}"), node.place, "bearer", mend);
+        checker.missing(format_args!("'auth' of {what}"), node.place, "bearer", mend);
     }
     in_the_clear(checker, what, &ways, url);
     Auth { bearer, headers, oauth, expires_at, refuses_strangers: refuses }
 }
 
 fn bearer(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<Secret> {
-    let secret = checker.secret(&format!("the bearer token of {what}"), &entry.value)?;
+    let secret = checker.secret(format_args!("the bearer token of {what}"), &entry.value)?;
     if !secret.expose().bytes().all(|byte| byte.is_ascii_graphic()) {
         let message = format!("the bearer token of {what} holds characters that no header may");
         let mend = "look at where it comes from: spaces, quotes of another alphabet?";
@@ -81,7 +81,7 @@ fn bearer(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<Se
 
 /// Names in lower case, with their values. What is a secret by its name stands outside the file.
 fn headers(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Vec<(String, Secret)> {
-    let entries = checker.map(&format!("'headers' of {what}"), &entry.value).unwrap_or_default();
+    let entries = checker.map(format_args!("'headers' of {what}"), &entry.value).unwrap_or_default();
     if entries.len() > HEADERS_MAX {
         let fault = Fault::new(entry.place, format!("{what} has {} headers", entries.len()));
         checker.fault(fault.help(format!("at most {HEADERS_MAX}: each goes out with every request")));
@@ -135,15 +135,16 @@ fn oauth(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<OAu
     let client_id = needed("client_id", "such as `client_id: serin`");
     let secret = needed("client_secret", "such as `client_secret: \"${env:DOCS_CLIENT_SECRET}\"`");
     let issuer = issuer.and_then(|entry| issuer_of(checker, what, entry));
-    let client_id = client_id.and_then(|entry| checker.setting(&format!("the client id of {what}"), &entry.value));
-    let secret = secret.and_then(|entry| checker.secret(&format!("the client secret of {what}"), &entry.value));
-    let scope = fields.get("scope").and_then(|entry| checker.setting(&format!("the scope of {what}"), &entry.value));
+    let client_id = client_id.and_then(|entry| checker.setting(format_args!("the client id of {what}"), &entry.value));
+    let secret = secret.and_then(|entry| checker.secret(format_args!("the client secret of {what}"), &entry.value));
+    let scope =
+        fields.get("scope").and_then(|entry| checker.setting(format_args!("the scope of {what}"), &entry.value));
     Some(OAuth { issuer: issuer?, client_id: client_id?, client_secret: secret?, scope })
 }
 
 /// As written: the metadata has to name itself exactly so.
 fn issuer_of(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<String> {
-    let issuer = checker.link(&format!("the issuer of {what}"), &entry.value)?;
+    let issuer = checker.link(format_args!("the issuer of {what}"), &entry.value)?;
     let url = url::Url::parse(&issuer).ok()?;
     let safe =
         url.scheme() == "https" || url.host_str().is_some_and(is_loopback) || url.host_str() == Some("unset.invalid");
@@ -163,7 +164,7 @@ fn issuer_of(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option
 
 /// A moment, or a date, which ends with its last second.
 fn moment(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<DateTime<Utc>> {
-    let text = checker.setting(&format!("'expires' of {what}"), &entry.value)?;
+    let text = checker.setting(format_args!("'expires' of {what}"), &entry.value)?;
     let moment = DateTime::parse_from_rfc3339(&text).ok().map(|moment| moment.to_utc());
     let date = || NaiveDate::parse_from_str(&text, "%Y-%m-%d").ok()?.and_hms_opt(23, 59, 59);
     let found = moment.or_else(|| Some(date()?.and_utc()));

@@ -47,7 +47,7 @@ pub fn canaries(
     defaults: CanaryDefaults,
 ) -> Vec<Canary> {
     let Some(node) = node else { return Vec::new() };
-    let items = checker.list(&format!("'canaries' of {what}"), node).unwrap_or_default();
+    let items = checker.list(format_args!("'canaries' of {what}"), node).unwrap_or_default();
     if items.len() > CANARIES_MAX {
         let message = format!("{what} has {} canaries", items.len());
         checker.fault(Fault::new(node.place, message).help(format!("at most {CANARIES_MAX}; 24 are a good set")));
@@ -82,7 +82,7 @@ fn canary(checker: &mut Checker<'_>, monitor: &str, node: &Node<'_>, defaults: C
         }
         None => {
             checker.missing(
-                &format!("a canary of {monitor}"),
+                format_args!("a canary of {monitor}"),
                 node.place,
                 "id",
                 "such as `id: token-life`; history follows it",
@@ -91,7 +91,7 @@ fn canary(checker: &mut Checker<'_>, monitor: &str, node: &Node<'_>, defaults: C
         }
     };
     let query = match fields.get("query") {
-        Some(entry) => checker.text(&format!("the query of {what}"), &entry.value),
+        Some(entry) => checker.text(format_args!("the query of {what}"), &entry.value),
         None => {
             checker.missing(&what, node.place, "query", "the question it asks");
             None
@@ -117,7 +117,7 @@ fn canary(checker: &mut Checker<'_>, monitor: &str, node: &Node<'_>, defaults: C
 }
 
 fn expect(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Vec<String> {
-    let items = checker.list(&format!("'expect' of {what}"), node).unwrap_or_default();
+    let items = checker.list(format_args!("'expect' of {what}"), node).unwrap_or_default();
     let is_list = matches!(node.value, Value::List(_));
     if is_list && (items.is_empty() || items.len() > EXPECT_MAX) {
         let message = format!("'expect' of {what} names {} sources", items.len());

@@ -1,9 +1,11 @@
 //! What every section's rules share: the faults found so far, the environment, and the look at a map's keys.
 
-use std::rc::Rc;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
 
 use crate::config::fault::{Collector, Fault, Place, quoted};
-use crate::config::tree::{Entry, Node, Value};
+use crate::config::shape::Shape;
+use crate::config::tree::{Child, Entry, Node, Value};
 
 /// Keys whose values are secrets.
 const SECRET_WORDS: &[&str] = &["secret", "secrets", "password", "token", "bearer"];
@@ -23,6 +25,10 @@ pub struct Checker<'e> {
     pub found: Collector,
     env: &'e dyn Fn(&str) -> Option<String>,
     strictness: Unset,
+    /// What was asked of which place; only written where somebody wants to know, see [`crate::config::schema`].
+    pub asked: Option<Vec<(Place, Shape)>>,
+    /// Where each file lies, by the number of its first byte.
+    folders: Vec<(u32, PathBuf)>,
 }
 
 /// A map whose keys are all known.
@@ -42,8 +48,26 @@ impl<'n, 'a> Fields<'n, 'a> {
 
 impl<'e> Checker<'e> {
     /// A checker that has found what `found` holds.
-    pub fn new(found: Collector, env: &'e dyn Fn(&str) -> Option<String>, strictness: Unset) -> Self {
-        Self { found, env, strictness }
+    pub fn new(
+        found: Collector,
+        env: &'e dyn Fn(&str) -> Option<String>,
+        strictness: Unset,
+        folders: Vec<(u32, PathBuf)>,
+    ) -> Self {
+        Self { found, env, strictness, asked: None, folders }
+    }
+
+    /// The folder of the file that a place is in; paths that stand there start in it.
+    pub fn folder(&self, place: Place) -> &Path {
+        let nth = self.folders.partition_point(|(start, _)| *start <= place.start).saturating_sub(1);
+        self.folders.get(nth).map_or(Path::new(""), |(_, folder)| folder)
+    }
+
+    /// Notes what a place may hold, where somebody wants to know; every reader does so before it looks.
+    pub fn ask(&mut self, place: Place, shape: impl FnOnce() -> Shape) {
+        if let Some(asked) = &mut self.asked {
+            asked.push((place, shape()));
+        }
     }
 
     /// Notes a fault.
@@ -70,11 +94,12 @@ impl<'e> Checker<'e> {
     /// `what` names the map, such as `monitor 'docs'`. None where it is no map at all.
     pub fn fields<'n, 'a>(
         &mut self,
-        what: &str,
+        what: impl Display + Copy,
         node: &'n Node<'a>,
         known: &[&str],
         later: &[&str],
     ) -> Option<Fields<'n, 'a>> {
+        self.ask(node.place, || Shape::keys(known.iter().copied()));
         let entries = self.map(what, node)?;
         for entry in entries.iter().filter(|entry| !known.contains(&&*entry.key)) {
             if similar(&entry.key, SECRET_WORDS.iter().copied()).is_some()
@@ -110,7 +135,8 @@ impl<'e> Checker<'e> {
     }
 
     /// The keys and values of a map that names its keys itself.
-    pub fn map<'n, 'a>(&mut self, what: &str, node: &'n Node<'a>) -> Option<&'n [Entry<'a>]> {
+    pub fn map<'n, 'a>(&mut self, what: impl Display + Copy, node: &'n Node<'a>) -> Option<&'n [Entry<'a>]> {
+        self.ask(node.place, || Shape::Names);
         match &node.value {
             Value::Map(entries) => Some(entries),
             _ => {
@@ -121,7 +147,8 @@ impl<'e> Checker<'e> {
     }
 
     /// The items of a list.
-    pub fn list<'n, 'a>(&mut self, what: &str, node: &'n Node<'a>) -> Option<&'n [Rc<Node<'a>>]> {
+    pub fn list<'n, 'a>(&mut self, what: impl Display + Copy, node: &'n Node<'a>) -> Option<&'n [Child<'a>]> {
+        self.ask(node.place, || Shape::List);
         match &node.value {
             Value::List(items) => Some(items),
             Value::Scalar { .. } if !node.is_null() => {
@@ -137,7 +164,7 @@ impl<'e> Checker<'e> {
     }
 
     /// Says that a value has another shape than it should.
-    pub fn wrong_shape(&mut self, what: &str, node: &Node<'_>, wanted: &str) {
+    pub fn wrong_shape(&mut self, what: impl Display + Copy, node: &Node<'_>, wanted: &str) {
         let (message, mend) = if node.is_null() {
             (format!("{what} has no value"), format!("give it {wanted}, or leave it out"))
         } else {
@@ -152,7 +179,8 @@ impl<'e> Checker<'e> {
     }
 
     /// Says that a key is missing; the place is the map it belongs into.
-    pub fn missing(&mut self, what: &str, place: Place, key: &str, mend: &str) {
+    pub fn missing(&mut self, what: impl Display + Copy, place: Place, key: &str, mend: &str) {
+        self.ask(place, || Shape::Missing(key.to_owned()));
         self.fault(Fault::new(place, format!("{what} has no '{key}'")).help(mend));
     }
 }

@@ -16,7 +16,8 @@ const LINE_SHOWN_BYTES_MAX: usize = 400;
 /// Longer texts from the file are cut in a message.
 const QUOTED_CHARS_MAX: usize = 80;
 
-/// A stretch of the file, in bytes, and the line it starts on (from 1).
+/// A stretch of what was read, in bytes, and the line it starts on. Bytes and lines are numbered through all files,
+/// the first one from byte 0 and line 1, so that a place needs no file beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Place {
     /// First byte.
@@ -25,6 +26,43 @@ pub struct Place {
     pub end: u32,
     /// Line of the first byte, from 1.
     pub line: u32,
+}
+
+/// One file's text and where it stands among all that were read.
+#[derive(Debug, Clone, Copy)]
+pub struct Text<'a> {
+    /// The file's name as faults show it.
+    pub name: &'a str,
+    /// Its text.
+    pub text: &'a str,
+    /// The number of its first byte.
+    pub start: u32,
+    /// The number of its first line.
+    pub line: u32,
+}
+
+impl<'a> Text<'a> {
+    /// The first file's text.
+    pub fn first(name: &'a str, text: &'a str) -> Self {
+        Self { name, text, start: 0, line: 1 }
+    }
+
+    /// The text of the file that follows this one. A byte lies between the two, so that the end of one is no start of the other.
+    pub fn followed_by(&self, name: &'a str, text: &'a str) -> Self {
+        let bytes = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
+        let start = self.start.saturating_add(bytes).saturating_add(1);
+        Self { name, text, start, line: self.line.saturating_add(lines(self.text)) }
+    }
+
+    /// The place before its first character.
+    pub fn top(&self) -> Place {
+        Place { start: self.start, end: self.start, line: self.line }
+    }
+}
+
+/// Lines of a text; one that ends with a line break has an empty one behind it.
+pub fn lines(text: &str) -> u32 {
+    u32::try_from(text.bytes().filter(|byte| *byte == b'\n').count() + 1).unwrap_or(u32::MAX)
 }
 
 /// One thing wrong, before it is rendered.
@@ -89,35 +127,33 @@ impl Collector {
         self.errors
     }
 
-    /// Everything found, with the lines it stands on. `text` is the whole file.
+    /// Everything found, with the lines it stands on. `texts` are all files, in order.
     ///
     /// `guess_secrets` masks by the look of a line; for a file whose structure could not be read.
-    pub fn finish(self, name: &str, text: &str, guess_secrets: bool) -> Faults {
+    pub fn finish(self, texts: &[Text<'_>], guess_secrets: bool) -> Faults {
         let Self { mut faults, dropped, masks, .. } = self;
         faults.sort_by_key(|fault| (fault.at.start, Reverse(fault.at.end)));
-        let sheet = Sheet { text, masks, guess_secrets };
+        let sheets = Sheets { texts, masks, guess_secrets };
         let (warnings, errors): (Vec<_>, Vec<_>) = faults.into_iter().partition(|fault| fault.warning);
         let place_all = |list: Vec<Fault>| {
             let more = list.len().saturating_sub(FAULTS_SHOWN_MAX);
-            let placed: Vec<_> = list.into_iter().take(FAULTS_SHOWN_MAX).map(|fault| sheet.place(fault)).collect();
+            let placed: Vec<_> = list.into_iter().take(FAULTS_SHOWN_MAX).map(|fault| sheets.place(fault)).collect();
             (placed, more)
         };
         let (placed_warnings, more_warnings) = place_all(warnings);
         let mut rendered: Vec<String> =
-            placed_warnings.iter().map(|warning| render(name, warning, &Renderer::plain())).collect();
+            placed_warnings.iter().map(|warning| render(warning, &Renderer::plain())).collect();
         if more_warnings > 0 {
             rendered.push(format!("and {more_warnings} more warnings"));
         }
         let (list, more) = place_all(errors);
-        Faults { name: name.to_owned(), list, more: more + dropped, warnings: rendered }
+        Faults { list, more: more + dropped, warnings: rendered }
     }
 }
 
-/// Everything wrong with one file, in the order of the file. `Display` renders it without colour.
+/// Everything wrong with a file and those it includes, in their order. `Display` renders it without colour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Faults {
-    /// The file's name.
-    name: String,
     list: Vec<PlacedFault>,
     /// Faults beyond [`FAULTS_SHOWN_MAX`].
     more: usize,
@@ -128,7 +164,9 @@ pub struct Faults {
 /// One fault with the line it stands on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacedFault {
-    /// Line, from 1.
+    /// The file's name.
+    pub file: String,
+    /// Line of that file, from 1.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
@@ -141,9 +179,10 @@ pub struct PlacedFault {
     warning: bool,
 }
 
-/// One line of the file, secrets masked, and the stretch of it that is meant.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One line of a file, secrets masked, and the stretch of it that is meant.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Excerpt {
+    file: String,
     line: usize,
     column: usize,
     /// None where the line is too long to show.
@@ -168,7 +207,7 @@ impl Faults {
     }
 
     fn rendered(&self, renderer: &Renderer) -> String {
-        let mut text: Vec<String> = self.list.iter().map(|fault| render(&self.name, fault, renderer)).collect();
+        let mut text: Vec<String> = self.list.iter().map(|fault| render(fault, renderer)).collect();
         if self.more > 0 {
             text.push(format!("and {} more", self.more));
         }
@@ -197,15 +236,13 @@ fn escaped(c: char) -> Vec<char> {
     if c.is_control() { c.escape_default().collect() } else { vec![c] }
 }
 
-fn render(name: &str, fault: &PlacedFault, renderer: &Renderer) -> String {
+fn render(fault: &PlacedFault, renderer: &Renderer) -> String {
     let level = if fault.warning { Level::WARNING } else { Level::ERROR };
-    let mut first =
-        excerpt_element(Group::with_title(level.primary_title(&*fault.message)), name, &fault.excerpt, true);
+    let mut first = excerpt_element(Group::with_title(level.primary_title(&*fault.message)), &fault.excerpt, true);
     let mut rest = Vec::new();
     for (excerpt, text) in &fault.notes {
         rest.push(excerpt_element(
             Group::with_title(Level::NOTE.secondary_title(normalize_untrusted_str(text))),
-            name,
             excerpt,
             false,
         ));
@@ -220,31 +257,32 @@ fn render(name: &str, fault: &PlacedFault, renderer: &Renderer) -> String {
     renderer.render(&rest)
 }
 
-fn excerpt_element<'a>(group: Group<'a>, name: &'a str, excerpt: &'a Excerpt, primary: bool) -> Group<'a> {
+fn excerpt_element<'a>(group: Group<'a>, excerpt: &'a Excerpt, primary: bool) -> Group<'a> {
     let kind = if primary { AnnotationKind::Primary } else { AnnotationKind::Context };
     match &excerpt.text {
         Some(text) => group.element(
             Snippet::source(&**text)
                 .line_start(excerpt.line)
-                .path(name)
+                .path(&*excerpt.file)
                 .fold(false)
                 .annotation(kind.span(excerpt.span.clone())),
         ),
-        None => group.element(Origin::path(name).line(excerpt.line).char_column(excerpt.column)),
+        None => group.element(Origin::path(&*excerpt.file).line(excerpt.line).char_column(excerpt.column)),
     }
 }
 
-/// The file with what may be seen of it.
-struct Sheet<'a> {
-    text: &'a str,
+/// The files with what may be seen of them.
+struct Sheets<'a> {
+    texts: &'a [Text<'a>],
     masks: Vec<Range<usize>>,
     guess_secrets: bool,
 }
 
-impl Sheet<'_> {
+impl Sheets<'_> {
     fn place(&self, fault: Fault) -> PlacedFault {
         let excerpt = self.excerpt(fault.at);
         PlacedFault {
+            file: excerpt.file.clone(),
             line: excerpt.line,
             column: excerpt.column,
             message: fault.message,
@@ -257,15 +295,21 @@ impl Sheet<'_> {
 
     /// The line a place starts on. A place over several lines is shown as far as its first one goes.
     fn excerpt(&self, at: Place) -> Excerpt {
-        let start = floor_boundary(self.text, at.start as usize);
-        let line_start = self.text[..start].rfind('\n').map_or(0, |newline| newline + 1);
-        let line_end = self.text[start..].find('\n').map_or(self.text.len(), |newline| start + newline);
-        let line_text = self.text[line_start..line_end].trim_end();
-        let column = self.text[line_start..start].chars().count() + 1;
-        let end = floor_boundary(self.text, at.end as usize).min(line_start + line_text.len()).max(start) - line_start;
-        let span = start - line_start..end;
-        let text = (line_text.len() <= LINE_SHOWN_BYTES_MAX).then(|| self.masked(line_start, line_text));
-        Excerpt { line: at.line.max(1) as usize, column, text, span }
+        let nth = self.texts.partition_point(|text| text.start <= at.start).saturating_sub(1);
+        let Some(file) = self.texts.get(nth) else { return Excerpt::default() };
+        let (text, first) = (file.text, file.start as usize);
+        let start = floor_boundary(text, at.start as usize - first);
+        let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+        let line_end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
+        let line_text = text[line_start..line_end].trim_end();
+        let column = text[line_start..start].chars().count() + 1;
+        // A place among the blanks at a line's end is shown at the end of what is shown.
+        let from = (start - line_start).min(line_text.len());
+        let to = floor_boundary(text, (at.end as usize).saturating_sub(first)).saturating_sub(line_start);
+        let span = from..to.min(line_text.len()).max(from);
+        let text = (line_text.len() <= LINE_SHOWN_BYTES_MAX).then(|| self.masked(first + line_start, line_text));
+        let line = at.line.saturating_sub(file.line) as usize + 1;
+        Excerpt { file: file.name.to_owned(), line, column, text, span }
     }
 
     /// The line with every secret byte replaced by a star, so that places stay where they are.
@@ -292,10 +336,10 @@ impl Sheet<'_> {
 
 /// Whether a key's value may be a secret.
 pub fn is_secret_key(key: &str) -> bool {
-    let key = key.to_ascii_lowercase();
+    // Asked of every key of the file, so without a copy of it.
     ["secret", "password", "token", "bearer", "authorization", "api_key", "apikey"]
         .iter()
-        .any(|word| key.contains(word))
+        .any(|word| key.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes())))
 }
 
 /// Where the value of the first secret-looking key of a broken line starts.
@@ -310,4 +354,20 @@ fn floor_boundary(text: &str, at: usize) -> usize {
         at -= 1;
     }
     at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_among_blanks_is_shown_at_the_lines_end() {
+        for (text, start, column) in [("a: b\n    \nc: d\n", 9, 5), ("   ", 3, 4), ("", 0, 1), ("a \u{85}", 2, 3)] {
+            let mut found = Collector::default();
+            found.add(Fault::new(Place { start, end: start, line: 1 }, "wrong"));
+            let found = found.finish(&[Text::first("m.yaml", text)], false);
+            assert_eq!(found.list()[0].column, column, "{text:?}");
+            assert!(found.to_string().contains("wrong"), "{text:?}");
+        }
+    }
 }

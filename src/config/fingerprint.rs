@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use crate::config::source::hex;
+use crate::config::bytes::hex;
 use crate::domain::fleet::{
     Address, Auth, Canary, Caps, Channel, ContextRule, ContractRule, ErrorsRule, FreshnessRule, LatencyRule, Monitor,
     OAuth, Program, QualityRule, Reach, Receiver, Rules, Search, SearchFields, Secret, StreakRule,

@@ -1,7 +1,6 @@
 //! `defaults:` and `monitors:`: where, how often, what is asked and by which rules it is judged.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,37 +69,41 @@ pub struct Defaults<'n, 'a> {
     search: Option<Fields<'n, 'a>>,
     caps: Option<Fields<'n, 'a>>,
     rules: RuleFields<'n, 'a>,
-    folder: PathBuf,
 }
 
 /// Monitors as read.
 #[derive(Debug, Default)]
 pub struct Monitors {
-    /// In the order of the file.
+    /// In the order of the files.
     pub list: Vec<Arc<Monitor>>,
-    /// Every id in the file, also of a monitor that is faulty.
+    /// Every id in the files, also of a monitor that is faulty.
     pub places: HashMap<String, Place>,
 }
 
 /// Reads `defaults:`.
-pub fn defaults<'n, 'a>(checker: &mut Checker<'_>, node: Option<&'n Node<'a>>, folder: &Path) -> Defaults<'n, 'a> {
-    let folder = folder.to_owned();
+pub fn defaults<'n, 'a>(checker: &mut Checker<'_>, node: Option<&'n Node<'a>>) -> Defaults<'n, 'a> {
     let Some(fields) = node.and_then(|node| checker.fields("'defaults'", node, DEFAULT_KEYS, LATER)) else {
-        return Defaults { folder, ..Defaults::default() };
+        return Defaults::default();
     };
     let search = fields.get("search");
     let search = search.and_then(|entry| checker.fields("'search' of 'defaults'", &entry.value, search::KEYS, &[]));
     let caps = fields.get("caps");
     let caps = caps.and_then(|entry| checker.fields("'caps' of 'defaults'", &entry.value, caps::KEYS, &[]));
+    if let Some(entry) = search.and_then(|search| search.get("fields")) {
+        // Looked at here too: where every monitor has its own, nobody else would.
+        search::places(checker, &entry.value);
+    }
     let rules = RuleFields::read(checker, "'defaults'", fields.get("rules").map(|entry| &*entry.value));
-    Defaults { fields: Some(fields), search, caps, rules, folder }
+    Defaults { fields: Some(fields), search, caps, rules }
 }
 
-/// Reads `monitors:`.
-pub fn monitors(checker: &mut Checker<'_>, entry: &Entry<'_>, defaults: &Defaults<'_, '_>) -> Monitors {
+/// Reads the `monitors:` of all files.
+pub fn monitors(checker: &mut Checker<'_>, sections: &[&Entry<'_>], defaults: &Defaults<'_, '_>) -> Monitors {
     let mut found = Monitors::default();
-    let Some(items) = checker.list("'monitors'", &entry.value) else { return found };
-    if items.is_empty() {
+    let errors = checker.found.errors();
+    let items: Vec<_> =
+        sections.iter().filter_map(|entry| checker.list("'monitors'", &entry.value)).flatten().collect();
+    if let Some(entry) = sections.first().filter(|_| items.is_empty() && checker.found.errors() == errors) {
         let fault = Fault::new(entry.value.place, "no monitor is declared");
         checker.fault(fault.help("add one: `- { id: docs, url: https://docs.example.org/mcp }`"));
     }
@@ -153,7 +156,7 @@ fn monitor(
 ) -> Option<Monitor> {
     let reached = reach::reach(checker, what, fields, Layers::new(Some(fields), defaults.fields));
     let url = reached.as_ref().map(|(url, _)| url);
-    let name = fields.get("name").and_then(|entry| checker.text(&format!("the name of {what}"), &entry.value));
+    let name = fields.get("name").and_then(|entry| checker.text(format_args!("the name of {what}"), &entry.value));
     let labels = fields.get("labels").map(|entry| labels(checker, what, &entry.value)).unwrap_or_default();
     let auth = fields.get("auth").map(|entry| auth::auth(checker, what, &entry.value, url)).unwrap_or_default();
     let health = fields.get("health").map(|entry| health(checker, what, entry)).unwrap_or_default();
@@ -162,12 +165,12 @@ fn monitor(
     let canary_node = fields.get("canaries").map(|entry| &*entry.value);
     let canaries = canaries::count(canary_node);
     let own_search = fields.get("search");
-    let own_search =
-        own_search.and_then(|entry| checker.fields(&format!("'search' of {what}"), &entry.value, search::KEYS, &[]));
+    let own_search = own_search
+        .and_then(|entry| checker.fields(format_args!("'search' of {what}"), &entry.value, search::KEYS, &[]));
     let read = search::search(checker, what, Layers::new(own_search, defaults.search), canaries);
     let own_caps = fields.get("caps");
     let own_caps =
-        own_caps.and_then(|entry| checker.fields(&format!("'caps' of {what}"), &entry.value, caps::KEYS, &[]));
+        own_caps.and_then(|entry| checker.fields(format_args!("'caps' of {what}"), &entry.value, caps::KEYS, &[]));
     let cap_layers = Layers::new(own_caps, defaults.caps);
     let own_rules = RuleFields::read(checker, what, fields.get("rules").map(|entry| &*entry.value));
     let ground = Ground {
@@ -184,7 +187,7 @@ fn monitor(
     let canaries = canaries::canaries(checker, what, canary_node, canary_defaults);
     let id = id?;
     let (url, mut reach) = reached?;
-    way::way(checker, what, Layers::new(Some(fields), defaults.fields), &defaults.folder, &mut reach);
+    way::way(checker, what, Layers::new(Some(fields), defaults.fields), &mut reach);
     let mut monitor = Monitor {
         name: name.unwrap_or_else(|| id.clone()),
         id: MonitorId::new(&id),
@@ -210,7 +213,7 @@ fn monitor(
 }
 
 fn health(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Vec<Address> {
-    let items = checker.list(&format!("'health' of {what}"), &entry.value).unwrap_or_default();
+    let items = checker.list(format_args!("'health' of {what}"), &entry.value).unwrap_or_default();
     if items.len() > HEALTH_MAX {
         let fault = Fault::new(entry.place, format!("{what} has {} health addresses", items.len()));
         checker.fault(fault.help(format!("at most {HEALTH_MAX}: each one is asked in every beat")));
@@ -243,7 +246,7 @@ fn pace(checker: &mut Checker<'_>, layers: Layers<'_, '_>) -> Pace {
     const EVERY_DEFAULT: Duration = Duration::from_secs(60);
     let mut read = |key: &str, range| {
         let entry = layers.get(key)?;
-        Some((checker.duration(&format!("'{key}'"), &entry.value, range)?, entry.value.place))
+        Some((checker.duration(format_args!("'{key}'"), &entry.value, range)?, entry.value.place))
     };
     let every = read("every", EVERY).map_or(EVERY_DEFAULT, |(every, _)| every);
     let timeout = read("timeout", CALL_MIN..=CALL_MAX);

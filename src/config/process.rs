@@ -1,5 +1,6 @@
 //! `serin:`, what the process itself needs, and `runbooks:`.
 
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,15 +12,30 @@ use url::Url;
 use crate::config::Settings;
 use crate::config::checker::{Checker, Fields, similar};
 use crate::config::fault::{Fault, Place, quoted};
+use crate::config::retention::retention;
+use crate::config::shape::Shape;
 use crate::config::tree::{Entry, Node};
-use crate::domain::fleet::{Address, Network, ProbeIdentity, Runbooks, Secret, Smtp, SmtpTls};
+use crate::config::{heartbeat, logging};
+use crate::domain::fleet::{Address, Heartbeat, Network, ProbeIdentity, Retention, Runbooks, Secret, Smtp, SmtpTls};
 use crate::domain::reason::FailureReason;
 
 /// Pages are served here where the file says nothing: for this machine only.
 const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 const DATABASE_DEFAULT: &str = "serin.db";
-const KEYS: &[&str] =
-    &["listen", "public_url", "database", "token", "smtp", "internal", "allow_private", "probe_identity", "control"];
+const KEYS: &[&str] = &[
+    "listen",
+    "public_url",
+    "database",
+    "token",
+    "smtp",
+    "internal",
+    "allow_private",
+    "probe_identity",
+    "control",
+    "retention",
+    "heartbeat",
+    "log",
+];
 const SMTP_KEYS: &[&str] = &["host", "port", "tls", "username", "password", "from", "ca"];
 /// Control addresses: two tell our network's end from theirs, a third a bad day of both.
 const CONTROL_MAX: usize = 3;
@@ -43,12 +59,18 @@ pub struct Process {
     pub allow_private: Vec<Network>,
     /// Addresses by which Serin knows its own uplink.
     pub control: Vec<Address>,
+    /// How long what is remembered is kept.
+    pub retention: Retention,
     /// By what owners of servers know our probes.
     pub identity: Option<Arc<ProbeIdentity>>,
+    /// The sign of life that somebody outside waits for.
+    pub heartbeat: Option<Heartbeat>,
 }
 
-/// Reads `serin:`. `folder` is where the file lies; paths in it start there.
-pub fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>, folder: &Path) -> Process {
+/// Reads `serin:`. Paths in it start where the file lies.
+pub fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>) -> Process {
+    let folder = checker.folder(node.map(|node| node.place).unwrap_or_default()).to_owned();
+    let folder = folder.as_path();
     let fields = node.and_then(|node| checker.fields("serin", node, KEYS, &[]));
     let get = |key| fields.and_then(|fields| fields.get(key));
     let token = get("token").and_then(|entry| checker.secret("the token", &entry.value));
@@ -60,14 +82,17 @@ pub fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>, folder: &Path
     }
     let database = get("database").and_then(|entry| checker.setting("the database's path", &entry.value));
     let database = PathBuf::from(database.unwrap_or_else(|| DATABASE_DEFAULT.to_owned()));
+    let log = get("log").map(|entry| logging::log(checker, entry)).unwrap_or_default();
     Process {
-        settings: Settings { listen, database: folder.join(database), token },
+        settings: Settings { listen, database: folder.join(database), token, log },
         public_url: public_url(checker, get("public_url"), get("listen"), listen),
         smtp: get("smtp").and_then(|entry| smtp(checker, entry, folder)),
         internal: get("internal").map(|entry| names(checker, "internal", &entry.value)).unwrap_or_default(),
         allow_private: get("allow_private").map(|entry| networks(checker, &entry.value)).unwrap_or_default(),
         control: get("control").map(|entry| control(checker, &entry.value)).unwrap_or_default(),
+        retention: get("retention").map(|entry| retention(checker, &entry.value)).unwrap_or_default(),
         identity: get("probe_identity").and_then(|entry| identity(checker, entry)).map(Arc::new),
+        heartbeat: get("heartbeat").and_then(|entry| heartbeat::heartbeat(checker, entry)),
     }
 }
 
@@ -105,7 +130,7 @@ fn identity(checker: &mut Checker<'_>, entry: &Entry<'_>) -> Option<ProbeIdentit
 /// Names of receivers with their places; each one once.
 pub fn names(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Vec<(String, Place)> {
     let mut found: Vec<(String, Place)> = Vec::new();
-    let items = checker.list(&format!("'{what}'"), node).unwrap_or_default();
+    let items = checker.list(format_args!("'{what}'"), node).unwrap_or_default();
     if items.len() > LIST_ITEMS_MAX {
         let message = format!("'{what}' names more than {LIST_ITEMS_MAX} receivers");
         checker.fault(Fault::new(node.place, message).help("let one receiver fan out"));
@@ -255,10 +280,21 @@ pub fn is_loopback(host: &str) -> bool {
     host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Reads `runbooks:`.
-pub fn runbooks(checker: &mut Checker<'_>, node: Option<&Node<'_>>) -> Runbooks {
+/// Reads the `runbooks:` of all files.
+pub fn runbooks<'n, 'a: 'n>(checker: &mut Checker<'_>, sections: impl Iterator<Item = &'n Entry<'a>>) -> Runbooks {
     let mut runbooks = Runbooks::default();
-    for entry in node.and_then(|node| checker.map("'runbooks'", node)).unwrap_or_default() {
+    let mut places: HashMap<&str, Place> = HashMap::new();
+    let mut maps = Vec::new();
+    for section in sections {
+        let reasons = FailureReason::ALL.iter().map(|reason| reason.slug());
+        checker.ask(section.value.place, || Shape::keys(std::iter::once("default").chain(reasons)));
+        maps.extend(checker.map("'runbooks'", &section.value));
+    }
+    for entry in maps.into_iter().flatten() {
+        if let Some(first) = places.insert(&entry.key, entry.place) {
+            let fault = Fault::new(entry.place, format!("the runbook of {} is named twice", quoted(&entry.key)));
+            checker.fault(fault.note(first, "first named here").help("keep one of the two"));
+        }
         if entry.key == "default" {
             runbooks.default = runbook(checker, entry);
         } else if let Some(reason) = FailureReason::from_slug(&entry.key) {

@@ -24,7 +24,7 @@ pub fn reach(
     layers: Layers<'_, '_>,
 ) -> Option<(Address, Reach)> {
     let program = fields.get("command").and_then(|entry| program(checker, what, entry, fields));
-    let url = fields.get("url").and_then(|entry| checker.address(&format!("the address of {what}"), &entry.value));
+    let url = fields.get("url").and_then(|entry| checker.address(format_args!("the address of {what}"), &entry.value));
     match (fields.get("url"), fields.get("command")) {
         (None, None) => {
             let mend = "such as `url: https://docs.example.org/mcp`, or `command:` for a program that speaks MCP";
@@ -59,7 +59,7 @@ fn protocol(checker: &mut Checker<'_>, what: &str, is_program: bool, layers: Lay
         [("http", Transport::Http), ("sse", Transport::Sse), ("stdio", Transport::Stdio)];
     const ERAS: [(&str, Era); 2] = [("legacy", Era::Legacy), ("modern", Era::Modern)];
     if let Some(entry) = layers.get("transport") {
-        reach.transport = checker.choice(&format!("the transport of {what}"), &entry.value, &TRANSPORTS);
+        reach.transport = checker.choice(format_args!("the transport of {what}"), &entry.value, &TRANSPORTS);
         // What `defaults` says of addresses is not meant for programs.
         let own = layers.own("transport").is_some();
         match reach.transport {
@@ -78,7 +78,7 @@ fn protocol(checker: &mut Checker<'_>, what: &str, is_program: bool, layers: Lay
         reach.transport = Some(Transport::Stdio);
     }
     if let Some(entry) = layers.get("era") {
-        reach.era = checker.choice(&format!("the era of {what}"), &entry.value, &ERAS);
+        reach.era = checker.choice(format_args!("the era of {what}"), &entry.value, &ERAS);
         if (reach.era, reach.transport) == (Some(Era::Modern), Some(Transport::Sse)) {
             let fault =
                 Fault::new(entry.place, format!("{what} cannot be modern over sse, which only the older era has"));
@@ -104,7 +104,7 @@ fn program(
     entry: &Entry<'_>,
     fields: Fields<'_, '_>,
 ) -> Option<(Program, Address)> {
-    let command = checker.setting(&format!("the command of {what}"), &entry.value);
+    let command = checker.setting(format_args!("the command of {what}"), &entry.value);
     let args = fields.get("args").map(|entry| args(checker, what, entry)).unwrap_or_default();
     let env = fields.get("env").map(|entry| env(checker, what, &entry.value)).unwrap_or_default();
     let keep = fields.get("keep").and_then(|entry| flag(checker, &format!("'keep' of {what}"), entry));
@@ -114,7 +114,7 @@ fn program(
             Fault::new(entry.value.place, format!("the command of {what} holds a blank, and no shell reads it"));
         checker.fault(fault.help("write the program alone, and `args: [a, b]` beside it"));
     }
-    let written = checker.scalar(&format!("the command of {what}"), &entry.value).map(|(text, _)| text.to_owned());
+    let written = checker.scalar(format_args!("the command of {what}"), &entry.value).map(|(text, _)| text.to_owned());
     let mut shown = format!("stdio: {}", written.unwrap_or_default());
     for (written, _) in &args {
         shown.push(' ');
@@ -127,7 +127,7 @@ fn program(
 
 /// Arguments, each as it may be shown and as it is given.
 fn args(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Vec<(String, Secret)> {
-    let items = checker.list(&format!("'args' of {what}"), &entry.value).unwrap_or_default();
+    let items = checker.list(format_args!("'args' of {what}"), &entry.value).unwrap_or_default();
     if items.len() > ARGS_MAX {
         let fault = Fault::new(entry.place, format!("{what} has {} arguments", items.len()));
         checker.fault(fault.help(format!("at most {ARGS_MAX}: put them into a file of the program's own")));
@@ -147,7 +147,7 @@ fn args(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Vec<(String
 
 /// Variables of the program's environment. A value that is a secret by its name stands outside the file.
 fn env(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Vec<(String, Secret)> {
-    let entries = checker.map(&format!("'env' of {what}"), node).unwrap_or_default();
+    let entries = checker.map(format_args!("'env' of {what}"), node).unwrap_or_default();
     if entries.len() > ENV_MAX {
         let fault = Fault::new(node.place, format!("{what} has {} variables", entries.len()));
         checker.fault(fault.help(format!("at most {ENV_MAX}: put them into a file of the program's own")));

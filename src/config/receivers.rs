@@ -10,7 +10,7 @@ use crate::config::checker::{Checker, Fields, similar};
 use crate::config::fault::{Fault, Place, quoted};
 use crate::config::fingerprint;
 use crate::config::process::mailbox;
-use crate::config::tree::{Entry, Node};
+use crate::config::tree::Entry;
 use crate::domain::fleet::{Channel, Receiver, Secret};
 use crate::domain::paging::route::Route;
 
@@ -29,16 +29,26 @@ pub struct Receivers {
     places: BTreeMap<String, Place>,
 }
 
-/// Reads `receivers:`. `has_smtp`: the file names a mail server, right or wrong.
-pub fn receivers(checker: &mut Checker<'_>, node: Option<&Node<'_>>, has_smtp: bool) -> Receivers {
+/// Reads the `receivers:` of all files. `has_smtp`: the first one names a mail server, right or wrong.
+pub fn receivers<'n, 'a: 'n>(
+    checker: &mut Checker<'_>,
+    sections: impl Iterator<Item = &'n Entry<'a>>,
+    has_smtp: bool,
+) -> Receivers {
     let mut found = Receivers::default();
-    let entries = node.and_then(|node| checker.map("'receivers'", node)).unwrap_or_default();
+    let maps = sections.filter_map(|section| checker.map("'receivers'", &section.value));
+    let entries: Vec<&Entry<'_>> = maps.flatten().collect();
     if let Some(entry) = entries.get(RECEIVERS_MAX) {
         checker.fault(
             Fault::new(entry.place, format!("more than {RECEIVERS_MAX} receivers")).help("let one of them fan out"),
         );
     }
     for entry in entries.iter().take(RECEIVERS_MAX) {
+        if let Some(first) = found.places.get(&*entry.key) {
+            let fault = Fault::new(entry.place, format!("receiver {} is declared twice", quoted(&entry.key)));
+            checker.fault(fault.note(*first, "first declared here").help("give each receiver its own name"));
+            continue;
+        }
         found.places.insert(entry.key.to_string(), entry.place);
         let Some(name) = checker.id("receiver", &entry.key, entry.place) else { continue };
         let Some(channel) = channel(checker, entry) else { continue };
@@ -74,13 +84,14 @@ fn channel(checker: &mut Checker<'_>, entry: &Entry<'_>) -> Option<Channel> {
 }
 
 fn webhook(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<Channel> {
-    let fields = checker.fields(&format!("the webhook of {what}"), &entry.value, &["url", "secret", "secrets"], &[])?;
+    let fields =
+        checker.fields(format_args!("the webhook of {what}"), &entry.value, &["url", "secret", "secrets"], &[])?;
     let secrets = secrets(checker, what, fields);
     let Some(url) = fields.get("url") else {
-        checker.missing(&format!("the webhook of {what}"), entry.place, "url", "such as `url: ${env:ONCALL_URL}`");
+        checker.missing(format_args!("the webhook of {what}"), entry.place, "url", "such as `url: ${env:ONCALL_URL}`");
         return None;
     };
-    let url = checker.address(&format!("the webhook's address of {what}"), &url.value)?;
+    let url = checker.address(format_args!("the webhook's address of {what}"), &url.value)?;
     Some(Channel::Webhook { url, secrets })
 }
 
@@ -104,7 +115,7 @@ fn secrets(checker: &mut Checker<'_>, what: &str, fields: Fields<'_, '_>) -> Vec
     }
     let mut found = Vec::new();
     for node in nodes {
-        let Some(secret) = checker.secret(&format!("the webhook's secret of {what}"), node) else { continue };
+        let Some(secret) = checker.secret(format_args!("the webhook's secret of {what}"), node) else { continue };
         let key = secret.expose().strip_prefix("whsec_");
         if key.is_some_and(|key| STANDARD.decode(key).is_err()) {
             let fault = Fault::new(
@@ -119,9 +130,9 @@ fn secrets(checker: &mut Checker<'_>, what: &str, fields: Fields<'_, '_>) -> Vec
 }
 
 fn email(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<Channel> {
-    let fields = checker.fields(&format!("the mail of {what}"), &entry.value, &["to"], &[])?;
+    let fields = checker.fields(format_args!("the mail of {what}"), &entry.value, &["to"], &[])?;
     let Some(to) = fields.get("to") else {
-        checker.missing(&format!("the mail of {what}"), entry.place, "to", "such as `to: [sre@example.org]`");
+        checker.missing(format_args!("the mail of {what}"), entry.place, "to", "such as `to: [sre@example.org]`");
         return None;
     };
     let items = checker.list("'to'", &to.value)?;

@@ -5,7 +5,7 @@
 
 use std::io::Read;
 
-use crate::config::tree::secret_parts;
+use crate::config::masks::secret_parts;
 
 /// A secrets file holds a password or a key, not more.
 const SECRET_FILE_BYTES_MAX: u64 = 64 * 1024;
@@ -31,7 +31,7 @@ pub enum Part<'a> {
 
 /// Whether a text refers to anything.
 pub fn is_reference(text: &str) -> bool {
-    text.replace("$${", "").contains("${")
+    text.contains("${") && text.replace("$${", "").contains("${")
 }
 
 /// Takes a text apart. The error is the mend.

@@ -7,7 +7,7 @@ use crate::config::checker::{Checker, Fields, similar};
 use crate::config::fault::{FAULTS_SHOWN_MAX, Fault, Place, quoted};
 use crate::config::process::names;
 use crate::config::receivers::Receivers;
-use crate::config::tree::{Node, Value};
+use crate::config::tree::{Entry, Node, Value};
 use crate::domain::fleet::Monitor;
 use crate::domain::paging::route::{Match, Route};
 use crate::domain::reason::{FailureReason, Severity};
@@ -16,14 +16,15 @@ use crate::domain::signal::Signal;
 /// Each route is compared with those above it.
 const ROUTES_MAX: usize = 1_000;
 
-/// Reads `routes:`. `known` holds every monitor id of the file, also of faulty monitors.
+/// Reads the `routes:` of all files, in the order given. `known` holds every monitor id, also of faulty monitors.
 pub fn routes(
     checker: &mut Checker<'_>,
-    node: Option<&Node<'_>>,
+    sections: &[&Entry<'_>],
     receivers: &Receivers,
     known: &HashMap<String, Place>,
 ) -> Vec<(Route, Place)> {
-    let items = node.and_then(|node| checker.list("'routes'", node)).unwrap_or_default();
+    let lists = sections.iter().filter_map(|section| checker.list("'routes'", &section.value));
+    let items: Vec<_> = lists.flatten().collect();
     if let Some(item) = items.get(ROUTES_MAX) {
         checker.fault(Fault::new(item.place, format!("more than {ROUTES_MAX} routes")).help("match by labels"));
     }
@@ -78,7 +79,7 @@ fn route(
 
 fn matching(checker: &mut Checker<'_>, what: &str, node: &Node<'_>, known: &HashMap<String, Place>) -> Match {
     let keys = &["severity", "signal", "reason", "labels", "monitor"];
-    let Some(fields) = checker.fields(&format!("the match of {what}"), node, keys, &[]) else {
+    let Some(fields) = checker.fields(format_args!("the match of {what}"), node, keys, &[]) else {
         return Match::default();
     };
     let severities: Vec<_> = Severity::ALL.iter().map(|severity| (severity.slug(), *severity)).collect();
@@ -132,7 +133,7 @@ fn some_of<'e, T>(
 pub fn labels(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> BTreeMap<String, String> {
     const LABELS_MAX: usize = 32;
     const LABEL_CHARS_MAX: usize = 256;
-    let entries = checker.map(&format!("'labels' of {what}"), node).unwrap_or_default();
+    let entries = checker.map(format_args!("'labels' of {what}"), node).unwrap_or_default();
     if let Some(entry) = entries.get(LABELS_MAX) {
         checker.fault(
             Fault::new(entry.place, format!("{what} has more than {LABELS_MAX} labels"))

@@ -56,11 +56,11 @@ impl<'n, 'a> RuleFields<'n, 'a> {
     /// Reads the keys under `rules:`, not yet what they say.
     pub fn read(checker: &mut Checker<'_>, what: &str, node: Option<&'n Node<'a>>) -> Self {
         let known: Vec<&str> = RULES.iter().map(|(name, _)| *name).collect();
-        let fields = node.and_then(|node| checker.fields(&format!("'rules' of {what}"), node, &known, &[]));
+        let fields = node.and_then(|node| checker.fields(format_args!("'rules' of {what}"), node, &known, &[]));
         let mut found = Vec::new();
         for (name, keys) in RULES {
             let Some(entry) = fields.and_then(|fields| fields.get(name)) else { continue };
-            let Some(fields) = checker.fields(&format!("rule '{name}'"), &entry.value, keys, &[]) else { continue };
+            let Some(fields) = checker.fields(format_args!("rule '{name}'"), &entry.value, keys, &[]) else { continue };
             found.push((*name, entry.place, fields));
         }
         Self(found)
@@ -143,12 +143,12 @@ impl<'n, 'a> Rule<'n, 'a> {
 
     fn severity(&self, checker: &mut Checker<'_>, key: &str, otherwise: Severity) -> Severity {
         let entry = self.layers.get(key);
-        entry.and_then(|entry| checker.choice(&format!("'{key}'"), &entry.value, SEVERITIES)).unwrap_or(otherwise)
+        entry.and_then(|entry| checker.choice(format_args!("'{key}'"), &entry.value, SEVERITIES)).unwrap_or(otherwise)
     }
 
     fn count(&self, checker: &mut Checker<'_>, key: &str, otherwise: u32) -> u32 {
         let entry = self.layers.get(key);
-        entry.and_then(|entry| checker.whole(&format!("'{key}'"), &entry.value, IN_A_ROW)).unwrap_or(otherwise)
+        entry.and_then(|entry| checker.whole(format_args!("'{key}'"), &entry.value, IN_A_ROW)).unwrap_or(otherwise)
     }
 
     /// A duration and where it is written; none where it is not, or is faulty.
@@ -159,7 +159,7 @@ impl<'n, 'a> Rule<'n, 'a> {
         range: RangeInclusive<Duration>,
     ) -> Option<(Duration, &'n Entry<'a>)> {
         let entry = self.layers.get(key)?;
-        Some((checker.duration(&format!("'{key}'"), &entry.value, range)?, entry))
+        Some((checker.duration(format_args!("'{key}'"), &entry.value, range)?, entry))
     }
 }
 
@@ -306,7 +306,9 @@ fn freshness(checker: &mut Checker<'_>, rule: &Rule<'_, '_>) -> Option<Freshness
     let severity = rule.severity(checker, "severity", Severity::Ticket);
     if rule.layers.get("older_than").is_none() {
         let place = rule.own.unwrap_or(Place { line: rule.line, ..Place::default() });
-        checker.missing("rule 'freshness'", place, "older_than", "such as `older_than: 72h`");
+        // Neither layer has it, so that it is a fault of both together and not of the map it is missed in.
+        let fault = Fault::new(place, "rule 'freshness' has no 'older_than'");
+        checker.fault(fault.help("such as `older_than: 72h`"));
     }
     let (older_than, _) = rule.duration(checker, "older_than", MINUTE..=400 * DAY)?;
     Some(FreshnessRule { older_than, severity, line: rule.line })
@@ -320,19 +322,15 @@ fn context(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> Op
     let place = rule.own.unwrap_or(Place { line: rule.line, ..Place::default() });
     let written = ["tools_tokens", "answer_tokens"].map(|key| rule.layers.get(key));
     if written.iter().all(Option::is_none) {
-        checker.missing(
-            "rule 'context'",
-            place,
-            "tools_tokens",
-            "such as `tools_tokens: 20000`, or `answer_tokens: 8000`",
-        );
+        let fault = Fault::new(place, "rule 'context' has no 'tools_tokens'");
+        checker.fault(fault.help("such as `tools_tokens: 20000`, or `answer_tokens: 8000`"));
     }
     let own_answers = rule.layers.own("answer_tokens").filter(|_| ground.canaries == 0);
     if let Some(entry) = own_answers {
         let message = "'answer_tokens' weighs answers, and no canary is declared";
         checker.fault(Fault::new(entry.value.place, message).help("leave the key out, or declare a canary"));
     }
-    let [tools_tokens, answer_tokens] =
-        written.map(|entry| entry.and_then(|entry| checker.whole(&format!("'{}'", entry.key), &entry.value, TOKENS)));
+    let [tools_tokens, answer_tokens] = written
+        .map(|entry| entry.and_then(|entry| checker.whole(format_args!("'{}'", entry.key), &entry.value, TOKENS)));
     Some(ContextRule { tools_tokens, answer_tokens, severity, line: rule.line })
 }

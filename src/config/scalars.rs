@@ -3,6 +3,7 @@
 //! Each reader says what is wrong and gives none. None without a fault means that a variable is
 //! not set and this run only warns of that; the caller's default stands in.
 
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use url::Url;
 use crate::config::checker::{Checker, similar};
 use crate::config::fault::{Fault, Place, quoted};
 use crate::config::reference::{Part, is_reference, masked, parts, read_file};
+use crate::config::shape::Shape;
 use crate::config::tree::{Node, Value};
 use crate::domain::fleet::{Address, Secret};
 
@@ -19,7 +21,7 @@ const TEXT_CHARS_MAX: usize = 2_000;
 /// What browsers and proxies carry at most.
 const URL_BYTES_MAX: usize = 2_048;
 /// An id becomes part of addresses, metrics and file names.
-const ID_CHARS_MAX: usize = 64;
+pub(crate) const ID_CHARS_MAX: usize = 64;
 const DURATION_MEND: &str = "a whole number and a unit: 500ms, 60s, 20m, 72h or 1d";
 /// Stands in for an address whose variable is not set; `.invalid` never resolves (RFC 2606).
 const STAND_IN_URL: &str = "http://unset.invalid/";
@@ -35,7 +37,7 @@ pub struct Resolved {
 
 impl Checker<'_> {
     /// A single value as written.
-    pub fn scalar<'n>(&mut self, what: &str, node: &'n Node<'_>) -> Option<(&'n str, bool)> {
+    pub fn scalar<'n>(&mut self, what: impl Display + Copy, node: &'n Node<'_>) -> Option<(&'n str, bool)> {
         match &node.value {
             Value::Scalar { text, plain } if !node.is_null() => Some((text, *plain)),
             _ => {
@@ -46,23 +48,24 @@ impl Checker<'_> {
     }
 
     /// A text that pages show, so that nothing may be resolved into it.
-    pub fn text(&mut self, what: &str, node: &Node<'_>) -> Option<String> {
+    pub fn text(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<String> {
         let text = self.literal(what, node)?;
         self.bounded(what, node.place, text)
     }
 
     /// A text that a server is sent as it stands, whatever its characters, and that may be empty; it is shown, too.
-    pub fn literal(&mut self, what: &str, node: &Node<'_>) -> Option<String> {
+    pub fn literal(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<String> {
+        self.ask(node.place, || Shape::Text);
         let (text, _) = self.scalar(what, node)?;
         if is_reference(text) {
             let message = format!("{what} is shown on pages and in messages, so that it may not refer to anything");
             self.fault(Fault::new(node.place, message).help("write it out; `$${` stands for the characters `${`"));
             return None;
         }
-        Some(text.replace("$${", "${"))
+        Some(if text.contains('$') { text.replace("$${", "${") } else { text.to_owned() })
     }
 
-    fn bounded(&mut self, what: &str, place: Place, text: String) -> Option<String> {
+    fn bounded(&mut self, what: impl Display + Copy, place: Place, text: String) -> Option<String> {
         let fault = if text.trim().is_empty() {
             Fault::new(place, format!("{what} is empty")).help("give it a text, or leave it out")
         } else if text.chars().any(char::is_control) {
@@ -78,7 +81,8 @@ impl Checker<'_> {
     }
 
     /// An identity: `[a-z0-9][a-z0-9._-]*`, 64 characters at most.
-    pub fn id(&mut self, what: &str, text: &str, place: Place) -> Option<String> {
+    pub fn id(&mut self, what: impl Display + Copy, text: &str, place: Place) -> Option<String> {
+        self.ask(place, || Shape::Id);
         let shaped = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let first = text.bytes().next().is_some_and(shaped);
         let all = text.bytes().all(|byte| shaped(byte) || matches!(byte, b'.' | b'_' | b'-'));
@@ -100,9 +104,13 @@ impl Checker<'_> {
     }
 
     /// A text with references in it.
-    pub fn resolved(&mut self, what: &str, node: &Node<'_>) -> Option<Resolved> {
+    pub fn resolved(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<Resolved> {
+        self.ask(node.place, || Shape::Text);
         let (text, _) = self.scalar(what, node)?;
         let written = text.to_owned();
+        if !text.contains('$') {
+            return Some(Resolved { value: Some(written.clone()), written });
+        }
         let parts = match parts(text) {
             Ok(parts) => parts,
             Err(mend) => {
@@ -136,13 +144,14 @@ impl Checker<'_> {
     }
 
     /// One line of text with references in it; for settings that are used and not kept secret.
-    pub fn setting(&mut self, what: &str, node: &Node<'_>) -> Option<String> {
+    pub fn setting(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<String> {
         let value = self.resolved(what, node)?.value?;
         self.bounded(what, node.place, value)
     }
 
     /// A secret: a reference and nothing else, since the file lies in git.
-    pub fn secret(&mut self, what: &str, node: &Node<'_>) -> Option<Secret> {
+    pub fn secret(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<Secret> {
+        self.ask(node.place, || Shape::Secret);
         let (text, _) = self.scalar(what, node)?;
         let whole = parts(text).is_ok_and(|parts| matches!(parts[..], [Part::Env { .. } | Part::File { .. }]));
         if !whole && !text.starts_with("${") {
@@ -164,7 +173,13 @@ impl Checker<'_> {
     }
 
     /// A word out of a closed list.
-    pub fn choice<T: Copy>(&mut self, what: &str, node: &Node<'_>, words: &[(&'static str, T)]) -> Option<T> {
+    pub fn choice<T: Copy>(
+        &mut self,
+        what: impl Display + Copy,
+        node: &Node<'_>,
+        words: &[(&'static str, T)],
+    ) -> Option<T> {
+        self.ask(node.place, || Shape::Word(words.iter().map(|(word, _)| (*word).to_owned()).collect()));
         let (text, _) = self.scalar(what, node)?;
         if let Some((_, choice)) = words.iter().find(|(word, _)| *word == text) {
             return Some(*choice);
@@ -178,7 +193,8 @@ impl Checker<'_> {
     }
 
     /// A whole number.
-    pub fn whole(&mut self, what: &str, node: &Node<'_>, range: RangeInclusive<u32>) -> Option<u32> {
+    pub fn whole(&mut self, what: impl Display + Copy, node: &Node<'_>, range: RangeInclusive<u32>) -> Option<u32> {
+        self.ask(node.place, || Shape::Whole(range.clone()));
         let (written, value) = self.number_text(what, node)?;
         let fault = match value.parse::<u64>() {
             Ok(number) => match u32::try_from(number).ok().filter(|number| range.contains(number)) {
@@ -194,7 +210,8 @@ impl Checker<'_> {
     }
 
     /// A number with a fraction.
-    pub fn decimal(&mut self, what: &str, node: &Node<'_>) -> Option<f64> {
+    pub fn decimal(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<f64> {
+        self.ask(node.place, || Shape::Decimal);
         let (written, value) = self.number_text(what, node)?;
         match value.parse::<f64>().ok().filter(|number| number.is_finite()) {
             Some(number) => Some(number),
@@ -207,7 +224,7 @@ impl Checker<'_> {
     }
 
     /// A number's text as written and resolved. Quotes make a text, save around a reference, which needs them inside `{ }`.
-    fn number_text(&mut self, what: &str, node: &Node<'_>) -> Option<(String, String)> {
+    fn number_text(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<(String, String)> {
         let (text, plain) = self.scalar(what, node)?;
         if !plain && !is_reference(text) {
             let message = format!("{what} takes a number, and quotes make this a text");
@@ -219,7 +236,13 @@ impl Checker<'_> {
     }
 
     /// A duration: a whole number and `ms`, `s`, `m`, `h` or `d`.
-    pub fn duration(&mut self, what: &str, node: &Node<'_>, range: RangeInclusive<Duration>) -> Option<Duration> {
+    pub fn duration(
+        &mut self,
+        what: impl Display + Copy,
+        node: &Node<'_>,
+        range: RangeInclusive<Duration>,
+    ) -> Option<Duration> {
+        self.ask(node.place, || Shape::Duration(range.clone()));
         let Resolved { written, value } = self.resolved(what, node)?;
         let value = value?;
         match duration_of(&value) {
@@ -242,7 +265,8 @@ impl Checker<'_> {
     }
 
     /// A share such as `5%`, as a number in 0–1; above 0 and below 100.
-    pub fn share(&mut self, what: &str, node: &Node<'_>) -> Option<f64> {
+    pub fn share(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<f64> {
+        self.ask(node.place, || Shape::Share);
         let Resolved { written, value } = self.resolved(what, node)?;
         let value = value?;
         let percent = value.strip_suffix('%').and_then(|number| number.parse::<f64>().ok());
@@ -267,7 +291,8 @@ impl Checker<'_> {
     }
 
     /// A place to connect to: http or https, without a fragment. Never none without a fault.
-    pub fn address(&mut self, what: &str, node: &Node<'_>) -> Option<Address> {
+    pub fn address(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<Address> {
+        self.ask(node.place, || Shape::Address);
         let Resolved { written, value } = self.resolved(what, node)?;
         let shown = masked(&written);
         let Some(value) = value else { return Some(Address { shown, resolved: Secret::new(STAND_IN_URL) }) };
@@ -276,14 +301,15 @@ impl Checker<'_> {
     }
 
     /// A URL that people follow, which may have a fragment.
-    pub fn link(&mut self, what: &str, node: &Node<'_>) -> Option<String> {
+    pub fn link(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<String> {
+        self.ask(node.place, || Shape::Address);
         let value = self.setting(what, node)?;
         self.url(what, node.place, &value, true)?;
         Some(value)
     }
 
     /// The message names no part of the value: it may have been resolved from a secret.
-    fn url(&mut self, what: &str, place: Place, value: &str, fragment: bool) -> Option<Url> {
+    fn url(&mut self, what: impl Display + Copy, place: Place, value: &str, fragment: bool) -> Option<Url> {
         const MEND: &str = "write a whole address, such as `https://docs.example.org/mcp`";
         // The parser takes white space out in silence, so it is looked for first.
         let plain = !value.chars().any(|c| c.is_whitespace() || c.is_control()) && value.len() <= URL_BYTES_MAX;

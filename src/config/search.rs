@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::config::checker::{Checker, Fields};
 use crate::config::fault::{Fault, quoted};
 use crate::config::layers::Layers;
+use crate::config::shape::Shape;
 use crate::config::tree::{Node, Value};
 use crate::domain::fleet::{Search, SearchFields};
 
@@ -66,7 +67,7 @@ fn arguments(
     node: &Node<'_>,
     query: &str,
 ) -> (BTreeMap<String, String>, Option<u32>) {
-    let entries = checker.map(&format!("'arguments' of {what}"), node).unwrap_or_default();
+    let entries = checker.map(format_args!("'arguments' of {what}"), node).unwrap_or_default();
     if let Some(entry) = entries.get(ARGUMENTS_MAX) {
         checker.fault(
             Fault::new(entry.place, format!("more than {ARGUMENTS_MAX} arguments")).help("no tool takes so many"),
@@ -79,6 +80,7 @@ fn arguments(
             let message = format!("argument {} is the one that takes the canary's question", quoted(query));
             checker.fault(Fault::new(entry.place, message).help("leave it out, or name another one by `query`"));
         }
+        checker.ask(entry.value.place, || Shape::Any);
         let mut json = String::new();
         if !write_json(checker, &entry.value, &mut json) {
             continue;
@@ -139,7 +141,8 @@ fn write_json(checker: &mut Checker<'_>, node: &Node<'_>, json: &mut String) -> 
     true
 }
 
-fn places(checker: &mut Checker<'_>, node: &Node<'_>) -> SearchFields {
+/// Reads `fields:` of a search.
+pub fn places(checker: &mut Checker<'_>, node: &Node<'_>) -> SearchFields {
     let fields = checker.fields("'fields' of search", node, &["source", "content", "score", "total"], &[]);
     let mut read = |key: &str| {
         let entry = fields.and_then(|fields: Fields<'_, '_>| fields.get(key))?;

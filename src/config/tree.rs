@@ -2,28 +2,29 @@
 //!
 //! Duplicate keys, tags, lost aliases and nesting past reason are faults here; merge keys are
 //! resolved here. An alias shares its node, so that a bomb of aliases costs nothing; what is
-//! counted is the work of merging and the depth of nesting.
+//! counted is the work of merging and the depth of nesting. What no alias can reach stands in its
+//! parent, without an allocation of its own: a fleet has a million of them.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::ops::Range;
+use std::ops::Deref;
 use std::rc::Rc;
 
 use serde_yaml::granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, options};
 
-use crate::config::fault::{Collector, Fault, Place, is_secret_key, quoted};
+use crate::config::fault::{Collector, Fault, Place, Text, is_secret_key, quoted};
+use crate::config::keys::{Keys, is_plain};
+use crate::config::masks::{secret_parts, secret_stretch};
 
-/// Nodes of a file: 50,000 monitors of sixty nodes each, and as much again.
+/// Nodes of all files: 50,000 monitors of sixty nodes each, and as much again.
 const NODES_MAX: usize = 6_000_000;
-/// Keys taken over by `<<` in a whole file; `<<` of a large map in many places is quadratic work.
+/// Keys taken over by `<<` in all files; `<<` of a large map in many places is quadratic work.
 const MERGED_KEYS_MAX: usize = 2_000_000;
 /// Nesting, aliases followed; a fleet needs seven levels.
 const DEPTH_MAX: u16 = 64;
-/// Below this a linear look is quicker than a map.
-const FEW_KEYS: usize = 16;
 
 /// A value with its place.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Node<'a> {
     /// What it is.
     pub value: Value<'a>,
@@ -32,8 +33,28 @@ pub struct Node<'a> {
     depth: u16,
 }
 
+/// A node inside another one.
+#[derive(Debug, Clone)]
+pub enum Child<'a> {
+    /// Of this parent alone.
+    Own(Node<'a>),
+    /// Of every place that an alias or `<<` brings it to.
+    Shared(Rc<Node<'a>>),
+}
+
+impl<'a> Deref for Child<'a> {
+    type Target = Node<'a>;
+
+    fn deref(&self) -> &Node<'a> {
+        match self {
+            Self::Own(node) => node,
+            Self::Shared(node) => node,
+        }
+    }
+}
+
 /// The three shapes of YAML.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Value<'a> {
     /// A text as written, escapes resolved.
     Scalar {
@@ -43,7 +64,7 @@ pub enum Value<'a> {
         plain: bool,
     },
     /// A list.
-    List(Vec<Rc<Node<'a>>>),
+    List(Vec<Child<'a>>),
     /// Keys and values in the order of the file, merged ones last; keys are unique.
     Map(Vec<Entry<'a>>),
 }
@@ -56,7 +77,7 @@ pub struct Entry<'a> {
     /// Where the key stands.
     pub place: Place,
     /// The value.
-    pub value: Rc<Node<'a>>,
+    pub value: Child<'a>,
 }
 
 impl Node<'_> {
@@ -70,26 +91,28 @@ impl Node<'_> {
 #[derive(Debug)]
 pub struct Tree<'a> {
     /// The document.
-    pub root: Rc<Node<'a>>,
+    pub root: Child<'a>,
     /// Places of nodes that an alias refers to.
     pub referred: Vec<Place>,
 }
 
 /// Reads a text; none where its structure cannot be read at all, which the collector then says.
-pub fn parse<'a>(text: &'a str, faults: &mut Collector) -> Option<Tree<'a>> {
+///
+/// `budget` is one for all files of a fleet.
+pub fn parse<'a>(file: Text<'a>, budget: &mut Budget, faults: &mut Collector) -> Option<Tree<'a>> {
     let settings = options! { emit_unresolved_aliases: true, emit_comments: false };
     let mut builder = Builder {
-        text,
+        file,
+        text: file.text,
         faults,
         open: Vec::new(),
         root: None,
         anchors: HashMap::new(),
-        nodes: 0,
-        merged: 0,
+        budget,
         referred: Vec::new(),
         documents: 0,
     };
-    for next in Parser::new_from_str_with_options(text, settings) {
+    for next in Parser::new_from_str_with_options(file.text, settings) {
         match next {
             Ok((event, span)) => builder.event(event, span)?,
             Err(error) => {
@@ -100,22 +123,29 @@ pub fn parse<'a>(text: &'a str, faults: &mut Collector) -> Option<Tree<'a>> {
     }
     let Builder { root, referred, faults, .. } = builder;
     if root.is_none() {
-        let start = Place { start: 0, end: 0, line: 1 };
         faults.add(
-            Fault::new(start, "the file declares nothing").help("start with `version: 1` and a list of `monitors`"),
+            Fault::new(file.top(), "the file declares nothing")
+                .help("start with `version: 1` and a list of `monitors`"),
         );
     }
     Some(Tree { root: root?, referred })
 }
 
+/// What reading has cost so far, over all files.
+#[derive(Debug, Default)]
+pub struct Budget {
+    nodes: usize,
+    merged: usize,
+}
+
 struct Builder<'a, 'c> {
+    budget: &'c mut Budget,
+    file: Text<'a>,
     text: &'a str,
     faults: &'c mut Collector,
     open: Vec<Open<'a>>,
-    root: Option<Rc<Node<'a>>>,
+    root: Option<Child<'a>>,
     anchors: HashMap<usize, Rc<Node<'a>>>,
-    nodes: usize,
-    merged: usize,
     referred: Vec<Place>,
     documents: usize,
 }
@@ -128,7 +158,7 @@ struct Open<'a> {
 }
 
 enum Held<'a> {
-    List(Vec<Rc<Node<'a>>>),
+    List(Vec<Child<'a>>),
     Map { entries: Vec<Entry<'a>>, key: Option<PendingKey<'a>> },
 }
 
@@ -169,7 +199,7 @@ impl<'a> Builder<'a, '_> {
                     return self.take(nothing(place), 0);
                 };
                 self.referred.push(node.place);
-                return self.put(node, place);
+                return self.put(Child::Shared(node), place);
             }
             Event::UnresolvedAlias(name) => {
                 let message = format!("alias {} has no anchor above it", quoted(&name));
@@ -207,23 +237,24 @@ impl<'a> Builder<'a, '_> {
 
     /// Takes a node that has come to its end.
     fn take(&mut self, node: Node<'a>, anchor: usize) -> Option<()> {
-        self.nodes += 1;
-        if self.nodes > NODES_MAX {
+        self.budget.nodes += 1;
+        if self.budget.nodes > NODES_MAX {
             self.faults.add(
                 Fault::new(node.place, format!("the file holds more than {NODES_MAX} values")).help("split the fleet"),
             );
             return None;
         }
         let place = node.place;
-        let node = Rc::new(node);
-        if anchor > 0 {
-            self.anchors.insert(anchor, Rc::clone(&node));
+        if anchor == 0 {
+            return self.put(Child::Own(node), place);
         }
-        self.put(node, place)
+        let node = Rc::new(shared(node));
+        self.anchors.insert(anchor, Rc::clone(&node));
+        self.put(Child::Shared(node), place)
     }
 
     /// Puts a node where it belongs: a list's item, a map's key or value, or the document itself.
-    fn put(&mut self, node: Rc<Node<'a>>, place: Place) -> Option<()> {
+    fn put(&mut self, node: Child<'a>, place: Place) -> Option<()> {
         match self.open.last_mut().map(|open| &mut open.held) {
             None => {
                 self.root = Some(node);
@@ -252,13 +283,15 @@ impl<'a> Builder<'a, '_> {
 
     /// Finds duplicate keys and resolves `<<`: the map's own keys win, then the earlier of merged maps.
     fn merge(&mut self, written: Vec<Entry<'a>>) -> Option<Vec<Entry<'a>>> {
+        if is_plain(written.iter().map(|entry| &*entry.key)) {
+            return Some(written);
+        }
         let mut keys = Keys::default();
         let mut entries: Vec<Entry<'a>> = Vec::with_capacity(written.len());
         let mut source: Option<Entry<'a>> = None;
         for entry in written {
             let is_merge = entry.key == "<<";
-            let first =
-                if is_merge { source.as_ref().map(|first| first.place) } else { keys.find(&entries, &entry.key) };
+            let first = if is_merge { source.as_ref().map(|first| first.place) } else { keys.find(&entry.key) };
             if let Some(first) = first {
                 let message = format!("key {} is written twice", quoted(&entry.key));
                 let mend = if is_merge { "merge a list: `<<: [*a, *b]`" } else { "keep one of the two" };
@@ -266,7 +299,7 @@ impl<'a> Builder<'a, '_> {
             } else if is_merge {
                 source = Some(entry);
             } else {
-                keys.insert(entry.key.clone(), entries.len());
+                keys.insert(entry.key.clone(), entry.place);
                 entries.push(entry);
             }
         }
@@ -278,7 +311,7 @@ impl<'a> Builder<'a, '_> {
 
     /// Takes over what `<<` names, as far as it is not there yet.
     fn merge_from(&mut self, source: &Entry<'a>, keys: &mut Keys<'a>, entries: &mut Vec<Entry<'a>>) -> Option<()> {
-        let maps: Vec<&Rc<Node<'a>>> = match &source.value.value {
+        let maps: Vec<&Child<'a>> = match &source.value.value {
             Value::Map(_) => vec![&source.value],
             Value::List(items) => items.iter().collect(),
             Value::Scalar { .. } => Vec::new(),
@@ -289,15 +322,15 @@ impl<'a> Builder<'a, '_> {
         }
         for map in maps {
             let Value::Map(merged) = &map.value else { continue };
-            self.merged += merged.len();
-            if self.merged > MERGED_KEYS_MAX {
+            self.budget.merged += merged.len();
+            if self.budget.merged > MERGED_KEYS_MAX {
                 let message = format!("`<<` brings in more than {MERGED_KEYS_MAX} keys over the whole file");
                 self.faults.add(Fault::new(source.place, message).help("use `defaults`, or merge smaller maps"));
                 return None;
             }
             for entry in merged {
-                if keys.find(entries, &entry.key).is_none() {
-                    keys.insert(entry.key.clone(), entries.len());
+                if keys.find(&entry.key).is_none() {
+                    keys.insert(entry.key.clone(), entry.place);
                     entries.push(entry.clone());
                 }
             }
@@ -306,8 +339,9 @@ impl<'a> Builder<'a, '_> {
     }
 
     fn syntax(&mut self, error: &ScanError) {
-        let at = self.offset(error.marker());
-        let place = Place { start: at, end: at.saturating_add(1), line: line(error.marker()) };
+        let (at, line) = (self.offset(error.marker()), self.line(error.marker()));
+        let start = self.file.start.saturating_add(at);
+        let place = Place { start, end: start.saturating_add(1), line };
         let before = &self.text[..at as usize];
         let mend = if before.ends_with('$') && self.text[at as usize..].starts_with('{') {
             "inside `{ }` and `[ ]` a reference needs quotes: `\"${env:NAME}\"`"
@@ -322,8 +356,9 @@ impl<'a> Builder<'a, '_> {
         if secret_parts(text).is_empty() {
             return;
         }
-        let (start, end) = (place.start as usize, (place.end as usize).min(self.text.len()));
-        let raw = &self.text[start..end];
+        let (first, start) = (self.file.start as usize, place.start as usize);
+        let end = (place.end as usize).min(first + self.text.len());
+        let raw = &self.text[start - first..end - first];
         if raw.contains('\\') {
             // Written with escapes, its parts stand elsewhere than in the text that came of it.
             self.faults.masks.push(start..end);
@@ -334,7 +369,17 @@ impl<'a> Builder<'a, '_> {
 
     fn place(&self, span: Span) -> Place {
         let (start, end) = (self.offset(&span.start), self.offset(&span.end));
-        Place { start, end: end.max(start), line: line(&span.start) }
+        let first = self.file.start;
+        Place {
+            start: first.saturating_add(start),
+            end: first.saturating_add(end.max(start)),
+            line: self.line(&span.start),
+        }
+    }
+
+    fn line(&self, marker: &Marker) -> u32 {
+        let line = u32::try_from(marker.line()).unwrap_or(u32::MAX);
+        self.file.line.saturating_add(line.saturating_sub(1))
     }
 
     /// A byte offset that is inside the text and between two characters.
@@ -347,77 +392,34 @@ impl<'a> Builder<'a, '_> {
     }
 }
 
-/// Userinfo and query of a URL, as stretches of its text.
-pub fn secret_parts(url: &str) -> Vec<Range<usize>> {
-    let mut parts = Vec::new();
-    let Some(authority) = url.find("://").map(|at| at + 3) else { return parts };
-    let authority_end = url[authority..].find(['/', '?', '#']).map_or(url.len(), |at| authority + at);
-    if let Some(at) = url[authority..authority_end].rfind('@') {
-        parts.push(authority..authority + at);
-    }
-    if let Some(mark) = url[authority..].find('?').map(|at| authority + at + 1) {
-        let end = url[mark..].find(['#', '}', '"', '\'']).map_or(url.len(), |at| mark + at);
-        if mark < end {
-            parts.push(mark..end);
-        }
-    }
-    parts
-}
-
 /// Hides what a key such as `password` holds, or each item of its list; lists in lists are no secrets.
 fn mask_secrets(key: &str, value: &Node<'_>, faults: &mut Collector) {
     if !is_secret_key(key) {
         return;
     }
+    let mut mask = |node: &Node<'_>| {
+        if let Value::Scalar { text, .. } = &node.value {
+            faults.masks.extend(secret_stretch(text, node.place));
+        }
+    };
     match &value.value {
-        Value::Scalar { .. } => mask_secret(value, faults),
-        Value::List(items) => items.iter().for_each(|item| mask_secret(item, faults)),
-        Value::Map(_) => {}
+        Value::List(items) => items.iter().for_each(|item| mask(item)),
+        _ => mask(value),
     }
 }
 
-/// A reference is shown as written, its default is not: in a file that was copied it may be the real one.
-fn mask_secret(value: &Node<'_>, faults: &mut Collector) {
-    let Value::Scalar { text, .. } = &value.value else { return };
-    let (start, end) = (value.place.start as usize, value.place.end as usize);
-    match text.find(":-").filter(|_| text.starts_with("${")) {
-        Some(default) => faults.masks.push((start + default + 2).min(end)..end),
-        None if text.starts_with("${") => {}
-        None => faults.masks.push(start..end),
+/// A map whose values cost nothing to merge into others.
+fn shared<'a>(mut node: Node<'a>) -> Node<'a> {
+    if let Value::Map(entries) = node.value {
+        let share = |entry: Entry<'a>| match entry.value {
+            Child::Own(value) => Entry { value: Child::Shared(Rc::new(value)), ..entry },
+            Child::Shared(_) => entry,
+        };
+        node.value = Value::Map(entries.into_iter().map(share).collect());
     }
+    node
 }
 
 fn nothing<'a>(place: Place) -> Node<'a> {
     Node { value: Value::Scalar { text: Cow::Borrowed(""), plain: true }, place, depth: 0 }
-}
-
-fn line(marker: &Marker) -> u32 {
-    u32::try_from(marker.line()).unwrap_or(u32::MAX)
-}
-
-/// Keys of one map: looked through while few, in a table once many.
-#[derive(Default)]
-struct Keys<'a> {
-    table: HashMap<Cow<'a, str>, usize>,
-    count: usize,
-}
-
-impl<'a> Keys<'a> {
-    /// Where the key stands, if it is there.
-    fn find(&mut self, entries: &[Entry<'a>], key: &str) -> Option<Place> {
-        if self.count <= FEW_KEYS {
-            return entries.iter().find(|entry| entry.key == key).map(|entry| entry.place);
-        }
-        if self.table.is_empty() {
-            self.table = entries.iter().enumerate().map(|(at, entry)| (entry.key.clone(), at)).collect();
-        }
-        self.table.get(key).map(|at| entries[*at].place)
-    }
-
-    fn insert(&mut self, key: Cow<'a, str>, at: usize) {
-        self.count += 1;
-        if !self.table.is_empty() {
-            self.table.insert(key, at);
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! The way to a monitor's server: `proxy`, `ca` and `client_certificate`. Files are read once here, so that one that
 //! cannot be used is a fault of the file and not of the night; probes read them again when they change.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rustls::RootCertStore;
 use url::Url;
@@ -19,8 +19,9 @@ use crate::net::trust::Files;
 const CERTIFICATE_KEYS: &[&str] = &["certificate", "key"];
 const PROXY_MEND: &str = "such as `http://proxy.example.org:3128`, `socks5://10.0.0.1:1080`, or `socks5h://…` where the proxy resolves names";
 
-/// Adds what the file says of the way to `reach`. Paths start in `folder`, where the file lies.
-pub fn way(checker: &mut Checker<'_>, what: &str, layers: Layers<'_, '_>, folder: &Path, reach: &mut Reach) {
+/// Adds what the file says of the way to `reach`. Paths start where the file
+/// lies that holds them.
+pub fn way(checker: &mut Checker<'_>, what: &str, layers: Layers<'_, '_>, reach: &mut Reach) {
     let own = |key: &str| layers.own(key);
     if reach.program.is_some() {
         for entry in ["proxy", "ca", "client_certificate"].into_iter().filter_map(own) {
@@ -30,8 +31,8 @@ pub fn way(checker: &mut Checker<'_>, what: &str, layers: Layers<'_, '_>, folder
         return;
     }
     reach.proxy = layers.get("proxy").and_then(|entry| proxy(checker, what, entry));
-    let ca = layers.get("ca").and_then(|entry| Some((path(checker, what, "ca", entry, folder)?, entry.value.place)));
-    let identity = layers.get("client_certificate").and_then(|entry| identity(checker, what, entry, folder));
+    let ca = layers.get("ca").and_then(|entry| Some((path(checker, what, "ca", entry)?, entry.value.place)));
+    let identity = layers.get("client_certificate").and_then(|entry| identity(checker, what, entry));
     let place = ca.as_ref().map(|(_, place)| *place).or(identity.as_ref().map(|(_, place)| *place));
     let files = Files {
         ca: ca.map(|(path, _)| path),
@@ -56,26 +57,21 @@ fn usable(checker: &mut Checker<'_>, place: Place, files: &Files) {
     }
 }
 
-fn path(checker: &mut Checker<'_>, what: &str, key: &str, entry: &Entry<'_>, folder: &Path) -> Option<PathBuf> {
-    let text = checker.setting(&format!("the path of '{key}' of {what}"), &entry.value)?;
+fn path(checker: &mut Checker<'_>, what: &str, key: &str, entry: &Entry<'_>) -> Option<PathBuf> {
+    let text = checker.setting(format_args!("the path of '{key}' of {what}"), &entry.value)?;
     if text.is_empty() {
         let fault = Fault::new(entry.value.place, format!("the path of '{key}' of {what} is empty"));
         checker.fault(fault.help("such as `ca/internal.pem`"));
         return None;
     }
-    Some(folder.join(text))
+    Some(checker.folder(entry.value.place).join(text))
 }
 
-fn identity(
-    checker: &mut Checker<'_>,
-    what: &str,
-    entry: &Entry<'_>,
-    folder: &Path,
-) -> Option<(ClientCertificate, Place)> {
+fn identity(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<(ClientCertificate, Place)> {
     let named = format!("'client_certificate' of {what}");
     let fields = checker.fields(&named, &entry.value, CERTIFICATE_KEYS, &[])?;
     let mut file = |key: &str| match fields.get(key) {
-        Some(entry) => path(checker, what, key, entry, folder).map(|path| path.to_string_lossy().into_owned()),
+        Some(entry) => path(checker, what, key, entry).map(|path| path.to_string_lossy().into_owned()),
         None => {
             checker.missing(&named, entry.place, key, "such as `{ certificate: serin.pem, key: serin.key }`");
             None
@@ -87,7 +83,7 @@ fn identity(
 
 /// Its login is masked wherever it is shown.
 fn proxy(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<Address> {
-    let Resolved { written, value } = checker.resolved(&format!("the proxy of {what}"), &entry.value)?;
+    let Resolved { written, value } = checker.resolved(format_args!("the proxy of {what}"), &entry.value)?;
     let shown = masked(&written);
     let value = value?;
     let parsed = Url::parse(&value).ok().filter(|url| Proxy::of(url).is_some() && matches!(url.path(), "" | "/"));

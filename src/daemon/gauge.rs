@@ -1,4 +1,5 @@
-//! Looks at the outbox now and then: its depth for the metrics, and given-up deliveries for our own alerts.
+//! Looks at the outbox and the writer's queue now and then: their depth for the metrics, and given-up deliveries for
+//! our own alerts.
 
 use std::time::Duration;
 
@@ -18,6 +19,8 @@ pub async fn run(hands: Hands, shutdown: CancellationToken) {
     while !shutdown.is_cancelled() {
         let now = Utc::now();
         hands.board.pulse().turn(NAME, now);
+        hands.board.pulse().look(now);
+        hands.board.pulse().set_writer_queue(hands.store.waiting());
         // Where the store does not answer, the beats say so; this loop only counts.
         if let Ok(backlog) = hands.store.backlog().await {
             hands.board.pulse().set_deliveries_pending(backlog.pending);

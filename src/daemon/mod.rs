@@ -5,7 +5,7 @@
 //! `telling` (from a decision to what is queued), `tick` (how many start together), `permits` (who may
 //! be in flight), `scheduler` (who is due), `courier` (claim, send,
 //! record), `resume` (where the last run stood), `reload` (the file, whenever it changes), `gauge`
-//! (how deep the outbox is),
+//! (how deep the outbox is), `heartbeat` (that we are well, to somebody outside),
 //! `janitor` (forgets what is over).
 
 pub mod hands;
@@ -24,4 +24,5 @@ pub mod courier;
 pub mod resume;
 pub mod reload;
 pub mod gauge;
+pub mod heartbeat;
 pub mod janitor;

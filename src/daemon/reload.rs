@@ -1,7 +1,9 @@
 //! The file, whenever it changes: a valid one comes into force, a bad one changes nothing and says so.
 //!
-//! The loop compares content, not times, so a symlink that is swapped and an editor that writes in
-//! two steps are both seen; SIGHUP makes it look at once.
+//! The loop compares content, not times, of the file and of all that it includes, so a symlink that
+//! is swapped, an editor that writes in two steps and a file that comes or goes under a glob are all
+//! seen; SIGHUP makes it look at once. Several files cannot be read at one moment: what differs from
+//! the last look is read a second time and only judged where both readings agree.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,13 +13,16 @@ use chrono::{DateTime, Utc};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::config::bytes::ReadError;
 use crate::config::checker::Unset;
-use crate::config::source::{self, Source};
+use crate::config::logging::Log;
+use crate::config::source::{Reader, Source};
 use crate::config::{self, Loaded, Settings};
 use crate::daemon::hands::Hands;
 use crate::deliver::trouble::Trouble;
-use crate::domain::fleet::Fleet;
+use crate::domain::fleet::{Fleet, Provenance};
 use crate::store::board::{Banner, Change};
+use crate::store::pulse::FileNote;
 
 /// The file is looked at this often.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -29,6 +34,9 @@ const NAME: &str = "reload";
 /// How a variable is looked up; the demo and tests bring their own.
 pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
+/// Puts a file's `log` in force, at start and with every reload.
+pub type Logging = Arc<dyn Fn(&Log) + Send + Sync>;
+
 /// The loop.
 pub struct Reload {
     /// What it works with.
@@ -37,8 +45,10 @@ pub struct Reload {
     pub path: PathBuf,
     /// How a variable is looked up.
     pub env: Environment,
-    /// The settings that are in force until the next start.
+    /// The settings that are in force until the next start, all but what is logged.
     pub settings: Settings,
+    /// Where what is logged is put.
+    pub logging: Logging,
     /// Where the fleet in force is put.
     pub fleet: watch::Sender<Arc<Fleet>>,
     /// Somebody wants the file looked at now.
@@ -55,10 +65,11 @@ impl Reload {
     /// Runs until shutdown.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut judged = self.fleet.borrow().provenance.hash.clone();
+        let mut reader = Reader::new(&self.path);
         while !shutdown.is_cancelled() {
             let now = Utc::now();
             self.hands.board.pulse().turn(NAME, now);
-            self.turn(&mut judged, now).await;
+            reader = self.turn(reader, &mut judged, now).await;
             tokio::select! {
                 () = shutdown.cancelled() => {}
                 () = self.look.notified() => {}
@@ -68,41 +79,41 @@ impl Reload {
     }
 
     /// Looks once; `judged` is the hash of the content that was judged last.
-    async fn turn(&self, judged: &mut String, now: DateTime<Utc>) {
-        let (path, env, last) = (self.path.clone(), Arc::clone(&self.env), judged.clone());
-        let read = tokio::task::spawn_blocking(move || match source::read(&path) {
-            Ok(source) if source.hash == last => None,
-            Ok(source) => {
-                let loaded = config::load(&source, &*env, Unset::Refuse).map_err(|faults| faults.to_string());
-                Some((source.hash.clone(), loaded.map(|loaded| (source, loaded))))
+    async fn turn(&self, reader: Reader, judged: &mut String, now: DateTime<Utc>) -> Reader {
+        let (env, last) = (Arc::clone(&self.env), judged.clone());
+        let read = tokio::task::spawn_blocking(move || look(reader, &*env, &last));
+        let (reader, looked) = match read.await {
+            Ok((reader, looked)) => (reader, looked),
+            Err(error) => {
+                tracing::error!(%error, "reading the file broke down; it is read again");
+                (Reader::new(&self.path), Looked::Same)
             }
-            Err(error) => Some((format!("unreadable: {error}"), Err(error.to_string()))),
-        });
-        match read.await {
-            Ok(Some((hash, _))) if hash == *judged => {}
-            Ok(Some((hash, Ok((source, loaded))))) => {
-                if self.accept(&source, loaded, now).await {
-                    *judged = hash;
+        };
+        match looked {
+            Looked::Same => {}
+            Looked::Valid(source, loaded) => {
+                if self.accept(&source, *loaded, now).await {
+                    *judged = source.hash;
                 }
             }
-            Ok(Some((hash, Err(why)))) => {
+            Looked::Faulty { hash, why } => {
                 *judged = hash;
                 self.refuse(&why, now);
             }
-            Ok(None) => {}
-            Err(error) => tracing::error!(%error, "reading the file broke down; it is read again"),
         }
+        reader
     }
 
     /// Puts a valid file in force; false where the store does not take it, so that it is tried again.
     async fn accept(&self, source: &Source, loaded: Loaded, now: DateTime<Utc>) -> bool {
-        let text = String::from_utf8_lossy(&source.bytes);
+        let text = source.text();
         let noted = self.hands.store.config_loaded(&loaded.fleet, &text, now).await;
         self.hands.stored(noted.as_ref().err(), now);
         if noted.is_err() {
             return false;
         }
-        if loaded.settings != self.settings {
+        (self.logging)(&loaded.settings.log);
+        if (Settings { log: self.settings.log.clone(), ..loaded.settings.clone() }) != self.settings {
             tracing::warn!("listen, database or token changed; they take effect with the next start");
         }
         for warning in &loaded.warnings {
@@ -110,11 +121,13 @@ impl Reload {
         }
         self.warn_of_removed_receivers(&loaded.fleet).await;
         let monitors = loaded.fleet.monitors.len();
+        self.hands.board.pulse().file_in_force(note(&loaded.fleet, now));
         self.fleet.send_replace(Arc::new(loaded.fleet));
         self.hands.board.lower(CONFIG);
         self.hands.alerts.clear(Trouble::ConfigRejected, now);
         self.hands.board.tell(Change::Fleet);
-        tracing::info!(monitors, commit = source.commit.as_deref().unwrap_or("none"), "the new file is in force");
+        let (files, commit) = (1 + source.included.len(), source.commit.as_deref().unwrap_or("none"));
+        tracing::info!(monitors, files, commit, "the new file is in force");
         true
     }
 
@@ -139,6 +152,52 @@ impl Reload {
         tracing::error!("the file has faults; the last good one stays in force\n{why}");
         let first = why.lines().find(|line| !line.trim().is_empty()).unwrap_or("it cannot be read");
         self.hands.alerts.raise(Trouble::ConfigRejected, first, now);
+        self.hands.board.pulse().file_refused(why, now);
         self.hands.board.raise(Banner { kind: CONFIG, text: why.to_owned(), since: now });
     }
+}
+
+/// What a look found.
+enum Looked {
+    /// What was judged last, or something that is still being written.
+    Same,
+    /// Something new that is right.
+    Valid(Box<Source>, Box<Loaded>),
+    /// Something new that is not.
+    Faulty {
+        /// What stands for its content.
+        hash: String,
+        /// Its faults, rendered.
+        why: String,
+    },
+}
+
+/// Reads the files, and judges them where they are not those judged last. Blocks.
+fn look(mut reader: Reader, env: &dyn Fn(&str) -> Option<String>, last: &str) -> (Reader, Looked) {
+    let hash = |read: &Result<Source, ReadError>| match read {
+        Ok(source) => source.hash.clone(),
+        Err(error) => format!("unreadable: {error}"),
+    };
+    let read = reader.read();
+    let found = hash(&read);
+    if found == last || hash(&reader.read()) != found {
+        return (reader, Looked::Same);
+    }
+    let looked = match read {
+        Err(error) => Looked::Faulty { hash: found, why: error.to_string() },
+        Ok(mut source) => {
+            source.find_commit();
+            match config::load(&source, env, Unset::Refuse) {
+                Ok(loaded) => Looked::Valid(Box::new(source), Box::new(loaded)),
+                Err(faults) => Looked::Faulty { hash: found, why: faults.to_string() },
+            }
+        }
+    };
+    (reader, looked)
+}
+
+/// What is kept of a file that came into force.
+pub fn note(fleet: &Fleet, now: DateTime<Utc>) -> FileNote {
+    let Provenance { file, hash, commit, .. } = fleet.provenance.clone();
+    FileNote { file, hash, commit, since: now, refused: None }
 }

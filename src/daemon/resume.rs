@@ -20,7 +20,7 @@ use crate::domain::quality::confirmation::CanaryStanding;
 use crate::domain::reason::FailureReason;
 use crate::domain::restart::Marks;
 use crate::domain::signal::{Phase, Signal, SignalState};
-use crate::store::resume::AskLine;
+use crate::store::recent::AskLine;
 use crate::store::{Store, StoreError};
 
 /// Strips and coverage look back this far.

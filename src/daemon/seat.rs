@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
-use crate::config::source::hex;
+use crate::config::bytes::hex;
 use crate::daemon::keeping::Keeping;
 use crate::domain::context::Spread;
 use crate::domain::fleet::{Canary, CanaryKind, Monitor, MonitorId};
@@ -23,7 +23,7 @@ use crate::domain::signal::{Phase, Signal};
 use crate::domain::standing::Standing;
 use crate::probe::Lists;
 use crate::store::board::{BeatMark, CanaryView, MonitorView, OpenIncident, RollUp, STRIP_LEN, SignalView, ToolsView};
-use crate::store::resume::HourCount;
+use crate::store::recent::HourCount;
 
 /// Hours that coverage and uptime look back over.
 const DAY_HOURS: i64 = 24;

@@ -4,7 +4,6 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::deliver::message;
-use crate::domain::fleet::RulePlace;
 use crate::domain::fleet::{Fleet, Monitor};
 use crate::domain::incident::{Incident, ResolveCause};
 use crate::domain::paging::notification::{Event, MonitorCard, Notification};
@@ -75,11 +74,7 @@ impl Telling<'_> {
             resolves_when: None,
             runbook_url: self.fleet.runbooks.url(FailureReason::SessionLost, &self.fleet.public_url),
             incident_url: None,
-            rule: Some(RulePlace {
-                file: self.fleet.provenance.file.clone(),
-                line: self.monitor.line,
-                commit: self.fleet.provenance.commit.clone(),
-            }),
+            rule: Some(self.fleet.provenance.rule(self.monitor.line)),
             reproduce: format!("serin probe {}", self.monitor.id),
         };
         let to = self.routed(Severity::Notice, None);

@@ -30,6 +30,7 @@ use crate::domain::standing::{Beat, Decision, Standing};
 use crate::probe::{Assignment, sources};
 use crate::store::StoreError;
 use crate::store::board::{BeatMark, Change};
+use crate::store::record::StageTimes;
 use crate::store::record::{
     ActionRow, AskRow, BeatRecord, BeatRow, LearntRow, MarksRow, Seen, SignalRow, ToolsRow, TranscriptRow,
 };
@@ -150,7 +151,7 @@ pub async fn miss(hands: Hands, monitor: Arc<Monitor>, scheduled_at: DateTime<Ut
         reason: None,
         stage: None,
         elapsed: std::time::Duration::ZERO,
-        tools_elapsed: None,
+        stages: StageTimes::default(),
         fresh_connection: false,
         config_hash,
     };
@@ -416,9 +417,21 @@ fn beat_row(seen: &Observation, outcome: &Outcome, config_hash: &str) -> BeatRow
         reason: outcome.reason(),
         stage: outcome.findings.first().map(|finding| finding.stage),
         elapsed: seen.elapsed,
-        tools_elapsed: tools.map(|step| step.elapsed),
+        stages: stage_times(seen),
         fresh_connection: tools.is_some_and(|step| step.fresh_connection),
         config_hash: config_hash.to_owned(),
+    }
+}
+
+/// How long each stage took that was answered. A connection's time is known by the phases of the step that opened it.
+fn stage_times(seen: &Observation) -> StageTimes {
+    let of = |stage: Stage| seen.steps.iter().filter(move |step| step.stage == stage && step.fault.is_none());
+    let opened = seen.steps.iter().find(|step| step.fresh_connection && step.fault.is_none());
+    StageTimes {
+        connect: opened.and_then(|step| step.phases.tls.or(step.phases.connect)),
+        handshake: of(Stage::Handshake).map(|step| step.elapsed).next(),
+        tools: of(Stage::Tools).map(|step| step.elapsed).next(),
+        health: of(Stage::Health).map(|step| step.elapsed).max(),
     }
 }
 

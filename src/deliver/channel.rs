@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use crate::deliver::mail::Post;
 use crate::deliver::trust;
 use crate::deliver::webhook::Hooks;
-use crate::domain::fleet::{Channel, Fleet, Receiver};
+use crate::domain::fleet::{Channel, Fleet, Heartbeat, Receiver};
 use crate::domain::paging::delivery::AttemptEnd;
 
 /// Sends. Holds the HTTP client, the TLS roots and what mail recipients already took; cheap to share in an `Arc`.
@@ -23,6 +23,11 @@ impl Sender {
     pub fn new() -> anyhow::Result<Self> {
         let roots = trust::machine_roots();
         Ok(Self { hooks: Hooks::new(trust::client_config(&roots)?), post: Post::new(roots) })
+    }
+
+    /// One sign of life, at most [`crate::domain::paging::delivery::ATTEMPT_MAX`]: guarded as a webhook is.
+    pub async fn ping(&self, fleet: &Fleet, heartbeat: &Heartbeat, now: DateTime<Utc>) -> AttemptEnd {
+        self.hooks.ping(&fleet.allow_private, heartbeat, now).await
     }
 
     /// One attempt, at most [`crate::domain::paging::delivery::ATTEMPT_MAX`].

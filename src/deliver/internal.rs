@@ -1,6 +1,6 @@
 //! Serin's own trouble, told directly: without database and without outbox, because it may be about them.
 //!
-//! One alert for each kind of trouble, a reminder at most hourly, one all-clear at the end; a kind
+//! One alert for each kind of trouble, a reminder every [`REMIND_AFTER`], one all-clear at the end; a kind
 //! that comes and goes is told at most every [`REALERT_AFTER`], so that no storm arises. What is
 //! open lives in memory: after a crash the trouble is found and told anew.
 //!
@@ -27,8 +27,8 @@ use crate::domain::fleet::Fleet;
 use crate::domain::paging::delivery::AttemptEnd;
 use crate::domain::reason::Severity;
 
-/// Time between two reminders of one open trouble.
-pub const REMIND_AFTER: Duration = Duration::from_secs(3600);
+/// Time between two reminders of one open trouble: twice in a working day, and not so often that a filter is written.
+pub const REMIND_AFTER: Duration = Duration::from_secs(4 * 3600);
 /// A kind of trouble that is over and comes back is told again after this long, counted from its last alert.
 pub const REALERT_AFTER: Duration = Duration::from_secs(600);
 /// The loop looks at least this often, so that a reminder is due without anybody waking it.
@@ -91,7 +91,7 @@ impl InternalAlerts {
         Self::default()
     }
 
-    /// There is trouble. May be said as often as it is seen: one alert goes out, and a reminder each hour.
+    /// There is trouble. May be said as often as it is seen: one alert goes out, and a reminder now and then.
     pub fn raise(&self, kind: Trouble, detail: &str, now: DateTime<Utc>) {
         let mut state = self.state();
         let detail = plain::line(detail, DETAIL_CHARS_MAX);
@@ -135,7 +135,7 @@ impl InternalAlerts {
         let mut queues = Queues::default();
         let mut under_way: FuturesUnordered<Sending> = FuturesUnordered::new();
         while !stop.is_cancelled() {
-            let wake = self.turn(&mut queues, &mut under_way, &sender, &fleet);
+            let wake = self.turn(&mut queues, &mut under_way, &sender, &fleet, Utc::now());
             tokio::select! {
                 () = self.shared.woken.notified() => {}
                 Some((receiver, end)) = under_way.next() => queues.ended(&receiver, &end, Utc::now()),
@@ -143,12 +143,12 @@ impl InternalAlerts {
                 () = stop.cancelled() => {}
             }
         }
-        self.turn(&mut queues, &mut under_way, &sender, &fleet);
+        self.turn(&mut queues, &mut under_way, &sender, &fleet, Utc::now());
         let parting = async {
             while let Some((receiver, end)) = under_way.next().await {
                 queues.ended(&receiver, &end, Utc::now());
                 if end == AttemptEnd::Accepted {
-                    self.turn(&mut queues, &mut under_way, &sender, &fleet);
+                    self.turn(&mut queues, &mut under_way, &sender, &fleet, Utc::now());
                 }
             }
         };
@@ -162,8 +162,8 @@ impl InternalAlerts {
         under_way: &mut FuturesUnordered<Sending>,
         sender: &Arc<Sender>,
         fleet: &watch::Receiver<Arc<Fleet>>,
+        now: DateTime<Utc>,
     ) -> Duration {
-        let now = Utc::now();
         let fleet = Arc::clone(&fleet.borrow());
         let said = {
             let mut state = self.state();
@@ -278,6 +278,7 @@ fn message_of(said: &Said, fleet: &Fleet) -> Message {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::fleet::{Address, Channel, Network, Receiver, Secret};
 
     enum Step {
         Raise,
@@ -308,8 +309,17 @@ mod tests {
         check(&[(0, Raise), (1, Raise), (2, Raise), (1800, Raise)], &[Alert], "and once, however often it is seen");
         check(&[(0, Raise), (30, Clear)], &[Alert, Over], "an all-clear follows");
         check(&[(0, Clear), (1, Clear)], &[], "no all-clear without trouble");
-        check(&[(0, Raise), (3599, Look)], &[Alert], "no reminder within the hour");
-        check(&[(0, Raise), (3600, Look), (3700, Look), (7200, Look)], &[Alert, Reminder, Reminder], "then hourly");
+        check(&[(0, Raise), (14_399, Look), (14_399, Raise)], &[Alert], "no reminder within four hours");
+        check(
+            &[(0, Raise), (14_400, Look), (14_500, Look), (28_800, Look)],
+            &[Alert, Reminder, Reminder],
+            "then every four",
+        );
+        check(
+            &[(0, Raise), (14_400, Look), (14_500, Clear), (40_000, Look)],
+            &[Alert, Reminder, Over],
+            "and none after the all-clear",
+        );
         check(
             &[(0, Raise), (5, Clear), (10, Raise), (15, Clear), (20, Raise), (25, Clear)],
             &[Alert, Over],
@@ -320,6 +330,65 @@ mod tests {
             &[Alert, Over, Alert],
             "what came back and stayed is told when ten minutes are over, without being raised again",
         );
+    }
+
+    /// What a receiver hears, in order, from one loop whose clock is in our hands.
+    #[tokio::test]
+    async fn the_reminder_and_the_all_clear_go_out() {
+        let (said, mut heard) = tokio::sync::mpsc::unbounded_channel();
+        let app = axum::Router::new().fallback(move |body: String| {
+            let said = said.clone();
+            async move { said.send(body).unwrap() }
+        });
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/hook", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        let (_keep, fleet) = watch::channel(Arc::new(told_at(&url)));
+        let sender = Arc::new(Sender::new().unwrap());
+        let (alerts, mut queues, mut under_way) = (InternalAlerts::new(), Queues::default(), FuturesUnordered::new());
+        let start: DateTime<Utc> = "2026-11-21T09:00:00Z".parse().unwrap();
+        let rows = [
+            (0, Some(Raise), Some(("serin.trouble", "the disk is full")), "trouble is told"),
+            (2 * 3600, Some(Raise), None, "it lasts, and nothing new is said"),
+            (4 * 3600, None, Some(("serin.trouble", "still: the disk is full")), "after four hours it is told again"),
+            (5 * 3600, Some(Clear), Some(("serin.trouble_over", "disk_full is over")), "the end is told"),
+            (12 * 3600, None, None, "and that was all"),
+        ];
+        for (seconds, step, expected, sentence) in rows {
+            let now = start + Duration::from_secs(seconds);
+            match step {
+                Some(Raise) => alerts.raise(Trouble::DiskFull, "no space left", now),
+                Some(Clear) => alerts.clear(Trouble::DiskFull, now),
+                _ => {}
+            }
+            alerts.turn(&mut queues, &mut under_way, &sender, &fleet, now);
+            while let Some((receiver, end)) = under_way.next().await {
+                assert_eq!(end, AttemptEnd::Accepted, "{sentence}");
+                queues.ended(&receiver, &end, now);
+            }
+            let message = heard.try_recv().ok().map(|body| Message::parse(&body).unwrap());
+            match (message, expected) {
+                (None, None) => {}
+                (Some(message), Some((event, words))) => {
+                    assert_eq!(message.event, event, "{sentence}");
+                    assert!(message.summary.contains(words), "{sentence}: {}", message.summary);
+                }
+                (message, _) => panic!("{sentence}: {message:?}"),
+            }
+            assert!(heard.is_empty(), "{sentence}, once");
+        }
+    }
+
+    fn told_at(url: &str) -> Fleet {
+        let address = Address { shown: "shown".into(), resolved: Secret::new(url) };
+        let channel = Channel::Webhook { url: address, secrets: Vec::new() };
+        let receiver = Receiver { name: "ops".into(), channel, line: 1, definition_hash: String::new() };
+        Fleet {
+            receivers: vec![Arc::new(receiver)],
+            internal: vec!["ops".into()],
+            allow_private: vec![Network("127.0.0.0/8".into())],
+            ..Fleet::default()
+        }
     }
 
     #[test]

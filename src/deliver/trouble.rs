@@ -11,6 +11,8 @@ pub enum Trouble {
     DatabaseLocked,
     /// The database cannot be read or written for another reason.
     DatabaseBroken,
+    /// The database was damaged at start, and a new one was begun.
+    HistoryLost,
     /// Beats start late, or are skipped.
     LoopLate,
     /// A loop ended that should never end.
@@ -23,20 +25,24 @@ pub enum Trouble {
     DeliveryDead,
     /// monitors.yaml on disk cannot be used; the last good one still runs.
     ConfigRejected,
+    /// Whoever watches Serin from outside cannot be reached.
+    HeartbeatFailed,
 }
 
 impl Trouble {
     /// Every kind.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::DiskFull,
         Self::DatabaseLocked,
         Self::DatabaseBroken,
+        Self::HistoryLost,
         Self::LoopLate,
         Self::LoopStopped,
         Self::UplinkLost,
         Self::WayBlocked,
         Self::DeliveryDead,
         Self::ConfigRejected,
+        Self::HeartbeatFailed,
     ];
 
     /// The word in message and log.
@@ -45,12 +51,14 @@ impl Trouble {
             Self::DiskFull => "disk_full",
             Self::DatabaseLocked => "database_locked",
             Self::DatabaseBroken => "database_broken",
+            Self::HistoryLost => "history_lost",
             Self::LoopLate => "loop_late",
             Self::LoopStopped => "loop_stopped",
             Self::UplinkLost => "uplink_lost",
             Self::WayBlocked => "way_blocked",
             Self::DeliveryDead => "delivery_dead",
             Self::ConfigRejected => "config_rejected",
+            Self::HeartbeatFailed => "heartbeat_failed",
         }
     }
 
@@ -60,12 +68,16 @@ impl Trouble {
             Self::DiskFull => "the disk is full: nothing is remembered and nothing new is paged until there is room",
             Self::DatabaseLocked => "another process holds the database: nothing is remembered until it lets go",
             Self::DatabaseBroken => "the database cannot be written: nothing is remembered and nothing new is paged",
+            Self::HistoryLost => {
+                "the database was damaged: Serin runs on a new one, without history and open incidents"
+            }
             Self::LoopLate => "beats start late or are skipped: what happens now is seen late",
             Self::LoopStopped => "a part of Serin stopped and was started again",
             Self::UplinkLost => "Serin's own network is gone: no monitor is judged until it is back",
             Self::WayBlocked => "a proxy or a certificate file of Serin's own fails: monitors behind it are not judged",
             Self::DeliveryDead => "messages were given up after 24 h: a receiver is dead",
             Self::ConfigRejected => "monitors.yaml has faults: the last good one is still in force",
+            Self::HeartbeatFailed => "the heartbeat does not get through: whoever watches Serin will believe it dead",
         }
     }
 
@@ -75,12 +87,14 @@ impl Trouble {
             Self::DiskFull => "a write succeeds again; free room on the volume that holds the database",
             Self::DatabaseLocked => "a write succeeds again; end the process that holds the database",
             Self::DatabaseBroken => "a write succeeds again; see Serin's log for SQLite's own words",
+            Self::HistoryLost => "Serin is started again, best after `serin restore` of a backup",
             Self::LoopLate => "beats start in time again; give Serin more CPU, or probe fewer monitors",
             Self::LoopStopped => "the part runs for a while without stopping",
             Self::UplinkLost => "Serin reaches the network again",
             Self::WayBlocked => "a probe gets through again; mend the proxy, or put the file back",
             Self::DeliveryDead => "the receiver takes messages again; replay what was given up from /deliveries",
             Self::ConfigRejected => "the file is valid again; `serin check` names the faults",
+            Self::HeartbeatFailed => "a heartbeat is answered with 2xx again; see `heartbeat` in the file",
         }
     }
 

@@ -13,7 +13,7 @@ use reqwest::{Client, Response, StatusCode, Url};
 use rustls::ClientConfig;
 
 use crate::deliver::{plain, signature};
-use crate::domain::fleet::{Address, Network, Secret};
+use crate::domain::fleet::{Address, Heartbeat, Network, Secret};
 use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd};
 use crate::net::guard::{self, Refusal};
 use crate::net::names::Guarded;
@@ -49,6 +49,23 @@ impl Hooks {
     ) -> AttemptEnd {
         let sending = self.exchange(allow, address, secrets, id, body, now);
         match tokio::time::timeout(ATTEMPT_MAX, sending).await {
+            Ok(Ok(answer)) => answer.judged(now),
+            Ok(Err(end)) => end,
+            Err(_) => failed(format!("no answer within {} s", ATTEMPT_MAX.as_secs())),
+        }
+    }
+
+    /// One sign of life: a request without a body, of which only the status counts.
+    pub async fn ping(&self, allow: &[Network], heartbeat: &Heartbeat, now: DateTime<Utc>) -> AttemptEnd {
+        let exchange = async {
+            let allowed = networks(allow);
+            let url = guarded_url(&heartbeat.url, &allowed)?;
+            let client = self.client(allow, allowed).map_err(|error| failed(reason_of(&error)))?;
+            let request = if heartbeat.post { client.post(url) } else { client.get(url) };
+            let response = request.send().await.map_err(|error| ending(&error))?;
+            Ok::<_, AttemptEnd>(Answer::read(response, &heartbeat.url, &[]).await)
+        };
+        match tokio::time::timeout(ATTEMPT_MAX, exchange).await {
             Ok(Ok(answer)) => answer.judged(now),
             Ok(Err(end)) => end,
             Err(_) => failed(format!("no answer within {} s", ATTEMPT_MAX.as_secs())),
@@ -310,6 +327,19 @@ mod tests {
         }
         let public = Address { shown: String::new(), resolved: Secret::new("https://93.184.215.14/hook") };
         assert!(guarded_url(&public, &[]).is_ok(), "a public address passes");
+    }
+
+    #[tokio::test]
+    async fn a_heartbeat_meets_the_guard() {
+        let url = Address { shown: String::new(), resolved: Secret::new("http://127.0.0.1:9/alive/geheim") };
+        let heartbeat = Heartbeat { url, every: Duration::from_secs(60), post: false };
+        let roots = rustls::RootCertStore::empty();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let hooks = Hooks::new(tls.with_root_certificates(roots).with_no_client_auth());
+        let end = hooks.ping(&[], &heartbeat, at("2026-11-21T09:00:00Z")).await;
+        let AttemptEnd::Refused { why } = end else { panic!("a private network: {end:?}") };
+        assert!(why.contains("serin.allow_private") && !why.contains("geheim"), "{why}");
     }
 
     #[test]

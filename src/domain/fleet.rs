@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::paging::route::Route;
 use crate::domain::protocol::{Era, Transport};
@@ -32,10 +32,38 @@ pub struct Fleet {
     pub allow_private: Vec<Network>,
     /// Addresses by which Serin knows its own uplink; empty: it is taken for granted.
     pub control: Vec<Address>,
+    /// The sign of life that somebody outside waits for.
+    pub heartbeat: Option<Heartbeat>,
     /// The mail server, where a receiver needs one.
     pub smtp: Option<Smtp>,
+    /// How long what is remembered is kept.
+    pub retention: Retention,
     /// Address people reach the pages under, without a trailing slash; links in pages start here.
     pub public_url: String,
+}
+
+/// How long what is remembered is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// Every beat and every answer, in hourly packs.
+    pub beats: TimeDelta,
+    /// Daily percentiles and uptime, and what probes cost a server.
+    pub days: TimeDelta,
+    /// What was said over the wire when a probe failed.
+    pub transcripts: TimeDelta,
+    /// Incidents that ended, with all that was told of them.
+    pub incidents: TimeDelta,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self {
+            beats: TimeDelta::days(35),
+            days: TimeDelta::days(400),
+            transcripts: TimeDelta::days(30),
+            incidents: TimeDelta::days(400),
+        }
+    }
 }
 
 impl Fleet {
@@ -55,10 +83,45 @@ impl Fleet {
 pub struct Provenance {
     /// The file's name as a page shows it, such as `monitors.yaml`.
     pub file: String,
-    /// SHA-256 over the file's bytes, lowercase hex.
+    /// The files it includes, in the order in which their lines are numbered.
+    pub included: Vec<IncludedFile>,
+    /// SHA-256 over the bytes of all files, lowercase hex.
     pub hash: String,
-    /// The git commit, with `-dirty` behind it where the file differs from it; none outside git.
+    /// The git commit, with `-dirty` behind it where a file differs from it; none outside git.
     pub commit: Option<String>,
+}
+
+/// A file that another one includes. Lines are numbered through all files, from 1 in the first one, so that a
+/// declaration needs no more than its line to be found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IncludedFile {
+    /// The file's name as a page shows it, such as `teams/docs.yaml`.
+    pub file: String,
+    /// The number of its first line.
+    pub first_line: u32,
+}
+
+impl Provenance {
+    /// The file in which a declaration stands, and the line there, from 1.
+    pub fn place(&self, line: u32) -> (&str, u32) {
+        let nth = self.included.partition_point(|included| included.first_line <= line);
+        match nth.checked_sub(1).and_then(|nth| self.included.get(nth)) {
+            Some(included) => (&included.file, line - included.first_line + 1),
+            None => (&self.file, line),
+        }
+    }
+
+    /// The same as one text, such as `teams/docs.yaml:7`.
+    pub fn shown(&self, line: u32) -> String {
+        let (file, line) = self.place(line);
+        format!("{file}:{line}")
+    }
+
+    /// The rule on a line.
+    pub fn rule(&self, line: u32) -> RulePlace {
+        let (file, line) = self.place(line);
+        RulePlace { file: file.to_owned(), line, commit: self.commit.clone() }
+    }
 }
 
 /// A monitor's identity: history follows the id, the name may change.
@@ -120,6 +183,17 @@ pub struct Address {
     pub resolved: Secret,
 }
 
+/// A sign of life, sent to somebody outside who raises the alarm when it stays away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heartbeat {
+    /// Where to. Whoever knows it can pretend to be us, so it is shown nowhere.
+    pub url: Address,
+    /// Time between two.
+    pub every: Duration,
+    /// Whether it is a POST; else a GET.
+    pub post: bool,
+}
+
 /// One MCP server under watch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Monitor {
@@ -153,7 +227,7 @@ pub struct Monitor {
     pub probe_budget: Duration,
     /// When its signals open and close.
     pub rules: Rules,
-    /// The line of the file on which this monitor starts, from 1.
+    /// The line on which this monitor starts, numbered through all files; see [`Provenance::place`].
     pub line: u32,
     /// Changes exactly when something about this monitor changes; lowercase hex.
     pub definition_hash: String,

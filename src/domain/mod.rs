@@ -17,6 +17,7 @@ pub mod contract;
 pub mod context;
 pub mod quality;
 pub mod latency;
+pub mod coverage;
 pub mod errors;
 pub mod signal;
 pub mod incident;

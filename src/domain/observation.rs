@@ -404,6 +404,11 @@ impl Variant {
             Self::Fresh => "fresh",
         }
     }
+
+    /// The variant a stored word stands for.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        [Self::Plain, Self::Fresh].into_iter().find(|variant| variant.slug() == slug)
+    }
 }
 
 /// Why a canary was on this beat.
@@ -425,6 +430,11 @@ impl Turn {
             Self::ReAsk => "re-ask",
             Self::NotAsked => "not_asked",
         }
+    }
+
+    /// The turn a stored word stands for.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        [Self::Scheduled, Self::ReAsk, Self::NotAsked].into_iter().find(|turn| turn.slug() == slug)
     }
 }
 

@@ -19,7 +19,6 @@ use crate::domain::classify::{HEALTH_URL, WITHIN_DAYS};
 use crate::domain::context;
 use crate::domain::contract::{self, ToolsStanding};
 use crate::domain::errors::{Call, ErrorsWindow};
-use crate::domain::fleet::RulePlace;
 use crate::domain::fleet::{Canary, ContextRule, Monitor, Provenance};
 use crate::domain::incident::{Bar, Incident, Need, ResolveCause, Turn, step};
 use crate::domain::latency::warming::{COLD_START, Warming};
@@ -601,7 +600,7 @@ impl Standing {
             stage: cause.stage.slug().to_owned(),
             summary: format!("{}: {}", beat.monitor.id, cause.summary),
             evidence: cause.evidence,
-            rule: place(beat.provenance, cause.line),
+            rule: beat.provenance.rule(cause.line),
             opened_at: beat.now,
             resolved_at: None,
             resolve_cause: None,
@@ -769,10 +768,6 @@ fn bar_of(monitor: &Monitor, signal: Signal) -> Bar {
 fn within(evidence: &[Evidence]) -> u32 {
     let days = evidence.iter().find(|evidence| evidence.key == WITHIN_DAYS);
     days.and_then(|evidence| evidence.value.parse().ok()).unwrap_or(u32::MAX)
-}
-
-fn place(provenance: &Provenance, line: u32) -> RulePlace {
-    RulePlace { file: provenance.file.clone(), line, commit: provenance.commit.clone() }
 }
 
 /// FNV-1a over the sources in order: equal lists, equal fingerprints, on every machine.

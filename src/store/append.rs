@@ -13,8 +13,8 @@ const SOURCE_CHARS_MAX: usize = 200;
 
 static BEATS: Rows = Rows::new(
     "INSERT INTO beats (started_at, monitor, location, scheduled_at, kind, era, transport, fresh_connection, seen, \
-     outcome, reason, stage, elapsed, tools_elapsed, config) VALUES ",
-    15,
+     outcome, reason, stage, elapsed, connect_elapsed, handshake_elapsed, tools_elapsed, health_elapsed, config) VALUES ",
+    18,
     " ON CONFLICT (started_at, monitor, location) DO NOTHING",
 );
 static ASKS: Rows = Rows::new(
@@ -26,12 +26,17 @@ static ASKS: Rows = Rows::new(
 static SOURCES: Rows = Rows::new(
     "INSERT INTO sources (id, name) VALUES ",
     2,
-    " ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id, name",
+    " ON CONFLICT (name) DO UPDATE SET doomed_at = NULL RETURNING id, name",
 );
 static LISTS: Rows = Rows::new(
     "INSERT INTO ranked_lists (id, sources) VALUES ",
     2,
-    " ON CONFLICT (sources) DO UPDATE SET sources = excluded.sources RETURNING id, sources",
+    " ON CONFLICT (sources) DO UPDATE SET doomed_at = NULL RETURNING id, sources",
+);
+static CANARIES: Rows = Rows::new(
+    "INSERT INTO canary_names (id, name) VALUES ",
+    2,
+    " ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id, name",
 );
 static CONFIGS: Rows = Rows::new(
     "INSERT INTO config_versions (number, hash, file, loaded_at, source) VALUES ",
@@ -46,6 +51,8 @@ pub(in crate::store) struct Names {
     sources: Interned,
     lists: Interned,
     configs: Interned,
+    /// Canaries' ids, which packs name by a number.
+    pub(in crate::store) canaries: Interned,
 }
 
 impl Names {
@@ -55,7 +62,8 @@ impl Names {
         let lists = Interned::load(connection, "SELECT COALESCE(MAX(id), 0) FROM ranked_lists", &LISTS).await?;
         let configs =
             Interned::load(connection, "SELECT COALESCE(MAX(number), 0) FROM config_versions", &CONFIGS).await?;
-        Ok(Self { sources, lists, configs })
+        let canaries = Interned::load(connection, "SELECT COALESCE(MAX(id), 0) FROM canary_names", &CANARIES).await?;
+        Ok(Self { sources, lists, configs, canaries })
     }
 
     /// The number of a file's hash.
@@ -73,6 +81,7 @@ impl Names {
         self.sources.keep();
         self.lists.keep();
         self.configs.keep();
+        self.canaries.keep();
     }
 
     /// The transaction, or a part of it, was taken back.
@@ -80,6 +89,13 @@ impl Names {
         self.sources.forget();
         self.lists.forget();
         self.configs.forget();
+        self.canaries.forget();
+    }
+
+    /// Sources and lists may be dropped from their tables: each is asked for again.
+    pub(in crate::store) fn forget_all(&mut self) {
+        self.sources.forget_all();
+        self.lists.forget_all();
     }
 }
 
@@ -149,7 +165,10 @@ fn bind_beat(query: Bound, beat: &BeatRow, configs: &Interned) -> Bound {
         .bind(beat.reason.map(|reason| reason.slug()))
         .bind(beat.stage.map(|stage| stage.slug()))
         .bind(micros(beat.elapsed))
-        .bind(beat.tools_elapsed.map(micros))
+        .bind(beat.stages.connect.map(micros))
+        .bind(beat.stages.handshake.map(micros))
+        .bind(beat.stages.tools.map(micros))
+        .bind(beat.stages.health.map(micros))
         .bind(configs.get(&beat.config_hash))
 }
 

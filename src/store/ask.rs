@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::fleet::{Fleet, MonitorId};
 use crate::store::note::FleetNote;
@@ -77,12 +77,20 @@ impl Store {
         Ok(matches!(self.ask(work).await?, Answer::Changed(true)))
     }
 
+    /// Writes the moment, for nothing but the proof that a write reaches the disk.
+    ///
+    /// # Errors
+    /// Where it does not.
+    pub async fn touch(&self, now: DateTime<Utc>) -> Result<(), StoreError> {
+        self.ask(Work::Touch { now }).await.map(drop)
+    }
+
     /// Forgets some transcripts that are over; 0 once none is left.
     ///
     /// # Errors
     /// Where the database does not answer.
-    pub async fn forget_transcripts(&self, now: DateTime<Utc>) -> Result<u64, StoreError> {
-        match self.ask(Work::ForgetTranscripts { now }).await? {
+    pub async fn forget_transcripts(&self, now: DateTime<Utc>, kept: TimeDelta) -> Result<u64, StoreError> {
+        match self.ask(Work::ForgetTranscripts { now, kept }).await? {
             Answer::Count(count) => Ok(count),
             _ => Ok(0),
         }

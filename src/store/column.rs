@@ -90,6 +90,11 @@ pub(in crate::store) fn word_or_none<T>(
     slug.map(|slug| word(slug, what, read)).transpose()
 }
 
+/// The verdict on an ask that a stored word stands for; as [`crate::domain::outcome::AskVerdict::slug`].
+pub(in crate::store) fn ask_verdict(slug: &str) -> Option<&'static str> {
+    ["right", "wrong", "failed", "not_asked"].into_iter().find(|verdict| *verdict == slug)
+}
+
 /// A moment from a column of microseconds.
 pub(in crate::store) fn moment(row: &SqliteRow, index: usize) -> Result<DateTime<Utc>, StoreError> {
     moment_from(row.try_get(index)?)

@@ -67,6 +67,12 @@ impl Interned {
         self.known.extend(self.fresh.drain());
     }
 
+    /// Every text is asked for again.
+    pub(in crate::store) fn forget_all(&mut self) {
+        self.known.clear();
+        self.fresh.clear();
+    }
+
     /// The transaction, or a part of it, was taken back.
     pub(in crate::store) fn forget(&mut self) {
         self.fresh.clear();

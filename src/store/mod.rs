@@ -8,8 +8,11 @@
 //! Read: `board` (the last state, in memory), `record` (what a turn wants remembered), `schema` (the
 //! file, its lock and its tables), `writer` (the one that writes; `append` the beats, `intern` what
 //! repeats, `known` what was learnt and spent, `transcript` what was said over the wire, `decide` the incidents, `promise` who is told, `outbox` how that goes, `note` what people
-//! and files say), `column` and `error` (how values and failures stand in the database), `resume`
-//! (what a start needs), `read` (what pages ask for).
+//! and files say), `seal` (an hour's rows become packs; `packs` and `pack` how
+//! they stand, `unsealed` the rows), `roll` (days), `retain` (forgetting), `chore` (their steps in the writer; `tidy` asks for them), `column` and `error` (how values and failures stand in the database), `resume`
+//! (what a start needs), `recent` (the fleet's last hours), `read` (what pages ask for), `latency` and `history` (over
+//! hours, days and months), `export` (the past as a stream); `figures` (how large it is), `integrity`
+//! (is the file sound), `backup` and `restore` (a copy, and back).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,12 +22,25 @@ use std::time::Duration;
 use sqlx::sqlite::SqlitePool;
 use tokio::sync::{Notify, mpsc, oneshot};
 
+use crate::store::integrity::Looked;
 use crate::store::record::BeatRecord;
 use crate::store::writer::{Answer, Job, Signals, Work, Writer, can_wait};
 
 pub mod board;
 pub mod pulse;
 pub mod record;
+pub mod past;
+pub mod pack;
+pub mod packs;
+mod unsealed;
+mod chore;
+mod tidy;
+pub mod seal;
+pub mod roll;
+pub mod retain;
+pub mod history;
+pub mod latency;
+pub mod recent;
 mod schema;
 mod writer;
 mod rows;
@@ -42,6 +58,11 @@ mod error;
 mod ask;
 pub mod resume;
 pub mod read;
+pub mod export;
+pub mod figures;
+pub mod integrity;
+pub mod backup;
+pub mod restore;
 
 /// Jobs that may wait for the writer; a submitter beyond waits for room, which slows whoever is too fast.
 const QUEUE_MAX: usize = 1024;
@@ -68,8 +89,13 @@ impl Store {
     /// [`OpenError::InUse`] where another Serin has it open; the others where file or tables cannot be used.
     pub async fn open(path: &Path) -> Result<Self, OpenError> {
         let lock = schema::lock(path)?;
-        let failed = |source| OpenError::Database { path: path.to_owned(), source };
+        let failed = |source| OpenError::of(path, source);
         let mut connection = schema::writer(path).await.map_err(failed)?;
+        if integrity::look(&mut connection).await.map_err(failed)? == Looked::Partly {
+            tracing::info!(
+                "what pages depend on is sound; the rest of the database was not all read: `serin backup` does"
+            );
+        }
         schema::migrate(path, &mut connection).await?;
         let outbox_changed = Arc::new(Notify::new());
         let hurry = Arc::new(Notify::new());
@@ -136,6 +162,11 @@ impl Store {
     }
 }
 
+/// Whether a Serin has this database open; none where none ever had, or the system does not say.
+pub fn is_held(database: &Path) -> Option<bool> {
+    schema::is_held(database)
+}
+
 /// Why a read or a write did not happen. One failure answers everybody who shared the commit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
@@ -193,6 +224,18 @@ pub enum OpenError {
         /// Why.
         message: String,
     },
+    /// The file is no sound database. What is said is the way out, since nobody can be paged while it lasts.
+    #[error(
+        "{} is damaged ({what})\n  `serin restore BACKUP` puts a backup in its place and keeps this file beside it;\n  \
+         `serin run --set-aside-damaged` keeps it beside too, and starts anew without any history",
+        .path.display()
+    )]
+    Damaged {
+        /// The database.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
     /// The database itself.
     #[error("cannot open {}: {source}", .path.display())]
     Database {
@@ -201,6 +244,16 @@ pub enum OpenError {
         /// Why.
         source: StoreError,
     },
+}
+
+impl OpenError {
+    fn of(path: &Path, source: StoreError) -> Self {
+        let path = path.to_owned();
+        match source {
+            StoreError::Damaged(what) => Self::Damaged { path, what },
+            source => Self::Database { path, source },
+        }
+    }
 }
 
 #[cfg(test)]
@@ -225,7 +278,7 @@ mod tests {
             reason: None,
             stage: None,
             elapsed: Duration::ZERO,
-            tools_elapsed: None,
+            stages: crate::store::record::StageTimes::default(),
             fresh_connection: false,
             config_hash: String::new(),
         };

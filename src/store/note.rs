@@ -92,6 +92,15 @@ pub(in crate::store) async fn loaded(
     rows.iter().map(|row| Ok((MonitorId::new(row.try_get(0)?), moment_from(row.try_get(1)?)?))).collect()
 }
 
+/// See [`crate::store::Store::touch`].
+pub(in crate::store) async fn touch(connection: &mut SqliteConnection, now: DateTime<Utc>) -> Result<(), sqlx::Error> {
+    sqlx::query("INSERT INTO meta (key, value) VALUES ('touched_at', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value")
+        .bind(now.timestamp_micros().to_string())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
 /// See [`crate::store::Store::acknowledge`].
 pub(in crate::store) async fn acknowledge(
     connection: &mut SqliteConnection,

@@ -2,7 +2,7 @@
 //!
 //! `daemon` counts, `web` reads. Nothing in here is stored; a restart begins at zero, as counters may.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,6 +13,70 @@ use crate::domain::outcome::Verdict;
 
 /// A loop that took no turn for this long counts as dead. Every loop polls at least twice as often.
 pub const LOOP_SILENT_MAX: Duration = Duration::from_secs(60);
+
+/// The stretch that "lately" means: long enough for every monitor to have been due, short enough to be now.
+pub const LATELY: Duration = Duration::from_secs(300);
+/// Looks kept for it, at one every few seconds.
+const LOOKS_MAX: usize = 128;
+
+/// How the file that declares the fleet came into force, and why a newer one did not.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FileNote {
+    /// Its name, such as `monitors.yaml`.
+    pub file: String,
+    /// SHA-256 of its bytes.
+    pub hash: String,
+    /// Its commit, where it is in git.
+    pub commit: Option<String>,
+    /// When it came into force.
+    pub since: DateTime<Utc>,
+    /// When a newer one was refused, and why; none where none was since.
+    pub refused: Option<(DateTime<Utc>, String)>,
+}
+
+/// Beats of the last [`LATELY`], or since the start where that is less.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Lately {
+    /// The stretch.
+    pub over: Duration,
+    /// Starts by lateness, as in [`Pulse::lateness`].
+    pub late: Vec<u64>,
+    /// Beats missed.
+    pub missed: u64,
+}
+
+impl Lately {
+    /// Starts counted.
+    pub fn starts(&self) -> u64 {
+        self.late.iter().sum()
+    }
+
+    /// An upper bound, in milliseconds, of this share of the starts, from 0 to 1; none where nothing started, or
+    /// the bound is beyond the last of [`Pulse::LATE_BOUNDS_MS`].
+    pub fn late_ms_at_most(&self, share: f64) -> Option<u64> {
+        let starts = self.starts();
+        #[expect(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a count of starts is far below 2^52"
+        )]
+        let wanted = ((starts as f64 * share).ceil() as u64).max(1);
+        let mut counted = 0;
+        let at = self.late.iter().position(|count| {
+            counted += count;
+            counted >= wanted
+        });
+        at.and_then(|at| Pulse::LATE_BOUNDS_MS.get(at)).copied()
+    }
+}
+
+#[derive(Debug)]
+struct Look {
+    at: DateTime<Utc>,
+    late: Vec<u64>,
+    missed: u64,
+}
 
 /// Serin's own counters.
 #[derive(Debug, Default)]
@@ -30,6 +94,9 @@ pub struct Pulse {
     /// Starts by lateness, one count a bound and one beyond the last.
     start_late: [AtomicU64; Self::LATE_BOUNDS_MS.len() + 1],
     turns: Mutex<BTreeMap<&'static str, DateTime<Utc>>>,
+    /// The counters as they stood, the oldest first.
+    looks: Mutex<VecDeque<Look>>,
+    file: Mutex<FileNote>,
 }
 
 impl Pulse {
@@ -90,6 +157,45 @@ impl Pulse {
         Duration::from_micros(self.start_late_us_max.swap(0, Ordering::Relaxed)).as_secs_f64()
     }
 
+    /// Keeps how the counters stand now, so that [`Pulse::lately`] can tell what came since.
+    pub fn look(&self, now: DateTime<Utc>) {
+        let mut looks = self.looks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let old = |look: &Look| (now - look.at).to_std().is_ok_and(|age| age > LATELY);
+        // The newest of the old ones stays: from it on, the stretch is a whole one.
+        while looks.len() >= LOOKS_MAX || looks.get(1).is_some_and(old) {
+            looks.pop_front();
+        }
+        looks.push_back(Look { at: now, late: self.lateness(), missed: self.missed() });
+    }
+
+    /// Beats of the last minutes.
+    pub fn lately(&self, now: DateTime<Utc>) -> Lately {
+        let looks = self.looks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let Some(first) = looks.front() else { return Lately::default() };
+        let late = self.lateness().into_iter().zip(&first.late).map(|(now, then)| now.saturating_sub(*then));
+        Lately {
+            over: (now - first.at).to_std().unwrap_or_default(),
+            late: late.collect(),
+            missed: self.missed().saturating_sub(first.missed),
+        }
+    }
+
+    /// A file came into force.
+    pub fn file_in_force(&self, note: FileNote) {
+        *self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = note;
+    }
+
+    /// A file was refused; the one in force stays.
+    pub fn file_refused(&self, why: &str, now: DateTime<Utc>) {
+        let mut file = self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        file.refused = Some((now, why.to_owned()));
+    }
+
+    /// The file in force.
+    pub fn file(&self) -> FileNote {
+        self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+
     /// Records waiting for the writer.
     pub fn set_writer_queue(&self, records: u64) {
         self.writer_queue.store(records, Ordering::Relaxed);
@@ -133,5 +239,44 @@ impl Pulse {
             Verdict::Down => &self.down,
             Verdict::Unknown => &self.unknown,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Starts so late, in milliseconds, and what is said of this share of them.
+    fn check(late_ms: &[u64], share: f64, expected: Option<u64>, sentence: &str) {
+        let pulse = Pulse::default();
+        pulse.look(DateTime::UNIX_EPOCH);
+        late_ms.iter().for_each(|late_ms| pulse.started_late(Duration::from_millis(*late_ms)));
+        let lately = pulse.lately(DateTime::UNIX_EPOCH + Duration::from_secs(10));
+        assert_eq!(lately.late_ms_at_most(share), expected, "{sentence}");
+        assert_eq!((lately.starts(), lately.over.as_secs()), (late_ms.len() as u64, 10), "{sentence}");
+    }
+
+    #[test]
+    fn lateness_is_bounded_from_above() {
+        check(&[], 0.99, None, "nothing started, nothing is said");
+        check(&[0], 0.5, Some(1), "one is its own median");
+        check(&[0, 0, 0, 90], 0.5, Some(1), "half of them in time");
+        check(&[0, 0, 0, 90], 0.99, Some(100), "and one not");
+        check(&[20_000], 0.99, None, "beyond the last bound there is no bound");
+    }
+
+    #[test]
+    fn lately_forgets_what_is_older() {
+        let pulse = Pulse::default();
+        let at = |seconds| DateTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        pulse.look(at(0));
+        pulse.miss(3);
+        for seconds in 1..=100 {
+            pulse.look(at(seconds * 5));
+        }
+        pulse.miss(1);
+        let lately = pulse.lately(at(501));
+        assert_eq!(lately.missed, 1, "what was missed in the first seconds is over");
+        assert!(lately.over >= LATELY && lately.over < LATELY + Duration::from_secs(10), "{lately:?}");
     }
 }

@@ -1,29 +1,21 @@
 //! What pages and the API ask for. Every query is bounded and takes the read pool, never the writer.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
-use chrono::{DateTime, TimeDelta, Utc};
-use futures_util::TryStreamExt;
+use chrono::{DateTime, Utc};
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
 use crate::domain::fleet::MonitorId;
 use crate::domain::incident::Incident;
 use crate::domain::signal::Signal;
-use crate::store::column::{incident, incidents, length, micros, moment, moment_or_none};
+use crate::store::column::{incident, incidents, moment, moment_or_none};
 use crate::store::{Store, StoreError};
 
 /// Rows one page of a list holds.
 pub const PAGE_ROWS: u32 = 50;
 /// Lines of a timeline shown: an incident that has more is read from its end.
 const TIMELINE_MAX: u32 = 500;
-/// Beats that one page may ask for.
-const BEATS_MAX: u32 = 1000;
 /// Incidents drawn into one chart.
 const SHADES_MAX: u32 = 500;
-/// Samples behind one chart, the newest: 35 days of two canaries a minute are 100,800.
-const SAMPLES_MAX: u32 = 120_000;
 
 /// A query for lines of the ledger, to be read by [`delivery_line`]; `$1` is the limit.
 macro_rules! deliveries {
@@ -96,40 +88,6 @@ pub struct DeliveryLine {
     pub last_at: Option<DateTime<Utc>>,
     /// How it ended: `ok`, or why not, in one line.
     pub last: Option<String>,
-}
-
-/// Percentiles of search calls in one slice of time.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LatencySlice {
-    /// The slice's start.
-    pub at: DateTime<Utc>,
-    /// Samples in it.
-    pub n: u32,
-    /// Median in milliseconds.
-    pub p50_ms: f64,
-    /// 95th percentile in milliseconds; none below 59 samples in the slice is the page's business, not ours.
-    pub p95_ms: f64,
-    /// The slowest in milliseconds.
-    pub max_ms: f64,
-    /// Calls that ran into the timeout.
-    pub censored: u32,
-}
-
-/// One beat of a monitor's recent past.
-#[derive(Debug, Clone, PartialEq)]
-pub struct BeatLine {
-    /// When it started.
-    pub at: DateTime<Utc>,
-    /// The kind's word.
-    pub kind: String,
-    /// The verdict's word.
-    pub verdict: String,
-    /// `seen`, `missed`, `internal`, `uplink`.
-    pub seen: String,
-    /// The leading cause's word.
-    pub reason: Option<String>,
-    /// Duration of the whole probe in milliseconds.
-    pub elapsed_ms: f64,
 }
 
 impl Store {
@@ -222,83 +180,6 @@ impl Store {
         .await?;
         rows.iter().rev().map(incident).collect()
     }
-
-    /// Percentiles of scheduled search calls (tools/list where a monitor has none), a value a slice; empty slices are left out.
-    ///
-    /// Of the plain variant: a fresh one pierces caches and is another population. A call that ran
-    /// into its timeout stands in at the timeout and is counted as censored; calls that failed
-    /// otherwise have no duration worth the name.
-    ///
-    /// # Errors
-    /// Where the database does not answer.
-    pub async fn latency(
-        &self,
-        monitor: &MonitorId,
-        from: DateTime<Utc>,
-        to: DateTime<Utc>,
-        slice: Duration,
-    ) -> Result<Vec<LatencySlice>, StoreError> {
-        let asks = "SELECT a.started_at, a.elapsed, COALESCE(a.reason, '') = 'timeout' FROM beats b JOIN asks a \
-             ON a.started_at = b.started_at AND a.monitor = b.monitor AND a.location = b.location \
-             WHERE b.monitor = $1 AND b.started_at >= $2 AND b.started_at < $3 AND b.kind = 'scheduled' \
-             AND a.turn = 'scheduled' AND a.variant = 'plain' \
-             AND (a.verdict IN ('right', 'wrong') OR a.reason = 'timeout') ORDER BY b.started_at DESC LIMIT $4";
-        let mut samples = self.samples(asks, monitor, from, to).await?;
-        if samples.is_empty() {
-            let tools = "SELECT started_at, tools_elapsed, 0 FROM beats WHERE monitor = $1 AND started_at >= $2 \
-                 AND started_at < $3 AND kind = 'scheduled' AND tools_elapsed IS NOT NULL \
-                 ORDER BY started_at DESC LIMIT $4";
-            samples = self.samples(tools, monitor, from, to).await?;
-        }
-        Ok(sliced(samples, from, slice))
-    }
-
-    async fn samples(
-        &self,
-        sql: &'static str,
-        monitor: &MonitorId,
-        from: DateTime<Utc>,
-        to: DateTime<Utc>,
-    ) -> Result<Vec<Sample>, StoreError> {
-        let mut rows = sqlx::query(sql)
-            .bind(monitor.as_str())
-            .bind(from.timestamp_micros())
-            .bind(to.timestamp_micros())
-            .bind(SAMPLES_MAX)
-            .fetch(&self.readers);
-        let mut samples = Vec::new();
-        while let Some(row) = rows.try_next().await? {
-            samples.push(Sample { at: row.try_get(0)?, elapsed: row.try_get(1)?, censored: row.try_get(2)? });
-        }
-        Ok(samples)
-    }
-
-    /// A monitor's latest beats, the newest first, at most `limit` (1,000 at most).
-    ///
-    /// # Errors
-    /// Where the database does not answer.
-    pub async fn beats(&self, monitor: &MonitorId, limit: u32) -> Result<Vec<BeatLine>, StoreError> {
-        let rows = sqlx::query(
-            "SELECT started_at, kind, outcome, seen, reason, elapsed FROM beats WHERE monitor = $1 \
-             ORDER BY started_at DESC LIMIT $2",
-        )
-        .bind(monitor.as_str())
-        .bind(limit.min(BEATS_MAX))
-        .fetch_all(&self.readers)
-        .await?;
-        rows.iter()
-            .map(|row| {
-                Ok(BeatLine {
-                    at: moment(row, 0)?,
-                    kind: row.try_get(1)?,
-                    verdict: row.try_get(2)?,
-                    seen: row.try_get(3)?,
-                    reason: row.try_get(4)?,
-                    elapsed_ms: length(row, 5)?.as_secs_f64() * 1000.0,
-                })
-            })
-            .collect()
-    }
 }
 
 fn delivery_line(row: &SqliteRow) -> Result<DeliveryLine, StoreError> {
@@ -317,73 +198,4 @@ fn delivery_line(row: &SqliteRow) -> Result<DeliveryLine, StoreError> {
         last_at: moment_or_none(row, 11)?,
         last: row.try_get(12)?,
     })
-}
-
-/// One duration, all in microseconds.
-#[derive(Debug, Clone, Copy)]
-struct Sample {
-    at: i64,
-    elapsed: i64,
-    censored: bool,
-}
-
-/// Exact percentiles over the raw samples of each slice, the oldest slice first.
-fn sliced(samples: Vec<Sample>, from: DateTime<Utc>, slice: Duration) -> Vec<LatencySlice> {
-    let width = micros(slice).max(1);
-    let mut slices: BTreeMap<i64, Vec<Sample>> = BTreeMap::new();
-    for sample in samples {
-        slices.entry((sample.at - from.timestamp_micros()) / width).or_default().push(sample);
-    }
-    slices
-        .into_iter()
-        .map(|(place, samples)| summed_up(from + TimeDelta::microseconds(place * width), samples))
-        .collect()
-}
-
-fn summed_up(at: DateTime<Utc>, mut samples: Vec<Sample>) -> LatencySlice {
-    samples.sort_unstable_by_key(|sample| sample.elapsed);
-    LatencySlice {
-        at,
-        n: u32::try_from(samples.len()).unwrap_or(u32::MAX),
-        p50_ms: nearest_rank(&samples, 50),
-        p95_ms: nearest_rank(&samples, 95),
-        max_ms: nearest_rank(&samples, 100),
-        censored: u32::try_from(samples.iter().filter(|sample| sample.censored).count()).unwrap_or(u32::MAX),
-    }
-}
-
-/// The nearest-rank percentile of sorted samples, in milliseconds; 0 where there is none.
-#[expect(clippy::cast_precision_loss, reason = "microseconds of a call fit a double exactly")]
-fn nearest_rank(sorted: &[Sample], percent: usize) -> f64 {
-    let rank = (sorted.len() * percent).div_ceil(100).max(1);
-    sorted.get(rank - 1).map_or(0.0, |sample| sample.elapsed as f64 / 1000.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_exact_and_by_slice() {
-        let from = DateTime::from_timestamp_micros(1_000_000_000).unwrap_or_default();
-        let at = |seconds: i64| from.timestamp_micros() + seconds * 1_000_000;
-        let mut samples: Vec<Sample> =
-            (1..=100).map(|ms| Sample { at: at(1), elapsed: ms * 1000, censored: false }).collect();
-        samples.push(Sample { at: at(130), elapsed: 10_000_000, censored: true });
-        let slices = sliced(samples, from, Duration::from_secs(60));
-        let row = |seconds: i64, n, p50_ms, p95_ms, max_ms, censored| LatencySlice {
-            at: from + TimeDelta::seconds(seconds),
-            n,
-            p50_ms,
-            p95_ms,
-            max_ms,
-            censored,
-        };
-        assert_eq!(slices[0], row(0, 100, 50.0, 95.0, 100.0, 0), "nearest rank of 1 to 100 ms");
-        assert_eq!(
-            slices[1],
-            row(120, 1, 10_000.0, 10_000.0, 10_000.0, 1),
-            "an empty slice is left out, a timeout counted"
-        );
-    }
 }

@@ -51,7 +51,7 @@ pub struct BeatRecord {
 }
 
 /// Whether a due beat showed us anything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Seen {
     /// It did.
     Seen,
@@ -75,6 +75,13 @@ impl Seen {
             Self::Uplink => "uplink",
             Self::Held => "held",
         }
+    }
+
+    /// What a stored word stands for.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        [Self::Seen, Self::Missed, Self::Internal, Self::Uplink, Self::Held]
+            .into_iter()
+            .find(|seen| seen.slug() == slug)
     }
 }
 
@@ -103,12 +110,25 @@ pub struct BeatRow {
     pub stage: Option<Stage>,
     /// Duration of the whole probe.
     pub elapsed: Duration,
-    /// Duration of tools/list, where it was answered.
-    pub tools_elapsed: Option<Duration>,
+    /// Duration of each stage that was answered.
+    pub stages: StageTimes,
     /// Whether tools/list had a connection of its own.
     pub fresh_connection: bool,
     /// The file in force.
     pub config_hash: String,
+}
+
+/// Durations by stage; none where the stage was not reached or did not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StageTimes {
+    /// Name, TCP and TLS of the first connection.
+    pub connect: Option<Duration>,
+    /// `initialize` or `server/discover`.
+    pub handshake: Option<Duration>,
+    /// `tools/list`.
+    pub tools: Option<Duration>,
+    /// The slowest of the health addresses.
+    pub health: Option<Duration>,
 }
 
 /// One canary of a beat.

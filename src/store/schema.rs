@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions, SqlSafeStr, SqliteConnection};
+use sqlx::sqlite::{
+    SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
+use sqlx::{ConnectOptions, Row, SqlSafeStr, SqliteConnection};
 
 use crate::store::{OpenError, StoreError};
 
@@ -17,6 +19,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("known", include_str!("../../migrations/sqlite/0002_known.sql")),
     ("drift", include_str!("../../migrations/sqlite/0003_drift.sql")),
     ("transcripts", include_str!("../../migrations/sqlite/0004_transcripts.sql")),
+    ("packs", include_str!("../../migrations/sqlite/0005_packs.sql")),
 ];
 /// How long a statement waits for another process: short, since a whole fleet waits behind it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
@@ -41,7 +44,18 @@ pub(in crate::store) fn lock(database: &Path) -> Result<File, OpenError> {
     }
 }
 
-fn beside(database: &Path, suffix: &str) -> PathBuf {
+/// See [`crate::store::is_held`]. The lock is not taken but for a moment: shared, so that two who ask see no Serin in each other.
+pub(in crate::store) fn is_held(database: &Path) -> Option<bool> {
+    let file = File::open(beside(database, ".lock")).ok()?;
+    match file.try_lock_shared() {
+        Ok(()) => Some(false),
+        Err(TryLockError::WouldBlock) => Some(true),
+        Err(TryLockError::Error(_)) => None,
+    }
+}
+
+/// A file that belongs to the database, or is put next to it.
+pub(in crate::store) fn beside(database: &Path, suffix: &str) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
@@ -54,6 +68,8 @@ pub(in crate::store) async fn writer(database: &Path) -> Result<SqliteConnection
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
+        // Free pages can be given back a few at a time; only a file that is new takes this in.
+        .auto_vacuum(SqliteAutoVacuum::Incremental)
         .busy_timeout(BUSY_TIMEOUT)
         .statement_cache_capacity(STATEMENTS_KEPT)
         .pragma("journal_size_limit", WAL_BYTES_KEPT);
@@ -66,22 +82,58 @@ pub(in crate::store) async fn readers(database: &Path) -> Result<SqlitePool, Sto
         .filename(database)
         .read_only(true)
         .busy_timeout(BUSY_TIMEOUT)
-        .disable_statement_logging();
+        // Heard at `sqlx=trace` alone, and without values: what a page asks can be counted.
+        .log_statements(log::LevelFilter::Trace)
+        .log_slow_statements(log::LevelFilter::Off, Duration::MAX);
     let pool = SqlitePoolOptions::new().max_connections(READERS_MAX).min_connections(0).acquire_timeout(READER_WAIT);
     Ok(pool.connect_with(options).await?)
 }
 
 /// Brings the tables to this version; forward only.
 pub(in crate::store) async fn migrate(database: &Path, connection: &mut SqliteConnection) -> Result<(), OpenError> {
-    let migrations = (1..).zip(MIGRATIONS).map(|(number, (name, sql))| {
-        Migration::new(number, Cow::Borrowed(*name), MigrationType::Simple, sql.into_sql_str(), false)
-    });
-    let migrations = migrations.collect();
     let failed = |error: MigrateError| match error {
         MigrateError::Execute(source) | MigrateError::ExecuteMigration(source, _) => {
-            OpenError::Database { path: database.to_owned(), source: source.into() }
+            OpenError::of(database, source.into())
         }
         other => OpenError::Migrate { path: database.to_owned(), message: other.to_string() },
     };
-    Migrator::with_migrations(migrations).run_direct(None, connection, false).await.map_err(failed)
+    Migrator::with_migrations(steps()).run_direct(None, connection, false).await.map_err(failed)
+}
+
+fn steps() -> Vec<Migration> {
+    let steps = (1..).zip(MIGRATIONS).map(|(number, (name, sql))| {
+        Migration::new(number, Cow::Borrowed(*name), MigrationType::Simple, sql.into_sql_str(), false)
+    });
+    steps.collect()
+}
+
+/// The version of the tables that this Serin works with.
+pub(in crate::store) fn newest() -> i64 {
+    i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
+}
+
+/// The version of an open database's tables, if this Serin can use them: its own, or an older one that it brings forward.
+///
+/// # Errors
+/// [`StoreError::Unreadable`] where no Serin, or a newer one, made them.
+pub(in crate::store) async fn version(connection: &mut SqliteConnection) -> Result<i64, StoreError> {
+    let table = sqlx::query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = '_sqlx_migrations'");
+    if table.fetch_optional(&mut *connection).await?.is_none() {
+        return Err(StoreError::Unreadable("it is no database of Serin's".to_owned()));
+    }
+    let applied = sqlx::query("SELECT version, checksum, success FROM _sqlx_migrations ORDER BY version")
+        .fetch_all(connection)
+        .await?;
+    let known = steps();
+    let mut newest = 0;
+    for row in &applied {
+        newest = row.try_get(0)?;
+        let (checksum, whole): (Vec<u8>, bool) = (row.try_get(1)?, row.try_get(2)?);
+        let ours = known.iter().any(|step| step.version == newest && *step.checksum == *checksum);
+        if !ours || !whole {
+            let what = format!("step {newest} of its tables is not one of this version's {}", known.len());
+            return Err(StoreError::Unreadable(what));
+        }
+    }
+    Ok(newest)
 }

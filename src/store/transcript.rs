@@ -83,12 +83,13 @@ pub(in crate::store) async fn keep(
 pub(in crate::store) async fn forget(
     connection: &mut SqliteConnection,
     now: DateTime<Utc>,
+    kept: TimeDelta,
 ) -> Result<u64, sqlx::Error> {
     let rows = sqlx::query(
         "DELETE FROM transcripts WHERE (monitor, started_at, incident) IN \
          (SELECT monitor, started_at, incident FROM transcripts WHERE started_at <= $1 LIMIT $2)",
     )
-    .bind((now - KEPT).timestamp_micros())
+    .bind((now - kept).timestamp_micros())
     .bind(FORGOTTEN_AT_ONCE)
     .execute(&mut *connection)
     .await?
@@ -97,7 +98,8 @@ pub(in crate::store) async fn forget(
         "DELETE FROM blobs WHERE (hash, kind) IN \
          (SELECT hash, kind FROM blobs WHERE expires_at IS NOT NULL AND expires_at <= $1 AND kind = 'transcript' LIMIT $2)",
     )
-    .bind(now.timestamp_micros())
+    // A text's end was written down by the default; the file may say another time, today.
+    .bind((now - (kept - KEPT)).timestamp_micros())
     .bind(FORGOTTEN_AT_ONCE)
     .execute(&mut *connection)
     .await?

@@ -13,19 +13,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{AssertSqlSafe, Connection, Row, SqliteConnection};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::domain::fleet::MonitorId;
 use crate::store::append::{Names, append};
+use crate::store::chore::{self, Chore};
 use crate::store::decide::{action, decide};
 use crate::store::error::is_conflict;
 use crate::store::known::keep;
 use crate::store::note::{self, FleetNote};
 use crate::store::outbox::{self, Attempted, Claim, Claiming};
 use crate::store::record::BeatRecord;
-use crate::store::{StoreError, listing, promise, schema, transcript};
+use crate::store::{StoreError, listing, packs, promise, schema, seal, transcript};
 
 /// Jobs in one transaction: enough that the commit's two syncs no longer count, few enough to stay below 100 ms.
 const BATCH_MAX: usize = 512;
@@ -43,8 +44,10 @@ pub(in crate::store) enum Work {
     WakeFallbacks { now: DateTime<Utc> },
     Replay { delivery: String, actor: String, now: DateTime<Utc> },
     Acknowledge { incident: String, actor: String, now: DateTime<Utc> },
-    ForgetTranscripts { now: DateTime<Utc> },
+    ForgetTranscripts { now: DateTime<Utc>, kept: TimeDelta },
     Loaded(Box<FleetNote>),
+    Chore(Box<Chore>),
+    Touch { now: DateTime<Utc> },
     LimitPages(u32),
     Close,
 }
@@ -85,6 +88,8 @@ pub(in crate::store) struct Writer {
     connection: Option<SqliteConnection>,
     names: Names,
     next_event: i64,
+    /// Beats that started before this, in microseconds, are late: their hour is being sealed, or is.
+    late_before: i64,
     page_limit: u32,
     signals: Signals,
     /// Held for as long as anybody may write.
@@ -105,11 +110,13 @@ impl Writer {
             .fetch_one(&mut connection)
             .await?
             .try_get(0)?;
+        let late_before = packs::sealing(&mut connection).await?.begun_until.timestamp_micros();
         Ok(Self {
             database,
             connection: Some(connection),
             names,
             next_event: last_event + 1,
+            late_before,
             page_limit: PAGES_MAX,
             signals,
             _lock: lock,
@@ -243,6 +250,10 @@ impl Writer {
     ) -> Result<Result<(), StoreError>, StoreError> {
         sqlx::query("SAVEPOINT records").execute(&mut *connection).await?;
         let written = match append(connection, &mut self.names, records).await {
+            Ok(()) => seal::note_late(connection, self.late_before, records).await,
+            Err(error) => Err(error),
+        };
+        let written = match written {
             Ok(()) => decide(connection, records, &mut self.next_event).await,
             Err(error) => Err(error),
         };
@@ -296,8 +307,19 @@ impl Writer {
                 let changed = note::acknowledge(connection, &incident, &actor, now, &mut self.next_event).await?;
                 Answer::Changed(changed)
             }
-            Work::ForgetTranscripts { now } => Answer::Count(transcript::forget(connection, now).await?),
+            Work::ForgetTranscripts { now, kept } => Answer::Count(transcript::forget(connection, now, kept).await?),
+            Work::Chore(chore) => {
+                if let Chore::Begin { until } = &*chore {
+                    // Too early is harmless where this is taken back: a late beat joins its pack all the same.
+                    self.late_before = self.late_before.max(until.timestamp_micros());
+                }
+                Answer::Changed(chore::run(connection, &mut self.names, *chore).await?)
+            }
             Work::Loaded(fleet) => Answer::FirstSeen(note::loaded(connection, &mut self.names, &fleet).await?),
+            Work::Touch { now } => {
+                note::touch(connection, now).await?;
+                Answer::Done
+            }
             Work::LimitPages(pages) => {
                 self.page_limit = if pages == 0 { PAGES_MAX } else { pages };
                 limit_pages(connection, self.page_limit).await?;

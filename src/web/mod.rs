@@ -4,7 +4,8 @@
 //! are drawn from the board in memory, so they stay up while the database is away, and say so. All
 //! text that came from a server is escaped by the templates; nothing is trusted that a browser sends.
 //! Read: `state` (what every handler gets), `doors` (who is let in), `guard` (what is asked at the
-//! door), `words` and `draw` (figures and shapes), `pages`, `api`, and `router` on top.
+//! door), `words` and `draw` (figures and shapes), `ranges` and `past` (what a monitor did over days), `pages`, `api`,
+//! and `router` on top.
 
 pub mod state;
 
@@ -15,9 +16,14 @@ pub mod assets;
 pub mod draw;
 pub mod words;
 
+pub mod ranges;
+pub mod past;
+
 pub mod problem;
 pub mod actions;
 pub mod api;
+pub mod status;
+pub mod history;
 pub mod tools;
 pub mod transcripts;
 pub mod events;

@@ -14,7 +14,7 @@ use crate::web::pages::{
     deliveries, fleet, incident, incidents, login, monitor, runbooks, transcripts as transcript_pages, unknown,
 };
 use crate::web::state::WebState;
-use crate::web::{api, assets, events, forms, guard, metrics, ready, tools, transcripts};
+use crate::web::{api, assets, events, forms, guard, history, metrics, ready, status, tools, transcripts};
 
 /// Forms and API bodies are a few words.
 const BODY_BYTES_MAX: usize = 16 * 1024;
@@ -66,9 +66,11 @@ fn patient() -> Router<WebState> {
 
 fn api_routes() -> Router<WebState> {
     Router::new()
+        .route("/status", get(status::show))
         .route("/monitors", get(api::monitors))
         .route("/monitors/{id}", get(api::monitor))
         .route("/monitors/{id}/tools", get(tools::show))
+        .route("/monitors/{id}/history", get(history::show))
         .route("/monitors/{id}/accept", post(tools::accept))
         .route("/incidents", get(api::incidents))
         .route("/incidents/{id}", get(api::incident))

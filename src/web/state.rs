@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::deliver::internal::InternalAlerts;
 use crate::domain::fleet::{Fleet, Secret};
 use crate::domain::schedule::Command;
 use crate::store::board::Board;
@@ -49,6 +51,10 @@ pub struct WebState {
     pub doors: Arc<Doors>,
     /// Permits for event streams.
     pub streams: Arc<Semaphore>,
+    /// Serin's own trouble; without the loop's handle there is none.
+    pub alerts: InternalAlerts,
+    /// Since when the pages are served.
+    pub started_at: DateTime<Utc>,
 }
 
 impl WebState {
@@ -70,6 +76,8 @@ impl WebState {
             shutdown,
             doors: Arc::default(),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            alerts: InternalAlerts::new(),
+            started_at: Utc::now(),
         }
     }
 

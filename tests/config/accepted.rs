@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serin::cli::check::{CheckArgs, run};
+use serin::config::bytes::ReadError;
 use serin::config::checker::Unset;
-use serin::config::source::{ReadError, read};
+use serin::config::logging::{Format, Log};
+use serin::config::source::read;
 use serin::config::{Loaded, load};
 use serin::domain::fleet::{CanaryKind, Caps, Channel, ContextRule, Monitor, Network, SmtpTls};
 use serin::domain::protocol::{Era, Transport};
@@ -402,6 +404,28 @@ fn a_byte_order_mark_and_carriage_returns_change_nothing() {
     let windows = loaded(&format!("\u{feff}{}", FULL.replace('\n', "\r\n"))).fleet;
     assert_eq!(plain.monitors, windows.monitors);
     assert_eq!(plain.receivers, windows.receivers);
+}
+
+#[test]
+fn a_heartbeat_and_what_is_logged_are_read() {
+    let file = with_sections(
+        "serin:\n  heartbeat: { url: \"${env:ONCALL_URL}\", every: 30s, method: post }\n  \
+         log: { level: warn, format: json, modules: { probe: debug, store: off } }\n",
+    );
+    let Loaded { settings, fleet, .. } = loaded(&file);
+    let heartbeat = fleet.heartbeat.expect("it is declared");
+    assert_eq!((heartbeat.every, heartbeat.post), (Duration::from_secs(30), true));
+    assert_eq!(heartbeat.url.shown, "${env:ONCALL_URL}");
+    assert!(!format!("{heartbeat:?}").contains("geheim"), "whoever knows the address can pretend to be us");
+    assert_eq!(settings.log.directives(), "warn,serin=warn,serin::probe=debug,serin::store=off");
+    assert_eq!(settings.log.format, Some(Format::Json));
+
+    let file = with_sections("serin: { heartbeat: { url: \"https://watch.example.org/b\" } }\n");
+    let Loaded { settings, fleet, .. } = loaded(&file);
+    let heartbeat = fleet.heartbeat.expect("it is declared");
+    assert_eq!((heartbeat.every, heartbeat.post), (Duration::from_secs(60), false), "the defaults");
+    assert_eq!(settings.log, Log::default(), "nothing said, nothing changed");
+    assert_eq!(loaded(&with_sections("")).fleet.heartbeat, None);
 }
 
 #[test]

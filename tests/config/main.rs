@@ -10,7 +10,10 @@ use serin::config::{Loaded, load};
 mod accepted;
 mod access;
 mod hidden;
+mod included;
+mod plan;
 mod refused;
+mod schema;
 
 /// The file of the design, whole.
 const FULL: &str = r##"version: 1

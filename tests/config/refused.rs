@@ -56,8 +56,8 @@ fn keys_that_are_not_known() {
     );
     check(
         "promised at the top",
-        &with_sections("include: other.yaml\n"),
-        &["3:1 this version cannot honour 'include' of the file yet => leave it out, so that nobody relies on it"],
+        &with_sections("locations: other.yaml\n"),
+        &["3:1 this version cannot honour 'locations' of the file yet => leave it out, so that nobody relies on it"],
     );
     check(
         "nothing like it",
@@ -65,6 +65,11 @@ fn keys_that_are_not_known() {
         &[
             "3:13 'defaults' has no key 'colour' => known here: every, timeout, probe_budget, rules, search, caps, transport, era, cross_check, proxy, ca",
         ],
+    );
+    check(
+        "in defaults, where each monitor has its own",
+        "version: 1\ndefaults: { search: { fields: { scroe: /s } } }\nmonitors: [{ id: a, url: \"http://a/\", search: { fields: { score: /s } } }]\n",
+        &["2:33 'fields' of search has no key 'scroe' => did you mean 'score'?"],
     );
     check(
         "an unknown rule",
@@ -467,7 +472,7 @@ fn receivers_and_routes() {
 
 #[test]
 fn what_the_process_needs() {
-    let rows: [(&str, &str, &[&str]); 9] = [
+    let rows: [(&str, &str, &[&str]); 11] = [
         (
             "open to the network without a token",
             "serin: { listen: \"0.0.0.0:80\", public_url: \"http://h\" }\n",
@@ -500,6 +505,27 @@ fn what_the_process_needs() {
             "a user without a password",
             "serin: { smtp: { host: h, username: u, from: a@b.example } }\n",
             &["3:27 'username' of smtp stands without 'password' => add 'password', or leave both out"],
+        ),
+        (
+            "a heartbeat that leads nowhere, and one nobody can hear",
+            "serin: { heartbeat: { evry: 60s, every: 1ms, method: put } }\n",
+            &[
+                "3:10 'heartbeat' has no 'url' => such as `url: \"${env:HEARTBEAT_URL}\"`",
+                "3:23 'heartbeat' has no key 'evry' => did you mean 'every'?",
+                "3:41 'every' of heartbeat is out of its range: '1ms' => between 1s and 1d",
+                "3:54 'method' cannot be 'put' => one of: get, post",
+            ],
+        ),
+        (
+            "logs of nothing, in no shape",
+            "serin: { log: { level: loud, format: xml, modules: { prob: debug, hyper: trace, store: all } } }\n",
+            &[
+                "3:24 'level' cannot be 'loud' => one of: off, error, warn, info, debug, trace",
+                "3:38 'format' cannot be 'xml' => one of: text, json",
+                "3:54 'modules' of log knows no 'prob' => there is no module 'prob'; did you mean 'probe'?",
+                "3:67 'modules' of log knows no 'hyper' => there is no module 'hyper': app, cli, config, daemon, deliver, domain, net, probe, rag, store, web",
+                "3:88 the level of 'store' cannot be 'all' => one of: off, error, warn, info, debug, trace",
+            ],
         ),
         (
             "an address that is no network",

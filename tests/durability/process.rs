@@ -20,16 +20,29 @@ pub(crate) struct Serin {
 impl Serin {
     /// Starts it on a file and waits for nothing.
     pub(crate) fn spawn(config: &Path) -> Self {
-        Self::spawn_by(Command::new(env!("CARGO_BIN_EXE_serin")), config)
+        Self::spawn_with(config, &[])
     }
 
-    fn spawn_by(mut command: Command, config: &Path) -> Self {
+    /// The same, with more arguments.
+    pub(crate) fn spawn_with(config: &Path, arguments: &[&str]) -> Self {
+        Self::spawn_in(config, arguments, &[])
+    }
+
+    /// The same, with more variables.
+    pub(crate) fn spawn_in(config: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+        Self::spawn_by(Command::new(env!("CARGO_BIN_EXE_serin")), config, arguments, variables)
+    }
+
+    fn spawn_by(mut command: Command, config: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut child = command
             .args(["run", "--config"])
             .arg(config)
+            .args(arguments)
             .env("SERIN_TEST_SECRET", SECRET)
             .env("NO_COLOR", "1")
             .env_remove("RUST_LOG")
+            .env_remove("SERIN_LOG")
+            .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -43,18 +56,28 @@ impl Serin {
 
     /// Starts it and waits until it says where its pages are.
     pub(crate) async fn start(config: &Path) -> (Self, SocketAddr) {
-        Self::spawn(config).open().await
+        Self::start_with(config, &[]).await
+    }
+
+    /// The same, with more arguments.
+    pub(crate) async fn start_with(config: &Path, arguments: &[&str]) -> (Self, SocketAddr) {
+        let mut serin = Self::spawn_with(config, arguments);
+        let address = serin.listens().await;
+        (serin, address)
     }
 
     /// The same, with so many open files as the most it may have.
     pub(crate) async fn start_with_files(config: &Path, files: u32) -> (Self, SocketAddr) {
         let mut command = Command::new("prlimit");
         command.args([&format!("--nofile={files}:{files}"), env!("CARGO_BIN_EXE_serin")]);
-        Self::spawn_by(command, config).open().await
+        let mut serin = Self::spawn_by(command, config, &[], &[]);
+        let address = serin.listens().await;
+        (serin, address)
     }
 
-    async fn open(mut self) -> (Self, SocketAddr) {
-        let serin = &mut self;
+    /// Waits until it says where its pages are.
+    pub(crate) async fn listens(&mut self) -> SocketAddr {
+        let serin = self;
         let mut said = serin.said.clone();
         let address = bounded("serin says where its pages are", async {
             loop {
@@ -71,7 +94,7 @@ impl Serin {
             let status = serin.ended().await;
             panic!("serin did not start ({status}):\n{}", serin.log());
         };
-        (self, address)
+        address
     }
 
     /// Everything it wrote to standard error so far.

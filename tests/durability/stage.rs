@@ -1,7 +1,7 @@
 //! What a journey plays on: reference servers, receivers, a folder with file and database, and eyes on all of them.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use axum::Router;
@@ -96,11 +96,7 @@ impl Stage {
             ("ops", serve(ops.clone().router(stop.clone()), &stop).await),
         ];
         let folder = tempfile::tempdir().expect("a folder");
-        let options = SqliteConnectOptions::new()
-            .filename(folder.path().join("serin.db"))
-            .read_only(true)
-            .busy_timeout(Duration::from_secs(5));
-        let database = SqlitePoolOptions::new().max_connections(1).connect_lazy_with(options);
+        let database = eyes(&folder.path().join("serin.db"));
         let ids = ["s0", "s1", "s2", "s3"];
         let watched =
             |(id, server): (&'static str, &Running)| Watched { id, url: server.mcp_url(), keys: String::new() };
@@ -114,6 +110,12 @@ impl Stage {
         let stage = Self { folder, servers, oncall, spare, ops, hooks, http, database, stop };
         stage.write(&file);
         (stage, file)
+    }
+
+    /// Closes our eyes on the database, so that another file can take its place.
+    pub(crate) async fn look_away(&mut self) {
+        self.database.close().await;
+        self.database = eyes(&self.database());
     }
 
     /// monitors.yaml.
@@ -223,6 +225,11 @@ impl Stage {
         };
         bounded(what, shown).await;
     }
+}
+
+fn eyes(database: &Path) -> SqlitePool {
+    let options = SqliteConnectOptions::new().filename(database).read_only(true).busy_timeout(Duration::from_secs(5));
+    SqlitePoolOptions::new().max_connections(1).connect_lazy_with(options)
 }
 
 impl Drop for Stage {

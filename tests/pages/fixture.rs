@@ -5,13 +5,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, DurationRound as _, TimeDelta, Timelike as _, Utc};
+use serin::daemon::janitor::{Plan, turn};
 use serin::domain::context::Spread;
 use serin::domain::contract::Baseline;
 use serin::domain::fleet::RulePlace;
 use serin::domain::fleet::{
     Address, Canary, CanaryKind, ContractRule, ErrorsRule, Fleet, FreshnessRule, LatencyRule, Monitor, MonitorId,
-    Provenance, QualityRule, Rules, Secret, StreakRule,
+    Provenance, QualityRule, Retention, Rules, Secret, StreakRule,
 };
 use serin::domain::incident::{Incident, ResolveCause};
 use serin::domain::learnt::Learnt;
@@ -29,6 +30,7 @@ use serin::domain::signal::{Level, Phase, Signal};
 use serin::domain::tools::{Change, ChangeClass, Drift, Instruction, KnownCalls, Listing, ToolSeen};
 use serin::store::Store;
 use serin::store::board::{BeatMark, Board, CanaryView, MonitorView, OpenIncident, RollUp, SignalView, ToolsView};
+use serin::store::record::StageTimes;
 use serin::store::record::{Addressee, AskRow, BeatRecord, BeatRow, Outgoing, Seen, TimelineRow};
 use serin::web::router::router;
 use serin::web::state::{Settings, WebState};
@@ -78,6 +80,87 @@ pub(crate) async fn varied() -> Running {
     }
     past(&running.store, now).await;
     running
+}
+
+/// As [`varied`], and with 90 days of the same monitor's past, sealed and rolled up.
+pub(crate) async fn lived_in() -> Running {
+    let running = varied().await;
+    let now = Utc::now();
+    let fleet = Arc::clone(&running._fleet.borrow());
+    running.store.config_loaded(&fleet, "", now - TimeDelta::days(120)).await.unwrap();
+    months(&running.store, now).await;
+    let mut plan = Plan::default();
+    while turn(&running.store, &mut plan, Retention::default(), now).await.unwrap() {}
+    running
+}
+
+/// Beats of 90 days: hourly at first, every six minutes in the last week; slow afternoons, one bad morning, one
+/// outage, and a night that nobody saw.
+async fn months(store: &Store, now: DateTime<Utc>) {
+    let midnight = now.duration_trunc(TimeDelta::days(1)).unwrap();
+    let mut waiting = tokio::task::JoinSet::new();
+    let mut at = midnight - TimeDelta::days(90);
+    let mut turn = 0_i64;
+    while at < now - TimeDelta::hours(3) {
+        let days_ago = (midnight - at).num_days();
+        let hour = at.hour();
+        let unseen = days_ago == 4 && (2..6).contains(&hour);
+        let sparse = days_ago == 2 && hour == 20 && at.minute() > 18;
+        if !unseen && !sparse {
+            let (store, record) = (store.clone(), month_beat(at, turn, days_ago));
+            waiting.spawn(async move { store.commit(record).await });
+        }
+        while waiting.len() > 500 {
+            waiting.join_next().await.unwrap().unwrap().unwrap();
+        }
+        at += if days_ago >= 8 { TimeDelta::hours(1) } else { TimeDelta::minutes(6) };
+        turn += 1;
+    }
+    while let Some(committed) = waiting.join_next().await {
+        committed.unwrap().unwrap();
+    }
+}
+
+fn month_beat(at: DateTime<Utc>, turn: i64, days_ago: i64) -> BeatRecord {
+    let hour = at.hour();
+    let busy = 1.0 + (1.0 - (f64::from(hour) - 14.0).abs() / 10.0).max(0.0);
+    let slow = if days_ago == 3 && (9..12).contains(&hour) { 4.0 } else { 1.0 };
+    let down = days_ago == 20 && (7..9).contains(&hour);
+    let ask = |place: i64| AskRow {
+        canary: format!("canary-{place}"),
+        variant: Variant::Plain,
+        turn: Turn::Scheduled,
+        elapsed: Duration::from_secs_f64(slow * busy * (0.14 + 0.01 * ((turn * 37 + place * 5) % 11) as f64)),
+        fresh_connection: false,
+        verdict: "right",
+        reason: None,
+        rank: Some(1),
+        sources: vec!["auth/tokens.md".to_owned()],
+        scores: vec![Some(0.8)],
+        lengths: vec![400],
+        bytes: 2_000,
+        tokens: None,
+    };
+    BeatRecord {
+        beat: Some(BeatRow {
+            monitor: id_of(1),
+            scheduled_at: at,
+            started_at: at,
+            kind: BeatKind::Scheduled,
+            era: Some(Era::Legacy),
+            transport: None,
+            seen: Seen::Seen,
+            verdict: if down { Verdict::Down } else { Verdict::Good },
+            reason: down.then_some(FailureReason::ConnectionRefused),
+            stage: down.then_some(Stage::Connect),
+            elapsed: Duration::from_millis(640),
+            stages: StageTimes { tools: (!down).then_some(Duration::from_millis(22)), ..StageTimes::default() },
+            fresh_connection: true,
+            config_hash: "0".to_owned(),
+        }),
+        asks: if down { Vec::new() } else { (0..8).map(ask).collect() },
+        ..BeatRecord::default()
+    }
 }
 
 pub(crate) const NAMES: [&str; 20] = [
@@ -254,6 +337,7 @@ pub(crate) fn fleet(monitors: &[Arc<Monitor>]) -> Fleet {
             file: "monitors.yaml".to_owned(),
             hash: "0".repeat(64),
             commit: Some("9f3c2ab".to_owned()),
+            ..Provenance::default()
         },
         monitors: monitors.to_vec(),
         public_url: "https://serin.example.org".to_owned(),
@@ -643,7 +727,7 @@ async fn past(store: &Store, now: DateTime<Utc>) {
             reason: (slow > 1.0).then_some(FailureReason::LatencyElevated),
             stage: None,
             elapsed: Duration::from_millis(640),
-            tools_elapsed: Some(Duration::from_millis(22)),
+            stages: StageTimes { tools: Some(Duration::from_millis(22)), ..StageTimes::default() },
             fresh_connection: true,
             config_hash: "0".to_owned(),
         };

@@ -5,9 +5,9 @@ import { chromium } from "playwright-core";
 
 const [url, folder, incident] = process.argv.slice(2);
 const executablePath = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-headless-shell"].find((path) => path && existsSync(path));
-const pages = { fleet: "/", monitor: "/monitors/docs", broken: "/monitors/legal", wrong: "/monitors/support-kb", incidents: "/incidents", incident, deliveries: "/deliveries", runbooks: "/runbooks", runbook: "/runbooks/wrong_results", missing: "/nowhere" };
+const pages = { fleet: "/", monitor: "/monitors/docs", month: "/monitors/docs?range=30d&heat=35d", quarter: "/monitors/docs?range=90d", week: "/monitors/docs?range=7d", broken: "/monitors/legal", wrong: "/monitors/support-kb", incidents: "/incidents", incident, deliveries: "/deliveries", runbooks: "/runbooks", runbook: "/runbooks/wrong_results", missing: "/nowhere" };
 const wanted = process.env.PAGES?.split(",");
-const widths = (process.env.WIDTHS || "360,375,1280,1920,2560").split(",").map(Number);
+const widths = (process.env.WIDTHS || "360,375,390,768,1280,1920,2560").split(",").map(Number);
 
 mkdirSync(folder, { recursive: true });
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
@@ -24,7 +24,7 @@ for (const scheme of ["light", "dark"]) {
       await page.goto(url + path, { waitUntil: "load" });
       const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       if (over > 0) wrong.push(`${where}: scrolls ${over} px sideways`);
-      if (scheme === "light" || [375, 1280, 1920].includes(width)) await page.screenshot({ path: `${folder}/${name}-${width}-${scheme}.png`, fullPage: true });
+      if (scheme === "light" || [375, 390, 768, 1280, 1920].includes(width)) await page.screenshot({ path: `${folder}/${name}-${width}-${scheme}.png`, fullPage: true });
       await page.close();
     }
     await context.close();

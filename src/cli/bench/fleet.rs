@@ -13,7 +13,6 @@ use axum::routing::post;
 use chrono::Utc;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{self, Options};
@@ -157,7 +156,7 @@ fn yaml(load: &Load, folder: &Path) -> anyhow::Result<String> {
 
 fn options(config: &Path) -> Options {
     let env: app::Environment = Arc::new(|_: &str| None);
-    Options { config: config.to_owned(), env, look: Arc::new(Notify::new()) }
+    Options::new(config.to_owned(), env)
 }
 
 /// Milliseconds from the decision, which the notification's UUIDv7 holds, to the receipt.

@@ -22,6 +22,8 @@ pub mod bare;
 pub mod beats;
 pub mod fleet;
 pub mod reference;
+pub mod config;
+pub mod memory;
 
 /// A measurement that takes longer than this is broken.
 const PART_MAX: Duration = Duration::from_secs(420);
@@ -53,6 +55,10 @@ pub struct BenchArgs {
 enum Part {
     /// Measures the reference server's index instead: search, indexing, memory, remembered answers
     Reference(reference::ReferenceBench),
+    /// Measures how long a large configuration takes to check instead
+    Config(config::ConfigBench),
+    /// Measures what is remembered: bytes a monitor and day, and how long reading takes
+    Memory(memory::MemoryBench),
     /// Serves canned answers.
     #[command(hide = true)]
     Target,
@@ -77,6 +83,8 @@ enum Part {
 pub async fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
     match args.part {
         Some(Part::Reference(args)) => reference::run(args).await?,
+        Some(Part::Config(args)) => config::run(&args)?,
+        Some(Part::Memory(args)) => memory::run(&args).await?,
         Some(Part::Target) => target::run().await?,
         Some(Part::Fleet(load)) => anstream::println!("{}", fleet::run(load).await?),
         Some(Part::Bare(calls)) => anstream::println!("{}", bare::run(calls).await?),

@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use tokio::net::TcpListener;
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{self, Options};
@@ -74,8 +73,7 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
         [tokio::spawn(serve_inbox(inbox.clone(), hooks, stop.clone())), tokio::spawn(mails.run(stop.clone()))];
     let folder = Folder::new()?;
     let env = environment(&servers, hooks_at, mails_at, &folder).await?;
-    let running =
-        app::start(Options { config: args.config, env, look: Arc::new(Notify::new()) }, shutdown.clone()).await?;
+    let running = app::start(Options::new(args.config, env), shutdown.clone()).await?;
     anstream::println!("dashboard  http://{}", running.address);
     anstream::println!("inbox      http://{hooks_at}   (what a webhook receiver and a mailbox got)");
     anstream::println!("watching   {} reference servers, a beat every 2 s; Ctrl-C stops\n", running.monitors);

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::cli::reference::signatures::{self, Laboratory, SIGNATURES};
+use crate::cli::reference::laboratory::{self, Laboratory};
+use crate::cli::reference::signatures::SIGNATURES;
 use crate::rag::data::asking::Asker;
 use crate::rag::data::judging::{self, Answer, Row};
 use crate::rag::data::manuals;
@@ -122,11 +123,11 @@ async fn all_signatures(plan: Plan, per_kind: usize) -> anyhow::Result<()> {
     let laboratory = Laboratory::start(plan, per_kind).await?;
     let healthy = laboratory.ask().await;
     let (was, fused) = (laboratory.figures(&healthy.reranked), laboratory.figures(&healthy.fused));
-    anstream::print!("{}", signatures::table_head(&was));
-    anstream::print!("{}", signatures::table_line("none, no reranker", &fused));
+    anstream::print!("{}", laboratory::table_head(&was));
+    anstream::print!("{}", laboratory::table_line("none, no reranker", &fused));
     for signature in SIGNATURES {
         let rows = laboratory.broken(signature, &healthy).await;
-        anstream::print!("{}", signatures::table_line(signature.what, &rows));
+        anstream::print!("{}", laboratory::table_line(signature.what, &rows));
         let before = if signature.is_unranked() { &fused } else { &was };
         for difference in signature.differences(before, &rows) {
             anstream::eprintln!("unlike its signature: {difference}");

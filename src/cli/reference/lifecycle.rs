@@ -13,9 +13,10 @@ use serde_json::{Value, json};
 use crate::rag::fault::switches::Faults;
 use crate::rag::index::lock::WriterLock;
 use crate::rag::index::run::{self, Progress, Report};
-use crate::rag::project::config::{StoreChoice, TEMPLATE};
+use crate::rag::project::config::StoreChoice;
 use crate::rag::project::opened::Project;
 use crate::rag::project::place::Place;
+use crate::rag::project::template::TEMPLATE;
 use crate::rag::store::contract::{Patience, SCHEMA_VERSION};
 use crate::rag::store::sqlite::open as sqlite;
 

@@ -8,6 +8,7 @@ pub mod figures;
 pub mod lifecycle;
 pub mod lookups;
 pub mod serving;
+pub mod laboratory;
 pub mod signatures;
 
 /// The retrieval server that ships with Serin: index a project, serve it, break it, mend it.

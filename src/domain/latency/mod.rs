@@ -1,6 +1,9 @@
 //! How long searches take, over time.
 //!
-//! Read: `window` (the samples that P95 is taken over), `warming` (a cold server is not a slow one).
+//! Read: `window` (the samples that P95 is taken over), `warming` (a cold server is not a slow one), `code` (a
+//! duration in two bytes), `histogram` (percentiles over months, by merging).
 
 pub mod window;
 pub mod warming;
+pub mod code;
+pub mod histogram;

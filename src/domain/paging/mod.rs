@@ -4,4 +4,5 @@
 
 pub mod notification;
 pub mod route;
+pub mod audience;
 pub mod delivery;

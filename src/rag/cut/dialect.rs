@@ -11,6 +11,12 @@ pub(crate) enum Dialect {
     Script,
     /// Blocks by indentation, comments by hash.
     Python,
+    /// Blocks that end with a word, comments by hash.
+    Ruby,
+    /// Blocks that end with a word, comments by two dashes.
+    Lua,
+    /// sh, bash and their kin.
+    Shell,
     /// None of these; comments by hash.
     Plain,
 }
@@ -105,9 +111,31 @@ const BEGINNINGS: &[(Dialect, &[&str])] = &[
             "\"\"\"",
             "if __name__",
             "pass",
+            "# ",
         ],
     ),
-    (Dialect::Plain, &["# ", "#!", "end", "fi", "done", "esac", "- ", "echo ", "[["]),
+    (
+        Dialect::Ruby,
+        &[
+            "def ",
+            "end",
+            "module ",
+            "require ",
+            "require_relative ",
+            "attr_",
+            "unless ",
+            "elsif ",
+            "rescue",
+            "puts ",
+            "# ",
+        ],
+    ),
+    (Dialect::Lua, &["local ", "function ", "end", "elseif ", "-- ", "--["]),
+    (
+        Dialect::Shell,
+        &["#!", "# ", "fi", "done", "esac", "echo ", "if [", "set -", "export ", "local ", "[[ ", "exit ", "cd "],
+    ),
+    (Dialect::Plain, &["# ", "- ", "["]),
 ];
 
 /// The dialect most lines speak for; of equals the first in the order of `Dialect`.
@@ -136,6 +164,14 @@ fn is_sure(dialect: Dialect, line: &str) -> bool {
         }
         Dialect::Script => line.starts_with("function ") || line.contains("=>") || line.contains("require("),
         Dialect::Python => line.ends_with(':') && (line.starts_with("def ") || line.starts_with("async def ")),
+        Dialect::Ruby => line == "end" || (line.starts_with("def ") && !line.ends_with(':')),
+        Dialect::Lua => {
+            line == "end"
+                || line.starts_with("function ")
+                || line.starts_with("local function ")
+                || (line.starts_with("local ") && line.contains(" = "))
+        }
+        Dialect::Shell => matches!(line, "fi" | "done" | "esac") || (line.starts_with("#!") && line.contains("sh")),
         Dialect::Plain => false,
     }
 }
@@ -157,7 +193,11 @@ mod tests {
         check("JavaScript", "const a = require('a');\nfunction b() { return 1 }\n", Dialect::Script);
         check("TypeScript", "import { a } from 'a';\nexport const b = (c: number) => c;\n", Dialect::Script);
         check("Python", "import os\n\ndef a(b):\n    return b\n", Dialect::Python);
-        check("a shell script", "#!/bin/sh\n# what\nif true; then\n  echo x\nfi\n", Dialect::Plain);
+        check("a shell script", "#!/bin/sh\n# what\nif true; then\n  echo x\nfi\n", Dialect::Shell);
+        check("a library of shell functions", "a() {\n  local b=\"$1\"\n}\n\nc() {\n  echo d\n}\n", Dialect::Shell);
+        check("Ruby", "require 'a'\n\nclass B\n  def c(d)\n    d\n  end\nend\n", Dialect::Ruby);
+        check("Lua", "local m = {}\n\nfunction m.a(b)\n  return b\nend\n\nreturn m\n", Dialect::Lua);
+        check("settings", "[server]\n# where\nport = 1\n[client]\n", Dialect::Plain);
         check("nothing", "", Dialect::Plain);
     }
 }

@@ -129,7 +129,7 @@ fn function_words(dialect: Dialect) -> &'static [&'static str] {
         Dialect::Rust => &["fn"],
         Dialect::Braces => &["func", "fun"],
         Dialect::Script => &["function"],
-        Dialect::Python | Dialect::Plain => &[],
+        Dialect::Python | Dialect::Ruby | Dialect::Lua | Dialect::Shell | Dialect::Plain => &[],
     }
 }
 

@@ -3,7 +3,10 @@
 //! Not a parser: one pass over the bytes that knows how the usual languages write comments, strings,
 //! characters and regular expressions. A text that is none of them loses nothing but sharpness.
 
+use std::collections::VecDeque;
+
 use crate::rag::cut::dialect::Dialect;
+use crate::rag::cut::heredoc;
 
 /// Stands for each byte of a comment.
 pub(crate) const COMMENT: u8 = 1;
@@ -13,8 +16,11 @@ pub(crate) const LITERAL: u8 = 2;
 /// The text byte by byte: code as it is, letters beyond ASCII as `x`, comments and strings blanked.
 /// The end of a line stays where it ends a line of code or of a comment.
 pub(crate) fn mask(text: &str, dialect: Dialect) -> Vec<u8> {
-    let mut lexer =
-        Lexer { bytes: text.as_bytes(), mask: Vec::with_capacity(text.len()), dialect, templates: Vec::new() };
+    let bytes = text.as_bytes();
+    let has_heredocs = matches!(dialect, Dialect::Ruby | Dialect::Shell);
+    let ends = if has_heredocs { heredoc::Ends::of(bytes) } else { heredoc::Ends::default() };
+    let mask = Vec::with_capacity(text.len());
+    let mut lexer = Lexer { bytes, mask, dialect, templates: Vec::new(), heredocs: VecDeque::new(), ends };
     while lexer.at() < text.len() {
         lexer.step();
     }
@@ -36,6 +42,9 @@ struct Lexer<'a> {
     dialect: Dialect,
     /// For each template string that is open around us: braces open within its `${`.
     templates: Vec<usize>,
+    /// Words that end the texts which begin below the running line (`<<END`), the first first.
+    heredocs: VecDeque<Vec<u8>>,
+    ends: heredoc::Ends<'a>,
 }
 
 impl Lexer<'_> {
@@ -57,6 +66,13 @@ impl Lexer<'_> {
             return;
         }
         let byte = self.bytes[self.at()];
+        if matches!(self.dialect, Dialect::Ruby | Dialect::Shell) {
+            self.heredocs.extend(heredoc::opened(self.rest()));
+            if byte == b'\n' {
+                self.heredoc_bodies();
+                return;
+            }
+        }
         match (byte, self.templates.last_mut()) {
             (b'{', Some(open)) => *open += 1,
             (b'}', Some(0)) => {
@@ -83,18 +99,64 @@ impl Lexer<'_> {
     }
 
     fn comment(&mut self) -> bool {
-        let hashes = matches!(self.dialect, Dialect::Python | Dialect::Plain);
-        let slashes = !hashes;
+        let slashes = matches!(self.dialect, Dialect::Rust | Dialect::Braces | Dialect::Script);
         if slashes && self.begins("/*") {
             let length = self.block_comment();
             self.cover(length, COMMENT);
-        } else if (slashes && self.begins("//")) || (hashes && self.begins("#")) {
+        } else if self.dialect == Dialect::Lua && self.begins("--[") && self.long_bracket(2).is_some() {
+            let length = self.long_bracket(2).unwrap_or_default();
+            self.cover(length, COMMENT);
+        } else if self.dialect == Dialect::Ruby
+            && self.begins("=begin")
+            && self.mask.last().is_none_or(|byte| *byte == b'\n')
+        {
+            let end = self.rest().windows(5).position(|window| window == b"\n=end");
+            let length = end.map_or(self.rest().len(), |at| at + 5);
+            self.cover(length, COMMENT);
+        } else if self.line_comment() {
             let length = self.rest().iter().position(|byte| *byte == b'\n').unwrap_or(self.rest().len());
             self.cover(length, COMMENT);
         } else {
             return false;
         }
         true
+    }
+
+    /// Whether a comment to the end of the line begins here.
+    fn line_comment(&self) -> bool {
+        match self.dialect {
+            Dialect::Rust | Dialect::Braces | Dialect::Script => self.begins("//"),
+            Dialect::Python | Dialect::Plain | Dialect::Ruby => self.begins("#"),
+            Dialect::Lua => self.begins("--"),
+            // `$#` and `${#name}` are none.
+            Dialect::Shell => self.begins("#") && (self.at() == 0 || b" \t\n;&|(".contains(&self.mask[self.at() - 1])),
+        }
+    }
+
+    /// The length of what stands between Lua's long brackets, from `from` bytes on: `[[…]]`, `[==[…]==]`.
+    fn long_bracket(&self, from: usize) -> Option<usize> {
+        let rest = self.rest().get(from + 1..)?;
+        let level = rest.iter().take_while(|byte| **byte == b'=').count();
+        if rest.get(level) != Some(&b'[') {
+            return None;
+        }
+        let close = [&b"]"[..], &b"=".repeat(level), b"]"].concat();
+        let found = rest.windows(close.len()).position(|window| window == close);
+        Some(found.map_or(self.rest().len(), |at| from + 1 + at + close.len()))
+    }
+
+    /// Masks the texts that begin below this line, whose end is at the place; they become a part of it.
+    fn heredoc_bodies(&mut self) {
+        let line = self.at();
+        while let Some(end) = self.heredocs.pop_front() {
+            // A text that never ends is none: the two signs were a shift.
+            if let Some(end) = self.ends.after(self.at(), &end) {
+                self.cover(end - self.at(), LITERAL);
+            }
+        }
+        if self.at() == line {
+            self.mask.push(b'\n');
+        }
     }
 
     /// The length of a block comment; Rust's may hold others.
@@ -156,6 +218,16 @@ impl Lexer<'_> {
                 let close = [self.bytes[self.at()]; 3];
                 self.until(3, &close);
             }
+            Some(b'[') if self.dialect == Dialect::Lua => {
+                let Some(length) = self.long_bracket(0) else { return false };
+                self.cover(length, LITERAL);
+            }
+            // A backslash hides the sign after it, and means nothing between single quotes.
+            Some(b'\\') if self.dialect == Dialect::Shell => self.cover(2, LITERAL),
+            Some(quote @ (b'"' | b'\'')) if self.dialect == Dialect::Shell => {
+                let length = heredoc::quoted(self.rest(), *quote);
+                self.cover(length, LITERAL);
+            }
             Some(b'"') => self.quoted(b'"', self.dialect == Dialect::Rust),
             Some(b'\'') if matches!(self.dialect, Dialect::Rust | Dialect::Braces) => return self.character(),
             Some(b'\'') => self.quoted(b'\'', false),
@@ -170,7 +242,7 @@ impl Lexer<'_> {
         match self.dialect {
             Dialect::Python => self.begins("\"\"\"") || self.begins("'''"),
             Dialect::Braces => self.begins("\"\"\""),
-            Dialect::Rust | Dialect::Script | Dialect::Plain => false,
+            _ => false,
         }
     }
 
@@ -285,7 +357,7 @@ mod tests {
 
     #[test]
     fn strings_and_comments_are_told_from_code() {
-        use Dialect::{Braces, Plain, Python, Rust, Script};
+        use Dialect::{Braces, Lua, Plain, Python, Ruby, Rust, Script, Shell};
         check("a comment to the end of the line", Rust, "a // {\nb", "a ~~~~\nb");
         check("comments within comments", Rust, "/*/*{*/*/a", "~~~~~~~~~a");
         check("not so in C", Braces, "/*/*{*/a", "~~~~~~~a");
@@ -302,15 +374,25 @@ mod tests {
         check("a division is none", Script, "a / b / c", "a / b / c");
         check("a string over lines", Python, "'''{\n''' # {", "________ ~~~");
         check("a hash", Plain, "a # {\nb", "a ~~~\nb");
+        check("a long comment of Lua", Lua, "--[=[ {\n]]]=] a -- {", "~~~~~~~\n~~~~~ a ~~~~");
+        check("a long string of Lua, and an index", Lua, "[[{]] a[b[1]]", "_____ a[b[1]]");
+        check("comments of Ruby", Ruby, "=begin\n{\n=end\na # {", "~~~~~~\n~\n~~~~\na ~~~");
+        check("a text below its line", Ruby, "a(<<~X, <<Y)\n{\n  X\n}\nY\nb", "a(<<~X, <<Y)__________\nb");
+        check("a shift is none", Ruby, "a << X\n{", "a << X\n{");
+        check("counts of shell are no comments", Shell, "$# ${#a} # {", "$# ${#a} ~~~");
+        check("quotes of shell over lines", Shell, "'{\n\\' \"}\n\\\"\" a", "_____ ______ a");
+        check("one that is not closed ends with its line", Shell, "it's\na", "it__\na");
         check("wide letters keep their bytes", Rust, "é 'é'", "xx ____");
     }
 
     #[test]
     fn every_byte_has_its_mark() {
-        use Dialect::{Braces, Plain, Python, Rust, Script};
-        for text in ["/*", "\"\\", "'", "`${", "r#\"", "R\"", "R\"x", "\"\"\"", "/", "'\\", "é'é", "`${`${", "b'\u{1}'"]
-        {
-            for dialect in [Braces, Plain, Python, Rust, Script] {
+        use Dialect::{Braces, Lua, Plain, Python, Ruby, Rust, Script, Shell};
+        for text in [
+            "--[", "--[[", "[", "[=", "[[", "=begin", "<<", "<<~", "<<-'", "<<A\n", "<<A\nA", "\\", "/*", "\"\\", "'",
+            "`${", "r#\"", "R\"", "R\"x", "\"\"\"", "/", "'\\", "é'é", "`${`${", "b'\u{1}'",
+        ] {
+            for dialect in [Braces, Lua, Plain, Python, Ruby, Rust, Script, Shell] {
                 assert_eq!(mask(text, dialect).len(), text.len(), "{text:?} as {dialect:?}");
             }
         }

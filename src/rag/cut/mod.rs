@@ -8,8 +8,10 @@
 mod braces;
 pub mod damage;
 mod dialect;
+mod ends;
 mod fixed;
 mod headers;
+mod heredoc;
 mod indents;
 mod lexer;
 mod markdown;
@@ -31,7 +33,7 @@ use crate::rag::cut::offsets::Offsets;
 use crate::rag::text::tokens;
 
 /// Changes with every change of what `cut` gives, so that an index knows what it must cut again.
-pub const PARSER_VERSION: &str = "2";
+pub const PARSER_VERSION: &str = "3";
 
 /// A text of more characters than this also gets a summary.
 pub const SUMMARY_CHARS_MIN: usize = 50_000;
@@ -135,8 +137,8 @@ pub enum Method {
 /// Ends of names whose files are code, or in which a hash is no heading.
 const CODE_ENDINGS: &[&str] = &[
     "rs", "py", "pyi", "js", "jsx", "mjs", "cjs", "ts", "tsx", "go", "java", "kt", "kts", "c", "h", "cc", "cpp", "cxx",
-    "hpp", "cs", "swift", "scala", "php", "dart", "groovy", "rb", "sh", "bash", "pl", "lua", "sql", "yaml", "yml",
-    "toml", "json", "ini", "css", "scss",
+    "hpp", "cs", "swift", "scala", "php", "dart", "groovy", "rb", "rake", "sh", "bash", "zsh", "pl", "lua", "sql",
+    "yaml", "yml", "toml", "json", "ini", "css", "scss",
 ];
 
 impl Method {

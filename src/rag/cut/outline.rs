@@ -6,6 +6,7 @@
 
 use crate::rag::cut::braces;
 use crate::rag::cut::dialect::{self, Dialect};
+use crate::rag::cut::ends;
 use crate::rag::cut::indents;
 use crate::rag::cut::lexer;
 use crate::rag::cut::part::Part;
@@ -17,6 +18,7 @@ pub(crate) fn parts(text: &str) -> Vec<Part> {
     let functions = match dialect {
         Dialect::Python => indents::functions(text, &mask),
         Dialect::Rust | Dialect::Braces | Dialect::Script => braces::functions(text, &mask, dialect),
+        Dialect::Ruby | Dialect::Lua | Dialect::Shell => ends::functions(text, &mask, dialect),
         Dialect::Plain => Vec::new(),
     };
     with_what_is_between(text, functions)
@@ -52,9 +54,11 @@ fn between(text: &str, start: usize, end: usize, next: &Part, parts: &mut Vec<Pa
     parts.push(Part { start, end, titles: before[..shared].to_vec(), is_function: false });
 }
 
-/// The length of the lines at the beginning that hold nothing but closing brackets.
+/// The length of the lines at the beginning that hold nothing but closing brackets, or Ruby's word.
 fn closing_lines(gap: &str) -> usize {
-    let closes = |line: &&str| line.chars().all(|c| c.is_whitespace() || matches!(c, '}' | ')' | ']' | ';' | ','));
+    let closes = |line: &&str| {
+        line.trim() == "end" || line.chars().all(|c| c.is_whitespace() || matches!(c, '}' | ')' | ']' | ';' | ','))
+    };
     gap.split_inclusive('\n').take_while(closes).map(str::len).sum()
 }
 
@@ -177,8 +181,22 @@ mod tests {
     }
 
     #[test]
+    fn languages_of_words_by_function() {
+        check(
+            "Ruby: what only ends stays with the method before",
+            "class A\n  attr_reader :b\n\n  def c\n    1\n  end\nend\n",
+            &[("-", "class A\n  attr_reader :b"), ("class A > def c", "def c\n    1\n  end\nend")],
+        );
+        check(
+            "shell: what stands between is a part of its own",
+            "#!/bin/sh\nset -eu\n\nf() {\n  echo\n}\n\nf \"$@\"\n",
+            &[("-", "#!/bin/sh\nset -eu"), ("f()", "f() {\n  echo\n}"), ("-", "f \"$@\"")],
+        );
+    }
+
+    #[test]
     fn other_texts_have_no_functions() {
-        check("a shell script", "#!/bin/sh\n# {\nf() {\n  echo\n}\n", &[("-", "#!/bin/sh\n# {\nf() {\n  echo\n}")]);
+        check("settings", "# {\n[a]\nf = 1\n", &[("-", "# {\n[a]\nf = 1")]);
         check("nothing", "", &[]);
     }
 }

@@ -32,8 +32,8 @@ static INDEX_MODEL: Model = model("serin-hash-a");
 static OTHER_MODEL: Model = model("serin-hash-b");
 
 const fn model(name: &'static str) -> Model {
-    // A change of this file that moves vectors is another revision.
-    Model { name: Cow::Borrowed(name), revision: Cow::Borrowed("1"), dimensions: DIMENSIONS, normalised: true }
+    // A change of this file or of `text::words` that moves vectors is another revision.
+    Model { name: Cow::Borrowed(name), revision: Cow::Borrowed("2"), dimensions: DIMENSIONS, normalised: true }
 }
 
 /// The built-in embedder.
@@ -76,9 +76,9 @@ impl HashingEmbedder {
     }
 
     /// What an index remembers of the model that made it: name, width and a digest of the vectors
-    /// of a fixed text, so that a change of this file is noticed too.
+    /// of a fixed text, so that a change of this file or of how words are read is noticed too.
     pub fn fingerprint(self) -> String {
-        let probe = self.embed("the quick brown fox pages an engineer about a stale index");
+        let probe = self.embed("the quick brown fox pages an engineer about the team's stale index");
         let digest = probe.iter().fold(self.seed, |sum, number| mix(sum ^ u64::from(number.to_bits())));
         format!("{}/{DIMENSIONS}/{digest:016x}", self.name())
     }

@@ -340,7 +340,7 @@ mod tests {
             "another model does not",
             &index,
             &other,
-            "serin-hash-a (1, 384 dimensions, length one), and the embedder is serin-hash-b",
+            "serin-hash-a (2, 384 dimensions, length one), and the embedder is serin-hash-b",
         );
         let change = |change: &dyn Fn(&mut Fingerprint)| {
             let mut changed = index.clone();
@@ -355,8 +355,8 @@ mod tests {
         check("nor does one that makes zeros", &index, &zeroed, "makes other vectors");
         let narrow = change(&|print| print.probes[0].vector.truncate(3));
         check("nor one of another width", &index, &narrow, "makes other vectors");
-        let revised = change(&|print| print.model.revision = "2".into());
-        check("nor another revision", &index, &revised, "(2, 384 dimensions");
+        let revised = change(&|print| print.model.revision = "3".into());
+        check("nor another revision", &index, &revised, "(3, 384 dimensions");
         let free = change(&|print| print.model.normalised = false);
         check("nor another normalisation", &index, &free, "free length");
         let strange = change(&|print| print.probes.clear());

@@ -128,10 +128,16 @@ fn mentions(text: &str, name: &str) -> bool {
 fn defined(section: &str) -> impl Iterator<Item = String> {
     const MAKERS: &[&str] = &["fn", "def", "function", "func", "class", "struct", "enum", "trait", "interface", "type"];
     let words: Vec<&str> = section.split_whitespace().collect();
-    let names: Vec<String> = words
-        .windows(2)
-        .filter(|pair| MAKERS.contains(&pair[0]))
-        .map(|pair| pair[1].split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default().to_owned())
+    let mut made: Vec<&str> = words.windows(2).filter(|pair| MAKERS.contains(&pair[0])).map(|pair| pair[1]).collect();
+    if made.is_empty() {
+        // Shell has no word for it.
+        made.extend(words.last().filter(|word| word.ends_with("()")));
+    }
+    let names: Vec<String> = made
+        .into_iter()
+        .map(|word| word.split(|c: char| !c.is_alphanumeric() && !"_.:".contains(c)).next().unwrap_or_default())
+        // `def self.put`, `function Store:put`: what it is of is not its name.
+        .map(|path| path.rsplit(['.', ':']).find(|name| !name.is_empty()).unwrap_or_default().to_owned())
         .filter(|name| name.len() > 2)
         .collect();
     names.into_iter()
@@ -161,6 +167,9 @@ mod tests {
         assert_eq!(names("pub async fn search(&self) -> Result"), ["search"]);
         assert_eq!(names("class Retriever(Base):"), ["Retriever"]);
         assert_eq!(names("func (s *Store) Close() error"), Vec::<String>::new(), "a receiver is no name");
+        assert_eq!(names("class Store > def self.open(path)"), ["Store", "open"]);
+        assert_eq!(names("function Store:close()"), ["close"]);
+        assert_eq!(names("deploy_all()"), ["deploy_all"]);
         assert_eq!(names("Guide > Setup"), Vec::<String>::new());
     }
 }

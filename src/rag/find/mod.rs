@@ -11,8 +11,12 @@ pub mod writer;
 pub mod guard;
 pub mod answers;
 pub mod warmth;
+pub mod sought;
 pub mod arms;
 pub mod fusion;
+pub mod gathering;
+pub mod summaries;
+pub mod reranking;
 pub mod ranking;
 pub mod conversation;
 pub mod context;
@@ -20,3 +24,5 @@ pub mod retrieval;
 pub mod codebase;
 #[cfg(test)]
 mod written_tests;
+#[cfg(test)]
+mod warmth_tests;

@@ -1,7 +1,9 @@
-//! Vectors of questions already asked, and whether that memory is warm.
+//! Vectors of questions already asked, and whether what is remembered of questions is warm.
 //!
 //! The key holds the model, so that a change of model never answers from another's vectors. Warm
-//! means that more than a fifth of the last five minutes' questions were found here.
+//! means that of more than a fifth of the last five minutes' questions something was remembered: the
+//! answer to their very words, the answer to a question that means the same, or their vector. A
+//! question is one look, however many parts it is split into.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,15 +20,6 @@ const LOOKS_MAX: usize = 4_096;
 /// The hit rate above which the memory is warm.
 const WARM_ABOVE: f64 = 0.2;
 
-impl Memory {
-    fn look(&mut self, hit: bool, now: Instant) {
-        self.looks.push_back((now, hit));
-        if self.looks.len() > LOOKS_MAX {
-            self.looks.pop_front();
-        }
-    }
-}
-
 /// The memory.
 #[derive(Debug, Default)]
 pub struct Warmth(Mutex<Memory>);
@@ -41,9 +34,7 @@ struct Memory {
 impl Warmth {
     /// The vector of a question, by its model and its words, and for how long it has been here.
     pub fn recall(&self, model: &str, question: &str, now: Instant) -> Option<(Arc<[f32]>, Duration)> {
-        let mut memory = self.memory();
-        let known = memory.vectors.get(&key(model, question)).cloned();
-        memory.look(known.is_some(), now);
+        let known = self.memory().vectors.get(&key(model, question)).cloned();
         known.map(|(vector, since)| (vector, now.saturating_duration_since(since)))
     }
 
@@ -61,9 +52,13 @@ impl Warmth {
         }
     }
 
-    /// Counts a question whose whole answer was remembered, or was looked for in vain.
+    /// Counts a question: whether its answer or its vector was remembered.
     pub fn looked(&self, hit: bool, now: Instant) {
-        self.memory().look(hit, now);
+        let mut memory = self.memory();
+        memory.looks.push_back((now, hit));
+        if memory.looks.len() > LOOKS_MAX {
+            memory.looks.pop_front();
+        }
     }
 
     /// The share of hits among the looks of the window; `None` where nobody asked.
@@ -98,6 +93,7 @@ mod tests {
 
     fn asked(warmth: &Warmth, model: &str, question: &str, now: Instant) -> bool {
         let known = warmth.recall(model, question, now).is_some();
+        warmth.looked(known, now);
         warmth.keep(model, question, Arc::from([1.0_f32]), now);
         known
     }

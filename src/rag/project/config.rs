@@ -1,73 +1,27 @@
 //! The configuration of an index, as it is written in YAML.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
 use crate::rag::cut;
-use crate::rag::find::answers::{Remembering, SIMILAR_FROM};
+use crate::rag::find::answers::Remembering;
 use crate::rag::find::ranking::Ranking;
-use crate::rag::find::retrieval::{OVER_FETCH, OVER_FETCH_MAX, Settings};
+use crate::rag::find::retrieval::{OVER_FETCH_MAX, Settings};
 use crate::rag::find::rewriting::Rewriting;
 use crate::rag::index::document::Cutting;
 use crate::rag::index::run::{Budgets, Plan, Rule};
 use crate::rag::index::walk::Selection;
 use crate::rag::project::models::{EmbedderConfig, RerankerConfig, WriterConfig};
 use crate::rag::project::place::Place;
-use crate::rag::store::records::Volatility;
+use crate::rag::project::sections::{
+    AnswersConfig, ChunksConfig, IndexConfig, LogConfig, LoggedQuestions, RuleConfig, SearchConfig, StoreConfig,
+};
 
 /// Bytes of a configuration.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 /// Rules of an index.
 const RULES_MAX: usize = 200;
-
-/// What `serin reference setup` writes: every setting, with its default.
-pub const TEMPLATE: &str = r#"# The index of this project: what `serin reference index` reads and `serin reference serve` serves.
-version: 1
-
-# One file beside this one, or a PostgreSQL database with pgvector: `postgres: ${env:DATABASE_URL}`.
-store:
-  sqlite: index.db
-
-index:
-  roots: ["."]                       # folders of the project
-  allow: ["*.md", "*.txt", "*.rst"]  # patterns as git writes them; nothing else is read
-  deny: ["node_modules/", "target/", "*.min.*", "*.lock"]
-  budgets: { files: 20000, bytes: 200000000, file_bytes: 800000, tokens: 20000000 }
-  # What is known of files by their path; the first rule that fits counts. For a codebase:
-  #   - { files: "docs/rules/**", source_type: constraints }
-  #   - { files: "docs/patterns/**", source_type: patterns }
-  #   - { files: "src/**", source_type: code, volatility: changing }
-  rules: []
-
-# Where documents are cut: by headings and sentences, code by function, unless a method is named
-# (markdown, code, topics, fixed, parent_child). Characters are those of `fixed`.
-chunks: { tokens: 200, overlap: 1, characters: 512, character_overlap: 64 }
-
-# `builtin`, a server as in `http: {url: "http://127.0.0.1:11434/v1", model: nomic-embed-text, dimensions: 768}`
-# (its key in the variable that `key_env` names), or weights as in `folder: {path: ../models/bge-small-en-v1.5}`.
-embedder: builtin
-
-search:
-  over_fetch: 20                     # candidates the reranker looks at, 100 at most
-  reranker: builtin                  # or `none`, `http: {url, model}`, `folder: {path}`
-  weight: 1.0
-  priors: { constraints: 0.35, patterns: 0.20, code: 0.0 }
-  recency: { weight: 0.0, half_life_days: 30 }
-  # What short words stand for, such as `SLA: service level agreement`.
-  terms: {}
-  split_questions: true
-  # A language model may word questions anew, and write a passage whose vector is searched with (HyDE):
-  # `writer: {url: "http://127.0.0.1:11434/v1", model: "qwen2.5:3b", rewrite: true, hyde: false}`, with `key_env` if need be.
-
-answers:                             # answers remembered by what was asked
-  remember: true
-  similar_from: 0.92
-
-log:
-  questions: hashed                  # or `plain`
-"#;
 
 /// A configuration.
 #[derive(Debug, Clone, Deserialize)]
@@ -87,147 +41,6 @@ pub struct Config {
     answers: AnswersConfig,
     #[serde(default)]
     log: LogConfig,
-}
-
-#[derive(Debug, Clone, Deserialize, Default)]
-#[serde(deny_unknown_fields)]
-struct StoreConfig {
-    sqlite: Option<PathBuf>,
-    postgres: Option<String>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct IndexConfig {
-    roots: Vec<String>,
-    allow: Vec<String>,
-    #[serde(default)]
-    deny: Vec<String>,
-    #[serde(default)]
-    budgets: BudgetsConfig,
-    #[serde(default)]
-    rules: Vec<RuleConfig>,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct BudgetsConfig {
-    files: usize,
-    bytes: u64,
-    file_bytes: u64,
-    tokens: usize,
-}
-
-impl Default for BudgetsConfig {
-    fn default() -> Self {
-        Self { files: 20_000, bytes: 200_000_000, file_bytes: 800_000, tokens: 20_000_000 }
-    }
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RuleConfig {
-    files: String,
-    source_type: String,
-    #[serde(default)]
-    collection: String,
-    #[serde(default)]
-    tags: Vec<String>,
-    #[serde(default)]
-    volatility: Volatility,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct ChunksConfig {
-    method: Option<String>,
-    tokens: usize,
-    overlap: usize,
-    characters: usize,
-    character_overlap: usize,
-}
-
-impl Default for ChunksConfig {
-    fn default() -> Self {
-        let usual = cut::Settings::default();
-        Self {
-            method: None,
-            tokens: usual.tokens_max(),
-            overlap: usual.overlap(),
-            characters: usual.characters(),
-            character_overlap: usual.character_overlap(),
-        }
-    }
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct SearchConfig {
-    over_fetch: usize,
-    reranker: RerankerConfig,
-    weight: f64,
-    priors: BTreeMap<String, f64>,
-    recency: RecencyConfig,
-    terms: BTreeMap<String, String>,
-    split_questions: bool,
-    writer: Option<WriterConfig>,
-}
-
-impl Default for SearchConfig {
-    fn default() -> Self {
-        let usual = Ranking::default();
-        Self {
-            over_fetch: OVER_FETCH,
-            reranker: RerankerConfig::default(),
-            weight: usual.weight,
-            priors: usual.priors,
-            recency: RecencyConfig::default(),
-            terms: BTreeMap::new(),
-            split_questions: true,
-            writer: None,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct RecencyConfig {
-    weight: f64,
-    half_life_days: f64,
-}
-
-impl Default for RecencyConfig {
-    fn default() -> Self {
-        let usual = Ranking::default();
-        Self { weight: usual.recency, half_life_days: usual.recency_half_life_days }
-    }
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct AnswersConfig {
-    remember: bool,
-    similar_from: f64,
-}
-
-impl Default for AnswersConfig {
-    fn default() -> Self {
-        Self { remember: true, similar_from: SIMILAR_FROM }
-    }
-}
-
-#[derive(Debug, Clone, Copy, Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-struct LogConfig {
-    questions: LoggedQuestions,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
-#[serde(rename_all = "snake_case")]
-enum LoggedQuestions {
-    #[default]
-    Hashed,
-    Plain,
 }
 
 /// Which store, in full.
@@ -386,6 +199,8 @@ fn from_env(value: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rag::project::sections::BudgetsConfig;
+    use crate::rag::project::template::TEMPLATE;
 
     fn check(says: &str, from: &str, to: &str, expected: Result<(), &str>) {
         let text = TEMPLATE.replace(from, to);

@@ -4,6 +4,10 @@ pub mod place;
 
 pub mod models;
 
+pub mod sections;
+
 pub mod config;
+
+pub mod template;
 
 pub mod opened;

@@ -14,7 +14,7 @@ pub fn of(question: &str) -> Vec<String> {
     let mut terms: Vec<String> = Vec::new();
     for term in question.split_whitespace().take(WORDS_MAX) {
         let term: String = term.chars().filter(|c| *c != '"' && !c.is_control()).collect();
-        let bare = term.trim_matches(|c: char| !c.is_alphanumeric());
+        let bare = words::bare(term.trim_matches(|c: char| !c.is_alphanumeric()));
         if !bare.is_empty() && !words::is_stop_word(bare) && !terms.iter().any(|known| known == bare) {
             terms.push(bare.to_owned());
         }
@@ -44,7 +44,8 @@ mod tests {
         check("small words go", "What is the pool?", &["pool"]);
         check("a code is one term", "RAG-1107", &["RAG-1107"]);
         check("signs around a word go", "(\"NEAR(b\")", &["NEAR(b"]);
-        check("repeats go", "pool pool", &["pool"]);
+        check("an owner is the word itself", "the pump's seal", &["pump", "seal"]);
+        check("repeats go", "pool's pool", &["pool"]);
         check(
             "of a pasted paragraph what says most",
             "the pump PX-17 hums near walls while tanks, pipes, seals, bolts, casings, bearings, gaskets, impellers, \

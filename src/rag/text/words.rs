@@ -12,12 +12,18 @@ pub fn content_stems(text: &str) -> Vec<String> {
 
 /// Words of a text that carry meaning, in lower case and otherwise as they stand.
 pub fn content_words(text: &str) -> Vec<String> {
-    text.unicode_words().map(str::to_lowercase).filter(|word| !STOP_WORDS.contains(word.as_str())).collect()
+    text.unicode_words().filter(|word| !is_stop_word(word)).map(|word| bare(word).to_lowercase()).collect()
+}
+
+/// A word without the sign of the possessive: *the pump's seal* is about a pump.
+pub fn bare(word: &str) -> &str {
+    let owner = word.strip_suffix(['s', 'S']).and_then(|rest| rest.strip_suffix(['\'', '\u{2019}']));
+    owner.filter(|owner| !owner.is_empty()).unwrap_or(word)
 }
 
 /// Whether a word says nothing of what a text is about.
 pub fn is_stop_word(word: &str) -> bool {
-    STOP_WORDS.contains(word.to_lowercase().as_str())
+    STOP_WORDS.contains(bare(word).to_lowercase().as_str())
 }
 
 /// A light English stem: plural, past and progressive endings go, so that *indexes*, *indexed* and
@@ -68,7 +74,7 @@ static STOP_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
     "a about above after again against all also am an and any are as at be because been before being below between \
      both but by can cannot could did do does doing don't down during each either else ever every few for from \
      further get gets give given goes got had has have having he her here hers him his how however i if in into is \
-     it it's its itself just let like made make makes many may me might more most much must my near need needs no \
+     it its itself just let like made make makes many may me might more most much must my near need needs no \
      nor not now of off on once one only onto or other our ours out over own per put rather same say says see seen \
      she should since so some such take takes than that the their them then there these they this those through \
      till to too under until up upon us use used uses using very want was way we well were what when where whether \
@@ -93,6 +99,17 @@ mod tests {
         check("a doubled letter goes", "cutting", "cut");
         check("a silent e goes on both sides", "cached", "cache");
         check("ies and y meet", "queries", "query");
+    }
+
+    #[test]
+    fn an_owner_is_the_word_itself() {
+        let owned = |says: &str, text: &str, expected: &[&str]| assert_eq!(content_words(text), expected, "{says}");
+        owned("one owner", "the pump's seal", &["pump", "seal"]);
+        owned("with a printer's apostrophe", "the PUMP\u{2019}S seal", &["pump", "seal"]);
+        owned("several", "the pumps' seals", &["pumps", "seals"]);
+        owned("a small word stays small", "it's what's here", &[]);
+        owned("a name keeps its apostrophe", "o'neill", &["o'neill"]);
+        assert_eq!(bare("'s"), "'s", "nothing owns nothing");
     }
 
     #[test]

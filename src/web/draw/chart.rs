@@ -8,7 +8,7 @@ use askama::filters::HtmlSafe;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::incident::Incident;
-use crate::store::read::LatencySlice;
+use crate::store::latency::LatencySlice;
 use crate::web::words;
 
 /// A bound on a P95 takes so many samples (RETRIEVAL §4).
@@ -18,6 +18,10 @@ const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 240.0;
 /// Labels along the time axis, first and last included.
 const TICKS: i32 = 6;
+/// A chart of less than this says clock times without their day: 24 hours and the slice they begin in.
+const CLOCK_ALONE: TimeDelta = TimeDelta::hours(28);
+const ONE_DAY: TimeDelta = TimeDelta::days(1);
+const DAY: Duration = Duration::from_secs(24 * 3_600);
 
 /// What a chart is drawn from.
 #[derive(Debug, Clone)]
@@ -138,9 +142,8 @@ fn p95_mark(
         x2: round(x(end)),
         y: round(y(slice.p95_ms)),
         title: format!(
-            "{}–{} UTC: p95 {}, p50 {}, slowest {}, n = {}",
-            slice.at.format("%H:%M"),
-            end.format("%H:%M"),
+            "{}: p95 {}, p50 {}, slowest {}, n = {}",
+            between(source, slice.at, end),
             words::millis(slice.p95_ms),
             words::millis(slice.p50_ms),
             words::millis(slice.max_ms),
@@ -174,10 +177,10 @@ fn censored_marks(source: &Source<'_>, x: &impl Fn(DateTime<Utc>) -> f64) -> Vec
             x2: round(x(slice.at + source.fine_length)),
             y: 4.0,
             title: format!(
-                "{} of {} calls ran into the timeout, {} UTC",
+                "{} of {} calls ran into the timeout, {}",
                 slice.censored,
                 slice.n,
-                slice.at.format("%H:%M")
+                between(source, slice.at, slice.at + source.fine_length)
             ),
         })
         .collect()
@@ -188,7 +191,8 @@ fn shade(source: &Source<'_>, incident: &Incident) -> Shade {
     let (left, right) = (x_of(source, incident.opened_at), x_of(source, end));
     #[expect(clippy::cast_possible_truncation, reason = "both are within 0 and 1000")]
     let (x, width) = (left as i64, ((right - left) as i64).max(3));
-    let until = incident.resolved_at.map_or_else(|| "now".to_owned(), |at| at.format("%H:%M UTC").to_string());
+    let clock = if is_of_one_day(source) { "%H:%M" } else { "%-d %b %H:%M" };
+    let until = incident.resolved_at.map_or_else(|| "now".to_owned(), |at| format!("{} UTC", at.format(clock)));
     Shade {
         x,
         width,
@@ -197,15 +201,37 @@ fn shade(source: &Source<'_>, incident: &Incident) -> Shade {
             incident.signal.slug(),
             incident.severity.slug(),
             incident.reason,
-            incident.opened_at.format("%H:%M")
+            incident.opened_at.format(clock)
         ),
         href: format!("/incidents/{}", incident.id),
     }
 }
 
+/// Whether the clock alone tells moments apart.
+fn is_of_one_day(source: &Source<'_>) -> bool {
+    source.to - source.from < CLOCK_ALONE
+}
+
+/// A slice in words, such as `14:00–15:00 UTC`, `14 Nov 14:00–15:00 UTC` or `14 Nov–21 Nov`.
+fn between(source: &Source<'_>, start: DateTime<Utc>, end: DateTime<Utc>) -> String {
+    if source.fine_length >= DAY && end - start > ONE_DAY {
+        return format!("{}–{}", start.format("%-d %b"), (end - ONE_DAY).format("%-d %b"));
+    }
+    if source.fine_length >= DAY {
+        return start.format("%a %-d %b").to_string();
+    }
+    let first = if is_of_one_day(source) { "%H:%M" } else { "%a %-d %b %H:%M" };
+    format!("{}–{} UTC", start.format(first), end.format("%H:%M"))
+}
+
 fn times(source: &Source<'_>) -> Vec<String> {
     let whole = source.to - source.from;
-    (0..TICKS).map(|tick| (source.from + whole * tick / (TICKS - 1)).format("%H:%M").to_string()).collect()
+    let words = match source.fine_length {
+        _ if is_of_one_day(source) => "%H:%M",
+        length if length >= DAY => "%-d %b",
+        _ => "%-d %b %H:%M",
+    };
+    (0..TICKS).map(|tick| (source.from + whole * tick / (TICKS - 1)).format(words).to_string()).collect()
 }
 
 fn summary(source: &Source<'_>, samples: u64, enough: &[&LatencySlice]) -> String {
@@ -270,6 +296,37 @@ mod tests {
         assert_eq!(chart.p50.matches('M').count(), 2, "the line breaks where nothing was measured");
         assert_eq!(chart.heights, ["1.00 s", "750 ms", "500 ms", "250 ms", "0.0 ms"]);
         assert!(chart.note.starts_with("n = 30 ·"), "{}", chart.note);
+    }
+
+    #[test]
+    fn long_charts_say_the_day() {
+        let hours = |hours: u64| Duration::from_secs(3_600 * hours);
+        let rows = [
+            (1, hours(1), hours(1), "00:00", "00:00–01:00 UTC", "within a day the clock is enough"),
+            (7, hours(1), hours(1), "1 Jan 00:00", "Thu 1 Jan 00:00–01:00 UTC", "a week needs both"),
+            (30, hours(24), hours(24), "1 Jan", "Thu 1 Jan", "a month of whole days needs the day"),
+            (90, hours(24), hours(168), "1 Jan", "1 Jan–7 Jan", "slices of a week say their first and last day"),
+        ];
+        for (days, fine_length, coarse_length, tick, said, sentence) in rows {
+            let slices = [slice(0, 100, 300.0)];
+            let chart = chart(&Source {
+                from: DateTime::UNIX_EPOCH,
+                to: DateTime::UNIX_EPOCH + TimeDelta::days(days),
+                fine: &slices,
+                fine_length,
+                coarse: &slices,
+                coarse_length,
+                limit_ms: 800.0,
+                incidents: &[],
+            })
+            .unwrap();
+            assert_eq!(chart.times[0], tick, "{sentence}");
+            assert!(
+                chart.p95[0].title.starts_with(&format!("{said}: p95 300 ms")),
+                "{sentence}: {}",
+                chart.p95[0].title
+            );
+        }
     }
 
     #[test]

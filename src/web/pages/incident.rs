@@ -213,11 +213,7 @@ fn from_board(state: &WebState, id: &str) -> Option<Incident> {
             stage: finding.map(|finding| finding.stage.slug().to_owned()).unwrap_or_default(),
             summary: open.summary.clone(),
             evidence: finding.map(|finding| finding.evidence.clone()).unwrap_or_default(),
-            rule: crate::domain::fleet::RulePlace {
-                file: fleet.provenance.file.clone(),
-                line,
-                commit: fleet.provenance.commit.clone(),
-            },
+            rule: fleet.provenance.rule(line),
             opened_at: open.opened_at,
             resolved_at: None,
             resolve_cause: None,

@@ -10,6 +10,7 @@ pub mod fleet;
 pub mod incident;
 pub mod incidents;
 pub mod monitor;
+pub mod uptime;
 
 pub mod probe;
 pub mod signals;

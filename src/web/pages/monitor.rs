@@ -1,23 +1,23 @@
 //! `/monitors/{id}`: one monitor whole: how it stands, how it answers, and what the last probe saw.
 
-use std::time::Duration;
-
 use askama::Template;
 use axum::Extension;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use serde::Deserialize;
 
 use crate::domain::fleet::{Monitor, MonitorId};
 use crate::domain::incident::Incident;
 use crate::store::board::{CanaryView, MonitorView};
+use crate::store::latency::BeatLine;
 use crate::store::listing::ListingLine;
-use crate::store::read::{BeatLine, IncidentFilter, LatencySlice};
+use crate::store::read::IncidentFilter;
 use crate::store::transcript::TranscriptLine;
-use crate::web::draw::chart::{self, Chart, P95_SAMPLES_MIN};
+use crate::web::draw::chart::{self, Chart};
 use crate::web::draw::glyph::{self, Glyph};
+use crate::web::draw::heat::{self, Heat};
 use crate::web::draw::strip::Strip;
 use crate::web::forms;
 use crate::web::guard::{self, Visit};
@@ -31,22 +31,21 @@ use crate::web::pages::signals::{self, SignalLine};
 use crate::web::pages::tools::{self, ToolsPart};
 use crate::web::pages::transcripts::{self, TranscriptLink};
 use crate::web::pages::unknown;
+use crate::web::pages::uptime::{self, UptimeCell};
+use crate::web::past::{self, HeatDays, Past};
+use crate::web::ranges::{self, Cut, Range};
 use crate::web::state::{Away, WebState};
-use crate::web::words::{self, Moment};
+use crate::web::words::{self, Moment, Query};
 
 /// Beats listed; the strip shows more of them.
 const BEATS_SHOWN: u32 = 20;
 /// Incidents listed; the rest is a link away.
 const INCIDENTS_SHOWN: usize = 8;
-/// Points of the median's line that a chart aims at.
-const FINE_SLICES: u32 = 72;
-/// Lengths of slices, in seconds, that divide a day into whole parts.
-const SLICES: [u64; 11] = [10, 30, 60, 120, 300, 600, 900, 1_800, 2_400, 3_600, 7_200];
-
 /// What the address may ask for.
 #[derive(Debug, Default, Deserialize)]
 pub struct Asked {
     range: Option<String>,
+    heat: Option<String>,
     said: Option<String>,
     at: Option<i64>,
 }
@@ -69,8 +68,11 @@ struct MonitorPage {
     signals: Vec<SignalLine>,
     strip: Strip,
     figures: Vec<Figure>,
-    ranges: Vec<(&'static str, bool)>,
+    uptimes: Vec<UptimeCell>,
+    ranges: Vec<Link>,
     chart: Option<Chart>,
+    heats: Vec<Link>,
+    heat: Option<Heat>,
     canaries: Vec<CanaryRow>,
     score: (usize, usize),
     probe: Option<ProbeStory>,
@@ -91,6 +93,14 @@ struct Figure {
     value: String,
     note: String,
     bad: bool,
+}
+
+/// One choice among ranges.
+#[derive(Debug)]
+struct Link {
+    name: &'static str,
+    href: String,
+    chosen: bool,
 }
 
 /// One canary.
@@ -115,9 +125,8 @@ struct BeatRow {
 
 /// What the database adds to the board.
 #[derive(Debug, Default)]
-struct Past {
-    fine: Vec<LatencySlice>,
-    coarse: Vec<LatencySlice>,
+struct Kept {
+    past: Past,
     shaded: Vec<Incident>,
     incidents: Vec<Incident>,
     beats: Vec<BeatLine>,
@@ -125,22 +134,12 @@ struct Past {
     transcript: Option<TranscriptLine>,
 }
 
-/// A stretch of time and the slices it is cut into.
-#[derive(Debug, Clone, Copy)]
-struct Stretch {
-    name: &'static str,
-    from: DateTime<Utc>,
-    to: DateTime<Utc>,
-    fine: Duration,
-    coarse: Duration,
-}
-
 /// `GET /monitors/{id}`.
 pub async fn page(
     State(state): State<WebState>,
     Extension(visit): Extension<Visit>,
     Path(id): Path<String>,
-    Query(asked): Query<Asked>,
+    axum::extract::Query(asked): axum::extract::Query<Asked>,
     headers: HeaderMap,
 ) -> Response {
     let now = Utc::now();
@@ -153,10 +152,12 @@ pub async fn page(
     };
     let fleet = state.fleet_now();
     let declared = fleet.monitor(&view.id).map(|monitor| &**monitor);
-    let stretch = stretch(asked.range.as_deref(), &view, declared, now);
-    let past = past(&state, &view.id, stretch).await;
-    let away = past.is_err();
-    let mut past = past.unwrap_or_default();
+    let range = asked.range.as_deref().and_then(Range::from_slug).unwrap_or(Range::ThreeHours);
+    let heat = asked.heat.as_deref().and_then(HeatDays::from_slug).unwrap_or_default();
+    let cut = ranges::cut(range, view.every, declared.map_or(1, Monitor::per_beat), now);
+    let kept = kept(&state, &view.id, cut, heat).await;
+    let away = kept.is_err();
+    let mut kept = kept.unwrap_or_default();
     let page = MonitorPage {
         frame: Frame::new(&state, visit, now, "fleet", view.name.clone()).watching(format!("monitor:{}", view.id)),
         id: view.id.to_string(),
@@ -177,40 +178,41 @@ pub async fn page(
             None => None,
         },
         actor: guard::cookie(&headers, forms::ACTOR_COOKIE).map(forms::decoded).unwrap_or_default(),
-        tools: tools::tell(&view, std::mem::take(&mut past.listings), now),
+        tools: tools::tell(&view, std::mem::take(&mut kept.listings), now),
         signals: signals::lines(&view, &fleet, now),
         strip: Strip::new(&view.strip),
-        figures: figures(&view),
-        ranges: ["30m", "3h", "24h"].map(|name| (name, name == stretch.name)).to_vec(),
-        chart: drawn(&view, &past, stretch),
+        figures: figures(&view, away),
+        uptimes: uptime::cells(&kept.past.uptimes),
+        ranges: Range::ALL.map(|one| link(one, heat, "latency", one.slug(), one == range)).into(),
+        chart: drawn(&view, &kept, cut),
+        heats: [HeatDays::Week, HeatDays::Kept].map(|one| link(range, one, "heat", one.slug(), one == heat)).into(),
+        heat: heated(&view, &kept, heat, now),
         canaries: view.canaries.iter().map(|canary| canary_row(canary, now)).collect(),
         score: view.canary_score(),
         probe: view.last.as_ref().map(|last| probe::tell(&last.0, &last.1, now)),
-        transcript: past.transcript.map(|line| transcripts::link(line, now)),
+        transcript: kept.transcript.map(|line| transcripts::link(line, now)),
         footprint: footprint::tell(&view, declared, now),
-        beats: past.beats.into_iter().map(|line| beat_row(line, now)).collect(),
-        incidents: past.incidents.into_iter().take(INCIDENTS_SHOWN).map(|one| incidents::row(one, now)).collect(),
+        beats: kept.beats.into_iter().map(|line| beat_row(line, now)).collect(),
+        incidents: kept.incidents.into_iter().take(INCIDENTS_SHOWN).map(|one| incidents::row(one, now)).collect(),
         away,
-        place: format!("{}:{}", fleet.provenance.file, view.line),
+        place: fleet.provenance.shown(view.line),
     };
     show(StatusCode::OK, &page)
 }
 
-async fn past(state: &WebState, id: &MonitorId, stretch: Stretch) -> Result<Past, Away> {
+async fn kept(state: &WebState, id: &MonitorId, cut: Cut, heat: HeatDays) -> Result<Kept, Away> {
     let store = &state.store;
     let filter = IncidentFilter { monitor: Some(id.clone()), ..IncidentFilter::default() };
-    let (fine, coarse, shaded, incidents, beats, listings, transcript) = tokio::join!(
-        state.ask(store.latency(id, stretch.from, stretch.to, stretch.fine)),
-        state.ask(store.latency(id, stretch.from, stretch.to, stretch.coarse)),
-        state.ask(store.incidents_between(id, stretch.from, stretch.to)),
+    let (past, shaded, incidents, beats, listings, transcript) = tokio::join!(
+        past::read(state, id, cut, heat),
+        state.ask(store.incidents_between(id, cut.from, cut.to)),
         state.ask(store.incidents(&filter)),
-        state.ask(store.beats(id, BEATS_SHOWN)),
+        state.ask(store.beats(id, BEATS_SHOWN, cut.to)),
         state.ask(store.listings(id)),
         state.ask(store.last_transcript(id)),
     );
-    Ok(Past {
-        fine: fine?,
-        coarse: coarse?,
+    Ok(Kept {
+        past: past?,
         shaded: shaded?,
         incidents: incidents?,
         beats: beats?,
@@ -219,52 +221,41 @@ async fn past(state: &WebState, id: &MonitorId, stretch: Stretch) -> Result<Past
     })
 }
 
-/// Cuts the stretch so that the median has some seventy points, and a slice of P95 its samples, where that can be.
-fn stretch(range: Option<&str>, view: &MonitorView, declared: Option<&Monitor>, now: DateTime<Utc>) -> Stretch {
-    let (name, seconds) = match range {
-        Some("30m") => ("30m", 1_800),
-        Some("24h") => ("24h", 86_400),
-        _ => ("3h", 10_800),
-    };
-    let per_beat = declared.map_or(1, |monitor| monitor.per_beat().max(1));
-    let p95_takes = view.every.as_secs_f64() * f64::from(P95_SAMPLES_MIN) / f64::from(per_beat);
-    let fine = slice(Duration::from_secs(seconds / u64::from(FINE_SLICES)).max(view.every));
-    // Missed beats and re-asks leave a few samples out; a tenth more time makes up for them.
-    let coarse = slice(Duration::from_secs_f64(p95_takes * 1.1).max(fine));
-    // Slices begin at whole multiples, so that a chart drawn again shows the same figures.
-    let whole = i64::try_from(coarse.as_secs()).unwrap_or(3_600);
-    let length = i64::try_from(seconds).unwrap_or_default();
-    let from = now.timestamp() - length;
-    let from = DateTime::from_timestamp(from - from.rem_euclid(whole), 0).unwrap_or(now - TimeDelta::seconds(length));
-    Stretch { name, from, to: now, fine, coarse }
+/// A link that changes one choice and keeps the other; what is as always stays out of the address.
+fn link(range: Range, heat: HeatDays, part: &str, name: &'static str, chosen: bool) -> Link {
+    let heat = if heat == HeatDays::default() { "" } else { heat.slug() };
+    let query = Query(&[("range", range.slug()), ("heat", heat)]);
+    Link { name, href: format!("?{query}#{part}"), chosen }
 }
 
-fn slice(least: Duration) -> Duration {
-    let wanted = least.as_secs_f64();
-    #[expect(clippy::cast_precision_loss, reason = "two hours at most")]
-    let fits = |seconds: &u64| *seconds as f64 >= wanted;
-    Duration::from_secs(SLICES.into_iter().find(fits).unwrap_or(7_200))
-}
-
-fn drawn(view: &MonitorView, past: &Past, stretch: Stretch) -> Option<Chart> {
+fn drawn(view: &MonitorView, kept: &Kept, cut: Cut) -> Option<Chart> {
     chart::chart(&chart::Source {
-        from: stretch.from,
-        to: stretch.to,
-        fine: &past.fine,
-        fine_length: stretch.fine,
-        coarse: &past.coarse,
-        coarse_length: stretch.coarse,
+        from: cut.from,
+        to: cut.to,
+        fine: &kept.past.fine,
+        fine_length: cut.fine,
+        coarse: &kept.past.coarse,
+        coarse_length: cut.coarse,
         limit_ms: view.p95_limit_ms,
-        incidents: &past.shaded,
+        incidents: &kept.shaded,
     })
 }
 
-fn figures(view: &MonitorView) -> Vec<Figure> {
+fn heated(view: &MonitorView, kept: &Kept, days: HeatDays, now: DateTime<Utc>) -> Option<Heat> {
+    heat::heat(&heat::Source {
+        hours: &kept.past.heat,
+        first: days.first(now),
+        days: days.days(),
+        now,
+        limit_ms: view.p95_limit_ms,
+    })
+}
+
+fn figures(view: &MonitorView, away: bool) -> Vec<Figure> {
     let limit = words::millis(view.p95_limit_ms);
     let p95 = P95::of(view);
     let (right, answered) = view.canary_score();
-    let unseen = || "nothing seen yet".to_owned();
-    vec![
+    let mut figures = vec![
         Figure {
             name: "p95 of search",
             bad: p95.as_ref().is_some_and(|p95| p95.over),
@@ -284,18 +275,6 @@ fn figures(view: &MonitorView) -> Vec<Figure> {
             bad: right < answered,
         },
         Figure {
-            name: "up",
-            value: view.uptime.map_or_else(|| "–".to_owned(), words::share),
-            note: view.uptime.map_or_else(unseen, |_| "of seen time, 24 h".to_owned()),
-            bad: false,
-        },
-        Figure {
-            name: "coverage",
-            value: view.coverage.map_or_else(|| "–".to_owned(), words::share),
-            note: view.coverage.map_or_else(unseen, |_| "of due time, 24 h".to_owned()),
-            bad: false,
-        },
-        Figure {
             name: "calls a day",
             value: words::count(view.calls_per_day),
             note: format!("a beat every {}", words::span(view.every)),
@@ -307,7 +286,22 @@ fn figures(view: &MonitorView) -> Vec<Figure> {
             note: format!("{} yesterday; days are UTC", words::count(u64::from(view.spent[0].footprint.requests))),
             bad: false,
         },
-    ]
+    ];
+    // Uptime by range is the database's to tell; while it is away, memory still knows of the last day.
+    if away {
+        figures.extend(remembered_uptime(view));
+    }
+    figures
+}
+
+fn remembered_uptime(view: &MonitorView) -> [Figure; 2] {
+    let one = |name, share: Option<f64>, of: &str| Figure {
+        name,
+        value: share.map_or_else(|| "–".to_owned(), words::share),
+        note: share.map_or_else(|| "nothing seen yet".to_owned(), |_| of.to_owned()),
+        bad: false,
+    };
+    [one("up", view.uptime, "of seen time, 24 h"), one("coverage", view.coverage, "of due time, 24 h")]
 }
 
 fn canary_row(view: &CanaryView, now: DateTime<Utc>) -> CanaryRow {

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::fleet::{Fleet, Monitor};
+use crate::domain::fleet::{Fleet, Monitor, Provenance};
 use crate::domain::patience;
 use crate::domain::signal::Phase;
 use crate::store::board::{MonitorView, SignalView};
@@ -50,17 +50,22 @@ pub fn lines(view: &MonitorView, fleet: &Fleet, now: DateTime<Utc>) -> Vec<Signa
     let monitor = fleet.monitor(&view.id);
     view.signals
         .iter()
-        .map(|signal| line(signal, monitor.map(|monitor| &**monitor), &fleet.provenance.file, now))
+        .map(|signal| line(signal, monitor.map(|monitor| &**monitor), Some(&fleet.provenance), now))
         .collect()
 }
 
 /// The signals that are not quiet, without their rules.
 pub fn loud_lines(view: &MonitorView, now: DateTime<Utc>) -> Vec<SignalLine> {
     let loud = view.signals.iter().filter(|signal| signal.phase != Phase::Quiet || signal.held_by.is_some());
-    loud.map(|signal| line(signal, None, "", now)).collect()
+    loud.map(|signal| line(signal, None, None, now)).collect()
 }
 
-fn line(view: &SignalView, monitor: Option<&Monitor>, file: &str, now: DateTime<Utc>) -> SignalLine {
+fn line(
+    view: &SignalView,
+    monitor: Option<&Monitor>,
+    provenance: Option<&Provenance>,
+    now: DateTime<Utc>,
+) -> SignalLine {
     let said = monitor.and_then(|monitor| patience::said(&monitor.rules, view.signal));
     let incident = view.incident.as_ref();
     let shape = match (view.phase, incident) {
@@ -80,7 +85,7 @@ fn line(view: &SignalView, monitor: Option<&Monitor>, file: &str, now: DateTime<
             severity: incident.severity.slug(),
             summary: incident.summary.clone(),
         }),
-        place: said.as_ref().map(|said| format!("{file}:{}", said.line)).unwrap_or_default(),
+        place: said.as_ref().zip(provenance).map(|(said, from)| from.shown(said.line)).unwrap_or_default(),
         opens: said.map(|said| said.opens).unwrap_or_default(),
     }
 }

@@ -16,9 +16,10 @@ use crate::rag::store::records::{Near, StoreError};
 pub const HNSW_WIDTH_MAX: usize = 2_000;
 /// The longest list of candidates that HNSW takes (pgvector); a deeper search is a whole scan.
 const CANDIDATES_MAX: usize = 1_000;
-/// The shortest list. Of 30,000 vectors of 384 numbers in 400 topics it found every one of the ten
-/// nearest; of as many drawn without any topic, which no embedder makes, a third.
-const CANDIDATES_MIN: usize = 100;
+/// The shortest list. Of the ten nearest among 30,000 chunks of generated manuals, whose passages are much
+/// alike, pgvector 0.8.5 found 86 % with a list of 100, 91 % with 200 and 94 % with 400, in some 9 ms each
+/// time; a whole scan took 45 ms.
+const CANDIDATES_MIN: usize = 400;
 /// Chunks that fit a filter and are scanned whole, some milliseconds; HNSW would throw away more than
 /// it finds among so few.
 const SCANNED_MAX: i64 = 10_000;

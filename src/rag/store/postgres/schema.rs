@@ -116,7 +116,7 @@ pub async fn prepare(connection: &mut PgConnection, schema: &str, place: &str) -
     let is_there: bool =
         sqlx::query_scalar("SELECT to_regnamespace($1) IS NOT NULL").bind(schema).fetch_one(&mut *work).await?;
     if !is_there {
-        sqlx::raw_sql(AssertSqlSafe(format!("CREATE SCHEMA \"{schema}\""))).execute(&mut *work).await?;
+        make(&mut work, schema, place).await?;
     }
     sqlx::query("SELECT set_config('search_path', $1, true)").bind(&search_path).execute(&mut *work).await?;
     let tables: i64 = sqlx::query_scalar(
@@ -138,6 +138,16 @@ pub async fn prepare(connection: &mut PgConnection, schema: &str, place: &str) -
     }
     work.commit().await?;
     Ok(Ground { search_path, iterates })
+}
+
+async fn make(work: &mut PgConnection, schema: &str, place: &str) -> Result<(), StoreError> {
+    let made = sqlx::raw_sql(AssertSqlSafe(format!("CREATE SCHEMA \"{schema}\""))).execute(&mut *work).await;
+    made.map(drop).map_err(|error| {
+        refused(&format!(
+            "{place} has no schema {schema}, and it cannot be made ({error}): let the database's owner run GRANT CREATE \
+             ON DATABASE for this role, or CREATE SCHEMA \"{schema}\" with this role as its AUTHORIZATION"
+        ))
+    })
 }
 
 /// The first version kept in PostgreSQL is 2, so there is none to migrate from yet.

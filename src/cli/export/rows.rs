@@ -1,0 +1,123 @@
+//! Rows as a file: CSV by RFC 4180, or one JSON object a line.
+
+use std::io::{self, Write};
+
+use serde_json::{Map, Value};
+
+/// The shape of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Shape {
+    /// RFC 4180: a line of names, then a line a row, ended by CR LF; nothing where there is no value.
+    Csv,
+    /// One JSON object a line; null where there is no value.
+    Jsonl,
+}
+
+/// Writes rows of the same columns.
+pub struct Rows<W: Write> {
+    columns: &'static [&'static str],
+    to: To<W>,
+}
+
+enum To<W: Write> {
+    Csv(Box<csv::Writer<W>>),
+    Jsonl(W),
+}
+
+impl<W: Write> Rows<W> {
+    /// Begins; CSV says its columns at once, so that a file without rows is one too.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn new(shape: Shape, columns: &'static [&'static str], to: W) -> io::Result<Self> {
+        let to = match shape {
+            Shape::Jsonl => To::Jsonl(to),
+            Shape::Csv => {
+                let mut csv = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(to);
+                csv.write_record(columns)?;
+                To::Csv(Box::new(csv))
+            }
+        };
+        Ok(Self { columns, to })
+    }
+
+    /// Writes a row: a value for each column.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn row(&mut self, values: Vec<Value>) -> io::Result<()> {
+        match &mut self.to {
+            To::Csv(csv) => Ok(csv.write_record(values.into_iter().map(cell))?),
+            To::Jsonl(to) => {
+                let names = self.columns.iter().map(|name| (*name).to_owned());
+                let object: Map<String, Value> = names.zip(values).collect();
+                serde_json::to_writer(&mut *to, &object)?;
+                to.write_all(b"\n")
+            }
+        }
+    }
+
+    /// Ends: what was held back is written. Gives back where to.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn end(self) -> io::Result<W> {
+        match self.to {
+            To::Csv(csv) => csv.into_inner().map_err(|error| io::Error::from(error.error().kind())),
+            To::Jsonl(mut to) => to.flush().map(|()| to),
+        }
+    }
+}
+
+/// A value as a cell. A spreadsheet runs what starts like a formula, and texts may come from servers and people, so
+/// such a text gets an apostrophe in front (owasp.org, "CSV Injection").
+fn cell(value: Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => format!("'{text}"),
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn written(shape: Shape, rows: &[Vec<Value>]) -> String {
+        let mut out = Rows::new(shape, &["a", "b"], Vec::new()).unwrap();
+        rows.iter().for_each(|row| out.row(row.clone()).unwrap());
+        String::from_utf8(out.end().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_row_is_a_line_whatever_is_in_it() {
+        let rows = [
+            (vec![], "a,b\r\n", "", "no rows"),
+            (
+                vec![vec![json!(null), json!(-1.5)]],
+                "a,b\r\n,-1.5\r\n",
+                "{\"a\":null,\"b\":-1.5}\n",
+                "nothing, and a number",
+            ),
+            (
+                vec![vec![json!("one, \"two\"\r\nthree"), json!({"k": "v"})]],
+                "a,b\r\n\"one, \"\"two\"\"\r\nthree\",\"{\"\"k\"\":\"\"v\"\"}\"\r\n",
+                "{\"a\":\"one, \\\"two\\\"\\r\\nthree\",\"b\":{\"k\":\"v\"}}\n",
+                "everything that must be quoted",
+            ),
+            (
+                vec![vec![json!("=1+1"), json!("@x")]],
+                "a,b\r\n'=1+1,'@x\r\n",
+                "{\"a\":\"=1+1\",\"b\":\"@x\"}\n",
+                "formulas",
+            ),
+        ];
+        for (rows, csv, jsonl, sentence) in rows {
+            assert_eq!(written(Shape::Csv, &rows), csv, "{sentence}");
+            assert_eq!(written(Shape::Jsonl, &rows), jsonl, "{sentence}");
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! `serin plan`: what a change of the file would change, for a pull request.
+//!
+//! Exit code 0 where nothing changes, 2 where something does, 1 where a file cannot be read or has faults.
+
+use std::fmt::Write;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::config;
+use crate::config::Loaded;
+use crate::config::bytes::FILE_BYTES_MAX;
+use crate::config::checker::Unset;
+use crate::config::plan::{Plan, Reach, TopicChange, plan};
+use crate::config::source::{self, Source};
+use crate::domain::fleet::{MonitorId, Provenance};
+use crate::domain::signal::Signal;
+
+/// Something would change.
+const CHANGES: u8 = 2;
+/// Ids named in one line; the rest is counted.
+const IDS_SHOWN_MAX: usize = 8;
+
+/// Says what would change if NEW took the place of OLD, and who would be told otherwise
+#[derive(Debug, Clone, Args)]
+pub struct PlanArgs {
+    /// The file in force; `-` reads standard input, such as `git show main:monitors.yaml | serin plan - monitors.yaml`.
+    #[arg(value_name = "OLD")]
+    pub old: PathBuf,
+    /// The file that would come into force; `-` reads standard input.
+    #[arg(value_name = "NEW")]
+    pub new: PathBuf,
+    /// Print for machines: one JSON object.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Compares and prints; 0 where nothing changes, 2 where something does.
+///
+/// # Errors
+/// Where a file cannot be read, or has faults.
+pub fn run(args: PlanArgs) -> anyhow::Result<ExitCode> {
+    let dash = Path::new("-");
+    anyhow::ensure!(args.old != dash || args.new != dash, "only one of the two can be standard input");
+    let (old, new) = (load(&args.old, &args.new)?, load(&args.new, &args.old)?);
+    let plan = plan(&old, &new);
+    if args.json {
+        anstream::println!("{}", serde_json::to_string_pretty(&as_json(&plan))?);
+    } else {
+        anstream::print!("{}", text(&plan, &old.fleet.provenance, &new.fleet.provenance));
+    }
+    Ok(if plan.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CHANGES) })
+}
+
+/// Variables that are not set are none of a plan's business: both files are taken alike. Standard input is taken for a
+/// file that lies beside the other one.
+fn load(path: &Path, other: &Path) -> anyhow::Result<Loaded> {
+    let source = if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        std::io::stdin().take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        anyhow::ensure!(bytes.len() as u64 <= FILE_BYTES_MAX, "standard input is larger than {FILE_BYTES_MAX} bytes");
+        let source = Source::new(&other.with_file_name("<standard input>"), bytes, None);
+        if !source.included.is_empty() {
+            anstream::eprintln!(
+                "warning: what standard input includes is read from the folder as it is now; \
+                 `git worktree add ../old main` gives a whole old fleet to compare with\n"
+            );
+        }
+        source
+    } else {
+        source::read(path)?
+    };
+    let mut loaded = config::load(&source, &|name| std::env::var(name).ok(), Unset::Warn)
+        .map_err(|faults| anyhow::anyhow!("{} cannot come into force:\n{faults}", source.name))?;
+    let beside = if path == Path::new("-") { other } else { path };
+    from_folder(&mut loaded, beside.parent().unwrap_or(Path::new("")));
+    Ok(loaded)
+}
+
+/// Names files from the folder that the configuration lies in, so that the same file in two checkouts is the same.
+fn from_folder(loaded: &mut Loaded, folder: &Path) {
+    let bare = |path: &mut String| {
+        let inside = Path::new(&*path).strip_prefix(folder).map(|inside| inside.to_string_lossy().into_owned());
+        if let Ok(inside) = inside {
+            *path = inside;
+        }
+    };
+    if let Ok(inside) = loaded.settings.database.strip_prefix(folder) {
+        loaded.settings.database = inside.to_owned();
+    }
+    loaded.fleet.smtp.iter_mut().filter_map(|smtp| smtp.ca.as_mut()).for_each(bare);
+    for monitor in &mut loaded.fleet.monitors {
+        if monitor.reach.ca.is_some() || monitor.reach.client_certificate.is_some() {
+            let reach = &mut Arc::make_mut(monitor).reach;
+            reach.ca.iter_mut().for_each(bare);
+            if let Some(pair) = &mut reach.client_certificate {
+                bare(&mut pair.certificate);
+                bare(&mut pair.key);
+            }
+        }
+    }
+}
+
+fn text(plan: &Plan, old: &Provenance, new: &Provenance) -> String {
+    let mut text = String::new();
+    let version = |from: &Provenance| {
+        let commit = from.commit.as_deref().map(|commit| format!(" at {commit}")).unwrap_or_default();
+        format!("{}{commit}", from.file)
+    };
+    line(&mut text, &format!("{} → {}", version(old), version(new)));
+    if plan.is_empty() {
+        line(&mut text, "nothing changes");
+        return text;
+    }
+    section(&mut text, "Monitors", &monitors(plan));
+    let mut rest: Vec<String> = Vec::new();
+    rest.extend(plan.receivers_added.iter().map(|name| format!("+ receiver {name}")));
+    rest.extend(plan.receivers_removed.iter().map(|name| format!("- receiver {name}")));
+    rest.extend(plan.receivers_changed.iter().map(|(name, keys)| format!("~ receiver {name}: {}", keys.join(", "))));
+    if plan.routes_changed {
+        let effect = if plan.told.is_empty() { ", and everybody is told as before" } else { "" };
+        rest.push(format!("~ routes{effect}"));
+    }
+    rest.extend(plan.rest.iter().map(|key| format!("~ {key}")));
+    section(&mut text, "Everything else", &rest);
+    let mut told = Vec::new();
+    for group in &plan.told {
+        told.push(ids(&group.monitors));
+        told.extend(group.changes.iter().map(|change| format!("    {}", change_line(change))));
+    }
+    section(&mut text, "Who is told", &told);
+    let count = [
+        (plan.added.len(), "added"),
+        (plan.removed.len(), "removed"),
+        (plan.changed.len(), "changed"),
+        (plan.renamed.len(), "renamed"),
+        (plan.told.iter().map(|group| group.monitors.len()).sum(), "paging otherwise"),
+    ];
+    let counts: Vec<String> =
+        count.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    if !counts.is_empty() {
+        line(&mut text, &format!("\nmonitors: {}", counts.join(", ")));
+    }
+    text
+}
+
+fn monitors(plan: &Plan) -> Vec<String> {
+    let mut lines = Vec::new();
+    lines.extend(plan.added.iter().map(|(id, url)| format!("+ {id}  {url}")));
+    lines.extend(plan.removed.iter().map(|(id, url)| format!("- {id}  {url}")));
+    lines.extend(plan.renamed.iter().map(|one| format!("~ {}  renamed: \"{}\" → \"{}\"", one.id, one.from, one.to)));
+    // A change of `defaults` is the same few keys on every monitor.
+    let mut alike: Vec<(&Vec<String>, Vec<MonitorId>)> = Vec::new();
+    let mut places = std::collections::HashMap::new();
+    for (id, keys) in &plan.changed {
+        let at = *places.entry(keys).or_insert_with(|| {
+            alike.push((keys, Vec::new()));
+            alike.len() - 1
+        });
+        alike[at].1.push(id.clone());
+    }
+    lines.extend(alike.iter().map(|(keys, monitors)| format!("~ {}  {}", ids(monitors), keys.join(", "))));
+    lines.extend(plan.moved.iter().map(|one| {
+        format!(
+            "? {} has the address of {}, which goes: its history ends, for history follows the id",
+            one.to, one.from
+        )
+    }));
+    lines
+}
+
+fn section(text: &mut String, title: &str, lines: &[String]) {
+    if !lines.is_empty() {
+        line(text, &format!("\n{title}"));
+        lines.iter().for_each(|one| line(text, &format!("  {one}")));
+    }
+}
+
+fn line(text: &mut String, line: &str) {
+    let _infallible = writeln!(text, "{line}");
+}
+
+fn ids(all: &[MonitorId]) -> String {
+    let shown: Vec<&str> = all.iter().take(IDS_SHOWN_MAX).map(MonitorId::as_str).collect();
+    match all.len().saturating_sub(IDS_SHOWN_MAX) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+fn change_line(change: &TopicChange) -> String {
+    let reach = |reach: &Option<Reach>| {
+        let Some(reach) = reach else { return "not judged".to_owned() };
+        let to = if reach.to.is_empty() { "nobody".to_owned() } else { reach.to.join(", ") };
+        let fallback = reach.fallback.as_ref().map(|name| format!(" (else {name})")).unwrap_or_default();
+        format!("{} to {to}{fallback}", reach.severity.slug())
+    };
+    format!("{}: {} → {}", topic(change), reach(&change.before), reach(&change.after))
+}
+
+/// The finding in words, such as `contract (wording)` or `availability, timeout`.
+fn topic(change: &TopicChange) -> String {
+    let signal = change.topic.signal.map_or("a restart", Signal::slug);
+    let class = if change.topic.class.is_empty() { String::new() } else { format!(" ({})", change.topic.class) };
+    let reason = change.topic.reason.map(|reason| format!(", {reason}")).unwrap_or_default();
+    format!("{signal}{class}{reason}")
+}
+
+fn as_json(plan: &Plan) -> Value {
+    let reach = |reach: &Option<Reach>| {
+        reach
+            .as_ref()
+            .map(|reach| json!({ "severity": reach.severity.slug(), "to": reach.to, "fallback": reach.fallback }))
+    };
+    let address = |all: &[(MonitorId, String)]| {
+        all.iter().map(|(id, url)| json!({ "id": id.as_str(), "url": url })).collect::<Vec<_>>()
+    };
+    let told = plan.told.iter().map(|group| {
+        let changes = group.changes.iter().map(|change| {
+            json!({
+                "signal": change.topic.signal.map(Signal::slug),
+                "reason": change.topic.reason.map(|reason| reason.slug()),
+                "class": (!change.topic.class.is_empty()).then_some(change.topic.class),
+                "before": reach(&change.before),
+                "after": reach(&change.after),
+            })
+        });
+        json!({
+            "monitors": group.monitors.iter().map(MonitorId::as_str).collect::<Vec<_>>(),
+            "changes": changes.collect::<Vec<_>>(),
+        })
+    });
+    json!({
+        "changes": !plan.is_empty(),
+        "added": address(&plan.added),
+        "removed": address(&plan.removed),
+        "changed": plan.changed.iter().map(|(id, keys)| json!({ "id": id.as_str(), "keys": keys })).collect::<Vec<_>>(),
+        "renamed": plan.renamed.iter()
+            .map(|one| json!({ "id": one.id.as_str(), "from": one.from, "to": one.to })).collect::<Vec<_>>(),
+        "moved": plan.moved.iter()
+            .map(|one| json!({ "from": one.from.as_str(), "to": one.to.as_str() })).collect::<Vec<_>>(),
+        "receivers": {
+            "added": plan.receivers_added,
+            "removed": plan.receivers_removed,
+            "changed": plan.receivers_changed.iter()
+                .map(|(name, keys)| json!({ "name": name, "keys": keys })).collect::<Vec<_>>(),
+        },
+        "routes_changed": plan.routes_changed,
+        "other_keys": plan.rest,
+        "told": told.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,53 @@
+//! Bytes of files, and what stands for them.
+
+use std::io::Read;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+/// 50,000 monitors written out in full are 40 MB, in one file or in many; more is a mistake, such as a log.
+pub const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Why there is no file to look at.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The operating system refused.
+    #[error("cannot read {path}: {why}")]
+    Unreadable {
+        /// The path as given.
+        path: String,
+        /// What the system says.
+        why: std::io::Error,
+    },
+    /// Past [`FILE_BYTES_MAX`].
+    #[error("{path} is larger than {} MiB, which no fleet needs: is it the right file?", FILE_BYTES_MAX / 1024 / 1024)]
+    TooLarge {
+        /// The path as given.
+        path: String,
+    },
+}
+
+/// A file's bytes, unless there are more than `bytes_max`.
+pub(crate) fn read_bytes(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
+    let shown = path.display().to_string();
+    let unreadable = |why| ReadError::Unreadable { path: shown.clone(), why };
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(ReadError::TooLarge { path: shown });
+    }
+    Ok(bytes)
+}
+
+/// SHA-256, lowercase hex.
+pub(crate) fn hash(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// Bytes as lowercase hex.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |four: u8| char::from(DIGITS[usize::from(four & 15)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
+}

@@ -1,0 +1,59 @@
+//! What may stand at a place of the file, as the readers ask for it.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// One thing that a reader asks of a place.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Shape {
+    /// A map with these keys and no others.
+    Keys(Vec<String>),
+    /// A map that names its keys itself.
+    Names,
+    /// A list.
+    List,
+    /// One line of text, or a reference to one.
+    Text,
+    /// An identity.
+    Id,
+    /// One of these words.
+    Word(Vec<String>),
+    /// A whole number.
+    Whole(RangeInclusive<u32>),
+    /// A number.
+    Decimal,
+    /// A duration with its unit.
+    Duration(RangeInclusive<Duration>),
+    /// A share such as `5%`.
+    Share,
+    /// An address.
+    Address,
+    /// A reference to a secret.
+    Secret,
+    /// Anything that JSON can say.
+    Any,
+    /// A map that should hold this key and does not.
+    Missing(String),
+}
+
+impl Shape {
+    /// A map with these keys.
+    pub fn keys<'k>(keys: impl Iterator<Item = &'k str>) -> Self {
+        Self::Keys(keys.map(str::to_owned).collect())
+    }
+
+    /// A single value, not a map or a list.
+    pub fn is_scalar(&self) -> bool {
+        !matches!(self, Self::Keys(_) | Self::Names | Self::List | Self::Missing(_))
+    }
+
+    /// How much it says: a reader of durations reads a text first.
+    pub fn rank(&self) -> u8 {
+        match self {
+            Self::Missing(_) => 0,
+            Self::Text | Self::Names => 1,
+            Self::Any => 3,
+            _ => 2,
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! How long a server was up, down, or not seen: seconds made of beats.
+//!
+//! A beat stands for the time until the next one of the schedule, but never for longer than one and a half of
+//! the usual gap: what lies beyond was not seen by anybody and is counted as nothing. Uptime is up ÷ (up + down),
+//! coverage is seen ÷ the whole time asked about, and the first is never shown without the second.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+/// A gap beyond this share of the usual one is not covered by the beat before it.
+const GAP_SHARE_MAX: f64 = 1.5;
+/// What a beat stands for at most where there is no other to tell the usual gap by.
+const ALONE: TimeDelta = TimeDelta::minutes(5);
+/// Microseconds of an hour.
+const HOUR_US: i64 = 3_600_000_000;
+
+/// What a beat of the schedule says of the time after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// The server could be asked.
+    Up,
+    /// It could not.
+    Down,
+    /// Nothing was seen: our own trouble, a beat held back, a beat missed.
+    Unknown,
+}
+
+/// Time by state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Covered {
+    /// The server could be asked.
+    pub up: Duration,
+    /// It could not.
+    pub down: Duration,
+    /// A beat was due, and nothing was seen.
+    pub unknown: Duration,
+    /// Inside a declared maintenance, whatever was seen.
+    pub maintenance: Duration,
+}
+
+impl Covered {
+    /// The time of beats sorted by their moments, hour by hour; what lies at `until` or later is not over yet.
+    /// Time before the first beat belongs to nobody, so a beat from before the stretch comes first where there is one.
+    pub fn by_hour(beats: &[(DateTime<Utc>, State)], until: DateTime<Utc>) -> BTreeMap<DateTime<Utc>, Self> {
+        let longest = usual_gap(beats).unwrap_or(ALONE);
+        let mut hours: BTreeMap<DateTime<Utc>, Self> = BTreeMap::new();
+        for (place, (at, state)) in beats.iter().enumerate() {
+            let next = beats.get(place + 1).map_or(until, |(next, _)| (*next).min(until));
+            let end = next.min(*at + longest);
+            let mut from = *at;
+            while from < end {
+                let hour = from - TimeDelta::microseconds(from.timestamp_micros().rem_euclid(HOUR_US));
+                let part = end.min(hour + TimeDelta::microseconds(HOUR_US));
+                let covered = hours.entry(hour).or_default();
+                *match state {
+                    State::Up => &mut covered.up,
+                    State::Down => &mut covered.down,
+                    State::Unknown => &mut covered.unknown,
+                } += (part - from).to_std().unwrap_or_default();
+                from = part;
+            }
+        }
+        hours
+    }
+
+    /// Adds another stretch.
+    pub fn add(&mut self, other: &Self) {
+        self.up += other.up;
+        self.down += other.down;
+        self.unknown += other.unknown;
+        self.maintenance += other.maintenance;
+    }
+
+    /// The share of seen time in which the server could be asked, 0 to 1; none where nothing was seen.
+    pub fn uptime(&self) -> Option<f64> {
+        let seen = self.up + self.down;
+        (!seen.is_zero()).then(|| self.up.as_secs_f64() / seen.as_secs_f64())
+    }
+
+    /// The share of a whole time that was seen, 0 to 1.
+    pub fn coverage(&self, whole: Duration) -> f64 {
+        if whole.is_zero() { 0.0 } else { ((self.up + self.down).as_secs_f64() / whole.as_secs_f64()).min(1.0) }
+    }
+}
+
+/// One and a half of the median gap between beats; none where there are fewer than two.
+#[expect(clippy::cast_possible_truncation, reason = "microseconds of some weeks")]
+#[expect(clippy::cast_precision_loss, reason = "microseconds of some weeks")]
+fn usual_gap(beats: &[(DateTime<Utc>, State)]) -> Option<TimeDelta> {
+    let mut gaps: Vec<TimeDelta> = beats.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    let middle = gaps.len().checked_sub(1)? / 2;
+    let (_, gap, _) = gaps.select_nth_unstable(middle);
+    let micros = gap.num_microseconds().unwrap_or(i64::MAX) as f64;
+    Some(TimeDelta::microseconds((micros * GAP_SHARE_MAX) as i64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap()
+    }
+
+    #[test]
+    fn beats_stand_for_the_time_after_them() {
+        use State::{Down, Unknown, Up};
+        let every_minute = |state| (0..60).map(|minute| (at(minute * 60), state)).collect::<Vec<_>>();
+        let mut half = every_minute(Up);
+        half[30..].iter_mut().for_each(|(_, state)| *state = Down);
+        let mut blind = every_minute(Up);
+        blind[10..20].iter_mut().for_each(|(_, state)| *state = Unknown);
+        let gap: Vec<_> =
+            every_minute(Up).into_iter().filter(|(moment, _)| *moment < at(600) || *moment >= at(3000)).collect();
+        let at_second_40: Vec<_> = (-1..60).map(|minute| (at(minute * 60 + 40), Up)).collect();
+        let rows: [(Vec<_>, [u64; 3], &str); 8] = [
+            (Vec::new(), [0, 0, 0], "no beat covers nothing"),
+            (every_minute(Up), [3600, 0, 0], "a whole hour of good beats is an hour up"),
+            (half, [1800, 1800, 0], "half of it down"),
+            (blind, [3000, 0, 600], "what we did not see is unknown, never up"),
+            (gap, [1230, 0, 0], "a silence is covered by half a gap more than the usual one, and then by nothing"),
+            (vec![(at(600), Up)], [300, 0, 0], "a single beat stands for five minutes: nobody knows its rhythm"),
+            (at_second_40, [3600, 0, 0], "the last beat of the hour before covers the time before the first"),
+            (
+                vec![(at(-7200), Up), (at(-3600 - 1800), Down), (at(0), Down), (at(3600 + 1800), Up)],
+                [0, 3600, 0],
+                "a slow rhythm covers hours that have no beat of their own",
+            ),
+        ];
+        for (beats, [up, down, unknown], sentence) in rows {
+            let covered = Covered::by_hour(&beats, at(3600)).remove(&at(0)).unwrap_or_default();
+            let seconds = [covered.up, covered.down, covered.unknown].map(|part| part.as_secs());
+            assert_eq!(seconds, [up, down, unknown], "{sentence}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_over_yet_is_not_covered() {
+        let beats: Vec<_> = (0..10).map(|minute| (at(minute * 60), State::Up)).collect();
+        let covered = Covered::by_hour(&beats, at(9 * 60 + 20));
+        assert_eq!(covered[&at(0)].up, Duration::from_secs(9 * 60 + 20), "the last beat covers what passed since");
+    }
+
+    #[test]
+    fn uptime_is_of_seen_time_and_comes_with_its_coverage() {
+        let hour = |up: u64, down: u64| Covered {
+            up: Duration::from_secs(up),
+            down: Duration::from_secs(down),
+            ..Covered::default()
+        };
+        let rows = [
+            (hour(0, 0), None, 0.0, "nothing seen has no uptime"),
+            (hour(1800, 0), Some(1.0), 0.5, "half an hour seen, all of it up"),
+            (hour(900, 900), Some(0.5), 0.5, "half of what was seen"),
+        ];
+        for (covered, uptime, coverage, sentence) in rows {
+            assert_eq!(
+                (covered.uptime(), covered.coverage(Duration::from_secs(3600))),
+                (uptime, coverage),
+                "{sentence}"
+            );
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! How long many calls took: an HDR histogram of two digits, and the calls that never ended.
+//!
+//! Percentiles over any range come from merged histograms, never from averaged percentiles. A call that ran
+//! into its timeout is counted as longer than every finished one; where a percentile falls among those,
+//! the figure is the longest wait, and it is said that the truth is longer.
+
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+use crate::domain::latency::code::{Code, LONGEST};
+
+/// Digits that are right: two, which is 0.8 %.
+const DIGITS: u8 = 2;
+
+/// The durations of many calls.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Latencies {
+    finished: Histogram<u32>,
+    censored: Histogram<u32>,
+}
+
+/// One percentile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Percentile {
+    /// The duration, right to two digits.
+    pub duration: Duration,
+    /// Whether it falls among calls that ran into their timeout: the truth is longer.
+    pub is_censored: bool,
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        Self { finished: empty(), censored: empty() }
+    }
+}
+
+impl Latencies {
+    /// Takes many calls in that fell on one step.
+    pub fn record_many(&mut self, code: Code, is_censored: bool, count: u32) {
+        let counted = if is_censored { &mut self.censored } else { &mut self.finished };
+        counted.saturating_record_n(code.lowest_us(), count);
+    }
+
+    /// Takes a call in.
+    pub fn record(&mut self, code: Code, is_censored: bool) {
+        self.record_many(code, is_censored, 1);
+    }
+
+    /// Takes all calls of another in.
+    pub fn merge(&mut self, other: &Self) {
+        merge(&mut self.finished, &other.finished);
+        merge(&mut self.censored, &other.censored);
+    }
+
+    /// Calls counted, those that ran into their timeout included.
+    pub fn count(&self) -> u64 {
+        self.finished.len() + self.censored.len()
+    }
+
+    /// Calls that ran into their timeout.
+    pub fn censored(&self) -> u64 {
+        self.censored.len()
+    }
+
+    /// The percentile by nearest rank; none without calls.
+    pub fn percentile(&self, percent: u32) -> Option<Percentile> {
+        let count = self.count();
+        let rank = (count * u64::from(percent)).div_ceil(100).max(1);
+        if count == 0 {
+            return None;
+        }
+        let (counted, rank, is_censored) = match self.finished.len() {
+            finished if rank <= finished => (&self.finished, rank, false),
+            finished => (&self.censored, rank - finished, true),
+        };
+        Some(Percentile { duration: at_rank(counted, rank), is_censored })
+    }
+
+    /// Each step that calls fell on, the shortest first, and how many; of the finished or of the censored ones.
+    pub fn steps(&self, censored: bool) -> impl Iterator<Item = (Code, u32)> {
+        let counted = if censored { &self.censored } else { &self.finished };
+        counted.iter_recorded().map(|bucket| {
+            let lowest = Duration::from_micros(bucket.value_iterated_to());
+            (Code::of(lowest), bucket.count_at_value())
+        })
+    }
+}
+
+/// The middle of the bucket that holds the call of a rank, counted from 1.
+fn at_rank(histogram: &Histogram<u32>, rank: u64) -> Duration {
+    let mut seen = 0;
+    for bucket in histogram.iter_recorded() {
+        seen += bucket.count_since_last_iteration();
+        if seen >= rank {
+            return Code::of(Duration::from_micros(bucket.value_iterated_to())).duration();
+        }
+    }
+    LONGEST
+}
+
+/// Counts are added; one that would overflow stays at its greatest.
+fn merge(into: &mut Histogram<u32>, from: &Histogram<u32>) {
+    for bucket in from.iter_recorded() {
+        into.saturating_record_n(bucket.value_iterated_to(), bucket.count_at_value());
+    }
+}
+
+#[expect(clippy::expect_used, reason = "the bounds are constants; the tests make one")]
+fn empty() -> Histogram<u32> {
+    let longest = u64::try_from(LONGEST.as_micros()).unwrap_or(u64::MAX);
+    Histogram::new_with_bounds(1, longest, DIGITS).expect("1 to 71 minutes with two digits is a histogram")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The percentile of raw durations by nearest rank, the straight way; a censored one is longer than all others.
+    fn straight(samples: &mut [(bool, u64)], percent: usize) -> Duration {
+        samples.sort_unstable();
+        let rank = (samples.len() * percent).div_ceil(100).max(1);
+        Duration::from_micros(samples[rank - 1].1)
+    }
+
+    #[test]
+    fn merged_percentiles_are_those_of_the_raw_samples_to_two_digits() {
+        let mut raw = Vec::new();
+        let mut merged = Latencies::default();
+        for day in 1..=90_u64 {
+            let mut one = Latencies::default();
+            for call in 0..200_u64 {
+                let micros = 900 + (call * 7919 + day * 104_729) % 50_000 + day * 300;
+                let is_censored = (call + day) % 41 == 0;
+                raw.push((is_censored, micros));
+                one.record(Code::of(Duration::from_micros(micros)), is_censored);
+            }
+            merged.merge(&one);
+        }
+        assert_eq!(
+            (merged.count(), merged.censored()),
+            (18_000, raw.iter().filter(|(censored, _)| *censored).count() as u64)
+        );
+        for percent in [1, 50, 90, 95, 97, 98, 99, 100] {
+            let exact = straight(&mut raw, percent as usize);
+            let given = merged.percentile(percent).unwrap();
+            assert_eq!(Code::of(given.duration), Code::of(exact), "p{percent} of {exact:?} is in its bucket");
+            assert_eq!(given.is_censored, percent >= 98, "p{percent}: one call of 41 never ended");
+        }
+    }
+
+    #[test]
+    fn nothing_has_no_percentile() {
+        assert_eq!(Latencies::default().percentile(95), None);
+    }
+}

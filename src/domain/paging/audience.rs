@@ -1,0 +1,171 @@
+//! Who would be told of what, before anything happens: a monitor's possible findings, each with its addressees.
+//!
+//! Reasons that no route names are told alike wherever signal and severity are the same, so they are one line here.
+
+use crate::domain::fleet::{Monitor, Rules};
+use crate::domain::paging::route::{Route, Subject, first_match};
+use crate::domain::reason::{FailureReason, Severity};
+use crate::domain::signal::Signal;
+
+/// Something that can be found of a monitor, as far as routes tell it from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Topic {
+    /// The signal; none for the notice of a restart.
+    pub signal: Option<Signal>,
+    /// The reason, where some route names it; none: every other reason of the signal.
+    pub reason: Option<FailureReason>,
+    /// The class of a contract change, or empty.
+    pub class: &'static str,
+}
+
+/// Whom a finding would reach.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Hearing {
+    /// What was found.
+    pub topic: Topic,
+    /// How loud.
+    pub severity: Severity,
+    /// The receivers; empty: nobody.
+    pub to: Vec<String>,
+    /// Who hears of it where one of them cannot be reached.
+    pub fallback: Option<String>,
+}
+
+/// Whom each finding of a monitor would reach. `apart` are the reasons to tell apart, see [`named`].
+pub fn audience(monitor: &Monitor, routes: &[Route], apart: &[FailureReason]) -> Vec<Hearing> {
+    let mut found = Vec::new();
+    for signal in Signal::ALL.into_iter().filter(|signal| judged(monitor, *signal)) {
+        for (reason, class, severity) in loudness(&monitor.rules, signal) {
+            let topic = Topic { signal: Some(signal), reason: apart.contains(&reason).then_some(reason), class };
+            let one = hearing(monitor, routes, topic, Some(reason), severity);
+            if !found.contains(&one) {
+                found.push(one);
+            }
+        }
+    }
+    let restart = Topic { signal: None, reason: None, class: "" };
+    found.push(hearing(monitor, routes, restart, None, Severity::Notice));
+    found
+}
+
+/// The reasons that some route names.
+pub fn named(routes: &[Route]) -> Vec<FailureReason> {
+    let mut reasons: Vec<FailureReason> =
+        routes.iter().flat_map(|route| route.matches.reason.iter().copied()).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    reasons
+}
+
+fn hearing(
+    monitor: &Monitor,
+    routes: &[Route],
+    topic: Topic,
+    reason: Option<FailureReason>,
+    severity: Severity,
+) -> Hearing {
+    let subject =
+        Subject { severity, signal: topic.signal, reason, labels: &monitor.labels, monitor: monitor.id.as_str() };
+    let route = first_match(routes, subject);
+    Hearing {
+        topic,
+        severity,
+        to: route.map(|route| route.to.clone()).unwrap_or_default(),
+        fallback: route.and_then(|route| route.fallback.clone()),
+    }
+}
+
+/// Whether anything is declared that the signal could judge.
+fn judged(monitor: &Monitor, signal: Signal) -> bool {
+    match signal {
+        Signal::Availability | Signal::Access | Signal::Contract | Signal::Latency => true,
+        Signal::Errors | Signal::Quality => !monitor.canaries.is_empty(),
+        Signal::Freshness => monitor.rules.freshness.is_some(),
+        Signal::Health => !monitor.health.is_empty(),
+    }
+}
+
+/// What a signal can find, and how loud each is.
+fn loudness(rules: &Rules, signal: Signal) -> Vec<(FailureReason, &'static str, Severity)> {
+    let found = |reason: &&FailureReason| reason.facts().checked && reason.facts().signal == signal;
+    let severity = match signal {
+        Signal::Availability => rules.availability.severity,
+        Signal::Access => rules.access.severity,
+        Signal::Errors => rules.errors.severity,
+        Signal::Latency => rules.latency.severity,
+        Signal::Quality => rules.quality.severity,
+        Signal::Health => rules.health.severity,
+        Signal::Freshness => rules.freshness.as_ref().map_or(Severity::Ticket, |rule| rule.severity),
+        Signal::Contract => rules.contract.breaking,
+    };
+    let mut all: Vec<_> = FailureReason::ALL
+        .iter()
+        .filter(found)
+        .filter(|reason| reason.facts().layer != crate::domain::reason::Layer::Ours)
+        .filter(|reason| **reason != FailureReason::ContextCost || rules.context.is_some())
+        .map(|reason| match reason {
+            // Expiry is told in time, whatever a refusal is worth.
+            FailureReason::CertificateExpiring | FailureReason::CredentialExpiring => {
+                (*reason, "expiring", Severity::Ticket)
+            }
+            FailureReason::AclLeak => (*reason, "leak", Severity::Page),
+            FailureReason::RateLimited => (*reason, "rate limit", severity.min(Severity::Ticket)),
+            FailureReason::ContextCost => {
+                (*reason, "context", rules.context.as_ref().map_or(severity, |rule| rule.severity))
+            }
+            FailureReason::ToolMissing | FailureReason::SchemaDrift => (*reason, "breaking", severity),
+            _ => (*reason, "", severity),
+        })
+        .collect();
+    if signal == Signal::Contract {
+        all.push((FailureReason::SchemaDrift, "compatible", rules.contract.compatible));
+        all.push((FailureReason::SchemaDrift, "wording", rules.contract.wording));
+    }
+    if matches!(signal, Signal::Errors | Signal::Quality) {
+        // A cause that the server names takes the place of the symptom.
+        let named = FailureReason::ALL.iter().filter(|reason| reason.may_be_named_by_server());
+        all.extend(named.filter(|reason| **reason != FailureReason::Unhealthy).map(|reason| (*reason, "", severity)));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::fleet::{Address, Secret};
+    use crate::domain::paging::route::Match;
+
+    #[test]
+    fn what_no_route_tells_apart_is_one_line() {
+        let route = |to: &str, matches: Match| Route { matches, to: vec![to.to_owned()], fallback: None, line: 1 };
+        let named_reason = Match { reason: vec![FailureReason::Timeout], ..Match::default() };
+        let routes = [
+            route("net", named_reason),
+            route("oncall", Match { severity: vec![Severity::Page], ..Match::default() }),
+            route("rest", Match::default()),
+        ];
+        let url = Address { shown: String::new(), resolved: Secret::new("http://a/") };
+        let apart = named(&routes);
+        let found = audience(&Monitor::undeclared("a", url), &routes, &apart);
+        let line = |one: &Hearing| {
+            let topic = one.topic.signal.map_or("restart", Signal::slug);
+            let reason = one.topic.reason.map_or("", FailureReason::slug);
+            format!("{topic} {reason} {} {}: {}", one.topic.class, one.severity.slug(), one.to.join(","))
+        };
+        assert_eq!(
+            found.iter().map(line).collect::<Vec<_>>(),
+            [
+                "availability   page: oncall",
+                "availability timeout  page: net",
+                "access   page: oncall",
+                "access  leak page: oncall",
+                "access  expiring ticket: rest",
+                "latency   ticket: rest",
+                "contract  breaking page: oncall",
+                "contract  compatible notice: rest",
+                "contract  wording ticket: rest",
+                "restart   notice: rest",
+            ]
+        );
+    }
+}

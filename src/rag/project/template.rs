@@ -1,0 +1,48 @@
+//! The configuration that a new project begins with.
+
+/// What `serin reference setup` writes: every setting, with its default.
+pub const TEMPLATE: &str = r#"# The index of this project: what `serin reference index` reads and `serin reference serve` serves.
+version: 1
+
+# One file beside this one, or a PostgreSQL database with pgvector: `postgres: ${env:DATABASE_URL}`.
+store:
+  sqlite: index.db
+
+index:
+  roots: ["."]                       # folders of the project
+  allow: ["*.md", "*.txt", "*.rst"]  # patterns as git writes them; nothing else is read
+  deny: ["node_modules/", "target/", "*.min.*", "*.lock"]
+  budgets: { files: 20000, bytes: 200000000, file_bytes: 800000, tokens: 20000000 }
+  # What is known of files by their path; the first rule that fits counts. For a codebase:
+  #   - { files: "docs/rules/**", source_type: constraints }
+  #   - { files: "docs/patterns/**", source_type: patterns }
+  #   - { files: "src/**", source_type: code, volatility: changing }
+  rules: []
+
+# Where documents are cut: by headings and sentences, code by function, unless a method is named
+# (markdown, code, topics, fixed, parent_child). Characters are those of `fixed`.
+chunks: { tokens: 200, overlap: 1, characters: 512, character_overlap: 64 }
+
+# `builtin`, a server as in `http: {url: "http://127.0.0.1:11434/v1", model: nomic-embed-text, dimensions: 768}`
+# (its key in the variable that `key_env` names), or weights as in `folder: {path: ../models/bge-small-en-v1.5}`.
+embedder: builtin
+
+search:
+  over_fetch: 20                     # candidates the reranker looks at, 100 at most
+  reranker: builtin                  # or `none`, `http: {url, model}`, `folder: {path}`
+  weight: 1.0
+  priors: { constraints: 0.35, patterns: 0.20, code: 0.0 }
+  recency: { weight: 0.0, half_life_days: 30 }
+  # What short words stand for, such as `SLA: service level agreement`.
+  terms: {}
+  split_questions: true
+  # A language model may word questions anew, and write a passage whose vector is searched with (HyDE):
+  # `writer: {url: "http://127.0.0.1:11434/v1", model: "qwen2.5:3b", rewrite: true, hyde: false}`, with `key_env` if need be.
+
+answers:                             # answers remembered by what was asked
+  remember: true
+  similar_from: 0.92
+
+log:
+  questions: hashed                  # or `plain`
+"#;

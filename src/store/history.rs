@@ -1,0 +1,227 @@
+//! What a monitor did over hours, days and months, read from rows, packs and days alike.
+//!
+//! Each function reads in one transaction, so that an hour that is being sealed is seen once: by its rows or
+//! by its pack.
+
+use std::collections::{BTreeMap, HashMap};
+
+use chrono::{DateTime, Utc};
+use sqlx::{Row, SqliteConnection};
+
+use crate::domain::fleet::MonitorId;
+use crate::store::column::{length, moment};
+use crate::store::pack::day;
+use crate::store::pack::numbers::Meanings;
+use crate::store::packs::Sealing;
+use crate::store::packs::{self, damaged, hour_number};
+use crate::store::past::PastBeat;
+use crate::store::roll::Stretch;
+use crate::store::{Store, StoreError, unsealed};
+
+/// Packs of one hour each that lie between two hours, both counted in; `$1` is the first hour, `$2` the last, `$3` the owner.
+const PACKS: &str = "WITH RECURSIVE hours (h) AS (VALUES ($1) UNION ALL SELECT h + 1 FROM hours WHERE h < $2) \
+     SELECT h, data FROM hours CROSS JOIN beat_packs ON slot = (h << 32) | $3 ORDER BY h";
+/// Days likewise.
+const DAYS: &str = "WITH RECURSIVE days_asked (d) AS (VALUES ($1) UNION ALL SELECT d + 1 FROM days_asked WHERE d < $2) \
+     SELECT d, up, down, unknown, maintenance, latencies FROM days_asked CROSS JOIN days ON slot = (d << 32) | $3 ORDER BY d";
+
+impl Store {
+    /// What each hour of a monitor came to between two moments, the oldest first; hours that no beat covers are
+    /// left out. The first hour is counted whole, the last one up to `until`. As far back as packs are kept.
+    ///
+    /// # Errors
+    /// Where the database does not answer, or holds a pack that cannot be read.
+    pub async fn hours(
+        &self,
+        monitor: &MonitorId,
+        from: DateTime<Utc>,
+        until: DateTime<Utc>,
+    ) -> Result<Vec<(DateTime<Utc>, Stretch)>, StoreError> {
+        let mut beats = Vec::new();
+        let mut reading = self.readers.begin().await?;
+        let sealing = packs::sealing(&mut reading).await?;
+        let from = packs::hour_of(from);
+        // The last beat of the hour before covers the time until the first beat of this one.
+        let before = from - packs::HOUR;
+        if let Some(owner) = packs::known_number_of(&mut reading, monitor).await? {
+            beats.extend(
+                packs_between(&mut reading, owner, before, until).await?.into_iter().flat_map(|(_, read)| read.beats),
+            );
+        }
+        beats.extend(rows_between(&mut reading, &sealing, monitor, before, until).await?);
+        beats.sort_by_key(|beat| beat.started_at);
+        Ok(Stretch::by_hour(&beats, until).split_off(&from).into_iter().collect())
+    }
+
+    /// What each day (UTC) of a monitor came to between two moments, the oldest first; days without a beat are
+    /// left out. Days at the edges are counted whole.
+    ///
+    /// # Errors
+    /// Where the database does not answer, or holds something that cannot be read.
+    pub async fn days(
+        &self,
+        monitor: &MonitorId,
+        from: DateTime<Utc>,
+        until: DateTime<Utc>,
+    ) -> Result<Vec<(DateTime<Utc>, Stretch)>, StoreError> {
+        let mut reading = self.readers.begin().await?;
+        let rolled_until = packs::sealing(&mut reading).await?.rolled_until;
+        let mut days: BTreeMap<DateTime<Utc>, Stretch> = BTreeMap::new();
+        if let Some(owner) = packs::known_number_of(&mut reading, monitor).await? {
+            let rows = sqlx::query(DAYS)
+                .bind(packs::day_number(from))
+                .bind(packs::day_number(until))
+                .bind(owner)
+                .fetch_all(&mut *reading)
+                .await?;
+            for row in &rows {
+                let day = packs::day_from(row.try_get(0)?)?;
+                days.insert(day, stretch(row)?);
+            }
+        }
+        drop(reading);
+        // What no row says yet: today, and yesterday until its last hour is sealed.
+        let open = rolled_until.max(packs::day_from(packs::day_number(from))?);
+        if open < until {
+            for (hour, stretch) in self.hours(monitor, open, until).await? {
+                let day = packs::day_from(packs::day_number(hour))?;
+                if day >= rolled_until {
+                    days.entry(day).or_default().add(&stretch);
+                }
+            }
+        }
+        Ok(days.into_iter().collect())
+    }
+
+    /// Every beat of a monitor between two moments (the second is left out), the oldest first, as far back as packs
+    /// are kept.
+    ///
+    /// # Errors
+    /// Where the database does not answer, or holds a pack that cannot be read.
+    pub async fn past(
+        &self,
+        monitor: &MonitorId,
+        from: DateTime<Utc>,
+        until: DateTime<Utc>,
+    ) -> Result<Vec<PastBeat>, StoreError> {
+        let mut reading = self.readers.begin().await?;
+        let sealing = packs::sealing(&mut reading).await?;
+        let mut beats = Vec::new();
+        if let Some(owner) = packs::known_number_of(&mut reading, monitor).await? {
+            let mut meanings = Meanings::default();
+            for (_, read) in packs_between(&mut reading, owner, from, until).await? {
+                packs::learn(&mut reading, &read, &mut meanings).await?;
+                beats.extend(read.named(&meanings).map_err(|error| damaged("a pack", &error))?);
+            }
+        }
+        beats.extend(rows_between(&mut reading, &sealing, monitor, from, until).await?);
+        beats.retain(|beat| beat.started_at >= from && beat.started_at < until);
+        beats.sort_by_key(|beat| beat.started_at);
+        Ok(beats)
+    }
+
+    /// Every beat as in [`Store::past`], but its asks have neither the canary's name nor the answer: a fixed number of
+    /// queries, however many canaries there are.
+    ///
+    /// # Errors
+    /// Where the database does not answer, or holds a pack that cannot be read.
+    pub(in crate::store) async fn unnamed(
+        &self,
+        monitor: &MonitorId,
+        from: DateTime<Utc>,
+        until: DateTime<Utc>,
+    ) -> Result<Vec<PastBeat>, StoreError> {
+        let mut reading = self.readers.begin().await?;
+        let sealing = packs::sealing(&mut reading).await?;
+        let mut beats = Vec::new();
+        if let Some(owner) = packs::known_number_of(&mut reading, monitor).await? {
+            let hours = packs_between(&mut reading, owner, from, until).await?;
+            beats.extend(hours.into_iter().flat_map(|(_, read)| read.beats));
+        }
+        beats.extend(rows_between(&mut reading, &sealing, monitor, from, until).await?);
+        beats.retain(|beat| beat.started_at >= from && beat.started_at < until);
+        beats.sort_by_key(|beat| beat.started_at);
+        Ok(beats)
+    }
+
+    /// When a monitor was first declared; none where it never was.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn first_seen(&self, monitor: &MonitorId) -> Result<Option<DateTime<Utc>>, StoreError> {
+        let row = sqlx::query("SELECT first_seen FROM monitors WHERE id = $1")
+            .bind(monitor.as_str())
+            .fetch_optional(&self.readers)
+            .await?;
+        row.map(|row| moment(&row, 0)).transpose()
+    }
+
+    /// The sources of ranked lists, by the lists' numbers; a list that is forgotten is left out.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn lists(&self, numbers: &[i64]) -> Result<HashMap<i64, Vec<String>>, StoreError> {
+        let rows = sqlx::query("SELECT id, sources FROM ranked_lists WHERE id IN (SELECT value FROM json_each($1))")
+            .bind(serde_json::json!(numbers).to_string())
+            .fetch_all(&self.readers)
+            .await?;
+        let lists = rows.iter().map(|row| {
+            let ids: &str = row.try_get(1)?;
+            let ids: Vec<i64> = ids.split(',').filter_map(|id| id.parse().ok()).collect();
+            Ok((row.try_get(0)?, ids))
+        });
+        let lists: Vec<(i64, Vec<i64>)> = lists.collect::<Result<_, StoreError>>()?;
+        let ids: Vec<i64> = lists.iter().flat_map(|(_, ids)| ids).copied().collect();
+        let rows = sqlx::query("SELECT id, name FROM sources WHERE id IN (SELECT value FROM json_each($1))")
+            .bind(serde_json::json!(ids).to_string())
+            .fetch_all(&self.readers)
+            .await?;
+        let names: HashMap<i64, String> =
+            rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect::<Result<_, StoreError>>()?;
+        let named = |ids: Vec<i64>| ids.iter().map(|id| names.get(id).cloned().unwrap_or_default()).collect();
+        Ok(lists.into_iter().map(|(list, ids)| (list, named(ids))).collect())
+    }
+}
+
+fn stretch(row: &sqlx::sqlite::SqliteRow) -> Result<Stretch, StoreError> {
+    let seconds = |index| length(row, index).map(|micros| micros * 1_000_000);
+    let covered = crate::domain::coverage::Covered {
+        up: seconds(1)?,
+        down: seconds(2)?,
+        unknown: seconds(3)?,
+        maintenance: seconds(4)?,
+    };
+    let histograms = day::decode(row.try_get(5)?).map_err(|error| damaged("a day's histograms", &error))?;
+    Ok(Stretch { covered, histograms })
+}
+
+async fn packs_between(
+    connection: &mut SqliteConnection,
+    owner: i64,
+    from: DateTime<Utc>,
+    until: DateTime<Utc>,
+) -> Result<Vec<(DateTime<Utc>, crate::store::pack::hour::Hour)>, StoreError> {
+    let rows =
+        sqlx::query(PACKS).bind(hour_number(from)).bind(hour_number(until)).bind(owner).fetch_all(connection).await?;
+    let read = |row: &sqlx::sqlite::SqliteRow| {
+        let hour = packs::hour_from(row.try_get(0)?)?;
+        Ok((hour, packs::read(hour, row.try_get(1)?)?))
+    };
+    rows.iter().map(read).collect()
+}
+
+/// Beats whose row is the truth: of hours that are not sealed, and late ones.
+async fn rows_between(
+    connection: &mut SqliteConnection,
+    sealing: &Sealing,
+    monitor: &MonitorId,
+    from: DateTime<Utc>,
+    until: DateTime<Utc>,
+) -> Result<Vec<PastBeat>, StoreError> {
+    let rows = unsealed::beats_of(connection, monitor, from, until).await?;
+    Ok(rows
+        .into_iter()
+        .filter(|row| row.is_late || row.beat.started_at >= sealing.sealed_until)
+        .map(|row| row.beat)
+        .collect())
+}

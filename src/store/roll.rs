@@ -1,0 +1,124 @@
+//! A day as one row: its seconds by state, and its histograms. Made of the day's packs, so it can be made again.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use sqlx::{Row, SqliteConnection};
+
+use crate::domain::coverage::Covered;
+use crate::store::StoreError;
+use crate::store::pack::day::{self, Histograms};
+use crate::store::packs::{self, DAY_HOURS, damaged, slot};
+use crate::store::past::PastBeat;
+
+/// One monitor's day.
+#[derive(Debug)]
+pub(in crate::store) struct DayRow {
+    slot: i64,
+    covered: Covered,
+    latencies: Vec<u8>,
+}
+
+/// What a stretch of time came to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Stretch {
+    /// Time by state.
+    pub covered: Covered,
+    /// How long calls took.
+    pub histograms: Histograms,
+}
+
+impl Stretch {
+    /// What beats come to, hour by hour; they are sorted by their start. `until` as in [`Covered::by_hour`].
+    pub(in crate::store) fn by_hour(beats: &[PastBeat], until: DateTime<Utc>) -> BTreeMap<DateTime<Utc>, Self> {
+        let scheduled = beats.iter().filter(|beat| beat.is_scheduled());
+        let mut states: Vec<_> = scheduled.map(|beat| (beat.scheduled_at, beat.state())).collect();
+        states.sort_by_key(|(at, _)| *at);
+        let mut hours: BTreeMap<DateTime<Utc>, Self> = BTreeMap::new();
+        for (hour, covered) in Covered::by_hour(&states, until) {
+            hours.entry(hour).or_default().covered = covered;
+        }
+        for beats in beats.chunk_by(|one, other| packs::hour_of(one.started_at) == packs::hour_of(other.started_at)) {
+            let hour = hours.entry(packs::hour_of(beats[0].started_at)).or_default();
+            day::count(&mut hour.histograms, beats);
+        }
+        hours
+    }
+
+    /// Adds what another stretch came to.
+    pub fn add(&mut self, other: &Self) {
+        self.covered.add(&other.covered);
+        day::merge(&mut self.histograms, &other.histograms);
+    }
+}
+
+/// Writes rows of days.
+pub(in crate::store) async fn keep(connection: &mut SqliteConnection, rows: &[DayRow]) -> Result<(), StoreError> {
+    for row in rows {
+        let seconds = |time: std::time::Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+        sqlx::query("INSERT OR REPLACE INTO days (slot, up, down, unknown, maintenance, latencies) VALUES ($1, $2, $3, $4, $5, $6)")
+            .bind(row.slot)
+            .bind(seconds(row.covered.up))
+            .bind(seconds(row.covered.down))
+            .bind(seconds(row.covered.unknown))
+            .bind(seconds(row.covered.maintenance))
+            .bind(&row.latencies)
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
+}
+
+/// See [`crate::store::Store::rolled`].
+pub(in crate::store) async fn rolled(
+    connection: &mut SqliteConnection,
+    until: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    sqlx::query("UPDATE sealing SET rolled_until = MAX(rolled_until, $1)")
+        .bind(until.timestamp_micros())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Makes the row of a day again, where the day has been rolled up already: a late beat joined one of its packs.
+pub(in crate::store) async fn roll_again(
+    connection: &mut SqliteConnection,
+    owner: i64,
+    at: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let day = packs::day_from(packs::day_number(at))?;
+    if day >= packs::sealing(connection).await?.rolled_until {
+        return Ok(());
+    }
+    let row = rolled_up(connection, owner, day).await?;
+    keep(connection, row.as_slice()).await
+}
+
+/// The row of a day; none where it has no packs.
+pub(in crate::store) async fn rolled_up(
+    connection: &mut SqliteConnection,
+    owner: i64,
+    day: DateTime<Utc>,
+) -> Result<Option<DayRow>, StoreError> {
+    let first = packs::hour_number(day);
+    let mut beats = Vec::new();
+    // The last hour of the day before covers the time until this day's first beat.
+    for hour in first - 1..first + DAY_HOURS {
+        let row = sqlx::query("SELECT data FROM beat_packs WHERE slot = $1")
+            .bind(slot(hour, owner))
+            .fetch_optional(&mut *connection)
+            .await?;
+        let Some(row) = row else { continue };
+        beats.extend(packs::read(packs::hour_from(hour)?, row.try_get(0)?)?.beats);
+    }
+    if beats.iter().all(|beat| beat.started_at < day) {
+        return Ok(None);
+    }
+    let mut whole = Stretch::default();
+    Stretch::by_hour(&beats, packs::day_from(packs::day_number(day) + 1)?)
+        .range(day..)
+        .for_each(|(_, hour)| whole.add(hour));
+    let latencies = day::encode(&whole.histograms).map_err(|error| damaged("histograms to be written", &error))?;
+    Ok(Some(DayRow { slot: slot(packs::day_number(day), owner), covered: whole.covered, latencies }))
+}

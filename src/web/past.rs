@@ -1,0 +1,195 @@
+//! A monitor's past as pages and the API show it: percentiles over a range, uptime with its coverage, hours of a heat map.
+//!
+//! All of it is made of the same few reads, whose number does not grow with the range.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::domain::coverage::Covered;
+use crate::domain::fleet::MonitorId;
+use crate::store::latency::{LatencySlice, of_stretches};
+use crate::store::roll::Stretch;
+use crate::web::ranges::{Cut, Grain, Range, day_of, hour_of};
+use crate::web::state::{Away, WebState};
+
+/// Ranges that uptime is told for.
+const UPTIMES: [Range; 4] = [Range::Day, Range::Week, Range::Month, Range::Quarter];
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// How many days a heat map covers, today counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HeatDays {
+    /// 7 days.
+    #[default]
+    Week,
+    /// 35 days, as long as hours are kept where nothing else is set.
+    Kept,
+}
+
+/// What was read.
+#[derive(Debug, Default)]
+pub struct Past {
+    /// Slices of the median.
+    pub fine: Vec<LatencySlice>,
+    /// Slices of P95.
+    pub coarse: Vec<LatencySlice>,
+    /// Hours of the heat map, the oldest first; hours without a sample are left out.
+    pub heat: Vec<LatencySlice>,
+    /// Uptime by range, the shortest first.
+    pub uptimes: Vec<Uptime>,
+    /// When the monitor was first declared.
+    pub first_seen: Option<DateTime<Utc>>,
+}
+
+/// Uptime over one range.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Uptime {
+    /// The range.
+    pub range: Range,
+    /// Where the whole begins: at the hour or day (UTC) that holds the range's start, or when the monitor was first seen.
+    pub from: DateTime<Utc>,
+    /// Where it ends.
+    pub to: DateTime<Utc>,
+    /// Time by state.
+    pub covered: Covered,
+}
+
+impl HeatDays {
+    /// The word in addresses.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Week => "7d",
+            Self::Kept => "35d",
+        }
+    }
+
+    /// The length of a word.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        [Self::Week, Self::Kept].into_iter().find(|days| days.slug() == slug)
+    }
+
+    /// Days, today counted in.
+    pub const fn days(self) -> u16 {
+        match self {
+            Self::Week => 7,
+            Self::Kept => 35,
+        }
+    }
+
+    /// The first of them.
+    pub fn first(self, now: DateTime<Utc>) -> DateTime<Utc> {
+        day_of(now) - TimeDelta::days(i64::from(self.days()) - 1)
+    }
+}
+
+impl Uptime {
+    /// The share of seen time in which the server could be asked, 0 to 1; none where nothing was seen.
+    pub fn uptime(&self) -> Option<f64> {
+        self.covered.uptime()
+    }
+
+    /// The share of the whole that was seen, 0 to 1.
+    pub fn coverage(&self) -> f64 {
+        self.covered.coverage((self.to - self.from).to_std().unwrap_or_default())
+    }
+}
+
+/// Reads a monitor's past.
+///
+/// # Errors
+/// Where the database does not answer in time.
+pub async fn read(state: &WebState, id: &MonitorId, cut: Cut, heat: HeatDays) -> Result<Past, Away> {
+    let (store, now) = (&state.store, cut.to);
+    let by_day = UPTIMES.map(|range| uptime_from(range, now)).into_iter().min().unwrap_or(now);
+    let (mut hours_from, mut days_from) = (heat.first(now).min(uptime_from(Range::Day, now)), day_of(by_day));
+    match cut.range.grain() {
+        Grain::Beats => {}
+        Grain::Hours => hours_from = hours_from.min(cut.from),
+        Grain::Days => days_from = days_from.min(cut.from),
+    }
+    let beats = async {
+        if cut.range.grain() != Grain::Beats {
+            return Ok(None);
+        }
+        state.ask(store.latency_cut_twice(id, cut.from, cut.to, [cut.fine, cut.coarse])).await.map(Some)
+    };
+    let (beats, hours, days, first_seen) = tokio::join!(
+        beats,
+        state.ask(store.hours(id, hours_from, now)),
+        state.ask(store.days(id, days_from, now)),
+        state.ask(store.first_seen(id)),
+    );
+    let (hours, days, first_seen) = (hours?, days?, first_seen?);
+    let kept = if cut.range.grain() == Grain::Days { &days } else { &hours };
+    let [fine, coarse] =
+        beats?.unwrap_or_else(|| [cut.fine, cut.coarse].map(|slice| of_stretches(kept, cut.from, slice)));
+    Ok(Past {
+        fine,
+        coarse,
+        heat: of_stretches(&hours, heat.first(now), HOUR),
+        uptimes: uptimes(&hours, &days, first_seen, now),
+        first_seen,
+    })
+}
+
+/// Where uptime over a range begins: a day's is made of hours, all others of days.
+fn uptime_from(range: Range, now: DateTime<Utc>) -> DateTime<Utc> {
+    let start = now - range.length();
+    if range == Range::Day { hour_of(start) } else { day_of(start) }
+}
+
+fn uptimes(
+    hours: &[(DateTime<Utc>, Stretch)],
+    days: &[(DateTime<Utc>, Stretch)],
+    first_seen: Option<DateTime<Utc>>,
+    now: DateTime<Utc>,
+) -> Vec<Uptime> {
+    // A monitor that no row knows was there by its first stretch at the latest.
+    let known = first_seen.or_else(|| days.iter().chain(hours).map(|(at, _)| *at).min());
+    let of = |range: Range| {
+        let from = uptime_from(range, now);
+        let mut covered = Covered::default();
+        let stretches = if range == Range::Day { hours } else { days };
+        stretches.iter().filter(|(at, _)| *at >= from).for_each(|(_, stretch)| covered.add(&stretch.covered));
+        Uptime { range, from: known.map_or(from, |known| known.clamp(from, now)), to: now, covered }
+    };
+    UPTIMES.map(of).to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> DateTime<Utc> {
+        text.parse().unwrap()
+    }
+
+    fn stretch(start: &str, up: u64, down: u64) -> (DateTime<Utc>, Stretch) {
+        let covered = Covered { up: Duration::from_secs(up), down: Duration::from_secs(down), ..Covered::default() };
+        (at(start), Stretch { covered, ..Stretch::default() })
+    }
+
+    #[test]
+    fn the_whole_begins_where_the_range_does_or_the_monitor() {
+        let now = at("2026-11-21T12:30:00Z");
+        let days = [stretch("2026-11-01T00:00:00Z", 43_200, 43_200), stretch("2026-11-20T00:00:00Z", 86_400, 0)];
+        let hours = [stretch("2026-11-20T12:00:00Z", 3_000, 600), stretch("2026-11-20T11:00:00Z", 0, 3_600)];
+        let rows = [
+            (Range::Day, None, "2026-11-20T12:00:00Z", Some(3_000.0 / 3_600.0), "by the hours of the last day alone"),
+            (Range::Week, None, "2026-11-14T00:00:00Z", Some(1.0), "a bad day long ago is not of this week"),
+            (Range::Month, None, "2026-11-01T00:00:00Z", Some(0.75), "but of this month"),
+            (Range::Quarter, Some("2026-11-11T00:00:00Z"), "2026-11-11T00:00:00Z", Some(0.75), "since it is known"),
+            (Range::Week, Some("2026-11-11T00:00:00Z"), "2026-11-14T00:00:00Z", Some(1.0), "known for longer"),
+        ];
+        for (range, first_seen, from, uptime, sentence) in rows {
+            let all = uptimes(&hours, &days, first_seen.map(at), now);
+            let one = all.iter().find(|one| one.range == range).unwrap();
+            assert_eq!((one.from, one.uptime()), (at(from), uptime), "{sentence}");
+        }
+        let one = uptimes(&hours, &days, Some(at("2026-11-20T12:30:00Z")), now)[0];
+        assert!((one.coverage() - 3_600.0 / 86_400.0).abs() < 1e-9, "an hour of a day was seen: {}", one.coverage());
+        let none = uptimes(&[], &[], None, now);
+        assert_eq!((none[0].uptime(), none[0].coverage()), (None, 0.0), "nothing seen has no uptime");
+    }
+}

@@ -1,0 +1,305 @@
+//! `GET /api/v1/status`: how Serin itself is, as one document; `serin status` prints it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use crate::deliver::internal::Open;
+use crate::deliver::trouble::Trouble;
+use crate::domain::outcome::Verdict;
+use crate::store::figures::Figures;
+use crate::store::outbox::Backlog;
+use crate::store::pulse::{FileNote, Lately, Pulse};
+use crate::web::state::WebState;
+
+/// Starts later than this, for the hundredth that is latest, are said to be ill: what a fleet is promised (DESIGN §10).
+const LATE_MS_MAX: u64 = 1000;
+/// A delivery that waits longer is said to be ill: the gaps between attempts have grown to minutes by then.
+const WAITS_MAX: Duration = Duration::from_secs(900);
+
+/// How Serin is.
+#[derive(Debug, Serialize)]
+pub struct Status {
+    /// Nothing is in `ill`.
+    well: bool,
+    /// What is not as it should be, a line each, the worst first.
+    ill: Vec<String>,
+    at: DateTime<Utc>,
+    started_at: DateTime<Utc>,
+    uptime_seconds: u64,
+    versions: Versions,
+    monitors: Monitors,
+    beats: Beats,
+    lately: LatelyBody,
+    /// Records and wishes that wait for the database.
+    writer_queue: u64,
+    /// None where the database did not answer.
+    outbox: Option<Outbox>,
+    /// None where it did not answer.
+    database: Option<Database>,
+    config: Config,
+    troubles: Vec<TroubleBody>,
+    /// When each loop last took a turn.
+    loops: BTreeMap<&'static str, DateTime<Utc>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Versions {
+    serin: &'static str,
+    /// None where the database did not answer.
+    sqlite: Option<String>,
+    /// Of the tables.
+    schema: Option<i64>,
+    rustc: &'static str,
+    target: &'static str,
+    /// None is used yet: every time is UTC.
+    time_zone_data: Option<&'static str>,
+}
+
+#[derive(Debug, Serialize)]
+struct Monitors {
+    total: usize,
+    /// How many are in each state that any is in.
+    states: BTreeMap<&'static str, usize>,
+}
+
+/// Since the start.
+#[derive(Debug, Serialize)]
+struct Beats {
+    good: u64,
+    degraded: u64,
+    down: u64,
+    unknown: u64,
+    missed: u64,
+}
+
+/// Within the last minutes.
+#[derive(Debug, Serialize)]
+struct LatelyBody {
+    over_seconds: u64,
+    starts: u64,
+    missed: u64,
+    /// Upper bounds; none where nothing started, or beyond 10 s.
+    start_late_p50_ms_at_most: Option<u64>,
+    start_late_p99_ms_at_most: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Outbox {
+    pending: u64,
+    oldest_seconds: Option<u64>,
+    given_up: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Database {
+    file: String,
+    bytes: u64,
+    /// Of `bytes`, what the next rows will take.
+    free_bytes: u64,
+    log_bytes: u64,
+    monitor_days: f64,
+    bytes_per_monitor_day: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Config {
+    file: String,
+    hash: String,
+    commit: Option<String>,
+    in_force_since: DateTime<Utc>,
+    refused_at: Option<DateTime<Utc>>,
+    refused_why: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct TroubleBody {
+    trouble: &'static str,
+    meaning: &'static str,
+    resolves_when: &'static str,
+    since: DateTime<Utc>,
+    times_seen: u64,
+    detail: String,
+}
+
+/// `GET /api/v1/status`. It answers while the database is away, and says so.
+pub async fn show(State(state): State<WebState>) -> Json<Status> {
+    let now = Utc::now();
+    let pulse = state.board.pulse();
+    let figures = state.ask(state.store.figures(now)).await.ok();
+    // A database that just let us wait is not asked twice.
+    let backlog = match figures {
+        Some(_) => state.ask(state.store.backlog()).await.ok(),
+        None => None,
+    };
+    let (lately, troubles) = (pulse.lately(now), state.alerts.open());
+    let ill = ill(&lately, &troubles, &pulse.silent_loops(now), backlog, now);
+    let versions = Versions {
+        serin: env!("CARGO_PKG_VERSION"),
+        sqlite: figures.as_ref().map(|figures| figures.sqlite.clone()),
+        schema: figures.as_ref().map(|figures| figures.schema),
+        rustc: env!("SERIN_RUSTC"),
+        target: env!("SERIN_TARGET"),
+        time_zone_data: None,
+    };
+    Json(Status {
+        well: ill.is_empty(),
+        ill,
+        at: now,
+        started_at: state.started_at,
+        uptime_seconds: seconds(now, state.started_at),
+        versions,
+        monitors: monitors(&state),
+        beats: beats(pulse),
+        lately: lately_body(&lately),
+        writer_queue: state.store.waiting(),
+        outbox: backlog.map(|backlog| outbox(backlog, now)),
+        database: figures.map(database),
+        config: config(pulse.file()),
+        troubles: troubles.into_iter().map(trouble).collect(),
+        loops: pulse.turns(),
+    })
+}
+
+/// Everything that is not as it should be, a line each.
+fn ill(
+    lately: &Lately,
+    troubles: &[(Trouble, Open)],
+    silent_loops: &[&str],
+    backlog: Option<Backlog>,
+    now: DateTime<Utc>,
+) -> Vec<String> {
+    let mut ill: Vec<String> = troubles
+        .iter()
+        .map(|(kind, open)| {
+            let since = open.since.format("%Y-%m-%d %H:%M:%S UTC");
+            format!("{} since {since}: {} ({})", kind.slug(), kind.meaning(), open.detail)
+        })
+        .collect();
+    ill.extend(silent_loops.iter().map(|name| format!("the {name} loop takes no turns")));
+    if backlog.is_none() {
+        ill.push("the database does not answer a read".to_owned());
+    }
+    if lately.missed > 0 {
+        ill.push(format!("{} beats were missed in the last {} s", lately.missed, lately.over.as_secs()));
+    }
+    if lately.starts() > 0 && lately.late_ms_at_most(0.99).is_none_or(|ms| ms > LATE_MS_MAX) {
+        ill.push(format!("more than a hundredth of the beats starts later than {LATE_MS_MAX} ms"));
+    }
+    if let Some(oldest) = backlog.and_then(|backlog| backlog.oldest)
+        && (now - oldest).to_std().is_ok_and(|age| age > WAITS_MAX)
+    {
+        ill.push(format!("a delivery has been waiting for {} min; /deliveries says why", (now - oldest).num_minutes()));
+    }
+    ill
+}
+
+fn seconds(now: DateTime<Utc>, since: DateTime<Utc>) -> u64 {
+    (now - since).to_std().unwrap_or_default().as_secs()
+}
+
+fn monitors(state: &WebState) -> Monitors {
+    let mut states = BTreeMap::new();
+    let views = state.board.all();
+    for view in &views {
+        *states.entry(view.roll_up.word()).or_default() += 1;
+    }
+    Monitors { total: views.len(), states }
+}
+
+fn beats(pulse: &Pulse) -> Beats {
+    Beats {
+        good: pulse.beats(Verdict::Good),
+        degraded: pulse.beats(Verdict::Degraded),
+        down: pulse.beats(Verdict::Down),
+        unknown: pulse.beats(Verdict::Unknown),
+        missed: pulse.missed(),
+    }
+}
+
+fn lately_body(lately: &Lately) -> LatelyBody {
+    LatelyBody {
+        over_seconds: lately.over.as_secs(),
+        starts: lately.starts(),
+        missed: lately.missed,
+        start_late_p50_ms_at_most: lately.late_ms_at_most(0.5),
+        start_late_p99_ms_at_most: lately.late_ms_at_most(0.99),
+    }
+}
+
+fn outbox(backlog: Backlog, now: DateTime<Utc>) -> Outbox {
+    let oldest_seconds = backlog.oldest.map(|oldest| seconds(now, oldest));
+    Outbox { pending: backlog.pending, oldest_seconds, given_up: backlog.dead }
+}
+
+fn database(figures: Figures) -> Database {
+    Database {
+        bytes_per_monitor_day: figures.bytes_per_monitor_day(),
+        file: figures.path.display().to_string(),
+        bytes: figures.bytes,
+        free_bytes: figures.free_bytes,
+        log_bytes: figures.log_bytes,
+        monitor_days: figures.monitor_days,
+    }
+}
+
+fn config(note: FileNote) -> Config {
+    let (refused_at, refused_why) = note.refused.unzip();
+    let FileNote { file, hash, commit, since, .. } = note;
+    Config { file, hash, commit, in_force_since: since, refused_at, refused_why }
+}
+
+fn trouble((kind, open): (Trouble, Open)) -> TroubleBody {
+    TroubleBody {
+        trouble: kind.slug(),
+        meaning: kind.meaning(),
+        resolves_when: kind.resolves_when(),
+        since: open.since,
+        times_seen: open.times,
+        detail: open.detail,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(lately: Lately, silent: &[&str], backlog: Option<Backlog>, expected: &[&str], sentence: &str) {
+        let now = DateTime::UNIX_EPOCH + Duration::from_secs(10_000);
+        let found = ill(&lately, &[], silent, backlog, now);
+        assert_eq!(found.len(), expected.len(), "{sentence}: {found:?}");
+        for (line, words) in found.iter().zip(expected) {
+            assert!(line.contains(words), "{sentence}: {line}");
+        }
+    }
+
+    #[test]
+    fn what_is_ill_is_said() {
+        let calm = || Lately { over: Duration::from_secs(300), late: vec![99, 0, 0], missed: 0 };
+        let waiting = |seconds: u64| {
+            let oldest = Some(DateTime::UNIX_EPOCH + Duration::from_secs(10_000 - seconds));
+            Some(Backlog { pending: 1, oldest, dead: 0 })
+        };
+        let late = |bucket: usize| {
+            let mut late = vec![0; Pulse::LATE_BOUNDS_MS.len() + 1];
+            late[0] = 95;
+            late[bucket] = 5;
+            Lately { late, ..calm() }
+        };
+        let none = Some(Backlog::default());
+        check(calm(), &[], none, &[], "well");
+        check(Lately::default(), &[], none, &[], "just started, nothing was due yet");
+        check(calm(), &["courier"], none, &["the courier loop takes no turns"], "a loop stands still");
+        check(calm(), &[], None, &["does not answer"], "the database is away");
+        check(Lately { missed: 2, ..calm() }, &[], none, &["2 beats were missed"], "beats are missed");
+        check(late(9), &[], none, &[], "up to a second late is in time");
+        check(late(10), &[], none, &["starts later than 1000 ms"], "beats are late");
+        check(late(12), &[], none, &["starts later than 1000 ms"], "beats are later than can be told");
+        check(calm(), &[], waiting(900), &[], "a delivery waits for its next attempt");
+        check(calm(), &[], waiting(3600), &["waiting for 60 min"], "a delivery waits for an hour");
+    }
+}

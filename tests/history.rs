@@ -1,0 +1,158 @@
+//! Ninety days of a monitor on its page and in the API, out of a real database, and how many queries that takes.
+//!
+//! A program of its own, so that nothing else asks the database while its questions are counted.
+
+#![expect(clippy::unwrap_used, reason = "a test stops where what it stands on is missing")]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use chrono::Utc;
+use serde_json::Value;
+use serin::domain::fleet::MonitorId;
+use tracing::{Event, Subscriber};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+#[path = "pages/fixture.rs"]
+#[expect(dead_code, reason = "the other pages' tests need more of it")]
+mod fixture;
+
+use fixture::Running;
+
+/// Queries of a monitor's page at most, whatever it shows.
+const QUERIES_MAX: usize = 30;
+/// Bytes of a monitor's page with the largest heat map, so that it stays a page.
+const BYTES_MAX: usize = 300_000;
+
+static QUERIES: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts what the readers of the database are asked.
+struct Counter;
+
+impl<S: Subscriber> Layer<S> for Counter {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        if event.metadata().target() == "sqlx::query" {
+            QUERIES.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+async fn get(running: &Running, path: &str) -> (u16, String) {
+    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let answer = client.get(format!("{}{path}", running.url)).send().await.unwrap();
+    (answer.status().as_u16(), answer.text().await.unwrap())
+}
+
+/// What a page holds, and how many queries it took.
+async fn counted(running: &Running, path: &str) -> (String, usize) {
+    let (before, began) = (QUERIES.load(Ordering::Relaxed), Instant::now());
+    let (status, text) = get(running, path).await;
+    assert_eq!(status, 200, "{path}");
+    let queries = QUERIES.load(Ordering::Relaxed) - before;
+    println!("{path}: {queries} queries, {} bytes, {:?}", text.len(), began.elapsed());
+    (text, queries)
+}
+
+#[tokio::test]
+async fn ninety_days_are_told_in_as_many_queries_as_a_day() {
+    tracing_subscriber::registry().with(Counter).init();
+    let running = fixture::lived_in().await;
+    pages(&running).await;
+    api(&running).await;
+    fleet(&running).await;
+}
+
+async fn pages(running: &Running) {
+    let rows: [(&str, &str, &[&str], &str); 7] = [
+        ("/monitors/docs?range=30m", "beats", &["30m"], "half an hour"),
+        (
+            "/monitors/docs",
+            "beats",
+            &["aria-current=\"true\">3h", "class=\"heat high\""],
+            "three hours and a week's heat",
+        ),
+        ("/monitors/docs?range=24h", "beats", &["up, 24h", "up, 90d", "coverage "], "a day, and uptime of every range"),
+        ("/monitors/docs?range=7d", "kept", &["aria-current=\"true\">7d", "p95 over 1 h each"], "a week by hours"),
+        (
+            "/monitors/docs?range=30d",
+            "kept",
+            &["p95 over 1 d each", "class=\"shade\""],
+            "a month by days, incidents shaded",
+        ),
+        ("/monitors/docs?range=90d", "kept", &["p95 over 1 d each"], "three months by days"),
+        (
+            "/monitors/docs?range=90d&heat=35d",
+            "kept",
+            &[
+                "class=\"heat low\"",
+                "class=\"over\"",
+                "too few for a bound",
+                "class=\"none\"",
+                "no samples",
+                "?range=7d&amp;heat=35d#latency",
+            ],
+            "every hour that is kept, each kind by its own shape, and the other links keep the choice",
+        ),
+    ];
+    let mut taken: Vec<(&str, usize)> = Vec::new();
+    for (path, grain, wanted, sentence) in rows {
+        let (text, queries) = counted(running, path).await;
+        for part in wanted {
+            let found = text.contains(part) || text.replace("&#38;", "&amp;").contains(part);
+            assert!(found, "{sentence}: {path} lacks {part}");
+        }
+        assert!(queries > 0 && queries <= QUERIES_MAX, "{sentence}: {queries} queries");
+        assert!(text.len() < BYTES_MAX, "{sentence}: {} bytes", text.len());
+        let same = taken.iter().filter(|(other, _)| *other == grain).all(|(_, other)| *other == queries);
+        assert!(same, "{sentence}: {queries} queries, others of its kind {taken:?}");
+        taken.push((grain, queries));
+    }
+}
+
+async fn api(running: &Running) {
+    let (text, _) = counted(running, "/api/v1/monitors/docs/history?range=90d&heat=35d").await;
+    let body: Value = serde_json::from_str(&text).unwrap();
+    let share = |place: usize, key: &str| body["uptime"][place][key].as_f64().unwrap();
+    let ranges: Vec<_> = (0..4).map(|place| body["uptime"][place]["range"].as_str().unwrap()).collect();
+    assert_eq!(ranges, ["24h", "7d", "30d", "90d"]);
+    assert!(
+        (share(0, "uptime") - 1.0).abs() < 1e-9 && (share(1, "uptime") - 1.0).abs() < 1e-9,
+        "the outage was before"
+    );
+    assert_eq!(body["uptime"][2]["down_seconds"], 7_200, "two hours three weeks ago");
+    let month = share(2, "uptime");
+    assert!(month < 1.0 && month > 0.995, "a month with two hours down: {month}");
+    let week = share(1, "coverage");
+    assert!(week > 0.95 && week < 0.985, "four hours of a night that nobody saw are not covered: {week}");
+    assert_eq!(body["latency"]["slice_seconds"], 86_400);
+    let slices = body["latency"]["slices"].as_array().unwrap();
+    assert_eq!(slices.len(), 91, "every day, the first one and today's counted in");
+    assert_eq!(slices[0]["at"], body["latency"]["from"], "and the first begins where the range does");
+    let worst = body["hours"].as_array().unwrap().iter().filter_map(|hour| hour["p95_ms"].as_f64()).fold(0.0, f64::max);
+    assert!(worst > 800.0, "the bad morning is among the hours: {worst}");
+    let few = body["hours"].as_array().unwrap().iter().find(|hour| hour["n"].as_u64().unwrap() < 59).unwrap();
+    assert!(few["p95_ms"].is_null(), "no p95 of a few samples: {few}");
+    let rows = [
+        ("/api/v1/monitors/docs/history?range=1y", 422, "range is one of", "a range that is not kept"),
+        ("/api/v1/monitors/docs/history?heat=1", 422, "heat is one of", "nor such a heat map"),
+        ("/api/v1/monitors/nobody/history", 404, "no monitor", "a monitor that is not there"),
+        ("/api/v1/monitors/legal/history", 200, "\"uptime\":null", "one that nobody saw has no uptime"),
+    ];
+    for (path, status, part, sentence) in rows {
+        let (got, text) = get(running, path).await;
+        assert!(got == status && text.contains(part), "{sentence}: {got} {text}");
+    }
+}
+
+async fn fleet(running: &Running) {
+    let (_, few) = counted(running, "/").await;
+    let now = Utc::now();
+    for n in 0..2_000 {
+        let mut view = fixture::view(n % 12, now);
+        view.id = MonitorId::new(&format!("monitor-{n:05}"));
+        running.board.put(view);
+    }
+    let (_, many) = counted(running, "/").await;
+    assert_eq!(few, many, "the fleet's page asks the same of two thousand monitors as of twenty");
+}

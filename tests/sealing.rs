@@ -1,0 +1,387 @@
+//! The past made small: rows become packs and days, and no beat is lost, doubled or changed by it, whenever we die.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serin::daemon::janitor::{Plan, turn};
+use serin::domain::fleet::{MonitorId, Retention};
+use serin::domain::latency::code::Code;
+use serin::domain::observation::{BeatKind, Stage, Turn, Variant};
+use serin::domain::outcome::Verdict;
+use serin::domain::protocol::Era;
+use serin::domain::reason::FailureReason;
+use serin::store::Store;
+use serin::store::past::PastBeat;
+use serin::store::record::{AskRow, BeatRecord, BeatRow, Seen, StageTimes};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection, Row};
+
+/// Where the child of the kill test finds its database.
+const DATABASE: &str = "SERIN_TEST_SEALING_DATABASE";
+/// How many times the child is killed.
+const KILLS: usize = 50;
+
+/// A Monday at midnight, and so many minutes on.
+fn at(minutes: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp(1_789_948_800 + minutes * 60, 0).expect("a moment")
+}
+
+/// Noise that is the same on every run.
+fn draw(salt: i64) -> u64 {
+    (salt.cast_unsigned().wrapping_mul(0x9E37_79B9_7F4A_7C15)) >> 33
+}
+
+fn record(monitor: &str, minute: i64) -> BeatRecord {
+    let salt = minute * 31 + i64::from(monitor.as_bytes()[0]);
+    let started_at = at(minute) + TimeDelta::milliseconds((draw(salt) % 3000).cast_signed());
+    let is_down = draw(salt).is_multiple_of(97);
+    let ask = |turn: i64| {
+        let late = draw(salt + turn).is_multiple_of(53);
+        AskRow {
+            canary: format!("canary-{}", (minute * 2 + turn) % 5),
+            variant: Variant::Plain,
+            turn: Turn::Scheduled,
+            elapsed: if late {
+                Duration::from_secs(10)
+            } else {
+                Duration::from_micros(20_000 + draw(salt * 7 + turn) % 30_000)
+            },
+            fresh_connection: false,
+            verdict: if late { "failed" } else { "right" },
+            reason: late.then_some(FailureReason::Timeout),
+            rank: (!late).then_some(1),
+            sources: vec![format!("{monitor}/one.md"), format!("{monitor}/{}.md", draw(minute) % 3)],
+            scores: vec![Some(0.91), Some(0.5)],
+            lengths: vec![400, 380],
+            bytes: 2048 + draw(salt) % 5,
+            tokens: Some(512),
+        }
+    };
+    BeatRecord {
+        beat: Some(BeatRow {
+            monitor: MonitorId::new(monitor),
+            scheduled_at: at(minute),
+            started_at,
+            kind: BeatKind::Scheduled,
+            era: Some(Era::Modern),
+            transport: None,
+            seen: Seen::Seen,
+            verdict: if is_down { Verdict::Down } else { Verdict::Good },
+            reason: is_down.then_some(FailureReason::ConnectionRefused),
+            stage: is_down.then_some(Stage::Connect),
+            elapsed: Duration::from_millis(90 + draw(salt) % 40),
+            stages: StageTimes {
+                connect: Some(Duration::from_micros(900 + draw(salt) % 400)),
+                handshake: Some(Duration::from_micros(2_000 + draw(salt + 1) % 900)),
+                tools: Some(Duration::from_micros(3_000 + draw(salt + 2) % 900)),
+                health: None,
+            },
+            fresh_connection: true,
+            config_hash: "abc".to_owned(),
+        }),
+        asks: if is_down { Vec::new() } else { vec![ask(0), ask(1)] },
+        ..BeatRecord::default()
+    }
+}
+
+/// Commits beats of many minutes at once.
+async fn watch(store: &Store, monitors: &[&str], minutes: impl Iterator<Item = i64>) {
+    let mut waiting = tokio::task::JoinSet::new();
+    for minute in minutes {
+        for monitor in monitors {
+            let (store, record) = (store.clone(), record(monitor, minute));
+            waiting.spawn(async move { store.commit(record).await });
+        }
+        while waiting.len() > 900 {
+            waiting.join_next().await.expect("one").expect("it ran").expect("committed");
+        }
+    }
+    while let Some(committed) = waiting.join_next().await {
+        committed.expect("it ran").expect("committed");
+    }
+}
+
+/// Lets the janitor work until it has nothing to do.
+async fn tidy(store: &Store, now: DateTime<Utc>) {
+    let mut plan = Plan::default();
+    while turn(store, &mut plan, Retention::default(), now).await.expect("a turn") {}
+}
+
+/// What a pack keeps of a beat: moments to the millisecond, durations by their step; of lists, their sources.
+fn kept(beats: &[PastBeat]) -> Vec<String> {
+    let one = |beat: &PastBeat| {
+        let asks = beat.asks.iter().map(|ask| {
+            let answer = ask.answer.as_ref().map(|answer| (answer.list, answer.lengths.clone()));
+            (ask.canary.to_string(), ask.shape, Code::of(ask.elapsed), answer, ask.bytes, ask.tokens)
+        });
+        let stages = [beat.stages.connect, beat.stages.handshake, beat.stages.tools, beat.stages.health];
+        format!(
+            "{} {} {:?} {:?} {:?} {:?}",
+            beat.scheduled_at.timestamp_millis(),
+            beat.started_at.timestamp_millis(),
+            beat.shape,
+            Code::of(beat.elapsed),
+            stages.map(|time| time.map(Code::of)),
+            asks.collect::<Vec<_>>()
+        )
+    };
+    beats.iter().map(one).collect()
+}
+
+async fn past(store: &Store, monitor: &str) -> Vec<PastBeat> {
+    store.past(&MonitorId::new(monitor), at(-100_000), at(1_000_000)).await.expect("the past")
+}
+
+/// Numbers of rows, as they lie there.
+async fn rows(path: &Path, table: &str) -> i64 {
+    let mut connection = SqliteConnectOptions::new().filename(path).read_only(true).connect().await.expect("it opens");
+    let count =
+        sqlx::query(sqlx::AssertSqlSafe(format!("SELECT COUNT(*) FROM {table}"))).fetch_one(&mut connection).await;
+    let count = count.expect("counted").try_get(0).expect("a number");
+    connection.close().await.expect("it closes");
+    count
+}
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a folder"))
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().join("serin.db")
+    }
+}
+
+#[tokio::test]
+async fn sealing_changes_nothing_that_is_read() {
+    let place = Place::new();
+    let store = Store::open(&place.path()).await.expect("it opens");
+    let minutes = 26 * 60 + 20;
+    watch(&store, &["a", "b"], 0..minutes).await;
+    let (from, until) = (at(0), at(minutes));
+    let monitor = MonitorId::new("a");
+    let before = (kept(&past(&store, "a").await), kept(&past(&store, "b").await));
+    let hours = store.hours(&monitor, from, until).await.expect("hours");
+    let days = store.days(&monitor, from, until).await.expect("days");
+    let asks = store.recent_asks(at(0)).await.expect("asks").len();
+    let coverage = store.coverage(at(0)).await.expect("coverage");
+    let strips = store.recent_beats(at(0)).await.expect("strips");
+    let slices = store.latency(&monitor, from, until, Duration::from_secs(900)).await.expect("slices");
+    assert_eq!((before.0.len(), hours.len(), days.len()), (1580, 27, 2), "a beat a minute");
+
+    tidy(&store, at(minutes)).await;
+    // The hour that is running, and the one that was over for less than a quarter of an hour, still have rows.
+    assert_eq!(rows(&place.path(), "beats").await, 2 * 20, "rows of sealed hours are gone");
+    assert_eq!((rows(&place.path(), "beat_packs").await, rows(&place.path(), "days").await), (52, 2));
+    assert_eq!((kept(&past(&store, "a").await), kept(&past(&store, "b").await)), before, "every beat is still there");
+    assert_eq!(store.hours(&monitor, from, until).await.expect("hours"), hours, "hours are the same");
+    assert_eq!(store.days(&monitor, from, until).await.expect("days"), days, "days are the same");
+    assert_eq!(store.recent_asks(at(0)).await.expect("asks").len(), asks, "windows are the same");
+    assert_eq!(store.coverage(at(0)).await.expect("coverage"), coverage, "coverage is the same");
+    let moments = |strips: &std::collections::HashMap<MonitorId, Vec<serin::store::board::BeatMark>>| {
+        let mut all: Vec<_> = strips
+            .iter()
+            .flat_map(|(id, strip)| strip.iter().map(move |mark| (id.to_string(), mark.at.timestamp_millis())))
+            .collect();
+        all.sort();
+        all
+    };
+    assert_eq!(moments(&store.recent_beats(at(0)).await.expect("strips")), moments(&strips), "strips are the same");
+    assert_eq!(
+        store.latency(&monitor, from, until, Duration::from_secs(900)).await.expect("slices"),
+        slices,
+        "charts are the same"
+    );
+
+    tidy(&store, at(minutes)).await;
+    assert_eq!(rows(&place.path(), "beat_packs").await, 52, "nothing is sealed twice");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn lists_of_a_pack_have_their_sources() {
+    let place = Place::new();
+    let store = Store::open(&place.path()).await.expect("it opens");
+    watch(&store, &["a"], 0..60).await;
+    tidy(&store, at(80)).await;
+    let beats = past(&store, "a").await;
+    let answer = beats.iter().flat_map(|beat| &beat.asks).find_map(|ask| ask.answer.clone()).expect("an answer");
+    let lists = store.lists(&[answer.list]).await.expect("lists");
+    assert_eq!(lists[&answer.list][0], "a/one.md", "a number leads back to its sources");
+    assert!(
+        (answer.scores[0] - 0.91).abs() < 0.0005 && answer.lengths == [400, 380],
+        "scores and lengths are there: {answer:?}"
+    );
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_late_beat_joins_its_pack_once() {
+    let place = Place::new();
+    let store = Store::open(&place.path()).await.expect("it opens");
+    watch(&store, &["a", "b"], (0..25 * 60).filter(|minute| !(30..40).contains(minute))).await;
+    tidy(&store, at(26 * 60)).await;
+    let seen = |days: &[(DateTime<Utc>, serin::store::roll::Stretch)]| days[0].1.covered.up + days[0].1.covered.down;
+    let without = store.days(&MonitorId::new("a"), at(0), at(60)).await.expect("days");
+    // Our clock was set back: beats come whose hour is long sealed.
+    watch(&store, &["a"], 30..40).await;
+    assert_eq!((past(&store, "a").await.len(), past(&store, "b").await.len()), (1500, 1490), "they are seen at once");
+    assert_eq!(rows(&place.path(), "late_beats").await, 10, "they are late");
+    tidy(&store, at(26 * 60)).await;
+    assert_eq!(rows(&place.path(), "late_beats").await, 0, "they have joined");
+    assert_eq!(rows(&place.path(), "beats").await, 0, "and left no row");
+    assert_eq!(past(&store, "a").await.len(), 1500, "and are there once");
+    let with = store.days(&MonitorId::new("a"), at(0), at(60)).await.expect("days");
+    assert!(seen(&with) > seen(&without), "their day is made again: {:?}, {:?}", seen(&with), seen(&without));
+    store.close().await;
+}
+
+#[tokio::test]
+async fn what_is_kept_long_enough_is_forgotten_and_nothing_else() {
+    let place = Place::new();
+    let store = Store::open(&place.path()).await.expect("it opens");
+    watch(&store, &["a"], 0..24 * 60).await;
+    let day = 24 * 60;
+    let rows_of = async |table| rows(&place.path(), table).await;
+    tidy(&store, at(day)).await;
+    assert_eq!(
+        (rows_of("beat_packs").await, rows_of("days").await),
+        (23, 0),
+        "the last hour is not over for long enough"
+    );
+    tidy(&store, at(35 * day)).await;
+    assert_eq!((rows_of("beat_packs").await, rows_of("days").await), (24, 1), "35 days on, everything is there");
+    tidy(&store, at(37 * day)).await;
+    assert_eq!((rows_of("beat_packs").await, rows_of("days").await), (0, 1), "packs are forgotten, the day stays");
+    tidy(&store, at(38 * day + 10)).await;
+    tidy(&store, at(40 * day)).await;
+    tidy(&store, at(41 * day + 10)).await;
+    tidy(&store, at(42 * day + 20)).await;
+    assert_eq!(rows_of("answers").await, 0, "answers that no pack names are forgotten");
+    assert_eq!(
+        (rows_of("ranked_lists").await, rows_of("sources").await),
+        (0, 0),
+        "and so are lists and sources, a day later each"
+    );
+    watch(&store, &["a"], 42 * day + 30..42 * day + 32).await;
+    let beats = past(&store, "a").await;
+    let list = beats.iter().flat_map(|beat| &beat.asks).find_map(|ask| ask.answer.clone()).expect("an answer").list;
+    assert_eq!(store.lists(&[list]).await.expect("lists")[&list][0], "a/one.md", "what comes back gets its name back");
+    tidy(&store, at(402 * day)).await;
+    assert_eq!(rows_of("days").await, 1, "the first day is over; the one of later beats is not");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn packs_outlive_a_short_retention_until_their_day_is_rolled_up() {
+    let place = Place::new();
+    let store = Store::open(&place.path()).await.expect("it opens");
+    watch(&store, &["a"], 0..120).await;
+    let mut plan = Plan::default();
+    let short = Retention { beats: TimeDelta::hours(1), ..Retention::default() };
+    while turn(&store, &mut plan, short, at(20 * 60)).await.expect("a turn") {}
+    assert_eq!(rows(&place.path(), "beat_packs").await, 2, "their day has no row yet");
+    while turn(&store, &mut plan, short, at(50 * 60)).await.expect("a turn") {}
+    assert_eq!((rows(&place.path(), "beat_packs").await, rows(&place.path(), "days").await), (0, 1), "now it has");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn percentiles_of_ninety_days_are_those_of_the_raw_calls() {
+    let place = Place::new();
+    let store = Store::open(&place.path()).await.expect("it opens");
+    // A beat every half hour for 90 days, on three monitors.
+    let minutes = || (0..90 * 48).map(|beat| beat * 30);
+    watch(&store, &["a", "b", "c"], minutes()).await;
+    let mut raw: Vec<(bool, Duration)> = minutes()
+        .flat_map(|minute| record("b", minute).asks)
+        .map(|ask| (ask.reason == Some(FailureReason::Timeout), ask.elapsed))
+        .collect();
+    raw.sort_unstable();
+    tidy(&store, at(91 * 24 * 60)).await;
+    assert_eq!(rows(&place.path(), "days").await, 270, "three monitors, ninety days");
+    let days = store.days(&MonitorId::new("b"), at(0), at(90 * 24 * 60)).await.expect("days");
+    let mut whole = serin::store::roll::Stretch::default();
+    days.iter().for_each(|(_, stretch)| whole.add(stretch));
+    let searches = whole.histograms.iter().find(|(series, _)| series.stage == Stage::Search).expect("searches").1;
+    assert_eq!(searches.count(), raw.len() as u64, "no call is lost");
+    for percent in [1, 25, 50, 75, 90, 95, 98, 99, 100] {
+        let (is_censored, exact) = raw[(raw.len() * percent).div_ceil(100) - 1];
+        let given = searches.percentile(u32::try_from(percent).expect("small")).expect("a percentile");
+        assert_eq!(
+            (Code::of(given.duration), given.is_censored),
+            (Code::of(exact), is_censored),
+            "p{percent} is {exact:?}"
+        );
+    }
+    store.close().await;
+}
+
+/// Kills a process that seals at fifty moments, and looks that every beat is there once.
+#[tokio::test]
+async fn fifty_kills_lose_and_double_nothing() {
+    let place = Place::new();
+    let store = Store::open(&place.path()).await.expect("it opens");
+    let monitors: Vec<String> = (0..40).map(|number| format!("m{number:02}")).collect();
+    let monitors: Vec<&str> = monitors.iter().map(String::as_str).collect();
+    let hours = 26;
+    watch(&store, &monitors, (0..hours * 60).step_by(2)).await;
+    let mut before = Vec::new();
+    for monitor in &monitors {
+        before.push(kept(&past(&store, monitor).await));
+    }
+    store.close().await;
+    let mut kills = 0;
+    for round in 0..70 {
+        let mut child = Command::new(std::env::current_exe().expect("this test"))
+            .args(["--exact", "seal_until_killed", "--ignored", "--nocapture"])
+            .env(DATABASE, place.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
+        // One to three steps of the janitor, then some microseconds into the next.
+        let steps = usize::try_from(draw(round * 17) % 3 + 1).expect("small");
+        let lines = lines.map(|line| line.expect("a line")).take_while(|line| !line.ends_with("done"));
+        let told = lines.filter(|line| line.ends_with("step")).take(steps).count();
+        std::thread::sleep(Duration::from_micros(draw(round) % 9_000));
+        child.kill().expect("killed");
+        child.wait().expect("gone");
+        kills += usize::from(told == steps);
+        if kills >= KILLS {
+            break;
+        }
+    }
+    let store = Store::open(&place.path()).await.expect("it opens after every kill");
+    assert_eq!(kills, KILLS, "there was something to do at each of them");
+    for (monitor, before) in monitors.iter().zip(&before) {
+        assert_eq!(kept(&past(&store, monitor).await), *before, "{monitor}, in the middle of it");
+    }
+    tidy(&store, at(hours * 60 + 20)).await;
+    for (monitor, before) in monitors.iter().zip(&before) {
+        assert_eq!(kept(&past(&store, monitor).await), *before, "{monitor}, when all is done");
+    }
+    assert_eq!(rows(&place.path(), "beats").await, 0, "no row is left over");
+    assert_eq!(rows(&place.path(), "beat_packs").await, 40 * hours, "each hour has its pack");
+    store.close().await;
+}
+
+/// The child of the test above: the janitor's steps, and a line after each.
+#[tokio::test]
+#[ignore = "a part of fifty_kills_lose_and_double_nothing"]
+async fn seal_until_killed() {
+    let Ok(path) = std::env::var(DATABASE) else { return };
+    let store = Store::open(Path::new(&path)).await.expect("it opens");
+    let mut plan = Plan::default();
+    while turn(&store, &mut plan, Retention::default(), at(26 * 60 + 20)).await.expect("a turn") {
+        println!("step");
+    }
+    println!("done");
+    std::future::pending::<()>().await;
+}
