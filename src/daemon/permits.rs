@@ -1,5 +1,5 @@
-//! Places for probes in flight: as many as the file limit allows, in two halves, so that probes that hang cannot use up
-//! all of them.
+//! Places for probes in flight: as many as the file limit allows, in two shares, so that probes that hang cannot use
+//! up all of them.
 //!
 //! A probe starts on a place for short probes and holds it for [`LONG_AFTER`] at most; then it moves to one for long
 //! probes. Where none of those is free it is given up, and its beat is a missed one: whoever hangs waits for others that
@@ -17,6 +17,9 @@ const FILES_KEPT: u64 = 256;
 /// Files a probe may hold at once: its connection, and beside it the one to a health address, the event stream of the
 /// older transport, or the pipes of a program.
 const FILES_PER_PROBE: u64 = 2;
+/// One place in so many is for short probes. A fleet of which a tenth begins to hang has four times as many long probes
+/// in flight as short ones, while their first failures are looked at twice more.
+const SHORT_PART: usize = 4;
 /// Probes in flight at once at most, whatever the file limit: some 40 kB of memory each.
 const PERMITS_MAX: u64 = 16_384;
 /// And at least; below, a fleet of any size would be missed.
@@ -43,10 +46,11 @@ pub struct Permit {
 }
 
 impl Permits {
-    /// So many places, half of them for long probes.
+    /// So many places, three quarters of them for long probes.
     pub fn new(places: usize) -> Self {
-        let long = places / 2;
-        Self { short: Arc::new(Semaphore::new(places - long)), long: Arc::new(Semaphore::new(long)) }
+        let short = (places / SHORT_PART).max(1);
+        let long = places.saturating_sub(short);
+        Self { short: Arc::new(Semaphore::new(short)), long: Arc::new(Semaphore::new(long)) }
     }
 
     /// A place for a probe that starts; none where all are taken.
@@ -97,16 +101,20 @@ mod tests {
 
     #[tokio::test]
     async fn probes_that_hang_leave_places_for_those_that_answer() {
-        let permits = Permits::new(4);
-        let mut first: Vec<Permit> = (0..2).filter_map(|_| permits.start()).collect();
-        assert_eq!(first.len(), 2);
-        assert!(permits.start().is_none(), "half of the places are kept for long probes");
-        assert!(first.iter_mut().all(Permit::lengthen), "those two run long and move there");
+        let permits = Permits::new(8);
+        let mut hung = Vec::new();
+        for _ in 0..3 {
+            let mut two: Vec<Permit> = (0..2).filter_map(|_| permits.start()).collect();
+            assert_eq!(two.len(), 2, "places for short probes are free");
+            assert!(permits.start().is_none(), "the others are kept for long probes");
+            assert!(two.iter_mut().all(Permit::lengthen), "those two run long and move there");
+            hung.extend(two);
+        }
         let hang =
             |mut permit: Permit| async move { permit.within_after(Duration::ZERO, std::future::pending::<()>()).await };
-        let second: Vec<_> = (0..2).filter_map(|_| permits.start()).map(hang).collect();
-        assert_eq!(second.len(), 2, "the places they left are free");
-        for probe in second {
+        let more: Vec<_> = (0..2).filter_map(|_| permits.start()).map(hang).collect();
+        assert_eq!(more.len(), 2, "the places they left are free");
+        for probe in more {
             assert_eq!(probe.await, None, "where no place for long ones is free, a probe is given up");
         }
         let mut quick = permits.start().unwrap();
@@ -115,7 +123,7 @@ mod tests {
             Some("seen"),
             "a server that answers is looked at, whoever hangs"
         );
-        drop(first);
+        drop(hung);
         assert!(quick.lengthen(), "a place is free again once its probe is over");
     }
 }

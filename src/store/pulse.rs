@@ -227,7 +227,7 @@ impl Pulse {
         self.files.load(Ordering::Relaxed)
     }
 
-    /// Probes that may be in flight at once; half of these places are for probes that take long.
+    /// Probes that may be in flight at once; three quarters of these places are for probes that take long.
     pub fn permits(&self) -> u64 {
         self.permits.load(Ordering::Relaxed)
     }
