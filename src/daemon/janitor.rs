@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::daemon::hands::Hands;
 use crate::domain::fleet::{MonitorId, Retention};
-use crate::store::packs::Sealing;
+use crate::store::packs::{Sealing, hour_of};
 use crate::store::retain::Kept;
 use crate::store::seal::GRACE;
 use crate::store::{Store, StoreError};
@@ -196,9 +196,4 @@ async fn forget(
         plan.forgetting.pop();
     }
     Ok(true)
-}
-
-/// The first moment of the hour that holds a moment.
-fn hour_of(at: DateTime<Utc>) -> DateTime<Utc> {
-    at - TimeDelta::microseconds(at.timestamp_micros().rem_euclid(3_600_000_000))
 }

@@ -92,9 +92,11 @@ impl Covered {
 #[expect(clippy::cast_precision_loss, reason = "microseconds of some weeks")]
 fn usual_gap(beats: &[(DateTime<Utc>, State)], place: usize) -> Option<TimeDelta> {
     let around = &beats[place.saturating_sub(NEIGHBOURS)..beats.len().min(place + NEIGHBOURS + 1)];
-    let mut gaps: Vec<TimeDelta> = around.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
-    let middle = gaps.len().checked_sub(1)? / 2;
-    let (_, gap, _) = gaps.select_nth_unstable(middle);
+    let count = around.len().checked_sub(1).filter(|count| *count > 0)?;
+    // On the stack: a page of some weeks asks this for each of its beats.
+    let mut gaps = [TimeDelta::zero(); 2 * NEIGHBOURS];
+    gaps.iter_mut().zip(around.windows(2)).for_each(|(gap, pair)| *gap = pair[1].0 - pair[0].0);
+    let (_, gap, _) = gaps[..count].select_nth_unstable((count - 1) / 2);
     let micros = gap.num_microseconds().unwrap_or(i64::MAX) as f64;
     Some(TimeDelta::microseconds((micros * GAP_SHARE_MAX) as i64))
 }

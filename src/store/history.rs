@@ -5,14 +5,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{Row, SqliteConnection};
 
 use crate::domain::fleet::MonitorId;
 use crate::store::column::{length, moment};
 use crate::store::pack::day;
+use crate::store::pack::hour::Hour;
 use crate::store::pack::numbers::Meanings;
-use crate::store::packs::Sealing;
 use crate::store::packs::{self, damaged, hour_number};
 use crate::store::past::PastBeat;
 use crate::store::roll::Stretch;
@@ -37,21 +37,11 @@ impl Store {
         from: DateTime<Utc>,
         until: DateTime<Utc>,
     ) -> Result<Vec<(DateTime<Utc>, Stretch)>, StoreError> {
-        let mut beats = Vec::new();
-        let mut reading = self.readers.begin().await?;
-        let sealing = packs::sealing(&mut reading).await?;
         let from = packs::hour_of(from);
         // The last beat of the hour before covers the time until the first beat of this one.
-        let before = from - packs::HOUR;
-        if let Some(owner) = packs::known_number_of(&mut reading, monitor).await? {
-            beats.extend(
-                packs_between(&mut reading, &sealing, owner, before, until)
-                    .await?
-                    .into_iter()
-                    .flat_map(|(_, read)| read.beats),
-            );
-        }
-        beats.extend(rows_between(&mut reading, &sealing, monitor, before, until).await?);
+        let mut reading = self.readers.begin().await?;
+        let Remembered { hours, rows } = remembered(&mut reading, monitor, from - packs::HOUR, until).await?;
+        let mut beats: Vec<PastBeat> = hours.into_iter().flat_map(|hour| hour.beats).chain(rows).collect();
         beats.sort_by_key(|beat| beat.started_at);
         Ok(Stretch::by_hour(&beats, until).split_off(&from).into_iter().collect())
     }
@@ -108,19 +98,13 @@ impl Store {
         until: DateTime<Utc>,
     ) -> Result<Vec<PastBeat>, StoreError> {
         let mut reading = self.readers.begin().await?;
-        let sealing = packs::sealing(&mut reading).await?;
-        let mut beats = Vec::new();
-        if let Some(owner) = packs::known_number_of(&mut reading, monitor).await? {
-            let mut meanings = Meanings::default();
-            for (_, read) in packs_between(&mut reading, &sealing, owner, from, until).await? {
-                packs::learn(&mut reading, &read, &mut meanings).await?;
-                beats.extend(read.named(&meanings).map_err(|error| damaged("a pack", &error))?);
-            }
+        let Remembered { hours, mut rows } = remembered(&mut reading, monitor, from, until).await?;
+        let mut meanings = Meanings::default();
+        for hour in hours {
+            packs::learn(&mut reading, &hour, &mut meanings).await?;
+            rows.extend(hour.named(&meanings).map_err(|error| damaged("a pack", &error))?);
         }
-        beats.extend(rows_between(&mut reading, &sealing, monitor, from, until).await?);
-        beats.retain(|beat| beat.started_at >= from && beat.started_at < until);
-        beats.sort_by_key(|beat| beat.started_at);
-        Ok(beats)
+        Ok(between(rows, from, until))
     }
 
     /// Every beat as in [`Store::past`], but its asks have neither the canary's name nor the answer: a fixed number of
@@ -135,16 +119,9 @@ impl Store {
         until: DateTime<Utc>,
     ) -> Result<Vec<PastBeat>, StoreError> {
         let mut reading = self.readers.begin().await?;
-        let sealing = packs::sealing(&mut reading).await?;
-        let mut beats = Vec::new();
-        if let Some(owner) = packs::known_number_of(&mut reading, monitor).await? {
-            let hours = packs_between(&mut reading, &sealing, owner, from, until).await?;
-            beats.extend(hours.into_iter().flat_map(|(_, read)| read.beats));
-        }
-        beats.extend(rows_between(&mut reading, &sealing, monitor, from, until).await?);
-        beats.retain(|beat| beat.started_at >= from && beat.started_at < until);
-        beats.sort_by_key(|beat| beat.started_at);
-        Ok(beats)
+        let Remembered { hours, mut rows } = remembered(&mut reading, monitor, from, until).await?;
+        rows.extend(hours.into_iter().flat_map(|hour| hour.beats));
+        Ok(between(rows, from, until))
     }
 
     /// When a monitor was first declared; none where it never was.
@@ -198,39 +175,45 @@ fn stretch(row: &sqlx::sqlite::SqliteRow) -> Result<Stretch, StoreError> {
     Ok(Stretch { covered, histograms })
 }
 
-/// Packs that are the truth; those of the hour that is being sealed are not yet.
-async fn packs_between(
-    connection: &mut SqliteConnection,
-    sealing: &Sealing,
-    owner: i64,
-    from: DateTime<Utc>,
-    until: DateTime<Utc>,
-) -> Result<Vec<(DateTime<Utc>, crate::store::pack::hour::Hour)>, StoreError> {
-    let rows = sqlx::query(PACKS)
-        .bind(hour_number(from))
-        .bind(hour_number(until).min(hour_number(sealing.sealed_until) - 1))
-        .bind(owner)
-        .fetch_all(connection)
-        .await?;
-    let read = |row: &sqlx::sqlite::SqliteRow| {
-        let hour = packs::hour_from(row.try_get(0)?)?;
-        Ok((hour, packs::read(hour, row.try_get(1)?)?))
-    };
-    rows.iter().map(read).collect()
+/// What is remembered of a monitor, each beat once.
+struct Remembered {
+    /// Packs of hours that are sealed; those at the edges are whole.
+    hours: Vec<Hour>,
+    /// Beats whose row is the truth: of hours that are not sealed, and late ones.
+    rows: Vec<PastBeat>,
 }
 
-/// Beats whose row is the truth: of hours that are not sealed, and late ones.
-async fn rows_between(
+async fn remembered(
     connection: &mut SqliteConnection,
-    sealing: &Sealing,
     monitor: &MonitorId,
     from: DateTime<Utc>,
     until: DateTime<Utc>,
-) -> Result<Vec<PastBeat>, StoreError> {
+) -> Result<Remembered, StoreError> {
+    let sealed_until = packs::sealing(connection).await?.sealed_until;
+    let hours = match packs::known_number_of(connection, monitor).await? {
+        Some(owner) => packs_between(connection, owner, from, until.min(sealed_until)).await?,
+        None => Vec::new(),
+    };
     let rows = unsealed::beats_of(connection, monitor, from, until).await?;
-    Ok(rows
-        .into_iter()
-        .filter(|row| row.is_late || row.beat.started_at >= sealing.sealed_until)
-        .map(|row| row.beat)
-        .collect())
+    let truth = rows.into_iter().filter(|row| row.is_late || row.beat.started_at >= sealed_until);
+    Ok(Remembered { hours, rows: truth.map(|row| row.beat).collect() })
+}
+
+/// Packs of the hours that begin before `until`. A pack of an hour that is being sealed is not the truth yet.
+async fn packs_between(
+    connection: &mut SqliteConnection,
+    owner: i64,
+    from: DateTime<Utc>,
+    until: DateTime<Utc>,
+) -> Result<Vec<Hour>, StoreError> {
+    let before = hour_number(until - TimeDelta::microseconds(1));
+    let rows = sqlx::query(PACKS).bind(hour_number(from)).bind(before).bind(owner).fetch_all(connection).await?;
+    rows.iter().map(|row| packs::read(packs::hour_from(row.try_get(0)?)?, row.try_get(1)?)).collect()
+}
+
+/// The beats between two moments, the oldest first.
+fn between(mut beats: Vec<PastBeat>, from: DateTime<Utc>, until: DateTime<Utc>) -> Vec<PastBeat> {
+    beats.retain(|beat| beat.started_at >= from && beat.started_at < until);
+    beats.sort_by_key(|beat| beat.started_at);
+    beats
 }

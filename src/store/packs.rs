@@ -66,7 +66,7 @@ pub(in crate::store) fn day_from(number: i64) -> Result<DateTime<Utc>, StoreErro
 }
 
 /// The first moment of the hour that holds a moment.
-pub(in crate::store) fn hour_of(at: DateTime<Utc>) -> DateTime<Utc> {
+pub fn hour_of(at: DateTime<Utc>) -> DateTime<Utc> {
     at - TimeDelta::microseconds(at.timestamp_micros().rem_euclid(HOUR_US))
 }
 
