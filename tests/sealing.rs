@@ -9,6 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serin::daemon::janitor::{Plan, turn};
 use serin::domain::fleet::{MonitorId, Retention};
 use serin::domain::latency::code::Code;
+use serin::domain::latency::histogram::Latencies;
 use serin::domain::observation::{BeatKind, Stage, Turn, Variant};
 use serin::domain::outcome::Verdict;
 use serin::domain::protocol::Era;
@@ -110,7 +111,7 @@ async fn tidy(store: &Store, now: DateTime<Utc>) {
     while turn(store, &mut plan, Retention::default(), now).await.expect("a turn") {}
 }
 
-/// What a pack keeps of a beat: moments to the millisecond, durations by their step; of lists, their sources.
+/// What a pack keeps of a beat: moments to the hundredth of a second, durations by their step; of lists, their sources.
 fn kept(beats: &[PastBeat]) -> Vec<String> {
     let one = |beat: &PastBeat| {
         let asks = beat.asks.iter().map(|ask| {
@@ -120,8 +121,8 @@ fn kept(beats: &[PastBeat]) -> Vec<String> {
         let stages = [beat.stages.connect, beat.stages.handshake, beat.stages.tools, beat.stages.health];
         format!(
             "{} {} {:?} {:?} {:?} {:?}",
-            beat.scheduled_at.timestamp_millis(),
-            beat.started_at.timestamp_millis(),
+            beat.scheduled_at.timestamp_millis() / 10,
+            beat.started_at.timestamp_millis() / 10,
             beat.shape,
             Code::of(beat.elapsed),
             stages.map(|time| time.map(Code::of)),
@@ -186,7 +187,7 @@ async fn sealing_changes_nothing_that_is_read() {
     let moments = |strips: &std::collections::HashMap<MonitorId, Vec<serin::store::board::BeatMark>>| {
         let mut all: Vec<_> = strips
             .iter()
-            .flat_map(|(id, strip)| strip.iter().map(move |mark| (id.to_string(), mark.at.timestamp_millis())))
+            .flat_map(|(id, strip)| strip.iter().map(move |mark| (id.to_string(), mark.at.timestamp_millis() / 10)))
             .collect();
         all.sort();
         all
@@ -214,8 +215,8 @@ async fn an_hour_that_is_being_sealed_is_seen_once() {
     let seen = (past(&store, "a").await.len(), past(&store, "b").await.len());
     assert_eq!(seen, (60, 60), "its rows are");
     let hours = store.hours(&MonitorId::new("a"), at(0), at(60)).await.expect("hours");
-    let tools = hours[0].1.histograms.iter().find(|(series, _)| series.stage == Stage::Tools).expect("tools").1.count();
-    assert_eq!(tools, 60, "and no call is counted twice");
+    let tools = hours[0].1.histograms.iter().find(|(series, _)| series.stage == Stage::Tools).expect("tools").1;
+    assert_eq!(Latencies::from(tools).count(), 60, "and no call is counted twice");
     store.close().await;
 }
 
@@ -325,6 +326,7 @@ async fn percentiles_of_ninety_days_are_those_of_the_raw_calls() {
     let mut whole = serin::store::roll::Stretch::default();
     days.iter().for_each(|(_, stretch)| whole.add(stretch));
     let searches = whole.histograms.iter().find(|(series, _)| series.stage == Stage::Search).expect("searches").1;
+    let searches = Latencies::from(searches);
     assert_eq!(searches.count(), raw.len() as u64, "no call is lost");
     for percent in [1, 25, 50, 75, 90, 95, 98, 99, 100] {
         let (is_censored, exact) = raw[(raw.len() * percent).div_ceil(100) - 1];

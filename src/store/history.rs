@@ -15,7 +15,7 @@ use crate::store::pack::hour::Hour;
 use crate::store::pack::numbers::Meanings;
 use crate::store::packs::{self, damaged, hour_number};
 use crate::store::past::PastBeat;
-use crate::store::roll::Stretch;
+use crate::store::roll::{Counting, Stretch};
 use crate::store::{Store, StoreError, unsealed};
 
 /// Packs of one hour each that lie between two hours, both counted in; `$1` is the first hour, `$2` the last, `$3` the owner.
@@ -40,10 +40,13 @@ impl Store {
         let from = packs::hour_of(from);
         // The last beat of the hour before covers the time until the first beat of this one.
         let mut reading = self.readers.begin().await?;
-        let Remembered { hours, rows } = remembered(&mut reading, monitor, from - packs::HOUR, until).await?;
-        let mut beats: Vec<PastBeat> = hours.into_iter().flat_map(|hour| hour.beats).chain(rows).collect();
-        beats.sort_by_key(|beat| beat.started_at);
-        Ok(Stretch::by_hour(&beats, until).split_off(&from).into_iter().collect())
+        let Remembered { packs, rows } = remembered(&mut reading, monitor, from - packs::HOUR, until).await?;
+        let mut counting = Counting::default();
+        for pack in packs {
+            counting.take(&pack.read()?.beats);
+        }
+        counting.take(&rows);
+        Ok(counting.by_hour(until).split_off(&from).into_iter().collect())
     }
 
     /// What each day (UTC) of a monitor came to between two moments, the oldest first; days without a beat are
@@ -98,9 +101,10 @@ impl Store {
         until: DateTime<Utc>,
     ) -> Result<Vec<PastBeat>, StoreError> {
         let mut reading = self.readers.begin().await?;
-        let Remembered { hours, mut rows } = remembered(&mut reading, monitor, from, until).await?;
+        let Remembered { packs, mut rows } = remembered(&mut reading, monitor, from, until).await?;
         let mut meanings = Meanings::default();
-        for hour in hours {
+        for pack in packs {
+            let hour = pack.read()?;
             packs::learn(&mut reading, &hour, &mut meanings).await?;
             rows.extend(hour.named(&meanings).map_err(|error| damaged("a pack", &error))?);
         }
@@ -119,8 +123,10 @@ impl Store {
         until: DateTime<Utc>,
     ) -> Result<Vec<PastBeat>, StoreError> {
         let mut reading = self.readers.begin().await?;
-        let Remembered { hours, mut rows } = remembered(&mut reading, monitor, from, until).await?;
-        rows.extend(hours.into_iter().flat_map(|hour| hour.beats));
+        let Remembered { packs, mut rows } = remembered(&mut reading, monitor, from, until).await?;
+        for pack in packs {
+            rows.extend(pack.read()?.beats);
+        }
         Ok(between(rows, from, until))
     }
 
@@ -177,10 +183,21 @@ fn stretch(row: &sqlx::sqlite::SqliteRow) -> Result<Stretch, StoreError> {
 
 /// What is remembered of a monitor, each beat once.
 struct Remembered {
-    /// Packs of hours that are sealed; those at the edges are whole.
-    hours: Vec<Hour>,
+    /// Packs of hours that are sealed, not read yet; those at the edges are whole.
+    packs: Vec<Pack>,
     /// Beats whose row is the truth: of hours that are not sealed, and late ones.
     rows: Vec<PastBeat>,
+}
+
+struct Pack {
+    hour: DateTime<Utc>,
+    data: Vec<u8>,
+}
+
+impl Pack {
+    fn read(self) -> Result<Hour, StoreError> {
+        packs::read(self.hour, &self.data)
+    }
 }
 
 async fn remembered(
@@ -190,13 +207,13 @@ async fn remembered(
     until: DateTime<Utc>,
 ) -> Result<Remembered, StoreError> {
     let sealed_until = packs::sealing(connection).await?.sealed_until;
-    let hours = match packs::known_number_of(connection, monitor).await? {
+    let packs = match packs::known_number_of(connection, monitor).await? {
         Some(owner) => packs_between(connection, owner, from, until.min(sealed_until)).await?,
         None => Vec::new(),
     };
     let rows = unsealed::beats_of(connection, monitor, from, until).await?;
     let truth = rows.into_iter().filter(|row| row.is_late || row.beat.started_at >= sealed_until);
-    Ok(Remembered { hours, rows: truth.map(|row| row.beat).collect() })
+    Ok(Remembered { packs, rows: truth.map(|row| row.beat).collect() })
 }
 
 /// Packs of the hours that begin before `until`. A pack of an hour that is being sealed is not the truth yet.
@@ -205,10 +222,10 @@ async fn packs_between(
     owner: i64,
     from: DateTime<Utc>,
     until: DateTime<Utc>,
-) -> Result<Vec<Hour>, StoreError> {
+) -> Result<Vec<Pack>, StoreError> {
     let before = hour_number(until - TimeDelta::microseconds(1));
     let rows = sqlx::query(PACKS).bind(hour_number(from)).bind(before).bind(owner).fetch_all(connection).await?;
-    rows.iter().map(|row| packs::read(packs::hour_from(row.try_get(0)?)?, row.try_get(1)?)).collect()
+    rows.iter().map(|row| Ok(Pack { hour: packs::hour_from(row.try_get(0)?)?, data: row.try_get(1)? })).collect()
 }
 
 /// The beats between two moments, the oldest first.

@@ -164,10 +164,7 @@ struct Part {
 fn judged(at: DateTime<Utc>, histograms: &Histograms) -> Part {
     let of = |stage: Stage| {
         let judged = histograms.iter().filter(|(series, _)| series.stage == stage && series.variant == Variant::Plain);
-        let steps = |latencies: &Latencies, censored| {
-            latencies.steps(censored).map(|(code, count)| (code, censored, count)).collect::<Calls>()
-        };
-        judged.flat_map(|(_, latencies)| [steps(latencies, false), steps(latencies, true)].concat()).collect()
+        judged.flat_map(|(_, steps)| steps.each()).collect()
     };
     Part { at, searches: of(Stage::Search), tools: of(Stage::Tools) }
 }

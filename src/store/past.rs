@@ -14,7 +14,7 @@ use crate::store::record::{Seen, StageTimes};
 
 /// One beat of one monitor.
 ///
-/// From a pack its moments are right to the millisecond, its durations to 0.4 %, and its scores to 0.03 %;
+/// From a pack its moments are right to the hundredth of a second, its durations to 0.4 %, and its scores to 0.03 %;
 /// all else is as it was.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastBeat {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use sqlx::{Row, SqliteConnection};
 
-use crate::domain::coverage::Covered;
+use crate::domain::coverage::{Covered, State};
 use crate::store::StoreError;
 use crate::store::pack::day::{self, Histograms};
 use crate::store::packs::{self, DAY_HOURS, damaged, slot};
@@ -29,26 +29,39 @@ pub struct Stretch {
 }
 
 impl Stretch {
-    /// What beats come to, hour by hour; they are sorted by their start. `until` as in [`Covered::by_hour`].
-    pub(in crate::store) fn by_hour(beats: &[PastBeat], until: DateTime<Utc>) -> BTreeMap<DateTime<Utc>, Self> {
-        let scheduled = beats.iter().filter(|beat| beat.is_scheduled());
-        let mut states: Vec<_> = scheduled.map(|beat| (beat.scheduled_at, beat.state())).collect();
-        states.sort_by_key(|(at, _)| *at);
-        let mut hours: BTreeMap<DateTime<Utc>, Self> = BTreeMap::new();
-        for (hour, covered) in Covered::by_hour(&states, until) {
-            hours.entry(hour).or_default().covered = covered;
-        }
-        for beats in beats.chunk_by(|one, other| packs::hour_of(one.started_at) == packs::hour_of(other.started_at)) {
-            let hour = hours.entry(packs::hour_of(beats[0].started_at)).or_default();
-            day::count(&mut hour.histograms, beats);
-        }
-        hours
-    }
-
     /// Adds what another stretch came to.
     pub fn add(&mut self, other: &Self) {
         self.covered.add(&other.covered);
         day::merge(&mut self.histograms, &other.histograms);
+    }
+}
+
+/// Beats being counted, hour by hour. Weeks of them are taken in pack by pack: kept at once, they would be tens of
+/// megabytes.
+#[derive(Debug, Default)]
+pub(in crate::store) struct Counting {
+    states: Vec<(DateTime<Utc>, State)>,
+    hours: BTreeMap<DateTime<Utc>, Stretch>,
+}
+
+impl Counting {
+    /// Takes beats in, each once, in whatever order.
+    pub(in crate::store) fn take(&mut self, beats: &[PastBeat]) {
+        let scheduled = beats.iter().filter(|beat| beat.is_scheduled());
+        self.states.extend(scheduled.map(|beat| (beat.scheduled_at, beat.state())));
+        for beats in beats.chunk_by(|one, other| packs::hour_of(one.started_at) == packs::hour_of(other.started_at)) {
+            let hour = self.hours.entry(packs::hour_of(beats[0].started_at)).or_default();
+            day::count(&mut hour.histograms, beats);
+        }
+    }
+
+    /// What each hour came to. `until` as in [`Covered::by_hour`].
+    pub(in crate::store) fn by_hour(mut self, until: DateTime<Utc>) -> BTreeMap<DateTime<Utc>, Stretch> {
+        self.states.sort_by_key(|(at, _)| *at);
+        for (hour, covered) in Covered::by_hour(&self.states, until) {
+            self.hours.entry(hour).or_default().covered = covered;
+        }
+        self.hours
     }
 }
 
@@ -102,7 +115,7 @@ pub(in crate::store) async fn rolled_up(
     day: DateTime<Utc>,
 ) -> Result<Option<DayRow>, StoreError> {
     let first = packs::hour_number(day);
-    let mut beats = Vec::new();
+    let (mut counting, mut is_empty) = (Counting::default(), true);
     // The last hour of the day before covers the time until this day's first beat.
     for hour in first - 1..first + DAY_HOURS {
         let row = sqlx::query("SELECT data FROM beat_packs WHERE slot = $1")
@@ -110,15 +123,15 @@ pub(in crate::store) async fn rolled_up(
             .fetch_optional(&mut *connection)
             .await?;
         let Some(row) = row else { continue };
-        beats.extend(packs::read(packs::hour_from(hour)?, row.try_get(0)?)?.beats);
+        let beats = packs::read(packs::hour_from(hour)?, row.try_get(0)?)?.beats;
+        is_empty &= beats.iter().all(|beat| beat.started_at < day);
+        counting.take(&beats);
     }
-    if beats.iter().all(|beat| beat.started_at < day) {
+    if is_empty {
         return Ok(None);
     }
     let mut whole = Stretch::default();
-    Stretch::by_hour(&beats, packs::day_from(packs::day_number(day) + 1)?)
-        .range(day..)
-        .for_each(|(_, hour)| whole.add(hour));
+    counting.by_hour(packs::day_from(packs::day_number(day) + 1)?).range(day..).for_each(|(_, hour)| whole.add(hour));
     let latencies = day::encode(&whole.histograms).map_err(|error| damaged("histograms to be written", &error))?;
     Ok(Some(DayRow { slot: slot(packs::day_number(day), owner), covered: whole.covered, latencies }))
 }

@@ -211,8 +211,8 @@ async fn watch(store: &Store, monitors: u64, from: DateTime<Utc>, minutes: std::
 /// A beat as a healthy server brings it: noise of some 20 %, lists that stay the same for days, one timeout in a thousand.
 fn record(monitor: u64, minute: u64, from: DateTime<Utc>) -> BeatRecord {
     let salt = monitor * 1_000_003 + minute;
-    let scheduled_at =
-        moment(from, minute) + TimeDelta::milliseconds((noisy(1_500_000, salt).as_millis() as u64).cast_signed());
+    // As the schedule's own: evenly over a twentieth of the interval.
+    let scheduled_at = moment(from, minute) + TimeDelta::microseconds((mixed(salt) % 3_000_000).cast_signed());
     let stages = StageTimes {
         connect: Some(noisy(3_000, salt * 3)),
         handshake: Some(noisy(9_000, salt * 5)),
@@ -263,9 +263,14 @@ fn ask(monitor: u64, minute: u64, turn: u64, salt: u64) -> AskRow {
 
 /// A duration around a middle, three draws together, the same for the same salt.
 fn noisy(middle_us: u64, salt: u64) -> Duration {
-    let draw = |salt: u64| (salt.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) % 1000;
+    let draw = |salt: u64| mixed(salt) % 1000;
     let noise = draw(salt) + draw(salt.wrapping_add(77)) + draw(salt.wrapping_add(191));
     Duration::from_micros(middle_us * (700 + noise * 2 / 5) / 1000)
+}
+
+/// A number that looks drawn, the same for the same salt.
+fn mixed(salt: u64) -> u64 {
+    salt.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40
 }
 
 /// A midnight so many days ago.

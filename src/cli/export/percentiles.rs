@@ -9,6 +9,7 @@ use crate::cli::export::rows::Rows;
 use crate::cli::export::{day_of, monitors, ms};
 use crate::domain::fleet::MonitorId;
 use crate::domain::latency::histogram::Latencies;
+use crate::domain::latency::steps::Steps;
 use crate::store::Store;
 use crate::store::export::Span;
 use crate::store::pack::day::Series;
@@ -40,8 +41,8 @@ pub(super) async fn write<W: Write>(store: &Store, span: &Span, mut rows: Rows<W
             let to = (from + PART).min(span.to);
             // A day counts up to its last microsecond, and the next part begins with another one.
             for (day, stretch) in store.days(&monitor, from, to - TimeDelta::microseconds(1)).await? {
-                for (series, latencies) in &stretch.histograms {
-                    rows.row(values(&monitor, day, series, latencies))?;
+                for (series, calls) in &stretch.histograms {
+                    rows.row(values(&monitor, day, series, calls))?;
                     written += 1;
                 }
             }
@@ -52,7 +53,8 @@ pub(super) async fn write<W: Write>(store: &Store, span: &Span, mut rows: Rows<W
     Ok(written)
 }
 
-fn values(monitor: &MonitorId, day: DateTime<Utc>, series: &Series, latencies: &Latencies) -> Vec<Value> {
+fn values(monitor: &MonitorId, day: DateTime<Utc>, series: &Series, calls: &Steps) -> Vec<Value> {
+    let latencies = Latencies::from(calls);
     let percentile = |percent| latencies.percentile(percent).map(|found| ms(found.duration));
     vec![
         json!(monitor.as_str()),

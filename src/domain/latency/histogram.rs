@@ -9,6 +9,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 
 use crate::domain::latency::code::{Code, LONGEST};
+use crate::domain::latency::steps::Steps;
 
 /// Digits that are right: two, which is 0.8 %.
 const DIGITS: u8 = 2;
@@ -17,7 +18,8 @@ const DIGITS: u8 = 2;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Latencies {
     finished: Histogram<u32>,
-    censored: Histogram<u32>,
+    /// Most stretches have none, and a histogram is 13 kB.
+    censored: Option<Histogram<u32>>,
 }
 
 /// One percentile.
@@ -31,36 +33,38 @@ pub struct Percentile {
 
 impl Default for Latencies {
     fn default() -> Self {
-        Self { finished: empty(), censored: empty() }
+        Self { finished: empty(), censored: None }
+    }
+}
+
+impl From<&Steps> for Latencies {
+    fn from(steps: &Steps) -> Self {
+        let mut latencies = Self::default();
+        latencies.take(steps);
+        latencies
     }
 }
 
 impl Latencies {
     /// Takes many calls in that fell on one step.
     pub fn record_many(&mut self, code: Code, is_censored: bool, count: u32) {
-        let counted = if is_censored { &mut self.censored } else { &mut self.finished };
+        let counted = if is_censored { self.censored.get_or_insert_with(empty) } else { &mut self.finished };
         counted.saturating_record_n(code.lowest_us(), count);
     }
 
-    /// Takes a call in.
-    pub fn record(&mut self, code: Code, is_censored: bool) {
-        self.record_many(code, is_censored, 1);
-    }
-
-    /// Takes all calls of another in.
-    pub fn merge(&mut self, other: &Self) {
-        merge(&mut self.finished, &other.finished);
-        merge(&mut self.censored, &other.censored);
+    /// Takes all calls of a stretch of time in.
+    pub fn take(&mut self, steps: &Steps) {
+        steps.each().for_each(|(code, is_censored, count)| self.record_many(code, is_censored, count));
     }
 
     /// Calls counted, those that ran into their timeout included.
     pub fn count(&self) -> u64 {
-        self.finished.len() + self.censored.len()
+        self.finished.len() + self.censored()
     }
 
     /// Calls that ran into their timeout.
     pub fn censored(&self) -> u64 {
-        self.censored.len()
+        self.censored.as_ref().map_or(0, Histogram::len)
     }
 
     /// The percentile by nearest rank; none without calls.
@@ -70,20 +74,12 @@ impl Latencies {
         if count == 0 {
             return None;
         }
-        let (counted, rank, is_censored) = match self.finished.len() {
-            finished if rank <= finished => (&self.finished, rank, false),
-            finished => (&self.censored, rank - finished, true),
-        };
-        Some(Percentile { duration: at_rank(counted, rank), is_censored })
-    }
-
-    /// Each step that calls fell on, the shortest first, and how many; of the finished or of the censored ones.
-    pub fn steps(&self, censored: bool) -> impl Iterator<Item = (Code, u32)> {
-        let counted = if censored { &self.censored } else { &self.finished };
-        counted.iter_recorded().map(|bucket| {
-            let lowest = Duration::from_micros(bucket.value_iterated_to());
-            (Code::of(lowest), bucket.count_at_value())
-        })
+        let finished = self.finished.len();
+        if rank <= finished {
+            return Some(Percentile { duration: at_rank(&self.finished, rank), is_censored: false });
+        }
+        let censored = self.censored.as_ref()?;
+        Some(Percentile { duration: at_rank(censored, rank - finished), is_censored: true })
     }
 }
 
@@ -97,13 +93,6 @@ fn at_rank(histogram: &Histogram<u32>, rank: u64) -> Duration {
         }
     }
     LONGEST
-}
-
-/// Counts are added; one that would overflow stays at its greatest.
-fn merge(into: &mut Histogram<u32>, from: &Histogram<u32>) {
-    for bucket in from.iter_recorded() {
-        into.saturating_record_n(bucket.value_iterated_to(), bucket.count_at_value());
-    }
 }
 
 #[expect(clippy::expect_used, reason = "the bounds are constants; the tests make one")]
@@ -128,14 +117,14 @@ mod tests {
         let mut raw = Vec::new();
         let mut merged = Latencies::default();
         for day in 1..=90_u64 {
-            let mut one = Latencies::default();
+            let mut one = Steps::default();
             for call in 0..200_u64 {
                 let micros = 900 + (call * 7919 + day * 104_729) % 50_000 + day * 300;
                 let is_censored = (call + day) % 41 == 0;
                 raw.push((is_censored, micros));
                 one.record(Code::of(Duration::from_micros(micros)), is_censored);
             }
-            merged.merge(&one);
+            merged.take(&one);
         }
         assert_eq!(
             (merged.count(), merged.censored()),

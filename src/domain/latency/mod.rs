@@ -1,9 +1,10 @@
 //! How long searches take, over time.
 //!
 //! Read: `window` (the samples that P95 is taken over), `warming` (a cold server is not a slow one), `code` (a
-//! duration in two bytes), `histogram` (percentiles over months, by merging).
+//! duration in two bytes), `steps` (the calls of an hour or a day), `histogram` (percentiles over months, by merging).
 
 pub mod window;
 pub mod warming;
 pub mod code;
+pub mod steps;
 pub mod histogram;

@@ -75,11 +75,11 @@ pub(in crate::store::pack) fn read_asks(read: &mut Read<'_>, count: usize) -> io
     let elapsed = read_by_canary(read, &canary_places, canaries.len())?;
     let bytes = read_by_canary(read, &canary_places, canaries.len())?;
     let tokens = read_by_canary(read, &canary_places, canaries.len())?;
-    let mut asks = Vec::with_capacity(count);
+    let (mut asks, unnamed) = (Vec::with_capacity(count), Arc::<str>::from(""));
     for place in 0..count {
         let shape = *shapes.get(shape_places[place]).ok_or_else(|| damaged("a form of an ask that is not there"))?;
         asks.push(PastAsk {
-            canary: Arc::from(""),
+            canary: Arc::clone(&unnamed),
             shape,
             elapsed: duration(elapsed[place])?,
             answer: None,

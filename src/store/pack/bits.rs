@@ -171,7 +171,8 @@ fn best_parameter(values: &[i64]) -> u32 {
     (0..=PARAMETER_MAX).min_by_key(|parameter| bits(*parameter)).unwrap_or_default()
 }
 
-fn median(values: &[i64]) -> i64 {
+/// The middle value, the lower one of two; nought of none.
+pub(in crate::store::pack) fn median(values: &[i64]) -> i64 {
     let mut values = values.to_vec();
     let Some(middle) = values.len().checked_sub(1).map(|last| last / 2) else { return 0 };
     *values.select_nth_unstable(middle).1

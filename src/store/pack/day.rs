@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use crate::domain::latency::code::Code;
-use crate::domain::latency::histogram::Latencies;
+use crate::domain::latency::steps::Steps;
 use crate::domain::observation::{Stage, Variant};
 use crate::store::pack::bits::{Read, Written, damaged};
 use crate::store::pack::words;
@@ -30,7 +30,7 @@ pub struct Series {
 }
 
 /// The histograms of a stretch of time.
-pub type Histograms = BTreeMap<Series, Latencies>;
+pub type Histograms = BTreeMap<Series, Steps>;
 
 /// Counts beats of the schedule in.
 pub(in crate::store) fn count(histograms: &mut Histograms, beats: &[PastBeat]) {
@@ -58,8 +58,8 @@ pub(in crate::store) fn count(histograms: &mut Histograms, beats: &[PastBeat]) {
 
 /// Adds what another stretch counted.
 pub(in crate::store) fn merge(into: &mut Histograms, from: &Histograms) {
-    for (series, latencies) in from {
-        into.entry(*series).or_default().merge(latencies);
+    for (series, steps) in from {
+        into.entry(*series).or_default().merge(steps);
     }
 }
 
@@ -71,12 +71,12 @@ pub(in crate::store) fn encode(histograms: &Histograms) -> io::Result<Vec<u8>> {
     let mut written = Written::new();
     written.gamma(LAYOUT)?;
     written.gamma(histograms.len() as u64)?;
-    for (series, latencies) in histograms {
+    for (series, counted) in histograms {
         words::write(&mut written, series.stage.slug())?;
         words::write(&mut written, series.variant.slug())?;
         written.bit(series.fresh_connection)?;
         for censored in [false, true] {
-            let steps: Vec<(Code, u32)> = latencies.steps(censored).collect();
+            let steps = counted.of(censored);
             written.gamma(steps.len() as u64)?;
             let mut before = 0;
             let gaps =
@@ -102,7 +102,7 @@ pub(in crate::store) fn decode(bytes: &[u8]) -> io::Result<Histograms> {
         let stage = words::read(&mut read, Stage::from_slug)?;
         let variant = words::read(&mut read, Variant::from_slug)?;
         let series = Series { stage, variant, fresh_connection: read.bit()? };
-        let latencies = histograms.entry(series).or_default();
+        let counted = histograms.entry(series).or_default();
         for censored in [false, true] {
             let steps = read.count(STEPS_MAX)?;
             let gaps = read.column(steps)?;
@@ -111,7 +111,7 @@ pub(in crate::store) fn decode(bytes: &[u8]) -> io::Result<Histograms> {
                 code = code.saturating_add(gap);
                 let step = u16::try_from(code).map_err(|_| damaged("a step beyond the scale"))?;
                 let count = u32::try_from(count.saturating_add(1)).map_err(|_| damaged("a count beyond all counts"))?;
-                latencies.record_many(Code(step), censored, count);
+                counted.record_many(Code(step), censored, count);
             }
         }
     }

@@ -18,6 +18,7 @@ use crate::domain::reason::FailureReason;
 use crate::store::pack::answer::Entry;
 use crate::store::pack::asks::{read_asks, write_asks};
 use crate::store::pack::bits::{Read, Written, damaged};
+use crate::store::pack::moments::{read_gaps, read_moments, write_moments};
 use crate::store::pack::numbers::{Meanings, Numbers};
 use crate::store::pack::tables::{as_before, from_before, table_of};
 use crate::store::pack::times::{code, duration};
@@ -26,7 +27,9 @@ use crate::store::past::{BeatShape, PastAsk, PastBeat};
 use crate::store::record::{Seen, StageTimes};
 
 /// How a pack is laid out; a later layout has another number.
-const LAYOUT: u64 = 1;
+const LAYOUT: u64 = 2;
+/// The first layout: moments as gaps of milliseconds, which took a tenth more.
+const LAYOUT_OF_GAPS: u64 = 1;
 /// Beats of one hour at most that are read: one a second, and as many that were asked for.
 const BEATS_MAX: usize = 10_000;
 /// Asks of one beat at most that are read.
@@ -86,11 +89,13 @@ pub(in crate::store) fn encode(hour: DateTime<Utc>, beats: &[PastBeat], numbers:
 /// Where the bytes are no pack, or one of a later version.
 pub(in crate::store) fn decode(hour: DateTime<Utc>, bytes: &[u8]) -> io::Result<Hour> {
     let mut read = Read::new(bytes);
-    if read.gamma()? != LAYOUT {
-        return Err(damaged("a pack of a newer Serin"));
-    }
+    let layout = read.gamma()?;
     let count = read.count(BEATS_MAX)?;
-    let moments = read_moments(&mut read, hour, count)?;
+    let moments = match layout {
+        LAYOUT => read_moments(&mut read, hour, count)?,
+        LAYOUT_OF_GAPS => read_gaps(&mut read, hour, count)?,
+        _ => return Err(damaged("a pack of a newer Serin")),
+    };
     let table = (0..read.count(count)?).map(|_| read_form(&mut read)).collect::<io::Result<Vec<_>>>()?;
     let places = from_before(&read.column(count)?, &vec![0; count], 1)?;
     let forms =
@@ -132,34 +137,6 @@ impl Hour {
         }
         Ok(self.beats)
     }
-}
-
-fn write_moments(written: &mut Written, hour: DateTime<Utc>, beats: &[PastBeat]) -> io::Result<()> {
-    let scheduled: Vec<i64> = beats.iter().map(|beat| beat.scheduled_at.timestamp_millis()).collect();
-    let first = scheduled.first().map_or(0, |first| first - hour.timestamp_millis());
-    written.signed(first)?;
-    written.around_median(&scheduled.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>())?;
-    let late = beats.iter().map(|beat| beat.started_at.timestamp_millis() - beat.scheduled_at.timestamp_millis());
-    written.around_median(&late.collect::<Vec<_>>())
-}
-
-fn read_moments(
-    read: &mut Read<'_>,
-    hour: DateTime<Utc>,
-    count: usize,
-) -> io::Result<Vec<(DateTime<Utc>, DateTime<Utc>)>> {
-    let mut scheduled = hour.timestamp_millis().saturating_add(read.signed()?);
-    let gaps = read.around_median(count.saturating_sub(1))?;
-    let late = read.around_median(count)?;
-    let moment = |millis| DateTime::from_timestamp_millis(millis).ok_or_else(|| damaged("a moment beyond all time"));
-    let mut moments = Vec::with_capacity(count);
-    for (place, late) in late.into_iter().enumerate() {
-        if place > 0 {
-            scheduled = scheduled.saturating_add(gaps[place - 1]);
-        }
-        moments.push((moment(scheduled)?, moment(scheduled.saturating_add(late))?));
-    }
-    Ok(moments)
 }
 
 fn form(beat: &PastBeat) -> Form {
