@@ -22,6 +22,8 @@ use sqlx::{ConnectOptions, Connection, Row};
 
 /// Where the child of the kill test finds its database.
 const DATABASE: &str = "SERIN_TEST_SEALING_DATABASE";
+/// Where it copies the database to.
+const BACKUP: &str = "SERIN_TEST_BACKUP";
 /// How many times the child is killed.
 const KILLS: usize = 50;
 
@@ -340,7 +342,8 @@ async fn percentiles_of_ninety_days_are_those_of_the_raw_calls() {
     store.close().await;
 }
 
-/// Kills a process that seals at fifty moments, and looks that every beat is there once.
+/// Kills a process that seals, and copies the database meanwhile, at fifty moments; looks that every beat is there once,
+/// in the database and in each backup that was left.
 #[tokio::test]
 async fn fifty_kills_lose_and_double_nothing() {
     let place = Place::new();
@@ -354,28 +357,40 @@ async fn fifty_kills_lose_and_double_nothing() {
         before.push(kept(&past(&store, monitor).await));
     }
     store.close().await;
-    let mut kills = 0;
+    let (mut kills, mut backups) = (0, 0);
     for round in 0..70 {
-        let mut child = Command::new(std::env::current_exe().expect("this test"))
-            .args(["--exact", "seal_until_killed", "--ignored", "--nocapture"])
-            .env(DATABASE, place.path())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("it starts");
+        let backup = place.0.path().join(format!("backup-{round}.db"));
+        // One to three steps of the janitor, then some microseconds into the next; or a backup and some of the next.
+        let wanted = if round % 5 == 4 { "copied" } else { "step" };
+        let mut command = Command::new(std::env::current_exe().expect("this test"));
+        command.args(["--exact", "seal_until_killed", "--ignored", "--nocapture"]).env(DATABASE, place.path());
+        if wanted == "copied" {
+            command.env(BACKUP, &backup);
+        }
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
         let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
-        // One to three steps of the janitor, then some microseconds into the next.
-        let steps = usize::try_from(draw(round * 17) % 3 + 1).expect("small");
+        let steps = if wanted == "copied" { 1 } else { usize::try_from(draw(round * 17) % 3 + 1).expect("small") };
         let lines = lines.map(|line| line.expect("a line")).take_while(|line| !line.ends_with("done"));
-        let told = lines.filter(|line| line.ends_with("step")).take(steps).count();
+        let told = lines.filter(|line| line.ends_with(wanted)).take(steps).count();
         std::thread::sleep(Duration::from_micros(draw(round) % 9_000));
         child.kill().expect("killed");
         child.wait().expect("gone");
         kills += usize::from(told == steps);
+        if backup.exists() {
+            backups += 1;
+            let copy = Store::open(&backup).await.expect("a backup opens");
+            for (monitor, before) in monitors.iter().zip(&before) {
+                let now = kept(&past(&copy, monitor).await);
+                assert!(now == *before, "{monitor}, in a backup of the middle: {} of {}", now.len(), before.len());
+            }
+            copy.close().await;
+            std::fs::remove_file(&backup).expect("removed");
+        }
         if kills >= KILLS {
             break;
         }
     }
+    assert!(backups >= 5, "some backups were made before the kill: {backups}");
     let store = Store::open(&place.path()).await.expect("it opens after every kill");
     assert_eq!(kills, KILLS, "there was something to do at each of them");
     for (monitor, before) in monitors.iter().zip(&before) {
@@ -398,9 +413,22 @@ async fn fifty_kills_lose_and_double_nothing() {
 async fn seal_until_killed() {
     let Ok(path) = std::env::var(DATABASE) else { return };
     let store = Store::open(Path::new(&path)).await.expect("it opens");
+    let backup = std::env::var_os(BACKUP).map(PathBuf::from);
     let mut plan = Plan::default();
-    while turn(&store, &mut plan, Retention::default(), at(26 * 60 + 20)).await.expect("a turn") {
-        println!("step");
+    let mut more = true;
+    while more {
+        let copying = backup.clone().map(|backup| {
+            let path = PathBuf::from(&path);
+            tokio::spawn(async move { serin::store::backup::write(&path, &backup, true).await })
+        });
+        for _ in 0..3 {
+            more = more && turn(&store, &mut plan, Retention::default(), at(26 * 60 + 20)).await.expect("a turn");
+            println!("step");
+        }
+        if let Some(copying) = copying {
+            copying.await.expect("it ends").expect("a backup while it seals");
+            println!("copied");
+        }
     }
     println!("done");
     std::future::pending::<()>().await;

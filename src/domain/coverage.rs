@@ -7,12 +7,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 
-/// A gap beyond this share of the usual one is not covered by the beat before it.
-const GAP_SHARE_MAX: f64 = 1.5;
-/// What a beat stands for at most where there is no other to tell the usual gap by.
-const ALONE: TimeDelta = TimeDelta::minutes(5);
+/// What a beat stands for at most where there is no other to tell the usual gap by: five minutes.
+const ALONE_US: i64 = 300_000_000;
 /// Beats on each side by which the usual gap is told.
 const NEIGHBOURS: usize = 4;
 /// Microseconds of an hour.
@@ -46,20 +44,23 @@ impl Covered {
     /// The time of beats sorted by their moments, hour by hour; what lies at `until` or later is not over yet.
     /// Time before the first beat belongs to nobody, so a beat from before the stretch comes first where there is one.
     pub fn by_hour(beats: &[(DateTime<Utc>, State)], until: DateTime<Utc>) -> BTreeMap<DateTime<Utc>, Self> {
+        let moments: Vec<i64> = beats.iter().map(|(at, _)| at.timestamp_micros()).collect();
+        let gaps: Vec<i64> = moments.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let until = until.timestamp_micros();
         let mut hours: BTreeMap<DateTime<Utc>, Self> = BTreeMap::new();
-        for (place, (at, state)) in beats.iter().enumerate() {
-            let next = beats.get(place + 1).map_or(until, |(next, _)| (*next).min(until));
-            let end = next.min(*at + usual_gap(beats, place).unwrap_or(ALONE));
+        for (place, (at, (_, state))) in moments.iter().zip(beats).enumerate() {
+            let next = moments.get(place + 1).map_or(until, |next| (*next).min(until));
+            let end = next.min(at + longest_gap(&gaps, place));
             let mut from = *at;
             while from < end {
-                let hour = from - TimeDelta::microseconds(from.timestamp_micros().rem_euclid(HOUR_US));
-                let part = end.min(hour + TimeDelta::microseconds(HOUR_US));
-                let covered = hours.entry(hour).or_default();
+                let hour = from - from.rem_euclid(HOUR_US);
+                let part = end.min(hour + HOUR_US);
+                let covered = hours.entry(DateTime::from_timestamp_micros(hour).unwrap_or_default()).or_default();
                 *match state {
                     State::Up => &mut covered.up,
                     State::Down => &mut covered.down,
                     State::Unknown => &mut covered.unknown,
-                } += (part - from).to_std().unwrap_or_default();
+                } += Duration::from_micros((part - from).unsigned_abs());
                 from = part;
             }
         }
@@ -86,19 +87,15 @@ impl Covered {
     }
 }
 
-/// One and a half of the usual gap around a beat: the median of the gaps next to it, since a rhythm may be edited.
-/// None where there are fewer than two beats.
-#[expect(clippy::cast_possible_truncation, reason = "microseconds of some weeks")]
-#[expect(clippy::cast_precision_loss, reason = "microseconds of some weeks")]
-fn usual_gap(beats: &[(DateTime<Utc>, State)], place: usize) -> Option<TimeDelta> {
-    let around = &beats[place.saturating_sub(NEIGHBOURS)..beats.len().min(place + NEIGHBOURS + 1)];
-    let count = around.len().checked_sub(1).filter(|count| *count > 0)?;
-    // On the stack: a page of some weeks asks this for each of its beats.
-    let mut gaps = [TimeDelta::zero(); 2 * NEIGHBOURS];
-    gaps.iter_mut().zip(around.windows(2)).for_each(|(gap, pair)| *gap = pair[1].0 - pair[0].0);
-    let (_, gap, _) = gaps[..count].select_nth_unstable((count - 1) / 2);
-    let micros = gap.num_microseconds().unwrap_or(i64::MAX) as f64;
-    Some(TimeDelta::microseconds((micros * GAP_SHARE_MAX) as i64))
+/// One and a half of the usual gap around a beat, in microseconds: the median of the gaps next to it, since a rhythm may
+/// be edited. A page of some weeks asks this for each of tens of thousands of beats, so it takes no allocation.
+fn longest_gap(gaps: &[i64], place: usize) -> i64 {
+    let around = &gaps[place.saturating_sub(NEIGHBOURS)..gaps.len().min(place + NEIGHBOURS)];
+    let Some(middle) = around.len().checked_sub(1).map(|last| last / 2) else { return ALONE_US };
+    let mut sorted = [0; 2 * NEIGHBOURS];
+    sorted[..around.len()].copy_from_slice(around);
+    let (_, gap, _) = sorted[..around.len()].select_nth_unstable(middle);
+    gap.saturating_mul(3) / 2
 }
 
 #[cfg(test)]

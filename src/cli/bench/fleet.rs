@@ -106,7 +106,8 @@ async fn measure(load: &Load, folder: &Path) -> anyhow::Result<Value> {
     }))
 }
 
-fn beats(pulse: &Pulse) -> u64 {
+/// Beats so far.
+pub fn beats(pulse: &Pulse) -> u64 {
     [Verdict::Good, Verdict::Degraded, Verdict::Down, Verdict::Unknown]
         .into_iter()
         .map(|verdict| pulse.beats(verdict))

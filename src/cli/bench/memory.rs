@@ -191,7 +191,16 @@ async fn naive(path: &Path, monitors: u64, from: DateTime<Utc>) -> anyhow::Resul
     Ok(())
 }
 
-async fn watch(store: &Store, monitors: u64, from: DateTime<Utc>, minutes: std::ops::Range<u64>) -> anyhow::Result<()> {
+/// Beats of so many monitors in these minutes, by way of the writer.
+///
+/// # Errors
+/// Where one is not remembered.
+pub async fn watch(
+    store: &Store,
+    monitors: u64,
+    from: DateTime<Utc>,
+    minutes: std::ops::Range<u64>,
+) -> anyhow::Result<()> {
     let mut waiting = JoinSet::new();
     for minute in minutes {
         for monitor in 0..monitors {
@@ -223,7 +232,7 @@ fn record(monitor: u64, minute: u64, from: DateTime<Utc>) -> BeatRecord {
     let parts = [stages.connect, stages.handshake, stages.tools].into_iter().flatten().sum::<Duration>();
     let elapsed = noisy(900, salt * 13) + parts + asks.iter().map(|ask| ask.elapsed).sum::<Duration>();
     let beat = BeatRow {
-        monitor: MonitorId::new(&format!("monitor-{monitor:04}")),
+        monitor: MonitorId::new(&id(monitor)),
         scheduled_at,
         started_at: scheduled_at + TimeDelta::milliseconds((salt % 7).cast_signed()),
         kind: BeatKind::Scheduled,
@@ -273,8 +282,13 @@ fn mixed(salt: u64) -> u64 {
     salt.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40
 }
 
+/// The id of a monitor.
+pub fn id(monitor: u64) -> String {
+    format!("monitor-{monitor:04}")
+}
+
 /// A midnight so many days ago.
-fn midnight(days: u64) -> DateTime<Utc> {
+pub fn midnight(days: u64) -> DateTime<Utc> {
     let today = Utc::now().date_naive().and_time(chrono::NaiveTime::MIN).and_utc();
     today - TimeDelta::days(days.cast_signed())
 }
@@ -283,7 +297,8 @@ fn moment(from: DateTime<Utc>, minute: u64) -> DateTime<Utc> {
     from + TimeDelta::minutes(minute.cast_signed())
 }
 
-fn ms(duration: Duration) -> f64 {
+/// Milliseconds.
+pub fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
 }
 

@@ -24,6 +24,7 @@ pub mod fleet;
 pub mod reference;
 pub mod config;
 pub mod memory;
+pub mod months;
 
 /// A measurement that takes longer than this is broken.
 const PART_MAX: Duration = Duration::from_secs(420);
@@ -59,6 +60,8 @@ enum Part {
     Config(config::ConfigBench),
     /// Measures what is remembered: bytes a monitor and day, and how long reading takes
     Memory(memory::MemoryBench),
+    /// Measures a start and the pages of a large fleet with months behind it
+    Months(months::MonthsBench),
     /// Serves canned answers.
     #[command(hide = true)]
     Target,
@@ -85,6 +88,7 @@ pub async fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
         Some(Part::Reference(args)) => reference::run(args).await?,
         Some(Part::Config(args)) => config::run(&args)?,
         Some(Part::Memory(args)) => memory::run(&args).await?,
+        Some(Part::Months(args)) => Box::pin(months::run(&args)).await?,
         Some(Part::Target) => target::run().await?,
         Some(Part::Fleet(load)) => anstream::println!("{}", fleet::run(load).await?),
         Some(Part::Bare(calls)) => anstream::println!("{}", bare::run(calls).await?),

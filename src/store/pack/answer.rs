@@ -19,7 +19,7 @@ pub(in crate::store) enum Entry {
     None,
     /// Written out.
     Whole(PastAnswer),
-    /// By its number.
+    /// By its number; as it is read, by what lies between it and the one before.
     Number(i64),
 }
 

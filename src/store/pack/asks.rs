@@ -33,12 +33,16 @@ pub(in crate::store::pack) fn write_asks(
     let (answer_table, answer_places) = table_of(&entries);
 
     written.gamma(canary_table.len() as u64)?;
-    canary_table.iter().try_for_each(|number| written.signed(*number))?;
+    let mut before = 0;
+    for number in &canary_table {
+        written.signed(number - std::mem::replace(&mut before, *number))?;
+    }
     written.column(&in_turn(&canary_places, canary_table.len()))?;
     written.gamma(shape_table.len() as u64)?;
     shape_table.iter().try_for_each(|shape| write_ask_shape(written, shape))?;
     written.column(&as_before(&shape_places, &canary_places))?;
     written.gamma(answer_table.len() as u64)?;
+    let mut before = 0;
     for entry in &answer_table {
         match entry.as_ref().map(|bytes| (bytes, numbers.answers.get(bytes))) {
             None => written.low(2, 0)?,
@@ -48,7 +52,7 @@ pub(in crate::store::pack) fn write_asks(
             }
             Some((_, Some(number))) => {
                 written.low(2, 2)?;
-                written.signed(*number)?;
+                written.signed(number - std::mem::replace(&mut before, *number))?;
             }
         }
     }
@@ -65,12 +69,26 @@ pub(in crate::store::pack) fn write_asks(
 /// Canaries, answers, asks, and where in the two tables each ask's are.
 pub(in crate::store::pack) type Asks = (Vec<i64>, Vec<Entry>, Vec<PastAsk>, Vec<(usize, usize)>);
 
-pub(in crate::store::pack) fn read_asks(read: &mut Read<'_>, count: usize) -> io::Result<Asks> {
-    let canaries = (0..read.count(count)?).map(|_| read.signed()).collect::<io::Result<Vec<i64>>>()?;
+/// Reads them. Numbers are written as what lies between one and the next, because those of one monitor were mostly given
+/// in a row; in the first layout each is `absolute`.
+pub(in crate::store::pack) fn read_asks(read: &mut Read<'_>, count: usize, absolute: bool) -> io::Result<Asks> {
+    let next = |before: i64, number: i64| if absolute { number } else { before.saturating_add(number) };
+    let mut canaries: Vec<i64> = Vec::new();
+    for _ in 0..read.count(count)? {
+        canaries.push(next(canaries.last().copied().unwrap_or_default(), read.signed()?));
+    }
     let canary_places = from_turn(&read.column(count)?, canaries.len())?;
     let shapes = (0..read.count(count)?).map(|_| read_ask_shape(read)).collect::<io::Result<Vec<AskShape>>>()?;
     let shape_places = from_before(&read.column(count)?, &canary_places, canaries.len())?;
-    let answers = (0..read.count(count)?).map(|_| read_entry(read)).collect::<io::Result<Vec<Entry>>>()?;
+    let (mut answers, mut before) = (Vec::new(), 0);
+    for _ in 0..read.count(count)? {
+        let mut entry = read_entry(read)?;
+        if let Entry::Number(number) = &mut entry {
+            before = next(before, *number);
+            *number = before;
+        }
+        answers.push(entry);
+    }
     let answer_places = from_before(&read.column(count)?, &canary_places, canaries.len())?;
     let elapsed = read_by_canary(read, &canary_places, canaries.len())?;
     let bytes = read_by_canary(read, &canary_places, canaries.len())?;

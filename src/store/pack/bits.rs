@@ -111,6 +111,11 @@ impl<'a> Read<'a> {
     /// See [`Written::gamma`].
     pub(in crate::store) fn gamma(&mut self) -> io::Result<u64> {
         let bits = self.0.read_unary::<1>()?;
+        self.gamma_of(bits)
+    }
+
+    /// The number that has so many bits beside its first.
+    fn gamma_of(&mut self, bits: u32) -> io::Result<u64> {
         if bits > 63 {
             return Err(damaged("a number of more than 64 bits"));
         }
@@ -147,11 +152,15 @@ impl<'a> Read<'a> {
     }
 
     fn rice(&mut self, parameter: u32) -> io::Result<u64> {
-        let mut above = 0;
-        while above < ESCAPE && self.bit()? {
-            above += 1;
+        match self.0.read_unary::<0>()? {
+            above if above < ESCAPE => Ok((u64::from(above) << parameter) | self.low(parameter)?),
+            // What is escaped is never small, so its gamma code begins with a nought; it ended the ones and is read.
+            ESCAPE => {
+                let bits = self.0.read_unary::<1>()?;
+                self.gamma_of(bits.saturating_add(1))
+            }
+            _ => Err(damaged("a number above its column")),
         }
-        if above == ESCAPE { self.gamma() } else { Ok((u64::from(above) << parameter) | self.low(parameter)?) }
     }
 }
 

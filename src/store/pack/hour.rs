@@ -28,7 +28,7 @@ use crate::store::record::{Seen, StageTimes};
 
 /// How a pack is laid out; a later layout has another number.
 const LAYOUT: u64 = 2;
-/// The first layout: moments as gaps of milliseconds, which took a tenth more.
+/// The first layout: moments as gaps of milliseconds, and each number by itself, which took a tenth more.
 const LAYOUT_OF_GAPS: u64 = 1;
 /// Beats of one hour at most that are read: one a second, and as many that were asked for.
 const BEATS_MAX: usize = 10_000;
@@ -111,7 +111,7 @@ pub(in crate::store) fn decode(hour: DateTime<Utc>, bytes: &[u8]) -> io::Result<
     }
     let beyond = read.around_median(count)?;
     let asks: usize = forms.iter().map(|form| form.asks).sum();
-    let (canaries, answers, mut asks, places) = read_asks(&mut read, asks)?;
+    let (canaries, answers, mut asks, places) = read_asks(&mut read, asks, layout == LAYOUT_OF_GAPS)?;
     for ((beat, form), beyond) in beats.iter_mut().zip(&forms).zip(beyond) {
         beat.asks = asks.drain(..form.asks).collect();
         beat.elapsed = duration(code(parts(beat)).saturating_add(beyond))?;

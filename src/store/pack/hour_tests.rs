@@ -152,7 +152,7 @@ fn an_hour_comes_back_as_it_was_and_is_small() {
     }
     let by_number = encode(hour(), &beats, &numbers).unwrap();
     assert_alike(&decode(hour(), &by_number).unwrap().named(&meanings).unwrap(), &expected, "answers by number");
-    assert!(by_number.len() < 480, "an hour of 60 beats and 118 asks takes {} bytes", by_number.len());
+    assert!(by_number.len() < 470, "an hour of 60 beats and 118 asks takes {} bytes", by_number.len());
     assert!(
         by_number.len() + 60 < written_out.len(),
         "numbers are shorter: {} against {}",
