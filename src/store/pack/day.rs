@@ -1,4 +1,7 @@
 //! How long a day's calls took, by stage and variant: a few histograms in some 300 bytes.
+//!
+//! A histogram is the steps that calls fell on, which mostly lie side by side, and how many fell on each, which is
+//! near to how many fell on the one before.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,7 +14,9 @@ use crate::store::pack::words;
 use crate::store::past::PastBeat;
 
 /// How a day is laid out; a later layout has another number.
-const LAYOUT: u64 = 1;
+const LAYOUT: u64 = 2;
+/// The first layout: the first step among the gaps, and counts by themselves, which took twice as much.
+const LAYOUT_OF_COUNTS: u64 = 1;
 /// Series of one day at most that are read: five stages, two variants, fresh or reused.
 const SERIES_MAX: usize = 64;
 /// Steps of one histogram at most that are read: the whole scale.
@@ -78,11 +83,14 @@ pub(in crate::store) fn encode(histograms: &Histograms) -> io::Result<Vec<u8>> {
         for censored in [false, true] {
             let steps = counted.of(censored);
             written.gamma(steps.len() as u64)?;
-            let mut before = 0;
-            let gaps =
-                steps.iter().map(|(code, _)| i64::from(code.0) - std::mem::replace(&mut before, i64::from(code.0)));
+            let Some((first, _)) = steps.first() else { continue };
+            written.signed(i64::from(first.0))?;
+            let gaps = steps.windows(2).map(|pair| i64::from(pair[1].0.0) - i64::from(pair[0].0.0) - 1);
             written.column(&gaps.collect::<Vec<_>>())?;
-            written.column(&steps.iter().map(|(_, count)| i64::from(*count) - 1).collect::<Vec<_>>())?;
+            let mut before = 0;
+            let rises =
+                steps.iter().map(|(_, count)| i64::from(*count) - std::mem::replace(&mut before, i64::from(*count)));
+            written.column(&rises.collect::<Vec<_>>())?;
         }
     }
     written.bytes()
@@ -94,7 +102,8 @@ pub(in crate::store) fn encode(histograms: &Histograms) -> io::Result<Vec<u8>> {
 /// Where the bytes are no histograms, or those of a later version.
 pub(in crate::store) fn decode(bytes: &[u8]) -> io::Result<Histograms> {
     let mut read = Read::new(bytes);
-    if read.gamma()? != LAYOUT {
+    let layout = read.gamma()?;
+    if ![LAYOUT, LAYOUT_OF_COUNTS].contains(&layout) {
         return Err(damaged("histograms of a newer Serin"));
     }
     let mut histograms = Histograms::new();
@@ -104,18 +113,45 @@ pub(in crate::store) fn decode(bytes: &[u8]) -> io::Result<Histograms> {
         let series = Series { stage, variant, fresh_connection: read.bit()? };
         let counted = histograms.entry(series).or_default();
         for censored in [false, true] {
-            let steps = read.count(STEPS_MAX)?;
-            let gaps = read.column(steps)?;
-            let mut code = 0_i64;
-            for (gap, count) in gaps.into_iter().zip(read.column(steps)?) {
-                code = code.saturating_add(gap);
-                let step = u16::try_from(code).map_err(|_| damaged("a step beyond the scale"))?;
-                let count = u32::try_from(count.saturating_add(1)).map_err(|_| damaged("a count beyond all counts"))?;
-                counted.record_many(Code(step), censored, count);
+            let steps = if layout == LAYOUT { read_steps(&mut read)? } else { read_counts(&mut read)? };
+            for (code, count) in steps {
+                let code = u16::try_from(code).map_err(|_| damaged("a step beyond the scale"))?;
+                let count = u32::try_from(count).map_err(|_| damaged("a count beyond all counts"))?;
+                counted.record_many(Code(code), censored, count);
             }
         }
     }
     Ok(histograms)
+}
+
+/// Steps and counts.
+fn read_steps(read: &mut Read<'_>) -> io::Result<Vec<(i64, i64)>> {
+    let steps = read.count(STEPS_MAX)?;
+    if steps == 0 {
+        return Ok(Vec::new());
+    }
+    let mut step = (read.signed()?, 0_i64);
+    let gaps = read.column(steps - 1)?;
+    let rises = read.column(steps)?;
+    // The first step has no gap before it.
+    let gaps = std::iter::once(-1).chain(gaps);
+    let summed = gaps.zip(rises).map(|(gap, rise)| {
+        step = (step.0.saturating_add(gap).saturating_add(1), step.1.saturating_add(rise));
+        step
+    });
+    Ok(summed.collect())
+}
+
+/// Steps and counts as in the first layout.
+fn read_counts(read: &mut Read<'_>) -> io::Result<Vec<(i64, i64)>> {
+    let steps = read.count(STEPS_MAX)?;
+    let (gaps, counts) = (read.column(steps)?, read.column(steps)?);
+    let mut code = 0_i64;
+    let summed = gaps.into_iter().zip(counts).map(|(gap, count)| {
+        code = code.saturating_add(gap);
+        (code, count.saturating_add(1))
+    });
+    Ok(summed.collect())
 }
 
 #[cfg(test)]
@@ -139,8 +175,27 @@ mod tests {
         }
         let bytes = encode(&histograms).unwrap();
         assert_eq!(decode(&bytes).unwrap(), histograms);
-        assert!(bytes.len() < 250, "two populations of 2,880 calls take {} bytes", bytes.len());
+        assert!(bytes.len() < 160, "two populations of 2,880 calls take {} bytes", bytes.len());
     }
+
+    #[test]
+    fn a_day_of_the_first_layout_is_still_read() {
+        let mut histograms = Histograms::new();
+        let series = Series { stage: Stage::Search, variant: Variant::Plain, fresh_connection: false };
+        for call in 0..200_u64 {
+            let micros = 20_000 + (call * 7919) % 9_000;
+            histograms.entry(series).or_default().record(Code::of(Duration::from_micros(micros)), call % 50 == 0);
+        }
+        let bytes: Vec<u8> = (0..FIRST_LAYOUT.len())
+            .step_by(2)
+            .map(|at| u8::from_str_radix(&FIRST_LAYOUT[at..at + 2], 16).unwrap())
+            .collect();
+        assert_eq!(decode(&bytes).unwrap(), histograms);
+    }
+
+    /// Those histograms, as they were written before.
+    const FIRST_LAYOUT: &str = "486c740ec3ffffe0020ee493264924993264924924c992492493264c92492499320960556231030a\
+        3118aac40c2581188c620610c25aaaaac40d058118aa8044f87045004060";
 
     proptest! {
         #[test]
