@@ -1,5 +1,6 @@
 //! A row a beat, whether its row is still there or its hour is sealed.
 
+use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
 
 use chrono::TimeDelta;
@@ -41,8 +42,12 @@ pub(super) async fn write<W: Write>(store: &Store, span: &Span, mut rows: Rows<W
     for (monitor, mut from) in monitors(store, span).await? {
         while from < span.to {
             let to = (from + PART).min(span.to);
-            for beat in store.past(&monitor, from, to).await? {
-                rows.row(values(&monitor, &beat))?;
+            let beats = store.past(&monitor, from, to).await?;
+            let answers = beats.iter().flat_map(|beat| &beat.asks).filter_map(|ask| ask.answer.as_ref());
+            let numbers: BTreeSet<i64> = answers.map(|answer| answer.list).collect();
+            let lists = store.lists(&numbers.into_iter().collect::<Vec<_>>()).await?;
+            for beat in beats {
+                rows.row(values(&monitor, &beat, &lists))?;
                 written += 1;
             }
             from = to;
@@ -52,7 +57,10 @@ pub(super) async fn write<W: Write>(store: &Store, span: &Span, mut rows: Rows<W
     Ok(written)
 }
 
-fn values(monitor: &MonitorId, beat: &PastBeat) -> Vec<Value> {
+/// Sources of ranked lists by the lists' numbers.
+type Lists = HashMap<i64, Vec<String>>;
+
+fn values(monitor: &MonitorId, beat: &PastBeat, lists: &Lists) -> Vec<Value> {
     let shape = &beat.shape;
     vec![
         json!(monitor.as_str()),
@@ -71,11 +79,12 @@ fn values(monitor: &MonitorId, beat: &PastBeat) -> Vec<Value> {
         json!(beat.stages.handshake.map(ms)),
         json!(beat.stages.tools.map(ms)),
         json!(beat.stages.health.map(ms)),
-        Value::Array(beat.asks.iter().map(ask).collect()),
+        Value::Array(beat.asks.iter().map(|one| ask(one, lists)).collect()),
     ]
 }
 
-fn ask(ask: &PastAsk) -> Value {
+fn ask(ask: &PastAsk, lists: &Lists) -> Value {
+    let answer = ask.answer.as_ref();
     json!({
         "canary": &*ask.canary,
         "variant": ask.shape.variant.slug(),
@@ -87,5 +96,48 @@ fn ask(ask: &PastAsk) -> Value {
         "elapsed_ms": ms(ask.elapsed),
         "bytes": ask.bytes,
         "tokens": ask.tokens,
+        "sources": answer.and_then(|answer| lists.get(&answer.list)),
+        "scores": answer.map(|answer| answer.scores.iter().map(|score| four_digits(*score)).collect::<Vec<_>>()),
+        "lengths": answer.map(|answer| &answer.lengths),
     })
+}
+
+/// A score as it is kept, to some four digits; none where the server gave none.
+fn four_digits(score: f32) -> Option<f64> {
+    let score = f64::from(score);
+    let digits = 10_f64.powf(3.0 - score.abs().max(1e-30).log10().floor());
+    score.is_finite().then(|| (score * digits).round() / digits)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::domain::observation::{Turn, Variant};
+    use crate::store::past::{AskShape, PastAnswer};
+
+    #[test]
+    fn an_ask_tells_what_was_found_and_how_well() {
+        let shape = AskShape {
+            variant: Variant::Plain,
+            turn: Turn::Scheduled,
+            fresh_connection: false,
+            verdict: "right",
+            reason: None,
+            rank: Some(1),
+        };
+        let answer = PastAnswer { list: 7, scores: vec![0.912_345_6, f32::NAN, -30.512_34], lengths: vec![800, 0, 12] };
+        let answered =
+            PastAsk { canary: Arc::from("c"), shape, elapsed: Duration::ZERO, answer: None, bytes: 9, tokens: None };
+        let asked = PastAsk { answer: Some(answer), ..answered.clone() };
+        let lists = Lists::from([(7, vec!["a.md".to_owned(), "b.md".to_owned(), "c.md".to_owned()])]);
+        let row = ask(&asked, &lists);
+        assert_eq!(row["sources"], json!(["a.md", "b.md", "c.md"]));
+        assert_eq!(row["scores"], json!([0.9123, null, -30.51]), "as many digits as are kept, and none where none was");
+        assert_eq!(row["lengths"], json!([800, 0, 12]));
+        let row = ask(&answered, &lists);
+        assert_eq!((&row["sources"], &row["scores"]), (&Value::Null, &Value::Null), "no answer is not an empty one");
+    }
 }
