@@ -7,7 +7,7 @@
 
 use std::io;
 
-use bitstream_io::{BigEndian, BitRead, BitReader, BitWrite, BitWriter};
+use bitter::{BigEndianReader, BigEndianWriter, BitReader as _, BitWriter as _, MAX_READ_BITS};
 
 /// Ones in a row that say "this one is written as a gamma code": an outlier costs some 40 bits, not thousands.
 const ESCAPE: u32 = 20;
@@ -19,18 +19,17 @@ const PARAMETER_MAX: u32 = 30;
 const PARAMETER_BITS: u32 = 5;
 
 /// Bits being written.
-pub(in crate::store) struct Written(BitWriter<Vec<u8>, BigEndian>);
+pub(in crate::store) struct Written(BigEndianWriter<Vec<u8>>);
 
 impl Written {
     /// Nothing yet.
     pub(in crate::store) fn new() -> Self {
-        Self(BitWriter::new(Vec::with_capacity(512)))
+        Self(BigEndianWriter::new(Vec::with_capacity(512)))
     }
 
     /// The bytes, the last one filled up with zeros.
-    pub(in crate::store) fn bytes(mut self) -> io::Result<Vec<u8>> {
-        self.0.byte_align()?;
-        Ok(self.0.into_writer())
+    pub(in crate::store) fn bytes(self) -> io::Result<Vec<u8>> {
+        self.0.into_inner().map_err(io::Error::other)
     }
 
     /// One bit.
@@ -40,14 +39,15 @@ impl Written {
 
     /// The low `bits` of a number.
     pub(in crate::store) fn low(&mut self, bits: u32, value: u64) -> io::Result<()> {
-        if bits == 0 { Ok(()) } else { self.0.write_unsigned_var(bits, value & (u64::MAX >> (64 - bits))) }
+        if bits == 0 { Ok(()) } else { self.0.write_bits(bits, value & (u64::MAX >> (64 - bits))) }
     }
 
     /// A number that is likely small: 0 takes one bit, 1 three, 1,000 nineteen. [`u64::MAX`] is written as one less.
     pub(in crate::store) fn gamma(&mut self, value: u64) -> io::Result<()> {
         let value = value.saturating_add(1);
         let bits = value.ilog2();
-        self.0.write_unary::<1>(bits)?;
+        self.low(bits, 0)?;
+        self.bit(true)?;
         self.low(bits, value)
     }
 
@@ -67,7 +67,8 @@ impl Written {
             let value = zigzag(*value);
             match u32::try_from(value >> parameter) {
                 Ok(above) if above < ESCAPE => {
-                    self.0.write_unary::<0>(above)?;
+                    self.low(above, u64::MAX)?;
+                    self.bit(false)?;
                     self.low(parameter, value)?;
                 }
                 _ => {
@@ -90,28 +91,48 @@ impl Written {
 
 /// Bits being read. Everything fails at the end of the bytes, so damaged ones end in an error.
 #[derive(Debug)]
-pub(in crate::store) struct Read<'a>(BitReader<&'a [u8], BigEndian>);
+pub(in crate::store) struct Read<'a>(BigEndianReader<'a>);
 
 impl<'a> Read<'a> {
     /// From the first bit.
     pub(in crate::store) fn new(bytes: &'a [u8]) -> Self {
-        Self(BitReader::new(bytes))
+        Self(BigEndianReader::new(bytes))
     }
 
     /// One bit.
     pub(in crate::store) fn bit(&mut self) -> io::Result<bool> {
-        self.0.read_bit()
+        self.0.read_bit().ok_or_else(end)
     }
 
     /// A number of so many bits.
     pub(in crate::store) fn low(&mut self, bits: u32) -> io::Result<u64> {
-        if bits == 0 { Ok(0) } else { self.0.read_unsigned_var(bits) }
+        if bits == 0 { Ok(0) } else { self.0.read_bits(bits).ok_or_else(end) }
     }
 
     /// See [`Written::gamma`].
     pub(in crate::store) fn gamma(&mut self) -> io::Result<u64> {
-        let bits = self.0.read_unary::<1>()?;
+        let bits = self.run(false)?;
         self.gamma_of(bits)
+    }
+
+    /// How many bits alike come before the first other one, which is read as well.
+    fn run(&mut self, of: bool) -> io::Result<u32> {
+        let mut run = 0;
+        loop {
+            self.0.refill_lookahead();
+            let ahead = self.0.lookahead_bits().min(MAX_READ_BITS);
+            if ahead == 0 {
+                return Err(end());
+            }
+            let bits = self.0.peek(ahead) << (u64::BITS - ahead);
+            let alike = if of { bits.leading_ones() } else { bits.leading_zeros() }.min(ahead);
+            if alike < ahead {
+                self.0.consume(alike + 1);
+                return Ok(run + alike);
+            }
+            self.0.consume(ahead);
+            run += ahead;
+        }
     }
 
     /// The number that has so many bits beside its first.
@@ -152,16 +173,20 @@ impl<'a> Read<'a> {
     }
 
     fn rice(&mut self, parameter: u32) -> io::Result<u64> {
-        match self.0.read_unary::<0>()? {
+        match self.run(true)? {
             above if above < ESCAPE => Ok((u64::from(above) << parameter) | self.low(parameter)?),
             // What is escaped is never small, so its gamma code begins with a nought; it ended the ones and is read.
             ESCAPE => {
-                let bits = self.0.read_unary::<1>()?;
+                let bits = self.run(false)?;
                 self.gamma_of(bits.saturating_add(1))
             }
             _ => Err(damaged("a number above its column")),
         }
     }
+}
+
+fn end() -> io::Error {
+    io::ErrorKind::UnexpectedEof.into()
 }
 
 /// What is wrong with bytes that no writer of ours made.
