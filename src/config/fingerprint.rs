@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use crate::config::bytes::hex;
 use crate::domain::fleet::{
     Address, Auth, Canary, Caps, Channel, ContextRule, ContractRule, ErrorsRule, FreshnessRule, LatencyRule, Monitor,
     OAuth, Program, QualityRule, Reach, Receiver, Rules, Search, SearchFields, Secret, StreakRule,
@@ -209,6 +208,6 @@ impl Sum {
     }
 
     fn hex(self) -> String {
-        hex(&self.0.finalize())
+        hex::encode(self.0.finalize())
     }
 }

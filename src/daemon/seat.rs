@@ -8,7 +8,6 @@ use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
-use crate::config::bytes::hex;
 use crate::daemon::keeping::Keeping;
 use crate::domain::context::Spread;
 use crate::domain::fleet::{Canary, CanaryKind, Monitor, MonitorId};
@@ -45,7 +44,7 @@ pub fn address_hash(monitor: &Monitor) -> String {
         sum.update((text.len() as u64).to_le_bytes());
         sum.update(text.as_bytes());
     }
-    hex(&sum.finalize())
+    hex::encode(sum.finalize())
 }
 
 /// One monitor in the daemon. Owned by whoever works on it: the scheduler, or the one beat in flight.

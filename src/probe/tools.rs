@@ -59,7 +59,7 @@ pub fn reduce(tools: &[Value], search: &Search, known: &Lists) -> ToolsSeen {
         whole.update(text.as_bytes());
         whole.update(b"\n");
     }
-    let hash = hex(&whole.finalize());
+    let hash = hex::encode(whole.finalize());
     // One too long to be kept has to be there whole until its tokens are counted.
     let remembered = known.latest.as_ref().filter(|known| known.hash == hash && known.tokens.is_some());
     let (listing, oversize) = match remembered {
@@ -88,8 +88,8 @@ fn taken_apart(sorted: &[(&str, String, &Value)], hash: String) -> (Arc<Listing>
         }
         seen.push(ToolSeen {
             name: escaped(name, NAME_CHARS_MAX),
-            full_hash: hex(&Sha256::digest(text)),
-            shape_hash: hex(&Sha256::digest(canonical(tool, Texts::Dropped))),
+            full_hash: hex::encode(Sha256::digest(text)),
+            shape_hash: hex::encode(Sha256::digest(canonical(tool, Texts::Dropped))),
         });
     }
     json.push(']');
@@ -167,7 +167,7 @@ pub fn hashes(tools: &[Value]) -> BTreeMap<String, String> {
     }
     let sum = |mut texts: Vec<String>| {
         texts.sort_unstable();
-        hex(&Sha256::digest(texts.join("\n")))
+        hex::encode(Sha256::digest(texts.join("\n")))
     };
     texts.into_iter().map(|(name, texts)| (name, sum(texts))).collect()
 }
@@ -292,12 +292,6 @@ fn below(keys: Keys, key: &str) -> Keys {
         (Keys::Words, "enum" | "const" | "default" | "examples" | "required" | "_meta") => Keys::Data,
         (Keys::Words, _) => Keys::Words,
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: [u8; 16] = *b"0123456789abcdef";
-    // Two digits a byte without the formatter, which is most of what a hash of a small tool costs.
-    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|four| char::from(DIGITS[usize::from(four)])).collect()
 }
 
 #[cfg(test)]
