@@ -4,7 +4,6 @@
 //! by its pack.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{Row, SqliteConnection};
@@ -20,10 +19,8 @@ use crate::store::roll::{Counting, Stretch};
 use crate::store::{Store, StoreError, unsealed};
 
 /// Packs of one hour each that lie between two hours, both counted in; `$1` is the first hour, `$2` the last, `$3` the owner.
-/// A day of them is one row, `HOUR:HEX HOUR:HEX …`: each row that goes from SQLite's thread to ours wakes one, which for
-/// the 840 packs of a month took longer than reading them.
 const PACKS: &str = "WITH RECURSIVE hours (h) AS (VALUES ($1) UNION ALL SELECT h + 1 FROM hours WHERE h < $2) \
-     SELECT group_concat(h || ':' || hex(data), ' ') FROM hours CROSS JOIN beat_packs ON slot = (h << 32) | $3 GROUP BY h / 24";
+     SELECT h, data FROM hours CROSS JOIN beat_packs ON slot = (h << 32) | $3 ORDER BY h";
 /// Days likewise.
 const DAYS: &str = "WITH RECURSIVE days_asked (d) AS (VALUES ($1) UNION ALL SELECT d + 1 FROM days_asked WHERE d < $2) \
      SELECT d, up, down, unknown, maintenance, latencies FROM days_asked CROSS JOIN days ON slot = (d << 32) | $3 ORDER BY d";
@@ -228,21 +225,7 @@ async fn packs_between(
 ) -> Result<Vec<Pack>, StoreError> {
     let before = hour_number(until - TimeDelta::microseconds(1));
     let rows = sqlx::query(PACKS).bind(hour_number(from)).bind(before).bind(owner).fetch_all(connection).await?;
-    let mut packs = Vec::new();
-    for row in &rows {
-        let day: &str = row.try_get(0)?;
-        for pack in day.split(' ') {
-            packs.push(unpacked(pack).ok_or_else(|| damaged("a pack", &io::ErrorKind::InvalidData.into()))?);
-        }
-    }
-    packs.sort_by_key(|pack| pack.hour);
-    Ok(packs)
-}
-
-/// One pack out of the row of [`PACKS`].
-fn unpacked(text: &str) -> Option<Pack> {
-    let (hour, data) = text.split_once(':')?;
-    Some(Pack { hour: packs::hour_from(hour.parse().ok()?).ok()?, data: hex::decode(data).ok()? })
+    rows.iter().map(|row| Ok(Pack { hour: packs::hour_from(row.try_get(0)?)?, data: row.try_get(1)? })).collect()
 }
 
 /// The beats between two moments, the oldest first.

@@ -40,7 +40,7 @@ pub type Histograms = BTreeMap<Series, Steps>;
 
 /// Counts beats of the schedule in.
 pub(in crate::store) fn count(histograms: &mut Histograms, beats: &[PastBeat]) {
-    // Gathered first: a search for each of a month's calls would be half of what a page of it takes.
+    // Gathered first, so that a step that many calls fell on is looked up once.
     let mut gathered: Vec<(Series, bool, Vec<Code>)> = Vec::new();
     let mut gather = |series: Series, is_censored: bool, elapsed: Duration| {
         let known = gathered.iter().position(|(one, censored, _)| *one == series && *censored == is_censored);
