@@ -123,10 +123,10 @@ pub(crate) async fn near(
     let mut held = connect(store).await;
     let near = held.near(vector, filter, depth, strikes).await.unwrap();
     assert!(
-        near.is_sorted_by(|a, b| (b.cosine, a.id) <= (a.cosine, b.id)),
-        "nearest first, equal ones by key: {near:?}"
+        near.is_sorted_by(|a, b| (b.cosine, &a.place) <= (a.cosine, &b.place)),
+        "nearest first, equal ones by place: {near:?}"
     );
-    let ids: Vec<i64> = near.iter().map(|near| near.id).collect();
+    let ids: Vec<i64> = near.iter().map(|near| near.place.id).collect();
     let chunks = held.chunks(&ids).await.unwrap();
     ids.iter().map(|id| chunks.iter().find(|chunk| chunk.id == *id).unwrap().name()).collect()
 }

@@ -8,13 +8,13 @@ use crate::rag::fault::strikes::Strikes;
 use crate::rag::fault::switches::Faults;
 use crate::rag::store::contract::Connection;
 use crate::rag::store::filter::Filter;
-use crate::rag::store::records::{StoreError, StoredSource};
+use crate::rag::store::records::{Place, StoreError, StoredSource};
 use crate::rag::text::terms;
 
 /// How much deeper an arm looks where a fault hides what it finds: as if the rest were all there is.
 const DEEPER: usize = 10;
 
-/// The keyword arm: keys of chunks, the best first.
+/// The keyword arm: chunks, the best first.
 ///
 /// # Errors
 /// The store's.
@@ -25,17 +25,17 @@ pub async fn keyword(
     depth: usize,
     strikes: &Strikes,
     faults: &Faults,
-) -> Result<Vec<i64>, StoreError> {
+) -> Result<Vec<Place>, StoreError> {
     if faults.strikes(Fault::KeywordArmOff).is_some() {
         return Ok(Vec::new());
     }
     let deep = if strikes.is_none() { depth } else { depth * DEEPER };
     let found = connection.worded(&terms::of(question), filter, deep).await?;
-    let seen = found.into_iter().filter(|worded| !strikes.hides(&worded.source, worded.ordinal));
-    Ok(seen.take(depth).map(|worded| worded.id).collect())
+    let seen = found.into_iter().filter(|place| !strikes.hides(&place.source, place.ordinal));
+    Ok(seen.take(depth).collect())
 }
 
-/// The vector arm: keys of chunks, the nearest first.
+/// The vector arm: chunks, the nearest first.
 ///
 /// # Errors
 /// The store's.
@@ -46,12 +46,12 @@ pub async fn vector(
     depth: usize,
     strikes: &Strikes,
     faults: &Faults,
-) -> Result<Vec<i64>, StoreError> {
+) -> Result<Vec<Place>, StoreError> {
     if faults.strikes(Fault::VectorArmOff).is_some() {
         return Ok(Vec::new());
     }
     let near = connection.near(vector, filter, depth, strikes).await?;
-    Ok(near.into_iter().map(|near| near.id).collect())
+    Ok(near.into_iter().map(|near| near.place).collect())
 }
 
 /// How long the vector arm waits before it scans.

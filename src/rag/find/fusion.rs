@@ -10,16 +10,16 @@ pub const K: f64 = 60.0;
 /// The first rank of the published method.
 pub const FIRST_RANK: u32 = 1;
 
-/// Merges ranked lists of keys; the best first, equal ones by key.
-pub fn merge(lists: &[Vec<i64>], k: f64, first_rank: u32) -> Vec<(i64, f64)> {
-    let mut merged = BTreeMap::<i64, f64>::new();
+/// Merges ranked lists; the best first, equal ones in their own order.
+pub fn merge<T: Ord>(lists: Vec<Vec<T>>, k: f64, first_rank: u32) -> Vec<(T, f64)> {
+    let mut merged = BTreeMap::<T, f64>::new();
     for list in lists {
-        for (rank, id) in (first_rank..).zip(list) {
-            *merged.entry(*id).or_default() += 1.0 / (k + f64::from(rank));
+        for (rank, one) in (first_rank..).zip(list) {
+            *merged.entry(one).or_default() += 1.0 / (k + f64::from(rank));
         }
     }
-    let mut list: Vec<(i64, f64)> = merged.into_iter().collect();
-    list.sort_by(|left, right| right.1.total_cmp(&left.1).then(left.0.cmp(&right.0)));
+    let mut list: Vec<(T, f64)> = merged.into_iter().collect();
+    list.sort_by(|left, right| right.1.total_cmp(&left.1).then_with(|| left.0.cmp(&right.0)));
     list
 }
 
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     fn check(says: &str, keyword: &[i64], near: &[i64], expected: &[(i64, f64)]) {
-        let got = merge(&[keyword.to_vec(), near.to_vec()], K, FIRST_RANK);
+        let got = merge(vec![keyword.to_vec(), near.to_vec()], K, FIRST_RANK);
         assert_eq!(got, expected, "{says}");
     }
 
@@ -37,7 +37,7 @@ mod tests {
         check("nothing and nothing", &[], &[], &[]);
         check("first in both", &[7], &[7], &[(7, 2.0 / 61.0)]);
         check("first in one", &[7], &[], &[(7, 1.0 / 61.0)]);
-        check("a tie goes to the smaller key", &[9], &[4], &[(4, 1.0 / 61.0), (9, 1.0 / 61.0)]);
+        check("a tie goes to the smaller one", &[9], &[4], &[(4, 1.0 / 61.0), (9, 1.0 / 61.0)]);
         check(
             "second in both beats first in one",
             &[1, 2],

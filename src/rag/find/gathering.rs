@@ -12,7 +12,7 @@ use crate::rag::find::stages::{Stage, Stages};
 use crate::rag::find::{arms, fusion};
 use crate::rag::store::contract::Connection;
 use crate::rag::store::filter::Filter;
-use crate::rag::store::records::StoredChunk;
+use crate::rag::store::records::{Place, StoredChunk};
 
 /// Both arms of a server.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Gathering {
             let strikes = arms::strikes(connection, &self.faults).await?;
             lists.push(arms::vector(connection, passage, filter, depth, &strikes, &self.faults).await?);
         }
-        let mut fused = self.fuse(&lists);
+        let mut fused = self.fuse(lists);
         fused.truncate(depth);
         if let Some(dose) = self.faults.dose(Fault::KCut) {
             fused.truncate(dose.amount as usize);
@@ -53,7 +53,7 @@ impl Gathering {
         self.read(connection, &sought.questions[0].1, fused).await
     }
 
-    /// Both arms for one question: keys of chunks, the best first.
+    /// Both arms for one question, the best first.
     ///
     /// # Errors
     /// The store's.
@@ -64,7 +64,7 @@ impl Gathering {
         vector: &[f32],
         filter: &Filter,
         depth: usize,
-    ) -> Result<[Vec<i64>; 2], RetrievalError> {
+    ) -> Result<[Vec<Place>; 2], RetrievalError> {
         let strikes = arms::strikes(connection, &self.faults).await?;
         let words = {
             let _timed = self.stages.time(Stage::Keyword);
@@ -76,11 +76,11 @@ impl Gathering {
         Ok([words, near])
     }
 
-    /// One list of several, the best first, each with the sum of its reciprocal ranks.
-    pub fn fuse(&self, lists: &[Vec<i64>]) -> Vec<(i64, f64)> {
+    /// One list of several: keys, the best first, each with the sum of its reciprocal ranks.
+    pub fn fuse(&self, lists: Vec<Vec<Place>>) -> Vec<(i64, f64)> {
         let k = if self.faults.dose(Fault::RrfSteep).is_some() { 1.0 } else { fusion::K };
         let first = if self.faults.dose(Fault::RrfZeroBased).is_some() { 0 } else { fusion::FIRST_RANK };
-        fusion::merge(lists, k, first)
+        fusion::merge(lists, k, first).into_iter().map(|(place, score)| (place.id, score)).collect()
     }
 
     /// The chunks of a fused list, each with its cosine.

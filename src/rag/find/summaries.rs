@@ -35,7 +35,7 @@ pub async fn unfold(
         let filter = Filter { source: found.chunk.source.clone(), ..question.filter.clone() };
         let depth = PASSAGES_OF_SUMMARY + 1;
         let lists = gathering.both_arms(connection, &question.text, vector, &filter, depth).await?;
-        let passages = gathering.read(connection, vector, gathering.fuse(&lists)).await?;
+        let passages = gathering.read(connection, vector, gathering.fuse(lists.into())).await?;
         let of_document = passages
             .into_iter()
             .filter(|passage| passage.chunk.source == found.chunk.source && passage.chunk.role == "passage")

@@ -16,8 +16,8 @@ use chrono::{DateTime, Utc};
 use crate::rag::fault::strikes::Strikes;
 use crate::rag::store::filter::Filter;
 use crate::rag::store::records::{
-    CachedAnswer, Figures, Near, NewAnswer, NewSource, PoolFigures, Remembered, Replaced, StoreError, StoredChunk,
-    StoredSource, Worded,
+    CachedAnswer, Figures, Near, NewAnswer, NewSource, Place, PoolFigures, Remembered, Replaced, StoreError,
+    StoredChunk, StoredSource,
 };
 
 /// The version of every store's tables; a store of an older one is migrated, of a newer one refused.
@@ -101,13 +101,13 @@ pub trait Connection: Debug + Send {
     /// `Sql`.
     async fn kinds(&mut self) -> Result<BTreeSet<String>, StoreError>;
 
-    /// Chunks that hold terms of a question, the best first by BM25; equal ones by key.
+    /// Chunks that hold terms of a question, the best first by BM25; equal ones by place.
     ///
     /// # Errors
     /// `Sql`.
-    async fn worded(&mut self, terms: &[String], filter: &Filter, depth: usize) -> Result<Vec<Worded>, StoreError>;
+    async fn worded(&mut self, terms: &[String], filter: &Filter, depth: usize) -> Result<Vec<Place>, StoreError>;
 
-    /// Chunks whose vectors are near, the nearest first; equal ones by key. A chunk at a right angle
+    /// Chunks whose vectors are near, the nearest first; equal ones by place. A chunk at a right angle
     /// or beyond is not near.
     ///
     /// # Errors

@@ -60,22 +60,23 @@ pub enum StoreError {
     Sql(#[from] sqlx::Error),
 }
 
-/// A chunk the keyword arm found.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Worded {
-    /// Its key.
-    pub id: i64,
-    /// Its source.
+/// Where a chunk is from. Chunks that are worth the same come in this order, by source and then by place: keys are
+/// given in the order of writing, which two histories of the same documents need not share.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The chunk's source.
     pub source: String,
     /// Its place within the source.
     pub ordinal: i64,
+    /// Its key.
+    pub id: i64,
 }
 
 /// A chunk the vector arm found.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Near {
-    /// The chunk's key.
-    pub id: i64,
+    /// Which it is.
+    pub place: Place,
     /// Cosine of question and chunk, -1 to 1.
     pub cosine: f32,
 }

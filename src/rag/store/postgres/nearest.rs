@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
 use crate::rag::fault::strikes::Strikes;
 use crate::rag::store::filter::Filter;
 use crate::rag::store::postgres::fitting;
-use crate::rag::store::records::{Near, StoreError};
+use crate::rag::store::records::{Near, Place, StoreError};
 
 /// The widest vector that HNSW takes (pgvector); wider ones are scanned whole.
 pub const HNSW_WIDTH_MAX: usize = 2_000;
@@ -23,7 +23,7 @@ const CANDIDATES_MIN: usize = 400;
 /// Chunks that fit a filter and are scanned whole, some milliseconds; HNSW would throw away more than
 /// it finds among so few.
 const SCANNED_MAX: i64 = 10_000;
-/// Asked for beyond what is wanted, so that equal ones at the end can be ordered by key.
+/// Asked for beyond what is wanted, so that equal ones at the end can be ordered by place.
 const TIES: usize = 16;
 /// Rows a search with a fault looks at; with 99 in 100 struck there is still enough among them.
 const STRUCK_MAX: usize = 100_000;
@@ -37,14 +37,7 @@ struct Search<'a> {
     fitting: i64,
 }
 
-/// A vector that was met.
-struct Met {
-    near: Near,
-    source: String,
-    ordinal: i64,
-}
-
-/// The nearest chunks of the sources that fit, the nearest first; equal ones by key.
+/// The nearest chunks of the sources that fit, the nearest first; equal ones by place.
 ///
 /// # Errors
 /// `Sql`.
@@ -67,10 +60,10 @@ pub async fn search(
     let mut kept = loop {
         let met = search.fetch(&mut view, wanted).await?;
         let all = met.len() < wanted || (!strikes.is_none() && wanted >= STRUCK_MAX);
-        let spared = met
-            .into_iter()
-            .filter(|met| !strikes.loses(&met.source, met.ordinal) && !strikes.zeroes(&met.source, met.ordinal));
-        let kept: Vec<Near> = spared.map(|met| met.near).collect();
+        let is_spared = |Place { source, ordinal, .. }: &Place| {
+            !strikes.loses(source, *ordinal) && !strikes.zeroes(source, *ordinal)
+        };
+        let kept: Vec<Near> = met.into_iter().filter(|near| is_spared(&near.place)).collect();
         if strikes.is_none() || kept.len() >= depth || all {
             break kept;
         }
@@ -79,7 +72,7 @@ pub async fn search(
     view.commit().await?;
     // Of a vector of zeros the cosine is no number, and that is not near either.
     kept.retain(|near| near.cosine > 0.0);
-    kept.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.id.cmp(&b.id)));
+    kept.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then_with(|| a.place.cmp(&b.place)));
     kept.truncate(depth);
     Ok(kept)
 }
@@ -95,7 +88,7 @@ async fn count(view: &mut PgConnection, filter: &Filter) -> Result<i64, StoreErr
 }
 
 impl Search<'_> {
-    async fn fetch(&self, view: &mut PgConnection, wanted: usize) -> Result<Vec<Met>, StoreError> {
+    async fn fetch(&self, view: &mut PgConnection, wanted: usize) -> Result<Vec<Near>, StoreError> {
         let is_few = !self.filter.is_open() && self.fitting <= SCANNED_MAX;
         if is_few || wanted > CANDIDATES_MAX || self.vector.len() > HNSW_WIDTH_MAX {
             return self.scan(view, wanted).await;
@@ -106,7 +99,7 @@ impl Search<'_> {
     }
 
     /// By HNSW, which the planner takes where it may not read the whole table.
-    async fn walk(&self, view: &mut PgConnection, wanted: usize) -> Result<Vec<Met>, StoreError> {
+    async fn walk(&self, view: &mut PgConnection, wanted: usize) -> Result<Vec<Near>, StoreError> {
         let candidates = wanted.saturating_mul(2).clamp(CANDIDATES_MIN, CANDIDATES_MAX);
         sqlx::query("SELECT set_config('hnsw.ef_search', $1, true), set_config('enable_seqscan', 'off', true)")
             .bind(candidates.to_string())
@@ -119,12 +112,12 @@ impl Search<'_> {
     }
 
     /// The whole table or what fits of it: a sum is not what the index is of, so it is not used.
-    async fn scan(&self, view: &mut PgConnection, wanted: usize) -> Result<Vec<Met>, StoreError> {
+    async fn scan(&self, view: &mut PgConnection, wanted: usize) -> Result<Vec<Near>, StoreError> {
         sqlx::query("SELECT set_config('enable_seqscan', 'on', true)").execute(&mut *view).await?;
-        self.fetch_by(view, wanted, "(vector <=> $1::real[]::vector) + 0, id").await
+        self.fetch_by(view, wanted, "(vector <=> $1::real[]::vector) + 0, source COLLATE \"C\", ordinal").await
     }
 
-    async fn fetch_by(&self, view: &mut PgConnection, wanted: usize, order: &str) -> Result<Vec<Met>, StoreError> {
+    async fn fetch_by(&self, view: &mut PgConnection, wanted: usize, order: &str) -> Result<Vec<Near>, StoreError> {
         let (fitting, narrowed) = if self.filter.is_open() {
             (String::new(), "")
         } else {
@@ -137,14 +130,14 @@ impl Search<'_> {
         let query =
             sqlx::query(AssertSqlSafe(sql)).bind(self.vector.to_vec()).bind(i64::try_from(wanted).unwrap_or(i64::MAX));
         let query = if self.filter.is_open() { query } else { fitting::bind(query, self.filter) };
-        query.fetch_all(view).await?.iter().map(met).collect()
+        query.fetch_all(view).await?.iter().map(near).collect()
     }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "a cosine, made of f32 numbers, needs no more")]
-fn met(row: &PgRow) -> Result<Met, StoreError> {
-    let near = Near { id: row.try_get(0)?, cosine: row.try_get::<f64, _>(1)? as f32 };
-    Ok(Met { near, source: row.try_get(2)?, ordinal: row.try_get(3)? })
+fn near(row: &PgRow) -> Result<Near, StoreError> {
+    let place = Place { id: row.try_get(0)?, source: row.try_get(2)?, ordinal: row.try_get(3)? };
+    Ok(Near { place, cosine: row.try_get::<f64, _>(1)? as f32 })
 }
 
 /// How many numbers a vector of this database has; 0 until there is one.

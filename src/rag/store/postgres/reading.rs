@@ -14,8 +14,8 @@ use crate::rag::store::postgres::pool::Held;
 use crate::rag::store::postgres::stems::storable;
 use crate::rag::store::postgres::{answering, nearest, terms};
 use crate::rag::store::records::{
-    CachedAnswer, Figures, Near, NewAnswer, Origin, Remembered, StoreError, StoredChunk, StoredSource, Volatility,
-    Worded,
+    CachedAnswer, Figures, Near, NewAnswer, Origin, Place, Remembered, StoreError, StoredChunk, StoredSource,
+    Volatility,
 };
 
 /// A connection of the pool.
@@ -56,7 +56,7 @@ impl Connection for PostgresReader {
         Ok(kinds.into_iter().collect())
     }
 
-    async fn worded(&mut self, words: &[String], filter: &Filter, depth: usize) -> Result<Vec<Worded>, StoreError> {
+    async fn worded(&mut self, words: &[String], filter: &Filter, depth: usize) -> Result<Vec<Place>, StoreError> {
         terms::search(self.own(), words, filter, depth).await
     }
 

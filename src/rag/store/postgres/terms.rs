@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
 use crate::rag::store::filter::Filter;
 use crate::rag::store::postgres::{fitting, stems};
-use crate::rag::store::records::{StoreError, Worded};
+use crate::rag::store::records::{Place, StoreError};
 
 /// Every chunk that holds a term, with the term's weight there. Weight and length are in the key's
 /// index, so that a common word is read from there, in one stretch. The places of a phrase's parts are
@@ -35,7 +35,7 @@ const HITS: &str = "asked AS (SELECT * FROM unnest($1::int[], $2::int[], $3::int
 const SCORE: &str = "sum((10000000 * greatest(ln((worded - known.chunks + 0.5) / (known.chunks + 0.5)), 0.000001) \
     * weight * 2.2 / (weight + 1.2 * (0.25 + 0.75 * length::float8 * worded / words)))::int)";
 
-/// The chunks that hold terms, the best first; equal scores are ordered by key.
+/// The chunks that hold terms, the best first; equal scores are ordered by place.
 ///
 /// # Errors
 /// `StoreError::Sql`.
@@ -44,7 +44,7 @@ pub async fn search(
     terms: &[String],
     filter: &Filter,
     depth: usize,
-) -> Result<Vec<Worded>, StoreError> {
+) -> Result<Vec<Place>, StoreError> {
     let (mut numbers, mut places, mut counts, mut asked) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (number, term) in (0_i32..).zip(terms) {
         let parts = stems::parts(term);
@@ -67,10 +67,11 @@ pub async fn search(
         .bind(asked)
         .bind(i64::try_from(depth).unwrap_or(i64::MAX));
     let query = if filter.is_open() { query } else { fitting::bind(query, filter) };
-    query.fetch_all(connection).await?.iter().map(worded).collect()
+    query.fetch_all(connection).await?.iter().map(place).collect()
 }
 
-/// The best are chosen among postings alone, whose rows are small; only they are looked up.
+/// The best are chosen among postings alone, whose rows are small; only they are looked up, and those that are as good
+/// as the last of them.
 fn statement(is_filtered: bool) -> String {
     let (fitting, narrowed) = if is_filtered {
         let of_fitting = "WHERE chunk_id IN (SELECT id FROM chunks WHERE source IN (SELECT source FROM fitting))";
@@ -79,14 +80,14 @@ fn statement(is_filtered: bool) -> String {
         (String::new(), "")
     };
     format!(
-        "WITH {HITS}{fitting}, best AS (SELECT chunk_id, {SCORE} AS score \
-         FROM hits JOIN known USING (number) CROSS JOIN tally {narrowed} \
-         GROUP BY chunk_id ORDER BY score DESC, chunk_id LIMIT $5) \
+        "WITH {HITS}{fitting}, scored AS MATERIALIZED (SELECT chunk_id, {SCORE} AS score \
+         FROM hits JOIN known USING (number) CROSS JOIN tally {narrowed} GROUP BY chunk_id), \
+         best AS (SELECT chunk_id, score FROM scored ORDER BY score DESC FETCH FIRST $5 ROWS WITH TIES) \
          SELECT chunks.id, chunks.source, chunks.ordinal FROM best JOIN chunks ON chunks.id = best.chunk_id \
-         ORDER BY best.score DESC, best.chunk_id"
+         ORDER BY best.score DESC, chunks.source COLLATE \"C\", chunks.ordinal LIMIT $5"
     )
 }
 
-fn worded(row: &PgRow) -> Result<Worded, StoreError> {
-    Ok(Worded { id: row.try_get(0)?, source: row.try_get(1)?, ordinal: row.try_get(2)? })
+fn place(row: &PgRow) -> Result<Place, StoreError> {
+    Ok(Place { id: row.try_get(0)?, source: row.try_get(1)?, ordinal: row.try_get(2)? })
 }

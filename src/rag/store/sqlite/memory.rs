@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, BinaryHeap, HashMap};
 
 use crate::rag::fault::strikes::Strikes;
 use crate::rag::store::filter::{Filter, SourceFacts};
-use crate::rag::store::records::Near;
+use crate::rag::store::records::{Near, Place};
 
 /// Dead entries that are put up with before the slice is made anew, however small it is.
 const DEAD_MIN: usize = 1_024;
@@ -90,27 +90,32 @@ impl Memory {
         }
     }
 
-    /// The nearest chunks of the sources that fit, the nearest first; equal ones by key. What is at a
+    /// The nearest chunks of the sources that fit, the nearest first; equal ones by place. What is at a
     /// right angle or beyond is not near, so a question without words brings nothing.
     pub fn near(&self, question: &[f32], filter: &Filter, depth: usize, strikes: &Strikes) -> Vec<Near> {
         if depth == 0 || question.len() != self.width {
             return Vec::new();
         }
         let admitted: Vec<bool> = self.sources.iter().map(|slot| slot.is_alive && filter.admits(&slot.facts)).collect();
-        let mut best: BinaryHeap<Worst> = BinaryHeap::with_capacity(depth + 1);
+        let mut best: BinaryHeap<Worst<'_>> = BinaryHeap::with_capacity(depth + 1);
         let untouched = strikes.is_none();
         for (entry, vector) in self.iter().filter(|(entry, _)| admitted[entry.slot as usize]) {
             let cosine =
                 if untouched { dot(question, vector) } else { self.stricken(question, entry, vector, strikes) };
-            if cosine <= 0.0 || (best.len() == depth && best.peek().is_some_and(|worst| cosine < worst.0.cosine)) {
+            if cosine <= 0.0 || (best.len() == depth && best.peek().is_some_and(|worst| cosine < worst.cosine)) {
                 continue;
             }
-            best.push(Worst(Near { id: entry.id, cosine }));
+            let source = self.sources[entry.slot as usize].facts.source.as_str();
+            best.push(Worst { cosine, source, ordinal: entry.ordinal, id: entry.id });
             if best.len() > depth {
                 best.pop();
             }
         }
-        best.into_sorted_vec().into_iter().map(|worst| worst.0).collect()
+        let near = |Worst { cosine, source, ordinal, id }: Worst<'_>| Near {
+            place: Place { source: source.to_owned(), ordinal: i64::from(ordinal), id },
+            cosine,
+        };
+        best.into_sorted_vec().into_iter().map(near).collect()
     }
 
     fn stricken(&self, question: &[f32], entry: &Entry, vector: &[f32], strikes: &Strikes) -> f32 {
@@ -173,19 +178,25 @@ impl Memory {
 }
 
 /// Orders a heap so that the worst of the best is on top: the least cosine, and among equal ones the
-/// greatest key.
+/// last place.
 #[derive(Debug, PartialEq)]
-struct Worst(Near);
+struct Worst<'m> {
+    cosine: f32,
+    source: &'m str,
+    ordinal: u32,
+    id: i64,
+}
 
-impl Eq for Worst {}
+impl Eq for Worst<'_> {}
 
-impl Ord for Worst {
+impl Ord for Worst<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
-        other.0.cosine.total_cmp(&self.0.cosine).then(self.0.id.cmp(&other.0.id))
+        let place = |one: &Self| (one.source, one.ordinal, one.id);
+        other.cosine.total_cmp(&self.cosine).then_with(|| place(self).cmp(&place(other)))
     }
 }
 
-impl PartialOrd for Worst {
+impl PartialOrd for Worst<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -225,7 +236,7 @@ mod tests {
 
     fn check(says: &str, memory: &Memory, depth: usize, expected: &[i64]) {
         let near = memory.near(&[0.0, 1.0, 0.0, 0.0], &Filter::default(), depth, &Strikes::default());
-        assert_eq!(near.iter().map(|near| near.id).collect::<Vec<_>>(), expected, "{says}");
+        assert_eq!(near.iter().map(|near| near.place.id).collect::<Vec<_>>(), expected, "{says}");
     }
 
     #[test]
@@ -236,7 +247,11 @@ mod tests {
         check("nothing asked", &memory, 0, &[]);
         let twin = [1.0, 4.0, 0.0, 0.0];
         memory.put(facts("twin"), 2, std::iter::once((9, 0, twin.as_slice())));
-        check("equal ones by key", &memory, 2, &[4, 9]);
+        check("equal ones by source", &memory, 2, &[4, 9]);
+        let early = [1.0, 4.0, 0.0, 0.0];
+        memory.put(facts("early"), 3, std::iter::once((11, 0, early.as_slice())));
+        check("whatever was written first", &memory, 2, &[11, 4]);
+        memory.remove("early");
         memory.remove("s4");
         check("what is removed is gone", &memory, 2, &[9, 3]);
         assert!(memory.vector(4).is_none() && memory.vector(9).is_some());

@@ -13,8 +13,8 @@ use crate::rag::fault::strikes::Strikes;
 use crate::rag::store::contract::Connection;
 use crate::rag::store::filter::{Filter, SourceFacts};
 use crate::rag::store::records::{
-    CachedAnswer, Figures, Near, NewAnswer, Origin, Remembered, StoreError, StoredChunk, StoredSource, Volatility,
-    Worded,
+    CachedAnswer, Figures, Near, NewAnswer, Origin, Place, Remembered, StoreError, StoredChunk, StoredSource,
+    Volatility,
 };
 use crate::rag::store::sqlite::following::{self, Remembering, facts};
 use crate::rag::store::sqlite::memory;
@@ -55,7 +55,7 @@ impl Connection for SqliteReader {
         Ok(self.memory.read().kinds())
     }
 
-    async fn worded(&mut self, words: &[String], filter: &Filter, depth: usize) -> Result<Vec<Worded>, StoreError> {
+    async fn worded(&mut self, words: &[String], filter: &Filter, depth: usize) -> Result<Vec<Place>, StoreError> {
         terms::search(&mut self.connection, words, filter, depth).await
     }
 

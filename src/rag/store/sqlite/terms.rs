@@ -4,12 +4,15 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection};
 
 use crate::rag::store::filter::Filter;
-use crate::rag::store::records::{StoreError, Worded};
+use crate::rag::store::records::{Place, StoreError};
 
-/// bm25() is negative and smaller is better; a heading counts double.
-const OPEN: &str = "SELECT chunks.id, chunks.source, chunks.ordinal FROM \
-    (SELECT rowid AS id, bm25(words, 2.0, 1.0) AS score FROM words WHERE words MATCH $1 ORDER BY 2, 1 LIMIT $2) AS best \
-    JOIN chunks ON chunks.id = best.id ORDER BY best.score, best.id";
+/// bm25() is negative and smaller is better; a heading counts double. Only chunks as good as the last one that is wanted
+/// are looked up: those that are just as good compete for its place.
+const OPEN: &str = "WITH matching AS MATERIALIZED \
+    (SELECT rowid AS id, bm25(words, 2.0, 1.0) AS score FROM words WHERE words MATCH $1) \
+    SELECT chunks.id, chunks.source, chunks.ordinal FROM matching JOIN chunks ON chunks.id = matching.id \
+    WHERE score <= coalesce((SELECT score FROM matching ORDER BY score LIMIT 1 OFFSET max(0, $2 - 1)), 9e999) \
+    ORDER BY score, chunks.source, chunks.ordinal LIMIT $2";
 
 /// The sources that fit are few against the chunks that match, so they are found once, first.
 const FILTERED: &str = "WITH fitting AS MATERIALIZED (SELECT source FROM sources \
@@ -20,9 +23,9 @@ const FILTERED: &str = "WITH fitting AS MATERIALIZED (SELECT source FROM sources
     AND ($7 IS NULL OR dated >= $7) AND ($8 IS NULL OR dated <= $8)) \
     SELECT chunks.id, chunks.source, chunks.ordinal FROM words JOIN chunks ON chunks.id = words.rowid \
     WHERE words MATCH $1 AND chunks.source IN (SELECT source FROM fitting) \
-    ORDER BY bm25(words, 2.0, 1.0), chunks.id LIMIT $2";
+    ORDER BY bm25(words, 2.0, 1.0), chunks.source, chunks.ordinal LIMIT $2";
 
-/// The chunks that hold terms, the best first; equal scores are ordered by key.
+/// The chunks that hold terms, the best first; equal scores are ordered by place.
 ///
 /// # Errors
 /// `StoreError::Sql`.
@@ -31,7 +34,7 @@ pub async fn search(
     terms: &[String],
     filter: &Filter,
     depth: usize,
-) -> Result<Vec<Worded>, StoreError> {
+) -> Result<Vec<Place>, StoreError> {
     if terms.is_empty() {
         return Ok(Vec::new());
     }
@@ -52,11 +55,11 @@ pub async fn search(
             .fetch_all(connection)
             .await?
     };
-    rows.iter().map(worded).collect()
+    rows.iter().map(place).collect()
 }
 
-fn worded(row: &SqliteRow) -> Result<Worded, StoreError> {
-    Ok(Worded { id: row.try_get(0)?, source: row.try_get(1)?, ordinal: row.try_get(2)? })
+fn place(row: &SqliteRow) -> Result<Place, StoreError> {
+    Ok(Place { id: row.try_get(0)?, source: row.try_get(1)?, ordinal: row.try_get(2)? })
 }
 
 /// The terms as FTS5 wants them: each quoted, so that nothing a user types is an operator, and a code
