@@ -87,7 +87,7 @@ pub(crate) async fn words_are_ranked(two: Arc<Two>) {
         piece.put(store).await.unwrap();
     }
     // Without chunks that lack a word, every word is common, and common words weigh nothing.
-    for number in 0..40 {
+    for number in (0..40).rev() {
         Piece::new(&format!("z/{number:02}.md"), &format!("Filler {filler}")).put(store).await.unwrap();
     }
     check_words(store, "a code is a phrase", &["RAG-1107"], 9, &["code.md#0"]).await;
@@ -104,6 +104,8 @@ pub(crate) async fn words_are_ranked(two: Arc<Two>) {
         &["twin-1.md#0", "twin-2.md#0"],
     )
     .await;
+    let alike = ["z/00.md#0", "z/01.md#0", "z/02.md#0"];
+    check_words(store, "of forty alike the first places", &["filler"], 3, &alike).await;
     check_words(store, "often is better than once", &["rotor"], 9, &["often.md#0", "once.md#0"]).await;
     check_words(store, "forms of a word meet", &["turbines"], 9, &["short.md#0", "long.md#0"]).await;
     check_words(

@@ -6,13 +6,14 @@ use sqlx::{Row as _, SqliteConnection};
 use crate::rag::store::filter::Filter;
 use crate::rag::store::records::{Place, StoreError};
 
-/// bm25() is negative and smaller is better; a heading counts double. Only chunks as good as the last one that is wanted
-/// are looked up: those that are just as good compete for its place.
-const OPEN: &str = "WITH matching AS MATERIALIZED \
-    (SELECT rowid AS id, bm25(words, 2.0, 1.0) AS score FROM words WHERE words MATCH $1) \
-    SELECT chunks.id, chunks.source, chunks.ordinal FROM matching JOIN chunks ON chunks.id = matching.id \
-    WHERE score <= coalesce((SELECT score FROM matching ORDER BY score LIMIT 1 OFFSET max(0, $2 - 1)), 9e999) \
-    ORDER BY score, chunks.source, chunks.ordinal LIMIT $2";
+/// bm25() is negative and smaller is better; a heading counts double.
+const OPEN: &str = "SELECT chunks.id, chunks.source, chunks.ordinal, best.score FROM \
+    (SELECT rowid AS id, bm25(words, 2.0, 1.0) AS score FROM words WHERE words MATCH $1 ORDER BY 2 LIMIT $2) AS best \
+    JOIN chunks ON chunks.id = best.id ORDER BY best.score, chunks.source, chunks.ordinal";
+
+/// Asked for beyond what is wanted, so that those just as good as the last one can compete for its place: to look all
+/// matches up, or to keep them aside until the last one's score is known, takes a median question a quarter longer (6.2 to 8.0 ms).
+const TIES: usize = 16;
 
 /// The sources that fit are few against the chunks that match, so they are found once, first.
 const FILTERED: &str = "WITH fitting AS MATERIALIZED (SELECT source FROM sources \
@@ -35,26 +36,48 @@ pub async fn search(
     filter: &Filter,
     depth: usize,
 ) -> Result<Vec<Place>, StoreError> {
-    if terms.is_empty() {
+    if terms.is_empty() || depth == 0 {
         return Ok(Vec::new());
     }
-    let depth = i64::try_from(depth).unwrap_or(i64::MAX);
-    let rows = if filter.is_open() {
-        sqlx::query(OPEN).bind(expression(terms)).bind(depth).fetch_all(connection).await?
+    if filter.is_open() {
+        open(connection, terms, depth).await
     } else {
-        let list = |items: &[String]| serde_json::to_string(items).unwrap_or_default();
-        sqlx::query(FILTERED)
-            .bind(expression(terms))
-            .bind(depth)
-            .bind(&filter.source)
-            .bind(&filter.collection)
-            .bind(list(&filter.tags))
-            .bind(list(&filter.source_types))
-            .bind(filter.since)
-            .bind(filter.until)
-            .fetch_all(connection)
-            .await?
-    };
+        filtered(connection, terms, filter, depth).await
+    }
+}
+
+async fn open(connection: &mut SqliteConnection, terms: &[String], depth: usize) -> Result<Vec<Place>, StoreError> {
+    let mut asked = depth.saturating_add(TIES);
+    loop {
+        let limit = i64::try_from(asked).unwrap_or(i64::MAX);
+        let rows = sqlx::query(OPEN).bind(expression(terms)).bind(limit).fetch_all(&mut *connection).await?;
+        let score = |row: Option<&SqliteRow>| row.map(|row| row.try_get::<f64, _>(3)).transpose();
+        let is_cut_in_ties = rows.len() == asked && score(rows.last())? == score(rows.get(depth.saturating_sub(1)))?;
+        if !is_cut_in_ties {
+            return rows.iter().take(depth).map(place).collect();
+        }
+        asked = asked.saturating_mul(4);
+    }
+}
+
+async fn filtered(
+    connection: &mut SqliteConnection,
+    terms: &[String],
+    filter: &Filter,
+    depth: usize,
+) -> Result<Vec<Place>, StoreError> {
+    let list = |items: &[String]| serde_json::to_string(items).unwrap_or_default();
+    let rows = sqlx::query(FILTERED)
+        .bind(expression(terms))
+        .bind(i64::try_from(depth).unwrap_or(i64::MAX))
+        .bind(&filter.source)
+        .bind(&filter.collection)
+        .bind(list(&filter.tags))
+        .bind(list(&filter.source_types))
+        .bind(filter.since)
+        .bind(filter.until)
+        .fetch_all(connection)
+        .await?;
     rows.iter().map(place).collect()
 }
 
