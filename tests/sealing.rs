@@ -15,6 +15,7 @@ use serin::domain::outcome::Verdict;
 use serin::domain::protocol::Era;
 use serin::domain::reason::FailureReason;
 use serin::store::Store;
+use serin::store::history::Since;
 use serin::store::past::PastBeat;
 use serin::store::record::{AskRow, BeatRecord, BeatRow, Seen, StageTimes};
 use sqlx::sqlite::SqliteConnectOptions;
@@ -258,6 +259,54 @@ async fn a_late_beat_joins_its_pack_once() {
     let with = store.days(&MonitorId::new("a"), at(0), at(60)).await.expect("days");
     assert!(seen(&with) > seen(&without), "their day is made again: {:?}, {:?}", seen(&with), seen(&without));
     store.close().await;
+}
+
+#[tokio::test]
+async fn a_heat_maps_hours_are_the_same_by_rows_packs_and_days() {
+    const HOUR: Duration = Duration::from_secs(3600);
+    let place = Place::new();
+    let store = Store::open(&place.path()).await.expect("it opens");
+    let (day, until) = (24 * 60, 3 * 24 * 60 + 90);
+    let (monitor, idle) = (MonitorId::new("a"), MonitorId::new("never"));
+    let heat = async |store: &Store, monitor: &MonitorId, from| {
+        let since = Since { hours: at(until), days: at(until), heat: from };
+        store.summary(monitor, since, at(until)).await.expect("a summary").heat
+    };
+    // Nothing for an hour, and nothing for a night.
+    let seen = |minute: &i64| !(60..120).contains(minute) && !(day + 30..day + 500).contains(minute);
+    watch(&store, &["a", "b"], (0..until).filter(seen)).await;
+    let by_rows = store.latency(&monitor, at(0), at(until), HOUR).await.expect("slices");
+    assert_eq!(by_rows.len(), 3 * 24 + 2 - 1 - 7, "hours without a call are left out");
+    assert_eq!(heat(&store, &monitor, at(0)).await, by_rows, "by rows");
+    tidy(&store, at(until)).await;
+    assert_eq!(rows(&place.path(), "days").await, 2 * 3);
+    assert_eq!(heat(&store, &monitor, at(0)).await, by_rows, "by days and packs");
+    assert_eq!(heat(&store, &monitor, at(day)).await, by_rows[23..], "from a day on");
+    assert_eq!(heat(&store, &idle, at(0)).await, [], "of a monitor that never was");
+
+    // Late beats join their packs, and their day is made again.
+    watch(&store, &["a"], (0..day).filter(|minute| !seen(minute))).await;
+    tidy(&store, at(until)).await;
+    let with_late = heat(&store, &monitor, at(0)).await;
+    assert_eq!(with_late, store.latency(&monitor, at(0), at(until), HOUR).await.expect("slices"), "late ones are in");
+    assert_eq!(with_late.len(), by_rows.len() + 1);
+
+    store.close().await;
+    let rows = [
+        ("CREATE TABLE known AS SELECT slot, hours FROM days", "as it was"),
+        ("UPDATE days SET hours = NULL WHERE slot <= (SELECT MIN(slot) FROM days) + 1", "without a day's hours"),
+        ("UPDATE days SET hours = NULL", "rolled up before there were hours"),
+        ("UPDATE days SET hours = (SELECT hours FROM known WHERE known.slot = days.slot)", "with them again"),
+        ("DELETE FROM beat_packs WHERE (slot >> 32) / 24 <= (SELECT MAX(slot >> 32) FROM days)", "without their packs"),
+    ];
+    for (change, says) in rows {
+        let mut connection = SqliteConnectOptions::new().filename(place.path()).connect().await.expect("it opens");
+        let changed = sqlx::query(change).execute(&mut connection).await.expect("changed").rows_affected();
+        connection.close().await.expect("it closes");
+        let store = Store::open(&place.path()).await.expect("it opens");
+        assert_eq!(heat(&store, &monitor, at(0)).await, with_late, "{says} ({changed} rows)");
+        store.close().await;
+    }
 }
 
 #[tokio::test]

@@ -3,19 +3,23 @@
 //! Each function reads in one transaction, so that an hour that is being sealed is seen once: by its rows or
 //! by its pack.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
+use crate::domain::coverage::Covered;
 use crate::domain::fleet::MonitorId;
 use crate::store::column::{length, moment};
-use crate::store::pack::day;
 use crate::store::pack::hour::Hour;
 use crate::store::pack::numbers::Meanings;
+use crate::store::pack::{day, heat};
 use crate::store::packs::{self, damaged, hour_number};
 use crate::store::past::PastBeat;
 use crate::store::roll::{Counting, Stretch};
+use crate::store::slices::{LatencySlice, Part, Sliced, joined, sliced};
 use crate::store::{Store, StoreError, unsealed};
 
 /// Packs of one hour each that lie between two hours, both counted in; `$1` is the first hour, `$2` the last, `$3` the owner.
@@ -23,7 +27,31 @@ const PACKS: &str = "WITH RECURSIVE hours (h) AS (VALUES ($1) UNION ALL SELECT h
      SELECT h, data FROM hours CROSS JOIN beat_packs ON slot = (h << 32) | $3 ORDER BY h";
 /// Days likewise.
 const DAYS: &str = "WITH RECURSIVE days_asked (d) AS (VALUES ($1) UNION ALL SELECT d + 1 FROM days_asked WHERE d < $2) \
-     SELECT d, up, down, unknown, maintenance, latencies FROM days_asked CROSS JOIN days ON slot = (d << 32) | $3 ORDER BY d";
+     SELECT d, up, down, unknown, maintenance, latencies, hours FROM days_asked CROSS JOIN days ON slot = (d << 32) | $3 \
+     ORDER BY d";
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// From when on each part of a [`Summary`] is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Since {
+    /// The first hour.
+    pub hours: DateTime<Utc>,
+    /// The first day (UTC).
+    pub days: DateTime<Utc>,
+    /// The first day of the heat map.
+    pub heat: DateTime<Utc>,
+}
+
+/// What a monitor's past came to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Summary {
+    /// As [`Store::hours`] gives them.
+    pub hours: Vec<(DateTime<Utc>, Stretch)>,
+    /// As [`Store::days`] gives them.
+    pub days: Vec<(DateTime<Utc>, Stretch)>,
+    /// Percentiles of each hour with a call, as [`Store::latency`] gives them, the oldest first.
+    pub heat: Vec<LatencySlice>,
+}
 
 impl Store {
     /// What each hour of a monitor came to between two moments, the oldest first; hours that no beat covers are
@@ -37,16 +65,8 @@ impl Store {
         from: DateTime<Utc>,
         until: DateTime<Utc>,
     ) -> Result<Vec<(DateTime<Utc>, Stretch)>, StoreError> {
-        let from = packs::hour_of(from);
-        // The last beat of the hour before covers the time until the first beat of this one.
         let mut reading = self.readers.begin().await?;
-        let Remembered { packs, rows } = remembered(&mut reading, monitor, from - packs::HOUR, until).await?;
-        let mut counting = Counting::default();
-        for pack in packs {
-            counting.take(&pack.read()?.beats);
-        }
-        counting.take(&rows);
-        Ok(counting.by_hour(until).split_off(&from).into_iter().collect())
+        Ok(hours(&mut reading, monitor, from, until).await?.into_iter().collect())
     }
 
     /// What each day (UTC) of a monitor came to between two moments, the oldest first; days without a beat are
@@ -60,33 +80,59 @@ impl Store {
         from: DateTime<Utc>,
         until: DateTime<Utc>,
     ) -> Result<Vec<(DateTime<Utc>, Stretch)>, StoreError> {
+        let since = Since { hours: until, days: from, heat: until };
+        self.summary(monitor, since, until).await.map(|summary| summary.days)
+    }
+
+    /// Hours, days and a heat map of a monitor up to a moment, in one reading: what is not rolled up yet is part of
+    /// all three.
+    ///
+    /// # Errors
+    /// Where the database does not answer, or holds something that cannot be read.
+    pub async fn summary(
+        &self,
+        monitor: &MonitorId,
+        since: Since,
+        until: DateTime<Utc>,
+    ) -> Result<Summary, StoreError> {
+        let (days_from, heat_from) = (day_of(since.days)?, day_of(since.heat)?);
+        let first = days_from.min(heat_from);
         let mut reading = self.readers.begin().await?;
         let rolled_until = packs::sealing(&mut reading).await?.rolled_until;
-        let mut days: BTreeMap<DateTime<Utc>, Stretch> = BTreeMap::new();
-        if let Some(owner) = packs::known_number_of(&mut reading, monitor).await? {
-            let rows = sqlx::query(DAYS)
-                .bind(packs::day_number(from))
-                .bind(packs::day_number(until))
-                .bind(owner)
-                .fetch_all(&mut *reading)
-                .await?;
-            for row in &rows {
-                let day = packs::day_from(row.try_get(0)?)?;
-                days.insert(day, stretch(row)?);
-            }
-        }
+        let rolled = rolled(&mut reading, monitor, first, rolled_until.min(until)).await?;
+        // Days that were rolled up before rows knew their hours are still known by their packs.
+        let hourless = rolled.iter().find(|day| day.hours.is_none() && day.at >= heat_from).map_or(until, |day| day.at);
+        let from = since.hours.min(hourless).min(rolled_until.max(first));
+        let hours = if from < until { hours(&mut reading, monitor, from, until).await? } else { BTreeMap::new() };
         drop(reading);
-        // What no row says yet: today, and yesterday until its last hour is sealed.
-        let open = rolled_until.max(packs::day_from(packs::day_number(from))?);
-        if open < until {
-            for (hour, stretch) in self.hours(monitor, open, until).await? {
-                let day = packs::day_from(packs::day_number(hour))?;
-                if day >= rolled_until {
-                    days.entry(day).or_default().add(&stretch);
-                }
+
+        let mut days: BTreeMap<DateTime<Utc>, Stretch> = BTreeMap::new();
+        let (mut heat, mut known) = (Vec::new(), HashSet::new());
+        for day in rolled {
+            if let Some(hours) = day.hours.filter(|_| day.at >= heat_from) {
+                known.insert(day.at);
+                heat.push(hours);
+            }
+            if day.at >= days_from {
+                days.insert(day.at, day.stretch);
             }
         }
-        Ok(days.into_iter().collect())
+        let mut parts = Vec::new();
+        for (hour, stretch) in &hours {
+            let day = day_of(*hour)?;
+            if day >= heat_from && !known.contains(&day) {
+                parts.push(Part::of_histograms(*hour, &stretch.histograms));
+            }
+            if day >= rolled_until.max(days_from) {
+                days.entry(day).or_default().add(stretch);
+            }
+        }
+        heat.push(sliced(&parts, heat_from, HOUR));
+        Ok(Summary {
+            hours: hours.into_iter().filter(|(hour, _)| *hour >= packs::hour_of(since.hours)).collect(),
+            days: days.into_iter().collect(),
+            heat: joined(heat),
+        })
     }
 
     /// Every beat of a monitor between two moments (the second is left out), the oldest first, as far back as packs
@@ -169,16 +215,61 @@ impl Store {
     }
 }
 
-fn stretch(row: &sqlx::sqlite::SqliteRow) -> Result<Stretch, StoreError> {
+/// What each hour came to, as [`Store::hours`].
+async fn hours(
+    reading: &mut SqliteConnection,
+    monitor: &MonitorId,
+    from: DateTime<Utc>,
+    until: DateTime<Utc>,
+) -> Result<BTreeMap<DateTime<Utc>, Stretch>, StoreError> {
+    let from = packs::hour_of(from);
+    // The last beat of the hour before covers the time until the first beat of this one.
+    let Remembered { packs, rows } = remembered(reading, monitor, from - packs::HOUR, until).await?;
+    let mut counting = Counting::default();
+    for pack in packs {
+        counting.take(&pack.read()?.beats);
+    }
+    counting.take(&rows);
+    Ok(counting.by_hour(until).split_off(&from))
+}
+
+/// A day that was rolled up.
+struct Rolled {
+    at: DateTime<Utc>,
+    stretch: Stretch,
+    /// None where the row is of an older Serin.
+    hours: Option<Sliced>,
+}
+
+/// Days between two, the oldest first; that of `until` is left out. A day that is being rolled up is not the truth yet.
+async fn rolled(
+    reading: &mut SqliteConnection,
+    monitor: &MonitorId,
+    from: DateTime<Utc>,
+    until: DateTime<Utc>,
+) -> Result<Vec<Rolled>, StoreError> {
+    let Some(owner) = packs::known_number_of(reading, monitor).await? else { return Ok(Vec::new()) };
+    let last = packs::day_number(until - TimeDelta::microseconds(1));
+    let rows = sqlx::query(DAYS).bind(packs::day_number(from)).bind(last).bind(owner).fetch_all(reading).await?;
+    rows.iter().filter_map(|row| rolled_day(row, until).transpose()).collect()
+}
+
+fn rolled_day(row: &SqliteRow, until: DateTime<Utc>) -> Result<Option<Rolled>, StoreError> {
+    let at = packs::day_from(row.try_get(0)?)?;
+    if at >= until {
+        return Ok(None);
+    }
     let seconds = |index| length(row, index).map(|micros| micros * 1_000_000);
-    let covered = crate::domain::coverage::Covered {
-        up: seconds(1)?,
-        down: seconds(2)?,
-        unknown: seconds(3)?,
-        maintenance: seconds(4)?,
-    };
+    let covered = Covered { up: seconds(1)?, down: seconds(2)?, unknown: seconds(3)?, maintenance: seconds(4)? };
     let histograms = day::decode(row.try_get(5)?).map_err(|error| damaged("a day's histograms", &error))?;
-    Ok(Stretch { covered, histograms })
+    let hours: Option<&[u8]> = row.try_get(6)?;
+    let hours = hours.map(|hours| heat::decode(at, hours)).transpose();
+    let hours = hours.map_err(|error| damaged("a day's hours", &error))?;
+    Ok(Some(Rolled { at, stretch: Stretch { covered, histograms }, hours }))
+}
+
+fn day_of(at: DateTime<Utc>) -> Result<DateTime<Utc>, StoreError> {
+    packs::day_from(packs::day_number(at))
 }
 
 /// What is remembered of a monitor, each beat once.

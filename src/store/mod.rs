@@ -11,7 +11,7 @@
 //! and files say), `seal` (an hour's rows become packs; `packs` and `pack` how
 //! they stand, `unsealed` the rows), `roll` (days), `retain` (forgetting), `chore` (their steps in the writer; `tidy` asks for them), `column` and `error` (how values and failures stand in the database), `resume`
 //! (what a start needs), `recent` (the fleet's last hours), `read` (what pages ask for), `latency` and `history` (over
-//! hours, days and months), `export` (the past as a stream); `figures` (how large it is), `integrity`
+//! hours, days and months, cut into `slices`), `export` (the past as a stream); `figures` (how large it is), `integrity`
 //! (is the file sound), `backup` and `restore` (a copy, and back).
 
 use std::path::{Path, PathBuf};
@@ -36,6 +36,7 @@ mod unsealed;
 mod chore;
 mod tidy;
 pub mod seal;
+pub mod slices;
 pub mod roll;
 pub mod retain;
 pub mod history;

@@ -1,6 +1,7 @@
-//! A day as one row: its seconds by state, and its histograms. Made of the day's packs, so it can be made again.
+//! A day as one row: its seconds by state, its histograms, and its hours. Made of the day's packs, so it can be made again.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use sqlx::{Row, SqliteConnection};
@@ -8,8 +9,10 @@ use sqlx::{Row, SqliteConnection};
 use crate::domain::coverage::{Covered, State};
 use crate::store::StoreError;
 use crate::store::pack::day::{self, Histograms};
+use crate::store::pack::heat;
 use crate::store::packs::{self, DAY_HOURS, damaged, slot};
 use crate::store::past::PastBeat;
+use crate::store::slices::{Part, sliced};
 
 /// One monitor's day.
 #[derive(Debug)]
@@ -17,6 +20,7 @@ pub(in crate::store) struct DayRow {
     slot: i64,
     covered: Covered,
     latencies: Vec<u8>,
+    hours: Vec<u8>,
 }
 
 /// What a stretch of time came to.
@@ -68,16 +72,20 @@ impl Counting {
 /// Writes rows of days.
 pub(in crate::store) async fn keep(connection: &mut SqliteConnection, rows: &[DayRow]) -> Result<(), StoreError> {
     for row in rows {
-        let seconds = |time: std::time::Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
-        sqlx::query("INSERT OR REPLACE INTO days (slot, up, down, unknown, maintenance, latencies) VALUES ($1, $2, $3, $4, $5, $6)")
-            .bind(row.slot)
-            .bind(seconds(row.covered.up))
-            .bind(seconds(row.covered.down))
-            .bind(seconds(row.covered.unknown))
-            .bind(seconds(row.covered.maintenance))
-            .bind(&row.latencies)
-            .execute(&mut *connection)
-            .await?;
+        let seconds = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+        sqlx::query(
+            "INSERT OR REPLACE INTO days (slot, up, down, unknown, maintenance, latencies, hours) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        )
+        .bind(row.slot)
+        .bind(seconds(row.covered.up))
+        .bind(seconds(row.covered.down))
+        .bind(seconds(row.covered.unknown))
+        .bind(seconds(row.covered.maintenance))
+        .bind(&row.latencies)
+        .bind(&row.hours)
+        .execute(&mut *connection)
+        .await?;
     }
     Ok(())
 }
@@ -130,8 +138,15 @@ pub(in crate::store) async fn rolled_up(
     if is_empty {
         return Ok(None);
     }
+    let hours = counting.by_hour(packs::day_from(packs::day_number(day) + 1)?).split_off(&day);
     let mut whole = Stretch::default();
-    counting.by_hour(packs::day_from(packs::day_number(day) + 1)?).range(day..).for_each(|(_, hour)| whole.add(hour));
-    let latencies = day::encode(&whole.histograms).map_err(|error| damaged("histograms to be written", &error))?;
-    Ok(Some(DayRow { slot: slot(packs::day_number(day), owner), covered: whole.covered, latencies }))
+    hours.values().for_each(|hour| whole.add(hour));
+    let parts: Vec<Part> = hours.iter().map(|(at, hour)| Part::of_histograms(*at, &hour.histograms)).collect();
+    let hours = sliced(&parts, day, Duration::from_secs(3600));
+    Ok(Some(DayRow {
+        slot: slot(packs::day_number(day), owner),
+        covered: whole.covered,
+        latencies: day::encode(&whole.histograms).map_err(|error| damaged("histograms to be written", &error))?,
+        hours: heat::encode(day, &hours).map_err(|error| damaged("hours to be written", &error))?,
+    }))
 }

@@ -20,6 +20,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("drift", include_str!("../../migrations/sqlite/0003_drift.sql")),
     ("transcripts", include_str!("../../migrations/sqlite/0004_transcripts.sql")),
     ("packs", include_str!("../../migrations/sqlite/0005_packs.sql")),
+    ("hours", include_str!("../../migrations/sqlite/0006_hours.sql")),
 ];
 /// How long a statement waits for another process: short, since a whole fleet waits behind it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);

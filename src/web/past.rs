@@ -2,20 +2,19 @@
 //!
 //! All of it is made of the same few reads, whose number does not grow with the range.
 
-use std::time::Duration;
-
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::coverage::Covered;
 use crate::domain::fleet::MonitorId;
-use crate::store::latency::{LatencySlice, of_stretches};
+use crate::store::history::{Since, Summary};
+use crate::store::latency::of_stretches;
 use crate::store::roll::Stretch;
+use crate::store::slices::LatencySlice;
 use crate::web::ranges::{Cut, Grain, Range, day_of, hour_of};
 use crate::web::state::{Away, WebState};
 
 /// Ranges that uptime is told for.
 const UPTIMES: [Range; 4] = [Range::Day, Range::Week, Range::Month, Range::Quarter];
-const HOUR: Duration = Duration::from_secs(3_600);
 
 /// How many days a heat map covers, today counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -102,11 +101,11 @@ impl Uptime {
 pub async fn read(state: &WebState, id: &MonitorId, cut: Cut, heat: HeatDays) -> Result<Past, Away> {
     let (store, now) = (&state.store, cut.to);
     let by_day = UPTIMES.map(|range| uptime_from(range, now)).into_iter().min().unwrap_or(now);
-    let (mut hours_from, mut days_from) = (heat.first(now).min(uptime_from(Range::Day, now)), day_of(by_day));
+    let mut since = Since { hours: uptime_from(Range::Day, now), days: day_of(by_day), heat: heat.first(now) };
     match cut.range.grain() {
         Grain::Beats => {}
-        Grain::Hours => hours_from = hours_from.min(cut.from),
-        Grain::Days => days_from = days_from.min(cut.from),
+        Grain::Hours => since.hours = since.hours.min(cut.from),
+        Grain::Days => since.days = since.days.min(cut.from),
     }
     let beats = async {
         if cut.range.grain() != Grain::Beats {
@@ -114,23 +113,13 @@ pub async fn read(state: &WebState, id: &MonitorId, cut: Cut, heat: HeatDays) ->
         }
         state.ask(store.latency_cut_twice(id, cut.from, cut.to, [cut.fine, cut.coarse])).await.map(Some)
     };
-    let (beats, hours, days, first_seen) = tokio::join!(
-        beats,
-        state.ask(store.hours(id, hours_from, now)),
-        state.ask(store.days(id, days_from, now)),
-        state.ask(store.first_seen(id)),
-    );
-    let (hours, days, first_seen) = (hours?, days?, first_seen?);
+    let (beats, summary, first_seen) =
+        tokio::join!(beats, state.ask(store.summary(id, since, now)), state.ask(store.first_seen(id)));
+    let (Summary { hours, days, heat }, first_seen) = (summary?, first_seen?);
     let kept = if cut.range.grain() == Grain::Days { &days } else { &hours };
     let [fine, coarse] =
         beats?.unwrap_or_else(|| [cut.fine, cut.coarse].map(|slice| of_stretches(kept, cut.from, slice)));
-    Ok(Past {
-        fine,
-        coarse,
-        heat: of_stretches(&hours, heat.first(now), HOUR),
-        uptimes: uptimes(&hours, &days, first_seen, now),
-        first_seen,
-    })
+    Ok(Past { fine, coarse, heat, uptimes: uptimes(&hours, &days, first_seen, now), first_seen })
 }
 
 /// Where uptime over a range begins: a day's is made of hours, all others of days.
@@ -159,6 +148,8 @@ fn uptimes(
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn at(text: &str) -> DateTime<Utc> {

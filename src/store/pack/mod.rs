@@ -3,7 +3,7 @@
 //! What is written is read back by any later version: the first number of a pack says how. Nothing here knows
 //! SQL. Read: `hour` (beats as columns), `asks` and `answer` (what was asked and what came back), `tables`
 //! (values that repeat), `bits` (numbers in as few bits as they are likely), `words` (slugs by number), `day`
-//! (a day's percentiles).
+//! (a day's percentiles), `heat` (its hours).
 
 pub(in crate::store) mod hour;
 pub(in crate::store) mod asks;
@@ -15,5 +15,6 @@ mod moments;
 pub(in crate::store) mod bits;
 pub(in crate::store) mod words;
 pub mod day;
+pub(in crate::store) mod heat;
 #[cfg(test)]
 mod hour_tests;

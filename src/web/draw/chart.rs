@@ -8,7 +8,7 @@ use askama::filters::HtmlSafe;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::incident::Incident;
-use crate::store::latency::LatencySlice;
+use crate::store::slices::LatencySlice;
 use crate::web::words;
 
 /// A bound on a P95 takes so many samples (RETRIEVAL §4).

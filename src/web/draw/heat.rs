@@ -8,7 +8,7 @@ use askama::Template;
 use askama::filters::HtmlSafe;
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::store::latency::LatencySlice;
+use crate::store::slices::LatencySlice;
 use crate::web::draw::chart::P95_SAMPLES_MIN;
 use crate::web::words;
 
