@@ -291,8 +291,11 @@ async fn a_heat_maps_hours_are_the_same_by_rows_packs_and_days() {
     assert_eq!(with_late, store.latency(&monitor, at(0), at(until), HOUR).await.expect("slices"), "late ones are in");
     assert_eq!(with_late.len(), by_rows.len() + 1);
 
+    let days = store.days(&monitor, at(0), at(until)).await.expect("days");
     store.close().await;
     let rows = [
+        ("UPDATE sealing SET rolled_until = rolled_until - 86400000000", "while a day is being rolled up"),
+        ("UPDATE sealing SET rolled_until = rolled_until + 86400000000", "when it is"),
         ("CREATE TABLE known AS SELECT slot, hours FROM days", "as it was"),
         ("UPDATE days SET hours = NULL WHERE slot <= (SELECT MIN(slot) FROM days) + 1", "without a day's hours"),
         ("UPDATE days SET hours = NULL", "rolled up before there were hours"),
@@ -305,6 +308,7 @@ async fn a_heat_maps_hours_are_the_same_by_rows_packs_and_days() {
         connection.close().await.expect("it closes");
         let store = Store::open(&place.path()).await.expect("it opens");
         assert_eq!(heat(&store, &monitor, at(0)).await, with_late, "{says} ({changed} rows)");
+        assert_eq!(store.days(&monitor, at(0), at(until)).await.expect("days"), days, "{says}, by days");
         store.close().await;
     }
 }
