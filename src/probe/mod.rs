@@ -20,6 +20,7 @@ pub mod sse;
 pub mod instructions;
 pub mod diff;
 pub mod tools;
+pub(crate) mod shelf;
 
 // What texts cost.
 pub mod tokens;
@@ -77,6 +78,7 @@ use crate::probe::cross::Differing;
 use crate::probe::grants::Grants;
 use crate::probe::kept::KeptPrograms;
 use crate::probe::owed::Owed;
+use crate::probe::shelf::Shelf;
 use crate::probe::tokens::Tokens;
 
 /// What one beat is to do.
@@ -118,6 +120,7 @@ pub struct Prober {
     differing: Differing,
     tokens: Tokens,
     grants: Grants,
+    shelf: Shelf,
 }
 
 impl Prober {
@@ -130,6 +133,7 @@ impl Prober {
             differing: Differing::default(),
             tokens: Tokens::default(),
             grants: Grants::default(),
+            shelf: Shelf::default(),
         }
     }
 
@@ -142,6 +146,7 @@ impl Prober {
             differing: Differing::default(),
             tokens: Tokens::default(),
             grants: Grants::default(),
+            shelf: Shelf::default(),
         }
     }
 
@@ -167,6 +172,9 @@ impl Prober {
             Some(oauth) => Box::pin(self.admitted(assignment, oauth, record)).await,
         };
         self.tokens.weigh(&mut seen).await;
+        if let Some(tools) = &mut seen.tools {
+            self.shelf.share(&mut tools.listing);
+        }
         (seen, learnt)
     }
 

@@ -1,8 +1,10 @@
 //! What a start needs, so that every window, phase and promise goes on where it stood.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use sqlx::Row;
+use sqlx::sqlite::SqliteRow;
 
 use crate::domain::fleet::MonitorId;
 use crate::domain::incident::Incident;
@@ -64,29 +66,22 @@ impl Store {
     /// # Errors
     /// Where the database does not answer.
     pub async fn tools_baselines(&self) -> Result<Vec<ToolsRow>, StoreError> {
-        let rows = sqlx::query(
-            "SELECT t.monitor, t.era, t.hash, t.from_at, t.accepted_by, t.search_tool, t.invalid_call, b.data \
-             FROM monitor_tools t JOIN blobs b ON b.hash = t.hash AND b.kind = 'tools' WHERE t.to_at IS NULL",
+        let mut reading = self.readers.begin().await?;
+        // Replicas have the same list: it is read once, and shared.
+        let lists = sqlx::query(
+            "SELECT hash, data FROM blobs \
+             WHERE kind = 'tools' AND hash IN (SELECT hash FROM monitor_tools WHERE to_at IS NULL)",
         )
-        .fetch_all(&self.readers)
+        .fetch_all(&mut *reading)
         .await?;
-        rows.iter()
-            .map(|row| {
-                let (tools, json) = tools_from(row.try_get(7)?)?;
-                Ok(ToolsRow {
-                    monitor: MonitorId::new(row.try_get(0)?),
-                    era: Era::from_slug(row.try_get(1)?),
-                    tools: ToolsSeen {
-                        listing: Arc::new(Listing { hash: row.try_get(2)?, tools, json, ..Listing::default() }),
-                        search_tool: row.try_get(5)?,
-                        invalid_call: row.try_get(6)?,
-                        ..ToolsSeen::default()
-                    },
-                    from: moment(row, 3)?,
-                    accepted_by: row.try_get(4)?,
-                })
-            })
-            .collect()
+        let lists: HashMap<String, Arc<Listing>> = lists.iter().map(listing).collect::<Result<_, StoreError>>()?;
+        let rows = sqlx::query(
+            "SELECT monitor, era, hash, from_at, accepted_by, search_tool, invalid_call FROM monitor_tools \
+             WHERE to_at IS NULL",
+        )
+        .fetch_all(&mut *reading)
+        .await?;
+        rows.iter().filter_map(|row| baseline(row, &lists).transpose()).collect()
     }
 
     /// The marks by which a restart of a server is recognised.
@@ -130,13 +125,32 @@ impl Store {
     }
 }
 
-/// Reads a snapshot back; see `listing::snapshot`.
-fn tools_from(data: &[u8]) -> Result<(Vec<ToolSeen>, String), StoreError> {
+/// One row of an accepted list; none where the list itself is lost.
+fn baseline(row: &SqliteRow, lists: &HashMap<String, Arc<Listing>>) -> Result<Option<ToolsRow>, StoreError> {
+    let Some(listing) = lists.get(row.try_get::<&str, _>(2)?) else { return Ok(None) };
+    Ok(Some(ToolsRow {
+        monitor: MonitorId::new(row.try_get(0)?),
+        era: Era::from_slug(row.try_get(1)?),
+        tools: ToolsSeen {
+            listing: Arc::clone(listing),
+            search_tool: row.try_get(5)?,
+            invalid_call: row.try_get(6)?,
+            ..ToolsSeen::default()
+        },
+        from: moment(row, 3)?,
+        accepted_by: row.try_get(4)?,
+    }))
+}
+
+/// Reads a list back; see `listing::snapshot`.
+fn listing(row: &SqliteRow) -> Result<(String, Arc<Listing>), StoreError> {
     let unreadable = |what: &dyn std::fmt::Display| StoreError::Unreadable(format!("tools snapshot: {what}"));
-    let mut value: serde_json::Value = serde_json::from_slice(data).map_err(|error| unreadable(&error))?;
+    let hash: String = row.try_get(0)?;
+    let mut value: serde_json::Value = serde_json::from_slice(row.try_get(1)?).map_err(|error| unreadable(&error))?;
     let tools: Vec<(String, String, String)> =
         serde_json::from_value(value["tools"].take()).map_err(|error| unreadable(&error))?;
     let json = value["json"].as_str().ok_or_else(|| unreadable(&"no listing"))?.to_owned();
     let tools = tools.into_iter().map(|(name, full_hash, shape_hash)| ToolSeen { name, full_hash, shape_hash });
-    Ok((tools.collect(), json))
+    let listing = Listing { hash: hash.clone(), tools: tools.collect(), json, ..Listing::default() };
+    Ok((hash, Arc::new(listing)))
 }
