@@ -95,6 +95,8 @@ fn told(body: &Value) -> String {
         ("outbox", outbox(&body["outbox"])),
         ("database", database(&body["database"])),
         ("config", configuration(&body["config"])),
+        ("probes", probes(&body["probes"])),
+        ("heartbeat", heartbeat(&body["heartbeat"])),
         ("versions", versions(&body["versions"])),
     ];
     lines.extend(figures.into_iter().map(|(name, figure)| format!("  {name:<10}{figure}")));
@@ -200,6 +202,19 @@ fn configuration(body: &Value) -> String {
     said
 }
 
+fn probes(body: &Value) -> String {
+    format!("{} places at once, by a limit of {} open files", count(&body["places"]), count(&body["files"]))
+}
+
+fn heartbeat(body: &Value) -> String {
+    let taken = match &body["taken_at"] {
+        Value::Null if body.is_null() => return "none declared".to_owned(),
+        Value::Null => "none taken since the start".to_owned(),
+        moment => format!("last taken {}", at(moment)),
+    };
+    body["failing"].as_str().map_or_else(|| taken.clone(), |why| format!("{taken}; the latest failed: {why}"))
+}
+
 fn versions(body: &Value) -> String {
     let zones = match body["time_zone_data"].as_str() {
         Some(zones) => format!("time zones {zones}"),
@@ -252,5 +267,15 @@ mod tests {
             "the database does not answer",
         ];
         check(&ill, &expected, "is well", "ill");
+        let sign = |sign: Value| json!({"heartbeat": sign});
+        let rows = [
+            (Value::Null, "heartbeat none declared"),
+            (json!({"taken_at": "2026-11-21T12:00:00Z"}), "heartbeat last taken 2026-11-21 12:00:00 UTC"),
+            (
+                json!({"failing": "connection refused"}),
+                "none taken since the start; the latest failed: connection refused",
+            ),
+        ];
+        rows.into_iter().for_each(|(body, expected)| check(&sign(body), &[expected], "", "a sign of life"));
     }
 }

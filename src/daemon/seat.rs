@@ -64,8 +64,8 @@ pub struct Seat {
     pub last_started: Option<Instant>,
     /// When the source-listing tool was last asked.
     pub sources_asked_at: Option<DateTime<Utc>>,
-    /// The last beats, the oldest first.
-    pub strip: VecDeque<BeatMark>,
+    /// The last beats, the oldest first; shared with what pages show.
+    pub strip: Arc<[BeatMark]>,
     /// Since when the monitor is known.
     pub first_seen: DateTime<Utc>,
     /// What the last beat saw and meant.
@@ -117,7 +117,7 @@ impl Seat {
             turn: 0,
             last_started: None,
             sources_asked_at: None,
-            strip: VecDeque::new(),
+            strip: Arc::new([]),
             first_seen: now,
             last: None,
             listed: None,
@@ -235,10 +235,8 @@ impl Seat {
 
     /// Counts a beat in for strip and coverage.
     pub fn count(&mut self, mark: BeatMark, scheduled: bool) {
-        if self.strip.len() == STRIP_LEN {
-            self.strip.pop_front();
-        }
-        self.strip.push_back(mark);
+        let gone = (self.strip.len() + 1).saturating_sub(STRIP_LEN);
+        self.strip = self.strip[gone..].iter().copied().chain([mark]).collect();
         if !scheduled {
             return;
         }
@@ -292,7 +290,7 @@ impl Seat {
             roll_up,
             since: self.since,
             signals: self.signals(),
-            strip: self.strip.iter().copied().collect(),
+            strip: Arc::clone(&self.strip),
             p95_ms: p95.map(|(p95, n)| (p95.as_secs_f64() * 1e3, n)),
             p95_limit_ms: rules.latency.p95.as_secs_f64() * 1e3,
             canaries: self.monitor.canaries.iter().map(|canary| self.canary(canary)).collect(),

@@ -12,6 +12,8 @@ use crate::domain::signal::{Level, Reading};
 
 /// Calls kept at most, whatever the window.
 const CALLS_MAX: usize = 4_800;
+/// By how many calls a full window grows: the standing is cloned with each beat, which takes away what was spare.
+const GROWTH: usize = 8;
 
 /// One search call: answered, or failed for a reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +38,9 @@ impl ErrorsWindow {
         }
         if self.calls.len() == CALLS_MAX {
             self.calls.pop_front();
+        }
+        if self.calls.len() == self.calls.capacity() {
+            self.calls.reserve_exact(GROWTH);
         }
         self.calls.push_back(call);
     }

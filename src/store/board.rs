@@ -81,7 +81,7 @@ pub struct MonitorView {
     /// Every signal that is judged on this monitor, in [`Signal::ALL`]'s order.
     pub signals: Vec<SignalView>,
     /// The last beats, the oldest first, at most [`STRIP_LEN`].
-    pub strip: Vec<BeatMark>,
+    pub strip: Arc<[BeatMark]>,
     /// P95 over the rule's window in milliseconds, with its sample count; none below the least.
     pub p95_ms: Option<(f64, u32)>,
     /// The P95 limit in milliseconds.

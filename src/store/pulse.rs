@@ -34,6 +34,15 @@ pub struct FileNote {
     pub refused: Option<(DateTime<Utc>, String)>,
 }
 
+/// How the sign of life stands that somebody outside waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SignNote {
+    /// When one was last taken; none since the start.
+    pub taken_at: Option<DateTime<Utc>>,
+    /// Why the latest was kept back, or did not get through; none where it did.
+    pub failing: Option<String>,
+}
+
 /// Beats of the last [`LATELY`], or since the start where that is less.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Lately {
@@ -97,6 +106,7 @@ pub struct Pulse {
     /// The counters as they stood, the oldest first.
     looks: Mutex<VecDeque<Look>>,
     file: Mutex<FileNote>,
+    sign: Mutex<Option<SignNote>>,
 }
 
 impl Pulse {
@@ -194,6 +204,21 @@ impl Pulse {
     /// The file in force.
     pub fn file(&self) -> FileNote {
         self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+
+    /// A sign of life was taken, or was not, and why; `None`: none is declared.
+    pub fn sign(&self, came: Option<Result<DateTime<Utc>, String>>) {
+        let mut sign = self.sign.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let taken_before = sign.as_ref().and_then(|sign| sign.taken_at);
+        *sign = came.map(|came| match came {
+            Ok(at) => SignNote { taken_at: Some(at), failing: None },
+            Err(why) => SignNote { taken_at: taken_before, failing: Some(why) },
+        });
+    }
+
+    /// How the sign of life stands; none where none is declared, or none was due yet.
+    pub fn sign_note(&self) -> Option<SignNote> {
+        self.sign.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
 
     /// Records waiting for the writer.

@@ -13,7 +13,7 @@ use crate::deliver::trouble::Trouble;
 use crate::domain::outcome::Verdict;
 use crate::store::figures::Figures;
 use crate::store::outbox::Backlog;
-use crate::store::pulse::{FileNote, Lately, Pulse};
+use crate::store::pulse::{FileNote, Lately, Pulse, SignNote};
 use crate::web::state::WebState;
 
 /// Starts later than this, for the hundredth that is latest, are said to be ill: what a fleet is promised (DESIGN §10).
@@ -42,6 +42,9 @@ pub struct Status {
     /// None where it did not answer.
     database: Option<Database>,
     config: Config,
+    probes: Probes,
+    /// None where none is declared, or none was due yet.
+    heartbeat: Option<Heartbeat>,
     troubles: Vec<TroubleBody>,
     /// When each loop last took a turn.
     loops: BTreeMap<&'static str, DateTime<Utc>>,
@@ -117,6 +120,22 @@ struct Config {
 }
 
 #[derive(Debug, Serialize)]
+struct Probes {
+    /// How many may be in flight at once; three quarters of them for those that take long.
+    places: u64,
+    /// The limit on open files, which decides it.
+    files: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Heartbeat {
+    /// When one was last taken; none since the start.
+    taken_at: Option<DateTime<Utc>>,
+    /// Why the latest was kept back or did not get through.
+    failing: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
 struct TroubleBody {
     trouble: &'static str,
     meaning: &'static str,
@@ -160,6 +179,8 @@ pub async fn show(State(state): State<WebState>) -> Json<Status> {
         outbox: backlog.map(|backlog| outbox(backlog, now)),
         database: figures.map(database),
         config: config(pulse.file()),
+        probes: Probes { places: pulse.permits(), files: pulse.files() },
+        heartbeat: pulse.sign_note().map(|SignNote { taken_at, failing }| Heartbeat { taken_at, failing }),
         troubles: troubles.into_iter().map(trouble).collect(),
         loops: pulse.turns(),
     })

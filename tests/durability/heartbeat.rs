@@ -61,11 +61,16 @@ async fn it_stays_away_when_nothing_can_be_remembered_and_says_when_it_is_lost()
     stage.write_text(&stage.text(&file).replace("defaults:\n", &format!("{key}defaults:\n")));
     let (serin, address) = Serin::start(&stage.config()).await;
     watcher.hears(3, "three signs of life").await;
+    let status = "/api/v1/status";
+    stage
+        .shown(address, status, "the status tells when", |text| text.contains("\"heartbeat\":{\"taken_at\":\"2"))
+        .await;
 
     let options = SqliteConnectOptions::new().filename(stage.database()).busy_timeout(Duration::from_secs(30));
     let mut holder = options.disable_statement_logging().connect().await.expect("a second connection");
     sqlx::query("BEGIN IMMEDIATE").execute(&mut holder).await.expect("the lock");
     serin.logged("the heartbeat is kept back").await;
+    stage.shown(address, status, "the status tells why", |text| text.contains("\"failing\":\"kept back: ")).await;
     let before = *watcher.heard.borrow();
     let unknown = "serin_beats_total{verdict=\"unknown\"}";
     let seen = |text: &str| text.lines().find_map(|line| line.strip_prefix(unknown)?.trim().parse::<u64>().ok());

@@ -53,6 +53,9 @@ pub struct Load {
     /// Seconds before the measurement begins; one interval and a little where it is not given.
     #[arg(long)]
     pub settle: Option<u64>,
+    /// Windows as short as makes them hold what they hold at a beat a minute.
+    #[arg(long)]
+    pub usual_windows: bool,
     /// How long is measured.
     #[arg(long)]
     pub seconds: u64,
@@ -130,11 +133,19 @@ fn bound(counts: &[u64], share: f64) -> String {
 /// The declared fleet. Targets are spread over many addresses of 127/8, which all lead to the same listeners: towards one
 /// of them, ports for new connections would run out within a minute.
 fn yaml(load: &Load, folder: &Path) -> anyhow::Result<String> {
+    // The standard windows of half an hour and of twenty minutes, were each beat a minute.
+    let rules = format!(
+        ", rules: {{ errors: {{ window: {}s }}, latency: {{ window: {}s }} }}",
+        load.every * 30,
+        load.every * 20
+    );
     let mut yaml = format!(
-        "version: 1\nserin: {{ listen: \"127.0.0.1:0\", database: \"{}\" }}\ndefaults: {{ every: {}s, timeout: {}ms }}\nmonitors:\n",
+        "version: 1\nserin: {{ listen: \"127.0.0.1:0\", database: \"{}\" }}\n\
+         defaults: {{ every: {}s, timeout: {}ms{} }}\nmonitors:\n",
         folder.join("bench.db").display(),
         load.every,
-        load.timeout
+        load.timeout,
+        if load.usual_windows { &rules } else { "" }
     );
     let (mut scheme, mut trust) = ("http", String::new());
     if let Some(root) = &load.root {

@@ -18,6 +18,7 @@ use crate::domain::observation::{BeatKind, Turn, Variant};
 use crate::domain::outcome::Verdict;
 use crate::domain::protocol::Era;
 use crate::store::Store;
+use crate::store::history::Since;
 use crate::store::record::StageTimes;
 use crate::store::record::{AskRow, BeatRecord, BeatRow, Seen};
 
@@ -82,10 +83,10 @@ async fn measure(args: &MemoryBench, folder: &Path) -> anyhow::Result<()> {
         "≤ 15 kB",
     );
     let mut connection = SqliteConnectOptions::new().filename(&path).read_only(true).connect().await?;
-    for (table, column) in [("beat_packs", "data"), ("days", "latencies")] {
+    for (table, column) in [("beat_packs", "data"), ("days", "latencies"), ("days", "hours")] {
         let average = sqlx::AssertSqlSafe(format!("SELECT AVG(LENGTH({column})) FROM {table}"));
         let average: f64 = sqlx::query(average).fetch_one(&mut connection).await?.try_get(0)?;
-        row(&format!("one row of {table}"), &format!("{average:.0} bytes"), "stated");
+        row(&format!("one row of {table}: {column}"), &format!("{average:.0} bytes"), "stated");
     }
     connection.close().await?;
     opening(&path, until).await?;
@@ -126,15 +127,11 @@ async fn readings(store: &Store, from: DateTime<Utc>, until: DateTime<Utc>) -> a
         store.days(&monitor, from, until).await?;
         let _part = note(started);
         let started = Instant::now();
-        store.hours(&monitor, from, until).await?;
+        store.summary(&monitor, Since { hours: until, days: until, heat: from }, until).await?;
         let _part = note(started);
     }
-    let names = [
-        "24 h of calls in slices of 20 min",
-        "7 days by the hour",
-        "all days by the day",
-        "all days by the hour (the heat map at its greatest)",
-    ];
+    let names =
+        ["24 h of calls in slices of 20 min", "7 days by the hour", "all days by the day", "a heat map of all days"];
     for (name, mut times) in names.into_iter().zip(times) {
         times.sort_unstable();
         let (middle, worst) = (times[times.len() / 2], times[times.len() - 1]);

@@ -10,6 +10,8 @@ use crate::domain::signal::{Level, Reading};
 
 /// Samples kept at most, whatever the window: 8 canaries a second over 10 minutes, 16 bytes each.
 const SAMPLES_MAX: usize = 4_800;
+/// By how many samples a full ring grows: the standing is cloned with each beat, which takes away what was spare.
+const GROWTH: usize = 8;
 
 /// One timed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +43,9 @@ impl LatencyWindow {
     pub fn push(&mut self, sample: Sample) {
         if self.samples.len() == SAMPLES_MAX {
             self.samples.pop_front();
+        }
+        if self.samples.len() == self.samples.capacity() {
+            self.samples.reserve_exact(GROWTH);
         }
         self.samples.push_back(sample);
     }
