@@ -1,7 +1,8 @@
 //! `serin bench reference`: what the reference server's index costs, on this machine, with
 //! `sqlite-vec` beside it where it is built in (`--features bench-sqlite-vec`).
 //!
-//! Everything runs in this process, on corpora of the seeded generator, in a folder that goes again.
+//! The index and the vectors run in a process each, so that what one lets go is not taken off the other; on corpora of
+//! the seeded generator, in a folder that goes again.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -47,6 +48,16 @@ pub struct ReferenceBench {
     /// A tenth of the vectors and questions, for a first impression
     #[arg(long)]
     quick: bool,
+    /// The half that this process is
+    #[arg(long, hide = true)]
+    half: Option<Half>,
+}
+
+/// What is measured in a process of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Half {
+    Index,
+    Vectors,
 }
 
 /// Measures, and prints the table.
@@ -56,9 +67,24 @@ pub struct ReferenceBench {
 pub async fn run(args: ReferenceBench) -> anyhow::Result<()> {
     let many = if args.quick { 10_000 } else { 100_000 };
     let asked = if args.quick { 50 } else { 500 };
-    anstream::println!("| what | measured | goal |\n|---|---|---|");
-    // First, while nothing that is let go again disturbs what the index adds to this process.
-    whole(asked).await?;
+    match args.half {
+        None => {
+            anstream::println!("| what | measured | goal |\n|---|---|---|");
+            for half in ["index", "vectors"] {
+                let mut this = tokio::process::Command::new(std::env::current_exe()?);
+                this.args(["bench", "reference", "--half", half]).args(args.quick.then_some("--quick"));
+                let ended = this.kill_on_drop(true).status().await?;
+                anyhow::ensure!(ended.success(), "the {half} could not be measured: {ended}");
+            }
+            Ok(())
+        }
+        Some(Half::Index) => whole(asked).await,
+        Some(Half::Vectors) => in_memory(many, asked).await,
+    }
+}
+
+/// Vectors alone, searched exactly.
+async fn in_memory(many: u64, asked: u64) -> anyhow::Result<()> {
     let vectors = Vectors::new(many);
     let before = usage::resident_mb();
     let memory = vectors.remembered();
