@@ -309,6 +309,11 @@ async fn a_heat_maps_hours_are_the_same_by_rows_packs_and_days() {
         let store = Store::open(&place.path()).await.expect("it opens");
         assert_eq!(heat(&store, &monitor, at(0)).await, with_late, "{says} ({changed} rows)");
         assert_eq!(store.days(&monitor, at(0), at(until)).await.expect("days"), days, "{says}, by days");
+        assert_eq!(
+            store.days(&monitor, at(2 * day), at(until)).await.expect("days"),
+            days[2..],
+            "{says}, the last days"
+        );
         store.close().await;
     }
 }

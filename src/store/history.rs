@@ -241,7 +241,7 @@ struct Rolled {
     hours: Option<Sliced>,
 }
 
-/// Days between two, the oldest first; that of `until` is left out. A day that is being rolled up is not the truth yet.
+/// Days between two moments, the oldest first, both edges whole. A day that is being rolled up is not the truth yet.
 async fn rolled(
     reading: &mut SqliteConnection,
     monitor: &MonitorId,
@@ -249,23 +249,23 @@ async fn rolled(
     until: DateTime<Utc>,
 ) -> Result<Vec<Rolled>, StoreError> {
     let Some(owner) = packs::known_number_of(reading, monitor).await? else { return Ok(Vec::new()) };
-    let last = packs::day_number(until - TimeDelta::microseconds(1));
-    let rows = sqlx::query(DAYS).bind(packs::day_number(from)).bind(last).bind(owner).fetch_all(reading).await?;
-    rows.iter().filter_map(|row| rolled_day(row, until).transpose()).collect()
+    let (first, last) = (packs::day_number(from), packs::day_number(until - TimeDelta::microseconds(1)));
+    if last < first {
+        return Ok(Vec::new());
+    }
+    let rows = sqlx::query(DAYS).bind(first).bind(last).bind(owner).fetch_all(reading).await?;
+    rows.iter().map(rolled_day).collect()
 }
 
-fn rolled_day(row: &SqliteRow, until: DateTime<Utc>) -> Result<Option<Rolled>, StoreError> {
+fn rolled_day(row: &SqliteRow) -> Result<Rolled, StoreError> {
     let at = packs::day_from(row.try_get(0)?)?;
-    if at >= until {
-        return Ok(None);
-    }
     let seconds = |index| length(row, index).map(|micros| micros * 1_000_000);
     let covered = Covered { up: seconds(1)?, down: seconds(2)?, unknown: seconds(3)?, maintenance: seconds(4)? };
     let histograms = day::decode(row.try_get(5)?).map_err(|error| damaged("a day's histograms", &error))?;
     let hours: Option<&[u8]> = row.try_get(6)?;
     let hours = hours.map(|hours| heat::decode(at, hours)).transpose();
     let hours = hours.map_err(|error| damaged("a day's hours", &error))?;
-    Ok(Some(Rolled { at, stretch: Stretch { covered, histograms }, hours }))
+    Ok(Rolled { at, stretch: Stretch { covered, histograms }, hours })
 }
 
 fn day_of(at: DateTime<Utc>) -> Result<DateTime<Utc>, StoreError> {
