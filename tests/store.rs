@@ -273,13 +273,19 @@ async fn a_restart_resumes_everything() {
         ..BeatRecord::default()
     };
     store.commit(later).await.expect("committed");
+    let replica = ToolsRow { monitor: MonitorId::new("replica"), ..moved.clone() };
+    let of_replica = BeatRecord { tools: Some(replica.clone()), ..BeatRecord::default() };
+    store.commit(of_replica).await.expect("committed");
     store.close().await;
     assert_eq!(store.commit(record("docs", 60)).await, Err(StoreError::Closed), "closed is closed");
 
     let store = place.open().await;
     assert_eq!(store.signal_states().await, Ok(vec![signal.clone()]), "a phase goes on where it stood");
     assert_eq!(store.open_incidents().await, Ok(vec![open]), "an open incident is not forgotten");
-    assert_eq!(store.tools_baselines().await, Ok(vec![moved]), "the latest baseline holds");
+    let baselines = store.tools_baselines().await.expect("baselines");
+    let lists: Vec<_> = baselines.iter().map(|row| &row.tools.listing).collect();
+    assert!(Arc::ptr_eq(lists[0], lists[1]), "a replica has the same list");
+    assert_eq!(baselines, [moved, replica], "the latest baseline holds");
     assert_eq!(store.marks().await, Ok(vec![marks]), "a restart can still be told");
     assert_eq!(store.learnt().await, Ok(vec![learnt]), "what was learnt last is known");
     let days: Vec<_> = store.spent(at(0)).await.expect("footprints")[&MonitorId::new("docs")].clone();

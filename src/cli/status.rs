@@ -267,6 +267,8 @@ mod tests {
             "the database does not answer",
         ];
         check(&ill, &expected, "is well", "ill");
+        let places = json!({"probes": {"places": 9872, "files": 20_000}});
+        check(&places, &["9,872 places at once, by a limit of 20,000 open files"], "", "places");
         let sign = |sign: Value| json!({"heartbeat": sign});
         let rows = [
             (Value::Null, "heartbeat none declared"),

@@ -72,7 +72,6 @@ impl Signs {
         let Some(heartbeat) = &fleet.heartbeat else {
             self.due = Instant::now() + TURN_MAX;
             self.lost = 0;
-            hands.board.pulse().sign(None);
             return hands.alerts.clear(Trouble::HeartbeatFailed, now);
         };
         if self.due > Instant::now() {
@@ -80,7 +79,7 @@ impl Signs {
         }
         let again = Instant::now() + heartbeat.every.min(AGAIN_AFTER);
         if let Some(why) = ill(hands, now).await {
-            hands.board.pulse().sign(Some(Err(format!("kept back: {why}"))));
+            hands.board.pulse().sign_failed(format!("kept back: {why}"));
             if !std::mem::replace(&mut self.kept_back, true) {
                 tracing::warn!(why, "the heartbeat is kept back, so that whoever waits for it raises the alarm");
             }
@@ -92,13 +91,13 @@ impl Signs {
         match sender.ping(&fleet, heartbeat, now).await {
             AttemptEnd::Accepted => {
                 (self.lost, self.due) = (0, next);
-                hands.board.pulse().sign(Some(Ok(Utc::now())));
+                hands.board.pulse().sign_taken(Utc::now());
                 hands.alerts.clear(Trouble::HeartbeatFailed, now);
             }
             AttemptEnd::Failed { why, .. } | AttemptEnd::Refused { why } => {
                 self.lost += 1;
                 self.due = again;
-                hands.board.pulse().sign(Some(Err(why.clone())));
+                hands.board.pulse().sign_failed(why.clone());
                 tracing::warn!(why, lost = self.lost, "the heartbeat did not get through");
                 if self.lost >= LOST_MAX {
                     hands.alerts.raise(Trouble::HeartbeatFailed, &why, now);

@@ -2,6 +2,7 @@
 //!
 //! The standing changes only once the commit has reached the disk. Where it did not, the beat is
 //! *unknown*: our own trouble is never the target's, and the next beat decides again.
+//! The steps stay in one file, since their order is what keeps that.
 
 use std::sync::Arc;
 

@@ -3,6 +3,8 @@
 //! Precedence of cause (DESIGN §4): transport, protocol and access faults win. Otherwise a cause
 //! that the server's own health names beats the symptom that we saw. No answer is never a matter
 //! of quality, and a 429 is never a matter of availability.
+//!
+//! Two fifths of the file are its tables of tests; the precedence above them has to be seen in one place.
 
 use chrono::{DateTime, TimeDelta, Utc};
 

@@ -3,6 +3,7 @@
 //! Two directions: what is *given* (arguments) breaks where it narrows, what is *answered* (output schemas) breaks where
 //! it loosens. Where a part of JSON Schema is beyond judging, a change of it counts as breaking: whether it breaks a call
 //! that is really made, the known calls say. Both lists are hostile, so depth and work are bounded.
+//! A third of the file are its tables of tests.
 
 use std::collections::BTreeMap;
 

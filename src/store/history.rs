@@ -19,8 +19,8 @@ use crate::store::pack::{day, heat};
 use crate::store::packs::{self, damaged, hour_number};
 use crate::store::past::PastBeat;
 use crate::store::roll::{Counting, Stretch};
-use crate::store::slices::{LatencySlice, Part, Sliced, joined, sliced};
-use crate::store::{Store, StoreError, unsealed};
+use crate::store::slices::{LatencySlice, Sliced, joined};
+use crate::store::{Store, StoreError, slices, unsealed};
 
 /// Packs of one hour each that lie between two hours, both counted in; `$1` is the first hour, `$2` the last, `$3` the owner.
 const PACKS: &str = "WITH RECURSIVE hours (h) AS (VALUES ($1) UNION ALL SELECT h + 1 FROM hours WHERE h < $2) \
@@ -95,7 +95,7 @@ impl Store {
         since: Since,
         until: DateTime<Utc>,
     ) -> Result<Summary, StoreError> {
-        let (days_from, heat_from) = (day_of(since.days)?, day_of(since.heat)?);
+        let (days_from, heat_from) = (packs::day_of(since.days), packs::day_of(since.heat));
         let first = days_from.min(heat_from);
         let mut reading = self.readers.begin().await?;
         let rolled_until = packs::sealing(&mut reading).await?.rolled_until;
@@ -117,17 +117,12 @@ impl Store {
                 days.insert(day.at, day.stretch);
             }
         }
-        let mut parts = Vec::new();
-        for (hour, stretch) in &hours {
-            let day = day_of(*hour)?;
-            if day >= heat_from && !known.contains(&day) {
-                parts.push(Part::of_histograms(*hour, &stretch.histograms));
-            }
-            if day >= rolled_until.max(days_from) {
-                days.entry(day).or_default().add(stretch);
-            }
+        for (hour, stretch) in hours.range(rolled_until.max(days_from)..) {
+            days.entry(packs::day_of(*hour)).or_default().add(stretch);
         }
-        heat.push(sliced(&parts, heat_from, HOUR));
+        let rest = hours.range(heat_from..).filter(|(hour, _)| !known.contains(&packs::day_of(**hour)));
+        let rest = rest.map(|(hour, stretch)| (*hour, &stretch.histograms));
+        heat.push(slices::of_histograms(rest, heat_from, HOUR));
         Ok(Summary {
             hours: hours.into_iter().filter(|(hour, _)| *hour >= packs::hour_of(since.hours)).collect(),
             days: days.into_iter().collect(),
@@ -266,10 +261,6 @@ fn rolled_day(row: &SqliteRow) -> Result<Rolled, StoreError> {
     let hours = hours.map(|hours| heat::decode(at, hours)).transpose();
     let hours = hours.map_err(|error| damaged("a day's hours", &error))?;
     Ok(Rolled { at, stretch: Stretch { covered, histograms }, hours })
-}
-
-fn day_of(at: DateTime<Utc>) -> Result<DateTime<Utc>, StoreError> {
-    packs::day_from(packs::day_number(at))
 }
 
 /// What is remembered of a monitor, each beat once.

@@ -9,7 +9,7 @@ use crate::store::column::micros;
 use crate::store::past::PastBeat;
 use crate::store::roll::Stretch;
 use crate::store::slices::{LatencySlice, Part, sliced};
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, slices};
 
 /// Beats that one page may ask for.
 const BEATS_MAX: u32 = 1000;
@@ -109,8 +109,7 @@ impl Store {
 /// ones of them, and those before `from` are left out.
 pub fn of_stretches(stretches: &[(DateTime<Utc>, Stretch)], from: DateTime<Utc>, slice: Duration) -> Vec<LatencySlice> {
     let within = stretches.iter().filter(|(at, _)| *at >= from);
-    let parts: Vec<Part> = within.map(|(at, stretch)| Part::of_histograms(*at, &stretch.histograms)).collect();
-    sliced(&parts, from, slice).slices
+    slices::of_histograms(within.map(|(at, stretch)| (*at, &stretch.histograms)), from, slice).slices
 }
 
 /// Whether slices begin and end with a unit of time.

@@ -70,6 +70,11 @@ pub fn hour_of(at: DateTime<Utc>) -> DateTime<Utc> {
     at - TimeDelta::microseconds(at.timestamp_micros().rem_euclid(HOUR_US))
 }
 
+/// The first moment of the day (UTC) that holds a moment.
+pub(in crate::store) fn day_of(at: DateTime<Utc>) -> DateTime<Utc> {
+    at - TimeDelta::microseconds(at.timestamp_micros().rem_euclid(HOUR_US * DAY_HOURS))
+}
+
 /// How far the janitor is.
 pub(in crate::store) async fn sealing(connection: &mut SqliteConnection) -> Result<Sealing, StoreError> {
     let row = sqlx::query("SELECT begun_until, sealed_until, swept_until, rolled_until FROM sealing")

@@ -106,7 +106,7 @@ pub struct Pulse {
     /// The counters as they stood, the oldest first.
     looks: Mutex<VecDeque<Look>>,
     file: Mutex<FileNote>,
-    sign: Mutex<Option<SignNote>>,
+    sign: Mutex<SignNote>,
 }
 
 impl Pulse {
@@ -206,18 +206,19 @@ impl Pulse {
         self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
 
-    /// A sign of life was taken, or was not, and why; `None`: none is declared.
-    pub fn sign(&self, came: Option<Result<DateTime<Utc>, String>>) {
-        let mut sign = self.sign.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let taken_before = sign.as_ref().and_then(|sign| sign.taken_at);
-        *sign = came.map(|came| match came {
-            Ok(at) => SignNote { taken_at: Some(at), failing: None },
-            Err(why) => SignNote { taken_at: taken_before, failing: Some(why) },
-        });
+    /// A sign of life was taken.
+    pub fn sign_taken(&self, now: DateTime<Utc>) {
+        *self.sign.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
+            SignNote { taken_at: Some(now), failing: None };
     }
 
-    /// How the sign of life stands; none where none is declared, or none was due yet.
-    pub fn sign_note(&self) -> Option<SignNote> {
+    /// One was kept back, or did not get through.
+    pub fn sign_failed(&self, why: String) {
+        self.sign.lock().unwrap_or_else(std::sync::PoisonError::into_inner).failing = Some(why);
+    }
+
+    /// How the sign of life stands.
+    pub fn sign_note(&self) -> SignNote {
         self.sign.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
 

@@ -7,12 +7,13 @@ use chrono::{DateTime, Utc};
 use sqlx::{Row, SqliteConnection};
 
 use crate::domain::coverage::{Covered, State};
-use crate::store::StoreError;
 use crate::store::pack::day::{self, Histograms};
 use crate::store::pack::heat;
 use crate::store::packs::{self, DAY_HOURS, damaged, slot};
 use crate::store::past::PastBeat;
-use crate::store::slices::{Part, sliced};
+use crate::store::{StoreError, slices};
+
+const HOUR: Duration = Duration::from_secs(3_600);
 
 /// One monitor's day.
 #[derive(Debug)]
@@ -108,7 +109,7 @@ pub(in crate::store) async fn roll_again(
     owner: i64,
     at: DateTime<Utc>,
 ) -> Result<(), StoreError> {
-    let day = packs::day_from(packs::day_number(at))?;
+    let day = packs::day_of(at);
     if day >= packs::sealing(connection).await?.rolled_until {
         return Ok(());
     }
@@ -141,8 +142,7 @@ pub(in crate::store) async fn rolled_up(
     let hours = counting.by_hour(packs::day_from(packs::day_number(day) + 1)?).split_off(&day);
     let mut whole = Stretch::default();
     hours.values().for_each(|hour| whole.add(hour));
-    let parts: Vec<Part> = hours.iter().map(|(at, hour)| Part::of_histograms(*at, &hour.histograms)).collect();
-    let hours = sliced(&parts, day, Duration::from_secs(3600));
+    let hours = slices::of_histograms(hours.iter().map(|(at, hour)| (*at, &hour.histograms)), day, HOUR);
     Ok(Some(DayRow {
         slot: slot(packs::day_number(day), owner),
         covered: whole.covered,

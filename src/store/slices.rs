@@ -51,7 +51,7 @@ pub(in crate::store) struct Part {
 
 impl Part {
     /// Of an hour or a day that begins at `at`.
-    pub(in crate::store) fn of_histograms(at: DateTime<Utc>, histograms: &Histograms) -> Self {
+    fn of_histograms(at: DateTime<Utc>, histograms: &Histograms) -> Self {
         let of = |stage: Stage| {
             let plain = |series: &Series| series.stage == stage && series.variant == Variant::Plain;
             histograms.iter().filter(|(series, _)| plain(series)).flat_map(|(_, steps)| steps.each()).collect()
@@ -68,6 +68,16 @@ impl Part {
             tools: beat.stages.tools.map(|elapsed| (Code::of(elapsed), false, 1)).into_iter().collect(),
         }
     }
+}
+
+/// Slices made of whole hours or days, each with its start.
+pub(in crate::store) fn of_histograms<'h>(
+    stretches: impl Iterator<Item = (DateTime<Utc>, &'h Histograms)>,
+    from: DateTime<Utc>,
+    slice: Duration,
+) -> Sliced {
+    let parts: Vec<Part> = stretches.map(|(at, histograms)| Part::of_histograms(at, histograms)).collect();
+    sliced(&parts, from, slice)
 }
 
 /// Merged parts of each slice.

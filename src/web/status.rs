@@ -43,7 +43,7 @@ pub struct Status {
     database: Option<Database>,
     config: Config,
     probes: Probes,
-    /// None where none is declared, or none was due yet.
+    /// None where none is declared.
     heartbeat: Option<Heartbeat>,
     troubles: Vec<TroubleBody>,
     /// When each loop last took a turn.
@@ -180,7 +180,7 @@ pub async fn show(State(state): State<WebState>) -> Json<Status> {
         database: figures.map(database),
         config: config(pulse.file()),
         probes: Probes { places: pulse.permits(), files: pulse.files() },
-        heartbeat: pulse.sign_note().map(|SignNote { taken_at, failing }| Heartbeat { taken_at, failing }),
+        heartbeat: state.fleet_now().heartbeat.as_ref().map(|_| heartbeat(pulse.sign_note())),
         troubles: troubles.into_iter().map(trouble).collect(),
         loops: pulse.turns(),
     })
@@ -272,6 +272,10 @@ fn config(note: FileNote) -> Config {
     let (refused_at, refused_why) = note.refused.unzip();
     let FileNote { file, hash, commit, since, .. } = note;
     Config { file, hash, commit, in_force_since: since, refused_at, refused_why }
+}
+
+fn heartbeat(SignNote { taken_at, failing }: SignNote) -> Heartbeat {
+    Heartbeat { taken_at, failing }
 }
 
 fn trouble((kind, open): (Trouble, Open)) -> TroubleBody {

@@ -304,6 +304,17 @@ async fn three_fixtures() {
 }
 
 #[tokio::test]
+async fn a_list_that_two_servers_show_is_kept_once() {
+    let (one, other) = (FaultServer::start(legacy(), None).await, FaultServer::start(legacy(), None).await);
+    let prober = Prober::new(8).once();
+    let list = async |server: &FaultServer| {
+        let (seen, _) = prober.run(&assignment(monitor(&format!("http://{}/mcp", server.address), 1))).await;
+        seen.tools.unwrap().listing
+    };
+    assert!(std::sync::Arc::ptr_eq(&list(&one).await, &list(&other).await), "one list of two servers");
+}
+
+#[tokio::test]
 async fn what_is_learnt_spares_the_next_probe() {
     let server = FaultServer::start(legacy(), None).await;
     let mut assignment = assignment(monitor(&format!("http://{}/mcp", server.address), 1));
