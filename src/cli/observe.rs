@@ -1,10 +1,34 @@
 //! One probe of a command's own, which ends when somebody presses Ctrl-C.
 
+use std::path::Path;
+
+use crate::config::checker::Unset;
+use crate::config::{self, source};
+use crate::domain::fleet::Monitor;
+use crate::domain::learnt::Learnt;
 use crate::domain::observation::Observation;
 use crate::probe::{Assignment, Prober};
+use crate::store::known::{address_hash, recall};
 
 /// The exit code of an interrupted program, as shells have it.
 pub(crate) const INTERRUPTED: u8 = 130;
+
+/// What a Serin with this configuration learnt of a server, so that what hurt it once is not done again; nothing where
+/// there is no such Serin.
+pub(crate) async fn recalled(config: &Path, monitor: &Monitor) -> Learnt {
+    let env = |name: &str| std::env::var(name).ok();
+    let loaded = source::read(config).ok().and_then(|source| config::load(&source, &env, Unset::Warn).ok());
+    let Some(database) = loaded.map(|loaded| loaded.settings.database).filter(|file| file.exists()) else {
+        return Learnt::default();
+    };
+    match recall(&database, &address_hash(monitor)).await {
+        Ok(learnt) => learnt.unwrap_or_default(),
+        Err(error) => {
+            anstream::eprintln!("what is known of this server could not be read ({error}); it is met as a stranger");
+            Learnt::default()
+        }
+    }
+}
 
 /// One probe with its transcript; none where somebody interrupted it.
 pub(crate) async fn observe(assignment: &Assignment) -> Option<Observation> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
-use crate::cli::observe::{INTERRUPTED, observe};
+use crate::cli::observe::{INTERRUPTED, observe, recalled};
 use crate::cli::remote::RemoteArgs;
 use crate::cli::replay;
 use crate::config;
@@ -69,7 +69,8 @@ pub async fn command(args: ProbeArgs) -> anyhow::Result<ExitCode> {
     let monitor = monitor?;
     let judge = |monitor: &Monitor, seen: &Observation| Some(classify(monitor, seen));
     let shown = Shown { json: args.json, transcript: args.transcript };
-    Ok(run(monitor, Utc::now(), shown, judge, &mut io::stdout().lock()).await?)
+    let learnt = recalled(&args.remote.config, &monitor).await;
+    Ok(run(monitor, learnt, Utc::now(), shown, judge, &mut io::stdout().lock()).await?)
 }
 
 fn undeclared(url: &str) -> anyhow::Result<Monitor> {
@@ -99,6 +100,7 @@ fn declared(args: &ProbeArgs) -> anyhow::Result<Arc<Monitor>> {
 /// Where `out` cannot be written.
 pub async fn run(
     monitor: Arc<Monitor>,
+    learnt: Learnt,
     now: DateTime<Utc>,
     shown: Shown,
     judge: impl FnOnce(&Monitor, &Observation) -> Option<Outcome>,
@@ -112,7 +114,7 @@ pub async fn run(
         started_at: now,
         asks,
         ask_sources: true,
-        learnt: Learnt::default(),
+        learnt,
         lists: Lists::default(),
     };
     let Some(mut seen) = observe(&assignment).await else {

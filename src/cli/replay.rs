@@ -7,7 +7,7 @@ use std::sync::Arc;
 use chrono::Utc;
 use serde_json::{Value, json};
 
-use crate::cli::observe::{INTERRUPTED, observe};
+use crate::cli::observe::{INTERRUPTED, observe, recalled};
 use crate::cli::remote::{Remote, RemoteArgs};
 use crate::domain::classify::classify;
 use crate::domain::fleet::Monitor;
@@ -67,7 +67,9 @@ pub async fn command(
             return Ok(ExitCode::from(UNTRIED));
         }
     };
-    let (assignment, notes) = again(&kept.head, &monitor);
+    let (mut assignment, notes) = again(&kept.head, &monitor);
+    // What protects the server comes from now: what was learnt since is not unlearnt for a replay.
+    assignment.learnt.heed(&recalled(&remote.config, &monitor).await);
     let Some(seen) = observe(&assignment).await else {
         return Ok(ExitCode::from(INTERRUPTED));
     };

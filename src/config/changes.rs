@@ -82,7 +82,7 @@ pub fn monitor(old: &Monitor, new: &Monitor) -> Vec<String> {
 }
 
 fn reached(keys: &mut Keys, old: &Reach, new: &Reach) {
-    let Reach { transport, era, program, cross_check, proxy, ca, client_certificate } = old;
+    let Reach { transport, era, program, cross_check, close_sessions, proxy, ca, client_certificate } = old;
     keys.unless("transport", transport, &new.transport);
     keys.unless("era", era, &new.era);
     match (program, &new.program) {
@@ -96,6 +96,7 @@ fn reached(keys: &mut Keys, old: &Reach, new: &Reach) {
         (old, new) => keys.unless("command", old, new),
     }
     keys.unless("cross_check", cross_check, &new.cross_check);
+    keys.unless("close_sessions", close_sessions, &new.close_sessions);
     keys.unless("proxy", proxy, &new.proxy);
     keys.unless("ca", ca, &new.ca);
     keys.inside(

@@ -179,6 +179,10 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
     ("monitors.keep", "Whether the program is kept running from beat to beat. Default false."),
     ("monitors.transport", "The transport, where it should not be found out."),
     ("monitors.era", "The era of MCP, where it should not be found out: legacy, or modern (2026-07-28)."),
+    (
+        "monitors.close_sessions",
+        "Whether each probe closes its session. Without it: yes, but where that may bring the server down (Python SDK `mcp` up to 1.9.4).",
+    ),
     ("monitors.cross_check", "Whether both eras are asked once a day and have to give the same tools. Default false."),
     ("monitors.proxy", "The proxy on the way: http, https, socks5 or socks5h."),
     ("monitors.ca", "A PEM file of certificates trusted for this server besides the machine's own."),

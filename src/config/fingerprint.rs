@@ -123,7 +123,7 @@ impl Sum {
     }
 
     fn reach(&mut self, reach: &Reach) -> &mut Self {
-        let Reach { transport, era, program, cross_check, proxy, ca, client_certificate } = reach;
+        let Reach { transport, era, program, cross_check, close_sessions, proxy, ca, client_certificate } = reach;
         self.optional(transport.map(|transport| transport.slug())).optional(era.map(|era| era.slug()));
         self.count(usize::from(program.is_some()));
         if let Some(Program { command, args, env, keep }) = program {
@@ -136,6 +136,10 @@ impl Sum {
         self.count(usize::from(*cross_check)).count(usize::from(proxy.is_some()));
         if let Some(proxy) = proxy {
             self.address(proxy);
+        }
+        // Counted only where it is written, so that a monitor without it keeps the fingerprint that it had.
+        if let Some(close) = close_sessions {
+            self.text("close_sessions").count(usize::from(*close));
         }
         self.optional(ca.as_deref());
         self.optional(client_certificate.as_ref().map(|pair| pair.certificate.as_str()));

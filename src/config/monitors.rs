@@ -53,14 +53,27 @@ const KEYS: &[&str] = &[
     "transport",
     "era",
     "cross_check",
+    "close_sessions",
     "proxy",
     "ca",
     "client_certificate",
 ];
 const LATER: &[&str] =
     &["depends_on", "maintenance", "headers", "oauth", "locations", "replicas_of", "owner", "runbooks"];
-const DEFAULT_KEYS: &[&str] =
-    &["every", "timeout", "probe_budget", "rules", "search", "caps", "transport", "era", "cross_check", "proxy", "ca"];
+const DEFAULT_KEYS: &[&str] = &[
+    "every",
+    "timeout",
+    "probe_budget",
+    "rules",
+    "search",
+    "caps",
+    "transport",
+    "era",
+    "cross_check",
+    "close_sessions",
+    "proxy",
+    "ca",
+];
 
 /// What `defaults:` says, for every monitor to look into.
 #[derive(Debug, Clone, Default)]

@@ -85,6 +85,9 @@ fn protocol(checker: &mut Checker<'_>, what: &str, is_program: bool, layers: Lay
             checker.fault(fault.help("leave one of the two out"));
         }
     }
+    if let Some(entry) = layers.get("close_sessions") {
+        reach.close_sessions = flag(checker, &format!("'close_sessions' of {what}"), entry);
+    }
     if let Some(entry) = layers.get("cross_check") {
         reach.cross_check = flag(checker, &format!("'cross_check' of {what}"), entry).unwrap_or_default();
         let fixed = reach.era.is_some() || reach.transport == Some(Transport::Sse);

@@ -6,21 +6,30 @@ use crate::daemon::hands::Hands;
 use crate::daemon::seat::Seat;
 use crate::domain::classify::{may_be_ours, uplink_gone};
 use crate::domain::fleet::Fleet;
+use crate::domain::learnt::Deed;
 use crate::domain::observation::{Observation, Rung};
-use crate::domain::outcome::{Evidence, Outcome};
+use crate::domain::outcome::{Evidence, Finding, Outcome};
 use crate::domain::reason::FailureReason;
 use crate::domain::signal::{Phase, Signal};
 
 /// The evidence under which the ladder stands in an incident.
 const LADDER: &str = "ladder";
 
-/// Takes an outcome back where our own uplink is gone; else, after a first failure, adds what the ladder shows.
+/// The evidence under which stands what Serin did just before.
+const DEED: &str = "just_before";
+
+/// A failure within so many beats of something we did may be of our making.
+const BEATS_SUSPECTED: u32 = 2;
+
+/// Takes an outcome back where our own uplink is gone; else, after a first failure, adds what the ladder shows, and what
+/// we did just before.
 pub async fn look_closer(
     hands: &Hands,
     seat: &mut Seat,
     fleet: &Fleet,
     seen: &mut Observation,
     mut outcome: Outcome,
+    deed: Option<Deed>,
     now: DateTime<Utc>,
 ) -> Outcome {
     let blocked = outcome.findings.first().filter(|finding| finding.reason == FailureReason::MonitorInternal);
@@ -36,10 +45,13 @@ pub async fn look_closer(
     }
     let Some(finding) = outcome.findings.iter_mut().find(|finding| finding.signal == Signal::Availability) else {
         seat.ladder.clear();
+        seat.deed = None;
         return outcome;
     };
     if seat.standing.signal(Signal::Availability).phase == Phase::Quiet {
-        let (mut rungs, cost) = hands.prober.climb(&seat.monitor, seat.learnt, now).await;
+        let suspected = seat.monitor.every * BEATS_SUSPECTED + seat.monitor.probe_budget;
+        seat.deed = deed.filter(|deed| (now - deed.at).to_std().is_ok_and(|age| age <= suspected));
+        let (mut rungs, cost) = hands.prober.climb(&seat.monitor, &seat.learnt, now).await;
         if ours && !control.is_empty() {
             let said = "a control address answers".to_owned();
             rungs.insert(0, Rung { name: "uplink", holds: true, said, elapsed: std::time::Duration::ZERO });
@@ -51,7 +63,17 @@ pub async fn look_closer(
     if !seat.ladder.is_empty() {
         finding.evidence.push(Evidence::new(LADDER, said(&seat.ladder)));
     }
+    if let Some(deed) = &seat.deed {
+        own_up(finding, deed);
+    }
     outcome
+}
+
+/// Whoever is woken has to know first that it may have been us.
+fn own_up(finding: &mut Finding, deed: &Deed) {
+    let did = format!("{} at {} UTC", deed.what.said(), deed.at.format("%H:%M:%S"));
+    finding.summary = format!("{did}, and then: {}", finding.summary);
+    finding.evidence.insert(0, Evidence::new(DEED, did));
 }
 
 /// One line, from the lowest rung up.

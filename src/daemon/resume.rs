@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::daemon::seat::{Seat, address_hash};
+use crate::daemon::seat::Seat;
 use crate::domain::contract::Baseline;
 use crate::domain::errors::Call;
 use crate::domain::fleet::{Address, Fleet, Monitor, MonitorId, Secret};
@@ -20,6 +20,7 @@ use crate::domain::quality::confirmation::CanaryStanding;
 use crate::domain::reason::FailureReason;
 use crate::domain::restart::Marks;
 use crate::domain::signal::{Phase, Signal, SignalState};
+use crate::store::known::address_hash;
 use crate::store::recent::AskLine;
 use crate::store::{Store, StoreError};
 

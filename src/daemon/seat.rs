@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use crate::daemon::keeping::Keeping;
 use crate::domain::context::Spread;
 use crate::domain::fleet::{Canary, CanaryKind, Monitor, MonitorId};
-use crate::domain::learnt::Learnt;
+use crate::domain::learnt::{Deed, Learnt};
 use crate::domain::observation::{BeatKind, Observation, Rung, ToolsSeen};
 use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
 use crate::domain::pace::{self, Hold, Quiet, Spent};
@@ -22,6 +21,7 @@ use crate::domain::signal::{Phase, Signal};
 use crate::domain::standing::Standing;
 use crate::probe::Lists;
 use crate::store::board::{BeatMark, CanaryView, MonitorView, OpenIncident, RollUp, STRIP_LEN, SignalView, ToolsView};
+use crate::store::known::address_hash;
 use crate::store::recent::HourCount;
 
 /// Hours that coverage and uptime look back over.
@@ -31,21 +31,6 @@ const STALE_INTERVALS: u32 = 3;
 
 /// The days' footprints are written this often: each writing is a row more in the beat's commit.
 const DAYS_SAVED_EVERY: Duration = Duration::from_secs(600);
-
-/// What stands for a server's address where learnt things are remembered: a hash over what is resolved, so that neither
-/// a secret is stored nor another server behind the same `${env:…}` taken for this one.
-pub fn address_hash(monitor: &Monitor) -> String {
-    let mut sum = Sha256::new();
-    let program = monitor.reach.program.iter();
-    let given = program.flat_map(|program| {
-        std::iter::once(program.command.as_str()).chain(program.args.iter().map(|argument| argument.expose()))
-    });
-    for text in std::iter::once(monitor.url.resolved.expose()).chain(given) {
-        sum.update((text.len() as u64).to_le_bytes());
-        sum.update(text.as_bytes());
-    }
-    hex::encode(sum.finalize())
-}
 
 /// One monitor in the daemon. Owned by whoever works on it: the scheduler, or the one beat in flight.
 #[derive(Debug)]
@@ -82,6 +67,8 @@ pub struct Seat {
     pub edited_unseen: bool,
     /// What the ladder showed after the failure that is still in doubt.
     pub ladder: Vec<Rung>,
+    /// What Serin itself did just before the failure that is still in doubt.
+    pub deed: Option<Deed>,
     /// Which transcripts were kept lately.
     pub keeping: Keeping,
     /// The quiet its server asked for.
@@ -127,6 +114,7 @@ impl Seat {
             edited_unseen: false,
             hours: VecDeque::new(),
             ladder: Vec::new(),
+            deed: None,
             keeping: Keeping::default(),
             quiet: Quiet::default(),
             days: [Spent::default(), Spent { day: Spent::day_of(now), ..Spent::default() }],
@@ -139,7 +127,7 @@ impl Seat {
 
     /// Takes another declaration over; what was learnt of another address is forgotten.
     pub fn declare(&mut self, monitor: Arc<Monitor>) {
-        if monitor.url != self.monitor.url || monitor.reach != self.monitor.reach {
+        if address_hash(&monitor) != address_hash(&self.monitor) {
             self.learnt = Learnt::default();
             self.listed = None;
             self.quiet = Quiet::default();
@@ -297,7 +285,7 @@ impl Seat {
             last: self.last.clone(),
             spent: self.days,
             hold: self.hold(BeatKind::Scheduled, now),
-            learnt: self.learnt,
+            learnt: self.learnt.clone(),
             calls_per_day: self.monitor.calls_per_day(),
             tools: self.listed.as_ref().map(|listed| ToolsView {
                 seen: listed.tools.clone(),
@@ -392,29 +380,5 @@ fn got(heard: &CanaryStanding) -> (String, Option<u32>) {
         Some(AskVerdict::Right { rank: None }) => ("nothing, as it should".to_owned(), None),
         Some(AskVerdict::Wrong { reason, rank, seen }) => (format!("{}: {seen}", reason.slug()), *rank),
         Some(AskVerdict::Failed { reason }) => (format!("no answer: {}", reason.slug()), None),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::fleet::{Address, Program, Secret};
-
-    #[test]
-    fn an_address_is_the_same_only_where_it_leads_to_the_same_server() {
-        let at = |resolved: &str| {
-            Monitor::undeclared("m", Address { shown: "${env:URL}".to_owned(), resolved: Secret::new(resolved) })
-        };
-        let program = |argument: &str| {
-            let mut monitor = at("stdio: serve ${env:PLACE}");
-            let args = vec![Secret::new(argument)];
-            monitor.reach.program = Some(Program { command: "serve".to_owned(), args, env: vec![], keep: false });
-            address_hash(&monitor)
-        };
-        let one = address_hash(&at("https://one.example/mcp"));
-        assert_eq!(one, address_hash(&at("https://one.example/mcp")));
-        assert_ne!(one, address_hash(&at("https://two.example/mcp")), "shown alike, and another server");
-        assert_ne!(program("here"), program("there"));
-        assert!(!one.contains("one.example"), "and the address itself is not told");
     }
 }

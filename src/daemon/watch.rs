@@ -14,7 +14,7 @@ use crate::daemon::doubt::look_closer;
 use crate::daemon::hands::Hands;
 use crate::daemon::listing;
 use crate::daemon::permits::Permit;
-use crate::daemon::seat::{Seat, address_hash};
+use crate::daemon::seat::Seat;
 use crate::daemon::telling::{Telling, timeline};
 use crate::domain::classify::classify;
 use crate::domain::contract::FIRST_STABLE;
@@ -31,6 +31,7 @@ use crate::domain::standing::{Beat, Decision, Standing};
 use crate::probe::{Assignment, sources};
 use crate::store::StoreError;
 use crate::store::board::{BeatMark, Change};
+use crate::store::known::address_hash;
 use crate::store::record::StageTimes;
 use crate::store::record::{
     ActionRow, AskRow, BeatRecord, BeatRow, LearntRow, MarksRow, Seen, SignalRow, ToolsRow, TranscriptRow,
@@ -77,7 +78,7 @@ pub async fn beat(
     let transcripts = keeping.rows((&seen, &outcome), &decisions, &next, seat.monitor.every, now);
     // What is kept is in the database; memory would not hold that of a whole fleet.
     seen.transcript = None;
-    let beat = (&seen, &outcome, learnt, transcripts);
+    let beat = (&seen, &outcome, &learnt, transcripts);
     let committed = commit(hands, seat, &fleet, &next, &decisions, beat, now).await;
     hands.stored(committed.as_ref().err(), now);
     let mark =
@@ -131,7 +132,7 @@ async fn observe(
     let assignment = assign(seat, kind, scheduled_at, now);
     let (mut seen, learnt) = hands.prober.run(&assignment).await;
     let outcome = classify(&seat.monitor, &seen);
-    let outcome = look_closer(hands, seat, fleet, &mut seen, outcome, now).await;
+    let outcome = look_closer(hands, seat, fleet, &mut seen, outcome, learnt.deed, now).await;
     (seen, learnt, outcome)
 }
 
@@ -260,7 +261,7 @@ fn assign(seat: &Seat, kind: BeatKind, scheduled_at: DateTime<Utc>, now: DateTim
         started_at: now,
         asks: schedule::asks(&seat.monitor, &seat.round, seat.turn, &seat.standing.wants_asking()),
         ask_sources: seat.wants_sources(now),
-        learnt: seat.learnt,
+        learnt: seat.learnt.clone(),
         lists: seat.lists(),
     }
 }
@@ -272,7 +273,7 @@ async fn commit(
     fleet: &Fleet,
     next: &Standing,
     decisions: &[Decision],
-    (seen, outcome, learnt, transcripts): (&Observation, &Outcome, Learnt, Vec<TranscriptRow>),
+    (seen, outcome, learnt, transcripts): (&Observation, &Outcome, &Learnt, Vec<TranscriptRow>),
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     let telling = Telling { fleet, monitor: &seat.monitor, now };
@@ -281,10 +282,10 @@ async fn commit(
         asks: seen.asks.iter().zip(&outcome.asks).map(|(ask, verdict)| ask_row(ask, verdict)).collect(),
         signals: changed_signals(seat, next),
         marks: (seat.standing.marks != next.marks).then(|| marks_row(seat, next)),
-        learnt: (seat.learnt != learnt).then(|| LearntRow {
+        learnt: (seat.learnt != *learnt).then(|| LearntRow {
             monitor: seat.monitor.id.clone(),
             address: address_hash(&seat.monitor),
-            learnt,
+            learnt: learnt.clone(),
         }),
         spent: seat.unsaved_days(now),
         listing: listing::row(seat, seen, now),

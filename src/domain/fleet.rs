@@ -310,6 +310,8 @@ pub struct Reach {
     pub program: Option<Program>,
     /// Whether both eras are asked once a day and have to give the same tools.
     pub cross_check: bool,
+    /// Whether sessions are closed; none: each is, but where that may bring the server down.
+    pub close_sessions: Option<bool>,
     /// The proxy that connections go through: `http`, `https`, `socks5` or `socks5h`. Never taken from the environment.
     pub proxy: Option<Address>,
     /// A file of PEM certificates trusted for this server besides the machine's own.

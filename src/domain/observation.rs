@@ -49,6 +49,8 @@ pub struct Observation {
     pub credential_until: Option<DateTime<Utc>>,
     /// How a stranger was received, where one asked.
     pub stranger: Option<Stranger>,
+    /// Whether the server no longer knew the session that was kept, so that a new one was opened.
+    pub session_lost: bool,
     /// What the probe cost the server.
     pub footprint: Footprint,
     /// How far one got right after a first failure, from the lowest rung up; empty otherwise.
@@ -86,6 +88,7 @@ impl Observation {
             certificate_until: None,
             credential_until: None,
             stranger: None,
+            session_lost: false,
             footprint: Footprint::default(),
             ladder: Vec::new(),
             transcript: None,

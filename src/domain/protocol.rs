@@ -1,5 +1,17 @@
 //! Which protocol a server speaks, and over what: its era and its transport (MCP.md).
 
+/// Versions of the legacy era a server may settle on, in the order of time. They are dates, and sort as text.
+pub const LEGACY_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+
+/// The newest version that releases settle on which die of `server/discover` or of a closed session (MCP.md, "Do no
+/// harm").
+pub const FRAGILE_UP_TO: &str = "2025-03-26";
+
+/// The legacy version that a text names; none where it names none of them.
+pub fn legacy_version(text: &str) -> Option<&'static str> {
+    LEGACY_VERSIONS.into_iter().find(|version| *version == text)
+}
+
 /// The generation of the protocol (MCP.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Era {

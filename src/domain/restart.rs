@@ -9,6 +9,8 @@ use crate::domain::outcome::Evidence;
 
 /// Instance ids remembered: replicas behind one address take turns, and that is no restart.
 const INSTANCES_MAX: usize = 16;
+/// A session that is gone tells of a restart once in so long: replicas that share no sessions lose one with each beat.
+const SESSION_LOSS_TOLD: Duration = Duration::from_secs(3600);
 /// A start that moves by less than this is the rounding of an uptime, not a restart.
 const START_SLACK: Duration = Duration::from_secs(5);
 
@@ -51,12 +53,17 @@ pub fn recognise(marks: &mut Marks, seen: &Observation, was_refused: bool, now: 
         }
     }
     let certain = !first && !evidence.is_empty();
-    let likely = was_refused && seen.fault_before_search().is_none();
+    let told_lately = |at: DateTime<Utc>| (now - at).to_std().is_ok_and(|age| age < SESSION_LOSS_TOLD);
+    let forgot_us = seen.session_lost && !marks.restarted_at.is_some_and(told_lately);
+    let likely = (was_refused || forgot_us) && seen.fault_before_search().is_none();
     if !certain && !likely {
         return None;
     }
-    if likely {
+    if likely && was_refused {
         evidence.push(Evidence::new("before", "connections were refused"));
+    }
+    if likely && forgot_us {
+        evidence.push(Evidence::new("session", "the kept session was no longer known"));
     }
     marks.restarted_at = Some(now);
     Some(Restart { certain, evidence })
@@ -146,6 +153,14 @@ mod tests {
             (vec![seen(None, None, None)], true, likely, "refused, then back"),
             (vec![a(), b()], true, certain, "refused, then back as another"),
             (vec![hanging()], true, None, "refused, then hanging is not back"),
+            (vec![a(), Observation { session_lost: true, ..a() }], false, likely, "a session that it knows no longer"),
+            (
+                vec![a(), Observation { session_lost: true, ..a() }, Observation { session_lost: true, ..a() }],
+                false,
+                None,
+                "replicas that share no sessions lose one after the other",
+            ),
+            (vec![Observation { session_lost: true, ..hanging() }], false, None, "and hanging is not back"),
         ];
         for (beats, refused, expected, sentence) in rows {
             let mut marks = Marks::default();

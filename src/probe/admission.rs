@@ -91,5 +91,5 @@ pub(crate) fn outside(
     seen.steps.push(Clock::start(Stage::Handshake, "oauth").stop(Some(fault)));
     seen.footprint = cost;
     seen.asks = asks;
-    (seen, *learnt)
+    (seen, learnt.clone())
 }

@@ -15,11 +15,13 @@ use tokio::time::Instant;
 use url::Url;
 
 use crate::domain::fleet::{Monitor, Program, Secret};
+use crate::domain::learnt::{KeptSession, Learnt};
 use crate::domain::observation::{Fault, FaultKind};
-use crate::domain::protocol::{Era, Transport};
+use crate::domain::protocol::{Era, Transport, legacy_version};
 use crate::net::connect::{Connector, Target, Times};
 use crate::probe::channel::{Channel, read_off};
 use crate::probe::clock::Clock;
+use crate::probe::closing::is_spared;
 use crate::probe::era::{LEGACY, MODERN};
 use crate::probe::evidence::Scrub;
 use crate::probe::identity;
@@ -93,6 +95,8 @@ pub(crate) struct Caller<'a> {
     /// The session that calls belong to.
     pub(crate) session: Option<HeaderValue>,
     open: Vec<HeaderValue>,
+    /// The session that the latest reply named.
+    named: Option<HeaderValue>,
     owed: &'a Owed,
     monitor: &'a Monitor,
 }
@@ -157,6 +161,7 @@ impl<'a> Caller<'a> {
             protocol: None,
             session: None,
             open: owed.take(monitor),
+            named: None,
             owed,
             monitor,
         }
@@ -271,8 +276,7 @@ impl<'a> Caller<'a> {
     }
 
     /// Opens the event stream of the older transport over a connection of its own; calls go through it from now on.
-    pub(crate) async fn open_stream(&mut self, clock: &mut Clock) -> Result<(), Broken> {
-        let deadline = self.deadline();
+    pub(crate) async fn open_stream(&mut self, deadline: Instant, clock: &mut Clock) -> Result<(), Broken> {
         let mut request = self.request(Method::GET, Bytes::new());
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         let wire = Wire::new(self.connector, self.wire.target().clone(), self.scrub).kept_in(self.wire.transcript);
@@ -292,7 +296,9 @@ impl<'a> Caller<'a> {
 
     /// Closes the event stream, where one is open, and with it the session.
     pub(crate) fn close_stream(&mut self) {
-        if let Carrier::Sse(channel) = std::mem::replace(&mut self.carrier, Carrier::Http) {
+        if matches!(self.carrier, Carrier::Sse(_))
+            && let Carrier::Sse(channel) = std::mem::replace(&mut self.carrier, Carrier::Http)
+        {
             self.wire.footprint = self.wire.footprint.plus(channel.close());
             self.wire.footprint.sessions_closed += 1;
         }
@@ -385,11 +391,18 @@ impl<'a> Caller<'a> {
         (Instant::now() + self.timeout).min(self.until)
     }
 
-    /// Closes every session that any reply opened. Never fails: what could not be closed shows in the footprint.
-    pub(crate) async fn close(&mut self, clock: &mut Clock) {
+    /// Closes the sessions that replies opened, but for those that are to stay open; whether it closed any. Never
+    /// fails: what was not closed shows in the footprint.
+    pub(crate) async fn close(&mut self, learnt: &Learnt, clock: &mut Clock) -> bool {
+        let mut closed = matches!(self.carrier, Carrier::Sse(_));
         self.close_stream();
         let deadline = Instant::now() + CLOSE_LIMIT;
         for session in std::mem::take(&mut self.open) {
+            if self.spares(learnt, &session) {
+                clock.note("a session stays open: closing one may bring this server down".to_owned());
+                continue;
+            }
+            closed = true;
             let mut request = self.request(Method::DELETE, Bytes::new());
             request.headers_mut().insert(SESSION, session.clone());
             let version = self.protocol.clone().unwrap_or(HeaderValue::from_static(LEGACY));
@@ -410,17 +423,32 @@ impl<'a> Caller<'a> {
             }
         }
         self.session = None;
+        closed
     }
 
-    /// Whether any session is still open.
-    pub(crate) fn has_sessions(&self) -> bool {
-        !self.open.is_empty() || matches!(self.carrier, Carrier::Sse(_))
+    /// Whether this session is to stay open.
+    pub(crate) fn spares(&self, learnt: &Learnt, session: &HeaderValue) -> bool {
+        is_spared(self.monitor.reach.close_sessions, learnt, session.as_bytes(), self.version())
     }
 
-    /// Leaves them open for good, as the server wants it; a stream cannot be left open.
-    pub(crate) fn leave_sessions(&mut self) {
-        self.open.clear();
-        self.close_stream();
+    /// Goes on in a session that an earlier probe left open; false where its id cannot be one.
+    pub(crate) fn go_on(&mut self, kept: &KeptSession) -> bool {
+        let Ok(id) = HeaderValue::from_str(&kept.id) else { return false };
+        self.session = Some(id);
+        self.protocol = Some(HeaderValue::from_static(kept.version));
+        // Whoever else speaks in it just now counts from elsewhere.
+        self.requests = u64::from(rand::random::<u32>()) << 8;
+        true
+    }
+
+    /// Speaks outside the legacy conversation from now on; its session is still to be closed.
+    pub(crate) fn leave_legacy(&mut self) {
+        (self.session, self.protocol) = (None, None);
+    }
+
+    /// The legacy version agreed on, once it is.
+    pub(crate) fn version(&self) -> Option<&'static str> {
+        legacy_version(self.protocol.as_ref()?.to_str().ok()?)
     }
 
     /// Whether somebody still answers, on a connection of its own.
@@ -520,10 +548,13 @@ impl<'a> Caller<'a> {
         request
     }
 
-    fn keep_session(&mut self, reply: &Reply) {
+    /// Takes note of the session that a reply named: error replies open some too.
+    pub(crate) fn keep_session(&mut self, reply: &Reply) {
+        self.named = reply.headers.get(SESSION).cloned();
         if let Some(id) = reply.headers.get(SESSION)
             && self.open.len() < SESSIONS_MAX
             && !self.open.contains(id)
+            && self.session.as_ref() != Some(id)
         {
             self.open.push(id.clone());
             self.wire.footprint.sessions_opened += 1;
@@ -532,7 +563,7 @@ impl<'a> Caller<'a> {
 
     /// The session the last reply opened becomes ours.
     pub(crate) fn join_session(&mut self) {
-        self.session = self.open.last().cloned();
+        self.session = self.named.clone();
     }
 
     /// A body nobody reads: the connection can only be kept where there is none.

@@ -18,7 +18,7 @@ use crate::domain::protocol::{Era, Transport};
 use crate::probe::Assignment;
 use crate::probe::call::Caller;
 use crate::probe::clock::Clock;
-use crate::probe::handshake::initialized;
+use crate::probe::initialize::initialized;
 use crate::probe::listing::all_pages;
 use crate::probe::tools::hashes;
 
@@ -76,7 +76,7 @@ pub(crate) async fn check(
     assignment: &Assignment,
     era: Era,
     tools: &[Value],
-    learnt: Learnt,
+    learnt: &Learnt,
     seen: &mut Observation,
 ) {
     let monitor = &*assignment.monitor;
@@ -99,9 +99,10 @@ pub(crate) async fn check(
     }
     let other = if era == Era::Modern { Era::Legacy } else { Era::Modern };
     let mut clock = Clock::start(Stage::Tools, "cross-check");
-    let outcome = match learnt.discover {
-        Caution::Harmful => Err(caller.scrub.fault(FaultKind::WrongVersion, "the newer era hurts this server")),
-        _ => listed_in(caller, monitor, other, &mut clock).await,
+    let hurts = learnt.discover == Caution::Harmful || learnt.may_be_fragile();
+    let outcome = match hurts {
+        true => Err(caller.scrub.fault(FaultKind::WrongVersion, "the newer era hurts servers like this one")),
+        false => listed_in(caller, monitor, other, &mut clock).await,
     };
     let found = match outcome {
         Ok(theirs) => Some(compare(era, &hashes(tools), &hashes(&theirs))),
@@ -147,7 +148,7 @@ async fn listed_in(
 
 async fn asked_in(caller: &mut Caller<'_>, other: Era, clock: &mut Clock) -> Result<Vec<Value>, Fault> {
     if other == Era::Legacy {
-        initialized(caller, clock).await.map_err(|broken| broken.fault)?;
+        initialized(caller, caller.deadline(), clock).await.map_err(|broken| broken.fault)?;
     }
     all_pages(caller, other, clock).await
 }

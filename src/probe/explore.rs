@@ -23,11 +23,12 @@ use crate::probe::Lists;
 use crate::probe::call::{Call, Caller, bad_address};
 use crate::probe::callable::{Callable, find};
 use crate::probe::clock::Clock;
+use crate::probe::closing::close;
 use crate::probe::evidence::escaped;
-use crate::probe::handshake::Opened;
+use crate::probe::handshake::{Opened, weigh_discover};
 use crate::probe::kept::KeptPrograms;
 use crate::probe::listing::all_pages;
-use crate::probe::steps::{NO_ADDRESS, call_tool, close, fault_of, meet, secrets_of};
+use crate::probe::steps::{NO_ADDRESS, call_tool, fault_of, meet, secrets_of};
 use crate::probe::tools::{input_schema, name_of, named, reduce};
 use crate::probe::way::{Shown, way};
 use crate::probe::{Prober, answer, shape, sources};
@@ -95,13 +96,14 @@ impl Explored {
 }
 
 impl Prober {
-    /// Looks at a server for the first time. Only address, credentials and limits of `monitor` are used.
+    /// Looks at a server for the first time. Only address, credentials and limits of `monitor` are used; `learnt` is
+    /// what is known of it from elsewhere.
     ///
     /// Never fails: what could not be found out is said in [`Explored::gaps`].
-    pub async fn explore(&self, monitor: &Monitor, wish: &Wish, now: DateTime<Utc>) -> Explored {
+    pub async fn explore(&self, monitor: &Monitor, wish: &Wish, learnt: Learnt, now: DateTime<Utc>) -> Explored {
         let mut found = Explored {
             seen: Observation::blank(monitor.id.clone(), BeatKind::Burst, now, now),
-            learnt: Learnt::default(),
+            learnt,
             search: None,
             canaries: Vec::new(),
             durations: Vec::new(),
@@ -125,6 +127,7 @@ impl Prober {
         };
         let mut caller = Caller::new(self.means(), target, &scrub, url, monitor, now, began + TIME_MAX);
         converse(&mut caller, &self.programs, monitor, wish, &mut found).await;
+        weigh_discover(&mut found.seen.steps, &mut found.learnt);
         close(&mut caller, &mut found.learnt, &mut found.seen).await;
         if let Some(process) = caller.take_program() {
             process.stop().await;

@@ -1,21 +1,23 @@
-//! Finding out which era a server speaks, and opening the conversation in it.
+//! Finding out which era a server speaks, and opening the conversation in it (MCP.md, "Finding the era").
+//!
+//! `initialize` goes first wherever the era is open: one `server/discover` brings old releases in the field down, and
+//! those answer `initialize` with a version that says so. Who answers it is up, and legacy unless a valid answer to
+//! `server/discover` says modern.
 
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use http::HeaderValue;
-use serde_json::Value;
-use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use crate::domain::fleet::{Monitor, MonitorId};
-use crate::domain::learnt::{Caution, Learnt};
+use crate::domain::learnt::{Caution, Deed, Doing, Learnt};
 use crate::domain::observation::{Fault, FaultKind, ServerIdentity, Stage, Step};
-use crate::domain::protocol::{Era, Transport};
-use crate::probe::call::{Call, Caller, initialize_params, is_gone};
+use crate::domain::protocol::{Era, Transport, legacy_version};
+use crate::probe::call::{Call, Caller, is_gone};
 use crate::probe::clock::Clock;
-use crate::probe::era::{Decision, Discovered, LEGACY, LEGACY_ALL, MODERN, UNSUPPORTED_VERSION, decide};
-use crate::probe::evidence::{NAME_CHARS_MAX, escaped};
+use crate::probe::discover::{DISCOVER, Discovery, discover};
+use crate::probe::evidence::Scrub;
+use crate::probe::initialize::{STREAM, initialize};
 use crate::probe::reply::Broken;
 
 /// A remembered era is looked at again after this many hours, and up to [`RELOOK_JITTER_HOURS`] more: about once a day,
@@ -23,11 +25,15 @@ use crate::probe::reply::Broken;
 const RELOOK_HOURS: i64 = 20;
 const RELOOK_JITTER_HOURS: i64 = 8;
 
-/// How long a program may be silent at `server/discover` before it counts as stalled by it (MCP.md, step 4).
-const STALL_LIMIT: Duration = Duration::from_secs(8);
+/// Ways a conversation may be opened in: `initialize`, `server/discover`, and the event stream of the older transport.
+/// Each gets its part of the budget, so that one that hangs leaves time for the others.
+const OPENINGS: u32 = 3;
 
-/// The label of the step that opens the event stream of HTTP+SSE.
-const STREAM: &str = "event stream";
+/// A kept session is made anew after so long: what it costs the server is then known by the day.
+const SESSION_KEPT: TimeDelta = TimeDelta::hours(1);
+
+/// The label of the step that goes on with a kept session.
+const KEPT: &str = "kept session";
 
 /// A conversation that is open.
 #[derive(Debug, Clone)]
@@ -36,103 +42,40 @@ pub(crate) struct Opened {
     pub(crate) server: ServerIdentity,
 }
 
-/// Opens the conversation; each request is a step. What is learnt of era and transport goes into `learnt`.
+/// Opens the conversation; each request is a step. What is learnt of the server goes into `learnt`.
 pub(crate) async fn open(
     caller: &mut Caller<'_>,
     monitor: &Monitor,
     learnt: &mut Learnt,
     steps: &mut Vec<Step>,
 ) -> Option<Opened> {
-    let now = caller.now();
-    let known = Known::of(monitor, learnt, now);
-    let mut excused = None;
-    if known.era == Some(Era::Legacy) {
-        match initialize(caller, known.transport, steps).await {
-            Ok(server) => {
-                if learnt.era.is_none() {
-                    learnt.found(Era::Legacy, caller.transport(), now);
-                }
-                return Some(Opened { era: Era::Legacy, server });
-            }
-            // An upgrade may have ended the era; anything else says nothing of it.
-            Err(broken) if known.is_final() || !may_mean_another_era(&broken) => return None,
-            // What discover hurt once is sent another only when the server itself says that it is no longer the same.
-            Err(broken) if learnt.discover == Caution::Harmful && broken.error.is_none() => return None,
-            Err(broken) => {
-                look_again(caller, learnt, steps);
-                excused = Some((steps.len().saturating_sub(1), broken.fault));
-            }
-        }
+    let known = Known::of(monitor, learnt, caller.now());
+    let opened = if known.era == Some(Era::Modern) {
+        open_modern(caller, monitor, &known, learnt, steps).await
+    } else if let Some(opened) = go_on(caller, &known, learnt, steps).await {
+        return opened;
+    } else {
+        open_legacy(caller, monitor, &known, learnt, steps).await
+    }?;
+    let (era, transport) = (Some(opened.era), Some(caller.transport()));
+    // What is known already is no news, which would be written with every beat.
+    let news = (learnt.era, learnt.transport) != (era, transport) || relook_is_due(&monitor.id, learnt, caller.now());
+    if news && !learnt.era_in_doubt {
+        learnt.found(opened.era, caller.transport(), caller.now());
     }
-    let found = match known.fixed_era {
-        Some(Era::Legacy) => Found::Initialize,
-        fixed => discover(caller, fixed.is_some(), steps).await,
-    };
-    let opened = match found {
-        Found::Modern(server) => Some(Opened { era: Era::Modern, server }),
-        Found::Initialize => match initialize(caller, known.fixed_transport, steps).await {
-            Ok(server) => Some(Opened { era: Era::Legacy, server }),
-            Err(broken) => {
-                if broken.status.is_none() && is_gone(broken.fault.kind) {
-                    suspect_discover(learnt, steps);
-                }
-                None
-            }
-        },
-        Found::Nothing if known.era.is_none() && caller.transport() == Transport::Stdio => {
-            open_afresh(caller, monitor, learnt, steps).await
-        }
-        Found::Nothing => {
-            check_after_discover(caller, learnt, steps).await;
-            None
-        }
-    };
-    match &opened {
-        Some(opened) => {
-            let (era, transport) = (Some(opened.era), Some(caller.transport()));
-            // What is known already is no news, which would be written with every beat.
-            if (learnt.era, learnt.transport) != (era, transport) || relook_is_due(&monitor.id, learnt, now) {
-                learnt.found(opened.era, caller.transport(), now);
-            }
-            if learnt.discover == Caution::Unchecked && known.fixed_era != Some(Era::Legacy) {
-                learnt.discover = Caution::Harmless;
-            }
-        }
-        None => {
-            if steps.last().and_then(|step| step.fault.as_ref()).is_some_and(|fault| !is_passing(fault.kind)) {
-                learnt.forget_era();
-            }
-            // Nothing else is spoken there, so what was met first is what is wrong.
-            if let Some((step, fault)) = excused.and_then(|(nth, fault)| Some((steps.get_mut(nth)?, fault))) {
-                step.fault = Some(fault);
-            }
-        }
-    }
-    opened
+    Some(opened)
 }
 
 /// Goes on with a program that was kept from an earlier beat: its conversation is open, so it is only asked whether it
 /// is still there.
 pub(crate) async fn resume(caller: &mut Caller<'_>, before: &Opened, steps: &mut Vec<Step>) -> Option<Opened> {
     if before.era == Era::Modern {
-        return match discover(caller, true, steps).await {
-            Found::Modern(server) => Some(Opened { era: Era::Modern, server }),
-            Found::Initialize | Found::Nothing => None,
+        return match discover(caller, caller.deadline(), steps).await {
+            Discovery::Modern(server) => Some(Opened { era: Era::Modern, server }),
+            Discovery::Faulty(_) | Discovery::Other(_) => None,
         };
     }
-    let mut clock = Clock::start(Stage::Handshake, "ping");
-    let call = Call { method: "ping", ..Call::default() };
-    let fault = match caller.ask(Era::Legacy, &call, &mut clock).await {
-        Ok(_) => None,
-        Err(Broken { error: Some(error), .. }) => {
-            clock.note(caller.scrub.line(&format!("ping is refused: {}", error.message)));
-            None
-        }
-        Err(broken) => Some(broken.fault),
-    };
-    let well = fault.is_none();
-    steps.push(clock.stop(fault));
-    well.then(|| before.clone())
+    ping(caller, "ping", steps).await.ok().map(|()| before.clone())
 }
 
 /// What is known before the first request, by the file or from earlier probes.
@@ -141,6 +84,7 @@ struct Known {
     fixed_transport: Option<Transport>,
     era: Option<Era>,
     transport: Option<Transport>,
+    share: Duration,
 }
 
 impl Known {
@@ -150,188 +94,299 @@ impl Known {
         let fixed_transport = reach.transport.or(stdio);
         // The older transport has no modern era.
         let fixed_era = if fixed_transport == Some(Transport::Sse) { Some(Era::Legacy) } else { reach.era };
-        let remembered = !relook_is_due(&monitor.id, learnt, now);
+        // Whoever speaks the modern era is probed in it: there is nothing newer to look for.
+        let settled = |era: &Era| *era == Era::Modern || !relook_is_due(&monitor.id, learnt, now);
         let era = fixed_era.or(match learnt.discover {
             Caution::Harmful => Some(Era::Legacy),
-            _ => learnt.era.filter(|_| remembered),
+            _ => learnt.era.filter(settled),
         });
-        let transport = fixed_transport.or(learnt.transport.filter(|_| remembered));
-        Self { fixed_era, fixed_transport, era, transport }
+        let transport = fixed_transport.or(learnt.transport.filter(|_| era.is_some()));
+        Self { fixed_era, fixed_transport, era, transport, share: monitor.probe_budget / OPENINGS }
     }
 
-    /// Whether nothing else is left to try where `initialize` fails.
-    fn is_final(&self) -> bool {
-        self.fixed_era.is_some() && (self.fixed_transport.is_some() || self.transport.is_none())
-    }
-}
-
-/// Era and transport are open again; the failure stays in the record as a note, since the look decides.
-fn look_again(caller: &mut Caller<'_>, learnt: &mut Learnt, steps: &mut [Step]) {
-    learnt.forget_era();
-    learnt.discover = Caution::Unchecked;
-    caller.close_stream();
-    if let Some(last) = steps.last_mut() {
-        excuse(last, "looking for the era again");
+    /// When an opening that starts now has to be done.
+    fn until(&self, caller: &Caller<'_>) -> Instant {
+        caller.deadline().min(Instant::now() + self.share)
     }
 }
 
-/// A program that ended or fell silent at `server/discover` is started again and asked in the older era (MCP.md, step 4).
-async fn open_afresh(
+/// The modern era, where the file says so or it was found before. One bad answer does not end it: the beat goes on in
+/// the older era if that is spoken, and only a second one in a row makes it the monitor's.
+async fn open_modern(
     caller: &mut Caller<'_>,
     monitor: &Monitor,
+    known: &Known,
     learnt: &mut Learnt,
     steps: &mut Vec<Step>,
 ) -> Option<Opened> {
-    let hurt = steps.last().and_then(|step| step.fault.as_ref()).map(|fault| fault.kind);
-    if !matches!(hurt, Some(FaultKind::ProgramEnded | FaultKind::Silent | FaultKind::StreamGarbage)) {
+    let first = steps.len();
+    let until = known.until(caller);
+    let broken = match discover(caller, until, steps).await {
+        Discovery::Modern(server) => {
+            learnt.era_in_doubt = false;
+            return Some(Opened { era: Era::Modern, server });
+        }
+        Discovery::Faulty(broken) | Discovery::Other(broken) => broken,
+    };
+    if known.fixed_era.is_some() || !is_refusal(&broken) || !start_anew(caller, monitor, steps).await {
         return None;
     }
-    let program = monitor.reach.program.as_ref()?;
-    if let Some(last) = steps.last_mut() {
-        excuse(last, "started again for the older era");
+    let until = known.until(caller);
+    match initialize(caller, known.fixed_transport, until, steps).await {
+        Ok(server) => {
+            excuse(&mut steps[first], "it answers initialize instead");
+            answered(learnt, &server);
+            // One that may die of it is not asked a second time.
+            learnt.era_in_doubt = !learnt.era_in_doubt && !learnt.may_be_fragile();
+            Some(Opened { era: Era::Legacy, server })
+        }
+        Err(_) => {
+            merge(caller.scrub, steps, first, None);
+            None
+        }
     }
-    caller.stop_program().await;
-    let mut clock = Clock::start(Stage::Connect, &monitor.url.shown);
-    let started = caller.start_program(program, &mut clock);
-    let failed = started.is_err();
-    steps.push(clock.stop(started.err()));
-    if failed {
+}
+
+/// The legacy era, and the look whether the server speaks the modern one, where that is not known.
+async fn open_legacy(
+    caller: &mut Caller<'_>,
+    monitor: &Monitor,
+    known: &Known,
+    learnt: &mut Learnt,
+    steps: &mut Vec<Step>,
+) -> Option<Opened> {
+    let first = steps.len();
+    let until = known.until(caller);
+    let broken = match initialize(caller, known.transport, until, steps).await {
+        Ok(server) => {
+            answered(learnt, &server);
+            let legacy = Opened { era: Era::Legacy, server };
+            let open = known.era.is_none() && !learnt.may_be_fragile() && caller.transport() != Transport::Sse;
+            return Some(if open { look_beside(caller, monitor, known, legacy, learnt, steps).await? } else { legacy });
+        }
+        Err(broken) => broken,
+    };
+    // It did answer, and what follows is not taken: nothing is to be found out about the era.
+    if let Some(version) = caller.version() {
+        learnt.answered = Some(version);
         return None;
     }
-    let server = initialize(caller, Some(Transport::Stdio), steps).await.ok()?;
-    learnt.discover = Caution::Harmful;
-    if let Some(last) = steps.last_mut() {
-        last.notes.push("the program did not survive server/discover, which is not sent to it again".to_owned());
+    if !is_refusal(&broken) {
+        return None;
     }
+    if known.transport == Some(Transport::Sse) && known.fixed_transport.is_none() {
+        caller.close_stream();
+        let met = steps.len() - 1;
+        excuse(&mut steps[met], "looking for the transport again");
+        let anew = Known { transport: None, era: None, ..*known };
+        let opened = Box::pin(open_legacy(caller, monitor, &anew, learnt, steps)).await;
+        if opened.is_none() {
+            // Nothing else is spoken there, so what was met first is what is wrong.
+            steps[met].fault = Some(broken.fault);
+            steps[met + 1..].iter_mut().for_each(|step| excuse(step, "nor in another way"));
+        }
+        return opened;
+    }
+    // What may die of it is asked only when it says itself, in the protocol's words, that it is another by now.
+    let fragile = learnt.discover == Caution::Harmful || learnt.may_be_fragile();
+    let may_discover = known.fixed_era.is_none() && (!fragile || broken.error.is_some());
+    if may_discover && start_anew(caller, monitor, steps).await {
+        learnt.deed = Some(Deed { what: Doing::Discover, at: caller.now() });
+        let until = known.until(caller);
+        match discover(caller, until, steps).await {
+            Discovery::Modern(server) => {
+                excuse(&mut steps[first], "it speaks the newer era");
+                learnt.discover = Caution::Harmless;
+                return Some(Opened { era: Era::Modern, server });
+            }
+            // Its own words are nearer to the cause than the refusal of an era that it does not speak.
+            Discovery::Faulty(_) => {
+                let claim = steps.len() - 1;
+                merge(caller.scrub, steps, first, Some(claim));
+                return None;
+            }
+            Discovery::Other(_) => {}
+        }
+    }
+    let older = known.fixed_transport.is_none() && is_bare(&broken);
+    let opened = if older { open_older(caller, known, first, learnt, steps).await } else { None };
+    if opened.is_none() {
+        merge(caller.scrub, steps, first, None);
+    }
+    opened
+}
+
+/// HTTP+SSE, where a POST is not taken (MCP.md, step 3).
+async fn open_older(
+    caller: &mut Caller<'_>,
+    known: &Known,
+    first: usize,
+    learnt: &mut Learnt,
+    steps: &mut Vec<Step>,
+) -> Option<Opened> {
+    let tried = steps.len();
+    let until = known.until(caller);
+    let outcome = initialize(caller, Some(Transport::Sse), until, steps).await;
+    let is_older = match &outcome {
+        Ok(_) => true,
+        Err(broken) => caller.transport() == Transport::Sse || broken.fault.kind == FaultKind::ForeignEndpoint,
+    };
+    if is_older {
+        steps[first..tried].iter_mut().for_each(|step| excuse(step, "it speaks HTTP+SSE instead"));
+    }
+    let server = outcome.ok()?;
+    answered(learnt, &server);
     Some(Opened { era: Era::Legacy, server })
 }
 
-/// After an answer that broke off: whether anybody is there still.
-async fn check_after_discover(caller: &mut Caller<'_>, learnt: &mut Learnt, steps: &mut [Step]) {
-    let closed = steps.last().and_then(|step| step.fault.as_ref());
-    if closed.is_some_and(|fault| matches!(fault.kind, FaultKind::ClosedEarly | FaultKind::Reset)) {
-        let mut clock = Clock::start(Stage::Handshake, "still there?");
-        let deadline = caller.deadline();
-        if caller.wire.connect(&mut clock, deadline).await.is_err_and(|fault| is_gone(fault.kind)) {
-            suspect_discover(learnt, steps);
-        }
-    }
-}
-
-/// The server was there for `server/discover` and gone right after it.
-fn suspect_discover(learnt: &mut Learnt, steps: &mut [Step]) {
-    learnt.discover = Caution::Harmful;
-    if let Some(last) = steps.last_mut() {
-        last.notes.push("the server was gone after server/discover, which is not sent to it again".to_owned());
-    }
-}
-
-enum Found {
-    Modern(ServerIdentity),
-    Initialize,
-    Nothing,
-}
-
-/// `modern_only`: the file says so, and a server that is not is a fault.
-async fn discover(caller: &mut Caller<'_>, modern_only: bool, steps: &mut Vec<Step>) -> Found {
-    let mut clock = Clock::start(Stage::Handshake, "server/discover");
-    let call = Call { method: "server/discover", ..Call::default() };
-    let mut deadline = caller.deadline();
-    if caller.transport() == Transport::Stdio && !modern_only {
-        deadline = deadline.min(Instant::now() + STALL_LIMIT);
-    }
-    let mut outcome = caller.ask_until(deadline, Era::Modern, &call, &mut clock).await;
-    if outcome.as_ref().is_err_and(names_our_version) {
-        clock.note(format!("{MODERN} was refused and named as supported in one breath; asked again"));
-        outcome = caller.ask_until(deadline, Era::Modern, &call, &mut clock).await;
-    }
-    let parsed = outcome.as_ref().ok().and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
-    let versions: Option<Vec<String>> = parsed.as_ref().and_then(|result| {
-        let list = result.get("supportedVersions")?.as_array()?;
-        Some(list.iter().filter_map(|version| version.as_str().map(str::to_owned)).collect())
-    });
-    let decision = decide(&match (&outcome, &versions) {
-        (Ok(_), Some(versions)) => Discovered::Result(versions),
-        // Some legacy servers answer any method with an empty result.
-        (Ok(_), None) if parsed.as_ref().is_some_and(is_legacy_answer) => Discovered::Result(&[]),
-        (Ok(_), None) => Discovered::Fault,
-        (Err(Broken { error: Some(error), status, .. }), _) => {
-            Discovered::Error { status: status.unwrap_or(200), code: error.code, supported: &error.supported }
-        }
-        (Err(Broken { status: Some(status), .. }), _) => Discovered::Status(*status),
-        (Err(_), _) => Discovered::Fault,
-    });
-    let (found, fault) = match (decision, outcome) {
-        (Decision::Initialize, outcome) if modern_only => {
-            let detail = "the server lists legacy versions only, and the file says `era: modern`";
-            let fault = outcome.err().map(|broken| broken.fault);
-            (Found::Nothing, fault.or_else(|| Some(caller.scrub.fault(FaultKind::WrongVersion, detail))))
-        }
-        (Decision::Initialize, outcome) => {
-            let why = outcome.err().map_or("it names no modern version".to_owned(), |broken| broken.fault.detail);
-            clock.note(caller.scrub.line(&format!("no modern server ({why})")));
-            (Found::Initialize, None)
-        }
-        (_, Err(broken)) => (Found::Nothing, Some(broken.fault)),
-        (Decision::Unknown, Ok(raw)) => {
-            let detail = format!("the result has no supportedVersions: {}", raw.get());
-            (Found::Nothing, Some(caller.scrub.fault(FaultKind::BadResult, &detail)))
-        }
-        (Decision::Is(_), Ok(raw)) => match modern_result(&raw, true, caller, &mut clock) {
-            Err(fault) => (Found::Nothing, Some(fault)),
-            Ok(()) if versions.is_some_and(|versions| !versions.iter().any(|version| version == MODERN)) => {
-                let detail = format!("the server speaks later versions only, not {MODERN}");
-                (Found::Nothing, Some(caller.scrub.fault(FaultKind::WrongVersion, &detail)))
-            }
-            Ok(()) => (Found::Modern(identity(parsed.as_ref(), MODERN)), None),
-        },
-    };
-    steps.push(clock.stop(fault));
-    found
-}
-
-/// Whether the server refused our version and says that it speaks it; clients then ask once more.
-fn names_our_version(broken: &Broken) -> bool {
-    let refused = broken.error.as_ref().filter(|error| error.code == UNSUPPORTED_VERSION);
-    refused.is_some_and(|error| error.supported.iter().any(|version| version == MODERN))
-}
-
-/// Every modern result has a `resultType`.
-fn is_legacy_answer(result: &Value) -> bool {
-    result.is_object() && result.get("resultType").is_none()
-}
-
-/// Asks `initialize`, over the transport given; where none is, over HTTP and then, where that is not spoken, over
-/// HTTP+SSE (MCP.md, step 3).
-async fn initialize(
+/// Whether a server that answered `initialize` speaks the modern era too. None where the look brought it down.
+async fn look_beside(
     caller: &mut Caller<'_>,
-    transport: Option<Transport>,
+    monitor: &Monitor,
+    known: &Known,
+    legacy: Opened,
+    learnt: &mut Learnt,
     steps: &mut Vec<Step>,
-) -> Result<ServerIdentity, Broken> {
-    if transport == Some(Transport::Sse) {
-        open_stream(caller, steps).await?;
+) -> Option<Opened> {
+    // After `initialize` a program refuses it, and some do not survive it: a second one is asked.
+    let own = caller.take_program();
+    if let (Some(_), Some(program)) = (&own, &monitor.reach.program) {
+        let mut clock = Clock::start(Stage::Connect, &monitor.url.shown);
+        let started = caller.start_program(program, &mut clock);
+        clock.note("a second process, to look for the newer era".to_owned());
+        steps.push(clock.stop(None));
+        if started.is_err() {
+            caller.put_program(own?);
+            return Some(legacy);
+        }
+    } else {
+        learnt.deed = Some(Deed { what: Doing::Discover, at: caller.now() });
     }
-    let broken = match say_initialize(caller, steps).await {
-        Err(broken) if transport.is_none() && broken.error.is_none() && is_bare(&broken) => broken,
-        outcome => return outcome,
+    let until = known.until(caller);
+    let outcome = discover(caller, until, steps).await;
+    if let Discovery::Modern(server) = outcome {
+        learnt.discover = Caution::Harmless;
+        caller.leave_legacy();
+        if let Some(own) = own {
+            own.stop().await;
+        }
+        return Some(Opened { era: Era::Modern, server });
+    }
+    let broken = match outcome {
+        Discovery::Other(broken) | Discovery::Faulty(broken) => broken,
+        Discovery::Modern(_) => return None,
     };
-    let refused = steps.len().saturating_sub(1);
-    match open_stream(caller, steps).await {
+    if let Some(own) = own {
+        caller.stop_program().await;
+        caller.put_program(own);
+        if matches!(broken.fault.kind, FaultKind::ProgramEnded | FaultKind::Silent | FaultKind::StreamGarbage) {
+            learnt.discover = Caution::Harmful;
+        }
+    } else if is_gone(broken.fault.kind) && !is_there(caller).await {
+        learnt.discover = Caution::Harmful;
+        steps.last_mut()?.notes.push(GONE_AFTER_DISCOVER.to_owned());
+        return None;
+    }
+    excuse(steps.last_mut()?, "no server of the newer era");
+    Some(legacy)
+}
+
+const GONE_AFTER_DISCOVER: &str = "the server was gone after server/discover, which is not sent to it again";
+
+/// What came after a first `server/discover` says whether the server bore it.
+pub(crate) fn weigh_discover(steps: &mut [Step], learnt: &mut Learnt) {
+    let Some(asked) = steps.iter().position(|step| step.label == DISCOVER && step.fault.is_none()) else { return };
+    if learnt.discover != Caution::Unchecked || learnt.era != Some(Era::Legacy) {
+        return;
+    }
+    let Some(next) = steps[asked + 1..].iter_mut().find(|step| step.stage != Stage::Health) else { return };
+    let hurt = |fault: &Fault| is_gone(fault.kind) || matches!(fault.kind, FaultKind::HttpStatus(500..));
+    learnt.discover = match &next.fault {
+        None => Caution::Harmless,
+        Some(fault) if hurt(fault) => Caution::Harmful,
+        Some(_) => return,
+    };
+    if learnt.discover == Caution::Harmful {
+        next.notes.push(GONE_AFTER_DISCOVER.to_owned());
+    }
+}
+
+/// Goes on in the session that earlier probes left open. None where there is none that can be used.
+async fn go_on(
+    caller: &mut Caller<'_>,
+    known: &Known,
+    learnt: &mut Learnt,
+    steps: &mut Vec<Step>,
+) -> Option<Option<Opened>> {
+    let kept = learnt.kept.clone()?;
+    let over_http = matches!(known.transport, None | Some(Transport::Http));
+    if !over_http || caller.now() - kept.opened_at >= SESSION_KEPT || !caller.go_on(&kept) {
+        learnt.kept = None;
+        return None;
+    }
+    match ping(caller, KEPT, steps).await {
         Ok(()) => {
-            excuse(&mut steps[refused], "it speaks HTTP+SSE instead");
-            say_initialize(caller, steps).await
+            let server = ServerIdentity { protocol: kept.version.to_owned(), ..ServerIdentity::default() };
+            Some(Some(Opened { era: Era::Legacy, server }))
         }
-        Err(other) if other.fault.kind == FaultKind::ForeignEndpoint => {
-            excuse(&mut steps[refused], "it speaks HTTP+SSE instead");
-            Err(other)
+        // Old releases say 400 of a session that they do not know.
+        Err(broken) if matches!(broken.status, Some(400 | 404)) => {
+            caller.leave_legacy();
+            learnt.kept = None;
+            excuse(steps.last_mut()?, "the server knows it no longer; a new one is opened");
+            None
         }
-        Err(other) => {
-            // What was asked first is what is wrong.
-            steps.truncate(refused + 1);
-            steps[refused].notes.push(caller.scrub.line(&format!("and no HTTP+SSE: {}", other.fault.detail)));
-            Err(broken)
+        Err(broken) => {
+            // It may be the session alone that broke; the next beat opens another.
+            if broken.status.is_some() {
+                learnt.kept = None;
+            }
+            Some(None)
         }
     }
+}
+
+/// Whether a kept session was gone when this probe wanted to go on with it.
+pub(crate) fn lost_its_session(steps: &[Step]) -> bool {
+    steps.iter().any(|step| step.label == KEPT) && steps.iter().any(|step| step.label == "initialize")
+}
+
+/// Asks whether a legacy conversation is still open. One that refuses the question in the protocol's words is there.
+async fn ping(caller: &mut Caller<'_>, label: &str, steps: &mut Vec<Step>) -> Result<(), Broken> {
+    let mut clock = Clock::start(Stage::Handshake, label);
+    let call = Call { method: "ping", ..Call::default() };
+    let outcome = match caller.ask(Era::Legacy, &call, &mut clock).await {
+        Ok(_) => Ok(()),
+        Err(Broken { error: Some(error), status: None | Some(200), .. }) => {
+            clock.note(caller.scrub.line(&format!("ping is refused: {}", error.message)));
+            Ok(())
+        }
+        Err(broken) => Err(broken),
+    };
+    steps.push(clock.stop(outcome.as_ref().err().map(|broken| broken.fault.clone())));
+    outcome
+}
+
+/// A program takes one opening in its life, so that another one needs another process; an address takes many.
+async fn start_anew(caller: &mut Caller<'_>, monitor: &Monitor, steps: &mut Vec<Step>) -> bool {
+    let Some(program) = &monitor.reach.program else { return true };
+    caller.stop_program().await;
+    let mut clock = Clock::start(Stage::Connect, &monitor.url.shown);
+    let fault = caller.start_program(program, &mut clock).err();
+    clock.note("started again for the other era".to_owned());
+    let well = fault.is_none();
+    steps.push(clock.stop(fault));
+    well
+}
+
+async fn is_there(caller: &mut Caller<'_>) -> bool {
+    let mut clock = Clock::start(Stage::Handshake, "still there?");
+    let deadline = caller.deadline();
+    !caller.wire.connect(&mut clock, deadline).await.is_err_and(|fault| is_gone(fault.kind))
+}
+
+fn answered(learnt: &mut Learnt, server: &ServerIdentity) {
+    learnt.answered = legacy_version(&server.protocol);
 }
 
 /// A step that failed and does not count as a failure.
@@ -341,113 +396,58 @@ fn excuse(step: &mut Step, why: &str) {
     }
 }
 
-fn is_bare(broken: &Broken) -> bool {
-    matches!(broken.status, Some(400 | 404 | 405))
-}
-
-async fn say_initialize(caller: &mut Caller<'_>, steps: &mut Vec<Step>) -> Result<ServerIdentity, Broken> {
-    let mut clock = Clock::start(Stage::Handshake, "initialize");
-    let outcome = initialized(caller, &mut clock).await;
-    steps.push(clock.stop(outcome.as_ref().err().map(|broken| broken.fault.clone())));
-    outcome
-}
-
-async fn open_stream(caller: &mut Caller<'_>, steps: &mut Vec<Step>) -> Result<(), Broken> {
-    let mut clock = Clock::start(Stage::Handshake, STREAM);
-    let opened = caller.open_stream(&mut clock).await;
-    steps.push(clock.stop(opened.as_ref().err().map(|broken| broken.fault.clone())));
-    opened
-}
-
-/// `initialize` and what follows it; no step of its own.
-pub(crate) async fn initialized(caller: &mut Caller<'_>, clock: &mut Clock) -> Result<ServerIdentity, Broken> {
-    let params = initialize_params();
-    let call = Call { method: "initialize", params: &params, ..Call::default() };
-    let raw = caller.ask(Era::Legacy, &call, clock).await?;
-    let result: Value = serde_json::from_str(raw.get()).unwrap_or_default();
-    let bad = |kind, detail: &str| Broken { fault: caller.scrub.fault(kind, detail), status: Some(200), error: None };
-    let Some(version) = result.get("protocolVersion").and_then(Value::as_str) else {
-        return Err(bad(FaultKind::BadResult, &format!("the result has no protocolVersion: {}", raw.get())));
+/// Where every opening failed one fault stands, and tells what the others met: that of `main`, the first that says more
+/// than that this opening is not known there, or else the first.
+fn merge(scrub: &Scrub, steps: &mut [Step], first: usize, main: Option<usize>) {
+    let failed: Vec<usize> = (first..steps.len()).filter(|nth| steps[*nth].fault.is_some()).collect();
+    let telling = |nth: &&usize| {
+        let step = &steps[**nth];
+        step.label != STREAM && step.fault.as_ref().is_some_and(|fault| !is_unspoken(fault.kind))
     };
-    if !LEGACY_ALL.contains(&version) {
-        return Err(bad(FaultKind::WrongVersion, &format!("asked for {LEGACY}, answered with {version}")));
-    }
-    let server = identity(Some(&result), version);
-    caller.protocol = HeaderValue::from_str(version).ok();
-    caller.join_session();
-    let call = Call { method: "notifications/initialized", ..Call::default() };
-    caller.tell(Era::Legacy, &call, clock).await?;
-    Ok(server)
-}
-
-/// What the modern era demands of every result.
-pub(crate) fn modern_result(raw: &RawValue, cached: bool, caller: &Caller<'_>, clock: &mut Clock) -> Result<(), Fault> {
-    #[derive(serde::Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Marks {
-        result_type: Option<String>,
-        ttl_ms: Option<f64>,
-        cache_scope: Option<String>,
-    }
-    let bad = |detail: &str| caller.scrub.fault(FaultKind::BadResult, detail);
-    let marks: Marks = serde_json::from_str(raw.get()).map_err(|error| bad(&format!("no modern result: {error}")))?;
-    match marks.result_type.as_deref() {
-        Some("complete") => {}
-        Some("input_required") => return Err(bad("the server asks for input (`input_required`), which nobody gives")),
-        Some(other) => return Err(bad(&format!("`resultType` is {other}"))),
-        None => return Err(bad("the result has no `resultType`, which 2026-07-28 demands")),
-    }
-    if cached && !(marks.ttl_ms.is_some_and(|ttl| ttl >= 0.0) && marks.cache_scope.is_some()) {
-        clock.note("the result lacks `ttlMs` or `cacheScope`, which 2026-07-28 demands".to_owned());
-    }
-    Ok(())
-}
-
-fn identity(result: Option<&Value>, protocol: &str) -> ServerIdentity {
-    let info = result.and_then(|result| {
-        result.get("serverInfo").or_else(|| result.get("_meta")?.get("io.modelcontextprotocol/serverInfo"))
-    });
-    let text = |key: &str| {
-        let text = info.and_then(|info| info.get(key)?.as_str()).unwrap_or_default();
-        escaped(text, NAME_CHARS_MAX)
+    let main = main.or_else(|| failed.iter().find(telling).or(failed.first()).copied());
+    let Some(main) = main.filter(|_| failed.len() > 1) else {
+        return;
     };
-    ServerIdentity { name: text("name"), version: text("version"), protocol: protocol.to_owned() }
+    let told = |nth: &usize| {
+        let step = &steps[*nth];
+        let detail = step.fault.as_ref().map_or("", |fault| fault.detail.as_str());
+        format!("{}: {detail}", step.label)
+    };
+    let order = std::iter::once(&main).chain(failed.iter().filter(|nth| **nth != main));
+    let detail = scrub.line(&order.map(told).collect::<Vec<_>>().join("; "));
+    for nth in failed {
+        let step = &mut steps[nth];
+        match &mut step.fault {
+            Some(fault) if nth == main => fault.detail.clone_from(&detail),
+            _ => excuse(step, "see the other opening"),
+        }
+    }
 }
 
-/// A refusal by the protocol may mean that the era ended; refused connections, credentials and load do not.
-fn may_mean_another_era(broken: &Broken) -> bool {
+/// What a server says of a method that it does not know.
+const fn is_unspoken(kind: FaultKind) -> bool {
+    use FaultKind::{HttpStatus, RpcError, WrongVersion};
+    matches!(kind, HttpStatus(400 | 404..=406 | 415 | 422 | 501) | RpcError(-32602..=-32600) | WrongVersion)
+}
+
+/// Whether the server is there and does not take this opening. Credentials, load, redirects, gateways that find nobody,
+/// silence and broken connections are none: they say nothing of the era, and what comes back to life might die of the
+/// next request.
+fn is_refusal(broken: &Broken) -> bool {
+    use FaultKind::{BodyTruncated, ClosedEarly, Reset, Silent, SlowBody, StreamWithoutAnswer};
     match broken.status {
-        Some(401 | 403 | 429) => false,
         // Without HTTP only a refusal in the protocol's own words says anything.
         None => broken.error.is_some(),
-        Some(status) => status == 200 || (400..500).contains(&status),
+        Some(300..=399 | 401 | 429 | 502..=504) => false,
+        Some(_) => {
+            !matches!(broken.fault.kind, BodyTruncated | ClosedEarly | Reset | Silent | SlowBody | StreamWithoutAnswer)
+        }
     }
 }
 
-/// Faults that come and go without the server's era changing.
-fn is_passing(kind: FaultKind) -> bool {
-    use FaultKind::{
-        AuthRejected, AuthRequired, BodyTruncated, ClosedEarly, ConnectTimeout, HttpStatus, NameNotResolved,
-        ProgramEnded, ProgramNotStarted, RateLimited, Refused, Reset, Silent, SlowBody, Unreachable,
-    };
-    matches!(
-        kind,
-        AuthRejected
-            | AuthRequired
-            | BodyTruncated
-            | ClosedEarly
-            | ConnectTimeout
-            | NameNotResolved
-            | RateLimited { .. }
-            | ProgramEnded
-            | ProgramNotStarted
-            | Refused
-            | Reset
-            | Silent
-            | SlowBody
-            | Unreachable
-            | HttpStatus(500..)
-    )
+/// A refusal that an HTTP+SSE server answers a POST with.
+fn is_bare(broken: &Broken) -> bool {
+    broken.error.is_none() && matches!(broken.status, Some(400 | 404 | 405))
 }
 
 fn relook_is_due(monitor: &MonitorId, learnt: &Learnt, now: DateTime<Utc>) -> bool {

@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use crate::domain::fleet::Monitor;
-use crate::domain::learnt::{Caution, Learnt};
+use crate::domain::learnt::Learnt;
 use crate::domain::observation::{Footprint, Rung, Stage};
 use crate::domain::protocol::Era;
 use crate::net::connect::Target;
@@ -33,7 +33,7 @@ pub(crate) async fn climb(
     means: Means<'_>,
     monitor: &Monitor,
     scrub: &Scrub,
-    learnt: Learnt,
+    learnt: &Learnt,
     now: DateTime<Utc>,
 ) -> (Vec<Rung>, Footprint) {
     let parsed = Url::parse(monitor.url.resolved.expose()).ok().and_then(|url| Some((Target::of(&url)?, url)));
@@ -53,9 +53,7 @@ pub(crate) async fn climb(
         ladder.listed(&mut caller, learnt).await;
     }
     let mut clock = Clock::start(Stage::Handshake, "closing");
-    if learnt.closing != Caution::Harmful {
-        caller.close(&mut clock).await;
-    }
+    caller.close(learnt, &mut clock).await;
     caller.wire.hang_up();
     (ladder.rungs, caller.wire.footprint)
 }
@@ -123,6 +121,7 @@ impl Ladder<'_> {
         match caller.wire.send(request, &mut clock, self.until).await {
             Err(fault) => self.rung("unauthenticated", began, false, &fault.detail),
             Ok(reply) => {
+                caller.keep_session(&reply);
                 let header = |name| reply.headers.get(name).and_then(|value| value.to_str().ok());
                 let mut said = format!("GET answers {}", reply.status);
                 for value in
@@ -138,7 +137,7 @@ impl Ladder<'_> {
     }
 
     /// tools/list, as the server's era asks for it.
-    async fn listed(&mut self, caller: &mut Caller<'_>, learnt: Learnt) {
+    async fn listed(&mut self, caller: &mut Caller<'_>, learnt: &Learnt) {
         let (began, mut clock) = (Instant::now(), Clock::start(Stage::Tools, ""));
         let call = Call { method: "tools/list", ..Call::default() };
         match caller.ask(learnt.era.unwrap_or(Era::Modern), &call, &mut clock).await {

@@ -6,8 +6,8 @@ use crate::domain::observation::{Fault, FaultKind};
 use crate::domain::protocol::Era;
 use crate::probe::call::{Call, Caller};
 use crate::probe::clock::Clock;
+use crate::probe::discover::modern_result;
 use crate::probe::evidence::readable;
-use crate::probe::handshake::modern_result;
 use crate::probe::tools::TOOLS_MAX;
 
 /// Pages of one tools/list: a thousand tools at twenty a page.

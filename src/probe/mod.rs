@@ -43,6 +43,9 @@ pub mod program;
 // A probe, from a request up.
 pub mod owed;
 pub mod call;
+pub mod closing;
+pub mod discover;
+pub mod initialize;
 pub mod handshake;
 pub mod kept;
 pub mod promoted;
@@ -225,7 +228,7 @@ impl Prober {
     }
 
     /// How far one gets with a server that just failed, within ten seconds; and what that cost it.
-    pub async fn climb(&self, monitor: &Monitor, learnt: Learnt, now: DateTime<Utc>) -> (Vec<Rung>, Footprint) {
+    pub async fn climb(&self, monitor: &Monitor, learnt: &Learnt, now: DateTime<Utc>) -> (Vec<Rung>, Footprint) {
         let scrub = steps::secrets_of(monitor);
         Box::pin(ladder::climb(self.means(), monitor, &scrub, learnt, now)).await
     }

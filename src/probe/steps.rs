@@ -12,16 +12,18 @@ use url::{Url, form_urlencoded};
 
 use crate::domain::classify::classify;
 use crate::domain::fleet::{Canary, Monitor, Search};
-use crate::domain::learnt::{Caution, Learnt};
+use crate::domain::learnt::Learnt;
 use crate::domain::observation::{Answer, Ask, Fault, FaultKind, Observation, SourcesSeen, Stage, Step, Turn, Variant};
 use crate::domain::outcome::Verdict;
 use crate::domain::protocol::Era;
 use crate::net::connect::Target;
-use crate::probe::call::{Afterwards, Call, Caller, Means, bad_address};
+use crate::probe::call::{Call, Caller, Means, bad_address};
 use crate::probe::clock::Clock;
+use crate::probe::closing::close;
 use crate::probe::cross::Differing;
+use crate::probe::discover::modern_result;
 use crate::probe::evidence::Scrub;
-use crate::probe::handshake::{Opened, modern_result, open, resume};
+use crate::probe::handshake::{Opened, lost_its_session, open, resume, weigh_discover};
 use crate::probe::kept::{KeptPrograms, leave, start_again, take_up};
 use crate::probe::listing::all_pages;
 use crate::probe::look::look_at;
@@ -57,7 +59,7 @@ pub(crate) async fn run(
     let transcript = Transcript::new(&scrub, monitor);
     let mut seen = blank(assignment);
     seen.credential_until = credential::ends_at(&monitor.auth);
-    let mut learnt = assignment.learnt;
+    let mut learnt = assignment.learnt.clone();
     visit(means, (programs, differing), assignment, &scrub, &transcript, &mut learnt, &mut seen).await;
     seen.asks.extend(not_asked(assignment, seen.asks.len()));
     seen.elapsed = began.elapsed();
@@ -105,6 +107,8 @@ async fn visit(
     let mut caller = Caller::new(means, target, scrub, url.clone(), monitor, assignment.started_at, over - kept_back);
     caller.wire.transcript = Some(transcript);
     let opened = converse(&mut caller, programs, differing, assignment, learnt, seen).await;
+    seen.session_lost = lost_its_session(&seen.steps);
+    weigh_discover(&mut seen.steps, learnt);
     close(&mut caller, learnt, seen).await;
     let met = opened.is_some();
     leave(&mut caller, programs, monitor, opened, seen).await;
@@ -141,7 +145,7 @@ async fn converse(
     };
     search(caller, opened.era, &tools, assignment, seen).await;
     if monitor.reach.cross_check && fits(caller, monitor) {
-        Box::pin(cross::check(caller, differing, assignment, opened.era, &tools, *learnt, seen)).await;
+        Box::pin(cross::check(caller, differing, assignment, opened.era, &tools, learnt, seen)).await;
     }
     Some(opened)
 }
@@ -333,42 +337,6 @@ pub(crate) async fn call_tool(
         modern_result(&raw, false, caller, clock)?;
     }
     Ok(raw)
-}
-
-/// Closes sessions; what went wrong about it is a note on the last step.
-///
-/// The first time it is checked that the server survives it (MCP.md, "Do no harm"): some went down with the session.
-pub(crate) async fn close(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &mut Observation) {
-    let mut clock = Clock::start(Stage::Handshake, "closing");
-    if learnt.closing == Caution::Harmful {
-        if caller.has_sessions() {
-            clock.note("the session stays open: closing one brought this server down".to_owned());
-        }
-        caller.leave_sessions();
-    } else if caller.has_sessions() {
-        caller.close(&mut clock).await;
-        let well = seen.steps.iter().all(|step| step.fault.is_none());
-        if learnt.closing == Caution::Unchecked && well {
-            match caller.still_answers(seen.era.unwrap_or(Era::Legacy), &mut clock).await {
-                Afterwards::Answers => learnt.closing = Caution::Harmless,
-                Afterwards::Unclear => {}
-                Afterwards::Gone => {
-                    learnt.closing = Caution::Harmful;
-                    let told = "the server was gone after its session was closed; its sessions stay open from now on";
-                    clock.note(told.to_owned());
-                }
-            }
-            // The look itself may have opened one.
-            match learnt.closing {
-                Caution::Harmful => caller.leave_sessions(),
-                _ => caller.close(&mut clock).await,
-            }
-        }
-    }
-    let notes = clock.stop(None).notes;
-    if let Some(last) = seen.steps.last_mut() {
-        last.notes.extend(notes);
-    }
 }
 
 pub(crate) fn fault_of(caller: &Caller<'_>, misfit: &Misfit) -> Fault {

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use crate::domain::fleet::{Auth, Monitor};
-use crate::domain::learnt::{Caution, Learnt};
+use crate::domain::learnt::Learnt;
 use crate::domain::observation::{BeatKind, Observation, Stage, Stranger};
 use crate::domain::protocol::Era;
 use crate::net::connect::Target;
@@ -75,9 +75,7 @@ pub(crate) async fn ask(
     if let Some(stranger) = &stranger {
         learnt.admits_strangers = matches!(stranger, Stranger::Admitted(_));
     }
-    if learnt.closing != Caution::Harmful {
-        caller.close(&mut clock).await;
-    }
+    caller.close(learnt, &mut clock).await;
     caller.wire.hang_up();
     seen.footprint = seen.footprint.plus(caller.wire.footprint);
     seen.stranger = stranger;

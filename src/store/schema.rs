@@ -21,6 +21,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("transcripts", include_str!("../../migrations/sqlite/0004_transcripts.sql")),
     ("packs", include_str!("../../migrations/sqlite/0005_packs.sql")),
     ("hours", include_str!("../../migrations/sqlite/0006_hours.sql")),
+    ("sessions", include_str!("../../migrations/sqlite/0007_sessions.sql")),
 ];
 /// How long a statement waits for another process: short, since a whole fleet waits behind it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);

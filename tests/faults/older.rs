@@ -116,10 +116,10 @@ async fn the_older_transport_is_found_and_remembered() {
     assert_eq!(learnt.closing, Caution::Harmless, "it still answered after its stream was closed");
     assert_closed("the first look", &server, &seen).await;
     let asked = server.seen().asked;
-    assert_eq!(asked[..3], ["server/discover", "initialize", "GET /mcp"], "each is tried in its turn");
+    assert_eq!(asked[..3], ["initialize", "server/discover", "GET /mcp"], "each is tried in its turn");
 
     let before = asked.len();
-    let (seen, again) = probe(monitor(&server), learnt).await;
+    let (seen, again) = probe(monitor(&server), learnt.clone()).await;
     assert_eq!((first_fault(&seen), again), (None, learnt), "{seen:#?}");
     let expected = [
         "GET /mcp",

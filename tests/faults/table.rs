@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
 use serin::domain::classify::classify;
-use serin::domain::observation::{FaultKind as F, Stage};
+use serin::domain::observation::{FaultKind as F, Observation, Stage};
 use serin::domain::reason::FailureReason as R;
 use serin::domain::signal::Signal;
 use serin::probe::Prober;
@@ -41,11 +41,16 @@ async fn hold(rows: Vec<Row>) {
         let outcome = classify(&monitor("http://unused.invalid/", 1), &seen);
         let finding = outcome.findings.first().expect(sentence);
         assert_eq!((finding.reason, finding.signal), (reason, signal_of(stage, reason)), "{sentence}");
-        if stage == Stage::Handshake && kind != F::HttpStatus(404) {
-            let elsewhere = seen.steps.iter().any(|step| step.label == "initialize");
-            assert!(!elsewhere, "{sentence}: nothing is known of the era, so nothing else is tried");
-        }
+        let said = |label: &str| fault.detail.contains(&format!("{label}: "));
+        let both = said("initialize") && said("server/discover");
+        assert_eq!(both, failed_twice(&seen), "{sentence}: where both openings fail both are told, {}", fault.detail);
     }
+}
+
+/// Whether neither opening was answered, where both were tried.
+fn failed_twice(seen: &Observation) -> bool {
+    let tried = |label: &str| seen.steps.iter().any(|step| step.label == label);
+    seen.era.is_none() && tried("initialize") && tried("server/discover")
 }
 
 fn discover(act: Act) -> Script {

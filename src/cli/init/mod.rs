@@ -14,6 +14,7 @@ use chrono::Utc;
 
 use crate::cli::init::compose::{Draft, new_file};
 use crate::cli::init::given::{Given, Written, arguments};
+use crate::cli::observe::recalled;
 use crate::domain::classify::classify;
 use crate::domain::fleet::{CanaryKind, Monitor};
 use crate::domain::learnt::Learnt;
@@ -91,7 +92,8 @@ pub async fn command(args: InitArgs) -> anyhow::Result<ExitCode> {
     let prober = Prober::new(1);
     let monitor = given.monitor();
     anstream::eprintln!("exploring {} …", monitor.url.shown);
-    let explored = Box::pin(prober.explore(&monitor, &wish, Utc::now())).await;
+    let learnt = recalled(args.append.as_deref().unwrap_or(Path::new("monitors.yaml")), &monitor).await;
+    let explored = Box::pin(prober.explore(&monitor, &wish, learnt, Utc::now())).await;
     let id = id_for(&args, &given, &explored, &taken)?;
     let written = given.written(&id);
     let mut draft = drafted(&explored, &written, id);
@@ -102,7 +104,7 @@ pub async fn command(args: InitArgs) -> anyhow::Result<ExitCode> {
             .doubts
             .push("the server asked for quiet (429), so that no canary was confirmed; try again later".to_owned());
     } else if explored.seen.tools.is_some() {
-        confirm(&prober, &mut draft, &written, explored.learnt, &mut cost).await?;
+        confirm(&prober, &mut draft, &written, explored.learnt.clone(), &mut cost).await?;
     }
     finish(&mut draft, &explored, &written, &cost)?;
     let whole = args.append.as_ref().map(|file| whole_text(file, &mut draft, &written)).transpose()?;

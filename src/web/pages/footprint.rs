@@ -84,12 +84,14 @@ pub fn speaks(learnt: &Learnt) -> String {
 }
 
 fn cautions(learnt: &Learnt) -> Vec<&'static str> {
+    let kept = "closing a session may bring this release down: one is kept over beats, and made anew once an hour";
     let discover = "server/discover brought it down, and is not sent to it any more";
     let closing = "closing a session brought it down: its sessions stay open";
     [(learnt.discover, discover), (learnt.closing, closing)]
         .into_iter()
         .filter(|(caution, _)| *caution == Caution::Harmful)
         .map(|(_, said)| said)
+        .chain(learnt.kept.is_some().then_some(kept))
         .collect()
 }
 
