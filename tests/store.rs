@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serin::domain::fleet::RulePlace;
 use serin::domain::fleet::{Address, Canary, CanaryKind, Fleet, Monitor, MonitorId, Provenance, Secret};
 use serin::domain::incident::{Incident, ResolveCause};
-use serin::domain::learnt::{Caution, Learnt};
+use serin::domain::learnt::{Caution, KeptSession, Learnt};
 use serin::domain::observation::{BeatKind, Footprint, ToolsSeen, Turn, Variant};
 use serin::domain::outcome::{Evidence, Verdict};
 use serin::domain::pace::Spent;
@@ -19,6 +19,7 @@ use serin::domain::protocol::{Era, Transport};
 use serin::domain::reason::{FailureReason, Severity};
 use serin::domain::signal::{Phase, Signal, SignalState};
 use serin::domain::tools::{Listing, ToolSeen};
+use serin::store::known::recall;
 use serin::store::outbox::{Attempted, Claim, Claiming, LEASE, Next};
 use serin::store::read::IncidentFilter;
 use serin::store::record::StageTimes;
@@ -255,6 +256,9 @@ async fn a_restart_resumes_everything() {
             closing: Caution::Harmless,
             certificate_until: Some(at(86_400)),
             admits_strangers: true,
+            answered: Some("2025-06-18"),
+            kept: Some(Arc::new(KeptSession { id: "s-1".to_owned(), version: "2025-03-26", opened_at: at(7) })),
+            ..Learnt::default()
         },
     };
     let cost = Footprint { requests: 7, bytes_in: 9, sessions_opened: 2, sessions_closed: 1, ..Footprint::default() };
@@ -287,7 +291,10 @@ async fn a_restart_resumes_everything() {
     assert!(Arc::ptr_eq(lists[0], lists[1]), "a replica has the same list");
     assert_eq!(baselines, [moved, replica], "the latest baseline holds");
     assert_eq!(store.marks().await, Ok(vec![marks]), "a restart can still be told");
-    assert_eq!(store.learnt().await, Ok(vec![learnt]), "what was learnt last is known");
+    assert_eq!(store.learnt().await, Ok(vec![learnt.clone()]), "what was learnt last is known");
+    let beside = recall(&place.path(), &learnt.address).await;
+    assert_eq!(beside, Ok(Some(learnt.learnt)), "also to who looks at one server beside it");
+    assert_eq!(recall(&place.path(), "another").await, Ok(None));
     let days: Vec<_> = store.spent(at(0)).await.expect("footprints")[&MonitorId::new("docs")].clone();
     assert_eq!(days, [day(today - 1, 2).1, day(today, 4).1], "yesterday and today, as written last");
     let asks = store.recent_asks(at(-1)).await.expect("asks");

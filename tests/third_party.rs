@@ -221,7 +221,7 @@ async fn beaten(offer: Offer) {
     let meant = if sessionless { BEATS_WITHOUT_SESSION } else { BEATS };
     let at_once = if offer.expected.1 == Transport::Stdio { 1 } else { AT_ONCE };
     let beats = stream::iter(0..meant).map(|_| {
-        let (prober, assignment) = (&prober, assignment(&monitor, learnt));
+        let (prober, assignment) = (&prober, assignment(&monitor, learnt.clone()));
         async move { prober.run(&assignment).await.0 }
     });
     let mut beats = Box::pin(beats.buffer_unordered(at_once));
@@ -278,7 +278,7 @@ async fn the_reference_server_in_typescript_is_well_without_canaries() {
     let tools = seen.tools.as_ref().unwrap();
     assert!(tools.tools.iter().any(|tool| tool.name == "echo"), "{:?}", tools.tools);
     assert_eq!(tools.search_tool, None, "it has none, and none is missed");
-    let (again, _) = probe(monitor(&url, Vec::new()), learnt).await;
+    let (again, _) = probe(monitor(&url, Vec::new()), learnt.clone()).await;
     assert_well("second look", &again, Era::Legacy);
     assert_eq!(again.tools.unwrap().hash, tools.hash, "the hash is stable");
     let (seen, _) = probe(monitor(&url, vec![canary("c", "x", "y")]), learnt).await;

@@ -91,7 +91,8 @@ mod tests {
         let of = |closing, era, known| Learnt { closing, era, answered: known, ..Learnt::default() };
         let open = |answered| of(Caution::Unchecked, None, answered);
         let (old, oldest, newer) = (Some("2025-03-26"), Some("2024-11-05"), Some("2025-06-18"));
-        let rows: [(&str, Option<bool>, Learnt, &str, Option<&str>, bool); 13] = [
+        type Row = (&'static str, Option<bool>, Learnt, &'static str, Option<&'static str>, bool);
+        let rows: Vec<Row> = vec![
             ("an old version and that SDK's id", None, open(None), PYTHON, old, true),
             ("the oldest version", None, open(None), PYTHON, oldest, true),
             ("in capitals", None, open(None), "0123456789ABCDEF0123456789ABCDEF", old, true),

@@ -86,6 +86,10 @@ pub struct LearntBody {
     found_at: Option<DateTime<Utc>>,
     discover: &'static str,
     closing: &'static str,
+    /// The legacy version that `initialize` was answered with last.
+    answered: Option<&'static str>,
+    /// Since when one session is kept over beats, where one is.
+    session_kept_since: Option<DateTime<Utc>>,
 }
 
 /// Why the schedule is not kept.
@@ -335,6 +339,8 @@ fn learnt_body(learnt: &Learnt) -> LearntBody {
         found_at: learnt.era_found_at,
         discover: learnt.discover.slug(),
         closing: learnt.closing.slug(),
+        answered: learnt.answered,
+        session_kept_since: learnt.kept.as_ref().map(|kept| kept.opened_at),
     }
 }
 

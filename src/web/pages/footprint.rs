@@ -57,10 +57,11 @@ pub fn tell(view: &MonitorView, declared: Option<&Monitor>, now: DateTime<Utc>) 
         ),
         line("connections", |cost| words::count(cost.connections.into()), None),
         line(
-            "sessions opened, closed",
+            "sessions opened, closed, left open",
             |cost| {
-                let [opened, closed] = [cost.sessions_opened, cost.sessions_closed].map(|n| words::count(n.into()));
-                format!("{opened}, {closed}")
+                let left = cost.sessions_opened.saturating_sub(cost.sessions_closed);
+                let figures = [cost.sessions_opened, cost.sessions_closed, left].map(|n| words::count(n.into()));
+                figures.join(", ")
             },
             None,
         ),
