@@ -19,7 +19,7 @@ third_party/.venv/bin/pip install --quiet --disable-pip-version-check -r third_p
 openapi/.venv/bin/pip install --quiet --disable-pip-version-check -r openapi/requirements.txt
 [ -x old_releases/.venv/bin/python ] || python3 -m venv old_releases/.venv
 old_releases/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps -r old_releases/requirements.txt
-grep '==' old_releases/releases.txt | grep -v '^#' | while read -r package; do
+grep -v '^#' old_releases/releases.txt | while read -r package; do
     folder=old_releases/releases/$(echo "$package" | sed 's/==/-/')
     ls "$folder"/*.dist-info/RECORD >/dev/null 2>&1 ||
         old_releases/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --upgrade \

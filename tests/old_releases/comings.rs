@@ -62,7 +62,7 @@ async fn a_running_serin_calls_no_restart_an_outage_and_replays_a_real_one_harml
             for _ in 0..2 {
                 let said = watch.serin(&["recheck", &format!("s{number}")]).await;
                 if said.code != Some(0) {
-                    ledger.aggrieved(when, &said.all);
+                    ledger.aggrieved(when, said.short());
                 }
             }
             ledger.settle(when, 1).await;
@@ -96,7 +96,7 @@ async fn replayed(watch: &Watch, id: &str, ledger: &mut Ledger) {
     {
         let said = watch.serin(&arguments).await;
         if said.code != Some(0) {
-            ledger.aggrieved(what, &said.all);
+            ledger.aggrieved(what, said.short());
         }
         ledger.settle(what, 1).await;
     }

@@ -141,7 +141,7 @@ async fn looked_at(release: Release) -> Ledger {
     let url = ledger.server.url();
     let said = serin(&["init", &url]).await;
     if said.code != Some(0) || said.out.matches("expect:").count() < 3 {
-        ledger.aggrieved("init", &said.all);
+        ledger.aggrieved("init", said.short());
     }
     ledger.settle("init", SESSIONS_OF_INIT).await;
     for what in ["probe URL", "probe URL once more"] {
@@ -149,7 +149,7 @@ async fn looked_at(release: Release) -> Ledger {
         let said = serin(&["probe", &url, "--json"]).await;
         let after = ledger.server.counts().await;
         if said.code != Some(0) {
-            ledger.aggrieved(what, &said.all);
+            ledger.aggrieved(what, said.short());
         } else if let Some(wrong) = misstated(&said.out, &before, &after) {
             ledger.aggrieved(what, wrong);
         }
@@ -244,15 +244,15 @@ impl Beating {
 
 /// `serin run` over all of them, the commands that ask about one of its monitors, and `serin run` anew.
 async fn watched(ledgers: &mut [Ledger]) {
-    let mut watch = Watch::over(ledgers.iter().map(|ledger| &ledger.server), "3s");
+    let mut watch = Watch::over(ledgers.iter().map(|ledger| &ledger.server), "12s");
     watch.run().await;
-    watch.beats(ledgers.len(), 5).await;
-    asked_about(ledgers, &watch, &["probe", "recheck"], "while serin runs").await;
     watch.beats(ledgers.len(), 2).await;
+    asked_about(ledgers, &watch, &["probe", "recheck"], "while serin runs").await;
+    watch.beats(ledgers.len(), 1).await;
     watch.stop().await;
     asked_about(ledgers, &watch, &["probe"], "after serin ended").await;
     watch.run().await;
-    watch.beats(ledgers.len(), 3).await;
+    watch.beats(ledgers.len(), 1).await;
     watch.stop().await;
     for ledger in ledgers.iter_mut() {
         ledger.settle("serin run, twice, and the commands about it", 1).await;
@@ -272,7 +272,7 @@ async fn asked_about(ledgers: &mut [Ledger], watch: &Watch, commands: &[&str], w
             let said = watch.serin(&[command, &format!("s{number}")]).await;
             let is_kept = ledger.server.release.manner == Manner::Kept && *command == "probe";
             if said.code != Some(0) || (is_kept && !said.all.contains("kept session")) {
-                ledger.aggrieved(&format!("{command} ID {when}"), &said.all);
+                ledger.aggrieved(&format!("{command} ID {when}"), said.short());
             }
         }
     }

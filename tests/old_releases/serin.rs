@@ -17,6 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Pause between two looks at the database, which cannot wake us.
 const LOOK_GAP: Duration = Duration::from_millis(50);
 
+/// Lines of a command's output that a grievance shows.
+const LINES_SHOWN: usize = 6;
+
 /// What a command said, and how it ended.
 #[derive(Debug)]
 pub(crate) struct Said {
@@ -24,6 +27,14 @@ pub(crate) struct Said {
     pub(crate) out: String,
     /// Both streams, for a person.
     pub(crate) all: String,
+}
+
+impl Said {
+    /// How it ended, and what it said at the last.
+    pub(crate) fn short(&self) -> String {
+        let last: Vec<&str> = self.all.trim_end().lines().rev().take(LINES_SHOWN).collect();
+        format!("{:?}: {}", self.code, last.into_iter().rev().collect::<Vec<_>>().join(" / "))
+    }
 }
 
 /// Runs the binary to its end.
@@ -48,7 +59,7 @@ impl Watch {
         let folder = tempfile::tempdir().expect("a folder");
         let mut text = format!(
             "version: 1\nserin:\n  listen: 127.0.0.1:0\n  database: serin.db\n  allow_private: [127.0.0.0/8]\n\
-             defaults: {{ every: {every} }}\n\
+             defaults: {{ every: {every}, timeout: 10s, probe_budget: 12s }}\n\
              receivers: {{ nobody: {{ webhook: {{ url: 'http://127.0.0.1:9/hook' }} }} }}\n\
              routes: [{{ to: [nobody] }}]\nmonitors:\n"
         );
