@@ -50,7 +50,8 @@ pub async fn look_closer(
     };
     if seat.standing.signal(Signal::Availability).phase == Phase::Quiet {
         let suspected = seat.monitor.every * BEATS_SUSPECTED + seat.monitor.probe_budget;
-        seat.deed = deed.filter(|deed| (now - deed.at).to_std().is_ok_and(|age| age <= suspected));
+        // Later than `now` where this very beat did it.
+        seat.deed = deed.filter(|deed| (now - deed.at).to_std().unwrap_or_default() <= suspected);
         let (mut rungs, cost) = hands.prober.climb(&seat.monitor, &seat.learnt, now).await;
         if ours && !control.is_empty() {
             let said = "a control address answers".to_owned();

@@ -171,7 +171,9 @@ async fn open_legacy(
         learnt.answered = Some(version);
         return None;
     }
-    if !is_refusal(&broken) {
+    // What is known to be of the older era is in trouble when it says 500, and not another by that.
+    let troubled = known.era.is_some() && broken.status.is_some_and(|status| status >= 500);
+    if !is_refusal(&broken) || troubled {
         return None;
     }
     if known.transport == Some(Transport::Sse) && known.fixed_transport.is_none() {
@@ -191,7 +193,6 @@ async fn open_legacy(
     let fragile = learnt.discover == Caution::Harmful || learnt.may_be_fragile();
     let may_discover = known.fixed_era.is_none() && (!fragile || broken.error.is_some());
     if may_discover && start_anew(caller, monitor, steps).await {
-        learnt.deed = Some(Deed { what: Doing::Discover, at: caller.now() });
         let until = known.until(caller);
         match discover(caller, until, steps).await {
             Discovery::Modern(server) => {

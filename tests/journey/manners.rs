@@ -1,16 +1,16 @@
 //! How Serin behaves towards a server that asks for quiet, and below a cap.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use axum::Router;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde_json::Value;
+use axum::{Json, Router};
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::stage::{Stage, reference};
+use crate::stage::{Expected, Stage, evidence, reference};
 
 /// A server that says 429 to everything, and counts how often it had to.
 async fn throttling(retry_after: &'static str) -> (String, Arc<AtomicUsize>) {
@@ -68,4 +68,50 @@ async fn a_cap_widens_the_rhythm_and_the_page_says_so() {
     assert_eq!(body["learnt"]["era"], "modern", "what was learnt shows: {body}");
     let page = stage.page("/monitors/capped").await;
     assert!(page.contains("Probing less:") && page.contains("requests a day"), "{page}");
+}
+
+/// A server of the older era that goes down with the first session that is closed: 500 to everything from then on.
+async fn dies_with_its_session() -> String {
+    async fn answer(State(dead): State<Arc<AtomicBool>>, method: Method, body: String) -> Response {
+        if method == Method::DELETE {
+            dead.store(true, Ordering::SeqCst);
+            return StatusCode::OK.into_response();
+        }
+        if dead.load(Ordering::SeqCst) || method != Method::POST {
+            return (StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error").into_response();
+        }
+        let message: Value = serde_json::from_str(&body).unwrap_or_default();
+        let result = match message["method"].as_str() {
+            Some("initialize") => json!({"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {}}),
+            Some("tools/list") => json!({"tools": []}),
+            Some(method) if method.starts_with("notifications/") => return StatusCode::ACCEPTED.into_response(),
+            _ => return StatusCode::BAD_REQUEST.into_response(),
+        };
+        let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+        ([("mcp-session-id", "a-session")], Json(answer)).into_response()
+    }
+    let router = Router::new().fallback(answer).with_state(Arc::new(AtomicBool::new(false)));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_incident_that_follows_something_we_did_says_so_first() {
+    let url = dies_with_its_session().await;
+    let stage = Stage::start(&format!("  - id: mortal\n    url: {url}\n")).await;
+    let expected = Expected {
+        monitor: "mortal",
+        signal: "availability",
+        reason: "http_error",
+        severity: "page",
+        stage: "handshake",
+    };
+    let opened = stage.opened("it is gone with its session", expected).await;
+    let did = "Serin closed a session of this server for the first time at ";
+    assert!(opened.summary.starts_with(&format!("mortal: {did}")), "{opened:#?}");
+    assert!(evidence(&opened, "just_before").starts_with(did), "{opened:#?}");
+    let body = stage.json("/api/v1/monitors/mortal").await;
+    assert_eq!(body["learnt"]["closing"], "harmful", "and it is not done again: {body}");
 }
