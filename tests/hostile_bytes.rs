@@ -259,7 +259,7 @@ fn endless_answers_are_left_in_time() {
 /// An answer with a gush of bytes behind it: the answer counts, and the gush is not read to its end.
 #[test]
 fn what_follows_an_answer_is_not_read_to_its_end() {
-    let answer = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"]}}\n\n";
+    let answer = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"]}}\n\n";
     let acts = vec![Act::Say(answer, b": more\n".to_vec(), Ending::Again)];
     let seen = in_a_runtime(async { probe(monitor(serve(acts).await)).await });
     let opening = seen.steps.iter().find(|step| step.label == "server/discover").expect("it was asked");

@@ -63,7 +63,7 @@ fn keys_that_are_not_known() {
         "nothing like it",
         &with_sections("defaults: { colour: red }\n"),
         &[
-            "3:13 'defaults' has no key 'colour' => known here: every, timeout, probe_budget, rules, search, caps, transport, era, cross_check, proxy, ca",
+            "3:13 'defaults' has no key 'colour' => known here: every, timeout, probe_budget, rules, search, caps, transport, era, cross_check, close_sessions, proxy, ca",
         ],
     );
     check(

@@ -34,9 +34,14 @@ const DROPPED = [
   "invalid_colon_in_name", "invalid_non_ascii_name", "invalid_control_char_name",
 ];
 
+// Where every request is judged by the newer era's rules, the era is declared: a first look begins with `initialize`,
+// which is one of the older era.
+const modern = (wanted) => wanted.map((one) => ({ ...one, era: "modern" }));
+
 const MONITORS = {
   tools_call: () => [monitor("add_numbers", { a: 5, b: 3 })],
-  "http-standard-headers": () => [monitor("test_headers", {}), monitor("my-hyphenated-tool", {})],
+  "request-metadata": () => modern([{}]),
+  "http-standard-headers": () => modern([monitor("test_headers", {}), monitor("my-hyphenated-tool", {})]),
   "http-custom-headers": () => context.toolCalls.map(declared),
   "http-invalid-tool-headers": () => [
     monitor("valid_tool", { region: "eu" }),
