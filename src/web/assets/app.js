@@ -40,6 +40,8 @@
         if (part.innerHTML !== next.innerHTML) part.innerHTML = next.innerHTML;
         if (focused) document.getElementById(focused)?.focus();
       }
+      // A form is never drawn again under somebody's hands; it goes when there is nothing left to ask for.
+      for (const form of document.querySelectorAll("[data-goes]")) if (!fresh.getElementById(form.id)) form.remove();
       for (const [id, open] of folds) document.getElementById(id)?.toggleAttribute("open", open);
       tick();
     } catch { /* The stream's own lamp says that the server is away. */ }

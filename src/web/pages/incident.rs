@@ -119,19 +119,21 @@ pub async fn page(
             let view = state.board.get(&MonitorId::new(&page.monitor));
             Some(recheck::told(view.as_deref(), asked.at.and_then(|at| DateTime::from_timestamp(at, 0))))
         }
-        word => said(word).map(str::to_owned),
+        word => said(word, page.taken.as_ref().map(|(actor, _)| actor.as_str())),
     };
     show(StatusCode::OK, &page)
 }
 
-fn said(word: Option<&str>) -> Option<&'static str> {
-    match word? {
-        "taken" => Some("Noted. It shows here as soon as it is written down."),
-        "over" => Some("Somebody was faster: it is taken or over already."),
-        "away" => Some("That could not be written down just now. Try again in a moment."),
-        "who" => Some("Say who takes it."),
-        _ => None,
-    }
+fn said(word: Option<&str>, taken_by: Option<&str>) -> Option<String> {
+    let said = match (word?, taken_by) {
+        ("taken", Some(actor)) => return Some(format!("Written down: {actor} has taken it.")),
+        ("taken", None) => "Noted. It shows here as soon as it is written down.",
+        ("over", _) => "Somebody was faster: it is taken or over already.",
+        ("away", _) => "That could not be written down just now. Try again in a moment.",
+        ("who", _) => "Say who takes it.",
+        _ => return None,
+    };
+    Some(said.to_owned())
 }
 
 fn told(state: &WebState, visit: Visit, incident: Incident, now: DateTime<Utc>) -> IncidentPage {
