@@ -35,6 +35,12 @@ fn form(request: RequestBuilder, pairs: &[(&str, &str)]) -> RequestBuilder {
     request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded").body(body)
 }
 
+/// The form of `/login`, filled in.
+fn sign_in(running: &Running, token: &str) -> RequestBuilder {
+    let request = ask(running, Method::POST, "/login").header("origin", &running.url);
+    form(request, &[("token", token), ("next", "/incidents")])
+}
+
 async fn get(running: &Running, path: &str) -> (StatusCode, String) {
     let answer = ask(running, Method::GET, path).send().await.unwrap();
     (answer.status(), answer.text().await.unwrap())
@@ -188,11 +194,53 @@ async fn strangers_are_turned_away_at_the_door() {
     let policy = answer.headers()["content-security-policy"].to_str().unwrap();
     assert!(policy.contains("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
     assert_eq!(answer.headers()["x-content-type-options"], "nosniff");
+    assert_eq!(answer.headers()["referrer-policy"], "same-origin", "with no-referrer a form's origin is null");
     let text = answer.text().await.unwrap();
     assert!(!text.contains(" style=") && !text.contains(" onclick="), "nothing is inline");
     let large = ask(&running, Method::POST, recheck).body("x".repeat(64 * 1024));
     let large = large.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
     assert_eq!(large.send().await.unwrap().status(), StatusCode::PAYLOAD_TOO_LARGE);
+}
+
+#[tokio::test]
+async fn only_a_page_of_ours_acts() {
+    let open = fixture::varied().await;
+    let locked = fixture::serve(Some("let-me-in"), fixture::fleet(&[])).await;
+    let session = set_cookie(&sign_in(&locked, "let-me-in").send().await.unwrap());
+    // `=` stands for the address that was asked.
+    type Row<'a> = (Option<&'a str>, Option<&'a str>, bool, &'a str);
+    let rows: [Row<'_>; 16] = [
+        (Some("="), Some("same-origin"), true, "our own page"),
+        (Some("="), None, true, "our own page, in a browser that says less"),
+        (Some("https://serin.example.org"), Some("same-origin"), true, "our own page by its public name"),
+        (Some("https://serin.example.org"), None, true, "the same, where a proxy keeps the rest to itself"),
+        (Some("null"), Some("same-origin"), true, "our own page, on which something put no-referrer"),
+        (Some("null"), Some("cross-site"), false, "a sandboxed frame"),
+        (Some("null"), Some("same-site"), false, "a page of a sibling that hides its name"),
+        (Some("null"), Some("none"), false, "nobody's page that hides its name"),
+        (Some("null"), None, false, "a page that hides its name"),
+        (Some("https://evil.example.net"), Some("cross-site"), false, "another site"),
+        (Some("https://evil.example.net"), None, false, "another site, in a browser that says less"),
+        (Some("http://127.0.0.1:1"), Some("same-site"), false, "another port of this machine"),
+        (Some("http://serin.example.org"), None, false, "our public name without its TLS"),
+        (Some("="), Some("cross-site"), false, "our address and another site's frame"),
+        (Some(""), Some("same-origin"), false, "an origin without a name"),
+        (None, Some("cross-site"), false, "another site that names no origin"),
+    ];
+    let posts = [(&open, "/monitors/docs/recheck"), (&locked, "/login"), (&locked, "/monitors/docs/recheck")];
+    for (running, path) in posts {
+        for (origin, site, ours, sentence) in rows {
+            let origin = origin.map(|origin| if origin == "=" { running.url.as_str() } else { origin });
+            let named = [("origin", origin), ("sec-fetch-site", site)];
+            let bare = form(ask(running, Method::POST, path), &[("token", "let-me-in")]);
+            let request = named
+                .into_iter()
+                .filter_map(|(name, value)| Some((name, value?)))
+                .fold(bare.header(header::COOKIE, &session), |request, (name, value)| request.header(name, value));
+            let status = request.send().await.unwrap().status();
+            assert_eq!(status != StatusCode::FORBIDDEN, ours, "{sentence}: {path} is answered {status}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -215,12 +263,8 @@ async fn with_a_token_everybody_signs_in_first() {
         assert_eq!(got.as_u16(), status, "{sentence}");
         assert!(!text.contains("secret-banner"), "{sentence}, and no banner is shown");
     }
-    let sign_in = |token: &'static str| {
-        let request = ask(&running, Method::POST, "/login").header("origin", &running.url);
-        form(request, &[("token", token), ("next", "/incidents")])
-    };
-    assert_eq!(sign_in("guess").send().await.unwrap().status(), StatusCode::UNAUTHORIZED);
-    let answer = sign_in("let-me-in").send().await.unwrap();
+    assert_eq!(sign_in(&running, "guess").send().await.unwrap().status(), StatusCode::UNAUTHORIZED);
+    let answer = sign_in(&running, "let-me-in").send().await.unwrap();
     assert_eq!((answer.status().as_u16(), answer.headers()[header::LOCATION].to_str().unwrap()), (303, "/incidents"));
     let line = answer.headers()[header::SET_COOKIE].to_str().unwrap();
     assert!(line.contains("HttpOnly") && line.contains("SameSite=Strict") && line.contains("Secure"), "{line}");
