@@ -287,6 +287,25 @@ async fn with_a_token_everybody_signs_in_first() {
 }
 
 #[tokio::test]
+async fn who_acts_after_the_session_is_over_signs_in_and_is_told() {
+    let running = fixture::serve(Some("let-me-in"), fixture::fleet(&[])).await;
+    let rows = [
+        ("/incidents/1/acknowledge", "/login?next=%2Fincidents%2F1&said=over", "back to the incident"),
+        ("/monitors/a%20b/accept", "/login?next=%2Fmonitors%2Fa%2520b&said=over", "back to the monitor"),
+        ("/logout", "/login?next=%2F&said=over", "back to the fleet"),
+    ];
+    for (path, leads_to, sentence) in rows {
+        let own = ask(&running, Method::POST, path).header("origin", &running.url);
+        let answer = form(own, &[("actor", "Ada")]).send().await.unwrap();
+        assert_eq!(answer.status(), StatusCode::SEE_OTHER, "{sentence}");
+        assert_eq!(answer.headers()[header::LOCATION].to_str().unwrap(), leads_to, "{sentence}");
+        assert!(get(&running, leads_to).await.1.contains("was not done"), "{sentence}");
+        let tool = form(ask(&running, Method::POST, path), &[("actor", "Ada")]).send().await.unwrap();
+        assert_eq!(tool.status(), StatusCode::UNAUTHORIZED, "a tool is told so instead");
+    }
+}
+
+#[tokio::test]
 async fn a_link_from_a_mail_finds_its_session() {
     let running = fixture::serve(Some("let-me-in"), fixture::fleet(&[])).await;
     let answer =

@@ -8,7 +8,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
 use chrono::Utc;
@@ -43,7 +43,7 @@ pub async fn check(State(state): State<WebState>, mut request: Request, next: Ne
     if acts && sender == Sender::Elsewhere {
         return not_from_here(&request);
     }
-    let visit = match admit(&state, &request) {
+    let visit = match admit(&state, &request, sender) {
         Ok(visit) => visit,
         Err(answer) => return *answer,
     };
@@ -101,7 +101,7 @@ pub fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
         .map(|(_, value)| value)
 }
 
-fn admit(state: &WebState, request: &Request) -> Result<Visit, Box<Response>> {
+fn admit(state: &WebState, request: &Request, sender: Sender) -> Result<Visit, Box<Response>> {
     let Some(token) = &state.settings.token else { return Ok(Visit { admitted: true, signed_in: false }) };
     let now = Utc::now();
     if cookie(request.headers(), SESSION_COOKIE).is_some_and(|id| state.doors.knows(id, now)) {
@@ -119,7 +119,7 @@ fn admit(state: &WebState, request: &Request) -> Result<Visit, Box<Response>> {
     if is_public(request.uri().path()) {
         return Ok(Visit { admitted: false, signed_in: false });
     }
-    Err(Box::new(ask_to_sign_in(request)))
+    Err(Box::new(ask_to_sign_in(request, sender)))
 }
 
 /// Shown to everybody: what says nothing about the fleet. Runbooks are part of this program's text.
@@ -129,8 +129,14 @@ fn is_public(path: &str) -> bool {
         || path.starts_with("/runbooks/")
 }
 
-fn ask_to_sign_in(request: &Request) -> Response {
+fn ask_to_sign_in(request: &Request, sender: Sender) -> Response {
     let path = request.uri().path();
+    // A session ends while its pages stay open. What was clicked there is not done later by itself: somebody else may
+    // sit there by then.
+    if *request.method() == Method::POST && sender == Sender::Ours && !speaks_json(path) {
+        let page = path.rsplit_once('/').map_or("/", |(page, _)| if page.is_empty() { "/" } else { page });
+        return Redirect::to(&format!("/login?next={}&said=over", encoded(page))).into_response();
+    }
     if speaks_json(path) || *request.method() != Method::GET {
         return refuse(request, StatusCode::UNAUTHORIZED, "sign in, or send the token as `Authorization: Bearer …`");
     }
@@ -139,12 +145,12 @@ fn ask_to_sign_in(request: &Request) -> Response {
     if request.headers().get("sec-fetch-site").is_some_and(|site| site == "cross-site") {
         return Html(include_str!("../../templates/bounce.html")).into_response();
     }
-    Redirect::to(&format!("/login?next={}", encoded(request.uri()))).into_response()
+    let asked = request.uri().path_and_query().map_or("/", |path| path.as_str());
+    Redirect::to(&format!("/login?next={}", encoded(asked))).into_response()
 }
 
-fn encoded(uri: &Uri) -> String {
-    let path = uri.path_and_query().map_or("/", |path| path.as_str());
-    url::form_urlencoded::byte_serialize(path.as_bytes()).collect()
+fn encoded(place: &str) -> String {
+    url::form_urlencoded::byte_serialize(place.as_bytes()).collect()
 }
 
 fn speaks_json(path: &str) -> bool {

@@ -23,11 +23,13 @@ pub struct SignIn {
     next: String,
 }
 
-/// Where to go once signed in.
+/// Where to go once signed in, and why the form is there.
 #[derive(Debug, Default, Deserialize)]
 pub struct Next {
     #[serde(default)]
     next: String,
+    #[serde(default)]
+    said: String,
 }
 
 #[derive(Debug, Template)]
@@ -48,7 +50,8 @@ pub async fn page(
     if visit.admitted {
         return Redirect::to(local(&asked.next)).into_response();
     }
-    form(&state, visit, StatusCode::OK, &asked.next, None)
+    let over = "Your session is over, and what you asked for was not done. Sign in and ask again.";
+    form(&state, visit, StatusCode::OK, &asked.next, (asked.said == "over").then_some(over))
 }
 
 /// `POST /login`.
