@@ -506,7 +506,7 @@ async fn pages_look_right_in_a_browser() {
         board.put(view);
         asked
     });
-    let status = tokio::time::timeout(Duration::from_secs(300), run).await.expect("it ends").unwrap();
+    let status = tokio::time::timeout(Duration::from_mins(10), run).await.expect("it ends").unwrap();
     assert!(looked.is_finished(), "the button reaches the loops");
     assert!(status.success(), "a page scrolls sideways or complains; see above");
 }

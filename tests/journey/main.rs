@@ -14,6 +14,7 @@ mod hostile;
 mod endings;
 mod manners;
 mod recheck;
+mod forms;
 mod transcripts;
 mod uplink;
 mod programs;

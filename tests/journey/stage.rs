@@ -84,7 +84,7 @@ impl Stage {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("monitors.yaml"), format!("{head}{monitors}")).unwrap();
         let (serin, pages) = serin(folder.path()).await;
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let client = client();
         Self { pages, inbox, client, serin, folder, head, _stop: stop.drop_guard() }
     }
 
@@ -265,6 +265,13 @@ impl Stage {
         assert_eq!(message.runbook_url, expected, "{sentence}");
         assert!(self.page(&path).await.contains(reason), "{sentence}: the runbook is about {reason}");
     }
+}
+
+/// Asks Serin with the token, which one that was given none does not look at.
+fn client() -> reqwest::Client {
+    let token = http::HeaderValue::from_str(&format!("Bearer {TOKEN}")).unwrap();
+    let headers = http::HeaderMap::from_iter([(http::header::AUTHORIZATION, token)]);
+    reqwest::Client::builder().no_proxy().default_headers(headers).build().unwrap()
 }
 
 /// The part of the file above the monitors. Beats have room on a machine that does much else.

@@ -1,0 +1,58 @@
+// What the scripts in here share: the browsers as Debian brings them, and a hand that clicks and types.
+import { existsSync } from "node:fs";
+import puppeteer from "puppeteer-core";
+
+const there = (...paths) => paths.find((path) => path && existsSync(path));
+// A machine that does much else is slow to start a browser.
+const PATIENCE_MS = 120_000;
+const common = { headless: true, acceptInsecureCerts: true, timeout: PATIENCE_MS, protocolTimeout: PATIENCE_MS };
+
+const chromium = (gate) => puppeteer.launch({
+  ...common,
+  executablePath: there(process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-headless-shell"),
+  args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", ...(gate ? [`--proxy-server=127.0.0.1:${gate}`] : [])],
+});
+const firefox = (gate, script) => puppeteer.launch({
+  ...common,
+  browser: "firefox",
+  executablePath: there(process.env.FIREFOX, "/usr/bin/firefox-esr", "/usr/bin/firefox"),
+  extraPrefsFirefox: {
+    "javascript.enabled": script,
+    ...(gate ? { "network.proxy.type": 1, "network.proxy.ssl": "127.0.0.1", "network.proxy.ssl_port": gate } : {}),
+  },
+});
+
+/** Starts a browser with an empty profile. `gate`: the port of a proxy for every name that is not loopback. */
+export const launch = (name, { gate, script = true } = {}) => name === "firefox" ? firefox(gate, script) : chromium(gate);
+
+/** An empty page; in Firefox the profile says whether scripts run, in Chromium the page. */
+export const open = async (browser, name, script = true) => {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  await page.setViewport({ width: 1280, height: 1000 });
+  if (!script && name === "chromium") await page.setJavaScriptEnabled(false);
+  return page;
+};
+
+export const text = (page, selector) => page.$eval(selector, (one) => one.textContent);
+
+/** Clicks where a person would. The library's own click waits for the page's scripts, which may be off. */
+export const press = async (page, selector) => {
+  const [x, y] = await page.$eval(selector, (one) => {
+    one.scrollIntoView({ block: "center", behavior: "instant" });
+    const box = one.getBoundingClientRect();
+    return [box.x + box.width / 2, box.y + box.height / 2];
+  });
+  await page.mouse.click(x, y);
+};
+
+export const fill = async (page, selector, words) => {
+  await press(page, selector);
+  await page.keyboard.type(words);
+};
+
+/** Clicks, and waits for the page that this leads to. */
+export const submit = async (page, selector) => {
+  const [answer] = await Promise.all([page.waitForNavigation(), press(page, selector)]);
+  return answer;
+};

@@ -1,0 +1,160 @@
+// Clicks every form in Chromium and Firefox, with and without scripts, on loopback and behind a TLS proxy, and has
+// pages of others click in a visitor's name. Fails with a line for each that does not do what it should.
+// Usage: node forms.mjs FILE, which says where Serin is, what it is called outside, its token, and its incidents.
+import { mkdirSync, readFileSync } from "node:fs";
+import http from "node:http";
+import https from "node:https";
+import net from "node:net";
+import { fill, launch, open, press, submit, text } from "./browser.mjs";
+
+const { pages, outside, token, key, certificate, incidents, folder } = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const listening = (server) => new Promise((done) => server.listen(0, "127.0.0.1", () => done(server.address().port)));
+const wrong = [];
+const must = (fine, words) => { if (!fine) throw new Error(words); };
+
+// A page with one large button, in a frame or not. What it posts to is somebody else's.
+const trap = (target, kind) => {
+  const form = (more = "") => `<form method=post action="${target}"${more}><button style="position:fixed;inset:0;width:300px;height:200px">Win a prize</button></form>`;
+  const frame = (rights, inner) => `<iframe sandbox="${rights}" style="position:fixed;inset:0;width:300px;height:200px;border:0" srcdoc='${inner}'></iframe>`;
+  return "<!doctype html><title>trap</title>" + {
+    "plain": form(),
+    "sandboxed": frame("allow-forms", form()),
+    "sandboxed to the top": frame("allow-forms allow-top-navigation", form(" target=_top")),
+  }[kind];
+};
+const trapped = (answer, asked) => {
+  const query = new URL(asked.url, "http://x").searchParams;
+  answer.writeHead(200, { "content-type": "text/html", ...(query.has("silent") ? { "referrer-policy": "no-referrer" } : {}) });
+  answer.end(trap(query.get("target"), query.get("kind")));
+};
+const elsewhere = await listening(http.createServer((asked, answer) => trapped(answer, asked)));
+
+// Ends TLS before Serin, and has one more page at the same name: what another program behind the same proxy may serve.
+const proxy = https.createServer({ key, cert: certificate }, (asked, answer) => {
+  if (asked.url.startsWith("/planted?")) return trapped(answer, asked);
+  const onward = http.request(pages + asked.url, { method: asked.method, headers: asked.headers }, (got) => {
+    answer.writeHead(got.statusCode, got.headers);
+    got.pipe(answer);
+  });
+  onward.on("error", () => answer.destroy());
+  answer.on("close", () => onward.destroy());
+  asked.pipe(onward);
+});
+const behind = await listening(proxy);
+// Serin's name leads to that proxy, whatever the machine resolves it to; no other name leads anywhere.
+const gateway = http.createServer();
+gateway.on("connect", (asked, socket) => {
+  if (asked.url !== new URL(outside).host + ":443") return socket.destroy();
+  const onward = net.connect(behind, "127.0.0.1", () => socket.write("HTTP/1.1 200 OK\r\n\r\n"));
+  for (const [one, other] of [[socket, onward], [onward, socket]]) one.on("error", () => other.destroy()).pipe(other);
+});
+const gate = await listening(gateway);
+
+const here = (page) => page.url().replace(/^https?:\/\/[^/]+/, "");
+const lands = (page, path, after) => must(here(page) === path, `${after} leads to ${here(page)} and not to ${path}`);
+// With scripts the page says it by itself; without, whoever wants to know loads it again.
+const says = async (page, script, selector, words) => {
+  const seen = async () => (await text(page, selector)).includes(words);
+  if (script) await page.waitForFunction((at, said) => document.querySelector(at)?.textContent.includes(said), {}, selector, words).catch(() => {});
+  else for (const end = Date.now() + 60_000; !await seen() && Date.now() < end;) await page.reload();
+  must(await seen(), `${selector} never says "${words}" but "${await text(page, selector)}"`);
+};
+
+const signIn = async (page, base, path, name) => {
+  await page.goto(base + path);
+  lands(page, `/login?next=${encodeURIComponent(path)}`, "a page of the fleet");
+  await fill(page, "#token", "guess");
+  const refused = await submit(page, "form.login button");
+  must(refused.status() === 401 && (await text(page, "main")).includes("This is not the token."), `a wrong token is answered ${refused.status()}: ${await text(page, "body")}`);
+  await fill(page, "#token", token);
+  await page.screenshot({ path: `${folder}/form-login-${name}.png` });
+  await submit(page, "form.login button");
+  lands(page, path, "signing in");
+};
+
+const everyForm = async (page, script, base, name) => {
+  const [incident, monitor] = [`/incidents/${incidents[name]}`, `/monitors/${name}`];
+  await signIn(page, base, incident, name);
+  await fill(page, "#actor", `kim of ${name}`);
+  await submit(page, "#take button");
+  lands(page, `${incident}?said=taken`, "acknowledging");
+  await says(page, script, "#incident-head", `taken by kim of ${name}`);
+  must((await text(page, "#said")).includes(`Written down: kim of ${name} has taken it.`), `the page says "${await text(page, "#said")}"`);
+  must(await page.$("#take") === null, "the page still asks who takes what is taken");
+  await page.screenshot({ path: `${folder}/form-taken-${name}.png`, fullPage: true });
+
+  await submit(page, ".act form:not(.inline) button");
+  must(here(page).startsWith(`${incident}?said=recheck&at=`), `looking again from the incident leads to ${here(page)}`);
+  await page.goto(base + monitor);
+  await submit(page, ".monitor-head button");
+  must(here(page).startsWith(`${monitor}?said=recheck&at=`), `looking again leads to ${here(page)}`);
+  await says(page, script, "#said", "Looked again:");
+  await page.screenshot({ path: `${folder}/form-recheck-${name}.png` });
+
+  const offered = await page.$eval("#accepting", (one) => one.value);
+  must(offered === `kim of ${name}`, `the name is not offered again, but "${offered}"`);
+  await submit(page, "#accept button");
+  lands(page, `${monitor}?said=accepted`, "accepting");
+  await says(page, script, "#tools", `accepted by kim of ${name}`);
+  must(await page.$("#accept") === null, "the page still asks who accepts what is accepted");
+  await page.screenshot({ path: `${folder}/form-accepted-${name}.png` });
+};
+
+const leave = async (page, base) => {
+  await submit(page, "form.out button");
+  lands(page, "/login", "signing out");
+  await page.goto(base + "/incidents");
+  lands(page, "/login?next=%2Fincidents", "a page after signing out");
+};
+
+// What a click on another page brings about: the status of the post that it sends. Each in a tab of its own, since
+// where the post leads to may still be under way when its answer is there.
+const clicked = async (tab, from, kind, target, silent) => {
+  await tab.goto(`${from}?kind=${encodeURIComponent(kind)}&target=${encodeURIComponent(target)}${silent}`);
+  const posted = (one) => one.request().method() === "POST" && one.url() === target;
+  const [answer] = await Promise.all([tab.waitForResponse(posted), tab.mouse.click(100, 100)]);
+  await tab.close();
+  return answer.status();
+};
+
+const traps = async (tab, base, name) => {
+  const target = `${base}/monitors/${name}/recheck`;
+  const rows = ["plain", "sandboxed", "sandboxed to the top"].map((kind) => [`http://127.0.0.1:${elsewhere}/`, kind, "", 403]);
+  if (base === outside) rows.push(
+    [`${outside}/planted`, "sandboxed", "", 403],
+    [`${outside}/planted`, "sandboxed to the top", "", 403],
+    // One of our own, had a proxy or an extension put its own policy on it.
+    [`${outside}/planted`, "plain", "&silent", 303],
+  );
+  for (const [from, kind, silent, wanted] of rows) {
+    const got = await clicked(await tab(), from, kind, target, silent);
+    must(got === wanted, `a ${kind} form on ${from} is answered ${got} and not ${wanted}`);
+  }
+};
+
+mkdirSync(folder, { recursive: true });
+for (const browserName of ["chromium", "firefox"]) {
+  for (const script of [true, false]) {
+    const browser = await launch(browserName, { gate, script });
+    for (const [way, base] of [["loopback", pages], ["proxy", outside]]) {
+      const name = `${browserName}-${script ? "script" : "plain"}-${way}`;
+      const tab = () => open(browser, browserName, script);
+      const page = await tab();
+      try {
+        await everyForm(page, script, base, name);
+        await traps(tab, base, name);
+        await page.goto(base + "/");
+        lands(page, "/", "a visit after the traps");
+        await leave(page, base);
+        console.log(`${name}: well`);
+      } catch (error) {
+        wrong.push(`${name}: ${error.message}`);
+        await page.screenshot({ path: `${folder}/form-failed-${name}.png` }).catch(() => {});
+      }
+      await page.close();
+    }
+    await browser.close();
+  }
+}
+for (const line of wrong) console.error(line);
+process.exit(wrong.length === 0 ? 0 : 1);
