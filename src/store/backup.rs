@@ -11,11 +11,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
 
 use crate::store::integrity::{self, Contents};
-use crate::store::schema::beside;
+use crate::store::schema::{self, beside};
 use crate::store::{OpenError, StoreError};
 
 /// How long the copy waits where the database is being recovered or closed by its Serin.
@@ -63,7 +62,7 @@ async fn copy(
     permissions: std::fs::Permissions,
 ) -> Result<Backup, BackupError> {
     let failed = |source| BackupError::Store { path: database.to_owned(), source };
-    let options = SqliteConnectOptions::new().filename(database).read_only(true).busy_timeout(BUSY_TIMEOUT);
+    let options = schema::connecting(database).read_only(true).busy_timeout(BUSY_TIMEOUT);
     let connecting = options.disable_statement_logging().connect().await;
     let mut connection = connecting.map_err(|error| failed(error.into()))?;
     let copied = sqlx::query("VACUUM INTO $1").bind(partial.to_string_lossy()).execute(&mut connection).await;

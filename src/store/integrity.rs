@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
-use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row, SqliteConnection};
 
 use crate::store::column::moment_from;
@@ -90,7 +89,7 @@ async fn look_on(connection: &mut SqliteConnection) -> Result<(), StoreError> {
 /// # Errors
 /// [`StoreError::Damaged`] with what is wrong, [`StoreError::Unreadable`] where it is no Serin's or a newer one's.
 pub(in crate::store) async fn look_whole(path: &Path) -> Result<Contents, StoreError> {
-    let options = SqliteConnectOptions::new().filename(path).read_only(true).immutable(true);
+    let options = schema::connecting(path).read_only(true).immutable(true);
     let mut connection = options.disable_statement_logging().connect().await?;
     let found = async {
         faults(&mut connection, "PRAGMA integrity_check").await?;

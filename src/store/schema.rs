@@ -63,10 +63,15 @@ pub(in crate::store) fn beside(database: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// How every connection of ours opens a database. What SQLite puts aside stays in memory: the journal of a savepoint is a
+/// temporary file else, and where no folder for one can be written (a hardened container), commits fail.
+pub(in crate::store) fn connecting(database: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new().filename(database).pragma("temp_store", "MEMORY")
+}
+
 /// The one connection that writes.
 pub(in crate::store) async fn writer(database: &Path) -> Result<SqliteConnection, StoreError> {
-    let options = SqliteConnectOptions::new()
-        .filename(database)
+    let options = connecting(database)
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
@@ -80,8 +85,7 @@ pub(in crate::store) async fn writer(database: &Path) -> Result<SqliteConnection
 
 /// The connections that read; they cannot write.
 pub(in crate::store) async fn readers(database: &Path) -> Result<SqlitePool, StoreError> {
-    let options = SqliteConnectOptions::new()
-        .filename(database)
+    let options = connecting(database)
         .read_only(true)
         .busy_timeout(BUSY_TIMEOUT)
         // Heard at `sqlx=trace` alone, and without values: what a page asks can be counted.

@@ -4,7 +4,7 @@
 //! never on time alone; [`stage::PATIENCE`] only turns a hang into a failure. Read: `stage` (what a
 //! journey plays on), `process` (the binary as a child), then the journeys: `kills`, `outage`,
 //! `edits`, `trouble`, `reload`, `start`, `hanging`, `volume`,
-//! `backup`, `status`, `heartbeat`, `logs`, `export`.
+//! `backup`, `status`, `heartbeat`, `logs`, `export`, `hardened`.
 
 mod stage;
 mod process;
@@ -21,3 +21,4 @@ mod status;
 mod heartbeat;
 mod logs;
 mod export;
+mod hardened;

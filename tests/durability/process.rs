@@ -18,6 +18,9 @@ pub(crate) struct Serin {
 }
 
 impl Serin {
+    /// The binary.
+    pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_serin");
+
     /// Starts it on a file and waits for nothing.
     pub(crate) fn spawn(config: &Path) -> Self {
         Self::spawn_with(config, &[])
@@ -30,7 +33,7 @@ impl Serin {
 
     /// The same, with more variables.
     pub(crate) fn spawn_in(config: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
-        Self::spawn_by(Command::new(env!("CARGO_BIN_EXE_serin")), config, arguments, variables)
+        Self::spawn_by(Command::new(Self::PROGRAM), config, arguments, variables)
     }
 
     fn spawn_by(mut command: Command, config: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
@@ -69,7 +72,12 @@ impl Serin {
     /// The same, with so many open files as the most it may have.
     pub(crate) async fn start_with_files(config: &Path, files: u32) -> (Self, SocketAddr) {
         let mut command = Command::new("prlimit");
-        command.args([&format!("--nofile={files}:{files}"), env!("CARGO_BIN_EXE_serin")]);
+        command.args([&format!("--nofile={files}:{files}"), Self::PROGRAM]);
+        Self::start_by(command, config).await
+    }
+
+    /// The same, by a command that becomes the binary.
+    pub(crate) async fn start_by(command: Command, config: &Path) -> (Self, SocketAddr) {
         let mut serin = Self::spawn_by(command, config, &[], &[]);
         let address = serin.listens().await;
         (serin, address)
