@@ -400,6 +400,21 @@ async fn percentiles_of_ninety_days_are_those_of_the_raw_calls() {
     store.close().await;
 }
 
+/// A clock counts nanoseconds and the database microseconds: what is left between the two is nothing to do.
+#[tokio::test]
+async fn before_the_first_beat_there_is_an_end_to_the_work() {
+    let place = Place::new();
+    let store = Store::open(&place.path()).await.expect("it opens");
+    let now = at(0) + TimeDelta::nanoseconds(999);
+    let mut plan = Plan::default();
+    let mut turns = 0;
+    while turns < 1_000 && turn(&store, &mut plan, Retention::default(), now).await.expect("a turn") {
+        turns += 1;
+    }
+    assert!(turns < 100, "a day's forgetting is a few steps, and then it rests: {turns} turns");
+    store.close().await;
+}
+
 /// Kills a process that seals, and copies the database meanwhile, at fifty moments; looks that every beat is there once,
 /// in the database and in each backup that was left.
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
 use sqlx::{Row, SqliteConnection};
 
 use crate::domain::fleet::MonitorId;
@@ -67,12 +67,18 @@ pub(in crate::store) fn day_from(number: i64) -> Result<DateTime<Utc>, StoreErro
 
 /// The first moment of the hour that holds a moment.
 pub fn hour_of(at: DateTime<Utc>) -> DateTime<Utc> {
-    at - TimeDelta::microseconds(at.timestamp_micros().rem_euclid(HOUR_US))
+    first_of(at, HOUR.num_seconds())
 }
 
 /// The first moment of the day (UTC) that holds a moment.
 pub(in crate::store) fn day_of(at: DateTime<Utc>) -> DateTime<Utc> {
-    at - TimeDelta::microseconds(at.timestamp_micros().rem_euclid(HOUR_US * DAY_HOURS))
+    first_of(at, HOUR.num_seconds() * DAY_HOURS)
+}
+
+/// The first moment of the stretch of so many seconds that holds a moment. A clock counts nanoseconds and the database
+/// microseconds: none may be left over, or the moment would be later than itself once it was written.
+fn first_of(at: DateTime<Utc>, length_s: i64) -> DateTime<Utc> {
+    at.trunc_subsecs(0) - TimeDelta::seconds(at.timestamp().rem_euclid(length_s))
 }
 
 /// How far the janitor is.
