@@ -5,6 +5,8 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use crate::net::files;
+
 /// 50,000 monitors written out in full are 40 MB, in one file or in many; more is a mistake, such as a log.
 pub const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
@@ -25,6 +27,13 @@ pub enum ReadError {
         /// The path as given.
         path: String,
     },
+}
+
+impl ReadError {
+    /// Whether no file could be opened at all, which says nothing about this one.
+    pub fn is_out_of_files(&self) -> bool {
+        matches!(self, Self::Unreadable { why, .. } if files::is_out(why))
+    }
 }
 
 /// A file's bytes, unless there are more than `bytes_max`.

@@ -4,12 +4,11 @@ use chrono::{DateTime, Utc};
 
 use crate::daemon::hands::Hands;
 use crate::daemon::seat::Seat;
-use crate::domain::classify::{may_be_ours, uplink_gone};
+use crate::domain::classify::{may_be_ours, our_own, uplink_gone};
 use crate::domain::fleet::Fleet;
 use crate::domain::learnt::Deed;
-use crate::domain::observation::{Observation, Rung};
+use crate::domain::observation::{FaultKind, Observation, Rung};
 use crate::domain::outcome::{Evidence, Finding, Outcome};
-use crate::domain::reason::FailureReason;
 use crate::domain::signal::{Phase, Signal};
 
 /// The evidence under which the ladder stands in an incident.
@@ -32,8 +31,12 @@ pub async fn look_closer(
     deed: Option<Deed>,
     now: DateTime<Utc>,
 ) -> Outcome {
-    let blocked = outcome.findings.first().filter(|finding| finding.reason == FailureReason::MonitorInternal);
-    let why = blocked.map(|finding| finding.summary.as_str());
+    let ours = our_own(seen);
+    if ours.is_some_and(|fault| fault.kind == FaultKind::OutOfFiles) {
+        hands.alerts.raise_out_of_files(&format!("a probe of monitor '{}'", seat.monitor.id), now);
+        return outcome;
+    }
+    let why = ours.and(outcome.findings.first()).map(|finding| finding.summary.as_str());
     hands.uplink.way(&hands.alerts, &seat.monitor.id, why, now);
     let ours = may_be_ours(&seat.monitor, seen);
     let control = &fleet.control;

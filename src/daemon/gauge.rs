@@ -20,6 +20,7 @@ pub async fn run(hands: Hands, shutdown: CancellationToken) {
         let now = Utc::now();
         hands.board.pulse().turn(NAME, now);
         hands.board.pulse().look(now);
+        hands.alerts.look_for_files(now);
         hands.board.pulse().set_writer_queue(hands.store.waiting());
         // Where the store does not answer, the beats say so; this loop only counts.
         if let Ok(backlog) = hands.store.backlog().await {

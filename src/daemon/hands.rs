@@ -45,6 +45,8 @@ impl Hands {
             Some(StoreError::Closed) => {}
             Some(error) => {
                 self.ailing.store(true, Ordering::Relaxed);
+                let out_of_files = matches!(error, StoreError::Io(_) | StoreError::Other(_))
+                    && self.alerts.out_of_files("the database", now);
                 // One stretch is one alert, though a full disk may show as several errors in turn.
                 let told =
                     self.alerts.open().into_iter().map(|(kind, _)| kind).find(|kind| DATABASE_TROUBLES.contains(kind));
@@ -53,10 +55,13 @@ impl Hands {
                     StoreError::Locked => Trouble::DatabaseLocked,
                     _ => Trouble::DatabaseBroken,
                 });
-                self.alerts.raise(trouble, &error.to_string(), now);
+                if told.is_some() || !out_of_files {
+                    self.alerts.raise(trouble, &error.to_string(), now);
+                }
+                let why = if out_of_files { "no file is left to open".to_owned() } else { error.to_string() };
                 if !self.board.banners().iter().any(|banner| banner.kind == DATABASE) {
                     let text = format!(
-                        "Serin cannot remember what it sees: {error}. Pages show the last known state; no monitor is judged until this is over."
+                        "Serin cannot remember what it sees: {why}. Pages show the last known state; no monitor is judged until this is over."
                     );
                     self.board.raise(Banner { kind: DATABASE, text, since: now });
                 }

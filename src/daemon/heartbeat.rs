@@ -29,12 +29,13 @@ const WRITE_MAX: Duration = Duration::from_secs(10);
 /// Beats start in time while no more than a hundredth of them is later than this.
 const LATE_MS_MAX: u64 = 5000;
 /// While one of these is open, what Serin shows cannot be relied on.
-const ILL: [Trouble; 6] = [
+const ILL: [Trouble; 7] = [
     Trouble::DiskFull,
     Trouble::DatabaseLocked,
     Trouble::DatabaseBroken,
     Trouble::LoopLate,
     Trouble::LoopStopped,
+    Trouble::OutOfFiles,
     Trouble::UplinkLost,
 ];
 

@@ -28,6 +28,8 @@ use crate::store::pulse::FileNote;
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// The kind of the banner that a bad file raises.
 const CONFIG: &str = "config";
+/// What is read, in words.
+const FILE: &str = "monitors.yaml and what it names";
 /// The name under which the loop shows its pulse.
 const NAME: &str = "reload";
 
@@ -91,6 +93,9 @@ impl Reload {
         };
         match looked {
             Looked::Same => {}
+            Looked::Starved => self.hands.alerts.raise_out_of_files(FILE, now),
+            // A secret's file or a folder could not be opened: what was read is not what is there. The next look may be.
+            Looked::Valid(..) | Looked::Faulty { .. } if self.hands.alerts.out_of_files(FILE, now) => {}
             Looked::Valid(source, loaded) => {
                 if self.accept(&source, *loaded, now).await {
                     *judged = source.hash;
@@ -161,6 +166,8 @@ impl Reload {
 enum Looked {
     /// What was judged last, or something that is still being written.
     Same,
+    /// We had no file left to read it with.
+    Starved,
     /// Something new that is right.
     Valid(Box<Source>, Box<Loaded>),
     /// Something new that is not.
@@ -179,6 +186,11 @@ fn look(mut reader: Reader, env: &dyn Fn(&str) -> Option<String>, last: &str) ->
         Err(error) => format!("unreadable: {error}"),
     };
     let read = reader.read();
+    if let Err(error) = &read
+        && error.is_out_of_files()
+    {
+        return (reader, Looked::Starved);
+    }
     let found = hash(&read);
     if found == last || hash(&reader.read()) != found {
         return (reader, Looked::Same);

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::trouble::Trouble;
 use crate::domain::fleet::{Address, MonitorId};
+use crate::domain::observation::{Fault, FaultKind};
 use crate::probe::Prober;
 use crate::store::board::{Banner, Board};
 
@@ -71,7 +72,10 @@ impl Uplink {
         }
         let answers = join_all(control.iter().map(|address| prober.answers(address, ANSWER_WITHIN))).await;
         *checked_at = Some(Instant::now());
-        let gone = !control.is_empty() && answers.iter().all(Result::is_err);
+        // Without a file nobody was asked.
+        let asked =
+            |answer: &Result<_, Fault>| !answer.as_ref().is_err_and(|fault| fault.kind == FaultKind::OutOfFiles);
+        let gone = !control.is_empty() && answers.iter().all(|answer| asked(answer) && answer.is_err());
         let before = self.gone.swap(gone, Ordering::Relaxed);
         if gone {
             let failed = control.iter().zip(&answers).filter_map(|(address, answer)| {

@@ -26,6 +26,7 @@ use crate::deliver::trouble::Trouble;
 use crate::domain::fleet::Fleet;
 use crate::domain::paging::delivery::AttemptEnd;
 use crate::domain::reason::Severity;
+use crate::net::files;
 
 /// Time between two reminders of one open trouble: twice in a working day, and not so often that a filter is written.
 pub const REMIND_AFTER: Duration = Duration::from_secs(4 * 3600);
@@ -37,6 +38,8 @@ const TURN_MAX: Duration = Duration::from_secs(60);
 const SAID_MAX: usize = 32;
 /// Time to send what is due when the process ends.
 const PARTING_MAX: Duration = Duration::from_secs(5);
+/// So many files free at once are no chance: the shortage is over.
+const FILES_FREE: usize = 16;
 /// Characters of a detail.
 const DETAIL_CHARS_MAX: usize = 400;
 
@@ -120,6 +123,33 @@ impl InternalAlerts {
         }
         drop(state);
         self.shared.woken.notify_one();
+    }
+
+    /// Raises [`Trouble::OutOfFiles`] where no file can be opened now, and says so: whatever failed by it has no other
+    /// cause, though SQLite, a resolver and a file's reader each tell of another.
+    pub fn out_of_files(&self, what: &str, now: DateTime<Utc>) -> bool {
+        let out = !files::are_left(1);
+        if out {
+            self.raise_out_of_files(what, now);
+        }
+        out
+    }
+
+    /// The same, where it is known already that it was for want of a file.
+    pub fn raise_out_of_files(&self, what: &str, now: DateTime<Utc>) {
+        let all = match files::limit() {
+            Some(limit) => format!("{limit} of {limit} that this process may have, or all of the machine's, are open"),
+            None => "all of the machine's are open".to_owned(),
+        };
+        self.raise(Trouble::OutOfFiles, &format!("no file was left for {what}: {all}"), now);
+    }
+
+    /// Gives the all-clear once some files are free again; looks only where there was trouble.
+    pub fn look_for_files(&self, now: DateTime<Utc>) {
+        let is_open = self.state().open.contains_key(&Trouble::OutOfFiles);
+        if is_open && files::are_left(FILES_FREE) {
+            self.clear(Trouble::OutOfFiles, now);
+        }
     }
 
     /// What is wrong now, for pages.

@@ -17,6 +17,8 @@ pub enum Trouble {
     LoopLate,
     /// A loop ended that should never end.
     LoopStopped,
+    /// No file is left to open or to connect with.
+    OutOfFiles,
     /// Our own network is gone.
     UplinkLost,
     /// A declared proxy or a certificate file of ours keeps us from a server.
@@ -31,13 +33,14 @@ pub enum Trouble {
 
 impl Trouble {
     /// Every kind.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::DiskFull,
         Self::DatabaseLocked,
         Self::DatabaseBroken,
         Self::HistoryLost,
         Self::LoopLate,
         Self::LoopStopped,
+        Self::OutOfFiles,
         Self::UplinkLost,
         Self::WayBlocked,
         Self::DeliveryDead,
@@ -54,6 +57,7 @@ impl Trouble {
             Self::HistoryLost => "history_lost",
             Self::LoopLate => "loop_late",
             Self::LoopStopped => "loop_stopped",
+            Self::OutOfFiles => "out_of_files",
             Self::UplinkLost => "uplink_lost",
             Self::WayBlocked => "way_blocked",
             Self::DeliveryDead => "delivery_dead",
@@ -73,6 +77,7 @@ impl Trouble {
             }
             Self::LoopLate => "beats start late or are skipped: what happens now is seen late",
             Self::LoopStopped => "a part of Serin stopped and was started again",
+            Self::OutOfFiles => "out of open files: what needs one more fails, be it a probe, a page or a delivery",
             Self::UplinkLost => "Serin's own network is gone: no monitor is judged until it is back",
             Self::WayBlocked => "a proxy or a certificate file of Serin's own fails: monitors behind it are not judged",
             Self::DeliveryDead => "messages were given up after 24 h: a receiver is dead",
@@ -90,6 +95,7 @@ impl Trouble {
             Self::HistoryLost => "Serin is started again, best after `serin restore` of a backup",
             Self::LoopLate => "beats start in time again; give Serin more CPU, or probe fewer monitors",
             Self::LoopStopped => "the part runs for a while without stopping",
+            Self::OutOfFiles => "files are free again; raise LimitNOFILE (`ulimit -n`), or end what else holds files",
             Self::UplinkLost => "Serin reaches the network again",
             Self::WayBlocked => "a probe gets through again; mend the proxy, or put the file back",
             Self::DeliveryDead => "the receiver takes messages again; replay what was given up from /deliveries",

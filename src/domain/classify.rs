@@ -17,8 +17,8 @@ use crate::domain::signal::Signal;
 
 /// Judges one observation of a monitor.
 pub fn classify(monitor: &Monitor, seen: &Observation) -> Outcome {
-    if let Some(blocked) = seen.steps.iter().find_map(|step| step.fault.as_ref()).filter(|fault| is_ours(fault.kind)) {
-        return way_blocked(seen, blocked);
+    if let Some(ours) = our_own(seen) {
+        return says_nothing(seen, ours);
     }
     let asks: Vec<AskVerdict> = seen.asks.iter().map(|ask| judge_ask(monitor, ask)).collect();
     let access = access(seen);
@@ -118,12 +118,17 @@ pub fn may_be_ours(monitor: &Monitor, seen: &Observation) -> bool {
     first.is_some_and(|fault| unanswered(fault.kind)) && !monitor.is_local()
 }
 
-fn is_ours(kind: FaultKind) -> bool {
-    kind == FaultKind::WayBlocked
+/// What kept us from looking: a way that was blocked from the start, or files that ran out at any step, since every step
+/// may need one.
+pub fn our_own(seen: &Observation) -> Option<&Fault> {
+    let of_asks = seen.asks.iter().filter_map(|ask| ask.result.as_ref()?.as_ref().err());
+    let of_steps = || seen.steps.iter().filter_map(|step| step.fault.as_ref());
+    let blocked = of_steps().next().filter(|fault| fault.kind == FaultKind::WayBlocked);
+    blocked.or_else(|| of_steps().chain(of_asks).find(|fault| fault.kind == FaultKind::OutOfFiles))
 }
 
 /// A probe that did not get past our own door: it says nothing about the monitor.
-fn way_blocked(seen: &Observation, fault: &Fault) -> Outcome {
+fn says_nothing(seen: &Observation, fault: &Fault) -> Outcome {
     let finding = from_fault(Signal::Availability, FailureReason::MonitorInternal, Stage::Connect, fault);
     Outcome { verdict: Verdict::Unknown, findings: vec![finding], asks: vec![AskVerdict::NotAsked; seen.asks.len()] }
 }
@@ -159,7 +164,7 @@ pub fn reason_of(stage: Stage, kind: FaultKind) -> (FailureReason, Signal) {
 fn meaning_of(stage: Stage, kind: FaultKind) -> FailureReason {
     use FailureReason as R;
     match kind {
-        FaultKind::WayBlocked => R::MonitorInternal,
+        FaultKind::WayBlocked | FaultKind::OutOfFiles => R::MonitorInternal,
         FaultKind::NameNotResolved => R::DnsFailure,
         // An ended program is a port that nobody listens on.
         FaultKind::Refused | FaultKind::ProgramNotStarted | FaultKind::ProgramEnded => R::ConnectionRefused,
@@ -552,6 +557,21 @@ mod tests {
             },
             Verdict::Down,
             &["connection_refused"],
+        );
+        check(
+            "where we ran out of files, nothing is said, at whichever step that was",
+            |seen| {
+                seen.steps.push(failed(Stage::Health, FaultKind::OutOfFiles));
+                seen.health.push(bad_health(Some("pool_saturated")));
+            },
+            Verdict::Unknown,
+            &["monitor_internal"],
+        );
+        check(
+            "nor where it was a search",
+            |seen| seen.asks = vec![ask(Err(fault(FaultKind::OutOfFiles)))],
+            Verdict::Unknown,
+            &["monitor_internal"],
         );
         check(
             "credentials win over everything",

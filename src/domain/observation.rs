@@ -245,6 +245,8 @@ pub struct Fault {
 pub enum FaultKind {
     /// Our own way to the server is blocked: the declared proxy, or a certificate file of ours.
     WayBlocked,
+    /// We had no file left to reach the server with.
+    OutOfFiles,
     /// The host name has no address.
     NameNotResolved,
     /// Nothing listens.

@@ -13,6 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 use url::{Host, Url};
 
+use crate::net::files;
 use crate::net::guard::allowed;
 use crate::net::proxy::Proxy;
 use crate::net::stream::{Counted, Stream, Traffic};
@@ -71,7 +72,7 @@ impl Connector {
         let fail = |trouble, detail, times| ConnectError { trouble, detail, times };
         let addresses = match timeout_at(deadline, target.first_hop()).await {
             Ok(Ok(addresses)) => addresses,
-            Ok(Err(error)) => return Err(fail(Trouble::NameNotResolved, error.to_string(), times)),
+            Ok(Err(error)) => return Err(fail(name_trouble(&error), error.to_string(), times)),
             Err(_) => return Err(fail(Trouble::NameNotResolved, "the resolver did not answer in time".into(), times)),
         };
         times.name = Some(started.elapsed());
@@ -83,7 +84,10 @@ impl Connector {
         }
         let (tcp, mut notes) = match first_that_answers(&addresses, deadline).await {
             Ok(stood) => stood,
-            Err((_, detail)) if let Some(proxy) = &target.proxy => {
+            Err((trouble, detail))
+                if trouble != Trouble::OutOfFiles
+                    && let Some(proxy) = &target.proxy =>
+            {
                 let detail = format!("the proxy {proxy} cannot be reached: {detail}");
                 return Err(fail(Trouble::ProxyFailed, detail, times));
             }
@@ -194,7 +198,7 @@ impl Target {
     async fn tunnel(&self, proxy: &Proxy, tcp: TcpStream) -> Result<TcpStream, (Trouble, String)> {
         let mut host = self.host.to_string();
         if proxy.resolves_here() {
-            let found = self.addresses().await.map_err(|error| (Trouble::NameNotResolved, error.to_string()))?;
+            let found = self.addresses().await.map_err(|error| (name_trouble(&error), error.to_string()))?;
             host = found.first().map_or(host, |address| address.ip().to_string());
         }
         proxy.tunnel(tcp, &host, self.port).await
@@ -311,6 +315,10 @@ async fn first_that_answers(
             Ok(Err(error)) => (tcp_trouble(&error), error.to_string()),
             Err(_) => (Trouble::TimedOut, format!("no answer within {} ms", share.as_millis())),
         };
+        // No other address can be tried either, and none was.
+        if trouble == Trouble::OutOfFiles {
+            return Err((trouble, said));
+        }
         // A refusal is the clearest word: somebody is there and says no.
         if nth == 0 || trouble == Trouble::Refused {
             worst = trouble;
@@ -320,8 +328,14 @@ async fn first_that_answers(
     Err((worst, notes.join("; ")))
 }
 
+/// A resolver needs files too, and says something else where it got none.
+fn name_trouble(error: &io::Error) -> Trouble {
+    if files::is_out(error) || !files::are_left(1) { Trouble::OutOfFiles } else { Trouble::NameNotResolved }
+}
+
 fn tcp_trouble(error: &io::Error) -> Trouble {
     match error.kind() {
+        _ if files::is_out(error) => Trouble::OutOfFiles,
         io::ErrorKind::ConnectionRefused => Trouble::Refused,
         io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => Trouble::Reset,
         io::ErrorKind::TimedOut => Trouble::TimedOut,

@@ -33,6 +33,8 @@ pub enum Trouble {
     CertificateRefused,
     /// The proxy that the file names cannot be used.
     ProxyFailed,
+    /// We have no file left to connect with.
+    OutOfFiles,
 }
 
 /// What a server's alert means: some of them speak of the certificate that we showed, or did not.

@@ -20,6 +20,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::domain::fleet::Program;
 use crate::domain::observation::{Fault, FaultKind, Footprint};
+use crate::net::files::is_out;
 use crate::probe::clock::Clock;
 use crate::probe::evidence::{Scrub, readable};
 use crate::probe::reply::{ANSWER_BYTES_MAX, Broken, Reading};
@@ -110,7 +111,8 @@ impl Process {
                 std::io::ErrorKind::PermissionDenied => "it may not be executed; look at its permissions".to_owned(),
                 _ => error.to_string(),
             };
-            scrub.fault(FaultKind::ProgramNotStarted, &format!("{} cannot be started: {why}", program.command))
+            let kind = if is_out(&error) { FaultKind::OutOfFiles } else { FaultKind::ProgramNotStarted };
+            scrub.fault(kind, &format!("{} cannot be started: {why}", program.command))
         })?;
         let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());

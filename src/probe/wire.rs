@@ -342,5 +342,6 @@ const fn of_trouble(trouble: Trouble) -> FaultKind {
         Trouble::CertificateWanted => FaultKind::AuthRequired,
         Trouble::CertificateRefused => FaultKind::AuthRejected,
         Trouble::ProxyFailed => FaultKind::WayBlocked,
+        Trouble::OutOfFiles => FaultKind::OutOfFiles,
     }
 }

@@ -4,7 +4,7 @@
 //! never on time alone; [`stage::PATIENCE`] only turns a hang into a failure. Read: `stage` (what a
 //! journey plays on), `process` (the binary as a child), then the journeys: `kills`, `outage`,
 //! `edits`, `trouble`, `reload`, `start`, `hanging`, `volume`,
-//! `backup`, `status`, `heartbeat`, `logs`, `export`, `hardened`.
+//! `backup`, `status`, `heartbeat`, `logs`, `export`, `hardened`, `files`.
 
 mod stage;
 mod process;
@@ -22,3 +22,4 @@ mod heartbeat;
 mod logs;
 mod export;
 mod hardened;
+mod files;
