@@ -18,6 +18,7 @@ use crate::config::checker::Unset;
 use crate::config::{self, source};
 use crate::daemon::courier::Courier;
 use crate::daemon::hands::Hands;
+use crate::daemon::permits::Shares;
 use crate::daemon::reload::{self, Reload};
 use crate::daemon::scheduler::Scheduler;
 use crate::daemon::{gauge, heartbeat, janitor, permits, resume, tick};
@@ -29,7 +30,8 @@ use crate::domain::schedule::Command;
 use crate::probe::Prober;
 use crate::store::board::{Banner, Board};
 use crate::store::{OpenError, Store, StoreError, restore};
-use crate::web::router::router;
+use crate::web::connections::Limits;
+use crate::web::serve::serve;
 use crate::web::state::{self, WebState};
 
 /// People's wishes waiting for the scheduler.
@@ -124,6 +126,13 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     let sender = Arc::new(Sender::new()?);
     let (commands, wishes) = mpsc::channel::<Command>(COMMANDS_MAX);
     hands.board.pulse().file_in_force(reload::note(&fleet, Utc::now()));
+    let Shares { probes, pages, streams } = shares(&hands.board);
+    let limits = Limits {
+        connections: pages,
+        streams,
+        trusted_proxies: loaded.settings.trusted_proxies.clone(),
+        ..Limits::default()
+    };
     let mut web = WebState::new(
         Arc::clone(&hands.board),
         store.clone(),
@@ -147,7 +156,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         fleet: fleet_in_force,
         look: options.look,
     };
-    let scheduler = Scheduler::new(hands.clone(), seats, permits(&hands.board));
+    let scheduler = Scheduler::new(hands.clone(), seats, probes);
     let beat_threads = BeatThreads::new(tick::rate(&fleet))?;
     let mut tasks = JoinSet::new();
     // The courier outlives the scheduler, so that what the last beats decided still goes out.
@@ -171,7 +180,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     tasks.spawn(named("janitor", janitor::run(hands.clone(), shutdown.clone())));
     tasks.spawn(named("heartbeat", heartbeat::run(hands.clone(), Arc::clone(&sender), shutdown.clone())));
     tasks.spawn(named("alerts", hands.alerts.clone().run(sender, fleets, courier_stop)));
-    tasks.spawn(named("web", serve(listener, web, shutdown.clone())));
+    tasks.spawn(named("web", serve(listener, web, limits, shutdown.clone())));
     let board = Arc::clone(&hands.board);
     Ok(Running { address, monitors: fleet.monitors.len(), board, tasks, alerts: hands.alerts, store, shutdown })
 }
@@ -230,21 +239,20 @@ async fn named(name: &'static str, run: impl Future<Output = ()>) -> &'static st
     name
 }
 
-async fn serve(listener: TcpListener, web: WebState, shutdown: CancellationToken) {
-    let service = router(web).into_make_service_with_connect_info::<SocketAddr>();
-    let served = axum::serve(listener, service).with_graceful_shutdown(shutdown.cancelled_owned()).await;
-    if let Err(error) = served {
-        tracing::error!(%error, "the pages stopped");
-    }
-}
-
-/// How many probes the limit on open files leaves room for; said in the log and on the board.
-fn permits(board: &Board) -> usize {
+/// What the limit on open files leaves room for; said in the log and on the board.
+fn shares(board: &Board) -> Shares {
     let files = raised_file_limit().unwrap_or(FILES_ASSUMED);
-    let permits = permits::sized(files);
-    board.pulse().set_limits(files, permits as u64);
-    tracing::info!(permits, files, "probes that may be in flight at once, by the limit on open files");
-    permits
+    let shares = permits::sized(files);
+    let Shares { probes, pages, streams } = shares;
+    board.pulse().set_limits(files, probes as u64);
+    tracing::info!(
+        permits = probes,
+        pages,
+        streams,
+        files,
+        "probes and connections to the pages that there may be at once, by the limit on open files"
+    );
+    shares
 }
 
 /// Raises the soft limit on open files to the hard one; the limit then in force, none where the system has none.

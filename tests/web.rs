@@ -15,6 +15,8 @@ use serin::store::board::Banner;
 
 #[path = "pages/fixture.rs"]
 mod fixture;
+#[path = "pages/connections.rs"]
+mod connections;
 
 use fixture::Running;
 

@@ -30,6 +30,10 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
         "serin.listen",
         "Address and port of pages and API; any other than loopback demands a token. Default 127.0.0.1:8080.",
     ),
+    (
+        "serin.trusted_proxies",
+        "Addresses or networks of proxies before the pages: each may hold more connections than one visitor.",
+    ),
     ("serin.public_url", "The address under which people reach the pages; links in messages start with it."),
     ("serin.database", "The database file, relative to this file. Default serin.db."),
     ("serin.token", "The token for the API and for signing in: `${env:NAME}` or `${file:/path}`."),

@@ -11,6 +11,8 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use ipnet::IpNet;
+
 use crate::config::checker::{Checker, Unset};
 use crate::config::fault::{Collector, Fault, Faults, Place, Text};
 use crate::config::logging::Log;
@@ -68,6 +70,8 @@ pub struct Loaded {
 pub struct Settings {
     /// Where the pages are served.
     pub listen: SocketAddr,
+    /// Peers that speak for many people, so that no cap on one peer's connections holds for them.
+    pub trusted_proxies: Vec<IpNet>,
     /// The database file, relative to the file that names it.
     pub database: PathBuf,
     /// The token for the API and for signing in; demanded where `listen` is no loopback address.

@@ -99,6 +99,7 @@ pub fn plan(old: &Loaded, new: &Loaded) -> Plan {
     let mut plan = Plan { rest: changes::rest(&old.fleet, &new.fleet), ..Plan::default() };
     let settings = [
         ("serin.listen", old.settings.listen == new.settings.listen),
+        ("serin.trusted_proxies", old.settings.trusted_proxies == new.settings.trusted_proxies),
         ("serin.database", old.settings.database == new.settings.database),
         ("serin.token", old.settings.token == new.settings.token),
         ("serin.log", old.settings.log == new.settings.log),

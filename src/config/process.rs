@@ -24,6 +24,7 @@ const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr
 const DATABASE_DEFAULT: &str = "serin.db";
 const KEYS: &[&str] = &[
     "listen",
+    "trusted_proxies",
     "public_url",
     "database",
     "token",
@@ -82,9 +83,10 @@ pub fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>) -> Process {
     }
     let database = get("database").and_then(|entry| checker.setting("the database's path", &entry.value));
     let database = PathBuf::from(database.unwrap_or_else(|| DATABASE_DEFAULT.to_owned()));
+    let trusted_proxies = get("trusted_proxies").map(|entry| proxies(checker, &entry.value)).unwrap_or_default();
     let log = get("log").map(|entry| logging::log(checker, entry)).unwrap_or_default();
     Process {
-        settings: Settings { listen, database: folder.join(database), token, log },
+        settings: Settings { listen, trusted_proxies, database: folder.join(database), token, log },
         public_url: public_url(checker, get("public_url"), get("listen"), listen),
         smtp: get("smtp").and_then(|entry| smtp(checker, entry, folder)),
         internal: get("internal").map(|entry| names(checker, "internal", &entry.value)).unwrap_or_default(),
@@ -270,6 +272,33 @@ fn networks(checker: &mut Checker<'_>, node: &Node<'_>) -> Vec<Network> {
     if items.len() > LIST_ITEMS_MAX {
         let message = format!("'allow_private' names more than {LIST_ITEMS_MAX} networks");
         checker.fault(Fault::new(node.place, message).help("name larger networks"));
+    }
+    found
+}
+
+/// Addresses and networks of proxies before the pages.
+fn proxies(checker: &mut Checker<'_>, node: &Node<'_>) -> Vec<IpNet> {
+    let items = checker.list("'trusted_proxies'", node).unwrap_or_default();
+    if items.len() > LIST_ITEMS_MAX {
+        let message = format!("'trusted_proxies' names more than {LIST_ITEMS_MAX} proxies");
+        checker.fault(Fault::new(node.place, message).help("name larger networks"));
+    }
+    let mut found = Vec::new();
+    for item in items.iter().take(LIST_ITEMS_MAX) {
+        let Some(resolved) = checker.resolved("a proxy's address", item) else { continue };
+        let Some(text) = resolved.value else { continue };
+        let network = text.parse::<IpAddr>().map(IpNet::from).or_else(|_| text.parse::<IpNet>());
+        let mend = match network {
+            Ok(network) if network.prefix_len() == 0 => "the proxies' own addresses: this is everybody's".to_owned(),
+            Ok(network) if network.addr() == network.network() => {
+                found.push(network);
+                continue;
+            }
+            Ok(network) if text == resolved.written => format!("the network is `{}`", network.trunc()),
+            _ => "such as `127.0.0.1` or `10.20.0.0/24`; names are not looked up".to_owned(),
+        };
+        let message = format!("{} is no address or network of proxies", quoted(&resolved.written));
+        checker.fault(Fault::new(item.place, message).help(mend));
     }
     found
 }

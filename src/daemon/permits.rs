@@ -1,5 +1,5 @@
-//! Places for probes in flight: as many as the file limit allows, in two shares, so that probes that hang cannot use
-//! up all of them.
+//! How open files are shared out, and places for probes in flight: as many as their share allows, in two parts, so that
+//! probes that hang cannot use up all of them.
 //!
 //! A probe starts on a place for short probes and holds it for [`LONG_AFTER`] at most; then it moves to one for long
 //! probes. Where none of those is free it is given up, and its beat is a missed one: whoever hangs waits for others that
@@ -12,8 +12,18 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// A probe that runs longer is a long one: a server that is well answers its four calls well within.
 pub const LONG_AFTER: Duration = Duration::from_secs(3);
-/// Files kept for the database, the pages, the log and receivers, beside those that probes use.
-const FILES_KEPT: u64 = 256;
+/// Files that are nobody's share: some forty for the database, the log and the loops, the rest for receivers.
+const FILES_RESERVED: u64 = 128;
+/// Of the others, one in so many is for connections to the pages: never half of them, since files are for probes first.
+const PAGES_PART: u64 = 4;
+/// Connections to the pages at most: a few hundred screens, and a search for whom to close that takes microseconds.
+const PAGES_MAX: u64 = 1_024;
+/// And at least: two browsers.
+const PAGES_MIN: u64 = 16;
+/// One in so many of them may be an event stream, so that pages can be read however many are watched.
+const STREAMS_PART: u64 = 2;
+/// Event streams at most; a wall of screens needs a few dozen.
+const STREAMS_MAX: u64 = 256;
 /// Files a probe may hold at once: its connection, and beside it the one to a health address, the event stream of the
 /// older transport, or the pipes of a program.
 const FILES_PER_PROBE: u64 = 2;
@@ -25,10 +35,26 @@ const PERMITS_MAX: u64 = 16_384;
 /// And at least; below, a fleet of any size would be missed.
 const PERMITS_MIN: u64 = 16;
 
-/// Places for probes that a limit on open files leaves room for.
-pub fn sized(files: u64) -> usize {
-    let permits = (files.saturating_sub(FILES_KEPT) / FILES_PER_PROBE).clamp(PERMITS_MIN, PERMITS_MAX);
-    usize::try_from(permits).unwrap_or(usize::MAX)
+/// What a limit on open files leaves room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shares {
+    /// Places for probes.
+    pub probes: usize,
+    /// Connections to the pages, event streams among them.
+    pub pages: usize,
+    /// Event streams among them.
+    pub streams: usize,
+}
+
+/// Shares out the files that may be open. Nobody gives up a file of another's share: whoever opens pages without end
+/// takes nothing from probes and deliveries.
+pub fn sized(files: u64) -> Shares {
+    let left = files.saturating_sub(FILES_RESERVED);
+    let pages = (left / PAGES_PART).clamp(PAGES_MIN, PAGES_MAX);
+    let probes = (left.saturating_sub(pages) / FILES_PER_PROBE).clamp(PERMITS_MIN, PERMITS_MAX);
+    let streams = (pages / STREAMS_PART).min(STREAMS_MAX);
+    let [probes, pages, streams] = [probes, pages, streams].map(|share| usize::try_from(share).unwrap_or(usize::MAX));
+    Shares { probes, pages, streams }
 }
 
 /// All places.
@@ -89,13 +115,20 @@ mod tests {
     #[test]
     fn places_follow_the_file_limit() {
         let rows = [
-            (0, 16, "even without files there are a few"),
-            (1024, 384, "a shell's usual limit"),
-            (20_000, 9_872, "a container's"),
-            (1_048_576, 16_384, "memory is a limit too"),
+            (0, (16, 16, 8), "even without files there are a few"),
+            (256, (48, 32, 16), "a very low one"),
+            (1024, (336, 224, 112), "a shell's usual limit"),
+            (20_000, (9_424, 1_024, 256), "a container's"),
+            (1_048_576, (16_384, 1_024, 256), "memory is a limit too"),
         ];
-        for (files, expected, sentence) in rows {
-            assert_eq!(sized(files), expected, "{sentence}");
+        for (files, (probes, pages, streams), sentence) in rows {
+            assert_eq!(sized(files), Shares { probes, pages, streams }, "{sentence}");
+        }
+        for files in (FILES_RESERVED + 48..70_000).step_by(7) {
+            let Shares { probes, pages, .. } = sized(files);
+            let taken = FILES_RESERVED + FILES_PER_PROBE * probes as u64 + pages as u64;
+            assert!(taken <= files, "{taken} of {files} are given away");
+            assert!(pages as u64 <= (files - FILES_RESERVED) / 2, "{pages} of {files} for pages");
         }
     }
 

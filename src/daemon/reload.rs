@@ -119,7 +119,7 @@ impl Reload {
         }
         (self.logging)(&loaded.settings.log);
         if (Settings { log: self.settings.log.clone(), ..loaded.settings.clone() }) != self.settings {
-            tracing::warn!("listen, database or token changed; they take effect with the next start");
+            tracing::warn!("listen, trusted_proxies, database or token changed; they take effect with the next start");
         }
         for warning in &loaded.warnings {
             tracing::warn!("{warning}");

@@ -8,6 +8,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -20,6 +21,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
 use crate::store::board::Change;
+use crate::web::connections::Line;
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
 
@@ -49,8 +51,9 @@ struct Stream {
 }
 
 /// `GET /events`.
-pub async fn stream(State(state): State<WebState>) -> Response {
-    let Ok(permit) = Arc::clone(&state.streams).try_acquire_owned() else {
+pub async fn stream(State(state): State<WebState>, line: Option<Extension<Arc<Line>>>) -> Response {
+    let permit = Arc::clone(&state.streams).try_acquire_owned().ok();
+    let Some(permit) = permit.filter(|_| line.is_none_or(|line| line.becomes_stream())) else {
         let mut answer = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too many pages are open").into_response();
         answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("30"));
         return answer;

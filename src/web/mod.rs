@@ -5,10 +5,12 @@
 //! text that came from a server is escaped by the templates; nothing is trusted that a browser sends.
 //! Read: `state` (what every handler gets), `doors` (who is let in), `guard` (what is asked at the
 //! door), `words` and `draw` (figures and shapes), `ranges` and `past` (what a monitor did over days), `pages`, `api`,
-//! and `router` on top.
+//! `connections` (who may be connected), and on top
+//! `router` and `serve`.
 
 pub mod state;
 
+pub mod connections;
 pub mod doors;
 pub mod guard;
 
@@ -33,3 +35,4 @@ pub mod pages;
 pub mod ready;
 
 pub mod router;
+pub mod serve;

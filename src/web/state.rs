@@ -16,8 +16,8 @@ use crate::store::board::Board;
 use crate::store::{Store, StoreError};
 use crate::web::doors::Doors;
 
-/// Event streams open at once; each holds a connection, and a wall of screens needs a few dozen.
-pub const STREAMS_MAX: usize = 256;
+/// Event streams open at once where nobody counted the files.
+const STREAMS_ASSUMED: usize = 256;
 /// A page waits this long for one answer of the database, then shows what the board has.
 pub const STORE_WAIT_MAX: Duration = Duration::from_secs(2);
 
@@ -75,7 +75,7 @@ impl WebState {
             commands,
             shutdown,
             doors: Arc::default(),
-            streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            streams: Arc::new(Semaphore::new(STREAMS_ASSUMED)),
             alerts: InternalAlerts::new(),
             started_at: Utc::now(),
         }

@@ -20,6 +20,13 @@ use serin::domain::signal::Signal;
 use crate::{FULL, check, loaded, secrets, source, with_monitor, with_sections};
 
 #[test]
+fn proxies_are_addresses_or_networks() {
+    let text = with_sections("serin: { trusted_proxies: [127.0.0.1, 10.20.0.0/24, \"::1\"] }\n");
+    let proxies: Vec<String> = loaded(&text).settings.trusted_proxies.iter().map(ToString::to_string).collect();
+    assert_eq!(proxies, ["127.0.0.1/32", "10.20.0.0/24", "::1/128"]);
+}
+
+#[test]
 fn the_file_of_the_design_loads() {
     let Loaded { settings, fleet, warnings } = loaded(FULL);
     assert_eq!(warnings, Vec::<String>::new());

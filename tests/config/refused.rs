@@ -472,7 +472,7 @@ fn receivers_and_routes() {
 
 #[test]
 fn what_the_process_needs() {
-    let rows: [(&str, &str, &[&str]); 11] = [
+    let rows: [(&str, &str, &[&str]); 12] = [
         (
             "open to the network without a token",
             "serin: { listen: \"0.0.0.0:80\", public_url: \"http://h\" }\n",
@@ -534,6 +534,15 @@ fn what_the_process_needs() {
                 "3:26 '10.20.0.7' is no network => for one address write `10.20.0.7/32`",
                 "3:37 '10.20.0.1/16' is no network => the network is `10.20.0.0/16`",
                 "3:51 'ten' is no network => such as `10.20.0.0/16`",
+            ],
+        ),
+        (
+            "a proxy that is no address, and one that is everybody",
+            "serin: { trusted_proxies: [10.20.0.7, 10.20.0.1/16, proxy.example.org, 0.0.0.0/0] }\n",
+            &[
+                "3:39 '10.20.0.1/16' is no address or network of proxies => the network is `10.20.0.0/16`",
+                "3:53 'proxy.example.org' is no address or network of proxies => such as `127.0.0.1` or `10.20.0.0/24`; names are not looked up",
+                "3:72 '0.0.0.0/0' is no address or network of proxies => the proxies' own addresses: this is everybody's",
             ],
         ),
         (

@@ -8,8 +8,8 @@ use tokio::sync::watch;
 use crate::process::Serin;
 use crate::stage::{Stage, bounded, received};
 
-/// Open files, so that few probes may be in flight: (288 − 256) / 2 = 16.
-const FILES: u32 = 288;
+/// Open files, so that few probes may be in flight: (176 − 128 − 16 for pages) / 2 = 16.
+const FILES: u32 = 176;
 /// Places for probes that do not take long; there are three times as many for those that do.
 const SHORT: usize = 4;
 

@@ -1,7 +1,6 @@
 //! A varied fleet on a board and in a real database file, and the router over both on a free port.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,7 +31,7 @@ use serin::store::Store;
 use serin::store::board::{BeatMark, Board, CanaryView, MonitorView, OpenIncident, RollUp, SignalView, ToolsView};
 use serin::store::record::StageTimes;
 use serin::store::record::{Addressee, AskRow, BeatRecord, BeatRow, Outgoing, Seen, TimelineRow};
-use serin::web::router::router;
+use serin::web::connections::Limits;
 use serin::web::state::{Settings, WebState};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -52,6 +51,11 @@ pub(crate) struct Running {
 
 /// Serves an empty board, with a token or open.
 pub(crate) async fn serve(token: Option<&str>, fleet: Fleet) -> Running {
+    serve_within(token, fleet, Limits::default()).await
+}
+
+/// The same, with limits on connections.
+pub(crate) async fn serve_within(token: Option<&str>, fleet: Fleet, limits: Limits) -> Running {
     drop(rustls::crypto::ring::default_provider().install_default());
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("serin.db")).await.unwrap();
@@ -59,14 +63,12 @@ pub(crate) async fn serve(token: Option<&str>, fleet: Fleet) -> Running {
     let listen = listener.local_addr().unwrap();
     let board = Arc::new(Board::default());
     let shutdown = CancellationToken::new();
-    let (send, commands) = mpsc::channel(4);
+    let (send, commands) = mpsc::channel(8);
     let (fleet_in, fleet_out) = watch::channel(Arc::new(fleet));
     let lock = folder.path().join("monitors.lock");
     let settings = Settings { listen, token: token.map(Secret::new), lock };
     let state = WebState::new(Arc::clone(&board), store.clone(), settings, fleet_out, send, shutdown.clone());
-    let app = router(state).into_make_service_with_connect_info::<SocketAddr>();
-    let stop = shutdown.clone().cancelled_owned();
-    let server = tokio::spawn(async move { axum::serve(listener, app).with_graceful_shutdown(stop).await.unwrap() });
+    let server = tokio::spawn(serin::web::serve::serve(listener, state, limits, shutdown.clone()));
     let url = format!("http://{listen}");
     Running { url, board, store, commands, shutdown, server, _fleet: fleet_in, _folder: folder }
 }

@@ -43,6 +43,7 @@
       // A form is never drawn again under somebody's hands; it goes when there is nothing left to ask for.
       for (const form of document.querySelectorAll("[data-goes]")) if (!fresh.getElementById(form.id)) form.remove();
       for (const [id, open] of folds) document.getElementById(id)?.toggleAttribute("open", open);
+      if (!source && !document.hidden) say("idle", "looks every 10 s");
       tick();
     } catch { /* The stream's own lamp says that the server is away. */ }
     finally { busy = false; if (again) { again = false; soon(); } }
@@ -64,7 +65,8 @@
     source.addEventListener("open", () => { say("live", "live"); soon(); });
     source.addEventListener("change", (event) => { if (concerns(JSON.parse(event.data))) soon(); });
     source.addEventListener("bye", () => { close(); say("lost", "Serin stopped"); setTimeout(open, 5000); });
-    source.addEventListener("error", () => { say("lost", "no connection"); if (source?.readyState === 2) { close(); setTimeout(open, 10000); } });
+    // Refused for good: too many streams are open. The page looks by itself until one is free.
+    source.addEventListener("error", () => { say("lost", "no connection"); if (source?.readyState === 2) { close(); look(); setTimeout(open, 10000); } });
   };
 
   document.addEventListener("visibilitychange", () => document.hidden ? (close(), say("idle", "paused")) : open());
