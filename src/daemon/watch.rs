@@ -431,7 +431,8 @@ fn stage_times(seen: &Observation) -> StageTimes {
     let opened = seen.steps.iter().find(|step| step.fresh_connection && step.fault.is_none());
     StageTimes {
         connect: opened.and_then(|step| step.phases.tls.or(step.phases.connect)),
-        handshake: of(Stage::Handshake).map(|step| step.elapsed).next(),
+        // To go on in a kept session takes no time, and is no sample.
+        handshake: of(Stage::Handshake).map(|step| step.elapsed).find(|elapsed| !elapsed.is_zero()),
         tools: of(Stage::Tools).map(|step| step.elapsed).next(),
         health: of(Stage::Health).map(|step| step.elapsed).max(),
     }

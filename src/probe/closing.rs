@@ -3,11 +3,16 @@
 
 use std::sync::Arc;
 
+use chrono::TimeDelta;
+
 use crate::domain::learnt::{Caution, Deed, Doing, KeptSession, Learnt};
 use crate::domain::observation::{FaultKind, Observation, Stage};
 use crate::domain::protocol::{Era, FRAGILE_UP_TO};
 use crate::probe::call::{Afterwards, Caller};
 use crate::probe::clock::Clock;
+
+/// A kept session in which the tools were not listed is given up when it is older: it may be the session alone that broke.
+const DOUBTED_AFTER: TimeDelta = TimeDelta::minutes(5);
 
 /// Characters of a session's id that is kept: what is longer is no id that releases in question give.
 const ID_CHARS_MAX: usize = 256;
@@ -60,7 +65,11 @@ fn keep(caller: &Caller<'_>, learnt: &mut Learnt, seen: &Observation) {
         learnt.kept = None;
         return;
     };
-    if learnt.kept.as_ref().is_none_or(|kept| kept.id != id) {
+    let failed = seen.fault(Stage::Tools).is_some();
+    let doubted = |kept: &KeptSession| failed && caller.now() - kept.opened_at >= DOUBTED_AFTER;
+    if learnt.kept.as_deref().is_some_and(doubted) {
+        learnt.kept = None;
+    } else if learnt.kept.as_ref().is_none_or(|kept| kept.id != id) {
         learnt.kept = Some(Arc::new(KeptSession { id: id.to_owned(), version, opened_at: caller.now() }));
     }
 }

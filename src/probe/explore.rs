@@ -103,7 +103,8 @@ impl Prober {
     pub async fn explore(&self, monitor: &Monitor, wish: &Wish, learnt: Learnt, now: DateTime<Utc>) -> Explored {
         let mut found = Explored {
             seen: Observation::blank(monitor.id.clone(), BeatKind::Burst, now, now),
-            learnt,
+            // Whether the session is there still shows in a beat, which opens another where it is not; here it would not.
+            learnt: Learnt { kept: None, ..learnt },
             search: None,
             canaries: Vec::new(),
             durations: Vec::new(),

@@ -52,8 +52,8 @@ pub(crate) async fn open(
     let known = Known::of(monitor, learnt, caller.now());
     let opened = if known.era == Some(Era::Modern) {
         open_modern(caller, monitor, &known, learnt, steps).await
-    } else if let Some(opened) = go_on(caller, &known, learnt, steps).await {
-        return opened;
+    } else if let Some(opened) = go_on(caller, &known, learnt, steps) {
+        return Some(opened);
     } else {
         open_legacy(caller, monitor, &known, learnt, steps).await
     }?;
@@ -75,7 +75,20 @@ pub(crate) async fn resume(caller: &mut Caller<'_>, before: &Opened, steps: &mut
             Discovery::Faulty(_) | Discovery::Other(_) => None,
         };
     }
-    ping(caller, "ping", steps).await.ok().map(|()| before.clone())
+    let mut clock = Clock::start(Stage::Handshake, "ping");
+    let call = Call { method: "ping", ..Call::default() };
+    let fault = match caller.ask(Era::Legacy, &call, &mut clock).await {
+        Ok(_) => None,
+        // One that refuses the question in the protocol's words is there.
+        Err(Broken { error: Some(error), .. }) => {
+            clock.note(caller.scrub.line(&format!("ping is refused: {}", error.message)));
+            None
+        }
+        Err(broken) => Some(broken.fault),
+    };
+    let well = fault.is_none();
+    steps.push(clock.stop(fault));
+    well.then(|| before.clone())
 }
 
 /// What is known before the first request, by the file or from earlier probes.
@@ -312,60 +325,39 @@ pub(crate) fn weigh_discover(steps: &mut [Step], learnt: &mut Learnt) {
     }
 }
 
-/// Goes on in the session that earlier probes left open. None where there is none that can be used.
-async fn go_on(
-    caller: &mut Caller<'_>,
-    known: &Known,
-    learnt: &mut Learnt,
-    steps: &mut Vec<Step>,
-) -> Option<Option<Opened>> {
+/// Goes on in the session that earlier probes left open, where there is one that can be used. Nothing is asked: servers
+/// do not all know `ping`, and the list of tools says as well whether the session is there still.
+fn go_on(caller: &mut Caller<'_>, known: &Known, learnt: &mut Learnt, steps: &mut Vec<Step>) -> Option<Opened> {
     let kept = learnt.kept.clone()?;
     let over_http = matches!(known.transport, None | Some(Transport::Http));
     if !over_http || caller.now() - kept.opened_at >= SESSION_KEPT || !caller.go_on(&kept) {
         learnt.kept = None;
         return None;
     }
-    match ping(caller, KEPT, steps).await {
-        Ok(()) => {
-            let server = ServerIdentity { protocol: kept.version.to_owned(), ..ServerIdentity::default() };
-            Some(Some(Opened { era: Era::Legacy, server }))
-        }
-        // Old releases say 400 of a session that they do not know.
-        Err(broken) if matches!(broken.status, Some(400 | 404)) => {
-            caller.leave_legacy();
-            learnt.kept = None;
-            excuse(steps.last_mut()?, "the server knows it no longer; a new one is opened");
-            None
-        }
-        Err(broken) => {
-            // It may be the session alone that broke; the next beat opens another.
-            if broken.status.is_some() {
-                learnt.kept = None;
-            }
-            Some(None)
-        }
+    let step = Clock::start(Stage::Handshake, KEPT).stop(None);
+    steps.push(Step { elapsed: Duration::ZERO, ..step });
+    let server = ServerIdentity { protocol: kept.version.to_owned(), ..ServerIdentity::default() };
+    Some(Opened { era: Era::Legacy, server })
+}
+
+/// After a failure in a kept session: whether the server knows it no longer, so that a new one is to be opened in the same
+/// beat. Old releases say 400 of it, others 404.
+pub(crate) fn is_forgotten(steps: &mut [Step], caller: &mut Caller<'_>, learnt: &mut Learnt) -> bool {
+    let went_on = steps.iter().any(|step| step.label == KEPT);
+    let Some(last) = steps.last_mut().filter(|_| went_on) else { return false };
+    let gone = |fault: &Fault| matches!(fault.kind, FaultKind::SessionLost | FaultKind::HttpStatus(400 | 404));
+    if !last.fault.as_ref().is_some_and(gone) {
+        return false;
     }
+    excuse(last, "the server knows the kept session no longer; a new one is opened");
+    learnt.kept = None;
+    caller.leave_legacy();
+    true
 }
 
 /// Whether a kept session was gone when this probe wanted to go on with it.
 pub(crate) fn lost_its_session(steps: &[Step]) -> bool {
     steps.iter().any(|step| step.label == KEPT) && steps.iter().any(|step| step.label == "initialize")
-}
-
-/// Asks whether a legacy conversation is still open. One that refuses the question in the protocol's words is there.
-async fn ping(caller: &mut Caller<'_>, label: &str, steps: &mut Vec<Step>) -> Result<(), Broken> {
-    let mut clock = Clock::start(Stage::Handshake, label);
-    let call = Call { method: "ping", ..Call::default() };
-    let outcome = match caller.ask(Era::Legacy, &call, &mut clock).await {
-        Ok(_) => Ok(()),
-        Err(Broken { error: Some(error), status: None | Some(200), .. }) => {
-            clock.note(caller.scrub.line(&format!("ping is refused: {}", error.message)));
-            Ok(())
-        }
-        Err(broken) => Err(broken),
-    };
-    steps.push(clock.stop(outcome.as_ref().err().map(|broken| broken.fault.clone())));
-    outcome
 }
 
 /// A program takes one opening in its life, so that another one needs another process; an address takes many.

@@ -23,7 +23,7 @@ use crate::probe::closing::close;
 use crate::probe::cross::Differing;
 use crate::probe::discover::modern_result;
 use crate::probe::evidence::Scrub;
-use crate::probe::handshake::{Opened, lost_its_session, open, resume, weigh_discover};
+use crate::probe::handshake::{Opened, is_forgotten, lost_its_session, open, resume, weigh_discover};
 use crate::probe::kept::{KeptPrograms, leave, start_again, take_up};
 use crate::probe::listing::all_pages;
 use crate::probe::look::look_at;
@@ -139,8 +139,15 @@ async fn converse(
     seen: &mut Observation,
 ) -> Option<Opened> {
     let monitor = &*assignment.monitor;
-    let opened = meet(caller, programs, monitor, learnt, seen).await?;
-    let Some(tools) = list_tools(caller, opened.era, assignment, seen).await else {
+    let mut opened = meet(caller, programs, monitor, learnt, seen).await?;
+    let mut listed = list_tools(caller, opened.era, assignment, seen).await;
+    if listed.is_none() && is_forgotten(&mut seen.steps, caller, learnt) {
+        seen.era = None;
+        opened = Box::pin(open(caller, monitor, learnt, &mut seen.steps)).await?;
+        met(caller, &opened, seen);
+        listed = list_tools(caller, opened.era, assignment, seen).await;
+    }
+    let Some(tools) = listed else {
         return Some(opened);
     };
     search(caller, opened.era, &tools, assignment, seen).await;
@@ -174,10 +181,15 @@ pub(crate) async fn meet(
             None => Box::pin(open(caller, monitor, learnt, &mut seen.steps)).await?,
         },
     };
+    met(caller, &opened, seen);
+    Some(opened)
+}
+
+/// Takes note of the conversation that is open.
+fn met(caller: &Caller<'_>, opened: &Opened, seen: &mut Observation) {
     seen.era = Some(opened.era);
     seen.transport = Some(caller.transport());
     seen.server = Some(opened.server.clone());
-    Some(opened)
 }
 
 /// Connects to the server's address; none where that failed.

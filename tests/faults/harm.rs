@@ -10,7 +10,7 @@ use serin::domain::protocol::Era;
 use serin::probe::{Assignment, Prober};
 
 use crate::fault_server::{Act, FaultServer, Script, json, result, status};
-use crate::{DISCOVERED, assignment, first_fault, legacy, modern, monitor, now, say, with};
+use crate::{DISCOVERED, TOOLS, assignment, first_fault, legacy, modern, monitor, now, say, with};
 
 /// A session id as the Python SDK gives it, and its successor.
 const ID: &str = "0123456789abcdef0123456789abcdef";
@@ -273,7 +273,8 @@ async fn a_kept_session_is_made_anew_when_it_is_an_hour_old_or_gone() {
         ),
     ];
     for (sentence, gone) in rows {
-        let restarted = with(old(Some(NEXT)), "ping", say(gone));
+        let Act::Say(tools) = say(result(TOOLS)) else { unreachable!("it is what is said") };
+        let restarted = with(old(Some(NEXT)), "tools/list", Act::Turn(gone, tools));
         let server = FaultServer::start(restarted, None).await;
         let mut beats = Beats::of(&server, known.clone());
         let seen = beats.at(now() + TimeDelta::minutes(63)).await;
@@ -283,14 +284,29 @@ async fn a_kept_session_is_made_anew_when_it_is_an_hour_old_or_gone() {
         assert_eq!(kept(beats.learnt()), Some(NEXT), "{sentence}");
     }
 
-    let down = with(old(Some(ID)), "ping", say(status("500 Internal Server Error", TEXT, "oh")));
-    let server = FaultServer::start(down, None).await;
+    let oh = status("500 Internal Server Error", TEXT, "oh");
+    let server = FaultServer::start(with(old(Some(NEXT)), "tools/list", say(oh)), None).await;
     let mut beats = Beats::of(&server, known);
     let seen = beats.at(now() + TimeDelta::minutes(63)).await;
-    assert_eq!(first_fault(&seen), Some((Stage::Handshake, FaultKind::HttpStatus(500))), "{seen:#?}");
+    assert_eq!(first_fault(&seen), Some((Stage::Tools, FaultKind::HttpStatus(500))), "{seen:#?}");
+    assert_eq!(kept(beats.learnt()), Some(NEXT), "a young session is not to blame");
+    let seen = beats.at(now() + TimeDelta::minutes(67)).await;
+    assert!(first_fault(&seen).is_some());
     assert_eq!(kept(beats.learnt()), None, "it may be the session alone that broke: the next beat opens another");
-    let seen = beats.at(now() + TimeDelta::minutes(64)).await;
-    assert_eq!(first_fault(&seen), None, "{seen:#?}");
+    let seen = beats.at(now() + TimeDelta::minutes(68)).await;
+    assert_eq!(labels(&seen), ["initialize"], "{seen:#?}");
+}
+
+#[tokio::test]
+async fn a_kept_session_is_not_asked_whether_it_is_there() {
+    let gone = status("500 Internal Server Error", TEXT, "no such method");
+    let server = FaultServer::start(with(old(Some(ID)), "ping", say(gone)), None).await;
+    let mut beats = Beats::of(&server, Learnt::default());
+    for _ in 0..3 {
+        let seen = beats.next().await;
+        assert_eq!(first_fault(&seen), None, "servers do not all know ping: {seen:#?}");
+    }
+    assert!(!server.seen().asked.contains(&"ping".to_owned()), "{:?}", server.seen().asked);
 }
 
 #[tokio::test]

@@ -26,6 +26,7 @@ while read -r line; do
         "endless "*) head -c 5000000 /dev/zero | tr '\0' x; say "" ;;
         "ends-in-search tools/call") echo "out of memory" >&2; exit 137 ;;
         "wrong-id tools/list") say '{"jsonrpc":"2.0","id":9999,"result":{}}' ;;
+        "old initialize") result '{"protocolVersion":"2024-11-05","capabilities":{},"serverInfo":{"name":"program","version":"1"}}' ;;
         *" server/discover") error -32601 ;;
         *" initialize") result '{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"program","version":"1"}}' ;;
         *" ping") result '{}' ;;

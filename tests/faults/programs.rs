@@ -146,6 +146,20 @@ async fn a_fixed_era_is_not_looked_for() {
 }
 
 #[tokio::test]
+async fn an_old_program_is_never_sent_discover() {
+    let stage = Scene::new("old");
+    let prober = Prober::new(1);
+    let (seen, learnt) = stage.probe(&prober, Learnt::default()).await;
+    assert_eq!((first_fault(&seen), seen.era), (None, Some(Era::Legacy)), "{seen:#?}");
+    let relook = Learnt { era_found_at: None, ..learnt };
+    let (seen, _) = stage.probe(&prober, relook).await;
+    assert_eq!(first_fault(&seen), None, "{seen:#?}");
+    let log = stage.log();
+    assert!(!log.contains(&"server/discover".to_owned()), "neither at first nor a day later: {log:?}");
+    assert_eq!(stage.logged("start").len(), 2, "a process a beat, and none to look besides: {log:?}");
+}
+
+#[tokio::test]
 async fn what_discover_does_to_an_old_program_is_remembered() {
     let stage = Scene::new("dies-of-discover");
     let prober = Prober::new(1);
