@@ -13,7 +13,7 @@ use serin::daemon::courier::Courier;
 use serin::deliver::channel::Sender;
 use serin::domain::fleet::RulePlace;
 use serin::domain::fleet::{Address, Channel, Fleet, MonitorId, Network, Receiver, Secret};
-use serin::domain::incident::Incident;
+use serin::domain::incident::{Course, Incident};
 use serin::domain::paging::notification::{Event, MonitorCard, Notification};
 use serin::domain::reason::{FailureReason, Severity};
 use serin::domain::signal::Signal;
@@ -171,6 +171,7 @@ fn page(id: &str, incident: &str, sequence: u32, to: &[(&str, Option<&str>)]) ->
         resolve_cause: None,
         acknowledged: None,
         sequence,
+        course: Course::default(),
     };
     let monitor = MonitorCard {
         id: "docs".to_owned(),

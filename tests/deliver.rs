@@ -16,7 +16,7 @@ use serin::deliver::message::{Message, freeze};
 use serin::deliver::trouble::Trouble;
 use serin::domain::fleet::RulePlace;
 use serin::domain::fleet::{Address, Channel, Fleet, MonitorId, Network, Receiver, Secret, Smtp, SmtpTls};
-use serin::domain::incident::Incident;
+use serin::domain::incident::{Course, Incident};
 use serin::domain::outcome::Evidence;
 use serin::domain::paging::delivery::AttemptEnd;
 use serin::domain::paging::notification::{Event, MonitorCard, Notification};
@@ -71,6 +71,7 @@ fn notification(id: &str, sequence: u32, event: Event, summary: &str) -> Notific
             resolve_cause: None,
             acknowledged: None,
             sequence,
+            course: Course::default(),
         }),
         monitor: MonitorCard {
             id: "docs".into(),

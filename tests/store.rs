@@ -8,7 +8,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use serin::domain::fleet::RulePlace;
 use serin::domain::fleet::{Address, Canary, CanaryKind, Fleet, Monitor, MonitorId, Provenance, Secret};
-use serin::domain::incident::{Incident, ResolveCause};
+use serin::domain::incident::{Course, Incident, Reach, ResolveCause, Told, Worst};
 use serin::domain::learnt::{Caution, KeptSession, Learnt};
 use serin::domain::observation::{BeatKind, Footprint, ToolsSeen, Turn, Variant};
 use serin::domain::outcome::{Evidence, Verdict};
@@ -117,6 +117,7 @@ fn incident(id: &str, monitor: &str, seconds: i64) -> Incident {
         resolve_cause: None,
         acknowledged: None,
         sequence: 1,
+        course: Course::default(),
     }
 }
 
@@ -337,6 +338,31 @@ async fn one_unresolved_incident_a_key_and_a_bad_record_fails_alone() {
     assert_eq!(store.open_incidents().await, Ok(vec![next.clone()]), "only the new one is open");
     assert_eq!(store.incidents(&IncidentFilter::default()).await, Ok(vec![next, ended]), "both are remembered");
     store.close().await;
+}
+
+#[tokio::test]
+async fn what_an_incident_was_told_with_outlives_a_process() {
+    let place = Place::new();
+    let told = Told { reason: FailureReason::EmptyResults, severity: Severity::Page, reach: Some(Reach::Half) };
+    let worst = Worst {
+        reason: FailureReason::WrongResults,
+        wrong: 3,
+        asked: 5,
+        summary: "docs: searches lost their source".to_owned(),
+        evidence: vec![Evidence::new("canary.c", "\"a\"\n"), Evidence::new("asked", "5")],
+    };
+    let whole = Course { told: Some(told), updated_at: Some(at(50)), since: Some(at(7)), worst: Some(worst) };
+    let bare = Course { told: Some(Told { reach: None, ..told }), ..Course::default() };
+    for (id, course) in [("i1", whole), ("i2", bare), ("i3", Course::default())] {
+        let open = Incident { course, ..incident(id, id, 0) };
+        let store = place.open().await;
+        let record = BeatRecord { incidents: vec![open.clone()], ..BeatRecord::default() };
+        store.commit(record).await.expect("committed");
+        store.close().await;
+        let store = place.open().await;
+        assert_eq!(store.incident(id).await, Ok(Some(open)), "as it was");
+        store.close().await;
+    }
 }
 
 #[tokio::test]

@@ -101,7 +101,7 @@ mod tests {
 
     use super::*;
     use crate::domain::fleet::{MonitorId, RulePlace};
-    use crate::domain::incident::Incident;
+    use crate::domain::incident::{Course, Incident};
     use crate::domain::observation::{BeatKind, Stage};
     use crate::domain::outcome::Finding;
     use crate::domain::reason::Severity;
@@ -143,6 +143,7 @@ mod tests {
             resolve_cause: None,
             acknowledged: None,
             sequence: 1,
+            course: Course::default(),
         }
     }
 

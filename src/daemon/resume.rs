@@ -10,9 +10,11 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::daemon::seat::Seat;
+use crate::domain::classify::canary_key;
 use crate::domain::contract::Baseline;
 use crate::domain::errors::Call;
 use crate::domain::fleet::{Address, Fleet, Monitor, MonitorId, Secret};
+use crate::domain::incident::Incident;
 use crate::domain::latency::window::Sample;
 use crate::domain::observation::{Turn, Variant};
 use crate::domain::outcome::AskVerdict;
@@ -54,7 +56,10 @@ pub async fn seats(store: &Store, fleet: &Fleet, source: &str, now: DateTime<Utc
             }
             Some(id) => {
                 let mut canary = CanaryStanding::new(row.rule_hash, now);
-                canary.wrong_in_a_row = row.state.streak;
+                if row.state.phase == Phase::Pending {
+                    canary.wrong_in_a_row = row.state.streak;
+                }
+                canary.doubted_since = (row.state.phase != Phase::Quiet).then_some(row.state.since);
                 canary.state = row.state;
                 seat.standing.canaries.insert(id.to_owned(), Box::new(canary));
             }
@@ -113,13 +118,17 @@ async fn windows(
         let declared = seat.monitor.canaries.iter().find(|canary| canary.id == ask.canary);
         if let Some(declared) = declared {
             let hash = declared.definition_hash.clone();
+            let answered = last(&ask, seat.standing.incident(Signal::Quality));
             let standing = &mut seat.standing;
             let canary =
                 standing.canaries.entry(ask.canary.clone()).or_insert_with(|| Box::new(CanaryStanding::new(hash, now)));
-            canary.last = last(&ask);
             canary.elapsed = ask.elapsed;
             canary.tokens = ask.tokens.or(canary.tokens);
-            canary.answered_at = Some(ask.started_at);
+            canary.failed = ask.reason.filter(|_| ask.verdict == "failed");
+            if let Some(last) = answered {
+                canary.last = Some(last);
+                canary.answered_at = Some(ask.started_at);
+            }
         }
     }
     for seat in seats.values_mut() {
@@ -138,15 +147,17 @@ fn recount(seat: &mut Seat, ask: &AskLine) {
     }
 }
 
-fn last(ask: &AskLine) -> Option<AskVerdict> {
+/// The last answer; what a wrong one brought is told by the incident that is open about it.
+fn last(ask: &AskLine, incident: Option<&Incident>) -> Option<AskVerdict> {
     match (ask.verdict, ask.reason) {
         ("right", _) => Some(AskVerdict::Right { rank: ask.rank }),
-        ("wrong", Some(reason)) => Some(AskVerdict::Wrong {
-            reason,
-            rank: ask.rank,
-            seen: "as remembered from before Serin restarted".to_owned(),
-        }),
-        ("failed", Some(reason)) => Some(AskVerdict::Failed { reason }),
+        ("wrong", Some(reason)) => {
+            let (key, head) = (canary_key(&ask.canary), format!("{}: ", reason.slug()));
+            let told = incident.and_then(|incident| incident.evidence.iter().find(|evidence| evidence.key == key));
+            let told = told.and_then(|evidence| evidence.value.strip_prefix(&head));
+            let seen = told.unwrap_or("as remembered from before Serin restarted").to_owned();
+            Some(AskVerdict::Wrong { reason, rank: ask.rank, seen })
+        }
         _ => None,
     }
 }

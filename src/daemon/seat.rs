@@ -11,12 +11,12 @@ use crate::daemon::keeping::Keeping;
 use crate::domain::context::Spread;
 use crate::domain::fleet::{Canary, CanaryKind, Monitor, MonitorId};
 use crate::domain::learnt::{Deed, Learnt};
-use crate::domain::observation::{BeatKind, Observation, Rung, ToolsSeen};
+use crate::domain::observation::{BeatKind, Observation, Rung, ToolsSeen, Turn};
 use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
 use crate::domain::pace::{self, Hold, Quiet, Spent};
 use crate::domain::protocol::Era;
 use crate::domain::quality::confirmation::CanaryStanding;
-use crate::domain::schedule;
+use crate::domain::schedule::{self, Doubt};
 use crate::domain::signal::{Phase, Signal};
 use crate::domain::standing::Standing;
 use crate::probe::Lists;
@@ -173,6 +173,15 @@ impl Seat {
     /// Why a beat of this kind is not to be made now.
     pub fn hold(&self, kind: BeatKind, now: DateTime<Utc>) -> Option<Hold> {
         pace::hold(&self.monitor, kind, &self.quiet, &self.days[1], self.last_beat_at, now)
+    }
+
+    /// Which canaries the next beat asks.
+    pub fn asks(&self, now: DateTime<Utc>) -> Vec<(usize, Turn)> {
+        let failing = self.standing.wants_asking();
+        let (unheard, share) = self.standing.wants_hearing(&self.monitor);
+        let spare = if unheard.is_empty() { 0 } else { pace::spare_calls(&self.monitor, &self.days[1], now) };
+        let doubt = Doubt { failing: &failing, unheard: &unheard, share, spare };
+        schedule::asks(&self.monitor, &self.round, self.turn, doubt)
     }
 
     /// Takes in what a probe cost, whether or not it can be remembered, and whether it was told to slow down.
@@ -363,18 +372,19 @@ impl Seat {
             kind: canary.kind,
             query: canary.query.clone(),
             expected,
-            verdict: heard.and_then(|heard| heard.last.as_ref()).map(|last| last.slug().to_owned()),
+            verdict: heard.and_then(|heard| heard.outcome()).map(|last| last.slug().to_owned()),
+            heard: self.standing.is_heard(&canary.id),
             got,
             rank,
             wrong_in_a_row: heard.map_or(0, |heard| heard.wrong_in_a_row),
             answered_at: heard.and_then(|heard| heard.answered_at),
-            elapsed_ms: heard.filter(|heard| heard.last.is_some()).map(|heard| heard.elapsed.as_secs_f64() * 1e3),
+            elapsed_ms: heard.filter(|heard| heard.outcome().is_some()).map(|heard| heard.elapsed.as_secs_f64() * 1e3),
         }
     }
 }
 
 fn got(heard: &CanaryStanding) -> (String, Option<u32>) {
-    match &heard.last {
+    match &heard.outcome() {
         None | Some(AskVerdict::NotAsked) => (String::new(), None),
         Some(AskVerdict::Right { rank: Some(rank) }) => (format!("at rank {rank}"), Some(*rank)),
         Some(AskVerdict::Right { rank: None }) => ("nothing, as it should".to_owned(), None),

@@ -259,7 +259,7 @@ fn assign(seat: &Seat, kind: BeatKind, scheduled_at: DateTime<Utc>, now: DateTim
         kind,
         scheduled_at,
         started_at: now,
-        asks: schedule::asks(&seat.monitor, &seat.round, seat.turn, &seat.standing.wants_asking()),
+        asks: seat.asks(now),
         ask_sources: seat.wants_sources(now),
         learnt: seat.learnt.clone(),
         lists: seat.lists(),
@@ -308,6 +308,10 @@ async fn commit(
                 record.outbox.push(telling.resolved(&hands.store, incident).await?);
                 (Event::IncidentResolved, incident)
             }
+            Decision::Refreshed(incident) => {
+                record.incidents.push(incident.clone());
+                continue;
+            }
             Decision::Restarted(restart) => {
                 record.outbox.push(telling.restarted(restart));
                 continue;
@@ -344,6 +348,7 @@ fn announce(hands: &Hands, decisions: &[Decision]) {
                 tracing::info!(monitor = %incident.monitor, incident = incident.id, "incident resolved");
                 hands.board.tell(Change::Incident(incident.id.clone()));
             }
+            Decision::Refreshed(incident) => hands.board.tell(Change::Incident(incident.id.clone())),
             Decision::Restarted(restart) => tracing::info!(certain = restart.certain, "server restarted"),
             Decision::ToolsSettled => {}
         }

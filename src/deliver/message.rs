@@ -271,6 +271,7 @@ mod tests {
     use super::*;
     use crate::domain::fleet::MonitorId;
     use crate::domain::fleet::RulePlace;
+    use crate::domain::incident::Course;
     use crate::domain::paging::notification::{Event, MonitorCard as Card};
     use crate::domain::reason::{FailureReason, Severity};
     use crate::domain::signal::Signal;
@@ -302,6 +303,7 @@ mod tests {
                 resolve_cause: Some(ResolveCause::Absorbed { into: "0199-j".into() }),
                 acknowledged: Some(("ada".into(), at("2026-11-21T09:15:00Z"))),
                 sequence: 2,
+                course: Course::default(),
             }),
             monitor: Card {
                 id: "docs".into(),

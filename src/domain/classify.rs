@@ -36,7 +36,7 @@ pub fn classify(monitor: &Monitor, seen: &Observation) -> Outcome {
         named,
         errors(seen, &asks),
         contract(seen),
-        quality(monitor, seen, &asks),
+        quality(seen, &asks),
         freshness(monitor, seen),
         unnamed,
     ]
@@ -315,7 +315,7 @@ fn contract(seen: &Observation) -> Option<Finding> {
     })
 }
 
-fn quality(monitor: &Monitor, seen: &Observation, asks: &[AskVerdict]) -> Option<Finding> {
+fn quality(seen: &Observation, asks: &[AskVerdict]) -> Option<Finding> {
     let wrong: Vec<_> = seen
         .asks
         .iter()
@@ -326,25 +326,30 @@ fn quality(monitor: &Monitor, seen: &Observation, asks: &[AskVerdict]) -> Option
         })
         .collect();
     let (_, reason, _) = wrong.first()?;
+    let answered = |verdict: &&AskVerdict| matches!(verdict, AskVerdict::Right { .. } | AskVerdict::Wrong { .. });
+    let asked = asks.iter().filter(answered).count();
     let evidence = wrong
         .iter()
         .take(EVIDENCE_CANARIES_MAX)
-        .map(|(ask, reason, seen)| {
-            Evidence::new(&format!("canary.{}", ask.canary), format!("{}: {seen}", reason.slug()))
-        })
+        .map(|(ask, reason, seen)| Evidence::new(&canary_key(&ask.canary), format!("{}: {seen}", reason.slug())))
         .collect();
     Some(Finding {
         signal: Signal::Quality,
         reason: *reason,
         severity: None,
         stage: Stage::Search,
-        summary: format!("{} of {} canaries asked were wrong", wrong.len(), asks.len().min(monitor.canaries.len())),
+        summary: format!("{} of {asked} canaries asked were wrong", wrong.len()),
         evidence,
     })
 }
 
 /// Canaries that a finding names; the monitor's page shows them all.
 pub const EVIDENCE_CANARIES_MAX: usize = 8;
+
+/// The evidence key under which a finding tells what one canary got.
+pub fn canary_key(canary: &str) -> String {
+    format!("canary.{canary}")
+}
 
 /// The evidence key under which a finding names the health address it heard of.
 pub const HEALTH_URL: &str = "health_url";

@@ -265,7 +265,8 @@ impl Monitor {
         }
     }
 
-    /// The most requests this monitor sends on a day without trouble; suspect beats and re-checks come on top.
+    /// The most requests this monitor sends on a day without trouble; suspect beats, re-checks and
+    /// canaries asked outside the round come on top.
     ///
     /// A beat of the older era, which is the dearer one: opening (2), tools/list (1), one a canary
     /// asked, one a health address, closing the session (1). Once an hour the sources are listed.

@@ -23,13 +23,13 @@ pub struct Incident {
     pub subject: String,
     /// How loud.
     pub severity: Severity,
-    /// The cause, as of the last update.
+    /// The cause.
     pub reason: FailureReason,
     /// Where it showed, as the stage's word.
     pub stage: String,
-    /// One line that starts with the monitor's id.
+    /// One line that starts with the monitor's id; follows what is so, told or not.
     pub summary: String,
-    /// What was seen when it opened or was last updated.
+    /// What was seen; of an ended one whose extent was counted, what was seen at its worst.
     pub evidence: Vec<Evidence>,
     /// The rule that led here.
     pub rule: RulePlace,
@@ -43,6 +43,95 @@ pub struct Incident {
     pub acknowledged: Option<(String, DateTime<Utc>)>,
     /// The sequence of its latest notification.
     pub sequence: u32,
+    /// What is remembered of it from beat to beat.
+    pub course: Course,
+}
+
+/// What an open incident remembers, so that what is told next follows from it and from what is so now. Empty in
+/// incidents of older versions.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Course {
+    /// What people were told last.
+    pub told: Option<Told>,
+    /// When they were last told of a change.
+    pub updated_at: Option<DateTime<Utc>>,
+    /// The fault's first wrong answer, where answers are counted.
+    pub since: Option<DateTime<Utc>>,
+    /// It at its greatest extent, where answers are counted.
+    pub worst: Option<Worst>,
+}
+
+/// What is told of an incident, as far as a change of it is news.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Told {
+    /// The cause.
+    pub reason: FailureReason,
+    /// How loud.
+    pub severity: Severity,
+    /// How far it reaches, where that is counted.
+    pub reach: Option<Reach>,
+}
+
+/// A fault's extent as people hear of it; crossing from one to the next is news.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Reach {
+    /// Less than half of the canaries asked.
+    Some,
+    /// At least half, and not all.
+    Half,
+    /// All.
+    All,
+}
+
+impl Reach {
+    /// The word stored.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Some => "some",
+            Self::Half => "half",
+            Self::All => "all",
+        }
+    }
+
+    /// What a stored word stands for.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        [Self::Some, Self::Half, Self::All].into_iter().find(|reach| reach.slug() == slug)
+    }
+}
+
+/// An incident at its greatest extent: what its end is told with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Worst {
+    /// The cause then.
+    pub reason: FailureReason,
+    /// Canaries that were wrong.
+    pub wrong: usize,
+    /// Canaries asked.
+    pub asked: usize,
+    /// One line that starts with the monitor's id, in the past tense.
+    pub summary: String,
+    /// What was seen.
+    pub evidence: Vec<Evidence>,
+}
+
+/// Two updates of one incident are at least so far apart: whoever is awake for it has no use for a running commentary.
+pub const UPDATES_APART: Duration = Duration::from_secs(300);
+
+impl Told {
+    /// Whether people would now be told something else. A reach that nobody counted before is no news.
+    pub fn differs(&self, before: &Self) -> bool {
+        let crossed = matches!((self.reach, before.reach), (Some(now), Some(before)) if now != before);
+        self.reason != before.reason || self.severity != before.severity || crossed
+    }
+}
+
+impl Course {
+    /// Whether a change may be told: the last one was told long enough ago, or this one is louder and has to wake somebody.
+    pub fn lets_tell(&self, louder: bool, now: DateTime<Utc>) -> bool {
+        // A clock that was set back must not keep a change from anybody.
+        let rested = |at: DateTime<Utc>| (now - at).abs().to_std().is_ok_and(|age| age >= UPDATES_APART);
+        louder || self.updated_at.is_none_or(rested)
+    }
 }
 
 /// Why an incident ended.

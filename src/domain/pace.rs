@@ -17,6 +17,9 @@ pub const QUIET_MAX: Duration = Duration::from_secs(3600);
 const QUIET_DOUBLINGS_MAX: u32 = 3;
 /// The share of a cap that scheduled beats leave to suspect beats and re-checks.
 const RESERVE: f64 = 0.1;
+/// Questions to each canary outside the round that any day can bear: two faults, each asked about once and once again
+/// when it ends.
+const FURTHER_ROUNDS: f64 = 4.0;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// The quiet that a server asked for.
@@ -136,6 +139,33 @@ pub fn hold(
     caps(monitor).find_map(|cap| capped(monitor.every, cap, kind, &today, last_at, now))
 }
 
+/// How many calls the day can spare to learn how far a fault reaches: what is left of the caps once the schedule has its
+/// share for the rest of the day, which is the tenth kept back, or more where the schedule takes less.
+///
+/// Without a cap on requests the day's stated calls are one, with a tenth on top, or four questions to each canary where that is
+/// more: a canary that is wrong every other time must not double what a server was told to expect.
+pub fn spare_calls(monitor: &Monitor, today: &Spent, now: DateTime<Utc>) -> usize {
+    let planned = monitor.calls_per_day() as f64;
+    let kept_back = (planned * RESERVE).max(monitor.canaries.len() as f64 * FURTHER_ROUNDS);
+    let stated = planned + kept_back;
+    let today = if today.day == Spent::day_of(now) { *today } else { Spent::default() };
+    let used = f64::from(today.footprint.requests);
+    let ends_at = Spent { day: Spent::day_of(now), ..Spent::default() }.ends_at();
+    let left_of_day = (ends_at - now).to_std().unwrap_or_default().as_secs_f64() / DAY.as_secs_f64();
+    let spare = |limit: f64| limit - used - planned.min(limit * (1.0 - RESERVE)) * left_of_day;
+    let bytes = today.footprint.bytes_out.saturating_add(today.footprint.bytes_in) as f64;
+    let requests = monitor.caps.requests_per_day;
+    let by_requests = requests.map_or(stated - used - planned * left_of_day, |limit| spare(limit as f64));
+    let by_bytes = match monitor.caps.bytes_per_day {
+        None => by_requests,
+        // The day's first beat shows what a call costs.
+        Some(_) if bytes < 1.0 => 0.0,
+        Some(limit) => spare(limit as f64 * used / bytes),
+    };
+    let least = by_requests.min(by_bytes);
+    least.max(0.0) as usize
+}
+
 fn caps(monitor: &Monitor) -> impl Iterator<Item = Cap> {
     let requests = monitor.caps.requests_per_day.map(Cap::Requests);
     let bytes = monitor.caps.bytes_per_day.map(Cap::Bytes);
@@ -176,7 +206,7 @@ fn capped(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fleet::{Address, MonitorId, Secret};
+    use crate::domain::fleet::{Address, Canary, CanaryKind, Caps, MonitorId, Secret};
     use crate::domain::observation::{Fault, Phases, Stage, Step};
 
     const EVERY: Duration = Duration::from_secs(60);
@@ -253,6 +283,52 @@ mod tests {
         check("until that is gone too", Suspect, 998, 199, 80_000, "not before 86400");
         check("a person may always look", Recheck, 5_000, 200, 80_000, "made");
         check("a new day begins with nothing spent", Scheduled, 5_000, 200, 86_460, "made");
+    }
+
+    #[test]
+    fn what_a_day_can_spare_is_what_the_schedule_leaves() {
+        const NOON: i64 = 43_200;
+        // Every minute one canary: 5 calls a beat, 7,224 a day.
+        let mut monitor = Monitor::undeclared("m", Address { shown: String::new(), resolved: Secret::new("") });
+        monitor.search.per_beat = 1;
+        monitor.canaries = (0..5).map(|_| canary()).collect();
+        let spare = |caps: Caps, requests: u32, bytes: u64, now: i64| {
+            let monitor = Monitor { caps, ..monitor.clone() };
+            let footprint = Footprint { requests, bytes_in: bytes, ..Footprint::default() };
+            spare_calls(&monitor, &Spent { day: 20_000, beats: 1, footprint }, at(now))
+        };
+        let requests = |limit| Caps { requests_per_day: Some(limit), ..Caps::default() };
+        let bytes = |limit| Caps { bytes_per_day: Some(limit), ..Caps::default() };
+        let rows = [
+            (spare(Caps::default(), 0, 0, 0), 722, "a tenth of the stated calls on top of them"),
+            (spare(Caps::default(), 3_612, 0, NOON), 722, "which is there as long as nothing else was asked"),
+            (spare(Caps::default(), 4_334, 0, NOON), 0, "and not twice"),
+            (spare(requests(20_000), 0, 0, 0), 12_776, "a cap far above the schedule leaves all the rest"),
+            (spare(requests(5_000), 2_250, 0, NOON), 500, "one that spaces the schedule leaves the tenth kept back"),
+            (spare(requests(5_000), 5_000, 0, NOON), 0, "and nothing once it is used up"),
+            (spare(requests(5_000), 2_750, 0, NOON), 0, "and not twice"),
+            (spare(bytes(5_000_000), 2_250, 2_250_000, NOON), 500, "bytes are worth as many calls as they carried"),
+            (spare(bytes(5_000_000), 0, 0, NOON), 0, "and none before the day's first beat showed what one costs"),
+        ];
+        for (got, expected, sentence) in rows {
+            assert_eq!(got, expected, "{sentence}");
+        }
+        monitor.every = Duration::from_secs(24 * 3600);
+        let rarely = spare_calls(&monitor, &Spent { day: 20_000, ..Spent::default() }, at(0));
+        assert_eq!(rarely, 20, "a monitor that is rarely looked at may ask each canary four times all the same");
+    }
+
+    fn canary() -> Canary {
+        Canary {
+            id: String::new(),
+            query: String::new(),
+            kind: CanaryKind::Mixed,
+            expect: Vec::new(),
+            within: 3,
+            max_score: None,
+            line: 1,
+            definition_hash: String::new(),
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! When a monitor is looked at, and what people may ask for between two looks.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -33,7 +34,8 @@ pub enum Command {
     },
 }
 
-/// Canaries asked in one beat at most, re-asks included: each is a paid call on somebody's server.
+/// Canaries asked in one beat at most, re-asks included: each is a paid call on somebody's server. What is asked to know
+/// how far a fault reaches comes on top, once a fault, as far as the day's calls allow.
 pub const ASKS_MAX: usize = 8;
 /// `list_sources` is asked this often.
 pub const SOURCES_EVERY: Duration = Duration::from_secs(3600);
@@ -97,20 +99,34 @@ pub fn round(monitor: &Monitor) -> Vec<usize> {
     order
 }
 
-/// Which canaries a beat asks: the failing ones again, then the next `per_beat` of the round.
+/// What a beat asks beside its share of the round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Doubt<'a> {
+    /// Canaries in doubt, the most urgent first.
+    pub failing: &'a [&'a str],
+    /// Canaries that say nothing of the fault in doubt yet.
+    pub unheard: &'a [&'a str],
+    /// How many of these the beat should ask.
+    pub share: usize,
+    /// How many calls the day can spare for them.
+    pub spare: usize,
+}
+
+/// Which canaries a beat asks: the failing ones again, then the next `per_beat` of the round, then those that tell how
+/// far the fault reaches.
 ///
 /// The failing ones come first, so that a beat short of time still confirms or clears what is in
 /// doubt; places are kept for the round. `turn` counts the canaries that the round has asked so
-/// far; `failing` are ids, the most urgent first.
-pub fn asks(monitor: &Monitor, round: &[usize], turn: usize, failing: &[&str]) -> Vec<(usize, Turn)> {
+/// far. Whatever is asked outside the round is marked as a re-ask.
+pub fn asks(monitor: &Monitor, round: &[usize], turn: usize, doubt: Doubt<'_>) -> Vec<(usize, Turn)> {
     if round.is_empty() {
         return Vec::new();
     }
     let per_beat = (monitor.search.per_beat as usize).min(round.len()).min(ASKS_MAX);
     let scheduled: Vec<usize> = (0..per_beat).map(|next| round[(turn + next) % round.len()]).collect();
     let mut again = ASKS_MAX - per_beat;
-    let mut asks = Vec::with_capacity(per_beat + failing.len().min(again));
-    for id in failing {
+    let mut asks = Vec::with_capacity(per_beat + doubt.failing.len().min(again));
+    for id in doubt.failing {
         let Some(at) = monitor.canaries.iter().position(|canary| canary.id == *id) else { continue };
         if scheduled.contains(&at) {
             asks.push((at, Turn::Scheduled));
@@ -121,6 +137,15 @@ pub fn asks(monitor: &Monitor, round: &[usize], turn: usize, failing: &[&str]) -
     }
     let rest = scheduled.iter().filter(|at| !asks.iter().any(|(asked, _)| asked == *at)).copied().collect::<Vec<_>>();
     asks.extend(rest.into_iter().map(|at| (at, Turn::Scheduled)));
+    let asked: HashSet<usize> = asks.iter().map(|(at, _)| *at).collect();
+    let unheard: HashSet<&str> = doubt.unheard.iter().copied().collect();
+    // In the order of the round, so that each kind is heard of early.
+    let ahead = (0..round.len()).map(|next| round[(turn + next) % round.len()]);
+    let further = ahead.filter(|at| !asked.contains(at) && unheard.contains(monitor.canaries[*at].id.as_str()));
+    // What is asked anyway counts towards the share.
+    let met = asked.iter().filter(|at| unheard.contains(monitor.canaries[**at].id.as_str())).count();
+    let more = doubt.share.saturating_sub(met).min(doubt.spare);
+    asks.extend(further.take(more).map(|at| (at, Turn::ReAsk)));
     asks
 }
 
@@ -247,14 +272,35 @@ mod tests {
         ];
         for (turn, failing, expected, sentence) in rows {
             let expected: Vec<_> = expected.into_iter().flatten().collect();
-            assert_eq!(asks(&two, &round(&two), turn, failing), expected, "{sentence}");
+            let doubt = Doubt { failing, ..Doubt::default() };
+            assert_eq!(asks(&two, &round(&two), turn, doubt), expected, "{sentence}");
         }
         let all: Vec<String> = (0..12).map(|number| format!("c{number}")).collect();
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
         for monitor in [&two, &many] {
-            let asked = asks(monitor, &round(monitor), 4, &all);
+            let asked = asks(monitor, &round(monitor), 4, Doubt { failing: &all, ..Doubt::default() });
             assert_eq!(asked.len(), ASKS_MAX, "however much is in doubt, a beat has its limit");
         }
-        assert_eq!(asks(&monitor(&[], 2), &[], 0, &["c0"]), [], "no canaries, nothing asked");
+        let doubt = Doubt { failing: &["c0"], ..Doubt::default() };
+        assert_eq!(asks(&monitor(&[], 2), &[], 0, doubt), [], "no canaries, nothing asked");
+    }
+
+    #[test]
+    fn a_fault_in_doubt_has_the_others_asked_too() {
+        let one = monitor(&[CanaryKind::Mixed; 6], 1);
+        let check = |unheard: &[&str], share: usize, spare: usize, expected: &[usize], sentence: &str| {
+            let doubt = Doubt { failing: &["c0"], unheard, share, spare };
+            let asked = asks(&one, &round(&one), 1, doubt);
+            let places: Vec<usize> = asked.iter().map(|(at, _)| *at).collect();
+            assert_eq!(places, expected, "{sentence}");
+            let outside = |(at, turn): &(usize, Turn)| *at == 1 || *turn == Turn::ReAsk;
+            assert!(asked.iter().all(outside), "what the round did not ask is marked: {asked:?}");
+        };
+        let others = ["c1", "c2", "c3", "c4", "c5"];
+        check(&others, 5, 100, &[0, 1, 2, 3, 4, 5], "all of them, what is in doubt first");
+        check(&others, 3, 100, &[0, 1, 2, 3], "or a share, to which the round's own counts");
+        check(&others, 5, 2, &[0, 1, 2, 3], "as many as the day can spare");
+        check(&others, 5, 0, &[0, 1], "and none where it can spare none: the beat goes on as ever");
+        check(&["c5", "c0", "gone"], 3, 100, &[0, 1, 5], "what was heard is not asked again");
     }
 }

@@ -9,6 +9,7 @@
 //! back and what one takes over from another has to be seen side by side. Read `weigh` first, then
 //! `level` and `decide`.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,21 +21,20 @@ use crate::domain::context;
 use crate::domain::contract::{self, ToolsStanding};
 use crate::domain::errors::{Call, ErrorsWindow};
 use crate::domain::fleet::{Canary, ContextRule, Monitor, Provenance};
-use crate::domain::incident::{Bar, Incident, Need, ResolveCause, Turn, step};
+use crate::domain::incident::{Bar, Course, Incident, Need, ResolveCause, Told, Turn, Worst, step};
 use crate::domain::latency::warming::{COLD_START, Warming};
 use crate::domain::latency::window::{LatencyWindow, Sample};
 use crate::domain::observation::{Answer, Ask, Observation, Stage, ToolsSeen, Turn as AskTurn};
 use crate::domain::outcome::{AskVerdict, Evidence, Finding, Outcome, Verdict};
 use crate::domain::quality::confirmation::CanaryStanding;
 use crate::domain::quality::diagnosis::{Diagnosis, diagnose};
+use crate::domain::quality::extent::{Extent, Heard, Horizon, Roll};
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::restart::{Marks, Restart, recognise};
 use crate::domain::signal::{Level, Phase, Reading, Signal, SignalState};
 
-/// Readings in a row with another cause before an open incident takes it over.
+/// Readings in a row that differ from what was told before an open incident is told anew.
 const UPDATE_AFTER: u32 = 2;
-/// Each update doubles what the next one takes, up to this often: two causes that take turns are one piece of news.
-const UPDATE_DOUBLINGS_MAX: u32 = 8;
 /// Two restarts told within this time are one piece of news.
 const RESTARTS_APART: Duration = Duration::from_secs(300);
 /// Looks at a contract or a date before it counts.
@@ -64,15 +64,21 @@ pub struct Standing {
     warming: Warming,
     refused: bool,
     restart_told_at: Option<DateTime<Utc>>,
+    /// Since when this process knows the monitor.
+    begun_at: DateTime<Utc>,
+    /// When a wrong canary was last seen to turn right while the quality incident was open.
+    turned_at: Option<DateTime<Utc>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 struct OpenIncident {
     incident: Incident,
-    /// Readings in a row that gave another cause.
+    /// Readings in a row that differ from what was told.
     drift: u32,
-    /// Times it took another cause over.
-    updates: u32,
+    /// When the first of them came.
+    drifts_since: Option<DateTime<Utc>>,
+    /// Whether it was open when this process started.
+    resumed: bool,
 }
 
 /// One beat, judged, with what the loop knows about it.
@@ -102,8 +108,10 @@ pub enum Decision {
         /// Whether nobody is told.
         silent: bool,
     },
-    /// Its reason or severity changed.
+    /// Its reason, severity or extent changed, and people are told.
     Updated(Incident),
+    /// Its headline or evidence changed, and nobody is told.
+    Refreshed(Incident),
     /// It ended.
     Resolved(Incident),
     /// The server restarted.
@@ -120,9 +128,19 @@ struct Cause {
     line: u32,
     summary: String,
     evidence: Vec<Evidence>,
+    /// What the server's health said beside it.
+    health: Vec<Evidence>,
+    /// How far it reaches, and the summary for when it is over; where that is counted.
+    counted: Option<(Extent, String)>,
 }
 
 impl Cause {
+    /// What is told of it, as far as a change is news.
+    fn told(&self) -> Told {
+        let reach = self.counted.as_ref().map(|(extent, _)| extent.reach());
+        Told { reason: self.reason, severity: self.severity, reach }
+    }
+
     fn is_expiry(&self) -> bool {
         matches!(self.reason, FailureReason::CertificateExpiring | FailureReason::CredentialExpiring)
     }
@@ -143,6 +161,8 @@ impl Standing {
             warming: Warming::default(),
             refused: false,
             restart_told_at: None,
+            begun_at: now,
+            turned_at: None,
         }
     }
 
@@ -183,7 +203,7 @@ impl Standing {
         if !state.phase.has_incident() {
             *state = SignalState { phase: Phase::Open, ..SignalState::quiet(incident.opened_at) };
         }
-        self.open.insert(incident.signal, OpenIncident { incident, drift: 0, updates: 0 });
+        self.open.insert(incident.signal, OpenIncident { incident, drift: 0, drifts_since: None, resumed: true });
     }
 
     /// Puts remembered marks back in force.
@@ -223,11 +243,51 @@ impl Standing {
         }
     }
 
-    /// Canaries that the next beat should ask again, the unconfirmed first, then the longest unheard.
+    /// Canaries that the next beat should ask again: the unconfirmed first, those nearest to being confirmed before the
+    /// others, so that a fault which strikes many is not told later; then the longest unheard.
     pub fn wants_asking(&self) -> Vec<&str> {
         let mut ids: Vec<_> = self.canaries.iter().filter(|(_, canary)| canary.wants_asking()).collect();
-        ids.sort_by_key(|(id, canary)| (canary.is_confirmed(), canary.answered_at, (*id).clone()));
+        let nearness = |canary: &CanaryStanding| if canary.is_confirmed() { 0 } else { canary.wrong_in_a_row };
+        ids.sort_by_key(|(id, canary)| {
+            (canary.is_confirmed(), Reverse(nearness(canary)), canary.answered_at, (*id).clone())
+        });
         ids.into_iter().map(|(id, _)| id.as_str()).collect()
+    }
+
+    /// Canaries that say nothing yet of the fault in doubt, or of a change that is about to be told, and how many of them
+    /// the next beat should ask, so that all are heard before it is.
+    pub fn wants_hearing<'a>(&self, monitor: &'a Monitor) -> (Vec<&'a str>, usize) {
+        let Some(horizon) = self.horizon(self.begun_at) else { return (Vec::new(), 0) };
+        let changes_since = self.open.get(&Signal::Quality).and_then(|open| open.drifts_since);
+        let unheard = |canary: &&Canary| {
+            let known = self.canaries.get(&canary.id).filter(|known| known.definition_hash == canary.definition_hash);
+            let stale = |at: DateTime<Utc>| known.and_then(|known| known.answered_at).is_none_or(|last| last < at);
+            matches!(horizon.heard(known.map(|known| &**known)), Heard::NotAsked | Heard::Waiting)
+                || changes_since.is_some_and(stale)
+        };
+        let ids: Vec<&'a str> = monitor.canaries.iter().filter(unheard).map(|canary| canary.id.as_str()).collect();
+        let pending = self.canaries.values().filter(|canary| canary.state.phase == Phase::Pending);
+        let left = pending.map(|canary| monitor.rules.quality.after.saturating_sub(canary.wrong_in_a_row)).min();
+        let told = self.signal(Signal::Quality).phase.has_incident();
+        let beats = if told { 1 } else { left.unwrap_or(1).max(1) };
+        let share = ids.len().div_ceil(beats as usize);
+        (ids, share)
+    }
+
+    /// Whether a canary says something of the fault in doubt; where there is none, whether it was ever asked.
+    pub fn is_heard(&self, canary: &str) -> bool {
+        let known = self.canaries.get(canary).map(|known| &**known);
+        let asked = || known.is_some_and(|known| known.outcome().is_some());
+        self.horizon(self.begun_at).map_or_else(asked, |at| matches!(at.heard(known), Heard::Right | Heard::Wrong))
+    }
+
+    /// From when on answers say something of the fault in doubt; none where nothing is in doubt.
+    fn horizon(&self, now: DateTime<Utc>) -> Option<Horizon> {
+        let open = self.open.get(&Signal::Quality);
+        let told = open.and_then(|open| open.incident.course.since);
+        let since = told.or_else(|| self.canaries.values().filter_map(|canary| canary.doubted_since).min())?;
+        let resumed_at = open.filter(|open| open.resumed).map(|_| self.begun_at);
+        Some(Horizon { since, turned_at: self.turned_at.filter(|_| open.is_some()), resumed_at, now })
     }
 
     /// Takes one beat in: the new standing, and what it changed, in the order of decision.
@@ -237,6 +297,7 @@ impl Standing {
         if beat.outcome.verdict == Verdict::Unknown {
             return (next, decisions);
         }
+        next.follow_clock(beat.now);
         next.notice_restart(beat, &mut decisions);
         let fresh = next.take_in(beat, &mut decisions);
         next.hear_warmth(beat);
@@ -245,6 +306,19 @@ impl Standing {
             next.decide(signal, reading, cause, beat, new_id, &mut decisions);
         }
         (next, decisions)
+    }
+
+    /// A clock that was set back must not make every answer one from before the fault.
+    fn follow_clock(&mut self, now: DateTime<Utc>) {
+        self.begun_at = self.begun_at.min(now);
+        self.turned_at = self.turned_at.map(|at| at.min(now));
+        if let Some(open) = self.open.get_mut(&Signal::Quality) {
+            open.incident.course.since = open.incident.course.since.map(|at| at.min(now));
+            open.drifts_since = open.drifts_since.map(|at| at.min(now));
+        }
+        for canary in self.canaries.values_mut() {
+            canary.doubted_since = canary.doubted_since.map(|at| at.min(now));
+        }
     }
 
     /// A server that was refused and is back, or whose marks changed, restarted.
@@ -328,6 +402,7 @@ impl Standing {
             return false;
         };
         let hash = &declared.definition_hash;
+        let told = self.signal(Signal::Quality).phase.has_incident();
         let standing = self
             .canaries
             .entry(ask.canary.clone())
@@ -337,10 +412,14 @@ impl Standing {
                 }
             })
             .or_insert_with(|| Box::new(CanaryStanding::new(hash.clone(), beat.now)));
+        let was_wrong = standing.is_wrong();
         standing.hear(verdict, beat.monitor.rules.quality.after, beat.now);
         standing.elapsed = ask.elapsed;
+        if was_wrong && !standing.is_wrong() && told {
+            self.turned_at = Some(beat.now);
+        }
         if let Some(Ok(answer)) = &ask.result {
-            standing.list = fingerprint(answer);
+            standing.list = Some(fingerprint(answer));
             standing.tokens = answer.tokens.or(standing.tokens);
         }
         matches!(verdict, AskVerdict::Right { .. } | AskVerdict::Wrong { .. })
@@ -407,7 +486,9 @@ impl Standing {
         };
         let main = evidence.first().map_or_else(String::new, |first| format!(", mostly {}", first.key));
         let summary = format!("{}{main}", reading.figure);
-        let mut cause = Cause { reason, severity, stage: Stage::Search, line: rule.line, summary, evidence };
+        let stage = Stage::Search;
+        let mut cause =
+            Cause { reason, severity, stage, line: rule.line, summary, evidence, health: Vec::new(), counted: None };
         if let Some(finding) = beat.outcome.finding(Signal::Errors) {
             cause.evidence.push(Evidence::new("latest", finding.summary.clone()));
         }
@@ -432,6 +513,8 @@ impl Standing {
                 Evidence::new("samples", reading.samples.to_string()),
                 Evidence::new("window_seconds", rule.window.as_secs().to_string()),
             ],
+            health: Vec::new(),
+            counted: None,
         });
         (reading, cause)
     }
@@ -490,22 +573,34 @@ impl Standing {
 
     fn quality_level(&self, beat: Beat<'_>, fresh: Fresh) -> (Reading, Option<Cause>) {
         let rule = &beat.monitor.rules.quality;
-        let wrong = self.canaries.values().filter(|canary| canary.wrong_in_a_row > 0).count();
-        let heard = self.canaries.values().filter(|canary| canary.last.is_some()).count();
-        let figure = format!("{} of {heard} canaries right", heard - wrong.min(heard));
-        let samples = u32::try_from(heard).unwrap_or(u32::MAX);
-        let diagnosis = diagnose(&beat.monitor.canaries, &self.canaries);
+        let horizon = self.horizon(beat.now);
+        let diagnosis = horizon.and_then(|horizon| diagnose(&beat.monitor.canaries, &self.canaries, horizon));
         let level = match &diagnosis {
             _ if !fresh.answers => Level::Unknown,
+            // Confirmed once, and just now right: neither well nor worth a page.
+            Some(found) if found.extent.wrong == 0 => Level::Unknown,
             Some(_) => Level::Elevated,
             None => Level::Calm,
         };
-        let cause = diagnosis.filter(|_| level == Level::Elevated).map(|Diagnosis { reason, summary, evidence }| {
-            let cause =
-                Cause { reason, severity: rule.severity, stage: Stage::Search, line: rule.line, summary, evidence };
-            named_by_health(cause, beat)
+        let (figure, heard) = self.quality_figure(beat.monitor, horizon);
+        let cause = diagnosis.filter(|_| fresh.answers).map(|found| {
+            let Diagnosis { reason, extent, summary, was, evidence } = found;
+            let (severity, line, counted) = (rule.severity, rule.line, Some((extent, was)));
+            let (stage, health) = (Stage::Search, Vec::new());
+            named_by_health(Cause { reason, severity, stage, line, summary, evidence, health, counted }, beat)
         });
-        (reading(level, figure, samples), cause)
+        (reading(level, figure, u32::try_from(heard).unwrap_or(u32::MAX)), cause)
+    }
+
+    /// Such as `4 of 5 canaries right`, and while something is in doubt only what was heard of it; and how many that are.
+    fn quality_figure(&self, monitor: &Monitor, horizon: Option<Horizon>) -> (String, usize) {
+        let Some(horizon) = horizon else {
+            let known: Vec<_> = self.canaries.values().filter(|canary| canary.last.is_some()).collect();
+            let right = known.iter().filter(|canary| !canary.is_wrong()).count();
+            return (format!("{right} of {} canaries right", known.len()), known.len());
+        };
+        let extent = Roll::call(&monitor.canaries, &self.canaries, horizon).extent(horizon, 0);
+        (extent.figure(horizon.now), extent.asked)
     }
 
     /// What holds an opening back just now; nothing ever holds a resolution.
@@ -564,7 +659,7 @@ impl Standing {
             (Some(Turn::Resolved), _) => {
                 decisions.extend(self.resolve(signal, ResolveCause::Recovered, beat.now).map(Decision::Resolved));
             }
-            (None, Some(cause)) => decisions.extend(self.update(signal, cause, beat).map(Decision::Updated)),
+            (None, Some(cause)) => decisions.extend(self.update(signal, cause, beat)),
             (Some(Turn::Opened), None) | (None, None) => {}
         }
     }
@@ -590,7 +685,8 @@ impl Standing {
                 decisions.push(Decision::Resolved(absorbed));
             }
         }
-        let incident = Incident {
+        let told = cause.told();
+        let mut incident = Incident {
             id,
             monitor: beat.monitor.id.clone(),
             signal,
@@ -599,47 +695,67 @@ impl Standing {
             reason: cause.reason,
             stage: cause.stage.slug().to_owned(),
             summary: format!("{}: {}", beat.monitor.id, cause.summary),
-            evidence: cause.evidence,
+            evidence: [cause.evidence, cause.health].concat(),
             rule: beat.provenance.rule(cause.line),
             opened_at: beat.now,
             resolved_at: None,
             resolve_cause: None,
             acknowledged: None,
             sequence: 1,
+            course: Course { told: Some(told), ..Course::default() },
         };
-        self.open.insert(signal, OpenIncident { incident: incident.clone(), drift: 0, updates: 0 });
+        if let Some((extent, was)) = cause.counted {
+            incident.course.since = Some(extent.since);
+            note_worst(&mut incident, extent, was);
+        }
+        self.turned_at = self.turned_at.filter(|_| signal != Signal::Quality);
+        self.open
+            .insert(signal, OpenIncident { incident: incident.clone(), drift: 0, drifts_since: None, resumed: false });
         decisions.push(Decision::Opened { incident, silent });
     }
 
-    /// An open incident takes over another cause once it has been seen often enough in a row.
-    fn update(&mut self, signal: Signal, cause: Cause, beat: Beat<'_>) -> Option<Incident> {
+    /// An open incident follows what is so. People are told of another cause, severity or reach once it was seen often
+    /// enough in a row, and is so now; one that comes too soon after the last is seen again on the next beats, and told
+    /// when its time has come if it is still so.
+    fn update(&mut self, signal: Signal, cause: Cause, beat: Beat<'_>) -> Option<Decision> {
         let open = self.open.get_mut(&signal)?;
-        let incident = &mut open.incident;
-        let nearer = cause.is_expiry() && within(&incident.evidence) > within(&cause.evidence);
-        if incident.reason == cause.reason && incident.severity == cause.severity && !nearer {
-            open.drift = 0;
-            return None;
+        let before = open.incident.clone();
+        if let Some((extent, _)) = cause.counted.as_ref().filter(|(extent, _)| !extent.stands()) {
+            // Wrong answers from before others turned right are claimed by nobody until they were asked for again.
+            if extent.turned {
+                retell(&mut open.incident, &cause, beat.monitor, false);
+            }
+            return (open.incident != before).then(|| Decision::Refreshed(open.incident.clone()));
         }
-        open.drift += 1;
-        if !nearer && open.drift < UPDATE_AFTER << open.updates.min(UPDATE_DOUBLINGS_MAX) {
-            return None;
+        let told = *open.incident.course.told.get_or_insert(Told { reach: cause.told().reach, ..told_of(&before) });
+        let now = cause.told();
+        let nearer = cause.is_expiry() && within(&before.evidence) > within(&cause.evidence);
+        let differs = nearer || now.differs(&told);
+        open.drift = if differs { open.drift + 1 } else { 0 };
+        open.drifts_since = differs.then(|| open.drifts_since.unwrap_or(beat.now));
+        let sure = nearer || open.drift >= UPDATE_AFTER;
+        let tell = differs && sure && before.course.lets_tell(now.severity > told.severity, beat.now);
+        let same = cause.reason == before.reason && cause.severity == before.severity;
+        if tell || cause.counted.is_some() && (same || sure || !differs) {
+            take_over(&mut open.incident, cause, beat.monitor, tell);
         }
-        open.drift = 0;
-        open.updates += 1;
-        let absorbs = incident.evidence.iter().find(|evidence| evidence.key == ABSORBS).cloned();
-        incident.reason = cause.reason;
-        incident.severity = cause.severity;
-        incident.stage = cause.stage.slug().to_owned();
-        incident.summary = format!("{}: {}", beat.monitor.id, cause.summary);
-        incident.evidence = cause.evidence;
-        incident.evidence.extend(absorbs);
-        incident.sequence += 1;
-        Some(incident.clone())
+        if tell {
+            (open.drift, open.drifts_since) = (0, None);
+            open.incident.course.told = Some(now);
+            open.incident.course.updated_at = Some(beat.now);
+            open.incident.sequence += 1;
+            return Some(Decision::Updated(open.incident.clone()));
+        }
+        (open.incident != before).then(|| Decision::Refreshed(open.incident.clone()))
     }
 
     fn resolve(&mut self, signal: Signal, why: ResolveCause, now: DateTime<Utc>) -> Option<Incident> {
         self.signals[signal as usize] = SignalState::quiet(now);
         let mut incident = self.open.remove(&signal)?.incident;
+        if let Some(worst) = incident.course.worst.clone() {
+            // Its end is told, and its page says, what it was at its worst.
+            (incident.reason, incident.summary, incident.evidence) = (worst.reason, worst.summary, worst.evidence);
+        }
         incident.resolved_at = Some(now);
         incident.resolve_cause = Some(why);
         incident.sequence += 1;
@@ -663,7 +779,11 @@ impl Standing {
                 self.signal(Signal::Latency).phase == Phase::Open
                     && self.latency.reading(&rules.latency).level == Level::Calm
             }
-            Signal::Quality => diagnose(&monitor.canaries, &self.canaries).is_none(),
+            Signal::Quality => {
+                let confirmed =
+                    |canary: &Canary| self.canaries.get(&canary.id).is_some_and(|known| known.is_confirmed());
+                !monitor.canaries.iter().any(confirmed)
+            }
             Signal::Freshness => rules.freshness.is_none(),
             Signal::Health => monitor.health.is_empty(),
         };
@@ -712,6 +832,8 @@ fn cause(finding: &Finding, severity: Severity, line: u32) -> Cause {
         line,
         summary: finding.summary.clone(),
         evidence: finding.evidence.clone(),
+        health: Vec::new(),
+        counted: None,
     }
 }
 
@@ -722,9 +844,52 @@ fn named_by_health(mut cause: Cause, beat: Beat<'_>) -> Cause {
         cause.evidence.insert(0, Evidence::new("symptom", cause.reason.slug()));
         cause.reason = health.reason;
         cause.summary = format!("{}; {}", health.summary, cause.summary);
+        if let Some((_, was)) = &mut cause.counted {
+            *was = format!("{}; {was}", health.summary);
+        }
     }
-    cause.evidence.extend(health.evidence.iter().cloned());
+    cause.health.clone_from(&health.evidence);
     cause
+}
+
+/// What an incident of an older version was told with, as far as that is known.
+fn told_of(incident: &Incident) -> Told {
+    Told { reason: incident.reason, severity: incident.severity, reach: None }
+}
+
+/// Headline and evidence of a cause become the incident's. What health says is part of it once people are told so:
+/// an old incident about something else must not keep the server's own alarm from anybody.
+fn retell(incident: &mut Incident, cause: &Cause, monitor: &Monitor, told: bool) {
+    let absorbs = incident.evidence.iter().find(|evidence| evidence.key == ABSORBS).cloned();
+    let health = cause.health.iter().filter(|said| told || incident.evidence.contains(said)).cloned();
+    let health: Vec<Evidence> = health.collect();
+    incident.summary = format!("{}: {}", monitor.id, cause.summary);
+    incident.evidence.clone_from(&cause.evidence);
+    incident.evidence.extend(health.into_iter().chain(absorbs));
+}
+
+fn take_over(incident: &mut Incident, cause: Cause, monitor: &Monitor, told: bool) {
+    retell(incident, &cause, monitor, told);
+    incident.reason = cause.reason;
+    incident.severity = cause.severity;
+    incident.stage = cause.stage.slug().to_owned();
+    if let Some((extent, was)) = cause.counted {
+        incident.course.since = Some(extent.since);
+        note_worst(incident, extent, was);
+    }
+}
+
+/// Remembers how it is now, where it never reached further.
+fn note_worst(incident: &mut Incident, extent: Extent, was: String) {
+    if incident.course.worst.as_ref().is_none_or(|worst| extent.exceeds(worst.wrong, worst.asked)) {
+        incident.course.worst = Some(Worst {
+            reason: incident.reason,
+            wrong: extent.wrong,
+            asked: extent.asked,
+            summary: format!("{}: {was}", incident.monitor),
+            evidence: incident.evidence.clone(),
+        });
+    }
 }
 
 fn rule_of(monitor: &Monitor, signal: Signal) -> (Severity, u32) {

@@ -111,9 +111,9 @@ pub struct MonitorView {
 }
 
 impl MonitorView {
-    /// Canaries right at their last answer, and all that were answered at least once.
+    /// Canaries right at their last answer, and all that answered: since the fault began where one is in doubt, else ever.
     pub fn canary_score(&self) -> (usize, usize) {
-        let answered = self.canaries.iter().filter(|canary| canary.verdict.is_some());
+        let answered = self.canaries.iter().filter(|canary| canary.verdict.is_some() && canary.heard);
         let right = answered.clone().filter(|canary| canary.verdict.as_deref() == Some("right"));
         (right.count(), answered.count())
     }
@@ -205,6 +205,8 @@ pub struct CanaryView {
     pub rank: Option<u32>,
     /// Wrong answers in a row.
     pub wrong_in_a_row: u32,
+    /// Whether its answer says something of the fault that is in doubt; where none is, whether there is one.
+    pub heard: bool,
     /// When it last answered.
     pub answered_at: Option<DateTime<Utc>>,
     /// Duration of that call in milliseconds.

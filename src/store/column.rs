@@ -13,7 +13,7 @@ use crate::domain::incident::{Incident, ResolveCause};
 use crate::domain::outcome::Evidence;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::signal::Signal;
-use crate::store::StoreError;
+use crate::store::{StoreError, course};
 
 /// A query for whole incidents, to be read by [`incident`]; `rest` follows the name of the table.
 macro_rules! incidents {
@@ -21,7 +21,7 @@ macro_rules! incidents {
         concat!(
             "SELECT id, monitor, signal, subject, severity, reason, stage, summary, evidence, rule_file, rule_line, ",
             "rule_commit, opened_at, resolved_at, resolve_cause, absorbed_into, acknowledged_by, acknowledged_at, ",
-            "sequence FROM incidents ",
+            "sequence, course FROM incidents ",
             $rest
         )
     };
@@ -48,6 +48,7 @@ pub(in crate::store) fn incident(row: &SqliteRow) -> Result<Incident, StoreError
         resolve_cause: cause.map(|slug| resolve_cause(&slug, row)).transpose()?,
         acknowledged,
         sequence: row.try_get(18)?,
+        course: course::read(row.try_get(19)?)?,
     })
 }
 

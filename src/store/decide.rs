@@ -11,8 +11,8 @@ use crate::domain::incident::{Incident, ResolveCause};
 use crate::domain::signal::Phase;
 use crate::store::column::{evidence_text, micros, new_id};
 use crate::store::listing::blob;
-use crate::store::promise;
 use crate::store::record::{BeatRecord, LOCAL, MarksRow, SignalRow, TimelineRow, ToolsRow};
+use crate::store::{course, promise};
 
 /// Version of the states that the built-in detectors keep; a state of another version is not read.
 pub(in crate::store) const DETECTOR_VERSION: i64 = 1;
@@ -110,13 +110,13 @@ async fn incident(connection: &mut SqliteConnection, row: &Incident) -> Result<(
     sqlx::query(
         "INSERT INTO incidents (id, monitor, signal, subject, severity, reason, stage, summary, evidence, rule_file, \
          rule_line, rule_commit, opened_at, resolved_at, resolve_cause, absorbed_into, acknowledged_by, \
-         acknowledged_at, sequence) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) \
+         acknowledged_at, sequence, course) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20) \
          ON CONFLICT (id) DO UPDATE SET severity = excluded.severity, reason = excluded.reason, \
          stage = excluded.stage, summary = excluded.summary, evidence = excluded.evidence, \
          rule_file = excluded.rule_file, rule_line = excluded.rule_line, rule_commit = excluded.rule_commit, \
          resolved_at = excluded.resolved_at, resolve_cause = excluded.resolve_cause, \
-         absorbed_into = excluded.absorbed_into, \
+         absorbed_into = excluded.absorbed_into, course = excluded.course, \
          acknowledged_by = COALESCE(incidents.acknowledged_by, excluded.acknowledged_by), \
          acknowledged_at = COALESCE(incidents.acknowledged_at, excluded.acknowledged_at), \
          sequence = CASE WHEN incidents.sequence > excluded.sequence THEN incidents.sequence ELSE excluded.sequence END",
@@ -140,6 +140,7 @@ async fn incident(connection: &mut SqliteConnection, row: &Incident) -> Result<(
     .bind(by)
     .bind(at)
     .bind(row.sequence)
+    .bind(course::written(&row.course))
     .execute(connection)
     .await?;
     Ok(())

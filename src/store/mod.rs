@@ -9,7 +9,7 @@
 //! file, its lock and its tables), `writer` (the one that writes; `append` the beats, `intern` what
 //! repeats, `known` what was learnt and spent, `transcript` what was said over the wire, `decide` the incidents, `promise` who is told, `outbox` how that goes, `note` what people
 //! and files say), `seal` (an hour's rows become packs; `packs` and `pack` how
-//! they stand, `unsealed` the rows), `roll` (days), `retain` (forgetting), `chore` (their steps in the writer; `tidy` asks for them), `column` and `error` (how values and failures stand in the database), `resume`
+//! they stand, `unsealed` the rows), `roll` (days), `retain` (forgetting), `chore` (their steps in the writer; `tidy` asks for them), `column`, `course` and `error` (how values, what an incident remembers, and failures stand in the database), `resume`
 //! (what a start needs), `recent` (the fleet's last hours), `read` (what pages ask for), `latency` and `history` (over
 //! hours, days and months, cut into `slices`), `export` (the past as a stream); `figures` (how large it is), `integrity`
 //! (is the file sound), `backup` and `restore` (a copy, and back).
@@ -54,6 +54,7 @@ mod decide;
 mod promise;
 pub mod outbox;
 pub mod note;
+mod course;
 mod column;
 mod error;
 mod ask;

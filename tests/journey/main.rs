@@ -7,6 +7,7 @@
 
 mod stage;
 mod retrieval;
+mod extent;
 mod slowness;
 mod reach;
 mod drift;

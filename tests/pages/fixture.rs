@@ -13,7 +13,7 @@ use serin::domain::fleet::{
     Address, Canary, CanaryKind, ContractRule, ErrorsRule, Fleet, FreshnessRule, LatencyRule, Monitor, MonitorId,
     Provenance, QualityRule, Retention, Rules, Secret, StreakRule,
 };
-use serin::domain::incident::{Incident, ResolveCause};
+use serin::domain::incident::{Course, Incident, ResolveCause};
 use serin::domain::learnt::Learnt;
 use serin::domain::observation::{
     BeatKind, Fault, FaultKind, Footprint, HealthSeen, Observation, Phases, ServerIdentity, SourcesSeen, Stage, Step,
@@ -514,6 +514,7 @@ fn canaries(n: usize, now: DateTime<Utc>, answered: bool) -> Vec<CanaryView> {
         },
         rank: (answered && !wrong(at) && !expect.is_empty()).then_some(1 + u32::try_from(at % 3).unwrap()),
         wrong_in_a_row: if wrong(at) { 4 } else { 0 },
+        heard: true,
         answered_at: Some(now - TimeDelta::seconds(12 + 60 * i64::try_from(at / 2).unwrap())),
         elapsed_ms: Some(212.0 + 17.0 * at as f64),
     };
@@ -649,6 +650,7 @@ pub(crate) fn incident(n: usize, reason: FailureReason, summary: &str, opened_at
         resolve_cause: None,
         acknowledged: None,
         sequence: 1,
+        course: Course::default(),
     }
 }
 

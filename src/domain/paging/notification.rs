@@ -64,7 +64,7 @@ pub struct MonitorCard {
 pub enum Event {
     /// An incident opened.
     IncidentOpened,
-    /// Its reason or severity changed.
+    /// Its reason, severity or extent changed.
     IncidentUpdated,
     /// Still open.
     IncidentReminder,

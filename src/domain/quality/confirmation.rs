@@ -22,8 +22,12 @@ pub struct CanaryStanding {
     pub wrong_in_a_row: u32,
     /// The last answer's judgement; none before the first answer.
     pub last: Option<AskVerdict>,
-    /// Which list of sources the last answer brought; equal lists, equal fingerprints.
-    pub list: u64,
+    /// Why the last call brought no answer, where it did not.
+    pub failed: Option<FailureReason>,
+    /// The first wrong answer of the doubt that it is in.
+    pub doubted_since: Option<DateTime<Utc>>,
+    /// Which list of sources the last answer brought; equal lists, equal fingerprints. None: not known.
+    pub list: Option<u64>,
     /// When it last answered.
     pub answered_at: Option<DateTime<Utc>>,
     /// Duration of that call.
@@ -40,7 +44,9 @@ impl CanaryStanding {
             state: SignalState::quiet(now),
             wrong_in_a_row: 0,
             last: None,
-            list: 0,
+            failed: None,
+            doubted_since: None,
+            list: None,
             answered_at: None,
             elapsed: Duration::ZERO,
             tokens: None,
@@ -52,8 +58,8 @@ impl CanaryStanding {
         let level = match verdict {
             AskVerdict::Right { .. } => Level::Calm,
             AskVerdict::Wrong { .. } => Level::Elevated,
-            AskVerdict::Failed { .. } => {
-                self.last = Some(verdict.clone());
+            AskVerdict::Failed { reason } => {
+                self.failed = Some(*reason);
                 return;
             }
             AskVerdict::NotAsked => return,
@@ -61,8 +67,20 @@ impl CanaryStanding {
         let bar = Bar { open: Need::readings(after), close: Need::readings(RIGHT_IN_A_ROW) };
         (self.state, _) = step(&self.state, level, Duration::ZERO, bar, None, now);
         self.wrong_in_a_row = if level == Level::Elevated { self.wrong_in_a_row + 1 } else { 0 };
+        self.doubted_since = (self.state.phase != Phase::Quiet).then(|| self.doubted_since.unwrap_or(now));
         self.last = Some(verdict.clone());
+        self.failed = None;
         self.answered_at = Some(now);
+    }
+
+    /// Whether its last answer was wrong.
+    pub const fn is_wrong(&self) -> bool {
+        matches!(self.last, Some(AskVerdict::Wrong { .. }))
+    }
+
+    /// What its last call came to; none before the first one.
+    pub fn outcome(&self) -> Option<AskVerdict> {
+        self.failed.map(|reason| AskVerdict::Failed { reason }).or_else(|| self.last.clone())
     }
 
     /// Whether enough answers in a row were wrong.

@@ -2,93 +2,103 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::classify::EVIDENCE_CANARIES_MAX;
-use crate::domain::fleet::{Canary, CanaryKind};
+use chrono::SecondsFormat;
+
+use crate::domain::classify::{EVIDENCE_CANARIES_MAX, canary_key};
+use crate::domain::fleet::Canary;
 use crate::domain::outcome::{AskVerdict, Evidence};
 use crate::domain::quality::confirmation::CanaryStanding;
+use crate::domain::quality::extent::{Extent, Horizon, Roll, Tense};
 use crate::domain::reason::FailureReason;
 
 /// Unrelated questions that have to get one and the same list before it is called constant.
 const CONSTANT_LISTS_MIN: usize = 3;
 
-/// What the confirmed canaries say together.
+/// What the canaries say together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnosis {
-    /// The cause.
+    /// The cause, as far as the wrong answers that stand say it.
     pub reason: FailureReason,
+    /// How far it reaches.
+    pub extent: Extent,
     /// One line, without the monitor's name.
     pub summary: String,
-    /// Each kind's count and each failing canary's own line.
+    /// The same for when it is over.
+    pub was: String,
+    /// The count, each kind's count and each failing canary's own line.
     pub evidence: Vec<Evidence>,
 }
 
 /// Diagnoses; none where no canary is confirmed wrong.
-pub fn diagnose(canaries: &[Canary], standing: &BTreeMap<String, Box<CanaryStanding>>) -> Option<Diagnosis> {
-    let confirmed: Vec<(&Canary, &CanaryStanding)> = canaries
-        .iter()
-        .filter_map(|canary| Some((canary, &**standing.get(&canary.id)?)))
-        .filter(|(_, state)| state.is_confirmed())
-        .collect();
-    if confirmed.is_empty() {
+pub fn diagnose(
+    canaries: &[Canary],
+    standing: &BTreeMap<String, Box<CanaryStanding>>,
+    horizon: Horizon,
+) -> Option<Diagnosis> {
+    let confirmed = |canary: &Canary| standing.get(&canary.id).is_some_and(|known| known.is_confirmed());
+    if !canaries.iter().any(confirmed) {
         return None;
     }
-    let reason = reason(&confirmed);
-    let kinds = kinds(canaries, &confirmed);
-    let summary = format!("{} ({kinds})", sentence(reason, confirmed.len(), canaries.len()));
-    let mut evidence = vec![Evidence::new("canaries", kinds)];
-    evidence.extend(confirmed.iter().take(EVIDENCE_CANARIES_MAX).filter_map(|(canary, state)| match &state.last {
+    let roll = Roll::call(canaries, standing, horizon);
+    let wrong: Vec<(&Canary, &CanaryStanding)> = roll.wrong().collect();
+    let (reason, alike) = reason(&wrong);
+    let extent = roll.extent(horizon, alike);
+    let kinds = roll.kinds();
+    let now = if extent.stands() { extent.said(reason, Tense::Now, horizon.now) } else { extent.turning(horizon.now) };
+    Some(Diagnosis {
+        reason,
+        extent,
+        summary: format!("{now} ({kinds})"),
+        was: format!("{} ({kinds})", extent.said(reason, Tense::Past, horizon.now)),
+        evidence: evidence(&extent, kinds, &wrong),
+    })
+}
+
+fn evidence(extent: &Extent, kinds: String, wrong: &[(&Canary, &CanaryStanding)]) -> Vec<Evidence> {
+    let since = extent.since.to_rfc3339_opts(SecondsFormat::Secs, true);
+    let mut evidence = vec![
+        Evidence::new("since", since),
+        Evidence::new("asked", extent.asked.to_string()),
+        Evidence::new("wrong", extent.wrong.to_string()),
+        Evidence::new("not_asked", extent.not_asked.to_string()),
+        Evidence::new("canaries", kinds),
+    ];
+    if extent.waiting > 0 {
+        evidence.push(Evidence::new("to_be_asked_again", extent.waiting.to_string()));
+    }
+    evidence.extend(wrong.iter().take(EVIDENCE_CANARIES_MAX).filter_map(|(canary, state)| match &state.last {
         Some(AskVerdict::Wrong { reason, seen, .. }) => {
-            Some(Evidence::new(&format!("canary.{}", canary.id), format!("{}: {seen}", reason.slug())))
+            Some(Evidence::new(&canary_key(&canary.id), format!("{}: {seen}", reason.slug())))
         }
         _ => None,
     }));
-    Some(Diagnosis { reason, summary, evidence })
+    evidence
 }
 
-fn reason(confirmed: &[(&Canary, &CanaryStanding)]) -> FailureReason {
-    let lists = confirmed.iter().filter(|(_, state)| state.wrong_reason() == Some(FailureReason::WrongResults));
-    let mut lists: Vec<u64> = lists.map(|(_, state)| state.list).collect();
+/// The cause, and how many are wrong in just this way.
+fn reason(wrong: &[(&Canary, &CanaryStanding)]) -> (FailureReason, usize) {
+    let lists = wrong.iter().filter(|(_, state)| state.wrong_reason() == Some(FailureReason::WrongResults));
+    let mut lists: Vec<Option<u64>> = lists.map(|(_, state)| state.list).collect();
     lists.sort_unstable();
     let count = lists.len();
     lists.dedup();
-    if count >= CONSTANT_LISTS_MIN && lists.len() == 1 {
-        return FailureReason::ConstantResponse;
+    if count >= CONSTANT_LISTS_MIN && lists.len() == 1 && lists[0].is_some() {
+        return (FailureReason::ConstantResponse, count);
     }
     let mut counts: BTreeMap<FailureReason, usize> = BTreeMap::new();
-    for reason in confirmed.iter().filter_map(|(_, state)| state.wrong_reason()) {
+    for reason in wrong.iter().filter_map(|(_, state)| state.wrong_reason()) {
         *counts.entry(reason).or_default() += 1;
     }
     // The most frequent cause; among equals the one that stands first in the closed list.
     let most = counts.values().copied().max().unwrap_or(0);
-    counts.into_iter().find(|(_, count)| *count == most).map_or(FailureReason::WrongResults, |(reason, _)| reason)
-}
-
-fn sentence(reason: FailureReason, wrong: usize, all: usize) -> String {
-    let canaries = format!("{wrong} of {all} canaries");
-    match reason {
-        FailureReason::EmptyResults => format!("{canaries} come back empty, without an error"),
-        FailureReason::ThresholdBroken => format!("{canaries} get results for what is not there"),
-        FailureReason::ConstantResponse => format!("{canaries} all get one and the same list"),
-        FailureReason::ResultMalformed => format!("{canaries} get an answer without readable results"),
-        FailureReason::ChunkSizeAnomaly => format!("{canaries} get a chunk that is far too long"),
-        _ => format!("{canaries} lost their source"),
-    }
-}
-
-/// Such as `3 of 4 meaning, 0 of 2 keyword`.
-fn kinds(canaries: &[Canary], confirmed: &[(&Canary, &CanaryStanding)]) -> String {
-    let count = |kind: CanaryKind| {
-        let all = canaries.iter().filter(|canary| canary.kind == kind).count();
-        let wrong = confirmed.iter().filter(|(canary, _)| canary.kind == kind).count();
-        (all > 0).then(|| format!("{wrong} of {all} {}", kind.slug()))
-    };
-    CanaryKind::ALL.into_iter().filter_map(count).collect::<Vec<_>>().join(", ")
+    counts.into_iter().find(|(_, count)| *count == most).unwrap_or((FailureReason::WrongResults, 0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chrono::DateTime;
+    use crate::domain::fleet::CanaryKind;
+    use chrono::{DateTime, TimeDelta, Utc};
 
     #[test]
     fn many_canaries_have_one_cause() {
@@ -133,18 +143,118 @@ mod tests {
         ];
         for (canaries, reason, sentence) in rows {
             let (declared, standing) = board(&canaries);
-            let found = diagnose(&declared, &standing);
+            let found = diagnose(&declared, &standing, horizon());
             assert_eq!(found.as_ref().map(|one| one.reason), reason, "{sentence}");
         }
         let (declared, standing) = board(&[(meaning, Some(R::WrongResults), 1), (meaning, None, 2), (mixed, None, 3)]);
-        let said = diagnose(&declared, &standing).unwrap();
-        assert_eq!(said.evidence[0].value, "1 of 2 meaning, 0 of 1 mixed", "each kind is counted");
+        let said = diagnose(&declared, &standing, horizon()).unwrap();
+        let kinds = said.evidence.iter().find(|one| one.key == "canaries").unwrap();
+        assert_eq!(kinds.value, "1 of 2 meaning, 0 of 1 mixed", "each kind is counted");
+    }
+
+    fn fault_at() -> DateTime<Utc> {
+        "2026-11-21T00:53:10Z".parse().unwrap()
+    }
+
+    /// Everything was answered at the fault's own moment, and is told a minute later.
+    fn horizon() -> Horizon {
+        Horizon { since: fault_at(), turned_at: None, resumed_at: None, now: fault_at() + TimeDelta::seconds(60) }
+    }
+
+    #[test]
+    fn what_is_said_is_what_was_asked() {
+        use CanaryKind::{Keyword, Meaning, Negative};
+        // Each canary: its kind, and what it says: e empty, w wrong, t results for nothing, r right, - not asked since,
+        // W wrong before others turned right. Then the headline, and what is said of it once it is over.
+        let rows = [
+            (
+                vec![(Keyword, 'e'), (Keyword, 'e'), (Meaning, 'e'), (Meaning, 'e'), (Meaning, 'e')],
+                "every search comes back empty: 5 of 5 asked since 00:53 UTC (2 of 2 keyword, 3 of 3 meaning)",
+                "every search came back empty: 5 of 5 asked since 00:53 UTC (2 of 2 keyword, 3 of 3 meaning)",
+            ),
+            (
+                vec![(Keyword, 'w'), (Meaning, 'w'), (Meaning, '-'), (Meaning, '-'), (Keyword, '-')],
+                "searches lost their source: 2 of 2 asked since 00:53 UTC, 3 not asked since (1 of 1 keyword and 1 not asked, 1 of 1 meaning and 2 not asked)",
+                "searches lost their source: 2 of 2 asked since 00:53 UTC, 3 not asked since (1 of 1 keyword and 1 not asked, 1 of 1 meaning and 2 not asked)",
+            ),
+            (
+                vec![(Keyword, 'r'), (Keyword, 'r'), (Meaning, 'w'), (Meaning, 'w'), (Meaning, 'e')],
+                "searches lost their source: 2 of 5 asked since 00:53 UTC, 1 wrong in another way (0 of 2 keyword, 3 of 3 meaning)",
+                "searches lost their source: 2 of 5 asked since 00:53 UTC, 1 wrong in another way (0 of 2 keyword, 3 of 3 meaning)",
+            ),
+            (
+                vec![(Keyword, 'e'), (Meaning, 'e'), (Negative, 'r'), (Negative, '-')],
+                "every search comes back empty: 2 of 2 asked since 00:53 UTC (1 of 1 keyword, 1 of 1 meaning, 0 of 1 negative and 1 not asked)",
+                "every search came back empty: 2 of 2 asked since 00:53 UTC (1 of 1 keyword, 1 of 1 meaning, 0 of 1 negative and 1 not asked)",
+            ),
+            (
+                vec![(Keyword, 'r'), (Meaning, 'r'), (Negative, 't')],
+                "questions about what is not there bring results: 1 of 3 asked since 00:53 UTC (0 of 1 keyword, 0 of 1 meaning, 1 of 1 negative)",
+                "questions about what is not there brought results: 1 of 3 asked since 00:53 UTC (0 of 1 keyword, 0 of 1 meaning, 1 of 1 negative)",
+            ),
+        ];
+        for (canaries, now, was) in rows {
+            let said = hear(&canaries, false);
+            assert_eq!((said.summary.as_str(), said.was.as_str()), (now, was), "{canaries:?}");
+        }
+    }
+
+    #[test]
+    fn while_answers_turn_right_nothing_is_claimed_that_was_not_asked_again() {
+        use CanaryKind::{Keyword, Meaning};
+        let rows = [
+            (
+                vec![(Keyword, 'R'), (Keyword, 'W'), (Meaning, 'W')],
+                "answers turn right: 1 of 3 asked since 00:53 UTC, 2 to be asked again (0 of 2 keyword, 0 of 1 meaning)",
+                false,
+            ),
+            (
+                vec![(Keyword, 'R'), (Keyword, 'w'), (Meaning, '-')],
+                "searches lost their source: 1 of 2 asked since 00:53 UTC, 1 not asked since (1 of 2 keyword, 1 meaning not asked)",
+                true,
+            ),
+            (
+                vec![(Keyword, 'R'), (Keyword, 'R'), (Meaning, 'r')],
+                "answers are right again: 3 of 3 asked since 00:53 UTC (0 of 2 keyword, 0 of 1 meaning)",
+                false,
+            ),
+        ];
+        for (canaries, summary, told) in rows {
+            let said = hear(&canaries, true);
+            assert_eq!((said.summary.as_str(), said.extent.stands()), (summary, told), "{canaries:?}");
+        }
+    }
+
+    /// As [`what_is_said_is_what_was_asked`] writes it; `R`: right, and confirmed wrong before.
+    fn hear(canaries: &[(CanaryKind, char)], turned: bool) -> Diagnosis {
+        use FailureReason as R;
+        let reason = |word: char| match word {
+            'e' => Some(R::EmptyResults),
+            't' => Some(R::ThresholdBroken),
+            'w' | 'W' | 'R' => Some(R::WrongResults),
+            _ => None,
+        };
+        let lists: Vec<_> = (0..).zip(canaries).map(|(list, (kind, word))| (*kind, reason(*word), list)).collect();
+        let (declared, mut standing) = board(&lists);
+        let turned_at = fault_at() + TimeDelta::seconds(30);
+        for ((_, word), canary) in canaries.iter().zip(&declared) {
+            let known = standing.get_mut(&canary.id).unwrap();
+            match word {
+                '-' => known.answered_at = Some(fault_at() - TimeDelta::seconds(1)),
+                'R' => known.hear(&AskVerdict::Right { rank: Some(1) }, 1, turned_at),
+                'W' => {}
+                _ if turned => known.answered_at = Some(turned_at),
+                _ => {}
+            }
+        }
+        let horizon = Horizon { turned_at: turned.then_some(turned_at), ..horizon() };
+        diagnose(&declared, &standing, horizon).unwrap()
     }
 
     fn board(
         canaries: &[(CanaryKind, Option<FailureReason>, u64)],
     ) -> (Vec<Canary>, BTreeMap<String, Box<CanaryStanding>>) {
-        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let now = fault_at();
         let (mut declared, mut standing) = (Vec::new(), BTreeMap::new());
         for (number, (kind, wrong, list)) in canaries.iter().enumerate() {
             let id = format!("c{number}");
@@ -155,7 +265,7 @@ mod tests {
                 seen: "z.md".to_owned(),
             });
             heard.hear(&verdict, 1, now);
-            heard.list = *list;
+            heard.list = Some(*list);
             standing.insert(id.clone(), heard);
             declared.push(Canary {
                 id,

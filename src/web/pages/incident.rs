@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use serde::Deserialize;
 
 use crate::domain::fleet::MonitorId;
-use crate::domain::incident::{Incident, ResolveCause};
+use crate::domain::incident::{Course, Incident, ResolveCause};
 use crate::domain::outcome::Evidence;
 use crate::domain::patience;
 use crate::store::read::TimelineLine;
@@ -221,6 +221,7 @@ fn from_board(state: &WebState, id: &str) -> Option<Incident> {
             resolve_cause: None,
             acknowledged: None,
             sequence: 0,
+            course: Course::default(),
         })
     })
 }

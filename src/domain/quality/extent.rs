@@ -1,0 +1,237 @@
+//! How far a fault reaches: of the canaries asked since it began, how many are wrong.
+//!
+//! Everything that is said of it (headline, evidence, when an update goes out) follows from one count. A canary counts
+//! as asked only where it answered since the fault's first wrong answer, and as wrong only where that answer still
+//! stands: once others have turned right, a wrong answer from before waits until it is asked for again.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::fleet::{Canary, CanaryKind};
+use crate::domain::incident::Reach;
+use crate::domain::quality::confirmation::CanaryStanding;
+use crate::domain::reason::FailureReason;
+
+/// From when on answers count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Horizon {
+    /// The fault's first wrong answer.
+    pub since: DateTime<Utc>,
+    /// When a wrong canary was last seen to turn right, while the incident is open.
+    pub turned_at: Option<DateTime<Utc>>,
+    /// When Serin took the incident up again after a restart: what was wrong before is asked once more.
+    pub resumed_at: Option<DateTime<Utc>>,
+    /// The turn's moment.
+    pub now: DateTime<Utc>,
+}
+
+/// What one canary says of a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heard {
+    /// Its answer since is right.
+    Right,
+    /// Its answer since is wrong.
+    Wrong,
+    /// It was wrong before others turned right: it says nothing until it is asked again.
+    Waiting,
+    /// It has not answered since.
+    NotAsked,
+}
+
+impl Horizon {
+    /// What a canary says of the fault.
+    pub fn heard(&self, canary: Option<&CanaryStanding>) -> Heard {
+        let Some(canary) = canary else { return Heard::NotAsked };
+        let since = |moment: DateTime<Utc>| canary.answered_at.is_some_and(|at| at >= moment);
+        let turned = self.turned_at.max(self.resumed_at);
+        // What was last answered long before a restart is not remembered; a confirmed canary is taken for wrong.
+        let wrong = canary.is_wrong() || canary.is_confirmed() && canary.last.is_none();
+        match () {
+            () if wrong && (turned.is_some_and(|at| !since(at)) || !since(self.since)) => Heard::Waiting,
+            () if !since(self.since) => Heard::NotAsked,
+            () if wrong => Heard::Wrong,
+            () => Heard::Right,
+        }
+    }
+}
+
+/// The count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// The fault's first wrong answer.
+    pub since: DateTime<Utc>,
+    /// Canaries asked since.
+    pub asked: usize,
+    /// Those of them that are wrong.
+    pub wrong: usize,
+    /// Those of the wrong ones that are wrong in the way that the reason names.
+    pub alike: usize,
+    /// Those that were wrong until others turned right, and have to be asked again.
+    pub waiting: usize,
+    /// Canaries not asked since.
+    pub not_asked: usize,
+    /// Whether a wrong one was seen to turn right.
+    pub turned: bool,
+}
+
+/// Whether it is so, or was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tense {
+    /// It is.
+    Now,
+    /// It was.
+    Past,
+}
+
+impl Extent {
+    /// How far it reaches.
+    pub const fn reach(&self) -> Reach {
+        match () {
+            () if self.wrong >= self.asked => Reach::All,
+            () if self.wrong * 2 >= self.asked => Reach::Half,
+            () => Reach::Some,
+        }
+    }
+
+    /// Whether every wrong answer that it counts still stands: only then is anybody told.
+    pub const fn stands(&self) -> bool {
+        self.wrong > 0 && self.waiting == 0
+    }
+
+    /// Whether it reaches further than another; of two equal ones the better known counts.
+    pub fn exceeds(&self, wrong: usize, asked: usize) -> bool {
+        (self.wrong, self.asked) > (wrong, asked)
+    }
+
+    /// One sentence, such as `every search comes back empty: 5 of 5 asked since 00:53 UTC`.
+    pub fn said(&self, reason: FailureReason, tense: Tense, now: DateTime<Utc>) -> String {
+        let every = self.alike == self.asked && self.not_asked == 0;
+        let since = clock(self.since, now);
+        let counted = format!("{}: {} of {} asked since {since}", words(reason, every, tense), self.alike, self.asked);
+        let others = [(self.wrong - self.alike, "wrong in another way"), (self.not_asked, "not asked since")];
+        with(counted, &others)
+    }
+
+    /// In a few words, for the line of a signal: `0 of 5 right since 00:53 UTC, 3 not asked`.
+    pub fn figure(&self, now: DateTime<Utc>) -> String {
+        let right = self.asked - self.wrong - self.waiting;
+        let counted = format!("{right} of {} right since {}", self.asked, clock(self.since, now));
+        with(counted, &[(self.waiting, "to be asked again"), (self.not_asked, "not asked")])
+    }
+
+    /// One sentence for while wrong answers turn right, and none is told.
+    pub fn turning(&self, now: DateTime<Utc>) -> String {
+        let right = self.asked - self.wrong - self.waiting;
+        let turn = if right == self.asked { "answers are right again" } else { "answers turn right" };
+        let counted = format!("{turn}: {right} of {} asked since {}", self.asked, clock(self.since, now));
+        let others =
+            [(self.wrong, "still wrong"), (self.waiting, "to be asked again"), (self.not_asked, "not asked since")];
+        with(counted, &others)
+    }
+}
+
+/// A count, and what else there is.
+fn with(mut said: String, others: &[(usize, &str)]) -> String {
+    for (count, what) in others.iter().filter(|(count, _)| *count > 0) {
+        said.push_str(&format!(", {count} {what}"));
+    }
+    said
+}
+
+/// What answers show, of every search or of those counted.
+const fn words(reason: FailureReason, every: bool, tense: Tense) -> &'static str {
+    match (reason, every, tense) {
+        (FailureReason::EmptyResults, true, Tense::Now) => "every search comes back empty",
+        (FailureReason::EmptyResults, true, Tense::Past) => "every search came back empty",
+        (FailureReason::EmptyResults, false, Tense::Now) => "searches come back empty",
+        (FailureReason::EmptyResults, false, Tense::Past) => "searches came back empty",
+        (FailureReason::ThresholdBroken, _, Tense::Now) => "questions about what is not there bring results",
+        (FailureReason::ThresholdBroken, _, Tense::Past) => "questions about what is not there brought results",
+        (FailureReason::ConstantResponse, true, Tense::Now) => "every search gets one and the same list",
+        (FailureReason::ConstantResponse, true, Tense::Past) => "every search got one and the same list",
+        (FailureReason::ConstantResponse, false, Tense::Now) => "searches get one and the same list",
+        (FailureReason::ConstantResponse, false, Tense::Past) => "searches got one and the same list",
+        (FailureReason::ResultMalformed, true, Tense::Now) => "every answer is without readable results",
+        (FailureReason::ResultMalformed, true, Tense::Past) => "every answer was without readable results",
+        (FailureReason::ResultMalformed, false, Tense::Now) => "answers are without readable results",
+        (FailureReason::ResultMalformed, false, Tense::Past) => "answers were without readable results",
+        (FailureReason::ChunkSizeAnomaly, true, Tense::Now) => "every answer holds a chunk that is far too long",
+        (FailureReason::ChunkSizeAnomaly, true, Tense::Past) => "every answer held a chunk that was far too long",
+        (FailureReason::ChunkSizeAnomaly, false, Tense::Now) => "answers hold a chunk that is far too long",
+        (FailureReason::ChunkSizeAnomaly, false, Tense::Past) => "answers held a chunk that was far too long",
+        (_, true, _) => "every search lost its source",
+        (_, false, _) => "searches lost their source",
+    }
+}
+
+/// `00:53 UTC`; with its date where that is another day.
+fn clock(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
+    let form = if at.date_naive() == now.date_naive() { "%H:%M UTC" } else { "%Y-%m-%d %H:%M UTC" };
+    at.format(form).to_string()
+}
+
+/// What every canary says of a fault, as far as it can say anything.
+#[derive(Debug)]
+pub struct Roll<'a> {
+    /// In the order of the file.
+    pub heard: Vec<(&'a Canary, Option<&'a CanaryStanding>, Heard)>,
+}
+
+impl<'a> Roll<'a> {
+    /// Calls the roll.
+    pub fn call(canaries: &'a [Canary], standing: &'a BTreeMap<String, Box<CanaryStanding>>, horizon: Horizon) -> Self {
+        let heard = |canary: &'a Canary| {
+            let known = standing.get(&canary.id).map(|known| &**known);
+            (canary, known, horizon.heard(known))
+        };
+        Self { heard: canaries.iter().map(heard).collect() }
+    }
+
+    /// The canaries that are wrong.
+    pub fn wrong(&self) -> impl Iterator<Item = (&'a Canary, &'a CanaryStanding)> {
+        let wrong = self.heard.iter().filter(|(.., heard)| *heard == Heard::Wrong);
+        wrong.filter_map(|(canary, known, _)| Some((*canary, (*known)?)))
+    }
+
+    /// Those that count: an index that is gone answers a question about nothing rightly, so that is no sign of health.
+    fn counted(&self) -> impl Iterator<Item = Heard> {
+        let bad = |heard: Heard| matches!(heard, Heard::Wrong | Heard::Waiting);
+        let lost = self.heard.iter().any(|(canary, _, heard)| canary.kind != CanaryKind::Negative && bad(*heard));
+        let counts = move |kind: CanaryKind, heard: Heard| !lost || kind != CanaryKind::Negative || bad(heard);
+        self.heard.iter().filter(move |(canary, _, heard)| counts(canary.kind, *heard)).map(|(.., heard)| *heard)
+    }
+
+    /// The count; `alike` of the wrong ones are wrong in the way that the reason names.
+    pub fn extent(&self, horizon: Horizon, alike: usize) -> Extent {
+        let count = |wanted: Heard| self.counted().filter(|heard| *heard == wanted).count();
+        let (wrong, waiting) = (count(Heard::Wrong), count(Heard::Waiting));
+        Extent {
+            since: horizon.since,
+            asked: count(Heard::Right) + wrong + waiting,
+            wrong,
+            alike,
+            waiting,
+            not_asked: count(Heard::NotAsked),
+            turned: horizon.turned_at.is_some(),
+        }
+    }
+
+    /// Each kind's count, such as `3 of 4 meaning, 0 of 1 keyword and 1 not asked, 2 mixed not asked`.
+    pub fn kinds(&self) -> String {
+        let of = |kind: CanaryKind| {
+            let count = |wanted: fn(Heard) -> bool| {
+                self.heard.iter().filter(|(canary, _, heard)| canary.kind == kind && wanted(*heard)).count()
+            };
+            let (wrong, not_asked) = (count(|heard| heard == Heard::Wrong), count(|heard| heard == Heard::NotAsked));
+            let asked = count(|heard| heard != Heard::NotAsked);
+            match (asked, not_asked) {
+                (0, 0) => None,
+                (0, _) => Some(format!("{not_asked} {} not asked", kind.slug())),
+                (_, 0) => Some(format!("{wrong} of {asked} {}", kind.slug())),
+                _ => Some(format!("{wrong} of {asked} {} and {not_asked} not asked", kind.slug())),
+            }
+        };
+        CanaryKind::ALL.into_iter().filter_map(of).collect::<Vec<_>>().join(", ")
+    }
+}
