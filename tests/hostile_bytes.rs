@@ -61,6 +61,7 @@ async fn probe(monitor: Monitor) -> Observation {
         scheduled_at: now,
         started_at: now,
         asks: vec![(0, Turn::Scheduled)],
+        further: Vec::new(),
         ask_sources: true,
         learnt: Learnt::default(),
         lists: Lists::default(),

@@ -77,6 +77,7 @@ fn assignment(monitor: &Arc<Monitor>, learnt: Learnt) -> Assignment {
         scheduled_at: now,
         started_at: now,
         asks,
+        further: Vec::new(),
         ask_sources: false,
         learnt,
         lists: serin::probe::Lists::default(),

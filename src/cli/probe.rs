@@ -113,6 +113,7 @@ pub async fn run(
         scheduled_at: now,
         started_at: now,
         asks,
+        further: Vec::new(),
         ask_sources: true,
         learnt,
         lists: Lists::default(),

@@ -136,6 +136,7 @@ fn again(head: &Head, monitor: &Arc<Monitor>) -> (Assignment, Vec<String>) {
         scheduled_at: now,
         started_at: now,
         asks,
+        further: Vec::new(),
         ask_sources: head.sources,
         learnt: head.before.learnt(head.started_at, now),
         // What the tools once were is the running Serin's to know.

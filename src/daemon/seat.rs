@@ -175,13 +175,19 @@ impl Seat {
         pace::hold(&self.monitor, kind, &self.quiet, &self.days[1], self.last_beat_at, now)
     }
 
-    /// Which canaries the next beat asks.
-    pub fn asks(&self, now: DateTime<Utc>) -> Vec<(usize, Turn)> {
+    /// Which canaries the next beat asks, and which ones as well as soon as one of its answers is wrong.
+    pub fn asks(&self, now: DateTime<Utc>) -> (Vec<(usize, Turn)>, Vec<usize>) {
         let failing = self.standing.wants_asking();
         let (unheard, share) = self.standing.wants_hearing(&self.monitor);
-        let spare = if unheard.is_empty() { 0 } else { pace::spare_calls(&self.monitor, &self.days[1], now) };
-        let doubt = Doubt { failing: &failing, unheard: &unheard, share, spare };
-        schedule::asks(&self.monitor, &self.round, self.turn, doubt)
+        let spare = || pace::spare_calls(&self.monitor, &self.days[1], now);
+        let doubt =
+            Doubt { failing: &failing, unheard: &unheard, share, spare: if unheard.is_empty() { 0 } else { spare() } };
+        let asks = schedule::asks(&self.monitor, &self.round, self.turn, doubt);
+        // Where one wrong answer is enough, no beat is left between it and the page.
+        let at_once = self.monitor.rules.quality.after == 1 && failing.is_empty() && unheard.is_empty();
+        let further = self.round.iter().copied().filter(|nth| !asks.iter().any(|(at, _)| at == nth));
+        let further = if at_once { further.take(spare()).collect() } else { Vec::new() };
+        (asks, further)
     }
 
     /// Takes in what a probe cost, whether or not it can be remembered, and whether it was told to slow down.

@@ -254,12 +254,14 @@ async fn end(
 }
 
 fn assign(seat: &Seat, kind: BeatKind, scheduled_at: DateTime<Utc>, now: DateTime<Utc>) -> Assignment {
+    let (asks, further) = seat.asks(now);
     Assignment {
         monitor: Arc::clone(&seat.monitor),
         kind,
         scheduled_at,
         started_at: now,
-        asks: seat.asks(now),
+        asks,
+        further,
         ask_sources: seat.wants_sources(now),
         learnt: seat.learnt.clone(),
         lists: seat.lists(),

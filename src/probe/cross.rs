@@ -204,6 +204,7 @@ mod tests {
                     scheduled_at: at,
                     started_at: at,
                     asks: vec![],
+                    further: Vec::new(),
                     ask_sources: false,
                     learnt,
                     lists: crate::probe::Lists::default(),

@@ -97,6 +97,8 @@ pub struct Assignment {
     pub started_at: DateTime<Utc>,
     /// Canaries to ask, by index into the monitor's list, in order.
     pub asks: Vec<(usize, Turn)>,
+    /// Canaries to ask as well in this beat as soon as one of its answers is wrong; by index too.
+    pub further: Vec<usize>,
     /// Whether to ask the source-listing tool too.
     pub ask_sources: bool,
     /// What earlier probes learnt.

@@ -14,7 +14,7 @@ use crate::domain::classify::classify;
 use crate::domain::fleet::{Canary, Monitor, Search};
 use crate::domain::learnt::Learnt;
 use crate::domain::observation::{Answer, Ask, Fault, FaultKind, Observation, SourcesSeen, Stage, Step, Turn, Variant};
-use crate::domain::outcome::Verdict;
+use crate::domain::outcome::{AskVerdict, Verdict};
 use crate::domain::protocol::Era;
 use crate::net::connect::Target;
 use crate::probe::call::{Call, Caller, Means, bad_address};
@@ -226,6 +226,18 @@ async fn search(caller: &mut Caller<'_>, era: Era, tools: &[Value], assignment: 
             unasked(canary)
         } else {
             ask(caller, era, &monitor.search, &search_tool, schema, canary, *turn, &mut seen.steps).await
+        };
+        seen.asks.push(ask);
+    }
+    let wrong = |verdict: &AskVerdict| matches!(verdict, AskVerdict::Wrong { .. });
+    if assignment.further.is_empty() || !classify(monitor, seen).asks.iter().any(wrong) {
+        return;
+    }
+    for canary in assignment.further.iter().filter_map(|nth| monitor.canaries.get(*nth)) {
+        let ask = if fits(caller, monitor) {
+            ask(caller, era, &monitor.search, &search_tool, schema, canary, Turn::ReAsk, &mut seen.steps).await
+        } else {
+            unasked(canary)
         };
         seen.asks.push(ask);
     }

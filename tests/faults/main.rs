@@ -106,6 +106,7 @@ fn assignment(monitor: Monitor) -> Assignment {
         scheduled_at: now(),
         started_at: now(),
         asks,
+        further: Vec::new(),
         ask_sources: false,
         learnt: Learnt::default(),
         lists: Lists::default(),

@@ -75,6 +75,7 @@ async fn probe(monitor: Monitor, learnt: Learnt) -> (Observation, Learnt) {
         scheduled_at: now(),
         started_at: now(),
         asks: vec![(0, Turn::Scheduled)],
+        further: Vec::new(),
         ask_sources: false,
         learnt,
         lists: serin::probe::Lists::default(),

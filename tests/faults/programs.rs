@@ -95,6 +95,7 @@ impl Scene {
             scheduled_at: now,
             started_at: now,
             asks: vec![(0, Turn::Scheduled)],
+            further: Vec::new(),
             ask_sources: false,
             learnt,
             lists: serin::probe::Lists::default(),

@@ -147,6 +147,19 @@ async fn another_process_goes_on_with_what_was_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn where_one_wrong_answer_is_enough_the_same_beat_asks_the_others() {
+    let server = reference().await;
+    let monitor = by_hand(&server.mcp_url(), "    caps: { requests_per_day: 100000 }").replace("after: 2", "after: 1");
+    let stage = Stage::start(&monitor).await;
+    beat(&stage).await;
+    server.faults().on(Fault::EmptyResults, Dose::of(Fault::EmptyResults));
+    beat(&stage).await;
+    let opened = stage.opened("the first wrong answer pages", EMPTY).await;
+    let (headline, _) = parts(&opened);
+    assert_eq!(headline, "docs: every search comes back empty: 5 of 5 asked", "{opened:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_no_cap_allows_is_said_not_to_be_asked() {
     let server = reference().await;
     let rest = "    caps: { requests_per_day: 120 }";

@@ -166,6 +166,7 @@ fn assignment(monitor: &Arc<Monitor>, tools: Option<&Arc<Listing>>) -> Assignmen
         scheduled_at: now,
         started_at: now,
         asks: vec![(0, Turn::Scheduled), (1, Turn::Scheduled)],
+        further: Vec::new(),
         ask_sources: false,
         learnt,
         lists: Lists { accepted: None, latest: tools.cloned() },

@@ -217,6 +217,7 @@ async fn probe(prober: &Prober, monitor: &Arc<Monitor>, learnt: Learnt) -> (Obse
         scheduled_at: now,
         started_at: now,
         asks: (0..monitor.canaries.len()).map(|nth| (nth, Turn::Scheduled)).collect(),
+        further: Vec::new(),
         ask_sources: false,
         learnt,
         lists: crate::probe::Lists::default(),
