@@ -234,6 +234,7 @@ impl Beating {
             asks: vec![(0, Turn::Scheduled)],
             ask_sources: false,
             learnt: self.learnt.take().expect("the last beat ended"),
+            further: Vec::new(),
             lists: Lists::default(),
         };
         let (seen, learnt) = self.prober.run(&assignment).await;
