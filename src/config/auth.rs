@@ -16,6 +16,7 @@ const HEADERS_MAX: usize = 16;
 /// Headers that the probe writes itself, or that would change what it says.
 const OURS: &[&str] = &[
     "accept",
+    "accept-encoding",
     "connection",
     "content-length",
     "content-type",

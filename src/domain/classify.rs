@@ -193,6 +193,7 @@ fn meaning_of(stage: Stage, kind: FaultKind) -> FailureReason {
         FaultKind::AnswerUnreadable => R::ResultMalformed,
         FaultKind::WrongContentType
         | FaultKind::EmptyBody
+        | FaultKind::BadCoding
         | FaultKind::NotJson
         | FaultKind::NotJsonRpc
         | FaultKind::WrongId
@@ -414,6 +415,7 @@ mod tests {
             (F::NotHttp, R::NotMcp, Signal::Availability, R::NotMcp, Signal::Errors),
             (F::Html, R::NotMcp, Signal::Availability, R::NotMcp, Signal::Errors),
             (F::EmptyBody, R::ProtocolError, Signal::Availability, R::ProtocolError, Signal::Errors),
+            (F::BadCoding, R::ProtocolError, Signal::Availability, R::ProtocolError, Signal::Errors),
             (F::NotJson, R::ProtocolError, Signal::Availability, R::ProtocolError, Signal::Errors),
             (F::NotJsonRpc, R::ProtocolError, Signal::Availability, R::ProtocolError, Signal::Errors),
             (F::WrongId, R::ProtocolError, Signal::Availability, R::ProtocolError, Signal::Errors),

@@ -296,6 +296,8 @@ pub enum FaultKind {
     WrongContentType,
     /// 200 or 202 without a body.
     EmptyBody,
+    /// The body is in a `content-encoding` that was not asked for, or not in the one it names.
+    BadCoding,
     /// The body is not JSON.
     NotJson,
     /// JSON, but no JSON-RPC message.

@@ -4,10 +4,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, LOCATION, USER_AGENT};
+use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, LOCATION, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
 use http_body_util::Full;
-use hyper::body::Body as _;
 use serde_json::value::RawValue;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -22,6 +21,7 @@ use crate::net::connect::{Connector, Target, Times};
 use crate::probe::channel::{Channel, read_off};
 use crate::probe::clock::Clock;
 use crate::probe::closing::is_spared;
+use crate::probe::coding;
 use crate::probe::era::{LEGACY, MODERN};
 use crate::probe::evidence::Scrub;
 use crate::probe::identity;
@@ -128,6 +128,7 @@ impl<'a> Caller<'a> {
             base.insert(HOST, host);
         }
         base.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        base.insert(ACCEPT_ENCODING, HeaderValue::from_static(coding::ACCEPTED));
         let identity = monitor.identity.as_ref();
         base.extend(
             identity.and_then(|known| Some((identity::HEADER, identity::header(known, &monitor.id, started_at)?))),
@@ -568,7 +569,7 @@ impl<'a> Caller<'a> {
 
     /// A body nobody reads: the connection can only be kept where there is none.
     fn let_go(&mut self, reply: &Reply) {
-        if !reply.body.is_end_stream() {
+        if !reply.body.is_empty() {
             self.wire.hang_up();
         }
     }

@@ -10,7 +10,6 @@ use bytes::Bytes;
 use futures_util::future::{Either, select};
 use http::{Request, StatusCode};
 use http_body_util::Full;
-use hyper::body::Incoming;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout};
 use url::Url;
@@ -20,7 +19,7 @@ use crate::probe::clock::Clock;
 use crate::probe::reply::{ANSWER_BYTES_MAX, Broken, Reading, content_type};
 use crate::probe::rpc::read;
 use crate::probe::sse::{Decoder, Event};
-use crate::probe::wire::{Piece, Reply, Wire};
+use crate::probe::wire::{Body, Piece, Reply, Wire};
 
 /// Bytes of the stream within which the endpoint is named.
 const ENDPOINT_BYTES_MAX: usize = 8 * 1024;
@@ -38,7 +37,7 @@ const LATE_MAX: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Channel<'a> {
     wire: Wire<'a>,
-    body: Incoming,
+    body: Body,
     decoder: Decoder,
     events: Vec<Event>,
     bytes_seen: usize,
@@ -215,7 +214,7 @@ pub(crate) async fn read_off(wire: &mut Wire<'_>, mut reply: Reply) {
 /// Waits for `event: endpoint`; the events behind it are kept.
 async fn named(
     wire: &mut Wire<'_>,
-    body: &mut Incoming,
+    body: &mut Body,
     decoder: &mut Decoder,
     home: &Url,
     reading: &Reading<'_>,

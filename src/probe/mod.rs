@@ -17,6 +17,7 @@ pub mod rpc;
 pub mod schema;
 pub mod sources;
 pub mod sse;
+pub(crate) mod coding;
 pub mod instructions;
 pub mod diff;
 pub mod tools;

@@ -12,7 +12,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT, WWW_AUTHENTICATE};
+use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, Request};
 use http_body_util::Full;
 use serde_json::Value;
@@ -26,6 +26,7 @@ use crate::net::connect::{Connector, Target};
 use crate::probe::call::AGENT;
 use crate::probe::challenge::parameter;
 use crate::probe::clock::Clock;
+use crate::probe::coding;
 use crate::probe::era::MODERN;
 use crate::probe::evidence::{Scrub, readable};
 use crate::probe::reply::Reading;
@@ -293,6 +294,7 @@ impl<'a> Attempt<'a> {
         *request.uri_mut() = url[url::Position::BeforePath..url::Position::AfterQuery].parse().unwrap_or_default();
         request.headers_mut().insert(HOST, host);
         request.headers_mut().insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static(coding::ACCEPTED));
         let mut wire = Wire::new(self.connector, target, self.scrub);
         if !self.is_declared(url) {
             wire = wire.guarded();

@@ -3,7 +3,6 @@
 use chrono::{DateTime, Utc};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, StatusCode};
-use hyper::body::Incoming;
 use serde_json::value::RawValue;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -15,7 +14,7 @@ use crate::probe::evidence::{Scrub, readable};
 use crate::probe::rpc::{Message, Misfit, RpcError, read};
 use crate::probe::sse::{Decoder, Event, Overflow};
 use crate::probe::transcript::Transcript;
-use crate::probe::wire::{Piece, Reply, Wire};
+use crate::probe::wire::{Body, Piece, Reply, Wire};
 
 /// Bytes of one answer. tools/list of a large server has some hundred kB; a search answer less.
 pub const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -121,7 +120,7 @@ impl Reading<'_> {
         &self,
         wire: &mut Wire<'_>,
         headers: &HeaderMap,
-        body: &mut Incoming,
+        body: &mut Body,
     ) -> Result<Vec<u8>, Fault> {
         let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
         if announced.is_some_and(|announced| announced > ANSWER_BYTES_MAX) {
@@ -152,12 +151,7 @@ impl Reading<'_> {
     }
 
     /// Reads an event stream up to the answer.
-    async fn streamed(
-        &self,
-        wire: &mut Wire<'_>,
-        mut body: Incoming,
-        clock: &mut Clock,
-    ) -> Result<Box<RawValue>, Broken> {
+    async fn streamed(&self, wire: &mut Wire<'_>, mut body: Body, clock: &mut Clock) -> Result<Box<RawValue>, Broken> {
         let mut decoder = Decoder::new(ANSWER_BYTES_MAX);
         let mut events = Vec::new();
         // What the events so far were, if not the answer: it outweighs "without the answer".
@@ -259,7 +253,7 @@ impl Reading<'_> {
     }
 
     /// After the answer the stream should end; if it does not, the connection cannot serve the next request.
-    async fn linger(&self, wire: &mut Wire<'_>, mut body: Incoming, clock: &mut Clock) {
+    async fn linger(&self, wire: &mut Wire<'_>, mut body: Body, clock: &mut Clock) {
         let until = (Instant::now() + LINGER).min(self.deadline);
         let mut behind = 0;
         loop {
@@ -285,7 +279,7 @@ impl Reading<'_> {
         wire: &mut Wire<'_>,
         status: StatusCode,
         headers: &HeaderMap,
-        body: Incoming,
+        body: Body,
         clock: &mut Clock,
     ) -> Broken {
         let bytes = self.head_of(wire, body).await;
@@ -312,7 +306,7 @@ impl Reading<'_> {
     }
 
     /// The first bytes of a body that is a fault anyway.
-    async fn head_of(&self, wire: &mut Wire<'_>, mut body: Incoming) -> Vec<u8> {
+    async fn head_of(&self, wire: &mut Wire<'_>, mut body: Body) -> Vec<u8> {
         let mut bytes = Vec::new();
         loop {
             match wire.piece(&mut body, self.deadline).await {

@@ -9,7 +9,7 @@ use std::task::Poll;
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::time::{Instant, timeout_at};
@@ -19,6 +19,7 @@ use crate::net::connect::{ConnectError, Connector, Target};
 use crate::net::stream::{Stream, TooMuch, Traffic};
 use crate::net::trouble::{Trouble, alerted};
 use crate::probe::clock::Clock;
+use crate::probe::coding::{Coded, Undone};
 use crate::probe::evidence::Scrub;
 use crate::probe::transcript::Transcript;
 
@@ -62,7 +63,21 @@ struct Live {
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
-    pub(crate) body: Incoming,
+    pub(crate) body: Body,
+}
+
+/// The body of an answer on its way, and the coding it comes in.
+#[derive(Debug)]
+pub(crate) struct Body {
+    incoming: Incoming,
+    coded: Coded,
+}
+
+impl Body {
+    /// Whether nothing comes, as its head says.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.incoming.is_end_stream()
+    }
 }
 
 /// What the next piece of a body is.
@@ -189,6 +204,7 @@ impl<'a> Wire<'a> {
                 if let Some(transcript) = self.transcript {
                     transcript.response(self.number, head.status, &head.headers);
                 }
+                let body = Body { incoming: body, coded: Coded::new(&head.headers) };
                 return Ok(Reply { status: head.status, headers: head.headers, body });
             }
             Ok(Err(error)) => self.http_fault(&error),
@@ -201,25 +217,37 @@ impl<'a> Wire<'a> {
         Err(fault)
     }
 
-    /// The next piece of a body.
-    pub(crate) async fn piece(&mut self, body: &mut Incoming, deadline: Instant) -> Piece {
+    /// The next piece of a body, its coding undone.
+    pub(crate) async fn piece(&mut self, body: &mut Body, deadline: Instant) -> Piece {
         loop {
+            match body.coded.next() {
+                Ok(None) => {}
+                Ok(Some(bytes)) => {
+                    if let Some(transcript) = self.transcript {
+                        transcript.piece(self.number, &bytes);
+                    }
+                    return Piece::Bytes(bytes);
+                }
+                Err(undone) => return self.broken(self.coding_fault(&undone)),
+            }
             let Some(live) = &mut self.live else {
                 return Piece::End;
             };
-            let outcome = timeout_at(deadline, alongside(&mut live.driver, body.frame())).await;
+            let outcome = timeout_at(deadline, alongside(&mut live.driver, body.incoming.frame())).await;
             match outcome {
                 Err(_) => {
                     self.tell(|| "no more of the body came in time".to_owned());
                     return Piece::Late;
                 }
-                Ok(None) => return Piece::End,
+                Ok(None) => {
+                    return match body.coded.end() {
+                        Ok(()) => Piece::End,
+                        Err(undone) => self.broken(self.coding_fault(&undone)),
+                    };
+                }
                 Ok(Some(Ok(frame))) => {
                     if let Ok(bytes) = frame.into_data() {
-                        if let Some(transcript) = self.transcript {
-                            transcript.piece(self.number, &bytes);
-                        }
-                        return Piece::Bytes(bytes);
+                        body.coded.push(bytes);
                     }
                 }
                 Ok(Some(Err(error))) => {
@@ -229,11 +257,22 @@ impl<'a> Wire<'a> {
                             .scrub
                             .fault(FaultKind::BodyTruncated, &format!("the body broke off: {}", said(&error)));
                     }
-                    self.tell(|| fault.detail.clone());
-                    self.hang_up();
-                    return Piece::Broken(fault);
+                    return self.broken(fault);
                 }
             }
+        }
+    }
+
+    fn broken(&mut self, fault: Fault) -> Piece {
+        self.tell(|| fault.detail.clone());
+        self.hang_up();
+        Piece::Broken(fault)
+    }
+
+    fn coding_fault(&self, undone: &Undone) -> Fault {
+        match undone {
+            Undone::Bad(why) => self.scrub.fault(FaultKind::BadCoding, why),
+            Undone::Idle => self.scrub.fault(FaultKind::TooLarge, "the body's coding goes on and comes to nothing"),
         }
     }
 

@@ -24,6 +24,9 @@ pub(crate) enum Act {
     OpenStream(String),
     /// Write the second to the event stream, then answer with the first; an empty second closes the stream.
     Push(String, String),
+    /// Send the body as this makes it, in as many writes, and `{length}` as the length of that; then hold the
+    /// connection where the head says that it closes.
+    Coded(String, fn(&str) -> Vec<Vec<u8>>),
     /// Close with a reset.
     Reset,
     /// Say nothing and be gone: the port is closed from now on.
@@ -196,6 +199,22 @@ async fn serve(
                     tokio::task::yield_now().await;
                 }
                 return;
+            }
+            Act::Coded(text, code) => {
+                let text = text.replace("{id}", &id);
+                let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+                let pieces = code(body);
+                let head = head.replace("{length}", &pieces.iter().map(Vec::len).sum::<usize>().to_string());
+                let _ = stream.write_all(format!("{head}\r\n\r\n").as_bytes()).await;
+                for piece in pieces {
+                    let _ = stream.write_all(&piece).await;
+                    let _ = stream.flush().await;
+                    tokio::task::yield_now().await;
+                }
+                if head.contains("Connection: close") {
+                    while stream.read(&mut [0; 64]).await.is_ok_and(|read| read > 0) {}
+                    return;
+                }
             }
             Act::Reset => return,
             Act::SayAndDie(text) => {

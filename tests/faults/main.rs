@@ -1,5 +1,6 @@
 //! Every fault a probe tells apart, met on a real socket.
 
+mod codings;
 mod eras;
 mod fault_server;
 mod harm;
