@@ -227,8 +227,8 @@ fn endless_answers_are_left_in_time() {
             &[FaultKind::TooLarge, FaultKind::SlowBody],
         ),
         ("an error's body", "HTTP/1.1 503 No\r\n\r\n", b"no ", &[FaultKind::HttpStatus(503)]),
-        ("a head", "HTTP/1.1 200 OK\r\n", b"A: b\r\n", &[FaultKind::TooLarge, FaultKind::NotHttp, FaultKind::Silent]),
-        ("interim answers", "", b"HTTP/1.1 100 Continue\r\n\r\n", &[FaultKind::TooLarge, FaultKind::Silent]),
+        ("a head", "HTTP/1.1 200 OK\r\n", b"A: b\r\n", &[FaultKind::TooLarge, FaultKind::NotHttp, FaultKind::SlowHead]),
+        ("interim answers", "", b"HTTP/1.1 100 Continue\r\n\r\n", &[FaultKind::TooLarge, FaultKind::SlowHead]),
         (
             "one event",
             "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n",

@@ -175,7 +175,7 @@ fn meaning_of(stage: Stage, kind: FaultKind) -> FailureReason {
         FaultKind::TlsUntrusted | FaultKind::TlsWrongName | FaultKind::TlsExpired | FaultKind::TlsFailed => {
             R::TlsFailure
         }
-        FaultKind::Silent | FaultKind::SlowBody | FaultKind::StreamWithoutAnswer => R::Timeout,
+        FaultKind::Silent | FaultKind::SlowHead | FaultKind::SlowBody | FaultKind::StreamWithoutAnswer => R::Timeout,
         FaultKind::TooLarge => R::ResponseTooLarge,
         FaultKind::AuthRequired => R::AuthRequired,
         FaultKind::AuthRejected => R::AuthRejected,
@@ -199,6 +199,7 @@ fn meaning_of(stage: Stage, kind: FaultKind) -> FailureReason {
         | FaultKind::WrongId
         | FaultKind::BadResult
         | FaultKind::RpcError(_)
+        | FaultKind::StreamEnded
         | FaultKind::StreamGarbage
         | FaultKind::CursorLoop => R::ProtocolError,
     }
@@ -401,6 +402,7 @@ mod tests {
             (F::TlsExpired, R::TlsFailure, Signal::Availability, R::TlsFailure, Signal::Errors),
             (F::TlsFailed, R::TlsFailure, Signal::Availability, R::TlsFailure, Signal::Errors),
             (F::Silent, R::Timeout, Signal::Availability, R::Timeout, Signal::Errors),
+            (F::SlowHead, R::Timeout, Signal::Availability, R::Timeout, Signal::Errors),
             (F::SlowBody, R::Timeout, Signal::Availability, R::Timeout, Signal::Errors),
             (F::StreamWithoutAnswer, R::Timeout, Signal::Availability, R::Timeout, Signal::Errors),
             (F::TooLarge, R::ResponseTooLarge, Signal::Availability, R::ResponseTooLarge, Signal::Errors),
@@ -420,6 +422,7 @@ mod tests {
             (F::NotJsonRpc, R::ProtocolError, Signal::Availability, R::ProtocolError, Signal::Errors),
             (F::WrongId, R::ProtocolError, Signal::Availability, R::ProtocolError, Signal::Errors),
             (F::BadResult, R::ProtocolError, Signal::Availability, R::ProtocolError, Signal::Errors),
+            (F::StreamEnded, R::ProtocolError, Signal::Availability, R::ProtocolError, Signal::Errors),
             (F::StreamGarbage, R::ProtocolError, Signal::Availability, R::ProtocolError, Signal::Errors),
             (F::CursorLoop, R::ProtocolError, Signal::Availability, R::ProtocolError, Signal::Errors),
             (F::WrongVersion, R::VersionUnsupported, Signal::Availability, R::VersionUnsupported, Signal::Errors),

@@ -267,6 +267,8 @@ pub enum FaultKind {
     TlsFailed,
     /// Accepted, then nothing until the timeout.
     Silent,
+    /// The head of the answer began, and did not end in time.
+    SlowHead,
     /// The answer is not HTTP.
     NotHttp,
     /// Closed before an answer.
@@ -312,8 +314,10 @@ pub enum FaultKind {
     RpcError(i64),
     /// The tool answered `isError: true`.
     ToolError,
-    /// The stream was open and never brought the answer.
+    /// The stream stayed open to the last and never brought the answer.
     StreamWithoutAnswer,
+    /// The server ended the stream, as HTTP ends a body, before the answer.
+    StreamEnded,
     /// The stream holds something that is no event.
     StreamGarbage,
     /// The server no longer knows our session.

@@ -28,6 +28,7 @@ pub enum Stream {
 pub struct Traffic {
     sent: AtomicU64,
     received: AtomicU64,
+    heard: AtomicU64,
 }
 
 impl Traffic {
@@ -39,6 +40,11 @@ impl Traffic {
     /// Bytes received.
     pub fn received(&self) -> u64 {
         self.received.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that the other side said, without TLS's own, which come unasked.
+    pub fn heard(&self) -> u64 {
+        self.heard.load(Ordering::Relaxed)
     }
 }
 
@@ -110,10 +116,14 @@ impl AsyncWrite for Counted {
 
 impl AsyncRead for Stream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(plain) => Pin::new(plain).poll_read(cx, buf),
-            Self::Tls(tls) => Pin::new(tls.as_mut()).poll_read(cx, buf),
-        }
+        let before = buf.filled().len();
+        let (polled, traffic) = match self.get_mut() {
+            Self::Plain(plain) => (Pin::new(&mut *plain).poll_read(cx, buf), &plain.traffic),
+            Self::Tls(tls) => (Pin::new(tls.as_mut()).poll_read(cx, buf), &tls.get_ref().0.traffic),
+        };
+        let heard = buf.filled().len().saturating_sub(before);
+        traffic.heard.fetch_add(heard as u64, Ordering::Relaxed);
+        polled
     }
 }
 

@@ -144,7 +144,7 @@ impl<'a> Channel<'a> {
             if let Some(answer) = self.look(reading, &mut odd, clock) {
                 return answer;
             }
-            let ending = match self.wire.piece(&mut self.body, reading.deadline).await {
+            let (ending, kind) = match self.wire.piece(&mut self.body, reading.deadline).await {
                 Piece::Bytes(bytes) => {
                     self.bytes_seen += bytes.len();
                     let pushed = self.decoder.push(&bytes, &mut self.events);
@@ -162,9 +162,9 @@ impl<'a> Channel<'a> {
                     if self.late.len() < LATE_MAX {
                         self.late.push(reading.id);
                     }
-                    "stayed open"
+                    ("stayed open", FaultKind::StreamWithoutAnswer)
                 }
-                Piece::End => "ended",
+                Piece::End => ("ended", FaultKind::StreamEnded),
             };
             let detail = format!(
                 "the stream {ending} without the answer; {} events, {} keep-alives",
@@ -173,7 +173,7 @@ impl<'a> Channel<'a> {
             );
             return match odd {
                 Some(odd) => Err(Broken::before_http(odd)),
-                None => fault(FaultKind::StreamWithoutAnswer, &detail),
+                None => fault(kind, &detail),
             };
         }
     }
@@ -221,7 +221,7 @@ async fn named(
 ) -> Result<(Url, Vec<Event>), Fault> {
     let mut events = Vec::new();
     let mut bytes_seen = 0;
-    let nameless = |why: &str| reading.scrub.fault(FaultKind::StreamWithoutAnswer, why);
+    let nameless = |kind, why: &str| reading.scrub.fault(kind, why);
     loop {
         match wire.piece(body, reading.deadline).await {
             Piece::Bytes(bytes) => {
@@ -232,15 +232,22 @@ async fn named(
                     return Ok((endpoint, events.split_off(at + 1)));
                 }
                 if pushed.is_err() || bytes_seen > ENDPOINT_BYTES_MAX {
-                    return Err(nameless("the event stream does not begin with its endpoint"));
+                    return Err(nameless(
+                        FaultKind::StreamGarbage,
+                        "the event stream does not begin with its endpoint",
+                    ));
                 }
             }
             Piece::Broken(fault) => return Err(fault),
             Piece::End if decoder.is_no_stream() => {
                 return Err(reading.scrub.fault(FaultKind::StreamGarbage, "a GET brings something that is no event"));
             }
-            Piece::End => return Err(nameless("the event stream ended before it named its endpoint")),
-            Piece::Late => return Err(nameless("the event stream never named its endpoint")),
+            Piece::End => {
+                return Err(nameless(FaultKind::StreamEnded, "the event stream ended before it named its endpoint"));
+            }
+            Piece::Late => {
+                return Err(nameless(FaultKind::StreamWithoutAnswer, "the event stream never named its endpoint"));
+            }
         }
     }
 }

@@ -427,14 +427,15 @@ const fn is_unspoken(kind: FaultKind) -> bool {
 /// silence and broken connections are none: they say nothing of the era, and what comes back to life might die of the
 /// next request.
 fn is_refusal(broken: &Broken) -> bool {
-    use FaultKind::{BodyTruncated, ClosedEarly, Reset, Silent, SlowBody, StreamWithoutAnswer};
+    use FaultKind::{BodyTruncated, ClosedEarly, Reset, Silent, SlowBody, SlowHead, StreamEnded, StreamWithoutAnswer};
     match broken.status {
         // Without HTTP only a refusal in the protocol's own words says anything.
         None => broken.error.is_some(),
         Some(300..=399 | 401 | 429 | 502..=504) => false,
-        Some(_) => {
-            !matches!(broken.fault.kind, BodyTruncated | ClosedEarly | Reset | Silent | SlowBody | StreamWithoutAnswer)
-        }
+        Some(_) => !matches!(
+            broken.fault.kind,
+            BodyTruncated | ClosedEarly | Reset | Silent | SlowHead | SlowBody | StreamEnded | StreamWithoutAnswer
+        ),
     }
 }
 

@@ -157,7 +157,7 @@ impl Reading<'_> {
         // What the events so far were, if not the answer: it outweighs "without the answer".
         let mut odd: Option<Fault> = None;
         let mut bytes_seen = 0_usize;
-        let ending = loop {
+        let open = loop {
             match wire.piece(&mut body, self.deadline).await {
                 Piece::Bytes(bytes) => {
                     bytes_seen += bytes.len();
@@ -176,24 +176,26 @@ impl Reading<'_> {
                 }
                 Piece::End => {
                     self.may_resume(&decoder);
-                    break "ended";
+                    break false;
                 }
                 Piece::Late => {
                     wire.hang_up();
-                    break "stayed open";
+                    break true;
                 }
                 Piece::Broken(fault) => return Err(Broken::before_http(odd.unwrap_or(fault))),
             }
         };
         let detail = format!(
-            "the stream {ending} without the answer; {} events, {} keep-alives",
+            "the stream {} without the answer; {} events, {} keep-alives",
+            if open { "stayed open" } else { "ended" },
             decoder.events(),
             decoder.comments()
         );
         let fault = match odd {
             Some(fault) => fault,
             None if decoder.is_no_stream() => self.scrub.fault(FaultKind::StreamGarbage, &detail),
-            None => self.scrub.fault(FaultKind::StreamWithoutAnswer, &detail),
+            None if open => self.scrub.fault(FaultKind::StreamWithoutAnswer, &detail),
+            None => self.scrub.fault(FaultKind::StreamEnded, &detail),
         };
         Err(Broken::before_http(fault))
     }

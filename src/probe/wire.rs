@@ -195,6 +195,8 @@ impl<'a> Wire<'a> {
         if let Some(transcript) = self.transcript {
             transcript.request(&request);
         }
+        let traffic = Arc::clone(&live.traffic);
+        let before = traffic.heard();
         let sent = live.sender.send_request(request);
         let outcome = timeout_at(deadline, alongside(&mut live.driver, sent)).await;
         let fault = match outcome {
@@ -208,13 +210,21 @@ impl<'a> Wire<'a> {
                 return Ok(Reply { status: head.status, headers: head.headers, body });
             }
             Ok(Err(error)) => self.http_fault(&error),
-            Err(_) => {
-                self.scrub.fault(FaultKind::Silent, "the request was taken, and no byte of an answer came in time")
-            }
+            Err(_) => self.late(traffic.heard() - before),
         };
         self.tell(|| format!("no answer: {}", fault.detail));
         self.hang_up();
         Err(fault)
+    }
+
+    /// An answer whose head did not end in time, of which so many bytes came.
+    fn late(&self, heard: u64) -> Fault {
+        if heard == 0 {
+            let detail = "the request was taken, and no byte of an answer came in time";
+            return self.scrub.fault(FaultKind::Silent, detail);
+        }
+        let detail = format!("{heard} bytes of the answer's head came in time, and not its end");
+        self.scrub.fault(FaultKind::SlowHead, &detail)
     }
 
     /// The next piece of a body, its coding undone.

@@ -69,6 +69,8 @@ async fn faults_of_http() {
     #[rustfmt::skip]
     let rows: Vec<Row> = vec![
         ("accepted and then silent", discover(Act::SayAndHold(String::new())), at, F::Silent, R::Timeout, "no byte of an answer"),
+        ("a head that begins and does not end", discover(Act::SayAndHold("HTTP/1.1 200 OK\r\nContent-".to_owned())), at, F::SlowHead, R::Timeout, "25 bytes of the answer's head"),
+        ("an interim answer and no other", discover(Act::SayAndHold("HTTP/1.1 102 Processing\r\n\r\n".to_owned())), at, F::SlowHead, R::Timeout, "27 bytes of the answer's head"),
         ("not HTTP at all", close("SSH-2.0-OpenSSH_9.2\r\n"), at, F::NotHttp, R::NotMcp, "HTTP"),
         ("closed before headers", close(""), at, F::ClosedEarly, R::NetworkError, "connection closed"),
         ("closed inside the headers", close("HTTP/1.1 200 OK\r\nContent-"), at, F::ClosedEarly, R::NetworkError, "connection closed"),
@@ -105,6 +107,8 @@ async fn faults_of_the_message() {
     let mismatch = r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32020,"message":"x"}}"#;
     let other = "data: {\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}\n\n";
     let notice = "data: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\n";
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let chunked = format!("{head}{:x}\r\n{notice}\r\n", notice.len());
     let streams = |act: fn(String) -> Act, events: &str| discover(act(stream(events)));
     #[rustfmt::skip]
     let rows: Vec<Row> = vec![
@@ -116,7 +120,9 @@ async fn faults_of_the_message() {
         ("a header mismatch", discover(say(status("400 Bad Request", JSON, mismatch))), at, F::RpcError(-32020), R::ProtocolError, "-32020"),
         ("a stream that never answers", streams(Act::SayAndHold, ""), at, F::StreamWithoutAnswer, R::Timeout, "stayed open without the answer; 0 events, 0 keep-alives"),
         ("a stream of keep-alives", streams(Act::SayAndHold, ": ping\n\n: ping\n\n"), at, F::StreamWithoutAnswer, R::Timeout, "2 keep-alives"),
-        ("a stream that ends without the answer", streams(Act::SayAndClose, notice), at, F::StreamWithoutAnswer, R::Timeout, "ended without the answer; 1 events"),
+        ("a stream that ends without the answer", streams(Act::SayAndClose, notice), at, F::StreamEnded, R::ProtocolError, "ended without the answer; 1 events"),
+        ("a chunked stream that ends so", discover(Act::Say(format!("{chunked}0\r\n\r\n"))), at, F::StreamEnded, R::ProtocolError, "ended without the answer; 1 events"),
+        ("a chunked stream that breaks off", discover(Act::SayAndClose(chunked.clone())), at, F::BodyTruncated, R::NetworkError, "broke off"),
         ("a stream of garbage", streams(Act::SayAndClose, "data: hello\n\n"), at, F::StreamGarbage, R::ProtocolError, "hello"),
         ("a stream that is none", streams(Act::SayAndClose, "hello\nworld\n\n"), at, F::StreamGarbage, R::ProtocolError, ""),
         ("a stream with another's answer", streams(Act::SayAndClose, other), at, F::WrongId, R::ProtocolError, "id 99"),
