@@ -17,6 +17,7 @@ use crate::domain::fleet::{Address, Heartbeat, Network, Secret};
 use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd};
 use crate::net::guard::{self, Refusal};
 use crate::net::names::Guarded;
+use crate::net::retry_after::wish;
 
 /// Bytes of an answer that are kept: enough for a receiver's own error message.
 const ANSWER_BYTES_MAX: usize = 2048;
@@ -152,10 +153,10 @@ impl Answer {
         match status {
             _ if status.is_success() => AttemptEnd::Accepted,
             StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS => {
-                AttemptEnd::Failed { why, retry_after: self.retry_after.and_then(|text| wish(&text, now)) }
+                AttemptEnd::Failed { why, retry_after: self.retry_after.and_then(|text| wish(&text, now.into())) }
             }
             _ if status.is_server_error() => {
-                AttemptEnd::Failed { why, retry_after: self.retry_after.and_then(|text| wish(&text, now)) }
+                AttemptEnd::Failed { why, retry_after: self.retry_after.and_then(|text| wish(&text, now.into())) }
             }
             _ => AttemptEnd::Refused { why },
         }
@@ -177,16 +178,6 @@ async fn first_bytes(response: &mut Response) -> Vec<u8> {
 
 /// Limit on reading the text of a failure, so that a status in hand is not lost to a stalled body.
 const BODY_MAX: Duration = Duration::from_secs(2);
-
-/// `Retry-After` as a length of time: seconds, or an HTTP date counted from `now`.
-fn wish(text: &str, now: DateTime<Utc>) -> Option<Duration> {
-    let text = text.trim();
-    if let Ok(seconds) = text.parse::<u64>() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let at = DateTime::parse_from_rfc2822(text).ok()?;
-    (at.with_timezone(&Utc) - now).to_std().ok()
-}
 
 /// The URL, with an address written into it checked here: a resolver never sees those.
 fn guarded_url(address: &Address, allow: &[IpNet]) -> Result<Url, AttemptEnd> {
@@ -291,7 +282,9 @@ mod tests {
             (425, None, "failed", None, "too early may pass"),
             (429, Some("90"), "failed", seconds(90), "the wish to wait is heard, in seconds"),
             (503, Some("Sat, 21 Nov 2026 09:02:00 GMT"), "failed", seconds(120), "or as a date"),
-            (503, Some("Sat, 21 Nov 2026 08:00:00 GMT"), "failed", None, "a date gone by is no wish"),
+            (503, Some("Saturday, 21-Nov-26 09:02:00 GMT"), "failed", seconds(120), "in the old form"),
+            (503, Some("Sat Nov 21 09:02:00 2026"), "failed", seconds(120), "or in C's"),
+            (503, Some("Sat, 21 Nov 2026 08:00:00 GMT"), "failed", seconds(0), "a date gone by asks for no wait"),
             (500, Some("soon"), "failed", None, "nonsense is no wish"),
             (500, None, "failed", None, "a 5xx may pass"),
         ];

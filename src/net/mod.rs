@@ -10,6 +10,7 @@ pub mod names;
 pub mod files;
 
 pub mod trouble;
+pub mod retry_after;
 
 pub mod tls;
 pub mod trust;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::domain::observation::{Fault, FaultKind};
+use crate::net::retry_after::wish;
 use crate::probe::clock::Clock;
 use crate::probe::evidence::{Scrub, readable};
 use crate::probe::rpc::{Message, Misfit, RpcError, read};
@@ -353,7 +354,9 @@ pub(crate) fn status_fault(status: StatusCode, headers: &HeaderMap, text: &str, 
         403 if headers.contains_key(WWW_AUTHENTICATE) => (FaultKind::AuthRequired, header(WWW_AUTHENTICATE)),
         429 => {
             let after = header(RETRY_AFTER);
-            let retry_after_seconds = after.and_then(|after| retry_after(after, reading.now));
+            let retry_after_seconds = after
+                .and_then(|after| wish(after, reading.now.into()))
+                .map(|wait| u32::try_from(wait.as_secs()).unwrap_or(u32::MAX));
             (FaultKind::RateLimited { retry_after_seconds }, after)
         }
         code @ 300..=399 => (FaultKind::Redirected(code), header(http::header::LOCATION).map(without_query)),
@@ -365,15 +368,6 @@ pub(crate) fn status_fault(status: StatusCode, headers: &HeaderMap, text: &str, 
         detail.push_str(part);
     }
     reading.scrub.fault(kind, &detail)
-}
-
-/// Seconds, or an HTTP date.
-fn retry_after(value: &str, now: DateTime<Utc>) -> Option<u32> {
-    if let Ok(seconds) = value.trim().parse() {
-        return Some(seconds);
-    }
-    let at = DateTime::parse_from_rfc2822(value.trim()).ok()?;
-    u32::try_from((at.to_utc() - now).num_seconds().max(0)).ok()
 }
 
 fn without_query(location: &str) -> &str {
@@ -397,20 +391,5 @@ fn speaks_of_session(text: &str) -> bool {
 fn note_id(clock: &mut Clock, id_as_string: bool) {
     if id_as_string {
         clock.note("the id came back as a string".to_owned());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::retry_after;
-
-    #[test]
-    fn retry_after_is_seconds_or_a_date() {
-        let now = "2026-11-21T09:00:00Z".parse().unwrap();
-        assert_eq!(retry_after("120", now), Some(120));
-        assert_eq!(retry_after("Sat, 21 Nov 2026 09:01:30 GMT", now), Some(90));
-        assert_eq!(retry_after("Sat, 21 Nov 2026 08:00:00 GMT", now), Some(0));
-        assert_eq!(retry_after("soon", now), None);
-        assert_eq!(retry_after("-5", now), None);
     }
 }

@@ -84,6 +84,8 @@ async fn faults_of_http() {
         ("403 with a challenge", answer("403 Forbidden", "WWW-Authenticate: Bearer error=\"insufficient_scope\"\r\n", ""), at, F::AuthRequired, R::AuthRequired, "insufficient_scope"),
         ("404", Script::new(), at, F::HttpStatus(404), R::HttpError, "404 Not Found"),
         ("429", answer("429 Too Many Requests", "Retry-After: 17\r\n", ""), at, F::RateLimited { retry_after_seconds: Some(17) }, R::RateLimited, "17"),
+        ("429 until a moment, in the old form", answer("429 Too Many Requests", "Retry-After: Saturday, 21-Nov-26 08:59:00 GMT\r\n", ""), at, F::RateLimited { retry_after_seconds: Some(0) }, R::RateLimited, "21-Nov-26"),
+        ("429 until a moment, as C writes it", answer("429 Too Many Requests", "Retry-After: Sat Nov 21 08:59:00 2026\r\n", ""), at, F::RateLimited { retry_after_seconds: Some(0) }, R::RateLimited, "Nov 21"),
         ("429 without a time", answer("429 Too Many Requests", "", ""), at, F::RateLimited { retry_after_seconds: None }, R::RateLimited, "429"),
         ("500", answer("500 Internal Server Error", TEXT, "oh\r\nno\u{7}"), at, F::HttpStatus(500), R::HttpError, "oh\\r\\nno"),
         ("503 with a JSON-RPC body", answer("503 Service Unavailable", JSON, internal), at, F::HttpStatus(503), R::HttpError, "-32603"),

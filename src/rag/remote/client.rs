@@ -12,10 +12,10 @@ use reqwest::{Response, StatusCode};
 use serde::Serialize;
 use url::Url;
 
+use crate::net::retry_after::wish;
 use crate::net::tls::{self, Tls};
 use crate::rag::remote::breaker::{Breaker, Leave, Outcome};
 use crate::rag::remote::plain::{causes, line};
-use crate::rag::remote::retry_after::wish;
 use crate::rag::remote::settings::{self, ApiKey, Settings, SettingsError};
 use crate::rag::remote::trouble::RemoteError;
 

@@ -3,13 +3,12 @@
 //!
 //! Knows nothing of embeddings or reranking. What such a server says is hostile: its bodies are bounded,
 //! its texts are shown as one plain line, its redirects are not followed. Read `breaker`,
-//! `trouble`, `settings`, `plain` and `retry_after`, then `client`.
+//! `trouble`, `settings` and `plain`, then `client`.
 
 pub mod breaker;
 pub mod trouble;
 pub mod settings;
 pub mod plain;
-pub mod retry_after;
 pub mod client;
 #[cfg(test)]
 pub(crate) mod scripted;

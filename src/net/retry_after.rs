@@ -25,8 +25,11 @@ mod tests {
         check("seconds", " 12 ", Some(12));
         check("a date", "Sun, 06 Nov 1994 08:50:37 GMT", Some(60));
         check("a date in the old form", "Sunday, 06-Nov-94 08:50:37 GMT", Some(60));
+        check("a date as C writes it", "Sun Nov  6 08:50:37 1994", Some(60));
         check("a date that is past", "Sun, 06 Nov 1994 08:49:36 GMT", Some(0));
         check("neither", "soon", None);
+        check("another zone, which HTTP has not", "Sun, 06 Nov 1994 10:50:37 +0200", None);
+        check("nothing", "", None);
         check("less than nothing", "-1", None);
     }
 }
