@@ -12,6 +12,8 @@ use serin::domain::fleet::MonitorId;
 use serin::domain::reason::FailureReason;
 use serin::domain::schedule::Command;
 use serin::store::board::Banner;
+use serin::web::connections::Limits;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 #[path = "pages/fixture.rs"]
 mod fixture;
@@ -280,12 +282,63 @@ async fn with_a_token_everybody_signs_in_first() {
     assert_eq!(with(Method::GET, "/").send().await.unwrap().status(), StatusCode::SEE_OTHER, "signed out");
     let bearer = |token: &'static str| ask(&running, Method::GET, "/api/v1/monitors").bearer_auth(token);
     assert_eq!(bearer("let-me-in").send().await.unwrap().status(), StatusCode::OK);
-    for _ in 0..10 {
+    // The tenth was typed above; what was right since makes nothing good.
+    for _ in 0..9 {
         assert_eq!(bearer("guess").send().await.unwrap().status(), StatusCode::UNAUTHORIZED);
     }
-    let answer = bearer("let-me-in").send().await.unwrap();
-    assert_eq!(answer.status(), StatusCode::TOO_MANY_REQUESTS, "guessing is slow");
+    let answer = bearer("guess").send().await.unwrap();
+    assert_eq!(answer.status(), StatusCode::TOO_MANY_REQUESTS, "guessing is told to stop");
     assert!(answer.headers().contains_key(header::RETRY_AFTER));
+    let typed = sign_in(&running, "guess").send().await.unwrap();
+    assert_eq!(typed.status(), StatusCode::TOO_MANY_REQUESTS, "the form counts as well");
+    for path in ["/api/v1/monitors", "/metrics"] {
+        let right = ask(&running, Method::GET, path).bearer_auth("let-me-in").send().await.unwrap();
+        assert_eq!(right.status(), StatusCode::OK, "the right token always passes: {path}");
+    }
+    let typed = sign_in(&running, "let-me-in").send().await.unwrap();
+    assert_eq!(typed.status(), StatusCode::SEE_OTHER, "also where it is typed");
+}
+
+/// What a request with a token is answered, by whom it is forwarded.
+async fn forwarded(running: &Running, token: &str, lines: &str) -> u16 {
+    let address = running.url.strip_prefix("http://").unwrap();
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "GET /metrics HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\nconnection: close\r\n{lines}\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default()
+}
+
+#[tokio::test]
+async fn wrong_tokens_are_counted_by_who_sent_them() {
+    let proxies = ["127.0.0.1/32", "10.0.0.0/8"].map(|network| network.parse().unwrap());
+    for trusted_proxies in [Vec::new(), proxies.to_vec()] {
+        let is_trusted = !trusted_proxies.is_empty();
+        let limits = Limits { trusted_proxies, ..Limits::default() };
+        let running = fixture::serve_within(Some("let-me-in"), fixture::fleet(&[]), limits).await;
+        for _ in 0..10 {
+            assert_eq!(forwarded(&running, "guess", "x-forwarded-for: 192.0.2.7\r\n").await, 401);
+        }
+        // Where nobody's `X-Forwarded-For` counts, all of these are one peer.
+        let others = if is_trusted { 401 } else { 429 };
+        let rows = [
+            ("x-forwarded-for: 192.0.2.7\r\n", 429, "who guessed is told to stop"),
+            ("x-forwarded-for: 192.0.2.7, 10.1.1.1\r\n", 429, "also behind one more proxy"),
+            ("x-forwarded-for: 192.0.2.7\r\nx-forwarded-for: 10.1.1.1\r\n", 429, "also over two lines"),
+            ("x-forwarded-for: 203.0.113.9, 192.0.2.7:4711\r\n", 429, "whatever it says that it forwards"),
+            ("x-forwarded-for: 192.0.2.8\r\n", others, "somebody else behind the proxy is not"),
+            ("x-forwarded-for: 192.0.2.7, 192.0.2.9\r\n", others, "nor who claims to have been sent by it"),
+            ("", others, "nor the proxy itself"),
+            ("x-forwarded-for: unknown\r\n", others, "nor who cannot be told"),
+        ];
+        for (lines, status, sentence) in rows {
+            assert_eq!(forwarded(&running, "guess", lines).await, status, "{sentence} (trusted: {is_trusted})");
+            assert_eq!(forwarded(&running, "let-me-in", lines).await, 200, "a right token passes: {sentence}");
+        }
+    }
 }
 
 #[tokio::test]

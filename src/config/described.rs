@@ -32,11 +32,14 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
     ),
     (
         "serin.trusted_proxies",
-        "Addresses or networks of proxies before the pages: each may hold more connections than one visitor.",
+        "Addresses or networks of proxies before the pages: each may hold more connections than one visitor, and its X-Forwarded-For says whom wrong tokens are counted for.",
     ),
     ("serin.public_url", "The address under which people reach the pages; links in messages start with it."),
     ("serin.database", "The database file, relative to this file. Default serin.db."),
-    ("serin.token", "The token for the API and for signing in: `${env:NAME}` or `${file:/path}`."),
+    (
+        "serin.token",
+        "The token for the API and for signing in: `${env:NAME}` or `${file:/path}`; at least 16 characters where listen is not loopback.",
+    ),
     ("serin.smtp", "The mail server; needed where a receiver is told by mail."),
     ("serin.smtp.host", "Its name or address."),
     ("serin.smtp.port", "Its port. Default 587 for starttls, 465 for tls, 25 for none."),

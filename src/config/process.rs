@@ -40,6 +40,8 @@ const KEYS: &[&str] = &[
 const SMTP_KEYS: &[&str] = &["host", "port", "tls", "username", "password", "from", "ca"];
 /// Control addresses: two tell our network's end from theirs, a third a bad day of both.
 const CONTROL_MAX: usize = 3;
+/// A token below this can be guessed: there is no limit to how often a right one may be tried.
+const TOKEN_CHARS_MIN: usize = 16;
 /// A signing secret below this can be guessed.
 const IDENTITY_SECRET_MIN: usize = 16;
 /// Networks and names in one list; more is a mistake.
@@ -81,6 +83,11 @@ pub fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>) -> Process {
         let mend = "add `token: ${env:SERIN_TOKEN}` beside it, or listen on 127.0.0.1";
         checker.fault(Fault::new(entry.value.place, message).help(mend));
     }
+    if let Some((token, entry)) = token.as_ref().zip(get("token"))
+        && !listen.ip().is_loopback()
+    {
+        no_short_token(checker, token, entry.value.place);
+    }
     let database = get("database").and_then(|entry| checker.setting("the database's path", &entry.value));
     let database = PathBuf::from(database.unwrap_or_else(|| DATABASE_DEFAULT.to_owned()));
     let trusted_proxies = get("trusted_proxies").map(|entry| proxies(checker, &entry.value)).unwrap_or_default();
@@ -107,6 +114,17 @@ fn control(checker: &mut Checker<'_>, node: &Node<'_>) -> Vec<Address> {
             .fault(fault.help(format!("one to {CONTROL_MAX}, of servers that have nothing to do with the monitors")));
     }
     items.iter().take(CONTROL_MAX).filter_map(|item| checker.address("a control address", item)).collect()
+}
+
+fn no_short_token(checker: &mut Checker<'_>, token: &Secret, place: Place) {
+    let text = token.expose();
+    if text.chars().count() < TOKEN_CHARS_MIN && text != "unset" {
+        let message = format!(
+            "the token is shorter than {TOKEN_CHARS_MIN} characters, and others than this machine may try to guess it"
+        );
+        checker
+            .fault(Fault::new(place, message).help("make one with `openssl rand -base64 32`, or listen on 127.0.0.1"));
+    }
 }
 
 /// A key id and the secret it names.

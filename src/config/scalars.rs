@@ -11,6 +11,7 @@ use url::Url;
 
 use crate::config::checker::{Checker, similar};
 use crate::config::fault::{Fault, Place, quoted};
+use crate::config::masks::holds_password;
 use crate::config::reference::{Part, is_reference, masked, parts, read_file};
 use crate::config::shape::Shape;
 use crate::config::tree::{Node, Value};
@@ -295,6 +296,7 @@ impl Checker<'_> {
         self.ask(node.place, || Shape::Address);
         let Resolved { written, value } = self.resolved(what, node)?;
         let shown = masked(&written);
+        self.no_password(what, node.place, &written)?;
         let Some(value) = value else { return Some(Address { shown, resolved: Secret::new(STAND_IN_URL) }) };
         self.url(what, node.place, &value, false)?;
         Some(Address { shown, resolved: Secret::new(&value) })
@@ -303,9 +305,22 @@ impl Checker<'_> {
     /// A URL that people follow, which may have a fragment.
     pub fn link(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<String> {
         self.ask(node.place, || Shape::Address);
+        let (written, _) = self.scalar(what, node)?;
+        self.no_password(what, node.place, written)?;
         let value = self.setting(what, node)?;
         self.url(what, node.place, &value, true)?;
         Some(value)
+    }
+
+    /// A URL without a password that is written out in the file, since the file lies in git.
+    pub fn no_password(&mut self, what: impl Display + Copy, place: Place, written: &str) -> Option<()> {
+        if !holds_password(written) {
+            return Some(());
+        }
+        let message = format!("{what} holds a password, which everybody with the repository reads");
+        let mend = "put it outside the file, such as `https://${env:USER}:${env:PASSWORD}@…`, and change it";
+        self.fault(Fault::new(place, message).help(mend));
+        None
     }
 
     /// The message names no part of the value: it may have been resolved from a secret.

@@ -85,6 +85,7 @@ fn identity(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<
 fn proxy(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<Address> {
     let Resolved { written, value } = checker.resolved(format_args!("the proxy of {what}"), &entry.value)?;
     let shown = masked(&written);
+    checker.no_password(format_args!("the proxy of {what}"), entry.value.place, &written)?;
     let value = value?;
     let parsed = Url::parse(&value).ok().filter(|url| Proxy::of(url).is_some() && matches!(url.path(), "" | "/"));
     if parsed.is_none() {

@@ -6,14 +6,17 @@
 //! makes room among its own.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use http::HeaderMap;
 use ipnet::IpNet;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+use crate::web::source::{self, Peer};
 
 /// The head of a request is here within this, counted from its first byte, or from the connection's first moment.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
@@ -45,7 +48,7 @@ pub struct Limits {
     pub streams: usize,
     /// Connections of one peer.
     pub per_peer: usize,
-    /// Peers that speak for many people.
+    /// Peers that speak for many people, and whose word counts on whom they speak for.
     pub trusted_proxies: Vec<IpNet>,
 }
 
@@ -59,23 +62,6 @@ impl Default for Limits {
             streams: CONNECTIONS_ASSUMED / 2,
             per_peer: PER_PEER_MAX,
             trusted_proxies: Vec::new(),
-        }
-    }
-}
-
-/// Whose connections are counted together: an IPv4 address, or the network of an IPv6 one, of which one machine has
-/// as many addresses as it likes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Peer(IpAddr);
-
-impl Peer {
-    fn of(address: IpAddr) -> Self {
-        match address.to_canonical() {
-            IpAddr::V6(address) => {
-                let network = address.to_bits() >> 64 << 64;
-                Self(IpAddr::V6(Ipv6Addr::from_bits(network)))
-            }
-            address @ IpAddr::V4(_) => Self(address),
         }
     }
 }
@@ -122,6 +108,11 @@ impl Progress {
 }
 
 impl Line {
+    /// Whom a request on it is from.
+    pub(in crate::web) fn source(&self, address: IpAddr, headers: &HeaderMap) -> IpAddr {
+        source::of(address, headers, &self.all.limits.trusted_proxies)
+    }
+
     /// Bytes came.
     pub(in crate::web) fn has_read(&self) {
         let mut progress = self.progress();
@@ -233,10 +224,10 @@ impl Connections {
     /// A place for a connection that was accepted, as soon as there is one: somebody is closed for it if need be.
     pub(in crate::web) async fn place(self: &Arc<Self>, number: u64, address: IpAddr) -> Place {
         let peer = Peer::of(address);
-        let is_trusted = self.limits.trusted_proxies.iter().any(|network| network.contains(&address.to_canonical()));
+        let is_trusted = source::is_among(&self.limits.trusted_proxies, address);
         while let Some(full) = self.full(peer, is_trusted) {
             if let Some(line) = full {
-                tracing::debug!(peer = %line.peer.0, "a connection is closed to make room for another");
+                tracing::debug!(peer = %line.peer, "a connection is closed to make room for another");
                 line.closed.cancel();
             }
             // Also without news: whoever takes nothing of its answer is stuck after a while.

@@ -1,7 +1,8 @@
 //! Who is signed in, and who failed to: in memory, bounded, forgotten at a restart.
 //!
 //! A session is a random 256-bit id in a cookie; only its hash is kept here. Failures are counted by
-//! address, so that guessing stays slow without one visitor locking out all others.
+//! source, so that whoever guesses is told to stop. Nobody is locked out by it: behind one address may sit everybody, so
+//! a right token always passes. What keeps guessing hopeless is the token's length, which `config` sees to.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -14,23 +15,24 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use crate::domain::fleet::Secret;
+use crate::web::source::Peer;
 
 /// Sessions at once; the oldest makes room. More people than ever watch one fleet.
 const SESSIONS_MAX: usize = 1_000;
 /// A session lasts a long shift.
 pub const SESSION_HOURS: i64 = 12;
-/// Failures from one address within [`FAILURE_WINDOW`] before it has to wait: typing errors pass, guessing does not.
+/// Failures from one source within [`FAILURE_WINDOW`] before it is told to stop: typing errors pass, guessing does not.
 const FAILURES_MAX: u32 = 10;
 /// Failures are forgotten after this long without another.
 const FAILURE_WINDOW: TimeDelta = TimeDelta::minutes(1);
-/// Addresses whose failures are remembered at once; the oldest makes room.
-const ADDRESSES_MAX: usize = 10_000;
+/// Sources whose failures are remembered at once; the oldest makes room.
+const SOURCES_MAX: usize = 10_000;
 
 /// Everybody at the door.
 #[derive(Debug, Default)]
 pub struct Doors {
     sessions: Mutex<HashMap<[u8; 32], DateTime<Utc>>>,
-    failures: Mutex<HashMap<IpAddr, Failures>>,
+    failures: Mutex<HashMap<Peer, Failures>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -46,23 +48,24 @@ pub enum Knock {
     Right,
     /// It is not.
     Wrong,
-    /// Too many wrong ones came from this address; it was not looked at.
+    /// It is not, and neither were many others from this source.
     TooOften,
 }
 
 impl Doors {
     /// Compares a shown token, in time that tells nothing about it.
     pub fn knock(&self, shown: &str, token: &Secret, from: IpAddr, now: DateTime<Utc>) -> Knock {
+        // First of all: who else guesses from here changes nothing for whoever has the token.
+        if bool::from(hash(shown).ct_eq(&hash(token.expose()))) {
+            return Knock::Right;
+        }
+        let from = Peer::of(from);
         let mut failures = lock(&self.failures);
         failures.retain(|_, failed| now - failed.last_at < FAILURE_WINDOW);
         if failures.get(&from).is_some_and(|failed| failed.count >= FAILURES_MAX) {
             return Knock::TooOften;
         }
-        if bool::from(hash(shown).ct_eq(&hash(token.expose()))) {
-            failures.remove(&from);
-            return Knock::Right;
-        }
-        if failures.len() >= ADDRESSES_MAX {
+        if failures.len() >= SOURCES_MAX {
             drop_oldest(&mut failures, |failed| failed.last_at);
         }
         let failed = failures.entry(from).or_insert(Failures { count: 0, last_at: now });
@@ -110,7 +113,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
+    use std::net::{Ipv4Addr, Ipv6Addr};
 
     use super::*;
 
@@ -134,18 +137,27 @@ mod tests {
     }
 
     #[test]
-    fn guessing_is_slow_and_bothers_nobody_else() {
+    fn guessing_is_stopped_and_bothers_nobody_else() {
         let (doors, token, now) = (Doors::default(), Secret::new("right"), DateTime::UNIX_EPOCH);
+        let six = |network: u16, host: u16| IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, network, 0, 0, 0, host));
+        let mapped = IpAddr::V6(Ipv4Addr::LOCALHOST.to_ipv6_mapped());
         for _ in 0..FAILURES_MAX {
             assert_eq!(doors.knock("wrong", &token, HERE, now), Knock::Wrong);
+            assert_eq!(doors.knock("right", &token, HERE, now), Knock::Right, "in between, and it makes nothing good");
+            assert_eq!(doors.knock("wrong", &token, six(1, 1), now), Knock::Wrong);
         }
         let rows = [
-            (HERE, now, Knock::TooOften, "after ten wrong ones even the right one waits"),
-            (THERE, now, Knock::Right, "another address is not held up"),
-            (HERE, now + FAILURE_WINDOW, Knock::Right, "a minute later it may try again"),
+            ("right", HERE, now, Knock::Right, "a right one passes, whoever guessed before"),
+            ("wrong", HERE, now, Knock::TooOften, "after ten wrong ones the next is told so"),
+            ("wrong", mapped, now, Knock::TooOften, "also where its address is written in the other family"),
+            ("wrong", THERE, now, Knock::Wrong, "another address is not held up"),
+            ("wrong", six(1, 2), now, Knock::TooOften, "one machine has all addresses of its network"),
+            ("right", six(1, 2), now, Knock::Right, "and passes from there with the right one"),
+            ("wrong", six(2, 1), now, Knock::Wrong, "another network is not held up"),
+            ("wrong", HERE, now + FAILURE_WINDOW, Knock::Wrong, "a minute later it may try again"),
         ];
-        for (from, at, taken, sentence) in rows {
-            assert_eq!(doors.knock("right", &token, from, at), taken, "{sentence}");
+        for (shown, from, at, taken, sentence) in rows {
+            assert_eq!(doors.knock(shown, &token, from, at), taken, "{sentence}");
         }
     }
 

@@ -5,9 +5,9 @@
 //! a token set, everything but health, assets, runbooks and the sign-in form wants a session or the
 //! token itself.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr};
 
-use axum::extract::{ConnectInfo, Request, State};
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
@@ -15,6 +15,7 @@ use chrono::Utc;
 
 use crate::web::doors::Knock;
 use crate::web::problem::Problem;
+use crate::web::source::Source;
 use crate::web::state::{Settings, WebState};
 
 /// The cookie that holds a session's id.
@@ -82,11 +83,9 @@ pub async fn armour(request: Request, next: Next) -> Response {
     response
 }
 
-/// The address a request came from; unspecified where the server was not told.
-pub fn peer(request_parts: &axum::http::Extensions) -> IpAddr {
-    request_parts
-        .get::<ConnectInfo<SocketAddr>>()
-        .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(address)| address.ip())
+/// The address a request is from; unspecified where the server was not told.
+pub fn source(request_parts: &axum::http::Extensions) -> IpAddr {
+    request_parts.get::<Source>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Source(address)| *address)
 }
 
 /// The value of a cookie.
@@ -108,12 +107,14 @@ fn admit(state: &WebState, request: &Request, sender: Sender) -> Result<Visit, B
         return Ok(Visit { admitted: true, signed_in: true });
     }
     if let Some(shown) = bearer(request.headers()) {
-        return match state.doors.knock(shown, token, peer(request.extensions()), now) {
+        return match state.doors.knock(shown, token, source(request.extensions()), now) {
             Knock::Right => Ok(Visit { admitted: true, signed_in: false }),
             Knock::Wrong => Err(Box::new(refuse(request, StatusCode::UNAUTHORIZED, "this token is not the right one"))),
-            Knock::TooOften => {
-                Err(Box::new(refuse(request, StatusCode::TOO_MANY_REQUESTS, "too many wrong tokens; wait a minute")))
-            }
+            Knock::TooOften => Err(Box::new(refuse(
+                request,
+                StatusCode::TOO_MANY_REQUESTS,
+                "this token is wrong, as many from your address were; wait a minute",
+            ))),
         };
     }
     if is_public(request.uri().path()) {

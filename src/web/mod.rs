@@ -5,11 +5,12 @@
 //! text that came from a server is escaped by the templates; nothing is trusted that a browser sends.
 //! Read: `state` (what every handler gets), `doors` (who is let in), `guard` (what is asked at the
 //! door), `words` and `draw` (figures and shapes), `ranges` and `past` (what a monitor did over days), `pages`, `api`,
-//! `connections` (who may be connected), and on top
+//! `source` (whom a request is from), `connections` (who may be connected), and on top
 //! `router` and `serve`.
 
 pub mod state;
 
+pub mod source;
 pub mod connections;
 pub mod doors;
 pub mod guard;

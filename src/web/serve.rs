@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::ConnectInfo;
 use chrono::Utc;
 use http::{Request, Response};
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
@@ -32,6 +31,7 @@ use tower::ServiceExt as _;
 use crate::deliver::internal::InternalAlerts;
 use crate::web::connections::{Answering, Connections, Limits, Line, Place};
 use crate::web::router::router;
+use crate::web::source::Source;
 use crate::web::state::WebState;
 
 /// Pause after a connection could not be accepted for want of files or memory: the next cannot be either.
@@ -128,7 +128,8 @@ async fn answer(
 ) -> Result<Response<Answer>, Infallible> {
     let answering = line.answers();
     let mut request = request.map(Body::new);
-    request.extensions_mut().insert(ConnectInfo(address));
+    let source = Source(line.source(address.ip(), request.headers()));
+    request.extensions_mut().insert(source);
     request.extensions_mut().insert(line);
     let response = router.oneshot(request).await?;
     Ok(response.map(|body| Answer { body, _answering: answering }))

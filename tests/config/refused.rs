@@ -769,3 +769,67 @@ fn how_a_server_is_reached() {
         ],
     );
 }
+
+#[test]
+fn a_short_token_where_others_can_reach_the_pages() {
+    let load_with = |listen: &str, token: &str| {
+        let text = with_sections(&format!(
+            "serin: {{ token: \"${{env:T}}\", public_url: \"http://h\", listen: \"{listen}\" }}\n"
+        ));
+        let env = |name: &str| (name == "T").then(|| token.to_owned());
+        load(&source(text), &env, Unset::Refuse).map(drop).map_err(|faults| lines(&faults))
+    };
+    let refused = || {
+        Err(vec![
+            "3:17 the token is shorter than 16 characters, and others than this machine may try to guess it => make one with `openssl rand -base64 32`, or listen on 127.0.0.1".to_owned(),
+        ])
+    };
+    let rows = [
+        ("0.0.0.0:80", "fifteen-chars-x", refused(), "everybody may guess"),
+        ("[2001:db8::1]:80", "fünfzehn-zeiche", refused(), "characters count, and not bytes"),
+        ("0.0.0.0:80", "sixteen-chars-xy", Ok(()), "long enough"),
+        ("127.0.0.1:80", "short", Ok(()), "only this machine"),
+        ("[::1]:80", "short", Ok(()), "in its other family"),
+    ];
+    for (listen, token, expected, sentence) in rows {
+        assert_eq!(load_with(listen, token), expected, "{sentence}");
+    }
+}
+
+#[test]
+fn a_password_that_stands_in_a_url() {
+    let mend = "put it outside the file, such as `https://${env:USER}:${env:PASSWORD}@…`, and change it";
+    let url = |url: &str| format!("version: 1\nmonitors: [{{ id: docs, url: \"{url}\" }}]\n");
+    let fault = |at: &str, what: &str| {
+        format!("{at} {what} holds a password, which everybody with the repository reads => {mend}")
+    };
+    let here = fault("2:29", "the address of monitor 'docs'");
+    let rows = [
+        (url("https://u:hunter2@h.example.org/mcp"), here.clone(), "a monitor's address"),
+        (url("https://${env:DOCS_TOKEN}:hunter2@h.example.org/mcp"), here.clone(), "behind a user from outside"),
+        (url("https://u:a${env:DOCS_TOKEN}@h.example.org/mcp"), here.clone(), "also a part of one"),
+        (url("${env:NOT_SET:-https://u:hunter2@h.example.org/mcp}"), here, "also in a default"),
+        (
+            with_monitor("proxy: \"http://u:hunter2@proxy.example.org:3128\""),
+            fault("5:12", "the proxy of monitor 'docs'"),
+            "a proxy",
+        ),
+        (
+            with_sections(
+                "receivers: { a: { webhook: { url: \"https://u:hunter2@h.example.org/\", secret: \"${env:ONCALL_SECRET}\" } } }\nroutes: [{ to: [a] }]\n",
+            ),
+            fault("3:35", "the webhook's address of receiver 'a'"),
+            "a receiver",
+        ),
+    ];
+    for (text, expected, sentence) in rows {
+        check(sentence, &text, &[&expected]);
+    }
+    for fine in [
+        "https://u:${env:DOCS_TOKEN}@h.example.org/",
+        "https://${env:DOCS_TOKEN}@h.example.org/",
+        "https://h.example.org/a:b@c",
+    ] {
+        load(&source(url(fine)), &secrets, Unset::Refuse).unwrap_or_else(|faults| panic!("{fine}: {faults}"));
+    }
+}

@@ -56,7 +56,7 @@ pub async fn page(
 
 /// `POST /login`.
 pub async fn sign_in(State(state): State<WebState>, Extension(visit): Extension<Visit>, request: Request) -> Response {
-    let from = guard::peer(request.extensions());
+    let from = guard::source(request.extensions());
     let Ok(Form(asked)) = request.extract::<Form<SignIn>, _>().await else {
         return StatusCode::BAD_REQUEST.into_response();
     };
@@ -65,7 +65,7 @@ pub async fn sign_in(State(state): State<WebState>, Extension(visit): Extension<
     match state.doors.knock(asked.token.trim(), token, from, now) {
         Knock::Wrong => form(&state, visit, StatusCode::UNAUTHORIZED, &asked.next, Some("This is not the token.")),
         Knock::TooOften => {
-            let said = "Too many wrong tokens came from your address. Wait a minute.";
+            let said = "This is not the token, and too many wrong ones came from your address. Wait a minute.";
             let mut answer = form(&state, visit, StatusCode::TOO_MANY_REQUESTS, &asked.next, Some(said));
             answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
             answer
