@@ -742,3 +742,56 @@ async fn transcripts_are_kept_once_found_by_their_incident_and_forgotten() {
     assert_eq!(store.transcript(&lines[2].hash).await.expect("read"), None);
     store.close().await;
 }
+
+/// The permissions of what lies in a folder, by name.
+fn modes(folder: &Path) -> BTreeMap<String, u32> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let files = std::fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file"));
+    let mode = |file: &std::fs::DirEntry| file.metadata().expect("it is there").permissions().mode() & 0o777;
+    files.map(|file| (file.file_name().to_string_lossy().into_owned(), mode(&file))).collect()
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("it is ours");
+}
+
+#[tokio::test]
+async fn nobody_else_reads_what_serin_writes() {
+    let place = Place::new();
+    let folder = place.folder.path();
+    let store = place.open().await;
+    store.commit(record("docs", 0)).await.expect("it commits");
+    let backup = folder.join("backup.db");
+    // What an older Serin left behind half-written is not written on as it was.
+    std::fs::write(folder.join("backup.db.partial"), "").expect("a file");
+    set_mode(&folder.join("backup.db.partial"), 0o644);
+    serin::store::backup::write(&place.path(), &backup, false).await.expect("a backup");
+    let output = folder.join("beats.csv");
+    let mut export = std::process::Command::new(env!("CARGO_BIN_EXE_serin"));
+    export.args(["export", "beats", "--database"]).arg(place.path()).arg("--output").arg(&output);
+    assert!(export.status().expect("the binary starts").success());
+    let ours = ["backup.db", "beats.csv", "serin.db", "serin.db-shm", "serin.db-wal", "serin.db.lock"];
+    assert_eq!(modes(folder), ours.map(|name| (name.to_owned(), 0o600)).into());
+    store.close().await;
+
+    // A backup of an older Serin, or one that somebody copied: what is put back is as private as a new one.
+    set_mode(&backup, 0o644);
+    let fresh = tempfile::tempdir().expect("a folder");
+    let put_back = fresh.path().join("serin.db");
+    serin::store::restore::restore(&backup, &put_back, at(0)).await.expect("it is put back");
+    assert!(modes(fresh.path()).values().all(|mode| *mode == 0o600), "{:?}", modes(fresh.path()));
+}
+
+#[tokio::test]
+async fn a_database_that_others_were_let_read_stays_so() {
+    let place = Place::new();
+    place.open().await.close().await;
+    set_mode(&place.path(), 0o640);
+    let store = place.open().await;
+    store.commit(record("docs", 0)).await.expect("it commits");
+    let modes = modes(place.folder.path());
+    assert_eq!(["serin.db", "serin.db-wal", "serin.db-shm"].map(|name| modes[name]), [0o640; 3]);
+    serin::store::backup::write(&place.path(), &place.folder.path().join("backup.db"), false).await.expect("a backup");
+    assert_eq!(self::modes(place.folder.path())["backup.db"], 0o600, "a backup is its own file");
+}

@@ -6,7 +6,7 @@
 //! that was asked for is a whole, sound backup. We may die anywhere: what is left is a `.partial`,
 //! which the next backup to that name overwrites.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use sqlx::{ConnectOptions, Connection};
 
 use crate::store::integrity::{self, Contents};
 use crate::store::schema::{self, beside};
-use crate::store::{OpenError, StoreError};
+use crate::store::{OpenError, StoreError, private};
 
 /// How long the copy waits where the database is being recovered or closed by its Serin.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -37,11 +37,11 @@ pub struct Backup {
 /// Where there is no database, something is there already, the disk is full, or the copy is found unsound; nothing
 /// stands under the name `to` then that did not before.
 pub async fn write(database: &Path, to: &Path, force: bool) -> Result<Backup, BackupError> {
-    let source = std::fs::metadata(database).map_err(|source| BackupError::file("read", database, source))?;
+    std::fs::metadata(database).map_err(|source| BackupError::file("read", database, source))?;
     refuse_place(database, to, force)?;
     let partial = beside(to, PARTIAL);
     let held = claim(&partial)?;
-    let written = copy(database, &partial, &held, source.permissions()).await;
+    let written = copy(database, &partial, &held).await;
     let written = written.and_then(|backup| {
         refuse_place(database, to, force)?;
         std::fs::rename(&partial, to).map_err(|source| BackupError::file("rename to", to, source))?;
@@ -55,12 +55,7 @@ pub async fn write(database: &Path, to: &Path, force: bool) -> Result<Backup, Ba
     written
 }
 
-async fn copy(
-    database: &Path,
-    partial: &Path,
-    held: &File,
-    permissions: std::fs::Permissions,
-) -> Result<Backup, BackupError> {
+async fn copy(database: &Path, partial: &Path, held: &File) -> Result<Backup, BackupError> {
     let failed = |source| BackupError::Store { path: database.to_owned(), source };
     let options = schema::connecting(database).read_only(true).busy_timeout(BUSY_TIMEOUT);
     let connecting = options.disable_statement_logging().connect().await;
@@ -73,21 +68,20 @@ async fn copy(
     let contents = integrity::look_whole(partial)
         .await
         .map_err(|source| BackupError::Store { path: partial.to_owned(), source })?;
-    std::fs::set_permissions(partial, permissions).map_err(there)?;
     Ok(Backup { bytes: held.metadata().map_err(there)?.len(), contents })
 }
 
 /// Opens the partial file for ourselves alone, empty: `VACUUM INTO` takes no other.
 fn claim(partial: &Path) -> Result<File, BackupError> {
     let refused = |source| BackupError::file("write", partial, source);
-    let mut options = OpenOptions::new();
-    let file = options.create(true).truncate(false).write(true).open(partial).map_err(refused)?;
+    let file = private::open(partial).map_err(refused)?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Err(BackupError::UnderWay { path: partial.to_owned() }),
         Err(TryLockError::Error(source)) => return Err(refused(source)),
     }
-    file.set_len(0).map_err(refused)?;
+    // An older one may lie there, as open as it was.
+    private::begin_anew(&file).map_err(refused)?;
     Ok(file)
 }
 

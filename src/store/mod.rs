@@ -42,6 +42,7 @@ pub mod retain;
 pub mod history;
 pub mod latency;
 pub mod recent;
+pub mod private;
 mod schema;
 mod writer;
 mod rows;

@@ -13,7 +13,7 @@ use sqlx::Connection;
 use crate::store::backup::{BackupError, sync_folder};
 use crate::store::integrity::{self, Contents};
 use crate::store::schema::{self, beside};
-use crate::store::{OpenError, StoreError};
+use crate::store::{OpenError, StoreError, private};
 
 /// The copy while it is not yet whole.
 const COMING: &str = ".restoring";
@@ -52,8 +52,13 @@ pub async fn restore(backup: &Path, database: &Path, now: DateTime<Utc>) -> Resu
 
 async fn replace(backup: &Path, coming: &Path, database: &Path, now: DateTime<Utc>) -> Result<Restored, BackupError> {
     let writing = |source| BackupError::file("write", coming, source);
-    let bytes = std::fs::copy(backup, coming).map_err(|source| BackupError::file("copy", backup, source))?;
-    File::open(coming).and_then(|file| file.sync_all()).map_err(writing)?;
+    let copying = |source| BackupError::file("copy", backup, source);
+    let mut from = File::open(backup).map_err(copying)?;
+    let mut to = private::open(coming).map_err(writing)?;
+    private::begin_anew(&to).map_err(writing)?;
+    let bytes = io::copy(&mut from, &mut to).map_err(copying)?;
+    to.sync_all().map_err(writing)?;
+    drop(to);
     // The copy and not the backup: it is what will be used.
     let looked = integrity::look_whole(coming).await;
     let contents = looked.map_err(|source| BackupError::Store { path: backup.to_owned(), source })?;

@@ -1,7 +1,7 @@
 //! The database file: its lock, its settings and its tables.
 
 use std::borrow::Cow;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use sqlx::sqlite::{
 };
 use sqlx::{ConnectOptions, Row, SqlSafeStr, SqliteConnection};
 
-use crate::store::{OpenError, StoreError};
+use crate::store::{OpenError, StoreError, private};
 
 /// Every step from an empty file to this version, in order; one that was released is never edited.
 const MIGRATIONS: &[(&str, &str)] = &[
@@ -39,7 +39,7 @@ const WAL_BYTES_KEPT: &str = "67108864";
 pub(in crate::store) fn lock(database: &Path) -> Result<File, OpenError> {
     let path = beside(database, ".lock");
     let refused = |source| OpenError::Lock { path: path.clone(), source };
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(refused)?;
+    let file = private::open(&path).map_err(refused)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: database.to_owned() }),
@@ -72,6 +72,9 @@ pub(in crate::store) fn connecting(database: &Path) -> SqliteConnectOptions {
 
 /// The one connection that writes.
 pub(in crate::store) async fn writer(database: &Path) -> Result<SqliteConnection, StoreError> {
+    // SQLite would make it readable for all, and gives the files beside it the same permissions. Where it cannot be
+    // made, SQLite says why.
+    drop(private::open(database));
     let options = connecting(database)
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)

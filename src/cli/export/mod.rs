@@ -3,7 +3,6 @@
 //! Read bit by bit beside a Serin that may be running, so memory does not grow with the past. Read: `rows` (the file),
 //! then what is in it: `beats`, `percentiles`, `incidents`.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,8 +13,8 @@ use chrono::{DateTime, NaiveDate, NaiveTime, SecondsFormat, Utc};
 use crate::cli::database::DatabaseArgs;
 use crate::cli::export::rows::{Rows, Shape};
 use crate::domain::fleet::MonitorId;
-use crate::store::Store;
 use crate::store::export::Span;
+use crate::store::{Store, private};
 
 mod beats;
 mod incidents;
@@ -97,7 +96,8 @@ async fn to_file(store: &Store, args: &ExportArgs, span: &Span, output: &Path) -
     partial.push(".partial");
     let partial = PathBuf::from(partial);
     let told = |error: io::Error| anyhow::anyhow!("cannot write {}: {error}", output.display());
-    let file = BufWriter::new(File::create(&partial).map_err(told)?);
+    let file = private::open(&partial).and_then(|file| private::begin_anew(&file).map(|()| file)).map_err(told)?;
+    let file = BufWriter::new(file);
     let written = export(store, args.what, span, args.format, file).await;
     let written = written.and_then(|rows| std::fs::rename(&partial, output).map(|()| rows).map_err(told));
     if written.is_err() {
