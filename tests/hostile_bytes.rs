@@ -431,3 +431,29 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_secret_that_comes_back_in_another_form_is_hidden() {
+    use serin::probe::evidence::Scrub;
+    let rows = [
+        ("plain", "tok/en+9?ü", "tok/en+9?ü"),
+        ("base64", "tok/en+9?ü", "dG9rL2VuKzk/w7w="),
+        ("base64 without its padding", "tok/en+9?ü", "dG9rL2VuKzk/w7w"),
+        ("base64 for addresses", "tok/en+9?ü", "dG9rL2VuKzk_w7w="),
+        ("base64 for addresses without its padding", "tok/en+9?ü", "dG9rL2VuKzk_w7w"),
+        ("percent", "tok/en+9?ü", "tok%2Fen%2B9%3F%C3%BC"),
+        ("percent in small letters", "tok/en+9?ü", "tok%2fen%2b9%3f%c3%bc"),
+        ("percent as a form writes it", "tok en*9", "tok+en*9"),
+        ("percent as an address writes a blank", "tok en*9", "tok%20en%2A9"),
+        ("hexadecimal", "tok/en+9?ü", "746f6b2f656e2b393fc3bc"),
+        ("hexadecimal in capitals", "tok/en+9?ü", "746F6B2F656E2B393FC3BC"),
+    ];
+    for (sentence, secret, echoed) in rows {
+        let scrub = Scrub::new([secret.to_owned()]).and(["another-one".to_owned()]);
+        for scrub in [scrub.clone(), scrub.and([])] {
+            let line = scrub.line(&format!("denied for <{echoed}> today"));
+            assert_eq!(line, "denied for <•••> today", "{sentence}");
+        }
+        assert_eq!(scrub.line(&format!("denied for {}…", &echoed[..8])), "denied for •••…", "{sentence}, and cut");
+    }
+}

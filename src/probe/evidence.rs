@@ -2,6 +2,10 @@
 
 use std::borrow::Cow;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use url::form_urlencoded;
+
 use crate::domain::observation::{Fault, FaultKind};
 
 /// Characters of one line of evidence: a page shows it whole, and a server cannot fill the database with it.
@@ -19,31 +23,30 @@ const SECRET_CHARS_MIN: usize = 4;
 /// Takes our own secrets out of what a server echoes.
 #[derive(Debug, Clone, Default)]
 pub struct Scrub {
+    given: Vec<String>,
+    /// The same, in every form in which they are looked for.
     secrets: Vec<String>,
 }
 
 impl Scrub {
     /// Hides each of these, wherever it appears.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
-        let mut secrets: Vec<String> =
+        let given: Vec<String> =
             secrets.into_iter().filter(|secret| secret.chars().count() >= SECRET_CHARS_MIN).collect();
-        // A server that repeats one in JSON writes it with escapes.
-        let quoted = secrets.iter().map(|secret| serde_json::Value::from(secret.as_str()).to_string());
-        let quoted: Vec<String> = quoted.map(|text| text[1..text.len() - 1].to_owned()).collect();
-        secrets.extend(quoted);
+        let mut secrets: Vec<String> = given.iter().flat_map(|secret| forms(secret)).collect();
         // The longest first: one may be a part of another.
         secrets.sort_unstable_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
         secrets.dedup();
-        Self { secrets }
+        Self { given, secrets }
     }
 
     /// Hides these as well.
     #[must_use]
     pub fn and(&self, more: impl IntoIterator<Item = String>) -> Self {
-        Self::new(self.secrets.iter().cloned().chain(more))
+        Self::new(self.given.iter().cloned().chain(more))
     }
 
-    /// Bytes of the longest of them.
+    /// Bytes of the longest of them, in its longest form.
     pub fn longest(&self) -> usize {
         self.secrets.first().map_or(0, String::len)
     }
@@ -55,7 +58,9 @@ impl Scrub {
             let before = at;
             for secret in &self.secrets {
                 let from = text.floor_char_boundary(at.saturating_sub(secret.len()));
-                let starts = text[from..].match_indices(secret.as_str()).map(|(start, _)| from + start);
+                // No further than one across the cut can reach: the rest of a long text is not read for every form.
+                let to = text.ceil_char_boundary(at.saturating_add(secret.len()));
+                let starts = text[from..to].match_indices(secret.as_str()).map(|(start, _)| from + start);
                 let mut spanning = starts.take_while(|start| *start < at).filter(|start| at < start + secret.len());
                 at = spanning.next().unwrap_or(at);
             }
@@ -113,6 +118,48 @@ impl Scrub {
     pub fn fault(&self, kind: FaultKind, detail: &str) -> Fault {
         Fault { kind, detail: self.line(detail) }
     }
+}
+
+/// A secret as it is, and as a server may write it that repeats it: in JSON, in base64 of both alphabets with its padding
+/// and without, in hexadecimal and in percent signs. So many and no more, since each is looked for in every text; most
+/// tokens are the same in several of them.
+fn forms(secret: &str) -> [String; 13] {
+    let json = serde_json::Value::from(secret).to_string();
+    let (base64, base64_url) = (STANDARD.encode(secret), URL_SAFE.encode(secret));
+    let unpadded = |padded: &str| padded.trim_end_matches('=').to_owned();
+    let form: String = form_urlencoded::byte_serialize(secret.as_bytes()).collect();
+    // What RFC 3986 writes, and then what `encodeURIComponent` does: forms know a sign for the blank, and each leaves
+    // other signs as they are.
+    let strict = form.replace('+', "%20").replace('*', "%2A").replace("%7E", "~");
+    let component = [("%21", "!"), ("%27", "'"), ("%28", "("), ("%29", ")"), ("%2A", "*")]
+        .iter()
+        .fold(strict.clone(), |text, (written, sign)| text.replace(written, sign));
+    [
+        secret.to_owned(),
+        json[1..json.len() - 1].to_owned(),
+        unpadded(&base64),
+        unpadded(&base64_url),
+        base64,
+        base64_url,
+        hex::encode(secret),
+        hex::encode_upper(secret),
+        in_small_letters(&form),
+        in_small_letters(&strict),
+        form,
+        strict,
+        component,
+    ]
+}
+
+/// A text in percent signs, with small letters in them.
+fn in_small_letters(percent: &str) -> String {
+    let mut parts = percent.split('%');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (digits, rest) = part.split_at(part.len().min(2));
+        text.extend(["%", &digits.to_ascii_lowercase(), rest]);
+    }
+    text
 }
 
 /// At most `chars` characters; control and direction-changing characters are shown as escapes, so that one line stays one line.
