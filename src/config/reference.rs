@@ -3,7 +3,11 @@
 //! Resolving after parsing means that a value can never become a key, a line break or an alias.
 //! `$${` stands for `${` itself.
 
-use std::io::Read;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt as _;
+
+use rustix::fs::OFlags;
 
 use crate::config::masks::secret_parts;
 
@@ -80,7 +84,7 @@ fn reference(inside: &str) -> Result<Part<'_>, String> {
 
 /// A secrets file's text without the line break at its end; the error says why not, and nothing of the content.
 pub fn read_file(path: &str) -> Result<String, String> {
-    let file = std::fs::File::open(path).map_err(|why| why.kind().to_string())?;
+    let file = open_regular(path)?;
     let mut bytes = Vec::new();
     file.take(SECRET_FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|why| why.kind().to_string())?;
     if bytes.len() as u64 > SECRET_FILE_BYTES_MAX {
@@ -88,6 +92,20 @@ pub fn read_file(path: &str) -> Result<String, String> {
     }
     let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
     Ok(text.trim_end_matches(['\n', '\r']).to_owned())
+}
+
+/// Opens a file that is one. A pipe would keep us waiting for whoever writes into it, and a device never ends.
+fn open_regular(path: &str) -> Result<File, String> {
+    const NO_FILE: &str = "it is no regular file";
+    let said = |why: io::Error| why.kind().to_string();
+    // Opening some devices does something already, such as rewinding a tape, so it is looked at first.
+    if !std::fs::metadata(path).map_err(said)?.is_file() {
+        return Err(NO_FILE.to_owned());
+    }
+    // It may have become another since. Without waiting, a pipe is opened at once and then told from a file.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(said)?;
+    if file.metadata().map_err(said)?.is_file() { Ok(file) } else { Err(NO_FILE.to_owned()) }
 }
 
 /// A URL as it may be shown: `${…}` as written, userinfo and query masked.

@@ -833,3 +833,30 @@ fn a_password_that_stands_in_a_url() {
         load(&source(url(fine)), &secrets, Unset::Refuse).unwrap_or_else(|faults| panic!("{fine}: {faults}"));
     }
 }
+
+#[test]
+fn a_secret_out_of_something_that_is_no_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pipe = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo is there");
+    assert!(made.success());
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(&pipe, &link).expect("a link");
+    // Nobody writes into the pipe: whoever opens it as a file waits for ever.
+    let rows = [
+        (pipe.as_path(), "a pipe"),
+        (&link, "a link to one"),
+        (std::path::Path::new("/dev/zero"), "a device"),
+        (folder.path(), "a folder"),
+    ];
+    for (path, sentence) in rows {
+        let text = with_monitor(&format!("auth: {{ bearer: \"${{file:{}}}\" }}", path.display()));
+        let (tell, told) = std::sync::mpsc::channel();
+        std::thread::spawn(move || tell.send(lines(&faults(&text))));
+        let said = told
+            .recv_timeout(std::time::Duration::from_secs(30))
+            .unwrap_or_else(|_| panic!("{sentence} is waited for"));
+        let expected = format!("the file '{}' cannot be read: it is no regular file", path.display());
+        assert!(said.len() == 1 && said[0].contains(&expected), "{sentence}: {said:?}");
+    }
+}
