@@ -62,7 +62,9 @@ pub fn start(format: Option<LogFormat>, quiet: bool) -> anyhow::Result<Logging> 
 }
 
 fn lines(json: bool) -> Lines {
-    let lines = fmt::layer().with_writer(std::io::stderr);
+    // As it is with all that we print: a file or a journal shows what a terminal takes for colours as signs.
+    let colours = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
+    let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
     if json { lines.json().boxed() } else { lines.boxed() }
 }
 

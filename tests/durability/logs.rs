@@ -58,3 +58,15 @@ async fn the_file_sets_levels_by_module_and_a_reload_changes_them() {
     assert!(!refused.ended().await.success(), "a typo in the variable is an error");
     assert!(refused.log().contains("SERIN_LOG: there is no module 'prob'; did you mean 'probe'?"), "{}", refused.log());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_colour_goes_where_no_terminal_is() {
+    let (stage, _) = Stage::set(1).await;
+    let mut serin = Serin::spawn_in(&stage.config(), &[], &[("NO_COLOR", ""), ("TERM", "xterm-256color")]);
+    serin.listens().await;
+    serin.signal("TERM").await;
+    serin.ended().await;
+    let log = serin.log();
+    assert!(log.contains(" INFO "), "it logs:\n{log}");
+    assert!(!log.contains('\u{1b}'), "{log:?}");
+}
