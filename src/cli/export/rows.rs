@@ -34,7 +34,7 @@ impl<W: Write> Rows<W> {
             Shape::Jsonl => To::Jsonl(to),
             Shape::Csv => {
                 let mut csv = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(to);
-                csv.write_record(columns)?;
+                csv.write_record(columns).map_err(io_error)?;
                 To::Csv(Box::new(csv))
             }
         };
@@ -47,7 +47,7 @@ impl<W: Write> Rows<W> {
     /// Where it cannot be written.
     pub fn row(&mut self, values: Vec<Value>) -> io::Result<()> {
         match &mut self.to {
-            To::Csv(csv) => Ok(csv.write_record(values.into_iter().map(cell))?),
+            To::Csv(csv) => csv.write_record(values.into_iter().map(cell)).map_err(io_error),
             To::Jsonl(to) => {
                 let names = self.columns.iter().map(|name| (*name).to_owned());
                 let object: Map<String, Value> = names.zip(values).collect();
@@ -66,6 +66,15 @@ impl<W: Write> Rows<W> {
             To::Csv(csv) => csv.into_inner().map_err(|error| io::Error::from(error.error().kind())),
             To::Jsonl(mut to) => to.flush().map(|()| to),
         }
+    }
+}
+
+/// The system's own error, by whose kind a reader who has seen enough is known: `csv` makes one that has none.
+fn io_error(error: csv::Error) -> io::Error {
+    let said = error.to_string();
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        _ => io::Error::other(said),
     }
 }
 
@@ -90,6 +99,17 @@ mod tests {
         let mut out = Rows::new(shape, &["a", "b"], Vec::new()).unwrap();
         rows.iter().for_each(|row| out.row(row.clone()).unwrap());
         String::from_utf8(out.end().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_reader_who_has_seen_enough_is_known_at_any_row() {
+        for shape in [Shape::Csv, Shape::Jsonl] {
+            let (reader, writer) = io::pipe().unwrap();
+            let mut out = Rows::new(shape, &["a"], writer).unwrap();
+            drop(reader);
+            let refused = (0..100_000).find_map(|row| out.row(vec![json!(row)]).err()).expect("nobody reads any more");
+            assert_eq!(refused.kind(), io::ErrorKind::BrokenPipe, "{shape:?}: {refused}");
+        }
     }
 
     #[test]
