@@ -36,8 +36,9 @@ use crate::web::state::{self, WebState};
 
 /// People's wishes waiting for the scheduler.
 const COMMANDS_MAX: usize = 64;
-/// A loop that broke down is started again only by a new process; this is how long the others get to end.
-const ENDING_MAX: Duration = Duration::from_secs(60);
+/// How long what is in flight gets to end. Whoever stops us kills us after a while (`docker stop` after ten seconds), and
+/// a try at a receiver that hangs takes as long; what is cut off here is sent again after the next start.
+const ENDING_MAX: Duration = Duration::from_secs(6);
 /// Open files where the system tells no limit.
 const FILES_ASSUMED: u64 = 1024;
 /// Open files beyond which more are of no use to us, so that a hard limit of a billion is not asked for.
@@ -204,7 +205,11 @@ impl Running {
         }
         let rest = async { while self.tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(ENDING_MAX, rest).await.is_err() {
-            tracing::warn!("something in flight did not end in time; what was decided is in the database");
+            tracing::warn!(
+                "something in flight did not end in time; what was decided is in the database, and a delivery that was \
+                 cut off is sent again after the next start"
+            );
+            self.tasks.shutdown().await;
         }
         self.store.close().await;
         broken.map_or(Ok(()), |what| Err(anyhow::anyhow!(what)))

@@ -1,6 +1,7 @@
 //! The binary: one command a file, in `cli`.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use serin::cli::logging::LogFormat;
@@ -78,6 +79,12 @@ fn refused(error: &anyhow::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// How long a thread may still do what nobody waits for any more, such as ask a name server that does not answer.
+const THREADS_ENDING_MAX: Duration = Duration::from_secs(1);
+
 fn wait(command: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(command)
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let end = runtime.block_on(command);
+    runtime.shutdown_timeout(THREADS_ENDING_MAX);
+    end
 }

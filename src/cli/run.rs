@@ -68,7 +68,7 @@ pub fn stop_on_signal() -> anyhow::Result<CancellationToken> {
             if stop.is_cancelled() {
                 std::process::exit(130);
             }
-            anstream::eprintln!("stopping: beats in flight are brought to their end (again to stop at once)");
+            anstream::eprintln!("stopping: what is in flight gets a few seconds to end (again to stop at once)");
             stop.cancel();
         }
     });

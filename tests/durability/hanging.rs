@@ -15,13 +15,13 @@ const SHORT: usize = 4;
 
 /// Connections that a server took and never answered, and those of them that the other side gave up.
 #[derive(Debug, Clone, Copy, Default)]
-struct Silence {
-    taken: usize,
+pub(crate) struct Silence {
+    pub(crate) taken: usize,
     given_up: usize,
 }
 
 /// A server that takes connections and never says a word.
-async fn silent() -> (SocketAddr, watch::Receiver<Silence>) {
+pub(crate) async fn silent() -> (SocketAddr, watch::Receiver<Silence>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
     let address = listener.local_addr().expect("an address");
     let (tell, told) = watch::channel(Silence::default());

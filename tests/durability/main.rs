@@ -4,7 +4,7 @@
 //! never on time alone; [`stage::PATIENCE`] only turns a hang into a failure. Read: `stage` (what a
 //! journey plays on), `process` (the binary as a child), then the journeys: `kills`, `outage`,
 //! `edits`, `trouble`, `reload`, `start`, `hanging`, `volume`,
-//! `backup`, `status`, `heartbeat`, `logs`, `export`, `hardened`, `files`.
+//! `backup`, `status`, `heartbeat`, `logs`, `export`, `hardened`, `files`, `ending`.
 
 mod stage;
 mod process;
@@ -23,3 +23,4 @@ mod logs;
 mod export;
 mod hardened;
 mod files;
+mod ending;

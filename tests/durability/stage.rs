@@ -150,6 +150,11 @@ impl Stage {
         text
     }
 
+    /// Where a receiver listens.
+    pub(crate) fn hook(&self, name: &str) -> SocketAddr {
+        self.hooks.iter().find(|(known, _)| *known == name).map(|(_, address)| *address).expect("it is declared")
+    }
+
     /// Puts a file in place in one step, as a careful editor does.
     pub(crate) fn write(&self, file: &File) {
         self.write_text(&self.text(file));
