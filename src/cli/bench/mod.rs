@@ -44,6 +44,9 @@ pub struct BenchArgs {
     /// Only what one beat's probe costs beside the same calls with hyper alone.
     #[arg(long)]
     pub wire: bool,
+    /// Only how late beats start beside a server with a list of tools as long as it may be and another at each beat.
+    #[arg(long)]
+    pub lists: bool,
     /// Only a fleet of this size at a beat a minute, a tenth of it hanging; five minutes, and some 20 kB of memory a monitor.
     #[arg(long, value_name = "MONITORS", value_parser = clap::value_parser!(u64).range(1..=FLEET_MAX))]
     pub fleet: Option<u64>,
@@ -96,6 +99,7 @@ pub async fn run(args: BenchArgs) -> anyhow::Result<ExitCode> {
         Some(Part::Pages) => anstream::println!("{}", fleet::pages().await?),
         None => match args.fleet {
             Some(monitors) => Box::pin(big(monitors, if args.quick { 60 } else { 120 })).await?,
+            None if args.lists => Box::pin(lists(if args.quick { 60 } else { 180 })).await?,
             None => Box::pin(table(if args.quick { 10 } else { 30 }, args.wire)).await?,
         },
     }
@@ -183,6 +187,7 @@ async fn stands(fleets: &Fleets<'_>, paced: &Value) -> anyhow::Result<()> {
     row("start lateness at 100/s", &late(paced), "p99 ≤ 15 ms");
     let hanging = fleets.run("modern", "1000", "10", &["--hanging", "10"]).await?;
     row("start lateness at 100/s, a tenth of the fleet hanging", &late(&hanging), "p99 ≤ 15 ms");
+    beside_long_lists(fleets).await?;
     // As full as after an hour at a beat a minute: strips of sixty beats, and windows.
     let grown = async |monitors: &str, every: u64| {
         let settle = (every * 65 + 5).to_string();
@@ -193,6 +198,28 @@ async fn stands(fleets: &Fleets<'_>, paced: &Value) -> anyhow::Result<()> {
     row("resident memory at 1,000 monitors", &memory(&thousand, Some((&one, 1000.0))), "≤ 30 MB");
     row("resident memory at 3,000 monitors", &memory(&three, Some((&one, 3000.0))), "≤ 45 MB");
     row("database per beat, raw", &format!("{} bytes", number(paced, "bytes_per_beat", 0)), "stated");
+    Ok(())
+}
+
+/// How late the beats of a fleet start, one of whose servers gives probes as much work as it may.
+async fn lists(seconds: u64) -> anyhow::Result<()> {
+    let (target, ports) = start_target().await?;
+    anstream::println!("| what | measured | goal |\n|---|---|---|");
+    beside_long_lists(&Fleets { ports: &ports, seconds: seconds.to_string() }).await?;
+    drop(target);
+    Ok(())
+}
+
+async fn beside_long_lists(fleets: &Fleets<'_>) -> anyhow::Result<()> {
+    let more = ["--settle", "65", "--timeout", "10000", "--long-port", &fleets.ports.long];
+    let beside = fleets.run("modern", "1000", "60", &more).await?;
+    let measured = format!(
+        "{}, worst {}; {} MB resident",
+        late(&beside),
+        beside["late_worst"].as_str().unwrap_or("?"),
+        number(&beside, "resident_mb", 0)
+    );
+    row("start lateness, 1,000 at 60 s, of one 999 tools of 4 kB, all new at each beat", &measured, "p99 ≤ 15 ms");
     Ok(())
 }
 
@@ -307,6 +334,7 @@ struct Ports {
     modern: String,
     legacy: String,
     hanging: String,
+    long: String,
     tls: String,
     certificate: String,
 }
@@ -328,12 +356,12 @@ async fn start_target() -> anyhow::Result<(Child, Ports)> {
     let stdout = child.stdout.take().context("the target has no output")?;
     let line = BufReader::new(stdout).lines().next_line().await?.context("the target did not start")?;
     let ports: Vec<&str> = line.split_whitespace().collect();
-    let [modern, legacy, hanging, tls, certificate] = ports[..] else {
+    let [modern, legacy, hanging, long, tls, certificate] = ports[..] else {
         anyhow::bail!("the target did not name its ports")
     };
-    let [modern, legacy, hanging, tls, certificate] =
-        [modern, legacy, hanging, tls, certificate].map(ToOwned::to_owned);
-    Ok((child, Ports { modern, legacy, hanging, tls, certificate }))
+    let [modern, legacy, hanging, long, tls, certificate] =
+        [modern, legacy, hanging, long, tls, certificate].map(ToOwned::to_owned);
+    Ok((child, Ports { modern, legacy, hanging, long, tls, certificate }))
 }
 
 fn itself() -> anyhow::Result<Command> {

@@ -1,4 +1,5 @@
-//! Canned MCP servers: valid answers at no cost to speak of, one of each era, one behind TLS, and one that hangs.
+//! Canned MCP servers: valid answers at no cost to speak of, one of each era, one behind TLS, one that hangs, and one whose
+//! list of tools is long and another each time.
 
 use std::io::Read;
 use std::net::Ipv4Addr;
@@ -28,6 +29,11 @@ pub const ADDRESSES: u64 = 32;
 /// The first of them, at which the others listen too.
 const FIRST_ADDRESS: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
+/// Tools of the server whose list is long: one more than this is refused by some.
+const LONG_TOOLS: usize = 999;
+/// Bytes of each of them: together as much as a probe reads of one answer.
+const LONG_TOOL_BYTES: usize = 4_000;
+
 /// The address of a monitor's target.
 pub fn address(monitor: u64) -> Ipv4Addr {
     Ipv4Addr::from_bits(FIRST_ADDRESS.to_bits() + u32::try_from(monitor % ADDRESSES).unwrap_or_default())
@@ -40,8 +46,8 @@ struct Handshakes {
     resumed: AtomicU64,
 }
 
-/// Serves until standard input closes; prints the ports of modern, legacy, hanging and the modern one behind TLS, and the
-/// certificate that the last one has, in Base64. `GET /handshakes` on the modern one tells how many there were, full and
+/// Serves until standard input closes; prints the ports of modern, legacy, hanging, the one with the long list and the modern
+/// one behind TLS, and the certificate that the last one has, in Base64. `GET /handshakes` on the modern one tells how many there were, full and
 /// resumed.
 ///
 /// # Errors
@@ -49,10 +55,12 @@ struct Handshakes {
 pub async fn run() -> anyhow::Result<()> {
     app::raised_file_limit();
     let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
-    let (modern, legacy, hanging, tls) = (bind().await?, bind().await?, bind().await?, bind().await?);
+    let (modern, legacy, hanging, long, tls) =
+        (bind().await?, bind().await?, bind().await?, bind().await?, bind().await?);
     let port = |listener: &TcpListener| listener.local_addr().map(|address| address.port());
     let (acceptor, certificate) = acceptor()?;
-    let ports = format!("{} {} {} {} {certificate}", port(&modern)?, port(&legacy)?, port(&hanging)?, port(&tls)?);
+    let ports = [port(&modern)?, port(&legacy)?, port(&hanging)?, port(&long)?, port(&tls)?];
+    let ports = ports.map(|port| port.to_string()).join(" ");
     let handshakes = Arc::new(Handshakes::default());
     let counted = Arc::clone(&handshakes);
     let app = Router::new().route("/mcp", post(|body: Bytes| async move { answer(&body, false) }));
@@ -74,12 +82,15 @@ pub async fn run() -> anyhow::Result<()> {
     tokio::spawn(axum::serve(modern, modern_app).into_future());
     tokio::spawn(axum::serve(legacy, legacy_app).into_future());
     tokio::spawn(hang(hanging));
+    let lists = Arc::new(AtomicU64::new(0));
+    let long_app = Router::new().route("/mcp", post(|body: Bytes| async move { answer_at_length(&body, &lists) }));
+    tokio::spawn(axum::serve(long, long_app).into_future());
     // A client remembers a handful of sessions a name: a fleet behind a single one would shake hands anew most times.
     for other in others(&tls).await? {
         tokio::spawn(serve_tls(other, acceptor.clone(), app.clone(), Arc::clone(&handshakes)));
     }
     tokio::spawn(serve_tls(tls, acceptor, app, handshakes));
-    anstream::println!("{ports}");
+    anstream::println!("{ports} {certificate}");
     // The bench holds the other end; its end is ours.
     tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new())).await??;
     Ok(())
@@ -167,6 +178,30 @@ fn answer(body: &[u8], is_legacy: bool) -> Response {
         response.headers_mut().insert("mcp-session-id", header::HeaderValue::from_static("bench"));
     }
     response
+}
+
+/// The modern answers, but for a list of tools that is long, and other in each tool each time.
+fn answer_at_length(body: &[u8], lists: &AtomicU64) -> Response {
+    let request: Value = serde_json::from_slice(body).unwrap_or_default();
+    if request["method"] != "tools/list" {
+        return answer(body, false);
+    }
+    let nth = lists.fetch_add(1, Ordering::Relaxed);
+    let tool = |number: usize| {
+        let name = if number == 0 { "search_documents".to_owned() } else { format!("tool_{number}") };
+        let start = format!(
+            r#"{{"name":"{name}","inputSchema":{{"type":"object","properties":{{"query":{{"type":"string"}}}}}},"description":"List {nth}."#
+        );
+        let text = " Searches the documents for what is asked, the best first.".repeat(LONG_TOOL_BYTES / 50);
+        format!(r#"{start}{}"}}"#, &text[..LONG_TOOL_BYTES.saturating_sub(start.len() + 2)])
+    };
+    let tools: Vec<String> = (0..LONG_TOOLS).map(tool).collect();
+    let message = format!(
+        r#"{{"jsonrpc":"2.0","id":{},"result":{{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{}]}}}}"#,
+        request["id"],
+        tools.join(",")
+    );
+    ([(header::CONTENT_TYPE, "application/json")], message).into_response()
 }
 
 fn tools(is_legacy: bool) -> Value {
