@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use serde_json::Value;
 
 use crate::domain::fleet::{Monitor, MonitorId};
 use crate::domain::learnt::{Caution, Learnt};
@@ -19,8 +18,7 @@ use crate::probe::Assignment;
 use crate::probe::call::Caller;
 use crate::probe::clock::Clock;
 use crate::probe::initialize::initialized;
-use crate::probe::listing::all_pages;
-use crate::probe::tools::hashes;
+use crate::probe::listing::{Listed, all_pages};
 
 /// Disagreements remembered: a fleet in which more servers disagree with themselves has other troubles.
 const REMEMBERED_MAX: usize = 4_096;
@@ -75,7 +73,7 @@ pub(crate) async fn check(
     differing: &Differing,
     assignment: &Assignment,
     era: Era,
-    tools: &[Value],
+    tools: &Listed,
     learnt: &Learnt,
     seen: &mut Observation,
 ) {
@@ -105,7 +103,7 @@ pub(crate) async fn check(
         false => listed_in(caller, monitor, other, &mut clock).await,
     };
     let found = match outcome {
-        Ok(theirs) => Some(compare(era, &hashes(tools), &hashes(&theirs))),
+        Ok(theirs) => Some(compare(era, &tools.hashes().await, &theirs.hashes().await)),
         Err(fault) => {
             clock.note(format!("the {} era gives no list to compare: {}", other.slug(), fault.detail));
             None
@@ -124,12 +122,7 @@ pub(crate) async fn check(
 }
 
 /// The tools in the other era. A program is asked in a second one, since each speaks one era to its end.
-async fn listed_in(
-    caller: &mut Caller<'_>,
-    monitor: &Monitor,
-    other: Era,
-    clock: &mut Clock,
-) -> Result<Vec<Value>, Fault> {
+async fn listed_in(caller: &mut Caller<'_>, monitor: &Monitor, other: Era, clock: &mut Clock) -> Result<Listed, Fault> {
     let own = caller.take_program();
     let started = match (&own, &monitor.reach.program) {
         (Some(_), Some(program)) => caller.start_program(program, clock),
@@ -146,7 +139,7 @@ async fn listed_in(
     outcome
 }
 
-async fn asked_in(caller: &mut Caller<'_>, other: Era, clock: &mut Clock) -> Result<Vec<Value>, Fault> {
+async fn asked_in(caller: &mut Caller<'_>, other: Era, clock: &mut Clock) -> Result<Listed, Fault> {
     if other == Era::Legacy {
         initialized(caller, caller.deadline(), clock).await.map_err(|broken| broken.fault)?;
     }

@@ -10,13 +10,16 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::domain::tools::{Change, ChangeClass, GONE, NEW};
-use crate::probe::evidence::{NAME_CHARS_MAX, escaped};
+use crate::probe::evidence::escaped;
 use crate::probe::instructions;
+use crate::probe::tools::short_name;
 
 /// Places compared in one list: a real one has a few hundred, and a schema of references can be made to unfold without end.
 const PLACES_MAX: u32 = 20_000;
 /// Levels that a schema is followed down, references included.
 const DEPTH_MAX: u32 = 24;
+/// Characters of a line: a place many levels down, and two texts.
+const WHAT_CHARS_MAX: usize = 480;
 /// Characters of a value or a text that a line shows.
 const SHOWN_CHARS_MAX: usize = 60;
 
@@ -53,7 +56,8 @@ fn by_name(tools: &[Value]) -> BTreeMap<&str, &Value> {
 }
 
 fn change(class: ChangeClass, tool: &str, what: String) -> Change {
-    Change::new(class, &escaped(tool, NAME_CHARS_MAX), what)
+    // A sentence may hold what a server wrote, such as the name of a type.
+    Change::new(class, &short_name(tool), escaped(&what, WHAT_CHARS_MAX))
 }
 
 /// Texts that newly read like instructions.
@@ -514,6 +518,15 @@ mod tests {
 
     fn argument(sentence: &str, before: Value, now: Value, expected: &[&str]) {
         arguments(sentence, json!({"x": before}), json!({"x": now}), expected);
+    }
+
+    #[test]
+    fn no_line_is_longer_than_a_line() {
+        let schema = |kind: &str| search(json!({"properties": {"q": {"type": kind.repeat(100_000)}}}));
+        for change in changes(&[schema("a")], &[schema("b\n")]) {
+            assert!(change.what.chars().count() <= super::WHAT_CHARS_MAX + 1, "{} characters", change.what.len());
+            assert!(!change.what.contains('\n'), "one line");
+        }
     }
 
     #[test]

@@ -50,6 +50,7 @@ pub mod initialize;
 pub mod handshake;
 pub mod kept;
 pub mod promoted;
+pub(crate) mod aside;
 pub mod listing;
 pub mod cross;
 pub mod look;

@@ -25,11 +25,11 @@ use crate::probe::discover::modern_result;
 use crate::probe::evidence::Scrub;
 use crate::probe::handshake::{Opened, is_forgotten, lost_its_session, open, resume, weigh_discover};
 use crate::probe::kept::{KeptPrograms, leave, start_again, take_up};
-use crate::probe::listing::all_pages;
+use crate::probe::listing::{Listed, all_pages};
 use crate::probe::look::look_at;
 use crate::probe::promoted::{promoted, unfit};
 use crate::probe::rpc::Misfit;
-use crate::probe::tools::{hold, input_schema, named, reduce};
+use crate::probe::tools::{input_schema, named};
 use crate::probe::transcript::Transcript;
 use crate::probe::way::{Shown, way};
 use crate::probe::{Assignment, answer, credential, cross, sources, stranger};
@@ -255,7 +255,7 @@ async fn list_tools(
     era: Era,
     assignment: &Assignment,
     seen: &mut Observation,
-) -> Option<Vec<Value>> {
+) -> Option<Listed> {
     let monitor = &*assignment.monitor;
     let mut clock = Clock::start(Stage::Tools, "tools/list");
     let outcome = all_pages(caller, era, &mut clock).await;
@@ -264,12 +264,12 @@ async fn list_tools(
         Err(fault) => (None, Some(fault)),
     };
     if let Some(tools) = &tools {
-        let mut reduced = reduce(tools, &monitor.search, &assignment.lists);
+        let mut reduced = tools.reduced(&assignment.monitor, &assignment.lists).await;
         let dropped = dropped_by_clients(era, tools, reduced.search_tool.as_deref());
         if dropped.is_some() {
             reduced.search_tool = None;
         }
-        let reduced = hold(reduced, tools, monitor, &assignment.lists);
+        let reduced = tools.held(reduced, &assignment.monitor, &assignment.lists).await;
         if reduced.search_tool.is_none() && !monitor.canaries.is_empty() {
             let detail = dropped.unwrap_or_else(|| {
                 let wanted = monitor.search.tool.as_deref().unwrap_or("any that searches");

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::domain::fleet::{Monitor, Search};
 use crate::domain::observation::ToolsSeen;
-use crate::domain::tools::{Drift, KnownCalls, Listing, ToolSeen};
+use crate::domain::tools::{Drift, Instruction, KnownCalls, Listing, ToolSeen};
 use crate::probe::evidence::{NAME_CHARS_MAX, escaped};
 use crate::probe::schema::{misfit, misfit_asking};
 use crate::probe::{Lists, diff, instructions};
@@ -19,6 +19,15 @@ pub const TOOLS_MAX: usize = 1_000;
 
 /// Bytes of canonical JSON kept for the diff; beyond it only names and hashes are kept.
 const JSON_BYTES_MAX: usize = 256 * 1024;
+/// Bytes that a list takes as it is written down, names and hashes included: the accepted one and the latest have to fit
+/// into what is kept of a monitor, see `store::listing`. Where it takes more, only names and hashes are kept.
+const WRITTEN_BYTES_MAX: usize = 400_000;
+/// Bytes of each tool beside its name as it is written down: two hashes in hex, quotes and commas.
+const WRITTEN_HASHES: usize = 144;
+/// Stands where the JSON of a list is not kept.
+const NOT_KEPT: &str = "null";
+/// Bytes of a tool's name that are kept: a name has at most 128 characters, all of them ASCII (MCP, "Tool Names").
+const TOOL_NAME_BYTES_MAX: usize = 128;
 
 /// Calls that no longer fit and are kept with their reason; the others are counted.
 const BROKEN_CALLS_MAX: usize = 8;
@@ -87,40 +96,73 @@ fn taken_apart(sorted: &[(&str, String, &Value)], hash: String) -> (Arc<Listing>
             let _ = write!(json, "{comma}{text}");
         }
         seen.push(ToolSeen {
-            name: escaped(name, NAME_CHARS_MAX),
+            name: short_name(name),
             full_hash: hex::encode(Sha256::digest(text)),
             shape_hash: hex::encode(Sha256::digest(canonical(tool, Texts::Dropped))),
         });
     }
     json.push(']');
-    let oversize = (json.len() > JSON_BYTES_MAX).then(|| {
-        let short = names_and_hashes(&seen);
-        std::mem::replace(&mut json, short).into_boxed_str()
-    });
+    let is_long = json.len() > JSON_BYTES_MAX || written(&json, &seen) > WRITTEN_BYTES_MAX;
+    let oversize = is_long.then(|| std::mem::replace(&mut json, NOT_KEPT.to_owned()).into_boxed_str());
     (Arc::new(Listing { hash, tools: seen, json, ..Listing::default() }), oversize)
+}
+
+/// A tool's name as it is kept.
+pub(crate) fn short_name(name: &str) -> String {
+    let mut short = escaped(name, NAME_CHARS_MAX);
+    short.truncate(short.floor_char_boundary(TOOL_NAME_BYTES_MAX));
+    short
+}
+
+/// Bytes of a list as it is written down: a text within JSON, in which each quote and each backslash takes one more.
+fn written(json: &str, tools: &[ToolSeen]) -> usize {
+    let text = |text: &str| text.len() + text.bytes().filter(|byte| matches!(byte, b'"' | b'\\')).count();
+    text(json) + tools.iter().map(|tool| text(&tool.name) + WRITTEN_HASHES).sum::<usize>()
 }
 
 /// Holds a list against what is known: the calls that the monitor makes, and the list that was accepted.
 ///
 /// A list that is remembered already is shared and not looked at again.
 pub fn hold(mut seen: ToolsSeen, tools: &[Value], monitor: &Monitor, lists: &Lists) -> ToolsSeen {
+    match remembered(&seen, lists) {
+        Some(known) => seen.listing = known,
+        None => note_instructions(&mut seen, instructing(tools)),
+    }
+    compared(seen, tools, monitor, lists)
+}
+
+/// The same list, where it was looked at before.
+pub(crate) fn remembered(seen: &ToolsSeen, lists: &Lists) -> Option<Arc<Listing>> {
     // An accepted list without tokens was read back from the store and not looked at since.
     let looked_at = lists.accepted.as_ref().filter(|accepted| accepted.tokens.is_some());
-    let remembered = lists.latest.iter().chain(looked_at).find(|known| known.hash == seen.hash);
-    match remembered {
-        Some(known) => seen.listing = Arc::clone(known),
-        None => {
-            let mut found = Vec::new();
-            for tool in tools.iter().take(TOOLS_MAX) {
-                found.extend(instructions::in_tool(tool));
-                if found.len() >= INSTRUCTIONS_MAX {
-                    break;
-                }
-            }
-            found.truncate(INSTRUCTIONS_MAX);
-            Arc::make_mut(&mut seen.listing).instructions = found;
+    lists.latest.iter().chain(looked_at).find(|known| known.hash == seen.hash).cloned()
+}
+
+/// Texts of some tools that read like instructions.
+pub(crate) fn instructing(tools: &[Value]) -> Vec<Instruction> {
+    let mut found = Vec::new();
+    for tool in tools {
+        found.extend(instructions::in_tool(tool));
+        if is_enough(&found) {
+            break;
         }
     }
+    found
+}
+
+/// Whether more of them would not be kept.
+pub(crate) fn is_enough(found: &[Instruction]) -> bool {
+    found.len() >= INSTRUCTIONS_MAX
+}
+
+/// Keeps them with the list they were found in.
+pub(crate) fn note_instructions(seen: &mut ToolsSeen, mut found: Vec<Instruction>) {
+    found.truncate(INSTRUCTIONS_MAX);
+    Arc::make_mut(&mut seen.listing).instructions = found;
+}
+
+/// Holds a list that was looked through against the calls that the monitor makes, and the list that was accepted.
+pub(crate) fn compared(mut seen: ToolsSeen, tools: &[Value], monitor: &Monitor, lists: &Lists) -> ToolsSeen {
     seen.calls = known_calls(seen.search_tool.as_deref().and_then(|name| named(tools, name)), monitor);
     seen.invalid_call = seen.calls.why.first().filter(|_| seen.search_tool.is_some()).map(|(_, why)| why.clone());
     seen.drift = lists.accepted.as_ref().filter(|accepted| accepted.hash != seen.hash).map(|accepted| {
@@ -151,7 +193,7 @@ fn known_calls(tool: Option<&Value>, monitor: &Monitor) -> KnownCalls {
     calls
 }
 
-/// The tools of a listing; none where only names and hashes were kept.
+/// The tools of a listing; none where only names and hashes were kept, which earlier versions wrote as a list of them.
 fn kept_whole(json: &str) -> Option<Vec<Value>> {
     let tools: Vec<Value> = serde_json::from_str(json).ok()?;
     let hashes_only =
@@ -163,7 +205,7 @@ fn kept_whole(json: &str) -> Option<Vec<Value>> {
 pub fn hashes(tools: &[Value]) -> BTreeMap<String, String> {
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for tool in tools {
-        texts.entry(escaped(name_of(tool), NAME_CHARS_MAX)).or_default().push(canonical(tool, Texts::Kept));
+        texts.entry(short_name(name_of(tool))).or_default().push(canonical(tool, Texts::Kept));
     }
     let sum = |mut texts: Vec<String>| {
         texts.sort_unstable();
@@ -202,14 +244,6 @@ fn find<'a>(tools: &'a [Value], search: &Search) -> Option<&'a Value> {
 /// A tool's name; empty where it has none.
 pub(crate) fn name_of(tool: &Value) -> &str {
     tool.get("name").and_then(Value::as_str).unwrap_or_default()
-}
-
-fn names_and_hashes(tools: &[ToolSeen]) -> String {
-    let list: Vec<Value> = tools
-        .iter()
-        .map(|tool| serde_json::json!({"name": tool.name, "full_hash": tool.full_hash, "shape_hash": tool.shape_hash}))
-        .collect();
-    Value::Array(list).to_string()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -374,7 +408,19 @@ mod tests {
     fn a_server_with_too_much_to_say_is_kept_by_name_and_hash() {
         let long = json!({"name": "a", "description": "x".repeat(300 * 1024)});
         let seen = reduce(&[long], &search(None), &Lists::default());
+        assert!(seen.oversize.is_some(), "its tokens are counted all the same");
         assert!(seen.json.len() < 400 && serde_json::from_str::<Value>(&seen.json).is_ok(), "{}", seen.json.len());
+    }
+
+    #[test]
+    fn however_a_list_is_made_it_is_written_down_in_few_bytes() {
+        let tool = |nth: usize, text: &str| json!({"name": format!("{nth}{}", "\"".repeat(300)), "description": text});
+        for (sentence, text) in [("texts of quotes", "\"".repeat(100)), ("long texts", "x".repeat(4_000))] {
+            let tools: Vec<Value> = (0..1_000).map(|nth| tool(nth, &text)).collect();
+            let seen = reduce(&tools, &search(None), &Lists::default());
+            let bytes = super::written(&seen.json, &seen.tools);
+            assert!(bytes <= super::WRITTEN_BYTES_MAX, "{sentence}: {bytes}");
+        }
     }
 
     #[test]

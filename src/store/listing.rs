@@ -14,6 +14,11 @@ use crate::store::{Store, StoreError};
 /// Lists kept of one monitor beside the accepted one: a year of monthly releases, and room for a rollout that flaps.
 pub const KEPT_MAX: u32 = 30;
 
+/// Bytes of lists kept of one monitor, with what is said of their differences: thirty of a usual server, whose list has
+/// some 10 kB. A probe brings none that is written in more than 400 kB (`probe::tools`), so that the accepted list and the
+/// latest, which always stay, fit into it.
+pub const BYTES_MAX: u32 = 1_000_000;
+
 /// One list of a monitor's past.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListingLine {
@@ -51,7 +56,7 @@ pub(in crate::store) async fn note(
         }
         blob(connection, &row.listing, row.at).await?;
         seen(connection, row).await?;
-        drop_oldest(connection, &row.monitor).await?;
+        drop_oldest(connection, &row.monitor, &row.listing.hash).await?;
     }
     Ok(())
 }
@@ -76,15 +81,24 @@ async fn seen(connection: &mut SqliteConnection, row: &ListingRow) -> Result<(),
     Ok(())
 }
 
-/// Keeps the newest, and whatever was ever accepted.
-async fn drop_oldest(connection: &mut SqliteConnection, monitor: &MonitorId) -> Result<(), sqlx::Error> {
+/// Keeps the accepted list and the latest; then, as far as there is room, what was ever accepted, and the newest others.
+async fn drop_oldest(connection: &mut SqliteConnection, monitor: &MonitorId, latest: &str) -> Result<(), sqlx::Error> {
     let dropped = sqlx::query(
-        "DELETE FROM tools_seen WHERE monitor = $1 \
-         AND hash NOT IN (SELECT hash FROM monitor_tools WHERE monitor = $1) \
-         AND hash NOT IN (SELECT hash FROM tools_seen WHERE monitor = $1 ORDER BY last_seen DESC, hash LIMIT $2) \
-         RETURNING hash",
+        "WITH ranked AS (SELECT s.hash, s.last_seen, \
+         CASE WHEN s.hash = $2 OR EXISTS (SELECT 1 FROM monitor_tools t WHERE t.monitor = $1 AND t.hash = s.hash \
+         AND t.to_at IS NULL) THEN 0 \
+         WHEN s.hash IN (SELECT hash FROM monitor_tools WHERE monitor = $1) THEN 1 ELSE 2 END AS rank, \
+         COALESCE(LENGTH(b.data), 0) + LENGTH(CAST(s.changes AS BLOB)) AS bytes \
+         FROM tools_seen s LEFT JOIN blobs b ON b.hash = s.hash AND b.kind = 'tools' WHERE s.monitor = $1), \
+         counted AS (SELECT hash, rank, \
+         SUM(bytes) OVER (ORDER BY rank, last_seen DESC, hash ROWS UNBOUNDED PRECEDING) AS total, \
+         ROW_NUMBER() OVER (ORDER BY last_seen DESC, hash) AS nth FROM ranked) \
+         DELETE FROM tools_seen WHERE monitor = $1 AND hash IN \
+         (SELECT hash FROM counted WHERE rank > 0 AND total > $3 OR rank = 2 AND nth > $4) RETURNING hash",
     )
     .bind(monitor.as_str())
+    .bind(latest)
+    .bind(BYTES_MAX)
     .bind(KEPT_MAX)
     .fetch_all(&mut *connection)
     .await?;
@@ -93,7 +107,7 @@ async fn drop_oldest(connection: &mut SqliteConnection, monitor: &MonitorId) -> 
         sqlx::query(
             "DELETE FROM blobs WHERE hash = $1 AND kind = 'tools' \
              AND NOT EXISTS (SELECT 1 FROM tools_seen WHERE hash = $1) \
-             AND NOT EXISTS (SELECT 1 FROM monitor_tools WHERE hash = $1)",
+             AND NOT EXISTS (SELECT 1 FROM monitor_tools WHERE hash = $1 AND to_at IS NULL)",
         )
         .bind(hash)
         .execute(&mut *connection)
@@ -141,7 +155,7 @@ fn changes_from(text: &str) -> Result<Vec<Change>, StoreError> {
 }
 
 impl Store {
-    /// The lists that a monitor's server gave, the latest first; bounded by [`KEPT_MAX`] and what was accepted.
+    /// The lists that a monitor's server gave, the latest first; bounded by [`KEPT_MAX`], [`BYTES_MAX`] and what was accepted.
     ///
     /// # Errors
     /// Where the database does not answer.

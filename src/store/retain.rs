@@ -141,7 +141,7 @@ async fn forget_tools(connection: &mut SqliteConnection, before: i64) -> Result<
     let texts = "DELETE FROM blobs WHERE (hash, kind) IN (SELECT b.hash, b.kind FROM blobs b \
          WHERE b.kind = 'tools' AND b.created_at < $1 \
          AND NOT EXISTS (SELECT 1 FROM tools_seen s WHERE s.hash = b.hash) \
-         AND NOT EXISTS (SELECT 1 FROM monitor_tools t WHERE t.hash = b.hash) LIMIT $2)";
+         AND NOT EXISTS (SELECT 1 FROM monitor_tools t WHERE t.hash = b.hash AND t.to_at IS NULL) LIMIT $2)";
     let mut gone = 0;
     for statement in [accepted, seen, texts] {
         gone += delete(connection, statement, before).await?;

@@ -5,6 +5,7 @@
 //! journey plays on), `process` (the binary as a child), then the journeys: `kills`, `outage`,
 //! `edits`, `trouble`, `reload`, `start`, `hanging`, `volume`,
 //! `backup`, `status`, `heartbeat`, `logs`, `export`, `hardened`, `files`, `ending`.
+//! `backup`, `status`, `heartbeat`, `logs`, `export`, `hardened`, `files`, `lists`.
 
 mod stage;
 mod process;
@@ -24,3 +25,4 @@ mod export;
 mod hardened;
 mod files;
 mod ending;
+mod lists;
