@@ -400,7 +400,7 @@ async fn actions_go_down_the_channel() {
     assert_eq!(running.commands.recv().await, Some(Command::Recheck { monitor: MonitorId::new("docs") }));
     let nobody = ask(&running, Method::POST, "/api/v1/monitors/nobody/recheck").send().await.unwrap();
     assert_eq!(nobody.status(), StatusCode::NOT_FOUND);
-    for _ in 0..4 {
+    for _ in 0..fixture::COMMANDS_MAX {
         let answer = ask(&running, Method::POST, "/api/v1/monitors/docs/recheck").send().await.unwrap();
         assert_eq!(answer.status(), StatusCode::ACCEPTED);
     }

@@ -4,8 +4,7 @@
 //! never on time alone; [`stage::PATIENCE`] only turns a hang into a failure. Read: `stage` (what a
 //! journey plays on), `process` (the binary as a child), then the journeys: `kills`, `outage`,
 //! `edits`, `trouble`, `reload`, `start`, `hanging`, `volume`,
-//! `backup`, `status`, `heartbeat`, `logs`, `export`, `hardened`, `files`, `ending`.
-//! `backup`, `status`, `heartbeat`, `logs`, `export`, `hardened`, `files`, `lists`.
+//! `backup`, `status`, `heartbeat`, `logs`, `export`, `hardened`, `files`, `ending`, `lists`.
 
 mod stage;
 mod process;

@@ -63,7 +63,7 @@ pub(crate) async fn serve_within(token: Option<&str>, fleet: Fleet, limits: Limi
     let listen = listener.local_addr().unwrap();
     let board = Arc::new(Board::default());
     let shutdown = CancellationToken::new();
-    let (send, commands) = mpsc::channel(8);
+    let (send, commands) = mpsc::channel(COMMANDS_MAX);
     let (fleet_in, fleet_out) = watch::channel(Arc::new(fleet));
     let lock = folder.path().join("monitors.lock");
     let settings = Settings { listen, token: token.map(Secret::new), lock };
@@ -164,6 +164,9 @@ fn month_beat(at: DateTime<Utc>, turn: i64, days_ago: i64) -> BeatRecord {
         ..BeatRecord::default()
     }
 }
+
+/// Wishes that wait at once.
+pub(crate) const COMMANDS_MAX: usize = 8;
 
 pub(crate) const NAMES: [&str; 20] = [
     "Support knowledge base",
