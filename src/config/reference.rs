@@ -121,6 +121,21 @@ pub fn masked(url: &str) -> String {
     shown
 }
 
+/// Whether a URL has a password before its `@` of which any part is written out, and not only referred to.
+pub(in crate::config) fn holds_password(url: &str) -> bool {
+    // The query comes behind it, where there is one.
+    let Some(login) =
+        secret_parts(url).into_iter().next().and_then(|part| url[part.start..].split_at_checked(part.len()))
+    else {
+        return false;
+    };
+    let (login, after) = login;
+    let Ok(parts) = parts(login) else { return false };
+    let written: String =
+        parts.iter().filter_map(|part| if let Part::Text(text) = part { Some(*text) } else { None }).collect();
+    after.starts_with('@') && written.split_once(':').is_some_and(|(_, password)| !password.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

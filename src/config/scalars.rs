@@ -11,8 +11,7 @@ use url::Url;
 
 use crate::config::checker::{Checker, similar};
 use crate::config::fault::{Fault, Place, quoted};
-use crate::config::masks::holds_password;
-use crate::config::reference::{Part, is_reference, masked, parts, read_file};
+use crate::config::reference::{Part, holds_password, is_reference, masked, parts, read_file};
 use crate::config::shape::Shape;
 use crate::config::tree::{Node, Value};
 use crate::domain::fleet::{Address, Secret};

@@ -20,7 +20,6 @@ use crate::domain::protocol::{Era, Transport, legacy_version};
 use crate::net::connect::{Connector, Target, Times};
 use crate::probe::channel::{Channel, read_off};
 use crate::probe::clock::Clock;
-use crate::probe::closing::is_spared;
 use crate::probe::coding;
 use crate::probe::era::{LEGACY, MODERN};
 use crate::probe::evidence::Scrub;
@@ -429,7 +428,7 @@ impl<'a> Caller<'a> {
 
     /// Whether this session is to stay open.
     pub(crate) fn spares(&self, learnt: &Learnt, session: &HeaderValue) -> bool {
-        is_spared(self.monitor.reach.close_sessions, learnt, session.as_bytes(), self.version())
+        learnt.spares(self.monitor.reach.close_sessions, session.as_bytes(), self.version())
     }
 
     /// Goes on in a session that an earlier probe left open; false where its id cannot be one.

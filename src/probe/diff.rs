@@ -10,9 +10,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::domain::tools::{Change, ChangeClass, GONE, NEW};
-use crate::probe::evidence::escaped;
+use crate::probe::evidence::{escaped, short_name};
 use crate::probe::instructions;
-use crate::probe::tools::short_name;
 
 /// Places compared in one list: a real one has a few hundred, and a schema of references can be made to unfold without end.
 const PLACES_MAX: u32 = 20_000;

@@ -17,6 +17,9 @@ pub const EXCERPT_CHARS_MAX: usize = 160;
 /// Characters of a name, a version, a source: longer ones are no names.
 pub const NAME_CHARS_MAX: usize = 200;
 
+/// Bytes of a tool's name that are kept: a name has at most 128 characters, all of them ASCII (MCP, "Tool Names").
+const TOOL_NAME_BYTES_MAX: usize = 128;
+
 /// Secrets shorter than this are not searched for: they would hit ordinary words.
 const SECRET_CHARS_MIN: usize = 4;
 
@@ -225,6 +228,13 @@ fn misleading(c: char) -> bool {
             c,
             '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}'
         )
+}
+
+/// A tool's name as it is kept.
+pub(crate) fn short_name(name: &str) -> String {
+    let mut short = escaped(name, NAME_CHARS_MAX);
+    short.truncate(short.floor_char_boundary(TOOL_NAME_BYTES_MAX));
+    short
 }
 
 #[cfg(test)]

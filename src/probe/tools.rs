@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::domain::fleet::{Monitor, Search};
 use crate::domain::observation::ToolsSeen;
 use crate::domain::tools::{Drift, Instruction, KnownCalls, Listing, ToolSeen};
-use crate::probe::evidence::{NAME_CHARS_MAX, escaped};
+use crate::probe::evidence::short_name;
 use crate::probe::schema::{misfit, misfit_asking};
 use crate::probe::{Lists, diff, instructions};
 
@@ -26,9 +26,6 @@ const WRITTEN_BYTES_MAX: usize = 400_000;
 const WRITTEN_HASHES: usize = 144;
 /// Stands where the JSON of a list is not kept.
 const NOT_KEPT: &str = "null";
-/// Bytes of a tool's name that are kept: a name has at most 128 characters, all of them ASCII (MCP, "Tool Names").
-const TOOL_NAME_BYTES_MAX: usize = 128;
-
 /// Calls that no longer fit and are kept with their reason; the others are counted.
 const BROKEN_CALLS_MAX: usize = 8;
 /// Texts that read like instructions and are kept of one list.
@@ -105,13 +102,6 @@ fn taken_apart(sorted: &[(&str, String, &Value)], hash: String) -> (Arc<Listing>
     let is_long = json.len() > JSON_BYTES_MAX || written(&json, &seen) > WRITTEN_BYTES_MAX;
     let oversize = is_long.then(|| std::mem::replace(&mut json, NOT_KEPT.to_owned()).into_boxed_str());
     (Arc::new(Listing { hash, tools: seen, json, ..Listing::default() }), oversize)
-}
-
-/// A tool's name as it is kept.
-pub(crate) fn short_name(name: &str) -> String {
-    let mut short = escaped(name, NAME_CHARS_MAX);
-    short.truncate(short.floor_char_boundary(TOOL_NAME_BYTES_MAX));
-    short
 }
 
 /// Bytes of a list as it is written down: a text within JSON, in which each quote and each backslash takes one more.
