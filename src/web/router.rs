@@ -21,7 +21,7 @@ const BODY_BYTES_MAX: usize = 16 * 1024;
 /// An answer begins within this; a page waits for the database far less.
 const ANSWER_WITHIN: Duration = Duration::from_secs(15);
 
-/// The whole web. A request has to bring its [`crate::web::source::Source`], so that wrong tokens are counted by it.
+/// The whole web. A request has to bring its `web::source::Source`, so that wrong tokens are counted by it.
 pub fn router(state: WebState) -> Router {
     Router::new()
         .merge(pages())
