@@ -29,10 +29,16 @@ const trapped = (answer, asked) => {
 };
 const elsewhere = await listening(http.createServer((asked, answer) => trapped(answer, asked)));
 
+// A page that looks again learns that its session is over before the click that ended it is answered: the answer to
+// signing out waits for that, where scripts run and the browser still lets them.
+let passed = () => {};
+const refusedMeanwhile = () => new Promise((done) => { passed = done; setTimeout(done, 5000); });
 // Ends TLS before Serin, and has one more page at the same name: what another program behind the same proxy may serve.
 const proxy = https.createServer({ key, cert: certificate }, (asked, answer) => {
   if (asked.url.startsWith("/planted?")) return trapped(answer, asked);
-  const onward = http.request(pages + asked.url, { method: asked.method, headers: asked.headers }, (got) => {
+  const onward = http.request(pages + asked.url, { method: asked.method, headers: asked.headers }, async (got) => {
+    if (asked.url === "/logout") await refusedMeanwhile();
+    if (asked.url === "/login?next=%2F") setTimeout(passed, 200);
     answer.writeHead(got.statusCode, got.headers);
     got.pipe(answer);
   });

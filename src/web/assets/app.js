@@ -5,7 +5,8 @@
   const lamp = document.getElementById("lamp");
   const watch = main.dataset.watch || "";
   const PAUSE_MS = watch === "fleet" ? 2000 : 1000; // At most one look at the page in this time.
-  let source = null, timer = 0, busy = false, again = false, lastLook = 0;
+  const LEAVING_MS = 10000; // So long after a click that leads elsewhere, the click decides where to.
+  let source = null, timer = 0, busy = false, again = false, lastLook = 0, left = -LEAVING_MS;
 
   const say = (state, text) => { if (lamp) { lamp.className = "lamp " + state; lamp.querySelector("b").textContent = text; } };
 
@@ -27,7 +28,11 @@
     busy = true; lastLook = Date.now();
     try {
       const answer = await fetch(location.href, { credentials: "same-origin" });
-      if (answer.redirected && new URL(answer.url).pathname === "/login") { location.assign(answer.url); return; }
+      if (answer.redirected && new URL(answer.url).pathname === "/login") {
+        // Signing out ends the session before its own answer is here; going elsewhere now would undo the click.
+        if (performance.now() - left < LEAVING_MS) again = true; else location.assign(answer.url);
+        return;
+      }
       if (!answer.ok) return;
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
       const folds = [...document.querySelectorAll("details[id]")].map((one) => [one.id, one.open]);
@@ -71,6 +76,7 @@
 
   document.addEventListener("visibilitychange", () => document.hidden ? (close(), say("idle", "paused")) : open());
   addEventListener("pagehide", close);
+  addEventListener("beforeunload", () => { left = performance.now(); });
   setInterval(tick, 1000);
   open();
 })();
