@@ -5,8 +5,8 @@
 //! (`synchronous=FULL`); what was not answered is there whole or not at all. We may die anywhere:
 //! the lock on the database dies with us, and the next start finds the last commit.
 //!
-//! Read: `board` (the last state, in memory), `record` (what a turn wants remembered), `schema` (the
-//! file, its lock and its tables), `writer` (the one that writes; `append` the beats, `intern` what
+//! Read: `board` (the last state, in memory), `record` (what a turn wants remembered), `held` (who has
+//! the file), `schema` (its settings and its tables), `writer` (the one that writes; `append` the beats, `intern` what
 //! repeats, `known` what was learnt and spent, `transcript` what was said over the wire, `decide` the incidents, `promise` who is told, `outbox` how that goes, `note` what people
 //! and files say), `seal` (an hour's rows become packs; `packs` and `pack` how
 //! they stand, `unsealed` the rows), `roll` (days), `retain` (forgetting), `chore` (their steps in the writer; `tidy` asks for them), `column`, `course` and `error` (how values, what an incident remembers, and failures stand in the database), `resume`
@@ -20,11 +20,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use sqlx::sqlite::SqlitePool;
+use sqlx::{Connection as _, SqliteConnection};
 use tokio::sync::{Notify, mpsc, oneshot};
 
+use crate::store::held::Held;
 use crate::store::integrity::Looked;
 use crate::store::record::BeatRecord;
-use crate::store::writer::{Answer, Job, Signals, Work, Writer, can_wait};
+use crate::store::writer::{Answer, Begun, Job, Signals, Work, Writer, can_wait};
 
 pub mod board;
 pub mod pulse;
@@ -43,6 +45,7 @@ pub mod history;
 pub mod latency;
 pub mod recent;
 pub mod private;
+mod held;
 mod schema;
 mod writer;
 mod rows;
@@ -91,15 +94,16 @@ impl Store {
     /// # Errors
     /// [`OpenError::InUse`] where another Serin has it open; the others where file or tables cannot be used.
     pub async fn open(path: &Path) -> Result<Self, OpenError> {
-        let lock = schema::lock(path)?;
-        let failed = |source| OpenError::of(path, source);
-        let mut connection = schema::writer(path).await.map_err(failed)?;
-        if integrity::look(&mut connection).await.map_err(failed)? == Looked::Partly {
-            tracing::info!(
-                "what pages depend on is sound; the rest of the database was not all read: `serin backup` does"
-            );
-        }
-        schema::migrate(path, &mut connection).await?;
+        let held = Held::make(path)?;
+        let mut connection = schema::writer(path).await.map_err(|source| OpenError::of(path, source))?;
+        let (begun, readers) = match begin(path, &mut connection).await {
+            Ok(begun) => begun,
+            Err(error) => {
+                // Closed before it is let go of, for the next try or another Serin.
+                drop(connection.close().await);
+                return Err(error);
+            }
+        };
         let outbox_changed = Arc::new(Notify::new());
         let hurry = Arc::new(Notify::new());
         let gather_us = Arc::new(AtomicU64::new(0));
@@ -108,8 +112,7 @@ impl Store {
             hurry: Arc::clone(&hurry),
             gather_us: Arc::clone(&gather_us),
         };
-        let writer = Writer::new(path.to_owned(), connection, lock, signals).await.map_err(failed)?;
-        let readers = schema::readers(path).await.map_err(failed)?;
+        let writer = Writer::new(path.to_owned(), connection, begun, held, signals);
         let (jobs, queue) = mpsc::channel(QUEUE_MAX);
         tokio::spawn(writer.run(queue));
         let store = Self { jobs, readers, outbox_changed, hurry, gather_us };
@@ -165,9 +168,20 @@ impl Store {
     }
 }
 
+/// Looks whether an open database is sound, brings its tables to this version and reads what a start needs of it.
+async fn begin(path: &Path, connection: &mut SqliteConnection) -> Result<(Begun, SqlitePool), OpenError> {
+    let failed = |source| OpenError::of(path, source);
+    if integrity::look(connection).await.map_err(failed)? == Looked::Partly {
+        tracing::info!("what pages depend on is sound; the rest of the database was not all read: `serin backup` does");
+    }
+    schema::migrate(path, connection).await?;
+    let begun = Begun::read(connection).await.map_err(failed)?;
+    Ok((begun, schema::readers(path).await.map_err(failed)?))
+}
+
 /// Whether a Serin has this database open; none where none ever had, or the system does not say.
 pub fn is_held(database: &Path) -> Option<bool> {
-    schema::is_held(database)
+    held::is_held(database)
 }
 
 /// Why a read or a write did not happen. One failure answers everybody who shared the commit.
@@ -211,10 +225,10 @@ pub enum OpenError {
         /// The database.
         path: PathBuf,
     },
-    /// The lock file beside the database cannot be made.
+    /// The database, or the lock file beside it, cannot be opened or made.
     #[error("cannot lock {}: {source}; the folder must exist and be writable", .path.display())]
     Lock {
-        /// The lock file.
+        /// The file.
         path: PathBuf,
         /// Why.
         source: std::io::Error,

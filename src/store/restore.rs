@@ -11,6 +11,7 @@ use chrono::{DateTime, Utc};
 use sqlx::Connection;
 
 use crate::store::backup::{BackupError, sync_folder};
+use crate::store::held::Held;
 use crate::store::integrity::{self, Contents};
 use crate::store::schema::{self, beside};
 use crate::store::{OpenError, StoreError, private};
@@ -37,7 +38,7 @@ pub struct Restored {
 /// Where a Serin runs on it, the backup is unsound or of a newer Serin, or the system refuses; the database is then as
 /// it was before.
 pub async fn restore(backup: &Path, database: &Path, now: DateTime<Utc>) -> Result<Restored, BackupError> {
-    let _held_until_the_end = schema::lock(database)?;
+    let _held_until_the_end = Held::find(database)?;
     if std::fs::metadata(beside(backup, "-wal")).is_ok_and(|log| log.len() > 0) {
         return Err(BackupError::WithLog { path: backup.to_owned() });
     }
@@ -110,7 +111,7 @@ async fn fold(database: &Path) -> Result<(), StoreError> {
 /// # Errors
 /// Where a Serin holds it, or the system refuses.
 pub fn set_aside(database: &Path, now: DateTime<Utc>) -> Result<PathBuf, OpenError> {
-    let _held_until_the_end = schema::lock(database)?;
+    let _held_until_the_end = Held::find(database)?;
     let failed = |source: io::Error| OpenError::Database {
         path: database.to_owned(),
         source: StoreError::Io(format!("it cannot be set aside: {source}")),

@@ -1,7 +1,6 @@
-//! The database file: its lock, its settings and its tables.
+//! The database file: its settings and its tables.
 
 use std::borrow::Cow;
-use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use sqlx::sqlite::{
 };
 use sqlx::{ConnectOptions, Row, SqlSafeStr, SqliteConnection};
 
-use crate::store::{OpenError, StoreError, private};
+use crate::store::{OpenError, StoreError};
 
 /// Every step from an empty file to this version, in order; one that was released is never edited.
 const MIGRATIONS: &[(&str, &str)] = &[
@@ -35,28 +34,6 @@ const STATEMENTS_KEPT: usize = 200;
 /// The write-ahead log is cut back to this after it grew, in bytes.
 const WAL_BYTES_KEPT: &str = "67108864";
 
-/// Takes the lock that dies with this process. A second Serin on one database would page twice.
-pub(in crate::store) fn lock(database: &Path) -> Result<File, OpenError> {
-    let path = beside(database, ".lock");
-    let refused = |source| OpenError::Lock { path: path.clone(), source };
-    let file = private::open(&path).map_err(refused)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: database.to_owned() }),
-        Err(TryLockError::Error(source)) => Err(OpenError::Lock { path, source }),
-    }
-}
-
-/// See [`crate::store::is_held`]. The lock is not taken but for a moment: shared, so that two who ask see no Serin in each other.
-pub(in crate::store) fn is_held(database: &Path) -> Option<bool> {
-    let file = File::open(beside(database, ".lock")).ok()?;
-    match file.try_lock_shared() {
-        Ok(()) => Some(false),
-        Err(TryLockError::WouldBlock) => Some(true),
-        Err(TryLockError::Error(_)) => None,
-    }
-}
-
 /// A file that belongs to the database, or is put next to it.
 pub(in crate::store) fn beside(database: &Path, suffix: &str) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
@@ -70,13 +47,10 @@ pub(in crate::store) fn connecting(database: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new().filename(database).pragma("temp_store", "MEMORY")
 }
 
-/// The one connection that writes.
+/// The one connection that writes, to a file that whoever holds it has made: SQLite would make it readable for all, and
+/// gives the files beside it the same permissions.
 pub(in crate::store) async fn writer(database: &Path) -> Result<SqliteConnection, StoreError> {
-    // SQLite would make it readable for all, and gives the files beside it the same permissions. Where it cannot be
-    // made, SQLite says why.
-    drop(private::open(database));
     let options = connecting(database)
-        .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         // Free pages can be given back a few at a time; only a file that is new takes this in.

@@ -7,7 +7,6 @@
 //! - Nothing is remembered across batches but what is on disk, so the next batch heals by itself.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,6 +21,7 @@ use crate::store::append::{Names, append};
 use crate::store::chore::{self, Chore};
 use crate::store::decide::{action, decide};
 use crate::store::error::is_conflict;
+use crate::store::held::Held;
 use crate::store::known::keep;
 use crate::store::note::{self, FleetNote};
 use crate::store::outbox::{self, Attempted, Claim, Claiming};
@@ -92,35 +92,44 @@ pub(in crate::store) struct Writer {
     late_before: i64,
     page_limit: u32,
     signals: Signals,
-    /// Held for as long as anybody may write.
-    _lock: File,
+    /// For as long as anybody may write.
+    _held: Held,
+}
+
+/// How far an open database is.
+#[derive(Debug)]
+pub(in crate::store) struct Begun {
+    names: Names,
+    next_event: i64,
+    late_before: i64,
+}
+
+impl Begun {
+    /// Reads it, and takes back what the Serin before had lent out.
+    pub(in crate::store) async fn read(connection: &mut SqliteConnection) -> Result<Self, StoreError> {
+        let names = Names::load(connection).await?;
+        outbox::take_back(connection).await?;
+        let last_event: i64 = sqlx::query("SELECT COALESCE(MAX(seq), 0) FROM incident_events")
+            .fetch_one(&mut *connection)
+            .await?
+            .try_get(0)?;
+        let late_before = packs::sealing(connection).await?.begun_until.timestamp_micros();
+        Ok(Self { names, next_event: last_event + 1, late_before })
+    }
 }
 
 impl Writer {
     /// A writer over an open connection.
-    pub(in crate::store) async fn new(
+    pub(in crate::store) fn new(
         database: PathBuf,
-        mut connection: SqliteConnection,
-        lock: File,
+        connection: SqliteConnection,
+        begun: Begun,
+        held: Held,
         signals: Signals,
-    ) -> Result<Self, StoreError> {
-        let names = Names::load(&mut connection).await?;
-        outbox::take_back(&mut connection).await?;
-        let last_event: i64 = sqlx::query("SELECT COALESCE(MAX(seq), 0) FROM incident_events")
-            .fetch_one(&mut connection)
-            .await?
-            .try_get(0)?;
-        let late_before = packs::sealing(&mut connection).await?.begun_until.timestamp_micros();
-        Ok(Self {
-            database,
-            connection: Some(connection),
-            names,
-            next_event: last_event + 1,
-            late_before,
-            page_limit: PAGES_MAX,
-            signals,
-            _lock: lock,
-        })
+    ) -> Self {
+        let Begun { names, next_event, late_before } = begun;
+        let (connection, page_limit) = (Some(connection), PAGES_MAX);
+        Self { database, connection, names, next_event, late_before, page_limit, signals, _held: held }
     }
 
     /// Writes until it is asked to close, or nobody is left who could ask.

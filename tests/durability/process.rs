@@ -36,7 +36,12 @@ impl Serin {
         Self::spawn_by(Command::new(Self::PROGRAM), config, arguments, variables)
     }
 
-    fn spawn_by(mut command: Command, config: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+    pub(crate) fn spawn_by(
+        mut command: Command,
+        config: &Path,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let mut child = command
             .args(["run", "--config"])
             .arg(config)
@@ -85,9 +90,17 @@ impl Serin {
 
     /// Waits until it says where its pages are.
     pub(crate) async fn listens(&mut self) -> SocketAddr {
-        let serin = self;
-        let mut said = serin.said.clone();
-        let address = bounded("serin says where its pages are", async {
+        let Some(address) = self.started().await else {
+            let status = self.ended().await;
+            panic!("serin did not start ({status}):\n{}", self.log());
+        };
+        address
+    }
+
+    /// Waits until it says where its pages are, or has ended without having said so.
+    pub(crate) async fn started(&self) -> Option<SocketAddr> {
+        let mut said = self.said.clone();
+        bounded("serin says where its pages are", async {
             loop {
                 let found = said.borrow_and_update().split("pages at http://").nth(1).and_then(|rest| {
                     let (address, _) = rest.split_once('\n')?;
@@ -97,12 +110,8 @@ impl Serin {
                     return found;
                 }
             }
-        });
-        let Some(address) = address.await else {
-            let status = serin.ended().await;
-            panic!("serin did not start ({status}):\n{}", serin.log());
-        };
-        address
+        })
+        .await
     }
 
     /// Everything it wrote to standard error so far.
