@@ -1,18 +1,21 @@
-//! Looks at the outbox and the writer's queue now and then: their depth for the metrics, and given-up deliveries for
-//! our own alerts.
+//! Looks at what nobody else would notice: whether the database is where it was, what waits in the outbox and in the
+//! writer's queue. Metrics, banners and our own alerts follow.
 
 use std::time::Duration;
 
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use tokio_util::sync::CancellationToken;
 
 use crate::daemon::hands::Hands;
 use crate::deliver::trouble::Trouble;
+use crate::store::board::Banner;
 
 /// How often it looks.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// The name under which the loop shows its pulse.
 const NAME: &str = "gauge";
+/// The kind of the banner about the database's place.
+const MOVED: &str = "database_moved";
 
 /// Runs until shutdown.
 pub async fn run(hands: Hands, shutdown: CancellationToken) {
@@ -22,19 +25,50 @@ pub async fn run(hands: Hands, shutdown: CancellationToken) {
         hands.board.pulse().look(now);
         hands.alerts.look_for_files(now);
         hands.board.pulse().set_writer_queue(hands.store.waiting());
-        // Where the store does not answer, the beats say so; this loop only counts.
-        if let Ok(backlog) = hands.store.backlog().await {
-            hands.board.pulse().set_deliveries_pending(backlog.pending);
-            if backlog.dead > 0 {
-                let detail = format!("{} deliveries were given up; /deliveries names them", backlog.dead);
-                hands.alerts.raise(Trouble::DeliveryDead, &detail, now);
-            } else {
-                hands.alerts.clear(Trouble::DeliveryDead, now);
-            }
-        }
+        place(&hands, now);
+        outbox(&hands, now).await;
         tokio::select! {
             () = shutdown.cancelled() => {}
             () = tokio::time::sleep(LOOK_EVERY) => {}
         }
+    }
+}
+
+/// Whether the database's file is still where it was.
+fn place(hands: &Hands, now: DateTime<Utc>) {
+    let moved = hands.store.in_place().err().map(|error| error.to_string());
+    match &moved {
+        Some(why) => hands.alerts.raise(Trouble::DatabaseMoved, why, now),
+        None => hands.alerts.clear(Trouble::DatabaseMoved, now),
+    }
+    let text =
+        moved.map(|why| format!("{why}. Serin goes on in the file that is open, which the next start will not find."));
+    hang_out(hands, MOVED, text, now);
+}
+
+/// What waits to be sent, and what was given up.
+async fn outbox(hands: &Hands, now: DateTime<Utc>) {
+    // Where the store does not answer, the beats say so.
+    let Ok(backlog) = hands.store.backlog().await else { return };
+    hands.board.pulse().set_deliveries_pending(backlog.pending);
+    if backlog.dead > 0 {
+        let detail = format!("{} deliveries were given up; /deliveries names them", backlog.dead);
+        hands.alerts.raise(Trouble::DeliveryDead, &detail, now);
+    } else {
+        hands.alerts.clear(Trouble::DeliveryDead, now);
+    }
+}
+
+/// Shows a banner, or takes it away; pages are told only where it says something else than before.
+fn hang_out(hands: &Hands, kind: &'static str, text: Option<String>, now: DateTime<Utc>) {
+    let shown = hands.board.banners().into_iter().find(|banner| banner.kind == kind);
+    match (text, shown) {
+        (Some(text), Some(shown)) if text == shown.text => {}
+        (Some(text), shown) => {
+            let since = shown.map_or(now, |shown| shown.since);
+            hands.board.raise(Banner { kind, text, since });
+        }
+        (None, Some(_)) => drop(hands.board.lower(kind)),
+        (None, None) => {}
     }
 }

@@ -16,8 +16,6 @@ use crate::store::{Store, StoreError};
 
 /// The kind of the banner that database trouble raises.
 const DATABASE: &str = "database";
-/// Whatever keeps us from writing; a write that succeeds ends them all.
-const DATABASE_TROUBLES: [Trouble; 3] = [Trouble::DiskFull, Trouble::DatabaseLocked, Trouble::DatabaseBroken];
 
 /// Everything a loop needs. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -48,8 +46,12 @@ impl Hands {
                 let out_of_files = matches!(error, StoreError::Io(_) | StoreError::Other(_))
                     && self.alerts.out_of_files("the database", now);
                 // One stretch is one alert, though a full disk may show as several errors in turn.
-                let told =
-                    self.alerts.open().into_iter().map(|(kind, _)| kind).find(|kind| DATABASE_TROUBLES.contains(kind));
+                let told = self
+                    .alerts
+                    .open()
+                    .into_iter()
+                    .map(|(kind, _)| kind)
+                    .find(|kind| Trouble::OF_WRITING.contains(kind));
                 let trouble = told.unwrap_or(match error {
                     StoreError::Full => Trouble::DiskFull,
                     StoreError::Locked => Trouble::DatabaseLocked,
@@ -67,7 +69,7 @@ impl Hands {
                 }
             }
             None if self.ailing.swap(false, Ordering::Relaxed) => {
-                for trouble in DATABASE_TROUBLES {
+                for trouble in Trouble::OF_WRITING {
                     self.alerts.clear(trouble, now);
                 }
                 self.board.lower(DATABASE);

@@ -29,10 +29,11 @@ const WRITE_MAX: Duration = Duration::from_secs(10);
 /// Beats start in time while no more than a hundredth of them is later than this.
 const LATE_MS_MAX: u64 = 5000;
 /// While one of these is open, what Serin shows cannot be relied on.
-const ILL: [Trouble; 7] = [
+const ILL: [Trouble; 8] = [
     Trouble::DiskFull,
     Trouble::DatabaseLocked,
     Trouble::DatabaseBroken,
+    Trouble::DatabaseMoved,
     Trouble::LoopLate,
     Trouble::LoopStopped,
     Trouble::OutOfFiles,

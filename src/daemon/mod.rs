@@ -5,7 +5,7 @@
 //! `telling` (from a decision to what is queued), `tick` (how many start together), `permits` (who may
 //! be in flight), `scheduler` (who is due), `courier` (claim, send,
 //! record), `resume` (where the last run stood), `reload` (the file, whenever it changes), `gauge`
-//! (how deep the outbox is), `heartbeat` (that we are well, to somebody outside),
+//! (what nobody else would notice), `heartbeat` (that we are well, to somebody outside),
 //! `janitor` (forgets what is over).
 
 pub mod hands;

@@ -11,6 +11,8 @@ pub enum Trouble {
     DatabaseLocked,
     /// The database cannot be read or written for another reason.
     DatabaseBroken,
+    /// The database's file is gone from its place, or another stands there.
+    DatabaseMoved,
     /// The database was damaged at start, and a new one was begun.
     HistoryLost,
     /// Beats start late, or are skipped.
@@ -33,10 +35,11 @@ pub enum Trouble {
 
 impl Trouble {
     /// Every kind.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::DiskFull,
         Self::DatabaseLocked,
         Self::DatabaseBroken,
+        Self::DatabaseMoved,
         Self::HistoryLost,
         Self::LoopLate,
         Self::LoopStopped,
@@ -48,12 +51,21 @@ impl Trouble {
         Self::HeartbeatFailed,
     ];
 
+    /// What keeps Serin from writing; a write that succeeds ends them all.
+    pub const OF_WRITING: [Self; 3] = [Self::DiskFull, Self::DatabaseLocked, Self::DatabaseBroken];
+
+    /// Whether what Serin sees now may be lost: it cannot be written, or not where the next start looks for it.
+    pub fn forgets(self) -> bool {
+        self == Self::DatabaseMoved || Self::OF_WRITING.contains(&self)
+    }
+
     /// The word in message and log.
     pub const fn slug(self) -> &'static str {
         match self {
             Self::DiskFull => "disk_full",
             Self::DatabaseLocked => "database_locked",
             Self::DatabaseBroken => "database_broken",
+            Self::DatabaseMoved => "database_moved",
             Self::HistoryLost => "history_lost",
             Self::LoopLate => "loop_late",
             Self::LoopStopped => "loop_stopped",
@@ -72,6 +84,9 @@ impl Trouble {
             Self::DiskFull => "the disk is full: nothing is remembered and nothing new is paged until there is room",
             Self::DatabaseLocked => "another process holds the database: nothing is remembered until it lets go",
             Self::DatabaseBroken => "the database cannot be written: nothing is remembered and nothing new is paged",
+            Self::DatabaseMoved => {
+                "the database's file is not where it was: the next start finds nothing of what is remembered now"
+            }
             Self::HistoryLost => {
                 "the database was damaged: Serin runs on a new one, without history and open incidents"
             }
@@ -92,6 +107,9 @@ impl Trouble {
             Self::DiskFull => "a write succeeds again; free room on the volume that holds the database",
             Self::DatabaseLocked => "a write succeeds again; end the process that holds the database",
             Self::DatabaseBroken => "a write succeeds again; see Serin's log for SQLite's own words",
+            Self::DatabaseMoved => {
+                "the same file is back in its place, with the -wal and -shm files that were beside it"
+            }
             Self::HistoryLost => "Serin is started again, best after `serin restore` of a backup",
             Self::LoopLate => "beats start in time again; give Serin more CPU, or probe fewer monitors",
             Self::LoopStopped => "the part runs for a while without stopping",

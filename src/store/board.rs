@@ -216,7 +216,7 @@ pub struct CanaryView {
 /// A line across the top of every page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Banner {
-    /// What it is about: `config`, `database`, `uplink`. One banner a kind.
+    /// What it is about, such as `config`, `database` or `uplink`. One banner a kind.
     pub kind: &'static str,
     /// One or more lines for people.
     pub text: String,

@@ -48,6 +48,7 @@ impl Store {
             outbox_changed: Arc::new(Notify::new()),
             hurry: Arc::new(Notify::new()),
             gather_us: Arc::default(),
+            place: None,
         })
     }
 

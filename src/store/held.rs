@@ -11,10 +11,10 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::store::schema::beside;
-use crate::store::{OpenError, private};
+use crate::store::{OpenError, StoreError, private};
 
 /// Where another file takes the database's place while we lock it (`serin restore`), that one is locked next; nobody
 /// restores more often than this.
@@ -24,7 +24,7 @@ const TRIES_MAX: usize = 8;
 #[derive(Debug)]
 pub(in crate::store) struct Held {
     /// None where there is no database.
-    _file: Option<File>,
+    file: Option<File>,
     _name: File,
 }
 
@@ -55,13 +55,13 @@ impl Held {
             let file = match opened {
                 Ok(file) => file,
                 Err(error) if !make && error.kind() == io::ErrorKind::NotFound => {
-                    return Ok(Self { _file: None, _name: name });
+                    return Ok(Self { file: None, _name: name });
                 }
                 Err(error) => return Err(refused(database, error)),
             };
             lock(&file, database, database)?;
             if Inode::of(&file).ok() == Inode::at(database).ok() {
-                return Ok(Self { _file: Some(file), _name: name });
+                return Ok(Self { file: Some(file), _name: name });
             }
         }
         Err(in_use(database))
@@ -95,6 +95,40 @@ fn refused(path: &Path, source: io::Error) -> OpenError {
 
 fn in_use(database: &Path) -> OpenError {
     OpenError::InUse { path: database.to_owned() }
+}
+
+/// Where the database that is open stood when it was opened.
+#[derive(Debug)]
+pub(in crate::store) struct Place {
+    path: PathBuf,
+    inode: Inode,
+}
+
+impl Place {
+    /// The place of a database that is held.
+    ///
+    /// # Errors
+    /// Where there is none, or the system does not say.
+    pub(in crate::store) fn of(path: &Path, held: &Held) -> io::Result<Self> {
+        let file = held.file.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        Ok(Self { path: path.to_owned(), inode: Inode::of(file)? })
+    }
+
+    /// Whether the same file still stands there. SQLite opens by name: without this look a new connection would read
+    /// and write whatever has the name by now, or make logs of its own beside it.
+    ///
+    /// # Errors
+    /// [`StoreError::Moved`] where none does, or another; nothing where the system does not say.
+    pub(in crate::store) fn look(&self) -> Result<(), StoreError> {
+        let name = || self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned();
+        match Inode::at(&self.path) {
+            Ok(there) if there != self.inode => Err(StoreError::Moved(format!("{} is another file by now", name()))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(StoreError::Moved(format!("{} is gone", name())))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Which file it is, whatever it is called.

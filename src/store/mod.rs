@@ -23,7 +23,7 @@ use sqlx::sqlite::SqlitePool;
 use sqlx::{Connection as _, SqliteConnection};
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use crate::store::held::Held;
+use crate::store::held::{Held, Place};
 use crate::store::integrity::Looked;
 use crate::store::record::BeatRecord;
 use crate::store::writer::{Answer, Begun, Job, Signals, Work, Writer, can_wait};
@@ -86,6 +86,8 @@ pub struct Store {
     hurry: Arc<Notify>,
     /// How long it waits for company, in microseconds.
     gather_us: Arc<AtomicU64>,
+    /// Where the file stood; none where nobody holds it.
+    place: Option<Arc<Place>>,
 }
 
 impl Store {
@@ -96,7 +98,7 @@ impl Store {
     pub async fn open(path: &Path) -> Result<Self, OpenError> {
         let held = Held::make(path)?;
         let mut connection = schema::writer(path).await.map_err(|source| OpenError::of(path, source))?;
-        let (begun, readers) = match begin(path, &mut connection).await {
+        let (begun, readers, place) = match begin(path, &held, &mut connection).await {
             Ok(begun) => begun,
             Err(error) => {
                 // Closed before it is let go of, for the next try or another Serin.
@@ -112,10 +114,10 @@ impl Store {
             hurry: Arc::clone(&hurry),
             gather_us: Arc::clone(&gather_us),
         };
-        let writer = Writer::new(path.to_owned(), connection, begun, held, signals);
+        let writer = Writer::new(path.to_owned(), connection, begun, (held, Arc::clone(&place)), signals);
         let (jobs, queue) = mpsc::channel(QUEUE_MAX);
         tokio::spawn(writer.run(queue));
-        let store = Self { jobs, readers, outbox_changed, hurry, gather_us };
+        let store = Self { jobs, readers, outbox_changed, hurry, gather_us, place: Some(place) };
         store.gather_for(GATHER_USUAL);
         Ok(store)
     }
@@ -138,6 +140,14 @@ impl Store {
     /// Told once for every commit that gave the outbox something new; one listener, the courier.
     pub fn outbox_changed(&self) -> Arc<Notify> {
         Arc::clone(&self.outbox_changed)
+    }
+
+    /// Whether the file that is open is still the one in its place.
+    ///
+    /// # Errors
+    /// [`StoreError::Moved`] where it was taken away or replaced; Serin goes on in the open one, which is lost at its end.
+    pub fn in_place(&self) -> Result<(), StoreError> {
+        self.place.as_ref().map_or(Ok(()), |place| place.look())
     }
 
     /// Caps the file at so many pages of 4 kB, so that a shared disk is not filled by us; 0 lifts the cap.
@@ -169,14 +179,21 @@ impl Store {
 }
 
 /// Looks whether an open database is sound, brings its tables to this version and reads what a start needs of it.
-async fn begin(path: &Path, connection: &mut SqliteConnection) -> Result<(Begun, SqlitePool), OpenError> {
+async fn begin(
+    path: &Path,
+    held: &Held,
+    connection: &mut SqliteConnection,
+) -> Result<(Begun, SqlitePool, Arc<Place>), OpenError> {
     let failed = |source| OpenError::of(path, source);
     if integrity::look(connection).await.map_err(failed)? == Looked::Partly {
         tracing::info!("what pages depend on is sound; the rest of the database was not all read: `serin backup` does");
     }
     schema::migrate(path, connection).await?;
     let begun = Begun::read(connection).await.map_err(failed)?;
-    Ok((begun, schema::readers(path).await.map_err(failed)?))
+    let place = Place::of(path, held).map_err(|source| OpenError::Lock { path: path.to_owned(), source })?;
+    let place = Arc::new(place);
+    let readers = schema::lasting_readers(path, Arc::clone(&place)).await.map_err(failed)?;
+    Ok((begun, readers, place))
 }
 
 /// Whether a Serin has this database open; none where none ever had, or the system does not say.
@@ -196,6 +213,9 @@ pub enum StoreError {
     /// No space is left, on the disk or below the database's own limit.
     #[error("the disk is full; free space on the disk that holds the database")]
     Full,
+    /// The file is no longer in its place; what is open goes on, and nothing new is opened.
+    #[error("{0}; put the file that was there back, as it is in use")]
+    Moved(String),
     /// The file cannot be read or written.
     #[error("the database file cannot be read or written ({0}); look at its disk, its permissions and its size limits")]
     Io(String),

@@ -1,7 +1,9 @@
 //! The database file: its settings and its tables.
 
 use std::borrow::Cow;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
@@ -10,6 +12,7 @@ use sqlx::sqlite::{
 };
 use sqlx::{ConnectOptions, Row, SqlSafeStr, SqliteConnection};
 
+use crate::store::held::Place;
 use crate::store::{OpenError, StoreError};
 
 /// Every step from an empty file to this version, in order; one that was released is never edited.
@@ -61,16 +64,33 @@ pub(in crate::store) async fn writer(database: &Path) -> Result<SqliteConnection
     Ok(options.disable_statement_logging().connect().await?)
 }
 
-/// The connections that read; they cannot write.
+/// Connections that read, opened as they are needed; they cannot write.
 pub(in crate::store) async fn readers(database: &Path) -> Result<SqlitePool, StoreError> {
-    let options = connecting(database)
+    Ok(pool().connect_with(reading(database)).await?)
+}
+
+/// The same, all opened at once and for good: where the file is taken away, they go on reading the one that is open, and
+/// none is opened on what stands in its place.
+pub(in crate::store) async fn lasting_readers(database: &Path, place: Arc<Place>) -> Result<SqlitePool, StoreError> {
+    let pool = pool().min_connections(READERS_MAX).idle_timeout(None).max_lifetime(None);
+    let pool = pool.after_connect(move |_, _| {
+        let looked = place.look();
+        Box::pin(async move { looked.map_err(|error| sqlx::Error::Io(io::Error::other(error.to_string()))) })
+    });
+    Ok(pool.connect_with(reading(database)).await?)
+}
+
+fn pool() -> SqlitePoolOptions {
+    SqlitePoolOptions::new().max_connections(READERS_MAX).min_connections(0).acquire_timeout(READER_WAIT)
+}
+
+fn reading(database: &Path) -> SqliteConnectOptions {
+    connecting(database)
         .read_only(true)
         .busy_timeout(BUSY_TIMEOUT)
         // Heard at `sqlx=trace` alone, and without values: what a page asks can be counted.
         .log_statements(log::LevelFilter::Trace)
-        .log_slow_statements(log::LevelFilter::Off, Duration::MAX);
-    let pool = SqlitePoolOptions::new().max_connections(READERS_MAX).min_connections(0).acquire_timeout(READER_WAIT);
-    Ok(pool.connect_with(options).await?)
+        .log_slow_statements(log::LevelFilter::Off, Duration::MAX)
 }
 
 /// Brings the tables to this version; forward only.

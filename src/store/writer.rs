@@ -21,7 +21,7 @@ use crate::store::append::{Names, append};
 use crate::store::chore::{self, Chore};
 use crate::store::decide::{action, decide};
 use crate::store::error::is_conflict;
-use crate::store::held::Held;
+use crate::store::held::{Held, Place};
 use crate::store::known::keep;
 use crate::store::note::{self, FleetNote};
 use crate::store::outbox::{self, Attempted, Claim, Claiming};
@@ -92,6 +92,7 @@ pub(in crate::store) struct Writer {
     late_before: i64,
     page_limit: u32,
     signals: Signals,
+    place: Arc<Place>,
     /// For as long as anybody may write.
     _held: Held,
 }
@@ -124,12 +125,12 @@ impl Writer {
         database: PathBuf,
         connection: SqliteConnection,
         begun: Begun,
-        held: Held,
+        (held, place): (Held, Arc<Place>),
         signals: Signals,
     ) -> Self {
         let Begun { names, next_event, late_before } = begun;
         let (connection, page_limit) = (Some(connection), PAGES_MAX);
-        Self { database, connection, names, next_event, late_before, page_limit, signals, _held: held }
+        Self { database, connection, names, next_event, late_before, page_limit, signals, place, _held: held }
     }
 
     /// Writes until it is asked to close, or nobody is left who could ask.
@@ -193,7 +194,10 @@ impl Writer {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => {
+                // By its name, which may be another file's by now, before and after.
+                self.place.look()?;
                 let mut connection = schema::writer(&self.database).await?;
+                self.place.look()?;
                 limit_pages(&mut connection, self.page_limit).await?;
                 connection
             }

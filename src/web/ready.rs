@@ -1,4 +1,5 @@
-//! `/healthz` (the process answers) and `/readyz` (the database answers a read, and every loop takes its turns).
+//! `/healthz` (the process answers) and `/readyz` (the database answers a read and takes writes, its file is in its place,
+//! and every loop takes its turns).
 
 use std::time::Duration;
 
@@ -20,6 +21,8 @@ struct Readiness {
     ready: bool,
     database: bool,
     silent_loops: Vec<&'static str>,
+    /// What is missing, a line each.
+    why: Vec<String>,
 }
 
 /// `GET /healthz`.
@@ -31,9 +34,16 @@ pub async fn health() -> &'static str {
 pub async fn ready(State(state): State<WebState>) -> Response {
     let filter = IncidentFilter { open: Some(true), ..IncidentFilter::default() };
     let read = tokio::time::timeout(READ_WITHIN, state.store.incidents(&filter)).await;
-    let database = matches!(read, Ok(Ok(_)));
+    let mut why = Vec::new();
+    if !matches!(read, Ok(Ok(_))) {
+        why.push("the database does not answer a read".to_owned());
+    }
+    let troubles = state.alerts.open().into_iter().filter(|(kind, _)| kind.forgets());
+    why.extend(troubles.map(|(kind, open)| format!("{}: {}", kind.slug(), open.detail)));
+    let database = why.is_empty();
     let silent_loops = state.board.pulse().silent_loops(Utc::now());
-    let ready = database && silent_loops.is_empty();
+    why.extend(silent_loops.iter().map(|name| format!("the {name} loop takes no turns")));
+    let ready = why.is_empty();
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(Readiness { ready, database, silent_loops })).into_response()
+    (status, Json(Readiness { ready, database, silent_loops, why })).into_response()
 }
