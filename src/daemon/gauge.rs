@@ -1,5 +1,5 @@
-//! Looks at what nobody else would notice: whether the database is where it was, what waits in the outbox and in the
-//! writer's queue. Metrics, banners and our own alerts follow.
+//! Looks at what nobody else would notice while nothing is due: whether the database is where it was, whether a write
+//! reaches it, what waits in the outbox and in the writer's queue. Metrics, banners and our own alerts follow.
 
 use std::time::Duration;
 
@@ -8,14 +8,21 @@ use tokio_util::sync::CancellationToken;
 
 use crate::daemon::hands::Hands;
 use crate::deliver::trouble::Trouble;
+use crate::store::StoreError;
 use crate::store::board::Banner;
 
 /// How often it looks.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// Where nothing was written for so long, a write of our own shows whether anything could be.
+const PROVE_AFTER: Duration = Duration::from_secs(20);
+/// A write takes milliseconds, or a second where another process holds the database; one that takes longer is none.
+const WRITE_MAX: Duration = Duration::from_secs(10);
 /// The name under which the loop shows its pulse.
 const NAME: &str = "gauge";
 /// The kind of the banner about the database's place.
 const MOVED: &str = "database_moved";
+/// The kind of the banner about deliveries that do not get through.
+const DELIVERIES: &str = "deliveries";
 
 /// Runs until shutdown.
 pub async fn run(hands: Hands, shutdown: CancellationToken) {
@@ -26,6 +33,7 @@ pub async fn run(hands: Hands, shutdown: CancellationToken) {
         hands.alerts.look_for_files(now);
         hands.board.pulse().set_writer_queue(hands.store.waiting());
         place(&hands, now);
+        prove(&hands, now).await;
         outbox(&hands, now).await;
         tokio::select! {
             () = shutdown.cancelled() => {}
@@ -46,10 +54,20 @@ fn place(hands: &Hands, now: DateTime<Utc>) {
     hang_out(hands, MOVED, text, now);
 }
 
-/// What waits to be sent, and what was given up.
+/// Writes where nobody else did for a while: else a full disk shows only when a beat is due.
+async fn prove(hands: &Hands, now: DateTime<Utc>) {
+    if hands.store.written_ago() < PROVE_AFTER {
+        return;
+    }
+    let written = tokio::time::timeout(WRITE_MAX, hands.store.touch(now)).await;
+    let stalled = || Err(StoreError::Io(format!("a write did not come back within {} s", WRITE_MAX.as_secs())));
+    hands.stored(written.unwrap_or_else(|_| stalled()).err().as_ref(), now);
+}
+
+/// What waits to be sent, and to whom nothing gets through.
 async fn outbox(hands: &Hands, now: DateTime<Utc>) {
     // Where the store does not answer, the beats say so.
-    let Ok(backlog) = hands.store.backlog().await else { return };
+    let Ok(backlog) = hands.store.backlog(now).await else { return };
     hands.board.pulse().set_deliveries_pending(backlog.pending);
     if backlog.dead > 0 {
         let detail = format!("{} deliveries were given up; /deliveries names them", backlog.dead);
@@ -57,6 +75,8 @@ async fn outbox(hands: &Hands, now: DateTime<Utc>) {
     } else {
         hands.alerts.clear(Trouble::DeliveryDead, now);
     }
+    let lines: Vec<String> = backlog.behind.iter().map(ToString::to_string).collect();
+    hang_out(hands, DELIVERIES, (!lines.is_empty()).then(|| lines.join("\n")), now);
 }
 
 /// Shows a banner, or takes it away; pages are told only where it says something else than before.

@@ -4,7 +4,8 @@
 //! day, so that memory does not grow with the past.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use chrono::{DateTime, Utc};
 use futures_util::stream::BoxStream;
@@ -49,6 +50,7 @@ impl Store {
             hurry: Arc::new(Notify::new()),
             gather_us: Arc::default(),
             place: None,
+            written_at: Arc::new(Mutex::new(Instant::now())),
         })
     }
 

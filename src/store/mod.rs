@@ -15,9 +15,9 @@
 //! (is the file sound), `backup` and `restore` (a copy, and back).
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use sqlx::sqlite::SqlitePool;
 use sqlx::{Connection as _, SqliteConnection};
@@ -88,6 +88,8 @@ pub struct Store {
     gather_us: Arc<AtomicU64>,
     /// Where the file stood; none where nobody holds it.
     place: Option<Arc<Place>>,
+    /// When a write last reached the disk.
+    written_at: Arc<Mutex<Instant>>,
 }
 
 impl Store {
@@ -109,7 +111,9 @@ impl Store {
         let outbox_changed = Arc::new(Notify::new());
         let hurry = Arc::new(Notify::new());
         let gather_us = Arc::new(AtomicU64::new(0));
+        let written_at = Arc::new(Mutex::new(Instant::now()));
         let signals = Signals {
+            written_at: Arc::clone(&written_at),
             outbox_changed: Arc::clone(&outbox_changed),
             hurry: Arc::clone(&hurry),
             gather_us: Arc::clone(&gather_us),
@@ -117,7 +121,7 @@ impl Store {
         let writer = Writer::new(path.to_owned(), connection, begun, (held, Arc::clone(&place)), signals);
         let (jobs, queue) = mpsc::channel(QUEUE_MAX);
         tokio::spawn(writer.run(queue));
-        let store = Self { jobs, readers, outbox_changed, hurry, gather_us, place: Some(place) };
+        let store = Self { jobs, readers, outbox_changed, hurry, gather_us, place: Some(place), written_at };
         store.gather_for(GATHER_USUAL);
         Ok(store)
     }
@@ -148,6 +152,11 @@ impl Store {
     /// [`StoreError::Moved`] where it was taken away or replaced; Serin goes on in the open one, which is lost at its end.
     pub fn in_place(&self) -> Result<(), StoreError> {
         self.place.as_ref().map_or(Ok(()), |place| place.look())
+    }
+
+    /// How long ago a write last reached the disk, or the database was opened.
+    pub fn written_ago(&self) -> Duration {
+        self.written_at.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
     }
 
     /// Caps the file at so many pages of 4 kB, so that a shared disk is not filled by us; 0 lifts the cap.

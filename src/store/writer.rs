@@ -8,9 +8,9 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{AssertSqlSafe, Connection, Row, SqliteConnection};
@@ -73,6 +73,8 @@ pub(in crate::store) struct Job {
 #[derive(Debug)]
 pub(in crate::store) struct Signals {
     pub(in crate::store) outbox_changed: Arc<Notify>,
+    /// Told of every commit.
+    pub(in crate::store) written_at: Arc<Mutex<Instant>>,
     /// Told of everything that cannot wait for company.
     pub(in crate::store) hurry: Arc<Notify>,
     /// How long beats that decided nothing wait for company, in microseconds. A commit costs some 200 µs of CPU and a
@@ -230,6 +232,7 @@ impl Writer {
         }
         answers.extend(self.records(connection, &records).await?);
         sqlx::query("COMMIT").execute(&mut *connection).await?;
+        *self.signals.written_at.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         self.names.keep();
         Ok(answers)
     }

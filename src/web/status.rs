@@ -1,7 +1,6 @@
 //! `GET /api/v1/status`: how Serin itself is, as one document; `serin status` prints it.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
@@ -18,8 +17,6 @@ use crate::web::state::WebState;
 
 /// Starts later than this, for the hundredth that is latest, are said to be ill: what a fleet is promised (DESIGN §10).
 const LATE_MS_MAX: u64 = 1000;
-/// A delivery that waits longer is said to be ill: the gaps between attempts have grown to minutes by then.
-const WAITS_MAX: Duration = Duration::from_secs(900);
 
 /// How Serin is.
 #[derive(Debug, Serialize)]
@@ -152,11 +149,11 @@ pub async fn show(State(state): State<WebState>) -> Json<Status> {
     let figures = state.ask(state.store.figures(now)).await.ok();
     // A database that just let us wait is not asked twice.
     let backlog = match figures {
-        Some(_) => state.ask(state.store.backlog()).await.ok(),
+        Some(_) => state.ask(state.store.backlog(now)).await.ok(),
         None => None,
     };
     let (lately, troubles) = (pulse.lately(now), state.alerts.open());
-    let ill = ill(&lately, &troubles, &pulse.silent_loops(now), backlog, now);
+    let ill = ill(&lately, &troubles, &pulse.silent_loops(now), backlog.as_ref());
     let versions = Versions {
         serin: env!("CARGO_PKG_VERSION"),
         sqlite: figures.as_ref().map(|figures| figures.sqlite.clone()),
@@ -187,13 +184,7 @@ pub async fn show(State(state): State<WebState>) -> Json<Status> {
 }
 
 /// Everything that is not as it should be, a line each.
-fn ill(
-    lately: &Lately,
-    troubles: &[(Trouble, Open)],
-    silent_loops: &[&str],
-    backlog: Option<Backlog>,
-    now: DateTime<Utc>,
-) -> Vec<String> {
+fn ill(lately: &Lately, troubles: &[(Trouble, Open)], silent_loops: &[&str], backlog: Option<&Backlog>) -> Vec<String> {
     let mut ill: Vec<String> = troubles
         .iter()
         .map(|(kind, open)| {
@@ -211,11 +202,8 @@ fn ill(
     if lately.starts() > 0 && lately.late_ms_at_most(0.99).is_none_or(|ms| ms > LATE_MS_MAX) {
         ill.push(format!("more than a hundredth of the beats starts later than {LATE_MS_MAX} ms"));
     }
-    if let Some(oldest) = backlog.and_then(|backlog| backlog.oldest)
-        && (now - oldest).to_std().is_ok_and(|age| age > WAITS_MAX)
-    {
-        ill.push(format!("a delivery has been waiting for {} min; /deliveries says why", (now - oldest).num_minutes()));
-    }
+    let behind = backlog.into_iter().flat_map(|backlog| &backlog.behind);
+    ill.extend(behind.map(|behind| format!("{behind}; /deliveries says more")));
     ill
 }
 
@@ -291,11 +279,13 @@ fn trouble((kind, open): (Trouble, Open)) -> TroubleBody {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::store::outbox::Behind;
 
     fn check(lately: Lately, silent: &[&str], backlog: Option<Backlog>, expected: &[&str], sentence: &str) {
-        let now = DateTime::UNIX_EPOCH + Duration::from_secs(10_000);
-        let found = ill(&lately, &[], silent, backlog, now);
+        let found = ill(&lately, &[], silent, backlog.as_ref());
         assert_eq!(found.len(), expected.len(), "{sentence}: {found:?}");
         for (line, words) in found.iter().zip(expected) {
             assert!(line.contains(words), "{sentence}: {line}");
@@ -305,9 +295,12 @@ mod tests {
     #[test]
     fn what_is_ill_is_said() {
         let calm = || Lately { over: Duration::from_secs(300), late: vec![99, 0, 0], missed: 0 };
-        let waiting = |seconds: u64| {
-            let oldest = Some(DateTime::UNIX_EPOCH + Duration::from_secs(10_000 - seconds));
-            Some(Backlog { pending: 1, oldest, dead: 0 })
+        let since = DateTime::UNIX_EPOCH;
+        let waiting = |receivers: &[&str]| {
+            let behind =
+                |name: &&str| Behind { receiver: (*name).to_owned(), waiting: 2, since, why: "HTTP 503".to_owned() };
+            let behind = receivers.iter().map(behind).collect();
+            Some(Backlog { pending: 2_208, oldest: Some(since), dead: 0, behind })
         };
         let late = |bucket: usize| {
             let mut late = vec![0; Pulse::LATE_BOUNDS_MS.len() + 1];
@@ -315,16 +308,17 @@ mod tests {
             late[bucket] = 5;
             Lately { late, ..calm() }
         };
-        let none = Some(Backlog::default());
-        check(calm(), &[], none, &[], "well");
-        check(Lately::default(), &[], none, &[], "just started, nothing was due yet");
-        check(calm(), &["courier"], none, &["the courier loop takes no turns"], "a loop stands still");
+        let none = || Some(Backlog::default());
+        check(calm(), &[], none(), &[], "well");
+        check(Lately::default(), &[], none(), &[], "just started, nothing was due yet");
+        check(calm(), &["courier"], none(), &["the courier loop takes no turns"], "a loop stands still");
         check(calm(), &[], None, &["does not answer"], "the database is away");
-        check(Lately { missed: 2, ..calm() }, &[], none, &["2 beats were missed"], "beats are missed");
-        check(late(9), &[], none, &[], "up to a second late is in time");
-        check(late(10), &[], none, &["starts later than 1000 ms"], "beats are late");
-        check(late(12), &[], none, &["starts later than 1000 ms"], "beats are later than can be told");
-        check(calm(), &[], waiting(900), &[], "a delivery waits for its next attempt");
-        check(calm(), &[], waiting(3600), &["waiting for 60 min"], "a delivery waits for an hour");
+        check(Lately { missed: 2, ..calm() }, &[], none(), &["2 beats were missed"], "beats are missed");
+        check(late(9), &[], none(), &[], "up to a second late is in time");
+        check(late(10), &[], none(), &["starts later than 1000 ms"], "beats are late");
+        check(late(12), &[], none(), &["starts later than 1000 ms"], "beats are later than can be told");
+        check(calm(), &[], waiting(&[]), &[], "deliveries wait for their turn");
+        let said = "receiver 'a' is behind: 2 deliveries wait, the oldest since 1970-01-01 00:00:00 UTC; the last try: HTTP 503";
+        check(calm(), &[], waiting(&["a", "b"]), &[said, "receiver 'b'"], "receivers take nothing");
     }
 }

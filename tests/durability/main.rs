@@ -3,7 +3,7 @@
 //! Each journey waits on what a receiver got, on what the database holds or on what a page says,
 //! never on time alone; [`stage::PATIENCE`] only turns a hang into a failure. Read: `stage` (what a
 //! journey plays on), `process` (the binary as a child), then the journeys: `kills`, `outage`,
-//! `edits`, `trouble`, `reload`, `start`, `moved`, `hanging`, `volume`,
+//! `edits`, `trouble`, `reload`, `start`, `moved`, `truth`, `hanging`, `volume`,
 //! `backup`, `status`, `heartbeat`, `logs`, `export`, `hardened`, `files`, `ending`, `lists`.
 
 mod stage;
@@ -15,6 +15,7 @@ mod trouble;
 mod reload;
 mod start;
 mod moved;
+mod truth;
 mod hanging;
 mod volume;
 mod backup;
