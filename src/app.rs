@@ -16,12 +16,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::checker::Unset;
 use crate::config::{self, source};
+use crate::daemon::begin::{Begun, Start};
 use crate::daemon::courier::Courier;
 use crate::daemon::hands::Hands;
 use crate::daemon::permits::Shares;
 use crate::daemon::reload::{self, Reload};
 use crate::daemon::scheduler::Scheduler;
-use crate::daemon::{gauge, heartbeat, janitor, permits, resume, tick};
+use crate::daemon::{gauge, heartbeat, janitor, permits, tick};
 use crate::deliver::channel::Sender;
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::trouble::Trouble;
@@ -29,9 +30,10 @@ use crate::domain::fleet::Retention;
 use crate::domain::schedule::Command;
 use crate::probe::Prober;
 use crate::store::board::{Banner, Board};
-use crate::store::{OpenError, Store, StoreError, restore};
+use crate::store::{Store, StoreError};
 use crate::web::connections::Limits;
-use crate::web::serve::serve;
+use crate::web::serve::{answer_by, serve};
+use crate::web::starting;
 use crate::web::state::{self, WebState};
 
 /// People's wishes waiting for the scheduler.
@@ -92,10 +94,12 @@ pub struct Running {
     shutdown: CancellationToken,
 }
 
-/// Opens, binds, resumes and starts every loop.
+/// Binds, opens, resumes and starts every loop. While the database cannot be opened for a reason that may pass, it waits,
+/// and says so.
 ///
 /// # Errors
-/// Where the file has faults, the address is taken, or the database cannot be opened; each names the mend.
+/// Where the file has faults, the address is taken, the database can never be opened, each with the mend; or where it was
+/// told to stop meanwhile.
 pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Result<Running> {
     let source = source::read(&options.config)?;
     let loaded = config::load(&source, &*options.env, Unset::Refuse).map_err(|faults| anyhow::anyhow!("{faults}"))?;
@@ -107,16 +111,39 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     let listener = TcpListener::bind(listen).await.with_context(|| {
         format!("cannot listen on {listen}: is another Serin running? `serin.listen` in {} moves it", source.name)
     })?;
-    let address = listener.local_addr()?;
-    let (store, aside) = open(&loaded.settings.database, options.set_aside_damaged).await?;
+    let (address, listener) = (listener.local_addr()?, Arc::new(listener));
     let fleet = Arc::new(loaded.fleet);
-    let seats = resume::seats(&store, &fleet, &source.text(), Utc::now()).await?;
     let (fleet_in_force, fleets) = watch::channel(Arc::clone(&fleet));
+    let (alerts, board, sender) = (InternalAlerts::new(), Arc::new(Board::default()), Arc::new(Sender::new()?));
+    let Shares { probes, pages, streams } = shares(&board);
+    let limits = Limits {
+        connections: pages,
+        streams,
+        trusted_proxies: loaded.settings.trusted_proxies.clone(),
+        ..Limits::default()
+    };
+    let mut tasks = JoinSet::new();
+    // The courier outlives the scheduler, so that what the last beats decided still goes out.
+    let courier_stop = CancellationToken::new();
+    tasks.spawn(named("alerts", alerts.clone().run(Arc::clone(&sender), fleets.clone(), courier_stop.clone())));
+    let wanted = Start {
+        database: &loaded.settings.database,
+        set_aside_damaged: options.set_aside_damaged,
+        fleet: &fleet,
+        source: &source.text(),
+        alerts: &alerts,
+        board: &board,
+    };
+    let Some(Begun { store, seats, aside }) = begun(wanted, &listener, limits.clone(), &shutdown).await? else {
+        courier_stop.cancel();
+        tasks.join_all().await;
+        anyhow::bail!("it was told to stop while it waited for the database");
+    };
     let hands = Hands {
         store: store.clone(),
         prober: Arc::new(Prober::new(fleet.monitors.len().max(256))),
-        board: Arc::new(Board::default()),
-        alerts: InternalAlerts::new(),
+        board,
+        alerts,
         fleet: fleets.clone(),
         uplink: Arc::default(),
         ailing: Arc::new(AtomicBool::new(false)),
@@ -124,16 +151,8 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     if let Some(aside) = aside {
         tell_of_lost_history(&hands, &aside);
     }
-    let sender = Arc::new(Sender::new()?);
     let (commands, wishes) = mpsc::channel::<Command>(COMMANDS_MAX);
     hands.board.pulse().file_in_force(reload::note(&fleet, Utc::now()));
-    let Shares { probes, pages, streams } = shares(&hands.board);
-    let limits = Limits {
-        connections: pages,
-        streams,
-        trusted_proxies: loaded.settings.trusted_proxies.clone(),
-        ..Limits::default()
-    };
     let mut web = WebState::new(
         Arc::clone(&hands.board),
         store.clone(),
@@ -159,9 +178,6 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     };
     let scheduler = Scheduler::new(hands.clone(), seats, probes);
     let beat_threads = BeatThreads::new(tick::rate(&fleet))?;
-    let mut tasks = JoinSet::new();
-    // The courier outlives the scheduler, so that what the last beats decided still goes out.
-    let courier_stop = CancellationToken::new();
     let scheduler_over = courier_stop.clone();
     let stop = shutdown.clone();
     let prober = Arc::clone(&hands.prober);
@@ -175,12 +191,11 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         beat_threads.run(beats).await;
         "scheduler"
     });
-    tasks.spawn(named("courier", courier.run(courier_stop.clone())));
+    tasks.spawn(named("courier", courier.run(courier_stop)));
     tasks.spawn(named("reload", reload.run(shutdown.clone())));
     tasks.spawn(named("gauge", gauge::run(hands.clone(), shutdown.clone())));
     tasks.spawn(named("janitor", janitor::run(hands.clone(), shutdown.clone())));
-    tasks.spawn(named("heartbeat", heartbeat::run(hands.clone(), Arc::clone(&sender), shutdown.clone())));
-    tasks.spawn(named("alerts", hands.alerts.clone().run(sender, fleets, courier_stop)));
+    tasks.spawn(named("heartbeat", heartbeat::run(hands.clone(), sender, shutdown.clone())));
     tasks.spawn(named("web", serve(listener, web, limits, shutdown.clone())));
     let board = Arc::clone(&hands.board);
     Ok(Running { address, monitors: fleet.monitors.len(), board, tasks, alerts: hands.alerts, store, shutdown })
@@ -216,16 +231,19 @@ impl Running {
     }
 }
 
-/// Opens the database; where it is damaged and may be put aside, a new one, with the place of the damaged one.
-async fn open(database: &Path, set_aside_damaged: bool) -> Result<(Store, Option<PathBuf>), OpenError> {
-    match Store::open(database).await {
-        Err(OpenError::Damaged { what, .. }) if set_aside_damaged => {
-            tracing::error!("{} is damaged ({what})", database.display());
-            let aside = restore::set_aside(database, Utc::now())?;
-            Ok((Store::open(database).await?, Some(aside)))
-        }
-        opened => opened.map(|store| (store, None)),
-    }
+/// Begins, and answers meanwhile that it has not begun; none where Serin was told to stop before.
+async fn begun(
+    wanted: Start<'_>,
+    listener: &Arc<TcpListener>,
+    limits: Limits,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<Option<Begun>> {
+    let over = shutdown.child_token();
+    // Ends when it is dropped, whatever comes of the start.
+    let _until_begun = over.clone().drop_guard();
+    let board = Arc::clone(wanted.board);
+    tokio::spawn(answer_by(starting::router(board), Arc::clone(listener), wanted.alerts.clone(), limits, over));
+    wanted.begin(shutdown).await
 }
 
 /// Whoever relies on the past has to know that it is gone.

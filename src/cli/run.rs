@@ -42,7 +42,14 @@ pub async fn run(args: RunArgs, logging: Logging) -> anyhow::Result<ExitCode> {
     let env: app::Environment = Arc::new(|name: &str| std::env::var(name).ok());
     let options =
         Options { look, set_aside_damaged: args.set_aside_damaged, logging, ..Options::new(args.config, env) };
-    let running = app::start(options, shutdown).await?;
+    let running = match app::start(options, shutdown.clone()).await {
+        // Told to stop before it had begun, which is no failure.
+        Err(error) if shutdown.is_cancelled() => {
+            tracing::info!("stopped before it began: {error:#}");
+            return Ok(ExitCode::SUCCESS);
+        }
+        started => started?,
+    };
     anstream::println!("serin watches {} monitors; pages at http://{}", running.monitors, running.address);
     running.ended().await?;
     Ok(ExitCode::SUCCESS)

@@ -52,11 +52,7 @@ impl Hands {
                     .into_iter()
                     .map(|(kind, _)| kind)
                     .find(|kind| Trouble::OF_WRITING.contains(kind));
-                let trouble = told.unwrap_or(match error {
-                    StoreError::Full => Trouble::DiskFull,
-                    StoreError::Locked => Trouble::DatabaseLocked,
-                    _ => Trouble::DatabaseBroken,
-                });
+                let trouble = told.unwrap_or(trouble(error));
                 if told.is_some() || !out_of_files {
                     self.alerts.raise(trouble, &error.to_string(), now);
                 }
@@ -76,5 +72,14 @@ impl Hands {
             }
             None => {}
         }
+    }
+}
+
+/// What it is that keeps us from writing.
+pub fn trouble(error: &StoreError) -> Trouble {
+    match error {
+        StoreError::Full => Trouble::DiskFull,
+        StoreError::Locked => Trouble::DatabaseLocked,
+        _ => Trouble::DatabaseBroken,
     }
 }

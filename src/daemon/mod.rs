@@ -4,7 +4,7 @@
 //! `keeping` (which transcripts stay),
 //! `telling` (from a decision to what is queued), `tick` (how many start together), `permits` (who may
 //! be in flight), `scheduler` (who is due), `courier` (claim, send,
-//! record), `resume` (where the last run stood), `reload` (the file, whenever it changes), `gauge`
+//! record), `resume` (where the last run stood), `begin` (the database, open), `reload` (the file, whenever it changes), `gauge`
 //! (what nobody else would notice), `heartbeat` (that we are well, to somebody outside),
 //! `janitor` (forgets what is over).
 
@@ -22,6 +22,7 @@ pub mod permits;
 pub mod scheduler;
 pub mod courier;
 pub mod resume;
+pub mod begin;
 pub mod reload;
 pub mod gauge;
 pub mod heartbeat;

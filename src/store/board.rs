@@ -25,6 +25,8 @@ use crate::store::pulse::Pulse;
 
 /// Beats shown in a strip.
 pub const STRIP_LEN: usize = 60;
+/// The kind of the banner that says what keeps Serin from starting.
+pub const STARTING: &str = "starting";
 /// Changes a slow reader may lag behind before it is told to look again.
 const CHANGES_MAX: usize = 1024;
 

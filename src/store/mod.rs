@@ -14,6 +14,7 @@
 //! hours, days and months, cut into `slices`), `export` (the past as a stream); `figures` (how large it is), `integrity`
 //! (is the file sound), `backup` and `restore` (a copy, and back).
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -292,8 +293,37 @@ pub enum OpenError {
     },
 }
 
+impl StoreError {
+    /// Whether it may end without anybody touching the database or the configuration: another process lets go of it,
+    /// somebody makes room on its disk.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Locked | Self::Full | Self::Io(_) | Self::ReadersBusy)
+    }
+}
+
 impl OpenError {
-    fn of(path: &Path, source: StoreError) -> Self {
+    /// What keeps the database from being opened, where that may pass ([`StoreError::may_pass`]).
+    pub fn passing(&self) -> Option<StoreError> {
+        match self {
+            Self::Database { source, .. } => Some(source.clone()).filter(StoreError::may_pass),
+            Self::Lock { source, .. } => match source.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(StoreError::Full),
+                // A path or a permission that somebody got wrong.
+                io::ErrorKind::NotFound
+                | io::ErrorKind::PermissionDenied
+                | io::ErrorKind::ReadOnlyFilesystem
+                | io::ErrorKind::IsADirectory
+                | io::ErrorKind::NotADirectory
+                | io::ErrorKind::InvalidFilename
+                | io::ErrorKind::InvalidInput => None,
+                _ => Some(StoreError::Io(source.to_string())),
+            },
+            Self::InUse { .. } | Self::Migrate { .. } | Self::Damaged { .. } => None,
+        }
+    }
+
+    /// The same trouble, met while opening.
+    pub fn of(path: &Path, source: StoreError) -> Self {
         let path = path.to_owned();
         match source {
             StoreError::Damaged(what) => Self::Damaged { path, what },

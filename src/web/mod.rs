@@ -5,7 +5,7 @@
 //! text that came from a server is escaped by the templates; nothing is trusted that a browser sends.
 //! Read: `state` (what every handler gets), `doors` (who is let in), `guard` (what is asked at the
 //! door), `words` and `draw` (figures and shapes), `ranges` and `past` (what a monitor did over days), `pages`, `api`,
-//! `source` (whom a request is from), `connections` (who may be connected), and on top
+//! `source` (whom a request is from), `connections` (who may be connected), `starting` (before there is anything to show), and on top
 //! `router` and `serve`.
 
 pub mod state;
@@ -34,6 +34,7 @@ pub mod forms;
 pub mod metrics;
 pub mod pages;
 pub mod ready;
+pub mod starting;
 
 pub mod router;
 pub mod serve;

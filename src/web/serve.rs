@@ -38,15 +38,32 @@ use crate::web::state::WebState;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
 
 /// Serves the pages until shutdown, and then until every answer under way is over.
-pub async fn serve(listener: TcpListener, mut state: WebState, limits: Limits, shutdown: CancellationToken) {
+pub async fn serve(
+    listener: impl Into<Arc<TcpListener>>,
+    mut state: WebState,
+    limits: Limits,
+    shutdown: CancellationToken,
+) {
     state.streams = Arc::new(Semaphore::new(limits.streams));
     let alerts = state.alerts.clone();
-    let router = router(state);
+    answer_by(router(state), listener.into(), alerts, limits, shutdown).await;
+}
+
+/// The same, by what answers; the listener may be served by another one afterwards.
+pub async fn answer_by(
+    router: Router,
+    listener: Arc<TcpListener>,
+    alerts: InternalAlerts,
+    limits: Limits,
+    shutdown: CancellationToken,
+) {
     let all = Connections::new(limits);
     let mut tasks = JoinSet::new();
     let mut number = 0;
     loop {
         let accepted = tokio::select! {
+            // First of all: who comes after that is answered by whoever serves next.
+            biased;
             () = shutdown.cancelled() => break,
             Some(_ended) = tasks.join_next() => continue,
             accepted = accepted(&listener, &alerts) => accepted,

@@ -3,7 +3,7 @@
 //! Each journey waits on what a receiver got, on what the database holds or on what a page says,
 //! never on time alone; [`stage::PATIENCE`] only turns a hang into a failure. Read: `stage` (what a
 //! journey plays on), `process` (the binary as a child), then the journeys: `kills`, `outage`,
-//! `edits`, `trouble`, `reload`, `start`, `moved`, `truth`, `hanging`, `volume`,
+//! `edits`, `trouble`, `reload`, `start`, `waiting`, `moved`, `truth`, `hanging`, `volume`,
 //! `backup`, `status`, `heartbeat`, `logs`, `export`, `hardened`, `files`, `ending`, `lists`.
 
 mod stage;
@@ -14,6 +14,7 @@ mod edits;
 mod trouble;
 mod reload;
 mod start;
+mod waiting;
 mod moved;
 mod truth;
 mod hanging;

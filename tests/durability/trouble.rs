@@ -14,7 +14,7 @@ use crate::stage::{Stage, messages, received, times};
 /// How long it lasts at least; issue 2 says so.
 const LASTS: Duration = Duration::from_secs(30);
 /// Bytes that a file may have while the disk is full: below what any of the database's files has.
-const FULL_BYTES: &str = "--fsize=4096:unlimited";
+pub(crate) const FULL_BYTES: &str = "--fsize=4096:unlimited";
 
 /// What is done to the database.
 enum Trouble {
@@ -27,7 +27,7 @@ enum Trouble {
 }
 
 /// A file system of its own, in memory, over the stage's folder; it goes with its value.
-struct SmallDisk {
+pub(crate) struct SmallDisk {
     folder: PathBuf,
 }
 
@@ -36,18 +36,18 @@ impl SmallDisk {
     const BYTES: &str = "size=8m";
 
     /// None where this user may not mount.
-    fn over(folder: &Path) -> Option<Self> {
+    pub(crate) fn over(folder: &Path) -> Option<Self> {
         let mut mount = std::process::Command::new("mount");
         let status = mount.args(["-t", "tmpfs", "-o", Self::BYTES, "serin-test"]).arg(folder).status();
         status.is_ok_and(|status| status.success()).then(|| Self { folder: folder.to_owned() })
     }
 
-    fn filler(&self) -> PathBuf {
+    pub(crate) fn filler(&self) -> PathBuf {
         self.folder.join("filler")
     }
 
     /// Writes until not a page is left.
-    fn fill(&self) {
+    pub(crate) fn fill(&self) {
         let mut filler = std::fs::File::create(self.filler()).expect("there is room for a name");
         let end = std::iter::repeat_with(|| filler.write_all(&[0; 4096])).find_map(Result::err);
         assert_eq!(end.map(|error| error.kind()), Some(std::io::ErrorKind::StorageFull), "it is full");
