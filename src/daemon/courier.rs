@@ -18,6 +18,7 @@ use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::daemon::clock::{Clock, lived};
 use crate::deliver::channel::Sender;
 use crate::domain::fleet::{Fleet, Receiver};
 use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd, FALLBACK_AFTER, GIVE_UP_AFTER, jittered_gap};
@@ -59,10 +60,11 @@ impl Courier {
         let changed = self.store.outbox_changed();
         let mut flights = Flights::default();
         let mut failures = 0;
+        let mut clock = Clock::default();
         while !shutdown.is_cancelled() {
             let woken = changed.notified();
             let now = Utc::now();
-            let pause = match self.turn(&mut flights, now, &shutdown).await {
+            let pause = match self.turn(&mut flights, &mut clock, now, &shutdown).await {
                 Ok(next) => {
                     failures = 0;
                     next.map_or(LOOK_EVERY, |at| until(at, now))
@@ -88,9 +90,14 @@ impl Courier {
     async fn turn(
         &self,
         flights: &mut Flights,
+        clock: &mut Clock,
         now: DateTime<Utc>,
         shutdown: &CancellationToken,
     ) -> Result<Option<DateTime<Utc>>, StoreError> {
+        if clock.was_set_back(now, lived()) {
+            self.store.reckon_anew(now).await?;
+        }
+        clock.read(now, lived());
         let mut outlook = self.store.outlook(now, &flights.claiming()).await?;
         if outlook.fallback_at.is_some_and(|at| at <= now) {
             let woken = self.store.wake_fallbacks(now).await?;
@@ -123,7 +130,9 @@ impl Courier {
             }
             None => AttemptEnd::Refused { why: format!("receiver '{}' is no longer declared", claim.receiver) },
         };
-        let ended_at = started_at + began.elapsed();
+        // By the clock as it is now: what follows is reckoned from here, and it may have been set meanwhile.
+        let ended_at = Utc::now();
+        let started_at = ended_at - began.elapsed();
         if let AttemptEnd::Failed { why, .. } | AttemptEnd::Refused { why } = &end {
             tracing::warn!(notification = %claim.notification, receiver = %claim.receiver, tries = claim.tries + 1, why, "a delivery failed");
         }

@@ -1,7 +1,7 @@
 //! Looks at what nobody else would notice while nothing is due: whether the database is where it was, whether a write
 //! reaches it, what waits in the outbox and in the writer's queue. Metrics, banners and our own alerts follow.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use tokio_util::sync::CancellationToken;
@@ -29,7 +29,7 @@ pub async fn run(hands: Hands, shutdown: CancellationToken) {
     while !shutdown.is_cancelled() {
         let now = Utc::now();
         hands.board.pulse().turn(NAME, now);
-        hands.board.pulse().look(now);
+        hands.board.pulse().look(Instant::now());
         hands.alerts.look_for_files(now);
         hands.board.pulse().set_writer_queue(hands.store.waiting());
         place(&hands, now);

@@ -115,10 +115,10 @@ async fn ill(hands: &Hands, now: DateTime<Utc>) -> Option<String> {
         return Some(kind.slug().to_owned());
     }
     let pulse = hands.board.pulse();
-    if let Some(name) = pulse.silent_loops(now).first() {
+    if let Some(name) = pulse.silent_loops().first() {
         return Some(format!("the {name} loop takes no turns"));
     }
-    let lately = pulse.lately(now);
+    let lately = pulse.lately(Instant::now().into_std());
     if lately.starts() > 0 && lately.late_ms_at_most(0.99).is_none_or(|ms| ms > LATE_MS_MAX) {
         return Some("beats start late".to_owned());
     }

@@ -1,6 +1,6 @@
 //! The loops. They alone read the clock, once a turn; each may die anywhere and goes on where it stood.
 //!
-//! Read: `hands` (what they work with), `seat` (one monitor's place), `watch` (one beat, whole),
+//! Read: `hands` (what they work with), `clock` (is it set), `seat` (one monitor's place), `watch` (one beat, whole),
 //! `keeping` (which transcripts stay),
 //! `telling` (from a decision to what is queued), `tick` (how many start together), `permits` (who may
 //! be in flight), `scheduler` (who is due), `courier` (claim, send,
@@ -9,6 +9,7 @@
 //! `janitor` (forgets what is over).
 
 pub mod hands;
+pub mod clock;
 pub mod seat;
 pub mod uplink;
 pub mod doubt;

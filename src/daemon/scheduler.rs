@@ -62,9 +62,9 @@ pub struct Scheduler {
     back: mpsc::UnboundedSender<Return>,
     fleet: Arc<Fleet>,
     /// When permits last ran out.
-    crowded_at: Option<DateTime<Utc>>,
+    crowded_at: Option<Instant>,
     /// When a beat last broke down.
-    broke_down_at: Option<DateTime<Utc>>,
+    broke_down_at: Option<Instant>,
     /// Moves each beat a little, another way in each Serin.
     salt: u64,
     /// How long due beats gather before they start together.
@@ -184,9 +184,7 @@ impl Scheduler {
 
     /// The all-clear, once permits have sufficed and beats have held for a while.
     fn breathe(&mut self, now: DateTime<Utc>) {
-        let over = |at: &mut Option<DateTime<Utc>>| {
-            at.take_if(|at| (now - *at).to_std().is_ok_and(|age| age > CALM_AFTER)).is_some()
-        };
+        let over = |at: &mut Option<Instant>| at.take_if(|at| at.elapsed() > CALM_AFTER).is_some();
         if over(&mut self.crowded_at) {
             self.hands.alerts.clear(Trouble::LoopLate, now);
         }
@@ -248,7 +246,7 @@ impl Scheduler {
     fn crowded_out(&mut self, id: &MonitorId, kind: BeatKind, wall: DateTime<Utc>) {
         let Some(slot) = self.slots.get(id) else { return };
         let (declared, now) = (Arc::clone(&slot.declared), Utc::now());
-        self.crowded_at = Some(now);
+        self.crowded_at = Some(Instant::now());
         self.hands.alerts.raise(Trouble::LoopLate, CROWDED, now);
         match kind {
             BeatKind::Scheduled => self.lost(declared, wall),
@@ -290,7 +288,7 @@ impl Scheduler {
     fn came_back(&mut self, back: Return) {
         let (id, suspects, given_up) = (back.monitor.clone(), back.after.suspects.clone(), back.after.given_up);
         if back.after.broke_down {
-            self.broke_down_at = Some(Utc::now());
+            self.broke_down_at = Some(Instant::now());
         }
         self.come_home(back);
         if let Some((kind, wall)) = given_up {

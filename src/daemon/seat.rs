@@ -7,6 +7,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
+use crate::daemon::clock::Clock;
 use crate::daemon::keeping::Keeping;
 use crate::domain::context::Spread;
 use crate::domain::fleet::{Canary, CanaryKind, Monitor, MonitorId};
@@ -74,6 +75,9 @@ pub struct Seat {
     /// The quiet its server asked for.
     pub quiet: Quiet,
     hours: VecDeque<HourCount>,
+    /// Stretches of the wall clock that never were, since it was set forward over them.
+    skipped: VecDeque<(DateTime<Utc>, DateTime<Utc>)>,
+    clock: Clock,
     /// Yesterday and today, UTC; today last.
     days: [Spent; 2],
     days_saved_at: DateTime<Utc>,
@@ -113,6 +117,8 @@ impl Seat {
             trouble: None,
             edited_unseen: false,
             hours: VecDeque::new(),
+            skipped: VecDeque::new(),
+            clock: Clock::default(),
             ladder: Vec::new(),
             deed: None,
             keeping: Keeping::default(),
@@ -236,8 +242,10 @@ impl Seat {
         self.last_started.map_or(Duration::ZERO, |last| started.duration_since(last).min(most))
     }
 
-    /// Counts a beat in for strip and coverage.
-    pub fn count(&mut self, mark: BeatMark, scheduled: bool) {
+    /// Counts a beat in for strip and coverage; `lived` is the machine's age when it started.
+    pub fn count(&mut self, mark: BeatMark, lived: Duration, scheduled: bool) {
+        self.skipped.extend(self.clock.skipped(mark.at, lived));
+        self.clock.read(mark.at, lived);
         let gone = (self.strip.len() + 1).saturating_sub(STRIP_LEN);
         self.strip = self.strip[gone..].iter().copied().chain([mark]).collect();
         if !scheduled {
@@ -258,6 +266,9 @@ impl Seat {
         while self.hours.front().is_some_and(|first| first.hour <= oldest) {
             self.hours.pop_front();
         }
+        while self.skipped.front().is_some_and(|(_, to)| *to <= oldest) {
+            self.skipped.pop_front();
+        }
     }
 
     /// Seen ÷ due time and up ÷ seen time over the last day, or since the monitor is known.
@@ -268,7 +279,9 @@ impl Seat {
             return (None, None);
         }
         let oldest = self.hours.front().map_or(now, |hour| hour.hour).min(now - chrono::Duration::hours(DAY_HOURS));
-        let stretch = (now - self.first_seen.max(oldest)).to_std().unwrap_or_default();
+        let from = self.first_seen.max(oldest);
+        let skipped = self.skipped.iter().map(|(since, to)| (*to - from.max(*since)).to_std().unwrap_or_default());
+        let stretch = (now - from).to_std().unwrap_or_default().saturating_sub(skipped.sum());
         let due = (stretch.as_secs_f64() / self.monitor.every.as_secs_f64()).max(f64::from(seen));
         (Some(f64::from(seen) / due), Some(f64::from(up) / f64::from(seen)))
     }

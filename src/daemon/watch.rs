@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use crate::daemon::clock::lived;
 use crate::daemon::doubt::look_closer;
 use crate::daemon::hands::Hands;
 use crate::daemon::listing;
@@ -60,7 +61,7 @@ pub async fn beat(
     scheduled_at: DateTime<Utc>,
     permit: &mut Permit,
 ) -> After {
-    let (started, now) = (Instant::now(), Utc::now());
+    let (started, lived, now) = (Instant::now(), lived(), Utc::now());
     let fleet = Arc::clone(&hands.fleet.borrow());
     let observed = permit.within(observe(hands, seat, &fleet, (kind, scheduled_at, now))).await;
     let Some((mut seen, learnt, outcome)) = observed else {
@@ -85,7 +86,7 @@ pub async fn beat(
         |verdict| BeatMark { at: now, verdict, reason: outcome.reason(), elapsed_ms: seen.elapsed.as_secs_f32() * 1e3 };
     let scheduled = kind == BeatKind::Scheduled;
     if let Err(error) = committed {
-        seat.count(BeatMark { reason: None, ..mark(Verdict::Unknown) }, scheduled);
+        seat.count(BeatMark { reason: None, ..mark(Verdict::Unknown) }, lived, scheduled);
         seat.trouble = Some(format!("this beat could not be remembered: {error}"));
         hands.board.pulse().beat(Verdict::Unknown);
         hands.board.put(seat.view(now));
@@ -109,7 +110,7 @@ pub async fn beat(
     if asked_sources {
         seat.sources_asked_at = Some(now);
     }
-    seat.count(mark(outcome.verdict), scheduled);
+    seat.count(mark(outcome.verdict), lived, scheduled);
     seat.trouble = None;
     hands.board.pulse().beat(outcome.verdict);
     seat.list(&seen, now, noted);

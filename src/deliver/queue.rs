@@ -46,7 +46,16 @@ struct Waiting {
     payload: String,
     made_at: DateTime<Utc>,
     next_at: DateTime<Utc>,
+    /// When `next_at` was reckoned.
+    reckoned_at: DateTime<Utc>,
     attempts: u32,
+}
+
+impl Waiting {
+    /// How long it is not due yet; what was reckoned later than now was reckoned before the clock was set back.
+    fn due_in(&self, now: DateTime<Utc>) -> Duration {
+        if self.reckoned_at > now { Duration::ZERO } else { (self.next_at - now).to_std().unwrap_or_default() }
+    }
 }
 
 impl Queues {
@@ -74,6 +83,7 @@ impl Queues {
                 payload: payload.clone(),
                 made_at: now,
                 next_at: now,
+                reckoned_at: now,
                 attempts: 0,
             });
         }
@@ -89,7 +99,7 @@ impl Queues {
         let mut started = Vec::new();
         for (name, queue) in &mut self.queues {
             match queue.waiting.front_mut() {
-                Some(first) if !queue.busy && first.next_at <= now => {
+                Some(first) if !queue.busy && first.due_in(now).is_zero() => {
                     first.attempts += 1;
                     queue.busy = true;
                     started.push((name.clone(), first.id.clone(), first.payload.clone()));
@@ -120,15 +130,13 @@ impl Queues {
             return;
         }
         let gap = jittered_gap(first.attempts, age, wish, rand::random());
-        first.next_at = now + gap;
+        (first.next_at, first.reckoned_at) = (now + gap, now);
     }
 
     /// How long until another message is due; none where nothing waits.
     pub fn next_due(&self, now: DateTime<Utc>) -> Option<Duration> {
         let idle = self.queues.values().filter(|queue| !queue.busy);
-        idle.filter_map(|queue| queue.waiting.front())
-            .map(|first| (first.next_at - now).to_std().unwrap_or_default())
-            .min()
+        idle.filter_map(|queue| queue.waiting.front()).map(|first| first.due_in(now)).min()
     }
 }
 
@@ -210,6 +218,21 @@ mod tests {
         queues.keep_declared(&fleet(&[], &[]));
         queues.ended("a", &dead, later);
         assert_eq!(queues.next_due(later), None, "a receiver without an address is let go");
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_keeps_no_message_waiting() {
+        let start = DateTime::UNIX_EPOCH + Duration::from_secs(86_400);
+        let dead = AttemptEnd::Failed { why: "refused".into(), retry_after: None };
+        let mut queues = Queues::default();
+        queues.add(Trouble::DiskFull, What::Alert, &message("1"), &fleet(&["a"], &["a"]), start);
+        assert_eq!(started(&mut queues, start).len(), 1);
+        queues.ended("a", &dead, start);
+        let back = start - Duration::from_secs(3 * 3600);
+        assert_eq!(queues.next_due(back), Some(Duration::ZERO), "what was reckoned by another clock is due");
+        assert_eq!(started(&mut queues, back).len(), 1);
+        queues.ended("a", &dead, back);
+        assert_eq!(started(&mut queues, back), [], "and then by this one");
     }
 
     #[test]

@@ -131,7 +131,9 @@ pub fn hold(
     if !matches!(kind, BeatKind::Scheduled | BeatKind::Suspect) {
         return None;
     }
-    if let Some(until) = quiet.until.filter(|until| *until > now) {
+    // A quiet that ends later than any may was reckoned by a clock that was set back since.
+    let lasts = |until: &DateTime<Utc>| (*until - now).to_std().is_ok_and(|left| left <= QUIET_MAX * 2);
+    if let Some(until) = quiet.until.filter(|until| *until > now && lasts(until)) {
         return Some(Hold::Quiet { until, asked: quiet.asked });
     }
     let today =
@@ -199,8 +201,9 @@ fn capped(
     let left_of_day = (until - now).to_std().unwrap_or_default();
     let spaced = left_of_day.mul_f64((a_beat / left).clamp(0.0, 1.0));
     // Beats fall on the grid of `every`, so half a step is as near as they come.
-    let since = (now - last_at).to_std().unwrap_or_default();
-    (spaced > every && since + every / 2 < spaced).then_some(Hold::Spaced { cap, every: spaced })
+    // A beat of later than now was made before the clock was set back, whenever that was.
+    let since = (now - last_at).to_std().unwrap_or(Duration::MAX);
+    (spaced > every && since.saturating_add(every / 2) < spaced).then_some(Hold::Spaced { cap, every: spaced })
 }
 
 #[cfg(test)]
@@ -283,6 +286,26 @@ mod tests {
         check("until that is gone too", Suspect, 998, 199, 80_000, "not before 86400");
         check("a person may always look", Recheck, 5_000, 200, 80_000, "made");
         check("a new day begins with nothing spent", Scheduled, 5_000, 200, 86_460, "made");
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_holds_no_beat_for_hours() {
+        let mut monitor = Monitor::undeclared("m", Address { shown: String::new(), resolved: Secret::new("") });
+        monitor.caps.requests_per_day = Some(1_000);
+        let footprint = Footprint { requests: 450, ..Footprint::default() };
+        let today = Spent { day: 20_000, beats: 90, footprint };
+        let now = 43_200;
+        let quiet = |until| Quiet { until: Some(at(until)), ..Quiet::default() };
+        let rows = [
+            (Quiet::default(), now - 60, true, "beats are spaced"),
+            (Quiet::default(), now + 10_800, false, "but not from one that is made in three hours"),
+            (quiet(now + 3_600), now - 600, true, "a server has its quiet"),
+            (quiet(now + 10_800), now - 600, false, "but not until hours from now, which none may ask for"),
+        ];
+        for (quiet, last_at, expected, sentence) in rows {
+            let held = hold(&monitor, BeatKind::Scheduled, &quiet, &today, Some(at(last_at)), at(now));
+            assert_eq!(held.is_some(), expected, "{sentence}: {held:?}");
+        }
     }
 
     #[test]

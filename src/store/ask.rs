@@ -68,6 +68,17 @@ impl Store {
         }
     }
 
+    /// Makes due what was put off, or promised, by a clock that was ahead of this one; answers how much.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn reckon_anew(&self, now: DateTime<Utc>) -> Result<u64, StoreError> {
+        match self.ask(Work::ReckonAnew { now }).await? {
+            Answer::Count(count) => Ok(count),
+            _ => Ok(0),
+        }
+    }
+
     /// Promises a finished delivery anew, same id and bytes; false where there is none, or it is pending anyway.
     ///
     /// # Errors

@@ -320,6 +320,31 @@ pub(in crate::store) async fn take_back(connection: &mut SqliteConnection) -> Re
     Ok(())
 }
 
+/// Makes due what a clock ahead of this one put off; see [`Store::reckon_anew`]. It is known by what it was reckoned from,
+/// a try or the promise itself, which lies in the future.
+pub(in crate::store) async fn reckon_anew(
+    connection: &mut SqliteConnection,
+    now: DateTime<Utc>,
+) -> Result<u64, sqlx::Error> {
+    let due = sqlx::query(
+        "UPDATE deliveries SET next_at = $1 WHERE state = 'pending' AND next_at > $1 AND (promised_at > $1 OR EXISTS \
+         (SELECT 1 FROM attempts a WHERE a.delivery = deliveries.id AND a.ended_at > $1))",
+    )
+    .bind(now.timestamp_micros())
+    .execute(&mut *connection)
+    .await?;
+    // Its age counts from now on, by which fallbacks are woken and a dead receiver is given up.
+    sqlx::query(
+        "UPDATE deliveries SET promised_at = $1, fallback_at = MIN(fallback_at, $2) \
+         WHERE state = 'pending' AND promised_at > $1",
+    )
+    .bind(now.timestamp_micros())
+    .bind((now + FALLBACK_AFTER).timestamp_micros())
+    .execute(connection)
+    .await?;
+    Ok(due.rows_affected())
+}
+
 async fn lend(
     connection: &mut SqliteConnection,
     id: &str,

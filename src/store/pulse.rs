@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 
@@ -82,7 +82,7 @@ impl Lately {
 
 #[derive(Debug)]
 struct Look {
-    at: DateTime<Utc>,
+    at: Instant,
     late: Vec<u64>,
     missed: u64,
 }
@@ -102,7 +102,8 @@ pub struct Pulse {
     start_late_us_max: AtomicU64,
     /// Starts by lateness, one count a bound and one beyond the last.
     start_late: [AtomicU64; Self::LATE_BOUNDS_MS.len() + 1],
-    turns: Mutex<BTreeMap<&'static str, DateTime<Utc>>>,
+    /// By both clocks: people read the one, silence is told by the other, which nobody sets.
+    turns: Mutex<BTreeMap<&'static str, (DateTime<Utc>, Instant)>>,
     /// The counters as they stood, the oldest first.
     looks: Mutex<VecDeque<Look>>,
     file: Mutex<FileNote>,
@@ -115,18 +116,20 @@ impl Pulse {
 
     /// A loop took a turn; the name is the loop's file, such as `scheduler`.
     pub fn turn(&self, name: &'static str, now: DateTime<Utc>) {
-        self.turns.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(name, now);
+        let mut turns = self.turns.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        turns.insert(name, (now, Instant::now()));
     }
 
     /// Every loop that ever took a turn, with its last one.
     pub fn turns(&self) -> BTreeMap<&'static str, DateTime<Utc>> {
-        self.turns.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        let turns = self.turns.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        turns.iter().map(|(name, (at, _))| (*name, *at)).collect()
     }
 
     /// Loops that took no turn within [`LOOP_SILENT_MAX`].
-    pub fn silent_loops(&self, now: DateTime<Utc>) -> Vec<&'static str> {
-        let silent = |at: DateTime<Utc>| (now - at).to_std().is_ok_and(|age| age > LOOP_SILENT_MAX);
-        self.turns().into_iter().filter(|(_, at)| silent(*at)).map(|(name, _)| name).collect()
+    pub fn silent_loops(&self) -> Vec<&'static str> {
+        let turns = self.turns.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        turns.iter().filter(|(_, (_, at))| at.elapsed() > LOOP_SILENT_MAX).map(|(name, _)| *name).collect()
     }
 
     /// A beat was judged.
@@ -168,9 +171,9 @@ impl Pulse {
     }
 
     /// Keeps how the counters stand now, so that [`Pulse::lately`] can tell what came since.
-    pub fn look(&self, now: DateTime<Utc>) {
+    pub fn look(&self, now: Instant) {
         let mut looks = self.looks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let old = |look: &Look| (now - look.at).to_std().is_ok_and(|age| age > LATELY);
+        let old = |look: &Look| now.saturating_duration_since(look.at) > LATELY;
         // The newest of the old ones stays: from it on, the stretch is a whole one.
         while looks.len() >= LOOKS_MAX || looks.get(1).is_some_and(old) {
             looks.pop_front();
@@ -179,12 +182,12 @@ impl Pulse {
     }
 
     /// Beats of the last minutes.
-    pub fn lately(&self, now: DateTime<Utc>) -> Lately {
+    pub fn lately(&self, now: Instant) -> Lately {
         let looks = self.looks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let Some(first) = looks.front() else { return Lately::default() };
         let late = self.lateness().into_iter().zip(&first.late).map(|(now, then)| now.saturating_sub(*then));
         Lately {
-            over: (now - first.at).to_std().unwrap_or_default(),
+            over: now.saturating_duration_since(first.at),
             late: late.collect(),
             missed: self.missed().saturating_sub(first.missed),
         }
@@ -275,9 +278,10 @@ mod tests {
     /// Starts so late, in milliseconds, and what is said of this share of them.
     fn check(late_ms: &[u64], share: f64, expected: Option<u64>, sentence: &str) {
         let pulse = Pulse::default();
-        pulse.look(DateTime::UNIX_EPOCH);
+        let start = Instant::now();
+        pulse.look(start);
         late_ms.iter().for_each(|late_ms| pulse.started_late(Duration::from_millis(*late_ms)));
-        let lately = pulse.lately(DateTime::UNIX_EPOCH + Duration::from_secs(10));
+        let lately = pulse.lately(start + Duration::from_secs(10));
         assert_eq!(lately.late_ms_at_most(share), expected, "{sentence}");
         assert_eq!((lately.starts(), lately.over.as_secs()), (late_ms.len() as u64, 10), "{sentence}");
     }
@@ -294,7 +298,8 @@ mod tests {
     #[test]
     fn lately_forgets_what_is_older() {
         let pulse = Pulse::default();
-        let at = |seconds| DateTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
         pulse.look(at(0));
         pulse.miss(3);
         for seconds in 1..=100 {

@@ -42,6 +42,7 @@ pub(in crate::store) enum Work {
     Claim { now: DateTime<Utc>, claiming: Claiming },
     Attempted(Box<Attempted>),
     WakeFallbacks { now: DateTime<Utc> },
+    ReckonAnew { now: DateTime<Utc> },
     Replay { delivery: String, actor: String, now: DateTime<Utc> },
     Acknowledge { incident: String, actor: String, now: DateTime<Utc> },
     ForgetTranscripts { now: DateTime<Utc>, kept: TimeDelta },
@@ -312,6 +313,7 @@ impl Writer {
                 Answer::Done
             }
             Work::WakeFallbacks { now } => Answer::Count(promise::wake_fallbacks(connection, now).await?),
+            Work::ReckonAnew { now } => Answer::Count(outbox::reckon_anew(connection, now).await?),
             Work::Replay { delivery, actor, now } => {
                 let changed = outbox::replay(connection, &delivery, now).await?;
                 if changed {

@@ -7,7 +7,6 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use chrono::Utc;
 use serde::Serialize;
 
 use crate::store::read::IncidentFilter;
@@ -41,7 +40,7 @@ pub async fn ready(State(state): State<WebState>) -> Response {
     let troubles = state.alerts.open().into_iter().filter(|(kind, _)| kind.forgets());
     why.extend(troubles.map(|(kind, open)| format!("{}: {}", kind.slug(), open.detail)));
     let database = why.is_empty();
-    let silent_loops = state.board.pulse().silent_loops(Utc::now());
+    let silent_loops = state.board.pulse().silent_loops();
     why.extend(silent_loops.iter().map(|name| format!("the {name} loop takes no turns")));
     let ready = why.is_empty();
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };

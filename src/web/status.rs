@@ -1,6 +1,7 @@
 //! `GET /api/v1/status`: how Serin itself is, as one document; `serin status` prints it.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use axum::Json;
 use axum::extract::State;
@@ -152,8 +153,8 @@ pub async fn show(State(state): State<WebState>) -> Json<Status> {
         Some(_) => state.ask(state.store.backlog(now)).await.ok(),
         None => None,
     };
-    let (lately, troubles) = (pulse.lately(now), state.alerts.open());
-    let ill = ill(&lately, &troubles, &pulse.silent_loops(now), backlog.as_ref());
+    let (lately, troubles) = (pulse.lately(Instant::now()), state.alerts.open());
+    let ill = ill(&lately, &troubles, &pulse.silent_loops(), backlog.as_ref());
     let versions = Versions {
         serin: env!("CARGO_PKG_VERSION"),
         sqlite: figures.as_ref().map(|figures| figures.sqlite.clone()),

@@ -3,7 +3,7 @@
 //! Each journey waits on what a receiver got, on what the database holds or on what a page says,
 //! never on time alone; [`stage::PATIENCE`] only turns a hang into a failure. Read: `stage` (what a
 //! journey plays on), `process` (the binary as a child), then the journeys: `kills`, `outage`,
-//! `edits`, `trouble`, `reload`, `start`, `waiting`, `moved`, `truth`, `hanging`, `volume`,
+//! `edits`, `trouble`, `reload`, `start`, `waiting`, `moved`, `truth`, `clock`, `hanging`, `volume`,
 //! `backup`, `status`, `heartbeat`, `logs`, `export`, `hardened`, `files`, `ending`, `lists`.
 
 mod stage;
@@ -17,6 +17,7 @@ mod start;
 mod waiting;
 mod moved;
 mod truth;
+mod clock;
 mod hanging;
 mod volume;
 mod backup;
