@@ -155,7 +155,7 @@ pub struct Backlog {
     pub behind: Vec<Behind>,
 }
 
-/// A receiver for whom a delivery waits longer than [`FALLBACK_AFTER`], or was tried [`TRIES_WELL`] times in vain.
+/// A receiver for whom a delivery waits longer than [`FALLBACK_AFTER`], or was tried three times in vain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Behind {
     /// Its name.
