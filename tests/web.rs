@@ -521,6 +521,11 @@ async fn a_stream_tells_of_changes_and_ends_with_the_server() {
     }));
     running.board.put(fixture::view(1, Utc::now()));
     let mut text = String::new();
+    while text.matches("event: beat").count() < 2 {
+        text += &stream.next().await.expect("the stream is open");
+    }
+    assert!(!text.contains("event: change"), "nothing changed, and the page hears that Serin is there: {text}");
+    running.board.put(fixture::view(1, Utc::now()));
     while !text.contains("\"docs\"") {
         text += &stream.next().await.expect("the stream is open");
     }

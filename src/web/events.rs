@@ -1,7 +1,8 @@
 //! `GET /events`: what changed on the board, gathered over a moment, for open pages.
 //!
-//! An event names what changed and carries no content; the page looks again. Streams end on the
-//! shutdown token, for a graceful stop waits for them.
+//! An event names what changed and carries no content; the page looks again. Where nothing changed for a while a `beat`
+//! says so: a page that hears neither turns grey, since what it shows may be over. Streams end on the shutdown token, for
+//! a graceful stop waits for them.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -11,13 +12,14 @@ use std::time::Duration;
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
 use serde::Serialize;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::store::board::Change;
@@ -29,8 +31,9 @@ use crate::web::state::WebState;
 const GATHER_FOR: Duration = Duration::from_millis(500);
 /// Names in one event; beyond it, the page is told to look at everything.
 const NAMES_MAX: usize = 200;
-/// An idle stream says that it lives, before a proxy takes it for dead.
-const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
+/// An idle stream says that it lives: a page that hears nothing for three times as long turns grey (`assets/app.js`). An
+/// event and no comment, which a page's script would not see; no proxy takes the stream for dead meanwhile either.
+const BEAT_EVERY: Duration = Duration::from_secs(5);
 /// What a browser waits before it comes back.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
@@ -46,6 +49,8 @@ struct Gathered {
 struct Stream {
     changes: Receiver<Change>,
     shutdown: CancellationToken,
+    /// When a beat is due, where nothing changes until then; the first at once.
+    beat_at: Instant,
     over: bool,
     _permit: OwnedSemaphorePermit,
 }
@@ -61,11 +66,12 @@ pub async fn stream(State(state): State<WebState>, line: Option<Extension<Arc<Li
     let stream = Stream {
         changes: state.board.changes(),
         shutdown: state.shutdown.clone(),
+        beat_at: Instant::now(),
         over: state.shutdown.is_cancelled(),
         _permit: permit,
     };
     let events = stream::unfold(stream, next_event);
-    Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE_EVERY)).into_response()
+    Sse::new(events).into_response()
 }
 
 async fn next_event(mut stream: Stream) -> Option<(Result<Event, Infallible>, Stream)> {
@@ -73,28 +79,42 @@ async fn next_event(mut stream: Stream) -> Option<(Result<Event, Infallible>, St
         return None;
     }
     let shutdown = stream.shutdown.clone();
-    let gathered = tokio::select! {
+    let heard = tokio::select! {
         () = shutdown.cancelled() => None,
-        gathered = gather(&mut stream.changes) => gathered,
+        heard = gather(&mut stream.changes, stream.beat_at) => heard,
     };
-    let event = match gathered.and_then(|gathered| Event::default().event("change").json_data(gathered).ok()) {
+    let event = match heard {
+        Some(Heard::Nothing) => Some(Event::default().event("beat").data("nothing changed")),
+        Some(Heard::Changes(gathered)) => Event::default().event("change").json_data(gathered).ok(),
+        None => None,
+    };
+    let event = match event {
         Some(event) => event.retry(RETRY_AFTER),
         None => {
             stream.over = true;
             Event::default().event("bye").data("the server stops")
         }
     };
+    stream.beat_at = Instant::now() + BEAT_EVERY;
     Some((Ok(event), stream))
 }
 
-/// Waits for a change and for what follows it closely; none when the board is gone.
-async fn gather(changes: &mut Receiver<Change>) -> Option<Gathered> {
+/// What a stream has to say next.
+enum Heard {
+    Changes(Gathered),
+    /// It is time for a beat.
+    Nothing,
+}
+
+/// Waits for a change and for what follows it closely, or until a beat is due; none when the board is gone.
+async fn gather(changes: &mut Receiver<Change>, beat_at: Instant) -> Option<Heard> {
     let mut gathered = Gathered::default();
-    if !gathered.take(changes.recv().await) {
+    let Ok(first) = timeout_at(beat_at, changes.recv()).await else { return Some(Heard::Nothing) };
+    if !gathered.take(first) {
         return None;
     }
-    let deadline = tokio::time::Instant::now() + GATHER_FOR;
-    while let Ok(change) = tokio::time::timeout_at(deadline, changes.recv()).await {
+    let deadline = Instant::now() + GATHER_FOR;
+    while let Ok(change) = timeout_at(deadline, changes.recv()).await {
         if !gathered.take(change) {
             break;
         }
@@ -102,7 +122,7 @@ async fn gather(changes: &mut Receiver<Change>) -> Option<Gathered> {
     if gathered.monitors.len() + gathered.incidents.len() > NAMES_MAX {
         gathered = Gathered { all: true, ..Gathered::default() };
     }
-    Some(gathered)
+    Some(Heard::Changes(gathered))
 }
 
 impl Gathered {

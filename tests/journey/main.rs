@@ -16,6 +16,7 @@ mod endings;
 mod manners;
 mod recheck;
 mod forms;
+mod silence;
 mod transcripts;
 mod uplink;
 mod programs;

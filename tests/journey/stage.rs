@@ -198,9 +198,14 @@ impl Stage {
         self.folder.path()
     }
 
+    /// Its process, by number.
+    pub(crate) fn process(&self) -> u32 {
+        self.serin.id().expect("it runs")
+    }
+
     /// Sends it a signal, by name.
     pub(crate) fn signal(&self, name: &str) {
-        let id = self.serin.id().expect("it runs").to_string();
+        let id = self.process().to_string();
         let sent = std::process::Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap();
         assert!(sent.success(), "kill -{name} {id}");
     }
@@ -234,7 +239,10 @@ impl Stage {
     /// Waits until something changes on the board.
     pub(crate) async fn changed(&self) {
         let mut events = self.client.get(format!("{}/events", self.pages)).send().await.unwrap();
-        events.chunk().await.unwrap().expect("events flow while it runs");
+        let mut said = String::new();
+        while !said.contains("event: change") {
+            said += &String::from_utf8_lossy(&events.chunk().await.unwrap().expect("events flow while it runs"));
+        }
     }
 
     /// Waits for a webhook that fits.

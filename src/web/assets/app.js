@@ -5,10 +5,19 @@
   const lamp = document.getElementById("lamp");
   const watch = main.dataset.watch || "";
   const PAUSE_MS = watch === "fleet" ? 2000 : 1000; // At most one look at the page in this time.
+  const QUIET_MS = 10000; // Serin says every 5 s that it is there: two of those missed, and the page looks for itself.
+  const UNHEARD_MS = 15000; // Nothing heard for so long, and what the page shows may be over.
+  const LOOK_MS = 10000; // A look that takes longer is given up, or the page would wait for a frozen server for ever.
   const LEAVING_MS = 10000; // So long after a click that leads elsewhere, the click decides where to.
-  let source = null, timer = 0, busy = false, again = false, lastLook = 0, left = -LEAVING_MS;
+  let source = null, timer = 0, busy = false, again = false, lastLook = 0, openedAt = 0, left = -LEAVING_MS;
+  let eventAt = 0; // When the stream last said something.
+  let heardAt = Date.now(); // The page was just drawn.
+  let owed = false; // Something changed, and the page has not seen it: that Serin is there makes it no truer.
 
-  const say = (state, text) => { if (lamp) { lamp.className = "lamp " + state; lamp.querySelector("b").textContent = text; } };
+  const say = (state, text) => {
+    if (!lamp || lamp.className === "lamp " + state && lamp.querySelector("b").textContent === text) return;
+    lamp.className = "lamp " + state; lamp.querySelector("b").textContent = text;
+  };
 
   const ago = (seconds) => {
     const ahead = seconds < 0, s = Math.floor(Math.abs(seconds));
@@ -23,11 +32,31 @@
     }
   };
 
+  const line = document.getElementById("unheard");
+  const page = document.documentElement.classList;
+  const heard = () => {
+    if (owed) return;
+    heardAt = Date.now();
+    page.remove("unheard"); line.replaceChildren();
+    if (document.hidden) return;
+    if (source && heardAt - eventAt < UNHEARD_MS) say("live", "live"); else say("idle", "looks every 10 s");
+  };
+  const unheard = () => {
+    if (page.contains("unheard")) return;
+    const since = new Date(heardAt).toISOString(), time = document.createElement("time");
+    time.dateTime = since;
+    time.ariaHidden = "true"; // It is counted up each second, and nobody wants that read out.
+    line.replaceChildren("Not heard from Serin since " + since.slice(11, 19) + " UTC, ", time, ". What stands here may be over; the page keeps trying.");
+    page.add("unheard");
+    say("lost", "nothing heard");
+    tick();
+  };
+
   const look = async () => {
     if (busy) { again = true; return; }
-    busy = true; lastLook = Date.now();
+    busy = true; owed = true; lastLook = Date.now();
     try {
-      const answer = await fetch(location.href, { credentials: "same-origin" });
+      const answer = await fetch(location.href, { credentials: "same-origin", signal: AbortSignal.timeout(LOOK_MS) });
       if (answer.redirected && new URL(answer.url).pathname === "/login") {
         // Signing out ends the session before its own answer is here; going elsewhere now would undo the click.
         if (performance.now() - left < LEAVING_MS) again = true; else location.assign(answer.url);
@@ -48,9 +77,9 @@
       // A form is never drawn again under somebody's hands; it goes when there is nothing left to ask for.
       for (const form of document.querySelectorAll("[data-goes]")) if (!fresh.getElementById(form.id)) form.remove();
       for (const [id, open] of folds) document.getElementById(id)?.toggleAttribute("open", open);
-      if (!source && !document.hidden) say("idle", "looks every 10 s");
+      owed = false; heard();
       tick();
-    } catch { /* The stream's own lamp says that the server is away. */ }
+    } catch { /* The page owes a look now: it tries again, and turns grey before long. */ }
     finally { busy = false; if (again) { again = false; soon(); } }
   };
   const soon = () => {
@@ -67,16 +96,32 @@
   const open = () => {
     if (source || document.hidden || !watch || !lamp) return;
     source = new EventSource("/events");
-    source.addEventListener("open", () => { say("live", "live"); soon(); });
-    source.addEventListener("change", (event) => { if (concerns(JSON.parse(event.data))) soon(); });
-    source.addEventListener("bye", () => { close(); say("lost", "Serin stopped"); setTimeout(open, 5000); });
+    openedAt = Date.now();
+    source.addEventListener("open", soon);
+    source.addEventListener("beat", () => { eventAt = Date.now(); heard(); });
+    source.addEventListener("change", (event) => {
+      eventAt = Date.now();
+      if (concerns(JSON.parse(event.data))) { owed = true; soon(); } else heard();
+    });
+    source.addEventListener("bye", () => { close(); say("lost", "Serin stopped"); });
     // Refused for good: too many streams are open. The page looks by itself until one is free.
-    source.addEventListener("error", () => { say("lost", "no connection"); if (source?.readyState === 2) { close(); look(); setTimeout(open, 10000); } });
+    source.addEventListener("error", () => { say("lost", "no connection"); if (source?.readyState === 2) { close(); look(); } });
   };
 
-  document.addEventListener("visibilitychange", () => document.hidden ? (close(), say("idle", "paused")) : open());
+  // Every second: whether anything was heard. A stream that stands open and says nothing is opened anew, as is one that
+  // ended. A look that has just begun may be all that is missing, as in a tab that somebody comes back to.
+  const listen = () => {
+    if (document.hidden || !watch || !lamp) return;
+    const now = Date.now(), silent = now - heardAt;
+    if (silent > QUIET_MS && now - lastLook > QUIET_MS / 2) look();
+    if (source && now - Math.max(eventAt, openedAt) > UNHEARD_MS) close();
+    if (!source && now - openedAt > QUIET_MS) open();
+    if (silent > UNHEARD_MS && !(busy && now - lastLook < PAUSE_MS)) unheard();
+  };
+
+  document.addEventListener("visibilitychange", () => document.hidden ? (close(), say("idle", "paused")) : (open(), look()));
   addEventListener("pagehide", close);
   addEventListener("beforeunload", () => { left = performance.now(); });
-  setInterval(tick, 1000);
+  setInterval(() => { tick(); listen(); }, 1000);
   open();
 })();
