@@ -2,8 +2,11 @@
 //!
 //! For CI: exit code 0 where the file is right, 1 where it is not. Nothing is contacted.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
@@ -82,6 +85,9 @@ fn print_loaded(name: &str, loaded: &Loaded) {
     }
     anstream::println!("{:width$}  {:>6}  {:>8}  {:>17}", "total", "", "", total(monitors));
     anstream::println!("\n{CALLS_FORMULA}");
+    for line in derived_windows(monitors) {
+        anstream::println!("{line}");
+    }
     let files = match loaded.fleet.provenance.included.len() {
         0 => String::new(),
         1 => " and the file it includes".to_owned(),
@@ -95,6 +101,18 @@ const CALLS_FORMULA: &str = "Calls of a beat: opening 2, tools/list 1, one for e
      address, closing 1;\nan hour: list_sources 1. Servers of the 2026-07-28 era need two fewer a beat. \
      Beats that follow a failure come on top;\nso do, when an answer is wrong, \
      the canaries not asked since: never beyond a cap, and without one a tenth of these calls, or each canary four times.";
+
+/// How long each monitor's latency window is that nobody wrote, the monitors of one length on one line.
+fn derived_windows(monitors: &[Arc<Monitor>]) -> Vec<String> {
+    let mut lengths: BTreeMap<Duration, Vec<&str>> = BTreeMap::new();
+    for monitor in monitors.iter().filter(|monitor| monitor.rules.latency.window_derived) {
+        lengths.entry(monitor.rules.latency.window).or_default().push(monitor.id.as_str());
+    }
+    let line = |(window, ids): (Duration, Vec<&str>)| {
+        format!("{}: P95 over {}, since rules.latency has no window", ids.join(", "), duration_text(window))
+    };
+    lengths.into_iter().map(line).collect()
+}
 
 fn total<M: AsRef<Monitor>>(monitors: &[M]) -> u64 {
     monitors.iter().map(|monitor| monitor.as_ref().calls_per_day()).fold(0, u64::saturating_add)
@@ -139,6 +157,9 @@ struct MonitorLine {
     probe_budget_ms: u64,
     canaries: usize,
     per_beat: u32,
+    latency_window_ms: u64,
+    /// Whether it follows from the rhythm, since the file has none.
+    latency_window_derived: bool,
     calls_per_day_max: u64,
 }
 
@@ -182,7 +203,7 @@ fn report(name: &str, checked: &Result<Loaded, Faults>) -> Report {
 
 fn monitor_line(monitor: &Monitor, provenance: &Provenance) -> MonitorLine {
     let (file, line) = provenance.place(monitor.line);
-    let ms = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     MonitorLine {
         id: monitor.id.to_string(),
         file: file.to_owned(),
@@ -193,6 +214,8 @@ fn monitor_line(monitor: &Monitor, provenance: &Provenance) -> MonitorLine {
         probe_budget_ms: ms(monitor.probe_budget),
         canaries: monitor.canaries.len(),
         per_beat: monitor.search.per_beat,
+        latency_window_ms: ms(monitor.rules.latency.window),
+        latency_window_derived: monitor.rules.latency.window_derived,
         calls_per_day_max: monitor.calls_per_day(),
     }
 }

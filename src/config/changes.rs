@@ -183,7 +183,7 @@ fn ruled(keys: &mut Keys, old: &Rules, new: &Rules) {
         keys.unless("severity", severity, &new.severity);
     });
     keys.inside("latency", Some(latency), Some(&new.latency), |keys, old, new| {
-        let LatencyRule { p95, window, sustained, min_samples: _, severity, line: _ } = old;
+        let LatencyRule { p95, window, window_derived: _, sustained, min_samples: _, severity, line: _ } = old;
         keys.unless("p95", p95, &new.p95);
         keys.unless("window", window, &new.window);
         keys.unless("for", sustained, &new.sustained);

@@ -156,7 +156,10 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
     ("monitors.rules.errors.min_bad", "And at least so many failed calls. Default 3."),
     ("monitors.rules.latency", "How long search calls take."),
     ("monitors.rules.latency.p95", "The limit that 95 of 100 calls have to keep. Default 800ms."),
-    ("monitors.rules.latency.window", "P95 is taken over this time. Default 20m."),
+    (
+        "monitors.rules.latency.window",
+        "P95 is taken over this time. Default 20m, or longer where 30 samples take longer.",
+    ),
     ("monitors.rules.latency.for", "It has to be above the limit for so long. Default 20m."),
     ("monitors.rules.contract", "The tools against the accepted baseline; one severity for each class of change."),
     ("monitors.rules.contract.breaking", "How loud where callers break. Default page."),

@@ -192,7 +192,7 @@ impl Sum {
         }
         let ErrorsRule { share, window, min_bad, severity, line: _ } = errors;
         self.text(&share.to_string()).duration(*window).count(*min_bad as usize).text(severity.slug());
-        let LatencyRule { p95, window, sustained, min_samples, severity, line: _ } = latency;
+        let LatencyRule { p95, window, window_derived: _, sustained, min_samples, severity, line: _ } = latency;
         self.duration(*p95).duration(*window).duration(*sustained).count(*min_samples as usize).text(severity.slug());
         let ContractRule { breaking, compatible, wording, line: _ } = contract;
         self.text(breaking.slug()).text(compatible.slug()).text(wording.slug());

@@ -1,7 +1,7 @@
 //! `rules:`: when each signal opens and closes, and whether a rule can mean what it says.
 //!
-//! A window that nobody wrote grows until it can hold the samples it needs; one that somebody
-//! wrote and that cannot is a fault, because its signal would be silent for ever.
+//! A window that nobody wrote grows until it can hold the samples it needs, that of latency half as many again; one that
+//! somebody wrote and that cannot is a fault, because its signal would be silent for ever.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -31,6 +31,9 @@ const TOKENS: RangeInclusive<u32> = 1..=10_000_000;
 const IN_A_ROW: RangeInclusive<u32> = 1..=1_000;
 /// A percentile over fewer samples is one bad call (DESIGN §4).
 const LATENCY_SAMPLES_MIN: u32 = 20;
+/// Samples that a window nobody wrote has room for. Calls that fail leave none, and a beat may come late: with room for
+/// the least alone, P95 would stay unknown for as long as one call in twenty fails.
+const LATENCY_SAMPLES_ROOM: u32 = LATENCY_SAMPLES_MIN * 3 / 2;
 
 const SEVERITIES: &[(&str, Severity)] =
     &[("page", Severity::Page), ("ticket", Severity::Ticket), ("notice", Severity::Notice)];
@@ -222,7 +225,6 @@ fn latency(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> La
             format!("no call takes {}: it is given up after {}", duration_text(p95), duration_text(ground.timeout));
         rule.cannot(checker, entry, message, "lower 'p95', or raise 'timeout'", ground);
     }
-    let needed = fitting(LATENCY_SAMPLES_MIN, ground);
     let window = rule.duration(checker, "window", WINDOWS);
     if let Some((window, entry)) = window {
         let held = samples(window, ground);
@@ -233,7 +235,7 @@ fn latency(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> La
                 "a window of {} holds {held} samples at most, and P95 needs {LATENCY_SAMPLES_MIN}",
                 duration_text(window)
             );
-            let mend = format!("a window of at least {}", duration_text(needed));
+            let mend = format!("a window of at least {}", duration_text(fitting(LATENCY_SAMPLES_MIN, ground)));
             rule.cannot(checker, entry, message, &mend, ground);
         }
     }
@@ -244,7 +246,11 @@ fn latency(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> La
     LatencyRule {
         // Below the limit on a call even where that is short, else it would never be exceeded.
         p95: p95.map_or(Duration::from_millis(800).min(ground.timeout * 3 / 4), |(p95, _)| p95),
-        window: window.map_or((20 * MINUTE).max(needed).min(WINDOW_MAX), |(window, _)| window),
+        window: window.map_or_else(
+            || (20 * MINUTE).max(fitting(LATENCY_SAMPLES_ROOM, ground)).min(WINDOW_MAX),
+            |(window, _)| window,
+        ),
+        window_derived: window.is_none(),
         sustained: sustained.map_or((20 * MINUTE).max(ground.every), |(sustained, _)| sustained),
         min_samples: LATENCY_SAMPLES_MIN,
         severity: rule.severity(checker, "severity", Severity::Ticket),

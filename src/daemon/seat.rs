@@ -308,6 +308,7 @@ impl Seat {
             signals: self.signals(),
             strip: Arc::clone(&self.strip),
             p95_ms: p95.map(|(p95, n)| (p95.as_secs_f64() * 1e3, n)),
+            p95_samples: (self.standing.latency.len(), rules.latency.min_samples),
             p95_limit_ms: rules.latency.p95.as_secs_f64() * 1e3,
             canaries: self.monitor.canaries.iter().map(|canary| self.canary(canary)).collect(),
             last: self.last.clone(),

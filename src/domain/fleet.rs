@@ -507,6 +507,7 @@ impl Rules {
             latency: LatencyRule {
                 p95: Duration::from_millis(800),
                 window: Duration::from_secs(20 * 60),
+                window_derived: true,
                 sustained: Duration::from_secs(20 * 60),
                 min_samples: 20,
                 severity: Severity::Ticket,
@@ -580,6 +581,8 @@ pub struct LatencyRule {
     pub p95: Duration,
     /// The sliding window P95 is taken over.
     pub window: Duration,
+    /// Whether nobody wrote the window, so that its length follows from how often the server is asked.
+    pub window_derived: bool,
     /// Covered time above the limit before it opens, and below it before it closes.
     pub sustained: Duration,
     /// Samples that the window has to hold.

@@ -86,6 +86,8 @@ pub struct MonitorView {
     pub strip: Arc<[BeatMark]>,
     /// P95 over the rule's window in milliseconds, with its sample count; none below the least.
     pub p95_ms: Option<(f64, u32)>,
+    /// Samples in the window, and the least that P95 takes.
+    pub p95_samples: (u32, u32),
     /// The P95 limit in milliseconds.
     pub p95_limit_ms: f64,
     /// Every canary's last answer, in the order of the file.

@@ -13,9 +13,10 @@ use serin::config::logging::{Format, Log};
 use serin::config::source::read;
 use serin::config::{Loaded, load};
 use serin::domain::fleet::{CanaryKind, Caps, Channel, ContextRule, Monitor, Network, SmtpTls};
+use serin::domain::latency::window::{LatencyWindow, Sample};
 use serin::domain::protocol::{Era, Transport};
 use serin::domain::reason::{FailureReason, Severity};
-use serin::domain::signal::Signal;
+use serin::domain::signal::{Level, Signal};
 
 use crate::{FULL, check, loaded, secrets, source, with_monitor, with_sections};
 
@@ -178,11 +179,91 @@ monitors:
     assert_eq!((own.search.per_beat, own.canaries[0].within), (1, 3), "cut to what there is");
     assert_eq!(
         own.rules.latency.window,
-        Duration::from_secs(20 * 300),
-        "an unwritten window grows to hold its samples"
+        Duration::from_secs(30 * 300),
+        "an unwritten window grows to hold its samples, and half as many again"
     );
     assert_eq!(own.rules.errors.window, Duration::from_secs(20 * 300));
     assert_eq!((quick.probe_budget, quick.timeout), (Duration::from_millis(1500), Duration::from_millis(1500)));
+}
+
+/// A monitor that asks so often, with further lines of its own.
+fn asking(every: &str, canaries: usize, per_beat: u32, own: &str) -> String {
+    let canary = |n| format!("      - {{ id: c{n}, query: q{n}, expect: [a.md] }}\n");
+    let canaries: String = (0..canaries).map(canary).collect();
+    format!(
+        "version: 1\nmonitors:\n  - id: slow\n    url: https://a.example.org/mcp\n    every: {every}\n    \
+         search: {{ per_beat: {per_beat} }}\n    canaries:\n{canaries}{own}"
+    )
+}
+
+#[test]
+fn a_latency_window_that_nobody_wrote_holds_half_as_many_samples_again() {
+    const MINUTES: u64 = 60;
+    let rows = [
+        ("60s", 2, 2, 20 * MINUTES, "two a minute: the default is long enough"),
+        ("60s", 1, 1, 30 * MINUTES, "one a minute"),
+        ("5m", 1, 1, 150 * MINUTES, "one canary, slow beats"),
+        ("10m", 8, 8, 40 * MINUTES, "eight at once: as many beats as bring thirty samples"),
+        ("24h", 1, 1, 30 * 24 * 60 * MINUTES, "once a day"),
+    ];
+    for (every, canaries, per_beat, window, sentence) in rows {
+        let found = loaded(&asking(every, canaries, per_beat, "")).fleet.monitors[0].rules.latency.window;
+        assert_eq!(found, Duration::from_secs(window), "{sentence}");
+    }
+    let written = asking("5m", 1, 1, "    rules: { latency: { window: 2h } }\n");
+    let found = loaded(&written).fleet.monitors[0].rules.latency.window;
+    assert_eq!(found, Duration::from_secs(120 * MINUTES), "what is written is kept");
+}
+
+#[test]
+fn a_slow_server_that_fails_now_and_then_is_seen_to_be_slow() {
+    let fleet = loaded(&asking("5m", 1, 1, "")).fleet;
+    let rule = &fleet.monitors[0].rules.latency;
+    let mut window = LatencyWindow::default();
+    let began = chrono::DateTime::UNIX_EPOCH;
+    let levels: Vec<Level> = (0..200)
+        .map(|beat| {
+            // A beat starts up to some seconds late, and every fourth call fails, which says nothing of its duration.
+            let now = began + chrono::TimeDelta::seconds(300 * beat + beat * 7 % 5);
+            if beat % 4 != 0 {
+                window.push(Sample::new(now, rule.p95 * 5, false));
+            }
+            window.trim(rule.window, now);
+            window.reading(rule).level
+        })
+        .collect();
+    assert!(levels[30..].iter().all(|level| *level == Level::Elevated), "{levels:?}");
+}
+
+#[test]
+fn check_says_how_long_a_derived_window_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("monitors.yaml");
+    let said = |yaml: &str, more: &[&str]| {
+        std::fs::write(&path, yaml).unwrap();
+        let mut check = std::process::Command::new(env!("CARGO_BIN_EXE_serin"));
+        let ran = check.args(["check", "--config"]).arg(&path).args(more).output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    let written = asking("5m", 1, 1, "    rules: { latency: { window: 3h } }\n");
+    let rows = [
+        (asking("5m", 1, 1, ""), Some("slow: P95 over 150m"), "derived from the rhythm"),
+        (asking("60s", 2, 2, ""), Some("slow: P95 over 20m"), "the default, which is long enough"),
+        (written.clone(), None, "written in the file: nothing to say"),
+    ];
+    for (yaml, wanted, sentence) in rows {
+        let printed = said(&yaml, &[]);
+        let found = printed.lines().find(|line| line.contains("P95 over"));
+        assert_eq!(found.is_some(), wanted.is_some(), "{sentence}: {printed}");
+        assert!(wanted.is_none_or(|wanted| found.unwrap().contains(wanted)), "{sentence}: {printed}");
+    }
+    for (yaml, derived) in [(asking("5m", 1, 1, ""), true), (written, false)] {
+        let body: serde_json::Value = serde_json::from_str(&said(&yaml, &["--json"])).unwrap();
+        let one = &body["monitors"][0];
+        let length = if derived { 9_000_000 } else { 10_800_000 };
+        assert_eq!((&one["latency_window_ms"], &one["latency_window_derived"]), (&length.into(), &derived.into()));
+    }
 }
 
 #[test]

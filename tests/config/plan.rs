@@ -55,7 +55,7 @@ fn nothing_or_little() {
     check(
         "a default",
         &OLD.replace("every: 60s", "every: 30s"),
-        &["Monitors", "  ~ docs, wiki  every, probe_budget", "monitors: 2 changed"],
+        &["Monitors", "  ~ docs, wiki  every, probe_budget, rules.latency.window", "monitors: 2 changed"],
     );
     check(
         "a name and a rule",

@@ -273,6 +273,7 @@ fn rules(line: u32) -> Rules {
         latency: LatencyRule {
             p95: Duration::from_millis(800),
             window: minutes(20),
+            window_derived: false,
             sustained: minutes(20),
             min_samples: 20,
             severity: Severity::Ticket,
@@ -421,6 +422,7 @@ pub(crate) fn view(n: usize, now: DateTime<Utc>) -> MonitorView {
         signals: signals.collect(),
         strip: (0..60).map(|beat| mark(n, beat, now)).collect(),
         p95_ms: (roll_up != RollUp::Unknown).then_some((p95, 40)),
+        p95_samples: (if roll_up == RollUp::Unknown { 14 } else { 40 }, 20),
         p95_limit_ms: 800.0,
         canaries: canaries(n, now, seen),
         last: (n != 8).then(|| Arc::new((observation(n, now), outcome(n)))),

@@ -73,17 +73,28 @@ impl LatencyWindow {
         Some((Duration::from_micros(u64::from(p95.1)), u32::try_from(values.len()).unwrap_or(u32::MAX)))
     }
 
+    /// How many samples it holds.
+    pub fn len(&self) -> u32 {
+        u32::try_from(self.samples.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.samples.is_empty()
+    }
+
     /// What the window says.
     pub fn reading(&self, rule: &LatencyRule) -> Reading {
+        let needed = rule.min_samples;
         let Some((p95, samples)) = self.p95() else {
-            return Reading { level: Level::Unknown, figure: String::new(), samples: 0 };
+            return Reading { level: Level::Unknown, figure: format!("0 of {needed} samples"), samples: 0 };
         };
-        let level = match samples {
-            few if few < rule.min_samples => Level::Unknown,
-            _ if p95 > rule.p95 => Level::Elevated,
-            _ => Level::Calm,
+        let said = format!("p95 {} ms of {} ms", p95.as_millis(), rule.p95.as_millis());
+        let (level, figure) = match samples {
+            few if few < needed => (Level::Unknown, format!("{few} of {needed} samples, so far {said}")),
+            _ if p95 > rule.p95 => (Level::Elevated, format!("{said} (n={samples})")),
+            _ => (Level::Calm, format!("{said} (n={samples})")),
         };
-        let figure = format!("p95 {} ms of {} ms (n={samples})", p95.as_millis(), rule.p95.as_millis());
         Reading { level, figure, samples }
     }
 }
@@ -101,6 +112,7 @@ mod tests {
         LatencyRule {
             p95: Duration::from_millis(800),
             window: Duration::from_secs(100),
+            window_derived: false,
             sustained: Duration::from_secs(100),
             min_samples: 20,
             severity: Severity::Ticket,
@@ -121,14 +133,15 @@ mod tests {
     #[test]
     fn p95_decides_and_few_samples_say_nothing() {
         let rows = [
-            (filled(0, 0, 0), Level::Unknown, "no sample"),
-            (filled(19, 0, 0), Level::Unknown, "one sample too few"),
-            (filled(0, 20, 0), Level::Calm, "all fast"),
-            (filled(1, 19, 0), Level::Calm, "one slow of twenty is the 5 % above P95"),
-            (filled(2, 18, 0), Level::Elevated, "two slow of twenty are not"),
+            (filled(0, 0, 0), Level::Unknown, "0 of 20 samples", "no sample"),
+            (filled(19, 0, 0), Level::Unknown, "19 of 20 samples, so far p95 1000 ms of 800 ms", "one sample too few"),
+            (filled(0, 20, 0), Level::Calm, "p95 10 ms of 800 ms (n=20)", "all fast"),
+            (filled(1, 19, 0), Level::Calm, "p95 10 ms of 800 ms (n=20)", "one slow of twenty is the 5 % above P95"),
+            (filled(2, 18, 0), Level::Elevated, "p95 1000 ms of 800 ms (n=20)", "two slow of twenty are not"),
         ];
-        for (window, level, sentence) in rows {
-            assert_eq!(window.reading(&rule()).level, level, "{sentence}");
+        for (window, level, figure, sentence) in rows {
+            let reading = window.reading(&rule());
+            assert_eq!((reading.level, reading.figure.as_str()), (level, figure), "{sentence}");
         }
     }
 

@@ -68,6 +68,7 @@ struct Row {
     strip: Strip,
     p95: Option<P95>,
     limit: String,
+    samples: String,
     canaries: Option<(usize, usize)>,
     coverage: String,
     seen: Option<Moment>,
@@ -98,6 +99,12 @@ impl P95 {
         let length = (ms / view.p95_limit_ms.max(1e-3) * 60.0).clamp(1.0, 90.0) as u32;
         Some(Self { figure: words::millis(ms), n, over: ms > view.p95_limit_ms, length })
     }
+}
+
+/// How far a view is from a P95.
+pub fn samples(view: &MonitorView) -> String {
+    let (held, needed) = view.p95_samples;
+    format!("{held} of {needed} samples")
 }
 
 /// `GET /`.
@@ -197,6 +204,7 @@ fn row(view: &MonitorView, now: DateTime<Utc>) -> Row {
         strip: Strip::new(&view.strip),
         p95: P95::of(view),
         limit: words::millis(view.p95_limit_ms),
+        samples: samples(view),
         canaries: (!view.canaries.is_empty()).then_some((right, answered)),
         coverage: view.coverage.map(words::share).unwrap_or_default(),
         seen: seen.map(|at| Moment::new(at, now)),

@@ -21,7 +21,7 @@ use crate::web::draw::heat::{self, Heat};
 use crate::web::draw::strip::Strip;
 use crate::web::forms;
 use crate::web::guard::{self, Visit};
-use crate::web::pages::fleet::P95;
+use crate::web::pages::fleet::{self, P95};
 use crate::web::pages::footprint::{self, Footing};
 use crate::web::pages::frame::{Frame, show};
 use crate::web::pages::incidents::{self, IncidentRow};
@@ -259,9 +259,7 @@ fn figures(view: &MonitorView, away: bool) -> Vec<Figure> {
         Figure {
             name: "p95 of search",
             bad: p95.as_ref().is_some_and(|p95| p95.over),
-            note: p95
-                .as_ref()
-                .map_or_else(|| "too few samples".to_owned(), |p95| format!("limit {limit}, n = {}", p95.n)),
+            note: p95.as_ref().map_or_else(|| fleet::samples(view), |p95| format!("limit {limit}, n = {}", p95.n)),
             value: p95.map_or_else(|| "–".to_owned(), |p95| p95.figure),
         },
         Figure {
