@@ -86,7 +86,12 @@ async fn pages(running: &Running) {
             &["aria-current=\"true\">3h", "class=\"heat high\""],
             "three hours and a week's heat",
         ),
-        ("/monitors/docs?range=24h", "beats", &["up, 24h", "up, 90d", "coverage "], "a day, and uptime of every range"),
+        (
+            "/monitors/docs?range=24h",
+            "beats",
+            &["up, 24h", "up, 90d", "coverage ", "right answers, 24h", "right answers, 90d"],
+            "a day, and uptime beside right answers of every range",
+        ),
         ("/monitors/docs?range=7d", "kept", &["aria-current=\"true\">7d", "p95 over 1 h each"], "a week by hours"),
         (
             "/monitors/docs?range=30d",
@@ -139,6 +144,13 @@ async fn api(running: &Running) {
     assert!(month < 1.0 && month > 0.995, "a month with two hours down: {month}");
     let week = share(1, "coverage");
     assert!(week > 0.95 && week < 0.985, "four hours of a night that nobody saw are not covered: {week}");
+    let right = |place: usize| body["uptime"][place]["right_answers"].as_f64().unwrap();
+    let asked = |place: usize| body["uptime"][place]["asked"].as_u64().unwrap();
+    assert!((right(0) - 1.0).abs() < 1e-9, "nothing was wrong yesterday: {}", right(0));
+    assert!((right(1) - 1.0).abs() < 1e-9 && right(2) < 1.0, "but on one day ten days ago: {}, {}", right(1), right(2));
+    let wrong = asked(2) as f64 * (1.0 - right(2));
+    assert!((wrong - 24.0).abs() < 1e-6, "one canary of eight, each hour of it, and no answer is not right: {wrong}");
+    assert!(asked(3) > asked(2) && asked(2) > asked(1), "n is of the range");
     assert_eq!(body["latency"]["slice_seconds"], 86_400);
     let slices = body["latency"]["slices"].as_array().unwrap();
     assert_eq!(slices.len(), 91, "every day, the first one and today's counted in");

@@ -12,6 +12,7 @@ use sqlx::{Row, SqliteConnection};
 
 use crate::domain::coverage::Covered;
 use crate::domain::fleet::MonitorId;
+use crate::domain::quality::answers::Answers;
 use crate::store::column::{length, moment};
 use crate::store::pack::hour::Hour;
 use crate::store::pack::numbers::Meanings;
@@ -27,7 +28,7 @@ const PACKS: &str = "WITH RECURSIVE hours (h) AS (VALUES ($1) UNION ALL SELECT h
      SELECT h, data FROM hours CROSS JOIN beat_packs ON slot = (h << 32) | $3 ORDER BY h";
 /// Days likewise.
 const DAYS: &str = "WITH RECURSIVE days_asked (d) AS (VALUES ($1) UNION ALL SELECT d + 1 FROM days_asked WHERE d < $2) \
-     SELECT d, up, down, unknown, maintenance, latencies, hours FROM days_asked CROSS JOIN days ON slot = (d << 32) | $3 \
+     SELECT d, up, down, unknown, maintenance, latencies, hours, asked, right_answers FROM days_asked CROSS JOIN days ON slot = (d << 32) | $3 \
      ORDER BY d";
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -260,7 +261,16 @@ fn rolled_day(row: &SqliteRow) -> Result<Rolled, StoreError> {
     let hours: Option<&[u8]> = row.try_get(6)?;
     let hours = hours.map(|hours| heat::decode(at, hours)).transpose();
     let hours = hours.map_err(|error| damaged("a day's hours", &error))?;
-    Ok(Rolled { at, stretch: Stretch { covered, histograms }, hours })
+    let [asked, right] = [7, 8].map(|index| row.try_get::<Option<i64>, _>(index));
+    let counted =
+        asked?.zip(right?).and_then(|(asked, right)| Some((u64::try_from(asked).ok()?, u64::try_from(right).ok()?)));
+    let answers = counted.map(|(asked, right)| Answers { asked, right });
+    let is_uncounted = answers.is_none();
+    Ok(Rolled {
+        at,
+        stretch: Stretch { covered, histograms, answers: answers.unwrap_or_default(), is_uncounted },
+        hours,
+    })
 }
 
 /// What is remembered of a monitor, each beat once.

@@ -127,6 +127,11 @@ impl PastBeat {
 }
 
 impl PastAsk {
+    /// Whether the schedule asked it: neither asked again in doubt, nor left out.
+    pub fn is_asked_by_schedule(&self) -> bool {
+        self.shape.turn == Turn::Scheduled && self.shape.verdict != "not_asked"
+    }
+
     /// Whether its duration counts among the percentiles: asked by the schedule, and answered or waited for to the end.
     /// A call that failed otherwise has no duration worth the name.
     pub fn is_timed(&self) -> bool {

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use sqlx::{Row, SqliteConnection};
 
 use crate::domain::coverage::{Covered, State};
+use crate::domain::quality::answers::Answers;
 use crate::store::pack::day::{self, Histograms};
 use crate::store::pack::heat;
 use crate::store::packs::{self, DAY_HOURS, damaged, slot};
@@ -20,6 +21,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 pub(in crate::store) struct DayRow {
     slot: i64,
     covered: Covered,
+    answers: Answers,
     latencies: Vec<u8>,
     hours: Vec<u8>,
 }
@@ -31,6 +33,10 @@ pub struct Stretch {
     pub covered: Covered,
     /// How long calls took.
     pub histograms: Histograms,
+    /// How often canaries were right.
+    pub answers: Answers,
+    /// Whether a part of it was rolled up by a Serin that did not count answers: there may have been more.
+    pub is_uncounted: bool,
 }
 
 impl Stretch {
@@ -38,6 +44,8 @@ impl Stretch {
     pub fn add(&mut self, other: &Self) {
         self.covered.add(&other.covered);
         day::merge(&mut self.histograms, &other.histograms);
+        self.answers.add(other.answers);
+        self.is_uncounted |= other.is_uncounted;
     }
 }
 
@@ -57,6 +65,9 @@ impl Counting {
         for beats in beats.chunk_by(|one, other| packs::hour_of(one.started_at) == packs::hour_of(other.started_at)) {
             let hour = self.hours.entry(packs::hour_of(beats[0].started_at)).or_default();
             day::count(&mut hour.histograms, beats);
+            let scheduled = beats.iter().filter(|beat| beat.is_scheduled());
+            let asked = scheduled.flat_map(|beat| &beat.asks).filter(|ask| ask.is_asked_by_schedule());
+            asked.for_each(|ask| hour.answers.count(ask.shape.verdict == "right"));
         }
     }
 
@@ -73,10 +84,12 @@ impl Counting {
 /// Writes rows of days.
 pub(in crate::store) async fn keep(connection: &mut SqliteConnection, rows: &[DayRow]) -> Result<(), StoreError> {
     for row in rows {
-        let seconds = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+        let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        let seconds = |time: Duration| count(time.as_secs());
         sqlx::query(
-            "INSERT OR REPLACE INTO days (slot, up, down, unknown, maintenance, latencies, hours) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7)",
+            "INSERT OR REPLACE INTO days \
+             (slot, up, down, unknown, maintenance, latencies, hours, asked, right_answers) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
         )
         .bind(row.slot)
         .bind(seconds(row.covered.up))
@@ -85,6 +98,8 @@ pub(in crate::store) async fn keep(connection: &mut SqliteConnection, rows: &[Da
         .bind(seconds(row.covered.maintenance))
         .bind(&row.latencies)
         .bind(&row.hours)
+        .bind(count(row.answers.asked))
+        .bind(count(row.answers.right))
         .execute(&mut *connection)
         .await?;
     }
@@ -146,6 +161,7 @@ pub(in crate::store) async fn rolled_up(
     Ok(Some(DayRow {
         slot: slot(packs::day_number(day), owner),
         covered: whole.covered,
+        answers: whole.answers,
         latencies: day::encode(&whole.histograms).map_err(|error| damaged("histograms to be written", &error))?,
         hours: heat::encode(day, &hours).map_err(|error| damaged("hours to be written", &error))?,
     }))

@@ -25,6 +25,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("hours", include_str!("../../migrations/sqlite/0006_hours.sql")),
     ("sessions", include_str!("../../migrations/sqlite/0007_sessions.sql")),
     ("course", include_str!("../../migrations/sqlite/0008_course.sql")),
+    ("answers", include_str!("../../migrations/sqlite/0009_answers.sql")),
 ];
 /// How long a statement waits for another process: short, since a whole fleet waits behind it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);

@@ -46,6 +46,12 @@ struct UptimeBody {
     down_seconds: u64,
     unknown_seconds: u64,
     maintenance_seconds: u64,
+    /// Canaries the schedule asked since `asked_from`, those without an answer counted in.
+    asked: u64,
+    /// The share of them that was right, 0 to 1; null where nothing was asked.
+    right_answers: Option<f64>,
+    /// Later than `from` where older days were rolled up before answers were counted.
+    asked_from: DateTime<Utc>,
 }
 
 /// Percentiles over the range.
@@ -119,6 +125,9 @@ fn uptime_body(uptime: &Uptime) -> UptimeBody {
         down_seconds: covered.down.as_secs(),
         unknown_seconds: covered.unknown.as_secs(),
         maintenance_seconds: covered.maintenance.as_secs(),
+        asked: uptime.answers.asked,
+        right_answers: uptime.answers.share(),
+        asked_from: uptime.answers_from,
     }
 }
 

@@ -6,6 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::coverage::Covered;
 use crate::domain::fleet::MonitorId;
+use crate::domain::quality::answers::Answers;
 use crate::store::history::{Since, Summary};
 use crate::store::latency::of_stretches;
 use crate::store::roll::Stretch;
@@ -50,8 +51,14 @@ pub struct Uptime {
     pub from: DateTime<Utc>,
     /// Where it ends.
     pub to: DateTime<Utc>,
+    /// Whether the monitor is younger than the range.
+    pub is_young: bool,
     /// Time by state.
     pub covered: Covered,
+    /// How often canaries were right since `answers_from`.
+    pub answers: Answers,
+    /// Where answers begin: with the whole, or with the first day on which they were counted.
+    pub answers_from: DateTime<Utc>,
 }
 
 impl HeatDays {
@@ -138,10 +145,19 @@ fn uptimes(
     let known = first_seen.or_else(|| days.iter().chain(hours).map(|(at, _)| *at).min());
     let of = |range: Range| {
         let from = uptime_from(range, now);
-        let mut covered = Covered::default();
+        let begins = known.map_or(from, |known| known.clamp(from, now));
+        let (mut covered, mut answers, mut answers_from) = (Covered::default(), Answers::default(), begins);
         let stretches = if range == Range::Day { hours } else { days };
-        stretches.iter().filter(|(at, _)| *at >= from).for_each(|(_, stretch)| covered.add(&stretch.covered));
-        Uptime { range, from: known.map_or(from, |known| known.clamp(from, now)), to: now, covered }
+        for (at, stretch) in stretches.iter().filter(|(at, _)| *at >= from) {
+            covered.add(&stretch.covered);
+            answers.add(stretch.answers);
+            if stretch.is_uncounted {
+                (answers, answers_from) = (Answers::default(), *at + TimeDelta::days(1));
+            }
+        }
+        let answers_from = answers_from.clamp(begins, now);
+        let is_young = begins > from;
+        Uptime { range, from: begins, to: now, is_young, covered, answers, answers_from }
     };
     UPTIMES.map(of).to_vec()
 }
@@ -180,6 +196,23 @@ mod tests {
         }
         let one = uptimes(&hours, &days, Some(at("2026-11-20T12:30:00Z")), now)[0];
         assert!((one.coverage() - 3_600.0 / 86_400.0).abs() < 1e-9, "an hour of a day was seen: {}", one.coverage());
+        let counted = |asked, right, is_uncounted| Stretch {
+            answers: Answers { asked, right },
+            is_uncounted,
+            ..Stretch::default()
+        };
+        let days = [
+            (at("2026-11-17T00:00:00Z"), counted(10, 10, false)),
+            (at("2026-11-18T00:00:00Z"), counted(0, 0, true)),
+            (at("2026-11-19T00:00:00Z"), counted(10, 7, false)),
+            (at("2026-11-20T00:00:00Z"), counted(10, 10, false)),
+        ];
+        let first = at("2026-11-16T00:00:00Z");
+        let week = uptimes(&[], &days, Some(first), now)[1];
+        assert_eq!((week.answers.asked, week.answers.share()), (20, Some(0.85)), "of the days that are counted");
+        assert_eq!((week.answers_from, week.is_young), (at("2026-11-19T00:00:00Z"), true), "and it says since when");
+        let week = uptimes(&[], &days[2..], Some(at("2026-11-01T00:00:00Z")), now)[1];
+        assert_eq!((week.answers_from, week.is_young), (week.from, false), "the whole range is counted");
         let none = uptimes(&[], &[], None, now);
         assert_eq!((none[0].uptime(), none[0].coverage()), (None, 0.0), "nothing seen has no uptime");
     }

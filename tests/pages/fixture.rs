@@ -128,13 +128,19 @@ fn month_beat(at: DateTime<Utc>, turn: i64, days_ago: i64) -> BeatRecord {
     let busy = 1.0 + (1.0 - (f64::from(hour) - 14.0).abs() / 10.0).max(0.0);
     let slow = if days_ago == 3 && (9..12).contains(&hour) { 4.0 } else { 1.0 };
     let down = days_ago == 20 && (7..9).contains(&hour);
+    // Ten days ago one canary was wrong all morning, and had no answer all afternoon.
+    let verdict = |place: i64| match (days_ago, place, hour) {
+        (10, 0, 0..12) => "wrong",
+        (10, 0, _) => "failed",
+        _ => "right",
+    };
     let ask = |place: i64| AskRow {
         canary: format!("canary-{place}"),
         variant: Variant::Plain,
         turn: Turn::Scheduled,
         elapsed: Duration::from_secs_f64(slow * busy * (0.14 + 0.01 * ((turn * 37 + place * 5) % 11) as f64)),
         fresh_connection: false,
-        verdict: "right",
+        verdict: verdict(place),
         reason: None,
         rank: Some(1),
         sources: vec!["auth/tokens.md".to_owned()],

@@ -138,7 +138,7 @@ async fn all_alike(connection: &mut SqliteConnection, args: &MonthsBench) -> any
              INSERT INTO blocks SELECT k FROM count;
          INSERT INTO pack_owners SELECT 1 + n, printf('monitor-%04d', n), 'local' FROM others;
          DELETE FROM days;
-         INSERT OR IGNORE INTO days SELECT slot + o.number - 1 - (k * {KEPT_DAYS} << 32), up, down, unknown, maintenance, latencies, hours
+         INSERT OR IGNORE INTO days SELECT slot + o.number - 1 - (k * {KEPT_DAYS} << 32), up, down, unknown, maintenance, latencies, hours, asked, right_answers
              FROM blocks CROSS JOIN one_days CROSS JOIN pack_owners AS o;
          INSERT INTO beat_packs SELECT slot + n, due, seen, up, data FROM one_packs CROSS JOIN others;
          INSERT INTO beats (started_at, monitor, location, {beats})

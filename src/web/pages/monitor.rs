@@ -182,7 +182,7 @@ pub async fn page(
         signals: signals::lines(&view, &fleet, now),
         strip: Strip::new(&view.strip),
         figures: figures(&view, away),
-        uptimes: uptime::cells(&kept.past.uptimes),
+        uptimes: uptime::cells(&kept.past.uptimes, !view.canaries.is_empty()),
         ranges: Range::ALL.map(|one| link(one, heat, "latency", one.slug(), one == range)).into(),
         chart: drawn(&view, &kept, cut),
         heats: [HeatDays::Week, HeatDays::Kept].map(|one| link(range, one, "heat", one.slug(), one == heat)).into(),
