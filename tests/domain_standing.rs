@@ -583,6 +583,28 @@ fn slowness_has_to_last_and_a_cold_server_is_not_slow() {
 }
 
 #[test]
+fn what_waits_says_how_far_it_is() {
+    type Row<'a> = (&'a [(u32, u32, Look)], Signal, Option<&'a str>, &'a str);
+    let rows: [Row<'_>; 5] = [
+        (&[(1, 60, WELL)], Signal::Latency, None, "what is calm waits for nothing"),
+        (&[(1, 60, SLOW)], Signal::Latency, Some("for 0s of 5m"), "the first slow beat"),
+        (&[(4, 50, SLOW)], Signal::Latency, Some("for 2m of 5m"), "150 s of them: whole minutes"),
+        (&[(2, 60, LOCKED_OUT)], Signal::Access, Some("2 of 3 beats"), "a streak"),
+        (&[(6, 60, SLOW)], Signal::Latency, None, "what is open waits no longer"),
+    ];
+    let patient = with(|monitor| {
+        quick_latency(monitor);
+        monitor.rules.latency.sustained = Duration::from_secs(300);
+        monitor.rules.latency.min_samples = 1;
+    });
+    for (beats, signal, far, sentence) in rows {
+        let mut scene = Scene::new(patient.clone());
+        scene.beats(beats);
+        assert_eq!(scene.standing.pending(signal, &patient).as_deref(), far, "{sentence}");
+    }
+}
+
+#[test]
 fn contract_and_freshness_take_two_looks() {
     check(
         "one other list is not two, and the way back ends it",

@@ -126,6 +126,43 @@ async fn every_page_says_what_it_is_for() {
     }
 }
 
+/// What stands between the tags of the first element that begins so.
+fn inside<'a>(page: &'a str, element: &str, end: &str) -> &'a str {
+    let (_, rest) = page.split_once(element).unwrap_or_else(|| panic!("{element} is missing in {page}"));
+    rest.split_once(end).map_or(rest, |(inner, _)| inner)
+}
+
+#[tokio::test]
+async fn the_headline_is_the_fleets_under_any_filter() {
+    let running = fixture::varied().await;
+    let whole = get(&running, "/").await.1;
+    let headline = inside(&whole, "<h1>", "</h1>");
+    assert_eq!(headline, "9 monitors need attention, 2 are waiting, one is unknown");
+    assert!(whole.contains("all 20 monitors") && !whole.contains("shown:"), "nothing is filtered, nothing is said");
+    let rows = [
+        ("/?q=legal", "shown: 1 of 20, matching <b>legal</b>", "a search"),
+        ("/?q=nothing-like-it", "shown: 0 of 20, matching <b>nothing-like-it</b>", "a search that finds nothing"),
+        ("/?state=up", "shown: 8 of 20, <b>up</b>", "a state"),
+        ("/?label=team:docs", "shown: 7 of 20, <b>team: docs</b>", "a label"),
+        (
+            "/?state=down&label=team:support&q=tick",
+            "shown: 1 of 20, matching <b>tick</b>, <b>team: support</b>, <b>down</b>",
+            "all of them",
+        ),
+    ];
+    for (path, said, sentence) in rows {
+        let page = get(&running, path).await.1;
+        assert_eq!(inside(&page, "<h1>", "</h1>"), headline, "{sentence}: the fleet is no better for being filtered");
+        assert_eq!(inside(&page, "<title>", "</title>"), "(9) Fleet · Serin", "{sentence}");
+        assert!(page.contains(said), "{sentence}: {path} lacks {said}: {}", inside(&page, "headline", "</ul>"));
+        for tile in ["<b>2</b>", "<b>5</b>"] {
+            assert!(page.contains(tile), "{sentence}: counts are the fleet's too");
+        }
+    }
+    let page = get(&running, "/?q=legal").await.1;
+    assert!(page.contains("1 shown") && page.contains("0 shown"), "and each says how many of them are shown");
+}
+
 #[tokio::test]
 async fn what_a_server_says_stays_text() {
     let running = fixture::serve(None, fixture::fleet(&[fixture::monitor(0)])).await;
@@ -519,7 +556,6 @@ async fn a_stream_tells_of_changes_and_ends_with_the_server() {
         let chunk = answer.chunk().await.ok().flatten()?;
         Some((String::from_utf8_lossy(&chunk).into_owned(), answer))
     }));
-    running.board.put(fixture::view(1, Utc::now()));
     let mut text = String::new();
     while text.matches("event: beat").count() < 2 {
         text += &stream.next().await.expect("the stream is open");

@@ -138,7 +138,11 @@ fn up(body: &Value) -> String {
 fn monitors(body: &Value) -> String {
     let states = body["states"].as_object().into_iter().flatten().map(|(state, n)| format!("{} {state}", count(n)));
     let states: Vec<String> = states.collect();
-    format!("{}: {}", count(&body["total"]), states.join(", "))
+    let waiting = body["waiting"]
+        .as_u64()
+        .filter(|n| *n > 0)
+        .map(|n| format!(" ({n} of those up wait with a signal over its limit)"));
+    format!("{}: {}{}", count(&body["total"]), states.join(", "), waiting.unwrap_or_default())
 }
 
 fn beats(body: &Value) -> String {

@@ -332,6 +332,7 @@ impl Seat {
     fn roll_up(&self, now: DateTime<Utc>) -> RollUp {
         let open = |signal: Signal| self.standing.signal(signal).phase == Phase::Open;
         let clearing = |signal: Signal| self.standing.signal(signal).phase == Phase::Clearing;
+        let pending = |signal: Signal| self.standing.signal(signal).phase == Phase::Pending;
         let seen = self.strip.iter().rev().find(|mark| mark.verdict != Verdict::Unknown);
         let stale = seen.is_none_or(|mark| {
             (now - mark.at).to_std().is_ok_and(|age| age > self.monitor.every * STALE_INTERVALS + self.monitor.timeout)
@@ -342,6 +343,7 @@ impl Seat {
             () if Signal::ALL.into_iter().any(open) => RollUp::Degraded,
             () if Signal::ALL.into_iter().any(clearing) => RollUp::Recovering,
             () if stale => RollUp::Unknown,
+            () if Signal::ALL.into_iter().any(pending) => RollUp::Waiting,
             () => RollUp::Up,
         }
     }
@@ -360,10 +362,7 @@ impl Seat {
                 signal,
                 phase: state.phase,
                 level: reading.level,
-                figure: match self.standing.clearing(signal, &self.monitor) {
-                    Some((good, needed)) => format!("{}; {good} of {needed} good beats", reading.figure),
-                    None => reading.figure.clone(),
-                },
+                figure: self.figure(signal),
                 since: state.since,
                 held_by: state.held_by.clone(),
                 incident: self.standing.incident(signal).map(|incident| OpenIncident {
@@ -376,6 +375,16 @@ impl Seat {
             }
         };
         Signal::ALL.into_iter().filter(judged).map(view).collect()
+    }
+
+    /// The reading in words, and how far the signal is where it is on its way to an incident or back.
+    fn figure(&self, signal: Signal) -> String {
+        let figure = &self.standing.reading(signal).figure;
+        match (self.standing.clearing(signal, &self.monitor), self.standing.pending(signal, &self.monitor)) {
+            (Some((good, needed)), _) => format!("{figure}; {good} of {needed} good beats"),
+            (None, Some(far)) => format!("{figure}; {far}"),
+            (None, None) => figure.clone(),
+        }
     }
 
     fn canary(&self, canary: &Canary) -> CanaryView {

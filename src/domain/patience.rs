@@ -92,12 +92,13 @@ fn streak(rules: &Rules, signal: Signal) -> Said {
 }
 
 /// A length as the file writes it, such as `20m` or `800ms`.
-fn length(length: Duration) -> String {
+pub fn length(length: Duration) -> String {
     const UNITS: [(u128, &str); 4] = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s")];
     let ms = length.as_millis();
     UNITS
         .into_iter()
         .find(|(unit, _)| ms > 0 && ms.is_multiple_of(*unit))
+        .or((ms == 0).then_some((1_000, "s")))
         .map_or_else(|| format!("{ms}ms"), |(unit, word)| format!("{}{word}", ms / unit))
 }
 
@@ -107,7 +108,8 @@ mod tests {
 
     #[test]
     fn lengths_are_said_as_the_file_writes_them() {
-        for (ms, said) in [(800, "800ms"), (45_000, "45s"), (1_200_000, "20m"), (259_200_000, "3d"), (5_400_000, "90m")]
+        for (ms, said) in
+            [(0, "0s"), (800, "800ms"), (45_000, "45s"), (1_200_000, "20m"), (259_200_000, "3d"), (5_400_000, "90m")]
         {
             assert_eq!(length(Duration::from_millis(ms)), said);
         }

@@ -26,6 +26,7 @@ use crate::domain::latency::warming::{COLD_START, Warming};
 use crate::domain::latency::window::{LatencyWindow, Sample};
 use crate::domain::observation::{Answer, Ask, Observation, Stage, ToolsSeen, Turn as AskTurn};
 use crate::domain::outcome::{AskVerdict, Evidence, Finding, Outcome, Verdict};
+use crate::domain::patience;
 use crate::domain::quality::confirmation::CanaryStanding;
 use crate::domain::quality::diagnosis::{Diagnosis, diagnose};
 use crate::domain::quality::extent::{Extent, Heard, Horizon, Roll};
@@ -180,6 +181,23 @@ impl Standing {
     pub fn clearing(&self, signal: Signal, monitor: &Monitor) -> Option<(u32, u32)> {
         let (state, need) = (self.signal(signal), bar_of(monitor, signal).close);
         (state.phase == Phase::Clearing && need.covered.is_zero()).then_some((state.streak, need.readings))
+    }
+
+    /// How far a pending signal is from opening, such as `for 2m of 20m` or `1 of 3 beats`.
+    pub fn pending(&self, signal: Signal, monitor: &Monitor) -> Option<String> {
+        let (state, need) = (self.signal(signal), bar_of(monitor, signal).open);
+        let far = |covered: Duration| {
+            Duration::from_secs(match covered.as_secs() {
+                seconds @ 0..120 => seconds,
+                seconds => seconds - seconds % 60,
+            })
+        };
+        let said = match need.covered {
+            Duration::ZERO => format!("{} of {} beats", state.streak, need.readings),
+            _ if state.streak < need.readings => format!("{} of {} beats", state.streak, need.readings),
+            needed => format!("for {} of {}", patience::length(far(state.covered)), patience::length(needed)),
+        };
+        (state.phase == Phase::Pending).then_some(said)
     }
 
     /// A signal's open incident.

@@ -41,6 +41,8 @@ pub enum RollUp {
     Degraded,
     /// An incident is clearing.
     Recovering,
+    /// Nothing is open, and a signal is pending: over its limit, not yet for long enough, or held back.
+    Waiting,
     /// Nothing seen yet, or not lately.
     Unknown,
     /// Well.
@@ -55,8 +57,22 @@ impl RollUp {
             Self::NoAccess => "no access",
             Self::Degraded => "degraded",
             Self::Recovering => "recovering",
+            Self::Waiting => "waiting",
             Self::Unknown => "unknown",
             Self::Up => "up",
+        }
+    }
+
+    /// Whether something is open or only just over: what asks for attention.
+    pub const fn is_failing(self) -> bool {
+        matches!(self, Self::Down | Self::NoAccess | Self::Degraded | Self::Recovering)
+    }
+
+    /// The state as the API has always had it: who counts on `up` there still finds it. What waits is told beside it.
+    pub const fn settled(self) -> Self {
+        match self {
+            Self::Waiting => Self::Up,
+            other => other,
         }
     }
 }
@@ -115,6 +131,11 @@ pub struct MonitorView {
 }
 
 impl MonitorView {
+    /// Signals that are over their limit and open nothing yet.
+    pub fn waiting(&self) -> impl Iterator<Item = Signal> {
+        self.signals.iter().filter(|view| view.phase == Phase::Pending).map(|view| view.signal)
+    }
+
     /// Canaries right at their last answer, and all that answered: since the fault began where one is in doubt, else ever.
     pub fn canary_score(&self) -> (usize, usize) {
         let answered = self.canaries.iter().filter(|canary| canary.verdict.is_some() && canary.heard);

@@ -14,6 +14,7 @@ use crate::domain::incident::{Incident, ResolveCause};
 use crate::domain::learnt::Learnt;
 use crate::domain::observation::Footprint;
 use crate::domain::pace::{Hold, Spent};
+use crate::domain::signal::Signal;
 use crate::store::board::{CanaryView, MonitorView, SignalView};
 use crate::store::read::{DeliveryLine, PAGE_ROWS, TimelineLine};
 use crate::web::actions;
@@ -38,6 +39,8 @@ pub struct MonitorBody {
     url: String,
     labels: std::collections::BTreeMap<String, String>,
     state: &'static str,
+    /// Signals over their limit that open nothing yet: not for long enough, or held back.
+    waiting: Vec<&'static str>,
     since: DateTime<Utc>,
     seen_at: Option<DateTime<Utc>>,
     era: Option<&'static str>,
@@ -207,7 +210,7 @@ pub struct Acknowledgement {
 pub async fn monitors(State(state): State<WebState>, RawQuery(query): RawQuery) -> Json<Monitors> {
     let filter = FleetFilter::parse(query.as_deref().unwrap_or_default());
     let views = state.board.all();
-    let found = filter.apply(&views);
+    let found = filter.apply_settled(&views);
     let (page, pages) = filter.place(found.len());
     let monitors = filter.slice(&found).iter().map(|view| monitor_body(view, false)).collect();
     Json(Monitors { total: found.len(), page, pages, monitors })
@@ -305,7 +308,8 @@ fn monitor_body(view: &MonitorView, whole: bool) -> MonitorBody {
         name: view.name.clone(),
         url: view.url.clone(),
         labels: view.labels.clone(),
-        state: view.roll_up.word(),
+        state: view.roll_up.settled().word(),
+        waiting: view.waiting().map(Signal::slug).collect(),
         since: view.since,
         seen_at: last.map(|seen| seen.started_at),
         era: last.and_then(|seen| seen.era).map(|era| era.slug()),

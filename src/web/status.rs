@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::deliver::internal::Open;
 use crate::deliver::trouble::Trouble;
 use crate::domain::outcome::Verdict;
+use crate::store::board::RollUp;
 use crate::store::figures::Figures;
 use crate::store::outbox::Backlog;
 use crate::store::pulse::{FileNote, Lately, Pulse, SignNote};
@@ -66,6 +67,8 @@ struct Monitors {
     total: usize,
     /// How many are in each state that any is in.
     states: BTreeMap<&'static str, usize>,
+    /// Of those that are up, the ones with a signal over its limit that opens nothing yet.
+    waiting: usize,
 }
 
 /// Since the start.
@@ -216,9 +219,10 @@ fn monitors(state: &WebState) -> Monitors {
     let mut states = BTreeMap::new();
     let views = state.board.all();
     for view in &views {
-        *states.entry(view.roll_up.word()).or_default() += 1;
+        *states.entry(view.roll_up.settled().word()).or_default() += 1;
     }
-    Monitors { total: views.len(), states }
+    let waiting = views.iter().filter(|view| view.roll_up == RollUp::Waiting).count();
+    Monitors { total: views.len(), states, waiting }
 }
 
 fn beats(pulse: &Pulse) -> Beats {

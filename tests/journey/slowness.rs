@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use serin::rag::fault::kinds::{Dose, Fault};
 use serin::rag::serve::server::Running;
 
@@ -30,6 +30,25 @@ fn held(body: &Value) -> bool {
 fn assert_untold(stage: &Stage, monitor: &str) {
     let told = stage.told(monitor).into_iter().filter(|message| message.incident.is_some()).count();
     assert_eq!(told, 0, "{monitor}: a cold start wakes nobody");
+}
+
+/// A page that says nothing but "up" would be a lie by omission; to who counts on the API and on metrics it is up.
+async fn assert_shown_to_wait(stage: &Stage, body: &Value) {
+    let fleet = stage.page("/").await;
+    for part in ["Nothing is failing, one monitor is waiting", "class=\"row waiting\"", "held back"] {
+        assert!(fleet.contains(part), "the fleet's page lacks {part}: {fleet}");
+    }
+    assert!(!fleet.contains("class=\"row up\"") && !fleet.contains("headline calm"), "nothing of it is green: {fleet}");
+    assert!(stage.page("/?state=waiting").await.contains("class=\"row waiting\""), "it is found by its state");
+    assert!(stage.page("/monitors/cold").await.contains("monitor-head waiting"), "nor is its own page");
+    assert_eq!((&body["state"], &body["waiting"]), (&"up".into(), &json!(["latency"])), "{body:#}");
+    for state in ["up", "waiting"] {
+        let found = stage.json(&format!("/api/v1/monitors?state={state}")).await;
+        assert_eq!(found["total"], 1, "{state}: {found:#}");
+    }
+    let status = stage.json("/api/v1/status").await;
+    assert_eq!((&status["monitors"]["states"]["up"], &status["monitors"]["waiting"]), (&1.into(), &1.into()));
+    assert!(stage.page("/metrics").await.contains("serin_monitor_up{monitor=\"cold\"} 1"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -65,7 +84,8 @@ async fn a_server_that_says_it_is_cold_is_shown_and_not_told() {
         "  - id: cold\n    url: {url}\n    health: [{{ url: {health} }}]\n    rules: {{ {RULE} }}\n{CANARIES}"
     ))
     .await;
-    stage.until("its slowness is held back", "cold", held).await;
+    let body = stage.until("its slowness is held back", "cold", held).await;
+    assert_shown_to_wait(&stage, &body).await;
     server.faults().all_off();
     stage.until("it is warm and fast", "cold", |body| signal(body, "latency")["level"] == "calm").await;
     assert_untold(&stage, "cold");

@@ -257,9 +257,9 @@ fn standing(n: usize) -> (RollUp, Vec<Loud>) {
             RollUp::Degraded,
             vec![(Signal::Freshness, Phase::Open, R::SourceStale, Severity::Ticket, "newest source 96 h old of 72 h")],
         ),
-        10 => (RollUp::Up, vec![(Signal::Availability, Phase::Pending, R::Timeout, page, "1 failed beat of 3")]),
+        10 => (RollUp::Waiting, vec![(Signal::Availability, Phase::Pending, R::Timeout, page, "1 failed beat of 3")]),
         11 => (
-            RollUp::Up,
+            RollUp::Waiting,
             vec![(Signal::Latency, Phase::Pending, R::ColdStart, Severity::Notice, "p95 980 ms of 800 ms (n=24)")],
         ),
         _ => (RollUp::Up, vec![]),

@@ -4,7 +4,7 @@ import { mkdirSync } from "node:fs";
 import { launch, submit } from "./browser.mjs";
 
 const [url, folder, incident] = process.argv.slice(2);
-const pages = { fleet: "/", monitor: "/monitors/docs", month: "/monitors/docs?range=30d&heat=35d", quarter: "/monitors/docs?range=90d", week: "/monitors/docs?range=7d", broken: "/monitors/legal", wrong: "/monitors/support-kb", incidents: "/incidents", incident, deliveries: "/deliveries", runbooks: "/runbooks", runbook: "/runbooks/wrong_results", missing: "/nowhere" };
+const pages = { fleet: "/", narrow: "/?q=legal", waiting: "/monitors/api-ref", monitor: "/monitors/docs", month: "/monitors/docs?range=30d&heat=35d", quarter: "/monitors/docs?range=90d", week: "/monitors/docs?range=7d", broken: "/monitors/legal", wrong: "/monitors/support-kb", incidents: "/incidents", incident, deliveries: "/deliveries", runbooks: "/runbooks", runbook: "/runbooks/wrong_results", missing: "/nowhere" };
 const wanted = process.env.PAGES?.split(",");
 const widths = (process.env.WIDTHS || "360,375,390,768,1280,1920,2560").split(",").map(Number);
 
@@ -25,7 +25,7 @@ for (const scheme of ["light", "dark"]) {
       await page.goto(url + path, { waitUntil: "load" });
       const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       if (over > 0) wrong.push(`${where}: scrolls ${over} px sideways`);
-      if (scheme === "light" || [375, 390, 768, 1280, 1920].includes(width)) await page.screenshot({ path: `${folder}/${name}-${width}-${scheme}.png`, fullPage: true });
+      if (scheme === "light" || [375, 380, 390, 768, 1280, 1920].includes(width)) await page.screenshot({ path: `${folder}/${name}-${width}-${scheme}.png`, fullPage: true });
       await page.close();
     }
     await context.close();

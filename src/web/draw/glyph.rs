@@ -25,6 +25,7 @@ pub const fn of_roll_up(roll_up: RollUp) -> Glyph {
         RollUp::NoAccess => "no-access",
         RollUp::Degraded => "degraded",
         RollUp::Recovering => "recovering",
+        RollUp::Waiting => "waiting",
         RollUp::Unknown => "unknown",
         RollUp::Up => "up",
     };

@@ -7,7 +7,7 @@ use url::form_urlencoded;
 
 use crate::domain::fleet::MonitorId;
 use crate::domain::signal::Signal;
-use crate::store::board::MonitorView;
+use crate::store::board::{MonitorView, RollUp};
 use crate::store::read::IncidentFilter;
 use crate::web::draw::glyph;
 use crate::web::words::Query;
@@ -65,8 +65,19 @@ impl FleetFilter {
     /// The monitors wanted.
     pub fn apply(&self, views: &[Arc<MonitorView>]) -> Vec<Arc<MonitorView>> {
         let mut found = self.apply_but_state(views);
-        found.retain(|view| self.state.is_empty() || glyph::of_roll_up(view.roll_up).name == self.state);
+        found.retain(|view| self.wants(view.roll_up));
         found
+    }
+
+    /// The same as the API counts: those that wait are up as well, see [`RollUp::settled`].
+    pub fn apply_settled(&self, views: &[Arc<MonitorView>]) -> Vec<Arc<MonitorView>> {
+        let mut found = self.apply_but_state(views);
+        found.retain(|view| self.wants(view.roll_up) || self.wants(view.roll_up.settled()));
+        found
+    }
+
+    fn wants(&self, roll_up: RollUp) -> bool {
+        self.state.is_empty() || glyph::of_roll_up(roll_up).name == self.state
     }
 
     /// The page that is shown and how many there are, both from 1.
@@ -99,9 +110,14 @@ impl FleetFilter {
         other.address(&other.state, 1)
     }
 
+    /// Whether anything but a state is asked for.
+    pub fn searches(&self) -> bool {
+        !self.labels.is_empty() || !self.q.is_empty()
+    }
+
     /// Whether anything is asked for.
     pub fn is_narrow(&self) -> bool {
-        !self.state.is_empty() || !self.labels.is_empty() || !self.q.is_empty()
+        !self.state.is_empty() || self.searches()
     }
 
     fn address(&self, state: &str, page: usize) -> String {

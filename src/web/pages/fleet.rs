@@ -23,6 +23,8 @@ use crate::web::words::{self, Moment, Query};
 
 /// A view older than so many intervals is called old.
 const OLD_INTERVALS: u32 = 3;
+/// The headline of a fleet of which nothing is to be said; no other is green.
+const WELL: &str = "All is well";
 /// Labels shown beside a name; the monitor's own page shows all.
 const LABELS_SHOWN_MAX: usize = 3;
 
@@ -38,6 +40,7 @@ struct FleetPage {
     tickets_open: usize,
     rows: Vec<Row>,
     found: usize,
+    by: Vec<(bool, String)>,
     filter: FleetFilter,
     narrowed: Vec<(String, String)>,
     previous: Option<String>,
@@ -51,6 +54,8 @@ struct Tile {
     glyph: Glyph,
     word: &'static str,
     n: usize,
+    /// How many of them the list below has room for under its filters, its state aside; none where it has all.
+    shown: Option<usize>,
     href: String,
     chosen: bool,
 }
@@ -116,23 +121,25 @@ pub async fn page(
     let now = Utc::now();
     let filter = FleetFilter::parse(query.as_deref().unwrap_or_default());
     let views = state.board.all();
-    let counted = filter.apply_but_state(&views);
+    let listed = filter.apply_but_state(&views);
     let found = filter.apply(&views);
     let (page, pages) = filter.place(found.len());
-    let loud = |severity| loud_incidents(&counted, severity);
-    let failing = counted.iter().filter(|view| view.roll_up < RollUp::Unknown).count();
+    let loud = |severity| loud_incidents(&views, severity);
+    let failing = views.iter().filter(|view| view.roll_up.is_failing()).count();
+    let headline = headline(&views, failing);
     show(
         StatusCode::OK,
         &FleetPage {
             frame: Frame::new(&state, visit, now, "fleet", title(failing)).watching("fleet"),
-            tiles: tiles(&counted, &filter),
-            total: counted.len(),
-            headline: headline(&counted, failing),
-            calm: failing == 0,
+            tiles: tiles(&views, &listed, &filter),
+            total: views.len(),
+            calm: headline == WELL,
+            headline,
             pages_open: loud(Severity::Page),
             tickets_open: loud(Severity::Ticket),
             rows: filter.slice(&found).iter().map(|view| row(view, now)).collect(),
             found: found.len(),
+            by: narrowed_by(&filter),
             narrowed: filter
                 .labels
                 .iter()
@@ -150,16 +157,29 @@ fn title(failing: usize) -> String {
     if failing == 0 { "Fleet".to_owned() } else { format!("({failing}) Fleet") }
 }
 
+/// The whole fleet in one line, whatever the list below it is narrowed to.
 fn headline(views: &[Arc<MonitorView>], failing: usize) -> String {
-    let unknown = views.iter().filter(|view| view.roll_up == RollUp::Unknown).count();
-    match (views.len(), failing, unknown) {
-        (0, _, _) => "No monitors".to_owned(),
-        (_, 0, 0) => "All is well".to_owned(),
-        (_, 0, 1) => "Nothing is failing, one monitor is unknown".to_owned(),
-        (_, 0, n) => format!("Nothing is failing, {n} monitors are unknown"),
-        (_, 1, _) => "One monitor needs attention".to_owned(),
-        (_, n, _) => format!("{n} monitors need attention"),
+    let count = |roll_up| views.iter().filter(|view| view.roll_up == roll_up).count();
+    let monitors = |n| if n == 1 { "one monitor".to_owned() } else { format!("{n} monitors") };
+    let first = match (views.len(), failing) {
+        (0, _) => return "No monitors".to_owned(),
+        (_, 0) => "Nothing is failing".to_owned(),
+        (_, 1) => "One monitor needs attention".to_owned(),
+        (_, n) => format!("{n} monitors need attention"),
+    };
+    let mut said = vec![first];
+    for (n, word) in [(count(RollUp::Waiting), "waiting"), (count(RollUp::Unknown), "unknown")] {
+        let who = match (said.len(), failing) {
+            // The first of them says what is counted.
+            (1, 0) => monitors(n),
+            _ if n == 1 => "one".to_owned(),
+            _ => n.to_string(),
+        };
+        if n > 0 {
+            said.push(format!("{who} {} {word}", if n == 1 { "is" } else { "are" }));
+        }
     }
+    if said.len() == 1 && failing == 0 { WELL.to_owned() } else { said.join(", ") }
 }
 
 fn loud_incidents(views: &[Arc<MonitorView>], severity: Severity) -> usize {
@@ -167,9 +187,17 @@ fn loud_incidents(views: &[Arc<MonitorView>], severity: Severity) -> usize {
     incidents.filter(|incident| incident.severity == severity).count()
 }
 
-fn tiles(views: &[Arc<MonitorView>], filter: &FleetFilter) -> Vec<Tile> {
-    const ORDER: [RollUp; 6] =
-        [RollUp::Down, RollUp::NoAccess, RollUp::Degraded, RollUp::Recovering, RollUp::Unknown, RollUp::Up];
+fn tiles(views: &[Arc<MonitorView>], listed: &[Arc<MonitorView>], filter: &FleetFilter) -> Vec<Tile> {
+    const ORDER: [RollUp; 7] = [
+        RollUp::Down,
+        RollUp::NoAccess,
+        RollUp::Degraded,
+        RollUp::Recovering,
+        RollUp::Waiting,
+        RollUp::Unknown,
+        RollUp::Up,
+    ];
+    let count = |views: &[Arc<MonitorView>], roll_up| views.iter().filter(|view| view.roll_up == roll_up).count();
     ORDER
         .into_iter()
         .map(|roll_up| {
@@ -178,12 +206,21 @@ fn tiles(views: &[Arc<MonitorView>], filter: &FleetFilter) -> Vec<Tile> {
             Tile {
                 glyph,
                 word: roll_up.word(),
-                n: views.iter().filter(|view| view.roll_up == roll_up).count(),
+                n: count(views, roll_up),
+                shown: filter.searches().then(|| count(listed, roll_up)),
                 href: filter.with_state(if chosen { "" } else { glyph.name }),
                 chosen,
             }
         })
         .collect()
+}
+
+/// What the list is narrowed by, in words; the first whether it is a search.
+fn narrowed_by(filter: &FleetFilter) -> Vec<(bool, String)> {
+    let search = (!filter.q.is_empty()).then(|| (true, filter.q.clone()));
+    let labels = filter.labels.iter().map(|(key, value)| (false, format!("{key}: {value}")));
+    let state = (!filter.state.is_empty()).then(|| (false, filter.state.replace('-', " ")));
+    search.into_iter().chain(labels).chain(state).collect()
 }
 
 fn row(view: &MonitorView, now: DateTime<Utc>) -> Row {
