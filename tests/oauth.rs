@@ -38,6 +38,12 @@ struct Manners {
     bare: bool,
     /// The token endpoint says no.
     refuses: bool,
+    /// What the token endpoint answers, status and error, in place of a token.
+    instead: Option<(u16, &'static str)>,
+    /// The status with which the issuer's metadata are answered.
+    metadata: Option<u16>,
+    /// Where the issuer is, if not beside the MCP server.
+    issuer: Option<&'static str>,
     /// The MCP server takes tokens from this number on.
     from: usize,
     /// It asks for a scope that the token has not.
@@ -56,12 +62,15 @@ struct Both {
 
 async fn answer(State(both): State<Both>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
     let manners = both.manners.lock().unwrap().clone();
-    let issuer = format!("{}/as", both.home);
+    let issuer = manners.issuer.map_or(format!("{}/as", both.home), str::to_owned);
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
     match uri.path() {
         "/meta" if !manners.bare => {
             let server = manners.other_issuer.map_or(issuer, str::to_owned);
             Json(json!({"resource": format!("{}/mcp", both.home), "authorization_servers": [server], "scopes_supported": ["read"]})).into_response()
+        }
+        "/.well-known/oauth-authorization-server/as" if manners.metadata.is_some() => {
+            StatusCode::from_u16(manners.metadata.unwrap_or_default()).unwrap().into_response()
         }
         "/.well-known/oauth-authorization-server/as" => {
             let named = manners.misnamed.map_or(issuer, str::to_owned);
@@ -77,6 +86,9 @@ async fn answer(State(both): State<Both>, uri: Uri, headers: HeaderMap, body: By
             asked.push((header("authorization"), form));
             if manners.refuses {
                 return (StatusCode::UNAUTHORIZED, Json(json!({"error": "invalid_client"}))).into_response();
+            }
+            if let Some((status, error)) = manners.instead {
+                return (StatusCode::from_u16(status).unwrap(), Json(json!({"error": error}))).into_response();
             }
             let token = format!("token-{}-secret", asked.len());
             Json(json!({"access_token": token, "token_type": "Bearer", "expires_in": 1000})).into_response()
@@ -130,7 +142,7 @@ impl Both {
         let url = format!("{}/mcp", self.home);
         let mut monitor = Monitor::undeclared("m", Address { shown: url.clone(), resolved: Secret::new(&url) });
         monitor.auth.oauth = Some(OAuth {
-            issuer: format!("{}/as", self.home),
+            issuer: self.manners.lock().unwrap().issuer.map_or(format!("{}/as", self.home), str::to_owned),
             client_id: "serin".to_owned(),
             client_secret: Secret::new(SECRET),
             scope: None,
@@ -274,6 +286,128 @@ async fn a_refusing_token_endpoint_is_asked_ever_more_rarely() {
         let waits = outcome.findings[0].summary.contains("asked again at");
         assert_eq!(waits, matches!(seconds, 10 | 60 | 150), "after {seconds} s: {}", outcome.findings[0].summary);
     }
+}
+
+/// A port on which somebody accepts and then says nothing, or hangs up at once; or nobody listens.
+async fn mute(answers: Mute) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap().to_string();
+    if answers == Mute::Absent {
+        return at;
+    }
+    tokio::spawn(async move {
+        let mut held = Vec::new();
+        loop {
+            let (socket, _) = listener.accept().await.unwrap();
+            if answers == Mute::Hangs {
+                held.push(socket);
+            }
+        }
+    });
+    at
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mute {
+    Hangs,
+    HangsUp,
+    Absent,
+}
+
+#[tokio::test]
+async fn an_issuer_that_fails_is_no_refusal_and_a_server_that_fails_is_its_own_matter() {
+    use FailureReason as R;
+    let ok = Manners::default;
+    let said = |text: String| -> &'static str { text.leak() };
+    let hanging: &'static str = mute(Mute::Hangs).await.leak();
+    let absent: &'static str = mute(Mute::Absent).await.leak();
+    let dropping: &'static str = mute(Mute::HangsUp).await.leak();
+    let endpoint = |at: &str| Manners { endpoint: Some(said(format!("http://{at}/token"))), ..ok() };
+    let issuer = |scheme: &str, at: &str| Manners { issuer: Some(said(format!("{scheme}://{at}/as"))), ..ok() };
+    let (failed, refused) = ((R::ExternalApiFailure, Signal::Access), (R::AuthRejected, Signal::Access));
+    let token = |status, error| Manners { instead: Some((status, error)), ..ok() };
+    // The manners, what it is, where the evidence points, what it says.
+    let rows = [
+        (token(503, "down"), failed, "127.0.0.1", "answered 503: down", "a token endpoint in trouble"),
+        (token(500, ""), failed, "127.0.0.1", "answered 500", "one that broke down"),
+        (token(429, "slow_down"), failed, "127.0.0.1", "answered 429", "one that is asked too much"),
+        (Manners { metadata: Some(503), ..ok() }, failed, "127.0.0.1", "answers 503", "metadata behind a 503"),
+        (endpoint(hanging), failed, hanging, "cannot be reached", "a token endpoint that hangs"),
+        (endpoint(absent), failed, absent, "cannot be reached", "a token endpoint that nobody listens at"),
+        (endpoint(dropping), failed, dropping, "cannot be reached", "a token endpoint that hangs up"),
+        (issuer("http", hanging), failed, hanging, "cannot be reached", "an issuer that hangs"),
+        (issuer("http", absent), failed, absent, "cannot be reached", "an issuer that is gone"),
+        (issuer("https", dropping), failed, dropping, "cannot be reached", "an issuer that drops TLS"),
+        (
+            token(400, "invalid_client"),
+            refused,
+            "the token endpoint",
+            "answered 400: invalid_client",
+            "a client it does not know",
+        ),
+        (
+            token(400, "invalid_scope"),
+            refused,
+            "the token endpoint",
+            "answered 400: invalid_scope",
+            "a scope it does not give",
+        ),
+        (token(403, ""), refused, "the token endpoint", "answered 403", "a client that may not"),
+        (Manners { metadata: Some(404), ..ok() }, refused, "127.0.0.1", "has no metadata", "an issuer that is none"),
+    ];
+    for (manners, (reason, signal), host, said, sentence) in rows {
+        let both = Both::start(manners).await;
+        let mut monitor = both.monitor();
+        monitor.probe_budget = Duration::from_millis(1_500);
+        let (seen, outcome, _) = beat(&Prober::new(8), &monitor, at(0), Learnt::default()).await;
+        let finding = &outcome.findings[0];
+        assert_eq!((finding.reason, finding.signal), (reason, signal), "{sentence}: {seen:#?}");
+        let detail = finding.evidence.iter().find(|evidence| evidence.key == "detail").unwrap();
+        assert!(detail.value.contains(host) && detail.value.contains(said), "{sentence}: {}", detail.value);
+    }
+    for (address, reason, sentence) in [
+        (absent, R::ConnectionRefused, "nobody listens at the monitored server"),
+        (hanging, R::Timeout, "the monitored server hangs"),
+    ] {
+        let mut monitor = Both::start(ok()).await.monitor();
+        monitor.url.resolved = Secret::new(&format!("http://{address}/mcp"));
+        monitor.probe_budget = Duration::from_millis(1_500);
+        let (seen, outcome, _) = beat(&Prober::new(8), &monitor, at(0), Learnt::default()).await;
+        let finding = &outcome.findings[0];
+        assert_eq!((finding.reason, finding.signal), (reason, Signal::Availability), "{sentence}: {seen:#?}");
+    }
+    let mut monitor = Both::start(ok()).await.monitor();
+    let proxy = format!("http://{absent}");
+    monitor.reach.proxy = Some(Address { shown: proxy.clone(), resolved: Secret::new(&proxy) });
+    let (seen, outcome, _) = beat(&Prober::new(8), &monitor, at(0), Learnt::default()).await;
+    assert_eq!(
+        (outcome.verdict, outcome.reason()),
+        (Verdict::Unknown, Some(R::MonitorInternal)),
+        "a dead proxy is ours: {seen:#?}"
+    );
+}
+
+#[tokio::test]
+async fn only_a_refusal_makes_the_next_question_rarer() {
+    let both = Both::start(Manners { instead: Some((503, "down")), ..Manners::default() }).await;
+    let (prober, monitor) = (Prober::new(8), both.monitor());
+    for (seconds, count) in [(0, 1), (10, 1), (31, 2), (62, 3), (93, 4), (124, 5)] {
+        let (_, outcome, _) = beat(&prober, &monitor, at(seconds), Learnt::default()).await;
+        assert_eq!(both.asked().len(), count, "after {seconds} s");
+        assert_eq!(outcome.findings[0].reason, FailureReason::ExternalApiFailure, "after {seconds} s");
+    }
+    both.manners.lock().unwrap().instead = None;
+    let (_, outcome, _) = beat(&prober, &monitor, at(155), Learnt::default()).await;
+    assert_eq!((outcome.verdict, both.asked().len()), (Verdict::Good, 6), "and it is back within half a minute");
+
+    let (prober, mut monitor) = (Prober::new(8), both.monitor());
+    let home = monitor.url.clone();
+    monitor.url.resolved = Secret::new(&format!("http://{}/mcp", mute(Mute::Absent).await));
+    let (_, outcome, _) = beat(&prober, &monitor, at(0), Learnt::default()).await;
+    assert_eq!(outcome.findings[0].signal, Signal::Availability);
+    monitor.url = home;
+    let (_, outcome, _) = beat(&prober, &monitor, at(5), Learnt::default()).await;
+    assert_eq!(outcome.verdict, Verdict::Good, "a server that was down for a moment is asked again at once");
 }
 
 #[tokio::test]

@@ -114,8 +114,9 @@ pub fn may_be_ours(monitor: &Monitor, seen: &Observation) -> bool {
     // Whoever refuses, or breaks off, was reached: a server on the next rack is down though the internet may be gone too.
     let unanswered =
         |kind| matches!(kind, K::NameNotResolved | K::ConnectTimeout | K::Reset | K::Unreachable | K::Silent);
-    let first = seen.steps.iter().find_map(|step| step.fault.as_ref());
-    first.is_some_and(|fault| unanswered(fault.kind)) && !monitor.is_local()
+    let Some(first) = seen.steps.iter().find_map(|step| step.fault.as_ref()) else { return false };
+    // Whoever issues our token is mostly beyond the uplink, wherever the server is.
+    first.kind == K::IssuerFailed || unanswered(first.kind) && !monitor.is_local()
 }
 
 /// What kept us from looking: a way that was blocked from the start, or files that ran out at any step, since every step
@@ -152,6 +153,7 @@ pub fn reason_of(stage: Stage, kind: FaultKind) -> (FailureReason, Signal) {
     let reason = meaning_of(stage, kind);
     let signal = match (reason, stage) {
         (FailureReason::AuthRequired | FailureReason::AuthRejected, _) => Signal::Access,
+        _ if kind == FaultKind::IssuerFailed => Signal::Access,
         (_, Stage::Health) => return (FailureReason::Unhealthy, Signal::Health),
         (FailureReason::ToolMissing | FailureReason::SchemaDrift, _) => Signal::Contract,
         (FailureReason::ResultMalformed, _) => Signal::Quality,
@@ -169,9 +171,11 @@ fn meaning_of(stage: Stage, kind: FaultKind) -> FailureReason {
         // An ended program is a port that nobody listens on.
         FaultKind::Refused | FaultKind::ProgramNotStarted | FaultKind::ProgramEnded => R::ConnectionRefused,
         FaultKind::ConnectTimeout => R::ConnectTimeout,
-        FaultKind::Reset | FaultKind::Unreachable | FaultKind::ClosedEarly | FaultKind::BodyTruncated => {
-            R::NetworkError
-        }
+        FaultKind::Reset
+        | FaultKind::Unreachable
+        | FaultKind::Guarded
+        | FaultKind::ClosedEarly
+        | FaultKind::BodyTruncated => R::NetworkError,
         FaultKind::TlsUntrusted | FaultKind::TlsWrongName | FaultKind::TlsExpired | FaultKind::TlsFailed => {
             R::TlsFailure
         }
@@ -179,6 +183,7 @@ fn meaning_of(stage: Stage, kind: FaultKind) -> FailureReason {
         FaultKind::TooLarge => R::ResponseTooLarge,
         FaultKind::AuthRequired => R::AuthRequired,
         FaultKind::AuthRejected => R::AuthRejected,
+        FaultKind::IssuerFailed => R::ExternalApiFailure,
         FaultKind::RateLimited { .. } => R::RateLimited,
         FaultKind::HttpStatus(_) => R::HttpError,
         FaultKind::Redirected(_) | FaultKind::ForeignEndpoint => R::Redirected,
@@ -395,6 +400,7 @@ mod tests {
             (F::ConnectTimeout, R::ConnectTimeout, Signal::Availability, R::ConnectTimeout, Signal::Errors),
             (F::Reset, R::NetworkError, Signal::Availability, R::NetworkError, Signal::Errors),
             (F::Unreachable, R::NetworkError, Signal::Availability, R::NetworkError, Signal::Errors),
+            (F::Guarded, R::NetworkError, Signal::Availability, R::NetworkError, Signal::Errors),
             (F::ClosedEarly, R::NetworkError, Signal::Availability, R::NetworkError, Signal::Errors),
             (F::BodyTruncated, R::NetworkError, Signal::Availability, R::NetworkError, Signal::Errors),
             (F::TlsUntrusted, R::TlsFailure, Signal::Availability, R::TlsFailure, Signal::Errors),
@@ -408,6 +414,7 @@ mod tests {
             (F::TooLarge, R::ResponseTooLarge, Signal::Availability, R::ResponseTooLarge, Signal::Errors),
             (F::AuthRequired, R::AuthRequired, Signal::Access, R::AuthRequired, Signal::Access),
             (F::AuthRejected, R::AuthRejected, Signal::Access, R::AuthRejected, Signal::Access),
+            (F::IssuerFailed, R::ExternalApiFailure, Signal::Access, R::ExternalApiFailure, Signal::Access),
             (throttled, R::RateLimited, Signal::Errors, R::RateLimited, Signal::Errors),
             (F::HttpStatus(503), R::HttpError, Signal::Availability, R::HttpError, Signal::Errors),
             (F::Redirected(302), R::Redirected, Signal::Availability, R::Redirected, Signal::Errors),
@@ -449,6 +456,23 @@ mod tests {
             R::ProtocolError,
             "text from a server that speaks MCP"
         );
+    }
+
+    #[test]
+    fn nobody_answering_may_be_our_own_network() {
+        let rows = [
+            ("http://far.example/mcp", FaultKind::NameNotResolved, true, "a name that is not found"),
+            ("http://far.example/mcp", FaultKind::Silent, true, "no answer"),
+            ("http://far.example/mcp", FaultKind::Refused, false, "whoever refuses was reached"),
+            ("http://127.0.0.1/mcp", FaultKind::Silent, false, "no network lies between"),
+            ("http://127.0.0.1/mcp", FaultKind::IssuerFailed, true, "the issuer of our token is elsewhere"),
+        ];
+        for (url, kind, expected, sentence) in rows {
+            let address = Address { shown: url.to_owned(), resolved: Secret::new(url) };
+            let mut seen = empty();
+            seen.steps.push(failed(Stage::Handshake, kind));
+            assert_eq!(may_be_ours(&Monitor::undeclared("docs", address), &seen), expected, "{sentence}");
+        }
     }
 
     fn now() -> DateTime<Utc> {

@@ -257,6 +257,8 @@ pub enum FaultKind {
     Reset,
     /// No route to the host or network.
     Unreachable,
+    /// The address was learnt from the wire and is a private one, which nobody follows there.
+    Guarded,
     /// The certificate's chain is not trusted.
     TlsUntrusted,
     /// The certificate is for another name.
@@ -283,6 +285,8 @@ pub enum FaultKind {
     AuthRequired,
     /// 401 or 403 although credentials were sent.
     AuthRejected,
+    /// Whoever issues our token could not be reached, or failed: neither the server's doing nor a refusal.
+    IssuerFailed,
     /// 429; seconds of Retry-After where given.
     RateLimited {
         /// What the server asked to wait.

@@ -145,7 +145,7 @@ reasons! {
     SchemaDrift, "schema_drift", Tools, Contract, Notice, true, "The tools differ from the accepted baseline.";
     ContextCost, "context_cost", Tools, Contract, Ticket, true, "The list of tools or an answer takes more of a model's context than the file allows.";
     ElevatedErrorRate, "elevated_error_rate", Tools, Errors, Page, true, "The share of failed search calls is above its limit.";
-    ExternalApiFailure, "external_api_failure", Named, Health, Page, true, "The server says that a provider it depends on, such as its embedding API, fails.";
+    ExternalApiFailure, "external_api_failure", Named, Health, Page, true, "The server says that a provider it depends on, such as its embedding API, fails; or the issuer of our token does, which feeds access.";
     VectorStoreUnreachable, "vector_store_unreachable", Named, Health, Page, true, "The server says that it cannot reach its vector store.";
     PoolSaturated, "pool_saturated", Named, Health, Page, true, "The server says that its connection pool is exhausted.";
     IndexEmptyOrStale, "index_empty_or_stale", Named, Health, Page, true, "The server says that its index is empty or too old.";

@@ -62,6 +62,15 @@ pub(crate) struct Attempt<'a> {
     pub(crate) footprint: Footprint,
 }
 
+/// Whose answer a request waits for; what goes wrong is told of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// The monitored server, or what it names as its own.
+    Server,
+    /// The declared issuer, or the token endpoint it names.
+    Issuer,
+}
+
 /// An answer, whole.
 struct Answer {
     status: u16,
@@ -87,7 +96,8 @@ impl<'a> Attempt<'a> {
     /// Gets a token.
     ///
     /// # Errors
-    /// The fault that kept it from coming, always one of access.
+    /// The fault that kept it from coming: a refusal, the issuer's own, or what the monitored server or our way to it
+    /// broke on.
     pub(crate) async fn token(&mut self) -> Result<Token, Fault> {
         let challenge = self.challenge().await?;
         let resource = self.resource(&challenge).await?;
@@ -107,7 +117,7 @@ impl<'a> Attempt<'a> {
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         headers.insert("mcp-protocol-version", HeaderValue::from_static(MODERN));
         headers.insert("mcp-method", HeaderValue::from_static("tools/list"));
-        let answer = self.send("oauth: challenge", &self.home.clone(), request).await?;
+        let answer = self.send(Side::Server, "oauth: challenge", &self.home.clone(), request).await?;
         let header = answer.headers.get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
         Ok(header.filter(|_| answer.status == 401).unwrap_or_default().to_owned())
     }
@@ -120,7 +130,7 @@ impl<'a> Attempt<'a> {
             [format!("/.well-known/oauth-protected-resource{path}"), "/.well-known/oauth-protected-resource".into()];
         let usual = usual.iter().filter_map(|path| self.home.join(path).ok());
         let places: Vec<Url> = if let Some(named) = named { vec![named] } else { usual.collect() };
-        let Some(found) = self.first("oauth: resource metadata", &places).await? else { return Ok(None) };
+        let Some(found) = self.first(Side::Server, "oauth: resource metadata", &places).await? else { return Ok(None) };
         let servers = found["authorization_servers"].as_array().cloned().unwrap_or_default();
         if !servers.iter().any(|server| server == self.oauth.issuer.as_str()) {
             let named: Vec<&str> = servers.iter().filter_map(Value::as_str).collect();
@@ -150,7 +160,7 @@ impl<'a> Attempt<'a> {
             format!("{path}/.well-known/openid-configuration"),
         ];
         let places: Vec<Url> = places.iter().filter_map(|path| issuer.join(path).ok()).collect();
-        let Some(found) = self.first("oauth: issuer metadata", &places).await? else {
+        let Some(found) = self.first(Side::Issuer, "oauth: issuer metadata", &places).await? else {
             return Err(self.refused(&format!("the issuer {} has no metadata", self.oauth.issuer)));
         };
         match found["issuer"].as_str() {
@@ -173,8 +183,8 @@ impl<'a> Attempt<'a> {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         headers.extend(login.map(|value| (AUTHORIZATION, value)));
-        let answer = self.send("oauth: token", &endpoint, request).await?;
-        self.granted(&answer)
+        let answer = self.send(Side::Issuer, "oauth: token", &endpoint, request).await?;
+        self.granted(&endpoint, &answer)
     }
 
     /// The form of a token request, and the login that goes with it where the endpoint takes one in a header.
@@ -204,12 +214,16 @@ impl<'a> Attempt<'a> {
         Err(self.refused(&format!("the token endpoint takes no client secret, but {said}")))
     }
 
-    fn granted(&self, answer: &Answer) -> Result<Token, Fault> {
+    fn granted(&self, endpoint: &Url, answer: &Answer) -> Result<Token, Fault> {
         let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
         if answer.status != 200 {
             let said = [&body["error"], &body["error_description"]].map(|part| part.as_str().unwrap_or_default());
             let said = if said[0].is_empty() { readable(&answer.body) } else { said.join(" ") };
-            return Err(self.refused(&format!("the token endpoint answered {}: {}", answer.status, said.trim())));
+            let said = format!("answered {}: {}", answer.status, said.trim());
+            return Err(match answer.status {
+                429 | 500.. => self.issuer_failed(&format!("the token endpoint {} {said}", shown(endpoint))),
+                _ => self.refused(&format!("the token endpoint {said}")),
+            });
         }
         let bearer = body["token_type"].as_str().is_some_and(|kind| kind.eq_ignore_ascii_case("bearer"));
         let token = body["access_token"]
@@ -246,26 +260,33 @@ impl<'a> Attempt<'a> {
     }
 
     /// The first of these places that answers 200 with JSON; none where all of them say that there is nothing.
-    async fn first(&mut self, label: &str, places: &[Url]) -> Result<Option<Value>, Fault> {
+    async fn first(&mut self, side: Side, label: &str, places: &[Url]) -> Result<Option<Value>, Fault> {
         for place in places {
             let mut request = Request::new(Full::default());
             request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
-            let answer = self.send(label, place, request).await?;
-            match answer.status {
-                200 => {
+            let answer = self.send(side, label, place, request).await?;
+            match (answer.status, side) {
+                (200, _) => {
                     let read = serde_json::from_slice::<Value>(&answer.body).ok().filter(Value::is_object);
                     let said =
                         || self.refused(&format!("{} answers no JSON: {}", shown(place), readable(&answer.body)));
                     return read.map(Some).ok_or_else(said);
                 }
-                400..=499 => {}
-                status => return Err(self.refused(&format!("{} answers {status}", shown(place)))),
+                (429, Side::Issuer) | (500.., _) => return Err(self.unable(side, place, answer.status)),
+                (400..=499, _) => {}
+                (status, _) => return Err(self.refused(&format!("{} answers {status}", shown(place)))),
             }
         }
         Ok(None)
     }
 
-    async fn send(&mut self, label: &str, url: &Url, mut request: Request<Full<Bytes>>) -> Result<Answer, Fault> {
+    async fn send(
+        &mut self,
+        side: Side,
+        label: &str,
+        url: &Url,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<Answer, Fault> {
         let mut clock = Clock::start(Stage::Handshake, label);
         clock.note(self.scrub.line(&shown(url)));
         let mut footprint = Footprint::default();
@@ -273,8 +294,7 @@ impl<'a> Attempt<'a> {
         if url.origin() == self.home.origin() {
             self.footprint = self.footprint.plus(footprint);
         }
-        let outcome =
-            outcome.map_err(|fault| self.refused(&format!("{} cannot be reached: {}", shown(url), fault.detail)));
+        let outcome = outcome.map_err(|fault| self.unreached(side, url, &fault));
         self.steps.push(clock.stop(None));
         outcome
     }
@@ -325,6 +345,36 @@ impl<'a> Attempt<'a> {
     fn is_declared(&self, url: &Url) -> bool {
         let issuer = Url::parse(&self.oauth.issuer).ok();
         [Some(&self.home), issuer.as_ref()].into_iter().flatten().any(|known| known.host() == url.host())
+    }
+
+    /// What kept an answer from coming, told of whoever it was asked of.
+    fn unreached(&self, side: Side, url: &Url, fault: &Fault) -> Fault {
+        use FaultKind as K;
+        let kind = match (fault.kind, side) {
+            // Our own way is our own trouble, whoever it was to lead to.
+            (K::WayBlocked | K::OutOfFiles, _) => fault.kind,
+            (kind, Side::Server) if url.origin() == self.home.origin() => kind,
+            // What a guard or a certificate forbids is forbidden, not broken.
+            (K::Guarded | K::AuthRequired | K::AuthRejected, _) | (_, Side::Server) => K::AuthRejected,
+            (_, Side::Issuer) => K::IssuerFailed,
+        };
+        self.scrub.fault(kind, &format!("OAuth: {} cannot be reached: {}", shown(url), fault.detail))
+    }
+
+    /// An answer that says that whoever gives it cannot do its work just now.
+    fn unable(&self, side: Side, url: &Url, status: u16) -> Fault {
+        let said = format!("{} answers {status}", shown(url));
+        match side {
+            Side::Issuer => self.issuer_failed(&said),
+            Side::Server if url.origin() == self.home.origin() => {
+                self.scrub.fault(FaultKind::HttpStatus(status), &format!("OAuth: {said}"))
+            }
+            Side::Server => self.refused(&said),
+        }
+    }
+
+    fn issuer_failed(&self, detail: &str) -> Fault {
+        self.scrub.fault(FaultKind::IssuerFailed, &format!("OAuth: {detail}"))
     }
 
     fn refused(&self, detail: &str) -> Fault {
