@@ -56,9 +56,14 @@ impl Telling<'_> {
         Ok(self.outgoing(self.about(Event::IncidentResolved, incident), to))
     }
 
-    /// A server restarted, and its sessions with it.
+    /// A server restarted, and its sessions with it where it has any; without them the slow start is what is left of it.
     pub fn restarted(self, restart: &Restart) -> Outgoing {
         let how = if restart.certain { "restarted" } else { "probably restarted" };
+        let (sessions, runbook) = if restart.sessions {
+            ("; sessions of its users were reset", FailureReason::SessionLost)
+        } else {
+            ("", FailureReason::ColdStart)
+        };
         let notification = Notification {
             id: Uuid::now_v7().to_string(),
             sequence: 1,
@@ -69,10 +74,10 @@ impl Telling<'_> {
             reason: None,
             failed_stage: None,
             severity: Severity::Notice,
-            summary: format!("{}: the server {how}; sessions of its users were reset", self.monitor.id),
+            summary: format!("{}: the server {how}{sessions}", self.monitor.id),
             evidence: restart.evidence.clone(),
             resolves_when: None,
-            runbook_url: self.fleet.runbooks.url(FailureReason::SessionLost, &self.fleet.public_url),
+            runbook_url: self.fleet.runbooks.url(runbook, &self.fleet.public_url),
             incident_url: None,
             rule: Some(self.fleet.provenance.rule(self.monitor.line)),
             reproduce: format!("serin probe {}", self.monitor.id),

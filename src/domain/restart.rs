@@ -32,6 +32,8 @@ pub struct Marks {
 pub struct Restart {
     /// Whether the server's own marks prove it.
     pub certain: bool,
+    /// Whether it hands out sessions, which ended with the old process.
+    pub sessions: bool,
     /// What was seen.
     pub evidence: Vec<Evidence>,
 }
@@ -66,7 +68,9 @@ pub fn recognise(marks: &mut Marks, seen: &Observation, was_refused: bool, now: 
         evidence.push(Evidence::new("session", "the kept session was no longer known"));
     }
     marks.restarted_at = Some(now);
-    Some(Restart { certain, evidence })
+    // A server of the modern era, or one without sessions, has none that could have been lost.
+    let sessions = seen.session_lost || seen.footprint.sessions_opened > 0;
+    Some(Restart { certain, sessions, evidence })
 }
 
 fn compare(marks: &mut Marks, health: &HealthSeen, evidence: &mut Vec<Evidence>) {
@@ -93,7 +97,7 @@ fn compare(marks: &mut Marks, health: &HealthSeen, evidence: &mut Vec<Evidence>)
 mod tests {
     use super::*;
     use crate::domain::fleet::MonitorId;
-    use crate::domain::observation::{BeatKind, Fault, FaultKind, Phases, ServerIdentity, Stage, Step};
+    use crate::domain::observation::{BeatKind, Fault, FaultKind, Footprint, Phases, ServerIdentity, Stage, Step};
 
     fn at(second: i64) -> DateTime<Utc> {
         DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap()
@@ -132,6 +136,20 @@ mod tests {
             notes,
         };
         Observation { steps: vec![step], ..seen(None, None, None) }
+    }
+
+    #[test]
+    fn a_restart_ends_sessions_only_where_there_are_some() {
+        let opened = Footprint { sessions_opened: 1, ..Footprint::default() };
+        let rows = [
+            (seen(None, None, None), false, "a server without sessions"),
+            (Observation { footprint: opened, ..seen(None, None, None) }, true, "one that gave us a session"),
+            (Observation { session_lost: true, ..seen(None, None, None) }, true, "one that knows ours no longer"),
+        ];
+        for (beat, expected, sentence) in rows {
+            let restart = recognise(&mut Marks::default(), &beat, true, at(60)).expect("refused, then back");
+            assert_eq!(restart.sessions, expected, "{sentence}");
+        }
     }
 
     #[test]

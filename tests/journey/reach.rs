@@ -63,16 +63,26 @@ async fn a_crash_is_connection_refused_and_its_end_a_restart() {
 async fn a_crash_that_is_over_before_the_page_is_only_a_restart() {
     let mut server = Process::start().await;
     let patient = "    rules: { availability: { page_after: 10m } }\n";
-    let stage = Stage::start(&format!("  - id: blink\n    url: {}\n{patient}{CANARIES}", server.url)).await;
+    let legacy = server.url.replace("/mcp", "/legacy/mcp");
+    let monitors = [("blink", &server.url), ("keeps", &legacy)];
+    let monitors = monitors.map(|(id, url)| format!("  - id: {id}\n    url: {url}\n{patient}{CANARIES}"));
+    let stage = Stage::start(&monitors.concat()).await;
     stage.well("blink").await;
+    stage.well("keeps").await;
     server.crash().await;
     let refused = |body: &Value| {
         let availability = signal(body, "availability");
         availability["phase"] == "pending" && availability["figure"].as_str().unwrap().contains("connection_refused")
     };
     stage.until("it is refused", "blink", refused).await;
+    stage.until("it is refused", "keeps", refused).await;
     server.come_back().await;
-    stage.restarted("the process is back", "blink").await;
+    let told = stage.restarted("the process is back", "keeps").await;
+    assert!(told.summary.ends_with("; sessions of its users were reset"), "it hands out sessions: {told:#?}");
+    assert!(told.runbook_url.ends_with("/session_lost"), "{told:#?}");
+    let told = stage.restarted("the process is back", "blink").await;
+    assert!(told.summary.ends_with("restarted"), "nobody has a session there: {told:#?}");
+    assert!(told.runbook_url.ends_with("/cold_start"), "{told:#?}");
     stage.until("it is well again", "blink", is_back).await;
     let events: Vec<String> = stage.told("blink").into_iter().map(|message| message.event).collect();
     assert_eq!(events, ["server.restarted"], "no page");

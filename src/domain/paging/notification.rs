@@ -74,7 +74,7 @@ pub enum Event {
     IncidentAcknowledged,
     /// It ended.
     IncidentResolved,
-    /// The server restarted, and its sessions with it.
+    /// The server restarted, and its sessions with it where it has any.
     ServerRestarted,
     /// The tools changed.
     ContractChanged,
