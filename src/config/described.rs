@@ -57,6 +57,12 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
         "serin.control",
         "One to three addresses that answer while our own network is well; they tell our outage from a server's.",
     ),
+    ("serin.control.url", "The address."),
+    (
+        "serin.control.status",
+        "The status its answer has, such as 204; another one is a gateway's, and our network counts as gone.",
+    ),
+    ("serin.control.contains", "A text that the body of its answer contains; without it, it is a gateway's."),
     ("serin.retention", "How long what is remembered is kept."),
     ("serin.retention.beats", "Every beat and every answer. Default 35d."),
     ("serin.retention.days", "Daily percentiles, uptime and what probes cost a server. Default 400d."),

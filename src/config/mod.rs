@@ -6,7 +6,7 @@
 //! `tree` (YAML with places; `keys` and `masks` help it), `fault` (how it is said), `reference` (`${…}`), `checker` and
 //! `scalars` (what all sections share), `document` (all files together), then the sections:
 //! `process`, `receivers`, `routes`, `layers` (defaults beneath a monitor), `search`,
-//! `rules`, `canaries`, `caps`, `auth`, `reach`, `way`, `monitors`, `heartbeat`, `logging`; last `fingerprint`.
+//! `rules`, `canaries`, `caps`, `auth`, `reach`, `way`, `monitors`, `control`, `heartbeat`, `logging`; last `fingerprint`.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -32,6 +32,7 @@ pub mod fault;
 pub mod fingerprint;
 pub mod glob;
 pub mod include;
+pub mod control;
 pub mod heartbeat;
 pub mod keys;
 pub mod layers;

@@ -15,8 +15,8 @@ use crate::config::fault::{Fault, Place, quoted};
 use crate::config::retention::retention;
 use crate::config::shape::Shape;
 use crate::config::tree::{Entry, Node};
-use crate::config::{heartbeat, logging};
-use crate::domain::fleet::{Address, Heartbeat, Network, ProbeIdentity, Retention, Runbooks, Secret, Smtp, SmtpTls};
+use crate::config::{control, heartbeat, logging};
+use crate::domain::fleet::{Control, Heartbeat, Network, ProbeIdentity, Retention, Runbooks, Secret, Smtp, SmtpTls};
 use crate::domain::reason::FailureReason;
 
 /// Pages are served here where the file says nothing: for this machine only.
@@ -38,8 +38,6 @@ const KEYS: &[&str] = &[
     "log",
 ];
 const SMTP_KEYS: &[&str] = &["host", "port", "tls", "username", "password", "from", "ca"];
-/// Control addresses: two tell our network's end from theirs, a third a bad day of both.
-const CONTROL_MAX: usize = 3;
 /// A token below this can be guessed: there is no limit to how often a right one may be tried.
 const TOKEN_CHARS_MIN: usize = 16;
 /// A signing secret below this can be guessed.
@@ -61,7 +59,7 @@ pub struct Process {
     /// Networks that receivers may be reached in.
     pub allow_private: Vec<Network>,
     /// Addresses by which Serin knows its own uplink.
-    pub control: Vec<Address>,
+    pub control: Vec<Control>,
     /// How long what is remembered is kept.
     pub retention: Retention,
     /// By what owners of servers know our probes.
@@ -98,22 +96,11 @@ pub fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>) -> Process {
         smtp: get("smtp").and_then(|entry| smtp(checker, entry, folder)),
         internal: get("internal").map(|entry| names(checker, "internal", &entry.value)).unwrap_or_default(),
         allow_private: get("allow_private").map(|entry| networks(checker, &entry.value)).unwrap_or_default(),
-        control: get("control").map(|entry| control(checker, &entry.value)).unwrap_or_default(),
+        control: get("control").map(|entry| control::control(checker, &entry.value)).unwrap_or_default(),
         retention: get("retention").map(|entry| retention(checker, &entry.value)).unwrap_or_default(),
         identity: get("probe_identity").and_then(|entry| identity(checker, entry)).map(Arc::new),
         heartbeat: get("heartbeat").and_then(|entry| heartbeat::heartbeat(checker, entry)),
     }
-}
-
-/// Addresses that answer while our own network is well.
-fn control(checker: &mut Checker<'_>, node: &Node<'_>) -> Vec<Address> {
-    let items = checker.list("'control'", node).unwrap_or_default();
-    if items.is_empty() || items.len() > CONTROL_MAX {
-        let fault = Fault::new(node.place, format!("'control' names {} addresses", items.len()));
-        checker
-            .fault(fault.help(format!("one to {CONTROL_MAX}, of servers that have nothing to do with the monitors")));
-    }
-    items.iter().take(CONTROL_MAX).filter_map(|item| checker.address("a control address", item)).collect()
 }
 
 fn no_short_token(checker: &mut Checker<'_>, token: &Secret, place: Place) {

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::trouble::Trouble;
-use crate::domain::fleet::{Address, MonitorId};
+use crate::domain::fleet::{Control, MonitorId};
 use crate::domain::observation::{Fault, FaultKind};
 use crate::probe::Prober;
 use crate::store::board::{Banner, Board};
@@ -63,14 +63,14 @@ impl Uplink {
         &self,
         prober: &Prober,
         (alerts, board): (&InternalAlerts, &Board),
-        control: &[Address],
+        control: &[Control],
         now: DateTime<Utc>,
     ) -> bool {
         let mut checked_at = self.checked_at.lock().await;
         if checked_at.is_some_and(|at| at.elapsed() < HOLDS_FOR) {
             return self.was_gone();
         }
-        let answers = join_all(control.iter().map(|address| prober.answers(address, ANSWER_WITHIN))).await;
+        let answers = join_all(control.iter().map(|control| prober.answers(control, ANSWER_WITHIN))).await;
         *checked_at = Some(Instant::now());
         // Without a file nobody was asked.
         let asked =
@@ -78,8 +78,8 @@ impl Uplink {
         let gone = !control.is_empty() && answers.iter().all(|answer| asked(answer) && answer.is_err());
         let before = self.gone.swap(gone, Ordering::Relaxed);
         if gone {
-            let failed = control.iter().zip(&answers).filter_map(|(address, answer)| {
-                answer.as_ref().err().map(|fault| format!("{}: {}", address.shown, fault.detail))
+            let failed = control.iter().zip(&answers).filter_map(|(control, answer)| {
+                answer.as_ref().err().map(|fault| format!("{}: {}", control.address.shown, fault.detail))
             });
             let why = format!("no control address answers: {}", failed.collect::<Vec<_>>().join("; "));
             alerts.raise(Trouble::UplinkLost, &why, now);

@@ -32,7 +32,7 @@ pub struct Fleet {
     /// Networks in private space that receivers may be reached in.
     pub allow_private: Vec<Network>,
     /// Addresses by which Serin knows its own uplink; empty: it is taken for granted.
-    pub control: Vec<Address>,
+    pub control: Vec<Control>,
     /// The sign of life that somebody outside waits for.
     pub heartbeat: Option<Heartbeat>,
     /// The mail server, where a receiver needs one.
@@ -41,6 +41,18 @@ pub struct Fleet {
     pub retention: Retention,
     /// Address people reach the pages under, without a trailing slash; links in pages start here.
     pub public_url: String,
+}
+
+/// An address that answers while our own network is well, and by what its answer is told from that of a gateway which
+/// answers in its place. Without either, any answer will do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Control {
+    /// Where it is.
+    pub address: Address,
+    /// The status its answer has.
+    pub status: Option<u16>,
+    /// What its body contains.
+    pub contains: Option<String>,
 }
 
 /// How long what is remembered is kept.

@@ -72,7 +72,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use rustls::RootCertStore;
 
-use crate::domain::fleet::{Address, Monitor, MonitorId, OAuth};
+use crate::domain::fleet::{Control, Monitor, MonitorId, OAuth};
 use crate::domain::learnt::Learnt;
 use crate::domain::observation::{BeatKind, Fault, FaultKind, Footprint, Observation, Rung, Turn};
 use crate::domain::tools::Listing;
@@ -237,11 +237,11 @@ impl Prober {
         Box::pin(ladder::climb(self.means(), monitor, &scrub, learnt, now)).await
     }
 
-    /// Whether anybody answers HTTP at an address.
+    /// Whether a control address answers, with what the file says that its answer has.
     ///
     /// # Errors
-    /// The fault that kept it from answering within this time.
-    pub async fn answers(&self, address: &Address, within: Duration) -> Result<(), Fault> {
-        Box::pin(reach::answers(self.means(), address, within)).await
+    /// The fault that kept it from answering so within this time.
+    pub async fn answers(&self, control: &Control, within: Duration) -> Result<(), Fault> {
+        Box::pin(reach::answers(self.means(), control, within)).await
     }
 }

@@ -495,6 +495,41 @@ fn a_byte_order_mark_and_carriage_returns_change_nothing() {
 }
 
 #[test]
+fn a_control_address_says_how_its_own_answer_is_known() {
+    let plain = "a gateway or a sign-in page that answers in this control address's place";
+    // The item, what is read, whether it is warned of, and why.
+    let rows = [
+        ("https://a.example.org/", (None, None), false, "the certificate says who answers"),
+        ("\"${env:ONCALL_URL}\"", (None, None), false, "an address from outside the file"),
+        ("http://a.example.org/", (None, None), true, "anybody can answer in the clear"),
+        ("{ url: \"http://a.example.org/\" }", (None, None), true, "the long form alone says nothing more"),
+        ("{ url: \"http://a.example.org/\", status: 204 }", (Some(204), None), false, "a status of its own"),
+        (
+            "{ url: \"http://a.example.org/\", contains: all well }",
+            (None, Some("all well")),
+            false,
+            "a text of its own",
+        ),
+        (
+            "{ url: https://a.example.org/, status: 200, contains: all well }",
+            (Some(200), Some("all well")),
+            false,
+            "all of it",
+        ),
+    ];
+    for (item, (status, contains), warned, sentence) in rows {
+        let Loaded { fleet, warnings, .. } = loaded(&with_sections(&format!("serin:\n  control:\n    - {item}\n")));
+        let [control] = &fleet.control[..] else { panic!("{sentence}: {:?}", fleet.control) };
+        assert_eq!((control.status, control.contains.as_deref()), (status, contains), "{sentence}");
+        let found = warnings.iter().find(|said| said.contains(plain));
+        assert_eq!(found.is_some(), warned, "{sentence}: {warnings:?}");
+        for part in ["monitors.yaml:5:7", "`{ url: …, status: 204 }`"] {
+            assert!(found.is_none_or(|said| said.contains(part)), "{sentence}: {warnings:?}");
+        }
+    }
+}
+
+#[test]
 fn a_heartbeat_and_what_is_logged_are_read() {
     let file = with_sections(
         "serin:\n  heartbeat: { url: \"${env:ONCALL_URL}\", every: 30s, method: post }\n  \

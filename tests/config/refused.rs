@@ -608,6 +608,30 @@ fn control_addresses_are_few() {
 }
 
 #[test]
+fn control_addresses_that_say_too_little_or_too_much() {
+    let rows: [(&str, &str, &[&str]); 3] = [
+        (
+            "no address",
+            "{ status: 204 }",
+            &["3:20 a control address has no 'url' => such as `{ url: https://status.example.org/, status: 200 }`"],
+        ),
+        (
+            "no status of HTTP",
+            "{ url: \"https://a/\", status: 99 }",
+            &["3:49 'status' is out of its range: '99' => between 100 and 599"],
+        ),
+        (
+            "a key that there is not",
+            "{ url: \"https://a/\", state: 204 }",
+            &["3:41 a control address has no key 'state' => known here: url, status, contains"],
+        ),
+    ];
+    for (sentence, item, expected) in rows {
+        check(sentence, &with_sections(&format!("serin: {{ control: [{item}] }}\n")), expected);
+    }
+}
+
+#[test]
 fn caps_that_do_not_fit() {
     let rows: [(&str, &str, &[&str]); 4] = [
         (

@@ -144,6 +144,11 @@ fn whole_files_are_judged_alike() {
     );
     check("an anchor", "version: 1\nx-a: &a { every: 60s }\nmonitors: [{ <<: *a, id: a, url: \"http://a/\" }]\n", true);
     check(
+        "control addresses in both forms",
+        &with_sections("serin: { control: [\"https://a/\", { url: \"http://b/\", status: 204, contains: well }] }\n"),
+        true,
+    );
+    check(
         "one signal or several",
         &with_sections(
             "receivers: { a: { webhook: { url: \"https://h/\" } } }\nroutes: [{ match: { signal: access }, to: [a] }, { match: { signal: [errors, latency] }, to: [a] }]\n",
@@ -165,6 +170,7 @@ fn whole_files_are_judged_alike() {
         ("an unknown failure reason", with_sections("runbooks: { tiemout: \"https://r/\" }\n")),
         ("a certificate without its key", with_monitor("client_certificate: { certificate: a.pem }")),
         ("another version", with_monitor("").replace("version: 1", "version: 2")),
+        ("a control address without one", with_sections("serin: { control: [{ status: 204 }] }\n")),
         ("no monitors", "version: 1\n".to_owned()),
     ];
     for (sentence, text) in wrong {

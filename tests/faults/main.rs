@@ -1,6 +1,7 @@
 //! Every fault a probe tells apart, met on a real socket.
 
 mod codings;
+mod control;
 mod eras;
 mod fault_server;
 mod harm;

@@ -49,6 +49,36 @@ async fn a_lost_uplink_is_nobodys_outage_but_ours() {
     assert!(ladder.starts_with("uplink ok (a control address answers") && ladder.contains("→ name fails"), "{ladder}");
 }
 
+/// A gateway answers whatever is asked, as a sign-in page does, while nothing behind it can be reached.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_that_answers_everything_does_not_page_for_every_monitor() {
+    let (gateway, _answering) = control("127.0.0.1:0").await;
+    let server = reference().await;
+    let far = |n: usize| format!("  - {{ id: far-{n}, url: \"http://nowhere-{n}.invalid/mcp\" }}\n");
+    let monitors: String = (0..5).map(far).collect();
+    let monitors = format!("{monitors}  - {{ id: near, url: \"{}\" }}\n", server.mcp_url());
+    let declared = format!("  control: [ {{ url: \"http://{gateway}/up\", status: 204 }} ]\n");
+    let stage = Stage::under(&declared, &monitors).await;
+    let first = |message: &serin::deliver::message::Message| {
+        message.event == "serin.trouble" || message.event == "incident.opened"
+    };
+    let told = stage.message("somebody is told of something", first).await;
+    assert_eq!(evidence(&told, "trouble"), "uplink_lost", "our own trouble, and no monitor's: {told:#?}");
+    let why = format!("{told:?}");
+    assert!(why.contains("answers 200 and not 204"), "it says what answered instead: {why}");
+    stage.well("near").await;
+    let waiting = async {
+        while stage.page("/monitors/far-4").await.matches("monitor_uplink").count() < 6 {
+            stage.changed().await;
+        }
+    };
+    stage.soon("beats are unknown", waiting).await;
+    for n in 0..5 {
+        let told = stage.told(&format!("far-{n}"));
+        assert!(told.is_empty(), "nobody is told anything of far-{n}: {told:#?}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_says_how_far_one_gets() {
     let server = reference().await;
