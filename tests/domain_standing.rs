@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use proptest::prelude::*;
-use serin::domain::classify::classify;
+use serin::domain::classify::{LADDER, classify};
 use serin::domain::fleet::{
     Address, Canary, CanaryKind, ContextRule, FreshnessRule, Monitor, MonitorId, Provenance, Secret,
 };
@@ -17,7 +17,7 @@ use serin::domain::observation::{
     Answer, Ask, BeatKind, CrossCheck, Fault, FaultKind, HealthSeen, Hit, Observation, Phases, SourcesSeen, Stage,
     Step, ToolsSeen, Turn, Variant,
 };
-use serin::domain::outcome::{Outcome, Verdict};
+use serin::domain::outcome::{Evidence, Outcome, Verdict};
 use serin::domain::protocol::Era;
 use serin::domain::reason::Severity;
 use serin::domain::signal::{Phase, Signal};
@@ -274,6 +274,7 @@ fn word(decision: &Decision) -> Option<String> {
             format!("{how} {} {}", incident.signal.slug(), incident.reason.slug())
         }
         Decision::Updated(incident) => format!("updated {} {}", incident.signal.slug(), incident.reason.slug()),
+        Decision::LookedCloser(incident) => format!("looked closer at {}", incident.signal.slug()),
         Decision::Resolved(incident) => {
             let why = incident.resolve_cause.as_ref().map_or("", ResolveCause::slug);
             format!("resolved {} {why}", incident.signal.slug())
@@ -295,6 +296,34 @@ fn with(edit: impl Fn(&mut Monitor)) -> Monitor {
     let mut monitor = docs();
     edit(&mut monitor);
     monitor
+}
+
+#[test]
+fn a_ladder_that_ends_after_the_page_is_told_once() {
+    // From which failed beat on the ladder is known, and what is told.
+    let opened = "3 opened availability timeout";
+    let rows: [(u32, &[&str], &str); 3] = [
+        (2, &[opened], "known before the page, it is in the page"),
+        (3, &[opened], "known with the page, too"),
+        (5, &[opened, "5 looked closer at availability"], "later, it is told, and once"),
+    ];
+    for (known_from, told, sentence) in rows {
+        let mut scene = Scene::new(docs());
+        for nth in 1..=7 {
+            scene.second += 60;
+            let mut seen = well(at(scene.second));
+            HANGS(&mut seen);
+            let mut outcome = classify(&scene.monitor, &seen);
+            if nth >= known_from {
+                outcome.findings[0].evidence.push(Evidence::new(LADDER, "name ok".to_owned()));
+            }
+            scene.weigh(&seen, &outcome, 60);
+        }
+        assert_eq!(scene.told, told, "{sentence}");
+        let open = scene.standing.incident(Signal::Availability).unwrap();
+        let ladders = open.evidence.iter().filter(|evidence| evidence.key == LADDER).count();
+        assert_eq!((ladders, usize::try_from(open.sequence).unwrap()), (1, told.len()), "{sentence}");
+    }
 }
 
 #[test]
@@ -1001,7 +1030,7 @@ proptest! {
                     let before = open.insert(incident.signal, (incident.id.clone(), incident.sequence));
                     prop_assert_eq!(before, None, "two incidents of {:?}", incident.signal);
                 }
-                Decision::Updated(incident) => {
+                Decision::Updated(incident) | Decision::LookedCloser(incident) => {
                     let (id, sequence) = open.get_mut(&incident.signal).unwrap();
                     prop_assert!(*id == incident.id && incident.sequence > *sequence);
                     *sequence = incident.sequence;

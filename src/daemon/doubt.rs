@@ -2,17 +2,15 @@
 
 use chrono::{DateTime, Utc};
 
+use crate::daemon::climb::Climb;
 use crate::daemon::hands::Hands;
 use crate::daemon::seat::Seat;
-use crate::domain::classify::{may_be_ours, our_own, uplink_gone};
+use crate::domain::classify::{LADDER, may_be_ours, our_own, uplink_gone};
 use crate::domain::fleet::Fleet;
 use crate::domain::learnt::Deed;
 use crate::domain::observation::{FaultKind, Observation, Rung};
 use crate::domain::outcome::{Evidence, Finding, Outcome};
 use crate::domain::signal::{Phase, Signal};
-
-/// The evidence under which the ladder stands in an incident.
-const LADDER: &str = "ladder";
 
 /// The evidence under which stands what Serin did just before.
 const DEED: &str = "just_before";
@@ -20,8 +18,8 @@ const DEED: &str = "just_before";
 /// A failure within so many beats of something we did may be of our making.
 const BEATS_SUSPECTED: u32 = 2;
 
-/// Takes an outcome back where our own uplink is gone; else, after a first failure, adds what the ladder shows, and what
-/// we did just before.
+/// Takes an outcome back where our own uplink is gone; else, after a first failure, sets out on the ladder, and adds what
+/// it showed as soon as that is known, and what we did just before.
 pub async fn look_closer(
     hands: &Hands,
     seat: &mut Seat,
@@ -39,6 +37,7 @@ pub async fn look_closer(
     let why = ours.and(outcome.findings.first()).map(|finding| finding.summary.as_str());
     hands.uplink.way(&hands.alerts, &seat.monitor.id, why, now);
     let ours = may_be_ours(&seat.monitor, seen);
+    let found = came_down(seat, seen).await;
     let control = &fleet.control;
     // While it is gone, each beat looks whether it is back.
     let gone = (ours && !control.is_empty() || hands.uplink.was_gone())
@@ -51,18 +50,20 @@ pub async fn look_closer(
         seat.deed = None;
         return outcome;
     };
-    if seat.standing.signal(Signal::Availability).phase == Phase::Quiet {
+    let phase = seat.standing.signal(Signal::Availability).phase;
+    if phase == Phase::Quiet {
         let suspected = seat.monitor.every * BEATS_SUSPECTED + seat.monitor.probe_budget;
         // Later than `now` where this very beat did it.
         seat.deed = deed.filter(|deed| (now - deed.at).to_std().unwrap_or_default() <= suspected);
-        let (mut rungs, cost) = hands.prober.climb(&seat.monitor, &seat.learnt, now).await;
-        if ours && !control.is_empty() {
-            let said = "a control address answers".to_owned();
-            rungs.insert(0, Rung { name: "uplink", holds: true, said, elapsed: std::time::Duration::ZERO });
-        }
-        seen.footprint = seen.footprint.plus(cost);
+    }
+    if let Some(rungs) = found {
         seen.ladder.clone_from(&rungs);
         seat.ladder = rungs;
+    }
+    // One that found no place is climbed with the next look; once people were told, nobody waits for it any more.
+    if matches!(phase, Phase::Quiet | Phase::Pending) && seat.ladder.is_empty() && seat.climb.is_none() {
+        let uplink_holds = ours && !control.is_empty();
+        seat.climb = Some(Climb::start(hands, &seat.monitor, &seat.learnt, uplink_holds, now));
     }
     if !seat.ladder.is_empty() {
         finding.evidence.push(Evidence::new(LADDER, said(&seat.ladder)));
@@ -71,6 +72,13 @@ pub async fn look_closer(
         own_up(finding, deed);
     }
     outcome
+}
+
+/// What a climb showed that has ended since the last beat; this one pays for it.
+async fn came_down(seat: &mut Seat, seen: &mut Observation) -> Option<Vec<Rung>> {
+    let (rungs, cost) = seat.climb.take_if(|climb| climb.is_over())?.end().await;
+    seen.footprint = seen.footprint.plus(cost);
+    (!rungs.is_empty()).then_some(rungs)
 }
 
 /// Whoever is woken has to know first that it may have been us.

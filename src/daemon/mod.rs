@@ -12,6 +12,7 @@ pub mod hands;
 pub mod clock;
 pub mod seat;
 pub mod uplink;
+pub mod climb;
 pub mod doubt;
 pub mod listing;
 pub mod watch;

@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::daemon::accepting;
+use crate::daemon::climb::Climb;
 use crate::daemon::hands::Hands;
 use crate::daemon::permits::{Permit, Permits};
 use crate::daemon::seat::Seat;
@@ -167,6 +168,10 @@ impl Scheduler {
             let Some(back) = self.returns.recv().await else { break };
             self.come_home(back);
         }
+        // What they opened they close.
+        let seats = self.slots.values_mut().filter_map(|slot| slot.seat.as_mut());
+        let climbs = seats.filter_map(|seat| seat.climb.take()).map(Climb::end);
+        futures_util::future::join_all(climbs).await;
     }
 
     /// What edited rules no longer warrant ends, also where the file was edited while Serin was down.

@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
 use crate::daemon::clock::Clock;
+use crate::daemon::climb::Climb;
 use crate::daemon::keeping::Keeping;
 use crate::domain::context::Spread;
 use crate::domain::fleet::{Canary, CanaryKind, Monitor, MonitorId};
@@ -68,6 +69,8 @@ pub struct Seat {
     pub edited_unseen: bool,
     /// What the ladder showed after the failure that is still in doubt.
     pub ladder: Vec<Rung>,
+    /// The climb up it that is under way.
+    pub climb: Option<Climb>,
     /// What Serin itself did just before the failure that is still in doubt.
     pub deed: Option<Deed>,
     /// Which transcripts were kept lately.
@@ -120,6 +123,7 @@ impl Seat {
             skipped: VecDeque::new(),
             clock: Clock::default(),
             ladder: Vec::new(),
+            climb: None,
             deed: None,
             keeping: Keeping::default(),
             quiet: Quiet::default(),

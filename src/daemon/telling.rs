@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::deliver::message;
+use crate::domain::classify::LADDER;
 use crate::domain::fleet::{Fleet, Monitor};
 use crate::domain::incident::{Incident, ResolveCause};
 use crate::domain::paging::notification::{Event, MonitorCard, Notification};
@@ -38,13 +39,18 @@ impl Telling<'_> {
     /// # Errors
     /// Where the store cannot say who was told.
     pub async fn changed(self, store: &Store, event: Event, incident: &Incident) -> Result<Outgoing, StoreError> {
-        let mut to = self.told(store, incident).await?;
-        for addressee in self.routed(incident.severity, Some(incident)) {
-            if !to.iter().any(|told| told.receiver == addressee.receiver) {
-                to.push(addressee);
-            }
-        }
+        let to = self.concerned(store, incident).await?;
         Ok(self.outgoing(self.about(event, incident), to))
+    }
+
+    /// What the ladder showed came after an incident was told: whoever would hear of a change.
+    ///
+    /// # Errors
+    /// Where the store cannot say who was told.
+    pub async fn looked_closer(self, store: &Store, incident: &Incident) -> Result<Outgoing, StoreError> {
+        let to = self.concerned(store, incident).await?;
+        let notification = Notification { summary: closer(incident), ..self.about(Event::IncidentUpdated, incident) };
+        Ok(self.outgoing(notification, to))
     }
 
     /// An incident ended: whoever was ever told, whatever the routes say now.
@@ -139,6 +145,17 @@ impl Telling<'_> {
         route.to.iter().map(addressee).collect()
     }
 
+    /// Whoever was told, and whom its route names now.
+    async fn concerned(self, store: &Store, incident: &Incident) -> Result<Vec<Addressee>, StoreError> {
+        let mut to = self.told(store, incident).await?;
+        for addressee in self.routed(incident.severity, Some(incident)) {
+            if !to.iter().any(|told| told.receiver == addressee.receiver) {
+                to.push(addressee);
+            }
+        }
+        Ok(to)
+    }
+
     /// Whoever was promised a message of this incident, or of the one whose cause it took over.
     async fn told(self, store: &Store, incident: &Incident) -> Result<Vec<Addressee>, StoreError> {
         let mut told = store.told(&incident.id).await?;
@@ -159,8 +176,24 @@ pub fn timeline(event: Event, incident: &Incident, actor: &str, at: DateTime<Utc
     TimelineRow { incident: incident.id.clone(), at, kind, actor: actor.to_owned(), text: summary(event, incident) }
 }
 
+/// The line that what the ladder showed leaves in the timeline.
+pub fn closer_look(incident: &Incident, at: DateTime<Utc>) -> TimelineRow {
+    TimelineRow { text: closer(incident), ..timeline(Event::IncidentUpdated, incident, "serin", at) }
+}
+
+/// How far one gets is told by the rung that does not hold, which is the last; all of them are in the evidence.
+fn closer(incident: &Incident) -> String {
+    let ladder = incident.evidence.iter().find(|evidence| evidence.key == LADDER);
+    let last = ladder.and_then(|ladder| ladder.value.rsplit(" → ").next()).unwrap_or_default();
+    format!("{}: looked closer: {last}; {}", incident.monitor, story(incident))
+}
+
+fn story(incident: &Incident) -> &str {
+    incident.summary.strip_prefix(&format!("{}: ", incident.monitor)).unwrap_or(&incident.summary)
+}
+
 fn summary(event: Event, incident: &Incident) -> String {
-    let story = incident.summary.strip_prefix(&format!("{}: ", incident.monitor)).unwrap_or(&incident.summary);
+    let story = story(incident);
     let monitor = &incident.monitor;
     match event {
         Event::IncidentResolved => {

@@ -9,14 +9,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use futures_util::future::join_all;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::trouble::Trouble;
 use crate::domain::fleet::{Control, MonitorId};
-use crate::domain::observation::{Fault, FaultKind};
+use crate::domain::observation::FaultKind;
 use crate::probe::Prober;
 use crate::store::board::{Banner, Board};
 
@@ -70,17 +71,17 @@ impl Uplink {
         if checked_at.is_some_and(|at| at.elapsed() < HOLDS_FOR) {
             return self.was_gone();
         }
-        let answers = join_all(control.iter().map(|control| prober.answers(control, ANSWER_WITHIN))).await;
+        let asked = control.iter().map(|control| async move {
+            let answered = prober.answers(control, ANSWER_WITHIN).await;
+            answered.map_err(|fault| (control, fault))
+        });
+        let failed = any(asked).await.err().unwrap_or_default();
         *checked_at = Some(Instant::now());
         // Without a file nobody was asked.
-        let asked =
-            |answer: &Result<_, Fault>| !answer.as_ref().is_err_and(|fault| fault.kind == FaultKind::OutOfFiles);
-        let gone = !control.is_empty() && answers.iter().all(|answer| asked(answer) && answer.is_err());
+        let gone = !failed.is_empty() && failed.iter().all(|(_, fault)| fault.kind != FaultKind::OutOfFiles);
         let before = self.gone.swap(gone, Ordering::Relaxed);
         if gone {
-            let failed = control.iter().zip(&answers).filter_map(|(control, answer)| {
-                answer.as_ref().err().map(|fault| format!("{}: {}", control.address.shown, fault.detail))
-            });
+            let failed = failed.iter().map(|(control, fault)| format!("{}: {}", control.address.shown, fault.detail));
             let why = format!("no control address answers: {}", failed.collect::<Vec<_>>().join("; "));
             alerts.raise(Trouble::UplinkLost, &why, now);
         }
@@ -97,5 +98,44 @@ impl Uplink {
             _ => {}
         }
         gone
+    }
+}
+
+/// The first that succeeds is enough, and one that hangs keeps nobody; else what all of them failed with.
+async fn any<E>(asked: impl Iterator<Item = impl Future<Output = Result<(), E>>>) -> Result<(), Vec<E>> {
+    let mut asked: FuturesUnordered<_> = asked.collect();
+    let mut failed = Vec::with_capacity(asked.len());
+    while let Some(answered) = asked.next().await {
+        match answered {
+            Ok(()) => return Ok(()),
+            Err(error) => failed.push(error),
+        }
+    }
+    Err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use futures_util::future::{BoxFuture, pending, ready};
+
+    use super::any;
+
+    #[test]
+    fn one_that_answers_is_enough_though_another_hangs() {
+        type Asked = BoxFuture<'static, Result<(), &'static str>>;
+        let hangs = || -> Asked { pending().boxed() };
+        let says = |answer| -> Asked { ready(answer).boxed() };
+        type Answer = Option<Result<(), Vec<&'static str>>>;
+        let rows: [(Vec<Asked>, Answer, &str); 5] = [
+            (vec![hangs(), says(Ok(()))], Some(Ok(())), "one hangs, the other answers"),
+            (vec![says(Err("a")), says(Ok(()))], Some(Ok(())), "one fails, the other answers"),
+            (vec![says(Err("a")), says(Err("b"))], Some(Err(vec!["a", "b"])), "both fail"),
+            (vec![says(Err("a")), hangs()], None, "as long as one may still answer, nothing is known"),
+            (vec![], Some(Err(vec![])), "nobody is asked"),
+        ];
+        for (asked, expected, sentence) in rows {
+            assert_eq!(any(asked.into_iter()).now_or_never(), expected, "{sentence}");
+        }
     }
 }

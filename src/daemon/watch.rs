@@ -16,7 +16,7 @@ use crate::daemon::hands::Hands;
 use crate::daemon::listing;
 use crate::daemon::permits::Permit;
 use crate::daemon::seat::Seat;
-use crate::daemon::telling::{Telling, timeline};
+use crate::daemon::telling::{Telling, closer_look, timeline};
 use crate::domain::classify::classify;
 use crate::domain::contract::FIRST_STABLE;
 use crate::domain::fleet::{Fleet, Monitor};
@@ -307,6 +307,12 @@ async fn commit(
                 record.outbox.push(telling.changed(&hands.store, Event::IncidentUpdated, incident).await?);
                 (Event::IncidentUpdated, incident)
             }
+            Decision::LookedCloser(incident) => {
+                record.outbox.push(telling.looked_closer(&hands.store, incident).await?);
+                record.timeline.push(closer_look(incident, now));
+                record.incidents.push(incident.clone());
+                continue;
+            }
             Decision::Resolved(incident) => {
                 record.outbox.push(telling.resolved(&hands.store, incident).await?);
                 (Event::IncidentResolved, incident)
@@ -351,7 +357,9 @@ fn announce(hands: &Hands, decisions: &[Decision]) {
                 tracing::info!(monitor = %incident.monitor, incident = incident.id, "incident resolved");
                 hands.board.tell(Change::Incident(incident.id.clone()));
             }
-            Decision::Refreshed(incident) => hands.board.tell(Change::Incident(incident.id.clone())),
+            Decision::LookedCloser(incident) | Decision::Refreshed(incident) => {
+                hands.board.tell(Change::Incident(incident.id.clone()))
+            }
             Decision::Restarted(restart) => tracing::info!(certain = restart.certain, "server restarted"),
             Decision::ToolsSettled => {}
         }

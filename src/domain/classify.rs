@@ -358,6 +358,9 @@ pub fn canary_key(canary: &str) -> String {
     format!("canary.{canary}")
 }
 
+/// The evidence key under which an incident says how far one gets, rung by rung.
+pub const LADDER: &str = "ladder";
+
 /// The evidence key under which a finding names the health address it heard of.
 pub const HEALTH_URL: &str = "health_url";
 

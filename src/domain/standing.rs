@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::classify::{HEALTH_URL, WITHIN_DAYS};
+use crate::domain::classify::{HEALTH_URL, LADDER, WITHIN_DAYS};
 use crate::domain::context;
 use crate::domain::contract::{self, ToolsStanding};
 use crate::domain::errors::{Call, ErrorsWindow};
@@ -111,6 +111,8 @@ pub enum Decision {
     },
     /// Its reason, severity or extent changed, and people are told.
     Updated(Incident),
+    /// What the ladder showed came after people were told, and they are told of it.
+    LookedCloser(Incident),
     /// Its headline or evidence changed, and nobody is told.
     Refreshed(Incident),
     /// It ended.
@@ -752,6 +754,7 @@ impl Standing {
         open.drift = if differs { open.drift + 1 } else { 0 };
         open.drifts_since = differs.then(|| open.drifts_since.unwrap_or(beat.now));
         let sure = nearer || open.drift >= UPDATE_AFTER;
+        let found = ladder(&cause.evidence).filter(|_| ladder(&before.evidence).is_none()).cloned();
         let tell = differs && sure && before.course.lets_tell(now.severity > told.severity, beat.now);
         let same = cause.reason == before.reason && cause.severity == before.severity;
         if tell || cause.counted.is_some() && (same || sure || !differs) {
@@ -763,6 +766,11 @@ impl Standing {
             open.incident.course.updated_at = Some(beat.now);
             open.incident.sequence += 1;
             return Some(Decision::Updated(open.incident.clone()));
+        }
+        if let Some(found) = found {
+            open.incident.evidence.push(found);
+            open.incident.sequence += 1;
+            return Some(Decision::LookedCloser(open.incident.clone()));
         }
         (open.incident != before).then(|| Decision::Refreshed(open.incident.clone()))
     }
@@ -868,6 +876,11 @@ fn named_by_health(mut cause: Cause, beat: Beat<'_>) -> Cause {
     }
     cause.health.clone_from(&health.evidence);
     cause
+}
+
+/// How far one gets, where that is known.
+fn ladder(evidence: &[Evidence]) -> Option<&Evidence> {
+    evidence.iter().find(|evidence| evidence.key == LADDER)
 }
 
 /// What an incident of an older version was told with, as far as that is known.

@@ -23,7 +23,7 @@ use crate::probe::clock::Clock;
 use crate::probe::evidence::Scrub;
 use crate::probe::way::{Shown, way};
 
-/// All rungs together: the next beat, five seconds after a first failure, must not wait for this one for long.
+/// All rungs together: what they show is wanted before the page, which comes some ten seconds after a first failure.
 const CLIMB_MAX: Duration = Duration::from_secs(10);
 /// Addresses of one name that TCP is tried with.
 const ADDRESSES_TRIED: usize = 4;

@@ -71,6 +71,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use rustls::RootCertStore;
+use tokio::sync::Semaphore;
 
 use crate::domain::fleet::{Control, Monitor, MonitorId, OAuth};
 use crate::domain::learnt::Learnt;
@@ -85,6 +86,10 @@ use crate::probe::kept::KeptPrograms;
 use crate::probe::owed::Owed;
 use crate::probe::shelf::Shelf;
 use crate::probe::tokens::Tokens;
+
+/// Ladders climbed at once. They run beside beats and outside their permits; where a whole fleet fails, these few say
+/// enough, and leave files and time to the beats.
+const LADDERS_MAX: usize = 64;
 
 /// What one beat is to do.
 #[derive(Debug, Clone)]
@@ -128,6 +133,7 @@ pub struct Prober {
     tokens: Tokens,
     grants: Grants,
     shelf: Shelf,
+    ladders: Semaphore,
 }
 
 impl Prober {
@@ -141,6 +147,7 @@ impl Prober {
             tokens: Tokens::default(),
             grants: Grants::default(),
             shelf: Shelf::default(),
+            ladders: Semaphore::new(LADDERS_MAX),
         }
     }
 
@@ -154,6 +161,7 @@ impl Prober {
             tokens: Tokens::default(),
             grants: Grants::default(),
             shelf: Shelf::default(),
+            ladders: Semaphore::new(LADDERS_MAX),
         }
     }
 
@@ -231,8 +239,10 @@ impl Prober {
         futures_util::future::join_all(stops).await;
     }
 
-    /// How far one gets with a server that just failed, within ten seconds; and what that cost it.
+    /// How far one gets with a server that just failed, within ten seconds; and what that cost it. Nothing where as many
+    /// ladders are being climbed as may be.
     pub async fn climb(&self, monitor: &Monitor, learnt: &Learnt, now: DateTime<Utc>) -> (Vec<Rung>, Footprint) {
+        let Ok(_place) = self.ladders.try_acquire() else { return (Vec::new(), Footprint::default()) };
         let scrub = steps::secrets_of(monitor);
         Box::pin(ladder::climb(self.means(), monitor, &scrub, learnt, now)).await
     }

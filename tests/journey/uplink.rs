@@ -1,8 +1,16 @@
 //! Serin's own network: where it is gone nothing is said of anybody else, and where it holds the page says so.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use axum::Router;
+use axum::extract::State;
+use axum::http::Method;
+use serin::deliver::message::Message;
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use crate::stage::{Expected, Stage, evidence, reference};
 
@@ -59,9 +67,7 @@ async fn a_gateway_that_answers_everything_does_not_page_for_every_monitor() {
     let monitors = format!("{monitors}  - {{ id: near, url: \"{}\" }}\n", server.mcp_url());
     let declared = format!("  control: [ {{ url: \"http://{gateway}/up\", status: 204 }} ]\n");
     let stage = Stage::under(&declared, &monitors).await;
-    let first = |message: &serin::deliver::message::Message| {
-        message.event == "serin.trouble" || message.event == "incident.opened"
-    };
+    let first = |message: &Message| message.event == "serin.trouble" || message.event == "incident.opened";
     let told = stage.message("somebody is told of something", first).await;
     assert_eq!(evidence(&told, "trouble"), "uplink_lost", "our own trouble, and no monitor's: {told:#?}");
     let why = format!("{told:?}");
@@ -77,6 +83,65 @@ async fn a_gateway_that_answers_everything_does_not_page_for_every_monitor() {
         let told = stage.told(&format!("far-{n}"));
         assert!(told.is_empty(), "nobody is told anything of far-{n}: {told:#?}");
     }
+}
+
+/// A server that lets every call hang, and holds the ladder's plain GET until it is let go.
+#[derive(Debug, Clone, Default)]
+struct Holding {
+    held: Arc<AtomicUsize>,
+    called_meanwhile: Arc<Notify>,
+    let_go: CancellationToken,
+}
+
+/// One call that is held; whoever hangs up is held no longer.
+struct Held<'h>(&'h AtomicUsize);
+
+impl<'h> Held<'h> {
+    fn of(count: &'h AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count)
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+async fn holding(State(holding): State<Holding>, method: Method) -> &'static str {
+    if method == Method::GET {
+        let _held = Held::of(&holding.held);
+        holding.let_go.cancelled().await;
+        return "here";
+    }
+    if holding.held.load(Ordering::SeqCst) > 0 {
+        holding.called_meanwhile.notify_one();
+    }
+    std::future::pending().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_page_waits_for_the_ladder() {
+    let server = Holding::default();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let router = Router::new().fallback(holding).with_state(server.clone());
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    let rules = "    rules: { availability: { after: 1, page_after: 0s } }\n";
+    let stage = Stage::start(&format!("  - id: stuck\n    url: \"http://{address}/mcp\"\n{rules}")).await;
+    let down =
+        Expected { monitor: "stuck", signal: "availability", reason: "timeout", severity: "page", stage: "handshake" };
+    let opened = stage.opened("the server hangs", down).await;
+    assert_eq!(evidence(&opened, "ladder"), "", "the page did not wait: {opened:#?}");
+    stage.soon("the next look does not wait either", server.called_meanwhile.notified()).await;
+    server.let_go.cancel();
+    let closer = |message: &Message| message.event == "incident.updated" && !evidence(message, "ladder").is_empty();
+    let update = stage.message("what the ladder shows comes with an update", closer).await;
+    assert!(update.sequence > opened.sequence, "{update:#?}");
+    assert_eq!(update.failure_reason, opened.failure_reason, "{update:#?}");
+    assert!(evidence(&update, "ladder").contains("→ unauthenticated"), "{update:#?}");
+    assert!(update.summary.starts_with("stuck: looked closer: list fails"), "{update:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

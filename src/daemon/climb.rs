@@ -1,0 +1,48 @@
+//! The ladder, climbed beside the beats that confirm a first failure: with a server that hangs it lasts, and no page waits
+//! for it. Whatever beat comes after its end takes in what it showed and what it cost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio::task::JoinHandle;
+
+use crate::daemon::hands::Hands;
+use crate::domain::fleet::Monitor;
+use crate::domain::learnt::Learnt;
+use crate::domain::observation::{Footprint, Rung};
+
+/// A ladder that is being climbed. Dropped, it goes on to its end, which is near, so that it closes what it opened.
+#[derive(Debug)]
+pub struct Climb(JoinHandle<(Vec<Rung>, Footprint)>);
+
+impl Climb {
+    /// Sets out; `uplink_holds`: a control address has just answered, which is the lowest rung.
+    pub fn start(
+        hands: &Hands,
+        monitor: &Arc<Monitor>,
+        learnt: &Learnt,
+        uplink_holds: bool,
+        now: DateTime<Utc>,
+    ) -> Self {
+        let (prober, monitor, learnt) = (Arc::clone(&hands.prober), Arc::clone(monitor), learnt.clone());
+        Self(tokio::spawn(async move {
+            let (mut rungs, cost) = prober.climb(&monitor, &learnt, now).await;
+            if uplink_holds && !rungs.is_empty() {
+                let said = "a control address answers".to_owned();
+                rungs.insert(0, Rung { name: "uplink", holds: true, said, elapsed: Duration::ZERO });
+            }
+            (rungs, cost)
+        }))
+    }
+
+    /// Whether it is over.
+    pub fn is_over(&self) -> bool {
+        self.0.is_finished()
+    }
+
+    /// What it showed and what it cost, once it is over; nothing where it broke down.
+    pub async fn end(self) -> (Vec<Rung>, Footprint) {
+        self.0.await.unwrap_or_default()
+    }
+}
