@@ -108,7 +108,7 @@ async fn every_page_says_what_it_is_for() {
         ),
         (
             "/api/v1/status",
-            &["\"ill\":[\"a delivery has been waiting", "\"sqlite\":\"3.", "\"time_zone_data\":null", "\"down\":2"],
+            &["\"ill\":[\"receiver 'mail' is behind", "\"sqlite\":\"3.", "\"time_zone_data\":null", "\"down\":2"],
             "how Serin itself is, as JSON",
         ),
         ("/healthz", &["ok"], "health"),
