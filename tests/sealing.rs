@@ -316,6 +316,18 @@ async fn a_heat_maps_hours_are_the_same_by_rows_packs_and_days() {
         );
         store.close().await;
     }
+
+    // What an older Serin rolled up is not taken for a day on which nothing was asked.
+    assert!(days.iter().all(|(_, day)| day.answers.asked > 0 && !day.is_uncounted), "{days:?}");
+    let mut connection = SqliteConnectOptions::new().filename(place.path()).connect().await.expect("it opens");
+    let older = "UPDATE days SET asked = NULL WHERE slot <= (SELECT MIN(slot) FROM days) + 1";
+    sqlx::query(older).execute(&mut connection).await.expect("changed");
+    connection.close().await.expect("it closes");
+    let store = Store::open(&place.path()).await.expect("it opens");
+    let read = store.days(&monitor, at(0), at(until)).await.expect("days");
+    let uncounted: Vec<bool> = read.iter().map(|(_, day)| day.is_uncounted).collect();
+    assert!(uncounted[0] && !uncounted[1..].contains(&true), "{uncounted:?}");
+    store.close().await;
 }
 
 #[tokio::test]
