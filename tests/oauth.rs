@@ -94,6 +94,8 @@ async fn answer(State(both): State<Both>, uri: Uri, headers: HeaderMap, body: By
             Json(json!({"access_token": token, "token_type": "Bearer", "expires_in": 1000})).into_response()
         }
         "/mcp" => {
+            let call: Value = serde_json::from_slice(&body).unwrap_or_default();
+            assert_eq!(call["params"]["_meta"]["traceparent"], header("traceparent"), "{call}");
             let number = header("authorization")
                 .strip_prefix("Bearer token-")
                 .and_then(|rest| rest.split('-').next()?.parse::<usize>().ok());

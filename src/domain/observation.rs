@@ -53,6 +53,8 @@ pub struct Observation {
     pub session_lost: bool,
     /// What the probe cost the server.
     pub footprint: Footprint,
+    /// The W3C trace id that the probe's calls carried, in a header and in their `_meta`; 0 where none was sent.
+    pub trace: u128,
     /// How far one got right after a first failure, from the lowest rung up; empty otherwise.
     pub ladder: Vec<Rung>,
     /// What was said over the wire, bounded and without secrets, where the probe failed; the first line is for
@@ -90,6 +92,7 @@ impl Observation {
             stranger: None,
             session_lost: false,
             footprint: Footprint::default(),
+            trace: 0,
             ladder: Vec::new(),
             transcript: None,
         }

@@ -25,7 +25,7 @@ pub(crate) enum Admission {
     /// A token, as the bearer of the assignment's monitor; whether it was there from an earlier beat.
     Token { assignment: Assignment, secret: Secret, kept: bool, steps: Vec<Step>, cost: Footprint },
     /// None, and the fault that says why.
-    Refused { fault: Fault, steps: Vec<Step>, cost: Footprint },
+    Refused { fault: Fault, steps: Vec<Step>, cost: Footprint, trace: u128 },
 }
 
 /// Gets a token, from an earlier beat or anew.
@@ -49,7 +49,7 @@ pub(crate) async fn admit(
     let until = Instant::now() + monitor.probe_budget / SHARE;
     let Some(mut attempt) = Attempt::new(connector, monitor, oauth, scrub, now, until) else {
         let fault = scrub.fault(FaultKind::AuthRejected, "OAuth: the monitor has no address");
-        return Admission::Refused { fault, steps: Vec::new(), cost: Footprint::default() };
+        return Admission::Refused { fault, steps: Vec::new(), cost: Footprint::default(), trace: 0 };
     };
     let outcome = Box::pin(attempt.token()).await;
     let (steps, cost) = (std::mem::take(&mut attempt.steps), attempt.footprint);
@@ -59,14 +59,14 @@ pub(crate) async fn admit(
             let assignment = with(assignment, &token.secret);
             Admission::Token { assignment, secret: token.secret, kept: false, steps, cost }
         }
-        Err(fault) => Admission::Refused { fault, steps, cost },
+        Err(fault) => Admission::Refused { fault, steps, cost, trace: attempt.trace },
     }
 }
 
 fn waiting(scrub: &Scrub, fault: &Fault, again_at: DateTime<Utc>) -> Admission {
     let detail = format!("{}; asked again at {} UTC", fault.detail, again_at.format("%H:%M:%S"));
     let fault = scrub.fault(fault.kind, &detail);
-    Admission::Refused { fault, steps: Vec::new(), cost: Footprint::default() }
+    Admission::Refused { fault, steps: Vec::new(), cost: Footprint::default(), trace: 0 }
 }
 
 /// The same assignment, the token in the place of how it is got.
@@ -81,7 +81,7 @@ pub(crate) fn outside(
     assignment: &Assignment,
     fault: Fault,
     steps: Vec<Step>,
-    cost: Footprint,
+    (cost, trace): (Footprint, u128),
     asks: Vec<Ask>,
 ) -> (Observation, Learnt) {
     let Assignment { monitor, kind, scheduled_at, started_at, learnt, .. } = assignment;
@@ -90,6 +90,7 @@ pub(crate) fn outside(
     seen.steps = steps;
     seen.steps.push(Clock::start(Stage::Handshake, "oauth").stop(Some(fault)));
     seen.footprint = cost;
+    seen.trace = trace;
     seen.asks = asks;
     (seen, learnt.clone())
 }

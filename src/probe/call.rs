@@ -43,7 +43,7 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
-const TRACE: HeaderName = HeaderName::from_static("traceparent");
+pub(crate) const TRACE: HeaderName = HeaderName::from_static("traceparent");
 
 /// How we name ourselves.
 pub(crate) const AGENT: &str = concat!("serin/", env!("CARGO_PKG_VERSION"));
@@ -98,6 +98,14 @@ pub(crate) struct Caller<'a> {
     named: Option<HeaderValue>,
     owed: &'a Owed,
     monitor: &'a Monitor,
+}
+
+/// A message as it goes out: the trace in its `_meta` is that of the header of whatever request carries it.
+#[derive(Debug)]
+struct Letter {
+    id: u64,
+    body: Bytes,
+    trace: String,
 }
 
 /// A request.
@@ -155,7 +163,7 @@ impl<'a> Caller<'a> {
             until,
             started_at,
             started: Instant::now(),
-            trace: rand::random(),
+            trace: new_trace(),
             requests: 0,
             redirected: false,
             protocol: None,
@@ -180,13 +188,13 @@ impl<'a> Caller<'a> {
         call: &Call<'_>,
         clock: &mut Clock,
     ) -> Result<Box<RawValue>, Broken> {
-        let id = self.requests + 1;
-        let body = body_of(era, call, Some(id));
-        let reading = self.reading(id, deadline);
+        let letter = self.letter(era, call, true);
+        let reading = self.reading(letter.id, deadline);
         if matches!(self.carrier, Carrier::Http) {
-            return self.ask_http(deadline, era, call, (id, body), clock).await;
+            return self.ask_http(deadline, era, call, &letter, clock).await;
         }
-        let request = self.posted(era, call, body.clone());
+        let request = self.posted(era, call, &letter);
+        let body = letter.body;
         match &mut self.carrier {
             Carrier::Sse(channel) => channel.ask(&mut self.wire, request, &reading, clock).await,
             Carrier::Stdio(process) => {
@@ -204,12 +212,12 @@ impl<'a> Caller<'a> {
         deadline: Instant,
         era: Era,
         call: &Call<'_>,
-        (id, body): (u64, Bytes),
+        letter: &Letter,
         clock: &mut Clock,
     ) -> Result<Box<RawValue>, Broken> {
-        let reply = self.post(era, call, body, clock, deadline).await.map_err(Broken::before_http)?;
+        let reply = self.post(era, call, letter, clock, deadline).await.map_err(Broken::before_http)?;
         // The session may have come with the reply.
-        let mut reading = self.reading(id, deadline);
+        let mut reading = self.reading(letter.id, deadline);
         let mut outcome = reading.result(&mut self.wire, reply, clock).await;
         for _ in 0..RESUMES_MAX {
             let Some(resume) = reading.resume.take().filter(|_| era == Era::Legacy) else {
@@ -218,7 +226,7 @@ impl<'a> Caller<'a> {
             let Some(reply) = self.take_up(&resume, deadline, clock).await else {
                 break;
             };
-            reading = self.reading(id, deadline);
+            reading = self.reading(letter.id, deadline);
             outcome = reading.result(&mut self.wire, reply, clock).await;
         }
         outcome
@@ -250,19 +258,19 @@ impl<'a> Caller<'a> {
     /// Tells something that needs no answer; the status says whether it was taken.
     pub(crate) async fn tell(&mut self, era: Era, call: &Call<'_>, clock: &mut Clock) -> Result<(), Broken> {
         let deadline = self.deadline();
-        let body = body_of(era, call, None);
+        let letter = self.letter(era, call, false);
         let kept = clock.phases;
         let reply = match &mut self.carrier {
-            Carrier::Http => self.post(era, call, body, clock, deadline).await,
+            Carrier::Http => self.post(era, call, &letter, clock, deadline).await,
             Carrier::Sse(_) => {
-                let request = self.posted(era, call, body);
+                let request = self.posted(era, call, &letter);
                 self.wire.send(request, clock, deadline).await
             }
             Carrier::Stdio(process) => {
                 if let Some(transcript) = self.wire.transcript {
-                    transcript.said(&body);
+                    transcript.said(&letter.body);
                 }
-                return process.tell(&body, self.scrub, deadline).await.map_err(Broken::before_http);
+                return process.tell(&letter.body, self.scrub, deadline).await.map_err(Broken::before_http);
             }
         };
         let reply = reply.map_err(Broken::before_http)?;
@@ -476,8 +484,8 @@ impl<'a> Caller<'a> {
     async fn knock(&mut self, era: Era, call: &Call<'_>, clock: &mut Clock) -> Result<StatusCode, Fault> {
         self.wire.hang_up();
         let deadline = Instant::now() + CLOSE_LIMIT.min(self.timeout);
-        let body = body_of(era, call, Some(self.requests + 1));
-        let reply = self.post(era, call, body, clock, deadline).await?;
+        let letter = self.letter(era, call, true);
+        let reply = self.post(era, call, &letter, clock, deadline).await?;
         self.let_go(&reply);
         Ok(reply.status)
     }
@@ -486,12 +494,12 @@ impl<'a> Caller<'a> {
         &mut self,
         era: Era,
         call: &Call<'_>,
-        body: Bytes,
+        letter: &Letter,
         clock: &mut Clock,
         deadline: Instant,
     ) -> Result<Reply, Fault> {
         loop {
-            let request = self.posted(era, call, body.clone());
+            let request = self.posted(era, call, letter);
             let reply = self.wire.send(request, clock, deadline).await?;
             self.keep_session(&reply);
             let Some(moved) = self.moved_to(&reply) else {
@@ -505,8 +513,8 @@ impl<'a> Caller<'a> {
     }
 
     /// A POST of a call, to where calls go.
-    fn posted(&mut self, era: Era, call: &Call<'_>, body: Bytes) -> Request<Full<Bytes>> {
-        let mut request = self.request(Method::POST, body);
+    fn posted(&self, era: Era, call: &Call<'_>, letter: &Letter) -> Request<Full<Bytes>> {
+        let mut request = self.traced(Method::POST, letter.body.clone(), &letter.trace);
         if let Carrier::Sse(channel) = &self.carrier {
             *request.uri_mut() = path_of(channel.endpoint());
         }
@@ -537,14 +545,29 @@ impl<'a> Caller<'a> {
         (moved.origin() == self.url.origin()).then_some(moved)
     }
 
+    /// The trace that all requests of this probe belong to.
+    pub(crate) const fn trace(&self) -> u128 {
+        self.trace
+    }
+
+    /// The next message; only one that asks for an answer carries its id.
+    fn letter(&mut self, era: Era, call: &Call<'_>, asks: bool) -> Letter {
+        self.requests += 1;
+        let (id, trace) = (self.requests, traceparent(self.trace, self.requests));
+        Letter { id, body: body_of(era, call, asks.then_some(id), &trace), trace }
+    }
+
     fn request(&mut self, method: Method, body: Bytes) -> Request<Full<Bytes>> {
         self.requests += 1;
+        self.traced(method, body, &traceparent(self.trace, self.requests))
+    }
+
+    fn traced(&self, method: Method, body: Bytes, trace: &str) -> Request<Full<Bytes>> {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
         *request.uri_mut() = path_of(&self.url);
         *request.headers_mut() = self.base.clone();
-        let trace = format!("00-{:032x}-{:016x}-01", self.trace.max(1), self.requests);
-        request.headers_mut().extend(HeaderValue::from_str(&trace).ok().map(|value| (TRACE, value)));
+        request.headers_mut().extend(HeaderValue::from_str(trace).ok().map(|value| (TRACE, value)));
         request
     }
 
@@ -605,16 +628,26 @@ pub(crate) fn header_value(text: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(&format!("=?base64?{}?=", STANDARD.encode(text))).ok()
 }
 
-fn body_of(era: Era, call: &Call<'_>, id: Option<u64>) -> Bytes {
+/// A trace of its own; all zeros would be none.
+pub(crate) fn new_trace() -> u128 {
+    rand::random::<u128>().max(1)
+}
+
+/// The nth request of a trace, as W3C Trace Context writes it; `nth` counts from 1.
+pub(crate) fn traceparent(trace: u128, nth: u64) -> String {
+    format!("00-{trace:032x}-{nth:016x}-01")
+}
+
+fn body_of(era: Era, call: &Call<'_>, id: Option<u64>, trace: &str) -> Bytes {
     let Call { method, params, .. } = call;
     let id = id.map(|id| format!(r#""id":{id},"#)).unwrap_or_default();
     let version = env!("CARGO_PKG_VERSION");
+    let comma = if params.is_empty() { "" } else { "," };
     let params = match era {
-        Era::Legacy => format!("{{{params}}}"),
+        Era::Legacy => format!(r#"{{{params}{comma}"_meta":{{"traceparent":"{trace}"}}}}"#),
         Era::Modern => {
-            let comma = if params.is_empty() { "" } else { "," };
             format!(
-                r#"{{{params}{comma}"_meta":{{"io.modelcontextprotocol/protocolVersion":"{MODERN}","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{{"name":"serin","version":"{version}"}}}}}}"#
+                r#"{{{params}{comma}"_meta":{{"traceparent":"{trace}","io.modelcontextprotocol/protocolVersion":"{MODERN}","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{{"name":"serin","version":"{version}"}}}}}}"#
             )
         }
     };

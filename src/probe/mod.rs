@@ -203,9 +203,9 @@ impl Prober {
         loop {
             let (own, secret, kept, steps, cost) =
                 match admission::admit(&self.connector, &self.grants, assignment, oauth, &scrub).await {
-                    Admission::Refused { fault, steps, cost } => {
+                    Admission::Refused { fault, steps, cost, trace } => {
                         let asks = steps::not_asked(assignment, 0);
-                        return admission::outside(assignment, fault, steps, cost, asks);
+                        return admission::outside(assignment, fault, steps, (cost, trace), asks);
                     }
                     Admission::Token { assignment, secret, kept, steps, cost } => {
                         (assignment, secret, kept, steps, cost)

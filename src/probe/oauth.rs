@@ -23,7 +23,7 @@ use url::{Host, Url, form_urlencoded};
 use crate::domain::fleet::{Monitor, OAuth, Secret};
 use crate::domain::observation::{Fault, FaultKind, Footprint, Stage, Step};
 use crate::net::connect::{Connector, Target};
-use crate::probe::call::AGENT;
+use crate::probe::call::{AGENT, TRACE, new_trace, traceparent};
 use crate::probe::challenge::parameter;
 use crate::probe::clock::Clock;
 use crate::probe::coding;
@@ -56,6 +56,8 @@ pub(crate) struct Attempt<'a> {
     home: Url,
     now: DateTime<Utc>,
     until: Instant,
+    /// The trace that its requests belong to.
+    pub(crate) trace: u128,
     /// What was done, for the page.
     pub(crate) steps: Vec<Step>,
     /// What the monitor's own origin had to bear.
@@ -90,7 +92,7 @@ impl<'a> Attempt<'a> {
     ) -> Option<Self> {
         let home = Url::parse(monitor.url.resolved.expose()).ok()?;
         let (steps, footprint) = (Vec::new(), Footprint::default());
-        Some(Self { connector, monitor, oauth, scrub, home, now, until, steps, footprint })
+        Some(Self { connector, monitor, oauth, scrub, home, now, until, trace: new_trace(), steps, footprint })
     }
 
     /// Gets a token.
@@ -105,10 +107,16 @@ impl<'a> Attempt<'a> {
         self.ask(&challenge, resource.as_ref(), &issuer).await
     }
 
+    /// The trace of the next request.
+    fn traceparent(&self) -> String {
+        traceparent(self.trace, self.steps.len() as u64 + 1)
+    }
+
     /// What the server says to a caller without a token; nothing where it does not refuse.
     async fn challenge(&mut self) -> Result<String, Fault> {
+        let trace = self.traceparent();
         let body = format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{"_meta":{{"io.modelcontextprotocol/protocolVersion":"{MODERN}","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{"_meta":{{"traceparent":"{trace}","io.modelcontextprotocol/protocolVersion":"{MODERN}","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
         );
         let mut request = Request::new(Full::new(Bytes::from(body)));
         *request.method_mut() = Method::POST;
@@ -315,6 +323,7 @@ impl<'a> Attempt<'a> {
         request.headers_mut().insert(HOST, host);
         request.headers_mut().insert(USER_AGENT, HeaderValue::from_static(AGENT));
         request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static(coding::ACCEPTED));
+        request.headers_mut().extend(HeaderValue::from_str(&self.traceparent()).ok().map(|value| (TRACE, value)));
         let mut wire = Wire::new(self.connector, target, self.scrub);
         if !self.is_declared(url) {
             wire = wire.guarded();

@@ -106,6 +106,7 @@ async fn visit(
     seen.credential_until = [seen.credential_until, shown_until].into_iter().flatten().min();
     let mut caller = Caller::new(means, target, scrub, url.clone(), monitor, assignment.started_at, over - kept_back);
     caller.wire.transcript = Some(transcript);
+    seen.trace = caller.trace();
     let opened = converse(&mut caller, programs, differing, assignment, learnt, seen).await;
     seen.session_lost = lost_its_session(&seen.steps);
     weigh_discover(&mut seen.steps, learnt);

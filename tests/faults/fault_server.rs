@@ -48,6 +48,8 @@ pub(crate) struct Seen {
     pub(crate) asked: Vec<String>,
     /// Each request's head, in order.
     pub(crate) heads: Vec<String>,
+    /// Each request's body, in order.
+    pub(crate) bodies: Vec<String>,
     /// Connections accepted.
     pub(crate) connections: usize,
     /// Event streams that are open now.
@@ -136,6 +138,7 @@ async fn serve(
             let mut seen = seen.lock().expect("not poisoned");
             seen.asked.push(key.clone());
             seen.heads.push(head);
+            seen.bodies.push(body);
         }
         let act = newer.then(|| script.get(format!("modern {key}").as_str())).flatten();
         let Some(act) = act.or_else(|| script.get(key.as_str())).or_else(|| script.get("*")) else {

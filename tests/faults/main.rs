@@ -7,6 +7,7 @@ mod fault_server;
 mod harm;
 mod older;
 mod programs;
+mod traces;
 mod transcripts;
 #[expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests may")]
 mod way;

@@ -30,7 +30,7 @@ fn event(result: &str) -> String {
 }
 
 /// A server that does everything right.
-fn older() -> Script {
+pub(crate) fn older() -> Script {
     let answer = |result: &str| Act::Push(taken(), event(result));
     Script::from([
         ("GET /mcp", Act::OpenStream(stream("event: endpoint\ndata: /messages?session=s-1\n\n"))),

@@ -135,6 +135,15 @@ async fn a_program_is_started_asked_and_stopped() {
 }
 
 #[tokio::test]
+async fn a_program_finds_the_trace_in_meta() {
+    let stage = Scene::new("well");
+    let (seen, _) = Prober::new(4).record(&stage.assignment(Learnt::default())).await;
+    let text = seen.transcript.clone().expect("it is recorded");
+    let named = format!(r#""_meta":{{"traceparent":"00-{:032x}-"#, seen.trace);
+    assert!(text.matches(named.as_str()).count() >= 3, "{named} in {text}");
+}
+
+#[tokio::test]
 async fn a_fixed_era_is_not_looked_for() {
     let mut stage = Scene::new("well");
     stage.monitor.reach.era = Some(Era::Legacy);

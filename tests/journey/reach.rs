@@ -5,7 +5,7 @@ use serin::rag::fault::kinds::{Dose, Fault};
 use serin::rag::serve::{options::Options, server};
 use tokio_util::sync::CancellationToken;
 
-use crate::stage::{Expected, Process, Stage, TOKEN, crypto, reference, signal};
+use crate::stage::{Expected, Process, Stage, TOKEN, crypto, evidence, reference, signal};
 
 const CANARIES: &str = "    canaries:
       - { id: card, query: OC-31, expect: [reference/oncall.md], kind: keyword }
@@ -43,6 +43,7 @@ async fn a_session_that_is_dropped_is_session_lost() {
     server.faults().on(Fault::SessionLost, Dose::of(Fault::SessionLost));
     let lost = Expected { monitor: "forgetful", reason: "session_lost", stage: "handshake", ..GONE };
     let opened = stage.opened("the server forgets its sessions", lost).await;
+    assert_eq!(evidence(&opened, "trace_id").len(), 32, "its log says the same: {opened:#?}");
     server.faults().all_off();
     stage.resolved("the server forgets its sessions", &opened).await;
 }
