@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::cli::remote::{Remote, RemoteArgs};
+use crate::domain::wording::counted;
 
 /// The move is one commit away; a Serin whose database stands still tries on by itself.
 const MOVED_WITHIN: Duration = Duration::from_secs(15);
@@ -73,10 +74,10 @@ fn told(id: &str, body: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let count = |list: &Value| list["tools"].as_array().map_or(0, Vec::len);
     let mut lines = vec![format!(
-        "{id}: {} tools accepted by {}, {} tools seen now",
-        count(&body["accepted"]),
+        "{id}: {} accepted by {}, {} seen now",
+        counted(count(&body["accepted"]), "tool", "tools"),
         body["accepted"]["by"].as_str().unwrap_or("nobody"),
-        count(&body["seen"])
+        counted(count(&body["seen"]), "tool", "tools")
     )];
     for change in body["changes"].as_array().into_iter().flatten() {
         lines.push(format!("  {:<11} {}: {}", text(&change["class"]), text(&change["tool"]), text(&change["what"])));

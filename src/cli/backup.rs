@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use crate::cli::database::{DatabaseArgs, size};
+use crate::domain::wording::counted;
 use crate::store::backup;
 use crate::store::integrity::Contents;
 
@@ -48,7 +49,10 @@ pub(in crate::cli) fn told(contents: &Contents) -> String {
         .last_beat
         .map_or_else(|| "no raw beat".to_owned(), |at| format!("last beat {}", at.format("%Y-%m-%d %H:%M:%S UTC")));
     format!(
-        "{} monitors, {} incidents ({} open), {last}; tables of version {}",
-        contents.monitors, contents.incidents, contents.open, contents.schema
+        "{}, {} ({} open), {last}; tables of version {}",
+        counted(contents.monitors, "monitor", "monitors"),
+        counted(contents.incidents, "incident", "incidents"),
+        contents.open,
+        contents.schema
     )
 }

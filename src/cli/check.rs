@@ -15,9 +15,9 @@ use crate::config;
 use crate::config::Loaded;
 use crate::config::checker::Unset;
 use crate::config::fault::Faults;
-use crate::config::scalars::duration_text;
 use crate::config::source;
 use crate::domain::fleet::{Monitor, Provenance};
+use crate::domain::wording::{as_written, counted};
 
 /// Checks a monitors.yaml without contacting anything.
 #[derive(Debug, Clone, Args)]
@@ -76,7 +76,7 @@ fn print_loaded(name: &str, loaded: &Loaded) {
     let width = monitors.iter().map(|monitor| monitor.id.as_str().len()).max().unwrap_or(0).max("monitor".len());
     anstream::println!("{:width$}  {:>6}  {:>8}  {:>17}", "monitor", "every", "canaries", "calls a day up to");
     for monitor in monitors {
-        let (every, canaries) = (duration_text(monitor.every), monitor.canaries.len());
+        let (every, canaries) = (as_written(monitor.every), monitor.canaries.len());
         anstream::println!(
             "{:width$}  {every:>6}  {canaries:>8}  {:>17}",
             monitor.id.as_str(),
@@ -93,7 +93,11 @@ fn print_loaded(name: &str, loaded: &Loaded) {
         1 => " and the file it includes".to_owned(),
         included => format!(" and the {included} files it includes"),
     };
-    anstream::println!("{name}{files}: right, {} monitors, {} receivers", monitors.len(), loaded.fleet.receivers.len());
+    anstream::println!(
+        "{name}{files}: right, {}, {}",
+        counted(monitors.len(), "monitor", "monitors"),
+        counted(loaded.fleet.receivers.len(), "receiver", "receivers")
+    );
 }
 
 /// How the figure comes about; the same words as [`Monitor::calls_per_day`].
@@ -109,7 +113,7 @@ fn derived_windows(monitors: &[Arc<Monitor>]) -> Vec<String> {
         lengths.entry(monitor.rules.latency.window).or_default().push(monitor.id.as_str());
     }
     let line = |(window, ids): (Duration, Vec<&str>)| {
-        format!("{}: P95 over {}, since rules.latency has no window", ids.join(", "), duration_text(window))
+        format!("{}: P95 over {}, since rules.latency has no window", ids.join(", "), as_written(window))
     };
     lengths.into_iter().map(line).collect()
 }

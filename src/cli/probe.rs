@@ -19,6 +19,7 @@ use crate::domain::fleet::{Address, Monitor, Secret};
 use crate::domain::learnt::Learnt;
 use crate::domain::observation::{Answer, BeatKind, Fault, FaultKind, Observation, Step, Turn};
 use crate::domain::outcome::{Outcome, Verdict};
+use crate::domain::wording::counted;
 use crate::probe::head::{kind_word, millis};
 use crate::probe::transcript::phases;
 use crate::probe::{Assignment, Lists};
@@ -180,8 +181,13 @@ pub fn explain(seen: &Observation, outcome: Option<&Outcome>, out: &mut impl Wri
     let cost = &seen.footprint;
     writeln!(
         out,
-        "footprint  {} requests, {} connections, {} B out, {} B in, sessions {} opened {} closed",
-        cost.requests, cost.connections, cost.bytes_out, cost.bytes_in, cost.sessions_opened, cost.sessions_closed
+        "footprint  {}, {}, {} B out, {} B in, sessions {} opened {} closed",
+        counted(cost.requests, "request", "requests"),
+        counted(cost.connections, "connection", "connections"),
+        cost.bytes_out,
+        cost.bytes_in,
+        cost.sessions_opened,
+        cost.sessions_closed
     )?;
     if let Some(outcome) = outcome {
         writeln!(out, "verdict    {}", outcome.verdict.slug())?;
@@ -278,7 +284,7 @@ fn explain_step(step: &Step, out: &mut impl Write) -> io::Result<()> {
 
 fn explain_answer(canary: &str, answer: &Answer, verdict: &str, out: &mut impl Write) -> io::Result<()> {
     let total = answer.total.map(|total| format!(" of {total}")).unwrap_or_default();
-    writeln!(out, "canary     {canary} · {} results{total} · {verdict}", answer.hits.len())?;
+    writeln!(out, "canary     {canary} · {}{total} · {verdict}", counted(answer.hits.len(), "result", "results"))?;
     for (rank, hit) in answer.hits.iter().take(HITS_SHOWN).enumerate() {
         let score = hit.score.map(|score| format!(" {score:.3}")).unwrap_or_default();
         writeln!(out, "           {}. {}{score}  {}", rank + 1, hit.source, hit.excerpt)?;

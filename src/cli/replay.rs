@@ -12,6 +12,7 @@ use crate::cli::remote::{Remote, RemoteArgs};
 use crate::domain::classify::classify;
 use crate::domain::fleet::Monitor;
 use crate::domain::observation::BeatKind;
+use crate::domain::wording::counted;
 use crate::probe::head::{AnswerSeen, FindingSeen, Head, StepSeen};
 use crate::probe::steps::secrets_of;
 use crate::probe::{Assignment, Lists};
@@ -254,7 +255,12 @@ fn told(step: Option<(&StepSeen, Option<&AnswerSeen>)>) -> String {
     let detail = step.detail.as_deref().map(|detail| format!(": {detail}")).unwrap_or_default();
     let ranked = match answer.filter(|_| step.fault.is_none()) {
         Some(answer) if answer.results == 0 => format!(" · {} · no results", answer.verdict),
-        Some(answer) => format!(" · {} · {} results: {}", answer.verdict, answer.results, answer.ranked.join(", ")),
+        Some(answer) => format!(
+            " · {} · {}: {}",
+            answer.verdict,
+            counted(answer.results, "result", "results"),
+            answer.ranked.join(", ")
+        ),
         None => String::new(),
     };
     format!("{status} · {:.1} ms{detail}{ranked}", step.elapsed_ms)

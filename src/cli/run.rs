@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{self, Logging, Options};
+use crate::domain::wording::counted;
 
 /// Watches the fleet that a file declares.
 #[derive(Debug, Clone, clap::Args)]
@@ -50,7 +51,11 @@ pub async fn run(args: RunArgs, logging: Logging) -> anyhow::Result<ExitCode> {
         }
         started => started?,
     };
-    anstream::println!("serin watches {} monitors; pages at http://{}", running.monitors, running.address);
+    anstream::println!(
+        "serin watches {}; pages at http://{}",
+        counted(running.monitors, "monitor", "monitors"),
+        running.address
+    );
     running.ended().await?;
     Ok(ExitCode::SUCCESS)
 }

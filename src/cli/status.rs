@@ -10,6 +10,7 @@ use crate::cli::database::size;
 use crate::cli::remote::{Remote, RemoteArgs};
 use crate::config::checker::Unset;
 use crate::config::{self, source};
+use crate::domain::wording::{counted, span};
 use crate::store;
 
 /// The exit code where something is not as it should be.
@@ -92,7 +93,7 @@ fn told(body: &Value) -> String {
         ("monitors", monitors(&body["monitors"])),
         ("beats", beats(&body["beats"])),
         ("lag", lag(&body["lately"])),
-        ("queue", format!("{} records wait for the database", count(&body["writer_queue"]))),
+        ("queue", waiting(&body["writer_queue"])),
         ("outbox", outbox(&body["outbox"])),
         ("database", database(&body["database"])),
         ("config", configuration(&body["config"])),
@@ -118,13 +119,7 @@ fn count(value: &Value) -> String {
 }
 
 fn length(seconds: &Value) -> String {
-    let seconds = Duration::from_secs(seconds.as_u64().unwrap_or_default()).as_secs();
-    match (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60) {
-        (0, 0, 0, seconds) => format!("{seconds} s"),
-        (0, 0, minutes, seconds) => format!("{minutes} min {seconds} s"),
-        (0, hours, minutes, _) => format!("{hours} h {minutes} min"),
-        (days, hours, ..) => format!("{days} d {hours} h"),
-    }
+    span(Duration::from_secs(seconds.as_u64().unwrap_or_default()))
 }
 
 fn at(value: &Value) -> String {
@@ -161,12 +156,16 @@ fn lag(body: &Value) -> String {
         return format!("no beat was due in the last {over}");
     }
     format!(
-        "beats start late by {} (median), {} (p99); {} starts and {} missed in the last {over}",
+        "beats start late by {} (median), {} (p99); {} and {} missed in the last {over}",
         bound("start_late_p50_ms_at_most"),
         bound("start_late_p99_ms_at_most"),
-        count(&body["starts"]),
+        counted(count(&body["starts"]), "start", "starts"),
         count(&body["missed"])
     )
+}
+
+fn waiting(queue: &Value) -> String {
+    format!("{} for the database", counted(count(queue), "record waits", "records wait"))
 }
 
 fn outbox(body: &Value) -> String {
@@ -177,7 +176,8 @@ fn outbox(body: &Value) -> String {
         Value::Null => String::new(),
         seconds => format!(", the oldest for {}", length(seconds)),
     };
-    format!("{} deliveries wait{oldest}; {} were given up", count(&body["pending"]), count(&body["given_up"]))
+    let pending = counted(count(&body["pending"]), "delivery waits", "deliveries wait");
+    format!("{pending}{oldest}; {} given up", counted(count(&body["given_up"]), "was", "were"))
 }
 
 fn database(body: &Value) -> String {
@@ -208,7 +208,8 @@ fn configuration(body: &Value) -> String {
 }
 
 fn probes(body: &Value) -> String {
-    format!("{} places at once, by a limit of {} open files", count(&body["places"]), count(&body["files"]))
+    let places = counted(count(&body["places"]), "place", "places");
+    format!("{places} at once, by a limit of {} open files", count(&body["files"]))
 }
 
 fn heartbeat(body: &Value) -> String {
@@ -246,7 +247,8 @@ mod tests {
         for (number, expected) in counts {
             assert_eq!(count(&json!(number)), expected);
         }
-        let lengths = [(0, "0 s"), (61, "1 min 1 s"), (7260, "2 h 1 min"), (90_000, "1 d 1 h")];
+        let lengths =
+            [(0, "0 s"), (60, "1 min"), (61, "1 min 1 s"), (7200, "2 h"), (7260, "2 h 1 min"), (90_000, "1 d 1 h")];
         for (seconds, expected) in lengths {
             assert_eq!(length(&json!(seconds)), expected);
         }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use crate::config::checker::Checker;
 use crate::config::fault::{Fault, quoted};
 use crate::config::layers::Layers;
-use crate::config::scalars::duration_text;
 use crate::config::tree::Node;
 use crate::domain::fleet::{Caps, Monitor};
+use crate::domain::wording::as_written;
 
 /// The keys of `caps:`.
 pub const KEYS: &[&str] = &["requests_per_day", "bytes_per_day"];
@@ -42,9 +42,9 @@ pub fn weigh(checker: &mut Checker<'_>, monitor: &Monitor, layers: Layers<'_, '_
             "'requests_per_day' of monitor '{}' is less than its {} calls a day: beats come about every {}",
             monitor.id,
             monitor.calls_per_day(),
-            duration_text(spaced),
+            as_written(spaced),
         );
-        let mend = format!("raise `every` from {}, so that the file says what happens", duration_text(monitor.every));
+        let mend = format!("raise `every` from {}, so that the file says what happens", as_written(monitor.every));
         checker.fault(Fault::warning(entry.value.place, message).help(mend));
     }
 }

@@ -14,11 +14,11 @@ use crate::config::layers::Layers;
 use crate::config::reach;
 use crate::config::routes::labels;
 use crate::config::rules::{EVERY, Ground, RuleFields, rules};
-use crate::config::scalars::duration_text;
 use crate::config::search;
 use crate::config::tree::{Entry, Node};
 use crate::config::way;
 use crate::domain::fleet::{Address, Monitor, MonitorId};
+use crate::domain::wording::as_written;
 
 /// What one Serin is built for (DESIGN §10).
 const MONITORS_MAX: usize = 50_000;
@@ -267,14 +267,14 @@ fn pace(checker: &mut Checker<'_>, layers: Layers<'_, '_>) -> Pace {
     let probe_budget = budget.map_or(BUDGET_DEFAULT.min(every * 3 / 4), |(budget, _)| budget);
     if let Some((budget, place)) = budget.filter(|(budget, _)| *budget > every) {
         let message =
-            format!("a beat may take {} and the next one starts after {}", duration_text(budget), duration_text(every));
+            format!("a beat may take {} and the next one starts after {}", as_written(budget), as_written(every));
         checker.fault(Fault::new(place, message).help("at most as long as 'every'"));
     }
     // A timeout from `defaults` under a derived budget is cut in silence: it was not written for this monitor.
     let strict = layers.own("timeout").is_some() || budget.is_some();
     if let Some((timeout, place)) = timeout.filter(|(timeout, _)| strict && *timeout > probe_budget) {
         let message =
-            format!("one call may take {}, and the whole beat {}", duration_text(timeout), duration_text(probe_budget));
+            format!("one call may take {}, and the whole beat {}", as_written(timeout), as_written(probe_budget));
         let mend = "lower 'timeout', or raise 'probe_budget' (without one it is ¾ of 'every', 45s at most)";
         checker.fault(Fault::new(place, message).help(mend));
     }

@@ -9,13 +9,13 @@ use std::time::Duration;
 use crate::config::checker::{Checker, Fields};
 use crate::config::fault::{Fault, Place};
 use crate::config::layers::Layers;
-use crate::config::scalars::duration_text;
 use crate::config::tree::{Entry, Node};
 use crate::domain::fleet::{
     ContextRule, ContractRule, ErrorsRule, FreshnessRule, LatencyRule, QualityRule, Rules, StreakRule,
 };
 use crate::domain::observation::HITS_MAX;
 use crate::domain::reason::Severity;
+use crate::domain::wording::as_written;
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -189,20 +189,20 @@ fn errors(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> Err
     let window = written.map_or_else(|| (30 * MINUTE).max(fitting(least, ground)), |(window, _)| window);
     if let Some((window, entry)) = written.filter(|_| ground.per_beat > 0 && !share_is_faulty) {
         let calls = samples(window, ground);
-        let mend = format!("a window of at least {}", duration_text(fitting(least, ground)));
+        let mend = format!("a window of at least {}", as_written(fitting(least, ground)));
         let percent = (share * 1e5).round() / 1e3;
         if window < ground.every {
             too_short(checker, rule, "'window'", entry, ground);
         } else if calls < u64::from(min_bad) {
             let message = format!(
                 "a window of {} holds {calls} searches at most, so that 'min_bad: {min_bad}' is never reached",
-                duration_text(window)
+                as_written(window)
             );
             rule.cannot(checker, entry, message, &mend, ground);
         } else if share * calls as f64 + 1e-9 < 1.0 {
             let message = format!(
                 "{percent}% of the {calls} searches that a window of {} can hold is less than one",
-                duration_text(window)
+                as_written(window)
             );
             rule.cannot(checker, entry, message, &mend, ground);
         }
@@ -221,8 +221,7 @@ fn latency(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> La
     let ground = Ground { per_beat: ground.per_beat.max(1), ..ground };
     let p95 = rule.duration(checker, "p95", Duration::from_millis(1)..=10 * MINUTE);
     if let Some((p95, entry)) = p95.filter(|(p95, _)| *p95 >= ground.timeout) {
-        let message =
-            format!("no call takes {}: it is given up after {}", duration_text(p95), duration_text(ground.timeout));
+        let message = format!("no call takes {}: it is given up after {}", as_written(p95), as_written(ground.timeout));
         rule.cannot(checker, entry, message, "lower 'p95', or raise 'timeout'", ground);
     }
     let window = rule.duration(checker, "window", WINDOWS);
@@ -233,9 +232,9 @@ fn latency(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> La
         } else if held < u64::from(LATENCY_SAMPLES_MIN) {
             let message = format!(
                 "a window of {} holds {held} samples at most, and P95 needs {LATENCY_SAMPLES_MIN}",
-                duration_text(window)
+                as_written(window)
             );
-            let mend = format!("a window of at least {}", duration_text(fitting(LATENCY_SAMPLES_MIN, ground)));
+            let mend = format!("a window of at least {}", as_written(fitting(LATENCY_SAMPLES_MIN, ground)));
             rule.cannot(checker, entry, message, &mend, ground);
         }
     }
@@ -259,7 +258,7 @@ fn latency(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> La
 }
 
 fn too_short(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, what: &str, entry: &Entry<'_>, ground: Ground) {
-    let message = format!("{what} is shorter than the {} between two beats", duration_text(ground.every));
+    let message = format!("{what} is shorter than the {} between two beats", as_written(ground.every));
     rule.cannot(checker, entry, message, "lengthen it, or shorten 'every'", ground);
 }
 

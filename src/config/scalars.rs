@@ -15,6 +15,7 @@ use crate::config::reference::{Part, holds_password, is_reference, masked, parts
 use crate::config::shape::Shape;
 use crate::config::tree::{Node, Value};
 use crate::domain::fleet::{Address, Secret};
+use crate::domain::wording::as_written;
 
 /// Names, labels and the like; they stand in pages and mails.
 const TEXT_CHARS_MAX: usize = 2_000;
@@ -248,7 +249,7 @@ impl Checker<'_> {
         match duration_of(&value) {
             Ok(duration) if range.contains(&duration) => Some(duration),
             Ok(_) => {
-                let mend = format!("between {} and {}", duration_text(*range.start()), duration_text(*range.end()));
+                let mend = format!("between {} and {}", as_written(*range.start()), as_written(*range.end()));
                 self.fault(
                     Fault::new(node.place, format!("{what} is out of its range: {}", quoted(&written))).help(mend),
                 );
@@ -370,17 +371,6 @@ fn duration_of(text: &str) -> Result<Duration, String> {
     number.checked_mul(unit_ms).map(Duration::from_millis).ok_or_else(|| DURATION_MEND.to_owned())
 }
 
-/// A duration as the file writes it, in the largest unit that fits.
-pub fn duration_text(duration: Duration) -> String {
-    let ms = duration.as_millis();
-    for (unit, unit_ms) in [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)] {
-        if ms >= unit_ms && ms.is_multiple_of(unit_ms) {
-            return format!("{}{unit}", ms / unit_ms);
-        }
-    }
-    format!("{ms}ms")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -411,7 +401,7 @@ mod tests {
     fn a_duration_is_written_as_it_is_read() {
         for text in ["60s", "90s", "500ms", "20m", "72h", "1d", "1500ms"] {
             let duration = duration_of(text).expect("it is one");
-            assert_eq!(duration_of(&duration_text(duration)), Ok(duration), "{text}");
+            assert_eq!(duration_of(&as_written(duration)), Ok(duration), "{text}");
         }
     }
 }

@@ -15,10 +15,11 @@ use crate::config::checker::{Checker, Unset};
 use crate::config::described;
 use crate::config::document::{INCLUDED_KEYS, document};
 use crate::config::fault::{Collector, Place, Text};
-use crate::config::scalars::{ID_CHARS_MAX, duration_text};
+use crate::config::scalars::ID_CHARS_MAX;
 use crate::config::shape::Shape;
 use crate::config::source::Source;
 use crate::config::tree::{self, Budget, Node, Tree, Value};
+use crate::domain::wording::as_written;
 
 /// Passes over all places; each goes one level deeper, and the file has fewer.
 const PASSES_MAX: usize = 16;
@@ -189,7 +190,7 @@ impl Explorer {
             Some(Shape::Word(words)) => json!(words.first()),
             Some(Shape::Whole(range)) => json!(range.start()),
             Some(Shape::Decimal) => json!(0.5),
-            Some(Shape::Duration(range)) => json!(duration_text((*range.start()).max(Duration::from_secs(60)))),
+            Some(Shape::Duration(range)) => json!(as_written((*range.start()).max(Duration::from_secs(60)))),
             Some(Shape::Share) => json!("5%"),
             Some(Shape::Address) => json!("https://h.example/"),
             Some(Shape::Secret) => json!("${env:X}"),
@@ -234,7 +235,7 @@ impl Explorer {
             Shape::Decimal => number(json!({ "type": "number" })),
             Shape::Duration(range) => {
                 let mut schema = text("^[0-9]+(ms|s|m|h|d)$");
-                let bounds = format!("{} to {}", duration_text(*range.start()), duration_text(*range.end()));
+                let bounds = format!("{} to {}", as_written(*range.start()), as_written(*range.end()));
                 schema["$comment"] = json!(bounds);
                 schema
             }

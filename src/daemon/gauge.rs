@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::daemon::hands::Hands;
 use crate::deliver::trouble::Trouble;
+use crate::domain::wording::counted;
 use crate::store::StoreError;
 use crate::store::board::Banner;
 
@@ -70,7 +71,11 @@ async fn outbox(hands: &Hands, now: DateTime<Utc>) {
     let Ok(backlog) = hands.store.backlog(now).await else { return };
     hands.board.pulse().set_deliveries_pending(backlog.pending);
     if backlog.dead > 0 {
-        let detail = format!("{} deliveries were given up; /deliveries names them", backlog.dead);
+        let detail = counted(
+            backlog.dead,
+            "delivery was given up; /deliveries names it",
+            "deliveries were given up; /deliveries names them",
+        );
         hands.alerts.raise(Trouble::DeliveryDead, &detail, now);
     } else {
         hands.alerts.clear(Trouble::DeliveryDead, now);

@@ -7,8 +7,8 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
-use crate::daemon::clock::Clock;
 use crate::daemon::climb::Climb;
+use crate::daemon::clock::Clock;
 use crate::daemon::keeping::Keeping;
 use crate::domain::context::Spread;
 use crate::domain::fleet::{Canary, CanaryKind, Monitor, MonitorId};

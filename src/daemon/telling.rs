@@ -13,6 +13,7 @@ use crate::domain::patience;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::restart::Restart;
 use crate::domain::standing::ABSORBS;
+use crate::domain::wording::span;
 use crate::store::record::{Addressee, Outgoing, TimelineRow};
 use crate::store::{Store, StoreError};
 
@@ -198,7 +199,7 @@ fn summary(event: Event, incident: &Incident) -> String {
     match event {
         Event::IncidentResolved => {
             let end = incident.resolved_at.unwrap_or(incident.opened_at);
-            let lasted = length((end - incident.opened_at).num_seconds());
+            let lasted = span((end - incident.opened_at).to_std().unwrap_or_default());
             let how = match &incident.resolve_cause {
                 Some(ResolveCause::Absorbed { into }) => format!("taken over by incident {into}"),
                 Some(ResolveCause::RuleChanged) => "ended by an edited rule".to_owned(),
@@ -214,14 +215,5 @@ fn summary(event: Event, incident: &Incident) -> String {
         }
         Event::IncidentUpdated => format!("{monitor}: now {}: {story}", incident.reason.slug()),
         _ => incident.summary.clone(),
-    }
-}
-
-/// Such as `45 s`, `12 min` or `3 h 20 min`.
-fn length(seconds: i64) -> String {
-    match seconds {
-        ..120 => format!("{seconds} s"),
-        120..7200 => format!("{} min", seconds / 60),
-        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
     }
 }

@@ -14,6 +14,7 @@ use crate::domain::outcome::{AskVerdict, Evidence, Finding, Outcome, Verdict};
 use crate::domain::quality::canary;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::signal::Signal;
+use crate::domain::wording::{counted, span};
 
 /// Judges one observation of a monitor.
 pub fn classify(monitor: &Monitor, seen: &Observation) -> Outcome {
@@ -101,7 +102,7 @@ fn expiring(seen: &Observation) -> Option<Finding> {
     let (left, within) = due?;
     let said = match left.num_hours() {
         ..0 => "has ended".to_owned(),
-        hours @ 0..72 => format!("ends in {hours} hours"),
+        hours @ 0..72 => format!("ends in {}", counted(hours, "hour", "hours")),
         hours => format!("ends in {} days", hours / 24),
     };
     Some(Finding {
@@ -357,7 +358,12 @@ fn quality(seen: &Observation, asks: &[AskVerdict]) -> Option<Finding> {
         reason: *reason,
         severity: None,
         stage: Stage::Search,
-        summary: format!("{} of {asked} canaries asked were wrong", wrong.len()),
+        summary: format!(
+            "{} of {} asked {} wrong",
+            wrong.len(),
+            counted(asked, "canary", "canaries"),
+            if wrong.len() == 1 { "was" } else { "were" }
+        ),
         evidence,
     })
 }
@@ -385,11 +391,7 @@ fn freshness(monitor: &Monitor, seen: &Observation) -> Option<Finding> {
         reason: FailureReason::SourceStale,
         severity: None,
         stage: Stage::Search,
-        summary: format!(
-            "the newest source was indexed {} h ago, {} h are allowed",
-            age.as_secs() / 3600,
-            rule.older_than.as_secs() / 3600
-        ),
+        summary: format!("the newest source was indexed {} ago, {} are allowed", span(age), span(rule.older_than)),
         evidence: vec![Evidence::new("last_indexed_at", indexed_at.to_rfc3339())],
     })
 }

@@ -15,6 +15,7 @@ use crate::domain::protocol::Era;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::signal::Signal;
 use crate::domain::tools::{ChangeClass, Drift, GONE, Listing};
+use crate::domain::wording::counted;
 
 /// Changes that a finding names; the monitor's page shows them all.
 const NAMED_CHANGES_MAX: usize = 12;
@@ -185,7 +186,7 @@ fn summary(drift: &Drift, class: Option<ChangeClass>, broken: Option<&Finding>, 
     }
     let (before, now) = count;
     if now < before {
-        said.push_str(&format!("; {before} tools before, {now} now"));
+        said.push_str(&format!("; {} before, {now} now", counted(before, "tool", "tools")));
     }
     said
 }

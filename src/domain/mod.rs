@@ -9,6 +9,7 @@ pub mod protocol;
 pub mod fleet;
 pub mod learnt;
 pub mod tools;
+pub mod wording;
 pub mod observation;
 pub mod reason;
 pub mod outcome;

@@ -1,10 +1,9 @@
 //! When a signal opens and when it closes, said for people: pages and messages use the same sentences.
 
-use std::time::Duration;
-
 use crate::domain::fleet::Rules;
 use crate::domain::reason::Severity;
 use crate::domain::signal::Signal;
+use crate::domain::wording::{as_written, counted};
 
 /// A rule as people read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,17 +24,20 @@ pub fn said(rules: &Rules, signal: Signal) -> Option<Said> {
         Signal::Availability | Signal::Access | Signal::Health => return Some(streak(rules, signal)),
         Signal::Errors => {
             let rule = &rules.errors;
-            let (share, window) = (rule.share * 100.0, length(rule.window));
+            let (share, window) = (rule.share * 100.0, as_written(rule.window));
             let opens = format!("more than {share} % of search calls fail in {window}, at least {}", rule.min_bad);
             let resolves = format!("the share of failed search calls over {window} falls under {} %", share / 2.0);
             (opens, resolves, Some(rule.severity), rule.line)
         }
         Signal::Latency => {
             let rule = &rules.latency;
-            let (limit, sustained) = (length(rule.p95), length(rule.sustained));
-            let window = length(rule.window);
+            let (limit, sustained) = (as_written(rule.p95), as_written(rule.sustained));
+            let window = as_written(rule.window);
             let n = rule.min_samples;
-            let opens = format!("P95 over {window} stays above {limit} for {sustained}, with at least {n} samples");
+            let opens = format!(
+                "P95 over {window} stays above {limit} for {sustained}, with at least {}",
+                counted(n, "sample", "samples")
+            );
             (opens, format!("P95 over {window} stays below {limit} for {sustained}"), Some(rule.severity), rule.line)
         }
         Signal::Contract => {
@@ -60,13 +62,16 @@ pub fn said(rules: &Rules, signal: Signal) -> Option<Said> {
         }
         Signal::Quality => {
             let rule = &rules.quality;
-            let opens = format!("a canary's answer is wrong {} times in a row", rule.after);
+            let opens = match rule.after {
+                1 => "a canary's answer is wrong once".to_owned(),
+                after => format!("a canary's answer is wrong {after} times in a row"),
+            };
             let resolves = "each failing canary is answered rightly twice in a row".to_owned();
             (opens, resolves, Some(rule.severity), rule.line)
         }
         Signal::Freshness => {
             let rule = rules.freshness.as_ref()?;
-            let age = length(rule.older_than);
+            let age = as_written(rule.older_than);
             let opens = format!("the newest source was indexed more than {age} ago, on 2 looks");
             let resolves = format!("a source is indexed again, and the next look finds it younger than {age}");
             (opens, resolves, Some(rule.severity), rule.line)
@@ -81,37 +86,44 @@ fn streak(rules: &Rules, signal: Signal) -> Said {
         Signal::Health => (&rules.health, "unhealthy"),
         _ => (&rules.availability, "failed"),
     };
-    let told =
-        if rule.page_after.is_zero() { String::new() } else { format!(", over at least {}", length(rule.page_after)) };
+    let told = if rule.page_after.is_zero() {
+        String::new()
+    } else {
+        format!(", over at least {}", as_written(rule.page_after))
+    };
     Said {
-        opens: format!("{} {bad} beats in a row{told}", rule.after),
-        resolves: format!("{} good beats in a row", rule.recover_after),
+        opens: format!("{}{told}", in_a_row(rule.after, bad)),
+        resolves: in_a_row(rule.recover_after, "good"),
         severity: Some(rule.severity),
         line: rule.line,
     }
 }
 
-/// A length as the file writes it, such as `20m` or `800ms`.
-pub fn length(length: Duration) -> String {
-    const UNITS: [(u128, &str); 4] = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s")];
-    let ms = length.as_millis();
-    UNITS
-        .into_iter()
-        .find(|(unit, _)| ms > 0 && ms.is_multiple_of(*unit))
-        .or((ms == 0).then_some((1_000, "s")))
-        .map_or_else(|| format!("{ms}ms"), |(unit, word)| format!("{}{word}", ms / unit))
+/// Such as `3 failed beats in a row`; of a single one there is no row.
+fn in_a_row(n: u32, what: &str) -> String {
+    counted(n, &format!("{what} beat"), &format!("{what} beats in a row"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::fleet::{Address, Monitor, Secret};
 
     #[test]
-    fn lengths_are_said_as_the_file_writes_them() {
-        for (ms, said) in
-            [(0, "0s"), (800, "800ms"), (45_000, "45s"), (1_200_000, "20m"), (259_200_000, "3d"), (5_400_000, "90m")]
-        {
-            assert_eq!(length(Duration::from_millis(ms)), said);
-        }
+    fn one_beat_is_not_several() {
+        let address = Address { shown: String::new(), resolved: Secret::new("") };
+        let mut rules = Monitor::undeclared("docs", address).rules;
+        (rules.availability.after, rules.availability.recover_after) = (1, 1);
+        rules.availability.page_after = std::time::Duration::ZERO;
+        rules.quality.after = 1;
+        let check = |rules: &Rules, signal, opens: &str, resolves: &str| {
+            let said = said(rules, signal).unwrap();
+            assert_eq!((said.opens.as_str(), said.resolves.as_str()), (opens, resolves));
+        };
+        check(&rules, Signal::Availability, "1 failed beat", "1 good beat");
+        let twice = "each failing canary is answered rightly twice in a row";
+        check(&rules, Signal::Quality, "a canary's answer is wrong once", twice);
+        (rules.availability.after, rules.availability.recover_after) = (3, 2);
+        check(&rules, Signal::Availability, "3 failed beats in a row", "2 good beats in a row");
     }
 }

@@ -26,13 +26,13 @@ use crate::domain::latency::warming::{COLD_START, Warming};
 use crate::domain::latency::window::{LatencyWindow, Sample};
 use crate::domain::observation::{Answer, Ask, Observation, Stage, ToolsSeen, Turn as AskTurn};
 use crate::domain::outcome::{AskVerdict, Evidence, Finding, Outcome, Verdict};
-use crate::domain::patience;
 use crate::domain::quality::confirmation::CanaryStanding;
 use crate::domain::quality::diagnosis::{Diagnosis, diagnose};
 use crate::domain::quality::extent::{Extent, Heard, Horizon, Roll};
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::restart::{Marks, Restart, recognise};
 use crate::domain::signal::{Level, Phase, Reading, Signal, SignalState};
+use crate::domain::wording::{as_written, counted, span};
 
 /// Readings in a row that differ from what was told before an open incident is told anew.
 const UPDATE_AFTER: u32 = 2;
@@ -197,7 +197,7 @@ impl Standing {
         let said = match need.covered {
             Duration::ZERO => format!("{} of {} beats", state.streak, need.readings),
             _ if state.streak < need.readings => format!("{} of {} beats", state.streak, need.readings),
-            needed => format!("for {} of {}", patience::length(far(state.covered)), patience::length(needed)),
+            needed => format!("for {} of {}", as_written(far(state.covered)), as_written(needed)),
         };
         (state.phase == Phase::Pending).then_some(said)
     }
@@ -527,7 +527,7 @@ impl Standing {
             severity: rule.severity,
             stage: Stage::Search,
             line: rule.line,
-            summary: format!("{} over {} s, for {} s", reading.figure, rule.window.as_secs(), rule.sustained.as_secs()),
+            summary: format!("{} over {}, for {}", reading.figure, span(rule.window), span(rule.sustained)),
             evidence: vec![
                 Evidence::new("p95", reading.figure.clone()),
                 Evidence::new("samples", reading.samples.to_string()),
@@ -617,7 +617,7 @@ impl Standing {
         let Some(horizon) = horizon else {
             let known: Vec<_> = self.canaries.values().filter(|canary| canary.last.is_some()).collect();
             let right = known.iter().filter(|canary| !canary.is_wrong()).count();
-            return (format!("{right} of {} canaries right", known.len()), known.len());
+            return (format!("{right} of {} right", counted(known.len(), "canary", "canaries")), known.len());
         };
         let extent = Roll::call(&monitor.canaries, &self.canaries, horizon).extent(horizon, 0);
         (extent.figure(horizon.now), extent.asked)
@@ -839,7 +839,7 @@ impl Beat<'_> {
 }
 
 fn as_accepted(tools: &ToolsSeen) -> String {
-    format!("{} tools, as accepted", tools.tools.len())
+    format!("{}, as accepted", counted(tools.tools.len(), "tool", "tools"))
 }
 
 fn throttled(beat: Beat<'_>) -> bool {

@@ -17,6 +17,7 @@ use crate::domain::fleet::Monitor;
 use crate::domain::learnt::Learnt;
 use crate::domain::observation::{Footprint, Rung, Stage};
 use crate::domain::protocol::Era;
+use crate::domain::wording::counted;
 use crate::net::connect::Target;
 use crate::probe::call::{Call, Caller, Means};
 use crate::probe::clock::Clock;
@@ -106,8 +107,10 @@ impl Ladder<'_> {
             Ok(()) => {
                 let days =
                     caller.wire.certificate_until.map(|until| (until - caller.now().timestamp()).div_euclid(86_400));
-                let said = days
-                    .map_or_else(|| "stands".to_owned(), |days| format!("stands; certificate valid for {days} days"));
+                let said = days.map_or_else(
+                    || "stands".to_owned(),
+                    |days| format!("stands; certificate valid for {}", counted(days, "day", "days")),
+                );
                 self.rung(name, began, true, &said)
             }
         }

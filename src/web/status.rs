@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::deliver::internal::Open;
 use crate::deliver::trouble::Trouble;
 use crate::domain::outcome::Verdict;
+use crate::domain::wording::{counted, span};
 use crate::store::board::RollUp;
 use crate::store::figures::Figures;
 use crate::store::outbox::Backlog;
@@ -201,7 +202,11 @@ fn ill(lately: &Lately, troubles: &[(Trouble, Open)], silent_loops: &[&str], bac
         ill.push("the database does not answer a read".to_owned());
     }
     if lately.missed > 0 {
-        ill.push(format!("{} beats were missed in the last {} s", lately.missed, lately.over.as_secs()));
+        ill.push(format!(
+            "{} missed in the last {}",
+            counted(lately.missed, "beat was", "beats were"),
+            span(lately.over)
+        ));
     }
     if lately.starts() > 0 && lately.late_ms_at_most(0.99).is_none_or(|ms| ms > LATE_MS_MAX) {
         ill.push(format!("more than a hundredth of the beats starts later than {LATE_MS_MAX} ms"));
@@ -318,7 +323,9 @@ mod tests {
         check(Lately::default(), &[], none(), &[], "just started, nothing was due yet");
         check(calm(), &["courier"], none(), &["the courier loop takes no turns"], "a loop stands still");
         check(calm(), &[], None, &["does not answer"], "the database is away");
-        check(Lately { missed: 2, ..calm() }, &[], none(), &["2 beats were missed"], "beats are missed");
+        let missed = |missed| Lately { missed, ..calm() };
+        check(missed(2), &[], none(), &["2 beats were missed in the last 5 min"], "beats are missed");
+        check(missed(1), &[], none(), &["1 beat was missed"], "one is missed");
         check(late(9), &[], none(), &[], "up to a second late is in time");
         check(late(10), &[], none(), &["starts later than 1000 ms"], "beats are late");
         check(late(12), &[], none(), &["starts later than 1000 ms"], "beats are later than can be told");

@@ -1,4 +1,5 @@
-//! Figures as people read them: times, lengths, shares, sizes. The script in `assets/app.js` says "ago" the same way.
+//! Figures as people read them: times, lengths, shares, sizes. Lengths are said as `wording` has it;
+//! the script in `assets/app.js` says "ago" the same way: the greatest unit, rounded down, hours up to two days.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,6 +7,8 @@ use std::time::Duration;
 use askama::Template;
 use askama::filters::HtmlSafe;
 use chrono::{DateTime, SecondsFormat, Utc};
+
+use crate::domain::wording;
 
 /// A moment: relative in the text, absolute in the title.
 #[derive(Debug, Clone, PartialEq, Eq, Template)]
@@ -37,39 +40,20 @@ pub fn absolute(at: DateTime<Utc>) -> String {
 pub fn ago(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
     match (now - at).to_std() {
         Ok(age) if age < Duration::from_secs(1) => "now".to_owned(),
-        Ok(age) => format!("{} ago", coarse(age)),
+        Ok(age) => format!("{} ago", wording::coarse(age)),
         Err(_) => {
             let ahead = (at - now).to_std().unwrap_or_default();
-            if ahead < Duration::from_secs(1) { "now".to_owned() } else { format!("in {}", coarse(ahead)) }
+            if ahead < Duration::from_secs(1) { "now".to_owned() } else { format!("in {}", wording::coarse(ahead)) }
         }
     }
 }
 
-/// A length in its greatest unit, such as `4 min`.
-pub fn coarse(length: Duration) -> String {
-    let seconds = length.as_secs();
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3_600 => format!("{} min", seconds / 60),
-        3_600..172_800 => format!("{} h", seconds / 3_600),
-        _ => format!("{} d", seconds / 86_400),
-    }
-}
-
-/// A length in its two greatest units, such as `3 h 20 min`.
+/// A length in its two greatest units, such as `3 h 20 min`; below a second as measured.
 pub fn span(length: Duration) -> String {
-    const UNITS: [(u64, &str); 4] = [(86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")];
-    let seconds = length.as_secs();
-    if seconds == 0 {
-        return if length.is_zero() { "0 s".to_owned() } else { millis(length.as_secs_f64() * 1e3) };
+    if length.as_secs() == 0 && !length.is_zero() {
+        return millis(length.as_secs_f64() * 1e3);
     }
-    let Some(first) = UNITS.iter().position(|(unit, _)| seconds >= *unit) else { return "0 s".to_owned() };
-    let (unit, word) = UNITS[first];
-    let greater = format!("{} {word}", seconds / unit);
-    match UNITS.get(first + 1).map(|(small, word)| (seconds % unit / small, word)) {
-        Some((rest, word)) if rest > 0 => format!("{greater} {rest} {word}"),
-        _ => greater,
-    }
+    wording::span(length)
 }
 
 /// Milliseconds, such as `640 ms` or `1.24 s`.

@@ -79,7 +79,7 @@ async fn a_backup_made_while_serin_runs_gives_the_same_figures_back() {
     let name = copy.to_str().expect("a name");
     let output = serin(&stage, &["backup", name]).await;
     assert!(output.status.success(), "{}", said(&output));
-    assert!(said(&output).contains("sound: 2 monitors, 1 incidents (1 open)"), "{}", said(&output));
+    assert!(said(&output).contains("sound: 2 monitors, 1 incident (1 open)"), "{}", said(&output));
     stage.more_beats("s0", 2).await;
 
     let again = serin(&stage, &["backup", name]).await;

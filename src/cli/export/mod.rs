@@ -13,6 +13,7 @@ use chrono::{DateTime, NaiveDate, NaiveTime, SecondsFormat, Utc};
 use crate::cli::database::DatabaseArgs;
 use crate::cli::export::rows::{Rows, Shape};
 use crate::domain::fleet::MonitorId;
+use crate::domain::wording::counted;
 use crate::store::export::Span;
 use crate::store::{Store, private};
 
@@ -86,7 +87,7 @@ pub async fn run(args: ExportArgs) -> anyhow::Result<ExitCode> {
     };
     anyhow::ensure!(args.force || !output.exists(), "{} is there already; replace it with --force", output.display());
     let rows = to_file(&store, &args, &span, output).await?;
-    anstream::eprintln!("{}: {rows} rows", output.display());
+    anstream::eprintln!("{}: {}", output.display(), counted(rows, "row", "rows"));
     Ok(ExitCode::SUCCESS)
 }
 

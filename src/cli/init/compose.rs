@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::cli::init::scalar::{comment, text, verbatim};
-use crate::config::scalars::duration_text;
 use crate::domain::fleet::{CanaryKind, Search};
 use crate::domain::quality::propose::{Proposal, slug};
+use crate::domain::wording::as_written;
 use crate::probe::callable::COUNT_NAMES;
 
 /// Everything a proposed monitor says.
@@ -79,7 +79,7 @@ impl Draft {
             line(1, "every: 60s");
         }
         if self.p95() > SLOW && !self.by_defaults {
-            line(1, &format!("timeout: {}", duration_text(TIMEOUT_SLOW)));
+            line(1, &format!("timeout: {}", as_written(TIMEOUT_SLOW)));
         }
         if let Some(search) = &self.search {
             self.search(search, &mut line);
@@ -182,7 +182,7 @@ impl Draft {
     }
 
     fn rules(&self, line: &mut impl FnMut(usize, &str)) {
-        let limit = duration_text(self.p95());
+        let limit = as_written(self.p95());
         let what = if self.search.is_some() { "searches" } else { "tools/list" };
         line(1, "rules:");
         match self.durations.iter().max() {

@@ -20,6 +20,7 @@ use crate::domain::fleet::{CanaryKind, Monitor};
 use crate::domain::learnt::Learnt;
 use crate::domain::observation::{BeatKind, Footprint, Observation, Turn};
 use crate::domain::outcome::{AskVerdict, Verdict};
+use crate::domain::wording::counted;
 use crate::probe::explore::{CANARIES_MAX, Explored, Wish};
 use crate::probe::{Assignment, Prober};
 
@@ -229,16 +230,17 @@ async fn probe(prober: &Prober, monitor: &Arc<Monitor>, learnt: Learnt) -> (Obse
 fn finish(draft: &mut Draft, explored: &Explored, written: &Written, cost: &Cost) -> anyhow::Result<()> {
     let seen = &explored.seen;
     draft.calls_per_day = Some(declared(draft, written)?.calls_per_day());
-    draft.facts.push(format!("Found by `serin init` with {} requests.", cost.total.requests));
+    draft.facts.push(format!("Found by `serin init` with {}.", counted(cost.total.requests, "request", "requests")));
     if let (Some(era), Some(transport), Some(server)) = (seen.era, seen.transport, &seen.server) {
         let tools = seen.tools.as_ref().map_or(0, |tools| tools.tools.len());
         draft.facts.push(format!(
-            "{} {}: MCP {} ({}) over {}, {tools} tools.",
+            "{} {}: MCP {} ({}) over {}, {}.",
             server.name,
             server.version,
             server.protocol,
             era.slug(),
-            transport.slug()
+            transport.slug(),
+            counted(tools, "tool", "tools")
         ));
     }
     draft.doubts.splice(0..0, explored.gaps.iter().chain(&explored.guesses).cloned());
@@ -271,8 +273,9 @@ fn report(draft: &Draft, explored: &Explored, written: &Written, cost: &Cost) {
     }
     let Footprint { sessions_opened, sessions_closed, .. } = cost.total;
     anstream::eprintln!(
-        "  {} requests sent, {sessions_opened} sessions opened and {sessions_closed} closed",
-        cost.total.requests
+        "  {} sent, {} opened and {sessions_closed} closed",
+        counted(cost.total.requests, "request", "requests"),
+        counted(sessions_opened, "session", "sessions")
     );
 }
 

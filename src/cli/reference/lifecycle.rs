@@ -10,6 +10,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
+use crate::domain::wording::counted;
 use crate::rag::fault::switches::Faults;
 use crate::rag::index::lock::WriterLock;
 use crate::rag::index::run::{self, Progress, Report};
@@ -121,10 +122,17 @@ fn print_report(report: &Report, names_skipped: bool) {
         anstream::println!("an earlier run was broken off: went on where it was");
     }
     anstream::println!(
-        "{scanned} files scanned: {indexed} indexed, {unchanged} unchanged, {} skipped; {removed} removed",
+        "{} scanned: {indexed} indexed, {unchanged} unchanged, {} skipped; {removed} removed",
+        counted(scanned, "file", "files"),
         report.skipped.values().sum::<usize>()
     );
-    anstream::println!("{chunks} chunks, {tokens} tokens, {redacted} secrets taken out, in {:.1?}", report.took());
+    anstream::println!(
+        "{}, {}, {} taken out, in {:.1?}",
+        counted(chunks, "chunk", "chunks"),
+        counted(tokens, "token", "tokens"),
+        counted(redacted, "secret", "secrets"),
+        report.took()
+    );
     for (why, count) in &report.skipped {
         anstream::println!("  {count:>6} {why}");
     }
@@ -267,14 +275,18 @@ pub async fn wipe(args: WipeArgs) -> anyhow::Result<()> {
     let figures = store.connect(Patience::Writer).await?.figures().await?;
     if !args.yes {
         bail!(
-            "this deletes {} sources with {} chunks, also what callers of index_document brought: say --yes",
-            figures.sources,
-            figures.chunks
+            "this deletes {} with {}, also what callers of index_document brought: say --yes",
+            counted(figures.sources, "source", "sources"),
+            counted(figures.chunks, "chunk", "chunks")
         );
     }
     store.wipe(true).await?;
     store.close().await;
-    anstream::println!("deleted {} sources with {} chunks", figures.sources, figures.chunks);
+    anstream::println!(
+        "deleted {} with {}",
+        counted(figures.sources, "source", "sources"),
+        counted(figures.chunks, "chunk", "chunks")
+    );
     Ok(())
 }
 

@@ -4,6 +4,7 @@ use crate::domain::fleet::{Canary, CanaryKind};
 use crate::domain::observation::{Answer, Hit};
 use crate::domain::outcome::AskVerdict;
 use crate::domain::reason::FailureReason;
+use crate::domain::wording::counted;
 
 /// A chunk longer than this fills a model's context with one result (RETRIEVAL.md §5 asks for 500 tokens at most).
 const CHUNK_CHARS_MAX: u32 = 20_000;
@@ -70,7 +71,7 @@ fn judge_negative(canary: &Canary, answer: &Answer) -> AskVerdict {
             rank: None,
             seen: match (canary.max_score, first.score) {
                 (Some(limit), Some(score)) => format!("{} scored {score:.3}, {limit} is allowed", first.source),
-                _ => format!("{} results, none are allowed: {}", hits.len(), first.source),
+                _ => format!("{}, none are allowed: {}", counted(hits.len(), "result", "results"), first.source),
             },
         },
     }

@@ -19,6 +19,7 @@
     lamp.className = "lamp " + state; lamp.querySelector("b").textContent = text;
   };
 
+  // As the server draws it (src/domain/wording.rs, coarse): the greatest unit, rounded down, hours up to two days.
   const ago = (seconds) => {
     const ahead = seconds < 0, s = Math.floor(Math.abs(seconds));
     if (s < 1) return "now";

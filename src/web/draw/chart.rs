@@ -8,6 +8,7 @@ use askama::filters::HtmlSafe;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::incident::Incident;
+use crate::domain::wording::counted;
 use crate::store::slices::LatencySlice;
 use crate::web::words;
 
@@ -238,7 +239,11 @@ fn summary(source: &Source<'_>, samples: u64, enough: &[&LatencySlice]) -> Strin
     let worst = enough.iter().map(|slice| slice.p95_ms).fold(f64::NAN, f64::max);
     let said =
         if worst.is_nan() { "too few for p95".to_owned() } else { format!("highest p95 {}", words::millis(worst)) };
-    format!("Search durations: {samples} samples, {said}, limit {}", words::millis(source.limit_ms))
+    format!(
+        "Search durations: {}, {said}, limit {}",
+        counted(samples, "sample", "samples"),
+        words::millis(source.limit_ms)
+    )
 }
 
 fn note(source: &Source<'_>, samples: u64, censored: u64, enough: usize) -> String {

@@ -8,6 +8,7 @@ use askama::Template;
 use askama::filters::HtmlSafe;
 use chrono::{DateTime, TimeDelta, Utc};
 
+use crate::domain::wording::counted;
 use crate::store::slices::LatencySlice;
 use crate::web::draw::chart::P95_SAMPLES_MIN;
 use crate::web::words;
@@ -162,7 +163,8 @@ impl Scale {
 fn cell(hour: &LatencySlice, scale: &Scale, x: f64, y: f64) -> Cell {
     let gap = if is_few(hour) { GAP_FEW } else { GAP };
     let few = if is_few(hour) { ", too few for a bound on p95" } else { "" };
-    let timeouts = if hour.censored > 0 { format!(", {} timeouts", hour.censored) } else { String::new() };
+    let timeouts =
+        if hour.censored > 0 { format!(", {}", counted(hour.censored, "timeout", "timeouts")) } else { String::new() };
     Cell {
         class: scale.class(hour.p95_ms),
         x: x + gap,
@@ -210,9 +212,9 @@ fn summary(source: &Source<'_>) -> String {
         format!("; the slowest is {} UTC with p95 {}", hour.at.format("%a %-d %b %H:%M"), words::millis(hour.p95_ms))
     });
     format!(
-        "p95 by hour over {} days: {} hours with samples, {over} over the limit of {}{slowest}",
-        source.days,
-        source.hours.len(),
+        "p95 by hour over {}: {} with samples, {over} over the limit of {}{slowest}",
+        counted(source.days, "day", "days"),
+        counted(source.hours.len(), "hour", "hours"),
         words::millis(source.limit_ms)
     )
 }

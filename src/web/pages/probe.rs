@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::observation::Observation;
 use crate::domain::outcome::{Evidence, Outcome, Verdict};
+use crate::domain::wording::counted;
 use crate::web::draw::glyph::{self, Glyph};
 use crate::web::draw::waterfall::{self, Bar};
 use crate::web::words::{self, Moment};
@@ -120,7 +121,7 @@ pub fn tell(observation: &Observation, outcome: &Outcome, now: DateTime<Utc>) ->
         health: health(observation),
         sources: observation.sources.as_ref().map(|sources| {
             let indexed = sources.last_indexed_at.map(|at| format!(", last indexed {}", words::ago(at, now)));
-            format!("{} sources{}", sources.count, indexed.unwrap_or_default())
+            format!("{}{}", counted(sources.count, "source", "sources"), indexed.unwrap_or_default())
         }),
         cost: cost(observation),
         tools: tools(observation),
@@ -192,9 +193,9 @@ fn health(observation: &Observation) -> Vec<HealthLine> {
 fn cost(observation: &Observation) -> String {
     let cost = &observation.footprint;
     format!(
-        "{} requests on {} connections, {} out, {} in, {} of {} sessions closed",
-        cost.requests,
-        cost.connections,
+        "{} on {}, {} out, {} in, {} of {} sessions closed",
+        counted(cost.requests, "request", "requests"),
+        counted(cost.connections, "connection", "connections"),
         words::bytes(cost.bytes_out),
         words::bytes(cost.bytes_in),
         cost.sessions_closed,

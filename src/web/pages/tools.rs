@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::context::{BOUNDS, Spread};
 use crate::domain::tools::{Change, ChangeClass, Instruction};
+use crate::domain::wording::counted;
 use crate::store::board::{MonitorView, ToolsView};
 use crate::store::listing::ListingLine;
 use crate::web::draw::glyph::Glyph;
@@ -158,7 +159,7 @@ fn now(tools: &ToolsView, at: DateTime<Utc>) -> Now {
         tokens: seen.tokens.map(|tokens| words::count(tokens.into())).unwrap_or_default(),
         accepted: tools.accepted.as_ref().map(|one| (one.accepted_by.clone(), Moment::new(one.accepted_at, at))),
         differs: tools.drift().map(|drift| Differs {
-            count: format!("{before} tools accepted, {} now", seen.tools.len()),
+            count: format!("{} accepted, {} now", counted(before, "tool", "tools"), seen.tools.len()),
             changes: drift.changes.iter().map(line).collect(),
             more: drift.more,
         }),
@@ -181,7 +182,7 @@ fn past(list: ListingLine, at: DateTime<Utc>) -> Past {
         short: short(&list.hash),
         first: Moment::new(list.first_seen, at),
         last: Moment::new(list.last_seen, at),
-        size: format!("{} tools{tokens}", list.tools),
+        size: format!("{}{tokens}", counted(list.tools, "tool", "tools")),
         accepted: list.accepted.map(|(by, when)| (by, Moment::new(when, at))),
         story,
         changes: list.drift.changes.iter().take(PAST_CHANGES_MAX).map(line).collect(),
