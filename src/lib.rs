@@ -2,7 +2,8 @@
 //! and a runbook, when one is down, slow, changed or quietly wrong.
 //!
 //! The house, from the ground up; arrows run downward only (`tests/floors.rs`):
-//! `domain`, `net` · `config`, `store`, `probe`, `deliver`, `rag` · `daemon`, `web` · `app` · `cli` · `main`.
+//! `domain`, `net` · `config`, `store`, `probe`, `deliver` · `daemon`, `web` · `app` · `cli` · `main`. Beside it: the packages
+//! `serin-reference`, the server that `serin reference` and the demo run; `serin-outbound`, below both; `serin-bench`.
 
 pub mod domain;
 pub mod net;
@@ -10,7 +11,6 @@ pub mod config;
 pub mod store;
 pub mod probe;
 pub mod deliver;
-pub mod rag;
 pub mod daemon;
 pub mod web;
 pub mod app;

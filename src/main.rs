@@ -6,8 +6,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use serin::cli::logging::LogFormat;
 use serin::cli::{
-    accept, backup, bench, check, demo, export, init, logging, plan, probe, recheck, reference, restore, run, schema,
-    status,
+    accept, backup, bench, check, demo, export, init, logging, plan, probe, recheck, restore, run, schema, status,
 };
 
 /// Beats allocate on many threads at once; see Cargo.toml.
@@ -40,7 +39,7 @@ enum Command {
     Restore(restore::RestoreArgs),
     Export(export::ExportArgs),
     Demo(demo::DemoArgs),
-    Reference(reference::ReferenceArgs),
+    Reference(serin_reference::cli::ReferenceArgs),
     Bench(bench::BenchArgs),
 }
 
@@ -68,8 +67,8 @@ fn main() -> ExitCode {
         Command::Restore(args) => wait(restore::run(args)),
         Command::Export(args) => wait(export::run(args)),
         Command::Demo(args) => wait(demo::run(args)),
-        Command::Bench(args) => wait(bench::run(args)),
-        Command::Reference(args) => wait(reference::run(args)),
+        Command::Bench(args) => return bench::run(&args),
+        Command::Reference(args) => wait(serin_reference::cli::run(args)),
     };
     end.unwrap_or_else(|error| refused(&error))
 }

@@ -11,11 +11,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("store", &["domain"]),
     ("probe", &["domain", "net"]),
     ("deliver", &["domain", "net"]),
-    ("rag", &["net"]),
     ("daemon", &["domain", "config", "store", "probe", "deliver"]),
     ("web", &["domain", "store", "deliver"]),
     ("app", &["domain", "config", "store", "probe", "deliver", "daemon", "web", "net"]),
-    ("cli", &["domain", "config", "store", "probe", "deliver", "rag", "net", "app"]),
+    ("cli", &["domain", "config", "store", "probe", "deliver", "net", "app"]),
     ("main", &["cli"]),
 ];
 

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use serin::config::checker::Unset;
 use serin::config::source::Source;
 use serin::domain::fleet::{CanaryKind, Fleet};
-use serin::rag::index::corpus::Corpus;
-use serin::rag::serve::{options::Options, server};
+use serin_reference::index::corpus::Corpus;
+use serin_reference::serve::{options::Options, server};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 

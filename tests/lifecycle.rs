@@ -13,10 +13,10 @@ use axum::routing::post;
 use axum::{Json, Router};
 use chrono::Utc;
 use serde_json::{Value, json};
-use serin::rag::fault::kinds::{Dose, Fault};
-use serin::rag::index::lock::WriterLock;
-use serin::rag::project::opened::Project;
-use serin::rag::serve::{options::Options, server};
+use serin_reference::fault::kinds::{Dose, Fault};
+use serin_reference::index::lock::WriterLock;
+use serin_reference::project::opened::Project;
+use serin_reference::serve::{options::Options, server};
 use tokio_util::sync::CancellationToken;
 
 /// A project in a folder of its own.
@@ -282,7 +282,7 @@ async fn serve(project: &Workspace) -> server::Running {
     let _already = rustls::crypto::ring::default_provider().install_default();
     let found = Project::find(project.folder.path()).unwrap();
     let options =
-        Options { corpus: serin::rag::index::corpus::Corpus::Empty, project: Some(found), ..Options::default() };
+        Options { corpus: serin_reference::index::corpus::Corpus::Empty, project: Some(found), ..Options::default() };
     server::serve(options, CancellationToken::new()).await.unwrap()
 }
 

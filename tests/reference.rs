@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use reqwest::{Client, Response, StatusCode};
 use serde_json::{Value, json};
-use serin::rag::fault::kinds::{Dose, Fault};
-use serin::rag::index::corpus::{Corpus, DOCUMENTATION};
-use serin::rag::serve::{
+use serin_reference::fault::kinds::{Dose, Fault};
+use serin_reference::index::corpus::{Corpus, DOCUMENTATION};
+use serin_reference::serve::{
     options::Options,
     server::{self, Running, ServeError},
 };
-use serin::rag::text::words as text;
+use serin_reference::text::words as text;
 use tokio_util::sync::CancellationToken;
 
 /// The tools, in their order.

@@ -7,7 +7,6 @@ pub mod schema;
 pub mod plan;
 mod observe;
 pub mod probe;
-pub mod reference;
 pub mod demo;
 pub mod bench;
 pub mod remote;

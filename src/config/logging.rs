@@ -6,7 +6,7 @@ use crate::config::checker::{Checker, similar};
 use crate::config::fault::{Fault, quoted};
 use crate::config::tree::Entry;
 
-/// The rooms of the house, by which levels are told apart.
+/// The rooms of the house, by which levels are told apart; `rag` is the reference server, a package of its own.
 pub const MODULES: &[&str] =
     &["app", "cli", "config", "daemon", "deliver", "domain", "net", "probe", "rag", "store", "web"];
 const LEVELS: &[(&str, LevelFilter)] = &[
@@ -46,7 +46,10 @@ impl Log {
         let own = env!("CARGO_PKG_NAME");
         let mut all = format!("warn,{own}={}", self.level.unwrap_or(LevelFilter::INFO));
         for (module, level) in &self.modules {
-            all.push_str(&format!(",{own}::{module}={level}"));
+            match *module {
+                "rag" => all.push_str(&format!(",{own}_reference={level}")),
+                room => all.push_str(&format!(",{own}::{room}={level}")),
+            }
         }
         all
     }
@@ -116,6 +119,7 @@ mod tests {
             ("", Ok("warn,@=info"), "nothing said"),
             ("debug", Ok("warn,@=debug"), "a level"),
             (" warn , probe = trace,store=off", Ok("warn,@=warn,@::probe=trace,@::store=off"), "modules"),
+            ("warn,rag=debug", Ok("warn,@=warn,@_reference=debug"), "the reference server is a package of its own"),
             ("loud", Err("'loud' is no level"), "no level"),
             ("info,debug", Err("a second level"), "two levels"),
             ("info,prob=debug", Err("did you mean 'probe'"), "a typo"),
@@ -138,6 +142,7 @@ mod tests {
         let names =
             entries.map(|entry| entry.unwrap().file_name().to_string_lossy().trim_end_matches(".rs").to_owned());
         let mut rooms: Vec<String> = names.filter(|name| !matches!(&**name, "lib" | "main" | "runbooks")).collect();
+        rooms.push("rag".to_owned());
         rooms.sort();
         assert_eq!(rooms, MODULES);
     }

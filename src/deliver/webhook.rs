@@ -15,9 +15,9 @@ use rustls::ClientConfig;
 use crate::deliver::{plain, signature};
 use crate::domain::fleet::{Address, Heartbeat, Network, Secret};
 use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd};
-use crate::net::guard::{self, Refusal};
-use crate::net::names::Guarded;
-use crate::net::retry_after::wish;
+use serin_outbound::guard::{self, Refusal};
+use serin_outbound::names::Guarded;
+use serin_outbound::retry_after::wish;
 
 /// Bytes of an answer that are kept: enough for a receiver's own error message.
 const ANSWER_BYTES_MAX: usize = 2048;

@@ -14,12 +14,12 @@ use tokio_rustls::TlsConnector;
 use url::{Host, Url};
 
 use crate::net::files;
-use crate::net::guard::allowed;
 use crate::net::proxy::Proxy;
 use crate::net::stream::{Counted, Stream, Traffic};
-use crate::net::tls::{Tls, roots, valid_until};
 use crate::net::trouble::{Trouble, alerted};
 use crate::net::trust::{Files, TrustError, Trusts};
+use serin_outbound::guard::allowed;
+use serin_outbound::tls::{Tls, roots, valid_until};
 
 /// Addresses tried of one name: enough for both families of a small pool, and each failing one costs a share of the limit.
 const ADDRESSES_MAX: usize = 6;

@@ -2,7 +2,7 @@
 
 use rustls::AlertDescription;
 
-use crate::net::guard::Refusal;
+use serin_outbound::guard::Refusal;
 
 /// What can go wrong before the first byte of HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

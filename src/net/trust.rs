@@ -10,7 +10,7 @@ use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use crate::net::tls::{Identity, Tls, valid_until};
+use serin_outbound::tls::{Identity, Tls, valid_until};
 
 /// Pairs of files that are kept; a fleet has a handful of authorities, and a certificate a team.
 const PAIRS_MAX: usize = 1_024;

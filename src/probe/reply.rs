@@ -9,13 +9,13 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::domain::observation::{Fault, FaultKind};
-use crate::net::retry_after::wish;
 use crate::probe::clock::Clock;
 use crate::probe::evidence::{Scrub, readable};
 use crate::probe::rpc::{Message, Misfit, RpcError, read};
 use crate::probe::sse::{Decoder, Event, Overflow};
 use crate::probe::transcript::Transcript;
 use crate::probe::wire::{Body, Piece, Reply, Wire};
+use serin_outbound::retry_after::wish;
 
 /// Bytes of one answer. tools/list of a large server has some hundred kB; a search answer less.
 pub const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;

@@ -10,8 +10,8 @@ use axum::middleware::{Next, from_fn};
 use serde_json::Value;
 use serin::cli::demo::inbox::Inbox;
 use serin::deliver::message::Message;
-use serin::rag::fault::kinds::{Dose, Fault};
-use serin::rag::serve::server::{self, Running};
+use serin_reference::fault::kinds::{Dose, Fault};
+use serin_reference::serve::server::{self, Running};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool, SqlitePoolOptions};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -78,9 +78,9 @@ impl Stage {
         let stop = CancellationToken::new();
         let mut servers = Vec::new();
         for number in 0..count {
-            let options = serin::rag::serve::options::Options {
+            let options = serin_reference::serve::options::Options {
                 name: format!("s{number}"),
-                ..serin::rag::serve::options::Options::default()
+                ..serin_reference::serve::options::Options::default()
             };
             servers.push(server::serve(options, stop.clone()).await.expect("a reference server"));
         }

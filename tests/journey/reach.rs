@@ -1,8 +1,8 @@
 //! Servers that are gone, that were gone for a moment, and that do not let us in.
 
 use serde_json::Value;
-use serin::rag::fault::kinds::{Dose, Fault};
-use serin::rag::serve::{options::Options, server};
+use serin_reference::fault::kinds::{Dose, Fault};
+use serin_reference::serve::{options::Options, server};
 use tokio_util::sync::CancellationToken;
 
 use crate::stage::{Expected, Process, Stage, TOKEN, crypto, evidence, reference, signal};

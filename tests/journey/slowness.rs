@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use serin::rag::fault::kinds::{Dose, Fault};
-use serin::rag::serve::server::Running;
+use serin_reference::fault::kinds::{Dose, Fault};
+use serin_reference::serve::server::Running;
 
 use crate::stage::{Expected, Stage, reference, signal};
 

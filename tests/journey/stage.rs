@@ -10,7 +10,7 @@ use serde_json::Value;
 use serin::cli::demo::inbox::{Hook, Inbox, Item, Mail, What};
 use serin::cli::demo::smtp_sink::{Manners, SmtpSink};
 use serin::deliver::message::Message;
-use serin::rag::serve::{
+use serin_reference::serve::{
     options::Options,
     server::{self, Running},
 };

@@ -2,9 +2,9 @@
 
 use reqwest::Client;
 use serde_json::{Value, json};
-use serin::rag::index::corpus::Corpus;
-use serin::rag::serve::options::Options;
-use serin::rag::serve::server;
+use serin_reference::index::corpus::Corpus;
+use serin_reference::serve::options::Options;
+use serin_reference::serve::server;
 use tokio_util::sync::CancellationToken;
 
 /// A body, and the status and code that answer it.

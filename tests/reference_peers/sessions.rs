@@ -4,11 +4,11 @@ use std::process::Command;
 
 use reqwest::{Client, Method, Response, StatusCode};
 use serde_json::{Value, json};
-use serin::rag::fault::kinds::{Dose, Fault};
-use serin::rag::index::corpus::Corpus;
-use serin::rag::serve::legacy::SESSIONS_MAX;
-use serin::rag::serve::options::Options;
-use serin::rag::serve::server::{self, Running};
+use serin_reference::fault::kinds::{Dose, Fault};
+use serin_reference::index::corpus::Corpus;
+use serin_reference::serve::legacy::SESSIONS_MAX;
+use serin_reference::serve::options::Options;
+use serin_reference::serve::server::{self, Running};
 use tokio_util::sync::CancellationToken;
 
 use crate::served::Served;

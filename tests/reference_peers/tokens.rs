@@ -5,9 +5,9 @@ use std::io::Write as _;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use serin::rag::index::corpus::DOCUMENTATION;
-use serin::rag::text::draw::mix;
-use serin::rag::text::tokens;
+use serin_reference::index::corpus::DOCUMENTATION;
+use serin_reference::text::draw::mix;
+use serin_reference::text::tokens;
 
 use crate::node;
 use crate::served::Served;

@@ -18,8 +18,8 @@ use crate::app::{self, Options};
 use crate::cli::demo::inbox::Inbox;
 use crate::cli::demo::smtp_sink::{Manners, SmtpSink};
 use crate::cli::run::stop_on_signal;
-use crate::rag::serve::options;
-use crate::rag::serve::server::{self, Running};
+use serin_reference::serve::options;
+use serin_reference::serve::server::{self, Running};
 
 pub mod theatre;
 pub mod inbox;

@@ -6,8 +6,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::demo::inbox::{Inbox, Item, What};
 use crate::deliver::message::Message;
-use crate::rag::fault::kinds::{Dose, Fault};
-use crate::rag::serve::server::Running;
+use serin_reference::fault::kinds::{Dose, Fault};
+use serin_reference::serve::server::Running;
 
 /// Who plays.
 #[derive(Debug)]

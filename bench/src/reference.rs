@@ -1,0 +1,258 @@
+//! `serin bench reference`: what the reference server's index costs, on this machine, with
+//! `sqlite-vec` beside it where it is built in (`--features sqlite-vec`).
+//!
+//! The index and the vectors run in a process each, so that what one lets go is not taken off the other; on corpora of
+//! the seeded generator, in a folder that goes again.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use chrono::Utc;
+use clap::Args;
+
+use crate::usage;
+use serin_reference::data::manuals;
+use serin_reference::data::plan::Plan;
+use serin_reference::embed::hashing::HashingEmbedder;
+use serin_reference::embed::provider::Provider;
+use serin_reference::fault::strikes::Strikes;
+use serin_reference::fault::switches::Faults;
+use serin_reference::find::answers::Remembering;
+use serin_reference::find::context::BUDGET_TOKENS;
+use serin_reference::find::question::Question;
+use serin_reference::find::retrieval::{Retrieval, Settings};
+use serin_reference::index::document::{Cutting, Document};
+use serin_reference::index::library::Library;
+use serin_reference::rerank::joint::JointReranker;
+use serin_reference::store::filter::{Filter, SourceFacts};
+use serin_reference::store::sqlite::memory::Memory;
+use serin_reference::store::sqlite::open::SqliteStore;
+use serin_reference::text::draw::mix;
+use serin_reference::text::tokens;
+
+#[cfg(feature = "sqlite-vec")]
+mod beside;
+
+/// Numbers in a vector, as the built-in embedder makes them.
+pub(crate) const WIDTH: usize = 384;
+/// Hits that are searched for.
+pub(crate) const DEPTH: usize = 20;
+/// Seed of the corpora.
+const SEED: u64 = 1;
+/// Chunks of the corpus that is indexed and searched as a whole.
+const CHUNKS: usize = 10_000;
+
+/// Measures the reference server's index; a release build is needed to mean anything.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ReferenceBench {
+    /// A tenth of the vectors and questions, for a first impression
+    #[arg(long)]
+    quick: bool,
+    /// The half that this process is
+    #[arg(long, hide = true)]
+    half: Option<Half>,
+}
+
+/// What is measured in a process of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Half {
+    Index,
+    Vectors,
+}
+
+/// Measures, and prints the table.
+///
+/// # Errors
+/// Where an index cannot be made.
+pub(crate) async fn run(args: ReferenceBench) -> anyhow::Result<()> {
+    let many = if args.quick { 10_000 } else { 100_000 };
+    let asked = if args.quick { 50 } else { 500 };
+    match args.half {
+        None => {
+            anstream::println!("| what | measured | goal |\n|---|---|---|");
+            for half in ["index", "vectors"] {
+                let mut this = tokio::process::Command::new(std::env::current_exe()?);
+                this.args(["reference", "--half", half]).args(args.quick.then_some("--quick"));
+                let ended = this.kill_on_drop(true).status().await?;
+                anyhow::ensure!(ended.success(), "the {half} could not be measured: {ended}");
+            }
+            Ok(())
+        }
+        Some(Half::Index) => whole(asked).await,
+        Some(Half::Vectors) => in_memory(many, asked).await,
+    }
+}
+
+/// Vectors alone, searched exactly.
+async fn in_memory(many: u64, asked: u64) -> anyhow::Result<()> {
+    let vectors = Vectors::new(many);
+    let before = usage::resident_mb();
+    let memory = vectors.remembered();
+    row(
+        &format!("memory of {many} vectors of {WIDTH} in the index"),
+        &format!("{:.0} MB", usage::resident_mb() - before),
+        "stated",
+    );
+    let exact = times((0..asked).map(|number| {
+        let question = vectors.question(number);
+        let since = Instant::now();
+        let near = memory.near(&question, &Filter::default(), DEPTH, &Strikes::default());
+        (since.elapsed(), near.len())
+    }));
+    row(&format!("exact search of {many} × {WIDTH}"), &exact, "≤ 15 ms at 100,000");
+    drop(memory);
+    beside(&vectors, asked).await
+}
+
+#[cfg(feature = "sqlite-vec")]
+async fn beside(vectors: &Vectors, asked: u64) -> anyhow::Result<()> {
+    let measured = beside::search(vectors, asked).await?;
+    row(&format!("sqlite-vec 0.1.9, the same {} × {WIDTH}", vectors.many), &measured, "beside it");
+    Ok(())
+}
+
+#[cfg(not(feature = "sqlite-vec"))]
+async fn beside(_vectors: &Vectors, _asked: u64) -> anyhow::Result<()> {
+    row("sqlite-vec 0.1.9", "not built in: --features sqlite-vec", "beside it");
+    Ok(())
+}
+
+/// An index of the generator's manuals, made and searched.
+async fn whole(asked: u64) -> anyhow::Result<()> {
+    let folder = std::env::temp_dir().join(format!("serin-bench-{}", uuid::Uuid::now_v7()));
+    std::fs::create_dir_all(&folder)?;
+    let measured = index_and_search(&folder, asked).await;
+    std::fs::remove_dir_all(&folder)?;
+    measured
+}
+
+async fn index_and_search(folder: &std::path::Path, asked: u64) -> anyhow::Result<()> {
+    let store = SqliteStore::open(&folder.join("index.db")).await?;
+    let provider = Provider::Hashing(HashingEmbedder::INDEX);
+    let library = Library::open(Arc::new(store), provider, Cutting::default(), None, Faults::default()).await?;
+    let plan = Plan::new(SEED, CHUNKS)?;
+    let per_kind = usize::try_from(asked)? / 4 + 1;
+    let documents: Vec<manuals::Document> = manuals::documents(plan, per_kind).collect();
+    // The first count of a process reads the vocabulary of tokens.
+    tokens::count("warm up");
+    let (before, since) = (usage::resident_mb(), Instant::now());
+    let mut chunks = 0;
+    for document in &documents {
+        chunks += library.put(&Document::plain(&document.source, "manual", &document.text), Utc::now()).await?.chunks;
+    }
+    let rate = chunks as f64 / since.elapsed().as_secs_f64();
+    row(&format!("indexing {chunks} chunks, built-in embedder"), &format!("{rate:.0} chunks/s"), "≥ 2,000 chunks/s");
+    let grown = (usage::resident_mb() - before) * 100_000.0 / chunks as f64;
+    row("resident growth by it, as of 100,000 chunks", &format!("{grown:.0} MB"), "stated");
+    let bytes = std::fs::metadata(folder.join("index.db"))?.len() as f64 / chunks as f64;
+    row("file per chunk", &format!("{bytes:.0} bytes"), "stated");
+    let settings =
+        Settings { remembering: Remembering { is_on: false, ..Remembering::default() }, ..Settings::default() };
+    let retrieval = retrieval(library, settings);
+    let questions: Vec<Question> =
+        documents.iter().flat_map(|document| &document.questions).map(|known| question(&known.query)).collect();
+    let hybrid = searched(&retrieval, &questions).await?;
+    row(&format!("hybrid query with rerank and context at {chunks} chunks"), &hybrid, "p95 ≤ 10 ms");
+    let Retrieval { library, .. } = retrieval;
+    let retrieval = self::retrieval(library, Settings::default());
+    for question in &questions {
+        retrieval.search(question).await?;
+    }
+    let hit = searched(&retrieval, &questions).await?;
+    row("the same questions again, answers remembered", &hit, "≤ 1 ms");
+    retrieval.library.store().close().await;
+    Ok(())
+}
+
+fn retrieval(library: Library, settings: Settings) -> Retrieval {
+    Retrieval::new(library, settings, Some(Arc::new(JointReranker)), None, Faults::default(), Instant::now())
+}
+
+async fn searched(retrieval: &Retrieval, questions: &[Question]) -> anyhow::Result<String> {
+    let mut measured = Vec::with_capacity(questions.len());
+    for question in questions {
+        let since = Instant::now();
+        let findings = retrieval.search(question).await?;
+        measured.push((since.elapsed(), findings.hits.len()));
+    }
+    Ok(times(measured.into_iter()))
+}
+
+fn question(text: &str) -> Question {
+    Question {
+        text: text.to_owned(),
+        top_k: 5,
+        min_score: 0.0,
+        filter: Filter::default(),
+        conversation: String::new(),
+        expand: false,
+        budget_tokens: BUDGET_TOKENS,
+        passes_memory: false,
+    }
+}
+
+/// Seeded vectors of length one.
+#[derive(Debug)]
+pub(crate) struct Vectors {
+    /// How many.
+    pub(crate) many: u64,
+    numbers: Vec<f32>,
+}
+
+impl Vectors {
+    fn new(many: u64) -> Self {
+        let numbers = (0..many).flat_map(drawn).collect();
+        Self { many, numbers }
+    }
+
+    /// Every vector, in the order of their numbers.
+    #[cfg(feature = "sqlite-vec")]
+    pub(crate) fn each(&self) -> impl Iterator<Item = &[f32]> {
+        self.numbers.chunks_exact(WIDTH)
+    }
+
+    /// A vector that is none of these.
+    pub(crate) fn question(&self, number: u64) -> Vec<f32> {
+        drawn(mix(self.many) ^ number)
+    }
+
+    fn remembered(&self) -> Memory {
+        let mut memory = Memory::default();
+        // Ten chunks a source, as documents have them.
+        for (source, vectors) in self.numbers.chunks(WIDTH * 10).enumerate() {
+            let facts = SourceFacts { source: format!("s{source}"), ..SourceFacts::default() };
+            let first = i64::try_from(source * 10).unwrap_or(i64::MAX);
+            let chunks =
+                (0_i64..).zip(vectors.chunks_exact(WIDTH)).map(|(place, vector)| (first + place, place, vector));
+            memory.put(facts, 1, chunks);
+        }
+        memory
+    }
+}
+
+fn drawn(seed: u64) -> Vec<f32> {
+    let number = |place: u64| (mix(mix(seed) ^ place) >> 40) as f32 / (1_u64 << 23) as f32 - 1.0;
+    let mut vector: Vec<f32> = (0..WIDTH as u64).map(number).collect();
+    let length = vector.iter().map(|number| number * number).sum::<f32>().sqrt();
+    vector.iter_mut().for_each(|number| *number /= length);
+    vector
+}
+
+/// Median, 95th percentile and worst of durations; a search that found nothing is none.
+pub(crate) fn times(measured: impl Iterator<Item = (Duration, usize)>) -> String {
+    let mut found: Vec<Duration> = measured.filter(|(_, hits)| *hits > 0).map(|(took, _)| took).collect();
+    found.sort_unstable();
+    let at = |share: f64| found.get(((found.len() as f64 * share) as usize).min(found.len().saturating_sub(1)));
+    let shown = |took: Option<&Duration>| took.map_or(f64::NAN, |took| took.as_secs_f64() * 1_000.0);
+    format!(
+        "p50 {:.2} ms, p95 {:.2} ms, worst {:.2} ms (n={})",
+        shown(at(0.5)),
+        shown(at(0.95)),
+        shown(found.last()),
+        found.len()
+    )
+}
+
+fn row(what: &str, measured: &str, goal: &str) {
+    anstream::println!("| {what} | {measured} | {goal} |");
+}

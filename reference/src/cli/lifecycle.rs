@@ -1,0 +1,303 @@
+//! `serin reference setup | index | status | migrate | wipe`: the life of a project's index.
+
+use std::fmt::Display;
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+
+use crate::fault::switches::Faults;
+use crate::index::lock::WriterLock;
+use crate::index::run::{self, Progress, Report};
+use crate::project::config::StoreChoice;
+use crate::project::opened::Project;
+use crate::project::place::Place;
+use crate::project::template::TEMPLATE;
+use crate::store::contract::{Patience, SCHEMA_VERSION};
+use crate::store::sqlite::open as sqlite;
+
+/// How long a server that runs may take to say what is broken.
+const ADMIN_WITHIN: Duration = Duration::from_secs(3);
+
+/// Arguments of `setup`.
+#[derive(Debug, Args)]
+pub struct SetupArgs {
+    /// The project's folder
+    #[arg(default_value = ".")]
+    folder: PathBuf,
+    /// Write the configuration anew where there is one
+    #[arg(long)]
+    force: bool,
+}
+
+/// Sets a project up.
+///
+/// # Errors
+/// `PlaceError`.
+pub fn setup(args: SetupArgs) -> anyhow::Result<()> {
+    let root = args.folder.canonicalize().with_context(|| format!("{} is no folder", args.folder.display()))?;
+    let place = Place::set_up(&root, TEMPLATE, args.force)?;
+    anstream::println!("wrote {}", place.config().display());
+    anstream::println!("next: read it, then run `serin reference index`");
+    Ok(())
+}
+
+/// Arguments of `index`.
+#[derive(Debug, Args)]
+pub struct IndexArgs {
+    /// Begin anew: forget what is there, also what callers of index_document brought
+    #[arg(long)]
+    full_rebuild: bool,
+    /// Wait for another writer to end, instead of giving up
+    #[arg(long)]
+    wait: bool,
+    /// Name every file that was not indexed, with the reason
+    #[arg(long)]
+    skipped: bool,
+    /// Print the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Indexes the project.
+///
+/// # Errors
+/// What kept it from being indexed; what was indexed before that stays.
+pub async fn index(args: IndexArgs) -> anyhow::Result<ExitCode> {
+    let project = here()?;
+    let plan = project.config.plan(&project.place).map_err(anyhow::Error::msg)?;
+    let library = match project.library(Faults::default()).await {
+        Err(crate::project::opened::ProjectError::Library(foreign)) if args.full_rebuild => {
+            tracing::info!(%foreign, "an index of another embedder is built anew");
+            project.library_anew().await?
+        }
+        library => library?,
+    };
+    let writing = library.write("index", args.wait).await?;
+    if let Some(holder) = writing.recovered() {
+        anstream::eprintln!("recovered the lock of {}, which is gone", holder.shown());
+    }
+    let mut bar = Bar::new(args.json);
+    let report = run::run(&library, &plan, args.full_rebuild, &mut bar).await?;
+    bar.0.finish_and_clear();
+    drop(writing);
+    library.store().close().await;
+    if args.json {
+        anstream::println!("{}", report_json(&report, args.skipped));
+    } else {
+        print_report(&report, args.skipped);
+    }
+    Ok(if report.over_budget { ExitCode::from(3) } else { ExitCode::SUCCESS })
+}
+
+/// A progress bar, on a terminal only.
+struct Bar(ProgressBar);
+
+impl Bar {
+    fn new(quiet: bool) -> Self {
+        if quiet || !std::io::stderr().is_terminal() {
+            return Self(ProgressBar::hidden());
+        }
+        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {per_sec} {wide_msg}");
+        Self(ProgressBar::new(0).with_style(style.unwrap_or_else(|_bad| ProgressStyle::default_bar())))
+    }
+}
+
+impl Progress for Bar {
+    fn at(&mut self, done: usize, of: usize, source: &str) {
+        self.0.set_length(of as u64);
+        self.0.set_position(done as u64);
+        self.0.set_message(source.chars().filter(|c| !c.is_control()).take(80).collect::<String>());
+    }
+}
+
+fn print_report(report: &Report, names_skipped: bool) {
+    let Report { scanned, indexed, unchanged, removed, chunks, tokens, redacted, .. } = report;
+    if report.resumed {
+        anstream::println!("an earlier run was broken off: went on where it was");
+    }
+    anstream::println!(
+        "{} scanned: {indexed} indexed, {unchanged} unchanged, {} skipped; {removed} removed",
+        counted(scanned, "file", "files"),
+        report.skipped.values().sum::<usize>()
+    );
+    anstream::println!(
+        "{}, {}, {} taken out, in {:.1?}",
+        counted(chunks, "chunk", "chunks"),
+        counted(tokens, "token", "tokens"),
+        counted(redacted, "secret", "secrets"),
+        report.took()
+    );
+    for (why, count) in &report.skipped {
+        anstream::println!("  {count:>6} {why}");
+    }
+    if names_skipped {
+        for (source, why) in &report.skipped_files {
+            anstream::println!("  {source}: {why}");
+        }
+    }
+    if report.over_budget {
+        anstream::println!("BUDGET_LIMIT_EXCEEDED: not everything is in: raise `index.budgets`, or index less");
+    }
+}
+
+fn report_json(report: &Report, names_skipped: bool) -> Value {
+    let mut value = serde_json::to_value(report).unwrap_or_default();
+    if names_skipped {
+        value["skipped_files"] = json!(report.skipped_files);
+    }
+    value
+}
+
+/// Arguments of `status`.
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Shows the project's index.
+///
+/// # Errors
+/// What kept it from being looked at.
+pub async fn status(args: StatusArgs) -> anyhow::Result<()> {
+    let project = here()?;
+    let place = &project.place;
+    let library = project.indexed_library(Faults::default()).await?;
+    let (last, broken_off) = run::last(&library).await?;
+    let mut held = library.store().connect(Patience::Writer).await?;
+    let figures = held.figures().await?;
+    let embedder = held.fact("embedder").await?;
+    let sources = held.sources().await?;
+    drop(held);
+    let holder = WriterLock::holder(&place.lock())?;
+    let server = running_server(place).await;
+    library.store().close().await;
+    let status = json!({
+        "project": place.root, "config": place.config(), "schema": SCHEMA_VERSION, "embedder": embedder,
+        "sources": figures.sources, "chunks": figures.chunks, "mean_tokens": figures.mean_tokens,
+        "answers_remembered": figures.answers, "embeddings_remembered": figures.embeddings,
+        "last_indexed": sources.iter().map(|source| source.indexed_at).max(),
+        "last_run": last, "run_broken_off": broken_off && holder.is_none(),
+        "writer": holder.as_ref().map(crate::index::lock::Holder::shown),
+        "server": server,
+    });
+    if args.json {
+        anstream::println!("{status}");
+        return Ok(());
+    }
+    let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    for (name, value) in status.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
+        match value.as_object() {
+            None => anstream::println!("{name:<22} {}", shown(value)),
+            Some(parts) => {
+                anstream::println!("{name}");
+                for (part, value) in parts {
+                    anstream::println!("  {part:<20} {}", shown(value));
+                }
+            }
+        }
+    }
+    if broken_off && holder.is_none() {
+        anstream::println!("the last run was broken off: run `serin reference index`, it goes on where it was");
+    }
+    Ok(())
+}
+
+/// The server of this project that runs, and what is broken in it; `None` where none answers.
+async fn running_server(place: &Place) -> Option<Value> {
+    let note = std::fs::read_to_string(place.server_note()).ok()?;
+    let note: Value = serde_json::from_str(&note).ok()?;
+    let client = reqwest::Client::builder().no_proxy().timeout(ADMIN_WITHIN).build().ok()?;
+    let admin = format!("{}/admin/faults", note["admin"].as_str()?);
+    let report: Value = client.get(admin).send().await.ok()?.json().await.ok()?;
+    Some(json!({ "mcp": note["mcp"], "admin": note["admin"], "pid": note["pid"], "faults": report["active"] }))
+}
+
+/// Arguments of `migrate`.
+#[derive(Debug, Args)]
+pub struct MigrateArgs {
+    /// The index file; the project's where none is given
+    #[arg(long, value_name = "FILE")]
+    database: Option<PathBuf>,
+}
+
+/// Brings an older index to this version.
+///
+/// # Errors
+/// Where that is not known.
+pub async fn migrate(args: MigrateArgs) -> anyhow::Result<()> {
+    let path = match args.database {
+        Some(path) => path,
+        None => {
+            let project = here()?;
+            match project.config.store(&project.place).map_err(anyhow::Error::msg)? {
+                StoreChoice::Sqlite(path) => path,
+                StoreChoice::Postgres(_) => bail!("a PostgreSQL store is migrated when it is opened"),
+            }
+        }
+    };
+    let from = sqlite::migrate(&path).await?;
+    if from == SCHEMA_VERSION {
+        anstream::println!("{} is of version {SCHEMA_VERSION} already", path.display());
+    } else {
+        anstream::println!("{}: version {from} is now {SCHEMA_VERSION}", path.display());
+        anstream::println!("next: run `serin reference index`; until then sources are searched as they were cut");
+    }
+    Ok(())
+}
+
+/// Arguments of `wipe`.
+#[derive(Debug, Args)]
+pub struct WipeArgs {
+    /// Yes, delete it
+    #[arg(long)]
+    yes: bool,
+    /// Wait for a writer to end, instead of giving up
+    #[arg(long)]
+    wait: bool,
+}
+
+/// Deletes the project's index.
+///
+/// # Errors
+/// Without `--yes`, or while somebody writes.
+pub async fn wipe(args: WipeArgs) -> anyhow::Result<()> {
+    let project = here()?;
+    let store = project.store().await?;
+    let _alone = WriterLock::take(&project.place.lock(), "wipe", args.wait, chrono::Utc::now())?;
+    let figures = store.connect(Patience::Writer).await?.figures().await?;
+    if !args.yes {
+        bail!(
+            "this deletes {} with {}, also what callers of index_document brought: say --yes",
+            counted(figures.sources, "source", "sources"),
+            counted(figures.chunks, "chunk", "chunks")
+        );
+    }
+    store.wipe(true).await?;
+    store.close().await;
+    anstream::println!(
+        "deleted {} with {}",
+        counted(figures.sources, "source", "sources"),
+        counted(figures.chunks, "chunk", "chunks")
+    );
+    Ok(())
+}
+
+fn here() -> anyhow::Result<Project> {
+    let folder = std::env::current_dir().context("the folder you are in cannot be read")?;
+    Ok(Project::find(Path::new(&folder))?)
+}
+
+/// A count and what it counts, such as `1 file` or `3 files`.
+fn counted(n: impl Display, one: &str, many: &str) -> String {
+    let said = n.to_string();
+    let word = if said == "1" { one } else { many };
+    format!("{said} {word}")
+}

@@ -1,0 +1,235 @@
+//! Reads Markdown as a list of blocks: headings, sentences, rows and code, which together cover all
+//! that is not white space. Plain text is Markdown without headings.
+//!
+//! The rules are those of CommonMark (0.31) for what decides where a chunk may end: ATX and setext
+//! headings, fences, paragraphs. Lists and quotes stay as they are written.
+
+use crate::cut::sentences;
+
+/// What a block is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A heading of this depth, 1 to 6, and its title.
+    Heading(usize, String),
+    /// A sentence, or an item of a list without one.
+    Sentence,
+    /// A row of a table.
+    Row,
+    /// A fenced code block with its fences, or the front matter.
+    Code,
+}
+
+/// A stretch of the text, in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Block {
+    pub(crate) kind: Kind,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+/// The longest line that is a heading; a longer one is text that happens to begin with a hash.
+const HEADING_BYTES_MAX: usize = 200;
+/// Lines within which front matter must end.
+const FRONT_MATTER_LINES_MAX: usize = 100;
+/// Spaces from which on a line is code and no heading.
+const INDENT_OF_CODE: usize = 4;
+
+/// Every block, in order.
+pub(crate) fn blocks(text: &str) -> Vec<Block> {
+    let mut reader = Reader { text, blocks: Vec::new(), paragraph: None, fence: None };
+    let mut at = front_matter(text);
+    if at > 0 {
+        reader.push(Kind::Code, 0, at);
+    }
+    for line in text[at..].split_inclusive('\n') {
+        reader.line(at, line);
+        at += line.len();
+    }
+    reader.close_fence(text.len());
+    reader.close_paragraph();
+    reader.blocks
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    blocks: Vec<Block>,
+    /// Where the running paragraph began and ends.
+    paragraph: Option<(usize, usize)>,
+    /// Where the open code block began, and the fence that opened it.
+    fence: Option<(usize, &'a str)>,
+}
+
+impl<'a> Reader<'a> {
+    fn line(&mut self, start: usize, line: &'a str) {
+        let end = start + line.len();
+        let bare = line.trim();
+        if let Some((_, opening)) = self.fence {
+            if closes(bare, opening) {
+                self.close_fence(end);
+            }
+            return;
+        }
+        if let Some(fence) = opening(bare) {
+            self.close_paragraph();
+            self.fence = Some((start, fence));
+        } else if bare.is_empty() {
+            self.close_paragraph();
+        } else if let Some((depth, title)) = heading(line) {
+            self.close_paragraph();
+            self.push(Kind::Heading(depth, title.to_owned()), start, end);
+        } else if let Some(depth) = underline(line).filter(|_| self.paragraph_is_a_title()) {
+            let (from, _) = self.paragraph.take().unwrap_or((start, start));
+            let title = self.text[from..start].trim().to_owned();
+            self.push(Kind::Heading(depth, title), from, end);
+        } else if bare.starts_with('|') {
+            self.close_paragraph();
+            self.push(Kind::Row, start, end);
+        } else {
+            if is_item(bare) {
+                self.close_paragraph();
+            }
+            let from = self.paragraph.map_or(start, |(from, _)| from);
+            self.paragraph = Some((from, end));
+        }
+    }
+
+    /// A setext heading has one line here; several above an underline are a paragraph and a rule.
+    fn paragraph_is_a_title(&self) -> bool {
+        self.paragraph.is_some_and(|(start, end)| {
+            let line = &self.text[start..end];
+            line.len() <= HEADING_BYTES_MAX && line.matches('\n').count() == 1 && !is_item(line.trim())
+        })
+    }
+
+    fn push(&mut self, kind: Kind, start: usize, end: usize) {
+        self.blocks.push(Block { kind, start, end });
+    }
+
+    fn close_fence(&mut self, end: usize) {
+        if let Some((start, _)) = self.fence.take() {
+            self.push(Kind::Code, start, end);
+        }
+    }
+
+    fn close_paragraph(&mut self) {
+        if let Some((start, end)) = self.paragraph.take() {
+            for (start, end) in sentences::split(self.text, start, end) {
+                self.push(Kind::Sentence, start, end);
+            }
+        }
+    }
+}
+
+/// The length of the metadata between two lines of three dashes that some documents begin with.
+fn front_matter(text: &str) -> usize {
+    let mut at = 0;
+    for (number, line) in text.split_inclusive('\n').take(FRONT_MATTER_LINES_MAX).enumerate() {
+        at += line.len();
+        match (number, line.trim_end()) {
+            (0, "---") => {}
+            (0, _) => return 0,
+            (_, "---") => return at,
+            _ => {}
+        }
+    }
+    0
+}
+
+fn indent(line: &str) -> usize {
+    line.bytes().take_while(|byte| *byte == b' ').count() + if line.starts_with('\t') { INDENT_OF_CODE } else { 0 }
+}
+
+/// Depth and title of an ATX heading.
+fn heading(line: &str) -> Option<(usize, &str)> {
+    if line.len() > HEADING_BYTES_MAX || indent(line) >= INDENT_OF_CODE {
+        return None;
+    }
+    let line = line.trim();
+    let depth = line.bytes().take_while(|byte| *byte == b'#').count();
+    let title = line.get(depth..)?.strip_prefix([' ', '\t'])?.trim().trim_end_matches('#').trim();
+    ((1..=6).contains(&depth) && !title.is_empty()).then_some((depth, title))
+}
+
+/// The depth that an underline gives to the line above it.
+fn underline(line: &str) -> Option<usize> {
+    let bare = line.trim();
+    if indent(line) >= INDENT_OF_CODE || bare.is_empty() {
+        return None;
+    }
+    match bare.as_bytes()[0] {
+        b'=' if bare.bytes().all(|byte| byte == b'=') => Some(1),
+        b'-' if bare.len() > 1 && bare.bytes().all(|byte| byte == b'-') => Some(2),
+        _ => None,
+    }
+}
+
+/// The run of backticks or tildes that opens a code block.
+fn opening(bare: &str) -> Option<&str> {
+    let sign = bare.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let fence = &bare[..bare.len() - bare.trim_start_matches(sign).len()];
+    let is_inline = sign == '`' && bare[fence.len()..].contains('`');
+    (fence.len() >= 3 && !is_inline).then_some(fence)
+}
+
+/// Whether a line ends the block that this fence opened: the same sign, as long at least, alone.
+fn closes(bare: &str, fence: &str) -> bool {
+    bare.len() >= fence.len() && bare.trim_start_matches(&fence[..1]).is_empty()
+}
+
+fn is_item(bare: &str) -> bool {
+    let digits = bare.bytes().take(10).take_while(u8::is_ascii_digit).count();
+    bare.starts_with("- ")
+        || bare.starts_with("* ")
+        || bare.starts_with("+ ")
+        || (digits > 0 && (bare[digits..].starts_with(". ") || bare[digits..].starts_with(") ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(says: &str, text: &str, expected: &[(&str, &str)]) {
+        let blocks = blocks(text);
+        let got: Vec<(String, &str)> = blocks
+            .iter()
+            .map(|block| {
+                let name = match &block.kind {
+                    Kind::Heading(depth, title) => format!("{depth} {title}"),
+                    Kind::Sentence => "sentence".to_owned(),
+                    Kind::Row => "row".to_owned(),
+                    Kind::Code => "code".to_owned(),
+                };
+                (name, text[block.start..block.end].trim())
+            })
+            .collect();
+        let got: Vec<(&str, &str)> = got.iter().map(|(name, text)| (name.as_str(), *text)).collect();
+        assert_eq!(got, expected, "{says}");
+    }
+
+    #[test]
+    fn blocks_are_those_of_markdown() {
+        check("nothing", "", &[]);
+        check("a heading", "## A b ##\n", &[("2 A b", "## A b ##")]);
+        check("a heading needs its space", "#tag\n", &[("sentence", "#tag")]);
+        check("an underlined title", "Title\n=====\nText.\n", &[("1 Title", "Title\n====="), ("sentence", "Text.")]);
+        check("a rule after a paragraph is none", "\n---\n", &[("sentence", "---")]);
+        check("a hash in indented code is no heading", "    # x\n", &[("sentence", "# x")]);
+        check("a list", "- One.\n- Two.\n", &[("sentence", "- One."), ("sentence", "- Two.")]);
+        check("a table", "| a. b |\n| c |\n", &[("row", "| a. b |"), ("row", "| c |")]);
+        check("a fence holds hashes", "```\n# x\n```\n", &[("code", "```\n# x\n```")]);
+        check(
+            "a longer fence holds a shorter",
+            "````\n```\n````\nX\n",
+            &[("code", "````\n```\n````"), ("sentence", "X")],
+        );
+        check("an open fence goes to the end", "~~~\n# x", &[("code", "~~~\n# x")]);
+        check("front matter is no title", "---\na: 1\n---\nX\n", &[("code", "---\na: 1\n---"), ("sentence", "X")]);
+        check("inline code opens nothing", "```a```\n# B\n", &[("sentence", "```a```"), ("1 B", "# B")]);
+    }
+
+    #[test]
+    fn a_line_without_end_is_no_heading() {
+        let line = format!("# {}", "x ".repeat(500));
+        assert!(blocks(&line).iter().all(|block| block.kind == Kind::Sentence));
+    }
+}

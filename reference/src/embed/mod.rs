@@ -1,0 +1,365 @@
+//! Turns texts into vectors: what every embedder promises, and how an index knows its own again.
+//!
+//! Read this, then `hashing` (built in; its words for the same thing are in `concepts`), `remote`
+//! (an OpenAI-compatible server), `local` (weights from a folder, feature `local-models`), then
+//! `provider`, which is one of them, and `cache_key`.
+//!
+//! The invariant: an embedder answers with vectors of its own model or with an error. Nothing here
+//! ever puts another model, a zero or an older vector in the place of one that could not be made.
+
+use std::borrow::Cow;
+use std::fmt::Debug;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::remote::trouble::RemoteError;
+
+pub mod concepts;
+pub mod hashing;
+pub mod remote;
+#[cfg(feature = "local-models")]
+pub mod local;
+pub mod provider;
+pub mod cache_key;
+
+/// Makes vectors.
+#[async_trait::async_trait]
+pub trait Embedder: Debug + Send + Sync {
+    /// Whose vectors these are.
+    fn model(&self) -> &Model;
+
+    /// One vector for each text, in the order of the texts, each `model().dimensions` finite numbers wide and of
+    /// length one where `model().normalised`. More than `batch_max` texts are allowed; they are asked for in turn.
+    ///
+    /// # Errors
+    /// `EmbedError`, and then for all of the texts.
+    async fn embed(&self, texts: &[String], purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbedError>;
+
+    /// Texts that are best given at once: what fits into one request, or one pass over the weights.
+    fn batch_max(&self) -> usize;
+
+    /// What is put before a text of this purpose, as E5 and bge models want; it belongs to a cache's key.
+    fn prefix(&self, _purpose: Purpose) -> &str {
+        ""
+    }
+}
+
+/// What a text is embedded for; some models want to be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// To be found.
+    Document,
+    /// To find with.
+    Query,
+}
+
+/// Whose vectors they are. Vectors of two models mean nothing to each other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Model {
+    /// Its name, as its provider calls it.
+    pub name: Cow<'static, str>,
+    /// Which version of it: a digest of the weights, a date; empty where nobody says.
+    pub revision: Cow<'static, str>,
+    /// Numbers in a vector.
+    pub dimensions: usize,
+    /// Whether every vector has length one, so that the dot product is the cosine.
+    pub normalised: bool,
+}
+
+/// What a model wants before the texts, each with the blank that ends it, such as `query: `.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Prefixes {
+    /// Before a document.
+    pub document: String,
+    /// Before a question.
+    pub query: String,
+}
+
+impl Prefixes {
+    /// The one of a purpose.
+    pub fn of(&self, purpose: Purpose) -> &str {
+        match purpose {
+            Purpose::Document => &self.document,
+            Purpose::Query => &self.query,
+        }
+    }
+}
+
+/// Why there are no vectors. No message holds a key or a text that was to be embedded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EmbedError {
+    /// No answer, or one that says the server is in trouble.
+    #[error("the embedding server {host} does not answer ({why}): see that it runs and that its address is right")]
+    Unavailable {
+        /// The server.
+        host: String,
+        /// What happened.
+        why: String,
+    },
+    /// Too many requests.
+    #[error("the embedding server {host} has had too many requests: ask again {}", when(*retry_after))]
+    Limited {
+        /// The server.
+        host: String,
+        /// After how long it wants to be asked again, if it says.
+        retry_after: Option<Duration>,
+    },
+    /// It will not do this, now or later.
+    #[error("the embedding server {host} refused with HTTP {status}: mend the key, the model or the address ({said})")]
+    Refused {
+        /// The server.
+        host: String,
+        /// 300 to 499.
+        status: u16,
+        /// The beginning of what it said, one line, without the key.
+        said: String,
+    },
+    /// An answer that is none.
+    #[error("the answer of the embedding server {host} cannot be used: {why}")]
+    Malformed {
+        /// The server.
+        host: String,
+        /// What is wrong, with the mend where there is one.
+        why: String,
+    },
+    /// A text that no model takes.
+    #[error("a text of {bytes} bytes is too long to be embedded: cut it into chunks of at most {max} bytes")]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// A text that says nothing.
+    #[error("text {at} of {of} is blank and has no meaning to embed: leave it out")]
+    Blank {
+        /// Its place, from 1.
+        at: usize,
+        /// How many there were.
+        of: usize,
+    },
+    /// Not asked, since it failed too often just now.
+    #[error("the embedding server {host} failed three times within a minute: it is asked again {}", when(Some(*retry_after)))]
+    Open {
+        /// The server.
+        host: String,
+        /// When it is tried again.
+        retry_after: Duration,
+    },
+    /// The model in this process failed.
+    #[error("the local model failed ({why}): see that its folder is whole, then start again")]
+    Local {
+        /// What happened.
+        why: String,
+    },
+}
+
+impl From<RemoteError> for EmbedError {
+    fn from(error: RemoteError) -> Self {
+        match error {
+            RemoteError::Unavailable { host, why } => Self::Unavailable { host, why },
+            RemoteError::Limited { host, retry_after } => Self::Limited { host, retry_after },
+            RemoteError::Refused { host, status, said } => Self::Refused { host, status, said },
+            RemoteError::Malformed { host, why } => Self::Malformed { host, why },
+            RemoteError::Open { host, retry_after } => Self::Open { host, retry_after },
+        }
+    }
+}
+
+/// Bytes of one text: four times the 8,192 tokens that long models take, at four bytes a token.
+pub const TEXT_BYTES_MAX: usize = 128 * 1024;
+
+/// The texts as a model is given them, each with the prefix before it.
+///
+/// # Errors
+/// `Blank` or `TooLong`: servers refuse the whole batch for one such text, and say less.
+pub fn inputs(prefix: &str, texts: &[String]) -> Result<Vec<String>, EmbedError> {
+    let of = texts.len();
+    let input = |(text, at): (&String, usize)| {
+        let bytes = prefix.len() + text.len();
+        match () {
+            () if text.trim().is_empty() => Err(EmbedError::Blank { at, of }),
+            () if bytes > TEXT_BYTES_MAX => Err(EmbedError::TooLong { bytes, max: TEXT_BYTES_MAX }),
+            () => Ok(format!("{prefix}{text}")),
+        }
+    };
+    texts.iter().zip(1..).map(input).collect()
+}
+
+fn when(after: Option<Duration>) -> String {
+    after.map_or_else(|| "later".to_owned(), |after| format!("in {} s", after.as_secs_f64().ceil()))
+}
+
+/// What an index remembers of the embedder that made it: its facts, and what it made of fixed texts,
+/// so that a model that changed behind its name is noticed too.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fingerprint {
+    /// The facts.
+    pub model: Model,
+    /// What it made of the fixed texts.
+    pub probes: Vec<Probe>,
+}
+
+/// A fixed text and its vector.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Probe {
+    /// What it was embedded for.
+    pub purpose: Purpose,
+    /// The text.
+    pub text: String,
+    /// The vector.
+    pub vector: Vec<f32>,
+}
+
+/// The least cosine of a probe then and now. Hosted models jitter in the fourth decimal; another
+/// model, another prefix or another pooling is far below.
+const PROBE_COSINE_MIN: f64 = 0.999;
+
+/// The fixed texts: prose, a code, another script, a question, a question with a code. An index
+/// holds them too, so a change of this list asks for no new index until its next build.
+const PROBES: [(Purpose, &str); 5] = [
+    (Purpose::Document, "the quick brown fox pages an engineer about a stale index"),
+    (Purpose::Document, "RAG-1107: fn connect(timeout_ms: u64) -> Result<Pool, Error>"),
+    (Purpose::Document, "Füße über Größe; 検索サーバーの索引が古い"),
+    (Purpose::Query, "Why are the first searches after a restart slow?"),
+    (Purpose::Query, "what does error RAG-1107 mean"),
+];
+
+/// Has the embedder make its fingerprint now.
+///
+/// # Errors
+/// Where it does not embed.
+pub async fn fingerprint(embedder: &dyn Embedder) -> Result<Fingerprint, EmbedError> {
+    let mut probes = Vec::with_capacity(PROBES.len());
+    for purpose in [Purpose::Document, Purpose::Query] {
+        let texts: Vec<String> =
+            PROBES.iter().filter(|(own, _)| *own == purpose).map(|(_, text)| (*text).to_owned()).collect();
+        let vectors = embedder.embed(&texts, purpose).await?;
+        probes.extend(texts.into_iter().zip(vectors).map(|(text, vector)| Probe { purpose, text, vector }));
+    }
+    Ok(Fingerprint { model: embedder.model().clone(), probes })
+}
+
+impl Fingerprint {
+    /// Whether vectors of these two mean the same: equal facts, and each text that both know in the same direction.
+    ///
+    /// # Errors
+    /// What does not fit, as a sentence that names both and the mend. `self` is the index, `now` the embedder.
+    pub fn fits(&self, now: &Self) -> Result<(), String> {
+        const MEND: &str = "set the former embedder again, or build the index anew with --full-rebuild";
+        let (was, is) = (&self.model, &now.model);
+        if was != is {
+            return Err(format!("the index was built with {was}, and the embedder is {is}: {MEND}"));
+        }
+        let mut compared = 0;
+        for probe in &self.probes {
+            let same = |other: &&Probe| other.purpose == probe.purpose && other.text == probe.text;
+            let Some(other) = now.probes.iter().find(same) else { continue };
+            compared += 1;
+            let cosine = cosine(&probe.vector, &other.vector);
+            if cosine.is_nan() || cosine < PROBE_COSINE_MIN {
+                return Err(format!(
+                    "the index was built with {was}, and the embedder calls itself {is} but makes other vectors \
+                     (cosine {cosine:.4} for {:?}): {MEND}",
+                    probe.text
+                ));
+            }
+        }
+        if compared == 0 {
+            return Err(format!(
+                "the index was built with {was}, and nothing shows that the embedder, {is}, is the same: {MEND}"
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for Model {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let revision = if self.revision.is_empty() { "of no stated revision" } else { &self.revision };
+        let length = if self.normalised { "length one" } else { "free length" };
+        write!(formatter, "{} ({revision}, {} dimensions, {length})", self.name, self.dimensions)
+    }
+}
+
+/// The cosine, -1 to 1; 0 where the widths differ, not a number where a vector has no direction.
+fn cosine(left: &[f32], right: &[f32]) -> f64 {
+    if left.len() != right.len() {
+        return 0.0;
+    }
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
+    dot(left, right) / (length(left) * length(right))
+}
+
+/// A vector shorter than this has no direction but that of rounding.
+pub const LENGTH_MIN: f64 = f32::EPSILON as f64;
+
+/// A vector's length, in double precision: the square of what a server sends may be beyond single.
+pub fn length(vector: &[f32]) -> f64 {
+    vector.iter().map(|number| f64::from(*number).powi(2)).sum::<f64>().sqrt()
+}
+
+/// Brings a vector to length one; one without a direction stays as it is.
+pub fn normalise(vector: &mut [f32]) {
+    let length = length(vector);
+    if length > LENGTH_MIN {
+        for number in vector {
+            #[expect(clippy::cast_possible_truncation, reason = "a component is no longer than one")]
+            {
+                *number = (f64::from(*number) / length) as f32;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::embed::hashing::HashingEmbedder;
+
+    /// `expected` is a part of the refusal; empty where it fits.
+    fn check(says: &str, was: &Fingerprint, is: &Fingerprint, expected: &str) {
+        match was.fits(is) {
+            Ok(()) => assert_eq!(expected, "", "{says}: it fits"),
+            Err(why) => {
+                assert!(!expected.is_empty() && why.contains(expected), "{says}: {why}");
+                assert!(why.contains("--full-rebuild"), "{says}: the mend is named: {why}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn an_index_knows_its_embedder() {
+        let index = fingerprint(&HashingEmbedder::INDEX).await.unwrap();
+        let other = fingerprint(&HashingEmbedder::OTHER).await.unwrap();
+        let stored: Fingerprint = serde_json::from_str(&serde_json::to_string(&index).unwrap()).unwrap();
+        check("it fits itself, out of the store", &stored, &index, "");
+        check(
+            "another model does not",
+            &index,
+            &other,
+            "serin-hash-a (2, 384 dimensions, length one), and the embedder is serin-hash-b",
+        );
+        let change = |change: &dyn Fn(&mut Fingerprint)| {
+            let mut changed = index.clone();
+            change(&mut changed);
+            changed
+        };
+        let jitter = change(&|print| print.probes.iter_mut().for_each(|probe| probe.vector[0] += 0.0005));
+        check("a hosted model jitters", &index, &jitter, "");
+        let masked = change(&|print| print.probes.clone_from(&other.probes));
+        check("another model under the same name does not", &index, &masked, "makes other vectors");
+        let zeroed = change(&|print| print.probes[0].vector.fill(0.0));
+        check("nor does one that makes zeros", &index, &zeroed, "makes other vectors");
+        let narrow = change(&|print| print.probes[0].vector.truncate(3));
+        check("nor one of another width", &index, &narrow, "makes other vectors");
+        let revised = change(&|print| print.model.revision = "3".into());
+        check("nor another revision", &index, &revised, "(3, 384 dimensions");
+        let free = change(&|print| print.model.normalised = false);
+        check("nor another normalisation", &index, &free, "free length");
+        let strange = change(&|print| print.probes.clear());
+        check("nor one that nothing is known of", &index, &strange, "nothing shows");
+    }
+}

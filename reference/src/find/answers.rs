@@ -1,0 +1,179 @@
+//! Answers remembered by what was asked: first by the very words, then by meaning.
+//!
+//! Nearness alone never serves an answer: numbers, identifiers and negations must be the same too
+//! (`guard`). An answer lives as long as the most volatile of its sources allows, and a source that
+//! changes drops what touches it before its new text shows (`Store::replace`).
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use sha2::{Digest as _, Sha256};
+
+use crate::fault::kinds::Fault;
+use crate::fault::switches::Faults;
+use crate::find::found::Found;
+use crate::find::guard;
+use crate::find::question::{CacheUse, Question};
+use crate::store::contract::Connection;
+use crate::store::records::{CachedAnswer, NewAnswer, StoreError, Volatility};
+
+/// The cosine from which two questions may share an answer, where nothing else is set.
+pub const SIMILAR_FROM: f64 = 0.92;
+/// Below this a remembered answer that was given is logged, for somebody to look whether it fitted.
+const REVIEWED_BELOW: f64 = 0.95;
+/// From this on one that was just not given is logged too.
+const REVIEWED_FROM: f64 = 0.90;
+/// The guard of answers that `Fault::CacheFalseHit` remembers: no question has it, so that none is given
+/// to anybody by nearness once the fault is off.
+const UNGUARDED: &str = "*";
+
+/// How answers are remembered.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Remembering {
+    /// Whether they are.
+    pub is_on: bool,
+    /// The cosine from which two questions may share an answer.
+    pub similar_from: f64,
+}
+
+impl Default for Remembering {
+    fn default() -> Self {
+        Self { is_on: true, similar_from: SIMILAR_FROM }
+    }
+}
+
+/// A question as the memory knows it.
+#[derive(Debug)]
+pub struct Key {
+    exact: [u8; 32],
+    scope: [u8; 32],
+    guard: String,
+    is_open: bool,
+}
+
+impl Key {
+    /// The key of a question that is asked of a model with some settings.
+    pub fn of(question: &Question, model: &str, settings: &str, faults: &Faults) -> Self {
+        // The model belongs into the key: another's cosines mean something else.
+        let model = if faults.dose(Fault::CacheWithoutModel).is_some() { "" } else { model };
+        let scope = digest(&[
+            model,
+            settings,
+            &question.top_k.to_string(),
+            &format!("{:.4}", question.min_score),
+            &question.filter.line(),
+        ]);
+        let is_open = faults.dose(Fault::CacheFalseHit).is_some();
+        let exact = Sha256::new().chain_update(scope).chain_update(&question.text).finalize().into();
+        Self { exact, scope, guard: guard::of(&question.text), is_open }
+    }
+
+    /// Guards of the answers that may be given to it.
+    fn guards(&self) -> Vec<&str> {
+        if !self.is_open {
+            return vec![&self.guard];
+        }
+        let mut guards = vec![UNGUARDED, "", &self.guard];
+        guards.dedup();
+        guards
+    }
+}
+
+fn digest(parts: &[&str]) -> [u8; 32] {
+    let with_length = |sum: Sha256, part: &&str| sum.chain_update(part.len().to_le_bytes()).chain_update(part);
+    parts.iter().fold(Sha256::new(), with_length).finalize().into()
+}
+
+/// An answer that was remembered.
+#[derive(Debug)]
+pub struct Recalled {
+    /// Every hit it was chosen from, the best first.
+    pub ranked: Vec<Found>,
+    /// How it was come by.
+    pub cache: CacheUse,
+}
+
+/// Looks for the answer to the very same question.
+///
+/// # Errors
+/// The store's.
+pub async fn same(
+    connection: &mut dyn Connection,
+    key: &Key,
+    now: DateTime<Utc>,
+) -> Result<Option<Recalled>, StoreError> {
+    Ok(connection.answer(&key.exact, now).await?.and_then(|answer| recalled(&answer, 1.0, now)))
+}
+
+/// Looks for the answer to a question that means the same.
+///
+/// # Errors
+/// The store's.
+pub async fn similar(
+    connection: &mut dyn Connection,
+    key: &Key,
+    vector: &[f32],
+    remembering: Remembering,
+    faults: &Faults,
+    now: DateTime<Utc>,
+) -> Result<Option<Recalled>, StoreError> {
+    let from = faults.dose(Fault::CacheFalseHit).map_or(remembering.similar_from, |dose| dose.amount);
+    let mut answers = Vec::new();
+    for guard in key.guards() {
+        answers.extend(connection.answers(&key.scope, guard, now).await?);
+    }
+    let cosine = |answer: &CachedAnswer| {
+        answer.vector.iter().zip(vector).map(|(left, right)| f64::from(left * right)).sum::<f64>()
+    };
+    let nearest =
+        answers.iter().map(|answer| (cosine(answer), answer)).max_by(|left, right| left.0.total_cmp(&right.0));
+    let Some((near, answer)) = nearest else { return Ok(None) };
+    if (REVIEWED_FROM..REVIEWED_BELOW).contains(&near) {
+        let question: String = key.exact.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        tracing::info!(question, cosine = near, given = near >= from, "a remembered answer is near: review it");
+    }
+    Ok(if near >= from { recalled(answer, near, now) } else { None })
+}
+
+fn recalled(answer: &CachedAnswer, similarity: f64, now: DateTime<Utc>) -> Option<Recalled> {
+    // An answer that an older version kept in another shape is as good as none.
+    let ranked = serde_json::from_str(&answer.hits).ok()?;
+    let age = (now - answer.made_at).to_std().unwrap_or_default();
+    let similarity = (similarity.min(1.0) * 10_000.0).round() / 10_000.0;
+    Some(Recalled { ranked, cache: CacheUse { similarity: Some(similarity), age: Some(age), vector_age: None } })
+}
+
+/// Keeps an answer for as long as its sources allow. An empty one is not kept: what was just indexed
+/// must be found.
+///
+/// # Errors
+/// The store's.
+pub async fn keep(
+    connection: &mut dyn Connection,
+    key: &Key,
+    vector: &[f32],
+    ranked: &[Found],
+    generation: i64,
+    now: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let keeps = ranked.iter().map(|found| found.chunk.volatility).max().map_or(Duration::ZERO, Volatility::keeps);
+    let Ok(hits) = serde_json::to_string(ranked) else { return Ok(()) };
+    if keeps.is_zero() {
+        return Ok(());
+    }
+    let mut sources: Vec<&str> = ranked.iter().map(|found| found.chunk.source.as_str()).collect();
+    sources.sort_unstable();
+    sources.dedup();
+    let (exact, scope) = (key.exact, key.scope);
+    let new = NewAnswer {
+        exact,
+        scope,
+        guard: if key.is_open { UNGUARDED } else { &key.guard },
+        vector,
+        hits: &hits,
+        sources,
+        expires_at: now + keeps,
+        generation,
+    };
+    connection.keep_answer(&new, now).await
+}

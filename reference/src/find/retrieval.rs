@@ -1,0 +1,359 @@
+//! One search, whole: a connection, the memory of answers, both arms, fusion, rerank, the context.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, Utc};
+
+use crate::fault::kinds::Fault;
+use crate::fault::switches::Faults;
+use crate::find::answers::{self, Key, Recalled, Remembering};
+use crate::find::context::Context;
+use crate::find::found::Found;
+use crate::find::gathering::Gathering;
+use crate::find::question::{CacheUse, Findings, Question, RetrievalError};
+use crate::find::ranking::{self, Pool, Ranking};
+use crate::find::rewriting::Rewriting;
+use crate::find::sought::{Embedded, Embedding, Sought};
+use crate::find::stages::{Stage, Stages};
+use crate::find::warmth::Warmth;
+use crate::find::writer::{self, Writer, Written};
+use crate::find::{arms, conversation, reranking, summaries};
+use crate::index::library::Library;
+use crate::rerank::Reranker;
+use crate::store::contract::{Connection, Patience};
+use crate::store::filter::Filter;
+use crate::store::records::{Remembered, StoreError};
+use crate::text::draw::mix;
+
+/// Chunks each arm brings and the reranker looks at, where nothing else is set.
+pub const OVER_FETCH: usize = 20;
+/// The most that may be set.
+pub const OVER_FETCH_MAX: usize = 100;
+/// A hang ends after all, for a server must not keep what nobody waits for.
+const HANG_MAX: Duration = Duration::from_secs(120);
+/// The part of a cold start's wait below which it counts as over.
+const COLD_ABOVE: f64 = 0.1;
+
+/// How a server searches.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Chunks each arm brings and the reranker looks at.
+    pub over_fetch: usize,
+    /// What a source is worth beside its text.
+    pub ranking: Ranking,
+    /// What short words stand for.
+    pub rewriting: Rewriting,
+    /// Whether answers are remembered.
+    pub remembering: Remembering,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            over_fetch: OVER_FETCH,
+            ranking: Ranking::default(),
+            rewriting: Rewriting::default(),
+            remembering: Remembering::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// The settings as one line: another line finds other answers.
+    fn line(&self) -> String {
+        format!("{}\n{}\n{}", self.over_fetch, self.ranking.line(), self.rewriting.line())
+    }
+}
+
+/// Searches a library.
+#[derive(Debug)]
+pub struct Retrieval {
+    /// What there is to find.
+    pub library: Library,
+    /// Questions already embedded.
+    pub warmth: Warmth,
+    /// How long each part of a search takes.
+    pub stages: Stages,
+    gathering: Gathering,
+    settings: Settings,
+    settings_line: String,
+    reranker: Option<Arc<dyn Reranker>>,
+    writer: Option<Arc<Writer>>,
+    faults: Faults,
+}
+
+/// What is remembered of a question.
+enum Memory {
+    /// Its answer.
+    Answer(Recalled),
+    /// Nothing: what is known of it so far.
+    Nothing(Unanswered),
+}
+
+/// A question without a remembered answer.
+struct Unanswered {
+    key: Key,
+    generation: i64,
+    vector: Arc<[f32]>,
+    vector_age: Option<Duration>,
+}
+
+/// What both arms and the reranker brought.
+struct Ranked {
+    hits: Vec<Found>,
+    degraded: Vec<&'static str>,
+}
+
+impl Retrieval {
+    /// A retrieval whose cold start begins at `started`.
+    pub fn new(
+        library: Library,
+        settings: Settings,
+        reranker: Option<Arc<dyn Reranker>>,
+        writer: Option<Arc<Writer>>,
+        faults: Faults,
+        started: Instant,
+    ) -> Self {
+        let reranks = reranker.as_ref().map_or("", |reranker| reranker.name());
+        let writes = writer.as_ref().map_or("", |writer| writer.line());
+        let settings_line = format!("{}\n{reranks}\n{writes}", settings.line());
+        let (warmth, stages) = (Warmth::default(), Stages::default());
+        let gathering = Gathering { stages: stages.clone(), faults: faults.clone(), started };
+        Self { library, warmth, stages, gathering, settings, settings_line, reranker, writer, faults }
+    }
+
+    /// Answers a question.
+    ///
+    /// # Errors
+    /// `RetrievalError`, of which a naive server's faults (`PoolSaturated`, `ErrorAsEmpty`) make an empty list.
+    pub async fn search(&self, question: &Question) -> Result<Findings, RetrievalError> {
+        // On the heap: with all its steps it is larger than whoever waits for it should carry.
+        let outcome = self.stages.whole(Box::pin(self.attempt(question))).await;
+        let naive = match &outcome {
+            Err(RetrievalError::Store(StoreError::Saturated { .. })) => {
+                self.faults.dose(Fault::PoolSaturated).is_some()
+            }
+            _ => false,
+        };
+        match outcome {
+            Err(error) if naive || self.faults.dose(Fault::ErrorAsEmpty).is_some() => {
+                tracing::warn!(%error, "swallowed, as a naive server does: the caller gets an empty list");
+                Ok(Findings {
+                    hits: Vec::new(),
+                    context: Context::default(),
+                    cache: CacheUse::default(),
+                    seen_before: 0,
+                    rewritten: Vec::new(),
+                    degraded: Vec::new(),
+                })
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn attempt(&self, question: &Question) -> Result<Findings, RetrievalError> {
+        let is_slow = self.faults.dose(Fault::PoolSaturated).is_some_and(|dose| dose.mode == "slow");
+        let patience = if is_slow { Patience::Writer } else { Patience::Search };
+        let connecting = self.stages.time(Stage::Connect);
+        let mut held = self.library.store().connect(patience).await?;
+        drop(connecting);
+        if self.faults.strikes(Fault::Hang).is_some() {
+            tokio::time::sleep(HANG_MAX).await;
+        }
+        if self.faults.strikes(Fault::ToolError).is_some() {
+            return Err(RetrievalError::Failed);
+        }
+        if held.is_empty().await? {
+            return Err(RetrievalError::IndexMissing);
+        }
+        let now = Utc::now();
+        let mut questions = self.settings.rewriting.questions(&question.text);
+        let (ranked, cache, degraded) = match self.recall(held.as_mut(), question, &questions[0], now).await? {
+            Memory::Answer(Recalled { ranked, cache }) => (ranked, cache, Vec::new()),
+            Memory::Nothing(unanswered) => {
+                let mut written = Written::default();
+                if let Some(writer) = self.writer.as_ref().filter(|_| !question.passes_memory) {
+                    // A slow writer must not keep a connection that other searches wait for.
+                    drop(held);
+                    written = writer.write(&question.text, &questions).await;
+                    held = self.library.store().connect(patience).await?;
+                }
+                self.find(held.as_mut(), question, &mut questions, written, unanswered, now).await?
+            }
+        };
+        let (hits, context, seen_before) = self.choose(held.as_mut(), question, ranked, now).await?;
+        let rewritten = if questions.len() > 1 || questions[0] != question.text { questions } else { Vec::new() };
+        Ok(Findings { hits, context, cache, seen_before, rewritten, degraded })
+    }
+
+    /// Looks whether the answer is remembered: to the very words, or to a question that means the same.
+    async fn recall(
+        &self,
+        connection: &mut dyn Connection,
+        question: &Question,
+        spelt_out: &str,
+        now: DateTime<Utc>,
+    ) -> Result<Memory, RetrievalError> {
+        let timed = self.stages.time(Stage::Recall);
+        let (remembers, remembering) = (self.remembers(question), self.settings.remembering);
+        let model = self.library.embedding().question_model(spelt_out);
+        let key = Key::of(question, &model, &self.settings_line, &self.faults);
+        let generation = connection.generation().await?;
+        if remembers && let Some(same) = answers::same(connection, &key, now).await? {
+            self.warmth.looked(true, Instant::now());
+            return Ok(Memory::Answer(same));
+        }
+        drop(timed);
+        let (vector, vector_age) = self.embedding(question).question(connection, spelt_out).await?;
+        if remembers
+            && let Some(similar) = answers::similar(connection, &key, &vector, remembering, &self.faults, now).await?
+        {
+            self.warmth.looked(true, Instant::now());
+            return Ok(Memory::Answer(similar));
+        }
+        if !question.passes_memory {
+            self.warmth.looked(vector_age.is_some(), Instant::now());
+        }
+        Ok(Memory::Nothing(Unanswered { key, generation, vector, vector_age }))
+    }
+
+    /// Searches, and remembers what it finds. What was written joins the questions.
+    async fn find(
+        &self,
+        connection: &mut dyn Connection,
+        question: &Question,
+        questions: &mut Vec<String>,
+        written: Written,
+        unanswered: Unanswered,
+        now: DateTime<Utc>,
+    ) -> Result<(Vec<Found>, CacheUse, Vec<&'static str>), RetrievalError> {
+        let Unanswered { key, generation, vector, vector_age } = unanswered;
+        if let Some(dose) = self.faults.strikes(Fault::SlowOnMiss) {
+            arms::pause(dose.amount).await;
+        }
+        let embedding = self.embedding(question);
+        let mut sought = embedding.sought(connection, questions, &vector).await?;
+        let is_whole = embedding.join(connection, &mut sought, written).await;
+        let Ranked { hits, mut degraded } = self.rank(connection, question, &sought, now).await?;
+        if !is_whole {
+            degraded.push(writer::SCOPE);
+        }
+        if self.remembers(question) && degraded.is_empty() {
+            answers::keep(connection, &key, &vector, &hits, generation, now).await?;
+        }
+        *questions = sought.questions.into_iter().map(|(text, _)| text).collect();
+        Ok((hits, CacheUse { vector_age, ..CacheUse::default() }, degraded))
+    }
+
+    /// Both arms for every question, fused, reranked, and ranked with what the sources are worth.
+    async fn rank(
+        &self,
+        connection: &mut dyn Connection,
+        question: &Question,
+        sought: &Sought,
+        now: DateTime<Utc>,
+    ) -> Result<Ranked, RetrievalError> {
+        let vector = &sought.questions[0].1;
+        let depth = self.settings.over_fetch.max(question.top_k);
+        let asks_all = question.filter.source_types.is_empty();
+        let pools = if asks_all { ranking::pools(&connection.kinds().await?) } else { None };
+        let mut candidates = Vec::new();
+        match pools {
+            None => candidates = self.gathering.gather(connection, sought, &question.filter, depth).await?,
+            Some(pools) => {
+                for Pool { kinds, size } in pools {
+                    let filter = Filter { source_types: kinds, ..question.filter.clone() };
+                    let mut pool = self.gathering.gather(connection, sought, &filter, depth).await?;
+                    pool.truncate(size);
+                    candidates.extend(pool);
+                }
+            }
+        }
+        let mut candidates = summaries::unfold(&self.gathering, connection, question, vector, candidates).await?;
+        let mut degraded = Vec::new();
+        if let Some(reranker) = &self.reranker
+            && !reranking::rerank(reranker, &question.text, &mut candidates, &self.stages, &self.faults).await
+        {
+            degraded.push(reranking::SCOPE);
+        }
+        let mut hits = ranking::rank(candidates, &self.settings.ranking, now);
+        if self.faults.strikes(Fault::Shuffled).is_some() {
+            let draw = mix(self.gathering.started.elapsed().as_nanos() as u64);
+            hits.sort_by_key(|found| mix(draw ^ found.chunk.id.cast_unsigned()));
+        }
+        hits.retain(|found| found.score >= question.min_score);
+        if self.faults.strikes(Fault::EmptyResults).is_some() {
+            hits.retain(|found| found.fused_score >= 0.5);
+        }
+        Ok(Ranked { hits, degraded })
+    }
+
+    /// The hits that are shown, and the context made of them.
+    async fn choose(
+        &self,
+        connection: &mut dyn Connection,
+        question: &Question,
+        mut ranked: Vec<Found>,
+        now: DateTime<Utc>,
+    ) -> Result<(Vec<Found>, Context, usize), RetrievalError> {
+        let _timed = self.stages.time(Stage::Context);
+        let times = self.faults.dose(Fault::BudgetExceeded).map_or(1.0, |dose| dose.amount);
+        let budget = (question.budget_tokens as f64 * times) as usize;
+        if question.expand {
+            for found in &mut ranked {
+                if let Some(parent) = found.chunk.parent {
+                    let section = connection.chunk_at(&found.chunk.source, parent).await?;
+                    found.expanded = section.map(|section| section.content);
+                }
+            }
+        }
+        if question.conversation.is_empty() {
+            ranked.truncate(question.top_k);
+            let context = super::context::assemble(&ranked, budget);
+            return Ok((ranked, context, 0));
+        }
+        let forget_before = now - conversation::REMEMBERED_FOR;
+        let shown = connection.shown(&question.conversation, forget_before).await?;
+        let seen: HashSet<String> = shown.into_iter().map(|shown| shown.chunk).collect();
+        let (hits, seen_before) = conversation::choose(ranked, &seen, question.top_k);
+        let context = conversation::assemble(&hits, &seen, budget);
+        let shown: Vec<Remembered> = hits
+            .iter()
+            .map(|found| Remembered { chunk: conversation::mark(&found.chunk), score: found.final_score })
+            .collect();
+        connection.keep_shown(&question.conversation, &shown, now, forget_before).await?;
+        Ok((hits, context, seen_before))
+    }
+
+    fn remembers(&self, question: &Question) -> bool {
+        self.settings.remembering.is_on && !question.passes_memory
+    }
+
+    /// The vector of a question, and for how long it has been remembered here.
+    ///
+    /// # Errors
+    /// `Embedder` where the provider is down.
+    pub async fn embed(&self, connection: &mut dyn Connection, text: &str) -> Result<Embedded, RetrievalError> {
+        let (vector, age) = self.embedding_with(Some(&self.warmth)).question(connection, text).await?;
+        self.warmth.looked(age.is_some(), Instant::now());
+        Ok((vector, age))
+    }
+
+    fn embedding(&self, question: &Question) -> Embedding<'_> {
+        self.embedding_with((!question.passes_memory).then_some(&self.warmth))
+    }
+
+    fn embedding_with<'a>(&'a self, warmth: Option<&'a Warmth>) -> Embedding<'a> {
+        Embedding { library: &self.library, warmth, stages: &self.stages, faults: &self.faults }
+    }
+
+    /// Whether searches are as fast as they get: enough remembered, the cold start over.
+    pub fn is_warm(&self, now: Instant) -> bool {
+        let cold = self.faults.dose(Fault::LatencyDecay).is_some_and(|dose| {
+            arms::fading(now.saturating_duration_since(self.gathering.started), dose.tau_ms) > COLD_ABOVE
+        });
+        !cold && self.warmth.is_warm(now)
+    }
+}

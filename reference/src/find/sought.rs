@@ -1,0 +1,107 @@
+//! What is searched for: the questions, each with its vector, and what a writer added to them.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::fault::kinds::Fault;
+use crate::fault::switches::Faults;
+use crate::find::question::RetrievalError;
+use crate::find::stages::{Stage, Stages};
+use crate::find::warmth::Warmth;
+use crate::find::writer::Written;
+use crate::index::library::Library;
+use crate::store::contract::Connection;
+
+/// What is searched for.
+#[derive(Debug)]
+pub struct Sought {
+    /// By both arms, each with its vector; the first is what was asked.
+    pub questions: Vec<(String, Arc<[f32]>)>,
+    /// By the vector arm alone.
+    pub passage: Option<Arc<[f32]>>,
+}
+
+/// A question's vector, and for how long it has been remembered; `None` where it was made for this.
+pub type Embedded = (Arc<[f32]>, Option<Duration>);
+
+/// Embeds what is searched for.
+#[derive(Debug, Clone, Copy)]
+pub struct Embedding<'a> {
+    /// Whose model embeds.
+    pub library: &'a Library,
+    /// Vectors of questions already asked; `None` where it is asked afresh.
+    pub warmth: Option<&'a Warmth>,
+    /// How long it takes.
+    pub stages: &'a Stages,
+    /// What is broken.
+    pub faults: &'a Faults,
+}
+
+impl Embedding<'_> {
+    /// The questions with their vectors; that of the first is already there.
+    ///
+    /// # Errors
+    /// `Embedder` where the provider is down.
+    pub async fn sought(
+        self,
+        connection: &mut dyn Connection,
+        questions: &[String],
+        first: &Arc<[f32]>,
+    ) -> Result<Sought, RetrievalError> {
+        let mut with_vectors = Vec::with_capacity(questions.len());
+        for (number, text) in questions.iter().enumerate() {
+            let vector = match number {
+                0 => Arc::clone(first),
+                _ => self.question(connection, text).await?.0,
+            };
+            with_vectors.push((text.clone(), vector));
+        }
+        Ok(Sought { questions: with_vectors, passage: None })
+    }
+
+    /// Adds what was written; whether nothing of it is missing. A text of the writer's that cannot be
+    /// embedded is left out, for it must never fail a search.
+    pub async fn join(self, connection: &mut dyn Connection, sought: &mut Sought, written: Written) -> bool {
+        let mut is_whole = !written.is_partial;
+        let left_out = |error: &RetrievalError| tracing::warn!(%error, "what was written cannot be embedded");
+        for text in written.questions {
+            match self.question(connection, &text).await {
+                Ok((vector, _)) => sought.questions.push((text, vector)),
+                Err(error) => {
+                    left_out(&error);
+                    is_whole = false;
+                }
+            }
+        }
+        if let Some(passage) = written.passage {
+            match self.library.embedding().passage(connection, &passage).await {
+                Ok(made) => sought.passage = Some(made.vector.into()),
+                Err(error) => {
+                    left_out(&error.into());
+                    is_whole = false;
+                }
+            }
+        }
+        is_whole
+    }
+
+    /// The vector of a question.
+    ///
+    /// # Errors
+    /// `Embedder` where the provider is down.
+    pub async fn question(self, connection: &mut dyn Connection, text: &str) -> Result<Embedded, RetrievalError> {
+        let _timed = self.stages.time(Stage::Embed);
+        let embedding = self.library.embedding();
+        let model = embedding.question_model(text);
+        if self.faults.dose(Fault::EmbedderDown).is_none()
+            && let Some((vector, age)) = self.warmth.and_then(|warmth| warmth.recall(&model, text, Instant::now()))
+        {
+            return Ok((vector, Some(age)));
+        }
+        let vector: Arc<[f32]> = embedding.question(connection, text).await?.vector.into();
+        if let Some(warmth) = self.warmth {
+            warmth.keep(&model, text, Arc::clone(&vector), Instant::now());
+        }
+        Ok((vector, None))
+    }
+}

@@ -1,0 +1,65 @@
+//! Whether what is remembered of questions is warm, by searches over a real store.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use chrono::Utc;
+
+use crate::embed::hashing::HashingEmbedder;
+use crate::embed::provider::Provider;
+use crate::fault::switches::Faults;
+use crate::find::answers::Remembering;
+use crate::find::context::BUDGET_TOKENS;
+use crate::find::question::Question;
+use crate::find::retrieval::{Retrieval, Settings};
+use crate::index::document::{Cutting, Document};
+use crate::index::library::Library;
+use crate::store::filter::Filter;
+use crate::store::sqlite::open::SqliteStore;
+
+fn question(text: &str, passes_memory: bool) -> Question {
+    Question {
+        text: text.to_owned(),
+        top_k: 3,
+        min_score: 0.0,
+        filter: Filter::default(),
+        conversation: String::new(),
+        expand: false,
+        budget_tokens: BUDGET_TOKENS,
+        passes_memory,
+    }
+}
+
+/// Asks questions, `~` before those that pass the memory; gives the hit rate after them.
+async fn rate(is_on: bool, questions: &[&str]) -> Option<f64> {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(SqliteStore::open(&folder.path().join("index.db")).await.unwrap());
+    let built_in = Provider::Hashing(HashingEmbedder::INDEX);
+    let library = Library::open(store, built_in, Cutting::default(), None, Faults::default()).await.unwrap();
+    let text = "A pool holds connections. A seal of the pump wears.";
+    library.put(&Document::plain("a.md", "documentation", text), Utc::now()).await.unwrap();
+    let remembering = Remembering { is_on, ..Remembering::default() };
+    let settings = Settings { remembering, ..Settings::default() };
+    let retrieval = Retrieval::new(library, settings, None, None, Faults::default(), Instant::now());
+    for text in questions {
+        let bare = text.trim_start_matches('~');
+        retrieval.search(&question(bare, bare != *text)).await.unwrap();
+    }
+    retrieval.warmth.hit_rate(Instant::now())
+}
+
+#[tokio::test]
+async fn a_question_is_one_look() {
+    async fn check(says: &str, is_on: bool, questions: &[&str], expected: Option<f64>) {
+        assert_eq!(rate(is_on, questions).await, expected, "{says}");
+    }
+    check("nobody asked", true, &[], None).await;
+    check("a new question", true, &["the pool"], Some(0.0)).await;
+    check("the same again", true, &["the pool", "the pool"], Some(0.5)).await;
+    check("one that means the same", true, &["the pool", "the pools"], Some(0.5)).await;
+    check("one whose vector alone is remembered", false, &["the pool", "the pool"], Some(0.5)).await;
+    check("vectors alone know no meaning", false, &["the pool", "the pools"], Some(0.0)).await;
+    let split = "how large is the pool and how does the pump wear";
+    check("one in two parts is one", false, &[split, split], Some(0.5)).await;
+    check("one that passes the memory is none", true, &["the pool", "~the pool"], Some(0.0)).await;
+}

@@ -1,0 +1,306 @@
+//! What the server knows: documents are cut, embedded and kept here.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use sha2::{Digest as _, Sha256};
+
+use crate::cut::damage::{self, Damage};
+use crate::cut::{self, Chunk, Method, PARSER_VERSION, Role};
+use crate::embed::provider::Provider;
+use crate::embed::{EmbedError, Fingerprint, fingerprint};
+use crate::fault::kinds::{Dose, Fault};
+use crate::fault::switches::Faults;
+use crate::index::document::{Cutting, Document, Indexed};
+use crate::index::embedding::{Embedding, EmbeddingError};
+use crate::index::lock::{Holder, WriterLock};
+use crate::store::contract::{Patience, Store};
+use crate::store::records::{NewSource, Replaced, StoreError, StoredSource};
+use crate::text::draw::{fnv, mix};
+use crate::text::secrets;
+
+/// Letters of a document: 50,000 tokens, a long manual's chapter.
+pub const DOCUMENT_CHARS_MAX: usize = 200_000;
+/// The fact that names the embedder an index was made with.
+const EMBEDDER: &str = "embedder";
+
+/// A store, and how documents come into it.
+#[derive(Debug)]
+pub struct Library {
+    store: Arc<dyn Store>,
+    embedding: Embedding,
+    cutting: Cutting,
+    lock: Option<PathBuf>,
+    writing: tokio::sync::Mutex<()>,
+    faults: Faults,
+}
+
+/// The right to write, held until it is dropped.
+#[derive(Debug)]
+pub struct Writing<'a> {
+    _within: tokio::sync::MutexGuard<'a, ()>,
+    lock: Option<WriterLock>,
+}
+
+impl Writing<'_> {
+    /// Who had the lock and died with it.
+    pub fn recovered(&self) -> Option<&Holder> {
+        self.lock.as_ref().and_then(|lock| lock.recovered.as_ref())
+    }
+}
+
+/// Why a library cannot be used, or a document not be put into it.
+#[derive(Debug, thiserror::Error)]
+pub enum LibraryError {
+    /// The index was made by another embedder.
+    #[error("{0}")]
+    Foreign(String),
+    /// The embedder does not embed.
+    #[error(transparent)]
+    Embedder(#[from] EmbedError),
+    /// The store refused.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<EmbeddingError> for LibraryError {
+    fn from(error: EmbeddingError) -> Self {
+        match error {
+            EmbeddingError::Embedder(error) => Self::Embedder(error),
+            EmbeddingError::Store(error) => Self::Store(error),
+        }
+    }
+}
+
+impl Library {
+    /// A library over a store. An index remembers the embedder that made it: another one's vectors
+    /// mean nothing in it. `lock` is the file that writers lock; `None` for a store nobody else can reach.
+    ///
+    /// # Errors
+    /// `Foreign` for an index of another embedder, or what the store says.
+    pub async fn open(
+        store: Arc<dyn Store>,
+        provider: Provider,
+        cutting: Cutting,
+        lock: Option<PathBuf>,
+        faults: Faults,
+    ) -> Result<Self, LibraryError> {
+        let known = store.connect(Patience::Writer).await?.fact(EMBEDDER).await?;
+        let embedding = Embedding::new(provider, faults.clone());
+        let library = Self { store, embedding, cutting, lock, writing: tokio::sync::Mutex::new(()), faults };
+        match known {
+            Some(known) => library.recognise(&known).await?,
+            None => library.sign().await?,
+        }
+        Ok(library)
+    }
+
+    /// Looks whether the index's embedder is ours.
+    async fn recognise(&self, known: &str) -> Result<(), LibraryError> {
+        let built_in = self.embedding.provider().built_in();
+        if built_in.is_some_and(|built_in| built_in.fingerprint() == known) {
+            // The first version of the index kept a digest; this one keeps vectors.
+            return self.sign().await;
+        }
+        let Ok(known) = serde_json::from_str::<Fingerprint>(known) else {
+            let why =
+                format!("this index was made with {known}, which is not known here: index again with --full-rebuild");
+            return Err(LibraryError::Foreign(why));
+        };
+        known.fits(&fingerprint(self.embedding.provider()).await?).map_err(LibraryError::Foreign)
+    }
+
+    /// Writes down whose vectors the index holds.
+    async fn sign(&self) -> Result<(), LibraryError> {
+        let own = fingerprint(self.embedding.provider()).await?;
+        let own = serde_json::to_string(&own).unwrap_or_default();
+        Ok(self.store.set_fact(EMBEDDER, Some(&own)).await?)
+    }
+
+    /// What makes its vectors.
+    pub fn embedding(&self) -> &Embedding {
+        &self.embedding
+    }
+
+    /// The store.
+    pub fn store(&self) -> &dyn Store {
+        self.store.as_ref()
+    }
+
+    /// Takes the right to write: within this process callers queue, and of processes one has it.
+    ///
+    /// # Errors
+    /// `Locked` with the process that has it, unless the caller `waits`.
+    pub async fn write(&self, doing: &str, waits: bool) -> Result<Writing<'_>, StoreError> {
+        let within = self.writing.lock().await;
+        let take = move |path: PathBuf, doing: String| WriterLock::take(&path, &doing, waits, Utc::now());
+        let lock = match self.lock.clone() {
+            None => None,
+            Some(path) if waits => {
+                let doing = doing.to_owned();
+                let waiting = tokio::task::spawn_blocking(move || take(path, doing));
+                Some(waiting.await.map_err(|error| StoreError::Sql(sqlx::Error::Protocol(error.to_string())))??)
+            }
+            Some(path) => Some(take(path, doing.to_owned())?),
+        };
+        Ok(Writing { _within: within, lock })
+    }
+
+    /// Cuts a document, embeds it and puts it in the place of what its source said before.
+    ///
+    /// # Errors
+    /// `StoreError::Full`, `Saturated` or `Sql`; the old text stays then.
+    pub async fn put(&self, document: &Document<'_>, now: DateTime<Utc>) -> Result<Indexed, LibraryError> {
+        let leaks = self.faults.dose(Fault::SecretLeaked).is_some();
+        let clean = if leaks { None } else { Some(secrets::redact(document.text)) };
+        let (text, redacted) =
+            clean.as_ref().map_or((document.text, 0), |clean| (clean.text.as_ref(), clean.found.len()));
+        let indexed = self.keep(&Document { text, ..*document }, &self.content_hash(document.text), now).await?;
+        Ok(Indexed { redacted, ..indexed })
+    }
+
+    async fn keep(
+        &self,
+        document: &Document<'_>,
+        content_hash: &str,
+        now: DateTime<Utc>,
+    ) -> Result<Indexed, LibraryError> {
+        let Cutting { method, settings } = document.cutting.unwrap_or(self.cutting);
+        let method = method.unwrap_or_else(|| Method::of(document.source));
+        let chunks = cut::cut(method, document.text, &settings);
+        let chunks = damages(&self.faults).into_iter().fold(chunks, |chunks, (damage, dose)| {
+            damage::apply(damage, document.text, chunks, |place| strikes(damage, dose, document.source, place))
+        });
+        let mut indexed = Indexed {
+            chunks: chunks.iter().filter(|chunk| chunk.role != Role::Section).count(),
+            tokens: chunks.iter().map(|chunk| chunk.tokens).sum(),
+            redacted: 0,
+            unchanged: false,
+        };
+        if self.faults.dose(Fault::IndexFrozen).is_some() {
+            return Ok(indexed);
+        }
+        let embedded = self.embed(chunks).await?;
+        let parser = self.parser(document);
+        let new = NewSource {
+            source: document.source,
+            source_type: document.source_type,
+            collection: document.collection,
+            tags: document.tags,
+            dated: document.dated,
+            volatility: document.volatility,
+            origin: document.origin,
+            content_hash,
+            parser: &parser,
+            text: document.text,
+            indexed_at: now,
+            chunks: &embedded,
+            drops_answers: self.faults.dose(Fault::CacheStale).is_none(),
+        };
+        indexed.unchanged = self.store.replace(new).await? == Replaced::Unchanged;
+        Ok(indexed)
+    }
+
+    /// Cuts every source again that was cut by another parser or otherwise; gives how many those were.
+    /// It needs no files: the store keeps the texts.
+    ///
+    /// # Errors
+    /// As `put`; sources before the one that failed are done.
+    pub async fn recut(&self, now: DateTime<Utc>) -> Result<usize, LibraryError> {
+        let sources = self.store.connect(Patience::Writer).await?.sources().await?;
+        let mut done = 0;
+        for known in sources {
+            let document = Document {
+                collection: &known.collection,
+                tags: &known.tags,
+                dated: known.dated,
+                volatility: known.volatility,
+                origin: known.origin,
+                cutting: Cutting::named(&known.parser),
+                ..Document::plain(&known.source, &known.source_type, "")
+            };
+            if known.parser == self.parser(&document) {
+                continue;
+            }
+            let text = self.store.connect(Patience::Writer).await?.text(&known.source).await?;
+            let Some(text) = text else { continue };
+            self.keep(&Document { text: &text, ..document }, &known.content_hash, now).await?;
+            done += 1;
+        }
+        Ok(done)
+    }
+
+    /// What faults do to chunks now, as one line: another line asks for `recut`.
+    pub fn damage(&self) -> String {
+        damages(&self.faults).iter().map(|(damage, dose)| format!("{damage:?}:{}:{};", dose.share, dose.seed)).collect()
+    }
+
+    /// Whether a source is this very document, cut as it would be cut now.
+    pub fn has(&self, known: &StoredSource, document: &Document<'_>) -> bool {
+        let facts = (&known.source_type, &known.collection, &known.tags, known.dated, known.volatility);
+        let wanted = (document.source_type, document.collection, document.tags, document.dated, document.volatility);
+        (facts.0.as_str(), facts.1.as_str(), facts.2.as_slice(), facts.3, facts.4) == wanted
+            && known.parser == self.parser(document)
+            && known.content_hash == self.content_hash(document.text)
+    }
+
+    /// Takes everything away, so that another embedder or another store layout can begin anew.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn rebuild(&self) -> Result<(), LibraryError> {
+        self.store.wipe(false).await?;
+        self.sign().await
+    }
+
+    /// The vectors of chunks that are searched.
+    async fn embed(&self, chunks: Vec<Chunk>) -> Result<Vec<(Chunk, Option<Vec<f32>>)>, LibraryError> {
+        let searched = chunks.iter().filter(|chunk| chunk.role != Role::Section);
+        let texts: Vec<String> = searched.map(Chunk::searched).collect();
+        let mut vectors = self.embedding.documents(self.store(), &texts).await?.into_iter();
+        let with_vector = |chunk: Chunk| {
+            let vector = if chunk.role == Role::Section { None } else { vectors.next() };
+            (chunk, vector)
+        };
+        Ok(chunks.into_iter().map(with_vector).collect())
+    }
+
+    /// What a text is recognised by. One that was kept with its secrets is another, so that whoever sends
+    /// it again when they are taken out, or the other way round, is not told that nothing has changed.
+    fn content_hash(&self, text: &str) -> String {
+        let leaks = if self.faults.dose(Fault::SecretLeaked).is_some() { "leaked:" } else { "" };
+        format!("{leaks}{}", hash(text))
+    }
+
+    /// The parser and what it is told: a source that was cut by another is cut again.
+    fn parser(&self, document: &Document<'_>) -> String {
+        let cutting = document.cutting.unwrap_or(self.cutting);
+        let method = cutting.method.unwrap_or_else(|| Method::of(document.source));
+        format!("{PARSER_VERSION}/{}/{}", Cutting { method: Some(method), ..cutting }.name(), self.damage())
+    }
+}
+
+/// Faults that act on chunks, with their doses.
+fn damages(faults: &Faults) -> Vec<(Damage, Dose)> {
+    let known = [
+        (Fault::ChunksMidSentence, Damage::MidSentence),
+        (Fault::ChunksTripled, Damage::Small),
+        (Fault::ChunksEmpty, Damage::Emptied),
+        (Fault::ChunksDuplicated, Damage::Duplicated),
+    ];
+    known.into_iter().filter_map(|(fault, damage)| Some((damage, faults.dose(fault)?))).collect()
+}
+
+/// Whether a chunk is damaged: of some faults a share of the sources is, of others a share of the chunks.
+fn strikes(damage: Damage, dose: Dose, source: &str, place: usize) -> bool {
+    let place = match damage {
+        Damage::MidSentence | Damage::Small => 0,
+        Damage::Emptied | Damage::Duplicated => place as u64,
+    };
+    dose.strikes(mix(fnv(source.bytes()) ^ mix(place)))
+}
+
+fn hash(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,291 @@
+//! One run of the indexer: what is new or changed comes in, what is gone goes out, the rest is left
+//! alone.
+//!
+//! Each source is one transaction, so a run that is killed leaves whole sources, and the next run
+//! goes on where it was: what is there already is recognised by its content and not done again.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use serde::{Deserialize, Serialize};
+
+use crate::index::document::Document;
+use crate::index::library::{DOCUMENT_CHARS_MAX, Library, LibraryError};
+use crate::index::walk::{File, Selection, Skipped, Walked};
+use crate::store::contract::Patience;
+use crate::store::records::{Origin, StoredSource, Volatility};
+
+/// The fact that a run is under way: what a killed run leaves behind.
+const RUNNING: &str = "run";
+/// The fact of how the last whole run ended.
+const LAST: &str = "last_run";
+/// Bytes looked at to tell text from anything else.
+const SNIFFED: usize = 8_192;
+
+/// What is indexed, as what, and how much of it.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Which files.
+    pub selection: Selection,
+    /// What is known of a file by its path; the first that fits counts.
+    pub rules: Vec<Rule>,
+    /// Limits.
+    pub budgets: Budgets,
+}
+
+/// What is known of the files of a pattern.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    pattern: Gitignore,
+    /// Their kind.
+    pub source_type: String,
+    /// Their collection.
+    pub collection: String,
+    /// Their tags.
+    pub tags: Vec<String>,
+    /// How soon they are expected to change.
+    pub volatility: Volatility,
+}
+
+impl Rule {
+    /// A rule for a pattern as git writes them.
+    ///
+    /// # Errors
+    /// The pattern cannot be read.
+    pub fn new(
+        pattern: &str,
+        source_type: String,
+        collection: String,
+        tags: Vec<String>,
+        volatility: Volatility,
+    ) -> Result<Self, String> {
+        let mut builder = GitignoreBuilder::new("");
+        let wrong = |error: ignore::Error| format!("the pattern '{pattern}': {error}");
+        builder.add_line(None, pattern).map_err(wrong)?;
+        Ok(Self { pattern: builder.build().map_err(wrong)?, source_type, collection, tags, volatility })
+    }
+
+    fn fits(&self, source: &str) -> bool {
+        self.pattern.matched_path_or_any_parents(source, false).is_ignore()
+    }
+}
+
+/// Limits of a run; what is over them is skipped and said to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budgets {
+    /// Files.
+    pub files: usize,
+    /// Bytes of all files.
+    pub bytes: u64,
+    /// Tokens of all chunks.
+    pub tokens: usize,
+}
+
+/// Told how a run goes on.
+pub trait Progress {
+    /// So many files of so many are done; this one is next.
+    fn at(&mut self, done: usize, of: usize, source: &str);
+}
+
+/// What a run did.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Files looked at.
+    pub scanned: usize,
+    /// Sources that are new or changed.
+    pub indexed: usize,
+    /// Sources left alone.
+    pub unchanged: usize,
+    /// Sources taken away because their file is gone.
+    pub removed: usize,
+    /// Files not indexed, counted by reason.
+    pub skipped: BTreeMap<String, usize>,
+    /// Chunks of what was indexed now.
+    pub chunks: usize,
+    /// Tokens of those.
+    pub tokens: usize,
+    /// Secrets taken out of them.
+    pub redacted: usize,
+    /// Whether an earlier run was broken off and this one went on.
+    pub resumed: bool,
+    /// Whether a budget ended it before everything was in.
+    pub over_budget: bool,
+    /// How long it took, in milliseconds.
+    pub took_ms: u64,
+    /// When it ended.
+    pub ended_at: DateTime<Utc>,
+    /// The files that were not indexed, each with its reason; not kept in the store.
+    #[serde(skip)]
+    pub skipped_files: Vec<(String, String)>,
+}
+
+/// Runs.
+///
+/// # Errors
+/// The walk's in words, or the library's. What was indexed before that stays.
+pub async fn run(
+    library: &Library,
+    plan: &Plan,
+    full_rebuild: bool,
+    progress: &mut dyn Progress,
+) -> Result<Report, RunError> {
+    let started = std::time::Instant::now();
+    let Walked { files, skipped } = plan.selection.walk().map_err(RunError::Walk)?;
+    let mut report = Report { scanned: files.len() + skipped.len(), ..Report::default() };
+    skipped.into_iter().for_each(|skipped| report.skip(skipped));
+    let store = library.store();
+    let mut known: HashMap<String, StoredSource> = {
+        let mut held = store.connect(Patience::Writer).await?;
+        report.resumed = held.fact(RUNNING).await?.is_some();
+        held.sources().await?.into_iter().map(|source| (source.source.clone(), source)).collect()
+    };
+    store.set_fact(RUNNING, Some(&Utc::now().to_rfc3339())).await?;
+    if full_rebuild {
+        library.rebuild().await?;
+        known.clear();
+    }
+    let mut spent = Spent::default();
+    for (done, file) in files.iter().enumerate() {
+        progress.at(done, files.len(), &file.source);
+        let before = known.remove(&file.source);
+        if let Some(over) = spent.over(&plan.budgets, file) {
+            report.over_budget = true;
+            report.skip(Skipped { source: file.source.clone(), why: over.to_owned() });
+            continue;
+        }
+        index_file(library, plan, file, before.as_ref(), &mut spent, &mut report).await?;
+    }
+    for (source, _) in known.into_iter().filter(|(_, source)| source.origin == Origin::Indexer) {
+        report.removed += usize::from(store.remove(&source).await?);
+    }
+    report.took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    report.ended_at = Utc::now();
+    store.set_fact(LAST, Some(&serde_json::to_string(&report).unwrap_or_default())).await?;
+    store.set_fact(RUNNING, None).await?;
+    Ok(report)
+}
+
+/// How the last whole run ended, and whether one was broken off since.
+///
+/// # Errors
+/// The store's.
+pub async fn last(library: &Library) -> Result<(Option<Report>, bool), RunError> {
+    let mut held = library.store().connect(Patience::Writer).await?;
+    let report = held.fact(LAST).await?.and_then(|report| serde_json::from_str(&report).ok());
+    Ok((report, held.fact(RUNNING).await?.is_some()))
+}
+
+async fn index_file(
+    library: &Library,
+    plan: &Plan,
+    file: &File,
+    before: Option<&StoredSource>,
+    spent: &mut Spent,
+    report: &mut Report,
+) -> Result<(), RunError> {
+    let bytes = match std::fs::read(&file.path) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            // A file that cannot be read is not a file that is gone: what was indexed of it stays.
+            report.skip(Skipped { source: file.source.clone(), why: format!("cannot be read: {}", error.kind()) });
+            return Ok(());
+        }
+    };
+    spent.files += 1;
+    spent.bytes += file.bytes;
+    if bytes.iter().take(SNIFFED).any(|byte| *byte == 0) {
+        report.skip(Skipped { source: file.source.clone(), why: "not a text".to_owned() });
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    if text.chars().count() > DOCUMENT_CHARS_MAX {
+        let why = format!("longer than {DOCUMENT_CHARS_MAX} characters");
+        report.skip(Skipped { source: file.source.clone(), why });
+        return Ok(());
+    }
+    let rule = plan.rules.iter().find(|rule| rule.fits(&file.source));
+    let document = Document {
+        source_type: rule.map_or("file", |rule| &rule.source_type),
+        collection: rule.map_or("", |rule| &rule.collection),
+        tags: rule.map_or(&[], |rule| &rule.tags),
+        volatility: rule.map_or(Volatility::Normal, |rule| rule.volatility),
+        dated: dated(&text),
+        origin: Origin::Indexer,
+        ..Document::plain(&file.source, "", &text)
+    };
+    if before.is_some_and(|before| library.has(before, &document)) {
+        report.unchanged += 1;
+        return Ok(());
+    }
+    let indexed = library.put(&document, Utc::now()).await?;
+    spent.tokens += indexed.tokens;
+    report.chunks += indexed.chunks;
+    report.tokens += indexed.tokens;
+    report.redacted += indexed.redacted;
+    if indexed.unchanged {
+        report.unchanged += 1
+    } else {
+        report.indexed += 1
+    }
+    Ok(())
+}
+
+/// The day a text says it is of: `date: 2026-11-21` in the lines at its head.
+fn dated(text: &str) -> Option<chrono::NaiveDate> {
+    text.lines().take(20).find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        let is_date = matches!(key.trim().to_lowercase().as_str(), "date" | "updated" | "valid from" | "last updated");
+        is_date.then(|| value.trim().trim_matches(['"', '\'']).get(..10)?.parse().ok()).flatten()
+    })
+}
+
+#[derive(Debug, Default)]
+struct Spent {
+    files: usize,
+    bytes: u64,
+    tokens: usize,
+}
+
+impl Spent {
+    fn over(&self, budgets: &Budgets, next: &File) -> Option<&'static str> {
+        if self.files >= budgets.files {
+            Some("over the budget of files")
+        } else if self.bytes + next.bytes > budgets.bytes {
+            Some("over the budget of bytes")
+        } else if self.tokens >= budgets.tokens {
+            Some("over the budget of tokens")
+        } else {
+            None
+        }
+    }
+}
+
+impl Report {
+    fn skip(&mut self, skipped: Skipped) {
+        *self.skipped.entry(skipped.why.clone()).or_default() += 1;
+        self.skipped_files.push((skipped.source, skipped.why));
+    }
+}
+
+impl Report {
+    /// How long it took.
+    pub fn took(&self) -> Duration {
+        Duration::from_millis(self.took_ms)
+    }
+}
+
+/// Why a run broke off.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The files cannot be walked.
+    #[error("{0}")]
+    Walk(String),
+    /// The library refused.
+    #[error(transparent)]
+    Library(#[from] LibraryError),
+    /// The store refused.
+    #[error(transparent)]
+    Store(#[from] crate::store::records::StoreError),
+}

@@ -1,0 +1,35 @@
+//! The reference server by itself: what `serin reference` does, without the monitor.
+
+use std::io::IsTerminal as _;
+use std::process::ExitCode;
+
+use clap::Parser;
+use serin_reference::cli::{self, ReferenceArgs};
+use tracing_subscriber::EnvFilter;
+
+/// Index a project, serve it by MCP and HTTP, break it, mend it.
+#[derive(Debug, Parser)]
+#[command(name = "serin-reference", version, max_term_width = 100)]
+struct Arguments {
+    #[command(flatten)]
+    reference: ReferenceArgs,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    // Of the libraries only warnings: what they log further down is not ours to keep free of secrets.
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn,serin_reference=info"));
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_env_filter(filter)
+        .init();
+    if rustls::crypto::ring::default_provider().install_default().is_err() {
+        tracing::debug!("a TLS provider was installed already");
+    }
+    cli::run(arguments.reference).await.unwrap_or_else(|error| {
+        anstream::eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}

@@ -1,0 +1,240 @@
+//! The configuration of an index, as it is written in YAML.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::cut;
+use crate::find::answers::Remembering;
+use crate::find::ranking::Ranking;
+use crate::find::retrieval::{OVER_FETCH_MAX, Settings};
+use crate::find::rewriting::Rewriting;
+use crate::index::document::Cutting;
+use crate::index::run::{Budgets, Plan, Rule};
+use crate::index::walk::Selection;
+use crate::project::models::{EmbedderConfig, RerankerConfig, WriterConfig};
+use crate::project::place::Place;
+use crate::project::sections::{
+    AnswersConfig, ChunksConfig, IndexConfig, LogConfig, LoggedQuestions, RuleConfig, SearchConfig, StoreConfig,
+};
+
+/// Bytes of a configuration.
+const CONFIG_BYTES_MAX: u64 = 1 << 20;
+/// Rules of an index.
+const RULES_MAX: usize = 200;
+
+/// A configuration.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    version: u32,
+    #[serde(default)]
+    store: StoreConfig,
+    index: IndexConfig,
+    #[serde(default)]
+    chunks: ChunksConfig,
+    #[serde(default)]
+    embedder: EmbedderConfig,
+    #[serde(default)]
+    search: SearchConfig,
+    #[serde(default)]
+    answers: AnswersConfig,
+    #[serde(default)]
+    log: LogConfig,
+}
+
+/// Which store, in full.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreChoice {
+    /// A file.
+    Sqlite(PathBuf),
+    /// A database, by its URL, which may hold a password.
+    Postgres(String),
+}
+
+/// Why a configuration is not taken; the message names the mend.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {why}")]
+pub struct ConfigError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it, and where.
+    pub why: String,
+}
+
+impl Config {
+    /// Reads a project's configuration.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(place: &Place) -> Result<Self, ConfigError> {
+        let path = place.config();
+        let wrong = |why: String| ConfigError { path: path.clone(), why };
+        let facts = std::fs::metadata(&path).map_err(|error| wrong(error.to_string()))?;
+        if facts.len() > CONFIG_BYTES_MAX {
+            return Err(wrong(format!("it is larger than {CONFIG_BYTES_MAX} bytes")));
+        }
+        let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
+        Self::parse(&text).map_err(wrong)
+    }
+
+    /// Reads a configuration's text.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let config: Self = serde_yaml::from_str(text).map_err(|error| error.to_string())?;
+        if config.version != 1 {
+            return Err(format!("`version: {}` is not known to this program: it reads version 1", config.version));
+        }
+        if config.store.sqlite.is_some() && config.store.postgres.is_some() {
+            return Err("`store` is one of `sqlite` and `postgres`, not both".to_owned());
+        }
+        if !(1..=OVER_FETCH_MAX).contains(&config.search.over_fetch) {
+            return Err(format!("`search.over_fetch` is between 1 and {OVER_FETCH_MAX}"));
+        }
+        if !(0.5..=1.0).contains(&config.answers.similar_from) {
+            return Err(
+                "`answers.similar_from` is between 0.5 and 1: below that, other questions get the answer".to_owned()
+            );
+        }
+        if config.index.rules.len() > RULES_MAX {
+            return Err(format!("`index.rules` has {} rules, {RULES_MAX} are allowed", config.index.rules.len()));
+        }
+        let numbers = config.search.priors.values().copied().chain([
+            config.search.weight,
+            config.search.recency.weight,
+            config.search.recency.half_life_days,
+        ]);
+        if numbers.into_iter().any(|number| !number.is_finite() || number < 0.0) {
+            return Err("`search`: weights, priors and days are numbers from 0 on".to_owned());
+        }
+        config.cutting().map_err(|why| format!("`chunks`: {why}"))?;
+        Ok(config)
+    }
+
+    /// Which store, paths resolved and `${env:NAME}` read.
+    ///
+    /// # Errors
+    /// A variable that is not set.
+    pub fn store(&self, place: &Place) -> Result<StoreChoice, String> {
+        match (&self.store.sqlite, &self.store.postgres) {
+            (_, Some(url)) => Ok(StoreChoice::Postgres(from_env(url)?)),
+            (path, None) => Ok(StoreChoice::Sqlite(place.resolve(path.as_deref().unwrap_or(Path::new("index.db"))))),
+        }
+    }
+
+    /// What is indexed.
+    ///
+    /// # Errors
+    /// A pattern or folder that cannot be read.
+    pub fn plan(&self, place: &Place) -> Result<Plan, String> {
+        let IndexConfig { roots, allow, deny, budgets, rules } = &self.index;
+        let selection = Selection::new(&place.root, roots, allow, deny, budgets.file_bytes)?;
+        let rule = |rule: &RuleConfig| {
+            let RuleConfig { files, source_type, collection, tags, volatility } = rule.clone();
+            Rule::new(&files, source_type, collection, tags, volatility)
+        };
+        let rules = rules.iter().map(rule).collect::<Result<_, _>>()?;
+        let budgets = Budgets { files: budgets.files, bytes: budgets.bytes, tokens: budgets.tokens };
+        Ok(Plan { selection, rules, budgets })
+    }
+
+    /// What embeds.
+    pub fn embedder(&self) -> &EmbedderConfig {
+        &self.embedder
+    }
+
+    /// What reranks.
+    pub fn reranker(&self) -> &RerankerConfig {
+        &self.search.reranker
+    }
+
+    /// What words questions anew, if anything.
+    pub fn writer(&self) -> Option<&WriterConfig> {
+        self.search.writer.as_ref()
+    }
+
+    /// How documents are cut.
+    ///
+    /// # Errors
+    /// A limit that is passed, or a method that does not exist.
+    pub fn cutting(&self) -> Result<Cutting, String> {
+        let ChunksConfig { method, tokens, overlap, characters, character_overlap } = &self.chunks;
+        let method = method.as_deref().map(str::parse).transpose()?;
+        let settings = cut::Settings::checked(*tokens, *overlap, *characters, *character_overlap)?;
+        Ok(Cutting { method, settings })
+    }
+
+    /// How it is searched.
+    pub fn settings(&self) -> Settings {
+        let search = &self.search;
+        Settings {
+            over_fetch: search.over_fetch,
+            ranking: Ranking {
+                weight: search.weight,
+                priors: search.priors.clone(),
+                recency: search.recency.weight,
+                recency_half_life_days: search.recency.half_life_days,
+            },
+            rewriting: Rewriting::new(search.terms.clone(), search.split_questions),
+            remembering: Remembering { is_on: self.answers.remember, similar_from: self.answers.similar_from },
+        }
+    }
+
+    /// Whether the log has questions in words.
+    pub fn logs_questions(&self) -> bool {
+        self.log.questions == LoggedQuestions::Plain
+    }
+}
+
+/// A value that may be `${env:NAME}`.
+fn from_env(value: &str) -> Result<String, String> {
+    let Some(name) = value.strip_prefix("${env:").and_then(|rest| rest.strip_suffix('}')) else {
+        return Ok(value.to_owned());
+    };
+    std::env::var(name).map_err(|_unset| format!("the variable {name} is not set: set it, or write the value"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::project::sections::BudgetsConfig;
+    use crate::project::template::TEMPLATE;
+
+    fn check(says: &str, from: &str, to: &str, expected: Result<(), &str>) {
+        let text = TEMPLATE.replace(from, to);
+        match (Config::parse(&text), expected) {
+            (Ok(_), Ok(())) => {}
+            (Err(why), Err(part)) => assert!(why.contains(part), "{says}: {why}"),
+            (got, _) => panic!("{says}: {got:?}"),
+        }
+    }
+
+    #[test]
+    fn configurations_are_read_or_refused() {
+        check("what setup writes", "", "", Ok(()));
+        check("an unknown key", "over_fetch:", "overfetch:", Err("overfetch"));
+        check("too many candidates", "over_fetch: 20", "over_fetch: 500", Err("between 1 and 100"));
+        check("a loose cache", "similar_from: 0.92", "similar_from: 0.2", Err("between 0.5 and 1"));
+        check("two stores", "sqlite: index.db", "{sqlite: a, postgres: b}", Err(""));
+        check("another version", "version: 1", "version: 2", Err("reads version 1"));
+        check("a chunk too large", "tokens: 200", "tokens: 2000", Err("`chunks`"));
+        check("no such method", "chunks: {", "chunks: { method: magic,", Err("parent_child"));
+        check("a negative weight", "weight: 1.0", "weight: -1.0", Err("from 0 on"));
+        check("a writer", "terms: {}", "writer: {url: 'http://127.0.0.1:1/v1', model: m, hyde: true}", Ok(()));
+        check("a writer without a model", "terms: {}", "writer: {url: 'http://127.0.0.1:1/v1'}", Err("model"));
+        check("an unknown task", "terms: {}", "writer: {url: u, model: m, translate: true}", Err("translate"));
+        check("no number", "half_life_days: 30", "half_life_days: .nan", Err("from 0 on"));
+    }
+
+    #[test]
+    fn the_template_says_the_defaults() {
+        let config = Config::parse(TEMPLATE).unwrap();
+        assert_eq!(config.settings(), Settings::default());
+        assert!(config.writer().is_none());
+        assert_eq!(config.index.budgets.bytes, BudgetsConfig::default().bytes);
+        let place = Place { root: PathBuf::from("/p") };
+        assert_eq!(config.store(&place), Ok(StoreChoice::Sqlite(PathBuf::from("/p/.serin-reference/index.db"))));
+    }
+}

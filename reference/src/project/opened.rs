@@ -1,0 +1,130 @@
+//! A project's library, opened.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::embed::provider::Provider;
+use crate::fault::switches::Faults;
+use crate::find::writer::Writer;
+use crate::index::document::Cutting;
+use crate::index::library::{Library, LibraryError};
+use crate::project::config::{Config, ConfigError, StoreChoice};
+use crate::project::models;
+use crate::project::place::{Place, PlaceError};
+use crate::rerank::Reranker;
+use crate::store::contract::Store;
+use crate::store::postgres::open::{PostgresOptions, PostgresStore};
+use crate::store::records::StoreError;
+use crate::store::sqlite::open::SqliteStore;
+
+/// Why a project cannot be opened; every message begins with its code where callers know one.
+#[derive(Debug, thiserror::Error)]
+pub enum ProjectError {
+    /// There is none.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// Its configuration is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Its library is not ours to use.
+    #[error(transparent)]
+    Library(#[from] LibraryError),
+    /// Its store fails.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// It was never indexed.
+    #[error("INDEX_MISSING: {0} has no index yet: run `serin reference index`")]
+    NoIndex(PathBuf),
+    /// Its configuration cannot be followed.
+    #[error("{0}")]
+    Setting(String),
+}
+
+/// A project: where it is and what its configuration says.
+#[derive(Debug, Clone)]
+pub struct Project {
+    /// Where it is.
+    pub place: Place,
+    /// What it says.
+    pub config: Config,
+}
+
+impl Project {
+    /// The project that a folder belongs to.
+    ///
+    /// # Errors
+    /// `Place`, `Config`.
+    pub fn find(from: &std::path::Path) -> Result<Self, ProjectError> {
+        let place = Place::find(from)?;
+        let config = Config::read(&place)?;
+        Ok(Self { place, config })
+    }
+
+    /// Its store, made where there is none.
+    ///
+    /// # Errors
+    /// `Setting`, `Store`.
+    pub async fn store(&self) -> Result<Arc<dyn Store>, ProjectError> {
+        match self.config.store(&self.place).map_err(ProjectError::Setting)? {
+            StoreChoice::Sqlite(path) => Ok(Arc::new(SqliteStore::open(&path).await?)),
+            StoreChoice::Postgres(url) => Ok(Arc::new(PostgresStore::open(&url, PostgresOptions::default()).await?)),
+        }
+    }
+
+    /// Its library.
+    ///
+    /// # Errors
+    /// As `store`, and `Library`.
+    pub async fn library(&self, faults: Faults) -> Result<Library, ProjectError> {
+        Ok(Library::open(self.store().await?, self.embedder()?, self.cutting()?, Some(self.place.lock()), faults)
+            .await?)
+    }
+
+    fn embedder(&self) -> Result<Provider, ProjectError> {
+        models::embedder(self.config.embedder(), &self.place).map_err(ProjectError::Setting)
+    }
+
+    /// Its reranker; `None` where none is wanted.
+    ///
+    /// # Errors
+    /// `Setting`.
+    pub fn reranker(&self) -> Result<Option<Arc<dyn Reranker>>, ProjectError> {
+        models::reranker(self.config.reranker(), &self.place).map_err(ProjectError::Setting)
+    }
+
+    /// Its writer of questions; `None` where none is wanted.
+    ///
+    /// # Errors
+    /// `Setting`.
+    pub fn writer(&self) -> Result<Option<Arc<Writer>>, ProjectError> {
+        models::writer(self.config.writer()).map_err(ProjectError::Setting)
+    }
+
+    fn cutting(&self) -> Result<Cutting, ProjectError> {
+        self.config.cutting().map_err(ProjectError::Setting)
+    }
+
+    /// Its library, whatever embedder made what is there: for whoever takes it all away.
+    ///
+    /// # Errors
+    /// As `store`.
+    pub async fn library_anew(&self) -> Result<Library, ProjectError> {
+        let store = self.store().await?;
+        store.wipe(false).await?;
+        Ok(Library::open(store, self.embedder()?, self.cutting()?, Some(self.place.lock()), Faults::default()).await?)
+    }
+
+    /// Its library, for somebody who only reads: a project that was never indexed is an error here,
+    /// and no file is made.
+    ///
+    /// # Errors
+    /// `NoIndex`, and as `library`.
+    pub async fn indexed_library(&self, faults: Faults) -> Result<Library, ProjectError> {
+        if let StoreChoice::Sqlite(path) = self.config.store(&self.place).map_err(ProjectError::Setting)?
+            && !path.is_file()
+        {
+            return Err(ProjectError::NoIndex(self.place.root.clone()));
+        }
+        self.library(faults).await
+    }
+}

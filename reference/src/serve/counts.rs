@@ -1,0 +1,74 @@
+//! What a server counts over its life.
+
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+
+use crate::find::question::{CacheUse, Findings, RetrievalError};
+
+/// What a server counts over its life.
+#[derive(Debug, Default)]
+pub struct Counts {
+    pub(super) searches: Family<Outcome, Counter>,
+    pub(super) answers: Family<Recall, Counter>,
+    pub(super) documents: Family<Outcome, Counter>,
+}
+
+/// How a call ended: `ok`, `empty`, `partial`, or the code of its error.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Outcome {
+    outcome: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Recall {
+    kind: RecallKind,
+}
+
+/// Where an answer came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum RecallKind {
+    Exact,
+    Similar,
+    Vector,
+    Miss,
+}
+
+impl EncodeLabelValue for RecallKind {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let word = match self {
+            Self::Exact => "exact",
+            Self::Similar => "similar",
+            Self::Vector => "vector",
+            Self::Miss => "miss",
+        };
+        word.encode(encoder)
+    }
+}
+
+impl Counts {
+    /// Counts a search.
+    pub fn searched(&self, outcome: &Result<Findings, RetrievalError>) {
+        let word = match outcome {
+            Ok(findings) if !findings.degraded.is_empty() => "partial",
+            Ok(findings) if findings.hits.is_empty() => "empty",
+            Ok(_) => "ok",
+            Err(error) => error.code().0,
+        };
+        self.searches.get_or_create(&Outcome { outcome: word.to_owned() }).inc();
+        if let Ok(findings) = outcome {
+            let kind = match findings.cache {
+                CacheUse { similarity: Some(similarity), .. } if similarity >= 1.0 => RecallKind::Exact,
+                CacheUse { similarity: Some(_), .. } => RecallKind::Similar,
+                CacheUse { vector_age: Some(_), .. } => RecallKind::Vector,
+                CacheUse { .. } => RecallKind::Miss,
+            };
+            self.answers.get_or_create(&Recall { kind }).inc();
+        }
+    }
+
+    /// Counts a document: `indexed`, `unchanged`, or the code of its error.
+    pub fn indexed(&self, outcome: &str) {
+        self.documents.get_or_create(&Outcome { outcome: outcome.to_owned() }).inc();
+    }
+}

@@ -1,0 +1,225 @@
+//! What the tools do, whoever asks: by MCP or by plain HTTP.
+
+use chrono::Utc;
+use rmcp::model::JsonObject;
+use sha2::{Digest as _, Sha256};
+
+use crate::fault::kinds::Fault;
+use crate::find::question::RetrievalError;
+use crate::index::document::{Document, Indexed};
+use crate::index::fetch::FetchError;
+use crate::index::library::{DOCUMENT_CHARS_MAX, LibraryError};
+use crate::serve::answer::{
+    self, ConstraintsData, EmbeddingData, Envelope, ImpactData, IndexData, SearchData, SourcesData,
+};
+use crate::serve::arguments::{
+    self, ConstraintArguments, EmbeddingArguments, ImpactArguments, IndexArguments, PurposeAlias, SearchArguments,
+};
+use crate::serve::life::Life;
+use crate::store::contract::Patience;
+use crate::store::records::{Origin, StoreError};
+use crate::text::secrets;
+use crate::text::tokens;
+
+/// Letters of a text to embed.
+const EMBEDDED_CHARS_MAX: usize = 8_000;
+
+impl Life {
+    /// `search_documents`.
+    pub async fn search(&self, arguments: JsonObject) -> Envelope<SearchData> {
+        if self.faults.strikes(Fault::Panic).is_some() {
+            std::panic::panic_any("as requested");
+        }
+        let ignored = arguments::unknown(&arguments, arguments::SEARCH_NAMES);
+        let asked = arguments::read::<SearchArguments>(arguments).and_then(arguments::question);
+        let question = match asked {
+            Ok(question) => question,
+            Err(why) => return Envelope::error("INVALID_ARGUMENT", why),
+        };
+        let shown = self.shown(&question.text);
+        let outcome = self.retrieval.search(&question).await;
+        self.counts.searched(&outcome);
+        match outcome {
+            Ok(findings) => {
+                let top = findings.hits.first().map(|found| found.chunk.source.as_str());
+                tracing::info!(question = shown, hits = findings.hits.len(), top, "searched");
+                let degraded = findings.degraded.clone();
+                Envelope::ok(answer::search(question, findings, ignored)).degraded(&degraded)
+            }
+            Err(error) => {
+                tracing::warn!(question = shown, %error, "a search failed");
+                let doing = format!("Searching \"{}\"", question.text.chars().take(80).collect::<String>());
+                Envelope::failed(&doing, &error)
+            }
+        }
+    }
+
+    /// `index_document`.
+    pub async fn index(&self, arguments: JsonObject) -> Envelope<IndexData> {
+        let ignored = arguments::unknown(&arguments, arguments::INDEX_NAMES);
+        let wanted = match arguments::read::<IndexArguments>(arguments) {
+            Ok(wanted) => wanted,
+            Err(why) => return Envelope::error("INVALID_ARGUMENT", why),
+        };
+        if let Err(why) = arguments::document_fits(&wanted) {
+            return Envelope::error("INVALID_ARGUMENT", why);
+        }
+        let cutting = match arguments::cutting(&wanted) {
+            Ok(cutting) => cutting,
+            Err(why) => return Envelope::error("INVALID_ARGUMENT", why),
+        };
+        let (name, text) = match self.document_text(&wanted).await {
+            Ok(found) => found,
+            Err(error) => return Envelope::error(error.code(), error.to_string()),
+        };
+        let letters = text.chars().count();
+        if text.trim().is_empty() {
+            return Envelope::error("INVALID_ARGUMENT", "the document is empty: send its text".to_owned());
+        }
+        if letters > DOCUMENT_CHARS_MAX {
+            let why = format!("the document has {letters} characters, {DOCUMENT_CHARS_MAX} are allowed: split it");
+            return Envelope::error("BUDGET_LIMIT_EXCEEDED", why);
+        }
+        let tags = arguments::tags(wanted.tags.clone()).unwrap_or_default();
+        let document = Document {
+            source: &name,
+            source_type: &wanted.source_type,
+            collection: &wanted.collection,
+            tags: &tags,
+            dated: wanted.date,
+            volatility: wanted.volatility,
+            origin: Origin::Caller,
+            cutting,
+            text: &text,
+        };
+        match self.put(&document).await {
+            Ok(indexed) => {
+                self.counts.indexed(if indexed.unchanged { "unchanged" } else { "indexed" });
+                tracing::info!(source = name, chunks = indexed.chunks, indexed.unchanged, indexed.redacted, "indexed");
+                Envelope::ok(IndexData {
+                    source: name,
+                    chunk_count: indexed.chunks,
+                    unchanged: indexed.unchanged,
+                    tokens: indexed.tokens,
+                    redacted: indexed.redacted,
+                    ignored_arguments: ignored,
+                })
+            }
+            Err(error) => {
+                tracing::warn!(source = name, %error, "indexing failed");
+                let error = RetrievalError::from(error);
+                self.counts.indexed(error.code().0);
+                Envelope::failed(&format!("Indexing \"{name}\""), &error)
+            }
+        }
+    }
+
+    async fn put(&self, document: &Document<'_>) -> Result<Indexed, LibraryError> {
+        let library = &self.retrieval.library;
+        let _alone = library.write("index_document", false).await?;
+        library.put(document, Utc::now()).await
+    }
+
+    /// The name and the text of a document, from wherever it is.
+    async fn document_text(&self, wanted: &IndexArguments) -> Result<(String, String), FetchError> {
+        let named = |own: &str| if wanted.source.is_empty() { own.to_owned() } else { wanted.source.clone() };
+        match (&wanted.text, &wanted.file, &wanted.url) {
+            (Some(text), _, _) => Ok((named(""), text.clone())),
+            (_, Some(file), _) => Ok((named(file), self.fetcher.file(file)?)),
+            (_, _, Some(url)) => Ok((named(url), self.fetcher.url(url).await?)),
+            (None, None, None) => Err(FetchError::Nothing),
+        }
+    }
+
+    /// `list_sources`.
+    pub async fn sources(&self) -> Envelope<SourcesData> {
+        let listed: Result<_, StoreError> =
+            async { self.retrieval.library.store().connect(Patience::Search).await?.sources().await }.await;
+        match listed {
+            Ok(sources) => Envelope::ok(answer::sources(sources)),
+            Err(error) => {
+                tracing::warn!(%error, "listing sources failed");
+                Envelope::failed("Listing sources", &RetrievalError::Store(error))
+            }
+        }
+    }
+
+    /// `generate_embedding`.
+    pub async fn embedding(&self, arguments: JsonObject) -> Envelope<EmbeddingData> {
+        let ignored = arguments::unknown(&arguments, arguments::EMBEDDING_NAMES);
+        let wanted = match arguments::read::<EmbeddingArguments>(arguments) {
+            Ok(wanted) => wanted,
+            Err(why) => return Envelope::error("INVALID_ARGUMENT", why),
+        };
+        let letters = wanted.text.chars().count();
+        if wanted.text.trim().is_empty() || letters > EMBEDDED_CHARS_MAX {
+            let why = format!("'text' has {letters} characters; 1 to {EMBEDDED_CHARS_MAX} can be embedded");
+            return Envelope::error("INVALID_ARGUMENT", why);
+        }
+        let text = secrets::redact(&wanted.text).text.into_owned();
+        match self.embed(&text, wanted.purpose).await {
+            Ok(vector) => Envelope::ok(EmbeddingData {
+                model: self.retrieval.library.embedding().question_model(&text),
+                dimensions: vector.len(),
+                vector,
+                tokens: tokens::count(&wanted.text),
+                ignored_arguments: ignored,
+            }),
+            Err(error) => Envelope::failed("Embedding the text", &error),
+        }
+    }
+
+    async fn embed(&self, text: &str, purpose: PurposeAlias) -> Result<Vec<f32>, RetrievalError> {
+        let library = &self.retrieval.library;
+        if purpose == PurposeAlias::Document {
+            let mut vectors = library.embedding().documents(library.store(), &[text.to_owned()]).await?;
+            return Ok(vectors.pop().unwrap_or_default());
+        }
+        let mut held = library.store().connect(Patience::Search).await?;
+        Ok(self.retrieval.embed(held.as_mut(), text).await?.0.to_vec())
+    }
+
+    /// `check_constraints`.
+    pub async fn constraints(&self, arguments: JsonObject) -> Envelope<ConstraintsData> {
+        let ignored = arguments::unknown(&arguments, arguments::CONSTRAINT_NAMES);
+        let wanted = match arguments::read::<ConstraintArguments>(arguments) {
+            Ok(wanted) => wanted,
+            Err(why) => return Envelope::error("INVALID_ARGUMENT", why),
+        };
+        let change = match arguments::change(&wanted) {
+            Ok(change) => change,
+            Err(why) => return Envelope::error("INVALID_ARGUMENT", why),
+        };
+        let max_rank = usize::try_from(wanted.max_rank).unwrap_or(usize::MAX);
+        match self.retrieval.constraints(&change, max_rank, wanted.min_score).await {
+            Ok(applying) => Envelope::ok(answer::constraints(applying, ignored)),
+            Err(error) => Envelope::failed("Checking the change", &error),
+        }
+    }
+
+    /// `query_impact`.
+    pub async fn impact(&self, arguments: JsonObject) -> Envelope<ImpactData> {
+        let ignored = arguments::unknown(&arguments, arguments::IMPACT_NAMES);
+        let wanted = match arguments::read::<ImpactArguments>(arguments) {
+            Ok(wanted) => wanted,
+            Err(why) => return Envelope::error("INVALID_ARGUMENT", why),
+        };
+        let symbol = match arguments::symbol(&wanted) {
+            Ok(symbol) => symbol,
+            Err(why) => return Envelope::error("INVALID_ARGUMENT", why),
+        };
+        match self.retrieval.impact(&symbol, wanted.depth).await {
+            Ok(impacts) => Envelope::ok(answer::impact(symbol, impacts, ignored)),
+            Err(error) => Envelope::failed(&format!("Looking for users of \"{symbol}\""), &error),
+        }
+    }
+
+    /// A question as the log has it: a digest, which is the same for the same words and is not the
+    /// words; or the words, where the operator wants them.
+    fn shown(&self, question: &str) -> String {
+        if self.logs_questions {
+            return question.to_owned();
+        }
+        Sha256::digest(question.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
+}

@@ -1,0 +1,224 @@
+//! What a store of chunks can do, whichever database is behind it.
+//!
+//! Two databases are behind it today: SQLite, whose vectors are scanned in memory and exact, and
+//! PostgreSQL with pgvector, whose vectors are found by HNSW. A third needs an implementation of
+//! the two traits here and nothing else.
+//!
+//! A search holds one connection at a time, and gives it back while a language model writes for it:
+//! whoever holds one never waits for a second, so the pool is one narrow place and saturation is one error.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Debug;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+
+use crate::fault::strikes::Strikes;
+use crate::store::filter::Filter;
+use crate::store::records::{
+    CachedAnswer, Figures, Near, NewAnswer, NewSource, Place, PoolFigures, Remembered, Replaced, StoreError,
+    StoredChunk, StoredSource,
+};
+
+/// The version of every store's tables; a store of an older one is migrated, of a newer one refused.
+pub const SCHEMA_VERSION: u32 = 2;
+
+/// How long a caller waits for a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// A search: it gives up within a quarter of a second, so that its caller learns of it in time.
+    Search,
+    /// A start, a writer: it has time, and a busy machine is no saturated pool.
+    Writer,
+}
+
+/// A store of sources, their chunks, words and vectors; and of what was learnt by answering.
+#[async_trait]
+pub trait Store: Debug + Send + Sync {
+    /// A connection of the pool, held until it is dropped.
+    ///
+    /// # Errors
+    /// `Saturated` when the patience is over, `Sql`.
+    async fn connect(&self, patience: Patience) -> Result<Box<dyn Connection>, StoreError>;
+
+    /// The pool, which is what runs out first.
+    fn pool(&self) -> PoolFigures;
+
+    /// Replaces a source in one transaction: a reader sees the old text or the new one, and no
+    /// remembered answer that touches it outlives the moment the new one shows.
+    ///
+    /// # Errors
+    /// `Full`, `Saturated`, `Sql`; nothing has changed then.
+    async fn replace(&self, new: NewSource<'_>) -> Result<Replaced, StoreError>;
+
+    /// Takes a source away; whether it was there.
+    ///
+    /// # Errors
+    /// `Saturated`, `Sql`.
+    async fn remove(&self, source: &str) -> Result<bool, StoreError>;
+
+    /// Takes everything away: sources, answers, conversations; and the vectors of texts that were
+    /// embedded, which another index of the same texts would need again, where `embeddings` is said.
+    ///
+    /// # Errors
+    /// `Saturated`, `Sql`.
+    async fn wipe(&self, embeddings: bool) -> Result<(), StoreError>;
+
+    /// Writes a fact about the index, such as the fingerprint of its embedder; `None` forgets it.
+    ///
+    /// # Errors
+    /// `Saturated`, `Sql`.
+    async fn set_fact(&self, key: &str, value: Option<&str>) -> Result<(), StoreError>;
+
+    /// Closes every connection, waiting for those in use at most a second.
+    async fn close(&self);
+}
+
+/// One connection of a store.
+#[async_trait]
+pub trait Connection: Debug + Send {
+    /// A fact about the index.
+    ///
+    /// # Errors
+    /// `Sql`.
+    async fn fact(&mut self, key: &str) -> Result<Option<String>, StoreError>;
+
+    /// Counts every change of the index; an answer found under another count may be out of date.
+    ///
+    /// # Errors
+    /// `Sql`.
+    async fn generation(&mut self) -> Result<i64, StoreError>;
+
+    /// Whether nothing can be found at all.
+    ///
+    /// # Errors
+    /// `Sql`.
+    async fn is_empty(&mut self) -> Result<bool, StoreError>;
+
+    /// The kinds of sources there are.
+    ///
+    /// # Errors
+    /// `Sql`.
+    async fn kinds(&mut self) -> Result<BTreeSet<String>, StoreError>;
+
+    /// Chunks that hold terms of a question, the best first by BM25; equal ones by place.
+    ///
+    /// # Errors
+    /// `Sql`.
+    async fn worded(&mut self, terms: &[String], filter: &Filter, depth: usize) -> Result<Vec<Place>, StoreError>;
+
+    /// Chunks whose vectors are near, the nearest first; equal ones by place. A chunk at a right angle
+    /// or beyond is not near.
+    ///
+    /// # Errors
+    /// `Sql`.
+    async fn near(
+        &mut self,
+        vector: &[f32],
+        filter: &Filter,
+        depth: usize,
+        strikes: &Strikes,
+    ) -> Result<Vec<Near>, StoreError>;
+
+    /// Cosines of a vector and the chunks with these keys.
+    ///
+    /// # Errors
+    /// `Sql`.
+    async fn cosines(&mut self, vector: &[f32], ids: &[i64]) -> Result<HashMap<i64, f32>, StoreError>;
+
+    /// The chunks with these keys, in no order.
+    ///
+    /// # Errors
+    /// `Sql`.
+    async fn chunks(&mut self, ids: &[i64]) -> Result<Vec<StoredChunk>, StoreError>;
+
+    /// The chunk at a place of a source, such as the section around a passage.
+    ///
+    /// # Errors
+    /// `Sql`.
+    async fn chunk_at(&mut self, source: &str, ordinal: i64) -> Result<Option<StoredChunk>, StoreError>;
+
+    /// Every source, by name.
+    ///
+    /// # Errors
+    /// `Sql`.
+    async fn sources(&mut self) -> Result<Vec<StoredSource>, StoreError>;
+
+    /// The text of a source as it was indexed, secrets already taken out.
+    ///
+    /// # Errors
+    /// `Sql`.
+    async fn text(&mut self, source: &str) -> Result<Option<String>, StoreError>;
+
+    /// Counts over the whole index.
+    ///
+    /// # Errors
+    /// `Sql`.
+    async fn figures(&mut self) -> Result<Figures, StoreError>;
+
+    /// Tokens of the longest chunk that is searched, 0 where there is none. It may read the whole index.
+    ///
+    /// # Errors
+    /// `Sql`.
+    async fn longest(&mut self) -> Result<i64, StoreError>;
+
+    /// Any stored vector, with its source: what a health check searches with.
+    ///
+    /// # Errors
+    /// `Sql`.
+    async fn sample(&mut self) -> Result<Option<(String, Vec<f32>)>, StoreError>;
+
+    /// Vectors of texts already embedded, by the digest of model and text.
+    ///
+    /// # Errors
+    /// `Sql`.
+    async fn embedded(&mut self, keys: &[[u8; 32]]) -> Result<HashMap<[u8; 32], Vec<f32>>, StoreError>;
+
+    /// Keeps vectors for whoever embeds these texts again; the oldest go where there are too many.
+    ///
+    /// # Errors
+    /// `Sql`.
+    async fn keep_embedded(&mut self, vectors: &[([u8; 32], Vec<f32>)], now: DateTime<Utc>) -> Result<(), StoreError>;
+
+    /// The answer kept for exactly this question in exactly this scope.
+    ///
+    /// # Errors
+    /// `Sql`.
+    async fn answer(&mut self, exact: &[u8; 32], now: DateTime<Utc>) -> Result<Option<CachedAnswer>, StoreError>;
+
+    /// The newest answers of a scope that have a question's guard, for a comparison of meaning.
+    ///
+    /// # Errors
+    /// `Sql`.
+    async fn answers(
+        &mut self,
+        scope: &[u8; 32],
+        guard: &str,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<CachedAnswer>, StoreError>;
+
+    /// Keeps an answer, unless the index has changed since it was found; expired ones, and the
+    /// oldest where there are too many, go.
+    ///
+    /// # Errors
+    /// `Sql`.
+    async fn keep_answer(&mut self, answer: &NewAnswer<'_>, now: DateTime<Utc>) -> Result<(), StoreError>;
+
+    /// What a conversation was shown since a moment: chunk and final score.
+    ///
+    /// # Errors
+    /// `Sql`.
+    async fn shown(&mut self, conversation: &str, since: DateTime<Utc>) -> Result<Vec<Remembered>, StoreError>;
+
+    /// Remembers what a conversation is shown now, and forgets what no conversation asks for any more.
+    ///
+    /// # Errors
+    /// `Sql`.
+    async fn keep_shown(
+        &mut self,
+        conversation: &str,
+        shown: &[Remembered],
+        now: DateTime<Utc>,
+        forget_before: DateTime<Utc>,
+    ) -> Result<(), StoreError>;
+}

@@ -1,0 +1,139 @@
+//! Memory follows the file, whoever has written it.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use sqlx::sqlite::SqliteRow;
+use sqlx::types::Json;
+use sqlx::{Row as _, SqliteConnection};
+
+use crate::store::filter::SourceFacts;
+use crate::store::records::StoreError;
+use crate::store::sqlite::blob::from_blob;
+use crate::store::sqlite::memory::Memory;
+
+/// The vectors in memory, shared by every connection of the pool.
+#[derive(Debug, Default)]
+pub struct Remembering {
+    memory: RwLock<Memory>,
+    /// Held while memory follows the file, so that one connection reads and the others wait for it.
+    following: tokio::sync::Mutex<()>,
+}
+
+impl Remembering {
+    /// The vectors, to search.
+    pub fn read(&self) -> RwLockReadGuard<'_, Memory> {
+        self.memory.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The vectors, to change.
+    pub fn write(&self) -> RwLockWriteGuard<'_, Memory> {
+        self.memory.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Brings memory to where the file is, whoever has written it.
+    ///
+    /// # Errors
+    /// `Sql`.
+    pub async fn follow(&self, connection: &mut SqliteConnection) -> Result<(), StoreError> {
+        let generation = generation(connection).await?;
+        if self.read().generation == generation {
+            return Ok(());
+        }
+        let _alone = self.following.lock().await;
+        follow(connection, self).await
+    }
+}
+
+/// The index's count of changes.
+///
+/// # Errors
+/// `Sql`.
+pub async fn generation(connection: &mut SqliteConnection) -> Result<i64, StoreError> {
+    Ok(sqlx::query_scalar("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'generation'")
+        .fetch_one(connection)
+        .await?)
+}
+
+/// Reads into memory what the file has and it has not, within one view of the file.
+///
+/// # Errors
+/// `Sql`.
+async fn follow(connection: &mut SqliteConnection, memory: &Remembering) -> Result<(), StoreError> {
+    let mut view = sqlx::Connection::begin(connection).await?;
+    let generation = generation(&mut view).await?;
+    let rows = sqlx::query(
+        "SELECT source, source_type, collection, tags, dated, generation FROM sources ORDER BY generation, source",
+    )
+    .fetch_all(&mut *view)
+    .await?;
+    let mut present = HashSet::new();
+    let mut changed: Vec<(SourceFacts, i64)> = Vec::new();
+    for row in &rows {
+        let facts = facts(row)?;
+        let written: i64 = row.try_get(5)?;
+        present.insert(facts.source.clone());
+        if memory.read().generation_of(&facts.source) != Some(written) {
+            changed.push((facts, written));
+        }
+    }
+    let everything = changed.len() == rows.len();
+    let vectors = if everything { all_vectors(&mut view).await? } else { some_vectors(&mut view, &changed).await? };
+    let mut memory = memory.write();
+    let gone: Vec<String> = memory.names().filter(|name| !present.contains(*name)).map(str::to_owned).collect();
+    for name in gone {
+        memory.remove(&name);
+    }
+    for (facts, written) in changed {
+        let chunks = vectors.get(&facts.source).map(Vec::as_slice).unwrap_or_default();
+        memory.put(facts, written, chunks.iter().map(|(id, ordinal, vector)| (*id, *ordinal, vector.as_slice())));
+    }
+    memory.generation = generation;
+    Ok(())
+}
+
+type Vectors = BTreeMap<String, Vec<(i64, i64, Vec<f32>)>>;
+
+async fn all_vectors(view: &mut SqliteConnection) -> Result<Vectors, StoreError> {
+    let rows = sqlx::query("SELECT id, source, ordinal, vector FROM chunks WHERE length(vector) > 0 ORDER BY id");
+    gather(rows.fetch_all(view).await?)
+}
+
+async fn some_vectors(view: &mut SqliteConnection, changed: &[(SourceFacts, i64)]) -> Result<Vectors, StoreError> {
+    let mut vectors = Vectors::new();
+    for (facts, _) in changed {
+        let rows = sqlx::query(
+            "SELECT id, source, ordinal, vector FROM chunks WHERE source = $1 AND length(vector) > 0 ORDER BY id",
+        )
+        .bind(&facts.source)
+        .fetch_all(&mut *view)
+        .await?;
+        vectors.extend(gather(rows)?);
+    }
+    Ok(vectors)
+}
+
+fn gather(rows: Vec<SqliteRow>) -> Result<Vectors, StoreError> {
+    let mut vectors = Vectors::new();
+    for row in rows {
+        let bytes: &[u8] = row.try_get(3)?;
+        let entry = (row.try_get(0)?, row.try_get(2)?, from_blob(bytes));
+        vectors.entry(row.try_get(1)?).or_default().push(entry);
+    }
+    Ok(vectors)
+}
+
+/// What a filter looks at, from the first five columns of a row.
+///
+/// # Errors
+/// `Sql`.
+pub fn facts(row: &SqliteRow) -> Result<SourceFacts, StoreError> {
+    let Json(tags) = row.try_get::<Json<Vec<String>>, _>(3)?;
+    Ok(SourceFacts {
+        source: row.try_get(0)?,
+        source_type: row.try_get(1)?,
+        collection: row.try_get(2)?,
+        tags,
+        dated: row.try_get(4)?,
+    })
+}

@@ -1,0 +1,273 @@
+//! Vectors in memory: one contiguous slice, scanned whole, exact, and therefore its own ground truth.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
+
+use crate::fault::strikes::Strikes;
+use crate::store::filter::{Filter, SourceFacts};
+use crate::store::records::{Near, Place};
+
+/// Dead entries that are put up with before the slice is made anew, however small it is.
+const DEAD_MIN: usize = 1_024;
+
+/// What the vector arm scans.
+#[derive(Debug, Default)]
+pub struct Memory {
+    /// The file's count of changes that this has followed to.
+    pub generation: i64,
+    width: usize,
+    numbers: Vec<f32>,
+    entries: Vec<Entry>,
+    sources: Vec<Slot>,
+    by_name: HashMap<String, u32>,
+    dead: usize,
+}
+
+/// Whose vector it is; keys only ever grow along the slice.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    id: i64,
+    slot: u32,
+    ordinal: u32,
+}
+
+#[derive(Debug)]
+struct Slot {
+    facts: SourceFacts,
+    generation: i64,
+    is_alive: bool,
+}
+
+impl Memory {
+    /// Chunks that can be found.
+    pub fn len(&self) -> usize {
+        self.entries.len() - self.dead
+    }
+
+    /// Whether nothing can be found.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The generation of a source, where it is here.
+    pub fn generation_of(&self, source: &str) -> Option<i64> {
+        self.by_name.get(source).map(|slot| self.sources[*slot as usize].generation)
+    }
+
+    /// Names of the sources that are here.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.by_name.keys().map(String::as_str)
+    }
+
+    /// Puts a source in the place of what was here of it: keys and places of its chunks, and their
+    /// vectors. A vector of another width is cut or filled with zeros.
+    pub fn put<'a>(
+        &mut self,
+        facts: SourceFacts,
+        generation: i64,
+        chunks: impl Iterator<Item = (i64, i64, &'a [f32])>,
+    ) {
+        self.remove(&facts.source);
+        let slot = u32::try_from(self.sources.len()).unwrap_or(u32::MAX);
+        self.by_name.insert(facts.source.clone(), slot);
+        self.sources.push(Slot { facts, generation, is_alive: true });
+        for (id, ordinal, vector) in chunks {
+            if self.width == 0 {
+                self.width = vector.len();
+            }
+            self.numbers.extend(vector.iter().copied().chain(std::iter::repeat(0.0)).take(self.width));
+            self.entries.push(Entry { id, slot, ordinal: u32::try_from(ordinal).unwrap_or(u32::MAX) });
+        }
+    }
+
+    /// Takes a source away.
+    pub fn remove(&mut self, source: &str) {
+        let Some(slot) = self.by_name.remove(source) else { return };
+        self.sources[slot as usize].is_alive = false;
+        self.dead += self.entries.iter().rev().filter(|entry| entry.slot == slot).count();
+        if self.dead > DEAD_MIN && self.dead > self.len() / 2 {
+            self.compact();
+        }
+    }
+
+    /// The nearest chunks of the sources that fit, the nearest first; equal ones by place. What is at a
+    /// right angle or beyond is not near, so a question without words brings nothing.
+    pub fn near(&self, question: &[f32], filter: &Filter, depth: usize, strikes: &Strikes) -> Vec<Near> {
+        if depth == 0 || question.len() != self.width {
+            return Vec::new();
+        }
+        let admitted: Vec<bool> = self.sources.iter().map(|slot| slot.is_alive && filter.admits(&slot.facts)).collect();
+        let mut best: BinaryHeap<Worst<'_>> = BinaryHeap::with_capacity(depth + 1);
+        let untouched = strikes.is_none();
+        for (entry, vector) in self.iter().filter(|(entry, _)| admitted[entry.slot as usize]) {
+            let cosine =
+                if untouched { dot(question, vector) } else { self.stricken(question, entry, vector, strikes) };
+            if cosine <= 0.0 || (best.len() == depth && best.peek().is_some_and(|worst| cosine < worst.cosine)) {
+                continue;
+            }
+            let source = self.sources[entry.slot as usize].facts.source.as_str();
+            best.push(Worst { cosine, source, ordinal: entry.ordinal, id: entry.id });
+            if best.len() > depth {
+                best.pop();
+            }
+        }
+        let near = |Worst { cosine, source, ordinal, id }: Worst<'_>| Near {
+            place: Place { source: source.to_owned(), ordinal: i64::from(ordinal), id },
+            cosine,
+        };
+        best.into_sorted_vec().into_iter().map(near).collect()
+    }
+
+    fn stricken(&self, question: &[f32], entry: &Entry, vector: &[f32], strikes: &Strikes) -> f32 {
+        let (source, ordinal) = (&self.sources[entry.slot as usize].facts.source, i64::from(entry.ordinal));
+        let is_lost = strikes.loses(source, ordinal) || strikes.zeroes(source, ordinal);
+        if is_lost { 0.0 } else { dot(question, vector) }
+    }
+
+    /// The vector of a chunk.
+    pub fn vector(&self, id: i64) -> Option<&[f32]> {
+        let at = self.entries.binary_search_by_key(&id, |entry| entry.id).ok()?;
+        let is_alive = self.sources[self.entries[at].slot as usize].is_alive;
+        is_alive.then(|| &self.numbers[at * self.width..(at + 1) * self.width])
+    }
+
+    /// The kinds of sources that are here.
+    pub fn kinds(&self) -> BTreeSet<String> {
+        let alive = self.sources.iter().filter(|slot| slot.is_alive);
+        alive
+            .map(|slot| slot.facts.source_type.as_str())
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// The first vector that can be found, with its source.
+    pub fn first(&self) -> Option<(&str, &[f32])> {
+        let mut alive = self.iter().filter(|(entry, _)| self.sources[entry.slot as usize].is_alive);
+        alive.next().map(|(entry, vector)| (self.sources[entry.slot as usize].facts.source.as_str(), vector))
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&Entry, &[f32])> {
+        self.entries.iter().zip(self.numbers.chunks_exact(self.width.max(1)))
+    }
+
+    fn compact(&mut self) {
+        let mut kept = Self { generation: self.generation, width: self.width, ..Self::default() };
+        let mut moved = HashMap::<u32, u32>::new();
+        for (entry, vector) in self.iter().filter(|(entry, _)| self.sources[entry.slot as usize].is_alive) {
+            let slot = *moved.entry(entry.slot).or_insert_with(|| {
+                let old = &self.sources[entry.slot as usize];
+                kept.sources.push(Slot { facts: old.facts.clone(), generation: old.generation, is_alive: true });
+                u32::try_from(kept.sources.len() - 1).unwrap_or(u32::MAX)
+            });
+            kept.numbers.extend_from_slice(vector);
+            kept.entries.push(Entry { slot, ..*entry });
+        }
+        // A source without a chunk is known too.
+        for (name, slot) in &self.by_name {
+            if !moved.contains_key(slot) {
+                let old = &self.sources[*slot as usize];
+                moved.insert(*slot, u32::try_from(kept.sources.len()).unwrap_or(u32::MAX));
+                kept.sources.push(Slot { facts: old.facts.clone(), generation: old.generation, is_alive: true });
+            }
+            kept.by_name.insert(name.clone(), moved[slot]);
+        }
+        *self = kept;
+    }
+}
+
+/// Orders a heap so that the worst of the best is on top: the least cosine, and among equal ones the
+/// last place.
+#[derive(Debug, PartialEq)]
+struct Worst<'m> {
+    cosine: f32,
+    source: &'m str,
+    ordinal: u32,
+    id: i64,
+}
+
+impl Eq for Worst<'_> {}
+
+impl Ord for Worst<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let place = |one: &Self| (one.source, one.ordinal, one.id);
+        other.cosine.total_cmp(&self.cosine).then_with(|| place(self).cmp(&place(other)))
+    }
+}
+
+impl PartialOrd for Worst<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The dot product, which for vectors of length one is the cosine. Eight sums at a time, so that the
+/// compiler may use the machine's wide registers; their order is fixed, so the bits are too.
+pub fn dot(left: &[f32], right: &[f32]) -> f32 {
+    let (left_wide, left_rest) = left.as_chunks::<8>();
+    let (right_wide, right_rest) = right.as_chunks::<8>();
+    let mut sums = [0.0_f32; 8];
+    for (a, b) in left_wide.iter().zip(right_wide) {
+        for lane in 0..8 {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    sums.iter().sum::<f32>() + left_rest.iter().zip(right_rest).map(|(a, b)| a * b).sum::<f32>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(source: &str) -> SourceFacts {
+        SourceFacts { source: source.to_owned(), ..SourceFacts::default() }
+    }
+
+    fn memory(sources: usize) -> Memory {
+        let mut memory = Memory::default();
+        for number in 0..sources {
+            let id = i64::try_from(number).unwrap();
+            let vector = [1.0, number as f32, 0.0, 0.0];
+            memory.put(facts(&format!("s{number}")), 1, std::iter::once((id, 0, vector.as_slice())));
+        }
+        memory
+    }
+
+    fn check(says: &str, memory: &Memory, depth: usize, expected: &[i64]) {
+        let near = memory.near(&[0.0, 1.0, 0.0, 0.0], &Filter::default(), depth, &Strikes::default());
+        assert_eq!(near.iter().map(|near| near.place.id).collect::<Vec<_>>(), expected, "{says}");
+    }
+
+    #[test]
+    fn the_nearest_come_first() {
+        let mut memory = memory(5);
+        check("a right angle is not near", &memory, 10, &[4, 3, 2, 1]);
+        check("as many as asked", &memory, 2, &[4, 3]);
+        check("nothing asked", &memory, 0, &[]);
+        let twin = [1.0, 4.0, 0.0, 0.0];
+        memory.put(facts("twin"), 2, std::iter::once((9, 0, twin.as_slice())));
+        check("equal ones by source", &memory, 2, &[4, 9]);
+        let early = [1.0, 4.0, 0.0, 0.0];
+        memory.put(facts("early"), 3, std::iter::once((11, 0, early.as_slice())));
+        check("whatever was written first", &memory, 2, &[11, 4]);
+        memory.remove("early");
+        memory.remove("s4");
+        check("what is removed is gone", &memory, 2, &[9, 3]);
+        assert!(memory.vector(4).is_none() && memory.vector(9).is_some());
+        assert!(memory.near(&[1.0], &Filter::default(), 5, &Strikes::default()).is_empty(), "another width");
+    }
+
+    #[test]
+    fn holes_are_closed_and_nothing_else_changes() {
+        let mut memory = memory(4_000);
+        for number in 0..3_000 {
+            memory.remove(&format!("s{number}"));
+        }
+        assert_eq!(memory.len(), 1_000);
+        assert!(memory.entries.len() < 2_500, "{} entries are kept for 1,000", memory.entries.len());
+        check("the nearest are found", &memory, 2, &[3_999, 3_998]);
+        assert_eq!(memory.vector(3_500), Some([1.0, 3_500.0, 0.0, 0.0].as_slice()));
+        assert_eq!((memory.generation_of("s3500"), memory.generation_of("s1")), (Some(1), None));
+    }
+}

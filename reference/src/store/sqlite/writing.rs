@@ -1,0 +1,237 @@
+//! Sources into the file and out of it, each in one transaction; memory follows at once.
+
+use sqlx::{Connection as _, SqliteConnection};
+
+use crate::cut::Chunk;
+use crate::store::filter::SourceFacts;
+use crate::store::records::{NewSource, Replaced, StoreError};
+use crate::store::sqlite::blob::to_blob;
+use crate::store::sqlite::following::{self, Remembering};
+
+/// The most chunks an index holds: 1.5 GB of vectors of 384 numbers, and a scan of a tenth of a second.
+pub const CHUNKS_MAX: usize = 1_000_000;
+
+/// Replaces a source.
+///
+/// # Errors
+/// `Full`, `Sql`; nothing has changed then.
+pub async fn replace(
+    connection: &mut SqliteConnection,
+    memory: &Remembering,
+    new: &NewSource<'_>,
+) -> Result<Replaced, StoreError> {
+    let mut work = connection.begin_with("BEGIN IMMEDIATE").await?;
+    let known = is_same(&mut work, new).await?;
+    if known == Some(true) {
+        return Ok(Replaced::Unchanged);
+    }
+    if memory.read().len() + new.chunks.len() > CHUNKS_MAX {
+        return Err(StoreError::Full(CHUNKS_MAX));
+    }
+    delete(&mut work, new.source).await?;
+    let generation = next_generation(&mut work).await?;
+    insert_source(&mut work, new, generation).await?;
+    let first = reserve_ids(&mut work, new.chunks.len()).await?;
+    for (number, (chunk, vector)) in (0_i64..).zip(new.chunks) {
+        insert_chunk(&mut work, new.source, first + number, number, chunk, vector.as_deref()).await?;
+    }
+    if new.drops_answers {
+        drop_answers(&mut work, new.source, known.is_none()).await?;
+    }
+    work.commit().await?;
+    let facts = SourceFacts {
+        source: new.source.to_owned(),
+        source_type: new.source_type.to_owned(),
+        collection: new.collection.to_owned(),
+        tags: new.tags.to_vec(),
+        dated: new.dated,
+    };
+    let searched = (0_i64..)
+        .zip(new.chunks)
+        .filter_map(|(number, (_, vector))| vector.as_ref().map(|vector| (first + number, number, vector.as_slice())));
+    let mut memory = memory.write();
+    // Where another process has written meanwhile, the next search reads what both wrote.
+    if memory.generation + 1 == generation {
+        memory.put(facts, generation, searched);
+        memory.generation = generation;
+    }
+    Ok(if known.is_some() { Replaced::Changed } else { Replaced::Added })
+}
+
+/// Whether a source is there just as it is to be written; `None` where it is not there at all. Who
+/// brought it does not matter: the first did.
+async fn is_same(work: &mut SqliteConnection, new: &NewSource<'_>) -> Result<Option<bool>, StoreError> {
+    let same = sqlx::query_scalar(
+        "SELECT content_hash = $2 AND parser = $3 AND source_type = $4 AND collection = $5 AND tags = $6 \
+         AND dated IS $7 AND volatility = $8 FROM sources WHERE source = $1",
+    )
+    .bind(new.source)
+    .bind(new.content_hash)
+    .bind(new.parser)
+    .bind(new.source_type)
+    .bind(new.collection)
+    .bind(sqlx::types::Json(new.tags))
+    .bind(new.dated)
+    .bind(new.volatility.name());
+    Ok(same.fetch_optional(work).await?)
+}
+
+/// Takes a source away; whether it was there.
+///
+/// # Errors
+/// `Sql`.
+pub async fn remove(connection: &mut SqliteConnection, memory: &Remembering, source: &str) -> Result<bool, StoreError> {
+    let mut work = connection.begin_with("BEGIN IMMEDIATE").await?;
+    if !delete(&mut work, source).await? {
+        return Ok(false);
+    }
+    let generation = next_generation(&mut work).await?;
+    drop_answers(&mut work, source, false).await?;
+    work.commit().await?;
+    let mut memory = memory.write();
+    if memory.generation + 1 == generation {
+        memory.remove(source);
+        memory.generation = generation;
+    }
+    Ok(true)
+}
+
+/// Takes everything away.
+///
+/// # Errors
+/// `Sql`.
+pub async fn wipe(connection: &mut SqliteConnection, memory: &Remembering, embeddings: bool) -> Result<(), StoreError> {
+    let mut work = connection.begin_with("BEGIN IMMEDIATE").await?;
+    for table in ["words", "chunks", "texts", "sources", "answer_sources", "answers", "shown"] {
+        sqlx::query(sqlx::AssertSqlSafe(format!("DELETE FROM {table}"))).execute(&mut *work).await?;
+    }
+    if embeddings {
+        sqlx::query("DELETE FROM embeddings").execute(&mut *work).await?;
+    }
+    sqlx::query("DELETE FROM meta WHERE key NOT IN ('schema', 'generation', 'next_id')").execute(&mut *work).await?;
+    next_generation(&mut work).await?;
+    work.commit().await?;
+    memory.follow(connection).await
+}
+
+/// Writes a fact, or forgets it.
+///
+/// # Errors
+/// `Sql`.
+pub async fn set_fact(connection: &mut SqliteConnection, key: &str, value: Option<&str>) -> Result<(), StoreError> {
+    let query = match value {
+        Some(value) => sqlx::query(
+            "INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        )
+        .bind(key.to_owned())
+        .bind(value.to_owned()),
+        None => sqlx::query("DELETE FROM meta WHERE key = $1").bind(key.to_owned()),
+    };
+    query.execute(connection).await?;
+    Ok(())
+}
+
+async fn delete(work: &mut SqliteConnection, source: &str) -> Result<bool, StoreError> {
+    sqlx::query("DELETE FROM words WHERE rowid IN (SELECT id FROM chunks WHERE source = $1)")
+        .bind(source)
+        .execute(&mut *work)
+        .await?;
+    sqlx::query("DELETE FROM chunks WHERE source = $1").bind(source).execute(&mut *work).await?;
+    let deleted = sqlx::query("DELETE FROM sources WHERE source = $1").bind(source).execute(&mut *work).await?;
+    Ok(deleted.rows_affected() > 0)
+}
+
+/// An answer that touches the source may be wrong now. A new source may answer better than what any
+/// answer holds, so it drops them all.
+async fn drop_answers(work: &mut SqliteConnection, source: &str, is_new: bool) -> Result<(), StoreError> {
+    let query = if is_new {
+        sqlx::query("DELETE FROM answers")
+    } else {
+        sqlx::query("DELETE FROM answers WHERE exact IN (SELECT exact FROM answer_sources WHERE source = $1)")
+            .bind(source)
+    };
+    query.execute(work).await?;
+    Ok(())
+}
+
+async fn next_generation(work: &mut SqliteConnection) -> Result<i64, StoreError> {
+    sqlx::query("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'generation'")
+        .execute(&mut *work)
+        .await?;
+    following::generation(work).await
+}
+
+/// Keys for new chunks. None is ever given twice, so a key that somebody holds never means another text.
+async fn reserve_ids(work: &mut SqliteConnection, count: usize) -> Result<i64, StoreError> {
+    let first: i64 = sqlx::query_scalar("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'next_id'")
+        .fetch_one(&mut *work)
+        .await?;
+    sqlx::query("UPDATE meta SET value = $1 WHERE key = 'next_id'")
+        .bind((first + i64::try_from(count).unwrap_or(0)).to_string())
+        .execute(work)
+        .await?;
+    Ok(first)
+}
+
+async fn insert_source(work: &mut SqliteConnection, new: &NewSource<'_>, generation: i64) -> Result<(), StoreError> {
+    sqlx::query(
+        "INSERT INTO sources (source, source_type, collection, tags, dated, volatility, content_hash, parser, indexed_at, \
+         generation, origin) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+    )
+    .bind(new.source)
+    .bind(new.source_type)
+    .bind(new.collection)
+    .bind(sqlx::types::Json(new.tags))
+    .bind(new.dated)
+    .bind(new.volatility.name())
+    .bind(new.content_hash)
+    .bind(new.parser)
+    .bind(new.indexed_at.timestamp_micros())
+    .bind(generation)
+    .bind(new.origin.name())
+    .execute(&mut *work)
+    .await?;
+    sqlx::query("INSERT INTO texts (source, text) VALUES ($1, $2)")
+        .bind(new.source)
+        .bind(new.text)
+        .execute(work)
+        .await?;
+    Ok(())
+}
+
+async fn insert_chunk(
+    work: &mut SqliteConnection,
+    source: &str,
+    id: i64,
+    ordinal: i64,
+    chunk: &Chunk,
+    vector: Option<&[f32]>,
+) -> Result<(), StoreError> {
+    let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+    sqlx::query(
+        "INSERT INTO chunks (id, source, ordinal, section, content, char_start, char_end, tokens, vector, role, parent) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+    )
+    .bind(id)
+    .bind(source)
+    .bind(ordinal)
+    .bind(&chunk.section)
+    .bind(&chunk.content)
+    .bind(whole(chunk.char_start))
+    .bind(whole(chunk.char_end))
+    .bind(whole(chunk.tokens))
+    .bind(to_blob(vector.unwrap_or_default()))
+    .bind(chunk.role.name())
+    .bind(chunk.parent.map(whole))
+    .execute(&mut *work)
+    .await?;
+    if vector.is_some() {
+        sqlx::query("INSERT INTO words (rowid, section, content) VALUES ($1, $2, $3)")
+            .bind(id)
+            .bind(&chunk.section)
+            .bind(&chunk.content)
+            .execute(&mut *work)
+            .await?;
+    }
+    Ok(())
+}
