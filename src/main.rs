@@ -1,89 +1,11 @@
-//! The binary: one command a file, in `cli`.
+//! The binary: only a link; what it does is [`serin::cli::command_line`].
 
 use std::process::ExitCode;
-use std::time::Duration;
-
-use clap::{Parser, Subcommand};
-use serin::cli::logging::LogFormat;
-use serin::cli::{
-    accept, backup, bench, check, demo, export, init, logging, plan, probe, recheck, restore, run, schema, status,
-};
 
 /// Beats allocate on many threads at once; see Cargo.toml.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Watches MCP retrieval servers from the outside and pages a human, with a cause and a runbook, when one is down, slow, changed or quietly wrong.
-#[derive(Debug, Parser)]
-#[command(name = "serin", version, max_term_width = 100)]
-struct Arguments {
-    /// How lines of the log look; what is logged is set by SERIN_LOG, such as `info,probe=debug`.
-    #[arg(long, global = true, value_enum)]
-    log_format: Option<LogFormat>,
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    Init(init::InitArgs),
-    Run(run::RunArgs),
-    Check(check::CheckArgs),
-    Schema(schema::SchemaArgs),
-    Plan(plan::PlanArgs),
-    Probe(probe::ProbeArgs),
-    Recheck(recheck::RecheckArgs),
-    Accept(accept::AcceptArgs),
-    Status(status::StatusArgs),
-    Backup(backup::BackupArgs),
-    Restore(restore::RestoreArgs),
-    Export(export::ExportArgs),
-    Demo(demo::DemoArgs),
-    Reference(serin_reference::cli::ReferenceArgs),
-    Bench(bench::BenchArgs),
-}
-
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    // The demo keeps its stage clear.
-    let logging = match logging::start(arguments.log_format, matches!(arguments.command, Command::Demo(_))) {
-        Ok(logging) => logging,
-        Err(error) => return refused(&error),
-    };
-    if rustls::crypto::ring::default_provider().install_default().is_err() {
-        tracing::debug!("a TLS provider was installed already");
-    }
-    let end = match arguments.command {
-        Command::Check(args) => return check::run(args),
-        Command::Schema(args) => return schema::run(args),
-        Command::Plan(args) => plan::run(args),
-        Command::Init(args) => wait(init::command(args)),
-        Command::Run(args) => wait(run::run(args, logging)),
-        Command::Probe(args) => wait(probe::command(args)),
-        Command::Recheck(args) => wait(recheck::run(args)),
-        Command::Accept(args) => wait(accept::run(args)),
-        Command::Status(args) => wait(status::run(args)),
-        Command::Backup(args) => wait(backup::run(args)),
-        Command::Restore(args) => wait(restore::run(args)),
-        Command::Export(args) => wait(export::run(args)),
-        Command::Demo(args) => wait(demo::run(args)),
-        Command::Bench(args) => return bench::run(&args),
-        Command::Reference(args) => wait(serin_reference::cli::run(args)),
-    };
-    end.unwrap_or_else(|error| refused(&error))
-}
-
-fn refused(error: &anyhow::Error) -> ExitCode {
-    anstream::eprintln!("error: {error:#}");
-    ExitCode::FAILURE
-}
-
-/// How long a thread may still do what nobody waits for any more, such as ask a name server that does not answer.
-const THREADS_ENDING_MAX: Duration = Duration::from_secs(1);
-
-fn wait(command: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let end = runtime.block_on(command);
-    runtime.shutdown_timeout(THREADS_ENDING_MAX);
-    end
+    serin::cli::command_line::main()
 }

@@ -19,3 +19,4 @@ pub mod restore;
 pub mod status;
 pub mod logging;
 pub mod export;
+pub mod command_line;
