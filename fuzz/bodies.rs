@@ -1,9 +1,9 @@
 //! What each fuzz target asserts, shared by libFuzzer (fuzz_targets/) and by tests/fuzz_corpus.rs.
 
 use serin::domain::observation::FaultKind;
-use serin::probe::evidence::DETAIL_CHARS_MAX;
-use serin::probe::rpc::{Message, read};
-use serin::probe::sse::{Decoder, EVENTS_MAX, Event, Overflow};
+use serin::probe::decode::rpc::{Message, read};
+use serin::probe::decode::sse::{Decoder, EVENTS_MAX, Event, Overflow};
+use serin::untrusted_text::DETAIL_CHARS_MAX;
 
 /// Bytes of an event here: small, so that the bound is often met.
 const EVENT_BYTES_MAX: usize = 256;

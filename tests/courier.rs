@@ -18,7 +18,7 @@ use serin::domain::paging::notification::{Event, MonitorCard, Notification};
 use serin::domain::reason::{FailureReason, Severity};
 use serin::domain::signal::Signal;
 use serin::store::Store;
-use serin::store::record::{Addressee, BeatRecord, Outgoing};
+use serin::store::values::record::{Addressee, BeatRecord, Outgoing};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
 use tokio::sync::{mpsc, watch};

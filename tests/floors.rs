@@ -1,22 +1,37 @@
-//! The house holds: arrows run downward only, and `domain` is pure.
+//! The house holds: arrows run downward only, between rooms and inside them; no file knows itself by way of others; and
+//! `domain` is pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Every room and the rooms it may use. A new arrow is a decision, and it is made here.
+/// Every room of the monitor and the rooms it may use. A new arrow is a decision, and it is made here.
 const ARROWS: &[(&str, &[&str])] = &[
     ("domain", &[]),
     ("net", &[]),
+    ("untrusted_text", &["domain"]),
+    ("live", &["domain"]),
     ("config", &["domain", "net"]),
-    ("store", &["domain"]),
-    ("probe", &["domain", "net"]),
+    ("tool_lists", &["domain", "untrusted_text"]),
     ("deliver", &["domain", "net"]),
-    ("daemon", &["domain", "config", "store", "probe", "deliver"]),
-    ("web", &["domain", "store", "deliver"]),
-    ("app", &["domain", "config", "store", "probe", "deliver", "daemon", "web", "net"]),
-    ("cli", &["domain", "config", "store", "probe", "deliver", "net", "app"]),
+    ("store", &["domain", "live"]),
+    ("probe", &["domain", "net", "untrusted_text", "tool_lists"]),
+    ("daemon", &["domain", "live", "config", "tool_lists", "store", "probe", "deliver"]),
+    ("web", &["domain", "live", "store", "deliver"]),
+    ("app", &["domain", "net", "live", "config", "store", "probe", "deliver", "daemon", "web"]),
+    ("cli", &["domain", "net", "config", "tool_lists", "store", "probe", "deliver", "app"]),
     ("main", &["cli"]),
 ];
+
+/// The second floor plans: what lies in a room, from the top; each may use what stands behind it.
+const INSIDE: &[(&str, &[&str])] = &[
+    ("config", &["describe", "check", "read"]),
+    ("store", &["write", "read", "packed", "file", "values"]),
+    ("probe", &["explore", "prober", "stages", "access", "session", "wire", "assignment", "decode"]),
+    ("live", &["board", "pulse"]),
+];
+
+/// The packages. The monitor's is the one with rooms; in the others no circle may arise either.
+const PACKAGES: &[&str] = &["src", "reference/src", "outbound/src", "bench/src"];
 
 /// What may never appear in `domain`.
 const IMPURE: &[&str] = &[
@@ -40,9 +55,16 @@ const IMPURE: &[&str] = &[
     "rand::",
 ];
 
-fn sources() -> Vec<(String, PathBuf, String)> {
+/// A file of a package: its module path, such as `probe::wire::reply`, and its text without comments and tests.
+struct Source {
+    module: String,
+    path: PathBuf,
+    text: String,
+}
+
+fn sources(package: &str) -> Vec<Source> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
-        for entry in std::fs::read_dir(folder).expect("src can be listed") {
+        for entry in std::fs::read_dir(folder).expect("a folder can be listed") {
             let path = entry.expect("an entry can be read").path();
             if path.is_dir() {
                 walk(&path, found);
@@ -51,54 +73,170 @@ fn sources() -> Vec<(String, PathBuf, String)> {
             }
         }
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(package);
     let mut found = Vec::new();
     walk(&root, &mut found);
-    found
-        .into_iter()
-        .map(|path| {
-            let inside = path.strip_prefix(&root).expect("it is below src");
-            let first = inside.iter().next().expect("it has a name").to_string_lossy();
-            let room = first.trim_end_matches(".rs").to_owned();
-            let text = std::fs::read_to_string(&path).expect("a source is text");
-            (room, path, text)
-        })
-        .collect()
+    let source = |path: PathBuf| {
+        let inside = path.strip_prefix(&root).expect("it is below the package").with_extension("");
+        let names: Vec<String> = inside.iter().map(|name| name.to_string_lossy().into_owned()).collect();
+        let module = names.join("::");
+        let text = std::fs::read_to_string(&path).expect("a source is text");
+        // Tests may look upward: they put a room to use as those above it do.
+        let text = text.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default();
+        let code: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+        Source { module: module.strip_suffix("::mod").unwrap_or(&module).to_owned(), path, text: code.join("\n") }
+    };
+    let tests = |source: &Source| source.module.ends_with("tests");
+    found.into_iter().map(source).filter(|source| !tests(source)).collect()
 }
 
-/// Rooms a text names: `crate::room` anywhere, and `serin::room` in the binary.
+/// Every path that a text names behind `crate::`, braces undone: `domain::fleet::Monitor`.
 fn named(text: &str) -> BTreeSet<String> {
-    let mut rooms = BTreeSet::new();
-    for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
-        for prefix in ["crate::", "serin::"] {
-            for (at, _) in line.match_indices(prefix) {
-                if at > 0 && line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':') {
-                    continue;
-                }
-                let rest = &line[at + prefix.len()..];
-                let room: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-                rooms.insert(room);
+    let mut paths = BTreeSet::new();
+    for prefix in ["crate::", "serin::"] {
+        for (at, _) in text.match_indices(prefix) {
+            if !text[..at].ends_with(|c: char| {
+                c.is_alphanumeric() || c == '_' || c == ':' || c == ' ' && text[..at].ends_with("in ")
+            }) {
+                undone(String::new(), &text[at + prefix.len()..], &mut paths);
             }
         }
     }
-    rooms
+    paths
+}
+
+/// Follows one path from its first name on; where it opens a brace, each of what stands inside. Answers what is left.
+fn undone<'t>(before: String, text: &'t str, paths: &mut BTreeSet<String>) -> &'t str {
+    let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')).unwrap_or(text.len());
+    let path = format!("{before}{}", &text[..end]);
+    let rest = &text[end..];
+    let Some(mut rest) = rest.strip_prefix('{') else {
+        paths.insert(path.trim_end_matches(':').trim_end_matches("::self").to_owned());
+        return rest;
+    };
+    while !rest.is_empty() {
+        rest = undone(path.clone(), rest.trim_start(), paths);
+        // What follows a name inside braces: ` as other`, a comma, the end.
+        let next = rest.find([',', '}']).unwrap_or(rest.len());
+        let ended = rest[next..].starts_with('}');
+        rest = rest.get(next + 1..).unwrap_or_default();
+        if ended || rest.trim_start().starts_with('}') {
+            return if ended { rest } else { rest.trim_start().get(1..).unwrap_or_default() };
+        }
+    }
+    rest
+}
+
+/// Which files of a package use which, by module path. What a `mod.rs` passes on counts as the file that defines it.
+fn uses(sources: &[Source]) -> BTreeMap<String, BTreeSet<String>> {
+    let modules: BTreeSet<&str> = sources.iter().map(|source| &*source.module).collect();
+    let mut passed_on = BTreeMap::new();
+    for source in sources {
+        for line in source.text.split(';').filter_map(|line| line.trim_start().strip_prefix("pub use ")) {
+            let mut paths = BTreeSet::new();
+            undone(format!("{}::", source.module), line.trim_start_matches("self::"), &mut paths);
+            for path in paths {
+                let (from, item) = path.rsplit_once("::").expect("it names a child's item");
+                passed_on.insert(format!("{}::{item}", source.module), from.to_owned());
+            }
+        }
+    }
+    let defined_in = |path: &str| {
+        let mut path = path;
+        loop {
+            if let Some(from) = passed_on.get(path) {
+                return Some(from.clone());
+            }
+            if modules.contains(path) {
+                return Some(path.to_owned());
+            }
+            path = path.rsplit_once("::")?.0;
+        }
+    };
+    let of = |source: &Source| {
+        let mut files: BTreeSet<String> = named(&source.text).iter().filter_map(|path| defined_in(path)).collect();
+        files.remove(&source.module);
+        (source.module.clone(), files)
+    };
+    sources.iter().map(of).collect()
+}
+
+/// The name at a depth of a module path; for `probe::wire::reply` at 1: `wire`.
+fn at(module: &str, depth: usize) -> Option<&str> {
+    module.split("::").nth(depth)
+}
+
+/// The first way from a node back to itself.
+fn circle(arrows: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
+    fn back(
+        arrows: &BTreeMap<String, BTreeSet<String>>,
+        way: &mut Vec<String>,
+        to: &str,
+        seen: &mut BTreeSet<String>,
+    ) -> bool {
+        let here = way.last().cloned().unwrap_or_default();
+        for next in arrows.get(&here).into_iter().flatten() {
+            if next == to {
+                return true;
+            }
+            if seen.insert(next.clone()) {
+                way.push(next.clone());
+                if back(arrows, way, to, seen) {
+                    return true;
+                }
+                way.pop();
+            }
+        }
+        false
+    }
+    arrows.keys().find_map(|start| {
+        let mut way = vec![start.clone()];
+        back(arrows, &mut way, start, &mut BTreeSet::new()).then_some(way)
+    })
 }
 
 #[test]
-fn arrows_run_downward_only() {
+fn arrows_between_rooms_run_downward_only() {
     let plan: BTreeMap<&str, &[&str]> = ARROWS.iter().copied().collect();
     let mut wrong = Vec::new();
-    for (room, path, text) in sources() {
-        if room == "lib" {
-            continue;
-        }
-        let Some(allowed) = plan.get(room.as_str()) else {
-            wrong.push(format!("{}: room '{room}' is not in the plan", path.display()));
+    for source in sources("src").iter().filter(|source| source.module != "lib") {
+        let room = at(&source.module, 0).expect("it has a name");
+        let Some(allowed) = plan.get(room) else {
+            wrong.push(format!("{}: room '{room}' is not in the plan", source.path.display()));
             continue;
         };
-        for other in named(&text) {
-            if other != room && !allowed.contains(&other.as_str()) {
-                wrong.push(format!("{}: '{room}' may not use '{other}'", path.display()));
+        for path in named(&source.text) {
+            let other = at(&path, 0).unwrap_or_default();
+            if other != room && !allowed.contains(&other) {
+                wrong.push(format!("{}: '{room}' may not use '{other}'", source.path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let arrows = ARROWS.iter().map(|(room, uses)| (room.to_string(), uses.iter().map(ToString::to_string).collect()));
+    assert_eq!(circle(&arrows.collect()), None, "the plan itself has a circle");
+}
+
+#[test]
+fn arrows_inside_rooms_run_downward_only() {
+    let mut wrong = Vec::new();
+    for (module, files) in uses(&sources("src")) {
+        let Some((room, order)) = INSIDE.iter().find(|(room, _)| at(&module, 0) == Some(room)) else { continue };
+        let floor = |module: &str| {
+            let name = at(module, 1)?;
+            Some((order.iter().position(|known| *known == name), name.to_owned()))
+        };
+        // The room's own `mod.rs` names its children, and nothing else.
+        let Some((here, name)) = floor(&module) else { continue };
+        let Some(here) = here else {
+            wrong.push(format!("'{room}::{name}' is not in the plan of its room"));
+            continue;
+        };
+        for file in files.iter().filter(|file| at(file, 0) == Some(room)) {
+            match floor(file) {
+                Some((Some(there), _)) if there >= here => {}
+                Some((_, other)) => wrong.push(format!("{module}: '{room}::{name}' may not use '{room}::{other}'")),
+                None => wrong.push(format!("{module}: uses '{room}' whole; name the file that defines what it needs")),
             }
         }
     }
@@ -106,28 +244,48 @@ fn arrows_run_downward_only() {
 }
 
 #[test]
-fn the_plan_itself_has_no_circle() {
-    let plan: BTreeMap<&str, &[&str]> = ARROWS.iter().copied().collect();
-    fn reaches(plan: &BTreeMap<&str, &[&str]>, from: &str, to: &str) -> bool {
-        plan.get(from).is_some_and(|next| next.iter().any(|room| *room == to || reaches(plan, room, to)))
-    }
-    for (room, _) in ARROWS {
-        assert!(!reaches(&plan, room, room), "'{room}' leads back to itself");
+fn nothing_knows_itself_by_way_of_others() {
+    for package in PACKAGES {
+        let files = uses(&sources(package));
+        assert_eq!(circle(&files), None, "{package}: these files use each other in a circle");
+        // The same for what lies side by side in a room, be it a folder or a file.
+        let rooms: BTreeSet<&str> = files.keys().filter_map(|module| at(module, 0)).collect();
+        for room in rooms {
+            let mut children: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+            for (module, used) in files.iter().filter(|(module, _)| at(module, 0) == Some(room)) {
+                let Some(here) = at(module, 1) else { continue };
+                let others = used.iter().filter(|file| at(file, 0) == Some(room)).filter_map(|file| at(file, 1));
+                let entry = children.entry(here.to_owned()).or_default();
+                entry.extend(others.filter(|other| *other != here).map(str::to_owned));
+            }
+            assert_eq!(circle(&children), None, "{package}: '{room}' has a circle inside");
+        }
     }
 }
 
 #[test]
 fn the_domain_is_pure() {
     let mut wrong = Vec::new();
-    for (_, path, text) in sources().into_iter().filter(|(room, _, _)| room == "domain") {
-        for (number, line) in text.lines().enumerate() {
-            if line.trim_start().starts_with("//") {
-                continue;
-            }
-            for word in IMPURE.iter().filter(|word| line.contains(**word)) {
-                wrong.push(format!("{}:{}: `{word}` has no place in domain", path.display(), number + 1));
-            }
+    for source in sources("src").iter().filter(|source| at(&source.module, 0) == Some("domain")) {
+        for word in IMPURE.iter().filter(|word| source.text.contains(**word)) {
+            wrong.push(format!("{}: `{word}` has no place in domain", source.path.display()));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn paths_are_read_as_the_compiler_reads_them() {
+    let read = |text: &str| named(text).into_iter().collect::<Vec<_>>().join(" ");
+    let rows = [
+        ("use crate::a::b;", "a::b", "one item"),
+        ("use crate::a::{self, b::C, d::{E, F as G}, h};", "a a::b::C a::d::E a::d::F a::h", "braces in braces"),
+        ("use crate::a::{\n    b,\n    c::D,\n};\nuse crate::e;", "a::b a::c::D e", "over several lines"),
+        ("let x = crate::a::b::c(1);", "a::b::c", "in the middle of a line"),
+        ("pub(in crate::a) fn b() {}", "", "who may see is no arrow"),
+        ("use mycrate::a;", "", "another crate whose name ends alike"),
+    ];
+    for (text, paths, sentence) in rows {
+        assert_eq!(read(text), paths, "{sentence}");
+    }
 }

@@ -15,10 +15,19 @@ use serde_json::value::RawValue;
 use serin::domain::fleet::{Address, Canary, CanaryKind, Monitor, Secret};
 use serin::domain::learnt::Learnt;
 use serin::domain::observation::{BeatKind, FaultKind, HITS_MAX, Observation, Turn};
-use serin::probe::evidence::{DETAIL_CHARS_MAX, EXCERPT_CHARS_MAX, NAME_CHARS_MAX};
-use serin::probe::reply::ANSWER_BYTES_MAX;
-use serin::probe::sse::{Decoder, EVENTS_MAX, Event, Overflow};
-use serin::probe::{Assignment, Lists, Prober, answer, health, moment, rpc, schema, sources, tools};
+use serin::probe::assignment::Assignment;
+use serin::probe::decode::answer;
+use serin::probe::decode::health;
+use serin::probe::decode::moment;
+use serin::probe::decode::rpc;
+use serin::probe::decode::sources;
+use serin::probe::decode::sse::{Decoder, EVENTS_MAX, Event, Overflow};
+use serin::probe::prober::Prober;
+use serin::probe::wire::reply::ANSWER_BYTES_MAX;
+use serin::tool_lists::known::Lists;
+use serin::tool_lists::schema;
+use serin::tool_lists::tools;
+use serin::untrusted_text::{DETAIL_CHARS_MAX, EXCERPT_CHARS_MAX, NAME_CHARS_MAX};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -434,7 +443,7 @@ proptest! {
 
 #[test]
 fn a_secret_that_comes_back_in_another_form_is_hidden() {
-    use serin::probe::evidence::Scrub;
+    use serin::untrusted_text::Scrub;
     let rows = [
         ("plain", "tok/en+9?ü", "tok/en+9?ü"),
         ("base64", "tok/en+9?ü", "dG9rL2VuKzk/w7w="),

@@ -18,7 +18,9 @@ use serin::domain::observation::{BeatKind, Observation, Stranger};
 use serin::domain::outcome::{Outcome, Verdict};
 use serin::domain::reason::FailureReason;
 use serin::domain::signal::Signal;
-use serin::probe::{Assignment, Lists, Prober};
+use serin::probe::assignment::Assignment;
+use serin::probe::prober::Prober;
+use serin::tool_lists::known::Lists;
 use tokio::net::TcpListener;
 
 const SECRET: &str = "s3cret-of-serin";

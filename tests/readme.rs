@@ -68,7 +68,7 @@ fn the_readme_knows_a_probe_by_its_header() {
     let example = example(&readme, "def probe_of(");
     let identity = ProbeIdentity { key: "ops-1".to_owned(), secret: Secret::new("correct horse battery staple") };
     let at = "2026-11-21T09:14:03Z".parse().expect("a moment");
-    let header = serin::probe::identity::header(&identity, &MonitorId::new("docs"), at).expect("a header");
+    let header = serin::probe::decode::identity::header(&identity, &MonitorId::new("docs"), at).expect("a header");
     let header = header.to_str().expect("it is ASCII");
     let check = format!(
         r#"

@@ -15,9 +15,9 @@ use serin::domain::outcome::Verdict;
 use serin::domain::protocol::Era;
 use serin::domain::reason::FailureReason;
 use serin::store::Store;
-use serin::store::history::Since;
-use serin::store::past::PastBeat;
-use serin::store::record::{AskRow, BeatRecord, BeatRow, Seen, StageTimes};
+use serin::store::read::history::Since;
+use serin::store::values::past::PastBeat;
+use serin::store::values::record::{AskRow, BeatRecord, BeatRow, Seen, StageTimes};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Row};
 
@@ -187,7 +187,7 @@ async fn sealing_changes_nothing_that_is_read() {
     assert_eq!(store.days(&monitor, from, until).await.expect("days"), days, "days are the same");
     assert_eq!(store.recent_asks(at(0)).await.expect("asks").len(), asks, "windows are the same");
     assert_eq!(store.coverage(at(0)).await.expect("coverage"), coverage, "coverage is the same");
-    let moments = |strips: &std::collections::HashMap<MonitorId, Vec<serin::store::board::BeatMark>>| {
+    let moments = |strips: &std::collections::HashMap<MonitorId, Vec<serin::live::board::BeatMark>>| {
         let mut all: Vec<_> = strips
             .iter()
             .flat_map(|(id, strip)| strip.iter().map(move |mark| (id.to_string(), mark.at.timestamp_millis() / 10)))
@@ -246,7 +246,8 @@ async fn a_late_beat_joins_its_pack_once() {
     let store = Store::open(&place.path()).await.expect("it opens");
     watch(&store, &["a", "b"], (0..25 * 60).filter(|minute| !(30..40).contains(minute))).await;
     tidy(&store, at(26 * 60)).await;
-    let seen = |days: &[(DateTime<Utc>, serin::store::roll::Stretch)]| days[0].1.covered.up + days[0].1.covered.down;
+    let seen =
+        |days: &[(DateTime<Utc>, serin::store::packed::roll::Stretch)]| days[0].1.covered.up + days[0].1.covered.down;
     let without = store.days(&MonitorId::new("a"), at(0), at(60)).await.expect("days");
     // Our clock was set back: beats come whose hour is long sealed.
     watch(&store, &["a"], 30..40).await;
@@ -395,7 +396,7 @@ async fn percentiles_of_ninety_days_are_those_of_the_raw_calls() {
     tidy(&store, at(91 * 24 * 60)).await;
     assert_eq!(rows(&place.path(), "days").await, 270, "three monitors, ninety days");
     let days = store.days(&MonitorId::new("b"), at(0), at(90 * 24 * 60)).await.expect("days");
-    let mut whole = serin::store::roll::Stretch::default();
+    let mut whole = serin::store::packed::roll::Stretch::default();
     days.iter().for_each(|(_, stretch)| whole.add(stretch));
     let searches = whole.histograms.iter().find(|(series, _)| series.stage == Stage::Search).expect("searches").1;
     let searches = Latencies::from(searches);
@@ -504,7 +505,7 @@ async fn seal_until_killed() {
     while more {
         let copying = backup.clone().map(|backup| {
             let path = PathBuf::from(&path);
-            tokio::spawn(async move { serin::store::backup::write(&path, &backup, true).await })
+            tokio::spawn(async move { serin::store::file::backup::write(&path, &backup, true).await })
         });
         for _ in 0..3 {
             more = more && turn(&store, &mut plan, Retention::default(), at(26 * 60 + 20)).await.expect("a turn");

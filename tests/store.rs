@@ -19,15 +19,17 @@ use serin::domain::protocol::{Era, Transport};
 use serin::domain::reason::{FailureReason, Severity};
 use serin::domain::signal::{Phase, Signal, SignalState};
 use serin::domain::tools::{Listing, ToolSeen};
-use serin::store::known::recall;
-use serin::store::outbox::{Attempted, Claim, Claiming, LEASE, Next};
-use serin::store::read::IncidentFilter;
-use serin::store::record::StageTimes;
-use serin::store::record::{
+use serin::store::OpenError;
+use serin::store::Store;
+use serin::store::StoreError;
+use serin::store::read::pages::IncidentFilter;
+use serin::store::values::record::StageTimes;
+use serin::store::values::record::{
     Addressee, AskRow, BeatRecord, BeatRow, LearntRow, MarksRow, Outgoing, Seen, SignalRow, TimelineRow, ToolsRow,
     TranscriptRow,
 };
-use serin::store::{OpenError, Store, StoreError};
+use serin::store::write::known::recall;
+use serin::store::write::outbox::{Attempted, Claim, Claiming, LEASE, Next};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Row};
 
@@ -795,7 +797,7 @@ async fn nobody_else_reads_what_serin_writes() {
     // What an older Serin left behind half-written is not written on as it was.
     std::fs::write(folder.join("backup.db.partial"), "").expect("a file");
     set_mode(&folder.join("backup.db.partial"), 0o644);
-    serin::store::backup::write(&place.path(), &backup, false).await.expect("a backup");
+    serin::store::file::backup::write(&place.path(), &backup, false).await.expect("a backup");
     let output = folder.join("beats.csv");
     let mut export = std::process::Command::new(env!("CARGO_BIN_EXE_serin"));
     export.args(["export", "beats", "--database"]).arg(place.path()).arg("--output").arg(&output);
@@ -808,7 +810,7 @@ async fn nobody_else_reads_what_serin_writes() {
     set_mode(&backup, 0o644);
     let fresh = tempfile::tempdir().expect("a folder");
     let put_back = fresh.path().join("serin.db");
-    serin::store::restore::restore(&backup, &put_back, at(0)).await.expect("it is put back");
+    serin::store::file::restore::restore(&backup, &put_back, at(0)).await.expect("it is put back");
     assert!(modes(fresh.path()).values().all(|mode| *mode == 0o600), "{:?}", modes(fresh.path()));
 }
 
@@ -821,6 +823,8 @@ async fn a_database_that_others_were_let_read_stays_so() {
     store.commit(record("docs", 0)).await.expect("it commits");
     let modes = modes(place.folder.path());
     assert_eq!(["serin.db", "serin.db-wal", "serin.db-shm"].map(|name| modes[name]), [0o640; 3]);
-    serin::store::backup::write(&place.path(), &place.folder.path().join("backup.db"), false).await.expect("a backup");
+    serin::store::file::backup::write(&place.path(), &place.folder.path().join("backup.db"), false)
+        .await
+        .expect("a backup");
     assert_eq!(self::modes(place.folder.path())["backup.db"], 0o600, "a backup is its own file");
 }

@@ -14,7 +14,8 @@ use serin::domain::fleet::{Address, Canary, CanaryKind, Monitor, Program, Secret
 use serin::domain::learnt::Learnt;
 use serin::domain::observation::{BeatKind, Observation, Stage, Turn};
 use serin::domain::protocol::{Era, Transport};
-use serin::probe::{Assignment, Prober};
+use serin::probe::assignment::Assignment;
+use serin::probe::prober::Prober;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
@@ -80,7 +81,7 @@ fn assignment(monitor: &Arc<Monitor>, learnt: Learnt) -> Assignment {
         further: Vec::new(),
         ask_sources: false,
         learnt,
-        lists: serin::probe::Lists::default(),
+        lists: serin::tool_lists::known::Lists::default(),
     }
 }
 
@@ -325,8 +326,8 @@ async fn init_proposes_a_sensible_monitor_for_a_server_without_a_search_tool() {
     let (yaml, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(2), "partly: {said}");
     assert!(said.contains("no search tool found among") && yaml.contains("no search tool found among"), "{said}{yaml}");
-    let source = serin::config::source::Source::new(Path::new("m.yaml"), output.stdout.clone(), None);
-    let loaded = serin::config::load(&source, &|_| None, serin::config::checker::Unset::Refuse);
+    let source = serin::config::read::source::Source::new(Path::new("m.yaml"), output.stdout.clone(), None);
+    let loaded = serin::config::load(&source, &|_| None, serin::config::check::checker::Unset::Refuse);
     let fleet = loaded.unwrap_or_else(|faults| panic!("{faults}")).fleet;
     let (seen, _) = probe((*fleet.monitors[0]).clone(), Learnt::default()).await;
     assert_well("as proposed", &seen, Era::Legacy);

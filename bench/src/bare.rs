@@ -20,7 +20,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::target::{ADDRESSES, address};
 use crate::usage;
-use serin::probe::era::MODERN;
+use serin::probe::decode::era::MODERN;
 use serin_outbound::tls::Tls;
 
 /// Connections at once where nothing paces them.

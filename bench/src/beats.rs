@@ -19,7 +19,9 @@ use serin::domain::learnt::{Caution, Learnt};
 use serin::domain::observation::{BeatKind, Turn};
 use serin::domain::protocol::{Era, Transport};
 use serin::domain::tools::Listing;
-use serin::probe::{Assignment, Lists, Prober};
+use serin::probe::assignment::Assignment;
+use serin::probe::prober::Prober;
+use serin::tool_lists::known::Lists;
 use serin_outbound::tls::Tls;
 
 /// Beats at once: both cores are busy, and no queue grows.

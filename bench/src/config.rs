@@ -9,8 +9,8 @@ use anyhow::Context;
 
 use crate::usage;
 use serin::config;
-use serin::config::checker::Unset;
-use serin::config::source::{self, Source};
+use serin::config::check::checker::Unset;
+use serin::config::read::source::{self, Source};
 
 /// Monitors of a file, where the fleet is spread over several.
 const MONITORS_A_FILE: usize = 100;

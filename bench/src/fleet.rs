@@ -19,7 +19,7 @@ use crate::target::address;
 use crate::usage;
 use serin::app::{self, Options};
 use serin::domain::outcome::Verdict;
-use serin::store::pulse::Pulse;
+use serin::live::pulse::Pulse;
 
 /// Incidents that are timed.
 const PAGES: usize = 60;

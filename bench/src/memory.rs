@@ -18,9 +18,9 @@ use serin::domain::observation::{BeatKind, Turn, Variant};
 use serin::domain::outcome::Verdict;
 use serin::domain::protocol::Era;
 use serin::store::Store;
-use serin::store::history::Since;
-use serin::store::record::StageTimes;
-use serin::store::record::{AskRow, BeatRecord, BeatRow, Seen};
+use serin::store::read::history::Since;
+use serin::store::values::record::StageTimes;
+use serin::store::values::record::{AskRow, BeatRecord, BeatRow, Seen};
 
 /// Beats that wait for the writer at once.
 const WAITING_MAX: usize = 900;

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use crate::cli::database::{DatabaseArgs, size};
 use crate::domain::wording::counted;
-use crate::store::backup;
-use crate::store::integrity::Contents;
+use crate::store::file::backup;
+use crate::store::file::integrity::Contents;
 
 /// Copies the database to a file, while Serin runs or while it does not.
 ///

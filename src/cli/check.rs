@@ -13,9 +13,9 @@ use serde::Serialize;
 
 use crate::config;
 use crate::config::Loaded;
-use crate::config::checker::Unset;
-use crate::config::fault::Faults;
-use crate::config::source;
+use crate::config::check::checker::Unset;
+use crate::config::read::fault::Faults;
+use crate::config::read::source;
 use crate::domain::fleet::{Monitor, Provenance};
 use crate::domain::wording::{as_written, counted};
 

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::config::checker::Unset;
-use crate::config::{self, source};
+use crate::config;
+use crate::config::check::checker::Unset;
+use crate::config::read::source;
 
 /// The database, by the configuration that names it or directly.
 #[derive(Debug, clap::Args)]

@@ -12,7 +12,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, reload};
 
 use crate::app::Logging;
-use crate::config::logging::{Format, Log};
+use crate::config::check::logging::{Format, Log};
 
 /// The variable that says what is logged.
 const VARIABLE: &str = "SERIN_LOG";

@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
-use crate::config::checker::Unset;
-use crate::config::{self, source};
+use crate::config;
+use crate::config::check::checker::Unset;
+use crate::config::read::source;
 use crate::domain::fleet::Monitor;
 use crate::domain::learnt::Learnt;
 use crate::domain::observation::Observation;
-use crate::probe::{Assignment, Prober};
-use crate::store::known::{address_hash, recall};
+use crate::probe::assignment::Assignment;
+use crate::probe::prober::Prober;
+use crate::store::write::known::{address_hash, recall};
 
 /// The exit code of an interrupted program, as shells have it.
 pub(crate) const INTERRUPTED: u8 = 130;

@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 use crate::config;
 use crate::config::Loaded;
-use crate::config::bytes::FILE_BYTES_MAX;
-use crate::config::checker::Unset;
-use crate::config::plan::{Plan, Reach, TopicChange, plan};
-use crate::config::source::{self, Source};
+use crate::config::check::checker::Unset;
+use crate::config::describe::plan::{Plan, Reach, TopicChange, plan};
+use crate::config::read::bytes::FILE_BYTES_MAX;
+use crate::config::read::source::{self, Source};
 use crate::domain::fleet::{MonitorId, Provenance};
 use crate::domain::signal::Signal;
 

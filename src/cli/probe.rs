@@ -12,17 +12,18 @@ use crate::cli::observe::{INTERRUPTED, observe, recalled};
 use crate::cli::remote::RemoteArgs;
 use crate::cli::replay;
 use crate::config;
-use crate::config::checker::{Unset, similar};
-use crate::config::source;
+use crate::config::check::checker::{Unset, similar};
+use crate::config::read::source;
 use crate::domain::classify::classify;
 use crate::domain::fleet::{Address, Monitor, Secret};
 use crate::domain::learnt::Learnt;
 use crate::domain::observation::{Answer, BeatKind, Fault, FaultKind, Observation, Step, Turn};
 use crate::domain::outcome::{Outcome, Verdict};
 use crate::domain::wording::counted;
-use crate::probe::head::{kind_word, millis};
-use crate::probe::transcript::phases;
-use crate::probe::{Assignment, Lists};
+use crate::probe::assignment::Assignment;
+use crate::probe::wire::head::{kind_word, millis};
+use crate::probe::wire::transcript::phases;
+use crate::tool_lists::known::Lists;
 
 /// Hits printed of one answer: what a person looks at first.
 const HITS_SHOWN: usize = 5;

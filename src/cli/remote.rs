@@ -8,8 +8,8 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 use crate::config;
-use crate::config::checker::Unset;
-use crate::config::source;
+use crate::config::check::checker::Unset;
+use crate::config::read::source;
 use crate::domain::fleet::Secret;
 
 /// Longer than the API lets any answer take.

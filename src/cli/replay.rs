@@ -13,9 +13,10 @@ use crate::domain::classify::classify;
 use crate::domain::fleet::Monitor;
 use crate::domain::observation::BeatKind;
 use crate::domain::wording::counted;
-use crate::probe::head::{AnswerSeen, FindingSeen, Head, StepSeen};
-use crate::probe::steps::secrets_of;
-use crate::probe::{Assignment, Lists};
+use crate::probe::assignment::Assignment;
+use crate::probe::stages::steps::secrets_of;
+use crate::probe::wire::head::{AnswerSeen, FindingSeen, Head, StepSeen};
+use crate::tool_lists::known::Lists;
 
 /// The exit code where nothing can be said: no transcript, or the question could not be asked again.
 pub const UNTRIED: u8 = 3;
@@ -303,7 +304,7 @@ fn as_value(incident: &str, then: &Head, now: &Head, verdict: &Verdict, notes: &
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::head::Before;
+    use crate::probe::wire::head::Before;
 
     fn head(findings: &[(&str, &str, &str)], answers: &[(&str, &str)]) -> Head {
         let step = |label: &str| StepSeen {

@@ -8,7 +8,7 @@ use chrono::Utc;
 
 use crate::cli::backup::told;
 use crate::cli::database::{DatabaseArgs, size};
-use crate::store::restore;
+use crate::store::file::restore;
 
 /// Puts a backup in the database's place, while no Serin runs on it.
 ///

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use crate::config::schema;
+use crate::config::describe::schema;
 
 /// Prints the JSON Schema of monitors.yaml.
 #[derive(Debug, Clone, Args)]

@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use crate::cli::database::size;
 use crate::cli::remote::{Remote, RemoteArgs};
-use crate::config::checker::Unset;
-use crate::config::{self, source};
+use crate::config;
+use crate::config::check::checker::Unset;
+use crate::config::read::source;
 use crate::domain::wording::{counted, span};
 use crate::store;
 

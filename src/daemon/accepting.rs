@@ -10,9 +10,9 @@ use crate::daemon::telling::{Telling, timeline};
 use crate::daemon::watch::changed_signals;
 use crate::domain::paging::notification::Event;
 use crate::domain::signal::Signal;
+use crate::live::board::Change;
 use crate::store::StoreError;
-use crate::store::board::Change;
-use crate::store::record::{ActionRow, BeatRecord, TimelineRow, ToolsRow};
+use crate::store::values::record::{ActionRow, BeatRecord, TimelineRow, ToolsRow};
 
 /// Moves the accepted list to the one seen last, where that is still the one that the person looked at.
 ///

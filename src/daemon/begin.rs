@@ -16,8 +16,11 @@ use crate::daemon::seat::Seat;
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::trouble::Trouble;
 use crate::domain::fleet::Fleet;
-use crate::store::board::{Banner, Board, STARTING};
-use crate::store::{OpenError, Store, StoreError, restore};
+use crate::live::board::{Banner, Board, STARTING};
+use crate::store::OpenError;
+use crate::store::Store;
+use crate::store::StoreError;
+use crate::store::file::restore;
 
 /// The pause after the first try; it doubles with each.
 const PAUSE_MIN: Duration = Duration::from_secs(1);

@@ -23,8 +23,9 @@ use crate::deliver::channel::Sender;
 use crate::domain::fleet::{Fleet, Receiver};
 use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd, FALLBACK_AFTER, GIVE_UP_AFTER, jittered_gap};
 use crate::domain::reason::Severity;
-use crate::store::outbox::{Attempted, Claim, Claiming, LEASE, Next};
-use crate::store::{Store, StoreError};
+use crate::store::Store;
+use crate::store::StoreError;
+use crate::store::write::outbox::{Attempted, Claim, Claiming, LEASE, Next};
 
 /// A claim must not run out under a try that is still allowed to run.
 const _: () = assert!(LEASE.num_seconds() as u64 >= 2 * ATTEMPT_MAX.as_secs());

@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 use crate::daemon::hands::Hands;
 use crate::deliver::trouble::Trouble;
 use crate::domain::wording::counted;
+use crate::live::board::Banner;
 use crate::store::StoreError;
-use crate::store::board::Banner;
 
 /// How often it looks.
 const LOOK_EVERY: Duration = Duration::from_secs(5);

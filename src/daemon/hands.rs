@@ -10,9 +10,10 @@ use crate::daemon::uplink::Uplink;
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::trouble::Trouble;
 use crate::domain::fleet::Fleet;
-use crate::probe::Prober;
-use crate::store::board::{Banner, Board};
-use crate::store::{Store, StoreError};
+use crate::live::board::{Banner, Board};
+use crate::probe::prober::Prober;
+use crate::store::Store;
+use crate::store::StoreError;
 
 /// The kind of the banner that database trouble raises.
 const DATABASE: &str = "database";

@@ -12,10 +12,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::daemon::hands::Hands;
 use crate::domain::fleet::{MonitorId, Retention};
-use crate::store::packs::{Sealing, hour_of};
-use crate::store::retain::Kept;
-use crate::store::seal::GRACE;
-use crate::store::{Store, StoreError};
+use crate::store::Store;
+use crate::store::StoreError;
+use crate::store::packed::packs::{Sealing, hour_of};
+use crate::store::write::retain::Kept;
+use crate::store::write::seal::GRACE;
 
 /// How often it looks whether there is something to do.
 const LOOK_EVERY: Duration = Duration::from_secs(60);

@@ -7,7 +7,7 @@ use crate::domain::observation::Observation;
 use crate::domain::outcome::{Outcome, Verdict};
 use crate::domain::reason::FailureReason;
 use crate::domain::standing::{Decision, Standing};
-use crate::store::record::TranscriptRow;
+use crate::store::values::record::TranscriptRow;
 
 /// A failure that goes on shows itself again this often.
 const AGAIN: TimeDelta = TimeDelta::hours(1);

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::daemon::seat::Seat;
 use crate::domain::observation::Observation;
 use crate::domain::tools::{Change, ChangeClass, Drift};
-use crate::store::record::ListingRow;
+use crate::store::values::record::ListingRow;
 
 /// A list that stays is written down as seen again after this long; beats do not write it each time.
 const NOTED_EVERY: chrono::TimeDelta = chrono::TimeDelta::hours(1);

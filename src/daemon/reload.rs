@@ -13,16 +13,18 @@ use chrono::{DateTime, Utc};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::bytes::ReadError;
-use crate::config::checker::Unset;
-use crate::config::logging::Log;
-use crate::config::source::{Reader, Source};
-use crate::config::{self, Loaded, Settings};
+use crate::config;
+use crate::config::Loaded;
+use crate::config::Settings;
+use crate::config::check::checker::Unset;
+use crate::config::check::logging::Log;
+use crate::config::read::bytes::ReadError;
+use crate::config::read::source::{Reader, Source};
 use crate::daemon::hands::Hands;
 use crate::deliver::trouble::Trouble;
 use crate::domain::fleet::{Fleet, Provenance};
-use crate::store::board::{Banner, Change};
-use crate::store::pulse::FileNote;
+use crate::live::board::{Banner, Change};
+use crate::live::pulse::FileNote;
 
 /// The file is looked at this often.
 const LOOK_EVERY: Duration = Duration::from_secs(2);

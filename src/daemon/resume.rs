@@ -10,7 +10,6 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::daemon::seat::Seat;
-use crate::domain::classify::canary_key;
 use crate::domain::contract::Baseline;
 use crate::domain::errors::Call;
 use crate::domain::fleet::{Address, Fleet, Monitor, MonitorId, Secret};
@@ -18,13 +17,15 @@ use crate::domain::incident::Incident;
 use crate::domain::latency::window::Sample;
 use crate::domain::observation::{Turn, Variant};
 use crate::domain::outcome::AskVerdict;
+use crate::domain::quality::canary;
 use crate::domain::quality::confirmation::CanaryStanding;
 use crate::domain::reason::FailureReason;
 use crate::domain::restart::Marks;
 use crate::domain::signal::{Phase, Signal, SignalState};
-use crate::store::known::address_hash;
-use crate::store::recent::AskLine;
-use crate::store::{Store, StoreError};
+use crate::store::Store;
+use crate::store::StoreError;
+use crate::store::read::recent::AskLine;
+use crate::store::write::known::address_hash;
 
 /// Strips and coverage look back this far.
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -152,7 +153,7 @@ fn last(ask: &AskLine, incident: Option<&Incident>) -> Option<AskVerdict> {
     match (ask.verdict, ask.reason) {
         ("right", _) => Some(AskVerdict::Right { rank: ask.rank }),
         ("wrong", Some(reason)) => {
-            let (key, head) = (canary_key(&ask.canary), format!("{}: ", reason.slug()));
+            let (key, head) = (canary::key(&ask.canary), format!("{}: ", reason.slug()));
             let told = incident.and_then(|incident| incident.evidence.iter().find(|evidence| evidence.key == key));
             let told = told.and_then(|evidence| evidence.value.strip_prefix(&head));
             let seen = told.unwrap_or("as remembered from before Serin restarted").to_owned();

@@ -32,7 +32,7 @@ use crate::domain::observation::BeatKind;
 use crate::domain::pace::Hold;
 use crate::domain::schedule::{self, Command};
 use crate::store::StoreError;
-use crate::store::record::Seen;
+use crate::store::values::record::Seen;
 
 /// The loop looks up at least this often, for its pulse.
 const TURN_MAX: Duration = Duration::from_secs(20);
@@ -526,9 +526,9 @@ mod tests {
     use super::*;
     use crate::deliver::internal::InternalAlerts;
     use crate::domain::fleet::{Address, Secret};
-    use crate::probe::Prober;
+    use crate::live::board::Board;
+    use crate::probe::prober::Prober;
     use crate::store::Store;
-    use crate::store::board::Board;
     use std::sync::atomic::AtomicBool;
 
     fn docs() -> Arc<Monitor> {

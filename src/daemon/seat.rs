@@ -21,10 +21,10 @@ use crate::domain::quality::confirmation::CanaryStanding;
 use crate::domain::schedule::{self, Doubt};
 use crate::domain::signal::{Phase, Signal};
 use crate::domain::standing::Standing;
-use crate::probe::Lists;
-use crate::store::board::{BeatMark, CanaryView, MonitorView, OpenIncident, RollUp, STRIP_LEN, SignalView, ToolsView};
-use crate::store::known::address_hash;
-use crate::store::recent::HourCount;
+use crate::live::board::{BeatMark, CanaryView, MonitorView, OpenIncident, RollUp, STRIP_LEN, SignalView, ToolsView};
+use crate::store::read::recent::HourCount;
+use crate::store::write::known::address_hash;
+use crate::tool_lists::known::Lists;
 
 /// Hours that coverage and uptime look back over.
 const DAY_HOURS: i64 = 24;

@@ -8,14 +8,15 @@ use crate::domain::classify::LADDER;
 use crate::domain::fleet::{Fleet, Monitor};
 use crate::domain::incident::{Incident, ResolveCause};
 use crate::domain::paging::notification::{Event, MonitorCard, Notification};
-use crate::domain::paging::route::{Subject, first_match};
 use crate::domain::patience;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::restart::Restart;
+use crate::domain::route::{Subject, first_match};
 use crate::domain::standing::ABSORBS;
 use crate::domain::wording::span;
-use crate::store::record::{Addressee, Outgoing, TimelineRow};
-use crate::store::{Store, StoreError};
+use crate::store::Store;
+use crate::store::StoreError;
+use crate::store::values::record::{Addressee, Outgoing, TimelineRow};
 
 /// What is to be told, before it is addressed.
 #[derive(Debug, Clone, Copy)]

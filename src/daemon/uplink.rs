@@ -18,8 +18,8 @@ use crate::deliver::internal::InternalAlerts;
 use crate::deliver::trouble::Trouble;
 use crate::domain::fleet::{Control, MonitorId};
 use crate::domain::observation::FaultKind;
-use crate::probe::Prober;
-use crate::store::board::{Banner, Board};
+use crate::live::board::{Banner, Board};
+use crate::probe::prober::Prober;
 
 /// How long a control address may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);

@@ -29,14 +29,15 @@ use crate::domain::reason::FailureReason;
 use crate::domain::schedule;
 use crate::domain::signal::{Phase, Signal, SignalState};
 use crate::domain::standing::{Beat, Decision, Standing};
-use crate::probe::{Assignment, sources};
+use crate::live::board::{BeatMark, Change};
+use crate::probe::assignment::Assignment;
+use crate::probe::decode::sources;
 use crate::store::StoreError;
-use crate::store::board::{BeatMark, Change};
-use crate::store::known::address_hash;
-use crate::store::record::StageTimes;
-use crate::store::record::{
+use crate::store::values::record::StageTimes;
+use crate::store::values::record::{
     ActionRow, AskRow, BeatRecord, BeatRow, LearntRow, MarksRow, Seen, SignalRow, ToolsRow, TranscriptRow,
 };
+use crate::store::write::known::address_hash;
 
 /// Noting a missed beat waits for the store so long and no longer: while it stands still, every beat
 /// is missed, and what waits would grow without end.

@@ -350,8 +350,8 @@ fn quality(seen: &Observation, asks: &[AskVerdict]) -> Option<Finding> {
     let asked = asks.iter().filter(answered).count();
     let evidence = wrong
         .iter()
-        .take(EVIDENCE_CANARIES_MAX)
-        .map(|(ask, reason, seen)| Evidence::new(&canary_key(&ask.canary), format!("{}: {seen}", reason.slug())))
+        .take(canary::EVIDENCE_CANARIES_MAX)
+        .map(|(ask, reason, seen)| Evidence::new(&canary::key(&ask.canary), format!("{}: {seen}", reason.slug())))
         .collect();
     Some(Finding {
         signal: Signal::Quality,
@@ -366,14 +366,6 @@ fn quality(seen: &Observation, asks: &[AskVerdict]) -> Option<Finding> {
         ),
         evidence,
     })
-}
-
-/// Canaries that a finding names; the monitor's page shows them all.
-pub const EVIDENCE_CANARIES_MAX: usize = 8;
-
-/// The evidence key under which a finding tells what one canary got.
-pub fn canary_key(canary: &str) -> String {
-    format!("canary.{canary}")
 }
 
 /// The evidence key under which an incident says how far one gets, rung by rung.

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::domain::paging::route::Route;
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::reason::{FailureReason, Severity};
+use crate::domain::route::Route;
 
 /// Everything one monitors.yaml declares.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -6,6 +6,7 @@
 //! means, and what is done about it.
 
 pub mod protocol;
+pub mod route;
 pub mod fleet;
 pub mod learnt;
 pub mod tools;

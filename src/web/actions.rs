@@ -10,7 +10,7 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::domain::fleet::MonitorId;
 use crate::domain::observation::BeatKind;
 use crate::domain::schedule::Command;
-use crate::store::board::MonitorView;
+use crate::live::board::MonitorView;
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
 

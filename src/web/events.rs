@@ -22,7 +22,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::store::board::Change;
+use crate::live::board::Change;
 use crate::web::connections::Line;
 use crate::web::problem::Problem;
 use crate::web::state::WebState;

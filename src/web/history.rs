@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::fleet::MonitorId;
-use crate::store::slices::LatencySlice;
+use crate::store::packed::slices::LatencySlice;
 use crate::web::draw::chart::P95_SAMPLES_MIN;
 use crate::web::past::{self, HeatDays, Uptime};
 use crate::web::problem::Problem;

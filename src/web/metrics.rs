@@ -17,7 +17,7 @@ use crate::domain::context::{BOUNDS, Spread};
 use crate::domain::outcome::Verdict;
 use crate::domain::pace::Hold;
 use crate::domain::signal::Phase;
-use crate::store::board::{MonitorView, RollUp};
+use crate::live::board::{MonitorView, RollUp};
 use crate::web::state::WebState;
 
 /// Up to this many monitors every signal has its series; beyond, only those that are not quiet.

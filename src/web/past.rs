@@ -7,10 +7,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::domain::coverage::Covered;
 use crate::domain::fleet::MonitorId;
 use crate::domain::quality::answers::Answers;
-use crate::store::history::{Since, Summary};
-use crate::store::latency::of_stretches;
-use crate::store::roll::Stretch;
-use crate::store::slices::LatencySlice;
+use crate::store::packed::roll::Stretch;
+use crate::store::packed::slices::LatencySlice;
+use crate::store::read::history::{Since, Summary};
+use crate::store::read::latency::of_stretches;
 use crate::web::ranges::{Cut, Grain, Range, day_of, hour_of};
 use crate::web::state::{Away, WebState};
 

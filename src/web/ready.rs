@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use serde::Serialize;
 
-use crate::store::read::IncidentFilter;
+use crate::store::read::pages::IncidentFilter;
 use crate::web::state::WebState;
 
 /// The database answers a read within this, or Serin is not ready.

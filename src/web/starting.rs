@@ -12,7 +12,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use serde_json::json;
 
-use crate::store::board::{Board, STARTING};
+use crate::live::board::{Board, STARTING};
 use crate::web::guard;
 
 /// What is answered while Serin starts.

@@ -12,8 +12,9 @@ use tokio_util::sync::CancellationToken;
 use crate::deliver::internal::InternalAlerts;
 use crate::domain::fleet::{Fleet, Secret};
 use crate::domain::schedule::Command;
-use crate::store::board::Board;
-use crate::store::{Store, StoreError};
+use crate::live::board::Board;
+use crate::store::Store;
+use crate::store::StoreError;
 use crate::web::doors::Doors;
 
 /// Event streams open at once where nobody counted the files.

@@ -12,10 +12,10 @@ use crate::deliver::internal::Open;
 use crate::deliver::trouble::Trouble;
 use crate::domain::outcome::Verdict;
 use crate::domain::wording::{counted, span};
-use crate::store::board::RollUp;
-use crate::store::figures::Figures;
-use crate::store::outbox::Backlog;
-use crate::store::pulse::{FileNote, Lately, Pulse, SignNote};
+use crate::live::board::RollUp;
+use crate::live::pulse::{FileNote, Lately, Pulse, SignNote};
+use crate::store::read::figures::Figures;
+use crate::store::write::outbox::Backlog;
 use crate::web::state::WebState;
 
 /// Starts later than this, for the hundredth that is latest, are said to be ill: what a fleet is promised (DESIGN §10).
@@ -292,7 +292,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::store::outbox::Behind;
+    use crate::store::write::outbox::Behind;
 
     fn check(lately: Lately, silent: &[&str], backlog: Option<Backlog>, expected: &[&str], sentence: &str) {
         let found = ill(&lately, &[], silent, backlog.as_ref());

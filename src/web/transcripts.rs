@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::store::transcript::TranscriptLine;
+use crate::store::write::transcript::TranscriptLine;
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
 

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serin::cli::check::{CheckArgs, run};
-use serin::config::bytes::ReadError;
-use serin::config::checker::Unset;
-use serin::config::logging::{Format, Log};
-use serin::config::source::read;
-use serin::config::{Loaded, load};
+use serin::config::Loaded;
+use serin::config::check::checker::Unset;
+use serin::config::check::logging::{Format, Log};
+use serin::config::load;
+use serin::config::read::bytes::ReadError;
+use serin::config::read::source::read;
 use serin::domain::fleet::{CanaryKind, Caps, Channel, ContextRule, Monitor, Network, SmtpTls};
 use serin::domain::latency::window::{LatencyWindow, Sample};
 use serin::domain::protocol::{Era, Transport};

@@ -1,7 +1,7 @@
 //! What is never shown, and what never makes us fall: secrets, hostile text, bombs and damaged bytes.
 
 use proptest::prelude::{Strategy, any, prop, prop_oneof, proptest};
-use serin::config::checker::Unset;
+use serin::config::check::checker::Unset;
 use serin::config::load;
 
 use crate::{FULL, faults, loaded, secrets, source, with_monitor, with_sections};

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use serin::config::checker::Unset;
-use serin::config::fault::PlacedFault;
-use serin::config::source::{Reader, Source, read};
-use serin::config::{Loaded, load};
+use serin::config::Loaded;
+use serin::config::check::checker::Unset;
+use serin::config::load;
+use serin::config::read::fault::PlacedFault;
+use serin::config::read::source::{Reader, Source, read};
 use tempfile::TempDir;
 
 use crate::secrets;

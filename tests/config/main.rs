@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use serin::config::checker::Unset;
-use serin::config::fault::{Faults, PlacedFault};
-use serin::config::source::Source;
-use serin::config::{Loaded, load};
+use serin::config::Loaded;
+use serin::config::check::checker::Unset;
+use serin::config::load;
+use serin::config::read::fault::{Faults, PlacedFault};
+use serin::config::read::source::Source;
 
 mod accepted;
 mod access;

@@ -1,6 +1,6 @@
 //! What is wrong with a file: a sentence, the file, and each fault as `line:column message => mend`.
 
-use serin::config::checker::Unset;
+use serin::config::check::checker::Unset;
 use serin::config::load;
 
 use crate::{check, faults, lines, secrets, source, with_monitor, with_sections};

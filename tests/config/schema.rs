@@ -4,8 +4,9 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use serin::config::checker::Unset;
-use serin::config::{load, schema};
+use serin::config::check::checker::Unset;
+use serin::config::describe::schema;
+use serin::config::load;
 
 use crate::{FULL, faults, lines, secrets, source, with_monitor, with_sections};
 

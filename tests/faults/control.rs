@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
 use serin::domain::fleet::Control;
-use serin::probe::Prober;
+use serin::probe::prober::Prober;
 
 use crate::fault_server::{Act, FaultServer, Script, status};
 use crate::{acceptor, address};

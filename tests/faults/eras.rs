@@ -8,7 +8,8 @@ use serin::domain::learnt::Learnt;
 use serin::domain::observation::{BeatKind, Observation};
 use serin::domain::protocol::Era;
 use serin::domain::reason::Severity;
-use serin::probe::{Assignment, Prober};
+use serin::probe::assignment::Assignment;
+use serin::probe::prober::Prober;
 
 use crate::fault_server::{Act, FaultServer, Script, result, status};
 use crate::{MODERN_TOOLS, TOOLS, assignment, first_fault, legacy, modern, monitor, now, say, with};

@@ -7,7 +7,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serin::domain::learnt::{Caution, Doing, Learnt};
 use serin::domain::observation::{FaultKind, Observation, Stage};
 use serin::domain::protocol::Era;
-use serin::probe::{Assignment, Prober};
+use serin::probe::assignment::Assignment;
+use serin::probe::prober::Prober;
 
 use crate::fault_server::{Act, FaultServer, Script, json, result, status};
 use crate::{DISCOVERED, TOOLS, assignment, first_fault, legacy, modern, monitor, now, say, with};

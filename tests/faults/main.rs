@@ -24,7 +24,9 @@ use serin::domain::fleet::{Address, Canary, CanaryKind, Monitor, ProbeIdentity, 
 use serin::domain::learnt::{Caution, Learnt};
 use serin::domain::observation::{BeatKind, FaultKind, Observation, Stage, Turn};
 use serin::domain::protocol::Era;
-use serin::probe::{Assignment, Lists, Prober};
+use serin::probe::assignment::Assignment;
+use serin::probe::prober::Prober;
+use serin::tool_lists::known::Lists;
 use table::acceptor;
 
 /// Long enough for loopback under load, short enough for rows that wait for it.

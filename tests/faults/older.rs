@@ -10,7 +10,8 @@ use serin::domain::learnt::{Caution, Learnt};
 use serin::domain::observation::{BeatKind, FaultKind, Observation, Stage, Turn};
 use serin::domain::protocol::{Era, Transport};
 use serin::domain::reason::FailureReason;
-use serin::probe::{Assignment, Prober};
+use serin::probe::assignment::Assignment;
+use serin::probe::prober::Prober;
 
 use crate::fault_server::{Act, FaultServer, Script, json, status, stream};
 
@@ -78,7 +79,7 @@ async fn probe(monitor: Monitor, learnt: Learnt) -> (Observation, Learnt) {
         further: Vec::new(),
         ask_sources: false,
         learnt,
-        lists: serin::probe::Lists::default(),
+        lists: serin::tool_lists::known::Lists::default(),
     };
     Prober::new(8).run(&assignment).await
 }

@@ -11,7 +11,8 @@ use serin::domain::learnt::{Caution, Learnt};
 use serin::domain::observation::{BeatKind, FaultKind, Observation, Stage, Turn};
 use serin::domain::protocol::{Era, Transport};
 use serin::domain::reason::FailureReason;
-use serin::probe::{Assignment, Prober};
+use serin::probe::assignment::Assignment;
+use serin::probe::prober::Prober;
 
 /// Starting a shell and a few seds takes a while on a machine under load.
 const PATIENT: Duration = Duration::from_secs(20);
@@ -98,7 +99,7 @@ impl Scene {
             further: Vec::new(),
             ask_sources: false,
             learnt,
-            lists: serin::probe::Lists::default(),
+            lists: serin::tool_lists::known::Lists::default(),
         }
     }
 

@@ -9,7 +9,7 @@ use serin::domain::classify::classify;
 use serin::domain::observation::{FaultKind as F, Observation, Stage};
 use serin::domain::reason::FailureReason as R;
 use serin::domain::signal::Signal;
-use serin::probe::Prober;
+use serin::probe::prober::Prober;
 use tokio_rustls::TlsAcceptor;
 
 use crate::fault_server::{Act, FaultServer, Script, json, result, status, stream};

@@ -5,8 +5,8 @@ use std::path::Path;
 use serin::domain::fleet::{Address, Monitor, ProbeIdentity, Program, Secret};
 use serin::domain::observation::Observation;
 use serin::domain::protocol::Transport;
-use serin::probe::head::Head;
-use serin::probe::transcript::TRANSCRIPT_BYTES_MAX;
+use serin::probe::wire::head::Head;
+use serin::probe::wire::transcript::TRANSCRIPT_BYTES_MAX;
 
 use crate::fault_server::{Act, FaultServer, Script, result, status};
 use crate::{assignment, legacy, modern, monitor, probe, with};
@@ -31,7 +31,7 @@ async fn only_a_failing_probe_keeps_its_transcript() {
     let seen = probe(monitor(&format!("http://{}/mcp", well.address), 1)).await;
     assert_eq!(seen.transcript, None, "{seen:#?}");
     let wanted = assignment(monitor(&format!("http://{}/mcp", well.address), 1));
-    let seen = serin::probe::Prober::new(1).record(&wanted).await.0;
+    let seen = serin::probe::prober::Prober::new(1).record(&wanted).await.0;
     let text = kept("all is well, and somebody asks for it", &seen);
     assert!(Head::read(text).unwrap().findings.is_empty(), "{text}");
 

@@ -13,7 +13,7 @@ use serin::domain::observation::{FaultKind, Observation, Stage};
 use serin::domain::outcome::Verdict;
 use serin::domain::reason::FailureReason;
 use serin::domain::signal::Signal;
-use serin::probe::Prober;
+use serin::probe::prober::Prober;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;

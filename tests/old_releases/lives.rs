@@ -9,7 +9,9 @@ use futures_util::future::join_all;
 use serin::domain::fleet::{Address, Canary, CanaryKind, Monitor, Secret};
 use serin::domain::learnt::Learnt;
 use serin::domain::observation::{BeatKind, Observation, Turn};
-use serin::probe::{Assignment, Lists, Prober};
+use serin::probe::assignment::Assignment;
+use serin::probe::prober::Prober;
+use serin::tool_lists::known::Lists;
 use tokio::sync::Semaphore;
 
 use crate::release::{Counts, Manner, Release, Server};

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use serin::domain::fleet::Fleet;
-use serin::store::board::Change;
+use serin::live::board::Change;
 use serin::web::connections::Limits;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use crate::cli::export::rows::Rows;
 use crate::cli::export::{moment, monitors, ms};
 use crate::domain::fleet::MonitorId;
-use crate::store::Store;
-use crate::store::export::Span;
-use crate::store::past::{PastAsk, PastBeat};
+use crate::store::file::readers::Readers;
+use crate::store::read::export::Span;
+use crate::store::values::past::{PastAsk, PastBeat};
 
 /// The columns.
 pub(super) const COLUMNS: &[&str] = &[
@@ -37,7 +37,7 @@ pub(super) const COLUMNS: &[&str] = &[
 const PART: TimeDelta = TimeDelta::hours(6);
 
 /// Writes them; answers how many.
-pub(super) async fn write<W: Write>(store: &Store, span: &Span, mut rows: Rows<W>) -> anyhow::Result<u64> {
+pub(super) async fn write<W: Write>(store: &Readers, span: &Span, mut rows: Rows<W>) -> anyhow::Result<u64> {
     let mut written = 0;
     for (monitor, mut from) in monitors(store, span).await? {
         while from < span.to {
@@ -116,7 +116,7 @@ mod tests {
 
     use super::*;
     use crate::domain::observation::{Turn, Variant};
-    use crate::store::past::{AskShape, PastAnswer};
+    use crate::store::values::past::{AskShape, PastAnswer};
 
     #[test]
     fn an_ask_tells_what_was_found_and_how_well() {

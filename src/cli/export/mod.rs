@@ -14,8 +14,9 @@ use crate::cli::database::DatabaseArgs;
 use crate::cli::export::rows::{Rows, Shape};
 use crate::domain::fleet::MonitorId;
 use crate::domain::wording::counted;
-use crate::store::export::Span;
-use crate::store::{Store, private};
+use crate::store::file::private;
+use crate::store::file::readers::Readers;
+use crate::store::read::export::Span;
 
 mod beats;
 mod incidents;
@@ -70,7 +71,7 @@ pub struct ExportArgs {
 pub async fn run(args: ExportArgs) -> anyhow::Result<ExitCode> {
     let database = args.database.path()?;
     let failed = |error| anyhow::anyhow!("{}: {error}", database.display());
-    let store = Store::beside(&database).await.map_err(failed)?;
+    let store = Readers::beside(&database).await.map_err(failed)?;
     let span = Span {
         monitor: args.monitor.as_deref().map(MonitorId::new),
         from: args.from.unwrap_or(DateTime::UNIX_EPOCH),
@@ -92,7 +93,7 @@ pub async fn run(args: ExportArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Writes to a name of its own until it is whole.
-async fn to_file(store: &Store, args: &ExportArgs, span: &Span, output: &Path) -> anyhow::Result<u64> {
+async fn to_file(store: &Readers, args: &ExportArgs, span: &Span, output: &Path) -> anyhow::Result<u64> {
     let mut partial = output.as_os_str().to_owned();
     partial.push(".partial");
     let partial = PathBuf::from(partial);
@@ -108,7 +109,7 @@ async fn to_file(store: &Store, args: &ExportArgs, span: &Span, output: &Path) -
     written
 }
 
-async fn export(store: &Store, what: What, span: &Span, shape: Shape, to: impl Write) -> anyhow::Result<u64> {
+async fn export(store: &Readers, what: What, span: &Span, shape: Shape, to: impl Write) -> anyhow::Result<u64> {
     match what {
         What::Beats => beats::write(store, span, Rows::new(shape, beats::COLUMNS, to)?).await,
         What::Percentiles => percentiles::write(store, span, Rows::new(shape, percentiles::COLUMNS, to)?).await,
@@ -117,7 +118,7 @@ async fn export(store: &Store, what: What, span: &Span, shape: Shape, to: impl W
 }
 
 /// The monitors of a span, each with the first moment that is worth a look.
-async fn monitors(store: &Store, span: &Span) -> anyhow::Result<Vec<(MonitorId, DateTime<Utc>)>> {
+async fn monitors(store: &Readers, span: &Span) -> anyhow::Result<Vec<(MonitorId, DateTime<Utc>)>> {
     let mut known = store.monitors_ever().await?;
     if let Some(wanted) = &span.monitor {
         known.retain(|(id, _)| id == wanted);

@@ -10,9 +10,9 @@ use crate::cli::export::{day_of, monitors, ms};
 use crate::domain::fleet::MonitorId;
 use crate::domain::latency::histogram::Latencies;
 use crate::domain::latency::steps::Steps;
-use crate::store::Store;
-use crate::store::export::Span;
-use crate::store::pack::day::Series;
+use crate::store::file::readers::Readers;
+use crate::store::packed::pack::day::Series;
+use crate::store::read::export::Span;
 
 /// The columns.
 pub(super) const COLUMNS: &[&str] = &[
@@ -33,7 +33,7 @@ pub(super) const COLUMNS: &[&str] = &[
 const PART: TimeDelta = TimeDelta::days(30);
 
 /// Writes them; answers how many. Days at the edges are whole ones.
-pub(super) async fn write<W: Write>(store: &Store, span: &Span, mut rows: Rows<W>) -> anyhow::Result<u64> {
+pub(super) async fn write<W: Write>(store: &Readers, span: &Span, mut rows: Rows<W>) -> anyhow::Result<u64> {
     let mut written = 0;
     for (monitor, from) in monitors(store, span).await? {
         let mut from = day_of(from);

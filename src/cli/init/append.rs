@@ -7,8 +7,8 @@ use std::path::Path;
 
 use crate::config;
 use crate::config::Loaded;
-use crate::config::checker::Unset;
-use crate::config::source::Source;
+use crate::config::check::checker::Unset;
+use crate::config::read::source::Source;
 
 /// Where the item goes, and how far it is indented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use crate::cli::init::scalar::{comment, text, verbatim};
 use crate::domain::fleet::{CanaryKind, Search};
 use crate::domain::quality::propose::{Proposal, slug};
 use crate::domain::wording::as_written;
-use crate::probe::callable::COUNT_NAMES;
+use crate::tool_lists::callable::COUNT_NAMES;
 
 /// Everything a proposed monitor says.
 #[derive(Debug, Clone, Default)]

@@ -1,16 +1,55 @@
 //! What a person gives on the command line, and how it is written down: secrets only by the name of a variable.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use url::Url;
 
-use crate::cli::init::InitArgs;
 use crate::domain::fleet::{Address, Monitor, Secret};
 use crate::domain::quality::propose::slug;
 
 /// Characters of an id made from a name.
 const ID_CHARS_MAX: usize = 40;
+
+/// Explores a server and proposes a monitor for it, with canaries that it answers: two minutes to the first monitor.
+///
+/// At most about 40 requests are sent, to this server only. Exit code 0: all was found out; 2: the monitor is usable, and what is missing is said; 1: nothing could be proposed or written.
+#[derive(Debug, Clone, clap::Args)]
+pub struct InitArgs {
+    /// Where the server answers MCP.
+    pub url: String,
+    /// The token it asks for. It is not written down: the YAML refers to a variable. `--bearer-env` keeps it out of your shell's history.
+    #[arg(long, value_name = "TOKEN", conflicts_with = "bearer_env")]
+    pub bearer: Option<String>,
+    /// The variable that holds the token.
+    #[arg(long, value_name = "NAME")]
+    pub bearer_env: Option<String>,
+    /// A further header; may be repeated. Its value is not written down either.
+    #[arg(long = "header", value_name = "NAME=VALUE")]
+    pub headers: Vec<String>,
+    /// The monitor's id; without it, made of what the server calls itself.
+    #[arg(long)]
+    pub id: Option<String>,
+    /// The tool that searches, where it is not found.
+    #[arg(long, value_name = "NAME")]
+    pub tool: Option<String>,
+    /// The tool's argument that takes the question, where it is not found.
+    #[arg(long, value_name = "NAME")]
+    pub query: Option<String>,
+    /// A further argument of each search; may be repeated. JSON, or a text.
+    #[arg(long = "argument", value_name = "NAME=VALUE")]
+    pub arguments: Vec<String>,
+    /// Put the monitor into this file instead of printing a whole one; a new file is made where there is none.
+    #[arg(long, value_name = "FILE")]
+    pub append: Option<PathBuf>,
+    /// Canaries to look for, at most 8.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub canaries: usize,
+    /// Append without asking.
+    #[arg(long)]
+    pub yes: bool,
+}
 
 /// The server as it is asked, with what its YAML may not hold.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 //! safe), `append` (a file that people wrote).
 
 use std::io::{BufRead as _, IsTerminal as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use anyhow::{Context as _, bail};
 use chrono::Utc;
 
 use crate::cli::init::compose::{Draft, new_file};
-use crate::cli::init::given::{Given, Written, arguments};
+use crate::cli::init::given::{Given, InitArgs, Written, arguments};
 use crate::cli::observe::recalled;
 use crate::domain::classify::classify;
 use crate::domain::fleet::{CanaryKind, Monitor};
@@ -21,52 +21,14 @@ use crate::domain::learnt::Learnt;
 use crate::domain::observation::{BeatKind, Footprint, Observation, Turn};
 use crate::domain::outcome::{AskVerdict, Verdict};
 use crate::domain::wording::counted;
+use crate::probe::assignment::Assignment;
 use crate::probe::explore::{CANARIES_MAX, Explored, Wish};
-use crate::probe::{Assignment, Prober};
+use crate::probe::prober::Prober;
 
 pub mod given;
 pub mod scalar;
 pub mod compose;
 pub mod append;
-
-/// Explores a server and proposes a monitor for it, with canaries that it answers: two minutes to the first monitor.
-///
-/// At most about 40 requests are sent, to this server only. Exit code 0: all was found out; 2: the monitor is usable, and what is missing is said; 1: nothing could be proposed or written.
-#[derive(Debug, Clone, clap::Args)]
-pub struct InitArgs {
-    /// Where the server answers MCP.
-    pub url: String,
-    /// The token it asks for. It is not written down: the YAML refers to a variable. `--bearer-env` keeps it out of your shell's history.
-    #[arg(long, value_name = "TOKEN", conflicts_with = "bearer_env")]
-    pub bearer: Option<String>,
-    /// The variable that holds the token.
-    #[arg(long, value_name = "NAME")]
-    pub bearer_env: Option<String>,
-    /// A further header; may be repeated. Its value is not written down either.
-    #[arg(long = "header", value_name = "NAME=VALUE")]
-    pub headers: Vec<String>,
-    /// The monitor's id; without it, made of what the server calls itself.
-    #[arg(long)]
-    pub id: Option<String>,
-    /// The tool that searches, where it is not found.
-    #[arg(long, value_name = "NAME")]
-    pub tool: Option<String>,
-    /// The tool's argument that takes the question, where it is not found.
-    #[arg(long, value_name = "NAME")]
-    pub query: Option<String>,
-    /// A further argument of each search; may be repeated. JSON, or a text.
-    #[arg(long = "argument", value_name = "NAME=VALUE")]
-    pub arguments: Vec<String>,
-    /// Put the monitor into this file instead of printing a whole one; a new file is made where there is none.
-    #[arg(long, value_name = "FILE")]
-    pub append: Option<PathBuf>,
-    /// Canaries to look for, at most 8.
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    pub canaries: usize,
-    /// Append without asking.
-    #[arg(long)]
-    pub yes: bool,
-}
 
 /// All was found out, and less than that.
 const WHOLE: u8 = 0;
@@ -221,7 +183,7 @@ async fn probe(prober: &Prober, monitor: &Arc<Monitor>, learnt: Learnt) -> (Obse
         further: Vec::new(),
         ask_sources: false,
         learnt,
-        lists: crate::probe::Lists::default(),
+        lists: crate::tool_lists::known::Lists::default(),
     };
     prober.run(&assignment).await
 }

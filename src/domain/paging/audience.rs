@@ -3,8 +3,8 @@
 //! Reasons that no route names are told alike wherever signal and severity are the same, so they are one line here.
 
 use crate::domain::fleet::{Monitor, Rules};
-use crate::domain::paging::route::{Route, Subject, first_match};
 use crate::domain::reason::{FailureReason, Severity};
+use crate::domain::route::{Route, Subject, first_match};
 use crate::domain::signal::Signal;
 
 /// Something that can be found of a monitor, as far as routes tell it from others.
@@ -133,7 +133,7 @@ fn loudness(rules: &Rules, signal: Signal) -> Vec<(FailureReason, &'static str, 
 mod tests {
     use super::*;
     use crate::domain::fleet::{Address, Secret};
-    use crate::domain::paging::route::Match;
+    use crate::domain::route::Match;
 
     #[test]
     fn what_no_route_tells_apart_is_one_line() {

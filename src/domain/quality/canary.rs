@@ -11,6 +11,14 @@ const CHUNK_CHARS_MAX: u32 = 20_000;
 /// Sources named in one line of evidence.
 const SEEN_SOURCES_MAX: usize = 3;
 
+/// Canaries that a finding names; the monitor's page shows them all.
+pub const EVIDENCE_CANARIES_MAX: usize = 8;
+
+/// The evidence key under which a finding tells what one canary got.
+pub fn key(canary: &str) -> String {
+    format!("canary.{canary}")
+}
+
 /// Judges an answer by what the canary declares; `expect` and `within` stand in for the lock.
 pub fn judge(canary: &Canary, answer: &Answer) -> AskVerdict {
     if canary.kind == CanaryKind::Negative {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use chrono::SecondsFormat;
 
-use crate::domain::classify::{EVIDENCE_CANARIES_MAX, canary_key};
 use crate::domain::fleet::Canary;
 use crate::domain::outcome::{AskVerdict, Evidence};
+use crate::domain::quality::canary::{self, EVIDENCE_CANARIES_MAX};
 use crate::domain::quality::confirmation::CanaryStanding;
 use crate::domain::quality::extent::{Extent, Horizon, Roll, Tense};
 use crate::domain::reason::FailureReason;
@@ -68,7 +68,7 @@ fn evidence(extent: &Extent, kinds: String, wrong: &[(&Canary, &CanaryStanding)]
     }
     evidence.extend(wrong.iter().take(EVIDENCE_CANARIES_MAX).filter_map(|(canary, state)| match &state.last {
         Some(AskVerdict::Wrong { reason, seen, .. }) => {
-            Some(Evidence::new(&canary_key(&canary.id), format!("{}: {seen}", reason.slug())))
+            Some(Evidence::new(&canary::key(&canary.id), format!("{}: {seen}", reason.slug())))
         }
         _ => None,
     }));

@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::incident::Incident;
 use crate::domain::wording::counted;
-use crate::store::slices::LatencySlice;
+use crate::store::packed::slices::LatencySlice;
 use crate::web::words;
 
 /// A bound on a P95 takes so many samples (RETRIEVAL §4).

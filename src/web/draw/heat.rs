@@ -9,7 +9,7 @@ use askama::filters::HtmlSafe;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::wording::counted;
-use crate::store::slices::LatencySlice;
+use crate::store::packed::slices::LatencySlice;
 use crate::web::draw::chart::P95_SAMPLES_MIN;
 use crate::web::words;
 

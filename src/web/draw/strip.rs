@@ -8,7 +8,7 @@ use askama::Template;
 use askama::filters::HtmlSafe;
 
 use crate::domain::outcome::Verdict;
-use crate::store::board::{BeatMark, STRIP_LEN};
+use crate::live::board::{BeatMark, STRIP_LEN};
 
 /// Width of one mark.
 const STEP: usize = 4;

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use chrono::{DateTime, Utc};
 
-use crate::store::read::{DeliveryLine, PAGE_ROWS};
+use crate::store::read::pages::{DeliveryLine, PAGE_ROWS};
 use crate::web::draw::glyph::Glyph;
 use crate::web::guard::Visit;
 use crate::web::pages::frame::{Frame, show};

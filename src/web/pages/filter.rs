@@ -7,8 +7,8 @@ use url::form_urlencoded;
 
 use crate::domain::fleet::MonitorId;
 use crate::domain::signal::Signal;
-use crate::store::board::{MonitorView, RollUp};
-use crate::store::read::IncidentFilter;
+use crate::live::board::{MonitorView, RollUp};
+use crate::store::read::pages::IncidentFilter;
 use crate::web::draw::glyph;
 use crate::web::words::Query;
 

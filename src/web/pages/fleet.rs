@@ -10,7 +10,7 @@ use axum::response::Response;
 use chrono::{DateTime, Utc};
 
 use crate::domain::reason::Severity;
-use crate::store::board::{MonitorView, RollUp};
+use crate::live::board::{MonitorView, RollUp};
 use crate::web::draw::glyph::{self, Glyph};
 use crate::web::draw::strip::Strip;
 use crate::web::guard::Visit;

@@ -7,7 +7,7 @@ use crate::domain::learnt::{Caution, Learnt};
 use crate::domain::observation::Footprint;
 use crate::domain::pace::{Cap, Hold, Spent};
 use crate::domain::protocol::Transport;
-use crate::store::board::MonitorView;
+use crate::live::board::MonitorView;
 use crate::web::words::{self, Moment};
 
 /// The part of the page.

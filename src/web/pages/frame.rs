@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
 
-use crate::store::board::Banner;
+use crate::live::board::Banner;
 use crate::web::assets;
 use crate::web::guard::Visit;
 use crate::web::state::WebState;

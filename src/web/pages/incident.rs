@@ -12,7 +12,7 @@ use crate::domain::fleet::MonitorId;
 use crate::domain::incident::{Course, Incident, ResolveCause};
 use crate::domain::outcome::Evidence;
 use crate::domain::patience;
-use crate::store::read::TimelineLine;
+use crate::store::read::pages::TimelineLine;
 use crate::web::draw::glyph::{self, Glyph};
 use crate::web::forms;
 use crate::web::guard::{self, Visit};

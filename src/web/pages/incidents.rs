@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::incident::Incident;
 use crate::domain::signal::Signal;
-use crate::store::read::PAGE_ROWS;
+use crate::store::read::pages::PAGE_ROWS;
 use crate::web::draw::glyph::{self, Glyph};
 use crate::web::guard::Visit;
 use crate::web::pages::filter::IncidentQuery;

@@ -10,11 +10,11 @@ use serde::Deserialize;
 
 use crate::domain::fleet::{Monitor, MonitorId};
 use crate::domain::incident::Incident;
-use crate::store::board::{CanaryView, MonitorView};
-use crate::store::latency::BeatLine;
-use crate::store::listing::ListingLine;
-use crate::store::read::IncidentFilter;
-use crate::store::transcript::TranscriptLine;
+use crate::live::board::{CanaryView, MonitorView};
+use crate::store::read::latency::BeatLine;
+use crate::store::read::pages::IncidentFilter;
+use crate::store::write::listing::ListingLine;
+use crate::store::write::transcript::TranscriptLine;
 use crate::web::draw::chart::{self, Chart};
 use crate::web::draw::glyph::{self, Glyph};
 use crate::web::draw::heat::{self, Heat};

@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::observation::BeatKind;
-use crate::store::board::MonitorView;
+use crate::live::board::MonitorView;
 use crate::web::words;
 
 /// One sentence about the look asked for at this moment.

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::fleet::{Fleet, Monitor, Provenance};
 use crate::domain::patience;
 use crate::domain::signal::Phase;
-use crate::store::board::{MonitorView, SignalView};
+use crate::live::board::{MonitorView, SignalView};
 use crate::web::draw::glyph::{self, Glyph};
 use crate::web::words::{self, Moment};
 

@@ -5,8 +5,8 @@ use chrono::{DateTime, Utc};
 use crate::domain::context::{BOUNDS, Spread};
 use crate::domain::tools::{Change, ChangeClass, Instruction};
 use crate::domain::wording::counted;
-use crate::store::board::{MonitorView, ToolsView};
-use crate::store::listing::ListingLine;
+use crate::live::board::{MonitorView, ToolsView};
+use crate::store::write::listing::ListingLine;
 use crate::web::draw::glyph::Glyph;
 use crate::web::words::{self, Moment};
 

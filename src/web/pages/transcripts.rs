@@ -7,7 +7,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
 
-use crate::store::transcript::TranscriptLine;
+use crate::store::write::transcript::TranscriptLine;
 use crate::web::guard::Visit;
 use crate::web::pages::frame::{Frame, show};
 use crate::web::pages::unknown;

@@ -1,0 +1,149 @@
+//! `canaries:`: searches whose right answer is known.
+
+use std::collections::HashMap;
+
+use crate::config::check::checker::{Checker, Fields};
+use crate::config::check::fingerprint;
+use crate::config::check::rules::within;
+use crate::config::read::fault::{Fault, Place};
+use crate::config::read::tree::{Node, Value};
+use crate::domain::fleet::{Canary, CanaryKind};
+
+/// A good set is 24 (RETRIEVAL §2); a round over more would take hours.
+pub const CANARIES_MAX: usize = 500;
+/// Sources of which any is right.
+const EXPECT_MAX: usize = 50;
+const KEYS: &[&str] = &["id", "query", "expect", "within", "kind", "max_score"];
+const LATER: &[&str] = &["file", "forbid"];
+const KINDS: &[(&str, CanaryKind)] = &[
+    ("keyword", CanaryKind::Keyword),
+    ("meaning", CanaryKind::Meaning),
+    ("mixed", CanaryKind::Mixed),
+    ("negative", CanaryKind::Negative),
+];
+
+/// What holds for canaries that say nothing else.
+#[derive(Debug, Clone, Copy)]
+pub struct CanaryDefaults {
+    /// Rank.
+    pub within: u32,
+    /// Results a search asks for, where it says so.
+    pub results_asked: Option<u32>,
+}
+
+/// How many canaries a monitor lists, before they are looked at.
+pub fn count(node: Option<&Node<'_>>) -> usize {
+    match node.map(|node| &node.value) {
+        Some(Value::List(items)) => items.len(),
+        _ => 0,
+    }
+}
+
+/// Reads `canaries:` of a monitor.
+pub fn canaries(
+    checker: &mut Checker<'_>,
+    what: &str,
+    node: Option<&Node<'_>>,
+    defaults: CanaryDefaults,
+) -> Vec<Canary> {
+    let Some(node) = node else { return Vec::new() };
+    let items = checker.list(format_args!("'canaries' of {what}"), node).unwrap_or_default();
+    if items.len() > CANARIES_MAX {
+        let message = format!("{what} has {} canaries", items.len());
+        checker.fault(Fault::new(node.place, message).help(format!("at most {CANARIES_MAX}; 24 are a good set")));
+    }
+    let mut places: HashMap<String, Place> = HashMap::new();
+    let mut found = Vec::new();
+    for item in items.iter().take(CANARIES_MAX) {
+        let Some(canary) = canary(checker, what, item, defaults) else { continue };
+        match places.get(&canary.id) {
+            Some(first) => {
+                let message = format!("canary '{}' is declared twice in {what}", canary.id);
+                checker.fault(
+                    Fault::new(item.place, message).note(*first, "first declared here").help("give each its own id"),
+                );
+            }
+            None => {
+                places.insert(canary.id.clone(), item.place);
+                found.push(canary);
+            }
+        }
+    }
+    found
+}
+
+fn canary(checker: &mut Checker<'_>, monitor: &str, node: &Node<'_>, defaults: CanaryDefaults) -> Option<Canary> {
+    let what = Checker::named("canary", node);
+    let fields = checker.fields(&what, node, KEYS, LATER)?;
+    let id = match fields.get("id") {
+        Some(entry) => {
+            let text = checker.text("a canary's id", &entry.value);
+            text.and_then(|text| checker.id("canary", &text, entry.value.place))
+        }
+        None => {
+            checker.missing(
+                format_args!("a canary of {monitor}"),
+                node.place,
+                "id",
+                "such as `id: token-life`; history follows it",
+            );
+            None
+        }
+    };
+    let query = match fields.get("query") {
+        Some(entry) => checker.text(format_args!("the query of {what}"), &entry.value),
+        None => {
+            checker.missing(&what, node.place, "query", "the question it asks");
+            None
+        }
+    };
+    let expect = fields.get("expect").map(|entry| expect(checker, &what, &entry.value)).unwrap_or_default();
+    let kind = fields.get("kind").and_then(|entry| checker.choice("'kind'", &entry.value, KINDS));
+    let rank = fields.get("within").and_then(|entry| within(checker, entry, defaults.results_asked, true));
+    let max_score = fields.get("max_score").and_then(|entry| checker.decimal("'max_score'", &entry.value));
+    agreement(checker, &what, fields, kind);
+    let mut canary = Canary {
+        id: id?,
+        query: query?,
+        kind: kind.unwrap_or(CanaryKind::Mixed),
+        expect,
+        within: rank.unwrap_or(defaults.within),
+        max_score,
+        line: node.place.line,
+        definition_hash: String::new(),
+    };
+    canary.definition_hash = fingerprint::canary(&canary);
+    Some(canary)
+}
+
+fn expect(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Vec<String> {
+    let items = checker.list(format_args!("'expect' of {what}"), node).unwrap_or_default();
+    let is_list = matches!(node.value, Value::List(_));
+    if is_list && (items.is_empty() || items.len() > EXPECT_MAX) {
+        let message = format!("'expect' of {what} names {} sources", items.len());
+        checker.fault(Fault::new(node.place, message).help(format!("one to {EXPECT_MAX}, of which any is right")));
+    }
+    items.iter().take(EXPECT_MAX).filter_map(|item| checker.text("an expected source", item)).collect()
+}
+
+/// Whether what a canary expects fits its kind.
+fn agreement(checker: &mut Checker<'_>, what: &str, fields: Fields<'_, '_>, kind: Option<CanaryKind>) {
+    let negative = kind == Some(CanaryKind::Negative);
+    let unread = kind.is_none() && fields.get("kind").is_some();
+    if unread {
+        return;
+    }
+    if !negative && fields.get("expect").is_none() {
+        let fault = Fault::new(fields.place, format!("{what} expects nothing, so that no answer is right or wrong"));
+        checker.fault(fault.help("add `expect: [ … ]`, or `kind: negative` where nothing may be found"));
+    }
+    for (key, wrong) in [("expect", negative), ("within", negative), ("max_score", !negative)] {
+        let Some(entry) = fields.get(key).filter(|_| wrong) else { continue };
+        let message = if negative {
+            format!("{what} is negative: nothing may be found, and '{key}' says otherwise")
+        } else {
+            format!("'{key}' of {what} holds for negative canaries only")
+        };
+        checker.fault(Fault::new(entry.place, message).help(format!("leave '{key}' out, or change 'kind'")));
+    }
+}

@@ -1,0 +1,201 @@
+//! What every section's rules share: the faults found so far, the environment, and the look at a map's keys.
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
+use crate::config::check::shape::Shape;
+use crate::config::read::fault::{Collector, Fault, Place, quoted};
+use crate::config::read::tree::{Child, Entry, Node, Value};
+
+/// Keys whose values are secrets.
+const SECRET_WORDS: &[&str] = &["secret", "secrets", "password", "token", "bearer"];
+
+/// How a variable that is not set is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unset {
+    /// A warning; something harmless stands in, and the rest is checked. For `serin check` on a machine without the secrets.
+    Warn,
+    /// A fault. For `serin run` and `serin check --env`.
+    Refuse,
+}
+
+/// Walks the tree, section by section, and collects what is wrong.
+pub struct Checker<'e> {
+    /// What was found.
+    pub found: Collector,
+    env: &'e dyn Fn(&str) -> Option<String>,
+    strictness: Unset,
+    /// What was asked of which place; only written where somebody wants to know, see [`crate::config::describe::schema`].
+    pub asked: Option<Vec<(Place, Shape)>>,
+    /// Where each file lies, by the number of its first byte.
+    folders: Vec<(u32, PathBuf)>,
+}
+
+/// A map whose keys are all known.
+#[derive(Debug, Clone, Copy)]
+pub struct Fields<'n, 'a> {
+    entries: &'n [Entry<'a>],
+    /// Where the map stands.
+    pub place: Place,
+}
+
+impl<'n, 'a> Fields<'n, 'a> {
+    /// What is written under a key.
+    pub fn get(&self, key: &str) -> Option<&'n Entry<'a>> {
+        self.entries.iter().find(|entry| entry.key == key)
+    }
+}
+
+impl<'e> Checker<'e> {
+    /// A checker that has found what `found` holds.
+    pub fn new(
+        found: Collector,
+        env: &'e dyn Fn(&str) -> Option<String>,
+        strictness: Unset,
+        folders: Vec<(u32, PathBuf)>,
+    ) -> Self {
+        Self { found, env, strictness, asked: None, folders }
+    }
+
+    /// The folder of the file that a place is in; paths that stand there start in it.
+    pub fn folder(&self, place: Place) -> &Path {
+        let nth = self.folders.partition_point(|(start, _)| *start <= place.start).saturating_sub(1);
+        self.folders.get(nth).map_or(Path::new(""), |(_, folder)| folder)
+    }
+
+    /// Notes what a place may hold, where somebody wants to know; every reader does so before it looks.
+    pub fn ask(&mut self, place: Place, shape: impl FnOnce() -> Shape) {
+        if let Some(asked) = &mut self.asked {
+            asked.push((place, shape()));
+        }
+    }
+
+    /// Notes a fault.
+    pub fn fault(&mut self, fault: Fault) {
+        self.found.add(fault);
+    }
+
+    /// A variable's value; an empty one counts as unset.
+    pub fn variable(&self, name: &str) -> Option<String> {
+        (self.env)(name).filter(|value| !value.is_empty())
+    }
+
+    /// Says that something outside the file is not there, as loudly as this run wants it.
+    pub fn missing_outside(&mut self, place: Place, message: String, mend: String) {
+        let fault = match self.strictness {
+            Unset::Warn => Fault::warning(place, message),
+            Unset::Refuse => Fault::new(place, message),
+        };
+        self.found.add(fault.help(mend));
+    }
+
+    /// A map with nothing in it but `known` keys. Keys in `later` are promised and not built yet.
+    ///
+    /// `what` names the map, such as `monitor 'docs'`. None where it is no map at all.
+    pub fn fields<'n, 'a>(
+        &mut self,
+        what: impl Display + Copy,
+        node: &'n Node<'a>,
+        known: &[&str],
+        later: &[&str],
+    ) -> Option<Fields<'n, 'a>> {
+        self.ask(node.place, || Shape::keys(known.iter().copied()));
+        let entries = self.map(what, node)?;
+        for entry in entries.iter().filter(|entry| !known.contains(&&*entry.key)) {
+            if similar(&entry.key, SECRET_WORDS.iter().copied()).is_some()
+                && matches!(entry.value.value, Value::Scalar { .. })
+            {
+                // A secret under a misspelled key is one all the same.
+                self.found.masks.push(entry.value.place.start as usize..entry.value.place.end as usize);
+            }
+            let key = quoted(&entry.key);
+            let fault = if later.contains(&&*entry.key) {
+                let message = format!("this version cannot honour {key} of {what} yet");
+                Fault::new(entry.place, message).help("leave it out, so that nobody relies on it")
+            } else {
+                let message = format!("{what} has no key {key}");
+                let mend = match similar(&entry.key, known.iter().copied()) {
+                    Some(word) => format!("did you mean '{word}'?"),
+                    None => format!("known here: {}", known.join(", ")),
+                };
+                Fault::new(entry.place, message).help(mend)
+            };
+            self.fault(fault);
+        }
+        Some(Fields { entries, place: node.place })
+    }
+
+    /// What to call a map that has an id, such as `monitor 'docs'`, before anything in it was looked at.
+    pub fn named(kind: &str, node: &Node<'_>) -> String {
+        let Value::Map(entries) = &node.value else { return format!("a {kind}") };
+        match entries.iter().find(|entry| entry.key == "id").map(|entry| &entry.value.value) {
+            Some(Value::Scalar { text, .. }) if !text.is_empty() => format!("{kind} {}", quoted(text)),
+            _ => format!("a {kind}"),
+        }
+    }
+
+    /// The keys and values of a map that names its keys itself.
+    pub fn map<'n, 'a>(&mut self, what: impl Display + Copy, node: &'n Node<'a>) -> Option<&'n [Entry<'a>]> {
+        self.ask(node.place, || Shape::Names);
+        match &node.value {
+            Value::Map(entries) => Some(entries),
+            _ => {
+                self.wrong_shape(what, node, "keys with values");
+                None
+            }
+        }
+    }
+
+    /// The items of a list.
+    pub fn list<'n, 'a>(&mut self, what: impl Display + Copy, node: &'n Node<'a>) -> Option<&'n [Child<'a>]> {
+        self.ask(node.place, || Shape::List);
+        match &node.value {
+            Value::List(items) => Some(items),
+            Value::Scalar { .. } if !node.is_null() => {
+                let message = format!("{what} takes a list, and this is a single value");
+                self.fault(Fault::new(node.place, message).help("put it into brackets: `[…]`"));
+                None
+            }
+            _ => {
+                self.wrong_shape(what, node, "a list");
+                None
+            }
+        }
+    }
+
+    /// Says that a value has another shape than it should.
+    pub fn wrong_shape(&mut self, what: impl Display + Copy, node: &Node<'_>, wanted: &str) {
+        let (message, mend) = if node.is_null() {
+            (format!("{what} has no value"), format!("give it {wanted}, or leave it out"))
+        } else {
+            let seen = match node.value {
+                Value::Scalar { .. } => "a single value",
+                Value::List(_) => "a list",
+                Value::Map(_) => "a map",
+            };
+            (format!("{what} takes {wanted}, and this is {seen}"), format!("give it {wanted}"))
+        };
+        self.fault(Fault::new(node.place, message).help(mend));
+    }
+
+    /// Says that a key is missing; the place is the map it belongs into.
+    pub fn missing(&mut self, what: impl Display + Copy, place: Place, key: &str, mend: &str) {
+        self.ask(place, || Shape::Missing(key.to_owned()));
+        self.fault(Fault::new(place, format!("{what} has no '{key}'")).help(mend));
+    }
+}
+
+/// The word that was probably meant: at most a third of its letters away, and the nearest of all.
+pub fn similar<'w>(written: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {
+    const WORD_CHARS_MAX: usize = 64;
+    if written.chars().nth(WORD_CHARS_MAX).is_some() {
+        return None;
+    }
+    let limit = (written.chars().count() / 3).max(1);
+    known
+        .filter(|word| word.len().abs_diff(written.len()) <= limit)
+        .map(|word| (strsim::damerau_levenshtein(written, word), word))
+        .filter(|(distance, _)| *distance <= limit)
+        .min()
+        .map(|(_, word)| word)
+}

@@ -1,0 +1,156 @@
+//! All files as one document: which section may stand where, and how the same section of several files comes together.
+//!
+//! The first file may hold everything. An included one holds what a team declares: monitors, receivers, routes,
+//! runbooks, and includes of its own; what is one for the whole Serin stands in the first. Lists are put one behind the
+//! other in the order of the files, but the routes of an included file come before those of the file that includes it,
+//! so that a last route without `match` stays the last. A name that two files declare is a fault that names both.
+
+use std::sync::Arc;
+
+use crate::config::check::checker::{Checker, Fields};
+use crate::config::check::including;
+use crate::config::check::monitors::{self, Monitors};
+use crate::config::check::process;
+use crate::config::check::process::Settings;
+use crate::config::check::receivers;
+use crate::config::check::routes;
+use crate::config::check::shape::Shape;
+use crate::config::read::fault::{Fault, Place, quoted};
+use crate::config::read::source::Source;
+use crate::config::read::tree::{Entry, Node, Tree, Value};
+use crate::domain::fleet::{Fleet, Provenance};
+
+const KEYS: &[&str] = &["version", "serin", "defaults", "runbooks", "receivers", "routes", "monitors", "include"];
+/// What an included file may hold.
+pub const INCLUDED_KEYS: &[&str] = &["version", "runbooks", "receivers", "routes", "monitors", "include"];
+const LATER: &[&str] = &["maintenance", "locations"];
+/// Keys starting with `x-`; each key of the file is compared with each of them.
+const EXTENSIONS_MAX: usize = 200;
+
+/// Checks all files together; the first of `trees` is the one that includes the others.
+pub fn document(checker: &mut Checker<'_>, trees: &[Tree<'_>], source: &Source) -> Option<(Settings, Fleet)> {
+    let files: Vec<Option<Fields<'_, '_>>> =
+        trees.iter().enumerate().map(|(nth, tree)| sections(checker, nth, tree)).collect();
+    let first = *files.first()?;
+    let first = first?;
+    for (nth, fields) in files.iter().enumerate() {
+        if let Some(entry) = fields.and_then(|fields| fields.get("include")) {
+            including::include(checker, entry, nth, &source.findings);
+        }
+    }
+    let everywhere = |key| files.iter().filter_map(move |fields| fields.and_then(|fields| fields.get(key)));
+    let node = |key| first.get(key).map(|entry| &*entry.value);
+    let process = process::process(checker, node("serin"));
+    let runbooks = process::runbooks(checker, everywhere("runbooks"));
+    let has_smtp = match node("serin").map(|node| &node.value) {
+        Some(Value::Map(entries)) => entries.iter().any(|entry| entry.key == "smtp"),
+        _ => false,
+    };
+    let receivers = receivers::receivers(checker, everywhere("receivers"), has_smtp);
+    let defaults = monitors::defaults(checker, node("defaults"));
+    let declared: Vec<&Entry<'_>> = everywhere("monitors").collect();
+    let mut monitors = monitors::monitors(checker, &declared, &defaults);
+    if declared.is_empty() {
+        let mend = "a list with at least one monitor: `- { id: docs, url: … }`";
+        match first.get("include") {
+            Some(entry) => checker.fault(Fault::new(entry.place, "no file declares 'monitors'").help(mend)),
+            None => checker.missing("the file", TOP, "monitors", mend),
+        }
+    }
+    for monitor in &mut monitors.list {
+        Arc::make_mut(monitor).identity.clone_from(&process.identity);
+    }
+    let in_order = routes_in_order(&files, source);
+    let routes = routes::routes(checker, &in_order, &receivers, &monitors.places);
+    for (name, place) in &process.internal {
+        receivers.known(checker, "'internal' notifies", name, *place);
+    }
+    if checker.found.errors() == 0 {
+        let top = first.get("routes").or(declared.first().copied()).map(|entry| entry.place).unwrap_or_default();
+        routes::coverage(checker, &routes, &monitors.list, top);
+        receivers.unused(checker, &routes, &process.internal);
+    }
+    let Monitors { list, .. } = monitors;
+    let fleet = Fleet {
+        provenance: Provenance::default(),
+        monitors: list,
+        receivers: receivers.list,
+        routes: routes.into_iter().map(|(route, _)| route).collect(),
+        internal: process.internal.into_iter().map(|(name, _)| name).collect(),
+        runbooks,
+        allow_private: process.allow_private,
+        control: process.control,
+        retention: process.retention,
+        heartbeat: process.heartbeat,
+        smtp: process.smtp,
+        public_url: process.public_url,
+    };
+    Some((process.settings, fleet))
+}
+
+/// Where the first file starts.
+const TOP: Place = Place { start: 0, end: 0, line: 1 };
+
+/// The sections of one file, each in a file that may hold it.
+fn sections<'n, 'a>(checker: &mut Checker<'_>, nth: usize, tree: &'n Tree<'a>) -> Option<Fields<'n, 'a>> {
+    let what = if nth == 0 { "the file" } else { "an included file" };
+    let entries = checker.map(what, &tree.root)?;
+    let extensions = entries.iter().filter(|entry| holds_anchors(checker, tree, entry)).take(EXTENSIONS_MAX);
+    let anchors: Vec<&str> = extensions.map(|entry| &*entry.key).collect();
+    let known: Vec<&str> = KEYS.iter().copied().chain(anchors).collect();
+    let fields = checker.fields(what, &tree.root, &known, LATER)?;
+    if nth == 0 || fields.get("version").is_some() {
+        version(checker, fields.get("version"));
+    }
+    if nth > 0 {
+        let alone = |entry: &&Entry<'_>| KEYS.contains(&&*entry.key) && !INCLUDED_KEYS.contains(&&*entry.key);
+        for entry in entries.iter().filter(alone) {
+            let fault = Fault::new(entry.place, format!("{} stands in an included file", quoted(&entry.key)));
+            checker.fault(fault.help(format!(
+                "move it into the file that Serin is started with; an included one holds {}",
+                INCLUDED_KEYS.join(", ")
+            )));
+        }
+    }
+    Some(fields)
+}
+
+/// Every file's routes, those of the files it includes before its own.
+fn routes_in_order<'n, 'a>(files: &[Option<Fields<'n, 'a>>], source: &Source) -> Vec<&'n Entry<'a>> {
+    fn visit<'n, 'a>(nth: usize, files: &[Option<Fields<'n, 'a>>], source: &Source, found: &mut Vec<&'n Entry<'a>>) {
+        let included = source.included.iter().enumerate().filter(|(_, file)| file.by == nth);
+        included.for_each(|(at, _)| visit(at + 1, files, source, found));
+        found.extend(files.get(nth).and_then(|fields| fields.and_then(|fields| fields.get("routes"))));
+    }
+    let mut found = Vec::new();
+    visit(0, files, source, &mut found);
+    found
+}
+
+/// Whether a key starting with `x-` is there for its anchors, and one of them is used; else it would be ignored in silence.
+fn holds_anchors(checker: &mut Checker<'_>, tree: &Tree<'_>, entry: &Entry<'_>) -> bool {
+    if !entry.key.starts_with("x-") {
+        return false;
+    }
+    let Node { place, .. } = &*entry.value;
+    if !tree.referred.iter().any(|used| place.start <= used.start && used.end <= place.end) {
+        let fault = Fault::new(entry.place, format!("nothing refers to an anchor in {}", quoted(&entry.key)));
+        checker.fault(fault.help("keys starting with `x-` hold `&anchors` for use elsewhere; leave it out"));
+    }
+    true
+}
+
+fn version(checker: &mut Checker<'_>, entry: Option<&Entry<'_>>) {
+    let Some(entry) = entry else {
+        checker.missing("the file", TOP, "version", "start with `version: 1`");
+        return;
+    };
+    checker.ask(entry.value.place, || Shape::Whole(1..=1));
+    let Some((text, plain)) = checker.scalar("'version'", &entry.value) else { return };
+    if text != "1" || !plain {
+        let message = format!("this Serin reads version 1 of the file, and this is version {}", quoted(text));
+        checker.fault(
+            Fault::new(entry.value.place, message).help("write `version: 1`, or run the Serin that the file is for"),
+        );
+    }
+}

@@ -1,0 +1,33 @@
+//! One section written in two places: a monitor's own, and the one of `defaults` beneath it.
+
+use crate::config::check::checker::Fields;
+use crate::config::read::tree::Entry;
+
+/// Keys looked up in the monitor first, then in `defaults`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Layers<'n, 'a> {
+    own: Option<Fields<'n, 'a>>,
+    shared: Option<Fields<'n, 'a>>,
+}
+
+impl<'n, 'a> Layers<'n, 'a> {
+    /// The two, each where it is written.
+    pub fn new(own: Option<Fields<'n, 'a>>, shared: Option<Fields<'n, 'a>>) -> Self {
+        Self { own, shared }
+    }
+
+    /// The key, wherever it is written.
+    pub fn get(&self, key: &str) -> Option<&'n Entry<'a>> {
+        self.own(key).or_else(|| self.shared.and_then(|fields| fields.get(key)))
+    }
+
+    /// The key, where the monitor itself writes it.
+    pub fn own(&self, key: &str) -> Option<&'n Entry<'a>> {
+        self.own.and_then(|fields| fields.get(key))
+    }
+
+    /// Whether it is written anywhere.
+    pub fn written(&self) -> bool {
+        self.own.is_some() || self.shared.is_some()
+    }
+}

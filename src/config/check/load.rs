@@ -1,0 +1,80 @@
+//! From a file, with all that it includes, to what it declares, or to everything that is wrong with it.
+
+use std::path::Path;
+
+use crate::config::check::checker::{Checker, Unset};
+use crate::config::check::document;
+use crate::config::check::process::Settings;
+use crate::config::read::fault::{Collector, Fault, Faults, Place, Text};
+use crate::config::read::include;
+use crate::config::read::source::Source;
+use crate::config::read::tree::{self, Budget};
+use crate::domain::fleet::{Fleet, IncludedFile, Provenance};
+
+/// A file that was found valid.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// What the process itself needs.
+    pub settings: Settings,
+    /// What it declares.
+    pub fleet: Fleet,
+    /// Warnings, rendered.
+    pub warnings: Vec<String>,
+}
+
+/// Checks a file, with those it includes, and gives what they declare, or everything that is wrong with them.
+///
+/// `env` looks a variable up; tests and the demo give their own. Reads the files that `${file:…}`
+/// names, so it blocks.
+pub fn load(source: &Source, env: &dyn Fn(&str) -> Option<String>, strictness: Unset) -> Result<Loaded, Faults> {
+    let mut found = Collector::default();
+    let bytes = || std::iter::once(&source.bytes).chain(source.included.iter().map(|file| &file.bytes));
+    let lossy: Vec<_> = bytes().map(|bytes| include::text(bytes)).collect();
+    let names = std::iter::once(&source.name).chain(source.included.iter().map(|file| &file.name));
+    let mut texts: Vec<Text<'_>> = Vec::with_capacity(lossy.len());
+    for (name, text) in names.zip(&lossy) {
+        let next = texts.last().map_or_else(|| Text::first(name, text), |before| before.followed_by(name, text));
+        texts.push(next);
+    }
+    for (bytes, text) in bytes().zip(&texts) {
+        if let Err(error) = std::str::from_utf8(bytes) {
+            let line = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+            let at = text.start.saturating_add(u32::try_from(error.valid_up_to()).unwrap_or(u32::MAX));
+            let line = text.line.saturating_add(u32::try_from(line).unwrap_or(u32::MAX));
+            let fault = Fault::new(Place { start: at, end: at, line }, "this is not UTF-8 text");
+            found.add(fault.help("save the file as UTF-8"));
+        }
+    }
+    let mut trees = Vec::with_capacity(texts.len());
+    if found.errors() == 0 {
+        let mut budget = Budget::default();
+        trees.extend(texts.iter().filter_map(|text| tree::parse(*text, &mut budget, &mut found)));
+    }
+    if trees.len() < texts.len() {
+        return Err(found.finish(&texts, true));
+    }
+    let folder = |path: &Path| path.parent().unwrap_or(Path::new("")).to_owned();
+    let paths = std::iter::once(&source.path).chain(source.included.iter().map(|file| &file.path));
+    let folders = texts.iter().zip(paths).map(|(text, path)| (text.start, folder(path))).collect();
+    let mut checker = Checker::new(found, env, strictness, folders);
+    let parts = document::document(&mut checker, &trees, source);
+    let refused = checker.found.errors() > 0;
+    let faults = checker.found.finish(&texts, false);
+    match parts {
+        Some((settings, mut fleet)) if !refused => {
+            fleet.provenance = provenance(source, &texts);
+            Ok(Loaded { settings, fleet, warnings: faults.warnings })
+        }
+        _ => Err(faults),
+    }
+}
+
+fn provenance(source: &Source, texts: &[Text<'_>]) -> Provenance {
+    let included = texts.iter().skip(1).map(|text| IncludedFile { file: text.name.to_owned(), first_line: text.line });
+    Provenance {
+        file: source.name.clone(),
+        included: included.collect(),
+        hash: source.hash.clone(),
+        commit: source.commit.clone(),
+    }
+}

@@ -1,0 +1,377 @@
+//! `serin:`, what the process itself needs, and `runbooks:`.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use lettre::message::Mailbox;
+use url::Url;
+
+use crate::config::check::checker::{Checker, Fields, similar};
+use crate::config::check::control;
+use crate::config::check::heartbeat;
+use crate::config::check::logging::{self, Log};
+use crate::config::check::retention::retention;
+use crate::config::check::shape::Shape;
+use crate::config::read::fault::{Fault, Place, quoted};
+use crate::config::read::tree::{Entry, Node};
+use crate::domain::fleet::{Control, Heartbeat, Network, ProbeIdentity, Retention, Runbooks, Secret, Smtp, SmtpTls};
+use crate::domain::reason::FailureReason;
+
+/// The part of `serin:` that is read once, at start.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Where the pages are served.
+    pub listen: SocketAddr,
+    /// Peers that speak for many people, so that no cap on one peer's connections holds for them.
+    pub trusted_proxies: Vec<IpNet>,
+    /// The database file, relative to the file that names it.
+    pub database: PathBuf,
+    /// The token for the API and for signing in; demanded where `listen` is no loopback address.
+    pub token: Option<Secret>,
+    /// What is logged; this part may change while the process lives.
+    pub log: Log,
+}
+
+/// Pages are served here where the file says nothing: for this machine only.
+const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
+const DATABASE_DEFAULT: &str = "serin.db";
+const KEYS: &[&str] = &[
+    "listen",
+    "trusted_proxies",
+    "public_url",
+    "database",
+    "token",
+    "smtp",
+    "internal",
+    "allow_private",
+    "probe_identity",
+    "control",
+    "retention",
+    "heartbeat",
+    "log",
+];
+const SMTP_KEYS: &[&str] = &["host", "port", "tls", "username", "password", "from", "ca"];
+/// A token below this can be guessed: there is no limit to how often a right one may be tried.
+const TOKEN_CHARS_MIN: usize = 16;
+/// A signing secret below this can be guessed.
+const IDENTITY_SECRET_MIN: usize = 16;
+/// Networks and names in one list; more is a mistake.
+const LIST_ITEMS_MAX: usize = 256;
+
+/// `serin:` in full.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Process {
+    /// What is read once, at start.
+    pub settings: Settings,
+    /// Address people reach the pages under, without a trailing slash.
+    pub public_url: String,
+    /// The mail server.
+    pub smtp: Option<Smtp>,
+    /// Receivers of Serin's own trouble; not looked up yet.
+    pub internal: Vec<(String, Place)>,
+    /// Networks that receivers may be reached in.
+    pub allow_private: Vec<Network>,
+    /// Addresses by which Serin knows its own uplink.
+    pub control: Vec<Control>,
+    /// How long what is remembered is kept.
+    pub retention: Retention,
+    /// By what owners of servers know our probes.
+    pub identity: Option<Arc<ProbeIdentity>>,
+    /// The sign of life that somebody outside waits for.
+    pub heartbeat: Option<Heartbeat>,
+}
+
+/// Reads `serin:`. Paths in it start where the file lies.
+pub fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>) -> Process {
+    let folder = checker.folder(node.map(|node| node.place).unwrap_or_default()).to_owned();
+    let folder = folder.as_path();
+    let fields = node.and_then(|node| checker.fields("serin", node, KEYS, &[]));
+    let get = |key| fields.and_then(|fields| fields.get(key));
+    let token = get("token").and_then(|entry| checker.secret("the token", &entry.value));
+    let listen = get("listen").and_then(|entry| listen(checker, &entry.value)).unwrap_or(LISTEN_DEFAULT);
+    if let Some(entry) = get("listen").filter(|_| !listen.ip().is_loopback() && get("token").is_none()) {
+        let message = "pages and API would be open to the network without a token";
+        let mend = "add `token: ${env:SERIN_TOKEN}` beside it, or listen on 127.0.0.1";
+        checker.fault(Fault::new(entry.value.place, message).help(mend));
+    }
+    if let Some((token, entry)) = token.as_ref().zip(get("token"))
+        && !listen.ip().is_loopback()
+    {
+        no_short_token(checker, token, entry.value.place);
+    }
+    let database = get("database").and_then(|entry| checker.setting("the database's path", &entry.value));
+    let database = PathBuf::from(database.unwrap_or_else(|| DATABASE_DEFAULT.to_owned()));
+    let trusted_proxies = get("trusted_proxies").map(|entry| proxies(checker, &entry.value)).unwrap_or_default();
+    let log = get("log").map(|entry| logging::log(checker, entry)).unwrap_or_default();
+    Process {
+        settings: Settings { listen, trusted_proxies, database: folder.join(database), token, log },
+        public_url: public_url(checker, get("public_url"), get("listen"), listen),
+        smtp: get("smtp").and_then(|entry| smtp(checker, entry, folder)),
+        internal: get("internal").map(|entry| names(checker, "internal", &entry.value)).unwrap_or_default(),
+        allow_private: get("allow_private").map(|entry| networks(checker, &entry.value)).unwrap_or_default(),
+        control: get("control").map(|entry| control::control(checker, &entry.value)).unwrap_or_default(),
+        retention: get("retention").map(|entry| retention(checker, &entry.value)).unwrap_or_default(),
+        identity: get("probe_identity").and_then(|entry| identity(checker, entry)).map(Arc::new),
+        heartbeat: get("heartbeat").and_then(|entry| heartbeat::heartbeat(checker, entry)),
+    }
+}
+
+fn no_short_token(checker: &mut Checker<'_>, token: &Secret, place: Place) {
+    let text = token.expose();
+    if text.chars().count() < TOKEN_CHARS_MIN && text != "unset" {
+        let message = format!(
+            "the token is shorter than {TOKEN_CHARS_MIN} characters, and others than this machine may try to guess it"
+        );
+        checker
+            .fault(Fault::new(place, message).help("make one with `openssl rand -base64 32`, or listen on 127.0.0.1"));
+    }
+}
+
+/// A key id and the secret it names.
+fn identity(checker: &mut Checker<'_>, entry: &Entry<'_>) -> Option<ProbeIdentity> {
+    let fields = checker.fields("'probe_identity'", &entry.value, &["key", "secret"], &[])?;
+    let (Some(key), Some(secret)) = (fields.get("key"), fields.get("secret")) else {
+        let missing = if fields.get("key").is_some() { "secret" } else { "key" };
+        let mend = "such as `{ key: ops-1, secret: \"${env:SERIN_PROBE_SECRET}\" }`";
+        checker.missing("'probe_identity'", entry.place, missing, mend);
+        return None;
+    };
+    let text = checker.text("the key of 'probe_identity'", &key.value)?;
+    let name = checker.id("key", &text, key.value.place)?;
+    let held = checker.secret("the secret of 'probe_identity'", &secret.value)?;
+    if held.expose().len() < IDENTITY_SECRET_MIN && held.expose() != "unset" {
+        let message = format!("the secret of 'probe_identity' is shorter than {IDENTITY_SECRET_MIN} bytes");
+        checker.fault(Fault::new(secret.value.place, message).help("make one with `openssl rand -base64 32`"));
+        return None;
+    }
+    Some(ProbeIdentity { key: name, secret: held })
+}
+
+/// Names of receivers with their places; each one once.
+pub fn names(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Vec<(String, Place)> {
+    let mut found: Vec<(String, Place)> = Vec::new();
+    let items = checker.list(format_args!("'{what}'"), node).unwrap_or_default();
+    if items.len() > LIST_ITEMS_MAX {
+        let message = format!("'{what}' names more than {LIST_ITEMS_MAX} receivers");
+        checker.fault(Fault::new(node.place, message).help("let one receiver fan out"));
+    }
+    for item in items.iter().take(LIST_ITEMS_MAX) {
+        let Some(name) = checker.text("a receiver's name", item) else { continue };
+        match found.iter().find(|(known, _)| *known == name) {
+            Some((_, first)) => {
+                let fault = Fault::new(item.place, format!("receiver {} is named twice", quoted(&name)));
+                checker.fault(fault.note(*first, "first named here").help("keep one of the two"));
+            }
+            None => found.push((name, item.place)),
+        }
+    }
+    found
+}
+
+fn listen(checker: &mut Checker<'_>, node: &Node<'_>) -> Option<SocketAddr> {
+    let text = checker.setting("the listening address", node)?;
+    let address = text.parse().ok();
+    if address.is_none() {
+        let fault = Fault::new(node.place, "'listen' takes an address and a port");
+        checker.fault(fault.help("such as `127.0.0.1:8080`, or `\"[::1]:8080\"`; names are not looked up"));
+    }
+    address
+}
+
+fn public_url(
+    checker: &mut Checker<'_>,
+    written: Option<&Entry<'_>>,
+    listening: Option<&Entry<'_>>,
+    listen: SocketAddr,
+) -> String {
+    let own = format!("http://{listen}");
+    let Some(entry) = written else {
+        if let Some(place) = listening.map(|entry| entry.value.place).filter(|_| listen.ip().is_unspecified()) {
+            let fault = Fault::warning(place, format!("links in messages will start with {own}, which leads nowhere"));
+            checker.fault(fault.help("add `public_url: https://…`, the address people use"));
+        }
+        return own;
+    };
+    let Some(link) = checker.link("'public_url'", &entry.value) else { return own };
+    let bare = Url::parse(&link).is_ok_and(|url| {
+        url.query().is_none() && url.fragment().is_none() && url.username().is_empty() && url.password().is_none()
+    });
+    if !bare {
+        let fault =
+            Fault::new(entry.value.place, "'public_url' is what links start with, and this has a user, `?` or `#`");
+        checker.fault(fault.help("such as `https://serin.example.org`"));
+    }
+    link.trim_end_matches('/').to_owned()
+}
+
+fn smtp(checker: &mut Checker<'_>, entry: &Entry<'_>, folder: &Path) -> Option<Smtp> {
+    const TLS: &[(&str, SmtpTls)] = &[("starttls", SmtpTls::StartTls), ("tls", SmtpTls::Tls), ("none", SmtpTls::None)];
+    let fields = checker.fields("smtp", &entry.value, SMTP_KEYS, &[])?;
+    let host = match fields.get("host") {
+        Some(host) => checker.setting("the mail server's host", &host.value),
+        None => {
+            checker.missing("smtp", entry.place, "host", "such as `host: smtp.example.org`");
+            None
+        }
+    };
+    let tls = fields.get("tls").and_then(|tls| checker.choice("'tls'", &tls.value, TLS)).unwrap_or(SmtpTls::StartTls);
+    if let (SmtpTls::None, Some(host), Some(written)) = (tls, &host, fields.get("tls"))
+        && !is_loopback(host)
+    {
+        let fault = Fault::new(written.value.place, "mail without TLS may only go to this machine");
+        checker.fault(fault.help("use `starttls` or `tls`, or a host such as 127.0.0.1"));
+    }
+    let port_default = match tls {
+        SmtpTls::StartTls => 587,
+        SmtpTls::Tls => 465,
+        SmtpTls::None => 25,
+    };
+    let port = fields.get("port").and_then(|port| checker.whole("'port'", &port.value, 1..=65_535));
+    let ca = fields.get("ca").and_then(|ca| checker.setting("the path of 'ca'", &ca.value));
+    let login = login(checker, fields);
+    let from = sender(checker, fields, entry.place);
+    Some(Smtp {
+        host: host.unwrap_or_else(|| "unset.invalid".to_owned()),
+        port: port.and_then(|port| u16::try_from(port).ok()).unwrap_or(port_default),
+        tls,
+        login,
+        from: from.unwrap_or_else(|| "serin@unset.invalid".to_owned()),
+        ca: ca.map(|ca| folder.join(ca).to_string_lossy().into_owned()),
+    })
+}
+
+fn login(checker: &mut Checker<'_>, fields: Fields<'_, '_>) -> Option<(String, Secret)> {
+    let (username, password) = (fields.get("username"), fields.get("password"));
+    if let (Some(one), None) | (None, Some(one)) = (username, password) {
+        let other = if username.is_some() { "password" } else { "username" };
+        let fault = Fault::new(one.place, format!("'{}' of smtp stands without '{other}'", one.key));
+        checker.fault(fault.help(format!("add '{other}', or leave both out")));
+    }
+    let username = username.and_then(|entry| checker.setting("the mail server's user", &entry.value));
+    let password = password.and_then(|entry| checker.secret("the mail server's password", &entry.value));
+    username.zip(password)
+}
+
+fn sender(checker: &mut Checker<'_>, fields: Fields<'_, '_>, place: Place) -> Option<String> {
+    let Some(entry) = fields.get("from") else {
+        checker.missing("smtp", place, "from", "such as `from: serin@example.org`");
+        return None;
+    };
+    mailbox(checker, "the sender", &entry.value)
+}
+
+/// A mail address.
+pub fn mailbox(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Option<String> {
+    let text = checker.setting(what, node)?;
+    if text.parse::<Mailbox>().is_err() {
+        checker.fault(Fault::new(node.place, format!("{what} is no mail address")).help("such as `sre@example.org`"));
+        return None;
+    }
+    Some(text)
+}
+
+fn networks(checker: &mut Checker<'_>, node: &Node<'_>) -> Vec<Network> {
+    let items = checker.list("'allow_private'", node).unwrap_or_default();
+    let mut found = Vec::new();
+    for item in items.iter().take(LIST_ITEMS_MAX) {
+        let Some(resolved) = checker.resolved("a network", item) else { continue };
+        let Some(text) = resolved.value else { continue };
+        let mend = match (text.parse::<IpNet>(), text.parse::<IpAddr>()) {
+            (Ok(network), _) if network.addr() == network.network() => {
+                found.push(Network(network.to_string()));
+                continue;
+            }
+            (Ok(network), _) if text == resolved.written => format!("the network is `{}`", network.trunc()),
+            (_, Ok(address)) if text == resolved.written => format!("for one address write `{}`", IpNet::from(address)),
+            _ => "such as `10.20.0.0/16`".to_owned(),
+        };
+        checker.fault(Fault::new(item.place, format!("{} is no network", quoted(&resolved.written))).help(mend));
+    }
+    if items.len() > LIST_ITEMS_MAX {
+        let message = format!("'allow_private' names more than {LIST_ITEMS_MAX} networks");
+        checker.fault(Fault::new(node.place, message).help("name larger networks"));
+    }
+    found
+}
+
+/// Addresses and networks of proxies before the pages.
+fn proxies(checker: &mut Checker<'_>, node: &Node<'_>) -> Vec<IpNet> {
+    let items = checker.list("'trusted_proxies'", node).unwrap_or_default();
+    if items.len() > LIST_ITEMS_MAX {
+        let message = format!("'trusted_proxies' names more than {LIST_ITEMS_MAX} proxies");
+        checker.fault(Fault::new(node.place, message).help("name larger networks"));
+    }
+    let mut found = Vec::new();
+    for item in items.iter().take(LIST_ITEMS_MAX) {
+        let Some(resolved) = checker.resolved("a proxy's address", item) else { continue };
+        let Some(text) = resolved.value else { continue };
+        let network = text.parse::<IpAddr>().map(IpNet::from).or_else(|_| text.parse::<IpNet>());
+        let mend = match network {
+            Ok(network) if network.prefix_len() == 0 => "the proxies' own addresses: this is everybody's".to_owned(),
+            Ok(network) if network.addr() == network.network() => {
+                found.push(network);
+                continue;
+            }
+            Ok(network) if text == resolved.written => format!("the network is `{}`", network.trunc()),
+            _ => "such as `127.0.0.1` or `10.20.0.0/24`; names are not looked up".to_owned(),
+        };
+        let message = format!("{} is no address or network of proxies", quoted(&resolved.written));
+        checker.fault(Fault::new(item.place, message).help(mend));
+    }
+    found
+}
+
+/// Whether a host is this machine without asking a name server.
+pub fn is_loopback(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Reads the `runbooks:` of all files.
+pub fn runbooks<'n, 'a: 'n>(checker: &mut Checker<'_>, sections: impl Iterator<Item = &'n Entry<'a>>) -> Runbooks {
+    let mut runbooks = Runbooks::default();
+    let mut places: HashMap<&str, Place> = HashMap::new();
+    let mut maps = Vec::new();
+    for section in sections {
+        let reasons = FailureReason::ALL.iter().map(|reason| reason.slug());
+        checker.ask(section.value.place, || Shape::keys(std::iter::once("default").chain(reasons)));
+        maps.extend(checker.map("'runbooks'", &section.value));
+    }
+    for entry in maps.into_iter().flatten() {
+        if let Some(first) = places.insert(&entry.key, entry.place) {
+            let fault = Fault::new(entry.place, format!("the runbook of {} is named twice", quoted(&entry.key)));
+            checker.fault(fault.note(first, "first named here").help("keep one of the two"));
+        }
+        if entry.key == "default" {
+            runbooks.default = runbook(checker, entry);
+        } else if let Some(reason) = FailureReason::from_slug(&entry.key) {
+            if let Some(url) = runbook(checker, entry) {
+                runbooks.by_reason.insert(reason, url);
+            }
+        } else {
+            let known = FailureReason::ALL.iter().map(|reason| reason.slug()).chain(["default"]);
+            let mend = match similar(&entry.key, known) {
+                Some(word) => format!("did you mean '{word}'?"),
+                None => "the reasons are listed in the README, such as `connection_refused`; `default` covers the rest"
+                    .to_owned(),
+            };
+            let message = format!("runbooks know no failure reason {}", quoted(&entry.key));
+            checker.fault(Fault::new(entry.place, message).help(mend));
+        }
+    }
+    runbooks
+}
+
+fn runbook(checker: &mut Checker<'_>, entry: &Entry<'_>) -> Option<String> {
+    let url = checker.link("a runbook", &entry.value)?;
+    let rest = url.replace("{reason}", "");
+    if rest.contains(['{', '}']) {
+        let fault = Fault::new(entry.value.place, "a runbook's address has a placeholder other than `{reason}`");
+        checker.fault(fault.help("only `{reason}` is put in"));
+        return None;
+    }
+    Some(url)
+}

@@ -1,0 +1,183 @@
+//! How a monitor's server is reached: its address or its program, and era and transport where the file fixes them.
+
+use crate::config::check::checker::{Checker, Fields};
+use crate::config::check::layers::Layers;
+use crate::config::read::fault::{Fault, quoted};
+use crate::config::read::reference::masked;
+use crate::config::read::tree::{Entry, Node};
+use crate::domain::fleet::{Address, Program, Reach, Secret};
+use crate::domain::protocol::{Era, Transport};
+
+/// Keys that belong to a program.
+const PROGRAM_KEYS: [&str; 3] = ["args", "env", "keep"];
+const ARGS_MAX: usize = 64;
+const ENV_MAX: usize = 64;
+/// What a variable's name sounds like when its value is a secret.
+const SECRET_WORDS: [&str; 7] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY", "APIKEY", "CREDENTIALS"];
+const YES_OR_NO: [(&str, bool); 2] = [("true", true), ("false", false)];
+
+/// Reads where the server is and how it is spoken to; none where that cannot be told.
+pub fn reach(
+    checker: &mut Checker<'_>,
+    what: &str,
+    fields: Fields<'_, '_>,
+    layers: Layers<'_, '_>,
+) -> Option<(Address, Reach)> {
+    let program = fields.get("command").and_then(|entry| program(checker, what, entry, fields));
+    let url = fields.get("url").and_then(|entry| checker.address(format_args!("the address of {what}"), &entry.value));
+    match (fields.get("url"), fields.get("command")) {
+        (None, None) => {
+            let mend = "such as `url: https://docs.example.org/mcp`, or `command:` for a program that speaks MCP";
+            checker.missing(what, fields.place, "url", mend);
+        }
+        (Some(_), Some(command)) => {
+            let fault = Fault::new(command.place, format!("{what} has both 'url' and 'command'"));
+            checker.fault(fault.help("a server is reached in one way: leave one of the two out"));
+        }
+        (Some(_), None) => {
+            for entry in PROGRAM_KEYS.into_iter().filter_map(|key| fields.get(key)) {
+                let fault = Fault::new(entry.place, format!("{} of {what} belongs to a program", quoted(&entry.key)));
+                checker.fault(fault.help("leave it out, or write `command:` in the place of `url:`"));
+            }
+        }
+        (None, Some(_)) => {
+            if let Some(auth) = fields.get("auth") {
+                let fault = Fault::new(auth.place, format!("{what} is a program, which takes no 'auth'"));
+                checker.fault(fault.help("give it its credentials by `env: { NAME: \"${env:NAME}\" }`"));
+            }
+        }
+    }
+    let mut reach = Reach { program: program.as_ref().map(|(program, _)| program.clone()), ..Reach::default() };
+    protocol(checker, what, fields.get("command").is_some(), layers, &mut reach);
+    let address = if fields.get("command").is_some() { program.map(|(_, address)| address) } else { url };
+    Some((address?, reach))
+}
+
+/// Era, transport and the cross-check, and which of them go together.
+fn protocol(checker: &mut Checker<'_>, what: &str, is_program: bool, layers: Layers<'_, '_>, reach: &mut Reach) {
+    const TRANSPORTS: [(&str, Transport); 3] =
+        [("http", Transport::Http), ("sse", Transport::Sse), ("stdio", Transport::Stdio)];
+    const ERAS: [(&str, Era); 2] = [("legacy", Era::Legacy), ("modern", Era::Modern)];
+    if let Some(entry) = layers.get("transport") {
+        reach.transport = checker.choice(format_args!("the transport of {what}"), &entry.value, &TRANSPORTS);
+        // What `defaults` says of addresses is not meant for programs.
+        let own = layers.own("transport").is_some();
+        match reach.transport {
+            Some(Transport::Http | Transport::Sse) if is_program && own => {
+                let fault = Fault::new(entry.place, format!("{what} is a program, which is spoken to over stdio"));
+                checker.fault(fault.help("leave 'transport' out"));
+            }
+            Some(Transport::Stdio) if !is_program => {
+                let fault = Fault::new(entry.place, format!("{what} has an address, and stdio takes a program"));
+                checker.fault(fault.help("write `command:` in the place of `url:`, or leave 'transport' out"));
+            }
+            _ => {}
+        }
+    }
+    if is_program {
+        reach.transport = Some(Transport::Stdio);
+    }
+    if let Some(entry) = layers.get("era") {
+        reach.era = checker.choice(format_args!("the era of {what}"), &entry.value, &ERAS);
+        if (reach.era, reach.transport) == (Some(Era::Modern), Some(Transport::Sse)) {
+            let fault =
+                Fault::new(entry.place, format!("{what} cannot be modern over sse, which only the older era has"));
+            checker.fault(fault.help("leave one of the two out"));
+        }
+    }
+    if let Some(entry) = layers.get("close_sessions") {
+        reach.close_sessions = flag(checker, &format!("'close_sessions' of {what}"), entry);
+    }
+    if let Some(entry) = layers.get("cross_check") {
+        reach.cross_check = flag(checker, &format!("'cross_check' of {what}"), entry).unwrap_or_default();
+        let fixed = reach.era.is_some() || reach.transport == Some(Transport::Sse);
+        if reach.cross_check && fixed && layers.own("cross_check").is_some() {
+            let fault =
+                Fault::new(entry.place, format!("'cross_check' of {what} asks both eras, and the file fixes one"));
+            checker.fault(fault.help("leave out 'cross_check', or 'era' and 'transport'"));
+        }
+        reach.cross_check &= !fixed;
+    }
+}
+
+/// A program, and the line that stands for its address.
+fn program(
+    checker: &mut Checker<'_>,
+    what: &str,
+    entry: &Entry<'_>,
+    fields: Fields<'_, '_>,
+) -> Option<(Program, Address)> {
+    let command = checker.setting(format_args!("the command of {what}"), &entry.value);
+    let args = fields.get("args").map(|entry| args(checker, what, entry)).unwrap_or_default();
+    let env = fields.get("env").map(|entry| env(checker, what, &entry.value)).unwrap_or_default();
+    let keep = fields.get("keep").and_then(|entry| flag(checker, &format!("'keep' of {what}"), entry));
+    let command = command?;
+    if command.contains(char::is_whitespace) && !command.contains('/') {
+        let fault =
+            Fault::new(entry.value.place, format!("the command of {what} holds a blank, and no shell reads it"));
+        checker.fault(fault.help("write the program alone, and `args: [a, b]` beside it"));
+    }
+    let written = checker.scalar(format_args!("the command of {what}"), &entry.value).map(|(text, _)| text.to_owned());
+    let mut shown = format!("stdio: {}", written.unwrap_or_default());
+    for (written, _) in &args {
+        shown.push(' ');
+        shown.push_str(&if written.contains(char::is_whitespace) { format!("{written:?}") } else { written.clone() });
+    }
+    let args = args.into_iter().map(|(_, value)| value).collect();
+    let program = Program { command, args, env, keep: keep.unwrap_or_default() };
+    Some((program, Address { resolved: Secret::new(&shown), shown }))
+}
+
+/// Arguments, each as it may be shown and as it is given.
+fn args(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Vec<(String, Secret)> {
+    let items = checker.list(format_args!("'args' of {what}"), &entry.value).unwrap_or_default();
+    if items.len() > ARGS_MAX {
+        let fault = Fault::new(entry.place, format!("{what} has {} arguments", items.len()));
+        checker.fault(fault.help(format!("at most {ARGS_MAX}: put them into a file of the program's own")));
+    }
+    let named = format!("an argument of {what}");
+    let mut found = Vec::new();
+    for item in items.iter().take(ARGS_MAX) {
+        let Some(resolved) = checker.resolved(&named, item) else { continue };
+        let value = resolved.value.unwrap_or_default();
+        if value.contains('\0') {
+            checker.fault(Fault::new(item.place, format!("{named} holds a NUL")).help("leave it out"));
+        }
+        found.push((masked(&resolved.written), Secret::new(&value)));
+    }
+    found
+}
+
+/// Variables of the program's environment. A value that is a secret by its name stands outside the file.
+fn env(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Vec<(String, Secret)> {
+    let entries = checker.map(format_args!("'env' of {what}"), node).unwrap_or_default();
+    if entries.len() > ENV_MAX {
+        let fault = Fault::new(node.place, format!("{what} has {} variables", entries.len()));
+        checker.fault(fault.help(format!("at most {ENV_MAX}: put them into a file of the program's own")));
+    }
+    let mut found = Vec::new();
+    for entry in entries.iter().take(ENV_MAX) {
+        let name = &entry.key;
+        let shaped = !name.is_empty()
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if !shaped {
+            let fault = Fault::new(entry.place, format!("{} is no name of a variable", quoted(name)));
+            checker.fault(fault.help("letters, digits and `_`, a letter first"));
+            continue;
+        }
+        let named = format!("the variable {name} of {what}");
+        let secret = name.to_uppercase().split('_').any(|word| SECRET_WORDS.contains(&word));
+        let value = if secret {
+            checker.secret(&named, &entry.value)
+        } else {
+            checker.resolved(&named, &entry.value).map(|resolved| Secret::new(&resolved.value.unwrap_or_default()))
+        };
+        found.extend(value.map(|value| (name.to_string(), value)));
+    }
+    found
+}
+
+fn flag(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<bool> {
+    checker.choice(what, &entry.value, &YES_OR_NO)
+}

@@ -1,0 +1,176 @@
+//! `receivers:`: who can be told, and how each one is reached.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::config::check::checker::{Checker, Fields, similar};
+use crate::config::check::fingerprint;
+use crate::config::check::process::mailbox;
+use crate::config::read::fault::{Fault, Place, quoted};
+use crate::config::read::tree::Entry;
+use crate::domain::fleet::{Channel, Receiver, Secret};
+use crate::domain::route::Route;
+
+/// More destinations than people can tell apart.
+const RECEIVERS_MAX: usize = 1_000;
+/// Secrets of one webhook during a rotation.
+const SECRETS_MAX: usize = 8;
+const ADDRESSES_MAX: usize = 100;
+
+/// Receivers as read, with the place of each name.
+#[derive(Debug, Default)]
+pub struct Receivers {
+    /// In the order of the file.
+    pub list: Vec<Arc<Receiver>>,
+    /// Every name in the file, also of a receiver that is faulty, so that nothing is called unknown that is only wrong.
+    places: BTreeMap<String, Place>,
+}
+
+/// Reads the `receivers:` of all files. `has_smtp`: the first one names a mail server, right or wrong.
+pub fn receivers<'n, 'a: 'n>(
+    checker: &mut Checker<'_>,
+    sections: impl Iterator<Item = &'n Entry<'a>>,
+    has_smtp: bool,
+) -> Receivers {
+    let mut found = Receivers::default();
+    let maps = sections.filter_map(|section| checker.map("'receivers'", &section.value));
+    let entries: Vec<&Entry<'_>> = maps.flatten().collect();
+    if let Some(entry) = entries.get(RECEIVERS_MAX) {
+        checker.fault(
+            Fault::new(entry.place, format!("more than {RECEIVERS_MAX} receivers")).help("let one of them fan out"),
+        );
+    }
+    for entry in entries.iter().take(RECEIVERS_MAX) {
+        if let Some(first) = found.places.get(&*entry.key) {
+            let fault = Fault::new(entry.place, format!("receiver {} is declared twice", quoted(&entry.key)));
+            checker.fault(fault.note(*first, "first declared here").help("give each receiver its own name"));
+            continue;
+        }
+        found.places.insert(entry.key.to_string(), entry.place);
+        let Some(name) = checker.id("receiver", &entry.key, entry.place) else { continue };
+        let Some(channel) = channel(checker, entry) else { continue };
+        if matches!(channel, Channel::Email { .. }) && !has_smtp {
+            let message = format!("receiver '{name}' is told by mail, and no mail server is named");
+            let mend = "add `smtp: { host: …, from: … }` under `serin`";
+            checker.fault(Fault::new(entry.place, message).help(mend));
+        }
+        let mut receiver = Receiver { name, channel, line: entry.place.line, definition_hash: String::new() };
+        receiver.definition_hash = fingerprint::receiver(&receiver);
+        found.list.push(Arc::new(receiver));
+    }
+    found
+}
+
+fn channel(checker: &mut Checker<'_>, entry: &Entry<'_>) -> Option<Channel> {
+    let what = format!("receiver {}", quoted(&entry.key));
+    let fields = checker.fields(&what, &entry.value, &["webhook", "email"], &[])?;
+    match (fields.get("webhook"), fields.get("email")) {
+        (Some(hook), None) => webhook(checker, &what, hook),
+        (None, Some(mail)) => email(checker, &what, mail),
+        (Some(_), Some(second)) => {
+            let fault = Fault::new(second.place, format!("{what} is reached in two ways"));
+            checker.fault(fault.help("make two receivers of it, and name both in a route's `to`"));
+            None
+        }
+        (None, None) => {
+            let fault = Fault::new(entry.place, format!("{what} is reached in no way"));
+            checker.fault(fault.help("give it `webhook: { url: … }` or `email: { to: [ … ] }`"));
+            None
+        }
+    }
+}
+
+fn webhook(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<Channel> {
+    let fields =
+        checker.fields(format_args!("the webhook of {what}"), &entry.value, &["url", "secret", "secrets"], &[])?;
+    let secrets = secrets(checker, what, fields);
+    let Some(url) = fields.get("url") else {
+        checker.missing(format_args!("the webhook of {what}"), entry.place, "url", "such as `url: ${env:ONCALL_URL}`");
+        return None;
+    };
+    let url = checker.address(format_args!("the webhook's address of {what}"), &url.value)?;
+    Some(Channel::Webhook { url, secrets })
+}
+
+fn secrets(checker: &mut Checker<'_>, what: &str, fields: Fields<'_, '_>) -> Vec<Secret> {
+    if let (Some(one), Some(several)) = (fields.get("secret"), fields.get("secrets")) {
+        let fault =
+            Fault::new(several.place, "'secret' and 'secrets' stand side by side").note(one.place, "the other one");
+        checker.fault(fault.help("put all of them into 'secrets', the current one first"));
+    }
+    let mut nodes = Vec::new();
+    if let Some(entry) = fields.get("secret") {
+        nodes.push(&*entry.value);
+    }
+    if let Some(entry) = fields.get("secrets") {
+        let items = checker.list("'secrets'", &entry.value).unwrap_or_default();
+        if items.is_empty() || items.len() > SECRETS_MAX {
+            let fault = Fault::new(entry.place, format!("'secrets' holds {} secrets", items.len()));
+            checker.fault(fault.help(format!("one to {SECRETS_MAX}, the current one first")));
+        }
+        nodes.extend(items.iter().take(SECRETS_MAX).map(|item| &**item));
+    }
+    let mut found = Vec::new();
+    for node in nodes {
+        let Some(secret) = checker.secret(format_args!("the webhook's secret of {what}"), node) else { continue };
+        let key = secret.expose().strip_prefix("whsec_");
+        if key.is_some_and(|key| STANDARD.decode(key).is_err()) {
+            let fault = Fault::new(
+                node.place,
+                format!("the webhook's secret of {what} starts with whsec_ and goes on as no base64"),
+            );
+            checker.fault(fault.help("copy it anew, or leave `whsec_` out for a secret of plain text"));
+        }
+        found.push(secret);
+    }
+    found
+}
+
+fn email(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<Channel> {
+    let fields = checker.fields(format_args!("the mail of {what}"), &entry.value, &["to"], &[])?;
+    let Some(to) = fields.get("to") else {
+        checker.missing(format_args!("the mail of {what}"), entry.place, "to", "such as `to: [sre@example.org]`");
+        return None;
+    };
+    let items = checker.list("'to'", &to.value)?;
+    if items.is_empty() || items.len() > ADDRESSES_MAX {
+        let fault = Fault::new(to.place, format!("the mail of {what} goes to {} addresses", items.len()));
+        checker.fault(fault.help(format!("one to {ADDRESSES_MAX}")));
+        return None;
+    }
+    Some(Channel::Email { to: items.iter().filter_map(|item| mailbox(checker, "a recipient", item)).collect() })
+}
+
+impl Receivers {
+    /// Says where a name is not known; the message starts with `who`, such as `route 1 notifies`.
+    pub fn known(&self, checker: &mut Checker<'_>, who: &str, name: &str, place: Place) -> bool {
+        if self.places.contains_key(name) {
+            return true;
+        }
+        let fault = Fault::new(place, format!("{who} unknown receiver {}", quoted(name)));
+        checker.fault(match similar(name, self.places.keys().map(String::as_str)) {
+            Some(word) => fault
+                .note(self.places[word], "a similar name is declared here")
+                .help(format!("did you mean {}?", quoted(word))),
+            None => fault.help("declare it under `receivers`"),
+        });
+        false
+    }
+
+    /// Says which receivers nobody ever tells anything.
+    pub fn unused(&self, checker: &mut Checker<'_>, routes: &[(Route, Place)], internal: &[(String, Place)]) {
+        let told: BTreeSet<&str> = routes
+            .iter()
+            .flat_map(|(route, _)| route.to.iter().chain(&route.fallback))
+            .chain(internal.iter().map(|(name, _)| name))
+            .map(String::as_str)
+            .collect();
+        for (name, place) in self.places.iter().filter(|(name, _)| !told.contains(name.as_str())) {
+            let fault = Fault::warning(*place, format!("no route leads to receiver {}", quoted(name)));
+            checker.fault(fault.help("name it in a route's `to`, or leave it out"));
+        }
+    }
+}

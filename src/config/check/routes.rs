@@ -1,0 +1,221 @@
+//! `routes:`: who hears of what.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use crate::config::check::checker::{Checker, Fields, similar};
+use crate::config::check::process::names;
+use crate::config::check::receivers::Receivers;
+use crate::config::read::fault::{FAULTS_SHOWN_MAX, Fault, Place, quoted};
+use crate::config::read::tree::{Entry, Node, Value};
+use crate::domain::fleet::Monitor;
+use crate::domain::reason::{FailureReason, Severity};
+use crate::domain::route::{Match, Route};
+use crate::domain::signal::Signal;
+
+/// Each route is compared with those above it.
+const ROUTES_MAX: usize = 1_000;
+
+/// Reads the `routes:` of all files, in the order given. `known` holds every monitor id, also of faulty monitors.
+pub fn routes(
+    checker: &mut Checker<'_>,
+    sections: &[&Entry<'_>],
+    receivers: &Receivers,
+    known: &HashMap<String, Place>,
+) -> Vec<(Route, Place)> {
+    let lists = sections.iter().filter_map(|section| checker.list("'routes'", &section.value));
+    let items: Vec<_> = lists.flatten().collect();
+    if let Some(item) = items.get(ROUTES_MAX) {
+        checker.fault(Fault::new(item.place, format!("more than {ROUTES_MAX} routes")).help("match by labels"));
+    }
+    let mut found: Vec<(Route, Place)> = Vec::new();
+    for (at, item) in items.iter().take(ROUTES_MAX).enumerate() {
+        let errors = checker.found.errors();
+        let Some(route) = route(checker, at + 1, item, receivers, known) else { continue };
+        // A route with a fault in it matches more than it says; calling others unreachable because of it would mislead.
+        if checker.found.errors() > errors {
+            continue;
+        }
+        if let Some((_, above)) = found.iter().find(|(above, _)| catches_all_of(&above.matches, &route.matches)) {
+            let fault =
+                Fault::new(item.place, format!("route {} can never match: an earlier one catches all of it", at + 1));
+            checker.fault(fault.note(*above, "this one").help("put the narrower route first"));
+        }
+        found.push((route, item.place));
+    }
+    found
+}
+
+fn route(
+    checker: &mut Checker<'_>,
+    number: usize,
+    node: &Node<'_>,
+    receivers: &Receivers,
+    known: &HashMap<String, Place>,
+) -> Option<Route> {
+    let what = format!("route {number}");
+    let fields = checker.fields(&what, node, &["match", "to", "fallback"], &[])?;
+    let matches = fields.get("match").map(|entry| matching(checker, &what, &entry.value, known)).unwrap_or_default();
+    let to = fields.get("to").map(|entry| names(checker, "to", &entry.value)).unwrap_or_default();
+    let told_nobody =
+        fields.get("to").is_none_or(|entry| matches!(&entry.value.value, Value::List(items) if items.is_empty()));
+    if told_nobody {
+        checker.missing(&what, node.place, "to", "name at least one receiver, such as `to: [oncall]`");
+    }
+    for (name, place) in &to {
+        receivers.known(checker, &format!("{what} notifies"), name, *place);
+    }
+    let fallback = fields.get("fallback").and_then(|entry| {
+        let name = checker.text("a receiver's name", &entry.value)?;
+        receivers.known(checker, &format!("{what} falls back to"), &name, entry.value.place);
+        if let Some((_, first)) = to.iter().find(|(told, _)| *told == name) {
+            let fault = Fault::new(entry.value.place, format!("{what} falls back to a receiver that it tells anyway"));
+            checker.fault(fault.note(*first, "told here").help("name another receiver"));
+        }
+        Some(name)
+    });
+    Some(Route { matches, to: to.into_iter().map(|(name, _)| name).collect(), fallback, line: node.place.line })
+}
+
+fn matching(checker: &mut Checker<'_>, what: &str, node: &Node<'_>, known: &HashMap<String, Place>) -> Match {
+    let keys = &["severity", "signal", "reason", "labels", "monitor"];
+    let Some(fields) = checker.fields(format_args!("the match of {what}"), node, keys, &[]) else {
+        return Match::default();
+    };
+    let severities: Vec<_> = Severity::ALL.iter().map(|severity| (severity.slug(), *severity)).collect();
+    let signals: Vec<_> = Signal::ALL.iter().map(|signal| (signal.slug(), *signal)).collect();
+    let reasons: Vec<_> = FailureReason::ALL.iter().map(|reason| (reason.slug(), *reason)).collect();
+    let monitor = some_of(checker, fields, "monitor", |checker, node| {
+        let id = checker.text("a monitor's id", node)?;
+        if !known.contains_key(&id) {
+            let fault = Fault::new(node.place, format!("{what} matches unknown monitor {}", quoted(&id)));
+            // Looked for among all monitors, so only as long as somebody may read it.
+            let few = checker.found.errors() < FAULTS_SHOWN_MAX;
+            checker.fault(match similar(&id, known.keys().map(String::as_str).filter(|_| few)) {
+                Some(word) => {
+                    fault.note(known[word], "a similar id is declared here").help(format!("did you mean '{word}'?"))
+                }
+                None => fault.help("declare it under `monitors`"),
+            });
+        }
+        Some(id)
+    });
+    Match {
+        severity: some_of(checker, fields, "severity", |checker, node| checker.choice("a severity", node, &severities)),
+        signal: some_of(checker, fields, "signal", |checker, node| checker.choice("a signal", node, &signals)),
+        reason: some_of(checker, fields, "reason", |checker, node| checker.choice("a failure reason", node, &reasons)),
+        labels: fields.get("labels").map(|entry| labels(checker, what, &entry.value)).unwrap_or_default(),
+        monitor,
+    }
+}
+
+/// One value, or several of which one has to fit.
+fn some_of<'e, T>(
+    checker: &mut Checker<'e>,
+    fields: Fields<'_, '_>,
+    key: &str,
+    mut read: impl FnMut(&mut Checker<'e>, &Node<'_>) -> Option<T>,
+) -> Vec<T> {
+    const VALUES_MAX: usize = 1_000;
+    let Some(entry) = fields.get(key) else { return Vec::new() };
+    match &entry.value.value {
+        Value::List(items) if items.is_empty() || items.len() > VALUES_MAX => {
+            let fault = Fault::new(entry.place, format!("'{key}' matches {} values", items.len()));
+            checker.fault(fault.help(format!("leave it out to match everything, or name up to {VALUES_MAX}")));
+            Vec::new()
+        }
+        Value::List(items) => items.iter().filter_map(|item| read(checker, item)).collect(),
+        _ => read(checker, &entry.value).into_iter().collect(),
+    }
+}
+
+/// Labels, of a monitor or of a match.
+pub fn labels(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> BTreeMap<String, String> {
+    const LABELS_MAX: usize = 32;
+    const LABEL_CHARS_MAX: usize = 256;
+    let entries = checker.map(format_args!("'labels' of {what}"), node).unwrap_or_default();
+    if let Some(entry) = entries.get(LABELS_MAX) {
+        checker.fault(
+            Fault::new(entry.place, format!("{what} has more than {LABELS_MAX} labels"))
+                .help("keep those that routes use"),
+        );
+    }
+    let mut found = BTreeMap::new();
+    for entry in entries.iter().take(LABELS_MAX) {
+        let Some(key) = checker.id("label", &entry.key, entry.place) else { continue };
+        let Some(value) = checker.text("a label's value", &entry.value) else { continue };
+        if value.chars().nth(LABEL_CHARS_MAX).is_some() {
+            let fault =
+                Fault::new(entry.value.place, format!("label '{key}' is longer than {LABEL_CHARS_MAX} characters"));
+            checker.fault(fault.help("shorten it"));
+        }
+        found.insert(key, value);
+    }
+    found
+}
+
+/// Whether everything that fits `narrow` fits `wide` too.
+fn catches_all_of(wide: &Match, narrow: &Match) -> bool {
+    fn within<T: PartialEq>(wide: &[T], narrow: &[T]) -> bool {
+        wide.is_empty() || (!narrow.is_empty() && narrow.iter().all(|one| wide.contains(one)))
+    }
+    within(&wide.severity, &narrow.severity)
+        && within(&wide.signal, &narrow.signal)
+        && within(&wide.reason, &narrow.reason)
+        && within(&wide.monitor, &narrow.monitor)
+        && wide.labels.iter().all(|(key, value)| narrow.labels.get(key) == Some(value))
+}
+
+/// Warns of what is told to nobody, and of labels that no monitor carries.
+pub fn coverage(checker: &mut Checker<'_>, routes: &[(Route, Place)], monitors: &[Arc<Monitor>], top: Place) {
+    if !routes.iter().any(|(route, _)| route.matches == Match::default()) {
+        let place = routes.last().map_or(top, |(_, place)| *place);
+        let (message, mend) = if routes.is_empty() {
+            ("nobody is told of anything: there is no route", "declare `receivers`, and `routes` that lead to them")
+        } else {
+            (
+                "what no route matches is told to nobody",
+                "end `routes` with one that has no `match`, such as `- { to: [mail] }`",
+            )
+        };
+        checker.fault(Fault::warning(place, message).help(mend));
+    }
+    let carried: BTreeSet<(&str, &str)> = monitors
+        .iter()
+        .flat_map(|monitor| monitor.labels.iter())
+        .map(|(key, value)| (key.as_str(), value.as_str()))
+        .collect();
+    for (route, place) in routes {
+        for (key, value) in
+            route.matches.labels.iter().filter(|(key, value)| !carried.contains(&(key.as_str(), value.as_str())))
+        {
+            let fault =
+                Fault::warning(*place, format!("no monitor carries the label {}", quoted(&format!("{key}: {value}"))));
+            checker.fault(fault.help("so this route matches nothing: is it spelled as in `monitors`?"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wider_route_catches_what_a_narrower_one_would() {
+        let page = Match { severity: vec![Severity::Page], ..Match::default() };
+        let page_or_ticket = Match { severity: vec![Severity::Page, Severity::Ticket], ..Match::default() };
+        let docs = Match { labels: BTreeMap::from([("team".to_owned(), "docs".to_owned())]), ..Match::default() };
+        let rows = [
+            (Match::default(), page.clone(), true, "everything holds pages"),
+            (page.clone(), Match::default(), false, "pages are not everything"),
+            (page_or_ticket.clone(), page.clone(), true, "one of two"),
+            (page.clone(), page_or_ticket, false, "two of one"),
+            (docs.clone(), page.clone(), false, "another dimension"),
+            (page, docs.clone(), false, "nor the other way round"),
+            (docs.clone(), docs, true, "the same again"),
+        ];
+        for (wide, narrow, expected, sentence) in rows {
+            assert_eq!(catches_all_of(&wide, &narrow), expected, "{sentence}");
+        }
+    }
+}

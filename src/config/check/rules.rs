@@ -1,0 +1,341 @@
+//! `rules:`: when each signal opens and closes, and whether a rule can mean what it says.
+//!
+//! A window that nobody wrote grows until it can hold the samples it needs, that of latency half as many again; one that
+//! somebody wrote and that cannot is a fault, because its signal would be silent for ever.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use crate::config::check::checker::{Checker, Fields};
+use crate::config::check::layers::Layers;
+use crate::config::read::fault::{Fault, Place};
+use crate::config::read::tree::{Entry, Node};
+use crate::domain::fleet::{
+    ContextRule, ContractRule, ErrorsRule, FreshnessRule, LatencyRule, QualityRule, Rules, StreakRule,
+};
+use crate::domain::observation::HITS_MAX;
+use crate::domain::reason::Severity;
+use crate::domain::wording::as_written;
+
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_secs(60);
+const DAY: Duration = Duration::from_secs(24 * 3600);
+/// Samples are kept for so long (DESIGN §8); a longer window would look at nothing.
+const WINDOW_MAX: Duration = Duration::from_secs(35 * 24 * 3600);
+const WINDOWS: RangeInclusive<Duration> = SECOND..=WINDOW_MAX;
+/// Bounds of `every`: more often than each second is load, not watching; sources are listed hourly and days are counted, so that a rarer look says little.
+pub const EVERY: RangeInclusive<Duration> = SECOND..=DAY;
+/// Tokens that a limit may be: the greatest contexts there are hold a few million.
+const TOKENS: RangeInclusive<u32> = 1..=10_000_000;
+/// Beats or answers in a row; more would be hours of silence.
+const IN_A_ROW: RangeInclusive<u32> = 1..=1_000;
+/// A percentile over fewer samples is one bad call (DESIGN §4).
+const LATENCY_SAMPLES_MIN: u32 = 20;
+/// Samples that a window nobody wrote has room for. Calls that fail leave none, and a beat may come late: with room for
+/// the least alone, P95 would stay unknown for as long as one call in twenty fails.
+const LATENCY_SAMPLES_ROOM: u32 = LATENCY_SAMPLES_MIN * 3 / 2;
+
+const SEVERITIES: &[(&str, Severity)] =
+    &[("page", Severity::Page), ("ticket", Severity::Ticket), ("notice", Severity::Notice)];
+
+/// Every rule and its keys.
+const RULES: &[(&str, &[&str])] = &[
+    ("availability", &["after", "recover_after", "page_after", "severity"]),
+    ("access", &["after", "recover_after", "severity"]),
+    ("errors", &["share", "window", "min_bad", "severity"]),
+    ("latency", &["p95", "window", "for", "severity"]),
+    ("contract", &["breaking", "compatible", "wording"]),
+    ("health", &["after", "recover_after", "severity"]),
+    ("quality", &["within", "after", "severity"]),
+    ("freshness", &["older_than", "severity"]),
+    ("context", &["tools_tokens", "answer_tokens", "severity"]),
+];
+
+/// The keys under `rules:`, each with its map.
+#[derive(Debug, Clone, Default)]
+pub struct RuleFields<'n, 'a>(Vec<(&'static str, Place, Fields<'n, 'a>)>);
+
+impl<'n, 'a> RuleFields<'n, 'a> {
+    /// Reads the keys under `rules:`, not yet what they say.
+    pub fn read(checker: &mut Checker<'_>, what: &str, node: Option<&'n Node<'a>>) -> Self {
+        let known: Vec<&str> = RULES.iter().map(|(name, _)| *name).collect();
+        let fields = node.and_then(|node| checker.fields(format_args!("'rules' of {what}"), node, &known, &[]));
+        let mut found = Vec::new();
+        for (name, keys) in RULES {
+            let Some(entry) = fields.and_then(|fields| fields.get(name)) else { continue };
+            let Some(fields) = checker.fields(format_args!("rule '{name}'"), &entry.value, keys, &[]) else { continue };
+            found.push((*name, entry.place, fields));
+        }
+        Self(found)
+    }
+
+    fn get(&self, name: &str) -> Option<(Place, Fields<'n, 'a>)> {
+        self.0.iter().find(|(known, ..)| *known == name).map(|(_, place, fields)| (*place, *fields))
+    }
+}
+
+/// What a monitor's rules stand on.
+#[derive(Debug, Clone, Copy)]
+pub struct Ground {
+    /// Time between beats.
+    pub every: Duration,
+    /// Limit on one call.
+    pub timeout: Duration,
+    /// Canaries asked a beat.
+    pub per_beat: u32,
+    /// Canaries there are.
+    pub canaries: usize,
+    /// Health addresses there are.
+    pub health: usize,
+    /// Results a search asks for, where it says so.
+    pub results_asked: Option<u32>,
+    /// Where the monitor stands.
+    pub place: Place,
+}
+
+/// One rule, as a monitor and `defaults` write it.
+struct Rule<'n, 'a> {
+    layers: Layers<'n, 'a>,
+    own: Option<Place>,
+    line: u32,
+}
+
+/// Reads the rules of a monitor over those of `defaults`.
+pub fn rules(
+    checker: &mut Checker<'_>,
+    own: &RuleFields<'_, '_>,
+    shared: &RuleFields<'_, '_>,
+    ground: Ground,
+) -> Rules {
+    let rule = |name: &str| {
+        let (own, shared) = (own.get(name), shared.get(name));
+        let line = own.or(shared).map_or(ground.place.line, |(place, _)| place.line);
+        let layers = Layers::new(own.map(|(_, fields)| fields), shared.map(|(_, fields)| fields));
+        Rule { layers, own: own.map(|(place, _)| place), line }
+    };
+    needs(checker, &rule("errors"), ground.canaries > 0, "rule 'errors' judges searches, and no canary is declared");
+    needs(checker, &rule("quality"), ground.canaries > 0, "rule 'quality' judges canaries, and none is declared");
+    needs(checker, &rule("health"), ground.health > 0, "rule 'health' judges health addresses, and none is declared");
+    Rules {
+        availability: streak(checker, &rule("availability"), 45 * SECOND),
+        access: streak(checker, &rule("access"), Duration::ZERO),
+        errors: errors(checker, &rule("errors"), ground),
+        latency: latency(checker, &rule("latency"), ground),
+        contract: contract(checker, &rule("contract")),
+        health: streak(checker, &rule("health"), Duration::ZERO),
+        quality: quality(checker, &rule("quality"), ground),
+        freshness: freshness(checker, &rule("freshness")),
+        context: context(checker, &rule("context"), ground),
+    }
+}
+
+/// A rule that a monitor writes itself has something to judge; one in `defaults` is for those that have.
+fn needs(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, there: bool, message: &str) {
+    if let Some(place) = rule.own.filter(|_| !there) {
+        checker.fault(Fault::new(place, message).help("leave the rule out, or declare what it needs"));
+    }
+}
+
+impl<'n, 'a> Rule<'n, 'a> {
+    /// Says that what is written cannot mean what it says; where `defaults` writes it, with the monitor that shows so.
+    fn cannot(&self, checker: &mut Checker<'_>, entry: &Entry<'_>, message: String, mend: &str, ground: Ground) {
+        let fault = Fault::new(entry.value.place, message).help(mend);
+        let own = self.layers.own(&entry.key).is_some();
+        checker.fault(if own { fault } else { fault.note(ground.place, "as this monitor probes") });
+    }
+
+    fn severity(&self, checker: &mut Checker<'_>, key: &str, otherwise: Severity) -> Severity {
+        let entry = self.layers.get(key);
+        entry.and_then(|entry| checker.choice(format_args!("'{key}'"), &entry.value, SEVERITIES)).unwrap_or(otherwise)
+    }
+
+    fn count(&self, checker: &mut Checker<'_>, key: &str, otherwise: u32) -> u32 {
+        let entry = self.layers.get(key);
+        entry.and_then(|entry| checker.whole(format_args!("'{key}'"), &entry.value, IN_A_ROW)).unwrap_or(otherwise)
+    }
+
+    /// A duration and where it is written; none where it is not, or is faulty.
+    fn duration(
+        &self,
+        checker: &mut Checker<'_>,
+        key: &str,
+        range: RangeInclusive<Duration>,
+    ) -> Option<(Duration, &'n Entry<'a>)> {
+        let entry = self.layers.get(key)?;
+        Some((checker.duration(format_args!("'{key}'"), &entry.value, range)?, entry))
+    }
+}
+
+fn streak(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, page_after: Duration) -> StreakRule {
+    let written = rule.duration(checker, "page_after", Duration::ZERO..=DAY);
+    StreakRule {
+        after: rule.count(checker, "after", 3),
+        recover_after: rule.count(checker, "recover_after", 2),
+        page_after: written.map_or(page_after, |(duration, _)| duration),
+        severity: rule.severity(checker, "severity", Severity::Page),
+        line: rule.line,
+    }
+}
+
+fn errors(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> ErrorsRule {
+    const SHARE: f64 = 0.05;
+    let share_written = rule.layers.get("share");
+    let share_read = share_written.and_then(|entry| checker.share("'share'", &entry.value));
+    let share = share_read.unwrap_or(SHARE);
+    let share_is_faulty = share_written.is_some() && share_read.is_none();
+    let min_bad = rule.count(checker, "min_bad", 3);
+    let written = rule.duration(checker, "window", WINDOWS);
+    let least = calls_needed(share, min_bad);
+    let window = written.map_or_else(|| (30 * MINUTE).max(fitting(least, ground)), |(window, _)| window);
+    if let Some((window, entry)) = written.filter(|_| ground.per_beat > 0 && !share_is_faulty) {
+        let calls = samples(window, ground);
+        let mend = format!("a window of at least {}", as_written(fitting(least, ground)));
+        let percent = (share * 1e5).round() / 1e3;
+        if window < ground.every {
+            too_short(checker, rule, "'window'", entry, ground);
+        } else if calls < u64::from(min_bad) {
+            let message = format!(
+                "a window of {} holds {calls} searches at most, so that 'min_bad: {min_bad}' is never reached",
+                as_written(window)
+            );
+            rule.cannot(checker, entry, message, &mend, ground);
+        } else if share * calls as f64 + 1e-9 < 1.0 {
+            let message = format!(
+                "{percent}% of the {calls} searches that a window of {} can hold is less than one",
+                as_written(window)
+            );
+            rule.cannot(checker, entry, message, &mend, ground);
+        }
+    }
+    let severity = rule.severity(checker, "severity", Severity::Page);
+    ErrorsRule { share, window: window.min(WINDOW_MAX), min_bad, severity, line: rule.line }
+}
+
+/// Calls that a window has to hold before a share of them and a least count both say something.
+fn calls_needed(share: f64, min_bad: u32) -> u32 {
+    let for_share = (1.0 / share - 1e-9).ceil().clamp(1.0, 1e6) as u32;
+    for_share.max(min_bad)
+}
+
+fn latency(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> LatencyRule {
+    let ground = Ground { per_beat: ground.per_beat.max(1), ..ground };
+    let p95 = rule.duration(checker, "p95", Duration::from_millis(1)..=10 * MINUTE);
+    if let Some((p95, entry)) = p95.filter(|(p95, _)| *p95 >= ground.timeout) {
+        let message = format!("no call takes {}: it is given up after {}", as_written(p95), as_written(ground.timeout));
+        rule.cannot(checker, entry, message, "lower 'p95', or raise 'timeout'", ground);
+    }
+    let window = rule.duration(checker, "window", WINDOWS);
+    if let Some((window, entry)) = window {
+        let held = samples(window, ground);
+        if window < ground.every {
+            too_short(checker, rule, "'window'", entry, ground);
+        } else if held < u64::from(LATENCY_SAMPLES_MIN) {
+            let message = format!(
+                "a window of {} holds {held} samples at most, and P95 needs {LATENCY_SAMPLES_MIN}",
+                as_written(window)
+            );
+            let mend = format!("a window of at least {}", as_written(fitting(LATENCY_SAMPLES_MIN, ground)));
+            rule.cannot(checker, entry, message, &mend, ground);
+        }
+    }
+    let sustained = rule.duration(checker, "for", WINDOWS);
+    if let Some((_, entry)) = sustained.filter(|(sustained, _)| *sustained < ground.every) {
+        too_short(checker, rule, "'for'", entry, ground);
+    }
+    LatencyRule {
+        // Below the limit on a call even where that is short, else it would never be exceeded.
+        p95: p95.map_or(Duration::from_millis(800).min(ground.timeout * 3 / 4), |(p95, _)| p95),
+        window: window.map_or_else(
+            || (20 * MINUTE).max(fitting(LATENCY_SAMPLES_ROOM, ground)).min(WINDOW_MAX),
+            |(window, _)| window,
+        ),
+        window_derived: window.is_none(),
+        sustained: sustained.map_or((20 * MINUTE).max(ground.every), |(sustained, _)| sustained),
+        min_samples: LATENCY_SAMPLES_MIN,
+        severity: rule.severity(checker, "severity", Severity::Ticket),
+        line: rule.line,
+    }
+}
+
+fn too_short(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, what: &str, entry: &Entry<'_>, ground: Ground) {
+    let message = format!("{what} is shorter than the {} between two beats", as_written(ground.every));
+    rule.cannot(checker, entry, message, "lengthen it, or shorten 'every'", ground);
+}
+
+/// Samples that a window holds at most.
+fn samples(window: Duration, ground: Ground) -> u64 {
+    let beats = window.as_millis() / ground.every.as_millis().max(1);
+    u64::try_from(beats).unwrap_or(u64::MAX).saturating_mul(u64::from(ground.per_beat))
+}
+
+/// The shortest window that holds so many samples.
+fn fitting(samples: u32, ground: Ground) -> Duration {
+    ground.every.saturating_mul(samples.div_ceil(ground.per_beat.max(1)))
+}
+
+fn contract(checker: &mut Checker<'_>, rule: &Rule<'_, '_>) -> ContractRule {
+    ContractRule {
+        breaking: rule.severity(checker, "breaking", Severity::Page),
+        compatible: rule.severity(checker, "compatible", Severity::Notice),
+        wording: rule.severity(checker, "wording", Severity::Ticket),
+        line: rule.line,
+    }
+}
+
+fn quality(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> QualityRule {
+    let written = rule.layers.get("within");
+    let within =
+        written.and_then(|entry| within(checker, entry, ground.results_asked, rule.layers.own("within").is_some()));
+    QualityRule {
+        within: within.unwrap_or(5).min(ground.results_asked.unwrap_or(u32::MAX)),
+        after: rule.count(checker, "after", 3),
+        severity: rule.severity(checker, "severity", Severity::Page),
+        line: rule.line,
+    }
+}
+
+/// A rank that a search can reach. `strict`: it was written for this very monitor.
+pub fn within(checker: &mut Checker<'_>, entry: &Entry<'_>, results_asked: Option<u32>, strict: bool) -> Option<u32> {
+    let rank = checker.whole("'within'", &entry.value, 1..=HITS_MAX as u32)?;
+    if let Some(asked) = results_asked.filter(|asked| strict && rank > *asked) {
+        let message = format!("rank {rank} is never reached: a search asks for {asked} results");
+        checker.fault(Fault::new(entry.value.place, message).help(format!("at most {asked}, or raise the argument")));
+    }
+    Some(rank)
+}
+
+fn freshness(checker: &mut Checker<'_>, rule: &Rule<'_, '_>) -> Option<FreshnessRule> {
+    if !rule.layers.written() {
+        return None;
+    }
+    let severity = rule.severity(checker, "severity", Severity::Ticket);
+    if rule.layers.get("older_than").is_none() {
+        let place = rule.own.unwrap_or(Place { line: rule.line, ..Place::default() });
+        // Neither layer has it, so that it is a fault of both together and not of the map it is missed in.
+        let fault = Fault::new(place, "rule 'freshness' has no 'older_than'");
+        checker.fault(fault.help("such as `older_than: 72h`"));
+    }
+    let (older_than, _) = rule.duration(checker, "older_than", MINUTE..=400 * DAY)?;
+    Some(FreshnessRule { older_than, severity, line: rule.line })
+}
+
+fn context(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> Option<ContextRule> {
+    if !rule.layers.written() {
+        return None;
+    }
+    let severity = rule.severity(checker, "severity", Severity::Ticket);
+    let place = rule.own.unwrap_or(Place { line: rule.line, ..Place::default() });
+    let written = ["tools_tokens", "answer_tokens"].map(|key| rule.layers.get(key));
+    if written.iter().all(Option::is_none) {
+        let fault = Fault::new(place, "rule 'context' has no 'tools_tokens'");
+        checker.fault(fault.help("such as `tools_tokens: 20000`, or `answer_tokens: 8000`"));
+    }
+    let own_answers = rule.layers.own("answer_tokens").filter(|_| ground.canaries == 0);
+    if let Some(entry) = own_answers {
+        let message = "'answer_tokens' weighs answers, and no canary is declared";
+        checker.fault(Fault::new(entry.value.place, message).help("leave the key out, or declare a canary"));
+    }
+    let [tools_tokens, answer_tokens] = written
+        .map(|entry| entry.and_then(|entry| checker.whole(format_args!("'{}'", entry.key), &entry.value, TOKENS)));
+    Some(ContextRule { tools_tokens, answer_tokens, severity, line: rule.line })
+}

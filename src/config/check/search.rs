@@ -1,0 +1,169 @@
+//! `search:`: how a monitor's search tool is called, and where its answers keep what is judged.
+
+use std::collections::BTreeMap;
+
+use crate::config::check::checker::{Checker, Fields};
+use crate::config::check::layers::Layers;
+use crate::config::check::shape::Shape;
+use crate::config::read::fault::{Fault, quoted};
+use crate::config::read::tree::{Node, Value};
+use crate::domain::fleet::{Search, SearchFields};
+
+/// Each canary asked is a paid call on somebody's server (RETRIEVAL §2).
+const PER_BEAT_MAX: u32 = 8;
+const PER_BEAT_DEFAULT: u32 = 2;
+/// The argument's name in most tools.
+const QUERY_DEFAULT: &str = "query";
+/// Arguments go out with every call.
+const ARGUMENTS_BYTES_MAX: usize = 16 * 1024;
+const ARGUMENTS_MAX: usize = 64;
+/// Names under which tools take the number of results.
+const COUNT_ARGUMENTS: &[&str] = &["top_k", "k", "limit", "n_results", "max_results", "num_results"];
+/// Keys of `search:`.
+pub const KEYS: &[&str] = &["tool", "query", "arguments", "results", "fields", "per_beat"];
+
+/// `search:` and what follows from it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SearchRead {
+    /// How to search.
+    pub search: Search,
+    /// Results asked for, where an argument says so.
+    pub results_asked: Option<u32>,
+}
+
+/// Reads `search:` of a monitor over that of `defaults`; `canaries` is how many there are to ask.
+pub fn search(checker: &mut Checker<'_>, what: &str, layers: Layers<'_, '_>, canaries: usize) -> SearchRead {
+    let tool = layers.get("tool").and_then(|entry| checker.text("the tool's name", &entry.value));
+    let query = layers.get("query").and_then(|entry| checker.text("the query argument's name", &entry.value));
+    let query = query.unwrap_or_else(|| QUERY_DEFAULT.to_owned());
+    let results = layers.get("results").and_then(|entry| pointer(checker, "'results'", &entry.value));
+    let (arguments, results_asked) = match layers.get("arguments") {
+        Some(entry) => arguments(checker, what, &entry.value, &query),
+        None => (BTreeMap::new(), None),
+    };
+    let fields = layers.get("fields").map(|entry| places(checker, &entry.value)).unwrap_or_default();
+    let per_beat = per_beat(checker, layers, canaries);
+    SearchRead { search: Search { tool, query, arguments, results, fields, per_beat }, results_asked }
+}
+
+fn per_beat(checker: &mut Checker<'_>, layers: Layers<'_, '_>, canaries: usize) -> u32 {
+    let there = u32::try_from(canaries).unwrap_or(u32::MAX);
+    let written = layers.get("per_beat");
+    let Some(per_beat) = written.and_then(|entry| checker.whole("'per_beat'", &entry.value, 1..=PER_BEAT_MAX)) else {
+        return PER_BEAT_DEFAULT.min(there);
+    };
+    // What `defaults` says is meant for many monitors; only a monitor's own word has to fit its own canaries.
+    if let Some(own) = layers.own("per_beat").filter(|_| per_beat > there) {
+        let message = format!("{per_beat} canaries a beat are wanted, and there are {there}");
+        let mend = if there == 0 { "leave it out, or declare canaries".to_owned() } else { format!("at most {there}") };
+        checker.fault(Fault::new(own.value.place, message).help(mend));
+    }
+    per_beat.min(there)
+}
+
+fn arguments(
+    checker: &mut Checker<'_>,
+    what: &str,
+    node: &Node<'_>,
+    query: &str,
+) -> (BTreeMap<String, String>, Option<u32>) {
+    let entries = checker.map(format_args!("'arguments' of {what}"), node).unwrap_or_default();
+    if let Some(entry) = entries.get(ARGUMENTS_MAX) {
+        checker.fault(
+            Fault::new(entry.place, format!("more than {ARGUMENTS_MAX} arguments")).help("no tool takes so many"),
+        );
+    }
+    let mut found = BTreeMap::new();
+    let mut results_asked = None;
+    for entry in entries.iter().take(ARGUMENTS_MAX) {
+        if entry.key == query {
+            let message = format!("argument {} is the one that takes the canary's question", quoted(query));
+            checker.fault(Fault::new(entry.place, message).help("leave it out, or name another one by `query`"));
+        }
+        checker.ask(entry.value.place, || Shape::Any);
+        let mut json = String::new();
+        if !write_json(checker, &entry.value, &mut json) {
+            continue;
+        }
+        if COUNT_ARGUMENTS.contains(&&*entry.key) {
+            results_asked = json.parse().ok();
+            if results_asked == Some(0) {
+                let fault = Fault::new(entry.value.place, "a search for 0 results finds nothing");
+                checker.fault(fault.help("at least 1"));
+            }
+        }
+        found.insert(entry.key.to_string(), json);
+    }
+    (found, results_asked)
+}
+
+/// A value of YAML's core schema as JSON. False where it was refused; aliases make it a tree again, so its size is bounded.
+fn write_json(checker: &mut Checker<'_>, node: &Node<'_>, json: &mut String) -> bool {
+    let own = if let Value::Scalar { text, .. } = &node.value { text.len() } else { 0 };
+    if json.len() + own > ARGUMENTS_BYTES_MAX {
+        let fault = Fault::new(node.place, format!("an argument is larger than {} KiB", ARGUMENTS_BYTES_MAX / 1024));
+        checker.fault(fault.help("arguments go out with every call"));
+        return false;
+    }
+    match &node.value {
+        Value::Scalar { .. } if node.is_null() => json.push_str("null"),
+        Value::Scalar { text, plain: true } if matches!(&**text, "true" | "false") => json.push_str(text),
+        Value::Scalar { text, plain: true } if serde_json::from_str::<serde_json::Number>(text).is_ok() => {
+            json.push_str(text)
+        }
+        Value::Scalar { .. } => match checker.literal("an argument", node) {
+            Some(text) => json.push_str(&serde_json::Value::String(text).to_string()),
+            None => return false,
+        },
+        Value::List(items) => {
+            json.push('[');
+            for (at, item) in items.iter().enumerate() {
+                json.push_str(if at > 0 { "," } else { "" });
+                if !write_json(checker, item, json) {
+                    return false;
+                }
+            }
+            json.push(']');
+        }
+        Value::Map(entries) => {
+            json.push('{');
+            for (at, entry) in entries.iter().enumerate() {
+                json.push_str(if at > 0 { "," } else { "" });
+                json.push_str(&serde_json::Value::String(entry.key.to_string()).to_string());
+                json.push(':');
+                if !write_json(checker, &entry.value, json) {
+                    return false;
+                }
+            }
+            json.push('}');
+        }
+    }
+    true
+}
+
+/// Reads `fields:` of a search.
+pub fn places(checker: &mut Checker<'_>, node: &Node<'_>) -> SearchFields {
+    let fields = checker.fields("'fields' of search", node, &["source", "content", "score", "total"], &[]);
+    let mut read = |key: &str| {
+        let entry = fields.and_then(|fields: Fields<'_, '_>| fields.get(key))?;
+        pointer(checker, &format!("'{key}'"), &entry.value)
+    };
+    SearchFields { source: read("source"), content: read("content"), score: read("score"), total: read("total") }
+}
+
+/// A JSON pointer (RFC 6901): empty, or parts that each start with `/`.
+fn pointer(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Option<String> {
+    let text = checker.text(what, node)?;
+    let escapes = text.replace("~0", "").replace("~1", "");
+    if text.starts_with('/') && !escapes.contains('~') {
+        return Some(text);
+    }
+    let fault = Fault::new(node.place, format!("{what} takes a JSON pointer, and this is {}", quoted(&text)));
+    checker.fault(
+        fault.help(format!(
+            "write `/{}`",
+            text.trim_start_matches(['$', '.', '/']).replace('.', "/").replace('~', "~0")
+        )),
+    );
+    None
+}

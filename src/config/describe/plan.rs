@@ -1,0 +1,204 @@
+//! What would be another way if one file took another's place: monitors, receivers, and whom a finding would reach.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::config::check::load::Loaded;
+use crate::config::describe::changes;
+use crate::domain::fleet::{Fleet, Monitor, MonitorId};
+use crate::domain::paging::audience::{Hearing, Topic, audience, named};
+use crate::domain::reason::Severity;
+use crate::domain::route::Route;
+
+/// Everything that would change.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Plan {
+    /// Ids of monitors that come, with their addresses as they may be shown.
+    pub added: Vec<(MonitorId, String)>,
+    /// Ids of monitors that go, with their addresses as they may be shown.
+    pub removed: Vec<(MonitorId, String)>,
+    /// Monitors that stay, and the keys that change; a monitor that only moved is not among them.
+    pub changed: Vec<(MonitorId, Vec<String>)>,
+    /// Monitors that get another name.
+    pub renamed: Vec<Renamed>,
+    /// Monitors that go while another one comes at the same address.
+    pub moved: Vec<Moved>,
+    /// Names of receivers that come.
+    pub receivers_added: Vec<String>,
+    /// Names of receivers that go.
+    pub receivers_removed: Vec<String>,
+    /// Receivers that stay, and the keys that change.
+    pub receivers_changed: Vec<(String, Vec<String>)>,
+    /// Whether the routes say something else, with or without an effect.
+    pub routes_changed: bool,
+    /// Other keys that change, such as `serin.public_url`.
+    pub rest: Vec<String>,
+    /// Whom findings would reach, where that changes: monitors of one group change alike.
+    pub told: Vec<Told>,
+}
+
+/// The same id under another name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Renamed {
+    /// The monitor.
+    pub id: MonitorId,
+    /// Its name so far.
+    pub from: String,
+    /// Its name from then on.
+    pub to: String,
+}
+
+/// The same address under another id, so that the history ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    /// The id that goes.
+    pub from: MonitorId,
+    /// The id that comes.
+    pub to: MonitorId,
+}
+
+/// Monitors whose findings reach others than before, all in the same way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// The monitors.
+    pub monitors: Vec<MonitorId>,
+    /// What changes for each of them.
+    pub changes: Vec<TopicChange>,
+}
+
+/// Whom one kind of finding reaches.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TopicChange {
+    /// What is found.
+    pub topic: Topic,
+    /// Before; none: it was not judged.
+    pub before: Option<Reach>,
+    /// After; none: it is not judged any more.
+    pub after: Option<Reach>,
+}
+
+/// How loud, and to whom.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Reach {
+    /// How loud.
+    pub severity: Severity,
+    /// The receivers; empty: nobody.
+    pub to: Vec<String>,
+    /// Who hears of it where one of them cannot be reached.
+    pub fallback: Option<String>,
+}
+
+impl Plan {
+    /// Whether nothing would change.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Compares two files that were found valid. Paths in them have to start at the same folder, else they differ.
+pub fn plan(old: &Loaded, new: &Loaded) -> Plan {
+    let mut plan = Plan { rest: changes::rest(&old.fleet, &new.fleet), ..Plan::default() };
+    let settings = [
+        ("serin.listen", old.settings.listen == new.settings.listen),
+        ("serin.trusted_proxies", old.settings.trusted_proxies == new.settings.trusted_proxies),
+        ("serin.database", old.settings.database == new.settings.database),
+        ("serin.token", old.settings.token == new.settings.token),
+        ("serin.log", old.settings.log == new.settings.log),
+    ];
+    plan.rest.extend(settings.into_iter().filter(|(_, same)| !same).map(|(key, _)| key.to_owned()));
+    let (old, new) = (&old.fleet, &new.fleet);
+    let before: HashMap<&MonitorId, &Monitor> = old.monitors.iter().map(|one| (&one.id, &**one)).collect();
+    let after: HashMap<&MonitorId, &Monitor> = new.monitors.iter().map(|one| (&one.id, &**one)).collect();
+    let shown = |monitor: &Monitor| (monitor.id.clone(), monitor.url.shown.clone());
+    plan.removed = old.monitors.iter().filter(|one| !after.contains_key(&one.id)).map(|one| shown(one)).collect();
+    plan.added = new.monitors.iter().filter(|one| !before.contains_key(&one.id)).map(|one| shown(one)).collect();
+    for monitor in &new.monitors {
+        let Some(was) = before.get(&monitor.id) else { continue };
+        let keys =
+            if was.definition_hash == monitor.definition_hash { Vec::new() } else { changes::monitor(was, monitor) };
+        if was.name != monitor.name {
+            let (from, to) = (was.name.clone(), monitor.name.clone());
+            plan.renamed.push(Renamed { id: monitor.id.clone(), from, to });
+        }
+        let keys: Vec<String> = keys.into_iter().filter(|key| key != "name").collect();
+        if !keys.is_empty() {
+            plan.changed.push((monitor.id.clone(), keys));
+        }
+    }
+    plan.moved = moved(&plan, &before, &after);
+    receivers(&mut plan, old, new);
+    let bare = |routes: &[Route]| routes.iter().map(|route| Route { line: 0, ..route.clone() }).collect::<Vec<_>>();
+    plan.routes_changed = bare(&old.routes) != bare(&new.routes);
+    plan.told = told(old, new, &before, &after);
+    plan
+}
+
+fn moved(plan: &Plan, before: &HashMap<&MonitorId, &Monitor>, after: &HashMap<&MonitorId, &Monitor>) -> Vec<Moved> {
+    let gone: HashMap<(&str, &str), &MonitorId> = plan
+        .removed
+        .iter()
+        .filter_map(|(id, _)| before.get(id))
+        .map(|one| ((one.url.shown.as_str(), one.url.resolved.expose()), &one.id))
+        .collect();
+    let came = plan.added.iter().filter_map(|(id, _)| after.get(id));
+    came.filter_map(|one| {
+        let from = gone.get(&(one.url.shown.as_str(), one.url.resolved.expose()))?;
+        Some(Moved { from: (*from).clone(), to: one.id.clone() })
+    })
+    .collect()
+}
+
+fn receivers(plan: &mut Plan, old: &Fleet, new: &Fleet) {
+    let name = |one: &std::sync::Arc<crate::domain::fleet::Receiver>| one.name.clone();
+    plan.receivers_removed = old.receivers.iter().filter(|one| new.receiver(&one.name).is_none()).map(name).collect();
+    plan.receivers_added = new.receivers.iter().filter(|one| old.receiver(&one.name).is_none()).map(name).collect();
+    for receiver in &new.receivers {
+        let Some(was) = old.receiver(&receiver.name) else { continue };
+        let keys = changes::receiver(was, receiver);
+        if !keys.is_empty() {
+            plan.receivers_changed.push((receiver.name.clone(), keys));
+        }
+    }
+}
+
+/// Whom findings would reach, before and after; monitors that change alike together.
+fn told(
+    old: &Fleet,
+    new: &Fleet,
+    before: &HashMap<&MonitorId, &Monitor>,
+    after: &HashMap<&MonitorId, &Monitor>,
+) -> Vec<Told> {
+    // Told apart where either file does so, else a line of one would have no counterpart in the other.
+    let apart: BTreeSet<_> = named(&old.routes).into_iter().chain(named(&new.routes)).collect();
+    let apart: Vec<_> = apart.into_iter().collect();
+    let gone = old.monitors.iter().filter(|one| !after.contains_key(&one.id));
+    let mut groups: Vec<Told> = Vec::new();
+    let mut places: HashMap<Vec<TopicChange>, usize> = HashMap::new();
+    for monitor in new.monitors.iter().chain(gone) {
+        let heard = |by: &HashMap<&MonitorId, &Monitor>, routes: &[Route]| {
+            by.get(&monitor.id).map(|one| by_topic(audience(one, routes, &apart))).unwrap_or_default()
+        };
+        let (was, is) = (heard(before, &old.routes), heard(after, &new.routes));
+        let topics: BTreeSet<&Topic> = was.keys().chain(is.keys()).collect();
+        let changes: Vec<TopicChange> = topics
+            .into_iter()
+            .filter(|topic| was.get(topic) != is.get(topic))
+            .map(|topic| TopicChange { topic: *topic, before: was.get(topic).cloned(), after: is.get(topic).cloned() })
+            .collect();
+        if changes.is_empty() {
+            continue;
+        }
+        let at = *places.entry(changes.clone()).or_insert_with(|| {
+            groups.push(Told { monitors: Vec::new(), changes });
+            groups.len() - 1
+        });
+        groups[at].monitors.push(monitor.id.clone());
+    }
+    groups
+}
+
+fn by_topic(heard: Vec<Hearing>) -> BTreeMap<Topic, Reach> {
+    heard
+        .into_iter()
+        .map(|Hearing { topic, severity, to, fallback }| (topic, Reach { severity, to, fallback }))
+        .collect()
+}

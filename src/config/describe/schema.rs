@@ -1,0 +1,381 @@
+//! The JSON Schema of monitors.yaml, got by asking the checker itself.
+//!
+//! A small document is checked again and again, and the readers note what they ask of each place (`shape`). Every key
+//! they name is then put into the document and asked in its turn, alone and beside the others, until nothing new is
+//! heard. So there is no second list of keys: one that a section's reader gains is in the schema with its type, its
+//! range and its words, and only its description is written by hand (`described`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::config::check::checker::{Checker, Unset};
+use crate::config::check::document::{INCLUDED_KEYS, document};
+use crate::config::check::scalars::ID_CHARS_MAX;
+use crate::config::check::shape::Shape;
+use crate::config::describe::described;
+use crate::config::read::fault::{Collector, Place, Text};
+use crate::config::read::source::Source;
+use crate::config::read::tree::{self, Budget, Node, Tree, Value};
+use crate::domain::wording::as_written;
+
+/// Passes over all places; each goes one level deeper, and the file has fewer.
+const PASSES_MAX: usize = 16;
+/// Missing keys that are put in before a place is asked, one after another.
+const MENDS_MAX: usize = 12;
+/// Stands for the key of a map that names its keys itself.
+const NAME: &str = "k";
+
+/// A step from a place to one inside it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    Key(String),
+    Name,
+    Item,
+}
+
+type Way = Vec<Step>;
+
+/// The schema of the file that Serin is started with, as JSON.
+pub fn schema() -> Json {
+    let heard = Explorer::explore();
+    let mut root = heard.schema(&Vec::new());
+    if let Json::Object(root) = &mut root {
+        root.insert("patternProperties".to_owned(), json!({ "^x-": {} }));
+        root.insert("$schema".to_owned(), json!("http://json-schema.org/draft-07/schema#"));
+        root.insert("title".to_owned(), json!("Serin: monitors.yaml"));
+    }
+    root
+}
+
+/// The schema of a file that another one includes.
+pub fn included_schema() -> Json {
+    let mut root = schema();
+    if let Json::Object(root) = &mut root {
+        root.remove("required");
+        root.remove("anyOf");
+        root.insert("title".to_owned(), json!("Serin: a file that monitors.yaml includes"));
+        if let Some(Json::Object(properties)) = root.get_mut("properties") {
+            properties.retain(|key, _| INCLUDED_KEYS.contains(&key.as_str()));
+        }
+    }
+    root
+}
+
+/// What was heard of each place.
+#[derive(Debug, Default)]
+struct Explorer {
+    heard: BTreeMap<Way, Vec<Shape>>,
+    /// Keys that were missed in a map, in one document or another.
+    missed: BTreeMap<Way, BTreeSet<String>>,
+}
+
+impl Explorer {
+    fn explore() -> Self {
+        let mut explorer = Self::default();
+        explorer.hear(json!({}), None);
+        for _ in 0..PASSES_MAX {
+            let unheard: Vec<Way> =
+                explorer.ways().into_iter().filter(|way| !explorer.heard.contains_key(way)).collect();
+            let before = explorer.heard.len();
+            for way in &unheard {
+                explorer.ask(way);
+            }
+            if explorer.heard.len() == before {
+                break;
+            }
+        }
+        explorer
+    }
+
+    /// Every place that is known or follows from one that is.
+    fn ways(&self) -> Vec<Way> {
+        let mut ways: BTreeSet<Way> = self.heard.keys().cloned().collect();
+        for (way, shapes) in &self.heard {
+            for shape in shapes {
+                let steps = match shape {
+                    Shape::Keys(keys) => keys.iter().cloned().map(Step::Key).collect(),
+                    Shape::Names => vec![Step::Name],
+                    Shape::List => vec![Step::Item],
+                    _ => Vec::new(),
+                };
+                ways.extend(steps.into_iter().map(|step| [&way[..], &[step]].concat()));
+            }
+        }
+        ways.into_iter().filter(|way| !way.is_empty()).collect()
+    }
+
+    /// Puts each kind of value at a place, alone; beside all others of its map where nobody asks for it so.
+    fn ask(&mut self, way: &Way) {
+        for value in [json!("x"), json!(["x"]), json!({ NAME: "x" })] {
+            let mut file = json!({});
+            place(&mut file, way, value.clone());
+            self.hear(file, None);
+            if !self.heard.contains_key(way) {
+                let mut file = json!({});
+                self.fill(&mut file, &way[..way.len() - 1], |_| true);
+                place(&mut file, way, value);
+                self.hear(file, None);
+            }
+        }
+    }
+
+    /// Puts the keys of a map into a document, as far as their samples are known.
+    fn fill(&self, file: &mut Json, map: &[Step], holds: impl Fn(&str) -> bool) {
+        place(file, map, json!({}));
+        for shape in self.heard.get(map).into_iter().flatten() {
+            let Shape::Keys(keys) = shape else { continue };
+            for key in keys.iter().filter(|key| holds(key)) {
+                let way = [map, &[Step::Key(key.clone())]].concat();
+                place(file, &way, self.sample(&way));
+            }
+        }
+    }
+
+    /// Checks a document, with what it lacks put in, and remembers what was asked of each place in it. `but` is a key
+    /// that is left out all the same; answers whether it was missed.
+    fn hear(&mut self, mut file: Json, but: Option<(&Way, &str)>) -> bool {
+        let mut but_missed = false;
+        for _ in 0..MENDS_MAX {
+            let mut mended = false;
+            for (way, shape) in asked(&file) {
+                if let Shape::Missing(key) = shape {
+                    if but == Some((&way, key.as_str())) {
+                        but_missed = true;
+                        continue;
+                    }
+                    let key_way = [&way[..], &[Step::Key(key.clone())]].concat();
+                    mended |= place_new(&mut file, &key_way, self.sample(&key_way));
+                    self.missed.entry(way).or_default().insert(key);
+                    continue;
+                }
+                let shapes = self.heard.entry(way).or_default();
+                if !shapes.contains(&shape) {
+                    shapes.push(shape);
+                }
+            }
+            if !mended {
+                break;
+            }
+        }
+        but_missed
+    }
+
+    /// The shapes a place has, without those that others say more of: a single value, a list, a map.
+    fn shapes(&self, way: &Way) -> Vec<&Shape> {
+        let all = self.heard.get(way).map(Vec::as_slice).unwrap_or_default();
+        let most = |fits: fn(&Shape) -> bool| all.iter().filter(|shape| fits(shape)).max_by_key(|shape| shape.rank());
+        let scalar = most(Shape::is_scalar);
+        let listed = [&way[..], &[Step::Item]].concat();
+        // A reader that takes one or several asks the items without asking for a list.
+        let list = most(|shape| *shape == Shape::List).or(self.heard.contains_key(&listed).then_some(&Shape::List));
+        let map = most(|shape| matches!(shape, Shape::Keys(_) | Shape::Names));
+        [scalar, list, map]
+            .into_iter()
+            .flatten()
+            .filter(|_| !matches!(scalar, Some(Shape::Any)))
+            .chain(scalar.filter(|shape| **shape == Shape::Any))
+            .collect()
+    }
+
+    /// Something that its reader takes.
+    fn sample(&self, way: &Way) -> Json {
+        match self.shapes(way).first() {
+            None => json!("x"),
+            Some(Shape::Keys(_)) => json!({}),
+            Some(Shape::Names) => json!({ NAME: self.sample(&[&way[..], &[Step::Name]].concat()) }),
+            Some(Shape::List) => json!([self.sample(&[&way[..], &[Step::Item]].concat())]),
+            Some(Shape::Word(words)) => json!(words.first()),
+            Some(Shape::Whole(range)) => json!(range.start()),
+            Some(Shape::Decimal) => json!(0.5),
+            Some(Shape::Duration(range)) => json!(as_written((*range.start()).max(Duration::from_secs(60)))),
+            Some(Shape::Share) => json!("5%"),
+            Some(Shape::Address) => json!("https://h.example/"),
+            Some(Shape::Secret) => json!("${env:X}"),
+            Some(Shape::Text | Shape::Id | Shape::Any | Shape::Missing(_)) => json!("x"),
+        }
+    }
+
+    fn schema(&self, way: &Way) -> Json {
+        let mut alternatives: Vec<Json> = self.shapes(way).into_iter().map(|shape| self.of(way, shape)).collect();
+        let mut schema = match alternatives.len() {
+            0 => json!({}),
+            1 => alternatives.remove(0),
+            _ => json!({ "anyOf": alternatives }),
+        };
+        if let (Json::Object(schema), Some(text)) = (&mut schema, described::description(&name(way))) {
+            schema.insert("description".to_owned(), json!(text));
+        }
+        schema
+    }
+
+    fn of(&self, way: &Way, shape: &Shape) -> Json {
+        const REFERENCE: &str = "\\$\\{(env|file):";
+        let child = |step: Step| self.schema(&[&way[..], &[step]].concat());
+        let text = |pattern: &str| json!({ "type": "string", "pattern": format!("{pattern}|{REFERENCE}") });
+        let number = |schema: Json| json!({ "anyOf": [schema, { "type": "string", "pattern": REFERENCE }] });
+        match shape {
+            Shape::Keys(keys) => self.of_keys(way, keys),
+            Shape::Names => json!({ "type": "object", "additionalProperties": child(Step::Name) }),
+            Shape::List => json!({ "type": "array", "items": child(Step::Item) }),
+            // A plain word that looks like a number is a text to us, and a number to others.
+            Shape::Text => json!({ "type": ["string", "number", "boolean"] }),
+            Shape::Id => {
+                let pattern = format!("^[a-z0-9][a-z0-9._-]{{0,{}}}$", ID_CHARS_MAX - 1);
+                json!({ "type": ["string", "number", "boolean"], "pattern": pattern })
+            }
+            Shape::Word(words) if words.iter().any(|word| word == "true") => json!({ "type": "boolean" }),
+            Shape::Word(words) => json!({ "enum": words }),
+            Shape::Whole(range) if range.start() == range.end() => json!({ "const": range.start() }),
+            Shape::Whole(range) => {
+                number(json!({ "type": "integer", "minimum": range.start(), "maximum": range.end() }))
+            }
+            Shape::Decimal => number(json!({ "type": "number" })),
+            Shape::Duration(range) => {
+                let mut schema = text("^[0-9]+(ms|s|m|h|d)$");
+                let bounds = format!("{} to {}", as_written(*range.start()), as_written(*range.end()));
+                schema["$comment"] = json!(bounds);
+                schema
+            }
+            Shape::Share => text("^[0-9]+(\\.[0-9]+)?%$"),
+            Shape::Address => text("^[hH][tT][tT][pP][sS]?://"),
+            Shape::Secret => json!({ "type": "string", "pattern": format!("^{REFERENCE}") }),
+            Shape::Any | Shape::Missing(_) => json!({}),
+        }
+    }
+
+    fn of_keys(&self, way: &Way, keys: &[String]) -> Json {
+        let mut properties = Map::new();
+        for key in keys {
+            properties.insert(key.clone(), self.schema(&[&way[..], &[Step::Key(key.clone())]].concat()));
+        }
+        let mut schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
+        let mut required = Vec::new();
+        let mut one_of = Vec::new();
+        for key in self.missed.get(way).into_iter().flatten() {
+            if self.misses(way, key, |other| other != key) {
+                required.push(json!(key));
+                continue;
+            }
+            let instead = keys.iter().filter(|other| *other == key || !self.misses(way, key, |one| one == *other));
+            one_of.push(json!(instead.map(|other| json!({ "required": [other] })).collect::<Vec<_>>()));
+        }
+        if !required.is_empty() {
+            schema["required"] = Json::Array(required);
+        }
+        if let Some(one_of) = one_of.pop() {
+            schema["anyOf"] = one_of;
+        }
+        schema
+    }
+
+    /// Whether a map that holds these of its keys is said to lack that one.
+    fn misses(&self, way: &Way, key: &str, holds: impl Fn(&str) -> bool) -> bool {
+        let mut file = json!({});
+        self.fill(&mut file, way, holds);
+        let mut listener = Self { heard: self.heard.clone(), missed: BTreeMap::new() };
+        listener.hear(file, Some((way, key)))
+    }
+}
+
+/// A place as the descriptions name it: its keys with dots between them.
+fn name(way: &Way) -> String {
+    let keys = way.iter().filter_map(|step| match step {
+        Step::Key(key) => Some(key.as_str()),
+        Step::Name => Some("*"),
+        Step::Item => None,
+    });
+    keys.collect::<Vec<_>>().join(".")
+}
+
+/// Puts a value at a place, and whatever leads there.
+fn place(file: &mut Json, way: &[Step], value: Json) {
+    let Some((step, rest)) = way.split_first() else {
+        *file = value;
+        return;
+    };
+    let key = match step {
+        Step::Item => {
+            if file.as_array().is_none_or(Vec::is_empty) {
+                *file = json!([{}]);
+            }
+            return place(&mut file[0], rest, value);
+        }
+        Step::Key(key) => key.as_str(),
+        Step::Name => NAME,
+    };
+    if !file.is_object() {
+        *file = json!({});
+    }
+    place(&mut file[key], rest, value);
+}
+
+/// The same where nothing stands there yet; false where something does.
+fn place_new(file: &mut Json, way: &[Step], value: Json) -> bool {
+    let mut at = Some(&*file);
+    for step in way {
+        at = match step {
+            Step::Key(key) => at.and_then(|at| at.get(key)),
+            Step::Name => at.and_then(|at| at.get(NAME)),
+            Step::Item => at.and_then(|at| at.get(0)),
+        };
+    }
+    let free = at.is_none();
+    if free {
+        place(file, way, value);
+    }
+    free
+}
+
+/// What the checker asks of each place of a document.
+fn asked(file: &Json) -> Vec<(Way, Shape)> {
+    // JSON is YAML, and its numbers stay without quotes.
+    let written = file.to_string();
+    let mut found = Collector::default();
+    let Some(tree) = tree::parse(Text::first("", &written), &mut Budget::default(), &mut found) else {
+        return Vec::new();
+    };
+    let (mut ways, mut keys) = (Ways::new(), Ways::new());
+    walk(&tree.root, &mut Vec::new(), &mut ways, &mut keys);
+    // What is missing at the top is said at the first byte, and in some maps at the map's key.
+    keys.insert((0, 0), Vec::new());
+    let source = Source::new(Path::new(""), Vec::new(), None);
+    let set = |_: &str| Some("set".to_owned());
+    let mut checker = Checker::new(found, &set, Unset::Warn, Vec::new());
+    checker.asked = Some(Vec::new());
+    let trees: [Tree<'_>; 1] = [tree];
+    let _what_it_declares = document(&mut checker, &trees, &source);
+    let asked = checker.asked.take().unwrap_or_default();
+    let at = |place: Place, shape: &Shape| {
+        let span = (place.start, place.end);
+        let key = keys.get(&span).filter(|_| matches!(shape, Shape::Missing(_)));
+        ways.get(&span).or(key).cloned()
+    };
+    asked.into_iter().filter_map(|(place, shape)| Some((at(place, &shape)?, shape))).collect()
+}
+
+/// Places by their first byte and the one after the last.
+type Ways = BTreeMap<(u32, u32), Way>;
+
+fn walk(node: &Node<'_>, way: &mut Way, ways: &mut Ways, keys: &mut Ways) {
+    ways.insert((node.place.start, node.place.end), way.clone());
+    match &node.value {
+        Value::Scalar { .. } => {}
+        Value::List(items) => {
+            way.push(Step::Item);
+            items.iter().for_each(|item| walk(item, way, ways, keys));
+            way.pop();
+        }
+        Value::Map(entries) => {
+            for entry in entries {
+                let step = if entry.key == NAME { Step::Name } else { Step::Key(entry.key.to_string()) };
+                way.push(step);
+                keys.insert((entry.place.start, entry.place.end), way.clone());
+                walk(&entry.value, way, ways, keys);
+                way.pop();
+            }
+        }
+    }
+}

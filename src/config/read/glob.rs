@@ -1,0 +1,189 @@
+//! Globs of `include:`: `*` and `?` within one name, `**` for folders at any depth; as a shell reads them.
+//!
+//! Names that start with a dot are matched by no wildcard, so that `..data` of a Kubernetes volume and `.git` stay
+//! out. Matches come sorted, and the work is bounded whatever the folders hold.
+
+use std::path::{Path, PathBuf};
+
+use crate::config::read::fault::quoted;
+
+/// Names looked at for one glob; a folder with more is no folder of configuration.
+const NAMES_MAX: usize = 20_000;
+/// Folders that `**` goes down.
+const FOLDERS_DEEP_MAX: usize = 8;
+
+/// Why a glob brings no file; each with its mend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Nothing {
+    /// It is no glob, or its work has no bound.
+    Shape(String, String),
+    /// There is no such file.
+    NotThere(String, String),
+}
+
+/// Whether a text holds a wildcard; one without stands for one file.
+pub fn is_pattern(glob: &str) -> bool {
+    glob.contains(['*', '?'])
+}
+
+/// The files that a glob stands for, sorted by path; `folder` is where it starts.
+pub fn expand(folder: &Path, glob: &str) -> Result<Vec<PathBuf>, Nothing> {
+    let shape =
+        |why: &str, mend: &str| Err(Nothing::Shape(format!("the glob {} {why}", quoted(glob)), mend.to_owned()));
+    if glob.trim().is_empty() {
+        return shape("is empty", "such as `teams/*.yaml`");
+    }
+    if glob.contains(['[', ']', '{', '}', '\\', '!']) {
+        return shape("holds a character that is none of ours", "`*` and `?` within a name, `**` for folders");
+    }
+    let mut names: Vec<&str> = glob.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
+    let start = if glob.starts_with('/') { Path::new("/") } else { folder };
+    let Some(last) = names.pop() else { return shape("names no file", "such as `teams/*.yaml`") };
+    if last == "**" || names.iter().any(|name| name.contains("**") && *name != "**") || last.contains("**") {
+        return shape("has `**` beside other characters, or at its end", "such as `teams/**/*.yaml`");
+    }
+    let mut search = Search { left: NAMES_MAX, found: Vec::new() };
+    search.descend(start, &names, last);
+    if search.left == 0 {
+        return shape("looks through more names than are good", "name a folder that holds configuration only");
+    }
+    let Search { found: mut files, .. } = search;
+    files.sort();
+    files.dedup();
+    if files.is_empty() {
+        let (message, mend) = if is_pattern(glob) {
+            (format!("the glob {} matches no file", quoted(glob)), "it is looked at again and again while Serin runs")
+        } else {
+            (
+                format!("there is no file {}", quoted(glob)),
+                "create it, or leave it out; paths start where this file lies",
+            )
+        };
+        return Err(Nothing::NotThere(message, mend.to_owned()));
+    }
+    Ok(files)
+}
+
+struct Search {
+    left: usize,
+    found: Vec<PathBuf>,
+}
+
+impl Search {
+    fn descend(&mut self, folder: &Path, names: &[&str], last: &str) {
+        match names.split_first() {
+            None => self.files(folder, last),
+            Some((&"**", rest)) => self.at_any_depth(folder, rest, last, FOLDERS_DEEP_MAX),
+            Some((name, rest)) if is_pattern(name) => {
+                for found in self.matching(folder, name) {
+                    let path = folder.join(found);
+                    if path.is_dir() {
+                        self.descend(&path, rest, last);
+                    }
+                }
+            }
+            Some((name, rest)) => self.descend(&folder.join(name), rest, last),
+        }
+    }
+
+    /// Links to folders are not followed here, for they may lead in circles.
+    fn at_any_depth(&mut self, folder: &Path, rest: &[&str], last: &str, deep: usize) {
+        self.descend(folder, rest, last);
+        if deep == 0 {
+            return;
+        }
+        for name in self.matching(folder, "*") {
+            let path = folder.join(name);
+            if path.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+                self.at_any_depth(&path, rest, last, deep - 1);
+            }
+        }
+    }
+
+    /// A link that leads nowhere is a file that is on its way out, as in a volume that is being swapped.
+    fn files(&mut self, folder: &Path, last: &str) {
+        if !is_pattern(last) {
+            let path = folder.join(last);
+            if path.is_file() {
+                self.found.push(path);
+            }
+            return;
+        }
+        for name in self.matching(folder, last) {
+            let path = folder.join(name);
+            if path.is_file() {
+                self.found.push(path);
+            }
+        }
+    }
+
+    fn matching(&mut self, folder: &Path, pattern: &str) -> Vec<String> {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            if self.left == 0 {
+                break;
+            }
+            self.left -= 1;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            if fits(pattern, &name) {
+                found.push(name);
+            }
+        }
+        found
+    }
+}
+
+/// Whether a name fits; each `*` is tried at most once from each place, so that the work is at most their product.
+fn fits(pattern: &str, name: &str) -> bool {
+    if name.starts_with('.') && !pattern.starts_with('.') {
+        return false;
+    }
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (mut p, mut n) = (0, 0);
+    let mut star = None;
+    while n < name.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                star = Some((p, n));
+                p += 1;
+            }
+            Some(c) if *c == '?' || *c == name[n] => (p, n) = (p + 1, n + 1),
+            _ => match star {
+                Some((at, from)) => {
+                    star = Some((at, from + 1));
+                    (p, n) = (at + 1, from + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|c| *c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_fits_as_in_a_shell() {
+        let rows = [
+            ("*.yaml", "docs.yaml", true, "anything before the end"),
+            ("*.yaml", "docs.yml", false, "another end"),
+            ("*.yaml", ".hidden.yaml", false, "no wildcard matches a dot at the start"),
+            (".*.yaml", ".hidden.yaml", true, "a dot that is written does"),
+            ("..data", "..data", true, "nor is one needed"),
+            ("team-?.yaml", "team-a.yaml", true, "one character"),
+            ("team-?.yaml", "team-.yaml", false, "not none"),
+            ("*a*b*", "xxaxxbxx", true, "several stars"),
+            ("*a*b", "ba", false, "in order"),
+            ("*", "x", true, "everything"),
+            ("docs", "docs", true, "a name itself"),
+        ];
+        for (pattern, name, expected, sentence) in rows {
+            assert_eq!(fits(pattern, name), expected, "{sentence}");
+        }
+        let hostile = "a".repeat(200);
+        assert!(!fits(&"*a".repeat(60), &format!("{hostile}b")), "and ends, whatever is written");
+    }
+}

@@ -1,0 +1,192 @@
+//! The file as it was read, with all that it includes: bytes, the names pages show them under, and the commit they
+//! stand at.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::config::read::bytes::{FILE_BYTES_MAX, ReadError, hash, read_bytes};
+use crate::config::read::include::{self, Finding, Included, Memo};
+
+/// Names the commit where the file does not lie in a git checkout, such as in a container image.
+pub const COMMIT_VARIABLE: &str = "SERIN_COMMIT";
+
+/// One monitors.yaml and the files it includes, each read once; everything after works on these bytes, so that hash,
+/// commit and content agree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// Where it was read.
+    pub path: PathBuf,
+    /// The name that pages and faults show: the path as given, or the bare file name of an absolute path.
+    pub name: String,
+    /// The bytes; not known to be UTF-8.
+    pub bytes: Vec<u8>,
+    /// The files that it includes, each behind the one that names it.
+    pub included: Vec<Included>,
+    /// What is to be said about its globs.
+    pub findings: Vec<Finding>,
+    /// SHA-256 over the bytes, lowercase hex; where files are included, over the names and hashes of all.
+    pub hash: String,
+    /// The git commit, with `-dirty` behind it where these bytes are not what it holds; none outside git.
+    pub commit: Option<String>,
+}
+
+/// Reads a file with all that it includes and finds the commit it stands at. Blocks: it reads a disk and asks `git`.
+pub fn read(path: &Path) -> Result<Source, ReadError> {
+    let mut source = Reader::new(path).read()?;
+    source.find_commit();
+    Ok(source)
+}
+
+/// Reads one file again and again, as long as somebody watches it.
+#[derive(Debug)]
+pub struct Reader {
+    path: PathBuf,
+    memo: Memo,
+}
+
+impl Reader {
+    /// A reader of the file at this path.
+    pub fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), memo: Memo::new() }
+    }
+
+    /// Reads the file with all that it includes now; its commit is not looked for. Blocks.
+    pub fn read(&mut self) -> Result<Source, ReadError> {
+        let bytes = read_bytes(&self.path, FILE_BYTES_MAX)?;
+        Ok(Source::with(&self.path, bytes, &mut self.memo))
+    }
+}
+
+impl Source {
+    /// A source from bytes that somebody already has. What they include is read from where `path` lies, so it blocks.
+    pub fn new(path: &Path, bytes: Vec<u8>, commit: Option<String>) -> Self {
+        Self { commit, ..Self::with(path, bytes, &mut Memo::new()) }
+    }
+
+    fn with(path: &Path, bytes: Vec<u8>, memo: &mut Memo) -> Self {
+        let bare = path.file_name().filter(|_| path.is_absolute());
+        let name = bare.map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+        let mut source = Self {
+            path: path.to_owned(),
+            name,
+            hash: hash(&bytes),
+            bytes,
+            included: Vec::new(),
+            findings: Vec::new(),
+            commit: None,
+        };
+        let gathered = include::gather(&source.path, &source.name, &source.bytes, memo);
+        (source.included, source.findings) = (gathered.files, gathered.findings);
+        if !source.included.is_empty() {
+            let mut all = source.hash.clone();
+            source.included.iter().for_each(|file| all += &format!("\n{} {}", hash(&file.bytes), file.name));
+            source.hash = hash(all.as_bytes());
+        }
+        source
+    }
+
+    /// Everything that was read as one text, in which lines are numbered as places are.
+    pub fn text(&self) -> String {
+        let first = std::iter::once(&self.bytes).chain(self.included.iter().map(|file| &file.bytes));
+        first.map(|bytes| include::text(bytes)).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Looks up the commit of what was read. Blocks: it asks `git`.
+    pub fn find_commit(&mut self) {
+        self.commit = git_commit(self).or_else(|| commit_from_environment(std::env::var(COMMIT_VARIABLE).ok()));
+    }
+}
+
+/// The checkout's commit, and whether it holds these very bytes under these names.
+///
+/// The bytes are hashed as git would store them, instead of asking for the file's status, so that
+/// an edit between our reading and git's cannot lie. A file git does not track is dirty.
+fn git_commit(source: &Source) -> Option<String> {
+    let path = source.path.canonicalize().ok()?;
+    let folder = path.parent()?;
+    let name = path.file_name()?.to_str()?;
+    let commit = object(&git(folder, &["rev-parse", "--verify", "HEAD"], None)?)?;
+    let held = git(folder, &["rev-parse", "--verify", &format!("HEAD:./{name}")], None);
+    let read = git(folder, &["hash-object", "--stdin", "--path", name], Some(&source.bytes));
+    let clean = held.is_some() && held == read && holds_included(folder, &source.included);
+    Some(if clean { commit } else { format!("{commit}-dirty") })
+}
+
+/// Whether the checkout's commit holds the included files. Two questions for all of them, so they are hashed from the
+/// disk; what is there no longer as it was read counts as another content.
+fn holds_included(folder: &Path, included: &[Included]) -> bool {
+    if included.is_empty() {
+        return true;
+    }
+    let (mut paths, mut names) = (String::new(), String::new());
+    for file in included {
+        let Ok(path) = file.path.canonicalize() else { return false };
+        let inside = path.strip_prefix(folder).ok().and_then(Path::to_str).filter(|name| !name.contains('\n'));
+        let Some(name) = inside else { return false };
+        paths += &format!("{name}\n");
+        names += &format!("HEAD:./{name}\n");
+    }
+    let read = git(folder, &["hash-object", "--stdin-paths"], Some(paths.as_bytes()));
+    let held = git(folder, &["cat-file", "--batch-check=%(objectname)"], Some(names.as_bytes()));
+    let unmoved = |file: &Included| read_bytes(&file.path, FILE_BYTES_MAX).is_ok_and(|bytes| bytes == file.bytes);
+    read.is_some() && read == held && included.iter().all(unmoved)
+}
+
+/// What git answers, without the line break at its end; none where git is absent or says no.
+fn git(folder: &Path, arguments: &[&str], input: Option<&[u8]>) -> Option<String> {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(folder).args(arguments).env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0");
+    // Set inside a git hook, where they name the repository of the hook and not the file's.
+    for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
+        command.env_remove(variable);
+    }
+    command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+    let pipe = child.stdin.take();
+    let output = std::thread::scope(|scope| {
+        // Beside reading: a long list fills both pipes. A git that ends early closes its own; its exit status says the rest.
+        scope.spawn(move || pipe.zip(input).map(|(mut pipe, input)| pipe.write_all(input)));
+        child.wait_with_output()
+    });
+    let output = output.ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
+}
+
+/// The name of an object, and nothing else.
+fn object(line: &str) -> Option<String> {
+    let shaped = (40..=64).contains(&line.len()) && line.bytes().all(|byte| byte.is_ascii_hexdigit());
+    shaped.then(|| line.to_owned())
+}
+
+/// A commit somebody wrote into the environment: bounded, and no text that could break a page.
+fn commit_from_environment(value: Option<String>) -> Option<String> {
+    const COMMIT_CHARS_MAX: usize = 80;
+    let value: String = value?.chars().filter(|c| c.is_ascii_graphic()).take(COMMIT_CHARS_MAX).collect();
+    (!value.is_empty()).then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_from_the_environment_is_bounded_text() {
+        let rows = [
+            (None, None, "nothing given"),
+            (Some(""), None, "an empty variable is none"),
+            (Some("3f2c\n<b>"), Some("3f2c<b>"), "no line breaks"),
+        ];
+        for (value, expected, sentence) in rows {
+            let found = commit_from_environment(value.map(str::to_owned));
+            assert_eq!(found.as_deref(), expected, "{sentence}");
+        }
+        assert_eq!(commit_from_environment(Some("a".repeat(500))).map(|commit| commit.len()), Some(80));
+    }
+
+    #[test]
+    fn a_relative_path_is_its_own_name_and_an_absolute_one_is_cut() {
+        assert_eq!(Source::new(Path::new("conf/m.yaml"), Vec::new(), None).name, "conf/m.yaml");
+        assert_eq!(Source::new(Path::new("/srv/m.yaml"), Vec::new(), None).name, "m.yaml");
+    }
+}

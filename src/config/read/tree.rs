@@ -1,0 +1,425 @@
+//! YAML as a tree that keeps its places: the parser's events put together, with nothing interpreted yet.
+//!
+//! Duplicate keys, tags, lost aliases and nesting past reason are faults here; merge keys are
+//! resolved here. An alias shares its node, so that a bomb of aliases costs nothing; what is
+//! counted is the work of merging and the depth of nesting. What no alias can reach stands in its
+//! parent, without an allocation of its own: a fleet has a million of them.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::rc::Rc;
+
+use serde_yaml::granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, options};
+
+use crate::config::read::fault::{Collector, Fault, Place, Text, is_secret_key, quoted};
+use crate::config::read::keys::{Keys, is_plain};
+use crate::config::read::masks::{secret_parts, secret_stretch};
+
+/// Nodes of all files: 50,000 monitors of sixty nodes each, and as much again.
+const NODES_MAX: usize = 6_000_000;
+/// Keys taken over by `<<` in all files; `<<` of a large map in many places is quadratic work.
+const MERGED_KEYS_MAX: usize = 2_000_000;
+/// Nesting, aliases followed; a fleet needs seven levels.
+const DEPTH_MAX: u16 = 64;
+
+/// A value with its place.
+#[derive(Debug, Clone)]
+pub struct Node<'a> {
+    /// What it is.
+    pub value: Value<'a>,
+    /// Where it stands; an alias stands where its anchor is.
+    pub place: Place,
+    depth: u16,
+}
+
+/// A node inside another one.
+#[derive(Debug, Clone)]
+pub enum Child<'a> {
+    /// Of this parent alone.
+    Own(Node<'a>),
+    /// Of every place that an alias or `<<` brings it to.
+    Shared(Rc<Node<'a>>),
+}
+
+impl<'a> Deref for Child<'a> {
+    type Target = Node<'a>;
+
+    fn deref(&self) -> &Node<'a> {
+        match self {
+            Self::Own(node) => node,
+            Self::Shared(node) => node,
+        }
+    }
+}
+
+/// The three shapes of YAML.
+#[derive(Debug, Clone)]
+pub enum Value<'a> {
+    /// A text as written, escapes resolved.
+    Scalar {
+        /// The text.
+        text: Cow<'a, str>,
+        /// Without quotes, so that it may be a number or nothing at all.
+        plain: bool,
+    },
+    /// A list.
+    List(Vec<Child<'a>>),
+    /// Keys and values in the order of the file, merged ones last; keys are unique.
+    Map(Vec<Entry<'a>>),
+}
+
+/// A key and its value.
+#[derive(Debug, Clone)]
+pub struct Entry<'a> {
+    /// The key's text.
+    pub key: Cow<'a, str>,
+    /// Where the key stands.
+    pub place: Place,
+    /// The value.
+    pub value: Child<'a>,
+}
+
+impl Node<'_> {
+    /// Nothing was written: empty, `~` or `null`.
+    pub fn is_null(&self) -> bool {
+        matches!(&self.value, Value::Scalar { text, plain: true } if matches!(&**text, "" | "~" | "null" | "Null" | "NULL"))
+    }
+}
+
+/// A whole file.
+#[derive(Debug)]
+pub struct Tree<'a> {
+    /// The document.
+    pub root: Child<'a>,
+    /// Places of nodes that an alias refers to.
+    pub referred: Vec<Place>,
+}
+
+/// Reads a text; none where its structure cannot be read at all, which the collector then says.
+///
+/// `budget` is one for all files of a fleet.
+pub fn parse<'a>(file: Text<'a>, budget: &mut Budget, faults: &mut Collector) -> Option<Tree<'a>> {
+    let settings = options! { emit_unresolved_aliases: true, emit_comments: false };
+    let mut builder = Builder {
+        file,
+        text: file.text,
+        faults,
+        open: Vec::new(),
+        root: None,
+        anchors: HashMap::new(),
+        budget,
+        referred: Vec::new(),
+        documents: 0,
+    };
+    for next in Parser::new_from_str_with_options(file.text, settings) {
+        match next {
+            Ok((event, span)) => builder.event(event, span)?,
+            Err(error) => {
+                builder.syntax(&error);
+                return None;
+            }
+        }
+    }
+    let Builder { root, referred, faults, .. } = builder;
+    if root.is_none() {
+        faults.add(
+            Fault::new(file.top(), "the file declares nothing")
+                .help("start with `version: 1` and a list of `monitors`"),
+        );
+    }
+    Some(Tree { root: root?, referred })
+}
+
+/// What reading has cost so far, over all files.
+#[derive(Debug, Default)]
+pub struct Budget {
+    nodes: usize,
+    merged: usize,
+}
+
+struct Builder<'a, 'c> {
+    budget: &'c mut Budget,
+    file: Text<'a>,
+    text: &'a str,
+    faults: &'c mut Collector,
+    open: Vec<Open<'a>>,
+    root: Option<Child<'a>>,
+    anchors: HashMap<usize, Rc<Node<'a>>>,
+    referred: Vec<Place>,
+    documents: usize,
+}
+
+/// A list or map whose end has not come yet.
+struct Open<'a> {
+    place: Place,
+    anchor: usize,
+    held: Held<'a>,
+}
+
+enum Held<'a> {
+    List(Vec<Child<'a>>),
+    Map { entries: Vec<Entry<'a>>, key: Option<PendingKey<'a>> },
+}
+
+/// A key whose value has not come yet; none for one that was refused, so that its value is skipped.
+type PendingKey<'a> = Option<(Cow<'a, str>, bool, Place)>;
+
+impl<'a> Builder<'a, '_> {
+    fn event(&mut self, event: Event<'a>, span: Span) -> Option<()> {
+        let place = self.place(span);
+        if let Some(tag) = event.tag() {
+            let message = format!("a tag ({}) means nothing here", quoted(&tag.original()));
+            let at = span.tag_span().map_or(place, |tag| self.place(tag));
+            self.faults.add(Fault::new(at, message).help("leave the tag out"));
+        }
+        match event {
+            Event::DocumentStart(..) => {
+                self.documents += 1;
+                if self.documents > 1 {
+                    self.faults
+                        .add(Fault::new(place, "a second document starts here").help("keep one document in a file"));
+                    return None;
+                }
+            }
+            Event::Scalar(text, style, anchor, _) => {
+                self.mask_address(&text, place);
+                let value = Value::Scalar { text, plain: style == ScalarStyle::Plain };
+                return self.take(Node { value, place, depth: 0 }, anchor);
+            }
+            Event::SequenceStart(_, anchor, _) => self.open.push(Open { place, anchor, held: Held::List(Vec::new()) }),
+            Event::MappingStart(_, anchor, _) => {
+                self.open.push(Open { place, anchor, held: Held::Map { entries: Vec::new(), key: None } });
+            }
+            Event::SequenceEnd | Event::MappingEnd => return self.close(place.end),
+            Event::Alias(id) => {
+                let Some(node) = self.anchors.get(&id).cloned() else {
+                    self.faults
+                        .add(Fault::new(place, "an alias stands inside its own anchor").help("write the value out"));
+                    return self.take(nothing(place), 0);
+                };
+                self.referred.push(node.place);
+                return self.put(Child::Shared(node), place);
+            }
+            Event::UnresolvedAlias(name) => {
+                let message = format!("alias {} has no anchor above it", quoted(&name));
+                self.faults
+                    .add(Fault::new(place, message).help(format!("write `&{name}` before the value it stands for")));
+                return self.take(nothing(place), 0);
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn close(&mut self, end: u32) -> Option<()> {
+        let Some(Open { mut place, anchor, held }) = self.open.pop() else { return Some(()) };
+        place.end = end.max(place.start);
+        let (value, below) = match held {
+            Held::List(items) => {
+                let below = items.iter().map(|item| item.depth).max().unwrap_or(0);
+                (Value::List(items), below)
+            }
+            Held::Map { entries, .. } => {
+                let entries = self.merge(entries)?;
+                let below = entries.iter().map(|entry| entry.value.depth).max().unwrap_or(0);
+                (Value::Map(entries), below)
+            }
+        };
+        let depth = below.saturating_add(1);
+        if depth > DEPTH_MAX {
+            let fault = Fault::new(place, format!("more than {DEPTH_MAX} levels, one inside the other"));
+            self.faults.add(fault.help("a fleet needs seven"));
+            return None;
+        }
+        self.take(Node { value, place, depth }, anchor)
+    }
+
+    /// Takes a node that has come to its end.
+    fn take(&mut self, node: Node<'a>, anchor: usize) -> Option<()> {
+        self.budget.nodes += 1;
+        if self.budget.nodes > NODES_MAX {
+            self.faults.add(
+                Fault::new(node.place, format!("the file holds more than {NODES_MAX} values")).help("split the fleet"),
+            );
+            return None;
+        }
+        let place = node.place;
+        if anchor == 0 {
+            return self.put(Child::Own(node), place);
+        }
+        let node = Rc::new(shared(node));
+        self.anchors.insert(anchor, Rc::clone(&node));
+        self.put(Child::Shared(node), place)
+    }
+
+    /// Puts a node where it belongs: a list's item, a map's key or value, or the document itself.
+    fn put(&mut self, node: Child<'a>, place: Place) -> Option<()> {
+        match self.open.last_mut().map(|open| &mut open.held) {
+            None => {
+                self.root = Some(node);
+            }
+            Some(Held::List(items)) => items.push(node),
+            Some(Held::Map { entries, key }) => match key.take() {
+                None => {
+                    *key = Some(match &node.value {
+                        Value::Scalar { text, plain } => Some((text.clone(), *plain, place)),
+                        _ => {
+                            self.faults.add(Fault::new(place, "a key has to be plain text").help("write `key: value`"));
+                            None
+                        }
+                    });
+                }
+                Some(None) => {}
+                Some(Some((text, plain, place))) => {
+                    mask_secrets(&text, &node, self.faults);
+                    let text = if plain || text != "<<" { text } else { Cow::Borrowed("'<<'") };
+                    entries.push(Entry { key: text, place, value: node });
+                }
+            },
+        }
+        Some(())
+    }
+
+    /// Finds duplicate keys and resolves `<<`: the map's own keys win, then the earlier of merged maps.
+    fn merge(&mut self, written: Vec<Entry<'a>>) -> Option<Vec<Entry<'a>>> {
+        if is_plain(written.iter().map(|entry| &*entry.key)) {
+            return Some(written);
+        }
+        let mut keys = Keys::default();
+        let mut entries: Vec<Entry<'a>> = Vec::with_capacity(written.len());
+        let mut source: Option<Entry<'a>> = None;
+        for entry in written {
+            let is_merge = entry.key == "<<";
+            let first = if is_merge { source.as_ref().map(|first| first.place) } else { keys.find(&entry.key) };
+            if let Some(first) = first {
+                let message = format!("key {} is written twice", quoted(&entry.key));
+                let mend = if is_merge { "merge a list: `<<: [*a, *b]`" } else { "keep one of the two" };
+                self.faults.add(Fault::new(entry.place, message).note(first, "first written here").help(mend));
+            } else if is_merge {
+                source = Some(entry);
+            } else {
+                keys.insert(entry.key.clone(), entry.place);
+                entries.push(entry);
+            }
+        }
+        if let Some(source) = source {
+            self.merge_from(&source, &mut keys, &mut entries)?;
+        }
+        Some(entries)
+    }
+
+    /// Takes over what `<<` names, as far as it is not there yet.
+    fn merge_from(&mut self, source: &Entry<'a>, keys: &mut Keys<'a>, entries: &mut Vec<Entry<'a>>) -> Option<()> {
+        let maps: Vec<&Child<'a>> = match &source.value.value {
+            Value::Map(_) => vec![&source.value],
+            Value::List(items) => items.iter().collect(),
+            Value::Scalar { .. } => Vec::new(),
+        };
+        if maps.is_empty() || maps.iter().any(|map| !matches!(map.value, Value::Map(_))) {
+            let fault = Fault::new(source.place, "`<<` takes a map, or a list of maps");
+            self.faults.add(fault.help("write `<<: *anchor`"));
+        }
+        for map in maps {
+            let Value::Map(merged) = &map.value else { continue };
+            self.budget.merged += merged.len();
+            if self.budget.merged > MERGED_KEYS_MAX {
+                let message = format!("`<<` brings in more than {MERGED_KEYS_MAX} keys over the whole file");
+                self.faults.add(Fault::new(source.place, message).help("use `defaults`, or merge smaller maps"));
+                return None;
+            }
+            for entry in merged {
+                if keys.find(&entry.key).is_none() {
+                    keys.insert(entry.key.clone(), entry.place);
+                    entries.push(entry.clone());
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn syntax(&mut self, error: &ScanError) {
+        let (at, line) = (self.offset(error.marker()), self.line(error.marker()));
+        let start = self.file.start.saturating_add(at);
+        let place = Place { start, end: start.saturating_add(1), line };
+        let before = &self.text[..at as usize];
+        let mend = if before.ends_with('$') && self.text[at as usize..].starts_with('{') {
+            "inside `{ }` and `[ ]` a reference needs quotes: `\"${env:NAME}\"`"
+        } else {
+            "the rest of the file is checked once this can be read"
+        };
+        self.faults.add(Fault::new(place, format!("this is not YAML: {}", error.info())).help(mend));
+    }
+
+    /// Userinfo and query of anything that looks like a URL may hold a secret.
+    fn mask_address(&mut self, text: &str, place: Place) {
+        if secret_parts(text).is_empty() {
+            return;
+        }
+        let (first, start) = (self.file.start as usize, place.start as usize);
+        let end = (place.end as usize).min(first + self.text.len());
+        let raw = &self.text[start - first..end - first];
+        if raw.contains('\\') {
+            // Written with escapes, its parts stand elsewhere than in the text that came of it.
+            self.faults.masks.push(start..end);
+        } else {
+            self.faults.masks.extend(secret_parts(raw).into_iter().map(|part| start + part.start..start + part.end));
+        }
+    }
+
+    fn place(&self, span: Span) -> Place {
+        let (start, end) = (self.offset(&span.start), self.offset(&span.end));
+        let first = self.file.start;
+        Place {
+            start: first.saturating_add(start),
+            end: first.saturating_add(end.max(start)),
+            line: self.line(&span.start),
+        }
+    }
+
+    fn line(&self, marker: &Marker) -> u32 {
+        let line = u32::try_from(marker.line()).unwrap_or(u32::MAX);
+        self.file.line.saturating_add(line.saturating_sub(1))
+    }
+
+    /// A byte offset that is inside the text and between two characters.
+    fn offset(&self, marker: &Marker) -> u32 {
+        let mut at = marker.byte_offset().unwrap_or(0).min(self.text.len());
+        while !self.text.is_char_boundary(at) {
+            at -= 1;
+        }
+        u32::try_from(at).unwrap_or(u32::MAX)
+    }
+}
+
+/// Hides what a key such as `password` holds, or each item of its list; lists in lists are no secrets.
+fn mask_secrets(key: &str, value: &Node<'_>, faults: &mut Collector) {
+    if !is_secret_key(key) {
+        return;
+    }
+    let mut mask = |node: &Node<'_>| {
+        if let Value::Scalar { text, .. } = &node.value {
+            faults.masks.extend(secret_stretch(text, node.place));
+        }
+    };
+    match &value.value {
+        Value::List(items) => items.iter().for_each(|item| mask(item)),
+        _ => mask(value),
+    }
+}
+
+/// A map whose values cost nothing to merge into others.
+fn shared<'a>(mut node: Node<'a>) -> Node<'a> {
+    if let Value::Map(entries) = node.value {
+        let share = |entry: Entry<'a>| match entry.value {
+            Child::Own(value) => Entry { value: Child::Shared(Rc::new(value)), ..entry },
+            Child::Shared(_) => entry,
+        };
+        node.value = Value::Map(entries.into_iter().map(share).collect());
+    }
+    node
+}
+
+fn nothing<'a>(place: Place) -> Node<'a> {
+    Node { value: Value::Scalar { text: Cow::Borrowed(""), plain: true }, place, depth: 0 }
+}

@@ -1,0 +1,6 @@
+//! What is known right now and stored nowhere: the last state of every monitor, and how Serin itself is doing.
+//!
+//! Pages read it, so they go on while the database is away.
+
+pub mod pulse;
+pub mod board;

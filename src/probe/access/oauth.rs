@@ -1,0 +1,414 @@
+//! A bearer token by OAuth client credentials: from the server's 401 to the declared issuer's token endpoint
+//! (RFC 9728, RFC 8414, RFC 6749 §4.4, RFC 8707).
+//!
+//! A hostile server can name an authorization server of its own. So the issuer stands in the file, its metadata has to
+//! name itself exactly so, and the client secret goes to its token endpoint and nowhere else. An address learnt from the
+//! wire is reached only where it is public, or on a host that the file names. A token that was got is a bearer like any
+//! other from then on; one that was refused is asked for ever more rarely.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use chrono::{DateTime, TimeDelta, Utc};
+use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderValue, Method, Request};
+use http_body_util::Full;
+use serde_json::Value;
+use std::sync::OnceLock;
+use tokio::time::Instant;
+use url::{Host, Url, form_urlencoded};
+
+use crate::domain::fleet::{Monitor, OAuth, Secret};
+use crate::domain::observation::{Fault, FaultKind, Footprint, Stage, Step};
+use crate::net::connect::{Connector, Target};
+use crate::probe::decode::challenge::parameter;
+use crate::probe::decode::coding;
+use crate::probe::decode::era::MODERN;
+use crate::probe::session::call::{AGENT, TRACE, new_trace, traceparent};
+use crate::probe::wire::clock::Clock;
+use crate::probe::wire::connection::Wire;
+use crate::probe::wire::reply::Reading;
+use crate::probe::wire::way::{Shown, way};
+use crate::untrusted_text::{Scrub, readable};
+
+/// A token that does not say how long it lives is taken for this long.
+const LIFE_DEFAULT: Duration = Duration::from_secs(300);
+/// And one that lives for years is renewed all the same, so that a revocation shows.
+const LIFE_MAX: Duration = Duration::from_secs(24 * 3600);
+/// The part of its life after which a token is renewed, in per cent.
+const RENEW_AT_PERCENT: u32 = 80;
+
+/// A token, and when to get the next.
+#[derive(Debug, Clone)]
+pub(crate) struct Token {
+    pub(crate) secret: Secret,
+    pub(crate) renew_at: DateTime<Utc>,
+}
+
+/// One attempt to get a token.
+pub(crate) struct Attempt<'a> {
+    connector: &'a Connector,
+    monitor: &'a Monitor,
+    oauth: &'a OAuth,
+    scrub: &'a Scrub,
+    home: Url,
+    now: DateTime<Utc>,
+    until: Instant,
+    /// The trace that its requests belong to.
+    pub(crate) trace: u128,
+    /// What was done, for the page.
+    pub(crate) steps: Vec<Step>,
+    /// What the monitor's own origin had to bear.
+    pub(crate) footprint: Footprint,
+}
+
+/// Whose answer a request waits for; what goes wrong is told of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// The monitored server, or what it names as its own.
+    Server,
+    /// The declared issuer, or the token endpoint it names.
+    Issuer,
+}
+
+/// An answer, whole.
+struct Answer {
+    status: u16,
+    headers: HeaderMap,
+    body: Vec<u8>,
+}
+
+impl<'a> Attempt<'a> {
+    /// An attempt that ends at `until`; none where the monitor's address is none.
+    pub(crate) fn new(
+        connector: &'a Connector,
+        monitor: &'a Monitor,
+        oauth: &'a OAuth,
+        scrub: &'a Scrub,
+        now: DateTime<Utc>,
+        until: Instant,
+    ) -> Option<Self> {
+        let home = Url::parse(monitor.url.resolved.expose()).ok()?;
+        let (steps, footprint) = (Vec::new(), Footprint::default());
+        Some(Self { connector, monitor, oauth, scrub, home, now, until, trace: new_trace(), steps, footprint })
+    }
+
+    /// Gets a token.
+    ///
+    /// # Errors
+    /// The fault that kept it from coming: a refusal, the issuer's own, or what the monitored server or our way to it
+    /// broke on.
+    pub(crate) async fn token(&mut self) -> Result<Token, Fault> {
+        let challenge = self.challenge().await?;
+        let resource = self.resource(&challenge).await?;
+        let issuer = self.issuer().await?;
+        self.ask(&challenge, resource.as_ref(), &issuer).await
+    }
+
+    /// The trace of the next request.
+    fn traceparent(&self) -> String {
+        traceparent(self.trace, self.steps.len() as u64 + 1)
+    }
+
+    /// What the server says to a caller without a token; nothing where it does not refuse.
+    async fn challenge(&mut self) -> Result<String, Fault> {
+        let trace = self.traceparent();
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{"_meta":{{"traceparent":"{trace}","io.modelcontextprotocol/protocolVersion":"{MODERN}","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
+        );
+        let mut request = Request::new(Full::new(Bytes::from(body)));
+        *request.method_mut() = Method::POST;
+        let headers = request.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        headers.insert("mcp-protocol-version", HeaderValue::from_static(MODERN));
+        headers.insert("mcp-method", HeaderValue::from_static("tools/list"));
+        let answer = self.send(Side::Server, "oauth: challenge", &self.home.clone(), request).await?;
+        let header = answer.headers.get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
+        Ok(header.filter(|_| answer.status == 401).unwrap_or_default().to_owned())
+    }
+
+    /// The protected resource's metadata, where it has any.
+    async fn resource(&mut self, challenge: &str) -> Result<Option<Value>, Fault> {
+        let named = parameter(challenge, "resource_metadata").and_then(|text| self.home.join(&text).ok());
+        let path = self.home.path().trim_end_matches('/').to_owned();
+        let usual =
+            [format!("/.well-known/oauth-protected-resource{path}"), "/.well-known/oauth-protected-resource".into()];
+        let usual = usual.iter().filter_map(|path| self.home.join(path).ok());
+        let places: Vec<Url> = if let Some(named) = named { vec![named] } else { usual.collect() };
+        let Some(found) = self.first(Side::Server, "oauth: resource metadata", &places).await? else { return Ok(None) };
+        let servers = found["authorization_servers"].as_array().cloned().unwrap_or_default();
+        if !servers.iter().any(|server| server == self.oauth.issuer.as_str()) {
+            let named: Vec<&str> = servers.iter().filter_map(Value::as_str).collect();
+            let said = named.join(", ");
+            return Err(self.refused(&format!(
+                "the server names other authorization servers than the declared issuer {}: {said}",
+                self.oauth.issuer
+            )));
+        }
+        let own = found["resource"].as_str().and_then(|text| Url::parse(text).ok());
+        let fits = own.is_some_and(|own| {
+            own.origin() == self.home.origin() && self.home.path().starts_with(own.path().trim_end_matches('/'))
+        });
+        if !fits {
+            return Err(self.refused(&format!("the server's metadata are of another resource: {}", found["resource"])));
+        }
+        Ok(Some(found))
+    }
+
+    /// The metadata of the declared issuer, which have to name it exactly.
+    async fn issuer(&mut self) -> Result<Value, Fault> {
+        let issuer = Url::parse(&self.oauth.issuer).map_err(|_| self.refused("the declared issuer is no URL"))?;
+        let path = issuer.path().trim_end_matches('/');
+        let places = [
+            format!("/.well-known/oauth-authorization-server{path}"),
+            format!("/.well-known/openid-configuration{path}"),
+            format!("{path}/.well-known/openid-configuration"),
+        ];
+        let places: Vec<Url> = places.iter().filter_map(|path| issuer.join(path).ok()).collect();
+        let Some(found) = self.first(Side::Issuer, "oauth: issuer metadata", &places).await? else {
+            return Err(self.refused(&format!("the issuer {} has no metadata", self.oauth.issuer)));
+        };
+        match found["issuer"].as_str() {
+            Some(named) if named == self.oauth.issuer => Ok(found),
+            named => Err(self.refused(&format!(
+                "the issuer in the metadata is {}, the file declares {}",
+                named.unwrap_or("missing"),
+                self.oauth.issuer
+            ))),
+        }
+    }
+
+    async fn ask(&mut self, challenge: &str, resource: Option<&Value>, issuer: &Value) -> Result<Token, Fault> {
+        let endpoint = issuer["token_endpoint"].as_str().and_then(|text| Url::parse(text).ok());
+        let Some(endpoint) = endpoint else { return Err(self.refused("the issuer's metadata name no token_endpoint")) };
+        let (body, login) = self.form(challenge, resource, issuer)?;
+        let mut request = Request::new(Full::new(Bytes::from(body)));
+        *request.method_mut() = Method::POST;
+        let headers = request.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        headers.extend(login.map(|value| (AUTHORIZATION, value)));
+        let answer = self.send(Side::Issuer, "oauth: token", &endpoint, request).await?;
+        self.granted(&endpoint, &answer)
+    }
+
+    /// The form of a token request, and the login that goes with it where the endpoint takes one in a header.
+    fn form(
+        &self,
+        challenge: &str,
+        resource: Option<&Value>,
+        issuer: &Value,
+    ) -> Result<(String, Option<HeaderValue>), Fault> {
+        let mut body = form_urlencoded::Serializer::new(String::new());
+        body.append_pair("grant_type", "client_credentials");
+        body.append_pair("resource", &self.resource_name(resource));
+        if let Some(scope) = self.scope(challenge, resource) {
+            body.append_pair("scope", &scope);
+        }
+        let methods = issuer["token_endpoint_auth_methods_supported"].as_array();
+        let takes = |method: &str| methods.is_none_or(|all| all.iter().any(|one| one == method));
+        let (id, secret) = (&self.oauth.client_id, self.oauth.client_secret.expose());
+        if takes("client_secret_basic") {
+            return Ok((body.finish(), Some(basic(id, secret))));
+        }
+        if takes("client_secret_post") {
+            body.append_pair("client_id", id).append_pair("client_secret", secret);
+            return Ok((body.finish(), None));
+        }
+        let said = Value::from(methods.cloned().unwrap_or_default());
+        Err(self.refused(&format!("the token endpoint takes no client secret, but {said}")))
+    }
+
+    fn granted(&self, endpoint: &Url, answer: &Answer) -> Result<Token, Fault> {
+        let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+        if answer.status != 200 {
+            let said = [&body["error"], &body["error_description"]].map(|part| part.as_str().unwrap_or_default());
+            let said = if said[0].is_empty() { readable(&answer.body) } else { said.join(" ") };
+            let said = format!("answered {}: {}", answer.status, said.trim());
+            return Err(match answer.status {
+                429 | 500.. => self.issuer_failed(&format!("the token endpoint {} {said}", shown(endpoint))),
+                _ => self.refused(&format!("the token endpoint {said}")),
+            });
+        }
+        let bearer = body["token_type"].as_str().is_some_and(|kind| kind.eq_ignore_ascii_case("bearer"));
+        let token = body["access_token"]
+            .as_str()
+            .filter(|token| bearer && !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()));
+        let Some(token) = token else {
+            return Err(self.refused("the token endpoint answered 200 without a bearer token"));
+        };
+        let life = body["expires_in"].as_f64().filter(|seconds| (0.0..1e9).contains(seconds));
+        let life = life.map_or(LIFE_DEFAULT, Duration::from_secs_f64).min(LIFE_MAX);
+        let renew_at = self.now + TimeDelta::from_std(life * RENEW_AT_PERCENT / 100).unwrap_or_default();
+        Ok(Token { secret: Secret::new(token), renew_at })
+    }
+
+    /// The name of what is asked for: as its metadata say, else the monitor's address without what identifies a call.
+    fn resource_name(&self, resource: Option<&Value>) -> String {
+        let named = resource.and_then(|metadata| metadata["resource"].as_str()).map(str::to_owned);
+        named.unwrap_or_else(|| {
+            let mut home = self.home.clone();
+            home.set_query(None);
+            home.set_fragment(None);
+            let _no_host = home.set_username("").and_then(|()| home.set_password(None));
+            home.into()
+        })
+    }
+
+    fn scope(&self, challenge: &str, resource: Option<&Value>) -> Option<String> {
+        let supported = || {
+            let list = resource?["scopes_supported"].as_array()?;
+            let scopes: Vec<&str> = list.iter().filter_map(Value::as_str).collect();
+            (!scopes.is_empty()).then(|| scopes.join(" "))
+        };
+        self.oauth.scope.clone().or_else(|| parameter(challenge, "scope")).or_else(supported)
+    }
+
+    /// The first of these places that answers 200 with JSON; none where all of them say that there is nothing.
+    async fn first(&mut self, side: Side, label: &str, places: &[Url]) -> Result<Option<Value>, Fault> {
+        for place in places {
+            let mut request = Request::new(Full::default());
+            request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
+            let answer = self.send(side, label, place, request).await?;
+            match (answer.status, side) {
+                (200, _) => {
+                    let read = serde_json::from_slice::<Value>(&answer.body).ok().filter(Value::is_object);
+                    let said =
+                        || self.refused(&format!("{} answers no JSON: {}", shown(place), readable(&answer.body)));
+                    return read.map(Some).ok_or_else(said);
+                }
+                (429, Side::Issuer) | (500.., _) => return Err(self.unable(side, place, answer.status)),
+                (400..=499, _) => {}
+                (status, _) => return Err(self.refused(&format!("{} answers {status}", shown(place)))),
+            }
+        }
+        Ok(None)
+    }
+
+    async fn send(
+        &mut self,
+        side: Side,
+        label: &str,
+        url: &Url,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<Answer, Fault> {
+        let mut clock = Clock::start(Stage::Handshake, label);
+        clock.note(self.scrub.line(&shown(url)));
+        let mut footprint = Footprint::default();
+        let outcome = self.exchange(url, &mut request, &mut clock, &mut footprint).await;
+        if url.origin() == self.home.origin() {
+            self.footprint = self.footprint.plus(footprint);
+        }
+        let outcome = outcome.map_err(|fault| self.unreached(side, url, &fault));
+        self.steps.push(clock.stop(None));
+        outcome
+    }
+
+    async fn exchange(
+        &self,
+        url: &Url,
+        request: &mut Request<Full<Bytes>>,
+        clock: &mut Clock,
+        footprint: &mut Footprint,
+    ) -> Result<Answer, Fault> {
+        let unsafe_address = || self.refused("neither https nor this machine");
+        let target = Target::of(url).filter(|_| url.scheme() == "https" || is_local(url)).ok_or_else(unsafe_address)?;
+        let host = HeaderValue::from_str(&target.authority()).map_err(|_| self.refused("no host"))?;
+        let shows = if url.origin() == self.home.origin() { Shown::Identity } else { Shown::Nothing };
+        let target = way(self.connector, target, self.monitor, self.scrub, shows)?;
+        *request.uri_mut() = url[url::Position::BeforePath..url::Position::AfterQuery].parse().unwrap_or_default();
+        request.headers_mut().insert(HOST, host);
+        request.headers_mut().insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static(coding::ACCEPTED));
+        request.headers_mut().extend(HeaderValue::from_str(&self.traceparent()).ok().map(|value| (TRACE, value)));
+        let mut wire = Wire::new(self.connector, target, self.scrub);
+        if !self.is_declared(url) {
+            wire = wire.guarded();
+        }
+        let exchanged = async {
+            let mut reply = wire.send(request.clone(), clock, self.until).await?;
+            let reading = Reading {
+                id: 0,
+                scrub: self.scrub,
+                credentials_sent: false,
+                in_session: false,
+                now: self.now,
+                deadline: self.until,
+                resume: OnceLock::new(),
+                transcript: None,
+            };
+            let body = reading.whole(&mut wire, &reply.headers, &mut reply.body).await?;
+            clock.answer();
+            Ok(Answer { status: reply.status.as_u16(), headers: reply.headers, body })
+        };
+        let outcome = exchanged.await;
+        wire.hang_up();
+        *footprint = wire.footprint;
+        outcome
+    }
+
+    /// Whether the file names this host, so that no guard stands before it.
+    fn is_declared(&self, url: &Url) -> bool {
+        let issuer = Url::parse(&self.oauth.issuer).ok();
+        [Some(&self.home), issuer.as_ref()].into_iter().flatten().any(|known| known.host() == url.host())
+    }
+
+    /// What kept an answer from coming, told of whoever it was asked of.
+    fn unreached(&self, side: Side, url: &Url, fault: &Fault) -> Fault {
+        use FaultKind as K;
+        let kind = match (fault.kind, side) {
+            // Our own way is our own trouble, whoever it was to lead to.
+            (K::WayBlocked | K::OutOfFiles, _) => fault.kind,
+            (kind, Side::Server) if url.origin() == self.home.origin() => kind,
+            // What a guard or a certificate forbids is forbidden, not broken.
+            (K::Guarded | K::AuthRequired | K::AuthRejected, _) | (_, Side::Server) => K::AuthRejected,
+            (_, Side::Issuer) => K::IssuerFailed,
+        };
+        self.scrub.fault(kind, &format!("OAuth: {} cannot be reached: {}", shown(url), fault.detail))
+    }
+
+    /// An answer that says that whoever gives it cannot do its work just now.
+    fn unable(&self, side: Side, url: &Url, status: u16) -> Fault {
+        let said = format!("{} answers {status}", shown(url));
+        match side {
+            Side::Issuer => self.issuer_failed(&said),
+            Side::Server if url.origin() == self.home.origin() => {
+                self.scrub.fault(FaultKind::HttpStatus(status), &format!("OAuth: {said}"))
+            }
+            Side::Server => self.refused(&said),
+        }
+    }
+
+    fn issuer_failed(&self, detail: &str) -> Fault {
+        self.scrub.fault(FaultKind::IssuerFailed, &format!("OAuth: {detail}"))
+    }
+
+    fn refused(&self, detail: &str) -> Fault {
+        self.scrub.fault(FaultKind::AuthRejected, &format!("OAuth: {detail}"))
+    }
+}
+
+/// RFC 6749 §2.3.1: both parts are encoded as in a form before they are joined.
+fn basic(id: &str, secret: &str) -> HeaderValue {
+    let encoded = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+    let text = format!("Basic {}", STANDARD.encode(format!("{}:{}", encoded(id), encoded(secret))));
+    let mut value = HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("Basic"));
+    value.set_sensitive(true);
+    value
+}
+
+fn shown(url: &Url) -> String {
+    format!("{}{}", url.origin().ascii_serialization(), url.path())
+}
+
+fn is_local(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    }
+}

@@ -1,0 +1,468 @@
+//! A search tool's answer, reduced to what is judged.
+//!
+//! Three shapes are found by themselves (`results[].text` with `total_results`; `results[].content` with `total_found`;
+//! the envelope `data.results[].content` with `data.total_results`), in structured content or in a text block; others
+//! by the monitor's JSON pointers.
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::domain::fleet::Search;
+use crate::domain::observation::{Answer, FaultKind, HITS_MAX, Hit};
+use crate::domain::quality::propose::Passage;
+use crate::probe::decode::rpc::Misfit;
+use crate::untrusted_text::{EXCERPT_CHARS_MAX, NAME_CHARS_MAX, escaped, excerpt, readable};
+
+/// What a server says of itself in an answer: kept so many, a handful.
+const SELF_REPORTED_MAX: usize = 8;
+
+/// Characters of one text looked at for questions: a long chunk's beginning.
+const PASSAGE_CHARS_MAX: usize = 2_000;
+
+/// Text blocks looked at.
+const BLOCKS_MAX: usize = 200;
+
+/// Where the usual shapes keep their list.
+const LISTS: [&str; 14] = [
+    "/results",
+    "/data/results",
+    "/hits",
+    "/data/hits",
+    "/documents",
+    "/data/documents",
+    "/matches",
+    "/chunks",
+    "/data/chunks",
+    "/items",
+    "/result/results",
+    "/result",
+    "/data",
+    "",
+];
+/// Where they keep the count.
+const TOTALS: [&str; 8] = [
+    "/total_results",
+    "/total_found",
+    "/data/total_results",
+    "/data/total_found",
+    "/total",
+    "/data/total",
+    "/total_count",
+    "/count",
+];
+const SOURCES: [&str; 22] = [
+    "/source",
+    "/source_id",
+    "/path",
+    "/file_path",
+    "/filepath",
+    "/file",
+    "/filename",
+    "/document",
+    "/document_id",
+    "/doc_id",
+    "/url",
+    "/uri",
+    "/metadata/source",
+    "/metadata/path",
+    "/metadata/file_path",
+    "/metadata/filename",
+    "/metadata/url",
+    "/source/path",
+    "/source/name",
+    "/source/url",
+    "/title",
+    "/id",
+];
+const CONTENTS: [&str; 8] =
+    ["/content", "/text", "/chunk", "/page_content", "/snippet", "/passage", "/body", "/chunk_text"];
+const SCORES: [&str; 7] =
+    ["/score", "/final_score", "/similarity", "/relevance_score", "/relevance", "/semantic_score", "/metadata/score"];
+/// Words by which a server admits to less than a whole answer. `truncated` and `cache_warm` are normal life (RETRIEVAL §3).
+const ADMISSIONS: [&str; 6] =
+    ["degraded", "partial", "fallback", "fallback_mode", "degraded_scopes", "unresponsive_engines"];
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CallResult<'a> {
+    #[serde(borrow)]
+    structured_content: Option<&'a RawValue>,
+    #[serde(default)]
+    content: Vec<Block>,
+    #[serde(default)]
+    is_error: bool,
+}
+
+#[derive(Deserialize)]
+struct Block {
+    #[serde(default)]
+    text: Option<String>,
+}
+
+/// The JSON that a tool's result carries: structured content first, then each text block that is JSON.
+pub(crate) struct Carried {
+    /// Readable values, the likeliest first.
+    pub(crate) values: Vec<Value>,
+    /// The first words of its text.
+    pub(crate) text: String,
+    /// What a model reads of it: every text block, or the structured content where there is none.
+    pub(crate) whole: String,
+}
+
+/// Opens a tools/call result.
+///
+/// # Errors
+/// `ToolError` where the tool says `isError: true`; `BadResult` where it is no tools/call result.
+pub(crate) fn open(result: &RawValue) -> Result<Carried, Misfit> {
+    // A struct can be read from an array, too.
+    let object = Some(result.get()).filter(|text| text.starts_with('{'));
+    let call: CallResult<'_> = object.and_then(|text| serde_json::from_str(text).ok()).ok_or_else(|| Misfit {
+        kind: FaultKind::BadResult,
+        detail: format!("no tools/call result: {}", readable(result.get().as_bytes())),
+    })?;
+    let texts: Vec<&str> = call.content.iter().take(BLOCKS_MAX).filter_map(|block| block.text.as_deref()).collect();
+    let text = texts.first().map(|text| excerpt(text, EXCERPT_CHARS_MAX)).unwrap_or_default();
+    if call.is_error {
+        let said = if text.is_empty() { "without a text".to_owned() } else { text };
+        return Err(Misfit { kind: FaultKind::ToolError, detail: format!("the tool answered isError: {said}") });
+    }
+    let whole = match call.structured_content {
+        Some(raw) if texts.is_empty() => raw.get().to_owned(),
+        _ => texts.join("\n"),
+    };
+    let mut values = Vec::new();
+    if let Some(value) = call.structured_content.and_then(|raw| serde_json::from_str(raw.get()).ok()) {
+        // A tool that returns a text comes structured as {"result": "…"}.
+        if let Some(inner) = value_in_text(&value) {
+            values.push(inner);
+        }
+        // Most servers say the same once more as text, which needs no second reading.
+        let is_all = call.structured_content.is_some_and(|raw| texts[..] == [raw.get()]) && !looks_like_a_hit(&value);
+        values.push(value);
+        if is_all {
+            return Ok(Carried { values, text, whole });
+        }
+    }
+    let parsed: Vec<Value> = texts.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
+    // A tool that returns a list comes as one block an item.
+    if parsed.len() == texts.len() && parsed.iter().all(looks_like_a_hit) && !parsed.is_empty() {
+        values.push(Value::Array(parsed));
+    } else {
+        values.extend(parsed);
+    }
+    Ok(Carried { values, text, whole })
+}
+
+/// Reads the answer of a search.
+///
+/// # Errors
+/// As `open`; `ToolError` where an envelope says that it failed; `AnswerUnreadable` where no list is found.
+pub fn read(result: &RawValue, search: &Search) -> Result<Answer, Misfit> {
+    let carried = open(result)?;
+    if let Some(why) = carried.values.iter().find_map(envelope_error) {
+        return Err(Misfit { kind: FaultKind::ToolError, detail: why });
+    }
+    let found = carried.values.iter().find_map(|value| list_in(value, search).map(|list| (value, list)));
+    let Some((value, list)) = found else {
+        let place = search.results.as_deref().map_or("no list of results".to_owned(), |at| format!("no list at {at}"));
+        return Err(Misfit {
+            kind: FaultKind::AnswerUnreadable,
+            detail: format!("{place} in the answer: {}", carried.text),
+        });
+    };
+    let total = match &search.fields.total {
+        Some(pointer) => at(value, pointer).and_then(Value::as_u64),
+        None => TOTALS.iter().find_map(|pointer| at(value, pointer)?.as_u64()),
+    };
+    Ok(Answer {
+        hits: list.iter().take(HITS_MAX).map(|item| hit(item, search)).collect(),
+        total,
+        self_reported: admissions(value),
+        bytes: result.get().len() as u64,
+        tokens: None,
+        text: Some(carried.whole.into_boxed_str()),
+    })
+}
+
+/// The texts of an answer with their sources, longer than a beat keeps them, for whoever looks for questions to ask.
+pub(crate) fn passages(result: &RawValue, search: &Search) -> Vec<Passage> {
+    let Ok(carried) = open(result) else { return Vec::new() };
+    let Some(list) = carried.values.iter().find_map(|value| list_in(value, search)) else { return Vec::new() };
+    let passage =
+        |item| Passage { source: source_of(item, search), text: excerpt(text_of(item, search), PASSAGE_CHARS_MAX) };
+    list.iter().take(HITS_MAX).map(passage).collect()
+}
+
+fn value_in_text(value: &Value) -> Option<Value> {
+    serde_json::from_str(value.get("result")?.as_str()?).ok()
+}
+
+fn list_in<'a>(value: &'a Value, search: &Search) -> Option<&'a Vec<Value>> {
+    match &search.results {
+        Some(pointer) => at(value, pointer)?.as_array(),
+        None => LISTS.iter().find_map(|pointer| at(value, pointer)?.as_array()),
+    }
+}
+
+/// The value at a JSON pointer, as [`Value::pointer`] finds it; that one allocates for each part of each pointer tried.
+fn at<'v>(value: &'v Value, pointer: &str) -> Option<&'v Value> {
+    if pointer.is_empty() {
+        return Some(value);
+    }
+    if pointer.contains('~') {
+        return value.pointer(pointer);
+    }
+    pointer.strip_prefix('/')?.split('/').try_fold(value, |value, part| match value {
+        Value::Object(members) => members.get(part),
+        // A place in a list is a number with rules of its own.
+        Value::Array(_) => value.pointer(&format!("/{part}")),
+        _ => None,
+    })
+}
+
+fn looks_like_a_hit(value: &Value) -> bool {
+    value.is_object()
+        && LISTS.iter().all(|pointer| !at(value, pointer).is_some_and(Value::is_array))
+        && CONTENTS.iter().any(|pointer| at(value, pointer).is_some_and(Value::is_string))
+}
+
+fn hit(item: &Value, search: &Search) -> Hit {
+    let text = text_of(item, search);
+    let score = part_of(item, &search.fields.score, &SCORES, Value::is_number).and_then(Value::as_f64);
+    Hit {
+        source: source_of(item, search),
+        score: score.filter(|score| score.is_finite()),
+        chars: u32::try_from(text.chars().count()).unwrap_or(u32::MAX),
+        excerpt: excerpt(text, EXCERPT_CHARS_MAX),
+    }
+}
+
+fn text_of<'a>(item: &'a Value, search: &Search) -> &'a str {
+    match item {
+        Value::String(text) => text,
+        _ => part_of(item, &search.fields.content, &CONTENTS, Value::is_string)
+            .and_then(Value::as_str)
+            .unwrap_or_default(),
+    }
+}
+
+fn source_of(item: &Value, search: &Search) -> String {
+    match part_of(item, &search.fields.source, &SOURCES, |value| value.is_string() || value.is_number()) {
+        Some(Value::String(name)) => escaped(name, NAME_CHARS_MAX),
+        Some(number) => number.to_string(),
+        None => String::new(),
+    }
+}
+
+/// The declared part of a result, else the first usual one that fits.
+fn part_of<'a>(
+    item: &'a Value,
+    declared: &Option<String>,
+    usual: &[&str],
+    fits: fn(&Value) -> bool,
+) -> Option<&'a Value> {
+    match declared {
+        Some(pointer) => at(item, pointer).filter(|value| fits(value)),
+        None => usual.iter().find_map(|pointer| at(item, pointer).filter(|value| fits(value))),
+    }
+}
+
+/// An envelope that says the search failed, although the call did not.
+fn envelope_error(value: &Value) -> Option<String> {
+    let word = |key: &str| value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let failed = word("status")
+        .is_some_and(|status| ["error", "failed", "failure"].contains(&status.to_ascii_lowercase().as_str()))
+        || value.get("success") == Some(&Value::Bool(false))
+        || (word("error").is_some() && LISTS.iter().all(|pointer| !at(value, pointer).is_some_and(Value::is_array)));
+    if !failed {
+        return None;
+    }
+    let said: Vec<&str> = [word("error_code"), word("code"), word("error_message"), word("message"), word("error")]
+        .into_iter()
+        .flatten()
+        .collect();
+    Some(excerpt(&format!("the answer's envelope says error: {}", said.join(": ")), EXCERPT_CHARS_MAX * 2))
+}
+
+fn admissions(value: &Value) -> Vec<String> {
+    let speaks = |value: &Value| match value {
+        Value::Bool(yes) => *yes,
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(items) => !items.is_empty(),
+        Value::String(text) => !matches!(text.as_str(), "" | "none" | "false" | "off"),
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::Null => false,
+    };
+    let places = [Some(value), value.get("data"), value.get("metadata"), value.get("meta")];
+    places
+        .into_iter()
+        .flatten()
+        .flat_map(|place| ADMISSIONS.iter().filter_map(move |key| place.get(key).map(|value| (key, value))))
+        .filter(|(_, value)| speaks(value))
+        .take(SELF_REPORTED_MAX)
+        .map(|(key, value)| excerpt(&format!("{key}: {value}"), EXCERPT_CHARS_MAX))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{any, proptest};
+    use serde_json::value::RawValue;
+    use serde_json::{Value, json};
+
+    use super::{at, read};
+    use crate::domain::fleet::{Search, SearchFields};
+
+    fn search() -> Search {
+        Search {
+            tool: None,
+            query: "query".to_owned(),
+            arguments: std::collections::BTreeMap::new(),
+            results: None,
+            fields: SearchFields::default(),
+            per_beat: 2,
+        }
+    }
+
+    fn seen(result: &Value, search: &Search) -> String {
+        let raw = RawValue::from_string(result.to_string()).unwrap();
+        match read(&raw, search) {
+            Ok(answer) => {
+                let hits: Vec<String> = answer
+                    .hits
+                    .iter()
+                    .map(|hit| format!("{}@{}#{}", hit.source, hit.score.unwrap_or(-1.0), hit.excerpt))
+                    .collect();
+                let mut text = hits.join(" ");
+                if let Some(total) = answer.total {
+                    text += &format!(" of {total}");
+                }
+                for said in answer.self_reported {
+                    text += &format!(" [{said}]");
+                }
+                text
+            }
+            Err(misfit) => format!("{:?}: {}", misfit.kind, misfit.detail),
+        }
+    }
+
+    fn structured(value: Value) -> Value {
+        json!({"content": [], "structuredContent": value})
+    }
+
+    fn text(value: &str) -> Value {
+        json!({"content": [{"type": "text", "text": value}]})
+    }
+
+    fn check(sentence: &str, result: &Value, expected: &str) {
+        assert_eq!(seen(result, &search()), expected, "{sentence}");
+    }
+
+    #[test]
+    fn a_pointer_finds_what_the_standard_one_finds() {
+        let value = json!({"a": [{"b": 1}, [2]], "x/y": 3, "m~n": 4, "": 5, "0": 6});
+        for pointer in [
+            "", "/", "/a", "/a/0/b", "/a/1/0", "/a/00", "/a/+1", "/a/2", "/a/-", "/x~1y", "/m~0n", "/0", "a",
+            "/a/0/b/c",
+        ] {
+            assert_eq!(at(&value, pointer), value.pointer(pointer), "{pointer}");
+        }
+    }
+
+    #[test]
+    fn the_usual_shapes_are_found_by_themselves() {
+        let first = json!({"results": [{"text": "one", "source": "a.md", "score": 0.5}], "total_results": 9});
+        let second = json!({"results": [{"content": "one", "source": "a.md"}], "total_found": 9});
+        let third = json!({"status": "ok", "data": {"results": [{"content": "one", "source": "a.md", "score": 1}], "total_results": 9}});
+        check("results[].text", &structured(first.clone()), "a.md@0.5#one of 9");
+        check("the same as text", &text(&first.to_string()), "a.md@0.5#one of 9");
+        check("results[].content", &structured(second.clone()), "a.md@-1#one of 9");
+        check("the same as text", &text(&second.to_string()), "a.md@-1#one of 9");
+        check("the envelope", &structured(third.clone()), "a.md@1#one of 9");
+        check("the same as text", &text(&third.to_string()), "a.md@1#one of 9");
+        let both = |value: &Value| json!({"content": [{"type": "text", "text": value.to_string()}], "structuredContent": value});
+        check("both, equal", &both(&second), "a.md@-1#one of 9");
+        check("both, equal, one hit", &both(&json!({"text": "one", "path": "a"})), "a@-1#one");
+        check("a list of texts", &structured(json!({"result": ["one", "two"]})), "@-1#one @-1#two");
+        check("a text in a structure", &structured(json!({"result": first.to_string()})), "a.md@0.5#one of 9");
+        check(
+            "one block an item",
+            &json!({"content": [{"type": "text", "text": "{\"text\":\"one\",\"path\":\"a\"}"},
+                                {"type": "text", "text": "{\"text\":\"two\",\"path\":\"b\"}"}]}),
+            "a@-1#one b@-1#two",
+        );
+        check(
+            "a source in the metadata",
+            &structured(json!({"documents": [{"page_content": "x", "metadata": {"source": "m"}}]})),
+            "m@-1#x",
+        );
+        check("a score that is no number", &structured(json!({"results": [{"text": "x", "score": "NaN"}]})), "@-1#x");
+        check("an empty list is an answer", &structured(json!({"results": [], "message": "No results"})), "");
+        check("a hit without anything", &structured(json!({"results": [null]})), "@-1#");
+    }
+
+    #[test]
+    fn an_answer_that_is_none_says_why() {
+        check(
+            "isError",
+            &json!({"isError": true, "content": [{"type": "text", "text": "pool\nexhausted"}]}),
+            "ToolError: the tool answered isError: pool exhausted",
+        );
+        check(
+            "an envelope of error",
+            &structured(
+                json!({"status": "error", "error_code": "INDEX_MISSING", "error_message": "index it", "data": {"results": []}}),
+            ),
+            "ToolError: the answer's envelope says error: INDEX_MISSING: index it",
+        );
+        check(
+            "success: false",
+            &text(r#"{"success": false, "message": "no"}"#),
+            "ToolError: the answer's envelope says error: no",
+        );
+        check(
+            "bare text",
+            &text("Nothing found."),
+            "AnswerUnreadable: no list of results in the answer: Nothing found.",
+        );
+        check("no content", &json!({"content": []}), "AnswerUnreadable: no list of results in the answer: ");
+        assert!(seen(&json!([1]), &search()).starts_with("BadResult"), "no tools/call result");
+    }
+
+    #[test]
+    fn what_a_server_admits_is_kept() {
+        check("degraded", &structured(json!({"results": [], "degraded": true, "partial": false})), " [degraded: true]");
+        check(
+            "inside the envelope",
+            &structured(json!({"data": {"results": [], "degraded_scopes": ["x"]}})),
+            " [degraded_scopes: [\"x\"]]",
+        );
+        check("truncated is normal life", &structured(json!({"results": [], "truncated": true})), "");
+    }
+
+    #[test]
+    fn pointers_take_the_place_of_the_usual_names() {
+        let mut search = search();
+        search.results = Some("/answer/list".to_owned());
+        search.fields = SearchFields {
+            source: Some("/where/0".to_owned()),
+            content: Some("/what".to_owned()),
+            score: Some("/how".to_owned()),
+            total: Some("/answer/n".to_owned()),
+        };
+        let answer =
+            json!({"answer": {"list": [{"where": ["a.md"], "what": "one", "how": 2, "source": "wrong"}], "n": 4}});
+        assert_eq!(seen(&structured(answer), &search), "a.md@2#one of 4");
+        let other = structured(json!({"results": [{"text": "one"}]}));
+        assert_eq!(seen(&other, &search), "AnswerUnreadable: no list at /answer/list in the answer: ");
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_text_never_panics(said in any::<String>(), source in any::<String>()) {
+            let _ = seen(&text(&said), &search());
+            let _ = seen(&structured(json!({"results": [{"text": said, "source": source}]})), &search());
+        }
+    }
+}

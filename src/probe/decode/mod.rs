@@ -1,0 +1,13 @@
+//! What servers send, read without a socket: each decoder is bounded, and no bytes make it panic.
+
+pub mod answer;
+pub mod rpc;
+pub mod sse;
+pub(crate) mod coding;
+pub mod sources;
+pub mod moment;
+pub mod shape;
+pub mod health;
+pub mod challenge;
+pub mod era;
+pub mod identity;

@@ -1,0 +1,160 @@
+//! The probe as the loops and commands hold it: what it shares between monitors, and one run from end to end.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use rustls::RootCertStore;
+use tokio::sync::Semaphore;
+
+use crate::domain::fleet::{Control, Monitor, MonitorId, OAuth};
+use crate::domain::learnt::Learnt;
+use crate::domain::observation::{Fault, FaultKind, Footprint, Observation, Rung};
+use crate::net::connect::Connector;
+use crate::probe::access::admission;
+use crate::probe::access::admission::Admission;
+use crate::probe::access::grants::Grants;
+use crate::probe::assignment::Assignment;
+use crate::probe::session::call::Means;
+use crate::probe::session::kept::KeptPrograms;
+use crate::probe::session::owed::Owed;
+use crate::probe::stages::cross::Differing;
+use crate::probe::stages::{ladder, reach, steps};
+use crate::tool_lists::shelf::Shelf;
+use crate::tool_lists::tokens::Tokens;
+
+/// Ladders climbed at once. They run beside beats and outside their permits; where a whole fleet fails, these few say
+/// enough, and leave files and time to the beats.
+const LADDERS_MAX: usize = 64;
+
+/// Probes servers. Cheap to share; holds the TLS session cache.
+#[derive(Debug)]
+pub struct Prober {
+    pub(in crate::probe) connector: Connector,
+    pub(in crate::probe) programs: KeptPrograms,
+    owed: Owed,
+    differing: Differing,
+    tokens: Tokens,
+    grants: Grants,
+    shelf: Shelf,
+    ladders: Semaphore,
+}
+
+impl Prober {
+    /// A prober that trusts this machine's roots and whose TLS session cache is sized for so many names.
+    pub fn new(names: usize) -> Self {
+        Self {
+            connector: Connector::new(names),
+            programs: KeptPrograms::default(),
+            owed: Owed::default(),
+            differing: Differing::default(),
+            tokens: Tokens::default(),
+            grants: Grants::default(),
+            shelf: Shelf::default(),
+            ladders: Semaphore::new(LADDERS_MAX),
+        }
+    }
+
+    /// A prober that trusts these roots only.
+    pub fn with_roots(roots: RootCertStore, names: usize) -> Self {
+        Self {
+            connector: Connector::with_roots(roots, names),
+            programs: KeptPrograms::default(),
+            owed: Owed::default(),
+            differing: Differing::default(),
+            tokens: Tokens::default(),
+            grants: Grants::default(),
+            shelf: Shelf::default(),
+            ladders: Semaphore::new(LADDERS_MAX),
+        }
+    }
+
+    /// The same, for a single probe: it waits until tokens are counted.
+    #[must_use]
+    pub fn once(self) -> Self {
+        Self { tokens: Tokens::patient(), ..self }
+    }
+
+    /// Runs one probe to its end; never fails, never panics, never outlasts the monitor's budget by more than the closing of its session.
+    pub async fn run(&self, assignment: &Assignment) -> (Observation, Learnt) {
+        self.probe(assignment, false).await
+    }
+
+    /// The same, with its transcript even where all is well.
+    pub async fn record(&self, assignment: &Assignment) -> (Observation, Learnt) {
+        self.probe(assignment, true).await
+    }
+
+    async fn probe(&self, assignment: &Assignment, record: bool) -> (Observation, Learnt) {
+        let (mut seen, learnt) = match &assignment.monitor.auth.oauth {
+            None => self.steps(assignment, record).await,
+            Some(oauth) => Box::pin(self.admitted(assignment, oauth, record)).await,
+        };
+        self.tokens.weigh(&mut seen).await;
+        if let Some(tools) = &mut seen.tools {
+            self.shelf.share(&mut tools.listing);
+        }
+        (seen, learnt)
+    }
+
+    async fn steps(&self, assignment: &Assignment, record: bool) -> (Observation, Learnt) {
+        Box::pin(steps::run(self.means(), &self.programs, &self.differing, assignment, record)).await
+    }
+
+    /// A probe that needs a token first. A kept one that is refused is renewed once.
+    async fn admitted(&self, assignment: &Assignment, oauth: &OAuth, record: bool) -> (Observation, Learnt) {
+        let scrub = steps::secrets_of(&assignment.monitor);
+        loop {
+            let (own, secret, kept, steps, cost) =
+                match admission::admit(&self.connector, &self.grants, assignment, oauth, &scrub).await {
+                    Admission::Refused { fault, steps, cost, trace } => {
+                        let asks = steps::not_asked(assignment, 0);
+                        return admission::outside(assignment, fault, steps, (cost, trace), asks);
+                    }
+                    Admission::Token { assignment, secret, kept, steps, cost } => {
+                        (assignment, secret, kept, steps, cost)
+                    }
+                };
+            let (mut seen, learnt) = self.steps(&own, record).await;
+            let refused = seen.fault_before_search().is_some_and(|(_, fault)| fault.kind == FaultKind::AuthRejected);
+            if refused && self.grants.forget(&assignment.monitor, &secret) && kept {
+                continue;
+            }
+            seen.steps.splice(0..0, steps);
+            seen.footprint = seen.footprint.plus(cost);
+            return (seen, learnt);
+        }
+    }
+
+    pub(in crate::probe) const fn means(&self) -> Means<'_> {
+        Means { connector: &self.connector, owed: &self.owed }
+    }
+
+    /// Stops the program that is kept for a monitor, where one is: it was edited, or is gone from the file.
+    pub async fn release(&self, monitor: &MonitorId) {
+        if let Some(kept) = self.programs.take(monitor) {
+            kept.process.stop().await;
+        }
+    }
+
+    /// Stops every program that is kept, all at once; the next probe would start its own again.
+    pub async fn release_all(&self) {
+        let stops = self.programs.empty().into_iter().map(|kept| kept.process.stop());
+        futures_util::future::join_all(stops).await;
+    }
+
+    /// How far one gets with a server that just failed, within ten seconds; and what that cost it. Nothing where as many
+    /// ladders are being climbed as may be.
+    pub async fn climb(&self, monitor: &Monitor, learnt: &Learnt, now: DateTime<Utc>) -> (Vec<Rung>, Footprint) {
+        let Ok(_place) = self.ladders.try_acquire() else { return (Vec::new(), Footprint::default()) };
+        let scrub = steps::secrets_of(monitor);
+        Box::pin(ladder::climb(self.means(), monitor, &scrub, learnt, now)).await
+    }
+
+    /// Whether a control address answers, with what the file says that its answer has.
+    ///
+    /// # Errors
+    /// The fault that kept it from answering so within this time.
+    pub async fn answers(&self, control: &Control, within: Duration) -> Result<(), Fault> {
+        Box::pin(reach::answers(self.means(), control, within)).await
+    }
+}

@@ -1,0 +1,72 @@
+//! What becomes of the sessions that a probe opened (MCP.md, "Do no harm"): each is closed, but for those of releases
+//! that a closed session brings down. There one is kept over beats instead, and shared by every probe.
+
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+
+use crate::domain::learnt::{Caution, Deed, Doing, KeptSession, Learnt};
+use crate::domain::observation::{FaultKind, Observation, Stage};
+use crate::domain::protocol::Era;
+use crate::probe::session::call::{Afterwards, Caller};
+use crate::probe::wire::clock::Clock;
+
+/// A kept session in which the tools were not listed is given up when it is older: it may be the session alone that broke.
+const DOUBTED_AFTER: TimeDelta = TimeDelta::minutes(5);
+
+/// Characters of a session's id that is kept: what is longer is no id that releases in question give.
+const ID_CHARS_MAX: usize = 256;
+
+/// Keeps or closes sessions; what went wrong about it is a note on the last step.
+///
+/// The first time it is checked that the server survives it: some went down with the session.
+pub(crate) async fn close(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &mut Observation) {
+    let mut clock = Clock::start(Stage::Handshake, "closing");
+    keep(caller, learnt, seen);
+    let well = seen.steps.iter().all(|step| step.fault.is_none());
+    if caller.close(learnt, &mut clock).await && learnt.closing == Caution::Unchecked {
+        learnt.deed = Some(Deed { what: Doing::Closing, at: caller.now() });
+        if well {
+            check_after_closing(caller, learnt, seen.era.unwrap_or(Era::Legacy), &mut clock).await;
+        }
+    }
+    let notes = clock.stop(None).notes;
+    if let Some(last) = seen.steps.last_mut() {
+        last.notes.extend(notes);
+    }
+}
+
+/// Keeps the session that this probe spoke in, where it is one that stays open and was well.
+fn keep(caller: &Caller<'_>, learnt: &mut Learnt, seen: &Observation) {
+    let Some((session, version)) = caller.session.as_ref().zip(caller.version()) else { return };
+    // One whose opening was not finished is not spoken in again: old releases die of that too.
+    let well = seen.era == Some(Era::Legacy)
+        && !seen.steps.iter().filter_map(|step| step.fault.as_ref()).any(|fault| fault.kind == FaultKind::SessionLost);
+    let id = session.to_str().ok().filter(|id| id.len() <= ID_CHARS_MAX);
+    let Some(id) = id.filter(|_| well && caller.spares(learnt, session)) else {
+        learnt.kept = None;
+        return;
+    };
+    let failed = seen.fault(Stage::Tools).is_some();
+    let doubted = |kept: &KeptSession| failed && caller.now() - kept.opened_at >= DOUBTED_AFTER;
+    if learnt.kept.as_deref().is_some_and(doubted) {
+        learnt.kept = None;
+    } else if learnt.kept.as_ref().is_none_or(|kept| kept.id != id) {
+        learnt.kept = Some(Arc::new(KeptSession { id: id.to_owned(), version, opened_at: caller.now() }));
+    }
+}
+
+async fn check_after_closing(caller: &mut Caller<'_>, learnt: &mut Learnt, era: Era, clock: &mut Clock) {
+    match caller.still_answers(era, clock).await {
+        Afterwards::Answers => learnt.closing = Caution::Harmless,
+        Afterwards::Unclear => {}
+        Afterwards::Gone => {
+            learnt.closing = Caution::Harmful;
+            clock.note(
+                "the server was gone after its session was closed; its sessions stay open from now on".to_owned(),
+            );
+        }
+    }
+    // The look itself may have opened one.
+    caller.close(learnt, clock).await;
+}

@@ -1,0 +1,451 @@
+//! Finding out which era a server speaks, and opening the conversation in it (MCP.md, "Finding the era").
+//!
+//! `initialize` goes first wherever the era is open: one `server/discover` brings old releases in the field down, and
+//! those answer `initialize` with a version that says so. Who answers it is up, and legacy unless a valid answer to
+//! `server/discover` says modern.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use tokio::time::Instant;
+
+use crate::domain::fleet::{Monitor, MonitorId};
+use crate::domain::learnt::{Caution, Deed, Doing, Learnt};
+use crate::domain::observation::{Fault, FaultKind, ServerIdentity, Stage, Step};
+use crate::domain::protocol::{Era, Transport, legacy_version};
+use crate::probe::session::call::{Call, Caller, is_gone};
+use crate::probe::session::discover::{DISCOVER, Discovery, discover};
+use crate::probe::session::initialize::{STREAM, initialize};
+use crate::probe::wire::clock::Clock;
+use crate::probe::wire::reply::Broken;
+use crate::untrusted_text::Scrub;
+
+/// A remembered era is looked at again after this many hours, and up to [`RELOOK_JITTER_HOURS`] more: about once a day,
+/// and not all monitors at once.
+const RELOOK_HOURS: i64 = 20;
+const RELOOK_JITTER_HOURS: i64 = 8;
+
+/// Ways a conversation may be opened in: `initialize`, `server/discover`, and the event stream of the older transport.
+/// Each gets its part of the budget, so that one that hangs leaves time for the others.
+const OPENINGS: u32 = 3;
+
+/// A kept session is made anew after so long: what it costs the server is then known by the day.
+const SESSION_KEPT: TimeDelta = TimeDelta::hours(1);
+
+/// The label of the step that goes on with a kept session.
+const KEPT: &str = "kept session";
+
+/// A conversation that is open.
+#[derive(Debug, Clone)]
+pub(crate) struct Opened {
+    pub(crate) era: Era,
+    pub(crate) server: ServerIdentity,
+}
+
+/// Opens the conversation; each request is a step. What is learnt of the server goes into `learnt`.
+pub(crate) async fn open(
+    caller: &mut Caller<'_>,
+    monitor: &Monitor,
+    learnt: &mut Learnt,
+    steps: &mut Vec<Step>,
+) -> Option<Opened> {
+    let known = Known::of(monitor, learnt, caller.now());
+    let opened = if known.era == Some(Era::Modern) {
+        open_modern(caller, monitor, &known, learnt, steps).await
+    } else if let Some(opened) = go_on(caller, &known, learnt, steps) {
+        return Some(opened);
+    } else {
+        open_legacy(caller, monitor, &known, learnt, steps).await
+    }?;
+    let (era, transport) = (Some(opened.era), Some(caller.transport()));
+    // What is known already is no news, which would be written with every beat.
+    let news = (learnt.era, learnt.transport) != (era, transport) || relook_is_due(&monitor.id, learnt, caller.now());
+    if news && !learnt.era_in_doubt {
+        learnt.found(opened.era, caller.transport(), caller.now());
+    }
+    Some(opened)
+}
+
+/// Goes on with a program that was kept from an earlier beat: its conversation is open, so it is only asked whether it
+/// is still there.
+pub(crate) async fn resume(caller: &mut Caller<'_>, before: &Opened, steps: &mut Vec<Step>) -> Option<Opened> {
+    if before.era == Era::Modern {
+        return match discover(caller, caller.deadline(), steps).await {
+            Discovery::Modern(server) => Some(Opened { era: Era::Modern, server }),
+            Discovery::Faulty(_) | Discovery::Other(_) => None,
+        };
+    }
+    let mut clock = Clock::start(Stage::Handshake, "ping");
+    let call = Call { method: "ping", ..Call::default() };
+    let fault = match caller.ask(Era::Legacy, &call, &mut clock).await {
+        Ok(_) => None,
+        // One that refuses the question in the protocol's words is there.
+        Err(Broken { error: Some(error), .. }) => {
+            clock.note(caller.scrub.line(&format!("ping is refused: {}", error.message)));
+            None
+        }
+        Err(broken) => Some(broken.fault),
+    };
+    let well = fault.is_none();
+    steps.push(clock.stop(fault));
+    well.then(|| before.clone())
+}
+
+/// What is known before the first request, by the file or from earlier probes.
+struct Known {
+    fixed_era: Option<Era>,
+    fixed_transport: Option<Transport>,
+    era: Option<Era>,
+    transport: Option<Transport>,
+    share: Duration,
+}
+
+impl Known {
+    fn of(monitor: &Monitor, learnt: &Learnt, now: DateTime<Utc>) -> Self {
+        let reach = &monitor.reach;
+        let stdio = reach.program.is_some().then_some(Transport::Stdio);
+        let fixed_transport = reach.transport.or(stdio);
+        // The older transport has no modern era.
+        let fixed_era = if fixed_transport == Some(Transport::Sse) { Some(Era::Legacy) } else { reach.era };
+        // Whoever speaks the modern era is probed in it: there is nothing newer to look for.
+        let settled = |era: &Era| *era == Era::Modern || !relook_is_due(&monitor.id, learnt, now);
+        let era = fixed_era.or(match learnt.discover {
+            Caution::Harmful => Some(Era::Legacy),
+            _ => learnt.era.filter(settled),
+        });
+        let transport = fixed_transport.or(learnt.transport.filter(|_| era.is_some()));
+        Self { fixed_era, fixed_transport, era, transport, share: monitor.probe_budget / OPENINGS }
+    }
+
+    /// When an opening that starts now has to be done.
+    fn until(&self, caller: &Caller<'_>) -> Instant {
+        caller.deadline().min(Instant::now() + self.share)
+    }
+}
+
+/// The modern era, where the file says so or it was found before. One bad answer does not end it: the beat goes on in
+/// the older era if that is spoken, and only a second one in a row makes it the monitor's.
+async fn open_modern(
+    caller: &mut Caller<'_>,
+    monitor: &Monitor,
+    known: &Known,
+    learnt: &mut Learnt,
+    steps: &mut Vec<Step>,
+) -> Option<Opened> {
+    let first = steps.len();
+    let until = known.until(caller);
+    let broken = match discover(caller, until, steps).await {
+        Discovery::Modern(server) => {
+            learnt.era_in_doubt = false;
+            return Some(Opened { era: Era::Modern, server });
+        }
+        Discovery::Faulty(broken) | Discovery::Other(broken) => broken,
+    };
+    if known.fixed_era.is_some() || !is_refusal(&broken) || !start_anew(caller, monitor, steps).await {
+        return None;
+    }
+    let until = known.until(caller);
+    match initialize(caller, known.fixed_transport, until, steps).await {
+        Ok(server) => {
+            excuse(&mut steps[first], "it answers initialize instead");
+            answered(learnt, &server);
+            // One that may die of it is not asked a second time.
+            learnt.era_in_doubt = !learnt.era_in_doubt && !learnt.may_be_fragile();
+            Some(Opened { era: Era::Legacy, server })
+        }
+        Err(_) => {
+            merge(caller.scrub, steps, first, None);
+            None
+        }
+    }
+}
+
+/// The legacy era, and the look whether the server speaks the modern one, where that is not known.
+async fn open_legacy(
+    caller: &mut Caller<'_>,
+    monitor: &Monitor,
+    known: &Known,
+    learnt: &mut Learnt,
+    steps: &mut Vec<Step>,
+) -> Option<Opened> {
+    let first = steps.len();
+    let until = known.until(caller);
+    let broken = match initialize(caller, known.transport, until, steps).await {
+        Ok(server) => {
+            answered(learnt, &server);
+            let legacy = Opened { era: Era::Legacy, server };
+            let open = known.era.is_none() && !learnt.may_be_fragile() && caller.transport() != Transport::Sse;
+            return Some(if open { look_beside(caller, monitor, known, legacy, learnt, steps).await? } else { legacy });
+        }
+        Err(broken) => broken,
+    };
+    // It did answer, and what follows is not taken: nothing is to be found out about the era.
+    if let Some(version) = caller.version() {
+        learnt.answered = Some(version);
+        return None;
+    }
+    // What is known to be of the older era is in trouble when it says 500, and not another by that.
+    let troubled = known.era.is_some() && broken.status.is_some_and(|status| status >= 500);
+    if !is_refusal(&broken) || troubled {
+        return None;
+    }
+    if known.transport == Some(Transport::Sse) && known.fixed_transport.is_none() {
+        caller.close_stream();
+        let met = steps.len() - 1;
+        excuse(&mut steps[met], "looking for the transport again");
+        let anew = Known { transport: None, era: None, ..*known };
+        let opened = Box::pin(open_legacy(caller, monitor, &anew, learnt, steps)).await;
+        if opened.is_none() {
+            // Nothing else is spoken there, so what was met first is what is wrong.
+            steps[met].fault = Some(broken.fault);
+            steps[met + 1..].iter_mut().for_each(|step| excuse(step, "nor in another way"));
+        }
+        return opened;
+    }
+    // What may die of it is asked only when it says itself, in the protocol's words, that it is another by now.
+    let fragile = learnt.discover == Caution::Harmful || learnt.may_be_fragile();
+    let may_discover = known.fixed_era.is_none() && (!fragile || broken.error.is_some());
+    if may_discover && start_anew(caller, monitor, steps).await {
+        let until = known.until(caller);
+        match discover(caller, until, steps).await {
+            Discovery::Modern(server) => {
+                excuse(&mut steps[first], "it speaks the newer era");
+                learnt.discover = Caution::Harmless;
+                return Some(Opened { era: Era::Modern, server });
+            }
+            // Its own words are nearer to the cause than the refusal of an era that it does not speak.
+            Discovery::Faulty(_) => {
+                let claim = steps.len() - 1;
+                merge(caller.scrub, steps, first, Some(claim));
+                return None;
+            }
+            Discovery::Other(_) => {}
+        }
+    }
+    let older = known.fixed_transport.is_none() && is_bare(&broken);
+    let opened = if older { open_older(caller, known, first, learnt, steps).await } else { None };
+    if opened.is_none() {
+        merge(caller.scrub, steps, first, None);
+    }
+    opened
+}
+
+/// HTTP+SSE, where a POST is not taken (MCP.md, step 3).
+async fn open_older(
+    caller: &mut Caller<'_>,
+    known: &Known,
+    first: usize,
+    learnt: &mut Learnt,
+    steps: &mut Vec<Step>,
+) -> Option<Opened> {
+    let tried = steps.len();
+    let until = known.until(caller);
+    let outcome = initialize(caller, Some(Transport::Sse), until, steps).await;
+    let is_older = match &outcome {
+        Ok(_) => true,
+        Err(broken) => caller.transport() == Transport::Sse || broken.fault.kind == FaultKind::ForeignEndpoint,
+    };
+    if is_older {
+        steps[first..tried].iter_mut().for_each(|step| excuse(step, "it speaks HTTP+SSE instead"));
+    }
+    let server = outcome.ok()?;
+    answered(learnt, &server);
+    Some(Opened { era: Era::Legacy, server })
+}
+
+/// Whether a server that answered `initialize` speaks the modern era too. None where the look brought it down.
+async fn look_beside(
+    caller: &mut Caller<'_>,
+    monitor: &Monitor,
+    known: &Known,
+    legacy: Opened,
+    learnt: &mut Learnt,
+    steps: &mut Vec<Step>,
+) -> Option<Opened> {
+    // After `initialize` a program refuses it, and some do not survive it: a second one is asked.
+    let own = caller.take_program();
+    if let (Some(_), Some(program)) = (&own, &monitor.reach.program) {
+        let mut clock = Clock::start(Stage::Connect, &monitor.url.shown);
+        let started = caller.start_program(program, &mut clock);
+        clock.note("a second process, to look for the newer era".to_owned());
+        steps.push(clock.stop(None));
+        if started.is_err() {
+            caller.put_program(own?);
+            return Some(legacy);
+        }
+    } else {
+        learnt.deed = Some(Deed { what: Doing::Discover, at: caller.now() });
+    }
+    let until = known.until(caller);
+    let outcome = discover(caller, until, steps).await;
+    if let Discovery::Modern(server) = outcome {
+        learnt.discover = Caution::Harmless;
+        caller.leave_legacy();
+        if let Some(own) = own {
+            own.stop().await;
+        }
+        return Some(Opened { era: Era::Modern, server });
+    }
+    let broken = match outcome {
+        Discovery::Other(broken) | Discovery::Faulty(broken) => broken,
+        Discovery::Modern(_) => return None,
+    };
+    if let Some(own) = own {
+        caller.stop_program().await;
+        caller.put_program(own);
+        if matches!(broken.fault.kind, FaultKind::ProgramEnded | FaultKind::Silent | FaultKind::StreamGarbage) {
+            learnt.discover = Caution::Harmful;
+        }
+    } else if is_gone(broken.fault.kind) && !is_there(caller).await {
+        learnt.discover = Caution::Harmful;
+        steps.last_mut()?.notes.push(GONE_AFTER_DISCOVER.to_owned());
+        return None;
+    }
+    excuse(steps.last_mut()?, "no server of the newer era");
+    Some(legacy)
+}
+
+const GONE_AFTER_DISCOVER: &str = "the server was gone after server/discover, which is not sent to it again";
+
+/// What came after a first `server/discover` says whether the server bore it.
+pub(crate) fn weigh_discover(steps: &mut [Step], learnt: &mut Learnt) {
+    let Some(asked) = steps.iter().position(|step| step.label == DISCOVER && step.fault.is_none()) else { return };
+    if learnt.discover != Caution::Unchecked || learnt.era != Some(Era::Legacy) {
+        return;
+    }
+    let Some(next) = steps[asked + 1..].iter_mut().find(|step| step.stage != Stage::Health) else { return };
+    let hurt = |fault: &Fault| is_gone(fault.kind) || matches!(fault.kind, FaultKind::HttpStatus(500..));
+    learnt.discover = match &next.fault {
+        None => Caution::Harmless,
+        Some(fault) if hurt(fault) => Caution::Harmful,
+        Some(_) => return,
+    };
+    if learnt.discover == Caution::Harmful {
+        next.notes.push(GONE_AFTER_DISCOVER.to_owned());
+    }
+}
+
+/// Goes on in the session that earlier probes left open, where there is one that can be used. Nothing is asked: servers
+/// do not all know `ping`, and the list of tools says as well whether the session is there still.
+fn go_on(caller: &mut Caller<'_>, known: &Known, learnt: &mut Learnt, steps: &mut Vec<Step>) -> Option<Opened> {
+    let kept = learnt.kept.clone()?;
+    let over_http = matches!(known.transport, None | Some(Transport::Http));
+    if !over_http || caller.now() - kept.opened_at >= SESSION_KEPT || !caller.go_on(&kept) {
+        learnt.kept = None;
+        return None;
+    }
+    let step = Clock::start(Stage::Handshake, KEPT).stop(None);
+    steps.push(Step { elapsed: Duration::ZERO, ..step });
+    let server = ServerIdentity { protocol: kept.version.to_owned(), ..ServerIdentity::default() };
+    Some(Opened { era: Era::Legacy, server })
+}
+
+/// After a failure in a kept session: whether the server knows it no longer, so that a new one is to be opened in the same
+/// beat. Old releases say 400 of it, others 404.
+pub(crate) fn is_forgotten(steps: &mut [Step], caller: &mut Caller<'_>, learnt: &mut Learnt) -> bool {
+    let went_on = steps.iter().any(|step| step.label == KEPT);
+    let Some(last) = steps.last_mut().filter(|_| went_on) else { return false };
+    let gone = |fault: &Fault| matches!(fault.kind, FaultKind::SessionLost | FaultKind::HttpStatus(400 | 404));
+    if !last.fault.as_ref().is_some_and(gone) {
+        return false;
+    }
+    excuse(last, "the server knows the kept session no longer; a new one is opened");
+    learnt.kept = None;
+    caller.leave_legacy();
+    true
+}
+
+/// Whether a kept session was gone when this probe wanted to go on with it.
+pub(crate) fn lost_its_session(steps: &[Step]) -> bool {
+    steps.iter().any(|step| step.label == KEPT) && steps.iter().any(|step| step.label == "initialize")
+}
+
+/// A program takes one opening in its life, so that another one needs another process; an address takes many.
+async fn start_anew(caller: &mut Caller<'_>, monitor: &Monitor, steps: &mut Vec<Step>) -> bool {
+    let Some(program) = &monitor.reach.program else { return true };
+    caller.stop_program().await;
+    let mut clock = Clock::start(Stage::Connect, &monitor.url.shown);
+    let fault = caller.start_program(program, &mut clock).err();
+    clock.note("started again for the other era".to_owned());
+    let well = fault.is_none();
+    steps.push(clock.stop(fault));
+    well
+}
+
+async fn is_there(caller: &mut Caller<'_>) -> bool {
+    let mut clock = Clock::start(Stage::Handshake, "still there?");
+    let deadline = caller.deadline();
+    !caller.wire.connect(&mut clock, deadline).await.is_err_and(|fault| is_gone(fault.kind))
+}
+
+fn answered(learnt: &mut Learnt, server: &ServerIdentity) {
+    learnt.answered = legacy_version(&server.protocol);
+}
+
+/// A step that failed and does not count as a failure.
+fn excuse(step: &mut Step, why: &str) {
+    if let Some(fault) = step.fault.take() {
+        step.notes.push(format!("{}; {why}", fault.detail));
+    }
+}
+
+/// Where every opening failed one fault stands, and tells what the others met: that of `main`, the first that says more
+/// than that this opening is not known there, or else the first.
+fn merge(scrub: &Scrub, steps: &mut [Step], first: usize, main: Option<usize>) {
+    let failed: Vec<usize> = (first..steps.len()).filter(|nth| steps[*nth].fault.is_some()).collect();
+    let telling = |nth: &&usize| {
+        let step = &steps[**nth];
+        step.label != STREAM && step.fault.as_ref().is_some_and(|fault| !is_unspoken(fault.kind))
+    };
+    let main = main.or_else(|| failed.iter().find(telling).or(failed.first()).copied());
+    let Some(main) = main.filter(|_| failed.len() > 1) else {
+        return;
+    };
+    let told = |nth: &usize| {
+        let step = &steps[*nth];
+        let detail = step.fault.as_ref().map_or("", |fault| fault.detail.as_str());
+        format!("{}: {detail}", step.label)
+    };
+    let order = std::iter::once(&main).chain(failed.iter().filter(|nth| **nth != main));
+    let detail = scrub.line(&order.map(told).collect::<Vec<_>>().join("; "));
+    for nth in failed {
+        let step = &mut steps[nth];
+        match &mut step.fault {
+            Some(fault) if nth == main => fault.detail.clone_from(&detail),
+            _ => excuse(step, "see the other opening"),
+        }
+    }
+}
+
+/// What a server says of a method that it does not know.
+const fn is_unspoken(kind: FaultKind) -> bool {
+    use FaultKind::{HttpStatus, RpcError, WrongVersion};
+    matches!(kind, HttpStatus(400 | 404..=406 | 415 | 422 | 501) | RpcError(-32602..=-32600) | WrongVersion)
+}
+
+/// Whether the server is there and does not take this opening. Credentials, load, redirects, gateways that find nobody,
+/// silence and broken connections are none: they say nothing of the era, and what comes back to life might die of the
+/// next request.
+fn is_refusal(broken: &Broken) -> bool {
+    use FaultKind::{BodyTruncated, ClosedEarly, Reset, Silent, SlowBody, SlowHead, StreamEnded, StreamWithoutAnswer};
+    match broken.status {
+        // Without HTTP only a refusal in the protocol's own words says anything.
+        None => broken.error.is_some(),
+        Some(300..=399 | 401 | 429 | 502..=504) => false,
+        Some(_) => !matches!(
+            broken.fault.kind,
+            BodyTruncated | ClosedEarly | Reset | Silent | SlowHead | SlowBody | StreamEnded | StreamWithoutAnswer
+        ),
+    }
+}
+
+/// A refusal that an HTTP+SSE server answers a POST with.
+fn is_bare(broken: &Broken) -> bool {
+    broken.error.is_none() && matches!(broken.status, Some(400 | 404 | 405))
+}
+
+fn relook_is_due(monitor: &MonitorId, learnt: &Learnt, now: DateTime<Utc>) -> bool {
+    let jitter = monitor.as_str().bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+    let hours = RELOOK_HOURS + i64::from(jitter) % RELOOK_JITTER_HOURS;
+    learnt.era_found_at.is_none_or(|found_at| now - found_at > TimeDelta::hours(hours))
+}

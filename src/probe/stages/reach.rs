@@ -1,0 +1,46 @@
+//! Does a control address answer, by which Serin knows its own network? And is it the one who answers there?
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use url::Url;
+
+use crate::domain::fleet::{Control, Monitor};
+use crate::domain::observation::{Fault, FaultKind, Stage};
+use crate::net::connect::Target;
+use crate::probe::session::call::{Caller, Means, bad_address};
+use crate::probe::wire::clock::Clock;
+use crate::untrusted_text::Scrub;
+
+/// One GET; any HTTP answer will do, unless the file says what the right one has. No redirect is followed: a gateway's
+/// leads to its own pages.
+pub(crate) async fn answers(means: Means<'_>, control: &Control, within: Duration) -> Result<(), Fault> {
+    let scrub = Scrub::default();
+    let parsed = Url::parse(control.address.resolved.expose()).ok().and_then(|url| Some((Target::of(&url)?, url)));
+    let Some((target, url)) = parsed else { return Err(bad_address(&scrub)) };
+    let until = Instant::now() + within;
+    let nobody = Monitor::undeclared("control", control.address.clone());
+    let mut caller = Caller::new(means, target, &scrub, url.clone(), &nobody, chrono::DateTime::UNIX_EPOCH, until);
+    let answered = asked(&mut caller, &url, control, until).await;
+    caller.wire.hang_up();
+    answered
+}
+
+async fn asked(caller: &mut Caller<'_>, url: &Url, control: &Control, until: Instant) -> Result<(), Fault> {
+    let request = caller.plain_get(url);
+    let mut clock = Clock::start(Stage::Connect, &control.address.shown);
+    let mut reply = caller.wire.send(request, &mut clock, until).await?;
+    let status = reply.status.as_u16();
+    if let Some(wanted) = control.status.filter(|wanted| *wanted != status) {
+        let said = format!("answers {status} and not {wanted}: somebody else answers in its place");
+        return Err(caller.scrub.fault(FaultKind::HttpStatus(status), &said));
+    }
+    let Some(wanted) = &control.contains else { return Ok(()) };
+    let reading = caller.reading(0, until);
+    let body = reading.whole(&mut caller.wire, &reply.headers, &mut reply.body).await?;
+    if String::from_utf8_lossy(&body).contains(wanted.as_str()) {
+        return Ok(());
+    }
+    let said = format!("answers {status} without the declared text: somebody else answers in its place");
+    Err(caller.scrub.fault(FaultKind::BadResult, &said))
+}

@@ -1,0 +1,437 @@
+//! One probe, in order: connect, handshake, tools, searches, closing, health.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use chrono::{DateTime, TimeDelta};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+use url::{Url, form_urlencoded};
+
+use crate::domain::classify::classify;
+use crate::domain::fleet::{Canary, Monitor, Search};
+use crate::domain::learnt::Learnt;
+use crate::domain::observation::{Answer, Ask, Fault, FaultKind, Observation, SourcesSeen, Stage, Step, Turn, Variant};
+use crate::domain::outcome::{AskVerdict, Verdict};
+use crate::domain::protocol::Era;
+use crate::net::connect::Target;
+use crate::probe::access::credential;
+use crate::probe::access::stranger;
+use crate::probe::assignment::Assignment;
+use crate::probe::decode::answer;
+use crate::probe::decode::rpc::Misfit;
+use crate::probe::decode::sources;
+use crate::probe::session::call::{Call, Caller, Means, bad_address};
+use crate::probe::session::closing::close;
+use crate::probe::session::discover::modern_result;
+use crate::probe::session::handshake::{Opened, is_forgotten, lost_its_session, open, resume, weigh_discover};
+use crate::probe::session::kept::{KeptPrograms, leave, start_again, take_up};
+use crate::probe::session::listing::{Listed, all_pages};
+use crate::probe::session::promoted::{promoted, unfit};
+use crate::probe::stages::cross;
+use crate::probe::stages::cross::Differing;
+use crate::probe::stages::look::look_at;
+use crate::probe::wire::clock::Clock;
+use crate::probe::wire::transcript::Transcript;
+use crate::probe::wire::way::{Shown, way};
+use crate::tool_lists::tools::{input_schema, named};
+use crate::untrusted_text::Scrub;
+
+/// The part of the budget, at most, that is kept back for the health addresses: the cause they name outweighs one more search.
+const HEALTH_SHARE: u32 = 4;
+
+/// A certificate this near its end is looked at anew on each beat.
+const LOOK_AGAIN_DAYS: i64 = 30;
+
+/// Stands where a program has no address: its wire is there for health addresses only, and `.invalid` never resolves.
+pub(crate) const NO_ADDRESS: &str = "http://program.invalid/";
+
+/// Runs one probe to its end.
+///
+/// What failed gets its transcript; `always` asks for one in any case.
+pub(crate) async fn run(
+    means: Means<'_>,
+    programs: &KeptPrograms,
+    differing: &Differing,
+    assignment: &Assignment,
+    always: bool,
+) -> (Observation, Learnt) {
+    let monitor = &*assignment.monitor;
+    let began = Instant::now();
+    let scrub = secrets_of(monitor);
+    let transcript = Transcript::new(&scrub, monitor);
+    let mut seen = blank(assignment);
+    seen.credential_until = credential::ends_at(&monitor.auth);
+    let mut learnt = assignment.learnt.clone();
+    visit(means, (programs, differing), assignment, &scrub, &transcript, &mut learnt, &mut seen).await;
+    seen.asks.extend(not_asked(assignment, seen.asks.len()));
+    seen.elapsed = began.elapsed();
+    let outcome = classify(monitor, &seen);
+    if always || outcome.verdict != Verdict::Good {
+        seen.transcript = Some(transcript.written(assignment, &seen, &outcome));
+    }
+    (seen, learnt)
+}
+
+/// Goes to the server, and to its health addresses.
+async fn visit(
+    means: Means<'_>,
+    (programs, differing): (&KeptPrograms, &Differing),
+    assignment: &Assignment,
+    scrub: &Scrub,
+    transcript: &Transcript<'_>,
+    learnt: &mut Learnt,
+    seen: &mut Observation,
+) {
+    let monitor = &*assignment.monitor;
+    let over = Instant::now() + monitor.probe_budget;
+    let kept_back = if monitor.health.is_empty() {
+        Duration::ZERO
+    } else {
+        monitor.timeout.min(monitor.probe_budget / HEALTH_SHARE)
+    };
+    let address = if monitor.reach.program.is_some() { NO_ADDRESS } else { monitor.url.resolved.expose() };
+    let parsed = Url::parse(address).ok().and_then(|url| Some((Target::of(&url)?, url)));
+    let found = parsed.ok_or_else(|| bad_address(scrub)).and_then(|(target, url)| {
+        // While a renewal is waited for, each beat looks at the certificate itself and resumes no session.
+        let soon = |until| until - assignment.started_at < TimeDelta::days(LOOK_AGAIN_DAYS);
+        let target = if learnt.certificate_until.is_some_and(soon) { target.anew() } else { target };
+        Ok((way(means.connector, target, monitor, scrub, Shown::Identity)?, url))
+    });
+    let (target, url) = match found {
+        Ok(found) => found,
+        Err(fault) => {
+            seen.steps.push(Clock::start(Stage::Connect, &monitor.url.shown).stop(Some(fault)));
+            return;
+        }
+    };
+    let shown_until = target.identity_until().and_then(|until| DateTime::from_timestamp(until, 0));
+    seen.credential_until = [seen.credential_until, shown_until].into_iter().flatten().min();
+    let mut caller = Caller::new(means, target, scrub, url.clone(), monitor, assignment.started_at, over - kept_back);
+    caller.wire.transcript = Some(transcript);
+    seen.trace = caller.trace();
+    let opened = converse(&mut caller, programs, differing, assignment, learnt, seen).await;
+    seen.session_lost = lost_its_session(&seen.steps);
+    weigh_discover(&mut seen.steps, learnt);
+    close(&mut caller, learnt, seen).await;
+    let met = opened.is_some();
+    leave(&mut caller, programs, monitor, opened, seen).await;
+    if met && stranger::is_due(assignment) {
+        let bare =
+            Target::of(&url).and_then(|target| way(means.connector, target, monitor, scrub, Shown::Nothing).ok());
+        if let Some(target) = bare {
+            let times = (assignment.started_at, over - kept_back);
+            let at = (target, url.clone());
+            Box::pin(stranger::ask(means, at, monitor, scrub, times, learnt, seen)).await;
+        }
+    }
+    for address in &monitor.health {
+        let elsewhere = look_at(means.connector, &mut caller, &url, address, over, seen).await;
+        seen.footprint = seen.footprint.plus(elsewhere);
+    }
+    caller.wire.hang_up();
+    seen.footprint = seen.footprint.plus(caller.wire.footprint);
+}
+
+/// Everything that is MCP; it ends early where the next step has nothing to stand on. The conversation, once open.
+async fn converse(
+    caller: &mut Caller<'_>,
+    programs: &KeptPrograms,
+    differing: &Differing,
+    assignment: &Assignment,
+    learnt: &mut Learnt,
+    seen: &mut Observation,
+) -> Option<Opened> {
+    let monitor = &*assignment.monitor;
+    let mut opened = meet(caller, programs, monitor, learnt, seen).await?;
+    let mut listed = list_tools(caller, opened.era, assignment, seen).await;
+    if listed.is_none() && is_forgotten(&mut seen.steps, caller, learnt) {
+        seen.era = None;
+        opened = Box::pin(open(caller, monitor, learnt, &mut seen.steps)).await?;
+        met(caller, &opened, seen);
+        listed = list_tools(caller, opened.era, assignment, seen).await;
+    }
+    let Some(tools) = listed else {
+        return Some(opened);
+    };
+    search(caller, opened.era, &tools, assignment, seen).await;
+    if monitor.reach.cross_check && fits(caller, monitor) {
+        Box::pin(cross::check(caller, differing, assignment, opened.era, &tools, learnt, seen)).await;
+    }
+    Some(opened)
+}
+
+/// Connects and opens the conversation; what came of it is in `seen`.
+pub(crate) async fn meet(
+    caller: &mut Caller<'_>,
+    programs: &KeptPrograms,
+    monitor: &Monitor,
+    learnt: &mut Learnt,
+    seen: &mut Observation,
+) -> Option<Opened> {
+    let opened = match &monitor.reach.program {
+        None => {
+            connect(caller, learnt, seen).await?;
+            Box::pin(open(caller, monitor, learnt, &mut seen.steps)).await?
+        }
+        Some(program) => match take_up(caller, programs, monitor, program, seen).await? {
+            Some(before) => match resume(caller, &before, &mut seen.steps).await {
+                Some(opened) => opened,
+                None => {
+                    start_again(caller, monitor, program, seen).await?;
+                    Box::pin(open(caller, monitor, learnt, &mut seen.steps)).await?
+                }
+            },
+            None => Box::pin(open(caller, monitor, learnt, &mut seen.steps)).await?,
+        },
+    };
+    met(caller, &opened, seen);
+    Some(opened)
+}
+
+/// Takes note of the conversation that is open.
+fn met(caller: &Caller<'_>, opened: &Opened, seen: &mut Observation) {
+    seen.era = Some(opened.era);
+    seen.transport = Some(caller.transport());
+    seen.server = Some(opened.server.clone());
+}
+
+/// Connects to the server's address; none where that failed.
+async fn connect(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &mut Observation) -> Option<()> {
+    let mut clock = Clock::start(Stage::Connect, &caller.wire.target().authority());
+    let deadline = caller.deadline();
+    let fault = caller.wire.connect(&mut clock, deadline).await.err();
+    let shown = caller.wire.certificate_until.and_then(|until| DateTime::from_timestamp(until, 0));
+    learnt.certificate_until = shown.or(learnt.certificate_until);
+    seen.certificate_until = learnt.certificate_until;
+    if let Some(until) = shown {
+        clock.note(format!("the certificate is valid for {} more days", (until - caller.now()).num_days()));
+    }
+    let well = fault.is_none();
+    seen.steps.push(clock.stop(fault));
+    well.then_some(())
+}
+
+/// Sources and canaries.
+async fn search(caller: &mut Caller<'_>, era: Era, tools: &[Value], assignment: &Assignment, seen: &mut Observation) {
+    let monitor = &*assignment.monitor;
+    if assignment.ask_sources {
+        ask_sources(caller, era, tools, seen).await;
+    }
+    let Some(search_tool) = seen.tools.as_ref().and_then(|seen| seen.search_tool.clone()) else {
+        return;
+    };
+    let schema = named(tools, &search_tool).map_or(&Value::Null, input_schema);
+    for (nth, turn) in &assignment.asks {
+        let Some(canary) = monitor.canaries.get(*nth) else {
+            continue;
+        };
+        let ask = if *turn == Turn::NotAsked || !fits(caller, monitor) {
+            unasked(canary)
+        } else {
+            ask(caller, era, &monitor.search, &search_tool, schema, canary, *turn, &mut seen.steps).await
+        };
+        seen.asks.push(ask);
+    }
+    let wrong = |verdict: &AskVerdict| matches!(verdict, AskVerdict::Wrong { .. });
+    if assignment.further.is_empty() || !classify(monitor, seen).asks.iter().any(wrong) {
+        return;
+    }
+    for canary in assignment.further.iter().filter_map(|nth| monitor.canaries.get(*nth)) {
+        let ask = if fits(caller, monitor) {
+            ask(caller, era, &monitor.search, &search_tool, schema, canary, Turn::ReAsk, &mut seen.steps).await
+        } else {
+            unasked(canary)
+        };
+        seen.asks.push(ask);
+    }
+}
+
+/// Whether a whole call still fits into the budget; with a budget of less than two calls, half of it is enough.
+fn fits(caller: &Caller<'_>, monitor: &Monitor) -> bool {
+    let left = caller.until.saturating_duration_since(Instant::now());
+    left >= monitor.timeout.min(monitor.probe_budget / 2)
+}
+
+/// All pages of tools/list; none where it failed, or where the search tool that canaries need is not there.
+async fn list_tools(
+    caller: &mut Caller<'_>,
+    era: Era,
+    assignment: &Assignment,
+    seen: &mut Observation,
+) -> Option<Listed> {
+    let monitor = &*assignment.monitor;
+    let mut clock = Clock::start(Stage::Tools, "tools/list");
+    let outcome = all_pages(caller, era, &mut clock).await;
+    let (tools, mut fault) = match outcome {
+        Ok(tools) => (Some(tools), None),
+        Err(fault) => (None, Some(fault)),
+    };
+    if let Some(tools) = &tools {
+        let mut reduced = tools.reduced(&assignment.monitor, &assignment.lists).await;
+        let dropped = dropped_by_clients(era, tools, reduced.search_tool.as_deref());
+        if dropped.is_some() {
+            reduced.search_tool = None;
+        }
+        let reduced = tools.held(reduced, &assignment.monitor, &assignment.lists).await;
+        if reduced.search_tool.is_none() && !monitor.canaries.is_empty() {
+            let detail = dropped.unwrap_or_else(|| {
+                let wanted = monitor.search.tool.as_deref().unwrap_or("any that searches");
+                let names: Vec<&str> = reduced.tools.iter().map(|tool| tool.name.as_str()).collect();
+                format!("no tool {wanted} among {}: {}", names.len(), names.join(", "))
+            });
+            fault = Some(caller.scrub.fault(FaultKind::ToolAbsent, &detail));
+        } else if let Some(why) = dropped {
+            clock.note(caller.scrub.line(&why));
+        }
+        seen.tools = Some(reduced);
+    }
+    seen.steps.push(clock.stop(fault));
+    tools
+}
+
+/// A tool with a bad `x-mcp-header` is in the list and yet not there: clients of 2026-07-28 have to leave it out.
+fn dropped_by_clients(era: Era, tools: &[Value], search_tool: Option<&str>) -> Option<String> {
+    let name = search_tool.filter(|_| era == Era::Modern)?;
+    let why = unfit(input_schema(named(tools, name)?))?;
+    Some(format!("clients have to drop the tool {name}: {why}"))
+}
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the parts of one beat that a call needs, each borrowed from another owner"
+)]
+async fn ask(
+    caller: &mut Caller<'_>,
+    era: Era,
+    search: &Search,
+    tool: &str,
+    schema: &Value,
+    canary: &Canary,
+    turn: Turn,
+    steps: &mut Vec<Step>,
+) -> Ask {
+    let mut arguments = format!("{{{}:{}", Value::from(search.query.as_str()), Value::from(canary.query.as_str()));
+    for (name, value) in search.arguments.iter().filter(|(name, _)| **name != search.query) {
+        arguments.push_str(&format!(",{}:{value}", Value::from(name.as_str())));
+    }
+    arguments.push('}');
+    let mut clock = Clock::start(Stage::Search, &canary.id);
+    let outcome = call_tool(caller, era, tool, &arguments, schema, &mut clock).await;
+    let result: Result<Answer, Fault> =
+        outcome.and_then(|raw| answer::read(&raw, search).map_err(|misfit| fault_of(caller, &misfit)));
+    let step = clock.stop(result.as_ref().err().cloned());
+    let ask = Ask {
+        canary: canary.id.clone(),
+        variant: Variant::Plain,
+        turn,
+        elapsed: step.elapsed,
+        fresh_connection: step.fresh_connection,
+        result: Some(result),
+    };
+    steps.push(step);
+    ask
+}
+
+/// Asks the source-listing tool, where there is one. Its failure is no fault of the search: it stays a note.
+async fn ask_sources(caller: &mut Caller<'_>, era: Era, tools: &[Value], seen: &mut Observation) {
+    let Some(name) = sources::TOOL_NAMES.into_iter().find(|name| named(tools, name).is_some()) else {
+        return;
+    };
+    let mut clock = Clock::start(Stage::Search, name);
+    let outcome = call_tool(caller, era, name, "{}", &Value::Null, &mut clock).await;
+    let read: Result<SourcesSeen, Fault> =
+        outcome.and_then(|raw| sources::read(&raw).map_err(|misfit| fault_of(caller, &misfit)));
+    match read {
+        Ok(sources) => seen.sources = Some(sources),
+        Err(fault) => clock.note(format!("{name} failed: {}", fault.detail)),
+    }
+    seen.steps.push(clock.stop(None));
+}
+
+pub(crate) async fn call_tool(
+    caller: &mut Caller<'_>,
+    era: Era,
+    tool: &str,
+    arguments: &str,
+    schema: &Value,
+    clock: &mut Clock,
+) -> Result<Box<RawValue>, Fault> {
+    let params = format!(r#""name":{},"arguments":{arguments}"#, Value::from(tool));
+    let headers = if era == Era::Modern { promoted(schema, arguments) } else { Vec::new() };
+    let call = Call { method: "tools/call", name: Some(tool), params: &params, headers };
+    let raw = caller.ask(era, &call, clock).await.map_err(|broken| broken.fault)?;
+    if era == Era::Modern {
+        modern_result(&raw, false, caller, clock)?;
+    }
+    Ok(raw)
+}
+
+pub(crate) fn fault_of(caller: &Caller<'_>, misfit: &Misfit) -> Fault {
+    caller.scrub.fault(misfit.kind, &misfit.detail)
+}
+
+/// Canaries that were meant to be asked and were not reached.
+pub(crate) fn not_asked(assignment: &Assignment, reached: usize) -> Vec<Ask> {
+    let canaries = &assignment.monitor.canaries;
+    let meant = assignment.asks.iter().filter_map(|(nth, _)| canaries.get(*nth));
+    meant.skip(reached).map(unasked).collect()
+}
+
+fn unasked(canary: &Canary) -> Ask {
+    Ask {
+        canary: canary.id.clone(),
+        variant: Variant::Plain,
+        turn: Turn::NotAsked,
+        elapsed: Duration::ZERO,
+        fresh_connection: false,
+        result: None,
+    }
+}
+
+fn blank(assignment: &Assignment) -> Observation {
+    let Assignment { monitor, kind, scheduled_at, started_at, asks, .. } = assignment;
+    Observation {
+        steps: Vec::with_capacity(8),
+        asks: Vec::with_capacity(asks.len()),
+        health: Vec::with_capacity(monitor.health.len()),
+        ..Observation::blank(monitor.id.clone(), *kind, *scheduled_at, *started_at)
+    }
+}
+
+/// Everything we send that may not come back in evidence: the bearer, what the URLs hide, and what a program gets.
+pub(crate) fn secrets_of(monitor: &Monitor) -> Scrub {
+    let auth = &monitor.auth;
+    let bearer = auth.bearer.iter().chain(auth.headers.iter().map(|(_, value)| value));
+    let bearer = bearer.chain(auth.oauth.iter().map(|oauth| &oauth.client_secret)).map(|one| one.expose().to_owned());
+    let urls = std::iter::once(&monitor.url).chain(&monitor.health).chain(&monitor.reach.proxy);
+    let parsed = urls.filter_map(|address| Some((Url::parse(address.resolved.expose()).ok()?, &address.shown)));
+    let hidden = parsed.flat_map(|(url, shown)| {
+        let decoded = |text: &str| {
+            form_urlencoded::parse(format!("x={}", text.replace('+', "%2B")).as_bytes())
+                .next()
+                .map(|(_, value)| value.into_owned())
+                .unwrap_or_default()
+        };
+        // As written, as it is sent, and as it stands in a header.
+        let login = url.password().map(|password| (decoded(url.username()), decoded(password)));
+        let password =
+            url.password().map(str::to_owned).into_iter().chain(login.into_iter().flat_map(|(user, password)| {
+                let basic = STANDARD.encode(format!("{user}:{password}"));
+                [password, basic]
+            }));
+        let query = url.query().map(str::to_owned);
+        let values: Vec<String> = url.query_pairs().map(|(_, value)| value.into_owned()).collect();
+        // What does not stand in the shown address was resolved from somewhere.
+        let path = url.path().split('/').filter(|part| !shown.contains(*part)).map(str::to_owned);
+        password.chain(query).chain(values).chain(path).collect::<Vec<_>>()
+    });
+    let variables = monitor.reach.program.iter().flat_map(|program| &program.env).map(|(_, value)| value);
+    // An argument that does not stand in the shown address was resolved from somewhere.
+    let arguments = monitor.reach.program.iter().flat_map(|program| &program.args);
+    let arguments = arguments.filter(|argument| !monitor.url.shown.contains(argument.expose()));
+    let given = variables.chain(arguments).map(|value| value.expose().to_owned());
+    Scrub::new(bearer.chain(hidden).chain(given))
+}

@@ -1,0 +1,11 @@
+//! One exchange with a server, from the socket up: HTTP, the event stream of HTTP+SSE, a program's pipes; timed, and
+//! written down as it goes.
+
+pub mod clock;
+pub mod transcript;
+pub mod head;
+pub mod reply;
+pub mod channel;
+pub mod program;
+pub(crate) mod way;
+pub mod connection;

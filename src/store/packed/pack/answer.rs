@@ -1,0 +1,77 @@
+//! A ranked list as few bits, alike for alike lists.
+
+use std::io;
+
+use crate::store::packed::pack::bits::{Read, Written, damaged};
+use crate::store::values::past::PastAnswer;
+
+/// Places of one list at most that are read.
+const PLACES_MAX: usize = 10_000;
+/// Bits of a score: sign, exponent and the first 11 of the fraction, which is 0.03 %.
+const SCORE_BITS: u32 = 20;
+/// Bits of a score that are left out.
+const SCORE_CUT: u32 = 32 - SCORE_BITS;
+
+/// One distinct answer of an hour.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::store) enum Entry {
+    /// There was none.
+    None,
+    /// Written out.
+    Whole(PastAnswer),
+    /// By its number; as it is read, by what lies between it and the one before.
+    Number(i64),
+}
+
+/// An answer as the bytes that stand for it, alike for alike answers: scores are cut to [`SCORE_BITS`].
+///
+/// # Errors
+/// None in practice: nothing is written but memory.
+pub(in crate::store) fn answer_bytes(answer: &PastAnswer) -> io::Result<Vec<u8>> {
+    let mut written = Written::new();
+    write_answer(&mut written, answer)?;
+    written.bytes()
+}
+
+/// The answer that bytes stand for.
+///
+/// # Errors
+/// Where they are none of [`answer_bytes`].
+pub(in crate::store) fn answer_from(bytes: &[u8]) -> io::Result<PastAnswer> {
+    read_answer(&mut Read::new(bytes))
+}
+
+pub(in crate::store::packed::pack) fn write_answer(written: &mut Written, answer: &PastAnswer) -> io::Result<()> {
+    written.signed(answer.list)?;
+    written.gamma(answer.scores.len() as u64)?;
+    for score in &answer.scores {
+        written.low(SCORE_BITS, u64::from(score.to_bits() >> SCORE_CUT))?;
+    }
+    written.gamma(answer.lengths.len() as u64)?;
+    answer.lengths.iter().try_for_each(|length| written.gamma(u64::from(*length)))
+}
+
+pub(in crate::store::packed::pack) fn read_answer(read: &mut Read<'_>) -> io::Result<PastAnswer> {
+    let list = read.signed()?;
+    let scores = (0..read.count(PLACES_MAX)?).map(|_| read.low(SCORE_BITS).map(score)).collect::<io::Result<_>>()?;
+    let lengths =
+        (0..read.count(PLACES_MAX)?).map(|_| read.gamma().map(|length| u32::try_from(length).unwrap_or(u32::MAX)));
+    Ok(PastAnswer { list, scores, lengths: lengths.collect::<io::Result<_>>()? })
+}
+
+pub(in crate::store::packed::pack) fn read_entry(read: &mut Read<'_>) -> io::Result<Entry> {
+    match read.low(2)? {
+        0 => Ok(Entry::None),
+        1 => read_answer(read).map(Entry::Whole),
+        2 => read.signed().map(Entry::Number),
+        _ => Err(damaged("an answer of a newer Serin")),
+    }
+}
+
+/// A score from its first bits; the middle of what was cut off.
+fn score(bits: u64) -> f32 {
+    let bits = u32::try_from(bits).unwrap_or_default() << SCORE_CUT;
+    let score = f32::from_bits(bits);
+    // Nought and NaN are themselves.
+    if score == 0.0 || !score.is_finite() { score } else { f32::from_bits(bits | (1 << (SCORE_CUT - 1))) }
+}

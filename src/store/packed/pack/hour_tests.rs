@@ -1,0 +1,236 @@
+//! Packs: what goes in comes out, and how small it is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use proptest::prelude::*;
+
+use crate::domain::latency::code::Code;
+use crate::domain::observation::{BeatKind, Stage, Turn, Variant};
+use crate::domain::outcome::Verdict;
+use crate::domain::protocol::{Era, Transport};
+use crate::domain::reason::FailureReason;
+use crate::store::packed::pack::answer::answer_bytes;
+use crate::store::packed::pack::hour::{decode, encode};
+use crate::store::packed::pack::numbers::{Meanings, Numbers};
+use crate::store::values::past::{AskShape, BeatShape, PastAnswer, PastAsk, PastBeat};
+use crate::store::values::record::{Seen, StageTimes};
+
+const CANARIES: [&str; 4] = ["token-life", "err-4417", "dragons", "ключ"];
+
+fn hour() -> DateTime<Utc> {
+    DateTime::from_timestamp(1_799_996_400, 0).unwrap()
+}
+
+fn numbers() -> (Numbers, Meanings) {
+    let canaries = CANARIES.map(Arc::<str>::from);
+    let numbers = Numbers { canaries: canaries.iter().cloned().zip(40..).collect(), ..Numbers::default() };
+    let meanings = Meanings { canaries: (40..).zip(canaries).collect(), ..Meanings::default() };
+    (numbers, meanings)
+}
+
+/// A durations' noise, the same on every run: some 20 % around a middle, as of a server on a network.
+fn noisy(middle_us: u64, salt: u64) -> Duration {
+    let draw = |salt: u64| (salt.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) % 1000;
+    let noise = draw(salt) + draw(salt.wrapping_add(77)) + draw(salt.wrapping_add(191));
+    Duration::from_micros(middle_us * (700 + noise * 2 / 5) / 1000)
+}
+
+fn answer(list: i64) -> PastAnswer {
+    PastAnswer { list, scores: vec![0.91, 0.83, 0.8, 0.42, f32::NAN], lengths: vec![812, 640, 990, 77, 0] }
+}
+
+/// An hour as it is: a beat a minute, jittered, two canaries in turn, one minute of trouble.
+fn usual_hour() -> Vec<PastBeat> {
+    (0..60)
+        .map(|minute: u64| {
+            let down = minute == 17;
+            let scheduled_at =
+                hour() + TimeDelta::milliseconds((minute * 60_000 + noisy(1_500, minute).as_micros() as u64) as i64);
+            let ask = |turn: u64| {
+                let place = ((minute * 2 + turn) % 4) as usize;
+                PastAsk {
+                    canary: Arc::from(CANARIES[place]),
+                    shape: AskShape {
+                        variant: Variant::Plain,
+                        turn: Turn::Scheduled,
+                        fresh_connection: false,
+                        verdict: "right",
+                        reason: None,
+                        rank: Some(1),
+                    },
+                    elapsed: noisy(42_000 + place as u64 * 9_000, minute * 31 + turn),
+                    answer: Some(answer(9_000 + place as i64)),
+                    bytes: 4_211 + place as u64,
+                    tokens: Some(900),
+                }
+            };
+            PastBeat {
+                scheduled_at,
+                started_at: scheduled_at + TimeDelta::milliseconds((minute % 7) as i64),
+                shape: BeatShape {
+                    kind: BeatKind::Scheduled,
+                    era: Some(Era::Modern),
+                    transport: Transport::Http,
+                    fresh_connection: true,
+                    seen: Seen::Seen,
+                    verdict: if down { Verdict::Down } else { Verdict::Good },
+                    reason: down.then_some(FailureReason::ConnectionRefused),
+                    stage: down.then_some(Stage::Connect),
+                    config: 12,
+                },
+                elapsed: noisy(900, minute * 5),
+                stages: if down {
+                    StageTimes::default()
+                } else {
+                    StageTimes {
+                        connect: Some(noisy(3_000, minute * 3)),
+                        handshake: Some(noisy(9_000, minute * 7)),
+                        tools: Some(noisy(12_000, minute * 11)),
+                        health: None,
+                    }
+                },
+                asks: if down { Vec::new() } else { vec![ask(0), ask(1)] },
+            }
+        })
+        .map(|mut beat| {
+            // The whole takes little longer than its parts.
+            let StageTimes { connect, handshake, tools, .. } = beat.stages;
+            beat.elapsed += [connect, handshake, tools].into_iter().flatten().sum::<Duration>();
+            beat.elapsed += beat.asks.iter().map(|ask| ask.elapsed).sum::<Duration>();
+            beat
+        })
+        .collect()
+}
+
+/// What a pack keeps of a beat: moments to the hundredth of a second, durations by their step, scores by their first bits.
+fn kept(beat: &PastBeat) -> PastBeat {
+    let mut beat = beat.clone();
+    let step = |time: &mut Duration| *time = Code::of(*time).duration();
+    let StageTimes { connect, handshake, tools, health } = &mut beat.stages;
+    [connect, handshake, tools, health].into_iter().flatten().for_each(step);
+    step(&mut beat.elapsed);
+    beat.asks.iter_mut().for_each(|ask| step(&mut ask.elapsed));
+    for moment in [&mut beat.scheduled_at, &mut beat.started_at] {
+        *moment = DateTime::from_timestamp_millis(moment.timestamp_millis() / 10 * 10).unwrap();
+    }
+    for ask in &mut beat.asks {
+        ask.answer = ask
+            .answer
+            .as_ref()
+            .map(|answer| crate::store::packed::pack::answer::answer_from(&answer_bytes(answer).unwrap()).unwrap());
+    }
+    beat
+}
+
+/// By their texts: a score that is none is not equal to itself.
+fn assert_alike(given: &[PastBeat], expected: &[PastBeat], sentence: &str) {
+    assert_eq!(given.len(), expected.len(), "{sentence}");
+    for (given, expected) in given.iter().zip(expected) {
+        assert_eq!(format!("{given:?}"), format!("{expected:?}"), "{sentence}");
+    }
+}
+
+#[test]
+fn an_hour_comes_back_as_it_was_and_is_small() {
+    let beats = usual_hour();
+    let (mut numbers, mut meanings) = numbers();
+    let expected: Vec<PastBeat> = beats.iter().map(kept).collect();
+    let written_out = encode(hour(), &beats, &numbers).unwrap();
+    assert_alike(&decode(hour(), &written_out).unwrap().named(&meanings).unwrap(), &expected, "answers written out");
+    for place in 0..4 {
+        numbers.answers.insert(answer_bytes(&answer(9_000 + place)).unwrap(), 500 + place);
+        meanings.answers.insert(
+            500 + place,
+            expected
+                .iter()
+                .flat_map(|beat| &beat.asks)
+                .find_map(|ask| ask.answer.clone().filter(|answer| answer.list == 9_000 + place))
+                .unwrap(),
+        );
+    }
+    let by_number = encode(hour(), &beats, &numbers).unwrap();
+    assert_alike(&decode(hour(), &by_number).unwrap().named(&meanings).unwrap(), &expected, "answers by number");
+    assert!(by_number.len() < 470, "an hour of 60 beats and 118 asks takes {} bytes", by_number.len());
+    assert!(
+        by_number.len() + 60 < written_out.len(),
+        "numbers are shorter: {} against {}",
+        by_number.len(),
+        written_out.len()
+    );
+}
+
+#[test]
+fn scores_are_right_to_three_parts_in_ten_thousand() {
+    for score in [0.0_f32, 1.0, -0.25, 0.912_345_6, 30.51, 1e-9, f32::MAX] {
+        let kept = crate::store::packed::pack::answer::answer_from(
+            &answer_bytes(&PastAnswer { list: 1, scores: vec![score], lengths: vec![] }).unwrap(),
+        )
+        .unwrap();
+        assert!((kept.scores[0] - score).abs() <= score.abs() * 3e-4, "{score} came back as {}", kept.scores[0]);
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_hour_comes_back(seed in any::<u64>(), count in 0..40_usize) {
+        let mut beats: Vec<PastBeat> = usual_hour().into_iter().take(count).collect();
+        for (place, beat) in beats.iter_mut().enumerate() {
+            let draw = seed.rotate_left(place as u32).wrapping_mul(place as u64 + 3);
+            beat.started_at += TimeDelta::microseconds((draw % 40_000_000) as i64);
+            beat.elapsed = Duration::from_micros(draw % 90_000_000);
+            beat.stages.health = (draw % 3 == 0).then(|| Duration::from_nanos(draw % 1_000_000_000_000));
+            beat.shape.kind = if draw % 5 == 0 { BeatKind::Suspect } else { BeatKind::Scheduled };
+            beat.shape.config = (draw % 3) as i64;
+            for (turn, ask) in beat.asks.iter_mut().enumerate() {
+                let draw = draw.rotate_right(turn as u32 + 9);
+                ask.canary = Arc::from(CANARIES[(draw % 4) as usize]);
+                ask.answer = (draw % 4 != 0).then(|| answer((draw % 1_000_000) as i64));
+                ask.bytes = draw >> 20;
+                ask.tokens = (draw % 2 == 0).then_some((draw >> 33) as u32);
+                ask.shape.rank = (draw % 3 == 0).then_some((draw % 77) as u32);
+                ask.elapsed = Duration::from_millis(draw % 45_000);
+            }
+        }
+        let (numbers, meanings) = numbers();
+        let packed = encode(hour(), &beats, &numbers).unwrap();
+        let given = decode(hour(), &packed).unwrap().named(&meanings).unwrap();
+        assert_alike(&given, &beats.iter().map(kept).collect::<Vec<_>>(), "whatever the hour was");
+    }
+
+    #[test]
+    fn damaged_bytes_end_in_an_error_or_in_an_hour(mut place in any::<usize>(), bit in 0..8_u32) {
+        let (numbers, meanings) = numbers();
+        let mut packed = encode(hour(), &usual_hour(), &numbers).unwrap();
+        place %= packed.len();
+        packed[place] ^= 1 << bit;
+        if let Ok(read) = decode(hour(), &packed) {
+            drop(read.named(&meanings));
+        }
+        drop(decode(hour(), &packed[..place]));
+    }
+}
+
+#[test]
+fn a_pack_of_the_first_layout_is_still_read() {
+    let bytes: Vec<u8> = (0..FIRST_LAYOUT.len() / 2)
+        .map(|place| u8::from_str_radix(&FIRST_LAYOUT[place * 2..place * 2 + 2], 16).unwrap())
+        .collect();
+    let (_, meanings) = numbers();
+    let given = decode(hour(), &bytes).unwrap().named(&meanings).unwrap();
+    // Its moments were kept to the millisecond.
+    let ours: Vec<PastBeat> = given.iter().map(kept).collect();
+    assert_alike(&ours, &usual_hour()[..20].iter().map(kept).collect::<Vec<_>>(), "twenty beats of the usual hour");
+    let late = given[3].started_at - given[3].scheduled_at;
+    assert_eq!(late.num_milliseconds(), 3, "the fourth was 3 ms late");
+}
+
+/// The first twenty beats of [`usual_hour`] in the layout before this one.
+const FIRST_LAYOUT: &str = "4150017f60001d5df440000803eb50040803eab81403017d660080001d5f0080e043876a4ce6d499cda93180838442c40000\
+    033cc041c2216244230190800001ec002f7979f190671662de2891e56e9d891e9c4024801dc4ba329ce0806b726c61387306\
+    b67d7ac8001facbcba51b65c7b8ea3000c61a3e236ac9c3fd8361001bffffc00876140a205302a815c0000000007043a0214\
+    007f2a000465131fb479faa39fa661f6b83fe0018019680281007be04ea000465331fb479faa39fa661f6b83fe0018019680\
+    281007be04ea000465531fb479faa39fa661f6b83fe0018019680281007be04ea000465731fb479faa39fa661f6b83fe0018\
+    019680281007be04e81efdfe0000000000050197ae02148b6e1f0af56a5840102568a4d8029ce9d3c5000c74fa54c3a52325\
+    1e00a2af4352600020e904def801c2fff0";

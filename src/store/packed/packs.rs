@@ -1,0 +1,230 @@
+//! Packs as the database keeps them: whose they are, where they stand, and what their numbers mean.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
+use sqlx::{Row, SqliteConnection};
+
+use crate::domain::fleet::MonitorId;
+use crate::store::packed::pack::answer::{Entry, answer_from};
+use crate::store::packed::pack::hour::{self, Hour};
+use crate::store::packed::pack::numbers::Meanings;
+use crate::store::values::column::{moment, moment_from};
+use crate::store::values::error::StoreError;
+use crate::store::values::past::PastBeat;
+use crate::store::values::record::LOCAL;
+
+/// How far the janitor is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sealing {
+    /// Beats from before this that come now are late.
+    pub begun_until: DateTime<Utc>,
+    /// Before this packs are the truth.
+    pub sealed_until: DateTime<Utc>,
+    /// Before this no row is left over.
+    pub swept_until: DateTime<Utc>,
+    /// Before this every day has its row.
+    pub rolled_until: DateTime<Utc>,
+}
+
+/// One hour.
+pub(in crate::store) const HOUR: TimeDelta = TimeDelta::hours(1);
+/// Microseconds of an hour.
+pub(in crate::store) const HOUR_US: i64 = 3_600_000_000;
+/// Hours of a day.
+pub(in crate::store) const DAY_HOURS: i64 = 24;
+
+/// Where the pack of an hour, or the row of a day, stands: in the order of time, then of owners.
+pub(in crate::store) const fn slot(place: i64, owner: i64) -> i64 {
+    (place << 32) | owner
+}
+
+/// The hour or day of a slot, and its owner.
+pub(in crate::store) const fn from_slot(slot: i64) -> (i64, i64) {
+    (slot >> 32, slot & 0xffff_ffff)
+}
+
+/// Hours since 1970.
+pub(in crate::store) const fn hour_number(at: DateTime<Utc>) -> i64 {
+    at.timestamp_micros().div_euclid(HOUR_US)
+}
+
+/// Days since 1970.
+pub(in crate::store) const fn day_number(at: DateTime<Utc>) -> i64 {
+    at.timestamp_micros().div_euclid(HOUR_US * DAY_HOURS)
+}
+
+/// The first moment of an hour by its number.
+pub(in crate::store) fn hour_from(number: i64) -> Result<DateTime<Utc>, StoreError> {
+    moment_from(number.saturating_mul(HOUR_US))
+}
+
+/// The first moment of a day by its number.
+pub(in crate::store) fn day_from(number: i64) -> Result<DateTime<Utc>, StoreError> {
+    moment_from(number.saturating_mul(HOUR_US * DAY_HOURS))
+}
+
+/// The first moment of the hour that holds a moment.
+pub fn hour_of(at: DateTime<Utc>) -> DateTime<Utc> {
+    first_of(at, HOUR.num_seconds())
+}
+
+/// The first moment of the day (UTC) that holds a moment.
+pub(in crate::store) fn day_of(at: DateTime<Utc>) -> DateTime<Utc> {
+    first_of(at, HOUR.num_seconds() * DAY_HOURS)
+}
+
+/// The first moment of the stretch of so many seconds that holds a moment. A clock counts nanoseconds and the database
+/// microseconds: none may be left over, or the moment would be later than itself once it was written.
+fn first_of(at: DateTime<Utc>, length_s: i64) -> DateTime<Utc> {
+    at.trunc_subsecs(0) - TimeDelta::seconds(at.timestamp().rem_euclid(length_s))
+}
+
+/// How far the janitor is.
+pub(in crate::store) async fn sealing(connection: &mut SqliteConnection) -> Result<Sealing, StoreError> {
+    let row = sqlx::query("SELECT begun_until, sealed_until, swept_until, rolled_until FROM sealing")
+        .fetch_one(connection)
+        .await?;
+    Ok(Sealing {
+        begun_until: moment(&row, 0)?,
+        sealed_until: moment(&row, 1)?,
+        swept_until: moment(&row, 2)?,
+        rolled_until: moment(&row, 3)?,
+    })
+}
+
+/// The number of a monitor's packs; a monitor without one gets one.
+pub(in crate::store) async fn number_of(
+    connection: &mut SqliteConnection,
+    monitor: &MonitorId,
+) -> Result<i64, StoreError> {
+    if let Some(number) = known_number_of(connection, monitor).await? {
+        return Ok(number);
+    }
+    let row = sqlx::query("INSERT INTO pack_owners (monitor, location) VALUES ($1, $2) RETURNING number")
+        .bind(monitor.as_str())
+        .bind(LOCAL)
+        .fetch_one(connection)
+        .await?;
+    Ok(row.try_get(0)?)
+}
+
+/// The number of a monitor's packs, where it has any.
+pub(in crate::store) async fn known_number_of(
+    connection: &mut SqliteConnection,
+    monitor: &MonitorId,
+) -> Result<Option<i64>, StoreError> {
+    let row = sqlx::query("SELECT number FROM pack_owners WHERE monitor = $1 AND location = $2")
+        .bind(monitor.as_str())
+        .bind(LOCAL)
+        .fetch_optional(connection)
+        .await?;
+    Ok(row.map(|row| row.try_get(0)).transpose()?)
+}
+
+/// The number of an answer that comes often; one without gets one.
+pub(in crate::store) async fn number_of_answer(
+    connection: &mut SqliteConnection,
+    list: i64,
+    bytes: &[u8],
+    day: i64,
+) -> Result<i64, StoreError> {
+    let known = sqlx::query("SELECT id, used_until FROM answers WHERE list = $1 AND data = $2")
+        .bind(list)
+        .bind(bytes)
+        .fetch_optional(&mut *connection)
+        .await?;
+    let Some(known) = known else {
+        let row = sqlx::query("INSERT INTO answers (list, data, used_until) VALUES ($1, $2, $3) RETURNING id")
+            .bind(list)
+            .bind(bytes)
+            .bind(day)
+            .fetch_one(connection)
+            .await?;
+        return Ok(row.try_get(0)?);
+    };
+    let number: i64 = known.try_get(0)?;
+    if known.try_get::<i64, _>(1)? < day {
+        sqlx::query("UPDATE answers SET used_until = $2 WHERE id = $1")
+            .bind(number)
+            .bind(day)
+            .execute(connection)
+            .await?;
+    }
+    Ok(number)
+}
+
+/// Notes that packs of a day name these lists.
+pub(in crate::store) async fn lists_used(
+    connection: &mut SqliteConnection,
+    day: i64,
+    lists: &[i64],
+) -> Result<(), StoreError> {
+    let lists: HashSet<i64> = lists.iter().copied().collect();
+    sqlx::query(
+        "UPDATE ranked_lists SET used_until = $1, doomed_at = NULL WHERE used_until < $1 \
+         AND id IN (SELECT value FROM json_each($2))",
+    )
+    .bind(day)
+    .bind(serde_json::json!(lists).to_string())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// The beats of a pack, whole; none where there is no pack.
+pub(in crate::store) async fn beats_of(
+    connection: &mut SqliteConnection,
+    owner: i64,
+    hour: DateTime<Utc>,
+) -> Result<Vec<PastBeat>, StoreError> {
+    let row = sqlx::query("SELECT data FROM beat_packs WHERE slot = $1")
+        .bind(slot(hour_number(hour), owner))
+        .fetch_optional(&mut *connection)
+        .await?;
+    let Some(row) = row else { return Ok(Vec::new()) };
+    let read = read(hour, row.try_get(0)?)?;
+    let mut meanings = Meanings::default();
+    learn(connection, &read, &mut meanings).await?;
+    read.named(&meanings).map_err(|error| damaged("a pack", &error))
+}
+
+/// Reads a pack.
+pub(in crate::store) fn read(at: DateTime<Utc>, data: &[u8]) -> Result<Hour, StoreError> {
+    hour::decode(at, data).map_err(|error| damaged("a pack", &error))
+}
+
+/// Learns what the numbers of a pack stand for, as far as that is not known yet.
+pub(in crate::store) async fn learn(
+    connection: &mut SqliteConnection,
+    hour: &Hour,
+    meanings: &mut Meanings,
+) -> Result<(), StoreError> {
+    for number in &hour.canaries {
+        if meanings.canaries.contains_key(number) {
+            continue;
+        }
+        let row =
+            sqlx::query("SELECT name FROM canary_names WHERE id = $1").bind(number).fetch_one(&mut *connection).await?;
+        meanings.canaries.insert(*number, Arc::from(row.try_get::<&str, _>(0)?));
+    }
+    for entry in &hour.answers {
+        let Entry::Number(number) = entry else { continue };
+        if meanings.answers.contains_key(number) {
+            continue;
+        }
+        let row =
+            sqlx::query("SELECT data FROM answers WHERE id = $1").bind(number).fetch_optional(&mut *connection).await?;
+        if let Some(row) = row {
+            let answer = answer_from(row.try_get(0)?).map_err(|error| damaged("an answer", &error))?;
+            meanings.answers.insert(*number, answer);
+        }
+    }
+    Ok(())
+}
+
+/// What could not be read or written, and why.
+pub(in crate::store) fn damaged(what: &str, error: &std::io::Error) -> StoreError {
+    StoreError::Unreadable(format!("{what}: {error}"))
+}

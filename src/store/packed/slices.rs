@@ -1,0 +1,162 @@
+//! Calls cut into slices of time, each with its percentiles.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::domain::latency::code::Code;
+use crate::domain::latency::histogram::Latencies;
+use crate::domain::observation::{Stage, Variant};
+use crate::store::packed::pack::day::{Histograms, Series};
+use crate::store::values::column::micros;
+use crate::store::values::past::PastBeat;
+
+/// Percentiles of search calls in one slice of time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LatencySlice {
+    /// The slice's start.
+    pub at: DateTime<Utc>,
+    /// Samples in it.
+    pub n: u32,
+    /// Median in milliseconds.
+    pub p50_ms: f64,
+    /// 95th percentile in milliseconds; none below 59 samples in the slice is the page's business, not ours.
+    pub p95_ms: f64,
+    /// The slowest in milliseconds.
+    pub max_ms: f64,
+    /// Calls that ran into the timeout.
+    pub censored: u32,
+}
+
+/// Slices of one stretch of time.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Sliced {
+    /// Whether they are of searches; else of tools/list, since there were no searches.
+    pub of_searches: bool,
+    /// Slices with a call, the oldest first.
+    pub slices: Vec<LatencySlice>,
+}
+
+/// Calls that are counted in one slice: each step of the scale, whether it ran into its timeout, and how many.
+type Calls = Vec<(Code, bool, u32)>;
+
+/// What latency is judged by in a stretch of time: plain searches, or tools/list where there are none.
+#[derive(Debug)]
+pub(in crate::store) struct Part {
+    at: DateTime<Utc>,
+    searches: Calls,
+    tools: Calls,
+}
+
+impl Part {
+    /// Of an hour or a day that begins at `at`.
+    fn of_histograms(at: DateTime<Utc>, histograms: &Histograms) -> Self {
+        let of = |stage: Stage| {
+            let plain = |series: &Series| series.stage == stage && series.variant == Variant::Plain;
+            histograms.iter().filter(|(series, _)| plain(series)).flat_map(|(_, steps)| steps.each()).collect()
+        };
+        Self { at, searches: of(Stage::Search), tools: of(Stage::Tools) }
+    }
+
+    /// Of one beat.
+    pub(in crate::store) fn of_beat(beat: &PastBeat) -> Self {
+        let asks = beat.asks.iter().filter(|ask| ask.is_timed() && ask.shape.variant == Variant::Plain);
+        Self {
+            at: beat.started_at,
+            searches: asks.map(|ask| (Code::of(ask.elapsed), ask.is_censored(), 1)).collect(),
+            tools: beat.stages.tools.map(|elapsed| (Code::of(elapsed), false, 1)).into_iter().collect(),
+        }
+    }
+}
+
+/// Slices made of whole hours or days, each with its start.
+pub(in crate::store) fn of_histograms<'h>(
+    stretches: impl Iterator<Item = (DateTime<Utc>, &'h Histograms)>,
+    from: DateTime<Utc>,
+    slice: Duration,
+) -> Sliced {
+    let parts: Vec<Part> = stretches.map(|(at, histograms)| Part::of_histograms(at, histograms)).collect();
+    sliced(&parts, from, slice)
+}
+
+/// Merged parts of each slice.
+pub(in crate::store) fn sliced(parts: &[Part], from: DateTime<Utc>, slice: Duration) -> Sliced {
+    let width = micros(slice).max(1);
+    // A monitor with searches is judged by them alone, in slices without one as well.
+    let of_searches = parts.iter().any(|part| !part.searches.is_empty());
+    let mut slices: BTreeMap<i64, Latencies> = BTreeMap::new();
+    for part in parts {
+        let place = (part.at.timestamp_micros() - from.timestamp_micros()).max(0) / width;
+        for (code, is_censored, count) in if of_searches { &part.searches } else { &part.tools } {
+            slices.entry(place).or_default().record_many(*code, *is_censored, *count);
+        }
+    }
+    let start = |place: i64| from + TimeDelta::microseconds(place * width);
+    Sliced {
+        of_searches,
+        slices: slices.into_iter().map(|(place, counted)| summed_up(start(place), &counted)).collect(),
+    }
+}
+
+/// The slices of several stretches, as if they had been cut as one, the oldest first.
+pub(in crate::store) fn joined(stretches: Vec<Sliced>) -> Vec<LatencySlice> {
+    let of_searches = stretches.iter().any(|stretch| stretch.of_searches);
+    let judged = stretches.into_iter().filter(|stretch| stretch.of_searches == of_searches);
+    let mut slices: Vec<LatencySlice> = judged.flat_map(|stretch| stretch.slices).collect();
+    slices.sort_by_key(|slice| slice.at);
+    slices
+}
+
+fn summed_up(at: DateTime<Utc>, counted: &Latencies) -> LatencySlice {
+    let ms = |percent| counted.percentile(percent).map_or(0.0, |percentile| percentile.duration.as_secs_f64() * 1000.0);
+    LatencySlice {
+        at,
+        n: u32::try_from(counted.count()).unwrap_or(u32::MAX),
+        p50_ms: ms(50),
+        p95_ms: ms(95),
+        max_ms: ms(100),
+        censored: u32::try_from(counted.censored()).unwrap_or(u32::MAX),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_right_to_two_digits_and_by_slice() {
+        let from = DateTime::from_timestamp_micros(1_000_000_000).unwrap_or_default();
+        let call = |second: i64, ms: u64, is_censored| Part {
+            at: from + TimeDelta::seconds(second),
+            searches: vec![(Code::of(Duration::from_millis(ms)), is_censored, 1)],
+            tools: Vec::new(),
+        };
+        let mut calls: Vec<_> = (1..=100).map(|ms| call(1, ms, false)).collect();
+        calls.push(call(130, 10_000, true));
+        let slices = sliced(&calls, from, Duration::from_secs(60)).slices;
+        let near = |given: f64, expected: f64| (given - expected).abs() <= expected * 0.005;
+        assert_eq!(slices.len(), 2, "an empty slice is left out");
+        let first = slices[0];
+        assert!(
+            near(first.p50_ms, 50.0) && near(first.p95_ms, 95.0) && near(first.max_ms, 100.0),
+            "1 to 100 ms: {first:?}"
+        );
+        assert_eq!((first.n, first.censored), (100, 0));
+        assert_eq!(
+            (slices[1].at, slices[1].n, slices[1].censored),
+            (from + TimeDelta::seconds(120), 1, 1),
+            "a timeout is counted"
+        );
+    }
+
+    #[test]
+    fn days_without_searches_say_nothing_where_others_have_some() {
+        let at = DateTime::from_timestamp_micros(0).unwrap_or_default();
+        let slice = LatencySlice { at, n: 1, p50_ms: 1.0, p95_ms: 1.0, max_ms: 1.0, censored: 0 };
+        let day = |of_searches, n| Sliced { of_searches, slices: vec![LatencySlice { n, ..slice }] };
+        let counts = |days: Vec<Sliced>| joined(days).iter().map(|slice| slice.n).collect::<Vec<_>>();
+        assert_eq!(counts(vec![day(false, 1), day(false, 2)]), [1, 2]);
+        assert_eq!(counts(vec![day(false, 1), day(true, 2), day(true, 3)]), [2, 3]);
+    }
+}

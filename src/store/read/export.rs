@@ -1,0 +1,69 @@
+//! The past, read beside a Serin that may be running: for `serin export`.
+//!
+//! Only reading connections, which no write waits for; incidents come as a stream, beats and days by the monitor and
+//! day, so that memory does not grow with the past.
+
+use std::path::Path;
+
+use chrono::{DateTime, Utc};
+use futures_util::stream::BoxStream;
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use sqlx::Row;
+
+use crate::domain::fleet::MonitorId;
+use crate::domain::incident::Incident;
+use crate::store::file::readers::Readers;
+use crate::store::file::schema;
+use crate::store::values::column::{incident, incidents, moment};
+use crate::store::values::error::StoreError;
+
+/// What is wanted of the past.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// Only of this monitor.
+    pub monitor: Option<MonitorId>,
+    /// From this moment on.
+    pub from: DateTime<Utc>,
+    /// Before this moment.
+    pub to: DateTime<Utc>,
+}
+
+impl Readers {
+    /// Opens a database, in use or not, for reading alone.
+    ///
+    /// # Errors
+    /// Where there is none, it cannot be read, or its tables are not of this version.
+    pub async fn beside(path: &Path) -> Result<Self, StoreError> {
+        let readers = schema::readers(path).await?;
+        let version = schema::version(&mut *readers.acquire().await?).await?;
+        if version != schema::newest() {
+            let what =
+                format!("its tables are of version {version}, and `serin run` brings them to {}", schema::newest());
+            return Err(StoreError::Unreadable(what));
+        }
+        Ok(Self { readers })
+    }
+
+    /// Incidents that were opened in the span, the oldest first.
+    pub fn incidents_of(&self, span: &Span) -> BoxStream<'_, Result<Incident, StoreError>> {
+        sqlx::query(incidents!(
+            "WHERE ($1 IS NULL OR monitor = $1) AND opened_at >= $2 AND opened_at < $3 ORDER BY opened_at, id"
+        ))
+        .bind(span.monitor.as_ref().map(|monitor| monitor.as_str().to_owned()))
+        .bind(span.from.timestamp_micros())
+        .bind(span.to.timestamp_micros())
+        .fetch(&self.readers)
+        .map_err(StoreError::from)
+        .and_then(|row| async move { incident(&row) })
+        .boxed()
+    }
+
+    /// Every monitor that was ever in the fleet, by id, and when it was first seen.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn monitors_ever(&self) -> Result<Vec<(MonitorId, DateTime<Utc>)>, StoreError> {
+        let rows = sqlx::query("SELECT id, first_seen FROM monitors ORDER BY id").fetch_all(&self.readers).await?;
+        rows.iter().map(|row| Ok((MonitorId::new(row.try_get(0)?), moment(row, 1)?))).collect()
+    }
+}

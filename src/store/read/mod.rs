@@ -1,0 +1,13 @@
+//! What starts, pages, the API and `serin export` ask for. Every query is bounded and takes a reading connection.
+//!
+//! Read `pages`, then `latency` and `history` (over hours, days and months), `resume` and `recent` (what a start needs),
+//! `unsealed` (rows whose hour is not packed yet), `export` (the past as a stream), `figures` (how large it is).
+
+pub(in crate::store) mod unsealed;
+pub mod resume;
+pub mod recent;
+pub mod latency;
+pub mod history;
+pub mod export;
+pub mod figures;
+pub mod pages;

@@ -1,0 +1,202 @@
+//! What pages and the API ask for. Every query is bounded and takes the read pool, never the writer.
+
+use chrono::{DateTime, Utc};
+use sqlx::Row;
+use sqlx::sqlite::SqliteRow;
+
+use crate::domain::fleet::MonitorId;
+use crate::domain::incident::Incident;
+use crate::domain::signal::Signal;
+use crate::store::file::readers::Readers;
+use crate::store::values::column::{incident, incidents, moment, moment_or_none};
+use crate::store::values::error::StoreError;
+
+/// Rows one page of a list holds.
+pub const PAGE_ROWS: u32 = 50;
+/// Lines of a timeline shown: an incident that has more is read from its end.
+const TIMELINE_MAX: u32 = 500;
+/// Incidents drawn into one chart.
+const SHADES_MAX: u32 = 500;
+
+/// A query for lines of the ledger, to be read by [`delivery_line`]; `$1` is the limit.
+macro_rules! deliveries {
+    ($condition:literal) => {
+        concat!(
+            "SELECT d.id, d.notification, d.incident, n.event, d.sequence, d.receiver, d.fallback_of, d.state, ",
+            "d.created_at, CASE WHEN d.state = 'pending' THEN d.next_at END, d.attempts, a.ended_at, ",
+            "CASE a.ended WHEN 'accepted' THEN 'ok' ELSE a.note END ",
+            "FROM deliveries d JOIN notifications n ON n.id = d.notification ",
+            "LEFT JOIN attempts a ON a.delivery = d.id ",
+            "AND a.number = (SELECT MAX(number) FROM attempts WHERE delivery = d.id) ",
+            $condition,
+            " ORDER BY d.created_at DESC, d.id DESC LIMIT $1"
+        )
+    };
+}
+
+/// Which incidents a list wants.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct IncidentFilter {
+    /// Only of this monitor.
+    pub monitor: Option<MonitorId>,
+    /// Only of this signal.
+    pub signal: Option<Signal>,
+    /// Only open ones (true) or only ended ones (false).
+    pub open: Option<bool>,
+    /// Only those opened before this moment: the next page.
+    pub before: Option<DateTime<Utc>>,
+}
+
+/// One line of an incident's timeline, as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimelineLine {
+    /// When.
+    pub at: DateTime<Utc>,
+    /// `opened`, `updated`, `acknowledged`, `resolved`, `held` and the like.
+    pub kind: String,
+    /// Who did it.
+    pub actor: String,
+    /// One line.
+    pub text: String,
+}
+
+/// One delivery of the ledger, with its last attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeliveryLine {
+    /// Its id.
+    pub id: String,
+    /// The notification.
+    pub notification: String,
+    /// Its incident, where it has one.
+    pub incident: Option<String>,
+    /// The event's word.
+    pub event: String,
+    /// Its place in the incident.
+    pub sequence: u32,
+    /// The receiver.
+    pub receiver: String,
+    /// The receiver it stands in for, where it is a fallback.
+    pub fallback_of: Option<String>,
+    /// The state's word.
+    pub state: String,
+    /// When it came to be.
+    pub created_at: DateTime<Utc>,
+    /// When it is tried next, where it is pending.
+    pub next_at: Option<DateTime<Utc>>,
+    /// Attempts made.
+    pub attempts: u32,
+    /// When the last attempt ended.
+    pub last_at: Option<DateTime<Utc>>,
+    /// How it ended: `ok`, or why not, in one line.
+    pub last: Option<String>,
+}
+
+impl Readers {
+    /// Incidents, the newest first, at most [`PAGE_ROWS`].
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn incidents(&self, filter: &IncidentFilter) -> Result<Vec<Incident>, StoreError> {
+        let rows = sqlx::query(incidents!(
+            "WHERE ($1 IS NULL OR monitor = $1) AND ($2 IS NULL OR signal = $2) \
+             AND ($3 IS NULL OR (resolved_at IS NULL) = $3) AND opened_at < $4 \
+             ORDER BY opened_at DESC, id DESC LIMIT $5"
+        ))
+        .bind(filter.monitor.as_ref().map(MonitorId::as_str))
+        .bind(filter.signal.map(Signal::slug))
+        .bind(filter.open)
+        .bind(filter.before.map_or(i64::MAX, |before| before.timestamp_micros()))
+        .bind(PAGE_ROWS)
+        .fetch_all(&self.readers)
+        .await?;
+        rows.iter().map(incident).collect()
+    }
+
+    /// One incident.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn incident(&self, id: &str) -> Result<Option<Incident>, StoreError> {
+        let row = sqlx::query(incidents!("WHERE id = $1")).bind(id).fetch_optional(&self.readers).await?;
+        row.as_ref().map(incident).transpose()
+    }
+
+    /// An incident's timeline, the oldest first; of a very long one the latest lines.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn timeline(&self, incident: &str) -> Result<Vec<TimelineLine>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT at, kind, actor, text FROM incident_events WHERE incident = $1 ORDER BY seq DESC LIMIT $2",
+        )
+        .bind(incident)
+        .bind(TIMELINE_MAX)
+        .fetch_all(&self.readers)
+        .await?;
+        let line = |row: &SqliteRow| {
+            Ok(TimelineLine {
+                at: moment(row, 0)?,
+                kind: row.try_get(1)?,
+                actor: row.try_get(2)?,
+                text: row.try_get(3)?,
+            })
+        };
+        rows.iter().rev().map(line).collect()
+    }
+
+    /// Deliveries, the newest first, at most [`PAGE_ROWS`]; of one incident, or of all.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn deliveries(&self, incident: Option<&str>) -> Result<Vec<DeliveryLine>, StoreError> {
+        let rows = match incident {
+            Some(incident) => sqlx::query(deliveries!("WHERE d.incident = $2"))
+                .bind(PAGE_ROWS)
+                .bind(incident)
+                .fetch_all(&self.readers),
+            None => sqlx::query(deliveries!("")).bind(PAGE_ROWS).fetch_all(&self.readers),
+        };
+        rows.await?.iter().map(delivery_line).collect()
+    }
+
+    /// Incidents of a monitor that were open at some time between two moments, the oldest first.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn incidents_between(
+        &self,
+        monitor: &MonitorId,
+        from: DateTime<Utc>,
+        to: DateTime<Utc>,
+    ) -> Result<Vec<Incident>, StoreError> {
+        let rows = sqlx::query(incidents!(
+            "WHERE monitor = $1 AND opened_at < $3 AND (resolved_at IS NULL OR resolved_at >= $2) \
+             ORDER BY opened_at DESC, id DESC LIMIT $4"
+        ))
+        .bind(monitor.as_str())
+        .bind(from.timestamp_micros())
+        .bind(to.timestamp_micros())
+        .bind(SHADES_MAX)
+        .fetch_all(&self.readers)
+        .await?;
+        rows.iter().rev().map(incident).collect()
+    }
+}
+
+fn delivery_line(row: &SqliteRow) -> Result<DeliveryLine, StoreError> {
+    Ok(DeliveryLine {
+        id: row.try_get(0)?,
+        notification: row.try_get(1)?,
+        incident: row.try_get(2)?,
+        event: row.try_get(3)?,
+        sequence: row.try_get(4)?,
+        receiver: row.try_get(5)?,
+        fallback_of: row.try_get(6)?,
+        state: row.try_get(7)?,
+        created_at: moment(row, 8)?,
+        next_at: moment_or_none(row, 9)?,
+        attempts: row.try_get(10)?,
+        last_at: moment_or_none(row, 11)?,
+        last: row.try_get(12)?,
+    })
+}

@@ -1,0 +1,310 @@
+//! The recent past of the whole fleet, as a start needs it: answers for windows, beats for strips, hours for coverage.
+//!
+//! Each reads rows and packs in one transaction, so that an hour that is being sealed is seen once.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use futures_util::TryStreamExt;
+use sqlx::{Row, SqliteConnection};
+
+use crate::domain::fleet::MonitorId;
+use crate::domain::observation::{BeatKind, Turn, Variant};
+use crate::domain::outcome::Verdict;
+use crate::domain::reason::FailureReason;
+use crate::live::board::{BeatMark, STRIP_LEN};
+use crate::store::file::readers::Readers;
+use crate::store::packed::pack::hour::Hour;
+use crate::store::packed::pack::numbers::Meanings;
+use crate::store::packed::packs::{self, HOUR, HOUR_US, damaged, from_slot, hour_from, hour_number, slot};
+use crate::store::read::unsealed::is_late;
+use crate::store::values::column::{ask_verdict, length, moment, word, word_or_none};
+use crate::store::values::error::StoreError;
+use crate::store::values::past::PastBeat;
+
+/// Asks read back at a start, the newest: 50,000 monitors with the 40 of a 20 min window each.
+const ASKS_MAX: usize = 2_000_000;
+
+/// Rows whose hour is not sealed, `$2` being how far that is, and late ones; `b` is the beat.
+macro_rules! is_truth {
+    () => {
+        concat!("(b.started_at >= $2 OR ", is_late!(), ")")
+    };
+}
+
+/// One answer of the recent past, as windows want it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AskLine {
+    /// Whose.
+    pub monitor: MonitorId,
+    /// The canary.
+    pub canary: String,
+    /// Which text.
+    pub variant: Variant,
+    /// Why it was asked.
+    pub turn: Turn,
+    /// Whether its beat was one of the schedule's.
+    pub scheduled: bool,
+    /// When its beat started.
+    pub started_at: DateTime<Utc>,
+    /// Duration of the call.
+    pub elapsed: Duration,
+    /// `right`, `wrong`, `failed`; as [`crate::domain::outcome::AskVerdict::slug`].
+    pub verdict: &'static str,
+    /// Why, where it is not right.
+    pub reason: Option<FailureReason>,
+    /// Rank of the expected source.
+    pub rank: Option<u32>,
+    /// Tokens of the answer, where they were counted.
+    pub tokens: Option<u32>,
+}
+
+/// Beats of one monitor in one hour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HourCount {
+    /// The hour's first moment.
+    pub hour: DateTime<Utc>,
+    /// Scheduled beats that were due.
+    pub due: u32,
+    /// Those that showed us anything.
+    pub seen: u32,
+    /// Those that found the server able to answer.
+    pub up: u32,
+}
+
+impl Readers {
+    /// Answers since a moment, the oldest first; what was not asked is left out.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn recent_asks(&self, since: DateTime<Utc>) -> Result<Vec<AskLine>, StoreError> {
+        let mut reading = self.readers.begin().await?;
+        let sealed_until = packs::sealing(&mut reading).await?.sealed_until;
+        let mut asks = asks_of_rows(&mut reading, since, sealed_until).await?;
+        let owners = owners(&mut reading).await?;
+        let mut meanings = Meanings::default();
+        let mut hour = packs::hour_of(since);
+        while hour < sealed_until {
+            for (owner, read) in hour_of_fleet(&mut reading, hour, &HashMap::new()).await? {
+                let Some(monitor) = owners.get(&owner) else { continue };
+                packs::learn(&mut reading, &read, &mut meanings).await?;
+                let beats = read.named(&meanings).map_err(|error| damaged("a pack", &error))?;
+                let wanted = beats.iter().filter(|beat| beat.started_at >= since);
+                asks.extend(wanted.flat_map(|beat| lines(monitor, beat)));
+            }
+            hour += HOUR;
+        }
+        asks.sort_by_key(|ask| ask.started_at);
+        let surplus = asks.len().saturating_sub(ASKS_MAX);
+        asks.drain(..surplus);
+        Ok(asks)
+    }
+
+    /// Beats that showed us anything since a moment, at most [`STRIP_LEN`] a monitor, the oldest first.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn recent_beats(&self, since: DateTime<Utc>) -> Result<HashMap<MonitorId, Vec<BeatMark>>, StoreError> {
+        let mut reading = self.readers.begin().await?;
+        let sealed_until = packs::sealing(&mut reading).await?.sealed_until;
+        let mut strips = strips_of_rows(&mut reading, since, sealed_until).await?;
+        let owners = owners(&mut reading).await?;
+        // Backwards, hour by hour, until every strip is full: with a beat a minute that is an hour or two.
+        let mut hour = sealed_until;
+        let mut full: HashMap<i64, ()> = HashMap::new();
+        while hour > packs::hour_of(since) {
+            hour -= HOUR;
+            let is_full = |id: &MonitorId| strips.get(id).is_some_and(|strip| strip.len() >= STRIP_LEN);
+            full.extend(owners.iter().filter(|(_, id)| is_full(id)).map(|(owner, _)| (*owner, ())));
+            if full.len() == owners.len() {
+                break;
+            }
+            for (owner, read) in hour_of_fleet(&mut reading, hour, &full).await? {
+                let Some(monitor) = owners.get(&owner) else { continue };
+                let strip = strips.entry(monitor.clone()).or_default();
+                let seen = read.beats.iter().rev().filter(|beat| beat.is_seen() && beat.started_at >= since);
+                strip.extend(seen.map(mark).take(STRIP_LEN.saturating_sub(strip.len())));
+            }
+        }
+        for strip in strips.values_mut() {
+            strip.sort_by_key(|mark| mark.at);
+        }
+        Ok(strips)
+    }
+
+    /// Scheduled beats by monitor and hour since a moment, the oldest hour first. An hour without a
+    /// row is one in which nothing was even due, or Serin did not run: unknown, never up.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn coverage(&self, since: DateTime<Utc>) -> Result<HashMap<MonitorId, Vec<HourCount>>, StoreError> {
+        let mut reading = self.readers.begin().await?;
+        let sealed_until = packs::sealing(&mut reading).await?.sealed_until;
+        let mut counts: HashMap<MonitorId, BTreeMap<i64, [u32; 3]>> = HashMap::new();
+        let rows = concat!(
+            "SELECT b.monitor, b.started_at / $3, COUNT(*), COUNT(*) FILTER (WHERE b.seen = 'seen'), \
+             COUNT(*) FILTER (WHERE b.seen = 'seen' AND b.outcome IN ('good', 'degraded')) FROM beats b \
+             WHERE b.started_at >= $1 AND b.kind = 'scheduled' AND ",
+            is_truth!(),
+            " GROUP BY b.monitor, b.started_at / $3"
+        );
+        let mut rows = sqlx::query(rows)
+            .bind(since.timestamp_micros())
+            .bind(sealed_until.timestamp_micros())
+            .bind(HOUR_US)
+            .fetch(&mut *reading);
+        while let Some(row) = rows.try_next().await? {
+            let hours = counts.entry(MonitorId::new(row.try_get(0)?)).or_default();
+            add(hours.entry(row.try_get(1)?).or_default(), [row.try_get(2)?, row.try_get(3)?, row.try_get(4)?]);
+        }
+        drop(rows);
+        let owners = owners(&mut reading).await?;
+        let packs = "SELECT slot, due, seen, up FROM beat_packs WHERE slot >= $1 AND slot < $2";
+        let mut rows = sqlx::query(packs)
+            .bind(slot(hour_number(since), 0))
+            .bind(slot(hour_number(sealed_until), 0))
+            .fetch(&mut *reading);
+        while let Some(row) = rows.try_next().await? {
+            let (hour, owner) = from_slot(row.try_get(0)?);
+            let Some(monitor) = owners.get(&owner) else { continue };
+            let hours = counts.entry(monitor.clone()).or_default();
+            add(hours.entry(hour).or_default(), [row.try_get(1)?, row.try_get(2)?, row.try_get(3)?]);
+        }
+        let whole = |(monitor, hours): (MonitorId, BTreeMap<i64, [u32; 3]>)| {
+            let hours = hours
+                .into_iter()
+                .map(|(hour, [due, seen, up])| Ok(HourCount { hour: hour_from(hour)?, due, seen, up }));
+            Ok((monitor, hours.collect::<Result<_, StoreError>>()?))
+        };
+        counts.into_iter().map(whole).collect()
+    }
+}
+
+fn add(count: &mut [u32; 3], more: [u32; 3]) {
+    count.iter_mut().zip(more).for_each(|(count, more)| *count += more);
+}
+
+/// Whose packs are whose.
+async fn owners(connection: &mut SqliteConnection) -> Result<HashMap<i64, MonitorId>, StoreError> {
+    let rows = sqlx::query("SELECT number, monitor FROM pack_owners").fetch_all(connection).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, MonitorId::new(row.try_get(1)?)))).collect()
+}
+
+/// The packs of an hour by owner, but for some owners'.
+async fn hour_of_fleet(
+    connection: &mut SqliteConnection,
+    hour: DateTime<Utc>,
+    but: &HashMap<i64, ()>,
+) -> Result<Vec<(i64, Hour)>, StoreError> {
+    let number = hour_number(hour);
+    let mut rows = sqlx::query("SELECT slot, data FROM beat_packs WHERE slot >= $1 AND slot < $2")
+        .bind(slot(number, 0))
+        .bind(slot(number + 1, 0))
+        .fetch(connection);
+    let mut packs = Vec::new();
+    while let Some(row) = rows.try_next().await? {
+        let (_, owner) = from_slot(row.try_get(0)?);
+        if !but.contains_key(&owner) {
+            packs.push((owner, packs::read(hour, row.try_get(1)?)?));
+        }
+    }
+    Ok(packs)
+}
+
+fn lines<'a>(monitor: &'a MonitorId, beat: &'a PastBeat) -> impl Iterator<Item = AskLine> + 'a {
+    beat.asks.iter().filter(|ask| ask.shape.turn != Turn::NotAsked).map(|ask| AskLine {
+        monitor: monitor.clone(),
+        canary: ask.canary.as_ref().to_owned(),
+        variant: ask.shape.variant,
+        turn: ask.shape.turn,
+        scheduled: beat.shape.kind == BeatKind::Scheduled,
+        started_at: beat.started_at,
+        elapsed: ask.elapsed,
+        verdict: ask.shape.verdict,
+        reason: ask.shape.reason,
+        rank: ask.shape.rank,
+        tokens: ask.tokens,
+    })
+}
+
+fn mark(beat: &PastBeat) -> BeatMark {
+    BeatMark {
+        at: beat.started_at,
+        verdict: beat.shape.verdict,
+        reason: beat.shape.reason,
+        elapsed_ms: beat.elapsed.as_secs_f32() * 1000.0,
+    }
+}
+
+async fn asks_of_rows(
+    connection: &mut SqliteConnection,
+    since: DateTime<Utc>,
+    sealed_until: DateTime<Utc>,
+) -> Result<Vec<AskLine>, StoreError> {
+    let rows = concat!(
+        "SELECT b.monitor, a.canary, a.variant, a.turn, b.kind, b.started_at, a.elapsed, a.verdict, a.reason, a.rank, a.tokens \
+         FROM asks a JOIN beats b ON b.started_at = a.started_at AND b.monitor = a.monitor AND b.location = a.location \
+         WHERE a.started_at >= $1 AND a.turn <> 'not_asked' AND ",
+        is_truth!(),
+        " ORDER BY a.started_at DESC, a.monitor DESC, a.location DESC, a.position DESC LIMIT $3"
+    );
+    let mut rows = sqlx::query(rows)
+        .bind(since.timestamp_micros())
+        .bind(sealed_until.timestamp_micros())
+        .bind(u32::try_from(ASKS_MAX).unwrap_or(u32::MAX))
+        .fetch(connection);
+    let mut asks = Vec::new();
+    // One id a monitor instead of one a row: a fleet of thousands comes back at once.
+    let mut ids: HashMap<String, MonitorId> = HashMap::new();
+    while let Some(row) = rows.try_next().await? {
+        let id: &str = row.try_get(0)?;
+        if !ids.contains_key(id) {
+            ids.insert(id.to_owned(), MonitorId::new(id));
+        }
+        asks.push(AskLine {
+            monitor: ids[id].clone(),
+            canary: row.try_get(1)?,
+            variant: word(row.try_get(2)?, "variant", Variant::from_slug)?,
+            turn: word(row.try_get(3)?, "turn", Turn::from_slug)?,
+            scheduled: row.try_get::<&str, _>(4)? == "scheduled",
+            started_at: moment(&row, 5)?,
+            elapsed: length(&row, 6)?,
+            verdict: word(row.try_get(7)?, "verdict", ask_verdict)?,
+            reason: word_or_none(row.try_get(8)?, "reason", FailureReason::from_slug)?,
+            rank: row.try_get(9)?,
+            tokens: row.try_get(10)?,
+        });
+    }
+    asks.reverse();
+    Ok(asks)
+}
+
+/// The newest first.
+async fn strips_of_rows(
+    connection: &mut SqliteConnection,
+    since: DateTime<Utc>,
+    sealed_until: DateTime<Utc>,
+) -> Result<HashMap<MonitorId, Vec<BeatMark>>, StoreError> {
+    let rows = concat!(
+        "SELECT b.monitor, b.started_at, b.outcome, b.reason, b.elapsed FROM beats b \
+         WHERE b.started_at >= $1 AND b.seen = 'seen' AND ",
+        is_truth!(),
+        " ORDER BY b.started_at DESC"
+    );
+    let mut rows =
+        sqlx::query(rows).bind(since.timestamp_micros()).bind(sealed_until.timestamp_micros()).fetch(connection);
+    let mut strips: HashMap<MonitorId, Vec<BeatMark>> = HashMap::new();
+    while let Some(row) = rows.try_next().await? {
+        let strip = strips.entry(MonitorId::new(row.try_get(0)?)).or_default();
+        if strip.len() < STRIP_LEN {
+            strip.push(BeatMark {
+                at: moment(&row, 1)?,
+                verdict: word(row.try_get(2)?, "outcome", Verdict::from_slug)?,
+                reason: word_or_none(row.try_get(3)?, "reason", FailureReason::from_slug)?,
+                elapsed_ms: length(&row, 4)?.as_secs_f32() * 1000.0,
+            });
+        }
+    }
+    Ok(strips)
+}

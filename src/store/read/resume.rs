@@ -1,0 +1,156 @@
+//! What a start needs, so that every window, phase and promise goes on where it stood.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use sqlx::Row;
+use sqlx::sqlite::SqliteRow;
+
+use crate::domain::fleet::MonitorId;
+use crate::domain::incident::Incident;
+use crate::domain::observation::ToolsSeen;
+use crate::domain::protocol::Era;
+use crate::domain::signal::{Phase, Signal, SignalState};
+use crate::domain::tools::{Listing, ToolSeen};
+use crate::store::file::readers::Readers;
+use crate::store::values::column::{incident, incidents, length, moment, moment_or_none, word};
+use crate::store::values::error::StoreError;
+use crate::store::values::record::{Addressee, DETECTOR_VERSION, LOCAL, MarksRow, SignalRow, ToolsRow};
+
+impl Readers {
+    /// Every signal that is not quiet, or that remembers something.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn signal_states(&self) -> Result<Vec<SignalRow>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT monitor, signal, subject, phase, since, streak, covered, held_by, rule_hash FROM signal_state \
+             WHERE location = $1 AND detector_version = $2",
+        )
+        .bind(LOCAL)
+        .bind(DETECTOR_VERSION)
+        .fetch_all(&self.readers)
+        .await?;
+        rows.iter()
+            .map(|row| {
+                Ok(SignalRow {
+                    monitor: MonitorId::new(row.try_get(0)?),
+                    signal: word(row.try_get(1)?, "signal", Signal::from_slug)?,
+                    subject: row.try_get(2)?,
+                    state: SignalState {
+                        phase: word(row.try_get(3)?, "phase", Phase::from_slug)?,
+                        since: moment(row, 4)?,
+                        streak: row.try_get(5)?,
+                        covered: length(row, 6)?,
+                        held_by: row.try_get(7)?,
+                    },
+                    rule_hash: row.try_get(8)?,
+                })
+            })
+            .collect()
+    }
+
+    /// Every incident that has not ended, the oldest first.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn open_incidents(&self) -> Result<Vec<Incident>, StoreError> {
+        let rows = sqlx::query(incidents!("WHERE resolved_at IS NULL ORDER BY opened_at, id"))
+            .fetch_all(&self.readers)
+            .await?;
+        rows.iter().map(incident).collect()
+    }
+
+    /// The baseline of every monitor's tools.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn tools_baselines(&self) -> Result<Vec<ToolsRow>, StoreError> {
+        let mut reading = self.readers.begin().await?;
+        // Replicas have the same list: it is read once, and shared.
+        let lists = sqlx::query(
+            "SELECT hash, data FROM blobs \
+             WHERE kind = 'tools' AND hash IN (SELECT hash FROM monitor_tools WHERE to_at IS NULL)",
+        )
+        .fetch_all(&mut *reading)
+        .await?;
+        let lists: HashMap<String, Arc<Listing>> = lists.iter().map(listing).collect::<Result<_, StoreError>>()?;
+        let rows = sqlx::query(
+            "SELECT monitor, era, hash, from_at, accepted_by, search_tool, invalid_call FROM monitor_tools \
+             WHERE to_at IS NULL",
+        )
+        .fetch_all(&mut *reading)
+        .await?;
+        rows.iter().filter_map(|row| baseline(row, &lists).transpose()).collect()
+    }
+
+    /// The marks by which a restart of a server is recognised.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn marks(&self) -> Result<Vec<MarksRow>, StoreError> {
+        let rows = sqlx::query("SELECT monitor, instance, version, process_started_at, restarted_at FROM marks")
+            .fetch_all(&self.readers)
+            .await?;
+        rows.iter()
+            .map(|row| {
+                Ok(MarksRow {
+                    monitor: row.try_get(0)?,
+                    instance: row.try_get(1)?,
+                    version: row.try_get(2)?,
+                    process_started_at: moment_or_none(row, 3)?,
+                    restarted_at: moment_or_none(row, 4)?,
+                })
+            })
+            .collect()
+    }
+
+    /// Every receiver that was ever promised a message of this incident, woken fallbacks included.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn told(&self, incident: &str) -> Result<Vec<Addressee>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT receiver, MAX(receiver_hash), MAX(fallback) FROM deliveries WHERE incident = $1 \
+             GROUP BY receiver ORDER BY MIN(created_at), receiver",
+        )
+        .bind(incident)
+        .fetch_all(&self.readers)
+        .await?;
+        rows.iter()
+            .map(|row| {
+                Ok(Addressee { receiver: row.try_get(0)?, receiver_hash: row.try_get(1)?, fallback: row.try_get(2)? })
+            })
+            .collect()
+    }
+}
+
+/// One row of an accepted list; none where the list itself is lost.
+fn baseline(row: &SqliteRow, lists: &HashMap<String, Arc<Listing>>) -> Result<Option<ToolsRow>, StoreError> {
+    let Some(listing) = lists.get(row.try_get::<&str, _>(2)?) else { return Ok(None) };
+    Ok(Some(ToolsRow {
+        monitor: MonitorId::new(row.try_get(0)?),
+        era: Era::from_slug(row.try_get(1)?),
+        tools: ToolsSeen {
+            listing: Arc::clone(listing),
+            search_tool: row.try_get(5)?,
+            invalid_call: row.try_get(6)?,
+            ..ToolsSeen::default()
+        },
+        from: moment(row, 3)?,
+        accepted_by: row.try_get(4)?,
+    }))
+}
+
+/// Reads a list back; see `listing::snapshot`.
+fn listing(row: &SqliteRow) -> Result<(String, Arc<Listing>), StoreError> {
+    let unreadable = |what: &dyn std::fmt::Display| StoreError::Unreadable(format!("tools snapshot: {what}"));
+    let hash: String = row.try_get(0)?;
+    let mut value: serde_json::Value = serde_json::from_slice(row.try_get(1)?).map_err(|error| unreadable(&error))?;
+    let tools: Vec<(String, String, String)> =
+        serde_json::from_value(value["tools"].take()).map_err(|error| unreadable(&error))?;
+    let json = value["json"].as_str().ok_or_else(|| unreadable(&"no listing"))?.to_owned();
+    let tools = tools.into_iter().map(|(name, full_hash, shape_hash)| ToolSeen { name, full_hash, shape_hash });
+    let listing = Listing { hash: hash.clone(), tools: tools.collect(), json, ..Listing::default() };
+    Ok((hash, Arc::new(listing)))
+}

@@ -1,0 +1,148 @@
+//! How values stand in columns: moments and durations as microseconds, words as their slugs.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use sqlx::Row;
+use sqlx::sqlite::SqliteRow;
+use uuid::{NoContext, Timestamp, Uuid};
+
+use crate::domain::fleet::MonitorId;
+use crate::domain::fleet::RulePlace;
+use crate::domain::incident::{Incident, ResolveCause};
+use crate::domain::outcome::Evidence;
+use crate::domain::reason::{FailureReason, Severity};
+use crate::domain::signal::Signal;
+use crate::store::values::course;
+use crate::store::values::error::StoreError;
+
+/// A query for whole incidents, to be read by [`incident`]; `rest` follows the name of the table.
+macro_rules! incidents {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, monitor, signal, subject, severity, reason, stage, summary, evidence, rule_file, rule_line, ",
+            "rule_commit, opened_at, resolved_at, resolve_cause, absorbed_into, acknowledged_by, acknowledged_at, ",
+            "sequence, course FROM incidents ",
+            $rest
+        )
+    };
+}
+pub(in crate::store) use incidents;
+
+/// An incident from a row of [`incidents!`].
+pub(in crate::store) fn incident(row: &SqliteRow) -> Result<Incident, StoreError> {
+    let cause: Option<String> = row.try_get(14)?;
+    let acknowledged = row.try_get::<Option<String>, _>(16)?.zip(moment_or_none(row, 17)?);
+    Ok(Incident {
+        id: row.try_get(0)?,
+        monitor: MonitorId::new(row.try_get(1)?),
+        signal: word(row.try_get(2)?, "signal", Signal::from_slug)?,
+        subject: row.try_get(3)?,
+        severity: word(row.try_get(4)?, "severity", Severity::from_slug)?,
+        reason: word(row.try_get(5)?, "reason", FailureReason::from_slug)?,
+        stage: row.try_get(6)?,
+        summary: row.try_get(7)?,
+        evidence: evidence_from(row.try_get(8)?)?,
+        rule: RulePlace { file: row.try_get(9)?, line: row.try_get(10)?, commit: row.try_get(11)? },
+        opened_at: moment(row, 12)?,
+        resolved_at: moment_or_none(row, 13)?,
+        resolve_cause: cause.map(|slug| resolve_cause(&slug, row)).transpose()?,
+        acknowledged,
+        sequence: row.try_get(18)?,
+        course: course::read(row.try_get(19)?)?,
+    })
+}
+
+fn resolve_cause(slug: &str, row: &SqliteRow) -> Result<ResolveCause, StoreError> {
+    let into: Option<String> = row.try_get(15)?;
+    let causes = [
+        ResolveCause::Recovered,
+        ResolveCause::Absorbed { into: into.unwrap_or_default() },
+        ResolveCause::RuleChanged,
+        ResolveCause::MonitorRemoved,
+        ResolveCause::Accepted,
+    ];
+    let unknown = || StoreError::Unreadable(format!("resolve cause '{slug}'"));
+    causes.into_iter().find(|cause| cause.slug() == slug).ok_or_else(unknown)
+}
+
+/// Evidence as JSON that keeps its order: `[["key","value"],…]`.
+pub(in crate::store) fn evidence_text(evidence: &[Evidence]) -> String {
+    let pairs: Vec<_> = evidence.iter().map(|piece| (&piece.key, &piece.value)).collect();
+    serde_json::json!(pairs).to_string()
+}
+
+fn evidence_from(text: &str) -> Result<Vec<Evidence>, StoreError> {
+    let pairs: Vec<(String, String)> =
+        serde_json::from_str(text).map_err(|error| StoreError::Unreadable(format!("evidence: {error}")))?;
+    Ok(pairs.into_iter().map(|(key, value)| Evidence { key, value }).collect())
+}
+
+/// The value a stored word stands for.
+pub(in crate::store) fn word<T>(slug: &str, what: &str, read: impl Fn(&str) -> Option<T>) -> Result<T, StoreError> {
+    read(slug).ok_or_else(|| StoreError::Unreadable(format!("{what} '{slug}'")))
+}
+
+/// The value a stored word stands for, where there is one.
+pub(in crate::store) fn word_or_none<T>(
+    slug: Option<&str>,
+    what: &str,
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<Option<T>, StoreError> {
+    slug.map(|slug| word(slug, what, read)).transpose()
+}
+
+/// The verdict on an ask that a stored word stands for; as [`crate::domain::outcome::AskVerdict::slug`].
+pub(in crate::store) fn ask_verdict(slug: &str) -> Option<&'static str> {
+    ["right", "wrong", "failed", "not_asked"].into_iter().find(|verdict| *verdict == slug)
+}
+
+/// A moment from a column of microseconds.
+pub(in crate::store) fn moment(row: &SqliteRow, index: usize) -> Result<DateTime<Utc>, StoreError> {
+    moment_from(row.try_get(index)?)
+}
+
+/// A moment from a column of microseconds that may be empty.
+pub(in crate::store) fn moment_or_none(row: &SqliteRow, index: usize) -> Result<Option<DateTime<Utc>>, StoreError> {
+    row.try_get::<Option<i64>, _>(index)?.map(moment_from).transpose()
+}
+
+/// A moment from microseconds.
+pub(in crate::store) fn moment_from(micros: i64) -> Result<DateTime<Utc>, StoreError> {
+    DateTime::from_timestamp_micros(micros).ok_or_else(|| StoreError::Unreadable(format!("moment {micros}")))
+}
+
+/// A duration from a column of microseconds.
+pub(in crate::store) fn length(row: &SqliteRow, index: usize) -> Result<Duration, StoreError> {
+    let micros: i64 = row.try_get(index)?;
+    Ok(Duration::from_micros(u64::try_from(micros).unwrap_or_default()))
+}
+
+/// Microseconds of a duration; the longest that a column holds for anything longer.
+pub(in crate::store) fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// A fresh id that sorts by its moment.
+pub(in crate::store) fn new_id(now: DateTime<Utc>) -> String {
+    let seconds = u64::try_from(now.timestamp()).unwrap_or_default();
+    Uuid::new_v7(Timestamp::from_unix(NoContext, seconds, now.timestamp_subsec_nanos())).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evidence_comes_back_as_it_was() {
+        let evidence = vec![Evidence::new("b", "quote \" and\nnewline"), Evidence::new("a", "</script>")];
+        assert_eq!(evidence_from(&evidence_text(&evidence)), Ok(evidence), "order and hostile text are kept");
+    }
+
+    #[test]
+    fn ids_sort_by_their_moment() {
+        let early = new_id(DateTime::from_timestamp_micros(1_000_000).unwrap_or_default());
+        let late = new_id(DateTime::from_timestamp_micros(2_000_000).unwrap_or_default());
+        assert!(early < late, "{early} comes before {late}");
+    }
+}

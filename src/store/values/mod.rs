@@ -1,0 +1,10 @@
+//! What is remembered, and how it stands in columns: moments and durations as microseconds, words as their slugs.
+//!
+//! Read `record` (what a turn wants remembered), `past` (a beat as it is remembered), then `column`, `course`, `rows` and `error`.
+
+pub(in crate::store) mod error;
+pub(in crate::store) mod column;
+pub(in crate::store) mod course;
+pub(in crate::store) mod rows;
+pub mod record;
+pub mod past;

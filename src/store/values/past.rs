@@ -1,0 +1,145 @@
+//! A beat as it is remembered, whether its row is still there or its hour is sealed in a pack.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::coverage::State;
+use crate::domain::observation::{BeatKind, Stage, Turn, Variant};
+use crate::domain::outcome::Verdict;
+use crate::domain::protocol::{Era, Transport};
+use crate::domain::reason::FailureReason;
+use crate::store::values::record::{Seen, StageTimes};
+
+/// One beat of one monitor.
+///
+/// From a pack its moments are right to the hundredth of a second, its durations to 0.4 %, and its scores to 0.03 %;
+/// all else is as it was.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PastBeat {
+    /// When it was due.
+    pub scheduled_at: DateTime<Utc>,
+    /// When it started.
+    pub started_at: DateTime<Utc>,
+    /// What it was and what came of it.
+    pub shape: BeatShape,
+    /// Duration of the whole probe.
+    pub elapsed: Duration,
+    /// Duration of each stage that was answered.
+    pub stages: StageTimes,
+    /// What was asked, in order.
+    pub asks: Vec<PastAsk>,
+}
+
+/// What many beats have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct BeatShape {
+    /// Why it took place.
+    pub kind: BeatKind,
+    /// The protocol's era, where known.
+    pub era: Option<Era>,
+    /// What carried the protocol.
+    pub transport: Transport,
+    /// Whether tools/list had a connection of its own.
+    pub fresh_connection: bool,
+    /// Whether it showed us anything.
+    pub seen: Seen,
+    /// As one word.
+    pub verdict: Verdict,
+    /// The leading cause.
+    pub reason: Option<FailureReason>,
+    /// Where it showed.
+    pub stage: Option<Stage>,
+    /// The file in force, by its number.
+    pub config: i64,
+}
+
+/// One canary of a beat.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PastAsk {
+    /// The canary's id.
+    pub canary: Arc<str>,
+    /// What it was and what came of it.
+    pub shape: AskShape,
+    /// Duration of the call.
+    pub elapsed: Duration,
+    /// What was answered; none where nothing was.
+    pub answer: Option<PastAnswer>,
+    /// Bytes of the answer.
+    pub bytes: u64,
+    /// Tokens of the answer, where they were counted.
+    pub tokens: Option<u32>,
+}
+
+/// What many asks have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct AskShape {
+    /// Which text.
+    pub variant: Variant,
+    /// Why it was asked, or that it was not.
+    pub turn: Turn,
+    /// Whether the call opened its own connection.
+    pub fresh_connection: bool,
+    /// `right`, `wrong`, `failed`, `not_asked`.
+    pub verdict: &'static str,
+    /// Why, where it is not right.
+    pub reason: Option<FailureReason>,
+    /// Rank of the expected source, from 1.
+    pub rank: Option<u32>,
+}
+
+/// A ranked list, as it was answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PastAnswer {
+    /// Which list, by its number in `ranked_lists`.
+    pub list: i64,
+    /// A score for each place; NaN where there was none.
+    pub scores: Vec<f32>,
+    /// Characters for each place.
+    pub lengths: Vec<u32>,
+}
+
+impl PastBeat {
+    /// Whether it is one of the schedule's, which uptime and percentiles are made of.
+    pub fn is_scheduled(&self) -> bool {
+        self.shape.kind == BeatKind::Scheduled
+    }
+
+    /// Whether it showed us anything.
+    pub fn is_seen(&self) -> bool {
+        self.shape.seen == Seen::Seen
+    }
+
+    /// Whether it found the server able to answer.
+    pub const fn is_up(&self) -> bool {
+        matches!(self.shape.verdict, Verdict::Good | Verdict::Degraded)
+    }
+
+    /// What it says of the time after it.
+    pub fn state(&self) -> State {
+        match (self.shape.seen, self.shape.verdict) {
+            (Seen::Seen, Verdict::Good | Verdict::Degraded) => State::Up,
+            (Seen::Seen, Verdict::Down) => State::Down,
+            _ => State::Unknown,
+        }
+    }
+}
+
+impl PastAsk {
+    /// Whether the schedule asked it: neither asked again in doubt, nor left out.
+    pub fn is_asked_by_schedule(&self) -> bool {
+        self.shape.turn == Turn::Scheduled && self.shape.verdict != "not_asked"
+    }
+
+    /// Whether its duration counts among the percentiles: asked by the schedule, and answered or waited for to the end.
+    /// A call that failed otherwise has no duration worth the name.
+    pub fn is_timed(&self) -> bool {
+        self.shape.turn == Turn::Scheduled && (matches!(self.shape.verdict, "right" | "wrong") || self.is_censored())
+    }
+
+    /// Whether it ran into its timeout: how long it would have taken nobody knows.
+    pub fn is_censored(&self) -> bool {
+        self.shape.reason == Some(FailureReason::Timeout)
+    }
+}

@@ -1,0 +1,214 @@
+//! Appending beats and asks: the rows that every turn brings, many to a statement.
+
+use sqlx::SqliteConnection;
+
+use crate::domain::protocol::Transport;
+use crate::store::values::column::micros;
+use crate::store::values::record::{AskRow, BeatRecord, BeatRow, LOCAL};
+use crate::store::values::rows::{Bound, Rows};
+use crate::store::write::intern::Interned;
+
+/// Characters kept of a source's name; a hostile server must not fill our disk with one answer.
+const SOURCE_CHARS_MAX: usize = 200;
+
+static BEATS: Rows = Rows::new(
+    "INSERT INTO beats (started_at, monitor, location, scheduled_at, kind, era, transport, fresh_connection, seen, \
+     outcome, reason, stage, elapsed, connect_elapsed, handshake_elapsed, tools_elapsed, health_elapsed, config) VALUES ",
+    18,
+    " ON CONFLICT (started_at, monitor, location) DO NOTHING",
+);
+static ASKS: Rows = Rows::new(
+    "INSERT INTO asks (started_at, monitor, location, position, canary, variant, turn, elapsed, fresh_connection, \
+     verdict, reason, rank, list, scores, lengths, bytes, tokens) VALUES ",
+    17,
+    " ON CONFLICT (started_at, monitor, location, position) DO NOTHING",
+);
+static SOURCES: Rows = Rows::new(
+    "INSERT INTO sources (id, name) VALUES ",
+    2,
+    " ON CONFLICT (name) DO UPDATE SET doomed_at = NULL RETURNING id, name",
+);
+static LISTS: Rows = Rows::new(
+    "INSERT INTO ranked_lists (id, sources) VALUES ",
+    2,
+    " ON CONFLICT (sources) DO UPDATE SET doomed_at = NULL RETURNING id, sources",
+);
+static CANARIES: Rows = Rows::new(
+    "INSERT INTO canary_names (id, name) VALUES ",
+    2,
+    " ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id, name",
+);
+static CONFIGS: Rows = Rows::new(
+    "INSERT INTO config_versions (number, hash, file, loaded_at, source) VALUES ",
+    2,
+    " ON CONFLICT (hash) DO UPDATE SET hash = excluded.hash RETURNING number, hash",
+)
+.with_row("(?, ?, '', 0, '')");
+
+/// What the writer remembers of interned texts.
+#[derive(Debug)]
+pub(in crate::store) struct Names {
+    sources: Interned,
+    lists: Interned,
+    configs: Interned,
+    /// Canaries' ids, which packs name by a number.
+    pub(in crate::store) canaries: Interned,
+}
+
+impl Names {
+    /// Reads where the numbers go on.
+    pub(in crate::store) async fn load(connection: &mut SqliteConnection) -> Result<Self, sqlx::Error> {
+        let sources = Interned::load(connection, "SELECT COALESCE(MAX(id), 0) FROM sources", &SOURCES).await?;
+        let lists = Interned::load(connection, "SELECT COALESCE(MAX(id), 0) FROM ranked_lists", &LISTS).await?;
+        let configs =
+            Interned::load(connection, "SELECT COALESCE(MAX(number), 0) FROM config_versions", &CONFIGS).await?;
+        let canaries = Interned::load(connection, "SELECT COALESCE(MAX(id), 0) FROM canary_names", &CANARIES).await?;
+        Ok(Self { sources, lists, configs, canaries })
+    }
+
+    /// The number of a file's hash.
+    pub(in crate::store) async fn config(
+        &mut self,
+        connection: &mut SqliteConnection,
+        hash: &str,
+    ) -> Result<i64, sqlx::Error> {
+        self.configs.learn(connection, std::iter::once(hash)).await?;
+        Ok(self.configs.get(hash).unwrap_or_default())
+    }
+
+    /// The transaction is on disk.
+    pub(in crate::store) fn keep(&mut self) {
+        self.sources.keep();
+        self.lists.keep();
+        self.configs.keep();
+        self.canaries.keep();
+    }
+
+    /// The transaction, or a part of it, was taken back.
+    pub(in crate::store) fn forget(&mut self) {
+        self.sources.forget();
+        self.lists.forget();
+        self.configs.forget();
+        self.canaries.forget();
+    }
+
+    /// Sources and lists may be dropped from their tables: each is asked for again.
+    pub(in crate::store) fn forget_all(&mut self) {
+        self.sources.forget_all();
+        self.lists.forget_all();
+    }
+}
+
+/// Appends the beats and asks of many records.
+pub(in crate::store) async fn append(
+    connection: &mut SqliteConnection,
+    names: &mut Names,
+    records: &[&BeatRecord],
+) -> Result<(), sqlx::Error> {
+    let beats: Vec<&BeatRow> = records.iter().filter_map(|record| record.beat.as_ref()).collect();
+    names.configs.learn(connection, beats.iter().map(|beat| beat.config_hash.as_str())).await?;
+    let configs = &names.configs;
+    BEATS.run(connection, &beats, |query, beat| bind_beat(query, beat, configs)).await?;
+
+    let asks: Vec<PlacedAsk<'_>> = records.iter().flat_map(|record| placed(record)).collect();
+    let shown = asks.iter().flat_map(|placed| placed.ask.sources.iter()).map(|source| bounded(source));
+    names.sources.learn(connection, shown).await?;
+    let lists: Vec<Option<String>> = asks.iter().map(|placed| list_text(placed.ask, &names.sources)).collect();
+    names.lists.learn(connection, lists.iter().flatten().map(String::as_str)).await?;
+    let asks: Vec<(PlacedAsk<'_>, Option<i64>)> = asks
+        .into_iter()
+        .zip(&lists)
+        .map(|(placed, list)| (placed, list.as_deref().and_then(|list| names.lists.get(list))))
+        .collect();
+    ASKS.run(connection, &asks, |query, (placed, list)| bind_ask(query, placed, *list)).await
+}
+
+/// An ask with the beat it belongs to and its place in it.
+struct PlacedAsk<'a> {
+    beat: &'a BeatRow,
+    position: i64,
+    ask: &'a AskRow,
+}
+
+fn placed(record: &BeatRecord) -> impl Iterator<Item = PlacedAsk<'_>> {
+    record
+        .beat
+        .iter()
+        .flat_map(|beat| (0..).zip(&record.asks).map(move |(position, ask)| PlacedAsk { beat, position, ask }))
+}
+
+/// The list as the ids of its sources; none where there was no answer, which is not an empty one.
+fn list_text(ask: &AskRow, sources: &Interned) -> Option<String> {
+    if !matches!(ask.verdict, "right" | "wrong") {
+        return None;
+    }
+    let ids = ask.sources.iter().map(|source| sources.get(bounded(source)).unwrap_or_default().to_string());
+    Some(ids.collect::<Vec<_>>().join(","))
+}
+
+fn bounded(source: &str) -> &str {
+    source.char_indices().nth(SOURCE_CHARS_MAX).map_or(source, |(end, _)| &source[..end])
+}
+
+fn bind_beat(query: Bound, beat: &BeatRow, configs: &Interned) -> Bound {
+    query
+        .bind(beat.started_at.timestamp_micros())
+        .bind(beat.monitor.as_str())
+        .bind(LOCAL)
+        .bind(beat.scheduled_at.timestamp_micros())
+        .bind(beat.kind.slug())
+        .bind(beat.era.map(|era| era.slug()))
+        .bind(beat.transport.unwrap_or(Transport::Http).slug())
+        .bind(beat.fresh_connection)
+        .bind(beat.seen.slug())
+        .bind(beat.verdict.slug())
+        .bind(beat.reason.map(|reason| reason.slug()))
+        .bind(beat.stage.map(|stage| stage.slug()))
+        .bind(micros(beat.elapsed))
+        .bind(beat.stages.connect.map(micros))
+        .bind(beat.stages.handshake.map(micros))
+        .bind(beat.stages.tools.map(micros))
+        .bind(beat.stages.health.map(micros))
+        .bind(configs.get(&beat.config_hash))
+}
+
+fn bind_ask(query: Bound, placed: &PlacedAsk<'_>, list: Option<i64>) -> Bound {
+    let PlacedAsk { beat, position, ask } = placed;
+    let scores = ask.scores.iter().flat_map(|score| packed_score(*score));
+    let lengths = ask.lengths.iter().flat_map(|length| length.to_le_bytes());
+    query
+        .bind(beat.started_at.timestamp_micros())
+        .bind(beat.monitor.as_str())
+        .bind(LOCAL)
+        .bind(*position)
+        .bind(ask.canary.as_str())
+        .bind(ask.variant.slug())
+        .bind(ask.turn.slug())
+        .bind(micros(ask.elapsed))
+        .bind(ask.fresh_connection)
+        .bind(ask.verdict)
+        .bind(ask.reason.map(|reason| reason.slug()))
+        .bind(ask.rank)
+        .bind(list)
+        .bind(list.map(|_| scores.collect::<Vec<u8>>()))
+        .bind(list.map(|_| lengths.collect::<Vec<u8>>()))
+        .bind(i64::try_from(ask.bytes).unwrap_or(i64::MAX))
+        .bind(ask.tokens)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "seven digits of a score are past any embedding's jitter")]
+fn packed_score(score: Option<f64>) -> [u8; 4] {
+    score.map_or(f32::NAN, |score| score as f32).to_le_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_is_cut_between_characters() {
+        let long = "é".repeat(SOURCE_CHARS_MAX + 1);
+        assert_eq!(bounded(&long).chars().count(), SOURCE_CHARS_MAX, "characters, not bytes, are counted");
+        assert_eq!(bounded("auth/tokens.md"), "auth/tokens.md", "a usual name stays");
+    }
+}

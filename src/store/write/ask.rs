@@ -1,0 +1,110 @@
+//! What loops and people ask of the writer, each one commit.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::domain::fleet::{Fleet, MonitorId};
+use crate::store::values::error::StoreError;
+use crate::store::write::handle::Store;
+use crate::store::write::note::FleetNote;
+use crate::store::write::outbox::{Attempted, Claim, Claiming};
+use crate::store::write::writer::{Answer, Work};
+
+impl Store {
+    /// Notes the file that came into force, its monitors and canaries, and which are no longer in it.
+    /// `source` is the file's text as it may be shown, secrets unresolved. Answers when each monitor was first seen.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn config_loaded(
+        &self,
+        fleet: &Fleet,
+        source: &str,
+        now: DateTime<Utc>,
+    ) -> Result<HashMap<MonitorId, DateTime<Utc>>, StoreError> {
+        let note = FleetNote::of(fleet, source, now);
+        match self.ask(Work::Loaded(Box::new(note))).await? {
+            Answer::FirstSeen(first_seen) => Ok(first_seen),
+            _ => Ok(HashMap::new()),
+        }
+    }
+
+    /// Notes who took an open incident, with a line in its timeline; false where it has ended, is taken or is unknown.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn acknowledge(&self, incident: &str, actor: &str, now: DateTime<Utc>) -> Result<bool, StoreError> {
+        let work = Work::Acknowledge { incident: incident.to_owned(), actor: actor.to_owned(), now };
+        Ok(matches!(self.ask(work).await?, Answer::Changed(true)))
+    }
+
+    /// Lends out what is due, the longest due first.
+    ///
+    /// # Errors
+    /// Where the database does not answer; nothing is lent out then.
+    pub async fn claim(&self, now: DateTime<Utc>, claiming: Claiming) -> Result<Vec<Claim>, StoreError> {
+        match self.ask(Work::Claim { now, claiming }).await? {
+            Answer::Claims(claims) => Ok(claims),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Records how a try ended, with what follows from it, in one transaction.
+    ///
+    /// # Errors
+    /// Where the database does not answer; the try is then repeated after its lease.
+    pub async fn attempted(&self, attempted: Attempted) -> Result<(), StoreError> {
+        self.ask(Work::Attempted(Box::new(attempted))).await.map(drop)
+    }
+
+    /// Wakes the fallback of every page that nobody took in time; answers how many were woken.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn wake_fallbacks(&self, now: DateTime<Utc>) -> Result<u64, StoreError> {
+        match self.ask(Work::WakeFallbacks { now }).await? {
+            Answer::Count(count) => Ok(count),
+            _ => Ok(0),
+        }
+    }
+
+    /// Makes due what was put off, or promised, by a clock that was ahead of this one; answers how much.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn reckon_anew(&self, now: DateTime<Utc>) -> Result<u64, StoreError> {
+        match self.ask(Work::ReckonAnew { now }).await? {
+            Answer::Count(count) => Ok(count),
+            _ => Ok(0),
+        }
+    }
+
+    /// Promises a finished delivery anew, same id and bytes; false where there is none, or it is pending anyway.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn replay(&self, delivery: &str, actor: &str, now: DateTime<Utc>) -> Result<bool, StoreError> {
+        let work = Work::Replay { delivery: delivery.to_owned(), actor: actor.to_owned(), now };
+        Ok(matches!(self.ask(work).await?, Answer::Changed(true)))
+    }
+
+    /// Writes the moment, for nothing but the proof that a write reaches the disk.
+    ///
+    /// # Errors
+    /// Where it does not.
+    pub async fn touch(&self, now: DateTime<Utc>) -> Result<(), StoreError> {
+        self.ask(Work::Touch { now }).await.map(drop)
+    }
+
+    /// Forgets some transcripts that are over; 0 once none is left.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn forget_transcripts(&self, now: DateTime<Utc>, kept: TimeDelta) -> Result<u64, StoreError> {
+        match self.ask(Work::ForgetTranscripts { now, kept }).await? {
+            Answer::Count(count) => Ok(count),
+            _ => Ok(0),
+        }
+    }
+}

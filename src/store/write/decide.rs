@@ -1,0 +1,227 @@
+//! What a turn decided: signal states, incidents, their timelines, the messages about them, baselines and marks.
+//!
+//! These rows are rare beside beats, so each has a statement of its own.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use sqlx::SqliteConnection;
+
+use crate::domain::incident::{Incident, ResolveCause};
+use crate::domain::signal::Phase;
+use crate::store::values::column::{evidence_text, micros, new_id};
+use crate::store::values::course;
+use crate::store::values::record::{BeatRecord, DETECTOR_VERSION, LOCAL, MarksRow, SignalRow, TimelineRow, ToolsRow};
+use crate::store::write::listing::blob;
+use crate::store::write::promise;
+
+/// Writes the decisions of many records, in their order.
+pub(in crate::store) async fn decide(
+    connection: &mut SqliteConnection,
+    records: &[&BeatRecord],
+    next_event: &mut i64,
+) -> Result<(), sqlx::Error> {
+    for row in latest_states(records) {
+        signal(connection, row).await?;
+    }
+    for record in records {
+        // Endings first: a record may end one incident and open the next on the same key.
+        let (ended, open): (Vec<_>, Vec<_>) =
+            record.incidents.iter().partition(|incident| incident.resolved_at.is_some());
+        for row in ended.into_iter().chain(open) {
+            incident(connection, row).await?;
+        }
+        for row in &record.timeline {
+            timeline(connection, row, next_event).await?;
+        }
+        for outgoing in &record.outbox {
+            promise::promise(connection, outgoing).await?;
+        }
+        if let Some(row) = &record.tools {
+            tools(connection, row).await?;
+        }
+        if let Some(row) = &record.action {
+            action(connection, &row.actor, &row.action, &row.subject, row.at).await?;
+        }
+        if let Some(row) = &record.marks {
+            marks(connection, row).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The last state of every signal among records that may hold several.
+fn latest_states<'a>(records: &[&'a BeatRecord]) -> impl Iterator<Item = &'a SignalRow> {
+    let rows = records.iter().flat_map(|record| record.signals.iter());
+    let latest: HashMap<_, _> = rows.map(|row| ((&row.monitor, row.signal, &row.subject), row)).collect();
+    latest.into_values()
+}
+
+async fn signal(connection: &mut SqliteConnection, row: &SignalRow) -> Result<(), sqlx::Error> {
+    let state = &row.state;
+    let nothing_to_remember =
+        state.phase == Phase::Quiet && state.streak == 0 && state.covered.is_zero() && state.held_by.is_none();
+    if nothing_to_remember {
+        let forget = sqlx::query(
+            "DELETE FROM signal_state WHERE monitor = $1 AND location = $2 AND signal = $3 AND subject = $4",
+        );
+        forget
+            .bind(row.monitor.as_str())
+            .bind(LOCAL)
+            .bind(row.signal.slug())
+            .bind(&row.subject)
+            .execute(connection)
+            .await?;
+        return Ok(());
+    }
+    sqlx::query(
+        "INSERT INTO signal_state \
+         (monitor, location, signal, subject, phase, since, streak, covered, held_by, rule_hash, detector_version) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
+         ON CONFLICT (monitor, location, signal, subject) DO UPDATE SET phase = excluded.phase, \
+         since = excluded.since, streak = excluded.streak, covered = excluded.covered, held_by = excluded.held_by, \
+         rule_hash = excluded.rule_hash, detector_version = excluded.detector_version",
+    )
+    .bind(row.monitor.as_str())
+    .bind(LOCAL)
+    .bind(row.signal.slug())
+    .bind(&row.subject)
+    .bind(state.phase.slug())
+    .bind(state.since.timestamp_micros())
+    .bind(state.streak)
+    .bind(micros(state.covered))
+    .bind(&state.held_by)
+    .bind(&row.rule_hash)
+    .bind(DETECTOR_VERSION)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Saves an incident whole. An acknowledgement is never taken back by a turn that had not heard of it.
+async fn incident(connection: &mut SqliteConnection, row: &Incident) -> Result<(), sqlx::Error> {
+    let into = match &row.resolve_cause {
+        Some(ResolveCause::Absorbed { into }) => Some(into.as_str()),
+        _ => None,
+    };
+    let (by, at) = row.acknowledged.as_ref().map(|(by, at)| (by.as_str(), at.timestamp_micros())).unzip();
+    sqlx::query(
+        "INSERT INTO incidents (id, monitor, signal, subject, severity, reason, stage, summary, evidence, rule_file, \
+         rule_line, rule_commit, opened_at, resolved_at, resolve_cause, absorbed_into, acknowledged_by, \
+         acknowledged_at, sequence, course) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20) \
+         ON CONFLICT (id) DO UPDATE SET severity = excluded.severity, reason = excluded.reason, \
+         stage = excluded.stage, summary = excluded.summary, evidence = excluded.evidence, \
+         rule_file = excluded.rule_file, rule_line = excluded.rule_line, rule_commit = excluded.rule_commit, \
+         resolved_at = excluded.resolved_at, resolve_cause = excluded.resolve_cause, \
+         absorbed_into = excluded.absorbed_into, course = excluded.course, \
+         acknowledged_by = COALESCE(incidents.acknowledged_by, excluded.acknowledged_by), \
+         acknowledged_at = COALESCE(incidents.acknowledged_at, excluded.acknowledged_at), \
+         sequence = CASE WHEN incidents.sequence > excluded.sequence THEN incidents.sequence ELSE excluded.sequence END",
+    )
+    .bind(&row.id)
+    .bind(row.monitor.as_str())
+    .bind(row.signal.slug())
+    .bind(&row.subject)
+    .bind(row.severity.slug())
+    .bind(row.reason.slug())
+    .bind(&row.stage)
+    .bind(&row.summary)
+    .bind(evidence_text(&row.evidence))
+    .bind(&row.rule.file)
+    .bind(row.rule.line)
+    .bind(&row.rule.commit)
+    .bind(row.opened_at.timestamp_micros())
+    .bind(row.resolved_at.map(|at| at.timestamp_micros()))
+    .bind(row.resolve_cause.as_ref().map(ResolveCause::slug))
+    .bind(into)
+    .bind(by)
+    .bind(at)
+    .bind(row.sequence)
+    .bind(course::written(&row.course))
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Adds a line to an incident's timeline.
+pub(in crate::store) async fn timeline(
+    connection: &mut SqliteConnection,
+    row: &TimelineRow,
+    next_event: &mut i64,
+) -> Result<(), sqlx::Error> {
+    sqlx::query("INSERT INTO incident_events (seq, incident, at, kind, actor, text) VALUES ($1, $2, $3, $4, $5, $6)")
+        .bind(*next_event)
+        .bind(&row.incident)
+        .bind(row.at.timestamp_micros())
+        .bind(&row.kind)
+        .bind(&row.actor)
+        .bind(&row.text)
+        .execute(connection)
+        .await?;
+    *next_event += 1;
+    Ok(())
+}
+
+/// Notes what a person did.
+pub(in crate::store) async fn action(
+    connection: &mut SqliteConnection,
+    actor: &str,
+    action: &str,
+    subject: &str,
+    now: DateTime<Utc>,
+) -> Result<(), sqlx::Error> {
+    sqlx::query("INSERT INTO actions (id, at, actor, action, subject) VALUES ($1, $2, $3, $4, $5)")
+        .bind(new_id(now))
+        .bind(now.timestamp_micros())
+        .bind(actor)
+        .bind(action)
+        .bind(subject)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Keeps the snapshot once, ends the monitor's previous baseline and begins the new one.
+async fn tools(connection: &mut SqliteConnection, row: &ToolsRow) -> Result<(), sqlx::Error> {
+    let from = row.from.timestamp_micros();
+    blob(connection, &row.tools, row.from).await?;
+    sqlx::query("UPDATE monitor_tools SET to_at = $2 WHERE monitor = $1 AND to_at IS NULL AND from_at <> $2")
+        .bind(row.monitor.as_str())
+        .bind(from)
+        .execute(&mut *connection)
+        .await?;
+    sqlx::query(
+        "INSERT INTO monitor_tools (monitor, from_at, era, hash, accepted_by, search_tool, invalid_call) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7) \
+         ON CONFLICT (monitor, from_at) DO UPDATE SET era = excluded.era, hash = excluded.hash, \
+         accepted_by = excluded.accepted_by, search_tool = excluded.search_tool, invalid_call = excluded.invalid_call",
+    )
+    .bind(row.monitor.as_str())
+    .bind(from)
+    .bind(row.era.map_or("", |era| era.slug()))
+    .bind(&row.tools.hash)
+    .bind(&row.accepted_by)
+    .bind(&row.tools.search_tool)
+    .bind(&row.tools.invalid_call)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+async fn marks(connection: &mut SqliteConnection, row: &MarksRow) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "INSERT INTO marks (monitor, instance, version, process_started_at, restarted_at) \
+         VALUES ($1, $2, $3, $4, $5) \
+         ON CONFLICT (monitor) DO UPDATE SET instance = excluded.instance, version = excluded.version, \
+         process_started_at = excluded.process_started_at, restarted_at = excluded.restarted_at",
+    )
+    .bind(&row.monitor)
+    .bind(&row.instance)
+    .bind(&row.version)
+    .bind(row.process_started_at.map(|at| at.timestamp_micros()))
+    .bind(row.restarted_at.map(|at| at.timestamp_micros()))
+    .execute(connection)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,217 @@
+//! The open database: a handle for everybody who reads or writes.
+
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use sqlx::{Connection as _, SqliteConnection};
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use crate::store::file::held::{Held, Place};
+use crate::store::file::integrity::{self, Looked};
+use crate::store::file::readers::Readers;
+use crate::store::file::schema;
+use crate::store::values::error::{OpenError, StoreError};
+use crate::store::values::record::BeatRecord;
+use crate::store::write::writer::{Answer, Begun, Job, Signals, Work, Writer, can_wait};
+
+/// Jobs that may wait for the writer; a submitter beyond waits for room, which slows whoever is too fast.
+const QUEUE_MAX: usize = 1024;
+/// How long a beat that decided nothing waits for company where nobody said otherwise: at 100 beats a second this makes
+/// ten commits of a hundred.
+const GATHER_USUAL: Duration = Duration::from_millis(100);
+
+/// The open database. Cheap to clone; every clone speaks to the one writer.
+#[derive(Debug, Clone)]
+pub struct Store {
+    jobs: mpsc::Sender<Job>,
+    reads: Readers,
+    outbox_changed: Arc<Notify>,
+    /// Ends the writer's wait for company.
+    hurry: Arc<Notify>,
+    /// How long it waits for company, in microseconds.
+    gather_us: Arc<AtomicU64>,
+    /// Where the file stood.
+    place: Arc<Place>,
+    /// When a write last reached the disk.
+    written_at: Arc<Mutex<Instant>>,
+}
+
+impl Store {
+    /// Opens or makes the database at `path`, brings its tables to this version and starts the writer.
+    ///
+    /// # Errors
+    /// [`OpenError::InUse`] where another Serin has it open; the others where file or tables cannot be used.
+    pub async fn open(path: &Path) -> Result<Self, OpenError> {
+        let held = Held::make(path)?;
+        let mut connection = schema::writer(path).await.map_err(|source| OpenError::of(path, source))?;
+        let (begun, reads, place) = match begin(path, &held, &mut connection).await {
+            Ok(begun) => begun,
+            Err(error) => {
+                // Closed before it is let go of, for the next try or another Serin.
+                drop(connection.close().await);
+                return Err(error);
+            }
+        };
+        let outbox_changed = Arc::new(Notify::new());
+        let hurry = Arc::new(Notify::new());
+        let gather_us = Arc::new(AtomicU64::new(0));
+        let written_at = Arc::new(Mutex::new(Instant::now()));
+        let signals = Signals {
+            written_at: Arc::clone(&written_at),
+            outbox_changed: Arc::clone(&outbox_changed),
+            hurry: Arc::clone(&hurry),
+            gather_us: Arc::clone(&gather_us),
+        };
+        let writer = Writer::new(path.to_owned(), connection, begun, (held, Arc::clone(&place)), signals);
+        let (jobs, queue) = mpsc::channel(QUEUE_MAX);
+        tokio::spawn(writer.run(queue));
+        let store = Self { jobs, reads, outbox_changed, hurry, gather_us, place, written_at };
+        store.gather_for(GATHER_USUAL);
+        Ok(store)
+    }
+
+    /// How long a beat that decided nothing waits until others share its commit. Decisions never wait.
+    pub fn gather_for(&self, wait: Duration) {
+        self.gather_us.store(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Remembers a turn, whole or not at all; `Ok` means that it has reached the disk.
+    ///
+    /// Safe to repeat after an error: beats, incidents, notifications and deliveries are known by their keys.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] where this record alone is refused; any other failure hit the whole commit.
+    pub async fn commit(&self, record: BeatRecord) -> Result<(), StoreError> {
+        self.ask(Work::Record(Box::new(record))).await.map(drop)
+    }
+
+    /// Told once for every commit that gave the outbox something new; one listener, the courier.
+    pub fn outbox_changed(&self) -> Arc<Notify> {
+        Arc::clone(&self.outbox_changed)
+    }
+
+    /// Whether the file that is open is still the one in its place.
+    ///
+    /// # Errors
+    /// [`StoreError::Moved`] where it was taken away or replaced; Serin goes on in the open one, which is lost at its end.
+    pub fn in_place(&self) -> Result<(), StoreError> {
+        self.place.look()
+    }
+
+    /// How long ago a write last reached the disk, or the database was opened.
+    pub fn written_ago(&self) -> Duration {
+        self.written_at.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+    }
+
+    /// Caps the file at so many pages of 4 kB, so that a shared disk is not filled by us; 0 lifts the cap.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn limit_pages(&self, pages: u32) -> Result<(), StoreError> {
+        self.ask(Work::LimitPages(pages)).await.map(drop)
+    }
+
+    /// Writes what is queued, folds the write-ahead log into the file and lets go of the lock.
+    /// Everything asked for later is [`StoreError::Closed`].
+    pub async fn close(&self) {
+        self.reads.readers.close().await;
+        // A writer that is gone already has nothing left to close.
+        drop(self.ask(Work::Close).await);
+    }
+
+    /// Records and wishes that wait for the writer.
+    pub fn waiting(&self) -> u64 {
+        (self.jobs.max_capacity() - self.jobs.capacity()) as u64
+    }
+
+    pub(in crate::store) async fn ask(&self, work: Work) -> Result<Answer, StoreError> {
+        let (done, answer) = oneshot::channel();
+        let patient = can_wait(&work);
+        self.jobs.send(Job { work, done }).await.map_err(|_| StoreError::Closed)?;
+        // Half a queue is company enough: the other half has to last until it is written.
+        if !patient || self.jobs.capacity() <= QUEUE_MAX / 2 {
+            self.hurry.notify_one();
+        }
+        answer.await.map_err(|_| StoreError::Closed)?
+    }
+}
+
+/// Looks whether an open database is sound, brings its tables to this version and reads what a start needs of it.
+async fn begin(
+    path: &Path,
+    held: &Held,
+    connection: &mut SqliteConnection,
+) -> Result<(Begun, Readers, Arc<Place>), OpenError> {
+    let failed = |source| OpenError::of(path, source);
+    if integrity::look(connection).await.map_err(failed)? == Looked::Partly {
+        tracing::info!("what pages depend on is sound; the rest of the database was not all read: `serin backup` does");
+    }
+    schema::migrate(path, connection).await?;
+    let begun = Begun::read(connection).await.map_err(failed)?;
+    let place = Place::of(path, held).map_err(|source| OpenError::Lock { path: path.to_owned(), source })?;
+    let place = Arc::new(place);
+    let readers = schema::lasting_readers(path, Arc::clone(&place)).await.map_err(failed)?;
+    Ok((begun, Readers { readers }, place))
+}
+
+/// What is asked of the readers may be asked of the open database.
+impl Deref for Store {
+    type Target = Readers;
+
+    fn deref(&self) -> &Readers {
+        &self.reads
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::fleet::MonitorId;
+    use crate::domain::observation::BeatKind;
+    use crate::domain::outcome::Verdict;
+    use crate::store::values::record::{BeatRow, Seen};
+
+    fn beat(number: u32) -> BeatRecord {
+        let at = chrono::DateTime::from_timestamp(1_800_000_000 + i64::from(number), 0).unwrap();
+        let row = BeatRow {
+            monitor: MonitorId::new("docs"),
+            scheduled_at: at,
+            started_at: at,
+            kind: BeatKind::Scheduled,
+            era: None,
+            transport: None,
+            seen: Seen::Missed,
+            verdict: Verdict::Unknown,
+            reason: None,
+            stage: None,
+            elapsed: Duration::ZERO,
+            stages: crate::store::values::record::StageTimes::default(),
+            fresh_connection: false,
+            config_hash: String::new(),
+        };
+        BeatRecord { beat: Some(row), ..BeatRecord::default() }
+    }
+
+    #[tokio::test]
+    async fn half_a_queue_of_beats_waits_for_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("serin.db")).await.unwrap();
+        store.gather_for(Duration::from_secs(3_600));
+        let commit = |number| {
+            let store = store.clone();
+            tokio::spawn(async move { store.commit(beat(number)).await })
+        };
+        let first = commit(0);
+        tokio::task::yield_now().await;
+        // The writer has it, and waits for company.
+        while store.jobs.capacity() < QUEUE_MAX {
+            tokio::task::yield_now().await;
+        }
+        assert!(!first.is_finished());
+        let _others: Vec<_> = (1..=600).map(commit).collect();
+        assert_eq!(first.await.unwrap(), Ok(()), "an hour later it would be told, and is told at once");
+    }
+}

@@ -1,0 +1,23 @@
+//! Everything that changes the database: what the writer does in its transactions, and how it is asked to.
+//!
+//! Read `handle` (the open database), `writer` (the one that writes), `ask` (what it can be asked); `append` the beats,
+//! `intern` what repeats, `known` what was learnt and spent, `transcript` what was said over the wire, `listing` the lists
+//! of tools, `decide` the incidents, `promise` who is told, `outbox` how that goes, `note` what people and files say;
+//! `seal` (an hour's rows become packs), `retain` (forgetting), `chore` (the janitor's steps in the writer; `tidy` asks for them).
+
+pub(in crate::store) mod append;
+pub(in crate::store) mod intern;
+pub(in crate::store) mod decide;
+pub(in crate::store) mod promise;
+pub mod note;
+pub mod known;
+pub mod listing;
+pub mod transcript;
+pub mod outbox;
+pub mod seal;
+pub mod retain;
+pub(in crate::store) mod chore;
+pub(in crate::store) mod writer;
+pub mod handle;
+pub(in crate::store) mod ask;
+pub(in crate::store) mod tidy;

@@ -1,0 +1,443 @@
+//! The promises: who is to hear of what, in which order, and how each try ended.
+//!
+//! A promise is made (`promise`) in the transaction of the decision it tells of, so neither is
+//! there without the other. It is claimed by a conditional update that lends it out for [`LEASE`];
+//! should the trier die, it is anybody's again after that, and at once after a new start. It is
+//! marked done *after* the send: delivery is at least once, and a repeat carries the same id and bytes.
+//!
+//! Within an order key (incident and receiver) only the first unfinished promise may be claimed.
+
+use std::collections::{HashMap, HashSet};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row, SqliteConnection};
+
+use crate::domain::paging::delivery::{AttemptEnd, DeliveryState, FALLBACK_AFTER};
+use crate::domain::reason::Severity;
+use crate::store::file::readers::Readers;
+use crate::store::values::column::{moment, moment_from, new_id, word};
+use crate::store::values::error::StoreError;
+use crate::store::write::promise::wake;
+
+/// How long a claim holds: three times the 10 s an attempt may take, so that it never ends under one.
+pub const LEASE: TimeDelta = TimeDelta::seconds(30);
+/// Tries in vain that are a hiccup; with the next half a minute is over.
+const TRIES_WELL: u32 = 3;
+/// Receivers named at once as being behind; with more, all of them are.
+const BEHIND_MAX: u32 = 8;
+/// Characters kept of why an attempt failed.
+const NOTE_CHARS_MAX: usize = 500;
+
+/// The receivers for whom anything waits, one index look-up each however much waits.
+macro_rules! waiting_receivers {
+    () => {
+        "WITH RECURSIVE waiting (receiver) AS (SELECT MIN(receiver) FROM deliveries WHERE state = 'pending' \
+         UNION ALL SELECT (SELECT MIN(receiver) FROM deliveries WHERE state = 'pending' \
+         AND receiver > waiting.receiver) FROM waiting WHERE waiting.receiver IS NOT NULL) "
+    };
+}
+
+/// Pending, and the first unfinished one of its order key.
+macro_rules! claimable {
+    () => {
+        "d.state = 'pending' AND NOT EXISTS (SELECT 1 FROM deliveries e WHERE e.state = 'pending' \
+         AND e.order_key = d.order_key AND (e.sequence, e.notification) < (d.sequence, d.notification))"
+    };
+}
+
+/// What may be claimed in one turn.
+#[derive(Debug, Clone, Default)]
+pub struct Claiming {
+    /// Promises at most.
+    pub limit: usize,
+    /// Promises of one receiver at most, those in flight included.
+    pub per_receiver: usize,
+    /// Promises in flight by receiver.
+    pub in_flight: HashMap<String, usize>,
+    /// Ids of the promises in flight: never claimed twice, even where recording their end takes longer than the lease.
+    pub busy: HashSet<String>,
+}
+
+impl Claiming {
+    fn full_receivers(&self) -> String {
+        let full = self.in_flight.iter().filter(|(_, count)| **count >= self.per_receiver);
+        serde_json::json!(full.map(|(receiver, _)| receiver).collect::<Vec<_>>()).to_string()
+    }
+
+    fn busy_ids(&self) -> String {
+        serde_json::json!(self.busy).to_string()
+    }
+}
+
+/// One promise, lent out to be kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claim {
+    /// The delivery's id.
+    pub delivery: String,
+    /// The notification's id, constant over attempts and receivers.
+    pub notification: String,
+    /// The frozen bytes.
+    pub payload: String,
+    /// To whom.
+    pub receiver: String,
+    /// Who hears of it where this receiver cannot be reached.
+    pub fallback: Option<String>,
+    /// How loud.
+    pub severity: Severity,
+    /// The proof of this claim.
+    pub lease: String,
+    /// Attempts made since it was promised, or replayed.
+    pub tries: u32,
+    /// When it was promised, or replayed.
+    pub promised_at: DateTime<Utc>,
+}
+
+/// How a try ended and what follows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attempted {
+    /// The delivery's id.
+    pub delivery: String,
+    /// The claim under which it was tried.
+    pub lease: String,
+    /// When the try began.
+    pub started_at: DateTime<Utc>,
+    /// When it ended.
+    pub ended_at: DateTime<Utc>,
+    /// How it ended.
+    pub end: AttemptEnd,
+    /// What follows.
+    pub next: Next,
+    /// Receivers that hear of it, and of all that follows on its order key, from now on.
+    pub stand_ins: Vec<String>,
+}
+
+/// What follows a try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Done.
+    Sent,
+    /// Tried again at this moment.
+    Retry(DateTime<Utc>),
+    /// Given up; a person may replay it.
+    Dead,
+}
+
+impl Next {
+    /// The state that follows.
+    pub const fn state(self) -> DeliveryState {
+        match self {
+            Self::Sent => DeliveryState::Sent,
+            Self::Retry(_) => DeliveryState::Pending,
+            Self::Dead => DeliveryState::Dead,
+        }
+    }
+}
+
+/// When the outbox wants a hand again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Outlook {
+    /// The first moment at which something can be claimed.
+    pub claim_at: Option<DateTime<Utc>>,
+    /// The first moment at which a fallback is to be woken.
+    pub fallback_at: Option<DateTime<Utc>>,
+}
+
+/// How much waits.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Backlog {
+    /// Deliveries still to be brought.
+    pub pending: u64,
+    /// When the oldest of them was promised.
+    pub oldest: Option<DateTime<Utc>>,
+    /// Deliveries given up.
+    pub dead: u64,
+    /// Receivers that do not keep up, the one with the oldest first.
+    pub behind: Vec<Behind>,
+}
+
+/// A receiver for whom a delivery waits longer than [`FALLBACK_AFTER`], or was tried three times in vain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Behind {
+    /// Its name.
+    pub receiver: String,
+    /// Deliveries still to be brought to it.
+    pub waiting: u64,
+    /// When the oldest of them was promised.
+    pub since: DateTime<Utc>,
+    /// What came of the last try of one of them; empty where none was made.
+    pub why: String,
+}
+
+impl std::fmt::Display for Behind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { receiver, waiting, since, why } = self;
+        let deliveries =
+            if *waiting == 1 { "1 delivery waits".to_owned() } else { format!("{waiting} deliveries wait") };
+        let since = since.format("%Y-%m-%d %H:%M:%S UTC");
+        write!(f, "receiver '{receiver}' is behind: {deliveries}, the oldest since {since}")?;
+        if why.is_empty() { Ok(()) } else { write!(f, "; the last try: {why}") }
+    }
+}
+
+impl Readers {
+    /// When to look again; receivers that are full and deliveries in flight do not count, for their ends wake us.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn outlook(&self, now: DateTime<Utc>, claiming: &Claiming) -> Result<Outlook, StoreError> {
+        let due: Option<i64> = sqlx::query(concat!(
+            waiting_receivers!(),
+            "SELECT MIN((SELECT d.next_at FROM deliveries d WHERE d.receiver = waiting.receiver AND ",
+            claimable!(),
+            " AND d.lease_until <= $1 AND d.id NOT IN (SELECT value FROM json_each($2)) ORDER BY d.next_at LIMIT 1)) ",
+            "FROM waiting WHERE receiver NOT IN (SELECT value FROM json_each($3))",
+        ))
+        .bind(now.timestamp_micros())
+        .bind(claiming.busy_ids())
+        .bind(claiming.full_receivers())
+        .fetch_one(&self.readers)
+        .await?
+        .try_get(0)?;
+        // What a courier that died had claimed.
+        let lent: Option<i64> = sqlx::query(
+            "SELECT MIN(lease_until) FROM deliveries WHERE state = 'pending' AND lease_until > 0 AND lease_until > $1 \
+             AND id NOT IN (SELECT value FROM json_each($2))",
+        )
+        .bind(now.timestamp_micros())
+        .bind(claiming.busy_ids())
+        .fetch_one(&self.readers)
+        .await?
+        .try_get(0)?;
+        let fallback_at: Option<i64> =
+            sqlx::query("SELECT MIN(fallback_at) FROM deliveries WHERE state = 'pending' AND fallback_at IS NOT NULL")
+                .fetch_one(&self.readers)
+                .await?
+                .try_get(0)?;
+        Ok(Outlook {
+            claim_at: due.into_iter().chain(lent).min().map(moment_from).transpose()?,
+            fallback_at: fallback_at.map(moment_from).transpose()?,
+        })
+    }
+
+    /// How much waits, and since when.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn backlog(&self, now: DateTime<Utc>) -> Result<Backlog, StoreError> {
+        let waiting = sqlx::query("SELECT COUNT(*), MIN(promised_at) FROM deliveries WHERE state = 'pending'")
+            .fetch_one(&self.readers)
+            .await?;
+        let dead: i64 = sqlx::query("SELECT COUNT(*) FROM deliveries WHERE state = 'dead'")
+            .fetch_one(&self.readers)
+            .await?
+            .try_get(0)?;
+        Ok(Backlog {
+            pending: waiting.try_get::<i64, _>(0)?.unsigned_abs(),
+            oldest: waiting.try_get::<Option<i64>, _>(1)?.map(moment_from).transpose()?,
+            dead: dead.unsigned_abs(),
+            behind: self.behind(now).await?,
+        })
+    }
+
+    async fn behind(&self, now: DateTime<Utc>) -> Result<Vec<Behind>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT receiver, COUNT(*), MIN(promised_at) AS since, \
+             COALESCE((SELECT a.note FROM attempts a WHERE a.delivery = (SELECT t.id FROM deliveries t \
+             WHERE t.state = 'pending' AND t.receiver = d.receiver ORDER BY t.tries DESC LIMIT 1) \
+             ORDER BY a.number DESC LIMIT 1), '') \
+             FROM deliveries d WHERE state = 'pending' GROUP BY receiver \
+             HAVING MAX(tries) >= $1 OR since <= $2 ORDER BY since, receiver LIMIT $3",
+        )
+        .bind(TRIES_WELL)
+        .bind((now - FALLBACK_AFTER).timestamp_micros())
+        .bind(BEHIND_MAX)
+        .fetch_all(&self.readers)
+        .await?;
+        let behind = |row: &SqliteRow| {
+            let waiting: i64 = row.try_get(1)?;
+            let (receiver, since, why) = (row.try_get(0)?, moment(row, 2)?, row.try_get(3)?);
+            Ok(Behind { receiver, waiting: waiting.unsigned_abs(), since, why })
+        };
+        rows.iter().map(behind).collect()
+    }
+}
+
+/// Lends out what is due; see [`Readers::claim`].
+pub(in crate::store) async fn claim(
+    connection: &mut SqliteConnection,
+    now: DateTime<Utc>,
+    claiming: &Claiming,
+) -> Result<Vec<Claim>, StoreError> {
+    let receivers =
+        sqlx::query(concat!(waiting_receivers!(), "SELECT receiver FROM waiting WHERE receiver IS NOT NULL"))
+            .fetch_all(&mut *connection)
+            .await?;
+    let mut due: Vec<(i64, String)> = Vec::new();
+    for row in receivers {
+        due.extend(due_for(connection, now, claiming, row.try_get(0)?).await?);
+    }
+    // The longest due first, so that many receivers that hang do not starve the last of the alphabet.
+    due.sort();
+    let lease = new_id(now);
+    let mut claims = Vec::new();
+    for (_, id) in due.into_iter().take(claiming.limit) {
+        claims.extend(lend(connection, &id, &lease, now).await?);
+    }
+    Ok(claims)
+}
+
+/// What of one receiver's is due, as far as it has room: moment and id.
+async fn due_for(
+    connection: &mut SqliteConnection,
+    now: DateTime<Utc>,
+    claiming: &Claiming,
+    receiver: &str,
+) -> Result<Vec<(i64, String)>, sqlx::Error> {
+    let in_flight = claiming.in_flight.get(receiver).copied().unwrap_or_default();
+    let room = claiming.per_receiver.saturating_sub(in_flight);
+    if room == 0 {
+        return Ok(Vec::new());
+    }
+    let rows = sqlx::query(concat!(
+        "SELECT d.next_at, d.id FROM deliveries d WHERE d.receiver = $1 AND d.next_at <= $2 AND ",
+        claimable!(),
+        " AND d.lease_until <= $2 AND d.id NOT IN (SELECT value FROM json_each($3)) ORDER BY d.next_at, d.id LIMIT $4",
+    ))
+    .bind(receiver)
+    .bind(now.timestamp_micros())
+    .bind(claiming.busy_ids())
+    .bind(i64::try_from(room).unwrap_or(i64::MAX))
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+}
+
+/// Takes back what was lent out when we died: the lock on the file says that nobody is still at it.
+pub(in crate::store) async fn take_back(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    sqlx::query("UPDATE deliveries SET lease = NULL, lease_until = 0 WHERE state = 'pending' AND lease_until > 0")
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Makes due what a clock ahead of this one put off; see [`Readers::reckon_anew`]. It is known by what it was reckoned from,
+/// a try or the promise itself, which lies in the future.
+pub(in crate::store) async fn reckon_anew(
+    connection: &mut SqliteConnection,
+    now: DateTime<Utc>,
+) -> Result<u64, sqlx::Error> {
+    let due = sqlx::query(
+        "UPDATE deliveries SET next_at = $1 WHERE state = 'pending' AND next_at > $1 AND (promised_at > $1 OR EXISTS \
+         (SELECT 1 FROM attempts a WHERE a.delivery = deliveries.id AND a.ended_at > $1))",
+    )
+    .bind(now.timestamp_micros())
+    .execute(&mut *connection)
+    .await?;
+    // Its age counts from now on, by which fallbacks are woken and a dead receiver is given up.
+    sqlx::query(
+        "UPDATE deliveries SET promised_at = $1, fallback_at = MIN(fallback_at, $2) \
+         WHERE state = 'pending' AND promised_at > $1",
+    )
+    .bind(now.timestamp_micros())
+    .bind((now + FALLBACK_AFTER).timestamp_micros())
+    .execute(connection)
+    .await?;
+    Ok(due.rows_affected())
+}
+
+async fn lend(
+    connection: &mut SqliteConnection,
+    id: &str,
+    lease: &str,
+    now: DateTime<Utc>,
+) -> Result<Option<Claim>, StoreError> {
+    let row = sqlx::query(
+        "UPDATE deliveries SET lease = $2, lease_until = $3 WHERE id = $1 AND state = 'pending' AND lease_until <= $4 \
+         RETURNING id, notification, (SELECT payload FROM notifications n WHERE n.id = deliveries.notification), \
+         receiver, fallback, severity, lease, tries, promised_at",
+    )
+    .bind(id)
+    .bind(lease)
+    .bind((now + LEASE).timestamp_micros())
+    .bind(now.timestamp_micros())
+    .fetch_optional(connection)
+    .await?;
+    row.as_ref().map(claim_from).transpose()
+}
+
+fn claim_from(row: &SqliteRow) -> Result<Claim, StoreError> {
+    Ok(Claim {
+        delivery: row.try_get(0)?,
+        notification: row.try_get(1)?,
+        payload: row.try_get(2)?,
+        receiver: row.try_get(3)?,
+        fallback: row.try_get(4)?,
+        severity: word(row.try_get(5)?, "severity", Severity::from_slug)?,
+        lease: row.try_get(6)?,
+        tries: row.try_get(7)?,
+        promised_at: moment(row, 8)?,
+    })
+}
+
+/// Records a try; see [`Readers::attempted`].
+pub(in crate::store) async fn attempted(
+    connection: &mut SqliteConnection,
+    attempted: &Attempted,
+) -> Result<(), sqlx::Error> {
+    let (ended, note) = match &attempted.end {
+        AttemptEnd::Accepted => ("accepted", ""),
+        AttemptEnd::Failed { why, .. } => ("failed", why.as_str()),
+        AttemptEnd::Refused { why } => ("refused", why.as_str()),
+    };
+    sqlx::query(
+        "INSERT INTO attempts (delivery, number, started_at, ended_at, ended, note) \
+         VALUES ($1, (SELECT COALESCE(MAX(number), 0) + 1 FROM attempts WHERE delivery = $1), $2, $3, $4, $5)",
+    )
+    .bind(&attempted.delivery)
+    .bind(attempted.started_at.timestamp_micros())
+    .bind(attempted.ended_at.timestamp_micros())
+    .bind(ended)
+    .bind(note.chars().take(NOTE_CHARS_MAX).collect::<String>())
+    .execute(&mut *connection)
+    .await?;
+    let ended_at = attempted.ended_at.timestamp_micros();
+    let (next_at, sent_at) = match attempted.next {
+        Next::Sent => (ended_at, Some(ended_at)),
+        Next::Retry(at) => (at.timestamp_micros(), None),
+        Next::Dead => (ended_at, None),
+    };
+    // A yes is a yes, even where the lease has passed to somebody else meanwhile; a no counts only for its holder.
+    sqlx::query(
+        "UPDATE deliveries SET attempts = attempts + 1, tries = tries + 1, state = $3, next_at = $4, \
+         sent_at = COALESCE($5, sent_at), lease = NULL, lease_until = 0 WHERE id = $1 AND (lease = $2 OR $3 = 'sent')",
+    )
+    .bind(&attempted.delivery)
+    .bind(&attempted.lease)
+    .bind(attempted.next.state().slug())
+    .bind(next_at)
+    .bind(sent_at)
+    .execute(&mut *connection)
+    .await?;
+    for stand_in in &attempted.stand_ins {
+        wake(connection, &attempted.delivery, stand_in, attempted.ended_at).await?;
+    }
+    Ok(())
+}
+
+/// Promises a finished delivery anew; see [`Readers::replay`].
+pub(in crate::store) async fn replay(
+    connection: &mut SqliteConnection,
+    delivery: &str,
+    now: DateTime<Utc>,
+) -> Result<bool, sqlx::Error> {
+    let changed = sqlx::query(
+        "UPDATE deliveries SET state = 'pending', promised_at = $2, next_at = $2, tries = 0, lease = NULL, \
+         lease_until = 0, fallback_at = NULL WHERE id = $1 AND state IN ('dead', 'sent')",
+    )
+    .bind(delivery)
+    .bind(now.timestamp_micros())
+    .execute(connection)
+    .await?;
+    Ok(changed.rows_affected() > 0)
+}

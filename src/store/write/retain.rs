@@ -1,0 +1,205 @@
+//! Forgetting what was kept long enough, a little at a time, and giving the disk its pages back.
+
+use chrono::{DateTime, Utc};
+use sqlx::{Row, SqliteConnection};
+
+use crate::store::packed::packs::{day_number, hour_number, slot};
+use crate::store::values::error::StoreError;
+use crate::store::write::append::Names;
+
+/// Rows forgotten in one transaction: whoever waits for the writer waits some milliseconds for this.
+const AT_ONCE: u32 = 200;
+/// How long a list or source stays doomed before it is dropped: longer than any row waits for its hour's sealing.
+pub(in crate::store) const DOOMED_FOR_US: i64 = 24 * 3_600_000_000;
+
+/// What is kept for a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// Hourly packs of beats.
+    Packs,
+    /// Answers that packs name by a number.
+    Answers,
+    /// Daily counts and histograms, and footprints.
+    Days,
+    /// Incidents that ended, with all that was told of them.
+    Incidents,
+    /// Notifications that belong to no incident, and what people did.
+    Notices,
+    /// Lists of tools that no longer hold.
+    Tools,
+}
+
+/// Numbers of lists or sources that nothing named when somebody looked.
+#[derive(Debug)]
+pub(in crate::store) struct Doom {
+    pub(in crate::store) table: Table,
+    pub(in crate::store) numbers: Vec<i64>,
+    pub(in crate::store) now: DateTime<Utc>,
+}
+
+/// What is dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) enum Table {
+    /// Ranked lists.
+    Lists,
+    /// Names of sources.
+    Sources,
+}
+
+/// See [`crate::store::Store::forget`].
+pub(in crate::store) async fn forget(
+    connection: &mut SqliteConnection,
+    what: Kept,
+    before: DateTime<Utc>,
+) -> Result<bool, StoreError> {
+    let micros = before.timestamp_micros();
+    let gone = match what {
+        Kept::Packs => {
+            let statement = "DELETE FROM beat_packs WHERE slot IN (SELECT slot FROM beat_packs WHERE slot < $1 ORDER BY slot LIMIT $2)";
+            delete(connection, statement, slot(hour_number(before), 0)).await?
+        }
+        Kept::Answers => {
+            let statement = "DELETE FROM answers WHERE id IN (SELECT id FROM answers WHERE used_until < $1 LIMIT $2)";
+            delete(connection, statement, day_number(before)).await?
+        }
+        Kept::Days => {
+            let days = "DELETE FROM days WHERE slot IN (SELECT slot FROM days WHERE slot < $1 ORDER BY slot LIMIT $2)";
+            let footprints = "DELETE FROM footprints WHERE (monitor, day) IN (SELECT monitor, day FROM footprints WHERE day < $1 LIMIT $2)";
+            delete(connection, days, slot(day_number(before), 0)).await?
+                + delete(connection, footprints, day_number(before)).await?
+        }
+        Kept::Incidents => forget_incidents(connection, micros).await?,
+        Kept::Notices => {
+            let notifications = "SELECT id FROM notifications n WHERE n.incident IS NULL AND n.at < $1 \
+                 AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.notification = n.id AND d.state = 'pending') LIMIT $2";
+            let actions = "DELETE FROM actions WHERE id IN (SELECT id FROM actions WHERE at < $1 LIMIT $2)";
+            forget_notifications(connection, notifications, micros).await? + delete(connection, actions, micros).await?
+        }
+        Kept::Tools => forget_tools(connection, micros).await?,
+    };
+    Ok(gone > 0)
+}
+
+/// Runs a statement of a bound and a limit; how many rows that were.
+async fn delete(connection: &mut SqliteConnection, statement: &'static str, before: i64) -> Result<u64, StoreError> {
+    Ok(sqlx::query(statement).bind(before).bind(AT_ONCE).execute(connection).await?.rows_affected())
+}
+
+/// Incidents that ended before a moment and of which nothing is still to be said, with their timelines.
+async fn forget_incidents(connection: &mut SqliteConnection, before: i64) -> Result<u64, StoreError> {
+    let over = "SELECT id FROM incidents i WHERE i.resolved_at < $1 \
+         AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.incident = i.id AND d.state = 'pending') LIMIT $2";
+    let ids = ids(connection, over, before).await?;
+    let notifications = "SELECT id FROM notifications n WHERE n.incident IN (SELECT value FROM json_each($1))";
+    let told: Vec<String> = sqlx::query(notifications)
+        .bind(&ids.json)
+        .fetch_all(&mut *connection)
+        .await?
+        .iter()
+        .map(|row| row.try_get(0))
+        .collect::<Result<_, _>>()?;
+    forget_told(connection, &serde_json::json!(told).to_string()).await?;
+    for statement in [
+        "DELETE FROM incident_events WHERE incident IN (SELECT value FROM json_each($1))",
+        "DELETE FROM incidents WHERE id IN (SELECT value FROM json_each($1))",
+    ] {
+        sqlx::query(statement).bind(&ids.json).execute(&mut *connection).await?;
+    }
+    Ok(ids.count)
+}
+
+async fn forget_notifications(
+    connection: &mut SqliteConnection,
+    which: &'static str,
+    before: i64,
+) -> Result<u64, StoreError> {
+    let ids = ids(connection, which, before).await?;
+    forget_told(connection, &ids.json).await?;
+    Ok(ids.count)
+}
+
+/// Notifications, their deliveries and attempts; `ids` is JSON.
+async fn forget_told(connection: &mut SqliteConnection, ids: &str) -> Result<(), StoreError> {
+    for statement in [
+        "DELETE FROM attempts WHERE delivery IN (SELECT id FROM deliveries WHERE notification IN (SELECT value FROM json_each($1)))",
+        "DELETE FROM deliveries WHERE notification IN (SELECT value FROM json_each($1))",
+        "DELETE FROM notification_incidents WHERE notification IN (SELECT value FROM json_each($1))",
+        "DELETE FROM notifications WHERE id IN (SELECT value FROM json_each($1))",
+    ] {
+        sqlx::query(statement).bind(ids).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// Accepted and seen lists that no longer hold, and the texts that nothing names any more.
+async fn forget_tools(connection: &mut SqliteConnection, before: i64) -> Result<u64, StoreError> {
+    let accepted = "DELETE FROM monitor_tools WHERE (monitor, from_at) IN \
+         (SELECT monitor, from_at FROM monitor_tools WHERE to_at < $1 LIMIT $2)";
+    let seen = "DELETE FROM tools_seen WHERE (monitor, hash) IN (SELECT s.monitor, s.hash FROM tools_seen s \
+         WHERE s.last_seen < $1 AND NOT EXISTS (SELECT 1 FROM monitor_tools t WHERE t.monitor = s.monitor \
+         AND t.hash = s.hash AND t.to_at IS NULL) LIMIT $2)";
+    let texts = "DELETE FROM blobs WHERE (hash, kind) IN (SELECT b.hash, b.kind FROM blobs b \
+         WHERE b.kind = 'tools' AND b.created_at < $1 \
+         AND NOT EXISTS (SELECT 1 FROM tools_seen s WHERE s.hash = b.hash) \
+         AND NOT EXISTS (SELECT 1 FROM monitor_tools t WHERE t.hash = b.hash AND t.to_at IS NULL) LIMIT $2)";
+    let mut gone = 0;
+    for statement in [accepted, seen, texts] {
+        gone += delete(connection, statement, before).await?;
+    }
+    Ok(gone)
+}
+
+/// Ids as JSON, and how many.
+struct Ids {
+    json: String,
+    count: u64,
+}
+
+async fn ids(connection: &mut SqliteConnection, which: &'static str, before: i64) -> Result<Ids, StoreError> {
+    let rows = sqlx::query(which).bind(before).bind(AT_ONCE).fetch_all(connection).await?;
+    let ids: Vec<String> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    Ok(Ids { count: ids.len() as u64, json: serde_json::json!(ids).to_string() })
+}
+
+/// Dooms numbers that are not doomed yet, and drops those that have been doomed for a day. Whoever uses one again
+/// meanwhile asks the table for it, because what the writer remembers is forgotten here, and that takes the doom away.
+pub(in crate::store) async fn drop_doomed(
+    connection: &mut SqliteConnection,
+    names: &mut Names,
+    doom: &Doom,
+) -> Result<bool, StoreError> {
+    names.forget_all();
+    let now = doom.now.timestamp_micros();
+    let numbers = serde_json::json!(doom.numbers).to_string();
+    let (drop, mark) = match doom.table {
+        Table::Lists => (
+            "DELETE FROM ranked_lists WHERE doomed_at <= $1 AND id IN (SELECT value FROM json_each($2)) \
+             AND NOT EXISTS (SELECT 1 FROM answers a WHERE a.list = ranked_lists.id)",
+            "UPDATE ranked_lists SET doomed_at = $1 WHERE doomed_at IS NULL AND id IN (SELECT value FROM json_each($2))",
+        ),
+        Table::Sources => (
+            "DELETE FROM sources WHERE doomed_at <= $1 AND id IN (SELECT value FROM json_each($2))",
+            "UPDATE sources SET doomed_at = $1 WHERE doomed_at IS NULL AND id IN (SELECT value FROM json_each($2))",
+        ),
+    };
+    sqlx::query(drop).bind(now - DOOMED_FOR_US).bind(&numbers).execute(&mut *connection).await?;
+    sqlx::query(mark).bind(now).bind(&numbers).execute(&mut *connection).await?;
+    Ok(false)
+}
+
+/// The share of free pages from which the file is made smaller; below, they are used again by the next hour.
+const FREE_SHARE_MIN: i64 = 4;
+/// Free pages that are never worth the trouble: 16 MB.
+const FREE_MIN: i64 = 4_096;
+
+/// See [`crate::store::Store::shrink`].
+pub(in crate::store) async fn shrink(connection: &mut SqliteConnection, pages: u32) -> Result<bool, StoreError> {
+    let free: i64 = sqlx::query("PRAGMA freelist_count").fetch_one(&mut *connection).await?.try_get(0)?;
+    let all: i64 = sqlx::query("PRAGMA page_count").fetch_one(&mut *connection).await?.try_get(0)?;
+    if free < FREE_MIN || free < all / FREE_SHARE_MIN {
+        return Ok(false);
+    }
+    sqlx::raw_sql(sqlx::AssertSqlSafe(format!("PRAGMA incremental_vacuum({pages})"))).execute(&mut *connection).await?;
+    let left: i64 = sqlx::query("PRAGMA freelist_count").fetch_one(&mut *connection).await?.try_get(0)?;
+    Ok(left < free)
+}

@@ -1,0 +1,230 @@
+//! Turning the rows of an hour that is over into one pack a monitor, and leaving no row behind.
+//!
+//! An hour goes through four steps, each of which may be repeated after we died in it:
+//! 1. *begun*: from here on a beat from before `begun_until` is late, and is noted as late with its row;
+//! 2. *sealed*, monitor by monitor: the rows that are not late become a pack; written twice it is the same pack;
+//! 3. `sealed_until` moves: in that moment packs are the truth for the hour, and the rows are left over;
+//! 4. *swept*: what is left over is deleted, in the order of time, which touches few pages.
+//!
+//! A late beat (our clock was set back, or a commit waited very long) is visible by its row until it has
+//! joined its pack, which is one transaction. So a beat is counted exactly once, whenever we die.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use sqlx::{Row, SqliteConnection};
+
+use crate::domain::fleet::MonitorId;
+use crate::store::packed::pack::answer::answer_bytes;
+use crate::store::packed::pack::hour;
+use crate::store::packed::pack::numbers::Numbers;
+use crate::store::packed::packs::{self, damaged, slot};
+use crate::store::packed::roll;
+use crate::store::read::unsealed::{self, is_late};
+use crate::store::values::error::StoreError;
+use crate::store::values::past::PastBeat;
+use crate::store::values::record::{BeatRecord, LOCAL};
+use crate::store::write::append::Names;
+
+/// How long an hour is over before it is sealed: the longest probe, and a clock that is put right by minutes.
+pub const GRACE: TimeDelta = TimeDelta::minutes(15);
+/// Answers that came so often in an hour get a number, which later hours will name as well.
+const OFTEN: usize = 3;
+/// Beats deleted in one transaction.
+const SWEPT_AT_ONCE: u32 = 400;
+/// Late monitor-hours that join their packs in one transaction.
+const JOINED_AT_ONCE: u32 = 8;
+
+/// One monitor's beats of one hour.
+#[derive(Debug)]
+pub(in crate::store) struct Owned {
+    pub(in crate::store) monitor: MonitorId,
+    pub(in crate::store) beats: Vec<PastBeat>,
+}
+
+/// See [`crate::store::Store::begin_sealing`].
+pub(in crate::store) async fn begin(connection: &mut SqliteConnection, until: DateTime<Utc>) -> Result<(), StoreError> {
+    sqlx::query("UPDATE sealing SET begun_until = MAX(begun_until, $1)")
+        .bind(until.timestamp_micros())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// See [`crate::store::Store::sealed`].
+pub(in crate::store) async fn sealed(
+    connection: &mut SqliteConnection,
+    until: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    sqlx::query("UPDATE sealing SET sealed_until = MAX(sealed_until, $1)")
+        .bind(until.timestamp_micros())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Notes which of the records came after their hour's sealing had begun.
+pub(in crate::store) async fn note_late(
+    connection: &mut SqliteConnection,
+    begun_until: i64,
+    records: &[&BeatRecord],
+) -> Result<(), sqlx::Error> {
+    let beats = records.iter().filter_map(|record| record.beat.as_ref());
+    for beat in beats.filter(|beat| beat.started_at.timestamp_micros() < begun_until) {
+        sqlx::query(
+            "INSERT INTO late_beats (started_at, monitor, location) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+        )
+        .bind(beat.started_at.timestamp_micros())
+        .bind(beat.monitor.as_str())
+        .bind(LOCAL)
+        .execute(&mut *connection)
+        .await?;
+    }
+    Ok(())
+}
+
+/// Writes the packs of some monitors.
+pub(in crate::store) async fn seal(
+    connection: &mut SqliteConnection,
+    names: &mut Names,
+    hour: DateTime<Utc>,
+    owned: &[Owned],
+) -> Result<(), StoreError> {
+    let canaries = owned.iter().flat_map(|owned| &owned.beats).flat_map(|beat| &beat.asks).map(|ask| &*ask.canary);
+    names.canaries.learn(connection, canaries).await?;
+    let mut used = Vec::new();
+    for owned in owned.iter().filter(|owned| !owned.beats.is_empty()) {
+        let number = packs::number_of(connection, &owned.monitor).await?;
+        let numbers = numbers(connection, names, packs::day_number(hour), &owned.beats, &mut used).await?;
+        let data =
+            hour::encode(hour, &owned.beats, &numbers).map_err(|error| damaged("a pack to be written", &error))?;
+        let scheduled = || owned.beats.iter().filter(|beat| beat.is_scheduled());
+        let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+        sqlx::query("INSERT OR REPLACE INTO beat_packs (slot, due, seen, up, data) VALUES ($1, $2, $3, $4, $5)")
+            .bind(slot(packs::hour_number(hour), number))
+            .bind(count(scheduled().count()))
+            .bind(count(scheduled().filter(|beat| beat.is_seen()).count()))
+            .bind(count(scheduled().filter(|beat| beat.is_seen() && beat.is_up()).count()))
+            .bind(data)
+            .execute(&mut *connection)
+            .await?;
+    }
+    packs::lists_used(connection, packs::day_number(hour), &used).await
+}
+
+/// The numbers for a monitor's canaries, and for the answers that came often; `used` gathers the lists of all.
+async fn numbers(
+    connection: &mut SqliteConnection,
+    names: &Names,
+    day: i64,
+    beats: &[PastBeat],
+    used: &mut Vec<i64>,
+) -> Result<Numbers, StoreError> {
+    let mut numbers = Numbers::default();
+    let mut often: HashMap<Vec<u8>, (i64, usize)> = HashMap::new();
+    for ask in beats.iter().flat_map(|beat| &beat.asks) {
+        if !numbers.canaries.contains_key(&ask.canary) {
+            let number = names.canaries.get(&ask.canary).unwrap_or_default();
+            numbers.canaries.insert(Arc::clone(&ask.canary), number);
+        }
+        if let Some(answer) = &ask.answer {
+            let bytes = answer_bytes(answer).map_err(|error| damaged("an answer to be written", &error))?;
+            often.entry(bytes).or_insert((answer.list, 0)).1 += 1;
+        }
+    }
+    used.extend(often.values().map(|(list, _)| *list));
+    for (bytes, (list, times)) in often {
+        if times >= OFTEN {
+            let number = packs::number_of_answer(connection, list, &bytes, day).await?;
+            numbers.answers.insert(bytes, number);
+        }
+    }
+    Ok(numbers)
+}
+
+/// See [`crate::store::Store::sweep`].
+pub(in crate::store) async fn sweep(connection: &mut SqliteConnection) -> Result<bool, StoreError> {
+    let packs::Sealing { sealed_until, swept_until, .. } = packs::sealing(connection).await?;
+    let (from, end) = (swept_until.timestamp_micros(), sealed_until.timestamp_micros());
+    if from >= end {
+        return Ok(false);
+    }
+    let next: Option<i64> = sqlx::query(
+        "SELECT started_at FROM beats WHERE started_at >= $1 AND started_at < $2 ORDER BY started_at LIMIT 1 OFFSET $3",
+    )
+    .bind(from)
+    .bind(end)
+    .bind(SWEPT_AT_ONCE)
+    .fetch_optional(&mut *connection)
+    .await?
+    .map(|row| row.try_get(0))
+    .transpose()?;
+    // Many beats of one moment would never be stepped over: the step takes in the whole moment.
+    let until = next.map_or(end, |next| if next == from { next + 1 } else { next });
+    let statements = [
+        concat!("DELETE FROM asks AS b WHERE b.started_at >= $1 AND b.started_at < $2 AND NOT ", is_late!()),
+        concat!("DELETE FROM beats AS b WHERE b.started_at >= $1 AND b.started_at < $2 AND NOT ", is_late!()),
+        "UPDATE sealing SET swept_until = $2 WHERE swept_until >= $1",
+    ];
+    for statement in statements {
+        sqlx::query(statement).bind(from).bind(until).execute(&mut *connection).await?;
+    }
+    Ok(true)
+}
+
+/// See [`crate::store::Store::join_late`].
+pub(in crate::store) async fn join_late(
+    connection: &mut SqliteConnection,
+    names: &mut Names,
+    now: DateTime<Utc>,
+) -> Result<bool, StoreError> {
+    let sealed_until = packs::sealing(connection).await?.sealed_until;
+    // An hour that is not over (our clock was set back) still gets late beats: they join all at once.
+    let before = sealed_until.min(packs::hour_of(now - GRACE));
+    let rows = sqlx::query("SELECT DISTINCT monitor, started_at / $2 FROM late_beats WHERE started_at < $1 LIMIT $3")
+        .bind(before.timestamp_micros())
+        .bind(packs::HOUR_US)
+        .bind(JOINED_AT_ONCE)
+        .fetch_all(&mut *connection)
+        .await?;
+    for row in &rows {
+        let monitor = MonitorId::new(row.try_get(0)?);
+        join(connection, names, &monitor, packs::hour_from(row.try_get(1)?)?).await?;
+    }
+    Ok(!rows.is_empty())
+}
+
+async fn join(
+    connection: &mut SqliteConnection,
+    names: &mut Names,
+    monitor: &MonitorId,
+    hour: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let rows = unsealed::beats_of(connection, monitor, hour, hour + packs::HOUR).await?;
+    let number = packs::number_of(connection, monitor).await?;
+    let mut beats = packs::beats_of(connection, number, hour).await?;
+    beats.extend(rows.into_iter().filter(|row| row.is_late).map(|row| row.beat));
+    beats.sort_by_key(|beat| (beat.started_at, beat.scheduled_at));
+    seal(connection, names, hour, &[Owned { monitor: monitor.clone(), beats }]).await?;
+    let statements = [
+        concat!(
+            "DELETE FROM asks AS b WHERE b.monitor = $1 AND b.started_at >= $2 AND b.started_at < $3 AND ",
+            is_late!()
+        ),
+        concat!(
+            "DELETE FROM beats AS b WHERE b.monitor = $1 AND b.started_at >= $2 AND b.started_at < $3 AND ",
+            is_late!()
+        ),
+        "DELETE FROM late_beats WHERE monitor = $1 AND started_at >= $2 AND started_at < $3",
+    ];
+    for statement in statements {
+        sqlx::query(statement)
+            .bind(monitor.as_str())
+            .bind(hour.timestamp_micros())
+            .bind((hour + packs::HOUR).timestamp_micros())
+            .execute(&mut *connection)
+            .await?;
+    }
+    roll::roll_again(connection, number, hour).await
+}

@@ -1,0 +1,12 @@
+//! Lists of tools: reduced, held against each other, read for instructions and weighed in tokens. No sockets.
+//!
+//! Read `tools`, then `diff`; `known` is what a probe holds a list against.
+
+pub mod known;
+pub mod diff;
+pub mod instructions;
+pub mod schema;
+pub mod tools;
+pub mod tokens;
+pub(crate) mod shelf;
+pub mod callable;
