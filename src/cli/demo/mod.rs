@@ -56,6 +56,7 @@ pub struct DemoArgs {
 /// # Errors
 /// Where a part cannot start.
 pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
+    announce(args.calm);
     let shutdown = stop_on_signal()?;
     let stop = CancellationToken::new();
     let mut servers = Vec::new();
@@ -89,6 +90,19 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
         receiver.await?;
     }
     ended.map(|()| ExitCode::SUCCESS)
+}
+
+/// What is about to happen, before anything is waited for.
+fn announce(calm: bool) {
+    let servers = SERVERS.map(|(name, ..)| name).join(", ");
+    anstream::println!(
+        "starting four search servers ({servers}), the monitor that watches them, and an inbox for its pages"
+    );
+    anstream::println!("all on this machine, on loopback; what it keeps is deleted when it ends");
+    if !calm {
+        anstream::println!("then things break, one after the other, and you see what would have woken you");
+    }
+    anstream::println!();
 }
 
 async fn serve_inbox(inbox: Inbox, listener: TcpListener, stop: CancellationToken) {
