@@ -263,6 +263,36 @@ fn nothing_knows_itself_by_way_of_others() {
     }
 }
 
+/// The plan as people read it, from the top.
+fn picture() -> String {
+    let inside: BTreeMap<&str, &[&str]> = INSIDE.iter().copied().collect();
+    let room = |(room, uses): &(&str, &[&str])| {
+        let uses = if uses.is_empty() { String::new() } else { format!(" → {}", uses.join(", ")) };
+        let children = inside.get(room).map(|all| format!("    inside: {}\n", all.join(", "))).unwrap_or_default();
+        format!("{room}{uses}\n{children}")
+    };
+    ARROWS.iter().rev().map(room).collect()
+}
+
+#[test]
+fn the_picture_for_people_is_the_plan() {
+    const BEGIN: &str = "<!-- plan: `cargo test --test floors` prints it -->\n```\n";
+    let text =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/CONTRIBUTING.md")).expect("it can be read");
+    let (_, rest) = text.split_once(BEGIN).expect("the first mark is there");
+    let (found, _) = rest.split_once("```\n<!-- /plan -->").expect("the second mark is there");
+    assert!(found == picture(), "put this between the marks of CONTRIBUTING.md:\n\n{}", picture());
+}
+
+#[test]
+fn the_places_to_look_at_first_are_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(root.join("CONTRIBUTING.md")).expect("it can be read");
+    let named = text.split('`').filter(|name| name.contains('/') && !name.contains(' '));
+    let missing: Vec<&str> = named.filter(|name| !root.join(name).exists()).collect();
+    assert!(missing.is_empty(), "CONTRIBUTING.md names what is not there: {missing:?}");
+}
+
 #[test]
 fn the_domain_is_pure() {
     let mut wrong = Vec::new();
