@@ -244,6 +244,18 @@ fn arrows_inside_rooms_run_downward_only() {
 }
 
 #[test]
+fn a_mod_file_only_names_its_children() {
+    // Whatever else stood there could name them without `crate::`, which nobody would see from here.
+    let mut wrong = Vec::new();
+    for source in sources("src").iter().filter(|source| source.path.ends_with("mod.rs")) {
+        let lines = source.text.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "#[cfg(test)]");
+        let is_word = |line: &str| line.ends_with(';') && (line.contains("mod ") || line.starts_with("pub use "));
+        wrong.extend(lines.filter(|line| !is_word(line)).map(|line| format!("{}: {line}", source.path.display())));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
 fn nothing_knows_itself_by_way_of_others() {
     for package in PACKAGES {
         let files = uses(&sources(package));

@@ -25,7 +25,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Init(init::given::InitArgs),
+    Init(init::InitArgs),
     Run(run::RunArgs),
     Check(check::CheckArgs),
     Schema(schema::SchemaArgs),

@@ -6,8 +6,8 @@ use std::io::Write;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
+use crate::cli::export::moments::{moment, monitors, ms};
 use crate::cli::export::rows::Rows;
-use crate::cli::export::{moment, monitors, ms};
 use crate::domain::fleet::MonitorId;
 use crate::store::file::readers::Readers;
 use crate::store::read::export::Span;

@@ -5,7 +5,7 @@ use std::io::Write;
 use futures_util::TryStreamExt as _;
 use serde_json::{Map, Value, json};
 
-use crate::cli::export::moment;
+use crate::cli::export::moments::moment;
 use crate::cli::export::rows::Rows;
 use crate::domain::incident::{Incident, ResolveCause};
 use crate::store::file::readers::Readers;

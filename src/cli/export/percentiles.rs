@@ -5,8 +5,8 @@ use std::io::Write;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
+use crate::cli::export::moments::{day_of, monitors, ms};
 use crate::cli::export::rows::Rows;
-use crate::cli::export::{day_of, monitors, ms};
 use crate::domain::fleet::MonitorId;
 use crate::domain::latency::histogram::Latencies;
 use crate::domain::latency::steps::Steps;

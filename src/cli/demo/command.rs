@@ -1,0 +1,159 @@
+//! `serin demo`: a fleet, faults on schedule, and an inbox that shows what reached a human.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::{self, Options};
+use crate::cli::demo::inbox::Inbox;
+use crate::cli::demo::smtp_sink::{Manners, SmtpSink};
+use crate::cli::demo::theatre;
+use crate::cli::run::stop_on_signal;
+use serin_reference::serve::options;
+use serin_reference::serve::server::{self, Running};
+
+/// The demo's servers: name, the variable of its port, and the port that the file names where it is unset.
+const SERVERS: [(&str, &str, u16); 4] = [
+    ("docs", "SERIN_DEMO_DOCS_PORT", 9101),
+    ("policies", "SERIN_DEMO_POLICIES_PORT", 9102),
+    ("support", "SERIN_DEMO_SUPPORT_PORT", 9103),
+    ("handbook", "SERIN_DEMO_HANDBOOK_PORT", 9104),
+];
+/// Where the inbox and the SMTP server are tried first, as the file names them.
+const INBOX_PORT: u16 = 9190;
+const SMTP_PORT: u16 = 9191;
+/// Signs the demo's webhooks; it protects nothing.
+const SECRET: &str = "whsec_c2VyaW4tZGVtby1zZWNyZXQtbm90LWZvci11c2U=";
+/// Where the pages are tried first; any free port otherwise.
+const PAGES_PORT: u16 = 8080;
+
+/// Starts servers, monitor, inbox and pages on this machine, breaks things and shows what happens.
+#[derive(Debug, Clone, clap::Args)]
+pub struct DemoArgs {
+    /// The file that declares the demo's fleet.
+    #[arg(long, value_name = "FILE", default_value = "monitors.yaml")]
+    pub config: PathBuf,
+    /// Break nothing: watch a healthy fleet.
+    #[arg(long)]
+    pub calm: bool,
+}
+
+/// Runs until SIGINT or SIGTERM.
+///
+/// # Errors
+/// Where a part cannot start.
+pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
+    announce(args.calm);
+    let shutdown = stop_on_signal()?;
+    let stop = CancellationToken::new();
+    let mut servers = Vec::new();
+    for (name, _, port) in SERVERS {
+        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port(port).await?));
+        let options = options::Options { name: name.to_owned(), listen, ..options::Options::default() };
+        servers.push(server::serve(options, stop.clone()).await.with_context(|| format!("reference server '{name}'"))?);
+    }
+    let inbox = Inbox::new(Some(SECRET));
+    let hooks = TcpListener::bind((Ipv4Addr::LOCALHOST, free_port(INBOX_PORT).await?)).await?;
+    let hooks_at = hooks.local_addr()?;
+    let mails = SmtpSink::bind_port(inbox.clone(), Manners::default(), free_port(SMTP_PORT).await?).await?;
+    let mails_at = mails.address()?;
+    let receivers =
+        [tokio::spawn(serve_inbox(inbox.clone(), hooks, stop.clone())), tokio::spawn(mails.run(stop.clone()))];
+    let folder = Folder::new()?;
+    let env = environment(&servers, hooks_at, mails_at, &folder).await?;
+    let running = app::start(Options::new(args.config, env), shutdown.clone()).await?;
+    anstream::println!("dashboard  http://{}", running.address);
+    anstream::println!("inbox      http://{hooks_at}   (what a webhook receiver and a mailbox got)");
+    anstream::println!("watching   {} reference servers, a beat every 2 s; Ctrl-C stops\n", running.monitors);
+    let show = tokio::spawn(theatre::run(theatre::Stage { servers, inbox, calm: args.calm }, shutdown.clone()));
+    let ended = running.ended().await;
+    shutdown.cancel();
+    let servers = show.await?;
+    stop.cancel();
+    for server in servers {
+        server.ended().await;
+    }
+    for receiver in receivers {
+        receiver.await?;
+    }
+    ended.map(|()| ExitCode::SUCCESS)
+}
+
+/// What is about to happen, before anything is waited for.
+fn announce(calm: bool) {
+    let servers = SERVERS.map(|(name, ..)| name).join(", ");
+    anstream::println!(
+        "starting four search servers ({servers}), the monitor that watches them, and an inbox for its pages"
+    );
+    anstream::println!("all on this machine, on loopback; what it keeps is deleted when it ends");
+    if !calm {
+        anstream::println!("then things break, one after the other, and you see what would have woken you");
+    }
+    anstream::println!();
+}
+
+async fn serve_inbox(inbox: Inbox, listener: TcpListener, stop: CancellationToken) {
+    if let Err(error) = inbox.serve(listener, stop).await {
+        tracing::error!(%error, "the inbox stopped");
+    }
+}
+
+/// The variables of the demo's file; anything else comes from the process's own environment.
+async fn environment(
+    servers: &[Running],
+    hooks: SocketAddr,
+    mails: SocketAddr,
+    folder: &Folder,
+) -> anyhow::Result<app::Environment> {
+    let mut values: Vec<(String, String)> = SERVERS
+        .iter()
+        .zip(servers)
+        .map(|((_, variable, _), server)| ((*variable).to_owned(), server.address.port().to_string()))
+        .collect();
+    values.push(("SERIN_DEMO_INBOX_PORT".to_owned(), hooks.port().to_string()));
+    values.push(("SERIN_DEMO_SMTP_PORT".to_owned(), mails.port().to_string()));
+    values.push(("SERIN_DEMO_SECRET".to_owned(), SECRET.to_owned()));
+    values.push(("SERIN_DEMO_DATABASE".to_owned(), folder.0.join("serin.db").display().to_string()));
+    if std::env::var_os("SERIN_DEMO_PORT").is_none() {
+        values.push(("SERIN_DEMO_PORT".to_owned(), free_port(PAGES_PORT).await?.to_string()));
+    }
+    Ok(Arc::new(move |name: &str| {
+        let ours = values.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+        ours.or_else(|| std::env::var(name).ok())
+    }))
+}
+
+/// The usual port where it is free, any other where it is not. With the usual ones, `serin probe ID`
+/// beside the demo finds its servers through the file's defaults.
+async fn free_port(usual: u16) -> anyhow::Result<u16> {
+    let listener = match TcpListener::bind((Ipv4Addr::LOCALHOST, usual)).await {
+        Ok(listener) => listener,
+        Err(_) => TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?,
+    };
+    Ok(listener.local_addr()?.port())
+}
+
+/// A folder for the demo's database that goes with the demo.
+#[derive(Debug)]
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> anyhow::Result<Self> {
+        let path = std::env::temp_dir().join(format!("serin-demo-{}", uuid::Uuid::now_v7()));
+        std::fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            tracing::debug!(%error, "the demo's folder stays behind");
+        }
+    }
+}
