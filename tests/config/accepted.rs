@@ -541,7 +541,9 @@ fn a_heartbeat_and_what_is_logged_are_read() {
     assert_eq!((heartbeat.every, heartbeat.post), (Duration::from_secs(30), true));
     assert_eq!(heartbeat.url.shown, "${env:ONCALL_URL}");
     assert!(!format!("{heartbeat:?}").contains("geheim"), "whoever knows the address can pretend to be us");
-    assert_eq!(settings.log.directives(), "warn,serin=warn,serin::probe=debug,serin::store=off");
+    let rooms = ["probe=debug", "tool_lists=debug", "untrusted_text=debug", "store=off", "live=off"];
+    let rooms: String = rooms.iter().map(|room| format!(",serin::{room}")).collect();
+    assert_eq!(settings.log.directives(), format!("warn,serin=warn{rooms}"));
     assert_eq!(settings.log.format, Some(Format::Json));
 
     let file = with_sections("serin: { heartbeat: { url: \"https://watch.example.org/b\" } }\n");
