@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -11,6 +11,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use chrono::Utc;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -210,14 +211,14 @@ pub(crate) async fn pages() -> anyhow::Result<Value> {
     let shutdown = CancellationToken::new();
     let running = app::start(options(&config), shutdown.clone()).await?;
     let began = Instant::now();
-    while received.lock().unwrap_or_else(std::sync::PoisonError::into_inner).len() < PAGES {
+    while received.lock().len() < PAGES {
         anyhow::ensure!(began.elapsed() < PAGES_WITHIN, "the pages did not come");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     shutdown.cancel();
     running.ended().await?;
     std::fs::remove_dir_all(&folder)?;
-    let mut times = received.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    let mut times = received.lock().clone();
     times.sort_unstable();
     let at = |share: f64| times[((times.len() as f64 * share).ceil() as usize).clamp(1, times.len()) - 1];
     Ok(json!({"p50_ms": at(0.5), "p95_ms": at(0.95), "n": times.len()}))
@@ -230,7 +231,7 @@ async fn receive(State(received): State<Received>, headers: HeaderMap) -> Status
         let (seconds, nanoseconds) = decided.to_unix();
         let decided_ms = i64::try_from(seconds).unwrap_or(0) * 1000 + i64::from(nanoseconds / 1_000_000);
         let took = Utc::now().timestamp_millis() - decided_ms;
-        received.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(took);
+        received.lock().push(took);
     }
     StatusCode::NO_CONTENT
 }

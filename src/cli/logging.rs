@@ -4,9 +4,10 @@
 //! tracing's own words, for whoever develops Serin; then `serin.log` of the file, which may change while Serin runs.
 //! `--log-format` counts more than the file, whose format counts from the start on.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::Context as _;
+use parking_lot::Mutex;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, reload};
@@ -50,7 +51,7 @@ pub fn start(format: Option<LogFormat>, quiet: bool) -> anyhow::Result<Logging> 
             // Lines of a span that began in the one shape cannot be ended in the other, so it is chosen once, before
             // anything begins.
             let wanted = log.format.unwrap_or_default();
-            let mut chosen = from_file.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut chosen = from_file.lock();
             match *chosen {
                 None if wanted == Format::Json => applied(reshape.reload(self::lines(true))),
                 Some(now) if now != wanted => tracing::warn!("the log's format takes effect with the next start"),

@@ -4,7 +4,6 @@
 //! whole fleet for a few seconds, however many beats fail at once; whoever comes while it runs waits for it.
 
 use std::collections::BTreeSet;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -34,13 +33,13 @@ pub struct Uplink {
     checked_at: Mutex<Option<Instant>>,
     gone: AtomicBool,
     /// Monitors whose server our own declared way did not lead to: a dead proxy, a certificate file that is gone.
-    blocked: std::sync::Mutex<BTreeSet<MonitorId>>,
+    blocked: parking_lot::Mutex<BTreeSet<MonitorId>>,
 }
 
 impl Uplink {
     /// Takes in whether our own way to a monitor's server was blocked; one alert while any is, and its all-clear.
     pub fn way(&self, alerts: &InternalAlerts, monitor: &MonitorId, blocked: Option<&str>, now: DateTime<Utc>) {
-        let mut all = self.blocked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.blocked.lock();
         match blocked {
             Some(why) => {
                 all.insert(monitor.clone());

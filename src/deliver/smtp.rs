@@ -6,7 +6,6 @@
 
 use std::collections::VecDeque;
 use std::error::Error as StdError;
-use std::sync::{Mutex, PoisonError};
 
 use lettre::Address;
 use lettre::transport::smtp::Error as SmtpError;
@@ -14,6 +13,7 @@ use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
 use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, CertificateStore, TlsParameters};
 use lettre::transport::smtp::commands::{Data, Mail, Rcpt};
 use lettre::transport::smtp::extension::ClientId;
+use parking_lot::Mutex;
 use rustls::pki_types::CertificateDer;
 
 use crate::deliver::plain;
@@ -116,16 +116,16 @@ impl Carrier {
     }
 
     fn has_taken(&self, key: &str, to: &Address) -> bool {
-        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = self.taken.lock();
         taken.iter().any(|(known, address)| known == key && address == to)
     }
 
     fn forget(&self, key: &str) {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner).retain(|(known, _)| known != key);
+        self.taken.lock().retain(|(known, _)| known != key);
     }
 
     fn remember(&self, key: &str, to: Address) {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.taken.lock();
         if taken.len() >= TAKEN_MAX {
             taken.pop_front();
         }

@@ -2,11 +2,12 @@
 
 use std::error::Error as StdError;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use ipnet::IpNet;
+use parking_lot::Mutex;
 
 use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, Response, StatusCode, Url};
@@ -101,7 +102,7 @@ impl Hooks {
 
     /// The client for these networks, made anew when they changed.
     fn client(&self, allow: &[Network], allowed: Vec<IpNet>) -> reqwest::Result<Client> {
-        let mut held = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.client.lock();
         if let Some((known, client)) = held.as_ref()
             && known == allow
         {

@@ -1,7 +1,7 @@
 //! Why a monitor is not well: the closed list, and what follows from each entry.
 //!
 //! The same slug stands in page, metric, webhook, route, runbook and table. Which reason a probe
-//! gets is decided in `outcome`; the signal here is the usual one, for the stage has a say too.
+//! gets is decided in `classify`; the signal here is the usual one, for the stage has a say too.
 
 use std::fmt;
 

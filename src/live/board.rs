@@ -4,10 +4,11 @@
 //! place, so a reader holds a consistent one for as long as it likes.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use parking_lot::RwLock;
 use tokio::sync::broadcast;
 
 use crate::domain::context::Spread;
@@ -284,31 +285,31 @@ impl Board {
     /// Replaces one monitor's view and tells open pages.
     pub fn put(&self, view: MonitorView) {
         let id = view.id.clone();
-        write(&self.views).insert(id.clone(), Arc::new(view));
+        self.views.write().insert(id.clone(), Arc::new(view));
         self.tell(Change::Monitor(id));
     }
 
     /// Forgets a monitor that was removed from the file.
     pub fn remove(&self, id: &MonitorId) {
-        write(&self.views).remove(id);
+        self.views.write().remove(id);
         self.tell(Change::Fleet);
     }
 
     /// One monitor.
     pub fn get(&self, id: &MonitorId) -> Option<Arc<MonitorView>> {
-        read(&self.views).get(id).cloned()
+        self.views.read().get(id).cloned()
     }
 
     /// All monitors, the worst first, then by id.
     pub fn all(&self) -> Vec<Arc<MonitorView>> {
-        let mut views: Vec<_> = read(&self.views).values().cloned().collect();
+        let mut views: Vec<_> = self.views.read().values().cloned().collect();
         views.sort_by(|a, b| a.roll_up.cmp(&b.roll_up).then_with(|| a.id.cmp(&b.id)));
         views
     }
 
     /// Sets or replaces the banner of a kind.
     pub fn raise(&self, banner: Banner) {
-        let mut banners = write(&self.banners);
+        let mut banners = self.banners.write();
         banners.retain(|other| other.kind != banner.kind);
         banners.push(banner);
         drop(banners);
@@ -317,7 +318,7 @@ impl Board {
 
     /// Takes a banner away; true where there was one.
     pub fn lower(&self, kind: &str) -> bool {
-        let mut banners = write(&self.banners);
+        let mut banners = self.banners.write();
         let before = banners.len();
         banners.retain(|banner| banner.kind != kind);
         let lowered = banners.len() < before;
@@ -330,7 +331,7 @@ impl Board {
 
     /// The banners, in the order raised.
     pub fn banners(&self) -> Vec<Banner> {
-        read(&self.banners).clone()
+        self.banners.read().clone()
     }
 
     /// How Serin itself is doing.
@@ -347,13 +348,4 @@ impl Board {
     pub fn tell(&self, change: Change) {
         drop(self.changes.send(change));
     }
-}
-
-/// A poisoned lock still holds the last whole view, which is what we want to show.
-fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-fn write<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
-    lock.write().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -3,11 +3,11 @@
 //! `daemon` counts, `web` reads. Nothing in here is stored; a restart begins at zero, as counters may.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
 
 use crate::domain::outcome::Verdict;
 
@@ -116,19 +116,19 @@ impl Pulse {
 
     /// A loop took a turn; the name is the loop's file, such as `scheduler`.
     pub fn turn(&self, name: &'static str, now: DateTime<Utc>) {
-        let mut turns = self.turns.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut turns = self.turns.lock();
         turns.insert(name, (now, Instant::now()));
     }
 
     /// Every loop that ever took a turn, with its last one.
     pub fn turns(&self) -> BTreeMap<&'static str, DateTime<Utc>> {
-        let turns = self.turns.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let turns = self.turns.lock();
         turns.iter().map(|(name, (at, _))| (*name, *at)).collect()
     }
 
     /// Loops that took no turn within [`LOOP_SILENT_MAX`].
     pub fn silent_loops(&self) -> Vec<&'static str> {
-        let turns = self.turns.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let turns = self.turns.lock();
         turns.iter().filter(|(_, (_, at))| at.elapsed() > LOOP_SILENT_MAX).map(|(name, _)| *name).collect()
     }
 
@@ -172,7 +172,7 @@ impl Pulse {
 
     /// Keeps how the counters stand now, so that [`Pulse::lately`] can tell what came since.
     pub fn look(&self, now: Instant) {
-        let mut looks = self.looks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut looks = self.looks.lock();
         let old = |look: &Look| now.saturating_duration_since(look.at) > LATELY;
         // The newest of the old ones stays: from it on, the stretch is a whole one.
         while looks.len() >= LOOKS_MAX || looks.get(1).is_some_and(old) {
@@ -183,7 +183,7 @@ impl Pulse {
 
     /// Beats of the last minutes.
     pub fn lately(&self, now: Instant) -> Lately {
-        let looks = self.looks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let looks = self.looks.lock();
         let Some(first) = looks.front() else { return Lately::default() };
         let late = self.lateness().into_iter().zip(&first.late).map(|(now, then)| now.saturating_sub(*then));
         Lately {
@@ -195,34 +195,33 @@ impl Pulse {
 
     /// A file came into force.
     pub fn file_in_force(&self, note: FileNote) {
-        *self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = note;
+        *self.file.lock() = note;
     }
 
     /// A file was refused; the one in force stays.
     pub fn file_refused(&self, why: &str, now: DateTime<Utc>) {
-        let mut file = self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut file = self.file.lock();
         file.refused = Some((now, why.to_owned()));
     }
 
     /// The file in force.
     pub fn file(&self) -> FileNote {
-        self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        self.file.lock().clone()
     }
 
     /// A sign of life was taken.
     pub fn sign_taken(&self, now: DateTime<Utc>) {
-        *self.sign.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
-            SignNote { taken_at: Some(now), failing: None };
+        *self.sign.lock() = SignNote { taken_at: Some(now), failing: None };
     }
 
     /// One was kept back, or did not get through.
     pub fn sign_failed(&self, why: String) {
-        self.sign.lock().unwrap_or_else(std::sync::PoisonError::into_inner).failing = Some(why);
+        self.sign.lock().failing = Some(why);
     }
 
     /// How the sign of life stands.
     pub fn sign_note(&self) -> SignNote {
-        self.sign.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        self.sign.lock().clone()
     }
 
     /// Records waiting for the writer.

@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use parking_lot::Mutex;
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -40,7 +41,7 @@ impl Trusts {
     /// Which file cannot be used, and why.
     pub fn get(&self, files: &Files, roots: &RootCertStore, names: usize) -> Result<Arc<Tls>, TrustError> {
         let times: Vec<Option<SystemTime>> = files.paths().map(changed_at).collect();
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if let Some((_, tls)) = known.get(files).filter(|(read, _)| *read == times) {
             return Ok(Arc::clone(tls));
         }

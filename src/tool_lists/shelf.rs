@@ -1,9 +1,10 @@
 //! Lists of tools that several servers show: a fleet of replicas has one list ten thousand times, and keeps it once.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use crate::domain::tools::Listing;
+use parking_lot::Mutex;
 
 /// Entries that are kept before those nobody holds any more are looked for.
 const SWEPT_FROM: usize = 256;
@@ -27,7 +28,7 @@ impl Shelf {
         if Arc::strong_count(listing) > 1 {
             return;
         }
-        let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lists = self.lists.lock();
         if let Some(known) = lists.known.get(&listing.hash).and_then(Weak::upgrade)
             && known == *listing
         {
@@ -72,7 +73,7 @@ mod tests {
         for number in 0..10_000 {
             shelf.share(&mut list(&number.to_string(), 0));
         }
-        let lists = shelf.lists.lock().unwrap();
+        let lists = shelf.lists.lock();
         assert!(lists.known.len() <= SWEPT_FROM, "{} of 10,000 lists", lists.known.len());
         assert!(lists.known["kept"].upgrade().is_some(), "and what is held is there");
         assert!(!lists.known.contains_key("held"), "one that its monitor held already is not looked up");

@@ -9,10 +9,11 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::domain::observation::Observation;
@@ -125,7 +126,7 @@ impl Tokens {
         let text = head(text);
         let key = self.keys.hash_one(text);
         {
-            let mut known = lock(&self.known);
+            let mut known = self.known.lock();
             if let Some(figure) = known.get(key) {
                 return Asked::Known(figure);
             }
@@ -140,7 +141,7 @@ impl Tokens {
 
     /// Gives a text to the thread, which is started where there is none. A full queue drops it: nobody waits for that.
     fn send(&self, job: Job) {
-        let mut queue = lock(&self.queue);
+        let mut queue = self.queue.lock();
         let refused = match queue.as_ref() {
             Some(sender) => sender.try_send(job).err(),
             None => Some(TrySendError::Disconnected(job)),
@@ -189,13 +190,13 @@ fn count_all(jobs: Receiver<Job>, known: &Mutex<Known>) {
             return;
         }
     };
-    lock(known).allowance.saved -= began.elapsed().as_secs_f64();
+    known.lock().allowance.saved -= began.elapsed().as_secs_f64();
     while let Ok(job) = jobs.recv_timeout(IDLE_MAX) {
         let began = Instant::now();
         // Whatever a stranger's text does to the vocabulary's patterns, it is one text that stays uncounted.
         let counted = catch_unwind(AssertUnwindSafe(|| vocabulary.encode_ordinary(&job.text).len()));
         let figure = counted.ok().map(|count| u32::try_from(count).unwrap_or(u32::MAX));
-        let mut known = lock(known);
+        let mut known = known.lock();
         known.allowance.saved -= began.elapsed().as_secs_f64();
         known.put(job.key, figure);
         drop(known);
@@ -240,10 +241,6 @@ fn head(text: &str) -> &str {
     &text[..text.floor_char_boundary(COUNTED_BYTES_MAX)]
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,9 +257,9 @@ mod tests {
         for (text, expected) in rows {
             assert_eq!(count(&tokens, text).await, Some(expected), "{text}");
         }
-        let spent = lock(&tokens.known).allowance.saved;
+        let spent = tokens.known.lock().allowance.saved;
         assert!(matches!(tokens.ask("hello world"), Asked::Known(Some(2))), "the second time it is remembered");
-        assert!(lock(&tokens.known).allowance.saved >= spent, "and costs nothing");
+        assert!(tokens.known.lock().allowance.saved >= spent, "and costs nothing");
     }
 
     #[tokio::test]
@@ -279,9 +276,9 @@ mod tests {
     #[tokio::test]
     async fn what_costs_too_much_stays_unknown() {
         let tokens = Tokens::default();
-        lock(&tokens.known).allowance = Allowance { saved: -60.0, at: Instant::now() };
+        tokens.known.lock().allowance = Allowance { saved: -60.0, at: Instant::now() };
         assert_eq!(count(&tokens, "new").await, None, "unknown, not guessed");
         let later = Instant::now() + Duration::from_secs(60 * 25);
-        assert!(lock(&tokens.known).allowance.is_left(later), "a while later there is time again");
+        assert!(tokens.known.lock().allowance.is_left(later), "a while later there is time again");
     }
 }

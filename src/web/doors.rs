@@ -6,11 +6,11 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, TimeDelta, Utc};
+use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
@@ -60,7 +60,7 @@ impl Doors {
             return Knock::Right;
         }
         let from = Peer::of(from);
-        let mut failures = lock(&self.failures);
+        let mut failures = self.failures.lock();
         failures.retain(|_, failed| now - failed.last_at < FAILURE_WINDOW);
         if failures.get(&from).is_some_and(|failed| failed.count >= FAILURES_MAX) {
             return Knock::TooOften;
@@ -77,7 +77,7 @@ impl Doors {
     /// Opens a session and returns its id, which is kept nowhere else.
     pub fn open(&self, now: DateTime<Utc>) -> String {
         let id = URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>());
-        let mut sessions = lock(&self.sessions);
+        let mut sessions = self.sessions.lock();
         sessions.retain(|_, ends_at| *ends_at > now);
         if sessions.len() >= SESSIONS_MAX {
             drop_oldest(&mut sessions, |ends_at| *ends_at);
@@ -88,12 +88,12 @@ impl Doors {
 
     /// Whether a session with this id is open.
     pub fn knows(&self, id: &str, now: DateTime<Utc>) -> bool {
-        lock(&self.sessions).get(&hash(id)).is_some_and(|ends_at| *ends_at > now)
+        self.sessions.lock().get(&hash(id)).is_some_and(|ends_at| *ends_at > now)
     }
 
     /// Ends a session.
     pub fn close(&self, id: &str) {
-        lock(&self.sessions).remove(&hash(id));
+        self.sessions.lock().remove(&hash(id));
     }
 }
 
@@ -105,10 +105,6 @@ fn drop_oldest<K: Copy + Eq + std::hash::Hash, V>(map: &mut HashMap<K, V>, at: i
 
 fn hash(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -169,6 +165,6 @@ mod tests {
             doors.open(now + TimeDelta::seconds(second));
         }
         assert!(!doors.knows(&first, now), "the oldest made room");
-        assert_eq!(lock(&doors.sessions).len(), SESSIONS_MAX);
+        assert_eq!(doors.sessions.lock().len(), SESSIONS_MAX);
     }
 }

@@ -4,9 +4,10 @@
 //! chunks that are cut again: whoever watches over the server applies them, and `settled` waits for that.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -128,6 +129,6 @@ impl Faults {
     }
 
     fn board(&self) -> MutexGuard<'_, BTreeMap<Fault, Broken>> {
-        self.0.on.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.on.lock()
     }
 }

@@ -4,9 +4,9 @@
 //! and a 429 do not, for a server that says so is alive. A 429 with a short `Retry-After` is waited
 //! for once. Nothing else is asked twice: who called knows better whether it is still wanted.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use parking_lot::Mutex;
 use reqwest::header::{AUTHORIZATION, HeaderValue, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
 use serde::Serialize;
@@ -101,7 +101,7 @@ impl RemoteClient {
     }
 
     fn ask(&self) -> Result<Asking<'_>, RemoteError> {
-        let mut breaker = self.breaker.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut breaker = self.breaker.lock();
         match breaker.ask(Instant::now()) {
             Ok(leave) => Ok(Asking { breaker: &self.breaker, leave, outcome: Outcome::Abandoned }),
             Err(refused) => Err(RemoteError::Open { host: self.host.clone(), retry_after: refused.retry_after }),
@@ -186,7 +186,7 @@ struct Asking<'a> {
 
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
-        let mut breaker = self.breaker.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut breaker = self.breaker.lock();
         breaker.report(self.leave, self.outcome, Instant::now());
     }
 }

@@ -4,7 +4,7 @@
 //! looks besides whether answers are good: its own canary (`canary`), and the index's holes, age and
 //! chunks. Reasons are the words a monitor knows. 503 where not ok.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -104,14 +104,14 @@ fn chunks_fit(mean: f64, worst: Option<i64>) -> Result<(), Trouble> {
 /// Tokens of the longest chunk, looked for once for each change of the index; `None` where that takes too long.
 async fn longest(life: &Life, connection: &mut dyn Connection) -> Result<Option<i64>, StoreError> {
     let generation = connection.generation().await?;
-    let known = *life.longest.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = *life.longest.lock();
     if let Some((_, tokens)) = known.filter(|(of, _)| *of == generation) {
         return Ok(Some(tokens));
     }
     match tokio::time::timeout(LONGEST_WITHIN, connection.longest()).await {
         Ok(tokens) => {
             let tokens = tokens?;
-            *life.longest.lock().unwrap_or_else(PoisonError::into_inner) = Some((generation, tokens));
+            *life.longest.lock() = Some((generation, tokens));
             Ok(Some(tokens))
         }
         Err(_late) => Ok(None),

@@ -1,10 +1,11 @@
 //! One life of a server, from its start to its crash: what a restart loses.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
 use uuid::Uuid;
 
 use crate::embed::hashing::HashingEmbedder;

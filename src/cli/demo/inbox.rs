@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use askama::Template;
@@ -20,6 +20,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use futures_util::Stream;
 use futures_util::StreamExt as _;
 use mail_parser::MessageParser;
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -209,7 +210,7 @@ impl Inbox {
     }
 
     fn state(&self) -> MutexGuard<'_, Kept> {
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.state.lock()
     }
 }
 

@@ -6,10 +6,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mailin::{Action, AuthMechanism, Handler, Response, Session, SessionBuilder, response};
+use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -105,8 +106,8 @@ impl SmtpSink {
 
 async fn serve(stream: TcpStream, peer: IpAddr, manners: Arc<Mutex<Manners>>, inbox: Inbox) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let tls = locked(&manners).tls.clone();
-    let asks_login = locked(&manners).login.is_some();
+    let tls = manners.lock().tls.clone();
+    let asks_login = manners.lock().login.is_some();
     let mut builder = SessionBuilder::new("inbox.invalid");
     if tls.is_some() {
         builder.enable_start_tls();
@@ -123,7 +124,7 @@ async fn serve(stream: TcpStream, peer: IpAddr, manners: Arc<Mutex<Manners>>, in
     let Some(stream) = converse(stream, &mut session).await? else { return Ok(()) };
     let Some(config) = tls else { return Ok(()) };
     let stream = tokio::time::timeout(IDLE_MAX, TlsAcceptor::from(config).accept(stream)).await??;
-    *locked(&encrypted) = true;
+    *encrypted.lock() = true;
     session.tls_active();
     converse(stream, &mut session).await.map(drop)
 }
@@ -185,7 +186,7 @@ impl Taking {
     }
 
     fn admitted(&mut self, user: &str, password: &str) -> Response {
-        let fits = locked(&self.manners).login.as_ref().is_some_and(|(u, p)| u == user && p == password);
+        let fits = self.manners.lock().login.as_ref().is_some_and(|(u, p)| u == user && p == password);
         if !fits {
             return response::INVALID_CREDENTIALS;
         }
@@ -205,7 +206,7 @@ impl Handler for Taking {
         if self.to.len() >= RECIPIENTS_MAX {
             return Response::custom(452, "Too many recipients".to_owned());
         }
-        if let Some(code) = locked(&self.manners).recipient_codes.get(to) {
+        if let Some(code) = self.manners.lock().recipient_codes.get(to) {
             return Response::custom(*code, "Not this one".to_owned());
         }
         self.to.push(to.to_owned());
@@ -230,12 +231,12 @@ impl Handler for Taking {
         if self.too_large {
             return response::NO_STORAGE;
         }
-        if let Some(code) = locked(&self.manners).next_codes.pop_front()
+        if let Some(code) = self.manners.lock().next_codes.pop_front()
             && code != 250
         {
             return Response::custom(code, "Told to".to_owned());
         }
-        let encrypted = *locked(&self.encrypted);
+        let encrypted = *self.encrypted.lock();
         let (from, to) = (std::mem::take(&mut self.from), std::mem::take(&mut self.to));
         self.inbox.keep_mail(from, to, &self.bytes, encrypted, self.login.clone());
         response::OK
@@ -248,8 +249,4 @@ impl Handler for Taking {
     fn auth_login(&mut self, user: &str, password: &str) -> Response {
         self.admitted(user, password)
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,10 +1,10 @@
 //! Tokens that were got, by monitor, and how long to wait after none was. Kept in memory only: a restart asks anew.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::domain::fleet::{Monitor, MonitorId, Secret};
 use crate::domain::observation::{Fault, FaultKind};
@@ -69,7 +69,7 @@ impl Grants {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<MonitorId, (String, Grant)>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 }
 

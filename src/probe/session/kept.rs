@@ -5,7 +5,6 @@
 //! goes wrong, dropping them kills their process groups.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use crate::domain::fleet::{Monitor, MonitorId, Program};
 use crate::domain::observation::{FaultKind, Observation, Stage, Step};
@@ -13,6 +12,7 @@ use crate::probe::session::call::{Caller, Carrier};
 use crate::probe::session::handshake::Opened;
 use crate::probe::wire::clock::Clock;
 use crate::probe::wire::program::Process;
+use parking_lot::Mutex;
 
 /// Programs kept at once: each is a process with three pipes. Beyond, they are started for each beat.
 const KEPT_MAX: usize = 256;
@@ -48,12 +48,12 @@ pub(crate) struct KeptPrograms {
 impl KeptPrograms {
     /// Takes a monitor's program out.
     pub(crate) fn take(&self, monitor: &MonitorId) -> Option<Kept> {
-        self.programs.lock().unwrap_or_else(PoisonError::into_inner).remove(monitor)
+        self.programs.lock().remove(monitor)
     }
 
     /// Puts it back; whoever has no place comes out again.
     pub(crate) fn put(&self, monitor: &MonitorId, kept: Kept) -> Option<Kept> {
-        let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut programs = self.programs.lock();
         if programs.len() >= KEPT_MAX && !programs.contains_key(monitor) {
             return Some(kept);
         }
@@ -62,7 +62,7 @@ impl KeptPrograms {
 
     /// Takes all of them out.
     pub(crate) fn empty(&self) -> Vec<Kept> {
-        let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut programs = self.programs.lock();
         programs.drain().map(|(_, kept)| kept).collect()
     }
 }

@@ -2,9 +2,9 @@
 //! next probe closes them. They are not remembered over a restart of Serin.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use http::HeaderValue;
+use parking_lot::Mutex;
 
 use crate::domain::fleet::{Monitor, MonitorId};
 
@@ -20,7 +20,7 @@ pub(crate) struct Owed {
 impl Owed {
     /// Takes them out for a probe that will close them. An edited monitor's are dropped: they may be another server's.
     pub(crate) fn take(&self, monitor: &Monitor) -> Vec<HeaderValue> {
-        let mut owed = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut owed = self.sessions.lock();
         // Nearly always there are none at all.
         if owed.is_empty() {
             return Vec::new();
@@ -31,7 +31,7 @@ impl Owed {
 
     /// Remembers what a probe leaves open.
     pub(crate) fn leave(&self, monitor: &MonitorId, definition_hash: &str, sessions: Vec<HeaderValue>) {
-        let mut owed = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut owed = self.sessions.lock();
         if owed.len() < MONITORS_MAX || owed.contains_key(monitor) {
             owed.insert(monitor.clone(), (definition_hash.to_owned(), sessions));
         }

@@ -6,9 +6,9 @@
 //! is over; in between the last look stands as long as the beat's own list is the same. Serin's restart forgets it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, PoisonError};
 
 use chrono::{DateTime, TimeDelta, Utc};
+use parking_lot::Mutex;
 
 use crate::domain::fleet::{Monitor, MonitorId};
 use crate::domain::learnt::{Caution, Learnt};
@@ -51,12 +51,12 @@ struct Look {
 
 impl Differing {
     fn of(&self, monitor: &Monitor) -> Option<Look> {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = self.last.lock();
         last.get(&monitor.id).filter(|look| look.definition_hash == monitor.definition_hash).cloned()
     }
 
     fn remember(&self, monitor: &MonitorId, look: Option<Look>) {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         match look {
             Some(look) if last.len() < REMEMBERED_MAX || last.contains_key(monitor) => {
                 last.insert(monitor.clone(), look);

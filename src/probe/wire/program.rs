@@ -7,9 +7,10 @@
 
 use std::collections::VecDeque;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -245,7 +246,7 @@ impl Process {
     }
 
     fn said(&self) -> String {
-        let errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        let errors = self.errors.lock();
         let bytes: Vec<u8> = errors.iter().copied().collect();
         String::from_utf8_lossy(&bytes).into_owned()
     }
@@ -316,7 +317,7 @@ impl Drop for Process {
 async fn listen(mut stderr: ChildStderr, kept: Arc<Mutex<VecDeque<u8>>>) {
     let mut chunk = [0; 2048];
     while let Ok(read @ 1..) = stderr.read(&mut chunk).await {
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = kept.lock();
         kept.extend(&chunk[..read]);
         let over = kept.len().saturating_sub(ERRORS_BYTES_MAX);
         kept.drain(..over);

@@ -5,7 +5,7 @@
 //! server's says by its mark that it is the server's. The first line is [`crate::probe::wire::head`]'s.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,6 +13,7 @@ use futures_util::FutureExt as _;
 use http::header::{AUTHORIZATION, COOKIE, LOCATION, PROXY_AUTHORIZATION, SET_COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use crate::domain::fleet::Monitor;
@@ -258,7 +259,7 @@ impl<'s> Transcript<'s> {
     }
 
     fn tape(&self) -> MutexGuard<'_, Tape> {
-        self.tape.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tape.lock()
     }
 }
 

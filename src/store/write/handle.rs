@@ -2,10 +2,11 @@
 
 use std::ops::Deref;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use sqlx::{Connection as _, SqliteConnection};
 use tokio::sync::{Notify, mpsc, oneshot};
 
@@ -103,7 +104,7 @@ impl Store {
 
     /// How long ago a write last reached the disk, or the database was opened.
     pub fn written_ago(&self) -> Duration {
-        self.written_at.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+        self.written_at.lock().elapsed()
     }
 
     /// Caps the file at so many pages of 4 kB, so that a shared disk is not filled by us; 0 lifts the cap.

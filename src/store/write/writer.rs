@@ -8,11 +8,12 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
+use parking_lot::Mutex;
 use sqlx::{AssertSqlSafe, Connection, Row, SqliteConnection};
 use tokio::sync::{Notify, mpsc, oneshot};
 
@@ -239,7 +240,7 @@ impl Writer {
         }
         answers.extend(self.records(connection, &records).await?);
         sqlx::query("COMMIT").execute(&mut *connection).await?;
-        *self.signals.written_at.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.signals.written_at.lock() = Instant::now();
         self.names.keep();
         Ok(answers)
     }

@@ -1,8 +1,8 @@
 //! Memory follows the file, whoever has written it.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use sqlx::sqlite::SqliteRow;
 use sqlx::types::Json;
 use sqlx::{Row as _, SqliteConnection};
@@ -23,12 +23,12 @@ pub struct Remembering {
 impl Remembering {
     /// The vectors, to search.
     pub fn read(&self) -> RwLockReadGuard<'_, Memory> {
-        self.memory.read().unwrap_or_else(PoisonError::into_inner)
+        self.memory.read()
     }
 
     /// The vectors, to change.
     pub fn write(&self) -> RwLockWriteGuard<'_, Memory> {
-        self.memory.write().unwrap_or_else(PoisonError::into_inner)
+        self.memory.write()
     }
 
     /// Brings memory to where the file is, whoever has written it.
