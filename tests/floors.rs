@@ -287,6 +287,16 @@ fn picture() -> String {
 }
 
 #[test]
+fn a_probe_judges_nothing() {
+    // It may use `domain` for its words; what they mean is for whoever asked.
+    let judges = |path: &String| path.starts_with("domain::classify") || path.starts_with("domain::standing");
+    for source in sources("src").iter().filter(|source| at(&source.module, 0) == Some("probe")) {
+        let found = named(&source.text).into_iter().find(judges);
+        assert_eq!(found, None, "{}: a probe tells what it saw", source.path.display());
+    }
+}
+
+#[test]
 fn the_picture_for_people_is_the_plan() {
     const BEGIN: &str = "<!-- plan: `cargo test --test floors` prints it -->\n```\n";
     let text =

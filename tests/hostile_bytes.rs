@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use serin::domain::fleet::{Address, Canary, CanaryKind, Monitor, Secret};
 use serin::domain::learnt::Learnt;
 use serin::domain::observation::{BeatKind, FaultKind, HITS_MAX, Observation, Turn};
-use serin::probe::assignment::Assignment;
+use serin::probe::assignment::{Assignment, Further};
 use serin::probe::decode::answer;
 use serin::probe::decode::health;
 use serin::probe::decode::moment;
@@ -70,7 +70,7 @@ async fn probe(monitor: Monitor) -> Observation {
         scheduled_at: now,
         started_at: now,
         asks: vec![(0, Turn::Scheduled)],
-        further: Vec::new(),
+        further: Further::NONE,
         ask_sources: true,
         learnt: Learnt::default(),
         lists: Lists::default(),

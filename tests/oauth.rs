@@ -18,7 +18,7 @@ use serin::domain::observation::{BeatKind, Observation, Stranger};
 use serin::domain::outcome::{Outcome, Verdict};
 use serin::domain::reason::FailureReason;
 use serin::domain::signal::Signal;
-use serin::probe::assignment::Assignment;
+use serin::probe::assignment::{Assignment, Further};
 use serin::probe::prober::Prober;
 use serin::tool_lists::known::Lists;
 use tokio::net::TcpListener;
@@ -176,7 +176,7 @@ async fn beat(
         scheduled_at: now,
         started_at: now,
         asks: Vec::new(),
-        further: Vec::new(),
+        further: Further::NONE,
         ask_sources: false,
         learnt,
         lists: Lists::default(),
@@ -439,7 +439,7 @@ async fn a_server_that_lets_strangers_in_leaks() {
             scheduled_at: at(seconds),
             started_at: at(seconds),
             asks: Vec::new(),
-            further: Vec::new(),
+            further: Further::NONE,
             ask_sources: false,
             learnt: Learnt::default(),
             lists: Lists::default(),

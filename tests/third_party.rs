@@ -14,7 +14,7 @@ use serin::domain::fleet::{Address, Canary, CanaryKind, Monitor, Program, Secret
 use serin::domain::learnt::Learnt;
 use serin::domain::observation::{BeatKind, Observation, Stage, Turn};
 use serin::domain::protocol::{Era, Transport};
-use serin::probe::assignment::Assignment;
+use serin::probe::assignment::{Assignment, Further};
 use serin::probe::prober::Prober;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
@@ -78,7 +78,7 @@ fn assignment(monitor: &Arc<Monitor>, learnt: Learnt) -> Assignment {
         scheduled_at: now,
         started_at: now,
         asks,
-        further: Vec::new(),
+        further: Further::NONE,
         ask_sources: false,
         learnt,
         lists: serin::tool_lists::known::Lists::default(),

@@ -19,7 +19,7 @@ use serin::domain::learnt::{Caution, Learnt};
 use serin::domain::observation::{BeatKind, Turn};
 use serin::domain::protocol::{Era, Transport};
 use serin::domain::tools::Listing;
-use serin::probe::assignment::Assignment;
+use serin::probe::assignment::{Assignment, Further};
 use serin::probe::prober::Prober;
 use serin::tool_lists::known::Lists;
 use serin_outbound::tls::Tls;
@@ -168,7 +168,7 @@ fn assignment(monitor: &Arc<Monitor>, tools: Option<&Arc<Listing>>) -> Assignmen
         scheduled_at: now,
         started_at: now,
         asks: vec![(0, Turn::Scheduled), (1, Turn::Scheduled)],
-        further: Vec::new(),
+        further: Further::NONE,
         ask_sources: false,
         learnt,
         lists: Lists { accepted: None, latest: tools.cloned() },

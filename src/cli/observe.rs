@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::config;
 use crate::config::check::checker::Unset;
 use crate::config::read::source;
+use crate::domain::classify::classify;
 use crate::domain::fleet::Monitor;
 use crate::domain::learnt::Learnt;
 use crate::domain::observation::Observation;
@@ -35,11 +36,13 @@ pub(crate) async fn recalled(config: &Path, monitor: &Monitor) -> Learnt {
 /// One probe with its transcript; none where somebody interrupted it.
 pub(crate) async fn observe(assignment: &Assignment) -> Option<Observation> {
     let prober = Prober::new(1).once();
-    let seen = tokio::select! {
-        (seen, _) = prober.record(assignment) => seen,
+    let (mut seen, _, transcript) = tokio::select! {
+        recorded = prober.record(assignment) => recorded,
         // What the probe started ends with it.
         _ = tokio::signal::ctrl_c() => return None,
     };
     prober.release_all().await;
+    let outcome = classify(&assignment.monitor, &seen);
+    seen.transcript = transcript.map(|transcript| transcript.written(assignment, &seen, &outcome));
     Some(seen)
 }

@@ -20,7 +20,7 @@ use crate::domain::learnt::Learnt;
 use crate::domain::observation::{Answer, BeatKind, Fault, FaultKind, Observation, Step, Turn};
 use crate::domain::outcome::{Outcome, Verdict};
 use crate::domain::wording::counted;
-use crate::probe::assignment::Assignment;
+use crate::probe::assignment::{Assignment, Further};
 use crate::probe::wire::head::{kind_word, millis};
 use crate::probe::wire::transcript::phases;
 use crate::tool_lists::known::Lists;
@@ -115,7 +115,7 @@ pub async fn run(
         scheduled_at: now,
         started_at: now,
         asks,
-        further: Vec::new(),
+        further: Further::NONE,
         ask_sources: true,
         learnt,
         lists: Lists::default(),

@@ -13,7 +13,7 @@ use crate::domain::classify::classify;
 use crate::domain::fleet::Monitor;
 use crate::domain::observation::BeatKind;
 use crate::domain::wording::counted;
-use crate::probe::assignment::Assignment;
+use crate::probe::assignment::{Assignment, Further};
 use crate::probe::stages::steps::secrets_of;
 use crate::probe::wire::head::{AnswerSeen, FindingSeen, Head, StepSeen};
 use crate::tool_lists::known::Lists;
@@ -138,7 +138,7 @@ fn again(head: &Head, monitor: &Arc<Monitor>) -> (Assignment, Vec<String>) {
         scheduled_at: now,
         started_at: now,
         asks,
-        further: Vec::new(),
+        further: Further::NONE,
         ask_sources: head.sources,
         learnt: head.before.learnt(head.started_at, now),
         // What the tools once were is the running Serin's to know.

@@ -30,7 +30,7 @@ use crate::domain::schedule;
 use crate::domain::signal::{Phase, Signal, SignalState};
 use crate::domain::standing::{Beat, Decision, Standing};
 use crate::live::board::{BeatMark, Change};
-use crate::probe::assignment::Assignment;
+use crate::probe::assignment::{Assignment, Further};
 use crate::probe::decode::sources;
 use crate::store::StoreError;
 use crate::store::values::record::StageTimes;
@@ -132,10 +132,18 @@ async fn observe(
     (kind, scheduled_at, now): (BeatKind, DateTime<Utc>, DateTime<Utc>),
 ) -> (Observation, Learnt, Outcome) {
     let assignment = assign(seat, kind, scheduled_at, now);
-    let (mut seen, learnt) = hands.prober.run(&assignment).await;
+    let (mut seen, learnt, transcript) = hands.prober.record(&assignment).await;
     let outcome = classify(&seat.monitor, &seen);
+    if outcome.verdict != Verdict::Good {
+        seen.transcript = transcript.map(|transcript| transcript.written(&assignment, &seen, &outcome));
+    }
     let outcome = look_closer(hands, seat, fleet, &mut seen, outcome, learnt.deed, now).await;
     (seen, learnt, outcome)
+}
+
+/// Whether an answer is wrong: the others say how far that reaches.
+fn is_any_wrong(monitor: &Monitor, seen: &Observation) -> bool {
+    classify(monitor, seen).asks.iter().any(|verdict| matches!(verdict, AskVerdict::Wrong { .. }))
 }
 
 /// Notes a due beat that did not take place, and why; where even that fails, the hour's coverage says it.
@@ -263,7 +271,7 @@ fn assign(seat: &Seat, kind: BeatKind, scheduled_at: DateTime<Utc>, now: DateTim
         scheduled_at,
         started_at: now,
         asks,
-        further,
+        further: Further { canaries: further, called_for: is_any_wrong },
         ask_sources: seat.wants_sources(now),
         learnt: seat.learnt.clone(),
         lists: seat.lists(),

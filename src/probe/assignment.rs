@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::fleet::Monitor;
 use crate::domain::learnt::Learnt;
-use crate::domain::observation::{BeatKind, Turn};
+use crate::domain::observation::{BeatKind, Observation, Turn};
 use crate::tool_lists::known::Lists;
 
 /// What one beat is to do.
@@ -22,12 +22,27 @@ pub struct Assignment {
     pub started_at: DateTime<Utc>,
     /// Canaries to ask, by index into the monitor's list, in order.
     pub asks: Vec<(usize, Turn)>,
-    /// Canaries to ask as well in this beat as soon as one of its answers is wrong; by index too.
-    pub further: Vec<usize>,
+    /// What to ask as well where the answers to those call for it.
+    pub further: Further,
     /// Whether to ask the source-listing tool too.
     pub ask_sources: bool,
     /// What earlier probes learnt.
     pub learnt: Learnt,
     /// Lists of tools that are remembered.
     pub lists: Lists,
+}
+
+/// Canaries that are asked in the same beat, where what was seen so far calls for it. A probe does not judge: whoever
+/// hands it out says how that is known.
+#[derive(Debug, Clone)]
+pub struct Further {
+    /// Which, by index into the monitor's list.
+    pub canaries: Vec<usize>,
+    /// Whether what was seen so far calls for them.
+    pub called_for: fn(&Monitor, &Observation) -> bool,
+}
+
+impl Further {
+    /// Nothing else is asked.
+    pub const NONE: Self = Self { canaries: Vec::new(), called_for: |_, _| false };
 }

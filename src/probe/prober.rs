@@ -19,6 +19,7 @@ use crate::probe::session::kept::KeptPrograms;
 use crate::probe::session::owed::Owed;
 use crate::probe::stages::cross::Differing;
 use crate::probe::stages::{ladder, reach, steps};
+use crate::probe::wire::transcript::Transcript;
 use crate::tool_lists::shelf::Shelf;
 use crate::tool_lists::tokens::Tokens;
 
@@ -76,52 +77,52 @@ impl Prober {
 
     /// Runs one probe to its end; never fails, never panics, never outlasts the monitor's budget by more than the closing of its session.
     pub async fn run(&self, assignment: &Assignment) -> (Observation, Learnt) {
-        self.probe(assignment, false).await
+        let (seen, learnt, _) = self.record(assignment).await;
+        (seen, learnt)
     }
 
-    /// The same, with its transcript even where all is well.
-    pub async fn record(&self, assignment: &Assignment) -> (Observation, Learnt) {
-        self.probe(assignment, true).await
-    }
-
-    async fn probe(&self, assignment: &Assignment, record: bool) -> (Observation, Learnt) {
-        let (mut seen, learnt) = match &assignment.monitor.auth.oauth {
-            None => self.steps(assignment, record).await,
-            Some(oauth) => Box::pin(self.admitted(assignment, oauth, record)).await,
+    /// The same, with what was said in it; none where nothing was, since no token was got for it.
+    pub async fn record(&self, assignment: &Assignment) -> (Observation, Learnt, Option<Transcript>) {
+        let (mut seen, learnt, transcript) = match &assignment.monitor.auth.oauth {
+            None => self.steps(assignment).await,
+            Some(oauth) => Box::pin(self.admitted(assignment, oauth)).await,
         };
         self.tokens.weigh(&mut seen).await;
         if let Some(tools) = &mut seen.tools {
             self.shelf.share(&mut tools.listing);
         }
-        (seen, learnt)
+        (seen, learnt, transcript)
     }
 
-    async fn steps(&self, assignment: &Assignment, record: bool) -> (Observation, Learnt) {
-        Box::pin(steps::run(self.means(), &self.programs, &self.differing, assignment, record)).await
+    async fn steps(&self, assignment: &Assignment) -> (Observation, Learnt, Option<Transcript>) {
+        let ran = Box::pin(steps::run(self.means(), &self.programs, &self.differing, assignment)).await;
+        let (seen, learnt, transcript) = ran;
+        (seen, learnt, Some(transcript))
     }
 
     /// A probe that needs a token first. A kept one that is refused is renewed once.
-    async fn admitted(&self, assignment: &Assignment, oauth: &OAuth, record: bool) -> (Observation, Learnt) {
+    async fn admitted(&self, assignment: &Assignment, oauth: &OAuth) -> (Observation, Learnt, Option<Transcript>) {
         let scrub = steps::secrets_of(&assignment.monitor);
         loop {
             let (own, secret, kept, steps, cost) =
                 match admission::admit(&self.connector, &self.grants, assignment, oauth, &scrub).await {
                     Admission::Refused { fault, steps, cost, trace } => {
                         let asks = steps::not_asked(assignment, 0);
-                        return admission::outside(assignment, fault, steps, (cost, trace), asks);
+                        let (seen, learnt) = admission::outside(assignment, fault, steps, (cost, trace), asks);
+                        return (seen, learnt, None);
                     }
                     Admission::Token { assignment, secret, kept, steps, cost } => {
                         (assignment, secret, kept, steps, cost)
                     }
                 };
-            let (mut seen, learnt) = self.steps(&own, record).await;
+            let (mut seen, learnt, transcript) = self.steps(&own).await;
             let refused = seen.fault_before_search().is_some_and(|(_, fault)| fault.kind == FaultKind::AuthRejected);
             if refused && self.grants.forget(&assignment.monitor, &secret) && kept {
                 continue;
             }
             seen.steps.splice(0..0, steps);
             seen.footprint = seen.footprint.plus(cost);
-            return (seen, learnt);
+            return (seen, learnt, transcript);
         }
     }
 

@@ -20,11 +20,12 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use fault_server::{Act, FaultServer, Script, Seen, json, result, status, stream};
 use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
+use serin::domain::classify::classify;
 use serin::domain::fleet::{Address, Canary, CanaryKind, Monitor, ProbeIdentity, Secret};
 use serin::domain::learnt::{Caution, Learnt};
 use serin::domain::observation::{BeatKind, FaultKind, Observation, Stage, Turn};
 use serin::domain::protocol::Era;
-use serin::probe::assignment::Assignment;
+use serin::probe::assignment::{Assignment, Further};
 use serin::probe::prober::Prober;
 use serin::tool_lists::known::Lists;
 use table::acceptor;
@@ -111,15 +112,23 @@ fn assignment(monitor: Monitor) -> Assignment {
         scheduled_at: now(),
         started_at: now(),
         asks,
-        further: Vec::new(),
+        further: Further::NONE,
         ask_sources: false,
         learnt: Learnt::default(),
         lists: Lists::default(),
     }
 }
 
+/// What a probe saw, with its transcript, whatever came of it.
 async fn probe(monitor: Monitor) -> Observation {
-    Prober::new(8).run(&assignment(monitor)).await.0
+    recorded(&Prober::new(8), &assignment(monitor)).await
+}
+
+async fn recorded(prober: &Prober, assignment: &Assignment) -> Observation {
+    let (mut seen, _, transcript) = prober.record(assignment).await;
+    let outcome = classify(&assignment.monitor, &seen);
+    seen.transcript = transcript.map(|transcript| transcript.written(assignment, &seen, &outcome));
+    seen
 }
 
 fn first_fault(seen: &Observation) -> Option<(Stage, FaultKind)> {

@@ -10,7 +10,7 @@ use serin::domain::learnt::{Caution, Learnt};
 use serin::domain::observation::{BeatKind, FaultKind, Observation, Stage, Turn};
 use serin::domain::protocol::{Era, Transport};
 use serin::domain::reason::FailureReason;
-use serin::probe::assignment::Assignment;
+use serin::probe::assignment::{Assignment, Further};
 use serin::probe::prober::Prober;
 
 use crate::fault_server::{Act, FaultServer, Script, json, status, stream};
@@ -76,7 +76,7 @@ async fn probe(monitor: Monitor, learnt: Learnt) -> (Observation, Learnt) {
         scheduled_at: now(),
         started_at: now(),
         asks: vec![(0, Turn::Scheduled)],
-        further: Vec::new(),
+        further: Further::NONE,
         ask_sources: false,
         learnt,
         lists: serin::tool_lists::known::Lists::default(),

@@ -11,7 +11,7 @@ use serin::domain::learnt::{Caution, Learnt};
 use serin::domain::observation::{BeatKind, FaultKind, Observation, Stage, Turn};
 use serin::domain::protocol::{Era, Transport};
 use serin::domain::reason::FailureReason;
-use serin::probe::assignment::Assignment;
+use serin::probe::assignment::{Assignment, Further};
 use serin::probe::prober::Prober;
 
 /// Starting a shell and a few seds takes a while on a machine under load.
@@ -96,7 +96,7 @@ impl Scene {
             scheduled_at: now,
             started_at: now,
             asks: vec![(0, Turn::Scheduled)],
-            further: Vec::new(),
+            further: Further::NONE,
             ask_sources: false,
             learnt,
             lists: serin::tool_lists::known::Lists::default(),
@@ -138,7 +138,7 @@ async fn a_program_is_started_asked_and_stopped() {
 #[tokio::test]
 async fn a_program_finds_the_trace_in_meta() {
     let stage = Scene::new("well");
-    let (seen, _) = Prober::new(4).record(&stage.assignment(Learnt::default())).await;
+    let seen = crate::recorded(&Prober::new(4), &stage.assignment(Learnt::default())).await;
     let text = seen.transcript.clone().expect("it is recorded");
     let named = format!(r#""_meta":{{"traceparent":"00-{:032x}-"#, seen.trace);
     assert!(text.matches(named.as_str()).count() >= 3, "{named} in {text}");

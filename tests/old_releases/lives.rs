@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use serin::domain::fleet::{Address, Canary, CanaryKind, Monitor, Secret};
 use serin::domain::learnt::Learnt;
 use serin::domain::observation::{BeatKind, Observation, Turn};
-use serin::probe::assignment::Assignment;
+use serin::probe::assignment::{Assignment, Further};
 use serin::probe::prober::Prober;
 use serin::tool_lists::known::Lists;
 use tokio::sync::Semaphore;
@@ -236,7 +236,7 @@ impl Beating {
             asks: vec![(0, Turn::Scheduled)],
             ask_sources: false,
             learnt: self.learnt.take().expect("the last beat ended"),
-            further: Vec::new(),
+            further: Further::NONE,
             lists: Lists::default(),
         };
         let (seen, learnt) = self.prober.run(&assignment).await;

@@ -19,7 +19,7 @@ use crate::domain::learnt::Learnt;
 use crate::domain::observation::{BeatKind, Footprint, Observation, Turn};
 use crate::domain::outcome::{AskVerdict, Verdict};
 use crate::domain::wording::counted;
-use crate::probe::assignment::Assignment;
+use crate::probe::assignment::{Assignment, Further};
 use crate::probe::explore::{CANARIES_MAX, Explored, Wish};
 use crate::probe::prober::Prober;
 
@@ -173,7 +173,7 @@ async fn probe(prober: &Prober, monitor: &Arc<Monitor>, learnt: Learnt) -> (Obse
         scheduled_at: now,
         started_at: now,
         asks: (0..monitor.canaries.len()).map(|nth| (nth, Turn::Scheduled)).collect(),
-        further: Vec::new(),
+        further: Further::NONE,
         ask_sources: false,
         learnt,
         lists: crate::tool_lists::known::Lists::default(),

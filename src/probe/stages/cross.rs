@@ -197,7 +197,7 @@ mod tests {
                     scheduled_at: at,
                     started_at: at,
                     asks: vec![],
-                    further: Vec::new(),
+                    further: crate::probe::assignment::Further::NONE,
                     ask_sources: false,
                     learnt,
                     lists: crate::tool_lists::known::Lists::default(),

@@ -10,11 +10,9 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 use url::{Url, form_urlencoded};
 
-use crate::domain::classify::classify;
 use crate::domain::fleet::{Canary, Monitor, Search};
 use crate::domain::learnt::Learnt;
 use crate::domain::observation::{Answer, Ask, Fault, FaultKind, Observation, SourcesSeen, Stage, Step, Turn, Variant};
-use crate::domain::outcome::{AskVerdict, Verdict};
 use crate::domain::protocol::Era;
 use crate::net::connect::Target;
 use crate::probe::access::credential;
@@ -48,31 +46,23 @@ const LOOK_AGAIN_DAYS: i64 = 30;
 /// Stands where a program has no address: its wire is there for health addresses only, and `.invalid` never resolves.
 pub(crate) const NO_ADDRESS: &str = "http://program.invalid/";
 
-/// Runs one probe to its end.
-///
-/// What failed gets its transcript; `always` asks for one in any case.
+/// Runs one probe to its end, and gives what was said in it: whoever judges what was seen knows whether it is wanted.
 pub(crate) async fn run(
     means: Means<'_>,
     programs: &KeptPrograms,
     differing: &Differing,
     assignment: &Assignment,
-    always: bool,
-) -> (Observation, Learnt) {
+) -> (Observation, Learnt, Transcript) {
     let monitor = &*assignment.monitor;
     let began = Instant::now();
-    let scrub = secrets_of(monitor);
-    let transcript = Transcript::new(&scrub, monitor);
+    let transcript = Transcript::new(secrets_of(monitor), monitor);
     let mut seen = blank(assignment);
     seen.credential_until = credential::ends_at(&monitor.auth);
     let mut learnt = assignment.learnt.clone();
-    visit(means, (programs, differing), assignment, &scrub, &transcript, &mut learnt, &mut seen).await;
+    visit(means, (programs, differing), assignment, &transcript, &mut learnt, &mut seen).await;
     seen.asks.extend(not_asked(assignment, seen.asks.len()));
     seen.elapsed = began.elapsed();
-    let outcome = classify(monitor, &seen);
-    if always || outcome.verdict != Verdict::Good {
-        seen.transcript = Some(transcript.written(assignment, &seen, &outcome));
-    }
-    (seen, learnt)
+    (seen, learnt, transcript)
 }
 
 /// Goes to the server, and to its health addresses.
@@ -80,12 +70,11 @@ async fn visit(
     means: Means<'_>,
     (programs, differing): (&KeptPrograms, &Differing),
     assignment: &Assignment,
-    scrub: &Scrub,
-    transcript: &Transcript<'_>,
+    transcript: &Transcript,
     learnt: &mut Learnt,
     seen: &mut Observation,
 ) {
-    let monitor = &*assignment.monitor;
+    let (monitor, scrub) = (&*assignment.monitor, transcript.scrub());
     let over = Instant::now() + monitor.probe_budget;
     let kept_back = if monitor.health.is_empty() {
         Duration::ZERO
@@ -235,11 +224,11 @@ async fn search(caller: &mut Caller<'_>, era: Era, tools: &[Value], assignment: 
         };
         seen.asks.push(ask);
     }
-    let wrong = |verdict: &AskVerdict| matches!(verdict, AskVerdict::Wrong { .. });
-    if assignment.further.is_empty() || !classify(monitor, seen).asks.iter().any(wrong) {
+    let further = &assignment.further;
+    if further.canaries.is_empty() || !(further.called_for)(monitor, seen) {
         return;
     }
-    for canary in assignment.further.iter().filter_map(|nth| monitor.canaries.get(*nth)) {
+    for canary in further.canaries.iter().filter_map(|nth| monitor.canaries.get(*nth)) {
         let ask = if fits(caller, monitor) {
             ask(caller, era, &monitor.search, &search_tool, schema, canary, Turn::ReAsk, &mut seen.steps).await
         } else {

@@ -39,7 +39,7 @@ pub(crate) struct Wire<'a> {
     scrub: &'a Scrub,
     live: Option<Live>,
     /// Where all of it is kept, while somebody may want to read it.
-    pub(crate) transcript: Option<&'a Transcript<'a>>,
+    pub(crate) transcript: Option<&'a Transcript>,
     /// Tells this wire from others of the same probe.
     number: u32,
     /// Whether only public addresses are reached: for one that was learnt from the wire.
@@ -107,7 +107,7 @@ impl<'a> Wire<'a> {
     }
 
     /// Keeps what passes.
-    pub(crate) const fn kept_in(mut self, transcript: Option<&'a Transcript<'a>>) -> Self {
+    pub(crate) const fn kept_in(mut self, transcript: Option<&'a Transcript>) -> Self {
         self.transcript = transcript;
         self
     }

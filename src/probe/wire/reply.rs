@@ -56,7 +56,7 @@ pub(crate) struct Reading<'r> {
     pub(crate) now: DateTime<Utc>,
     pub(crate) deadline: Instant,
     /// Where what is read is kept, where a wire does not keep it.
-    pub(crate) transcript: Option<&'r Transcript<'r>>,
+    pub(crate) transcript: Option<&'r Transcript>,
     /// Where a stream that ended without the answer can be taken up again, if it said so.
     pub(crate) resume: OnceLock<Resume>,
 }

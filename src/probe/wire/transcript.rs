@@ -63,8 +63,8 @@ const HIDDEN: &str = "•••";
 
 /// The record of one probe.
 #[derive(Debug)]
-pub(crate) struct Transcript<'s> {
-    scrub: &'s Scrub,
+pub struct Transcript {
+    scrub: Scrub,
     /// Headers that the file declares, beside those that are secret by their names.
     declared: Vec<HeaderName>,
     started: Instant,
@@ -93,11 +93,16 @@ struct Entry {
     of: Option<u32>,
 }
 
-impl<'s> Transcript<'s> {
-    pub(crate) fn new(scrub: &'s Scrub, monitor: &Monitor) -> Self {
+impl Transcript {
+    pub(crate) fn new(scrub: Scrub, monitor: &Monitor) -> Self {
         let names = monitor.auth.headers.iter();
         let declared = names.filter_map(|(name, _)| HeaderName::from_bytes(name.as_bytes()).ok()).collect();
         Self { scrub, declared, started: Instant::now(), tape: Mutex::default() }
+    }
+
+    /// What takes this monitor's secrets out of whatever is said.
+    pub(crate) const fn scrub(&self) -> &Scrub {
+        &self.scrub
     }
 
     /// A connection stands.
@@ -173,8 +178,8 @@ impl<'s> Transcript<'s> {
         }
     }
 
-    /// The whole, to be stored and shown.
-    pub(crate) fn written(&self, assignment: &Assignment, seen: &Observation, outcome: &Outcome) -> Arc<str> {
+    /// The whole, to be stored and shown; `outcome` is what the caller made of what was seen.
+    pub fn written(&self, assignment: &Assignment, seen: &Observation, outcome: &Outcome) -> Arc<str> {
         let tape = self.tape();
         let scrub = self.scrub.and(tape.given.iter().cloned());
         let mut text = Head::of(assignment, seen, outcome, &scrub).line();
