@@ -1,7 +1,7 @@
 //! `GET /events`: what changed on the board, gathered over a moment, for open pages.
 //!
 //! An event names what changed and carries no content; the page looks again. Where nothing changed for a while a `beat`
-//! says so: a page that hears neither turns grey, since what it shows may be over. Streams end on the shutdown token, for
+//! says so: a page that hears neither turns grey, since what it shows may be out of date. Streams end on the shutdown token, for
 //! a graceful stop waits for them.
 
 use std::collections::BTreeSet;

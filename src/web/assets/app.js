@@ -6,7 +6,7 @@
   const watch = main.dataset.watch || "";
   const PAUSE_MS = watch === "fleet" ? 2000 : 1000; // At most one look at the page in this time.
   const QUIET_MS = 10000; // Serin says every 5 s that it is there: two of those missed, and the page looks for itself.
-  const UNHEARD_MS = 15000; // Nothing heard for so long, and what the page shows may be over.
+  const UNHEARD_MS = 15000; // Nothing heard for so long, and what the page shows may be out of date.
   const LOOK_MS = 10000; // A look that takes longer is given up, or the page would wait for a frozen server for ever.
   const LEAVING_MS = 10000; // So long after a click that leads elsewhere, the click decides where to.
   let source = null, timer = 0, busy = false, again = false, lastLook = 0, openedAt = 0, left = -LEAVING_MS;
@@ -47,7 +47,7 @@
     const since = new Date(heardAt).toISOString(), time = document.createElement("time");
     time.dateTime = since;
     time.ariaHidden = "true"; // It is counted up each second, and nobody wants that read out.
-    line.replaceChildren("Not heard from Serin since " + since.slice(11, 19) + " UTC, ", time, ". What stands here may be over; the page keeps trying.");
+    line.replaceChildren("Not heard from Serin since " + since.slice(11, 19) + " UTC, ", time, ". What stands here may be out of date; the page keeps trying.");
     page.add("unheard");
     say("lost", "nothing heard");
     tick();
