@@ -9,10 +9,9 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use proptest::prelude::*;
 use serin::domain::classify::{LADDER, classify};
-use serin::domain::fleet::{
-    Address, Canary, CanaryKind, ContextRule, FreshnessRule, Monitor, MonitorId, Provenance, Secret,
-};
+use serin::domain::fleet::Provenance;
 use serin::domain::incident::{Incident, ResolveCause};
+use serin::domain::monitor::{Canary, CanaryKind, Monitor, MonitorId};
 use serin::domain::observation::{
     Answer, Ask, BeatKind, CrossCheck, Fault, FaultKind, HealthSeen, Hit, Observation, Phases, SourcesSeen, Stage,
     Step, ToolsSeen, Turn, Variant,
@@ -20,6 +19,8 @@ use serin::domain::observation::{
 use serin::domain::outcome::{Evidence, Outcome, Verdict};
 use serin::domain::protocol::Era;
 use serin::domain::reason::Severity;
+use serin::domain::rules::{ContextRule, FreshnessRule};
+use serin::domain::secret::{Address, Secret};
 use serin::domain::signal::{Phase, Signal};
 use serin::domain::standing::{Beat, Decision, Standing};
 use serin::domain::tools::{KnownCalls, Listing, ToolSeen};

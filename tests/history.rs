@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use chrono::Utc;
 use serde_json::Value;
-use serin::domain::fleet::MonitorId;
+use serin::domain::monitor::MonitorId;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};

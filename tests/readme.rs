@@ -1,7 +1,8 @@
 //! The README says what the program does: its table of failure reasons is the enum's, line by line.
 
-use serin::domain::fleet::{MonitorId, ProbeIdentity, Secret};
+use serin::domain::monitor::{MonitorId, ProbeIdentity};
 use serin::domain::reason::FailureReason;
+use serin::domain::secret::Secret;
 
 const BEGIN: &str = "<!-- reasons: generated, `cargo test --test readme` prints it -->\n";
 const END: &str = "<!-- /reasons -->";

@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use chrono::Utc;
 use futures_util::stream::{self, StreamExt as _};
-use serin::domain::fleet::{Address, Canary, CanaryKind, Monitor, Program, Secret};
 use serin::domain::learnt::Learnt;
+use serin::domain::monitor::{Canary, CanaryKind, Monitor, Program};
 use serin::domain::observation::{BeatKind, Observation, Stage, Turn};
 use serin::domain::protocol::{Era, Transport};
+use serin::domain::secret::{Address, Secret};
 use serin::probe::assignment::{Assignment, Further};
 use serin::probe::prober::Prober;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt as _, AsyncWriteExt as _, BufReader};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use chrono::Utc;
 use futures_util::StreamExt as _;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, header, redirect};
-use serin::domain::fleet::MonitorId;
+use serin::domain::monitor::MonitorId;
 use serin::domain::reason::FailureReason;
 use serin::domain::schedule::Command;
 use serin::live::board::Banner;

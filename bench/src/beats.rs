@@ -14,10 +14,11 @@ use serde_json::{Value, json};
 use tokio_rustls::TlsConnector;
 
 use crate::{bare, usage};
-use serin::domain::fleet::{Address, Canary, CanaryKind, Monitor, Secret};
 use serin::domain::learnt::{Caution, Learnt};
+use serin::domain::monitor::{Canary, CanaryKind, Monitor};
 use serin::domain::observation::{BeatKind, Turn};
 use serin::domain::protocol::{Era, Transport};
+use serin::domain::secret::{Address, Secret};
 use serin::domain::tools::Listing;
 use serin::probe::assignment::{Assignment, Further};
 use serin::probe::prober::Prober;

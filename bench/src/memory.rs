@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use crate::usage;
 use serin::app;
-use serin::domain::fleet::MonitorId;
+use serin::domain::monitor::MonitorId;
 use serin::domain::observation::{BeatKind, Turn, Variant};
 use serin::domain::outcome::Verdict;
 use serin::domain::protocol::Era;

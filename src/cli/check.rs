@@ -16,7 +16,8 @@ use crate::config::Loaded;
 use crate::config::check::checker::Unset;
 use crate::config::read::fault::Faults;
 use crate::config::read::source;
-use crate::domain::fleet::{Monitor, Provenance};
+use crate::domain::fleet::Provenance;
+use crate::domain::monitor::Monitor;
 use crate::domain::wording::{as_written, counted};
 
 /// Checks a monitors.yaml without contacting anything.

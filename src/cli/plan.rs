@@ -17,7 +17,8 @@ use crate::config::check::checker::Unset;
 use crate::config::describe::plan::{Plan, Reach, TopicChange, plan};
 use crate::config::read::bytes::FILE_BYTES_MAX;
 use crate::config::read::source::{self, Source};
-use crate::domain::fleet::{MonitorId, Provenance};
+use crate::domain::fleet::Provenance;
+use crate::domain::monitor::MonitorId;
 use crate::domain::signal::Signal;
 
 /// Something would change.

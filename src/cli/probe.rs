@@ -15,10 +15,11 @@ use crate::config;
 use crate::config::check::checker::{Unset, similar};
 use crate::config::read::source;
 use crate::domain::classify::classify;
-use crate::domain::fleet::{Address, Monitor, Secret};
 use crate::domain::learnt::Learnt;
+use crate::domain::monitor::Monitor;
 use crate::domain::observation::{Answer, BeatKind, Fault, FaultKind, Observation, Step, Turn};
 use crate::domain::outcome::{Outcome, Verdict};
+use crate::domain::secret::{Address, Secret};
 use crate::domain::wording::counted;
 use crate::probe::assignment::{Assignment, Further};
 use crate::probe::wire::head::{kind_word, millis};
@@ -356,7 +357,7 @@ mod tests {
     use std::time::Duration;
 
     use super::{as_value, explain, kind_word};
-    use crate::domain::fleet::MonitorId;
+    use crate::domain::monitor::MonitorId;
     use crate::domain::observation::{BeatKind, Fault, FaultKind, Observation, Phases, Stage, Step};
 
     fn seen() -> Observation {

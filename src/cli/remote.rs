@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::config;
 use crate::config::check::checker::Unset;
 use crate::config::read::source;
-use crate::domain::fleet::Secret;
+use crate::domain::secret::Secret;
 
 /// Longer than the API lets any answer take.
 const ANSWER_WITHIN: Duration = Duration::from_secs(90);

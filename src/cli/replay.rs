@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::cli::observe::{INTERRUPTED, observe, recalled};
 use crate::cli::remote::{Remote, RemoteArgs};
 use crate::domain::classify::classify;
-use crate::domain::fleet::Monitor;
+use crate::domain::monitor::Monitor;
 use crate::domain::observation::BeatKind;
 use crate::domain::wording::counted;
 use crate::probe::assignment::{Assignment, Further};

@@ -8,8 +8,8 @@ use chrono::{DateTime, Utc};
 use tokio::task::JoinHandle;
 
 use crate::daemon::hands::Hands;
-use crate::domain::fleet::Monitor;
 use crate::domain::learnt::Learnt;
+use crate::domain::monitor::Monitor;
 use crate::domain::observation::{Footprint, Rung};
 
 /// A ladder that is being climbed. Dropped, it goes on to its end, which is near, so that it closes what it opened.

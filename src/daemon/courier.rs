@@ -20,9 +20,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::daemon::clock::{Clock, lived};
 use crate::deliver::channel::Sender;
-use crate::domain::fleet::{Fleet, Receiver};
+use crate::domain::fleet::Fleet;
 use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd, FALLBACK_AFTER, GIVE_UP_AFTER, jittered_gap};
 use crate::domain::reason::Severity;
+use crate::domain::receiver::Receiver;
 use crate::store::Store;
 use crate::store::StoreError;
 use crate::store::write::outbox::{Attempted, Claim, Claiming, LEASE, Next};
@@ -262,7 +263,7 @@ impl Flights {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fleet::Channel;
+    use crate::domain::receiver::Channel;
 
     fn receiver(name: &str) -> Arc<Receiver> {
         Arc::new(Receiver {

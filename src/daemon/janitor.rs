@@ -11,7 +11,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use tokio_util::sync::CancellationToken;
 
 use crate::daemon::hands::Hands;
-use crate::domain::fleet::{MonitorId, Retention};
+use crate::domain::fleet::Retention;
+use crate::domain::monitor::MonitorId;
 use crate::store::Store;
 use crate::store::StoreError;
 use crate::store::packed::packs::{Sealing, hour_of};

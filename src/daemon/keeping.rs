@@ -100,11 +100,12 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::domain::fleet::{MonitorId, RulePlace};
     use crate::domain::incident::{Course, Incident};
+    use crate::domain::monitor::MonitorId;
     use crate::domain::observation::{BeatKind, Stage};
     use crate::domain::outcome::Finding;
     use crate::domain::reason::Severity;
+    use crate::domain::rules::RulePlace;
     use crate::domain::signal::Signal;
 
     fn at(seconds: i64) -> DateTime<Utc> {

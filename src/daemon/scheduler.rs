@@ -27,7 +27,8 @@ use crate::daemon::seat::Seat;
 use crate::daemon::tick;
 use crate::daemon::watch::{self, After};
 use crate::deliver::trouble::Trouble;
-use crate::domain::fleet::{Fleet, Monitor, MonitorId};
+use crate::domain::fleet::Fleet;
+use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::observation::BeatKind;
 use crate::domain::pace::Hold;
 use crate::domain::schedule::{self, Command};
@@ -525,7 +526,7 @@ async fn until_taken(hands: &Hands, seat: &mut Seat, errand: &Errand) {
 mod tests {
     use super::*;
     use crate::deliver::internal::InternalAlerts;
-    use crate::domain::fleet::{Address, Secret};
+    use crate::domain::secret::{Address, Secret};
     use crate::live::board::Board;
     use crate::probe::prober::Prober;
     use crate::store::Store;

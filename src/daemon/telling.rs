@@ -5,8 +5,9 @@ use uuid::Uuid;
 
 use crate::deliver::message;
 use crate::domain::classify::LADDER;
-use crate::domain::fleet::{Fleet, Monitor};
+use crate::domain::fleet::Fleet;
 use crate::domain::incident::{Incident, ResolveCause};
+use crate::domain::monitor::Monitor;
 use crate::domain::paging::notification::{Event, MonitorCard, Notification};
 use crate::domain::patience;
 use crate::domain::reason::{FailureReason, Severity};

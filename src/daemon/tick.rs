@@ -41,7 +41,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::domain::fleet::{Address, Monitor, Secret};
+    use crate::domain::monitor::Monitor;
+    use crate::domain::secret::{Address, Secret};
 
     #[test]
     fn beats_wait_for_company_as_long_as_the_shortest_interval_allows() {

@@ -5,8 +5,9 @@ use chrono::{DateTime, Utc};
 use crate::deliver::mail::Post;
 use crate::deliver::trust;
 use crate::deliver::webhook::Hooks;
-use crate::domain::fleet::{Channel, Fleet, Heartbeat, Receiver};
+use crate::domain::fleet::{Fleet, Heartbeat};
 use crate::domain::paging::delivery::AttemptEnd;
+use crate::domain::receiver::{Channel, Receiver};
 
 /// Sends. Holds the HTTP client, the TLS roots and what mail recipients already took; cheap to share in an `Arc`.
 #[derive(Debug)]

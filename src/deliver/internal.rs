@@ -310,7 +310,9 @@ fn message_of(said: &Said, fleet: &Fleet) -> Message {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fleet::{Address, Channel, Network, Receiver, Secret};
+    use crate::domain::fleet::Network;
+    use crate::domain::receiver::{Channel, Receiver};
+    use crate::domain::secret::{Address, Secret};
 
     enum Step {
         Raise,

@@ -15,9 +15,9 @@ use lettre::message::{Mailbox, MessageBuilder};
 use crate::deliver::message::{IncidentCard, Message};
 use crate::deliver::plain;
 use crate::deliver::smtp::{Carrier, Letter};
-use crate::domain::fleet::Smtp;
 use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd};
 use crate::domain::reason::FailureReason;
+use crate::domain::receiver::Smtp;
 use crate::domain::wording::span;
 use rustls::pki_types::CertificateDer;
 
@@ -240,7 +240,7 @@ fn refused(why: &str) -> AttemptEnd {
 mod tests {
     use super::*;
     use crate::deliver::message::{Evidence, MonitorCard, Rule};
-    use crate::domain::fleet::SmtpTls;
+    use crate::domain::receiver::SmtpTls;
 
     fn smtp() -> Smtp {
         Smtp {

@@ -269,11 +269,11 @@ fn url(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fleet::MonitorId;
-    use crate::domain::fleet::RulePlace;
     use crate::domain::incident::Course;
+    use crate::domain::monitor::MonitorId;
     use crate::domain::paging::notification::{Event, MonitorCard as Card};
     use crate::domain::reason::{FailureReason, Severity};
+    use crate::domain::rules::RulePlace;
     use crate::domain::signal::Signal;
 
     fn at(text: &str) -> DateTime<Utc> {

@@ -146,7 +146,7 @@ mod tests {
 
     use super::*;
     use crate::deliver::message::Evidence;
-    use crate::domain::fleet::{Channel, Receiver};
+    use crate::domain::receiver::{Channel, Receiver};
 
     fn fleet(internal: &[&str], receivers: &[&str]) -> Fleet {
         let receiver = |name: &&str| {

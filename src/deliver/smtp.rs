@@ -17,8 +17,8 @@ use parking_lot::Mutex;
 use rustls::pki_types::CertificateDer;
 
 use crate::deliver::plain;
-use crate::domain::fleet::{Smtp, SmtpTls};
 use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd};
+use crate::domain::receiver::{Smtp, SmtpTls};
 
 /// Recipients that are remembered to have taken a mail; far more than are under way at any time.
 const TAKEN_MAX: usize = 4096;

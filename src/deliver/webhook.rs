@@ -14,8 +14,9 @@ use reqwest::{Client, Response, StatusCode, Url};
 use rustls::ClientConfig;
 
 use crate::deliver::{plain, signature};
-use crate::domain::fleet::{Address, Heartbeat, Network, Secret};
+use crate::domain::fleet::{Heartbeat, Network};
 use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd};
+use crate::domain::secret::{Address, Secret};
 use serin_outbound::guard::{self, Refusal};
 use serin_outbound::names::Guarded;
 use serin_outbound::retry_after::wish;

@@ -8,7 +8,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::domain::fleet::Monitor;
+use crate::domain::monitor::Monitor;
 use crate::domain::observation::{Ask, Fault, FaultKind, HealthSeen, Observation, Stage, Stranger};
 use crate::domain::outcome::{AskVerdict, Evidence, Finding, Outcome, Verdict};
 use crate::domain::quality::canary;
@@ -391,8 +391,10 @@ fn freshness(monitor: &Monitor, seen: &Observation) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fleet::{Address, Canary, CanaryKind, FreshnessRule, MonitorId, Secret};
+    use crate::domain::monitor::{Canary, CanaryKind, MonitorId};
     use crate::domain::observation::{Answer, BeatKind, Phases, SourcesSeen, Step, ToolsSeen, Turn, Variant};
+    use crate::domain::rules::FreshnessRule;
+    use crate::domain::secret::{Address, Secret};
     use chrono::{DateTime, Utc};
     use std::time::Duration;
 

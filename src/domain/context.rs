@@ -1,9 +1,10 @@
 //! What tools and answers take of a model's context: how it spreads, and when it is too much.
 
-use crate::domain::fleet::{Canary, ContextRule};
+use crate::domain::monitor::Canary;
 use crate::domain::observation::Stage;
 use crate::domain::outcome::{Evidence, Finding};
 use crate::domain::reason::FailureReason;
+use crate::domain::rules::ContextRule;
 use crate::domain::signal::Signal;
 
 /// Canaries that a finding names.
@@ -80,7 +81,7 @@ pub fn judge<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fleet::CanaryKind;
+    use crate::domain::monitor::CanaryKind;
     use crate::domain::reason::Severity;
 
     fn canary(id: &str) -> Canary {

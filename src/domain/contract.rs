@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::fleet::ContractRule;
 use crate::domain::observation::{CrossCheck, Stage, ToolsSeen};
 use crate::domain::outcome::{Evidence, Finding};
 use crate::domain::protocol::Era;
 use crate::domain::reason::{FailureReason, Severity};
+use crate::domain::rules::ContractRule;
 use crate::domain::signal::Signal;
 use crate::domain::tools::{ChangeClass, Drift, GONE, Listing};
 use crate::domain::wording::counted;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::fleet::ErrorsRule;
 use crate::domain::outcome::Evidence;
 use crate::domain::reason::FailureReason;
+use crate::domain::rules::ErrorsRule;
 use crate::domain::signal::{Level, Reading};
 
 /// Calls kept at most, whatever the window.

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::fleet::MonitorId;
-use crate::domain::fleet::RulePlace;
+use crate::domain::monitor::MonitorId;
 use crate::domain::outcome::Evidence;
 use crate::domain::reason::{FailureReason, Severity};
+use crate::domain::rules::RulePlace;
 use crate::domain::signal::{Level, Phase, Signal, SignalState};
 
 /// One monitor × one signal × one subject, from opening to resolution.

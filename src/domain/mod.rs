@@ -6,6 +6,10 @@
 //! means, and what is done about it.
 
 pub mod protocol;
+pub mod secret;
+pub mod rules;
+pub mod monitor;
+pub mod receiver;
 pub mod route;
 pub mod fleet;
 pub mod learnt;

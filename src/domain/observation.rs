@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::fleet::MonitorId;
+use crate::domain::monitor::MonitorId;
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::tools::{Drift, KnownCalls, Listing};
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::fleet::Monitor;
+use crate::domain::monitor::Monitor;
 use crate::domain::observation::{BeatKind, FaultKind, Footprint, Observation};
 
 /// The longest quiet that a server is granted: a broken header must not switch the watch off for a year.
@@ -209,8 +209,9 @@ fn capped(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fleet::{Address, Canary, CanaryKind, Caps, MonitorId, Secret};
+    use crate::domain::monitor::{Canary, CanaryKind, Caps, MonitorId};
     use crate::domain::observation::{Fault, Phases, Stage, Step};
+    use crate::domain::secret::{Address, Secret};
 
     const EVERY: Duration = Duration::from_secs(60);
 

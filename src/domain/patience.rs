@@ -1,7 +1,7 @@
 //! When a signal opens and when it closes, said for people: pages and messages use the same sentences.
 
-use crate::domain::fleet::Rules;
 use crate::domain::reason::Severity;
+use crate::domain::rules::Rules;
 use crate::domain::signal::Signal;
 use crate::domain::wording::{as_written, counted};
 
@@ -107,7 +107,8 @@ fn in_a_row(n: u32, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fleet::{Address, Monitor, Secret};
+    use crate::domain::monitor::Monitor;
+    use crate::domain::secret::{Address, Secret};
 
     #[test]
     fn one_beat_is_not_several() {

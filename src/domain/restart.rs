@@ -96,7 +96,7 @@ fn compare(marks: &mut Marks, health: &HealthSeen, evidence: &mut Vec<Evidence>)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fleet::MonitorId;
+    use crate::domain::monitor::MonitorId;
     use crate::domain::observation::{BeatKind, Fault, FaultKind, Footprint, Phases, ServerIdentity, Stage, Step};
 
     fn at(second: i64) -> DateTime<Utc> {

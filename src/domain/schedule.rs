@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::fleet::{Monitor, MonitorId};
+use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::observation::Turn;
 
 /// What a person asks of the loops, from a page, the API or the command line.
@@ -163,7 +163,8 @@ pub fn suspects(started_at: DateTime<Utc>, ended_at: DateTime<Utc>, page_after: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fleet::{Address, Canary, CanaryKind, Secret};
+    use crate::domain::monitor::{Canary, CanaryKind};
+    use crate::domain::secret::{Address, Secret};
 
     fn at(second: i64) -> DateTime<Utc> {
         DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap()

@@ -20,10 +20,11 @@ use crate::domain::classify::{HEALTH_URL, LADDER, WITHIN_DAYS};
 use crate::domain::context;
 use crate::domain::contract::{self, ToolsStanding};
 use crate::domain::errors::{Call, ErrorsWindow};
-use crate::domain::fleet::{Canary, ContextRule, Monitor, Provenance};
+use crate::domain::fleet::Provenance;
 use crate::domain::incident::{Bar, Course, Incident, Need, ResolveCause, Told, Turn, Worst, step};
 use crate::domain::latency::warming::{COLD_START, Warming};
 use crate::domain::latency::window::{LatencyWindow, Sample};
+use crate::domain::monitor::{Canary, Monitor};
 use crate::domain::observation::{Answer, Ask, Observation, Stage, ToolsSeen, Turn as AskTurn};
 use crate::domain::outcome::{AskVerdict, Evidence, Finding, Outcome, Verdict};
 use crate::domain::quality::confirmation::CanaryStanding;
@@ -31,6 +32,7 @@ use crate::domain::quality::diagnosis::{Diagnosis, diagnose};
 use crate::domain::quality::extent::{Extent, Heard, Horizon, Roll};
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::restart::{Marks, Restart, recognise};
+use crate::domain::rules::ContextRule;
 use crate::domain::signal::{Level, Phase, Reading, Signal, SignalState};
 use crate::domain::wording::{as_written, counted, span};
 
@@ -942,7 +944,7 @@ fn rule_of(monitor: &Monitor, signal: Signal) -> (Severity, u32) {
 /// How long each signal takes to open and to close (DESIGN §4).
 fn bar_of(monitor: &Monitor, signal: Signal) -> Bar {
     let rules = &monitor.rules;
-    let streak = |rule: &crate::domain::fleet::StreakRule| Bar {
+    let streak = |rule: &crate::domain::rules::StreakRule| Bar {
         open: Need { readings: rule.after, covered: rule.page_after },
         close: Need::readings(rule.recover_after),
     };

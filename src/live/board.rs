@@ -13,8 +13,8 @@ use tokio::sync::broadcast;
 
 use crate::domain::context::Spread;
 use crate::domain::contract::{self, Baseline};
-use crate::domain::fleet::{CanaryKind, MonitorId};
 use crate::domain::learnt::Learnt;
+use crate::domain::monitor::{CanaryKind, MonitorId};
 use crate::domain::observation::{Observation, ToolsSeen};
 use crate::domain::outcome::{Outcome, Verdict};
 use crate::domain::pace::{Hold, Spent};

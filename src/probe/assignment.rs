@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::fleet::Monitor;
 use crate::domain::learnt::Learnt;
+use crate::domain::monitor::Monitor;
 use crate::domain::observation::{BeatKind, Observation, Turn};
 use crate::tool_lists::known::Lists;
 

@@ -12,8 +12,8 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 use url::Url;
 
-use crate::domain::fleet::{CanaryKind, Monitor, Search, SearchFields};
 use crate::domain::learnt::Learnt;
+use crate::domain::monitor::{CanaryKind, Monitor, Search, SearchFields};
 use crate::domain::observation::{Answer, BeatKind, Fault, FaultKind, Hit, Observation, Stage};
 use crate::domain::protocol::Era;
 use crate::domain::quality::canary::rank_of;

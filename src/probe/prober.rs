@@ -6,8 +6,9 @@ use chrono::{DateTime, Utc};
 use rustls::RootCertStore;
 use tokio::sync::Semaphore;
 
-use crate::domain::fleet::{Control, Monitor, MonitorId, OAuth};
+use crate::domain::fleet::Control;
 use crate::domain::learnt::Learnt;
+use crate::domain::monitor::{Monitor, MonitorId, OAuth};
 use crate::domain::observation::{Fault, FaultKind, Footprint, Observation, Rung};
 use crate::net::connect::Connector;
 use crate::probe::access::admission;

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::domain::fleet::Search;
+use crate::domain::monitor::Search;
 use crate::untrusted_text::{DETAIL_CHARS_MAX, escaped};
 
 /// Why a declared call does not fit, whatever it asks; none where it does, or where the schema is beyond judging.
@@ -133,7 +133,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{misfit, misfit_asking};
-    use crate::domain::fleet::{Search, SearchFields};
+    use crate::domain::monitor::{Search, SearchFields};
 
     fn check(sentence: &str, schema: &Value, expected: Option<&str>) {
         let search = Search {

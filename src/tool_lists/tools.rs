@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::domain::fleet::{Monitor, Search};
+use crate::domain::monitor::{Monitor, Search};
 use crate::domain::observation::ToolsSeen;
 use crate::domain::tools::{Drift, Instruction, KnownCalls, Listing, ToolSeen};
 use crate::tool_lists::diff;
@@ -327,7 +327,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::{hold, reduce, write_text};
-    use crate::domain::fleet::{Address, Canary, CanaryKind, Monitor, Search, SearchFields, Secret};
+    use crate::domain::monitor::{Canary, CanaryKind, Monitor, Search, SearchFields};
+    use crate::domain::secret::{Address, Secret};
     use crate::domain::tools::Listing;
     use crate::tool_lists::known::Lists;
 

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::domain::fleet::MonitorId;
+use crate::domain::monitor::MonitorId;
 use crate::domain::observation::BeatKind;
 use crate::domain::schedule::Command;
 use crate::live::board::MonitorView;

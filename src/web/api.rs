@@ -9,9 +9,9 @@ use axum::response::{IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::domain::fleet::MonitorId;
 use crate::domain::incident::{Incident, ResolveCause};
 use crate::domain::learnt::Learnt;
+use crate::domain::monitor::MonitorId;
 use crate::domain::observation::Footprint;
 use crate::domain::pace::{Hold, Spent};
 use crate::domain::signal::Signal;

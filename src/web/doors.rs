@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use crate::domain::fleet::Secret;
+use crate::domain::secret::Secret;
 use crate::web::source::Peer;
 
 /// Sessions at once; the oldest makes room. More people than ever watch one fleet.

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::domain::fleet::MonitorId;
+use crate::domain::monitor::MonitorId;
 use crate::store::packed::slices::LatencySlice;
 use crate::web::draw::chart::P95_SAMPLES_MIN;
 use crate::web::past::{self, HeatDays, Uptime};

@@ -5,7 +5,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::coverage::Covered;
-use crate::domain::fleet::MonitorId;
+use crate::domain::monitor::MonitorId;
 use crate::domain::quality::answers::Answers;
 use crate::store::packed::roll::Stretch;
 use crate::store::packed::slices::LatencySlice;

@@ -10,8 +10,9 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::deliver::internal::InternalAlerts;
-use crate::domain::fleet::{Fleet, Secret};
+use crate::domain::fleet::Fleet;
 use crate::domain::schedule::Command;
+use crate::domain::secret::Secret;
 use crate::live::board::Board;
 use crate::store::Store;
 use crate::store::StoreError;

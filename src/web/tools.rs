@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::contract::Baseline;
-use crate::domain::fleet::MonitorId;
+use crate::domain::monitor::MonitorId;
 use crate::domain::schedule::Command;
 use crate::domain::tools::{Change, Drift, Instruction};
 use crate::live::board::{MonitorView, ToolsView};

@@ -13,10 +13,13 @@ use serin::config::check::logging::{Format, Log};
 use serin::config::load;
 use serin::config::read::bytes::ReadError;
 use serin::config::read::source::read;
-use serin::domain::fleet::{CanaryKind, Caps, Channel, ContextRule, Monitor, Network, SmtpTls};
+use serin::domain::fleet::Network;
 use serin::domain::latency::window::{LatencyWindow, Sample};
+use serin::domain::monitor::{CanaryKind, Caps, Monitor};
 use serin::domain::protocol::{Era, Transport};
 use serin::domain::reason::{FailureReason, Severity};
+use serin::domain::receiver::{Channel, SmtpTls};
+use serin::domain::rules::ContextRule;
 use serin::domain::signal::{Level, Signal};
 
 use crate::{FULL, check, loaded, secrets, source, with_monitor, with_sections};

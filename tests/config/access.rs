@@ -2,7 +2,7 @@
 
 use serin::config::check::checker::Unset;
 use serin::config::load;
-use serin::domain::fleet::OAuth;
+use serin::domain::monitor::OAuth;
 
 use crate::{check, loaded, secrets, source, with_monitor};
 

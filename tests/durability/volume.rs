@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serin::domain::fleet::MonitorId;
+use serin::domain::monitor::MonitorId;
 use serin::domain::schedule;
 
 use crate::outage::SENT;

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serin::domain::classify::reason_of;
-use serin::domain::fleet::{Address, Canary, CanaryKind, Monitor, Secret};
 use serin::domain::learnt::{Caution, Learnt};
+use serin::domain::monitor::{Canary, CanaryKind, Monitor};
 use serin::domain::observation::{BeatKind, FaultKind, Observation, Stage, Turn};
 use serin::domain::protocol::{Era, Transport};
 use serin::domain::reason::FailureReason;
+use serin::domain::secret::{Address, Secret};
 use serin::probe::assignment::{Assignment, Further};
 use serin::probe::prober::Prober;
 

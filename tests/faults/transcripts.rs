@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use serin::domain::fleet::{Address, Monitor, ProbeIdentity, Program, Secret};
+use serin::domain::monitor::{Monitor, ProbeIdentity, Program};
 use serin::domain::observation::Observation;
 use serin::domain::protocol::Transport;
+use serin::domain::secret::{Address, Secret};
 use serin::probe::wire::head::Head;
 use serin::probe::wire::transcript::TRANSCRIPT_BYTES_MAX;
 

@@ -8,13 +8,10 @@ use chrono::{DateTime, DurationRound as _, TimeDelta, Timelike as _, Utc};
 use serin::daemon::janitor::{Plan, turn};
 use serin::domain::context::Spread;
 use serin::domain::contract::Baseline;
-use serin::domain::fleet::RulePlace;
-use serin::domain::fleet::{
-    Address, Canary, CanaryKind, ContractRule, ErrorsRule, Fleet, FreshnessRule, LatencyRule, Monitor, MonitorId,
-    Provenance, QualityRule, Retention, Rules, Secret, StreakRule,
-};
+use serin::domain::fleet::{Fleet, Provenance, Retention};
 use serin::domain::incident::{Course, Incident, ResolveCause};
 use serin::domain::learnt::Learnt;
+use serin::domain::monitor::{Canary, CanaryKind, Monitor, MonitorId};
 use serin::domain::observation::{
     BeatKind, Fault, FaultKind, Footprint, HealthSeen, Observation, Phases, ServerIdentity, SourcesSeen, Stage, Step,
     ToolsSeen, Turn, Variant,
@@ -24,7 +21,10 @@ use serin::domain::pace::Spent;
 use serin::domain::paging::notification::{Event, MonitorCard, Notification};
 use serin::domain::protocol::Era;
 use serin::domain::reason::{FailureReason, Severity};
+use serin::domain::rules::RulePlace;
+use serin::domain::rules::{ContractRule, ErrorsRule, FreshnessRule, LatencyRule, QualityRule, Rules, StreakRule};
 use serin::domain::schedule::Command;
+use serin::domain::secret::{Address, Secret};
 use serin::domain::signal::{Level, Phase, Signal};
 use serin::domain::tools::{Change, ChangeClass, Drift, Instruction, KnownCalls, Listing, ToolSeen};
 use serin::live::board::{BeatMark, Board, CanaryView, MonitorView, OpenIncident, RollUp, SignalView, ToolsView};

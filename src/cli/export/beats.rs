@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::cli::export::moments::{moment, monitors, ms};
 use crate::cli::export::rows::Rows;
-use crate::domain::fleet::MonitorId;
+use crate::domain::monitor::MonitorId;
 use crate::store::file::readers::Readers;
 use crate::store::read::export::Span;
 use crate::store::values::past::{PastAsk, PastBeat};

@@ -10,7 +10,7 @@ use crate::cli::database::DatabaseArgs;
 use crate::cli::export::moments::moment_of;
 use crate::cli::export::rows::{Rows, Shape};
 use crate::cli::export::{beats, incidents, percentiles};
-use crate::domain::fleet::MonitorId;
+use crate::domain::monitor::MonitorId;
 use crate::domain::wording::counted;
 use crate::store::file::private;
 use crate::store::file::readers::Readers;

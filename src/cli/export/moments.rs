@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, NaiveTime, SecondsFormat, Utc};
 
-use crate::domain::fleet::MonitorId;
+use crate::domain::monitor::MonitorId;
 use crate::store::file::readers::Readers;
 use crate::store::read::export::Span;
 

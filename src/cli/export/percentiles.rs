@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use crate::cli::export::moments::{day_of, monitors, ms};
 use crate::cli::export::rows::Rows;
-use crate::domain::fleet::MonitorId;
 use crate::domain::latency::histogram::Latencies;
 use crate::domain::latency::steps::Steps;
+use crate::domain::monitor::MonitorId;
 use crate::store::file::readers::Readers;
 use crate::store::packed::pack::day::Series;
 use crate::store::read::export::Span;

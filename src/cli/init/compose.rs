@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::cli::init::scalar::{comment, text, verbatim};
-use crate::domain::fleet::{CanaryKind, Search};
+use crate::domain::monitor::{CanaryKind, Search};
 use crate::domain::quality::propose::{Proposal, slug};
 use crate::domain::wording::as_written;
 use crate::tool_lists::callable::COUNT_NAMES;
@@ -269,7 +269,7 @@ mod tests {
 
     use super::{Draft, new_file};
     use crate::cli::init::append::checked;
-    use crate::domain::fleet::{CanaryKind, Search, SearchFields};
+    use crate::domain::monitor::{CanaryKind, Search, SearchFields};
     use crate::domain::quality::propose::Proposal;
 
     fn draft(measured_ms: &[u64], top_k: &str) -> Draft {

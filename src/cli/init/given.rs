@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use anyhow::{Context as _, bail};
 use url::Url;
 
-use crate::domain::fleet::{Address, Monitor, Secret};
+use crate::domain::monitor::Monitor;
 use crate::domain::quality::propose::slug;
+use crate::domain::secret::{Address, Secret};
 
 /// Characters of an id made from a name.
 const ID_CHARS_MAX: usize = 40;

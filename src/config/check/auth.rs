@@ -7,7 +7,8 @@ use crate::config::check::checker::Checker;
 use crate::config::check::process::is_loopback;
 use crate::config::read::fault::{Fault, Place, quoted};
 use crate::config::read::tree::{Entry, Node};
-use crate::domain::fleet::{Address, Auth, OAuth, Secret};
+use crate::domain::monitor::{Auth, OAuth};
+use crate::domain::secret::{Address, Secret};
 
 const KEYS: &[&str] = &["bearer", "headers", "oauth", "expires", "refuses_strangers"];
 const OAUTH_KEYS: &[&str] = &["issuer", "client_id", "client_secret", "scope"];

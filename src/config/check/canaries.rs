@@ -7,7 +7,7 @@ use crate::config::check::fingerprint;
 use crate::config::check::rules::within;
 use crate::config::read::fault::{Fault, Place};
 use crate::config::read::tree::{Node, Value};
-use crate::domain::fleet::{Canary, CanaryKind};
+use crate::domain::monitor::{Canary, CanaryKind};
 
 /// A good set is 24 (RETRIEVAL §2); a round over more would take hours.
 pub const CANARIES_MAX: usize = 500;

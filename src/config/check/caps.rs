@@ -6,7 +6,7 @@ use crate::config::check::checker::Checker;
 use crate::config::check::layers::Layers;
 use crate::config::read::fault::{Fault, quoted};
 use crate::config::read::tree::Node;
-use crate::domain::fleet::{Caps, Monitor};
+use crate::domain::monitor::{Caps, Monitor};
 use crate::domain::wording::as_written;
 
 /// The keys of `caps:`.

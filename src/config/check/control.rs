@@ -8,7 +8,8 @@ use crate::config::check::checker::Checker;
 use crate::config::check::shape::Shape;
 use crate::config::read::fault::Fault;
 use crate::config::read::tree::{Node, Value};
-use crate::domain::fleet::{Address, Control};
+use crate::domain::fleet::Control;
+use crate::domain::secret::Address;
 
 const KEYS: &[&str] = &["url", "status", "contains"];
 /// Two tell our network's end from theirs, a third a bad day of both.

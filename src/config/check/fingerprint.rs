@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use crate::domain::fleet::{
-    Address, Auth, Canary, Caps, Channel, ContextRule, ContractRule, ErrorsRule, FreshnessRule, LatencyRule, Monitor,
-    OAuth, Program, QualityRule, Reach, Receiver, Rules, Search, SearchFields, Secret, StreakRule,
+use crate::domain::monitor::{Auth, Canary, Caps, Monitor, OAuth, Program, Reach, Search, SearchFields};
+use crate::domain::receiver::{Channel, Receiver};
+use crate::domain::rules::{
+    ContextRule, ContractRule, ErrorsRule, FreshnessRule, LatencyRule, QualityRule, Rules, StreakRule,
 };
+use crate::domain::secret::{Address, Secret};
 
 /// Over everything about a monitor.
 pub fn monitor(monitor: &Monitor) -> String {

@@ -17,7 +17,8 @@ use crate::config::check::search;
 use crate::config::check::way;
 use crate::config::read::fault::{Fault, Place};
 use crate::config::read::tree::{Entry, Node};
-use crate::domain::fleet::{Address, Monitor, MonitorId};
+use crate::domain::monitor::{Monitor, MonitorId};
+use crate::domain::secret::Address;
 use crate::domain::wording::as_written;
 
 /// What one Serin is built for (DESIGN §10).

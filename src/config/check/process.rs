@@ -17,8 +17,11 @@ use crate::config::check::retention::retention;
 use crate::config::check::shape::Shape;
 use crate::config::read::fault::{Fault, Place, quoted};
 use crate::config::read::tree::{Entry, Node};
-use crate::domain::fleet::{Control, Heartbeat, Network, ProbeIdentity, Retention, Runbooks, Secret, Smtp, SmtpTls};
+use crate::domain::fleet::{Control, Heartbeat, Network, Retention, Runbooks};
+use crate::domain::monitor::ProbeIdentity;
 use crate::domain::reason::FailureReason;
+use crate::domain::receiver::{Smtp, SmtpTls};
+use crate::domain::secret::Secret;
 
 /// The part of `serin:` that is read once, at start.
 #[derive(Debug, Clone, PartialEq)]

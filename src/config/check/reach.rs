@@ -5,8 +5,9 @@ use crate::config::check::layers::Layers;
 use crate::config::read::fault::{Fault, quoted};
 use crate::config::read::reference::masked;
 use crate::config::read::tree::{Entry, Node};
-use crate::domain::fleet::{Address, Program, Reach, Secret};
+use crate::domain::monitor::{Program, Reach};
 use crate::domain::protocol::{Era, Transport};
+use crate::domain::secret::{Address, Secret};
 
 /// Keys that belong to a program.
 const PROGRAM_KEYS: [&str; 3] = ["args", "env", "keep"];

@@ -11,8 +11,9 @@ use crate::config::check::fingerprint;
 use crate::config::check::process::mailbox;
 use crate::config::read::fault::{Fault, Place, quoted};
 use crate::config::read::tree::Entry;
-use crate::domain::fleet::{Channel, Receiver, Secret};
+use crate::domain::receiver::{Channel, Receiver};
 use crate::domain::route::Route;
+use crate::domain::secret::Secret;
 
 /// More destinations than people can tell apart.
 const RECEIVERS_MAX: usize = 1_000;

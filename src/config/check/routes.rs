@@ -8,7 +8,7 @@ use crate::config::check::process::names;
 use crate::config::check::receivers::Receivers;
 use crate::config::read::fault::{FAULTS_SHOWN_MAX, Fault, Place, quoted};
 use crate::config::read::tree::{Entry, Node, Value};
-use crate::domain::fleet::Monitor;
+use crate::domain::monitor::Monitor;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::route::{Match, Route};
 use crate::domain::signal::Signal;

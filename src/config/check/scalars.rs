@@ -14,7 +14,7 @@ use crate::config::check::shape::Shape;
 use crate::config::read::fault::{Fault, Place, quoted};
 use crate::config::read::reference::{Part, holds_password, is_reference, masked, parts, read_file};
 use crate::config::read::tree::{Node, Value};
-use crate::domain::fleet::{Address, Secret};
+use crate::domain::secret::{Address, Secret};
 use crate::domain::wording::as_written;
 
 /// Names, labels and the like; they stand in pages and mails.

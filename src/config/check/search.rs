@@ -7,7 +7,7 @@ use crate::config::check::layers::Layers;
 use crate::config::check::shape::Shape;
 use crate::config::read::fault::{Fault, quoted};
 use crate::config::read::tree::{Node, Value};
-use crate::domain::fleet::{Search, SearchFields};
+use crate::domain::monitor::{Search, SearchFields};
 
 /// Each canary asked is a paid call on somebody's server (RETRIEVAL §2).
 const PER_BEAT_MAX: u32 = 8;

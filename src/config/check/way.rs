@@ -12,7 +12,8 @@ use crate::config::check::scalars::Resolved;
 use crate::config::read::fault::{Fault, Place};
 use crate::config::read::reference::masked;
 use crate::config::read::tree::Entry;
-use crate::domain::fleet::{Address, ClientCertificate, Reach, Secret};
+use crate::domain::monitor::{ClientCertificate, Reach};
+use crate::domain::secret::{Address, Secret};
 use crate::net::proxy::Proxy;
 use crate::net::trust::Files;
 

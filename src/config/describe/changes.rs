@@ -3,10 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::fleet::{
-    Auth, Canary, Caps, Channel, ClientCertificate, ContextRule, ContractRule, ErrorsRule, Fleet, FreshnessRule,
-    LatencyRule, Monitor, OAuth, ProbeIdentity, Program, QualityRule, Reach, Receiver, Rules, Search, SearchFields,
-    Smtp, StreakRule,
+use crate::domain::fleet::Fleet;
+use crate::domain::monitor::{
+    Auth, Canary, Caps, ClientCertificate, Monitor, OAuth, ProbeIdentity, Program, Reach, Search, SearchFields,
+};
+use crate::domain::receiver::{Channel, Receiver, Smtp};
+use crate::domain::rules::{
+    ContextRule, ContractRule, ErrorsRule, FreshnessRule, LatencyRule, QualityRule, Rules, StreakRule,
 };
 
 /// Keys found so far.

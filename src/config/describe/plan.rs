@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::config::check::load::Loaded;
 use crate::config::describe::changes;
-use crate::domain::fleet::{Fleet, Monitor, MonitorId};
+use crate::domain::fleet::Fleet;
+use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::paging::audience::{Hearing, Topic, audience, named};
 use crate::domain::reason::Severity;
 use crate::domain::route::Route;
@@ -148,7 +149,7 @@ fn moved(plan: &Plan, before: &HashMap<&MonitorId, &Monitor>, after: &HashMap<&M
 }
 
 fn receivers(plan: &mut Plan, old: &Fleet, new: &Fleet) {
-    let name = |one: &std::sync::Arc<crate::domain::fleet::Receiver>| one.name.clone();
+    let name = |one: &std::sync::Arc<crate::domain::receiver::Receiver>| one.name.clone();
     plan.receivers_removed = old.receivers.iter().filter(|one| new.receiver(&one.name).is_none()).map(name).collect();
     plan.receivers_added = new.receivers.iter().filter(|one| old.receiver(&one.name).is_none()).map(name).collect();
     for receiver in &new.receivers {

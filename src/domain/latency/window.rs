@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::fleet::LatencyRule;
+use crate::domain::rules::LatencyRule;
 use crate::domain::signal::{Level, Reading};
 
 /// Samples kept at most, whatever the window: 8 canaries a second over 10 minutes, 16 bytes each.

@@ -2,9 +2,10 @@
 //!
 //! Reasons that no route names are told alike wherever signal and severity are the same, so they are one line here.
 
-use crate::domain::fleet::{Monitor, Rules};
+use crate::domain::monitor::Monitor;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::route::{Route, Subject, first_match};
+use crate::domain::rules::Rules;
 use crate::domain::signal::Signal;
 
 /// Something that can be found of a monitor, as far as routes tell it from others.
@@ -132,8 +133,8 @@ fn loudness(rules: &Rules, signal: Signal) -> Vec<(FailureReason, &'static str, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fleet::{Address, Secret};
     use crate::domain::route::Match;
+    use crate::domain::secret::{Address, Secret};
 
     #[test]
     fn what_no_route_tells_apart_is_one_line() {

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::fleet::RulePlace;
 use crate::domain::incident::Incident;
 use crate::domain::outcome::Evidence;
 use crate::domain::reason::{FailureReason, Severity};
+use crate::domain::rules::RulePlace;
 
 /// One thing to say to people.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::SecondsFormat;
 
-use crate::domain::fleet::Canary;
+use crate::domain::monitor::Canary;
 use crate::domain::outcome::{AskVerdict, Evidence};
 use crate::domain::quality::canary::{self, EVIDENCE_CANARIES_MAX};
 use crate::domain::quality::confirmation::CanaryStanding;
@@ -97,7 +97,7 @@ fn reason(wrong: &[(&Canary, &CanaryStanding)]) -> (FailureReason, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fleet::CanaryKind;
+    use crate::domain::monitor::CanaryKind;
     use chrono::{DateTime, TimeDelta, Utc};
 
     #[test]

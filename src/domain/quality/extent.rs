@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::fleet::{Canary, CanaryKind};
 use crate::domain::incident::Reach;
+use crate::domain::monitor::{Canary, CanaryKind};
 use crate::domain::quality::confirmation::CanaryStanding;
 use crate::domain::reason::FailureReason;
 

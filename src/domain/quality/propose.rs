@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::domain::fleet::CanaryKind;
+use crate::domain::monitor::CanaryKind;
 
 /// A stretch of a source, as a search brought it.
 #[derive(Debug, Clone, PartialEq)]
@@ -273,7 +273,7 @@ fn question(sentence: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::{Passage, max_score, named_openers, openers, proposals, slug};
-    use crate::domain::fleet::CanaryKind;
+    use crate::domain::monitor::CanaryKind;
 
     fn passage(source: &str, text: &str) -> Passage {
         Passage { source: source.to_owned(), text: text.to_owned() }

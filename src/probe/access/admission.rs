@@ -7,9 +7,10 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
-use crate::domain::fleet::{Auth, Monitor, OAuth, Secret};
 use crate::domain::learnt::Learnt;
+use crate::domain::monitor::{Auth, Monitor, OAuth};
 use crate::domain::observation::{Ask, Fault, FaultKind, Footprint, Observation, Stage, Step};
+use crate::domain::secret::Secret;
 use crate::net::connect::Connector;
 use crate::probe::access::grants::{Grant, Grants};
 use crate::probe::access::oauth::Attempt;

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
-use crate::domain::fleet::Auth;
+use crate::domain::monitor::Auth;
 
 /// The earliest end of what is shown: what the file says, or the `exp` of a bearer token that is a JWT (RFC 7519 §4.1.4),
 /// read and not verified, since it is the server who has to believe it.
@@ -26,7 +26,7 @@ fn token_end(token: &str) -> Option<DateTime<Utc>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fleet::Secret;
+    use crate::domain::secret::Secret;
 
     fn jwt(claims: &str) -> String {
         format!("{}.{}.c2ln", URL_SAFE_NO_PAD.encode(r#"{"alg":"none"}"#), URL_SAFE_NO_PAD.encode(claims))

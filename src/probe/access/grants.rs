@@ -6,8 +6,9 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::domain::fleet::{Monitor, MonitorId, Secret};
+use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::observation::{Fault, FaultKind};
+use crate::domain::secret::Secret;
 use crate::probe::access::oauth::Token;
 
 /// What one Serin is built for; one more than that pushes all of them out.

@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 use url::Url;
 
-use crate::domain::fleet::{Auth, Monitor};
 use crate::domain::learnt::Learnt;
+use crate::domain::monitor::{Auth, Monitor};
 use crate::domain::observation::{BeatKind, Observation, Stage, Stranger};
 use crate::domain::protocol::Era;
 use crate::net::connect::Target;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::domain::fleet::Search;
+use crate::domain::monitor::Search;
 use crate::domain::observation::{Answer, FaultKind, HITS_MAX, Hit};
 use crate::domain::quality::propose::Passage;
 use crate::probe::decode::rpc::Misfit;
@@ -312,7 +312,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{at, read};
-    use crate::domain::fleet::{Search, SearchFields};
+    use crate::domain::monitor::{Search, SearchFields};
 
     fn search() -> Search {
         Search {

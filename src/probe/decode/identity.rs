@@ -11,7 +11,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use http::{HeaderName, HeaderValue};
 use sha2::Sha256;
 
-use crate::domain::fleet::{MonitorId, ProbeIdentity};
+use crate::domain::monitor::{MonitorId, ProbeIdentity};
 
 /// The header's name.
 pub const HEADER: HeaderName = HeaderName::from_static("serin-probe");
@@ -28,7 +28,8 @@ pub fn header(identity: &ProbeIdentity, monitor: &MonitorId, at: DateTime<Utc>) 
 #[cfg(test)]
 mod tests {
     use super::header;
-    use crate::domain::fleet::{MonitorId, ProbeIdentity, Secret};
+    use crate::domain::monitor::{MonitorId, ProbeIdentity};
+    use crate::domain::secret::Secret;
 
     #[test]
     fn a_probe_says_who_it_is() {

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::domain::fleet::SearchFields;
+use crate::domain::monitor::SearchFields;
 
 /// Nesting looked into: an envelope in an envelope, and a result's metadata.
 const DEPTH_MAX: usize = 6;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::time::Instant;
 
-use crate::domain::fleet::{Monitor, MonitorId};
 use crate::domain::learnt::{Caution, Deed, Doing, Learnt};
+use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::observation::{Fault, FaultKind, ServerIdentity, Stage, Step};
 use crate::domain::protocol::{Era, Transport, legacy_version};
 use crate::probe::session::call::{Call, Caller, is_gone};

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use crate::domain::fleet::{Monitor, MonitorId, Program};
+use crate::domain::monitor::{Monitor, MonitorId, Program};
 use crate::domain::observation::{FaultKind, Observation, Stage, Step};
 use crate::probe::session::call::{Caller, Carrier};
 use crate::probe::session::handshake::Opened;

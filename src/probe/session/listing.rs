@@ -7,7 +7,7 @@ use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::domain::fleet::Monitor;
+use crate::domain::monitor::Monitor;
 use crate::domain::observation::{Fault, FaultKind, ToolsSeen};
 use crate::domain::protocol::Era;
 use crate::probe::session::aside::aside;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use http::HeaderValue;
 use parking_lot::Mutex;
 
-use crate::domain::fleet::{Monitor, MonitorId};
+use crate::domain::monitor::{Monitor, MonitorId};
 
 /// Monitors with such sessions that are remembered: some thousand probes die together when Serin's own task breaks down.
 const MONITORS_MAX: usize = 4_096;

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, HashMap};
 use chrono::{DateTime, TimeDelta, Utc};
 use parking_lot::Mutex;
 
-use crate::domain::fleet::{Monitor, MonitorId};
 use crate::domain::learnt::{Caution, Learnt};
+use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::observation::{BeatKind, CrossCheck, Fault, FaultKind, Observation, Stage};
 use crate::domain::protocol::{Era, Transport};
 use crate::probe::assignment::Assignment;
@@ -177,7 +177,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::domain::fleet::{Address, Secret};
+    use crate::domain::secret::{Address, Secret};
 
     #[test]
     fn once_a_day_is_once_and_not_for_all_at_once() {

@@ -13,8 +13,8 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
-use crate::domain::fleet::Monitor;
 use crate::domain::learnt::Learnt;
+use crate::domain::monitor::Monitor;
 use crate::domain::observation::{Footprint, Rung, Stage};
 use crate::domain::protocol::Era;
 use crate::domain::wording::counted;

@@ -5,7 +5,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use url::Url;
 
-use crate::domain::fleet::{Control, Monitor};
+use crate::domain::fleet::Control;
+use crate::domain::monitor::Monitor;
 use crate::domain::observation::{Fault, FaultKind, Stage};
 use crate::net::connect::Target;
 use crate::probe::session::call::{Caller, Means, bad_address};

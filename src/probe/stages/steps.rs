@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 use url::{Url, form_urlencoded};
 
-use crate::domain::fleet::{Canary, Monitor, Search};
 use crate::domain::learnt::Learnt;
+use crate::domain::monitor::{Canary, Monitor, Search};
 use crate::domain::observation::{Answer, Ask, Fault, FaultKind, Observation, SourcesSeen, Stage, Step, Turn, Variant};
 use crate::domain::protocol::Era;
 use crate::net::connect::Target;

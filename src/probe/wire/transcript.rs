@@ -16,7 +16,7 @@ use http_body_util::{BodyExt as _, Full};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
-use crate::domain::fleet::Monitor;
+use crate::domain::monitor::Monitor;
 use crate::domain::observation::{Observation, Phases, Step};
 use crate::domain::outcome::Outcome;
 use crate::net::connect::Times;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use url::Url;
 
-use crate::domain::fleet::Monitor;
+use crate::domain::monitor::Monitor;
 use crate::domain::observation::{Fault, FaultKind};
 use crate::net::connect::{Connector, Target};
 use crate::net::proxy::Proxy;

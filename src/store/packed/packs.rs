@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
 use sqlx::{Row, SqliteConnection};
 
-use crate::domain::fleet::MonitorId;
+use crate::domain::monitor::MonitorId;
 use crate::store::packed::pack::answer::{Entry, answer_from};
 use crate::store::packed::pack::hour::{self, Hour};
 use crate::store::packed::pack::numbers::Meanings;

@@ -10,8 +10,8 @@ use futures_util::stream::BoxStream;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use sqlx::Row;
 
-use crate::domain::fleet::MonitorId;
 use crate::domain::incident::Incident;
+use crate::domain::monitor::MonitorId;
 use crate::store::file::readers::Readers;
 use crate::store::file::schema;
 use crate::store::values::column::{incident, incidents, moment};

@@ -11,7 +11,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::domain::coverage::Covered;
-use crate::domain::fleet::MonitorId;
+use crate::domain::monitor::MonitorId;
 use crate::domain::quality::answers::Answers;
 use crate::store::file::readers::Readers;
 use crate::store::packed::pack::hour::Hour;

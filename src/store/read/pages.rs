@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use crate::domain::fleet::MonitorId;
 use crate::domain::incident::Incident;
+use crate::domain::monitor::MonitorId;
 use crate::domain::signal::Signal;
 use crate::store::file::readers::Readers;
 use crate::store::values::column::{incident, incidents, moment, moment_or_none};

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 use sqlx::{Row, SqliteConnection};
 
-use crate::domain::fleet::MonitorId;
+use crate::domain::monitor::MonitorId;
 use crate::domain::observation::{BeatKind, Turn, Variant};
 use crate::domain::outcome::Verdict;
 use crate::domain::reason::FailureReason;

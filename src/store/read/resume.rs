@@ -6,8 +6,8 @@ use std::sync::Arc;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use crate::domain::fleet::MonitorId;
 use crate::domain::incident::Incident;
+use crate::domain::monitor::MonitorId;
 use crate::domain::observation::ToolsSeen;
 use crate::domain::protocol::Era;
 use crate::domain::signal::{Phase, Signal, SignalState};

@@ -9,7 +9,7 @@ use futures_util::TryStreamExt;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
-use crate::domain::fleet::MonitorId;
+use crate::domain::monitor::MonitorId;
 use crate::domain::observation::{BeatKind, Stage, Turn, Variant};
 use crate::domain::outcome::Verdict;
 use crate::domain::protocol::{Era, Transport};

@@ -7,11 +7,11 @@ use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 use uuid::{NoContext, Timestamp, Uuid};
 
-use crate::domain::fleet::MonitorId;
-use crate::domain::fleet::RulePlace;
 use crate::domain::incident::{Incident, ResolveCause};
+use crate::domain::monitor::MonitorId;
 use crate::domain::outcome::Evidence;
 use crate::domain::reason::{FailureReason, Severity};
+use crate::domain::rules::RulePlace;
 use crate::domain::signal::Signal;
 use crate::store::values::course;
 use crate::store::values::error::StoreError;

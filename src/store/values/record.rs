@@ -2,9 +2,9 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::fleet::MonitorId;
 use crate::domain::incident::Incident;
 use crate::domain::learnt::Learnt;
+use crate::domain::monitor::MonitorId;
 use crate::domain::observation::{BeatKind, Stage, ToolsSeen, Turn, Variant};
 use crate::domain::outcome::Verdict;
 use crate::domain::pace::Spent;

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::domain::fleet::{Fleet, MonitorId};
+use crate::domain::fleet::Fleet;
+use crate::domain::monitor::MonitorId;
 use crate::store::values::error::StoreError;
 use crate::store::write::handle::Store;
 use crate::store::write::note::FleetNote;

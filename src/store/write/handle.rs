@@ -170,7 +170,7 @@ impl Deref for Store {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fleet::MonitorId;
+    use crate::domain::monitor::MonitorId;
     use crate::domain::observation::BeatKind;
     use crate::domain::outcome::Verdict;
     use crate::store::values::record::{BeatRow, Seen};

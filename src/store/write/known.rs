@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
-use crate::domain::fleet::{Monitor, MonitorId};
 use crate::domain::learnt::{Caution, KeptSession, Learnt};
+use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::observation::Footprint;
 use crate::domain::pace::Spent;
 use crate::domain::protocol::{Era, Transport, legacy_version};
@@ -201,7 +201,8 @@ fn stored(count: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fleet::{Address, Program, Secret};
+    use crate::domain::monitor::Program;
+    use crate::domain::secret::{Address, Secret};
 
     #[test]
     fn an_address_is_the_same_only_where_it_leads_to_the_same_server() {

@@ -4,7 +4,7 @@ use sqlx::{Row, SqliteConnection};
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::fleet::MonitorId;
+use crate::domain::monitor::MonitorId;
 use crate::domain::protocol::Era;
 use crate::domain::tools::{Change, ChangeClass, Drift, Listing};
 use crate::store::file::readers::Readers;

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 use sqlx::{Row, SqliteConnection};
 
-use crate::domain::fleet::{Fleet, MonitorId};
+use crate::domain::fleet::Fleet;
+use crate::domain::monitor::MonitorId;
 use crate::store::values::column::moment_from;
 use crate::store::values::error::StoreError;
 use crate::store::values::record::TimelineRow;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::{Row, SqliteConnection};
 
-use crate::domain::fleet::MonitorId;
+use crate::domain::monitor::MonitorId;
 use crate::store::packed::pack::answer::answer_bytes;
 use crate::store::packed::pack::hour;
 use crate::store::packed::pack::numbers::Numbers;

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 use sqlx::Row;
 
-use crate::domain::fleet::MonitorId;
+use crate::domain::monitor::MonitorId;
 use crate::store::packed::packs::{self, DAY_HOURS, Sealing, day_number, slot};
 use crate::store::packed::roll::rolled_up;
 use crate::store::read::unsealed;

@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
-use crate::domain::fleet::MonitorId;
+use crate::domain::monitor::MonitorId;
 use crate::store::file::readers::Readers;
 use crate::store::values::column::moment;
 use crate::store::values::error::StoreError;

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use sqlx::{AssertSqlSafe, Connection, Row, SqliteConnection};
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use crate::domain::fleet::MonitorId;
+use crate::domain::monitor::MonitorId;
 use crate::store::file::held::{Held, Place};
 use crate::store::file::schema;
 use crate::store::packed::packs;

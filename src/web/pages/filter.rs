@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use url::form_urlencoded;
 
-use crate::domain::fleet::MonitorId;
+use crate::domain::monitor::MonitorId;
 use crate::domain::signal::Signal;
 use crate::live::board::{MonitorView, RollUp};
 use crate::store::read::pages::IncidentFilter;

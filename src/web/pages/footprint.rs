@@ -2,8 +2,8 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::fleet::Monitor;
 use crate::domain::learnt::{Caution, Learnt};
+use crate::domain::monitor::Monitor;
 use crate::domain::observation::Footprint;
 use crate::domain::pace::{Cap, Hold, Spent};
 use crate::domain::protocol::Transport;

@@ -8,8 +8,8 @@ use axum::response::Response;
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 
-use crate::domain::fleet::MonitorId;
 use crate::domain::incident::{Course, Incident, ResolveCause};
+use crate::domain::monitor::MonitorId;
 use crate::domain::outcome::Evidence;
 use crate::domain::patience;
 use crate::store::read::pages::TimelineLine;

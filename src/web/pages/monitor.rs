@@ -8,8 +8,8 @@ use axum::response::Response;
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 
-use crate::domain::fleet::{Monitor, MonitorId};
 use crate::domain::incident::Incident;
+use crate::domain::monitor::{Monitor, MonitorId};
 use crate::live::board::{CanaryView, MonitorView};
 use crate::store::read::latency::BeatLine;
 use crate::store::read::pages::IncidentFilter;

@@ -2,7 +2,8 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::fleet::{Fleet, Monitor, Provenance};
+use crate::domain::fleet::{Fleet, Provenance};
+use crate::domain::monitor::Monitor;
 use crate::domain::patience;
 use crate::domain::signal::Phase;
 use crate::live::board::{MonitorView, SignalView};

@@ -1,0 +1,334 @@
+//! One server under watch, as the file declares it: where it is, how it is reached and let into, what it is asked.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::protocol::{Era, Transport};
+use crate::domain::rules::Rules;
+use crate::domain::secret::{Address, Secret};
+
+/// A monitor's identity: history follows the id, the name may change.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MonitorId(Arc<str>);
+
+impl MonitorId {
+    /// Takes any text; `config` has checked its shape (`[a-z0-9][a-z0-9._-]*`, 64 at most).
+    pub fn new(id: &str) -> Self {
+        Self(Arc::from(id))
+    }
+
+    /// The id as written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for MonitorId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for MonitorId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", &*self.0)
+    }
+}
+
+/// One MCP server under watch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Monitor {
+    /// Identity.
+    pub id: MonitorId,
+    /// The name people read.
+    pub name: String,
+    /// Where the server answers MCP.
+    pub url: Address,
+    /// Labels, for routes and filters.
+    pub labels: BTreeMap<String, String>,
+    /// How the server is reached, where the file says more than its address.
+    pub reach: Reach,
+    /// What we show to be let in.
+    pub auth: Auth,
+    /// What its probes may cost the server.
+    pub caps: Caps,
+    /// By what owners know our probes; one for the whole fleet.
+    pub identity: Option<Arc<ProbeIdentity>>,
+    /// The server's own health addresses.
+    pub health: Vec<Address>,
+    /// How its search tool is called and read.
+    pub search: Search,
+    /// Searches whose right answer is known.
+    pub canaries: Vec<Canary>,
+    /// Time between scheduled beats.
+    pub every: Duration,
+    /// Limit on one call.
+    pub timeout: Duration,
+    /// Limit on a whole beat.
+    pub probe_budget: Duration,
+    /// When its signals open and close.
+    pub rules: Rules,
+    /// The line on which this monitor starts, numbered through all files; see [`Provenance::place`].
+    pub line: u32,
+    /// Changes exactly when something about this monitor changes; lowercase hex.
+    pub definition_hash: String,
+}
+
+impl Monitor {
+    /// A server of which only the address is known: no canaries, no health addresses, the standard rules.
+    pub fn undeclared(id: &str, url: Address) -> Self {
+        Self {
+            id: MonitorId::new(id),
+            name: id.to_owned(),
+            url,
+            labels: BTreeMap::new(),
+            reach: Reach::default(),
+            auth: Auth::default(),
+            caps: Caps::default(),
+            identity: None,
+            health: Vec::new(),
+            search: Search {
+                tool: None,
+                query: "query".to_owned(),
+                arguments: BTreeMap::new(),
+                results: None,
+                fields: SearchFields::default(),
+                per_beat: 0,
+            },
+            canaries: Vec::new(),
+            every: Duration::from_secs(60),
+            timeout: Duration::from_secs(10),
+            probe_budget: Duration::from_secs(45),
+            rules: Rules::standard(1),
+            line: 1,
+            definition_hash: String::new(),
+        }
+    }
+
+    /// The most requests this monitor sends on a day without trouble; suspect beats, re-checks and
+    /// canaries asked outside the round come on top.
+    ///
+    /// A beat of the older era, which is the dearer one: opening (2), tools/list (1), one a canary
+    /// asked, one a health address, closing the session (1). Once an hour the sources are listed.
+    pub fn calls_per_day(&self) -> u64 {
+        const DAY_MS: u128 = 24 * 3600 * 1000;
+        const SOURCE_LISTINGS: u64 = 24;
+        let beats = DAY_MS.div_ceil(self.every.as_millis().max(1));
+        u64::try_from(beats).unwrap_or(u64::MAX).saturating_mul(self.calls_per_beat()).saturating_add(SOURCE_LISTINGS)
+    }
+
+    /// The most requests of one beat without trouble.
+    pub fn calls_per_beat(&self) -> u64 {
+        const OPENING_LISTING_CLOSING: u64 = 4;
+        OPENING_LISTING_CLOSING + u64::from(self.per_beat()) + self.health.len() as u64
+    }
+
+    /// Whether the server is on this very machine, so that no network lies between.
+    pub fn is_local(&self) -> bool {
+        let url = self.url.resolved.expose();
+        let host = url.split_once("://").map_or("", |(_, rest)| rest);
+        let host = host.split(['/', '?', '#']).next().unwrap_or_default();
+        let host = host.rsplit('@').next().unwrap_or_default().to_ascii_lowercase();
+        let name = if host.starts_with('[') { &host } else { host.split(':').next().unwrap_or_default() };
+        let in_127 = name.starts_with("127.") && name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        self.reach.program.is_some() || in_127 || name == "localhost" || name.starts_with("[::1]")
+    }
+
+    /// Canaries asked in one beat; never more than there are.
+    pub fn per_beat(&self) -> u32 {
+        self.search.per_beat.min(u32::try_from(self.canaries.len()).unwrap_or(u32::MAX))
+    }
+}
+
+/// How a monitor's server is reached. Everything empty: over HTTP, era and transport found by the probe.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Reach {
+    /// The transport, where the file fixes it.
+    pub transport: Option<Transport>,
+    /// The era, where the file fixes it.
+    pub era: Option<Era>,
+    /// The program that is the server, for stdio; `url` then only shows it.
+    pub program: Option<Program>,
+    /// Whether both eras are asked once a day and have to give the same tools.
+    pub cross_check: bool,
+    /// Whether sessions are closed; none: each is, but where that may bring the server down.
+    pub close_sessions: Option<bool>,
+    /// The proxy that connections go through: `http`, `https`, `socks5` or `socks5h`. Never taken from the environment.
+    pub proxy: Option<Address>,
+    /// A file of PEM certificates trusted for this server besides the machine's own.
+    pub ca: Option<String>,
+    /// Our own certificate, for servers that ask for one.
+    pub client_certificate: Option<ClientCertificate>,
+}
+
+/// A program that speaks MCP over its standard input and output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// The executable, as a path or a name to be found.
+    pub command: String,
+    /// Its arguments, resolved; `Monitor::url` shows them as written.
+    pub args: Vec<Secret>,
+    /// Variables it gets besides a short list of harmless ones of ours.
+    pub env: Vec<(String, Secret)>,
+    /// Whether it is kept running from beat to beat; else it is started for each one.
+    pub keep: bool,
+}
+
+/// A client certificate for mutual TLS; both files are read again when they change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientCertificate {
+    /// A PEM file with the chain.
+    pub certificate: String,
+    /// A PEM file with the private key.
+    pub key: String,
+}
+
+/// What a probe shows to be let in.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Auth {
+    /// Sent as `Authorization: Bearer …`.
+    pub bearer: Option<Secret>,
+    /// Further headers, sent with every MCP request to the monitor's own origin.
+    pub headers: Vec<(String, Secret)>,
+    /// A token got by client credentials.
+    pub oauth: Option<OAuth>,
+    /// When the static credential ends, where the file says so.
+    pub expires_at: Option<DateTime<Utc>>,
+    /// Whether the server has to refuse a caller without credentials.
+    pub refuses_strangers: bool,
+}
+
+/// OAuth 2 client credentials. The secret goes to the declared issuer and to nobody else.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OAuth {
+    /// The authorization server, exactly as its metadata has to name itself.
+    pub issuer: String,
+    /// The client's id.
+    pub client_id: String,
+    /// The client's secret.
+    pub client_secret: Secret,
+    /// What is asked for; empty: what the server's challenge names.
+    pub scope: Option<String>,
+}
+
+/// A secret shared with owners of servers, by which they know our probes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProbeIdentity {
+    /// Names the secret, so that it can be rotated.
+    pub key: String,
+    /// The secret.
+    pub secret: Secret,
+}
+
+/// What probes may cost a server on a day; none: no cap. Beats that no longer fit are not made, and the page says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Caps {
+    /// Requests a day.
+    pub requests_per_day: Option<u64>,
+    /// Bytes a day, both directions.
+    pub bytes_per_day: Option<u64>,
+}
+
+/// How a monitor's search tool is called, and where its answers keep what we judge.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Search {
+    /// The tool's name; none: found among the usual names (`search_documents`, `search`, `query`, …).
+    pub tool: Option<String>,
+    /// The argument that takes the question.
+    pub query: String,
+    /// Further arguments, each value as JSON text.
+    pub arguments: BTreeMap<String, String>,
+    /// JSON pointer to the list of results; none: found by shape.
+    pub results: Option<String>,
+    /// JSON pointers inside one result (`source`, `content`, `score`), and `total` inside the answer.
+    pub fields: SearchFields,
+    /// Canaries asked in one beat.
+    pub per_beat: u32,
+}
+
+/// Where a result keeps its parts; an empty one is found among the usual names.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SearchFields {
+    /// Pointer to the source's name, relative to one result.
+    pub source: Option<String>,
+    /// Pointer to the text, relative to one result.
+    pub content: Option<String>,
+    /// Pointer to the score, relative to one result.
+    pub score: Option<String>,
+    /// Pointer to the count of all results, relative to the answer.
+    pub total: Option<String>,
+}
+
+/// A search whose right answer is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Canary {
+    /// Identity within the monitor.
+    pub id: String,
+    /// What is asked.
+    pub query: String,
+    /// What it isolates.
+    pub kind: CanaryKind,
+    /// Sources any of which is the right answer; empty for a negative canary.
+    pub expect: Vec<String>,
+    /// The rank, from 1, within which the source has to be.
+    pub within: u32,
+    /// For a negative canary: scores up to here are no hit; none: any result is one.
+    pub max_score: Option<f64>,
+    /// The line of the file on which it stands, from 1.
+    pub line: u32,
+    /// Changes exactly when something about this canary changes; lowercase hex.
+    pub definition_hash: String,
+}
+
+/// What a canary isolates (RETRIEVAL §2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CanaryKind {
+    /// Asks with a token unique to the source: the lexical arm.
+    Keyword,
+    /// Shares no content stem with the source: the vector arm.
+    Meaning,
+    /// As a person would ask: both arms.
+    Mixed,
+    /// About what the corpus does not hold: thresholds and constant answers.
+    Negative,
+}
+
+impl CanaryKind {
+    /// Every kind, in the order pages show them.
+    pub const ALL: [Self; 4] = [Self::Keyword, Self::Meaning, Self::Mixed, Self::Negative];
+
+    /// The word used in YAML, table and page.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Keyword => "keyword",
+            Self::Meaning => "meaning",
+            Self::Mixed => "mixed",
+            Self::Negative => "negative",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_is_known_by_its_address() {
+        let rows = [
+            ("http://127.0.0.1:8080/mcp", true),
+            ("http://user:x@localhost/mcp", true),
+            ("http://[::1]:9000/mcp", true),
+            ("http://127.example.org/mcp", false),
+            ("http://localhost.example.org/mcp", false),
+            ("https://docs.example.org/127.0.0.1", false),
+        ];
+        for (url, local) in rows {
+            let monitor = Monitor::undeclared("m", Address { shown: String::new(), resolved: Secret::new(url) });
+            assert_eq!(monitor.is_local(), local, "{url}");
+        }
+    }
+}

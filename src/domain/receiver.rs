@@ -1,0 +1,61 @@
+//! Who can be told, and how each one is reached.
+
+use crate::domain::secret::{Address, Secret};
+
+/// A named destination.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Receiver {
+    /// The name routes use.
+    pub name: String,
+    /// How it is reached.
+    pub channel: Channel,
+    /// The line of the file on which it stands.
+    pub line: u32,
+    /// Changes exactly when something about this receiver changes; lowercase hex.
+    pub definition_hash: String,
+}
+
+/// How a receiver is reached.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Channel {
+    /// An HTTP POST after Standard Webhooks.
+    Webhook {
+        /// Where to.
+        url: Address,
+        /// Signing secrets, the first one current; each as written (`whsec_…` or plain text). May be empty: unsigned.
+        secrets: Vec<Secret>,
+    },
+    /// A plain-text mail.
+    Email {
+        /// Recipients, at least one.
+        to: Vec<String>,
+    },
+}
+
+/// The mail server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Smtp {
+    /// Host name or address.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// How the connection is protected.
+    pub tls: SmtpTls,
+    /// User and password, where the server asks for them.
+    pub login: Option<(String, Secret)>,
+    /// The sender.
+    pub from: String,
+    /// A file of PEM certificates trusted besides the machine's own.
+    pub ca: Option<String>,
+}
+
+/// How a connection to the mail server is protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SmtpTls {
+    /// STARTTLS, required.
+    StartTls,
+    /// TLS from the first byte.
+    Tls,
+    /// None; loopback only, which `config` holds.
+    None,
+}

@@ -1,0 +1,181 @@
+//! When each signal of a monitor opens and closes, as the file declares it.
+
+use std::time::Duration;
+
+use crate::domain::reason::Severity;
+
+/// When each signal of a monitor opens and closes (DESIGN §4).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rules {
+    /// Transport, protocol, handshake and tools faults.
+    pub availability: StreakRule,
+    /// Credentials and certificates.
+    pub access: StreakRule,
+    /// The share of failed search calls.
+    pub errors: ErrorsRule,
+    /// P95 of search calls.
+    pub latency: LatencyRule,
+    /// tools/list against the baseline.
+    pub contract: ContractRule,
+    /// The server's own word.
+    pub health: StreakRule,
+    /// Canary answers.
+    pub quality: QualityRule,
+    /// Age of the newest index; none: not judged.
+    pub freshness: Option<FreshnessRule>,
+    /// Tokens of tools and answers; none: not judged.
+    pub context: Option<ContextRule>,
+}
+
+impl Rules {
+    /// The defaults of DESIGN §4, as if declared on `line`.
+    pub const fn standard(line: u32) -> Self {
+        Self {
+            availability: StreakRule::standard(Duration::from_secs(45), line),
+            access: StreakRule::standard(Duration::ZERO, line),
+            errors: ErrorsRule {
+                share: 0.05,
+                window: Duration::from_secs(30 * 60),
+                min_bad: 3,
+                severity: Severity::Page,
+                line,
+            },
+            latency: LatencyRule {
+                p95: Duration::from_millis(800),
+                window: Duration::from_secs(20 * 60),
+                window_derived: true,
+                sustained: Duration::from_secs(20 * 60),
+                min_samples: 20,
+                severity: Severity::Ticket,
+                line,
+            },
+            contract: ContractRule {
+                breaking: Severity::Page,
+                compatible: Severity::Notice,
+                wording: Severity::Ticket,
+                line,
+            },
+            health: StreakRule::standard(Duration::ZERO, line),
+            quality: QualityRule { within: 5, after: 3, severity: Severity::Page, line },
+            freshness: None,
+            context: None,
+        }
+    }
+}
+
+/// Where a rule stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RulePlace {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The commit, where the file is in git.
+    pub commit: Option<String>,
+}
+
+/// Opens after so many bad beats in a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreakRule {
+    /// Bad beats in a row.
+    pub after: u32,
+    /// Good beats in a row that end it.
+    pub recover_after: u32,
+    /// Covered time from the first bad beat before anybody is told.
+    pub page_after: Duration,
+    /// How loud.
+    pub severity: Severity,
+    /// The line that declares it, or the monitor's own.
+    pub line: u32,
+}
+
+impl StreakRule {
+    const fn standard(page_after: Duration, line: u32) -> Self {
+        Self { after: 3, recover_after: 2, page_after, severity: Severity::Page, line }
+    }
+}
+
+/// Opens when the share of failed calls in a window is too high.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ErrorsRule {
+    /// Failed ÷ asked, 0–1.
+    pub share: f64,
+    /// The window.
+    pub window: Duration,
+    /// Failed calls there must be at least.
+    pub min_bad: u32,
+    /// How loud.
+    pub severity: Severity,
+    /// The line that declares it, or the monitor's own.
+    pub line: u32,
+}
+
+/// Opens when P95 stays above a limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LatencyRule {
+    /// The limit on P95.
+    pub p95: Duration,
+    /// The sliding window P95 is taken over.
+    pub window: Duration,
+    /// Whether nobody wrote the window, so that its length follows from how often the server is asked.
+    pub window_derived: bool,
+    /// Covered time above the limit before it opens, and below it before it closes.
+    pub sustained: Duration,
+    /// Samples that the window has to hold.
+    pub min_samples: u32,
+    /// How loud.
+    pub severity: Severity,
+    /// The line that declares it, or the monitor's own.
+    pub line: u32,
+}
+
+/// How loud each class of a contract change is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContractRule {
+    /// A declared canary's call no longer fits, or a text turned into an instruction; one step quieter where a change
+    /// could break a call and breaks none that is known.
+    pub breaking: Severity,
+    /// Anything else that is not only text.
+    pub compatible: Severity,
+    /// Only texts differ.
+    pub wording: Severity,
+    /// The line that declares it, or the monitor's own.
+    pub line: u32,
+}
+
+/// Opens when a canary's answer is wrong so many times in a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QualityRule {
+    /// Default rank for canaries that name none.
+    pub within: u32,
+    /// The canary's wrong answers in a row.
+    pub after: u32,
+    /// How loud.
+    pub severity: Severity,
+    /// The line that declares it, or the monitor's own.
+    pub line: u32,
+}
+
+/// Opens when the index is older than it may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FreshnessRule {
+    /// The greatest age.
+    pub older_than: Duration,
+    /// How loud.
+    pub severity: Severity,
+    /// The line that declares it, or the monitor's own.
+    pub line: u32,
+}
+
+/// Opens when tools or answers take too much of a model's context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContextRule {
+    /// Tokens that the list of tools may have; none: any number.
+    pub tools_tokens: Option<u32>,
+    /// Tokens that one answer may have; none: any number.
+    pub answer_tokens: Option<u32>,
+    /// How loud.
+    pub severity: Severity,
+    /// The line that declares it, or the monitor's own.
+    pub line: u32,
+}
