@@ -1,6 +1,6 @@
 //! What each fuzz target asserts, shared by libFuzzer (fuzz_targets/) and by tests/fuzz_corpus.rs.
 
-use serin::domain::observation::FaultKind;
+use serin::domain::fault::FaultKind;
 use serin::probe::decode::rpc::{Message, read};
 use serin::probe::decode::sse::{Decoder, EVENTS_MAX, Event, Overflow};
 use serin::untrusted_text::DETAIL_CHARS_MAX;

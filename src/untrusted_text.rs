@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use url::form_urlencoded;
 
-use crate::domain::observation::{Fault, FaultKind};
+use crate::domain::fault::{Fault, FaultKind};
 
 /// Characters of one line of evidence: a page shows it whole, and a server cannot fill the database with it.
 pub const DETAIL_CHARS_MAX: usize = 300;

@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use proptest::prelude::*;
+use serin::domain::answer::{Answer, Ask, Hit, Turn, Variant};
 use serin::domain::classify::{LADDER, classify};
+use serin::domain::fault::{Fault, FaultKind};
 use serin::domain::fleet::Provenance;
 use serin::domain::incident::{Incident, ResolveCause};
 use serin::domain::monitor::{Canary, CanaryKind, Monitor, MonitorId};
 use serin::domain::observation::{
-    Answer, Ask, BeatKind, CrossCheck, Fault, FaultKind, HealthSeen, Hit, Observation, Phases, SourcesSeen, Stage,
-    Step, ToolsSeen, Turn, Variant,
+    BeatKind, CrossCheck, HealthSeen, Observation, Phases, SourcesSeen, Stage, Step, ToolsSeen,
 };
 use serin::domain::outcome::{Evidence, Outcome, Verdict};
 use serin::domain::protocol::Era;

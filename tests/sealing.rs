@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serin::daemon::janitor::{Plan, turn};
+use serin::domain::answer::{Turn, Variant};
 use serin::domain::fleet::Retention;
 use serin::domain::latency::code::Code;
 use serin::domain::latency::histogram::Latencies;
 use serin::domain::monitor::MonitorId;
-use serin::domain::observation::{BeatKind, Stage, Turn, Variant};
+use serin::domain::observation::{BeatKind, Stage};
 use serin::domain::outcome::Verdict;
 use serin::domain::protocol::Era;
 use serin::domain::reason::FailureReason;

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use serin::domain::answer::{Turn, Variant};
 use serin::domain::fleet::{Fleet, Provenance};
 use serin::domain::incident::{Course, Incident, Reach, ResolveCause, Told, Worst};
 use serin::domain::learnt::{Caution, KeptSession, Learnt};
 use serin::domain::monitor::{Canary, CanaryKind, Monitor, MonitorId};
-use serin::domain::observation::{BeatKind, Footprint, ToolsSeen, Turn, Variant};
+use serin::domain::observation::{BeatKind, Footprint, ToolsSeen};
 use serin::domain::outcome::{Evidence, Verdict};
 use serin::domain::pace::Spent;
 use serin::domain::paging::delivery::{AttemptEnd, FALLBACK_AFTER};

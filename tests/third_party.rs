@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use chrono::Utc;
 use futures_util::stream::{self, StreamExt as _};
+use serin::domain::answer::Turn;
 use serin::domain::learnt::Learnt;
 use serin::domain::monitor::{Canary, CanaryKind, Monitor, Program};
-use serin::domain::observation::{BeatKind, Observation, Stage, Turn};
+use serin::domain::observation::{BeatKind, Observation, Stage};
 use serin::domain::protocol::{Era, Transport};
 use serin::domain::secret::{Address, Secret};
 use serin::probe::assignment::{Assignment, Further};
@@ -286,7 +287,7 @@ async fn the_reference_server_in_typescript_is_well_without_canaries() {
     assert_eq!(again.tools.unwrap().hash, tools.hash, "the hash is stable");
     let (seen, _) = probe(monitor(&url, vec![canary("c", "x", "y")]), learnt).await;
     let fault = seen.fault(Stage::Tools).expect("with a canary, the missing search tool is a fault");
-    assert_eq!(fault.kind, serin::domain::observation::FaultKind::ToolAbsent);
+    assert_eq!(fault.kind, serin::domain::fault::FaultKind::ToolAbsent);
 }
 
 #[tokio::test]

@@ -14,9 +14,10 @@ use serde_json::{Value, json};
 use tokio_rustls::TlsConnector;
 
 use crate::{bare, usage};
+use serin::domain::answer::Turn;
 use serin::domain::learnt::{Caution, Learnt};
 use serin::domain::monitor::{Canary, CanaryKind, Monitor};
-use serin::domain::observation::{BeatKind, Turn};
+use serin::domain::observation::BeatKind;
 use serin::domain::protocol::{Era, Transport};
 use serin::domain::secret::{Address, Secret};
 use serin::domain::tools::Listing;

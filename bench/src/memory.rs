@@ -13,8 +13,9 @@ use tokio::task::JoinSet;
 
 use crate::usage;
 use serin::app;
+use serin::domain::answer::{Turn, Variant};
 use serin::domain::monitor::MonitorId;
-use serin::domain::observation::{BeatKind, Turn, Variant};
+use serin::domain::observation::BeatKind;
 use serin::domain::outcome::Verdict;
 use serin::domain::protocol::Era;
 use serin::store::Store;

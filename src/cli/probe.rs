@@ -14,10 +14,12 @@ use crate::cli::replay;
 use crate::config;
 use crate::config::check::checker::{Unset, similar};
 use crate::config::read::source;
+use crate::domain::answer::{Answer, Turn};
 use crate::domain::classify::classify;
+use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::learnt::Learnt;
 use crate::domain::monitor::Monitor;
-use crate::domain::observation::{Answer, BeatKind, Fault, FaultKind, Observation, Step, Turn};
+use crate::domain::observation::{BeatKind, Observation, Step};
 use crate::domain::outcome::{Outcome, Verdict};
 use crate::domain::secret::{Address, Secret};
 use crate::domain::wording::counted;
@@ -357,8 +359,9 @@ mod tests {
     use std::time::Duration;
 
     use super::{as_value, explain, kind_word};
+    use crate::domain::fault::{Fault, FaultKind};
     use crate::domain::monitor::MonitorId;
-    use crate::domain::observation::{BeatKind, Fault, FaultKind, Observation, Phases, Stage, Step};
+    use crate::domain::observation::{BeatKind, Observation, Phases, Stage, Step};
 
     fn seen() -> Observation {
         let at = "2026-11-21T09:00:00Z".parse().unwrap();

@@ -6,9 +6,10 @@ use crate::daemon::climb::Climb;
 use crate::daemon::hands::Hands;
 use crate::daemon::seat::Seat;
 use crate::domain::classify::{LADDER, may_be_ours, our_own, uplink_gone};
+use crate::domain::fault::FaultKind;
 use crate::domain::fleet::Fleet;
 use crate::domain::learnt::Deed;
-use crate::domain::observation::{FaultKind, Observation, Rung};
+use crate::domain::observation::{Observation, Rung};
 use crate::domain::outcome::{Evidence, Finding, Outcome};
 use crate::domain::signal::{Phase, Signal};
 

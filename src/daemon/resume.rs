@@ -10,13 +10,13 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::daemon::seat::Seat;
+use crate::domain::answer::{Turn, Variant};
 use crate::domain::contract::Baseline;
 use crate::domain::errors::Call;
 use crate::domain::fleet::Fleet;
 use crate::domain::incident::Incident;
 use crate::domain::latency::window::Sample;
 use crate::domain::monitor::{Monitor, MonitorId};
-use crate::domain::observation::{Turn, Variant};
 use crate::domain::outcome::AskVerdict;
 use crate::domain::quality::canary;
 use crate::domain::quality::confirmation::CanaryStanding;

@@ -15,9 +15,9 @@ use tokio::time::Instant;
 
 use crate::deliver::internal::InternalAlerts;
 use crate::deliver::trouble::Trouble;
+use crate::domain::fault::FaultKind;
 use crate::domain::fleet::Control;
 use crate::domain::monitor::MonitorId;
-use crate::domain::observation::FaultKind;
 use crate::live::board::{Banner, Board};
 use crate::probe::prober::Prober;
 

@@ -8,8 +8,10 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use crate::domain::answer::Ask;
+use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::monitor::Monitor;
-use crate::domain::observation::{Ask, Fault, FaultKind, HealthSeen, Observation, Stage, Stranger};
+use crate::domain::observation::{HealthSeen, Observation, Stage, Stranger};
 use crate::domain::outcome::{AskVerdict, Evidence, Finding, Outcome, Verdict};
 use crate::domain::quality::canary;
 use crate::domain::reason::{FailureReason, Severity};
@@ -391,8 +393,9 @@ fn freshness(monitor: &Monitor, seen: &Observation) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::answer::{Answer, Turn, Variant};
     use crate::domain::monitor::{Canary, CanaryKind, MonitorId};
-    use crate::domain::observation::{Answer, BeatKind, Phases, SourcesSeen, Step, ToolsSeen, Turn, Variant};
+    use crate::domain::observation::{BeatKind, Phases, SourcesSeen, Step, ToolsSeen};
     use crate::domain::rules::FreshnessRule;
     use crate::domain::secret::{Address, Secret};
     use chrono::{DateTime, Utc};

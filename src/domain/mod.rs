@@ -15,6 +15,8 @@ pub mod fleet;
 pub mod learnt;
 pub mod tools;
 pub mod wording;
+pub mod fault;
+pub mod answer;
 pub mod observation;
 pub mod reason;
 pub mod outcome;

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::domain::fault::FaultKind;
 use crate::domain::monitor::Monitor;
-use crate::domain::observation::{BeatKind, FaultKind, Footprint, Observation};
+use crate::domain::observation::{BeatKind, Footprint, Observation};
 
 /// The longest quiet that a server is granted: a broken header must not switch the watch off for a year.
 pub const QUIET_MAX: Duration = Duration::from_secs(3600);
@@ -209,8 +210,9 @@ fn capped(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::fault::Fault;
     use crate::domain::monitor::{Canary, CanaryKind, Caps, MonitorId};
-    use crate::domain::observation::{Fault, Phases, Stage, Step};
+    use crate::domain::observation::{Phases, Stage, Step};
     use crate::domain::secret::{Address, Secret};
 
     const EVERY: Duration = Duration::from_secs(60);

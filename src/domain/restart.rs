@@ -96,8 +96,9 @@ fn compare(marks: &mut Marks, health: &HealthSeen, evidence: &mut Vec<Evidence>)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::fault::{Fault, FaultKind};
     use crate::domain::monitor::MonitorId;
-    use crate::domain::observation::{BeatKind, Fault, FaultKind, Footprint, Phases, ServerIdentity, Stage, Step};
+    use crate::domain::observation::{BeatKind, Footprint, Phases, ServerIdentity, Stage, Step};
 
     fn at(second: i64) -> DateTime<Utc> {
         DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap()

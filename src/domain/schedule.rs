@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::domain::answer::Turn;
 use crate::domain::monitor::{Monitor, MonitorId};
-use crate::domain::observation::Turn;
 
 /// What a person asks of the loops, from a page, the API or the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]

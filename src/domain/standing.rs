@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::domain::answer::{Answer, Ask, Turn as AskTurn};
 use crate::domain::classify::{HEALTH_URL, LADDER, WITHIN_DAYS};
 use crate::domain::context;
 use crate::domain::contract::{self, ToolsStanding};
@@ -25,7 +26,7 @@ use crate::domain::incident::{Bar, Course, Incident, Need, ResolveCause, Told, T
 use crate::domain::latency::warming::{COLD_START, Warming};
 use crate::domain::latency::window::{LatencyWindow, Sample};
 use crate::domain::monitor::{Canary, Monitor};
-use crate::domain::observation::{Answer, Ask, Observation, Stage, ToolsSeen, Turn as AskTurn};
+use crate::domain::observation::{Observation, Stage, ToolsSeen};
 use crate::domain::outcome::{AskVerdict, Evidence, Finding, Outcome, Verdict};
 use crate::domain::quality::confirmation::CanaryStanding;
 use crate::domain::quality::diagnosis::{Diagnosis, diagnose};

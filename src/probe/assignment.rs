@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
+use crate::domain::answer::Turn;
 use crate::domain::learnt::Learnt;
 use crate::domain::monitor::Monitor;
-use crate::domain::observation::{BeatKind, Observation, Turn};
+use crate::domain::observation::{BeatKind, Observation};
 use crate::tool_lists::known::Lists;
 
 /// What one beat is to do.

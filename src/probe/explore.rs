@@ -12,9 +12,11 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 use url::Url;
 
+use crate::domain::answer::{Answer, Hit};
+use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::learnt::Learnt;
 use crate::domain::monitor::{CanaryKind, Monitor, Search, SearchFields};
-use crate::domain::observation::{Answer, BeatKind, Fault, FaultKind, Hit, Observation, Stage};
+use crate::domain::observation::{BeatKind, Observation, Stage};
 use crate::domain::protocol::Era;
 use crate::domain::quality::canary::rank_of;
 use crate::domain::quality::propose::{NONSENSE, Passage, Proposal, max_score, named_openers, openers, proposals};

@@ -6,10 +6,11 @@ use chrono::{DateTime, Utc};
 use rustls::RootCertStore;
 use tokio::sync::Semaphore;
 
+use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::fleet::Control;
 use crate::domain::learnt::Learnt;
 use crate::domain::monitor::{Monitor, MonitorId, OAuth};
-use crate::domain::observation::{Fault, FaultKind, Footprint, Observation, Rung};
+use crate::domain::observation::{Footprint, Observation, Rung};
 use crate::net::connect::Connector;
 use crate::probe::access::admission;
 use crate::probe::access::admission::Admission;

@@ -5,7 +5,8 @@ use std::io::Write as _;
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 use serin::domain::classify::classify;
-use serin::domain::observation::{FaultKind as F, Observation, Stage};
+use serin::domain::fault::FaultKind as F;
+use serin::domain::observation::{Observation, Stage};
 use serin::domain::reason::FailureReason as R;
 
 use crate::fault_server::{Act, FaultServer, Script, json, result, status, stream};

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use serin::domain::fault::FaultKind;
 use serin::domain::learnt::{Caution, Doing, Learnt};
-use serin::domain::observation::{FaultKind, Observation, Stage};
+use serin::domain::observation::{Observation, Stage};
 use serin::domain::protocol::Era;
 use serin::probe::assignment::Assignment;
 use serin::probe::prober::Prober;

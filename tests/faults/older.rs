@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use serin::domain::answer::Turn;
 use serin::domain::classify::reason_of;
+use serin::domain::fault::FaultKind;
 use serin::domain::learnt::{Caution, Learnt};
 use serin::domain::monitor::{Canary, CanaryKind, Monitor};
-use serin::domain::observation::{BeatKind, FaultKind, Observation, Stage, Turn};
+use serin::domain::observation::{BeatKind, Observation, Stage};
 use serin::domain::protocol::{Era, Transport};
 use serin::domain::reason::FailureReason;
 use serin::domain::secret::{Address, Secret};

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
 use serin::domain::classify::classify;
-use serin::domain::observation::{FaultKind as F, Observation, Stage};
+use serin::domain::fault::FaultKind as F;
+use serin::domain::observation::{Observation, Stage};
 use serin::domain::reason::FailureReason as R;
 use serin::domain::signal::Signal;
 use serin::probe::prober::Prober;

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use chrono::Utc;
 use futures_util::future::join_all;
+use serin::domain::answer::Turn;
 use serin::domain::learnt::Learnt;
 use serin::domain::monitor::{Canary, CanaryKind, Monitor};
-use serin::domain::observation::{BeatKind, Observation, Turn};
+use serin::domain::observation::{BeatKind, Observation};
 use serin::domain::secret::{Address, Secret};
 use serin::probe::assignment::{Assignment, Further};
 use serin::probe::prober::Prober;

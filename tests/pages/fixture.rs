@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use chrono::{DateTime, DurationRound as _, TimeDelta, Timelike as _, Utc};
 use serin::daemon::janitor::{Plan, turn};
+use serin::domain::answer::{Turn, Variant};
 use serin::domain::context::Spread;
 use serin::domain::contract::Baseline;
+use serin::domain::fault::{Fault, FaultKind};
 use serin::domain::fleet::{Fleet, Provenance, Retention};
 use serin::domain::incident::{Course, Incident, ResolveCause};
 use serin::domain::learnt::Learnt;
 use serin::domain::monitor::{Canary, CanaryKind, Monitor, MonitorId};
 use serin::domain::observation::{
-    BeatKind, Fault, FaultKind, Footprint, HealthSeen, Observation, Phases, ServerIdentity, SourcesSeen, Stage, Step,
-    ToolsSeen, Turn, Variant,
+    BeatKind, Footprint, HealthSeen, Observation, Phases, ServerIdentity, SourcesSeen, Stage, Step, ToolsSeen,
 };
 use serin::domain::outcome::{Evidence, Finding, Outcome, Verdict};
 use serin::domain::pace::Spent;

@@ -115,7 +115,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::domain::observation::{Turn, Variant};
+    use crate::domain::answer::{Turn, Variant};
     use crate::store::values::past::{AskShape, PastAnswer};
 
     #[test]

@@ -10,7 +10,7 @@ use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::layers::Layers;
 use crate::config::read::fault::{Fault, Place};
 use crate::config::read::tree::{Entry, Node};
-use crate::domain::observation::HITS_MAX;
+use crate::domain::answer::HITS_MAX;
 use crate::domain::reason::Severity;
 use crate::domain::rules::{
     ContextRule, ContractRule, ErrorsRule, FreshnessRule, LatencyRule, QualityRule, Rules, StreakRule,

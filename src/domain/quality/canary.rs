@@ -1,7 +1,7 @@
 //! One canary's answer: right or wrong (RETRIEVAL.md §3, checks 2 and 3).
 
+use crate::domain::answer::{Answer, Hit};
 use crate::domain::monitor::{Canary, CanaryKind};
-use crate::domain::observation::{Answer, Hit};
 use crate::domain::outcome::AskVerdict;
 use crate::domain::reason::FailureReason;
 use crate::domain::wording::counted;

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
+use crate::domain::answer::Ask;
+use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::learnt::Learnt;
 use crate::domain::monitor::{Auth, Monitor, OAuth};
-use crate::domain::observation::{Ask, Fault, FaultKind, Footprint, Observation, Stage, Step};
+use crate::domain::observation::{Footprint, Observation, Stage, Step};
 use crate::domain::secret::Secret;
 use crate::net::connect::Connector;
 use crate::probe::access::grants::{Grant, Grants};

@@ -6,8 +6,8 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::monitor::{Monitor, MonitorId};
-use crate::domain::observation::{Fault, FaultKind};
 use crate::domain::secret::Secret;
 use crate::probe::access::oauth::Token;
 

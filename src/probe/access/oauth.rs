@@ -20,8 +20,9 @@ use std::sync::OnceLock;
 use tokio::time::Instant;
 use url::{Host, Url, form_urlencoded};
 
+use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::monitor::{Monitor, OAuth};
-use crate::domain::observation::{Fault, FaultKind, Footprint, Stage, Step};
+use crate::domain::observation::{Footprint, Stage, Step};
 use crate::domain::secret::Secret;
 use crate::net::connect::{Connector, Target};
 use crate::probe::decode::challenge::parameter;

@@ -8,8 +8,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::domain::answer::{Answer, HITS_MAX, Hit};
+use crate::domain::fault::FaultKind;
 use crate::domain::monitor::Search;
-use crate::domain::observation::{Answer, FaultKind, HITS_MAX, Hit};
 use crate::domain::quality::propose::Passage;
 use crate::probe::decode::rpc::Misfit;
 use crate::untrusted_text::{EXCERPT_CHARS_MAX, NAME_CHARS_MAX, escaped, excerpt, readable};

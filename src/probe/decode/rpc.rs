@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::domain::observation::FaultKind;
+use crate::domain::fault::FaultKind;
 use crate::untrusted_text::readable;
 
 /// What some bytes are, seen from a request with a given id.

@@ -4,7 +4,8 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::domain::observation::{FaultKind, SourcesSeen};
+use crate::domain::fault::FaultKind;
+use crate::domain::observation::SourcesSeen;
 use crate::probe::decode::answer::open;
 use crate::probe::decode::moment::moment;
 use crate::probe::decode::rpc::Misfit;

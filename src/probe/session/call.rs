@@ -13,9 +13,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use url::Url;
 
+use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::learnt::{KeptSession, Learnt};
 use crate::domain::monitor::{Monitor, Program};
-use crate::domain::observation::{Fault, FaultKind};
 use crate::domain::protocol::{Era, Transport, legacy_version};
 use crate::domain::secret::Secret;
 use crate::net::connect::{Connector, Target, Times};

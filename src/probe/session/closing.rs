@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 
+use crate::domain::fault::FaultKind;
 use crate::domain::learnt::{Caution, Deed, Doing, KeptSession, Learnt};
-use crate::domain::observation::{FaultKind, Observation, Stage};
+use crate::domain::observation::{Observation, Stage};
 use crate::domain::protocol::Era;
 use crate::probe::session::call::{Afterwards, Caller};
 use crate::probe::wire::clock::Clock;

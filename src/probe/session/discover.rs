@@ -5,7 +5,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use crate::domain::observation::{Fault, FaultKind, ServerIdentity, Stage, Step};
+use crate::domain::fault::{Fault, FaultKind};
+use crate::domain::observation::{ServerIdentity, Stage, Step};
 use crate::domain::protocol::Era;
 use crate::probe::decode::era::{Discovered, MODERN, UNSUPPORTED_VERSION, is_modern};
 use crate::probe::session::call::{Call, Caller};

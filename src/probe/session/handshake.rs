@@ -9,9 +9,10 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::time::Instant;
 
+use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::learnt::{Caution, Deed, Doing, Learnt};
 use crate::domain::monitor::{Monitor, MonitorId};
-use crate::domain::observation::{Fault, FaultKind, ServerIdentity, Stage, Step};
+use crate::domain::observation::{ServerIdentity, Stage, Step};
 use crate::domain::protocol::{Era, Transport, legacy_version};
 use crate::probe::session::call::{Call, Caller, is_gone};
 use crate::probe::session::discover::{DISCOVER, Discovery, discover};

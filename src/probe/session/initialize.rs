@@ -4,7 +4,8 @@ use http::HeaderValue;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::domain::observation::{FaultKind, ServerIdentity, Stage, Step};
+use crate::domain::fault::FaultKind;
+use crate::domain::observation::{ServerIdentity, Stage, Step};
 use crate::domain::protocol::{Era, LEGACY_VERSIONS, Transport};
 use crate::probe::decode::era::LEGACY;
 use crate::probe::session::call::{Call, Caller, initialize_params};

@@ -7,8 +7,9 @@ use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::monitor::Monitor;
-use crate::domain::observation::{Fault, FaultKind, ToolsSeen};
+use crate::domain::observation::ToolsSeen;
 use crate::domain::protocol::Era;
 use crate::probe::session::aside::aside;
 use crate::probe::session::call::{Call, Caller};

@@ -10,9 +10,10 @@ use std::collections::{BTreeMap, HashMap};
 use chrono::{DateTime, TimeDelta, Utc};
 use parking_lot::Mutex;
 
+use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::learnt::{Caution, Learnt};
 use crate::domain::monitor::{Monitor, MonitorId};
-use crate::domain::observation::{BeatKind, CrossCheck, Fault, FaultKind, Observation, Stage};
+use crate::domain::observation::{BeatKind, CrossCheck, Observation, Stage};
 use crate::domain::protocol::{Era, Transport};
 use crate::probe::assignment::Assignment;
 use crate::probe::session::call::Caller;

@@ -4,7 +4,8 @@ use http::HeaderValue;
 use tokio::time::Instant;
 use url::Url;
 
-use crate::domain::observation::{Fault, Footprint, HealthSeen, Observation, Stage};
+use crate::domain::fault::Fault;
+use crate::domain::observation::{Footprint, HealthSeen, Observation, Stage};
 use crate::domain::secret::Address;
 use crate::net::connect::{Connector, Target};
 use crate::probe::decode::health;

@@ -5,9 +5,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 use url::Url;
 
+use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::fleet::Control;
 use crate::domain::monitor::Monitor;
-use crate::domain::observation::{Fault, FaultKind, Stage};
+use crate::domain::observation::Stage;
 use crate::net::connect::Target;
 use crate::probe::session::call::{Caller, Means, bad_address};
 use crate::probe::wire::clock::Clock;

@@ -10,9 +10,11 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 use url::{Url, form_urlencoded};
 
+use crate::domain::answer::{Answer, Ask, Turn, Variant};
+use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::learnt::Learnt;
 use crate::domain::monitor::{Canary, Monitor, Search};
-use crate::domain::observation::{Answer, Ask, Fault, FaultKind, Observation, SourcesSeen, Stage, Step, Turn, Variant};
+use crate::domain::observation::{Observation, SourcesSeen, Stage, Step};
 use crate::domain::protocol::Era;
 use crate::net::connect::Target;
 use crate::probe::access::credential;

@@ -14,7 +14,8 @@ use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout};
 use url::Url;
 
-use crate::domain::observation::{Fault, FaultKind, Footprint};
+use crate::domain::fault::{Fault, FaultKind};
+use crate::domain::observation::Footprint;
 use crate::probe::decode::rpc::read;
 use crate::probe::decode::sse::{Decoder, Event};
 use crate::probe::wire::clock::Clock;

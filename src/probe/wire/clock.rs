@@ -2,7 +2,8 @@
 
 use tokio::time::Instant;
 
-use crate::domain::observation::{Fault, Phases, Stage, Step};
+use crate::domain::fault::Fault;
+use crate::domain::observation::{Phases, Stage, Step};
 use crate::net::connect::Times;
 
 /// Notes kept of one step.

@@ -14,7 +14,8 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::time::{Instant, timeout_at};
 
-use crate::domain::observation::{Fault, FaultKind, Footprint};
+use crate::domain::fault::{Fault, FaultKind};
+use crate::domain::observation::Footprint;
 use crate::net::connect::{ConnectError, Connector, Target};
 use crate::net::stream::{Stream, TooMuch, Traffic};
 use crate::net::trouble::{Trouble, alerted};

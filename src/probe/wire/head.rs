@@ -4,8 +4,10 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 
+use crate::domain::answer::{Ask, Turn};
+use crate::domain::fault::FaultKind;
 use crate::domain::learnt::{Caution, Learnt};
-use crate::domain::observation::{Ask, FaultKind, Observation, Step, Turn};
+use crate::domain::observation::{Observation, Step};
 use crate::domain::outcome::{AskVerdict, Finding, Outcome};
 use crate::domain::protocol::{Era, Transport};
 use crate::probe::assignment::Assignment;

@@ -19,8 +19,9 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::monitor::Program;
-use crate::domain::observation::{Fault, FaultKind, Footprint};
+use crate::domain::observation::Footprint;
 use crate::net::files::is_out;
 use crate::probe::decode::rpc::{Message, read};
 use crate::probe::wire::clock::Clock;

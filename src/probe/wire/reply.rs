@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::time::Instant;
 
-use crate::domain::observation::{Fault, FaultKind};
+use crate::domain::fault::{Fault, FaultKind};
 use crate::probe::decode::rpc::{Message, Misfit, RpcError, read};
 use crate::probe::decode::sse::{Decoder, Event, Overflow};
 use crate::probe::wire::clock::Clock;

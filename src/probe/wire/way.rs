@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use url::Url;
 
+use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::monitor::Monitor;
-use crate::domain::observation::{Fault, FaultKind};
 use crate::net::connect::{Connector, Target};
 use crate::net::proxy::Proxy;
 use crate::net::trust::Files;

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use crate::domain::answer::Variant;
 use crate::domain::latency::code::Code;
 use crate::domain::latency::histogram::Latencies;
-use crate::domain::observation::{Stage, Variant};
+use crate::domain::observation::Stage;
 use crate::store::packed::pack::day::{Histograms, Series};
 use crate::store::values::column::micros;
 use crate::store::values::past::PastBeat;

@@ -9,8 +9,9 @@ use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 use sqlx::{Row, SqliteConnection};
 
+use crate::domain::answer::{Turn, Variant};
 use crate::domain::monitor::MonitorId;
-use crate::domain::observation::{BeatKind, Turn, Variant};
+use crate::domain::observation::BeatKind;
 use crate::domain::outcome::Verdict;
 use crate::domain::reason::FailureReason;
 use crate::live::board::{BeatMark, STRIP_LEN};

@@ -9,8 +9,9 @@ use futures_util::TryStreamExt;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
+use crate::domain::answer::{Turn, Variant};
 use crate::domain::monitor::MonitorId;
-use crate::domain::observation::{BeatKind, Stage, Turn, Variant};
+use crate::domain::observation::{BeatKind, Stage};
 use crate::domain::outcome::Verdict;
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::reason::FailureReason;

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::domain::answer::{Turn, Variant};
 use crate::domain::coverage::State;
-use crate::domain::observation::{BeatKind, Stage, Turn, Variant};
+use crate::domain::observation::{BeatKind, Stage};
 use crate::domain::outcome::Verdict;
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::reason::FailureReason;

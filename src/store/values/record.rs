@@ -2,10 +2,11 @@
 
 use chrono::{DateTime, Utc};
 
+use crate::domain::answer::{Turn, Variant};
 use crate::domain::incident::Incident;
 use crate::domain::learnt::Learnt;
 use crate::domain::monitor::MonitorId;
-use crate::domain::observation::{BeatKind, Stage, ToolsSeen, Turn, Variant};
+use crate::domain::observation::{BeatKind, Stage, ToolsSeen};
 use crate::domain::outcome::Verdict;
 use crate::domain::pace::Spent;
 use crate::domain::paging::notification::Notification;

@@ -218,7 +218,7 @@ fn tools(observation: &Observation) -> Option<ToolsLine> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::observation::FaultKind;
+    use crate::domain::fault::FaultKind;
 
     #[test]
     fn faults_are_named_in_words() {

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::domain::observation::{Turn, Variant};
+use crate::domain::answer::{Turn, Variant};
 use crate::domain::reason::FailureReason;
 use crate::store::packed::pack::answer::{Entry, answer_bytes, answer_from, read_entry, write_answer};
 use crate::store::packed::pack::bits::{Read, Written, damaged};

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
+use crate::domain::answer::Variant;
 use crate::domain::latency::code::Code;
 use crate::domain::latency::steps::Steps;
-use crate::domain::observation::{Stage, Variant};
+use crate::domain::observation::Stage;
 use crate::store::packed::pack::bits::{Read, Written, damaged};
 use crate::store::packed::pack::words;
 use crate::store::values::past::PastBeat;

@@ -6,8 +6,9 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use proptest::prelude::*;
 
+use crate::domain::answer::{Turn, Variant};
 use crate::domain::latency::code::Code;
-use crate::domain::observation::{BeatKind, Stage, Turn, Variant};
+use crate::domain::observation::{BeatKind, Stage};
 use crate::domain::outcome::Verdict;
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::reason::FailureReason;
