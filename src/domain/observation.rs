@@ -1,6 +1,4 @@
 //! Everything one probe saw, without judgement.
-//!
-//! The file is long because it is a vocabulary: twenty small types, most lines of which say what a field means.
 
 use std::ops::Deref;
 use std::sync::Arc;
