@@ -36,14 +36,35 @@ export const open = async (browser, name, script = true) => {
 
 export const text = (page, selector) => page.$eval(selector, (one) => one.textContent);
 
+const middle = (page, selector) => page.$eval(selector, (one) => {
+  one.scrollIntoView({ block: "center", behavior: "instant" });
+  const box = one.getBoundingClientRect();
+  return [box.x + box.width / 2, box.y + box.height / 2];
+});
+
+// Brings the mouse there, and waits until the page has it there: what is sent to a page that has only just come, Firefox
+// may drop.
+const over = async (page, selector) => {
+  do {
+    await page.mouse.move(1, 1);
+    await page.mouse.move(...await middle(page, selector));
+  } while (!await page.$eval(selector, (one) => one.matches(":hover")));
+};
+
 /** Clicks where a person would. The library's own click waits for the page's scripts, which may be off. */
 export const press = async (page, selector) => {
-  const [x, y] = await page.$eval(selector, (one) => {
-    one.scrollIntoView({ block: "center", behavior: "instant" });
-    const box = one.getBoundingClientRect();
-    return [box.x + box.width / 2, box.y + box.height / 2];
-  });
-  await page.mouse.click(x, y);
+  await over(page, selector);
+  await page.mouse.down();
+  await page.mouse.up();
+};
+
+/** The same by somebody who takes so long that the page looks again in between, twice: the first look is then drawn. */
+export const pressSlowly = async (page, selector) => {
+  const looks = (answer) => answer.url() === page.url();
+  await over(page, selector);
+  await page.mouse.down();
+  for (const _ of [1, 2]) await page.waitForResponse(looks);
+  await page.mouse.up();
 };
 
 export const fill = async (page, selector, words) => {
@@ -52,7 +73,7 @@ export const fill = async (page, selector, words) => {
 };
 
 /** Clicks, and waits for the page that this leads to. */
-export const submit = async (page, selector) => {
-  const [answer] = await Promise.all([page.waitForNavigation(), press(page, selector)]);
+export const submit = async (page, selector, click = press) => {
+  const [answer] = await Promise.all([page.waitForNavigation(), click(page, selector)]);
   return answer;
 };

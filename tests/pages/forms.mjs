@@ -5,7 +5,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import http from "node:http";
 import https from "node:https";
 import net from "node:net";
-import { fill, launch, open, press, submit, text } from "./browser.mjs";
+import { fill, launch, open, press, pressSlowly, submit, text } from "./browser.mjs";
 
 const { pages, outside, token, key, certificate, incidents, folder } = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const listening = (server) => new Promise((done) => server.listen(0, "127.0.0.1", () => done(server.address().port)));
@@ -60,9 +60,10 @@ const here = (page) => page.url().replace(/^https?:\/\/[^/]+/, "");
 const lands = (page, path, after) => must(here(page) === path, `${after} leads to ${here(page)} and not to ${path}`);
 // With scripts the page says it by itself; without, whoever wants to know loads it again.
 const says = async (page, script, selector, words) => {
-  const seen = async () => (await text(page, selector)).includes(words);
-  if (script) await page.waitForFunction((at, said) => document.querySelector(at)?.textContent.includes(said), {}, selector, words).catch(() => {});
-  else for (const end = Date.now() + 60_000; !await seen() && Date.now() < end;) await page.reload();
+  const seen = async () => (await text(page, selector).catch(() => "")).includes(words);
+  for (const end = Date.now() + 60_000; !await seen() && Date.now() < end;) {
+    if (script) await new Promise((done) => setTimeout(done, 100)); else await page.reload();
+  }
   must(await seen(), `${selector} never says "${words}" but "${await text(page, selector)}"`);
 };
 
@@ -92,7 +93,7 @@ const everyForm = async (page, script, base, name) => {
   await submit(page, ".act form:not(.inline) button");
   must(here(page).startsWith(`${incident}?said=recheck&at=`), `looking again from the incident leads to ${here(page)}`);
   await page.goto(base + monitor);
-  await submit(page, ".monitor-head button");
+  await submit(page, ".monitor-head button", script ? pressSlowly : press);
   must(here(page).startsWith(`${monitor}?said=recheck&at=`), `looking again leads to ${here(page)}`);
   await says(page, script, "#said", "Looked again:");
   await page.screenshot({ path: `${folder}/form-recheck-${name}.png` });

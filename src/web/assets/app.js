@@ -9,7 +9,8 @@
   const UNHEARD_MS = 15000; // Nothing heard for so long, and what the page shows may be out of date.
   const LOOK_MS = 10000; // A look that takes longer is given up, or the page would wait for a frozen server for ever.
   const LEAVING_MS = 10000; // So long after a click that leads elsewhere, the click decides where to.
-  let source = null, timer = 0, busy = false, again = false, lastLook = 0, openedAt = 0, left = -LEAVING_MS;
+  const PRESSED_MS = 30000; // A press that takes longer ended where nobody told the page.
+  let source = null, timer = 0, busy = false, again = false, lastLook = 0, openedAt = 0, left = -LEAVING_MS, pressed = -PRESSED_MS;
   let eventAt = 0; // When the stream last said something.
   let heardAt = Date.now(); // The page was just drawn.
   let owed = false; // Something changed, and the page has not seen it: that Serin is there makes it no truer.
@@ -64,6 +65,8 @@
         return;
       }
       if (!answer.ok) return;
+      // A button that is drawn again between press and release is another one, and the click is lost.
+      if (performance.now() - pressed < PRESSED_MS) { again = true; return; }
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
       const folds = [...document.querySelectorAll("details[id]")].map((one) => [one.id, one.open]);
       document.title = fresh.title;
@@ -122,6 +125,8 @@
 
   document.addEventListener("visibilitychange", () => document.hidden ? (close(), say("idle", "paused")) : (open(), look()));
   addEventListener("pagehide", close);
+  addEventListener("pointerdown", () => { pressed = performance.now(); });
+  for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => setTimeout(() => { pressed = -PRESSED_MS; }));
   addEventListener("beforeunload", () => { left = performance.now(); });
   setInterval(() => { tick(); listen(); }, 1000);
   open();
