@@ -72,7 +72,7 @@ pub struct Monitor {
     pub probe_budget: Duration,
     /// When its signals open and close.
     pub rules: Rules,
-    /// The line on which this monitor starts, numbered through all files; see [`Provenance::place`].
+    /// The line on which this monitor starts, numbered through all files; see [`crate::domain::fleet::Provenance::place`].
     pub line: u32,
     /// Changes exactly when something about this monitor changes; lowercase hex.
     pub definition_hash: String,
