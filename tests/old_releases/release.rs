@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -148,7 +149,7 @@ pub(crate) struct Server {
 impl Server {
     /// Starts it on a free port.
     pub(crate) async fn start(release: Release) -> Self {
-        let (child, port) = spawn(release, 0).await;
+        let (child, port) = spawn(release, free_port()).await;
         Self { release, port, child, raw: Raw::default() }
     }
 
@@ -184,6 +185,18 @@ impl Server {
     /// Whether it still lets a client of no monitor in and searches for it; else what it answered.
     pub(crate) async fn lives(&mut self) -> Result<(), String> {
         self.raw.searches(&self.url()).await
+    }
+}
+
+/// A port that is nobody else's for as long as the tests run: below those that the system gives away, since a server that
+/// is between two lives would find its own taken.
+fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(21_000);
+    loop {
+        let port = NEXT.fetch_add(1, Ordering::Relaxed);
+        if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
     }
 }
 
