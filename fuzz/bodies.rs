@@ -1,8 +1,8 @@
 //! What each fuzz target asserts, shared by libFuzzer (fuzz_targets/) and by tests/fuzz_corpus.rs.
 
 use serin::domain::fault::FaultKind;
-use serin::probe::decode::rpc::{Message, read};
-use serin::probe::decode::sse::{Decoder, EVENTS_MAX, Event, Overflow};
+use serin::probe::decode::rpc::{RpcMessage, read};
+use serin::probe::decode::sse::{Decoder, EVENTS_MAX, Overflow, SseEvent};
 use serin::untrusted_text::DETAIL_CHARS_MAX;
 
 /// Bytes of an event here: small, so that the bound is often met.
@@ -18,7 +18,7 @@ pub(crate) fn sse(data: &[u8]) {
     assert!(whole.1.iter().all(|event| !event.data.is_empty() && event.data.len() <= EVENT_BYTES_MAX));
 }
 
-type Decoded = (Result<(), Overflow>, Vec<Event>, Option<Vec<u8>>);
+type Decoded = (Result<(), Overflow>, Vec<SseEvent>, Option<Vec<u8>>);
 
 fn decoded<'d>(mut pieces: impl Iterator<Item = &'d [u8]>) -> Decoded {
     let mut decoder = Decoder::new(EVENT_BYTES_MAX);
@@ -30,12 +30,12 @@ fn decoded<'d>(mut pieces: impl Iterator<Item = &'d [u8]>) -> Decoded {
 /// A body is our answer, somebody else's message, or one of five faults with a bounded line of evidence.
 pub(crate) fn rpc(data: &[u8]) {
     match read(data, 7) {
-        Ok(Message::Result { raw, .. }) => {
+        Ok(RpcMessage::Result { raw, .. }) => {
             assert!(serde_json::from_str::<serde::de::IgnoredAny>(raw.get()).is_ok(), "a result is JSON");
             assert!(raw.get().len() <= data.len());
         }
-        Ok(Message::Error(error)) => assert!(error.message.len() <= data.len() * 3),
-        Ok(Message::Other) => {}
+        Ok(RpcMessage::Error(error)) => assert!(error.message.len() <= data.len() * 3),
+        Ok(RpcMessage::Other) => {}
         Err(misfit) => {
             use FaultKind::{BadResult, EmptyBody, NotJson, NotJsonRpc, WrongId};
             assert!(matches!(misfit.kind, BadResult | EmptyBody | NotJson | NotJsonRpc | WrongId), "{misfit:?}");

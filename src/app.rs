@@ -17,19 +17,19 @@ use tokio_util::sync::CancellationToken;
 use crate::config;
 use crate::config::check::checker::Unset;
 use crate::config::read::source;
-use crate::daemon::begin::{Begun, Start};
-use crate::daemon::courier::Courier;
-use crate::daemon::hands::Hands;
+use crate::daemon::delivery_worker::DeliveryWorker;
+use crate::daemon::loop_context::LoopContext;
 use crate::daemon::permits::Shares;
 use crate::daemon::reload::{self, Reload};
 use crate::daemon::scheduler::Scheduler;
-use crate::daemon::{gauge, heartbeat, janitor, permits, tick};
-use crate::deliver::channel::Sender;
+use crate::daemon::startup::{Start, Started};
+use crate::daemon::{batch_window, heartbeat, janitor, permits, queue_metrics};
+use crate::deliver::channel::ChannelSender;
 use crate::deliver::internal::InternalAlerts;
-use crate::deliver::trouble::Trouble;
+use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::fleet::Retention;
 use crate::domain::schedule::Command;
-use crate::live::board::{Banner, Board};
+use crate::live::state::{Banner, LiveState};
 use crate::probe::prober::Prober;
 use crate::store::Store;
 use crate::store::StoreError;
@@ -89,7 +89,7 @@ pub struct Running {
     /// How many monitors it started with.
     pub monitors: usize,
     /// What pages show, and Serin's own counters.
-    pub board: Arc<Board>,
+    pub board: Arc<LiveState>,
     tasks: JoinSet<&'static str>,
     alerts: InternalAlerts,
     store: Store,
@@ -116,7 +116,8 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     let (address, listener) = (listener.local_addr()?, Arc::new(listener));
     let fleet = Arc::new(loaded.fleet);
     let (fleet_in_force, fleets) = watch::channel(Arc::clone(&fleet));
-    let (alerts, board, sender) = (InternalAlerts::new(), Arc::new(Board::default()), Arc::new(Sender::new()?));
+    let (alerts, board, sender) =
+        (InternalAlerts::new(), Arc::new(LiveState::default()), Arc::new(ChannelSender::new()?));
     let Shares { probes, pages, streams } = shares(&board);
     let limits = Limits {
         connections: pages,
@@ -136,12 +137,12 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         alerts: &alerts,
         board: &board,
     };
-    let Some(Begun { store, seats, aside }) = begun(wanted, &listener, limits.clone(), &shutdown).await? else {
+    let Some(Started { store, seats, aside }) = begun(wanted, &listener, limits.clone(), &shutdown).await? else {
         courier_stop.cancel();
         tasks.join_all().await;
         anyhow::bail!("it was told to stop while it waited for the database");
     };
-    let hands = Hands {
+    let hands = LoopContext {
         store: store.clone(),
         prober: Arc::new(Prober::new(fleet.monitors.len().max(256))),
         board,
@@ -154,7 +155,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         tell_of_lost_history(&hands, &aside);
     }
     let (commands, wishes) = mpsc::channel::<Command>(COMMANDS_MAX);
-    hands.board.pulse().file_in_force(reload::note(&fleet, Utc::now()));
+    hands.board.metrics().file_in_force(reload::note(&fleet, Utc::now()));
     let mut web = WebState::new(
         Arc::clone(&hands.board),
         store.clone(),
@@ -168,7 +169,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         shutdown.clone(),
     );
     web.alerts = hands.alerts.clone();
-    let courier = Courier { store: store.clone(), sender: Arc::clone(&sender), fleet: fleets.clone() };
+    let courier = DeliveryWorker { store: store.clone(), sender: Arc::clone(&sender), fleet: fleets.clone() };
     let reload = Reload {
         hands: hands.clone(),
         path: options.config,
@@ -179,7 +180,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         look: options.look,
     };
     let scheduler = Scheduler::new(hands.clone(), seats, probes);
-    let beat_threads = BeatThreads::new(tick::rate(&fleet))?;
+    let beat_threads = BeatThreads::new(batch_window::rate(&fleet))?;
     let scheduler_over = courier_stop.clone();
     let stop = shutdown.clone();
     let prober = Arc::clone(&hands.prober);
@@ -195,7 +196,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     });
     tasks.spawn(named("courier", courier.run(courier_stop)));
     tasks.spawn(named("reload", reload.run(shutdown.clone())));
-    tasks.spawn(named("gauge", gauge::run(hands.clone(), shutdown.clone())));
+    tasks.spawn(named("gauge", queue_metrics::run(hands.clone(), shutdown.clone())));
     tasks.spawn(named("janitor", janitor::run(hands.clone(), shutdown.clone())));
     tasks.spawn(named("heartbeat", heartbeat::run(hands.clone(), sender, shutdown.clone())));
     tasks.spawn(named("web", serve(listener, web, limits, shutdown.clone())));
@@ -216,7 +217,7 @@ impl Running {
             }
             let what = end.map_or_else(|error| error.to_string(), |name| format!("the {name} loop ended"));
             tracing::error!("{what}; shutting down, so that whoever watches this process starts it again");
-            self.alerts.raise(Trouble::LoopStopped, &what, Utc::now());
+            self.alerts.raise(InternalAlert::LoopStopped, &what, Utc::now());
             broken = Some(what);
             self.shutdown.cancel();
         }
@@ -239,7 +240,7 @@ async fn begun(
     listener: &Arc<TcpListener>,
     limits: Limits,
     shutdown: &CancellationToken,
-) -> anyhow::Result<Option<Begun>> {
+) -> anyhow::Result<Option<Started>> {
     let over = shutdown.child_token();
     // Ends when it is dropped, whatever comes of the start.
     let _until_begun = over.clone().drop_guard();
@@ -249,13 +250,13 @@ async fn begun(
 }
 
 /// Whoever relies on the past has to know that it is gone.
-fn tell_of_lost_history(hands: &Hands, aside: &Path) {
+fn tell_of_lost_history(hands: &LoopContext, aside: &Path) {
     let now = Utc::now();
     let text = format!(
         "The database was damaged and is kept as {}; this one began anew. `serin restore` puts a backup in its place.",
         aside.display()
     );
-    hands.alerts.raise(Trouble::HistoryLost, &text, now);
+    hands.alerts.raise(InternalAlert::HistoryLost, &text, now);
     hands.board.raise(Banner { kind: "history", text, since: now });
 }
 
@@ -265,11 +266,11 @@ async fn named(name: &'static str, run: impl Future<Output = ()>) -> &'static st
 }
 
 /// What the limit on open files leaves room for; said in the log and on the board.
-fn shares(board: &Board) -> Shares {
+fn shares(board: &LiveState) -> Shares {
     let files = raised_file_limit().unwrap_or(FILES_ASSUMED);
     let shares = permits::sized(files);
     let Shares { probes, pages, streams } = shares;
-    board.pulse().set_limits(files, probes as u64);
+    board.metrics().set_limits(files, probes as u64);
     tracing::info!(
         permits = probes,
         pages,
@@ -341,8 +342,8 @@ fn beat_threads(beats_per_second: f64, cores: usize) -> usize {
 ///
 /// # Errors
 /// Where the store does not answer.
-pub async fn tidy(store: &Store, now: DateTime<Utc>) -> Result<(), StoreError> {
-    let mut plan = janitor::Plan::default();
+pub async fn maintain(store: &Store, now: DateTime<Utc>) -> Result<(), StoreError> {
+    let mut plan = janitor::JanitorPlan::default();
     while janitor::turn(store, &mut plan, Retention::default(), now).await? {}
     Ok(())
 }

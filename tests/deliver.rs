@@ -10,10 +10,10 @@ use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
 use serin::cli::demo::inbox::Inbox;
 use serin::cli::demo::smtp_sink::{Manners, SmtpSink};
-use serin::deliver::channel::Sender;
+use serin::deliver::channel::ChannelSender;
 use serin::deliver::internal::InternalAlerts;
+use serin::deliver::internal_alert::InternalAlert;
 use serin::deliver::message::{Message, freeze};
-use serin::deliver::trouble::Trouble;
 use serin::domain::fleet::{Fleet, Network};
 use serin::domain::incident::{Course, Incident};
 use serin::domain::monitor::MonitorId;
@@ -185,7 +185,7 @@ async fn a_webhook_verifies_with_an_independent_library_and_keeps_its_bytes() {
     let (inbox, address, _stop) = inbox_running(Some(SECRET)).await;
     let receiver = hook(&format!("http://{address}/hook"), &[SECRET, OLD_SECRET]);
     let fleet = fleet(&["127.0.0.0/8"], None, vec![]);
-    let sender = Sender::new().expect("a sender");
+    let sender = ChannelSender::new().expect("a sender");
     let payload = opened("0199-a");
     let now = Utc::now();
     for attempt in 0..2 {
@@ -219,7 +219,7 @@ async fn hostile_text_stays_text_in_json() {
     let (inbox, address, _stop) = inbox_running(None).await;
     let receiver = hook(&format!("http://{address}/hook"), &[]);
     let payload = freeze(&notification("0199-b", 1, Event::IncidentOpened, HOSTILE));
-    let sender = Sender::new().expect("a sender");
+    let sender = ChannelSender::new().expect("a sender");
     let end = sender.attempt(&fleet(&["127.0.0.1/32"], None, vec![]), &receiver, "0199-b", &payload, Utc::now()).await;
     assert_eq!(end, AttemptEnd::Accepted);
     let body = inbox.hooks().remove(0).body;
@@ -259,7 +259,7 @@ async fn a_receivers_answer_decides_what_happens_next() {
         (b"", "failed: ", "a closed connection may pass"),
         (b"HTTP/1.1 202 Accepted\r\ncontent-length: 5000000\r\n\r\n", "accepted", "a yes is a yes, whatever follows"),
     ];
-    let sender = Sender::new().expect("a sender");
+    let sender = ChannelSender::new().expect("a sender");
     for (answer, expected, sentence) in rows {
         let address = raw_server(answer).await;
         let receiver = hook(&format!("http://{address}/hook"), &[SECRET]);
@@ -275,7 +275,7 @@ async fn retry_after_reaches_the_courier() {
     let (inbox, address, _stop) = inbox_running(None).await;
     let receiver = hook(&format!("http://{address}/hook"), &[]);
     let fleet = fleet(&["127.0.0.0/8"], None, vec![]);
-    let sender = Sender::new().expect("a sender");
+    let sender = ChannelSender::new().expect("a sender");
     inbox.fail_with(StatusCode::TOO_MANY_REQUESTS, Some("120"));
     let end = sender.attempt(&fleet, &receiver, "n", &opened("n"), Utc::now()).await;
     assert!(matches!(end, AttemptEnd::Failed { retry_after: Some(wait), .. } if wait == Duration::from_secs(120)));
@@ -287,7 +287,7 @@ async fn retry_after_reaches_the_courier() {
 async fn the_guard_judges_what_a_name_resolves_to() {
     let (inbox, address, _stop) = inbox_running(None).await;
     let port = address.port();
-    let sender = Sender::new().expect("a sender");
+    let sender = ChannelSender::new().expect("a sender");
     let rows = [
         (format!("http://127.0.0.1:{port}/hook"), &[][..], false, "a loopback address is refused"),
         (format!("http://localhost:{port}/hook"), &[], false, "so is a name that resolves to it"),
@@ -322,7 +322,7 @@ async fn a_mail_arrives_readable_threaded_and_the_same_every_time() {
     let sends = [("0199-c", &first), ("0199-c", &first), ("0199-d", &second)];
     for (id, payload) in sends {
         // A sender of its own each: nothing in memory may decide about the bytes.
-        let sender = Sender::new().expect("a sender");
+        let sender = ChannelSender::new().expect("a sender");
         assert_eq!(sender.attempt(&fleet, &receiver, id, payload, Utc::now()).await, AttemptEnd::Accepted);
     }
     let mails = inbox.mails();
@@ -352,7 +352,7 @@ async fn a_mail_servers_word_decides_what_happens_next() {
     let next_codes: VecDeque<u16> = rows.iter().map(|(code, _, _)| *code).collect();
     let (address, _stop) = sink_running(&inbox, Manners { next_codes, ..Manners::default() }).await;
     let fleet = fleet(&[], Some(smtp_at(address)), vec![]);
-    let sender = Sender::new().expect("a sender");
+    let sender = ChannelSender::new().expect("a sender");
     for (index, (_, expected, sentence)) in rows.into_iter().enumerate() {
         let id = format!("n-{}", index / 2);
         let end = sender.attempt(&fleet, &mailbox(&["sre@example.org"]), &id, &opened(&id), Utc::now()).await;
@@ -367,7 +367,7 @@ async fn one_dead_recipient_keeps_the_mail_from_nobody_else() {
     let recipient_codes = [("gone@example.org".to_owned(), 550)].into();
     let (address, _stop) = sink_running(&inbox, Manners { recipient_codes, ..Manners::default() }).await;
     let fleet = fleet(&[], Some(smtp_at(address)), vec![]);
-    let sender = Sender::new().expect("a sender");
+    let sender = ChannelSender::new().expect("a sender");
     let receiver = mailbox(&["gone@example.org", "sre@example.org"]);
     for _ in 0..2 {
         let end = sender.attempt(&fleet, &receiver, "n", &opened("n"), Utc::now()).await;
@@ -383,7 +383,7 @@ async fn a_replay_asked_for_by_a_person_sends_again() {
     let inbox = Inbox::new(None);
     let (address, _stop) = sink_running(&inbox, Manners::default()).await;
     let fleet = fleet(&[], Some(smtp_at(address)), vec![]);
-    let sender = Sender::new().expect("a sender");
+    let sender = ChannelSender::new().expect("a sender");
     for _ in 0..2 {
         let end = sender.attempt(&fleet, &mailbox(&["sre@example.org"]), "n", &opened("n"), Utc::now()).await;
         assert_eq!(end, AttemptEnd::Accepted);
@@ -397,7 +397,7 @@ async fn who_accepts_and_never_answers_is_given_up() {
     let silent = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = silent.local_addr().expect("an address");
     let fleet = fleet(&["127.0.0.0/8"], Some(smtp_at(address)), vec![]);
-    let sender = Sender::new().expect("a sender");
+    let sender = ChannelSender::new().expect("a sender");
     let (web, mail) = (hook(&format!("http://{address}/hook"), &[]), mailbox(&["sre@example.org"]));
     let payload = opened("n");
     let both = async {
@@ -419,10 +419,10 @@ async fn own_trouble_is_told_again_when_the_receiver_is_back() {
     let (_keep, fleet) = watch::channel(fleet);
     let alerts = InternalAlerts::new();
     let stop = CancellationToken::new();
-    let sender = Arc::new(Sender::new().expect("a sender"));
+    let sender = Arc::new(ChannelSender::new().expect("a sender"));
     let running = tokio::spawn(alerts.clone().run(sender, fleet, stop.clone()));
-    alerts.raise(Trouble::DatabaseLocked, "held by another process", Utc::now());
-    alerts.clear(Trouble::DatabaseLocked, Utc::now());
+    alerts.raise(InternalAlert::DatabaseLocked, "held by another process", Utc::now());
+    alerts.clear(InternalAlert::DatabaseLocked, Utc::now());
     soon("a first attempt", inbox.wait_for(|items| (!items.is_empty()).then_some(()))).await;
     inbox.fail_with(StatusCode::OK, None);
     soon("all messages", inbox.wait_for(|items| (items.len() == 3).then_some(()))).await;
@@ -480,7 +480,7 @@ async fn starttls_and_login_are_used_and_demanded() {
             "a missing authority is named",
         ),
     ];
-    let sender = Sender::new().expect("a sender");
+    let sender = ChannelSender::new().expect("a sender");
     for (index, (smtp, expected, sentence)) in rows.into_iter().enumerate() {
         let fleet = fleet(&[], Some(smtp), vec![]);
         let id = format!("n-{index}");
@@ -511,13 +511,13 @@ async fn own_trouble_needs_neither_database_nor_outbox() {
     let (_keep, fleet) = watch::channel(fleet);
     let alerts = InternalAlerts::new();
     let stop = CancellationToken::new();
-    let sender = Arc::new(Sender::new().expect("a sender"));
+    let sender = Arc::new(ChannelSender::new().expect("a sender"));
     let running = tokio::spawn(alerts.clone().run(sender, fleet, stop.clone()));
     for _ in 0..5 {
-        alerts.raise(Trouble::DiskFull, "no space left on device", Utc::now());
+        alerts.raise(InternalAlert::DiskFull, "no space left on device", Utc::now());
     }
     soon("the alert", inbox.wait_for(|items| (items.len() == 1).then_some(()))).await;
-    alerts.clear(Trouble::DiskFull, Utc::now());
+    alerts.clear(InternalAlert::DiskFull, Utc::now());
     soon("the all-clear", inbox.wait_for(|items| (items.len() == 2).then_some(()))).await;
     stop.cancel();
     soon("the end of the loop", running).await.expect("an orderly end");

@@ -14,6 +14,7 @@ use serin::domain::fault::{Fault, FaultKind};
 use serin::domain::fleet::Provenance;
 use serin::domain::incident::{Incident, ResolveCause};
 use serin::domain::monitor::{Canary, CanaryKind, Monitor, MonitorId};
+use serin::domain::monitor_state::{Beat, Decision, MonitorState};
 use serin::domain::observation::{
     BeatKind, CrossCheck, HealthSeen, Observation, Phases, SourcesSeen, Stage, Step, ToolsSeen,
 };
@@ -23,7 +24,6 @@ use serin::domain::reason::Severity;
 use serin::domain::rules::{ContextRule, FreshnessRule};
 use serin::domain::secret::{Address, Secret};
 use serin::domain::signal::{Phase, Signal};
-use serin::domain::standing::{Beat, Decision, Standing};
 use serin::domain::tools::{KnownCalls, Listing, ToolSeen};
 
 fn at(second: i64) -> DateTime<Utc> {
@@ -202,7 +202,7 @@ fn slow(seen: &mut Observation) {
 /// A monitor under watch, beat by beat.
 struct Scene {
     monitor: Monitor,
-    standing: Standing,
+    standing: MonitorState,
     second: i64,
     beats: u32,
     ids: u32,
@@ -216,7 +216,7 @@ impl Scene {
     fn new(monitor: Monitor) -> Self {
         Self {
             monitor,
-            standing: Standing::new(at(0)),
+            standing: MonitorState::new(at(0)),
             second: 0,
             beats: 0,
             ids: 0,
@@ -907,7 +907,7 @@ fn what_an_incident_was_at_its_worst_is_what_its_end_tells() {
 
 /// Another process takes over: what the store keeps is there, what it does not is not.
 fn restarted(scene: &mut Scene) {
-    let before = std::mem::replace(&mut scene.standing, Standing::new(at(scene.second + 1)));
+    let before = std::mem::replace(&mut scene.standing, MonitorState::new(at(scene.second + 1)));
     for signal in Signal::ALL {
         scene.standing.restore_signal(signal, before.signal(signal).clone());
     }

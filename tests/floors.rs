@@ -27,7 +27,7 @@ const INSIDE: &[(&str, &[&str])] = &[
     ("config", &["describe", "check", "read"]),
     ("store", &["write", "read", "packed", "file", "values"]),
     ("probe", &["explore", "prober", "stages", "access", "session", "wire", "assignment", "decode"]),
-    ("live", &["board", "pulse"]),
+    ("live", &["state", "process_metrics"]),
 ];
 
 /// The packages. The monitor's is the one with rooms; in the others no circle may arise either.

@@ -14,20 +14,20 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use serin::domain::answer::{HITS_MAX, Turn};
 use serin::domain::fault::FaultKind;
-use serin::domain::learnt::Learnt;
 use serin::domain::monitor::{Canary, CanaryKind, Monitor};
 use serin::domain::observation::{BeatKind, Observation};
 use serin::domain::secret::{Address, Secret};
+use serin::domain::server_profile::ServerProfile;
 use serin::probe::assignment::{Assignment, Further};
 use serin::probe::decode::answer;
 use serin::probe::decode::health;
-use serin::probe::decode::moment;
 use serin::probe::decode::rpc;
 use serin::probe::decode::sources;
-use serin::probe::decode::sse::{Decoder, EVENTS_MAX, Event, Overflow};
+use serin::probe::decode::sse::{Decoder, EVENTS_MAX, Overflow, SseEvent};
+use serin::probe::decode::timestamp;
 use serin::probe::prober::Prober;
 use serin::probe::wire::reply::ANSWER_BYTES_MAX;
-use serin::tool_lists::known::Lists;
+use serin::tool_lists::known::KnownLists;
 use serin::tool_lists::schema;
 use serin::tool_lists::tools;
 use serin::untrusted_text::{DETAIL_CHARS_MAX, EXCERPT_CHARS_MAX, NAME_CHARS_MAX};
@@ -75,8 +75,8 @@ async fn probe(monitor: Monitor) -> Observation {
         asks: vec![(0, Turn::Scheduled)],
         further: Further::NONE,
         ask_sources: true,
-        learnt: Learnt::default(),
-        lists: Lists::default(),
+        learnt: ServerProfile::default(),
+        lists: KnownLists::default(),
     };
     Prober::new(1).run(&assignment).await.0
 }
@@ -362,7 +362,7 @@ fn is_line(text: &str, chars: usize) -> bool {
 }
 
 /// All events, cut at one place.
-fn decoded(bytes: &[u8], at: usize) -> (Result<(), Overflow>, Vec<Event>, Option<Vec<u8>>) {
+fn decoded(bytes: &[u8], at: usize) -> (Result<(), Overflow>, Vec<SseEvent>, Option<Vec<u8>>) {
     let mut decoder = Decoder::new(64);
     let mut events = Vec::new();
     let outcome = decoder.push(&bytes[..at], &mut events).and_then(|()| decoder.push(&bytes[at..], &mut events));
@@ -412,13 +412,13 @@ proptest! {
     #[test]
     fn tools_are_reduced_whatever_they_are(list in vec(json(), 0..6)) {
         let monitor = monitor(1);
-        let reduced = tools::reduce(&list, &monitor.search, &Lists::default());
+        let reduced = tools::reduce(&list, &monitor.search, &KnownLists::default());
         prop_assert_eq!(reduced.tools.len(), list.len());
         prop_assert!(serde_json::from_str::<Value>(&reduced.json).is_ok(), "{}", reduced.json);
         prop_assert!(reduced.tools.iter().all(|tool| is_line(&tool.name, NAME_CHARS_MAX)));
         let mut turned = list.clone();
         turned.reverse();
-        prop_assert_eq!(reduced, tools::reduce(&turned, &monitor.search, &Lists::default()), "their order does not matter");
+        prop_assert_eq!(reduced, tools::reduce(&turned, &monitor.search, &KnownLists::default()), "their order does not matter");
         for schema in &list {
             if let Some(why) = schema::misfit(schema, &monitor.search) {
                 prop_assert!(is_line(&why, DETAIL_CHARS_MAX), "{why}");
@@ -428,15 +428,15 @@ proptest! {
 
     #[test]
     fn a_moment_is_a_moment_or_none(value in json(), text in "[0-9TZ:. +-]{0,40}") {
-        let _ = moment::moment(&value);
-        let _ = moment::moment(&Value::from(text));
+        let _ = timestamp::timestamp(&value);
+        let _ = timestamp::timestamp(&Value::from(text));
     }
 
     #[test]
     fn a_health_answer_is_judged_whatever_it_is(bytes in vec(any::<u8>(), 0..200), value in json(), status in any::<u16>()) {
         let now: DateTime<Utc> = "2026-11-21T09:00:00Z".parse().expect("a moment");
         for bytes in [bytes, value.to_string().into_bytes()] {
-            let seen = health::read("http://h/", status, &bytes, now);
+            let seen = health::read_health("http://h/", status, &bytes, now);
             prop_assert!(!seen.ok || (200..300).contains(&status));
             let said = [&seen.reason, &seen.instance, &seen.version];
             prop_assert!(said.into_iter().flatten().all(|text| is_line(text, NAME_CHARS_MAX)));

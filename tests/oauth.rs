@@ -12,16 +12,16 @@ use axum::{Json, Router};
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 use serin::domain::classify::classify;
-use serin::domain::learnt::Learnt;
 use serin::domain::monitor::{Monitor, OAuth};
 use serin::domain::observation::{BeatKind, Observation, Stranger};
 use serin::domain::outcome::{Outcome, Verdict};
 use serin::domain::reason::FailureReason;
 use serin::domain::secret::{Address, Secret};
+use serin::domain::server_profile::ServerProfile;
 use serin::domain::signal::Signal;
 use serin::probe::assignment::{Assignment, Further};
 use serin::probe::prober::Prober;
-use serin::tool_lists::known::Lists;
+use serin::tool_lists::known::KnownLists;
 use tokio::net::TcpListener;
 
 const SECRET: &str = "s3cret-of-serin";
@@ -169,8 +169,8 @@ async fn beat(
     prober: &Prober,
     monitor: &Monitor,
     now: DateTime<Utc>,
-    learnt: Learnt,
-) -> (Observation, Outcome, Learnt) {
+    learnt: ServerProfile,
+) -> (Observation, Outcome, ServerProfile) {
     let assignment = Assignment {
         monitor: Arc::new(monitor.clone()),
         kind: BeatKind::Recheck,
@@ -180,7 +180,7 @@ async fn beat(
         further: Further::NONE,
         ask_sources: false,
         learnt,
-        lists: Lists::default(),
+        lists: KnownLists::default(),
     };
     let (seen, learnt) = prober.run(&assignment).await;
     let outcome = classify(monitor, &seen);
@@ -203,7 +203,7 @@ async fn a_token_is_got_once_kept_and_renewed_before_it_ends() {
         (860, 2, "and the new one is kept"),
     ];
     for (seconds, count, sentence) in rows {
-        let (seen, outcome, _) = beat(&prober, &monitor, at(seconds), Learnt::default()).await;
+        let (seen, outcome, _) = beat(&prober, &monitor, at(seconds), ServerProfile::default()).await;
         assert_eq!(outcome.verdict, Verdict::Good, "{sentence}: {seen:#?}");
         assert_eq!(both.asked().len(), count, "{sentence}");
     }
@@ -213,7 +213,7 @@ async fn a_token_is_got_once_kept_and_renewed_before_it_ends() {
     assert_eq!(form, format!("grant_type=client_credentials&resource={resource}&scope=read"));
     // The server forgets its tokens: one new one, in the same beat.
     both.manners.lock().unwrap().from = 3;
-    let (_, outcome, _) = beat(&prober, &monitor, at(900), Learnt::default()).await;
+    let (_, outcome, _) = beat(&prober, &monitor, at(900), ServerProfile::default()).await;
     assert_eq!((outcome.verdict, both.asked().len()), (Verdict::Good, 3), "a stale token is renewed once");
 }
 
@@ -259,7 +259,7 @@ async fn whatever_goes_wrong_is_a_matter_of_access_and_the_secret_stays_with_the
     for (manners, said, count, sentence) in rows {
         let post = manners.post_only;
         let both = Both::start(manners).await;
-        let (seen, outcome, _) = beat(&Prober::new(8), &both.monitor(), at(0), Learnt::default()).await;
+        let (seen, outcome, _) = beat(&Prober::new(8), &both.monitor(), at(0), ServerProfile::default()).await;
         assert_eq!(both.asked().len(), count, "{sentence}: {seen:#?}");
         match said {
             None => assert_eq!(outcome.verdict, Verdict::Good, "{sentence}: {seen:#?}"),
@@ -285,7 +285,7 @@ async fn a_refusing_token_endpoint_is_asked_ever_more_rarely() {
     let both = Both::start(Manners { refuses: true, ..Manners::default() }).await;
     let (prober, monitor) = (Prober::new(8), both.monitor());
     for (seconds, count) in [(0, 1), (10, 1), (31, 2), (60, 2), (92, 3), (150, 3)] {
-        let (_, outcome, _) = beat(&prober, &monitor, at(seconds), Learnt::default()).await;
+        let (_, outcome, _) = beat(&prober, &monitor, at(seconds), ServerProfile::default()).await;
         assert_eq!(both.asked().len(), count, "after {seconds} s");
         assert_eq!(outcome.findings[0].signal, Signal::Access, "after {seconds} s");
         let waits = outcome.findings[0].summary.contains("asked again at");
@@ -364,7 +364,7 @@ async fn an_issuer_that_fails_is_no_refusal_and_a_server_that_fails_is_its_own_m
         let both = Both::start(manners).await;
         let mut monitor = both.monitor();
         monitor.probe_budget = Duration::from_millis(1_500);
-        let (seen, outcome, _) = beat(&Prober::new(8), &monitor, at(0), Learnt::default()).await;
+        let (seen, outcome, _) = beat(&Prober::new(8), &monitor, at(0), ServerProfile::default()).await;
         let finding = &outcome.findings[0];
         assert_eq!((finding.reason, finding.signal), (reason, signal), "{sentence}: {seen:#?}");
         let detail = finding.evidence.iter().find(|evidence| evidence.key == "detail").unwrap();
@@ -377,14 +377,14 @@ async fn an_issuer_that_fails_is_no_refusal_and_a_server_that_fails_is_its_own_m
         let mut monitor = Both::start(ok()).await.monitor();
         monitor.url.resolved = Secret::new(&format!("http://{address}/mcp"));
         monitor.probe_budget = Duration::from_millis(1_500);
-        let (seen, outcome, _) = beat(&Prober::new(8), &monitor, at(0), Learnt::default()).await;
+        let (seen, outcome, _) = beat(&Prober::new(8), &monitor, at(0), ServerProfile::default()).await;
         let finding = &outcome.findings[0];
         assert_eq!((finding.reason, finding.signal), (reason, Signal::Availability), "{sentence}: {seen:#?}");
     }
     let mut monitor = Both::start(ok()).await.monitor();
     let proxy = format!("http://{absent}");
     monitor.reach.proxy = Some(Address { shown: proxy.clone(), resolved: Secret::new(&proxy) });
-    let (seen, outcome, _) = beat(&Prober::new(8), &monitor, at(0), Learnt::default()).await;
+    let (seen, outcome, _) = beat(&Prober::new(8), &monitor, at(0), ServerProfile::default()).await;
     assert_eq!(
         (outcome.verdict, outcome.reason()),
         (Verdict::Unknown, Some(R::MonitorInternal)),
@@ -397,21 +397,21 @@ async fn only_a_refusal_makes_the_next_question_rarer() {
     let both = Both::start(Manners { instead: Some((503, "down")), ..Manners::default() }).await;
     let (prober, monitor) = (Prober::new(8), both.monitor());
     for (seconds, count) in [(0, 1), (10, 1), (31, 2), (62, 3), (93, 4), (124, 5)] {
-        let (_, outcome, _) = beat(&prober, &monitor, at(seconds), Learnt::default()).await;
+        let (_, outcome, _) = beat(&prober, &monitor, at(seconds), ServerProfile::default()).await;
         assert_eq!(both.asked().len(), count, "after {seconds} s");
         assert_eq!(outcome.findings[0].reason, FailureReason::ExternalApiFailure, "after {seconds} s");
     }
     both.manners.lock().unwrap().instead = None;
-    let (_, outcome, _) = beat(&prober, &monitor, at(155), Learnt::default()).await;
+    let (_, outcome, _) = beat(&prober, &monitor, at(155), ServerProfile::default()).await;
     assert_eq!((outcome.verdict, both.asked().len()), (Verdict::Good, 6), "and it is back within half a minute");
 
     let (prober, mut monitor) = (Prober::new(8), both.monitor());
     let home = monitor.url.clone();
     monitor.url.resolved = Secret::new(&format!("http://{}/mcp", mute(Mute::Absent).await));
-    let (_, outcome, _) = beat(&prober, &monitor, at(0), Learnt::default()).await;
+    let (_, outcome, _) = beat(&prober, &monitor, at(0), ServerProfile::default()).await;
     assert_eq!(outcome.findings[0].signal, Signal::Availability);
     monitor.url = home;
-    let (_, outcome, _) = beat(&prober, &monitor, at(5), Learnt::default()).await;
+    let (_, outcome, _) = beat(&prober, &monitor, at(5), ServerProfile::default()).await;
     assert_eq!(outcome.verdict, Verdict::Good, "a server that was down for a moment is asked again at once");
 }
 
@@ -420,7 +420,7 @@ async fn a_server_that_lets_strangers_in_leaks() {
     let both = Both::start(Manners::default()).await;
     let (prober, mut monitor) = (Prober::new(8), both.monitor());
     monitor.auth.refuses_strangers = true;
-    let (seen, outcome, learnt) = beat(&prober, &monitor, at(0), Learnt::default()).await;
+    let (seen, outcome, learnt) = beat(&prober, &monitor, at(0), ServerProfile::default()).await;
     assert_eq!((seen.stranger, outcome.verdict), (Some(Stranger::Refused), Verdict::Good), "a stranger is refused");
     assert!(!learnt.admits_strangers);
     both.manners.lock().unwrap().open = true;
@@ -442,8 +442,8 @@ async fn a_server_that_lets_strangers_in_leaks() {
             asks: Vec::new(),
             further: Further::NONE,
             ask_sources: false,
-            learnt: Learnt::default(),
-            lists: Lists::default(),
+            learnt: ServerProfile::default(),
+            lists: KnownLists::default(),
         };
         async move { prober.run(&assignment).await.0.stranger.is_some() }
     };

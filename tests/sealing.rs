@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use serin::daemon::janitor::{Plan, turn};
+use serin::daemon::janitor::{JanitorPlan, turn};
 use serin::domain::answer::{Turn, Variant};
 use serin::domain::fleet::Retention;
-use serin::domain::latency::code::Code;
+use serin::domain::latency::code::LatencyCode;
 use serin::domain::latency::histogram::Latencies;
 use serin::domain::monitor::MonitorId;
 use serin::domain::observation::{BeatKind, Stage};
@@ -18,8 +18,8 @@ use serin::domain::protocol::Era;
 use serin::domain::reason::FailureReason;
 use serin::store::Store;
 use serin::store::read::history::Since;
+use serin::store::values::change_set::{AskRow, BeatRow, BeatSeen, ChangeSet, StageTimes};
 use serin::store::values::past::PastBeat;
-use serin::store::values::record::{AskRow, BeatRecord, BeatRow, Seen, StageTimes};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Row};
 
@@ -40,7 +40,7 @@ fn draw(salt: i64) -> u64 {
     (salt.cast_unsigned().wrapping_mul(0x9E37_79B9_7F4A_7C15)) >> 33
 }
 
-fn record(monitor: &str, minute: i64) -> BeatRecord {
+fn record(monitor: &str, minute: i64) -> ChangeSet {
     let salt = minute * 31 + i64::from(monitor.as_bytes()[0]);
     let started_at = at(minute) + TimeDelta::milliseconds((draw(salt) % 3000).cast_signed());
     let is_down = draw(salt).is_multiple_of(97);
@@ -66,7 +66,7 @@ fn record(monitor: &str, minute: i64) -> BeatRecord {
             tokens: Some(512),
         }
     };
-    BeatRecord {
+    ChangeSet {
         beat: Some(BeatRow {
             monitor: MonitorId::new(monitor),
             scheduled_at: at(minute),
@@ -74,7 +74,7 @@ fn record(monitor: &str, minute: i64) -> BeatRecord {
             kind: BeatKind::Scheduled,
             era: Some(Era::Modern),
             transport: None,
-            seen: Seen::Seen,
+            seen: BeatSeen::Seen,
             verdict: if is_down { Verdict::Down } else { Verdict::Good },
             reason: is_down.then_some(FailureReason::ConnectionRefused),
             stage: is_down.then_some(Stage::Connect),
@@ -89,7 +89,7 @@ fn record(monitor: &str, minute: i64) -> BeatRecord {
             config_hash: "abc".to_owned(),
         }),
         asks: if is_down { Vec::new() } else { vec![ask(0), ask(1)] },
-        ..BeatRecord::default()
+        ..ChangeSet::default()
     }
 }
 
@@ -112,7 +112,7 @@ async fn watch(store: &Store, monitors: &[&str], minutes: impl Iterator<Item = i
 
 /// Lets the janitor work until it has nothing to do.
 async fn tidy(store: &Store, now: DateTime<Utc>) {
-    let mut plan = Plan::default();
+    let mut plan = JanitorPlan::default();
     while turn(store, &mut plan, Retention::default(), now).await.expect("a turn") {}
 }
 
@@ -121,7 +121,7 @@ fn kept(beats: &[PastBeat]) -> Vec<String> {
     let one = |beat: &PastBeat| {
         let asks = beat.asks.iter().map(|ask| {
             let answer = ask.answer.as_ref().map(|answer| (answer.list, answer.lengths.clone()));
-            (ask.canary.to_string(), ask.shape, Code::of(ask.elapsed), answer, ask.bytes, ask.tokens)
+            (ask.canary.to_string(), ask.shape, LatencyCode::of(ask.elapsed), answer, ask.bytes, ask.tokens)
         });
         let stages = [beat.stages.connect, beat.stages.handshake, beat.stages.tools, beat.stages.health];
         format!(
@@ -129,8 +129,8 @@ fn kept(beats: &[PastBeat]) -> Vec<String> {
             beat.scheduled_at.timestamp_millis() / 10,
             beat.started_at.timestamp_millis() / 10,
             beat.shape,
-            Code::of(beat.elapsed),
-            stages.map(|time| time.map(Code::of)),
+            LatencyCode::of(beat.elapsed),
+            stages.map(|time| time.map(LatencyCode::of)),
             asks.collect::<Vec<_>>()
         )
     };
@@ -189,7 +189,7 @@ async fn sealing_changes_nothing_that_is_read() {
     assert_eq!(store.days(&monitor, from, until).await.expect("days"), days, "days are the same");
     assert_eq!(store.recent_asks(at(0)).await.expect("asks").len(), asks, "windows are the same");
     assert_eq!(store.coverage(at(0)).await.expect("coverage"), coverage, "coverage is the same");
-    let moments = |strips: &std::collections::HashMap<MonitorId, Vec<serin::live::board::BeatMark>>| {
+    let moments = |strips: &std::collections::HashMap<MonitorId, Vec<serin::live::state::BeatMark>>| {
         let mut all: Vec<_> = strips
             .iter()
             .flat_map(|(id, strip)| strip.iter().map(move |mark| (id.to_string(), mark.at.timestamp_millis() / 10)))
@@ -374,7 +374,7 @@ async fn packs_outlive_a_short_retention_until_their_day_is_rolled_up() {
     let place = Place::new();
     let store = Store::open(&place.path()).await.expect("it opens");
     watch(&store, &["a"], 0..120).await;
-    let mut plan = Plan::default();
+    let mut plan = JanitorPlan::default();
     let short = Retention { beats: TimeDelta::hours(1), ..Retention::default() };
     while turn(&store, &mut plan, short, at(20 * 60)).await.expect("a turn") {}
     assert_eq!(rows(&place.path(), "beat_packs").await, 2, "their day has no row yet");
@@ -407,8 +407,8 @@ async fn percentiles_of_ninety_days_are_those_of_the_raw_calls() {
         let (is_censored, exact) = raw[(raw.len() * percent).div_ceil(100) - 1];
         let given = searches.percentile(u32::try_from(percent).expect("small")).expect("a percentile");
         assert_eq!(
-            (Code::of(given.duration), given.is_censored),
-            (Code::of(exact), is_censored),
+            (LatencyCode::of(given.duration), given.is_censored),
+            (LatencyCode::of(exact), is_censored),
             "p{percent} is {exact:?}"
         );
     }
@@ -421,7 +421,7 @@ async fn before_the_first_beat_there_is_an_end_to_the_work() {
     let place = Place::new();
     let store = Store::open(&place.path()).await.expect("it opens");
     let now = at(0) + TimeDelta::nanoseconds(999);
-    let mut plan = Plan::default();
+    let mut plan = JanitorPlan::default();
     let mut turns = 0;
     while turns < 1_000 && turn(&store, &mut plan, Retention::default(), now).await.expect("a turn") {
         turns += 1;
@@ -502,7 +502,7 @@ async fn seal_until_killed() {
     let Ok(path) = std::env::var(DATABASE) else { return };
     let store = Store::open(Path::new(&path)).await.expect("it opens");
     let backup = std::env::var_os(BACKUP).map(PathBuf::from);
-    let mut plan = Plan::default();
+    let mut plan = JanitorPlan::default();
     let mut more = true;
     while more {
         let copying = backup.clone().map(|backup| {

@@ -8,31 +8,31 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use serin::domain::answer::{Turn, Variant};
 use serin::domain::fleet::{Fleet, Provenance};
-use serin::domain::incident::{Course, Incident, Reach, ResolveCause, Told, Worst};
-use serin::domain::learnt::{Caution, KeptSession, Learnt};
+use serin::domain::incident::{Course, Incident, IncidentReach, ResolveCause, ToldAs, Worst};
 use serin::domain::monitor::{Canary, CanaryKind, Monitor, MonitorId};
 use serin::domain::observation::{BeatKind, Footprint, ToolsSeen};
 use serin::domain::outcome::{Evidence, Verdict};
-use serin::domain::pace::Spent;
 use serin::domain::paging::delivery::{AttemptEnd, FALLBACK_AFTER};
 use serin::domain::paging::notification::{Event, MonitorCard, Notification};
 use serin::domain::protocol::{Era, Transport};
+use serin::domain::rate_limit::Spent;
 use serin::domain::reason::{FailureReason, Severity};
 use serin::domain::rules::RulePlace;
 use serin::domain::secret::{Address, Secret};
+use serin::domain::server_profile::{Caution, KeptSession, ServerProfile};
 use serin::domain::signal::{Phase, Signal, SignalState};
 use serin::domain::tools::{Listing, ToolSeen};
 use serin::store::OpenError;
 use serin::store::Store;
 use serin::store::StoreError;
 use serin::store::read::pages::IncidentFilter;
-use serin::store::values::record::StageTimes;
-use serin::store::values::record::{
-    Addressee, AskRow, BeatRecord, BeatRow, LearntRow, MarksRow, Outgoing, Seen, SignalRow, TimelineRow, ToolsRow,
-    TranscriptRow,
+use serin::store::values::change_set::StageTimes;
+use serin::store::values::change_set::{
+    Addressee, AskRow, BeatRow, BeatSeen, ChangeSet, MarksRow, Outgoing, ServerProfileRow, SignalRow, TimelineRow,
+    ToolsRow, TranscriptRow,
 };
-use serin::store::write::known::recall;
-use serin::store::write::outbox::{Attempted, Claim, Claiming, LEASE, Next};
+use serin::store::write::outbox::{Attempted, Claim, Claiming, LEASE, NextAttempt};
+use serin::store::write::probe_memory::recall;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Row};
 
@@ -68,7 +68,7 @@ fn beat(monitor: &str, seconds: i64) -> BeatRow {
         kind: BeatKind::Scheduled,
         era: Some(Era::Modern),
         transport: None,
-        seen: Seen::Seen,
+        seen: BeatSeen::Seen,
         verdict: Verdict::Good,
         reason: None,
         stage: None,
@@ -97,11 +97,11 @@ fn ask(canary: &str, elapsed_ms: u64) -> AskRow {
     }
 }
 
-fn record(monitor: &str, seconds: i64) -> BeatRecord {
-    BeatRecord {
+fn record(monitor: &str, seconds: i64) -> ChangeSet {
+    ChangeSet {
         beat: Some(beat(monitor, seconds)),
         asks: vec![ask("life", 20), ask("err", 30)],
-        ..BeatRecord::default()
+        ..ChangeSet::default()
     }
 }
 
@@ -161,8 +161,8 @@ fn outgoing(id: &str, of: Option<&Incident>, sequence: u32, to: &[(&str, Option<
     }
 }
 
-fn saying(outbox: Vec<Outgoing>) -> BeatRecord {
-    BeatRecord { outbox, ..BeatRecord::default() }
+fn saying(outbox: Vec<Outgoing>) -> ChangeSet {
+    ChangeSet { outbox, ..ChangeSet::default() }
 }
 
 fn wide() -> Claiming {
@@ -177,7 +177,7 @@ async fn claimed(store: &Store, now: DateTime<Utc>) -> (Vec<String>, Vec<Claim>)
     (names, claims)
 }
 
-fn ended(claim: &Claim, now: DateTime<Utc>, end: AttemptEnd, next: Next, stand_ins: &[&str]) -> Attempted {
+fn ended(claim: &Claim, now: DateTime<Utc>, end: AttemptEnd, next: NextAttempt, stand_ins: &[&str]) -> Attempted {
     Attempted {
         delivery: claim.delivery.clone(),
         lease: claim.lease.clone(),
@@ -194,7 +194,10 @@ fn failed() -> AttemptEnd {
 }
 
 async fn send(store: &Store, claim: &Claim, now: DateTime<Utc>) {
-    store.attempted(ended(claim, now, AttemptEnd::Accepted, Next::Sent, &[])).await.expect("the try is recorded");
+    store
+        .attempted(ended(claim, now, AttemptEnd::Accepted, NextAttempt::Sent, &[]))
+        .await
+        .expect("the try is recorded");
 }
 
 /// A second connection, as a backup or a shell would have one.
@@ -251,10 +254,10 @@ async fn a_restart_resumes_everything() {
     whole.incidents = vec![open.clone()];
     whole.tools = Some(tools.clone());
     whole.marks = Some(marks.clone());
-    let learnt = LearntRow {
+    let learnt = ServerProfileRow {
         monitor: MonitorId::new("docs"),
         address: "https://docs/mcp".to_owned(),
-        learnt: Learnt {
+        learnt: ServerProfile {
             era: Some(Era::Legacy),
             transport: Some(Transport::Sse),
             era_found_at: Some(at(0)),
@@ -264,27 +267,27 @@ async fn a_restart_resumes_everything() {
             admits_strangers: true,
             answered: Some("2025-06-18"),
             kept: Some(Arc::new(KeptSession { id: "s-1".to_owned(), version: "2025-03-26", opened_at: at(7) })),
-            ..Learnt::default()
+            ..ServerProfile::default()
         },
     };
     let cost = Footprint { requests: 7, bytes_in: 9, sessions_opened: 2, sessions_closed: 1, ..Footprint::default() };
     let day = |day: i64, beats| (MonitorId::new("docs"), Spent { day, beats, footprint: cost });
     let today = Spent::day_of(at(0));
-    whole.learnt = Some(LearntRow { learnt: Learnt::default(), ..learnt.clone() });
+    whole.learnt = Some(ServerProfileRow { learnt: ServerProfile::default(), ..learnt.clone() });
     whole.spent = vec![day(today - 2, 1), day(today - 1, 2), day(today, 3)];
     store.commit(whole).await.expect("committed");
     let mut moved = tools.clone();
     moved.from = at(9);
     Arc::make_mut(&mut moved.tools.listing).hash = "t2".to_owned();
-    let later = BeatRecord {
+    let later = ChangeSet {
         tools: Some(moved.clone()),
         learnt: Some(learnt.clone()),
         spent: vec![day(today, 4)],
-        ..BeatRecord::default()
+        ..ChangeSet::default()
     };
     store.commit(later).await.expect("committed");
     let replica = ToolsRow { monitor: MonitorId::new("replica"), ..moved.clone() };
-    let of_replica = BeatRecord { tools: Some(replica.clone()), ..BeatRecord::default() };
+    let of_replica = ChangeSet { tools: Some(replica.clone()), ..ChangeSet::default() };
     store.commit(of_replica).await.expect("committed");
     store.close().await;
     assert_eq!(store.commit(record("docs", 60)).await, Err(StoreError::Closed), "closed is closed");
@@ -297,7 +300,7 @@ async fn a_restart_resumes_everything() {
     assert!(Arc::ptr_eq(lists[0], lists[1]), "a replica has the same list");
     assert_eq!(baselines, [moved, replica], "the latest baseline holds");
     assert_eq!(store.marks().await, Ok(vec![marks]), "a restart can still be told");
-    assert_eq!(store.learnt().await, Ok(vec![learnt.clone()]), "what was learnt last is known");
+    assert_eq!(store.server_profiles().await, Ok(vec![learnt.clone()]), "what was learnt last is known");
     let beside = recall(&place.path(), &learnt.address).await;
     assert_eq!(beside, Ok(Some(learnt.learnt)), "also to who looks at one server beside it");
     assert_eq!(recall(&place.path(), "another").await, Ok(None));
@@ -314,7 +317,7 @@ async fn a_restart_resumes_everything() {
 
     let mut quiet = signal;
     quiet.state = SignalState::quiet(at(20));
-    store.commit(BeatRecord { signals: vec![quiet], ..BeatRecord::default() }).await.expect("committed");
+    store.commit(ChangeSet { signals: vec![quiet], ..ChangeSet::default() }).await.expect("committed");
     assert_eq!(store.signal_states().await, Ok(vec![]), "a quiet signal with nothing to remember has no row");
     store.close().await;
 }
@@ -324,7 +327,7 @@ async fn one_unresolved_incident_a_key_and_a_bad_record_fails_alone() {
     let place = Place::new();
     let store = place.open().await;
     let first = incident("i1", "docs", 0);
-    store.commit(BeatRecord { incidents: vec![first.clone()], ..BeatRecord::default() }).await.expect("committed");
+    store.commit(ChangeSet { incidents: vec![first.clone()], ..ChangeSet::default() }).await.expect("committed");
 
     let mut bad = record("docs", 60);
     bad.incidents = vec![incident("i2", "docs", 60)];
@@ -338,7 +341,7 @@ async fn one_unresolved_incident_a_key_and_a_bad_record_fails_alone() {
 
     let ended = Incident { resolved_at: Some(at(70)), resolve_cause: Some(ResolveCause::Recovered), ..first };
     let next = incident("i3", "docs", 70);
-    let record = BeatRecord { incidents: vec![next.clone(), ended.clone()], ..BeatRecord::default() };
+    let record = ChangeSet { incidents: vec![next.clone(), ended.clone()], ..ChangeSet::default() };
     store.commit(record).await.expect("one ends and the next opens in one record");
     assert_eq!(store.open_incidents().await, Ok(vec![next.clone()]), "only the new one is open");
     assert_eq!(store.incidents(&IncidentFilter::default()).await, Ok(vec![next, ended]), "both are remembered");
@@ -348,7 +351,8 @@ async fn one_unresolved_incident_a_key_and_a_bad_record_fails_alone() {
 #[tokio::test]
 async fn what_an_incident_was_told_with_outlives_a_process() {
     let place = Place::new();
-    let told = Told { reason: FailureReason::EmptyResults, severity: Severity::Page, reach: Some(Reach::Half) };
+    let told =
+        ToldAs { reason: FailureReason::EmptyResults, severity: Severity::Page, reach: Some(IncidentReach::Half) };
     let worst = Worst {
         reason: FailureReason::WrongResults,
         wrong: 3,
@@ -357,11 +361,11 @@ async fn what_an_incident_was_told_with_outlives_a_process() {
         evidence: vec![Evidence::new("canary.c", "\"a\"\n"), Evidence::new("asked", "5")],
     };
     let whole = Course { told: Some(told), updated_at: Some(at(50)), since: Some(at(7)), worst: Some(worst) };
-    let bare = Course { told: Some(Told { reach: None, ..told }), ..Course::default() };
+    let bare = Course { told: Some(ToldAs { reach: None, ..told }), ..Course::default() };
     for (id, course) in [("i1", whole), ("i2", bare), ("i3", Course::default())] {
         let open = Incident { course, ..incident(id, id, 0) };
         let store = place.open().await;
-        let record = BeatRecord { incidents: vec![open.clone()], ..BeatRecord::default() };
+        let record = ChangeSet { incidents: vec![open.clone()], ..ChangeSet::default() };
         store.commit(record).await.expect("committed");
         store.close().await;
         let store = place.open().await;
@@ -382,11 +386,11 @@ async fn an_acknowledgement_is_not_taken_back() {
         actor: "serin".to_owned(),
         text: kind.to_owned(),
     };
-    let opening = BeatRecord { incidents: vec![open.clone()], timeline: vec![line("opened")], ..BeatRecord::default() };
+    let opening = ChangeSet { incidents: vec![open.clone()], timeline: vec![line("opened")], ..ChangeSet::default() };
     store.commit(opening).await.expect("committed");
     assert_eq!(store.acknowledge("i1", "kim", at(10)).await, Ok(true), "taken");
     assert_eq!(store.acknowledge("i1", "lee", at(11)).await, Ok(false), "taken once");
-    store.commit(BeatRecord { incidents: vec![open], ..BeatRecord::default() }).await.expect("committed");
+    store.commit(ChangeSet { incidents: vec![open], ..ChangeSet::default() }).await.expect("committed");
     let stored = store.incident("i1").await.expect("read").expect("there");
     assert_eq!(stored.acknowledged, Some(("kim".to_owned(), at(10))), "a turn that had not heard of it keeps it");
     let kinds: Vec<_> = store.timeline("i1").await.expect("timeline").into_iter().map(|line| line.kind).collect();
@@ -416,7 +420,7 @@ async fn order_is_strict_for_an_incident_and_a_receiver_and_only_there() {
     let first = claims.iter().find(|c| c.notification == "n1" && c.receiver == "oncall").expect("claimed");
     assert!(claimed(&store, at(1)).await.0.is_empty(), "what is lent out is not lent twice");
 
-    store.attempted(ended(first, at(2), failed(), Next::Retry(at(7)), &[])).await.expect("recorded");
+    store.attempted(ended(first, at(2), failed(), NextAttempt::Retry(at(7)), &[])).await.expect("recorded");
     let outlook = store.outlook(at(3), &wide()).await.expect("outlook");
     assert_eq!(outlook.claim_at, Some(at(7)), "the failed one is next, not its successor");
     assert!(claimed(&store, at(6)).await.0.is_empty(), "a failed first still blocks its successor");
@@ -424,7 +428,7 @@ async fn order_is_strict_for_an_incident_and_a_receiver_and_only_there() {
     assert_eq!(names, ["n1>oncall"], "and is tried again first");
     assert_eq!(claims[0].payload, first.payload, "with identical bytes");
 
-    store.attempted(ended(&claims[0], at(8), failed(), Next::Dead, &[])).await.expect("recorded");
+    store.attempted(ended(&claims[0], at(8), failed(), NextAttempt::Dead, &[])).await.expect("recorded");
     let (names, claims) = claimed(&store, at(9)).await;
     assert_eq!(names, ["n2>oncall"], "a dead one no longer blocks");
     send(&store, &claims[0], at(9)).await;
@@ -476,7 +480,10 @@ async fn a_fallback_is_woken_once_and_hears_all_that_follows() {
     );
     assert_eq!(store.wake_fallbacks(at(119)).await, Ok(0), "not before");
 
-    store.attempted(ended(&claims[0], at(1), failed(), Next::Retry(at(600)), &["mail"])).await.expect("recorded");
+    store
+        .attempted(ended(&claims[0], at(1), failed(), NextAttempt::Retry(at(600)), &["mail"]))
+        .await
+        .expect("recorded");
     assert_eq!(store.wake_fallbacks(at(130)).await, Ok(0), "what was woken already is not woken again");
     let (names, claims) = claimed(&store, at(130)).await;
     assert_eq!(names, ["n1>mail"], "the fallback gets the first, in order");
@@ -516,7 +523,7 @@ async fn what_a_clock_that_was_ahead_put_off_is_due_again() {
         vec![outgoing("n1", None, 1, &[("oncall", Some("mail"))]), outgoing("n2", None, 1, &[("ops", None)])];
     store.commit(saying(promised)).await.expect("committed");
     for claim in claimed(&store, at(0)).await.1 {
-        let next = Next::Retry(at(60));
+        let next = NextAttempt::Retry(at(60));
         store.attempted(ended(&claim, at(30), failed(), next, &[])).await.expect("recorded");
     }
     assert_eq!(store.reckon_anew(at(40)).await, Ok(0), "what was reckoned by this clock waits");
@@ -555,7 +562,7 @@ fn a_death_between_claim_and_record_repeats_the_same_bytes() {
         let after = claimed(&store, at(31)).await.1;
         let same = |claim: &Claim| (claim.delivery.clone(), claim.notification.clone(), claim.payload.clone());
         assert_eq!(same(&after[0]), same(&before), "the dead hold nothing: same id, same bytes, at once");
-        store.attempted(ended(&before, at(32), failed(), Next::Dead, &[])).await.expect("recorded");
+        store.attempted(ended(&before, at(32), failed(), NextAttempt::Dead, &[])).await.expect("recorded");
         assert_eq!(
             store.backlog(Utc::now()).await.expect("backlog").dead,
             0,
@@ -599,10 +606,10 @@ async fn a_full_disk_is_said_and_heals() {
     let store = place.open().await;
     let pages = number(&place.path(), "PRAGMA page_count").await;
     store.limit_pages(u32::try_from(pages).expect("a small file")).await.expect("limited");
-    let large = |n: i64| BeatRecord {
+    let large = |n: i64| ChangeSet {
         beat: Some(beat("a", n)),
         asks: (0..20).map(|i| AskRow { canary: format!("{i}{}", "x".repeat(400)), ..ask("", 1) }).collect(),
-        ..BeatRecord::default()
+        ..ChangeSet::default()
     };
     let mut refusal = Ok(());
     for n in 0..200 {
@@ -721,7 +728,7 @@ async fn a_monitor_keeps_its_first_day_over_removal_and_return() {
     store.close().await;
 }
 
-fn transcript(seconds: i64, incident: &str, text: &str, leads_since: Option<i64>) -> BeatRecord {
+fn transcript(seconds: i64, incident: &str, text: &str, leads_since: Option<i64>) -> ChangeSet {
     let row = TranscriptRow {
         monitor: MonitorId::new("docs"),
         started_at: at(seconds),
@@ -730,7 +737,7 @@ fn transcript(seconds: i64, incident: &str, text: &str, leads_since: Option<i64>
         text: text.into(),
         leads_since: leads_since.map(at),
     };
-    BeatRecord { beat: Some(beat("docs", seconds)), transcripts: vec![row], ..BeatRecord::default() }
+    ChangeSet { beat: Some(beat("docs", seconds)), transcripts: vec![row], ..ChangeSet::default() }
 }
 
 #[tokio::test]

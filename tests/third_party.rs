@@ -11,11 +11,11 @@ use std::time::Duration;
 use chrono::Utc;
 use futures_util::stream::{self, StreamExt as _};
 use serin::domain::answer::Turn;
-use serin::domain::learnt::Learnt;
 use serin::domain::monitor::{Canary, CanaryKind, Monitor, Program};
 use serin::domain::observation::{BeatKind, Observation, Stage};
 use serin::domain::protocol::{Era, Transport};
 use serin::domain::secret::{Address, Secret};
+use serin::domain::server_profile::ServerProfile;
 use serin::probe::assignment::{Assignment, Further};
 use serin::probe::prober::Prober;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -71,7 +71,7 @@ fn canary(id: &str, query: &str, expect: &str) -> Canary {
     }
 }
 
-fn assignment(monitor: &Arc<Monitor>, learnt: Learnt) -> Assignment {
+fn assignment(monitor: &Arc<Monitor>, learnt: ServerProfile) -> Assignment {
     let asks = (0..monitor.canaries.len()).map(|nth| (nth, Turn::Scheduled)).collect();
     let now = Utc::now();
     Assignment {
@@ -83,11 +83,11 @@ fn assignment(monitor: &Arc<Monitor>, learnt: Learnt) -> Assignment {
         further: Further::NONE,
         ask_sources: false,
         learnt,
-        lists: serin::tool_lists::known::Lists::default(),
+        lists: serin::tool_lists::known::KnownLists::default(),
     }
 }
 
-async fn probe(monitor: Monitor, learnt: Learnt) -> (Observation, Learnt) {
+async fn probe(monitor: Monitor, learnt: ServerProfile) -> (Observation, ServerProfile) {
     let assignment = Assignment { ask_sources: true, ..assignment(&Arc::new(monitor), learnt) };
     Prober::new(4).run(&assignment).await
 }
@@ -215,7 +215,7 @@ async fn beaten(offer: Offer) {
     let (monitor, server) = offer.ready().await;
     let monitor = Arc::new(monitor);
     let prober = Prober::new(4);
-    let (first, learnt) = prober.run(&assignment(&monitor, Learnt::default())).await;
+    let (first, learnt) = prober.run(&assignment(&monitor, ServerProfile::default())).await;
     assert_well(&sentence, &first, offer.expected.0);
     assert_eq!(first.transport, Some(offer.expected.1), "{sentence}");
     let process = server.as_ref().and_then(|(child, _)| child.id());
@@ -276,7 +276,7 @@ async fn a_thousand_beats_leave_no_session_open_over_python() {
 async fn the_reference_server_in_typescript_is_well_without_canaries() {
     let (_server, port) = start("node", &["everything.mjs", "streamableHttp"]).await;
     let url = format!("http://127.0.0.1:{port}/mcp");
-    let (seen, learnt) = probe(monitor(&url, Vec::new()), Learnt::default()).await;
+    let (seen, learnt) = probe(monitor(&url, Vec::new()), ServerProfile::default()).await;
     assert_well("first look", &seen, Era::Legacy);
     assert_eq!(seen.footprint.sessions_opened, 1, "{:#?}", seen.steps);
     let tools = seen.tools.as_ref().unwrap();
@@ -299,10 +299,11 @@ async fn a_search_server_on_the_python_sdk_is_searched_in_both_eras() {
         canary("tokens", "how long does an unused token live?", "auth/tokens.md"),
         canary("err-4417", "ERR-4417", "errors/4417.md"),
     ];
-    let (modern, learnt) = probe(monitor(&url, canaries.clone()), Learnt::default()).await;
+    let (modern, learnt) = probe(monitor(&url, canaries.clone()), ServerProfile::default()).await;
     assert_well("as it comes", &modern, Era::Modern);
     assert_eq!(learnt.era, Some(Era::Modern));
-    let remembered = Learnt { era: Some(Era::Legacy), era_found_at: Some(Utc::now()), ..Learnt::default() };
+    let remembered =
+        ServerProfile { era: Some(Era::Legacy), era_found_at: Some(Utc::now()), ..ServerProfile::default() };
     let (legacy, _) = probe(monitor(&url, canaries), remembered).await;
     assert_well("remembered as legacy", &legacy, Era::Legacy);
     // This server opens another one for the look whether it survived the closing of the first.
@@ -331,7 +332,7 @@ async fn init_proposes_a_sensible_monitor_for_a_server_without_a_search_tool() {
     let source = serin::config::read::source::Source::new(Path::new("m.yaml"), output.stdout.clone(), None);
     let loaded = serin::config::load(&source, &|_| None, serin::config::check::checker::Unset::Refuse);
     let fleet = loaded.unwrap_or_else(|faults| panic!("{faults}")).fleet;
-    let (seen, _) = probe((*fleet.monitors[0]).clone(), Learnt::default()).await;
+    let (seen, _) = probe((*fleet.monitors[0]).clone(), ServerProfile::default()).await;
     assert_well("as proposed", &seen, Era::Legacy);
 }
 

@@ -11,7 +11,7 @@ use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, header, redi
 use serin::domain::monitor::MonitorId;
 use serin::domain::reason::FailureReason;
 use serin::domain::schedule::Command;
-use serin::live::board::Banner;
+use serin::live::state::Banner;
 use serin::web::connections::Limits;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 

@@ -15,15 +15,15 @@ use tokio_rustls::TlsConnector;
 
 use crate::{bare, usage};
 use serin::domain::answer::Turn;
-use serin::domain::learnt::{Caution, Learnt};
 use serin::domain::monitor::{Canary, CanaryKind, Monitor};
 use serin::domain::observation::BeatKind;
 use serin::domain::protocol::{Era, Transport};
 use serin::domain::secret::{Address, Secret};
+use serin::domain::server_profile::{Caution, ServerProfile};
 use serin::domain::tools::Listing;
 use serin::probe::assignment::{Assignment, Further};
 use serin::probe::prober::Prober;
-use serin::tool_lists::known::Lists;
+use serin::tool_lists::known::KnownLists;
 use serin_outbound::tls::Tls;
 
 /// Beats at once: both cores are busy, and no queue grows.
@@ -162,7 +162,8 @@ fn monitor(url: &str) -> Monitor {
 /// A beat in the middle of a day: era and tools are known, the sources are not due.
 fn assignment(monitor: &Arc<Monitor>, tools: Option<&Arc<Listing>>) -> Assignment {
     let now = Utc::now();
-    let mut learnt = Learnt { discover: Caution::Harmless, closing: Caution::Harmless, ..Learnt::default() };
+    let mut learnt =
+        ServerProfile { discover: Caution::Harmless, closing: Caution::Harmless, ..ServerProfile::default() };
     learnt.found(Era::Modern, Transport::Http, now);
     Assignment {
         monitor: Arc::clone(monitor),
@@ -173,6 +174,6 @@ fn assignment(monitor: &Arc<Monitor>, tools: Option<&Arc<Listing>>) -> Assignmen
         further: Further::NONE,
         ask_sources: false,
         learnt,
-        lists: Lists { accepted: None, latest: tools.cloned() },
+        lists: KnownLists { accepted: None, latest: tools.cloned() },
     }
 }

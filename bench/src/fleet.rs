@@ -20,7 +20,7 @@ use crate::target::address;
 use crate::usage;
 use serin::app::{self, Options};
 use serin::domain::outcome::Verdict;
-use serin::live::pulse::Pulse;
+use serin::live::process_metrics::ProcessMetrics;
 
 /// Incidents that are timed.
 const PAGES: usize = 60;
@@ -84,7 +84,7 @@ async fn measure(load: &Load, folder: &Path) -> anyhow::Result<Value> {
     let running = app::start(options(&config), shutdown.clone()).await?;
     let board = Arc::clone(&running.board);
     tokio::time::sleep(Duration::from_secs(load.settle.unwrap_or(load.every + 2))).await;
-    let pulse = board.pulse();
+    let pulse = board.metrics();
     let (beats_before, cpu_before, missed_before) = (beats(pulse), usage::cpu(), pulse.missed());
     let (late_before, began) = (pulse.lateness(), Instant::now());
     tokio::time::sleep(Duration::from_secs(load.seconds)).await;
@@ -115,7 +115,7 @@ async fn measure(load: &Load, folder: &Path) -> anyhow::Result<Value> {
 }
 
 /// Beats so far.
-pub(crate) fn beats(pulse: &Pulse) -> u64 {
+pub(crate) fn beats(pulse: &ProcessMetrics) -> u64 {
     [Verdict::Good, Verdict::Degraded, Verdict::Down, Verdict::Unknown]
         .into_iter()
         .map(|verdict| pulse.beats(verdict))
@@ -129,7 +129,7 @@ fn bound(counts: &[u64], share: f64) -> String {
     for (nth, count) in counts.iter().enumerate() {
         sum += count;
         if sum >= wanted {
-            return Pulse::LATE_BOUNDS_MS.get(nth).map_or("over 10 s".to_owned(), |ms| format!("≤ {ms} ms"));
+            return ProcessMetrics::LATE_BOUNDS_MS.get(nth).map_or("over 10 s".to_owned(), |ms| format!("≤ {ms} ms"));
         }
     }
     "?".to_owned()

@@ -20,8 +20,8 @@ use serin::domain::outcome::Verdict;
 use serin::domain::protocol::Era;
 use serin::store::Store;
 use serin::store::read::history::Since;
-use serin::store::values::record::StageTimes;
-use serin::store::values::record::{AskRow, BeatRecord, BeatRow, Seen};
+use serin::store::values::change_set::StageTimes;
+use serin::store::values::change_set::{AskRow, BeatRow, BeatSeen, ChangeSet};
 
 /// Beats that wait for the writer at once.
 const WAITING_MAX: usize = 900;
@@ -62,7 +62,7 @@ async fn measure(args: &MemoryBench, folder: &Path) -> anyhow::Result<()> {
     // Hour by hour, as the janitor does: rows of a whole day would stretch the file.
     for hour in 0..args.days * 24 {
         watch(&store, args.monitors, from, hour * 60..(hour + 1) * 60).await?;
-        app::tidy(&store, moment(from, (hour + 1) * 60)).await?;
+        app::maintain(&store, moment(from, (hour + 1) * 60)).await?;
     }
     let spent = (usage::cpu() - started).as_secs_f64();
     let until = moment(from, args.days * DAY);
@@ -216,7 +216,7 @@ pub(crate) async fn watch(
 }
 
 /// A beat as a healthy server brings it: noise of some 20 %, lists that stay the same for days, one timeout in a thousand.
-fn record(monitor: u64, minute: u64, from: DateTime<Utc>) -> BeatRecord {
+fn record(monitor: u64, minute: u64, from: DateTime<Utc>) -> ChangeSet {
     let salt = monitor * 1_000_003 + minute;
     // As the schedule's own: evenly over a twentieth of the interval.
     let scheduled_at = moment(from, minute) + TimeDelta::microseconds((mixed(salt) % 3_000_000).cast_signed());
@@ -236,7 +236,7 @@ fn record(monitor: u64, minute: u64, from: DateTime<Utc>) -> BeatRecord {
         kind: BeatKind::Scheduled,
         era: Some(Era::Modern),
         transport: None,
-        seen: Seen::Seen,
+        seen: BeatSeen::Seen,
         verdict: Verdict::Good,
         reason: None,
         stage: None,
@@ -245,7 +245,7 @@ fn record(monitor: u64, minute: u64, from: DateTime<Utc>) -> BeatRecord {
         fresh_connection: true,
         config_hash: "bench".to_owned(),
     };
-    BeatRecord { beat: Some(beat), asks, ..BeatRecord::default() }
+    ChangeSet { beat: Some(beat), asks, ..ChangeSet::default() }
 }
 
 fn ask(monitor: u64, minute: u64, turn: u64, salt: u64) -> AskRow {

@@ -66,7 +66,7 @@ async fn measure(args: &MonthsBench, folder: &Path) -> anyhow::Result<()> {
 
     let (shutdown, began) = (CancellationToken::new(), Instant::now());
     let running = app::start(Options::new(config, Arc::new(|_: &str| None)), shutdown.clone()).await?;
-    while fleet::beats(running.board.pulse()) == 0 {
+    while fleet::beats(running.board.metrics()) == 0 {
         anyhow::ensure!(began.elapsed() < FIRST_BEAT_MAX, "there is no beat");
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
@@ -109,7 +109,7 @@ async fn one_monitor(database: &Path) -> anyhow::Result<()> {
     let minutes = (now - from).num_minutes().cast_unsigned();
     for hour in 0..=minutes / 60 {
         watch(&store, 1, from, hour * 60..((hour + 1) * 60).min(minutes)).await?;
-        app::tidy(&store, (from + TimeDelta::hours(hour.cast_signed() + 1)).min(now)).await?;
+        app::maintain(&store, (from + TimeDelta::hours(hour.cast_signed() + 1)).min(now)).await?;
     }
     store.close().await;
     Ok(())

@@ -40,7 +40,7 @@ pub fn run(args: CheckArgs) -> ExitCode {
         Ok(source) => source,
         Err(error) => {
             if args.json {
-                print_json(&Report { error: Some(error.to_string()), ..Report::default() });
+                print_json(&CheckReport { error: Some(error.to_string()), ..CheckReport::default() });
             } else {
                 anstream::eprintln!("error: {error}");
             }
@@ -125,7 +125,7 @@ fn total<M: AsRef<Monitor>>(monitors: &[M]) -> u64 {
 
 /// What `--json` prints.
 #[derive(Debug, Default, Serialize)]
-struct Report {
+struct CheckReport {
     ok: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
@@ -168,10 +168,10 @@ struct MonitorLine {
     calls_per_day_max: u64,
 }
 
-fn report(name: &str, checked: &Result<Loaded, Faults>) -> Report {
+fn report(name: &str, checked: &Result<Loaded, Faults>) -> CheckReport {
     let file = name.to_owned();
     match checked {
-        Ok(loaded) => Report {
+        Ok(loaded) => CheckReport {
             ok: true,
             file,
             hash: Some(loaded.fleet.provenance.hash.clone()),
@@ -184,9 +184,9 @@ fn report(name: &str, checked: &Result<Loaded, Faults>) -> Report {
                 .map(|monitor| monitor_line(monitor, &loaded.fleet.provenance))
                 .collect(),
             calls_per_day_max: total(&loaded.fleet.monitors),
-            ..Report::default()
+            ..CheckReport::default()
         },
-        Err(faults) => Report {
+        Err(faults) => CheckReport {
             file,
             faults: faults
                 .list()
@@ -201,7 +201,7 @@ fn report(name: &str, checked: &Result<Loaded, Faults>) -> Report {
                 .collect(),
             fault_count: faults.count(),
             warnings: faults.warnings.clone(),
-            ..Report::default()
+            ..CheckReport::default()
         },
     }
 }
@@ -225,7 +225,7 @@ fn monitor_line(monitor: &Monitor, provenance: &Provenance) -> MonitorLine {
     }
 }
 
-fn print_json(report: &Report) {
+fn print_json(report: &CheckReport) {
     match serde_json::to_string_pretty(report) {
         Ok(text) => anstream::println!("{text}"),
         Err(error) => anstream::eprintln!("error: the report cannot be written as JSON: {error}"),

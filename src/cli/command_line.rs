@@ -15,7 +15,7 @@ use clap::{Parser, Subcommand};
 /// Watches MCP retrieval servers from the outside and pages a human, with a cause and a runbook, when one is down, slow, changed or quietly wrong.
 #[derive(Debug, Parser)]
 #[command(name = "serin", version, max_term_width = 100)]
-struct Arguments {
+struct CommandLine {
     /// How lines of the log look; what is logged is set by SERIN_LOG, such as `info,probe=debug`.
     #[arg(long, global = true, value_enum)]
     log_format: Option<LogFormat>,
@@ -44,7 +44,7 @@ enum Command {
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = CommandLine::parse();
     // The demo keeps its stage clear.
     let logging = match logging::start(arguments.log_format, matches!(arguments.command, Command::Demo(_))) {
         Ok(logging) => logging,

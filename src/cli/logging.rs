@@ -28,7 +28,7 @@ pub enum LogFormat {
 }
 
 /// Lines of the one or the other shape.
-type Lines = Box<dyn Layer<Registry> + Send + Sync>;
+type LogLines = Box<dyn Layer<Registry> + Send + Sync>;
 
 /// Starts logging as the command line and the variables want it; `quiet` commands say only what goes wrong.
 /// Answers what puts a file's wishes in force, as far as those leave them any.
@@ -62,7 +62,7 @@ pub fn start(format: Option<LogFormat>, quiet: bool) -> anyhow::Result<Logging> 
     }))
 }
 
-fn lines(json: bool) -> Lines {
+fn lines(json: bool) -> LogLines {
     // As it is with all that we print: a file or a journal shows what a terminal takes for colours as signs.
     let colours = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
     let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(colours);

@@ -6,29 +6,29 @@ use crate::config;
 use crate::config::check::checker::Unset;
 use crate::config::read::source;
 use crate::domain::classify::classify;
-use crate::domain::learnt::Learnt;
 use crate::domain::monitor::Monitor;
 use crate::domain::observation::Observation;
+use crate::domain::server_profile::ServerProfile;
 use crate::probe::assignment::Assignment;
 use crate::probe::prober::Prober;
-use crate::store::write::known::{address_hash, recall};
+use crate::store::write::probe_memory::{address_hash, recall};
 
 /// The exit code of an interrupted program, as shells have it.
 pub(crate) const INTERRUPTED: u8 = 130;
 
 /// What a Serin with this configuration learnt of a server, so that what hurt it once is not done again; nothing where
 /// there is no such Serin.
-pub(crate) async fn recalled(config: &Path, monitor: &Monitor) -> Learnt {
+pub(crate) async fn recalled(config: &Path, monitor: &Monitor) -> ServerProfile {
     let env = |name: &str| std::env::var(name).ok();
     let loaded = source::read(config).ok().and_then(|source| config::load(&source, &env, Unset::Warn).ok());
     let Some(database) = loaded.map(|loaded| loaded.settings.database).filter(|file| file.exists()) else {
-        return Learnt::default();
+        return ServerProfile::default();
     };
     match recall(&database, &address_hash(monitor)).await {
         Ok(learnt) => learnt.unwrap_or_default(),
         Err(error) => {
             anstream::eprintln!("what is known of this server could not be read ({error}); it is met as a stranger");
-            Learnt::default()
+            ServerProfile::default()
         }
     }
 }

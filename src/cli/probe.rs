@@ -17,16 +17,16 @@ use crate::config::read::source;
 use crate::domain::answer::{Answer, Turn};
 use crate::domain::classify::classify;
 use crate::domain::fault::{Fault, FaultKind};
-use crate::domain::learnt::Learnt;
 use crate::domain::monitor::Monitor;
 use crate::domain::observation::{BeatKind, Observation, Step};
 use crate::domain::outcome::{Outcome, Verdict};
 use crate::domain::secret::{Address, Secret};
+use crate::domain::server_profile::ServerProfile;
 use crate::domain::wording::counted;
 use crate::probe::assignment::{Assignment, Further};
 use crate::probe::wire::head::{kind_word, millis};
 use crate::probe::wire::transcript::phases;
-use crate::tool_lists::known::Lists;
+use crate::tool_lists::known::KnownLists;
 
 /// Hits printed of one answer: what a person looks at first.
 const HITS_SHOWN: usize = 5;
@@ -54,7 +54,7 @@ pub struct ProbeArgs {
 
 /// How a probe is printed.
 #[derive(Debug, Clone, Copy)]
-pub struct Shown {
+pub struct ShownProbe {
     /// As one JSON document.
     pub json: bool,
     /// With its transcript.
@@ -73,7 +73,7 @@ pub async fn command(args: ProbeArgs) -> anyhow::Result<ExitCode> {
     }
     let monitor = monitor?;
     let judge = |monitor: &Monitor, seen: &Observation| Some(classify(monitor, seen));
-    let shown = Shown { json: args.json, transcript: args.transcript };
+    let shown = ShownProbe { json: args.json, transcript: args.transcript };
     let learnt = recalled(&args.remote.config, &monitor).await;
     Ok(run(monitor, learnt, Utc::now(), shown, judge, &mut io::stdout().lock()).await?)
 }
@@ -105,9 +105,9 @@ fn declared(args: &ProbeArgs) -> anyhow::Result<Arc<Monitor>> {
 /// Where `out` cannot be written.
 pub async fn run(
     monitor: Arc<Monitor>,
-    learnt: Learnt,
+    learnt: ServerProfile,
     now: DateTime<Utc>,
-    shown: Shown,
+    shown: ShownProbe,
     judge: impl FnOnce(&Monitor, &Observation) -> Option<Outcome>,
     out: &mut impl Write,
 ) -> io::Result<ExitCode> {
@@ -121,7 +121,7 @@ pub async fn run(
         further: Further::NONE,
         ask_sources: true,
         learnt,
-        lists: Lists::default(),
+        lists: KnownLists::default(),
     };
     let Some(mut seen) = observe(&assignment).await else {
         return Ok(ExitCode::from(INTERRUPTED));

@@ -39,7 +39,7 @@ pub struct Remote {
 
 /// What it answered: the status, and the JSON of its body (null where there is none).
 #[derive(Debug)]
-pub struct Answer {
+pub struct ApiAnswer {
     /// The HTTP status.
     pub status: u16,
     /// The body.
@@ -71,7 +71,7 @@ impl Remote {
     ///
     /// # Errors
     /// Where nobody answers, or somebody who is no Serin.
-    pub async fn get(&self, path: &str) -> anyhow::Result<Answer> {
+    pub async fn get(&self, path: &str) -> anyhow::Result<ApiAnswer> {
         self.send(self.client.get(format!("{}/api/v1{path}", self.base))).await
     }
 
@@ -79,11 +79,11 @@ impl Remote {
     ///
     /// # Errors
     /// Where nobody answers, or somebody who is no Serin.
-    pub async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Answer> {
+    pub async fn post(&self, path: &str, body: &Value) -> anyhow::Result<ApiAnswer> {
         self.send(self.client.post(format!("{}/api/v1{path}", self.base)).json(body)).await
     }
 
-    async fn send(&self, mut request: reqwest::RequestBuilder) -> anyhow::Result<Answer> {
+    async fn send(&self, mut request: reqwest::RequestBuilder) -> anyhow::Result<ApiAnswer> {
         if let Some(token) = &self.token {
             request = request.bearer_auth(token.expose());
         }
@@ -99,11 +99,11 @@ impl Remote {
         if status == 401 {
             anyhow::bail!("{} wants its token: give it by --token or SERIN_TOKEN", self.base);
         }
-        Ok(Answer { status, body })
+        Ok(ApiAnswer { status, body })
     }
 }
 
-impl Answer {
+impl ApiAnswer {
     /// What went wrong, as the API says it.
     pub fn error(&self) -> String {
         self.body["error"].as_str().map_or_else(|| format!("HTTP {}", self.status), str::to_owned)

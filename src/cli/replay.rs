@@ -16,14 +16,14 @@ use crate::domain::wording::counted;
 use crate::probe::assignment::{Assignment, Further};
 use crate::probe::stages::steps::secrets_of;
 use crate::probe::wire::head::{AnswerSeen, FindingSeen, Head, StepSeen};
-use crate::tool_lists::known::Lists;
+use crate::tool_lists::known::KnownLists;
 
 /// The exit code where nothing can be said: no transcript, or the question could not be asked again.
 pub const UNTRIED: u8 = 3;
 
 /// What became of the fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ReplayVerdict {
     /// It does not show any more.
     Gone(String),
     /// It shows again.
@@ -36,13 +36,13 @@ pub enum Verdict {
 
 /// One step of the two probes.
 #[derive(Debug, PartialEq)]
-pub struct Pair<'h> {
+pub struct ReplayPair<'h> {
     then: Option<(&'h StepSeen, Option<&'h AnswerSeen>)>,
     now: Option<(&'h StepSeen, Option<&'h AnswerSeen>)>,
 }
 
 /// What a running Serin keeps of an incident.
-struct Kept {
+struct KeptTranscript {
     head: Head,
     signal: String,
 }
@@ -95,7 +95,7 @@ pub async fn command(
 }
 
 /// The first transcript that the incident kept, as its head tells it.
-async fn fetch(remote: &RemoteArgs, incident: &str, monitor: &Monitor) -> anyhow::Result<Kept> {
+async fn fetch(remote: &RemoteArgs, incident: &str, monitor: &Monitor) -> anyhow::Result<KeptTranscript> {
     let remote = Remote::find(remote)?;
     let id: String = url::form_urlencoded::byte_serialize(incident.as_bytes()).collect();
     let list = remote.get(&format!("/incidents/{id}/transcripts")).await?;
@@ -115,7 +115,7 @@ async fn fetch(remote: &RemoteArgs, incident: &str, monitor: &Monitor) -> anyhow
     anyhow::ensure!(text.status < 300, "{}", text.error());
     let head = Head::read(text.body["text"].as_str().unwrap_or_default());
     let head = head.ok_or_else(|| anyhow::anyhow!("this version of serin cannot read the transcript {hash}"))?;
-    Ok(Kept { head, signal: list.body["signal"].as_str().unwrap_or_default().to_owned() })
+    Ok(KeptTranscript { head, signal: list.body["signal"].as_str().unwrap_or_default().to_owned() })
 }
 
 /// The same sequence as an assignment for now, and where it cannot be the same.
@@ -142,24 +142,24 @@ fn again(head: &Head, monitor: &Arc<Monitor>) -> (Assignment, Vec<String>) {
         ask_sources: head.sources,
         learnt: head.before.learnt(head.started_at, now),
         // What the tools once were is the running Serin's to know.
-        lists: Lists::default(),
+        lists: KnownLists::default(),
     };
     (assignment, notes)
 }
 
 /// What became of the fault that fed `signal`, else of the leading one.
-pub fn judge(then: &Head, now: &Head, signal: &str) -> Verdict {
+pub fn judge(then: &Head, now: &Head, signal: &str) -> ReplayVerdict {
     let same = |one: &FindingSeen, other: &FindingSeen| one.signal == other.signal && one.reason == other.reason;
     let Some(fault) = then.findings.iter().find(|finding| finding.signal == signal).or(then.findings.first()) else {
-        return Verdict::Untried("the transcript tells of no fault".to_owned());
+        return ReplayVerdict::Untried("the transcript tells of no fault".to_owned());
     };
     let said = |finding: &FindingSeen| format!("{} at {}: {}", finding.reason, finding.stage, finding.summary);
     if let Some(found) = now.findings.iter().find(|found| same(found, fault)) {
-        return Verdict::StillThere(said(found));
+        return ReplayVerdict::StillThere(said(found));
     }
     // What was wrong beside it then is not what the replay asks about.
     if let Some(new) = now.findings.iter().find(|found| !then.findings.iter().any(|known| same(known, found))) {
-        return Verdict::Another(said(new));
+        return ReplayVerdict::Another(said(new));
     }
     let failing = then.answers.iter().filter(|answer| matches!(answer.verdict.as_str(), "wrong" | "failed"));
     let failing: Vec<&AnswerSeen> = failing.collect();
@@ -167,14 +167,14 @@ pub fn judge(then: &Head, now: &Head, signal: &str) -> Verdict {
         now.answers.iter().any(|again| again.canary == answer.canary && again.verdict != "not_asked")
     };
     if fault.stage == "search" && !failing.is_empty() && !failing.iter().any(asked) {
-        return Verdict::Untried(format!("the canary {} was not asked", failing[0].canary));
+        return ReplayVerdict::Untried(format!("the canary {} was not asked", failing[0].canary));
     }
     let beside: Vec<&str> = now.findings.iter().map(|found| found.reason.as_str()).collect();
     let beside = if beside.is_empty() { String::new() } else { format!("; beside it, as then: {}", beside.join(", ")) };
-    Verdict::Gone(format!("{} at {} does not show{beside}", fault.reason, fault.stage))
+    ReplayVerdict::Gone(format!("{} at {} does not show{beside}", fault.reason, fault.stage))
 }
 
-impl Verdict {
+impl ReplayVerdict {
     /// The exit code.
     pub const fn code(&self) -> u8 {
         match self {
@@ -206,16 +206,18 @@ impl Verdict {
 }
 
 /// Sets the steps of the two side by side: those of then in their order, then what is only there now.
-pub fn pairs<'h>(then: &'h Head, now: &'h Head) -> Vec<Pair<'h>> {
+pub fn pairs<'h>(then: &'h Head, now: &'h Head) -> Vec<ReplayPair<'h>> {
     let mut rest: Vec<&StepSeen> = now.steps.iter().collect();
-    let mut pairs: Vec<Pair<'h>> = Vec::with_capacity(then.steps.len());
+    let mut pairs: Vec<ReplayPair<'h>> = Vec::with_capacity(then.steps.len());
     for step in &then.steps {
         let place = rest.iter().position(|one| one.stage == step.stage && one.label == step.label);
         let again = place.map(|place| rest.remove(place));
-        pairs
-            .push(Pair { then: Some((step, answer(then, step))), now: again.map(|again| (again, answer(now, again))) });
+        pairs.push(ReplayPair {
+            then: Some((step, answer(then, step))),
+            now: again.map(|again| (again, answer(now, again))),
+        });
     }
-    pairs.extend(rest.into_iter().map(|step| Pair { then: None, now: Some((step, answer(now, step))) }));
+    pairs.extend(rest.into_iter().map(|step| ReplayPair { then: None, now: Some((step, answer(now, step))) }));
     pairs
 }
 
@@ -226,7 +228,7 @@ fn answer<'h>(head: &'h Head, step: &StepSeen) -> Option<&'h AnswerSeen> {
 fn explain(
     incident: &str,
     (then, now): (&Head, &Head),
-    verdict: &Verdict,
+    verdict: &ReplayVerdict,
     notes: &[String],
     out: &mut impl Write,
 ) -> io::Result<()> {
@@ -267,7 +269,7 @@ fn told(step: Option<(&StepSeen, Option<&AnswerSeen>)>) -> String {
     format!("{status} · {:.1} ms{detail}{ranked}", step.elapsed_ms)
 }
 
-impl Pair<'_> {
+impl ReplayPair<'_> {
     /// Whether the two went alike but for their times.
     fn is_alike(&self) -> bool {
         let outcome = |step: &Option<(&StepSeen, Option<&AnswerSeen>)>| {
@@ -277,7 +279,7 @@ impl Pair<'_> {
     }
 }
 
-fn as_value(incident: &str, then: &Head, now: &Head, verdict: &Verdict, notes: &[String]) -> Value {
+fn as_value(incident: &str, then: &Head, now: &Head, verdict: &ReplayVerdict, notes: &[String]) -> Value {
     let side = |step: Option<(&StepSeen, Option<&AnswerSeen>)>| {
         step.map(|(step, answer)| {
             json!({"elapsed_ms": step.elapsed_ms, "fault": step.fault, "detail": step.detail, "answer": answer})
@@ -349,12 +351,12 @@ mod tests {
 
     #[test]
     fn a_replay_says_what_became_of_the_fault() {
-        type Findings = &'static [(&'static str, &'static str, &'static str)];
-        type Answers = &'static [(&'static str, &'static str)];
-        let empty: Findings = &[("quality", "empty_results", "search")];
-        let both: Findings = &[("quality", "empty_results", "search"), ("freshness", "source_stale", "search")];
-        let refused: Findings = &[("availability", "connection_refused", "connect")];
-        let rows: [(Findings, Answers, Findings, Answers, &str, u8, &str); 7] = [
+        type ReplayFindings = &'static [(&'static str, &'static str, &'static str)];
+        type ReplayAnswers = &'static [(&'static str, &'static str)];
+        let empty: ReplayFindings = &[("quality", "empty_results", "search")];
+        let both: ReplayFindings = &[("quality", "empty_results", "search"), ("freshness", "source_stale", "search")];
+        let refused: ReplayFindings = &[("availability", "connection_refused", "connect")];
+        let rows: [(ReplayFindings, ReplayAnswers, ReplayFindings, ReplayAnswers, &str, u8, &str); 7] = [
             (refused, &[], &[], &[], "availability", 0, "nothing is wrong any more"),
             (refused, &[], refused, &[], "availability", 1, "the same again"),
             (empty, &[("a", "wrong")], refused, &[("a", "not_asked")], "quality", 2, "it cannot even be asked"),
@@ -372,7 +374,7 @@ mod tests {
     #[test]
     fn steps_stand_side_by_side() {
         let (then, now) = (head(&[], &[("a", "wrong"), ("b", "right")]), head(&[], &[("b", "right"), ("c", "right")]));
-        let labels = |pair: &Pair<'_>| {
+        let labels = |pair: &ReplayPair<'_>| {
             let label = |side: Option<(&StepSeen, Option<&AnswerSeen>)>| side.map(|(step, _)| step.label.clone());
             (label(pair.then), label(pair.now), pair.is_alike())
         };

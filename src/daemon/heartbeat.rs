@@ -11,9 +11,9 @@ use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::daemon::hands::Hands;
-use crate::deliver::channel::Sender;
-use crate::deliver::trouble::Trouble;
+use crate::daemon::loop_context::LoopContext;
+use crate::deliver::channel::ChannelSender;
+use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::paging::delivery::AttemptEnd;
 
 /// The name under which the loop shows its pulse.
@@ -29,24 +29,24 @@ const WRITE_MAX: Duration = Duration::from_secs(10);
 /// Beats start in time while no more than a hundredth of them is later than this.
 const LATE_MS_MAX: u64 = 5000;
 /// While one of these is open, what Serin shows cannot be relied on.
-const ILL: [Trouble; 8] = [
-    Trouble::DiskFull,
-    Trouble::DatabaseLocked,
-    Trouble::DatabaseBroken,
-    Trouble::DatabaseMoved,
-    Trouble::LoopLate,
-    Trouble::LoopStopped,
-    Trouble::OutOfFiles,
-    Trouble::UplinkLost,
+const ILL: [InternalAlert; 8] = [
+    InternalAlert::DiskFull,
+    InternalAlert::DatabaseLocked,
+    InternalAlert::DatabaseBroken,
+    InternalAlert::DatabaseMoved,
+    InternalAlert::LoopLate,
+    InternalAlert::LoopStopped,
+    InternalAlert::OutOfFiles,
+    InternalAlert::UplinkLost,
 ];
 
 /// Runs until shutdown.
-pub async fn run(hands: Hands, sender: Arc<Sender>, shutdown: CancellationToken) {
+pub async fn run(hands: LoopContext, sender: Arc<ChannelSender>, shutdown: CancellationToken) {
     let mut fleets = hands.fleet.clone();
     let mut signs = Signs { due: Instant::now(), lost: 0, kept_back: false };
     while !shutdown.is_cancelled() {
         let now = Utc::now();
-        hands.board.pulse().turn(NAME, now);
+        hands.board.metrics().turn(NAME, now);
         signs.turn(&hands, &sender, now).await;
         let wake = signs.due.min(Instant::now() + TURN_MAX);
         tokio::select! {
@@ -69,19 +69,19 @@ struct Signs {
 }
 
 impl Signs {
-    async fn turn(&mut self, hands: &Hands, sender: &Sender, now: DateTime<Utc>) {
+    async fn turn(&mut self, hands: &LoopContext, sender: &ChannelSender, now: DateTime<Utc>) {
         let fleet = Arc::clone(&hands.fleet.borrow());
         let Some(heartbeat) = &fleet.heartbeat else {
             self.due = Instant::now() + TURN_MAX;
             self.lost = 0;
-            return hands.alerts.clear(Trouble::HeartbeatFailed, now);
+            return hands.alerts.clear(InternalAlert::HeartbeatFailed, now);
         };
         if self.due > Instant::now() {
             return;
         }
         let again = Instant::now() + heartbeat.every.min(AGAIN_AFTER);
         if let Some(why) = ill(hands, now).await {
-            hands.board.pulse().sign_failed(format!("kept back: {why}"));
+            hands.board.metrics().heartbeat_failed(format!("kept back: {why}"));
             if !std::mem::replace(&mut self.kept_back, true) {
                 tracing::warn!(why, "the heartbeat is kept back, so that whoever waits for it raises the alarm");
             }
@@ -93,16 +93,16 @@ impl Signs {
         match sender.ping(&fleet, heartbeat, now).await {
             AttemptEnd::Accepted => {
                 (self.lost, self.due) = (0, next);
-                hands.board.pulse().sign_taken(Utc::now());
-                hands.alerts.clear(Trouble::HeartbeatFailed, now);
+                hands.board.metrics().heartbeat_sent(Utc::now());
+                hands.alerts.clear(InternalAlert::HeartbeatFailed, now);
             }
             AttemptEnd::Failed { why, .. } | AttemptEnd::Refused { why } => {
                 self.lost += 1;
                 self.due = again;
-                hands.board.pulse().sign_failed(why.clone());
+                hands.board.metrics().heartbeat_failed(why.clone());
                 tracing::warn!(why, lost = self.lost, "the heartbeat did not get through");
                 if self.lost >= LOST_MAX {
-                    hands.alerts.raise(Trouble::HeartbeatFailed, &why, now);
+                    hands.alerts.raise(InternalAlert::HeartbeatFailed, &why, now);
                 }
             }
         }
@@ -110,11 +110,11 @@ impl Signs {
 }
 
 /// Why we are not well; none where we are.
-async fn ill(hands: &Hands, now: DateTime<Utc>) -> Option<String> {
+async fn ill(hands: &LoopContext, now: DateTime<Utc>) -> Option<String> {
     if let Some((kind, _)) = hands.alerts.open().into_iter().find(|(kind, _)| ILL.contains(kind)) {
         return Some(kind.slug().to_owned());
     }
-    let pulse = hands.board.pulse();
+    let pulse = hands.board.metrics();
     if let Some(name) = pulse.silent_loops().first() {
         return Some(format!("the {name} loop takes no turns"));
     }
@@ -124,7 +124,7 @@ async fn ill(hands: &Hands, now: DateTime<Utc>) -> Option<String> {
     }
     match tokio::time::timeout(WRITE_MAX, hands.store.touch(now)).await {
         Ok(written) => {
-            hands.stored(written.as_ref().err(), now);
+            hands.note_write(written.as_ref().err(), now);
             written.err().map(|error| error.to_string())
         }
         Err(_) => Some("the database takes no write".to_owned()),

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio_util::sync::CancellationToken;
 
-use crate::daemon::hands::Hands;
+use crate::daemon::loop_context::LoopContext;
 use crate::domain::fleet::Retention;
 use crate::domain::monitor::MonitorId;
 use crate::store::Store;
 use crate::store::StoreError;
 use crate::store::packed::packs::{Sealing, hour_of};
-use crate::store::write::retain::Kept;
+use crate::store::write::retain::Retained;
 use crate::store::write::seal::GRACE;
 
 /// How often it looks whether there is something to do.
@@ -36,7 +36,7 @@ const NAMED_LONGER: TimeDelta = TimeDelta::days(2);
 
 /// What it is in the middle of; all of it can be found out again.
 #[derive(Debug, Default)]
-pub struct Plan {
+pub struct JanitorPlan {
     /// The hour being sealed, and whose packs are still to be written.
     sealing: Option<(DateTime<Utc>, Vec<MonitorId>)>,
     /// The day being rolled up, and the last owner that has its row.
@@ -50,7 +50,7 @@ pub struct Plan {
 #[derive(Debug, Clone, Copy)]
 enum Forgetting {
     Transcripts,
-    Kept(Kept),
+    Kept(Retained),
     Unused,
     Pages,
 }
@@ -59,18 +59,18 @@ enum Forgetting {
 const DAILY: [Forgetting; 9] = [
     Forgetting::Pages,
     Forgetting::Unused,
-    Forgetting::Kept(Kept::Tools),
-    Forgetting::Kept(Kept::Notices),
-    Forgetting::Kept(Kept::Incidents),
-    Forgetting::Kept(Kept::Days),
-    Forgetting::Kept(Kept::Answers),
-    Forgetting::Kept(Kept::Packs),
+    Forgetting::Kept(Retained::Tools),
+    Forgetting::Kept(Retained::Notices),
+    Forgetting::Kept(Retained::Incidents),
+    Forgetting::Kept(Retained::Days),
+    Forgetting::Kept(Retained::Answers),
+    Forgetting::Kept(Retained::Packs),
     Forgetting::Transcripts,
 ];
 
 /// Runs until shutdown.
-pub async fn run(hands: Hands, shutdown: CancellationToken) {
-    let mut plan = Plan::default();
+pub async fn run(hands: LoopContext, shutdown: CancellationToken) {
+    let mut plan = JanitorPlan::default();
     while !shutdown.is_cancelled() {
         let (started, now) = (Instant::now(), Utc::now());
         let retention = hands.fleet.borrow().retention;
@@ -96,7 +96,7 @@ pub async fn run(hands: Hands, shutdown: CancellationToken) {
 /// Where the store does not answer.
 pub async fn turn(
     store: &Store,
-    plan: &mut Plan,
+    plan: &mut JanitorPlan,
     retention: Retention,
     now: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
@@ -110,7 +110,12 @@ pub async fn turn(
         || forget(store, plan, &sealing, retention, now).await?)
 }
 
-async fn seal(store: &Store, plan: &mut Plan, sealing: &Sealing, now: DateTime<Utc>) -> Result<bool, StoreError> {
+async fn seal(
+    store: &Store,
+    plan: &mut JanitorPlan,
+    sealing: &Sealing,
+    now: DateTime<Utc>,
+) -> Result<bool, StoreError> {
     let hour = sealing.begun_until - TimeDelta::hours(1);
     if sealing.begun_until > sealing.sealed_until {
         let left = match &mut plan.sealing {
@@ -147,7 +152,7 @@ async fn sweep(store: &Store, sealing: &Sealing) -> Result<bool, StoreError> {
     Ok(sealing.swept_until < sealing.sealed_until && store.sweep().await?)
 }
 
-async fn roll(store: &Store, plan: &mut Plan, sealing: &Sealing) -> Result<bool, StoreError> {
+async fn roll(store: &Store, plan: &mut JanitorPlan, sealing: &Sealing) -> Result<bool, StoreError> {
     let Some(day) = store.next_day_to_roll(sealing).await? else { return Ok(false) };
     if day + TimeDelta::days(1) > sealing.sealed_until {
         return Ok(false);
@@ -169,7 +174,7 @@ async fn roll(store: &Store, plan: &mut Plan, sealing: &Sealing) -> Result<bool,
 
 async fn forget(
     store: &Store,
-    plan: &mut Plan,
+    plan: &mut JanitorPlan,
     sealing: &Sealing,
     retention: Retention,
     now: DateTime<Utc>,
@@ -182,11 +187,13 @@ async fn forget(
     let more = match what {
         Forgetting::Transcripts => store.forget_transcripts(now, retention.transcripts).await? > 0,
         // A pack is kept until its day has a row, whatever the file says.
-        Forgetting::Kept(Kept::Packs) => {
-            store.forget(Kept::Packs, (now - retention.beats).min(sealing.rolled_until)).await?
+        Forgetting::Kept(Retained::Packs) => {
+            store.forget(Retained::Packs, (now - retention.beats).min(sealing.rolled_until)).await?
         }
-        Forgetting::Kept(Kept::Answers) => store.forget(Kept::Answers, now - retention.beats - NAMED_LONGER).await?,
-        Forgetting::Kept(Kept::Days) => store.forget(Kept::Days, now - retention.days).await?,
+        Forgetting::Kept(Retained::Answers) => {
+            store.forget(Retained::Answers, now - retention.beats - NAMED_LONGER).await?
+        }
+        Forgetting::Kept(Retained::Days) => store.forget(Retained::Days, now - retention.days).await?,
         Forgetting::Kept(kept) => store.forget(*kept, now - retention.incidents).await?,
         Forgetting::Unused => {
             store.doom_unused(now - retention.beats - NAMED_LONGER, now).await?;

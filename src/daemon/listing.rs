@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use crate::daemon::seat::Seat;
+use crate::daemon::runtime::MonitorRuntime;
 use crate::domain::observation::Observation;
-use crate::domain::tools::{Change, ChangeClass, Drift};
-use crate::store::values::record::ListingRow;
+use crate::domain::tools::{ChangeClass, Drift, ToolChange};
+use crate::store::values::change_set::ListingRow;
 
 /// A list that stays is written down as seen again after this long; beats do not write it each time.
 const NOTED_EVERY: chrono::TimeDelta = chrono::TimeDelta::hours(1);
 
 /// What a beat has to write down of the list it saw; none most of the time.
-pub fn row(seat: &Seat, seen: &Observation, now: DateTime<Utc>) -> Option<ListingRow> {
+pub fn row(seat: &MonitorRuntime, seen: &Observation, now: DateTime<Utc>) -> Option<ListingRow> {
     let tools = seen.tools.as_ref()?;
     let listed = seat.listed.as_ref();
     let noted = seat.listing_noted.as_ref().is_some_and(|(hash, counted, at)| {
@@ -26,7 +26,7 @@ pub fn row(seat: &Seat, seen: &Observation, now: DateTime<Utc>) -> Option<Listin
         // Of a first list there is nothing to compare; what it tells models to do is worth a line all the same.
         let told = tools.instructions.iter().map(|one| {
             let what = format!("{} {}: “{}”", one.place, one.sign, one.excerpt);
-            Change::new(ChangeClass::Instruction, &one.tool, what)
+            ToolChange::new(ChangeClass::Instruction, &one.tool, what)
         });
         Drift::new("", told.collect())
     });

@@ -8,24 +8,24 @@
 //! (what nobody else would notice), `heartbeat` (that we are well, to somebody outside),
 //! `janitor` (forgets what is over).
 
-pub mod hands;
+pub mod loop_context;
 pub mod clock;
-pub mod seat;
+pub mod runtime;
 pub mod uplink;
-pub mod climb;
-pub mod doubt;
+pub mod connectivity;
+pub mod failure_confirmation;
 pub mod listing;
 pub mod watch;
-pub mod accepting;
-pub mod keeping;
-pub mod telling;
-pub mod tick;
+pub mod accept_baseline;
+pub mod transcript_policy;
+pub mod notify;
+pub mod batch_window;
 pub mod permits;
 pub mod scheduler;
-pub mod courier;
+pub mod delivery_worker;
 pub mod resume;
-pub mod begin;
+pub mod startup;
 pub mod reload;
-pub mod gauge;
+pub mod queue_metrics;
 pub mod heartbeat;
 pub mod janitor;

@@ -20,11 +20,11 @@ use crate::config::check::checker::Unset;
 use crate::config::check::logging::Log;
 use crate::config::read::bytes::ReadError;
 use crate::config::read::source::{Reader, Source};
-use crate::daemon::hands::Hands;
-use crate::deliver::trouble::Trouble;
+use crate::daemon::loop_context::LoopContext;
+use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::fleet::{Fleet, Provenance};
-use crate::live::board::{Banner, Change};
-use crate::live::pulse::FileNote;
+use crate::live::process_metrics::FileNote;
+use crate::live::state::{Banner, LiveChange};
 
 /// The file is looked at this often.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -44,7 +44,7 @@ pub type Logging = Arc<dyn Fn(&Log) + Send + Sync>;
 /// The loop.
 pub struct Reload {
     /// What it works with.
-    pub hands: Hands,
+    pub hands: LoopContext,
     /// The file.
     pub path: PathBuf,
     /// How a variable is looked up.
@@ -72,7 +72,7 @@ impl Reload {
         let mut reader = Reader::new(&self.path);
         while !shutdown.is_cancelled() {
             let now = Utc::now();
-            self.hands.board.pulse().turn(NAME, now);
+            self.hands.board.metrics().turn(NAME, now);
             reader = self.turn(reader, &mut judged, now).await;
             tokio::select! {
                 () = shutdown.cancelled() => {}
@@ -115,7 +115,7 @@ impl Reload {
     async fn accept(&self, source: &Source, loaded: Loaded, now: DateTime<Utc>) -> bool {
         let text = source.text();
         let noted = self.hands.store.config_loaded(&loaded.fleet, &text, now).await;
-        self.hands.stored(noted.as_ref().err(), now);
+        self.hands.note_write(noted.as_ref().err(), now);
         if noted.is_err() {
             return false;
         }
@@ -128,11 +128,11 @@ impl Reload {
         }
         self.warn_of_removed_receivers(&loaded.fleet).await;
         let monitors = loaded.fleet.monitors.len();
-        self.hands.board.pulse().file_in_force(note(&loaded.fleet, now));
+        self.hands.board.metrics().file_in_force(note(&loaded.fleet, now));
         self.fleet.send_replace(Arc::new(loaded.fleet));
         self.hands.board.lower(CONFIG);
-        self.hands.alerts.clear(Trouble::ConfigRejected, now);
-        self.hands.board.tell(Change::Fleet);
+        self.hands.alerts.clear(InternalAlert::ConfigRejected, now);
+        self.hands.board.tell(LiveChange::Fleet);
         let (files, commit) = (1 + source.included.len(), source.commit.as_deref().unwrap_or("none"));
         tracing::info!(monitors, files, commit, "the new file is in force");
         true
@@ -158,8 +158,8 @@ impl Reload {
     fn refuse(&self, why: &str, now: DateTime<Utc>) {
         tracing::error!("the file has faults; the last good one stays in force\n{why}");
         let first = why.lines().find(|line| !line.trim().is_empty()).unwrap_or("it cannot be read");
-        self.hands.alerts.raise(Trouble::ConfigRejected, first, now);
-        self.hands.board.pulse().file_refused(why, now);
+        self.hands.alerts.raise(InternalAlert::ConfigRejected, first, now);
+        self.hands.board.metrics().file_refused(why, now);
         self.hands.board.raise(Banner { kind: CONFIG, text: why.to_owned(), since: now });
     }
 }

@@ -9,25 +9,25 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::daemon::seat::Seat;
+use crate::daemon::runtime::MonitorRuntime;
 use crate::domain::answer::{Turn, Variant};
 use crate::domain::contract::Baseline;
-use crate::domain::errors::Call;
+use crate::domain::errors::SearchCall;
 use crate::domain::fleet::Fleet;
 use crate::domain::incident::Incident;
 use crate::domain::latency::window::Sample;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::outcome::AskVerdict;
 use crate::domain::quality::canary;
-use crate::domain::quality::confirmation::CanaryStanding;
+use crate::domain::quality::confirmation::CanaryState;
 use crate::domain::reason::FailureReason;
-use crate::domain::restart::Marks;
+use crate::domain::restart::RestartMarks;
 use crate::domain::secret::{Address, Secret};
 use crate::domain::signal::{Phase, Signal, SignalState};
 use crate::store::Store;
 use crate::store::StoreError;
 use crate::store::read::recent::AskLine;
-use crate::store::write::known::address_hash;
+use crate::store::write::probe_memory::address_hash;
 
 /// Strips and coverage look back this far.
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -38,16 +38,21 @@ const CANARY: &str = "canary:";
 ///
 /// # Errors
 /// Where the store cannot be read.
-pub async fn seats(store: &Store, fleet: &Fleet, source: &str, now: DateTime<Utc>) -> Result<Vec<Seat>, StoreError> {
+pub async fn seats(
+    store: &Store,
+    fleet: &Fleet,
+    source: &str,
+    now: DateTime<Utc>,
+) -> Result<Vec<MonitorRuntime>, StoreError> {
     let first_seen = store.config_loaded(fleet, source, now).await?;
-    let mut seats: HashMap<MonitorId, Seat> = HashMap::with_capacity(fleet.monitors.len());
+    let mut seats: HashMap<MonitorId, MonitorRuntime> = HashMap::with_capacity(fleet.monitors.len());
     for monitor in &fleet.monitors {
-        let mut seat = Seat::new(Arc::clone(monitor), now);
+        let mut seat = MonitorRuntime::new(Arc::clone(monitor), now);
         seat.first_seen = first_seen.get(&monitor.id).copied().unwrap_or(now);
         seats.insert(monitor.id.clone(), seat);
     }
     for incident in store.open_incidents().await? {
-        let left = || Seat::new(Arc::new(departed(&incident.monitor)), now);
+        let left = || MonitorRuntime::new(Arc::new(departed(&incident.monitor)), now);
         seats.entry(incident.monitor.clone()).or_insert_with(left).standing.restore_incident(incident);
     }
     for row in store.signal_states().await? {
@@ -58,7 +63,7 @@ pub async fn seats(store: &Store, fleet: &Fleet, source: &str, now: DateTime<Utc
                 seat.standing.restore_signal(row.signal, row.state);
             }
             Some(id) => {
-                let mut canary = CanaryStanding::new(row.rule_hash, now);
+                let mut canary = CanaryState::new(row.rule_hash, now);
                 if row.state.phase == Phase::Pending {
                     canary.wrong_in_a_row = row.state.streak;
                 }
@@ -85,7 +90,7 @@ pub async fn seats(store: &Store, fleet: &Fleet, source: &str, now: DateTime<Utc
 }
 
 /// A phase that speaks of an incident the store does not have is put right: the incident is the truth.
-fn settled(mut seat: Seat) -> Seat {
+fn settled(mut seat: MonitorRuntime) -> MonitorRuntime {
     for signal in Signal::ALL {
         let state = seat.standing.signal(signal);
         if let Some(incident) = seat.standing.incident(signal).filter(|_| !state.phase.has_incident()).cloned() {
@@ -105,7 +110,7 @@ fn settled(mut seat: Seat) -> Seat {
 async fn windows(
     store: &Store,
     fleet: &Fleet,
-    seats: &mut HashMap<MonitorId, Seat>,
+    seats: &mut HashMap<MonitorId, MonitorRuntime>,
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     let widest = |monitor: &Arc<Monitor>| monitor.rules.latency.window.max(monitor.rules.errors.window);
@@ -124,7 +129,7 @@ async fn windows(
             let answered = last(&ask, seat.standing.incident(Signal::Quality));
             let standing = &mut seat.standing;
             let canary =
-                standing.canaries.entry(ask.canary.clone()).or_insert_with(|| Box::new(CanaryStanding::new(hash, now)));
+                standing.canaries.entry(ask.canary.clone()).or_insert_with(|| Box::new(CanaryState::new(hash, now)));
             canary.elapsed = ask.elapsed;
             canary.tokens = ask.tokens.or(canary.tokens);
             canary.failed = ask.reason.filter(|_| ask.verdict == "failed");
@@ -142,9 +147,9 @@ async fn windows(
     Ok(())
 }
 
-fn recount(seat: &mut Seat, ask: &AskLine) {
+fn recount(seat: &mut MonitorRuntime, ask: &AskLine) {
     let failed = (ask.verdict == "failed").then_some(ask.reason).flatten();
-    seat.standing.errors.push(Call { at_us: ask.started_at.timestamp_micros(), failed });
+    seat.standing.errors.push(SearchCall { at_us: ask.started_at.timestamp_micros(), failed });
     if failed.is_none() || failed == Some(FailureReason::Timeout) {
         seat.standing.latency.push(Sample::new(ask.started_at, ask.elapsed, failed.is_some()));
     }
@@ -165,7 +170,7 @@ fn last(ask: &AskLine, incident: Option<&Incident>) -> Option<AskVerdict> {
     }
 }
 
-async fn marks(store: &Store, seats: &mut HashMap<MonitorId, Seat>) -> Result<(), StoreError> {
+async fn marks(store: &Store, seats: &mut HashMap<MonitorId, MonitorRuntime>) -> Result<(), StoreError> {
     for row in store.tools_baselines().await? {
         if let Some(seat) = seats.get_mut(&row.monitor) {
             let (listing, accepted_by) = (row.tools.listing, row.accepted_by);
@@ -174,7 +179,7 @@ async fn marks(store: &Store, seats: &mut HashMap<MonitorId, Seat>) -> Result<()
     }
     for row in store.marks().await? {
         if let Some(seat) = seats.get_mut(&MonitorId::new(&row.monitor)) {
-            seat.standing.restore_marks(Marks {
+            seat.standing.restore_marks(RestartMarks {
                 instances: row.instance.into_iter().collect(),
                 version: row.version,
                 process_started_at: row.process_started_at,
@@ -186,8 +191,12 @@ async fn marks(store: &Store, seats: &mut HashMap<MonitorId, Seat>) -> Result<()
 }
 
 /// What was learnt of each server, and what it was made to bear today and yesterday.
-async fn known(store: &Store, seats: &mut HashMap<MonitorId, Seat>, now: DateTime<Utc>) -> Result<(), StoreError> {
-    for row in store.learnt().await? {
+async fn known(
+    store: &Store,
+    seats: &mut HashMap<MonitorId, MonitorRuntime>,
+    now: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    for row in store.server_profiles().await? {
         // What was learnt of another address is worth nothing.
         if let Some(seat) = seats.get_mut(&row.monitor).filter(|seat| address_hash(&seat.monitor) == row.address) {
             seat.learnt = row.learnt;

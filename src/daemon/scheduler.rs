@@ -19,26 +19,26 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::daemon::accepting;
-use crate::daemon::climb::Climb;
-use crate::daemon::hands::Hands;
+use crate::daemon::accept_baseline;
+use crate::daemon::batch_window;
+use crate::daemon::connectivity::ConnectivityTask;
+use crate::daemon::loop_context::LoopContext;
 use crate::daemon::permits::{Permit, Permits};
-use crate::daemon::seat::Seat;
-use crate::daemon::tick;
-use crate::daemon::watch::{self, After};
-use crate::deliver::trouble::Trouble;
+use crate::daemon::runtime::MonitorRuntime;
+use crate::daemon::watch::{self, BeatResult};
+use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::observation::BeatKind;
-use crate::domain::pace::Hold;
+use crate::domain::rate_limit::Hold;
 use crate::domain::schedule::{self, Command};
 use crate::store::StoreError;
-use crate::store::values::record::Seen;
+use crate::store::values::change_set::BeatSeen;
 
 /// The loop looks up at least this often, for its pulse.
 const TURN_MAX: Duration = Duration::from_secs(20);
 /// Pause before an errand that the store refused is tried again.
-const ERRAND_GAP: Duration = Duration::from_secs(1);
+const CHANGE_GAP: Duration = Duration::from_secs(1);
 /// A suspect beat that finds another under way, or no permit, is tried again after this.
 const SUSPECT_PUT_OFF: Duration = Duration::from_secs(1);
 /// Our own trouble has to be gone for so long before it counts as over.
@@ -55,13 +55,13 @@ const NAME: &str = "scheduler";
 /// The loop.
 #[derive(Debug)]
 pub struct Scheduler {
-    hands: Hands,
+    hands: LoopContext,
     permits: Permits,
     slots: HashMap<MonitorId, Slot>,
     dues: BinaryHeap<Reverse<Due>>,
-    returns: mpsc::UnboundedReceiver<Return>,
+    returns: mpsc::UnboundedReceiver<BeatReturn>,
     /// Bounded by the number of seats: each is lent once.
-    back: mpsc::UnboundedSender<Return>,
+    back: mpsc::UnboundedSender<BeatReturn>,
     fleet: Arc<Fleet>,
     /// When permits last ran out.
     crowded_at: Option<Instant>,
@@ -76,19 +76,19 @@ pub struct Scheduler {
 /// A monitor's place: at home, or lent to the beat or errand under way.
 #[derive(Debug)]
 struct Slot {
-    seat: Option<Box<Seat>>,
+    seat: Option<Box<MonitorRuntime>>,
     /// What is declared, also while the seat is away.
     declared: Arc<Monitor>,
     /// Changes with every plan, so that dues of an older one are passed over.
     plan: u64,
     suspects: u64,
     /// What waits for the seat to come home.
-    errands: Vec<Errand>,
+    errands: Vec<PendingChange>,
 }
 
 /// Something other than a beat that needs the seat.
 #[derive(Debug, Clone)]
-enum Errand {
+enum PendingChange {
     /// Another declaration.
     Edit(Arc<Monitor>),
     /// The same declaration, weighed anew: the file may have changed while Serin was down.
@@ -113,16 +113,16 @@ struct Due {
 }
 
 #[derive(Debug)]
-struct Return {
+struct BeatReturn {
     monitor: MonitorId,
     /// None: the monitor is gone.
-    seat: Option<Box<Seat>>,
-    after: After,
+    seat: Option<Box<MonitorRuntime>>,
+    after: BeatResult,
 }
 
 impl Scheduler {
     /// A scheduler over these seats, with so many probes in flight at once.
-    pub fn new(hands: Hands, seats: Vec<Seat>, permits: usize) -> Self {
+    pub fn new(hands: LoopContext, seats: Vec<MonitorRuntime>, permits: usize) -> Self {
         let (back, returns) = mpsc::unbounded_channel();
         let fleet = Arc::clone(&hands.fleet.borrow());
         let mut scheduler = Self {
@@ -136,7 +136,7 @@ impl Scheduler {
             crowded_at: None,
             broke_down_at: None,
             salt: rand::random(),
-            tick: tick::width(0.0),
+            tick: batch_window::width(0.0),
         };
         for seat in seats {
             scheduler.seat(seat);
@@ -152,14 +152,14 @@ impl Scheduler {
         let mut backs = Vec::with_capacity(RETURNS_MAX);
         loop {
             let now = Utc::now();
-            self.hands.board.pulse().turn(NAME, now);
+            self.hands.board.metrics().turn(NAME, now);
             self.start_due(now);
-            self.breathe(now);
+            self.measure_load(now);
             // What falls due within a tick starts together.
             let wake = self.dues.peek().map_or_else(|| Instant::now() + TURN_MAX, |Reverse(due)| due.at + self.tick);
             tokio::select! {
                 () = shutdown.cancelled() => break,
-                1.. = self.returns.recv_many(&mut backs, RETURNS_MAX) => backs.drain(..).for_each(|back| self.came_back(back)),
+                1.. = self.returns.recv_many(&mut backs, RETURNS_MAX) => backs.drain(..).for_each(|back| self.take_back(back)),
                 Some(command) = commands.recv() => self.command(command),
                 Ok(()) = fleets.changed() => self.match_fleet(),
                 () = tokio::time::sleep_until(wake.min(Instant::now() + TURN_MAX)) => {}
@@ -167,11 +167,11 @@ impl Scheduler {
         }
         while self.slots.values().any(|slot| slot.seat.is_none()) {
             let Some(back) = self.returns.recv().await else { break };
-            self.come_home(back);
+            self.finish(back);
         }
         // What they opened they close.
         let seats = self.slots.values_mut().filter_map(|slot| slot.seat.as_mut());
-        let climbs = seats.filter_map(|seat| seat.climb.take()).map(Climb::end);
+        let climbs = seats.filter_map(|seat| seat.climb.take()).map(ConnectivityTask::end);
         futures_util::future::join_all(climbs).await;
     }
 
@@ -184,18 +184,18 @@ impl Scheduler {
         let ids: Vec<MonitorId> =
             self.slots.iter().filter(|(_, slot)| edited(slot)).map(|(id, _)| id.clone()).collect();
         for id in ids {
-            self.send(&id, Errand::Reconsider);
+            self.send(&id, PendingChange::Reconsider);
         }
     }
 
     /// The all-clear, once permits have sufficed and beats have held for a while.
-    fn breathe(&mut self, now: DateTime<Utc>) {
+    fn measure_load(&mut self, now: DateTime<Utc>) {
         let over = |at: &mut Option<Instant>| at.take_if(|at| at.elapsed() > CALM_AFTER).is_some();
         if over(&mut self.crowded_at) {
-            self.hands.alerts.clear(Trouble::LoopLate, now);
+            self.hands.alerts.clear(InternalAlert::LoopLate, now);
         }
         if over(&mut self.broke_down_at) {
-            self.hands.alerts.clear(Trouble::LoopStopped, now);
+            self.hands.alerts.clear(InternalAlert::LoopStopped, now);
         }
     }
 
@@ -210,7 +210,7 @@ impl Scheduler {
                 continue;
             }
             if !due.suspect {
-                self.hands.board.pulse().started_late(moment.duration_since(due.at));
+                self.hands.board.metrics().started_late(moment.duration_since(due.at));
                 self.plan(&due.monitor, after(due.wall, now));
             }
             let kind = if due.suspect { BeatKind::Suspect } else { BeatKind::Scheduled };
@@ -243,17 +243,17 @@ impl Scheduler {
             let mut seat = seat;
             self.hands.board.put(seat.view(now));
             slot.seat = Some(seat);
-            return self.crowded_out(id, kind, wall);
+            return self.skip_without_permit(id, kind, wall);
         };
         tokio::spawn(run_beat(self.hands.clone(), seat, kind, wall, permit, self.back.clone()));
     }
 
     /// A beat for which there was no place, or no longer one: nothing is lost but a scheduled one.
-    fn crowded_out(&mut self, id: &MonitorId, kind: BeatKind, wall: DateTime<Utc>) {
+    fn skip_without_permit(&mut self, id: &MonitorId, kind: BeatKind, wall: DateTime<Utc>) {
         let Some(slot) = self.slots.get(id) else { return };
         let (declared, now) = (Arc::clone(&slot.declared), Utc::now());
         self.crowded_at = Some(Instant::now());
-        self.hands.alerts.raise(Trouble::LoopLate, CROWDED, now);
+        self.hands.alerts.raise(InternalAlert::LoopLate, CROWDED, now);
         match kind {
             BeatKind::Scheduled => self.lost(declared, wall),
             BeatKind::Suspect => self.again(id, wall),
@@ -276,37 +276,37 @@ impl Scheduler {
                 }));
             }
             (BeatKind::Scheduled, Hold::Quiet { .. } | Hold::Spent { .. }) => {
-                self.unmade(Arc::clone(&slot.declared), wall, Seen::Held);
+                self.unmade(Arc::clone(&slot.declared), wall, BeatSeen::Held);
             }
             _ => {}
         }
     }
 
     fn lost(&self, monitor: Arc<Monitor>, wall: DateTime<Utc>) {
-        self.unmade(monitor, wall, Seen::Missed);
+        self.unmade(monitor, wall, BeatSeen::Missed);
     }
 
-    fn unmade(&self, monitor: Arc<Monitor>, wall: DateTime<Utc>, why: Seen) {
+    fn unmade(&self, monitor: Arc<Monitor>, wall: DateTime<Utc>, why: BeatSeen) {
         let hash = self.fleet.provenance.hash.clone();
         tokio::spawn(watch::miss(self.hands.clone(), monitor, wall, hash, why));
     }
 
-    fn came_back(&mut self, back: Return) {
+    fn take_back(&mut self, back: BeatReturn) {
         let (id, suspects, given_up) = (back.monitor.clone(), back.after.suspects.clone(), back.after.given_up);
         if back.after.broke_down {
             self.broke_down_at = Some(Instant::now());
         }
-        self.come_home(back);
+        self.finish(back);
         if let Some((kind, wall)) = given_up {
-            self.crowded_out(&id, kind, wall);
+            self.skip_without_permit(&id, kind, wall);
         }
         if let Some(suspects) = suspects {
             self.suspect(&id, suspects);
         }
-        self.next_errand(&id);
+        self.next_change(&id);
     }
 
-    fn come_home(&mut self, back: Return) {
+    fn finish(&mut self, back: BeatReturn) {
         match (back.seat, self.slots.get_mut(&back.monitor)) {
             (Some(seat), Some(slot)) => slot.seat = Some(seat),
             (None, Some(slot)) if slot.errands.is_empty() => drop(self.slots.remove(&back.monitor)),
@@ -315,14 +315,14 @@ impl Scheduler {
                 let mut declared = None;
                 for errand in &slot.errands {
                     match errand {
-                        Errand::Edit(monitor) => declared = Some(Arc::clone(monitor)),
-                        Errand::Remove => declared = None,
+                        PendingChange::Edit(monitor) => declared = Some(Arc::clone(monitor)),
+                        PendingChange::Remove => declared = None,
                         _ => {}
                     }
                 }
                 self.slots.remove(&back.monitor);
                 if let Some(monitor) = declared {
-                    self.seat(Seat::new(monitor, Utc::now()));
+                    self.seat(MonitorRuntime::new(monitor, Utc::now()));
                 }
             }
             (_, None) => {}
@@ -331,14 +331,14 @@ impl Scheduler {
 
     fn command(&mut self, command: Command) {
         match command {
-            Command::Recheck { monitor } => self.send(&monitor, Errand::Recheck),
-            Command::Accept { monitor, hash, actor } => self.send(&monitor, Errand::Accept { hash, actor }),
+            Command::Recheck { monitor } => self.send(&monitor, PendingChange::Recheck),
+            Command::Accept { monitor, hash, actor } => self.send(&monitor, PendingChange::Accept { hash, actor }),
             Command::Acknowledge { incident, actor } => {
                 let holder = self.hands.board.all().into_iter().find(|view| {
                     view.signals.iter().any(|signal| signal.incident.as_ref().is_some_and(|open| open.id == incident))
                 });
                 if let Some(view) = holder {
-                    self.send(&view.id, Errand::Acknowledge { incident, actor });
+                    self.send(&view.id, PendingChange::Acknowledge { incident, actor });
                 }
             }
         }
@@ -348,14 +348,14 @@ impl Scheduler {
     fn match_fleet(&mut self) {
         self.fleet = Arc::clone(&self.hands.fleet.borrow());
         let fleet = Arc::clone(&self.fleet);
-        self.tick = tick::width(tick::rate(&fleet));
-        self.hands.store.gather_for(tick::company(&fleet));
+        self.tick = batch_window::width(batch_window::rate(&fleet));
+        self.hands.store.gather_for(batch_window::company(&fleet));
         for monitor in &fleet.monitors {
             if let Some(slot) = self.slots.get_mut(&monitor.id) {
                 slot.declared = Arc::clone(monitor);
-                self.send(&monitor.id, Errand::Edit(Arc::clone(monitor)));
+                self.send(&monitor.id, PendingChange::Edit(Arc::clone(monitor)));
             } else {
-                self.seat(Seat::new(Arc::clone(monitor), Utc::now()));
+                self.seat(MonitorRuntime::new(Arc::clone(monitor), Utc::now()));
             }
         }
         let declared: HashSet<&MonitorId> = fleet.monitors.iter().map(|monitor| &monitor.id).collect();
@@ -365,11 +365,11 @@ impl Scheduler {
                 slot.plan += 1;
                 slot.suspects += 1;
             }
-            self.send(&id, Errand::Remove);
+            self.send(&id, PendingChange::Remove);
         }
     }
 
-    fn seat(&mut self, mut seat: Seat) {
+    fn seat(&mut self, mut seat: MonitorRuntime) {
         let (id, now) = (seat.monitor.id.clone(), Utc::now());
         self.hands.board.put(seat.view(now));
         let declared = Arc::clone(&seat.monitor);
@@ -405,20 +405,20 @@ impl Scheduler {
         self.dues.push(Reverse(Due { at, wall, monitor: id.clone(), suspect: true, plan: slot.suspects }));
     }
 
-    fn send(&mut self, id: &MonitorId, errand: Errand) {
+    fn send(&mut self, id: &MonitorId, errand: PendingChange) {
         if let Some(slot) = self.slots.get_mut(id) {
             // However often somebody asks while one is under way, one more look answers them all.
-            let asked = slot.errands.iter().any(|waiting| matches!(waiting, Errand::Recheck));
-            if asked && matches!(errand, Errand::Recheck) {
+            let asked = slot.errands.iter().any(|waiting| matches!(waiting, PendingChange::Recheck));
+            if asked && matches!(errand, PendingChange::Recheck) {
                 return;
             }
             slot.errands.push(errand);
-            self.next_errand(id);
+            self.next_change(id);
         }
     }
 
     /// Sets out on the first waiting errand where the seat is at home.
-    fn next_errand(&mut self, id: &MonitorId) {
+    fn next_change(&mut self, id: &MonitorId) {
         let Some(slot) = self.slots.get_mut(id) else { return };
         while let Some(mut seat) = slot.seat.take() {
             if slot.errands.is_empty() {
@@ -426,21 +426,21 @@ impl Scheduler {
                 return;
             }
             match slot.errands.remove(0) {
-                Errand::Recheck => {
+                PendingChange::Recheck => {
                     slot.seat = Some(seat);
                     return self.start(id, BeatKind::Recheck, Utc::now());
                 }
                 // Moved within the file: nothing to weigh, nothing to remember.
-                Errand::Edit(monitor) if monitor.definition_hash == seat.monitor.definition_hash => {
+                PendingChange::Edit(monitor) if monitor.definition_hash == seat.monitor.definition_hash => {
                     seat.declare(monitor);
                     slot.seat = Some(seat);
                 }
                 errand => {
-                    let replan = matches!(&errand, Errand::Edit(monitor) if monitor.every != seat.monitor.every);
+                    let replan = matches!(&errand, PendingChange::Edit(monitor) if monitor.every != seat.monitor.every);
                     if replan {
                         slot.plan += 1;
                     }
-                    tokio::spawn(run_errand(self.hands.clone(), seat, errand, self.back.clone()));
+                    tokio::spawn(apply_change(self.hands.clone(), seat, errand, self.back.clone()));
                     if replan {
                         self.plan(id, Utc::now());
                     }
@@ -459,64 +459,75 @@ fn after(wall: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
 }
 
 async fn run_beat(
-    hands: Hands,
-    seat: Box<Seat>,
+    hands: LoopContext,
+    seat: Box<MonitorRuntime>,
     kind: BeatKind,
     wall: DateTime<Utc>,
     permit: Permit,
-    back: mpsc::UnboundedSender<Return>,
+    back: mpsc::UnboundedSender<BeatReturn>,
 ) {
     let (mut seat, mut permit) = (seat, permit);
     // A seat that did not come back would be a monitor that nobody watches and nobody misses.
     let beat = AssertUnwindSafe(watch::beat(&hands, &mut seat, kind, wall, &mut permit)).catch_unwind().await;
     let after = beat.unwrap_or_else(|_| {
         let (now, monitor) = (Utc::now(), seat.monitor.id.clone());
-        hands.alerts.raise(Trouble::LoopStopped, &format!("a beat of monitor '{monitor}' broke down"), now);
+        hands.alerts.raise(InternalAlert::LoopStopped, &format!("a beat of monitor '{monitor}' broke down"), now);
         seat.trouble = Some("the last beat broke down inside Serin; its log says where".to_owned());
         hands.board.put(seat.view(now));
-        After { broke_down: true, ..After::default() }
+        BeatResult { broke_down: true, ..BeatResult::default() }
     });
     drop(permit);
     // Nobody waits for it only when the scheduler itself is gone.
-    drop(back.send(Return { monitor: seat.monitor.id.clone(), seat: Some(seat), after }));
+    drop(back.send(BeatReturn { monitor: seat.monitor.id.clone(), seat: Some(seat), after }));
 }
 
 /// Does what has to be done until the store takes it: a resolve that was decided is never dropped.
-async fn run_errand(hands: Hands, seat: Box<Seat>, errand: Errand, back: mpsc::UnboundedSender<Return>) {
+async fn apply_change(
+    hands: LoopContext,
+    seat: Box<MonitorRuntime>,
+    errand: PendingChange,
+    back: mpsc::UnboundedSender<BeatReturn>,
+) {
     let mut seat = seat;
     let monitor = seat.monitor.id.clone();
     let done = AssertUnwindSafe(until_taken(&hands, &mut seat, &errand)).catch_unwind().await;
     let broke_down = done.is_err();
     if broke_down {
-        hands.alerts.raise(Trouble::LoopStopped, &format!("a change of monitor '{monitor}' broke down"), Utc::now());
+        hands.alerts.raise(
+            InternalAlert::LoopStopped,
+            &format!("a change of monitor '{monitor}' broke down"),
+            Utc::now(),
+        );
     }
     // One whose removal broke down stays, with what it has open, until the next match of the fleet.
-    let seat = (broke_down || !matches!(errand, Errand::Remove)).then_some(seat);
-    drop(back.send(Return { monitor, seat, after: After { broke_down, ..After::default() } }));
+    let seat = (broke_down || !matches!(errand, PendingChange::Remove)).then_some(seat);
+    drop(back.send(BeatReturn { monitor, seat, after: BeatResult { broke_down, ..BeatResult::default() } }));
 }
 
-async fn until_taken(hands: &Hands, seat: &mut Seat, errand: &Errand) {
+async fn until_taken(hands: &LoopContext, seat: &mut MonitorRuntime, errand: &PendingChange) {
     loop {
         let now = Utc::now();
         let done = match errand {
-            Errand::Edit(declared) => watch::edit(hands, seat, Arc::clone(declared), now).await,
-            Errand::Reconsider => {
+            PendingChange::Edit(declared) => watch::edit(hands, seat, Arc::clone(declared), now).await,
+            PendingChange::Reconsider => {
                 let declared = Arc::clone(&seat.monitor);
                 watch::edit(hands, seat, declared, now).await
             }
-            Errand::Remove => watch::remove(hands, seat, now).await,
-            Errand::Acknowledge { incident, actor } => {
+            PendingChange::Remove => watch::remove(hands, seat, now).await,
+            PendingChange::Acknowledge { incident, actor } => {
                 watch::acknowledge(hands, seat, incident, actor, now).await.map(drop)
             }
-            Errand::Accept { hash, actor } => accepting::accept(hands, seat, hash, actor, now).await.map(drop),
-            Errand::Recheck => Ok(()),
+            PendingChange::Accept { hash, actor } => {
+                accept_baseline::accept(hands, seat, hash, actor, now).await.map(drop)
+            }
+            PendingChange::Recheck => Ok(()),
         };
         match done {
             Err(StoreError::Closed) | Ok(()) => return,
             Err(error) => {
-                hands.stored(Some(&error), now);
+                hands.note_write(Some(&error), now);
                 tracing::warn!(monitor = %seat.monitor.id, %error, "a change cannot be remembered yet; it is tried again");
-                tokio::time::sleep(ERRAND_GAP).await;
+                tokio::time::sleep(CHANGE_GAP).await;
             }
         }
     }
@@ -527,7 +538,7 @@ mod tests {
     use super::*;
     use crate::deliver::internal::InternalAlerts;
     use crate::domain::secret::{Address, Secret};
-    use crate::live::board::Board;
+    use crate::live::state::LiveState;
     use crate::probe::prober::Prober;
     use crate::store::Store;
     use std::sync::atomic::AtomicBool;
@@ -537,20 +548,20 @@ mod tests {
     }
 
     /// A scheduler over one monitor whose seat is away, as while a beat is under way.
-    async fn busy(folder: &std::path::Path) -> (Scheduler, Box<Seat>) {
+    async fn busy(folder: &std::path::Path) -> (Scheduler, Box<MonitorRuntime>) {
         drop(rustls::crypto::ring::default_provider().install_default());
         let fleet = Fleet { monitors: vec![docs()], ..Fleet::default() };
         let (_, fleet) = tokio::sync::watch::channel(Arc::new(fleet));
-        let hands = Hands {
+        let hands = LoopContext {
             store: Store::open(&folder.join("serin.db")).await.unwrap(),
             prober: Arc::new(Prober::new(1)),
-            board: Arc::new(Board::default()),
+            board: Arc::new(LiveState::default()),
             alerts: InternalAlerts::new(),
             fleet,
             uplink: Arc::default(),
             ailing: Arc::new(AtomicBool::new(false)),
         };
-        let mut scheduler = Scheduler::new(hands, vec![Seat::new(docs(), Utc::now())], 1);
+        let mut scheduler = Scheduler::new(hands, vec![MonitorRuntime::new(docs(), Utc::now())], 1);
         let seat = scheduler.slots.get_mut(&docs().id).unwrap().seat.take().unwrap();
         (scheduler, seat)
     }
@@ -591,7 +602,7 @@ mod tests {
     async fn without_a_permit_nothing_is_lost_but_the_scheduled_beat() {
         let folder = tempfile::tempdir().unwrap();
         let (mut scheduler, seat) = busy(folder.path()).await;
-        scheduler.come_home(Return { monitor: docs().id.clone(), seat: Some(seat), after: After::default() });
+        scheduler.finish(BeatReturn { monitor: docs().id.clone(), seat: Some(seat), after: BeatResult::default() });
         let _permit = scheduler.permits.start().unwrap();
         scheduler.start(&docs().id, BeatKind::Suspect, Utc::now());
         assert!(scheduler.slots[&docs().id].seat.is_some(), "the seat stays at home");
@@ -604,7 +615,7 @@ mod tests {
         let (mut scheduler, mut seat) = busy(folder.path()).await;
         let until = Utc::now() + Duration::from_secs(3_600);
         seat.quiet.until = Some(until);
-        scheduler.come_home(Return { monitor: docs().id.clone(), seat: Some(seat), after: After::default() });
+        scheduler.finish(BeatReturn { monitor: docs().id.clone(), seat: Some(seat), after: BeatResult::default() });
         scheduler.start(&docs().id, BeatKind::Scheduled, Utc::now());
         assert!(scheduler.slots[&docs().id].seat.is_some(), "no beat sets out");
         scheduler.start(&docs().id, BeatKind::Suspect, Utc::now());
@@ -627,7 +638,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_last_word_on_a_removed_monitor_counts() {
-        let (edit, remove) = (|| Errand::Edit(docs()), || Errand::Remove);
+        let (edit, remove) = (|| PendingChange::Edit(docs()), || PendingChange::Remove);
         let rows = [
             (vec![], false, "removed"),
             (vec![edit()], true, "removed and declared again"),
@@ -638,7 +649,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let (mut scheduler, _seat) = busy(folder.path()).await;
             scheduler.slots.get_mut(&docs().id).unwrap().errands = errands;
-            scheduler.come_home(Return { monitor: docs().id.clone(), seat: None, after: After::default() });
+            scheduler.finish(BeatReturn { monitor: docs().id.clone(), seat: None, after: BeatResult::default() });
             assert_eq!(scheduler.slots.contains_key(&docs().id), stays, "{sentence}");
         }
     }

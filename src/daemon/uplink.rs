@@ -14,11 +14,11 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::deliver::internal::InternalAlerts;
-use crate::deliver::trouble::Trouble;
+use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::fault::FaultKind;
 use crate::domain::fleet::Control;
 use crate::domain::monitor::MonitorId;
-use crate::live::board::{Banner, Board};
+use crate::live::state::{Banner, LiveState};
 use crate::probe::prober::Prober;
 
 /// How long a control address may take to answer.
@@ -44,11 +44,11 @@ impl Uplink {
         match blocked {
             Some(why) => {
                 all.insert(monitor.clone());
-                alerts.raise(Trouble::WayBlocked, &format!("monitor '{monitor}': {why}"), now);
+                alerts.raise(InternalAlert::WayBlocked, &format!("monitor '{monitor}': {why}"), now);
             }
             None => {
                 if all.remove(monitor) && all.is_empty() {
-                    alerts.clear(Trouble::WayBlocked, now);
+                    alerts.clear(InternalAlert::WayBlocked, now);
                 }
             }
         }
@@ -63,7 +63,7 @@ impl Uplink {
     pub async fn is_gone(
         &self,
         prober: &Prober,
-        (alerts, board): (&InternalAlerts, &Board),
+        (alerts, board): (&InternalAlerts, &LiveState),
         control: &[Control],
         now: DateTime<Utc>,
     ) -> bool {
@@ -83,7 +83,7 @@ impl Uplink {
         if gone {
             let failed = failed.iter().map(|(control, fault)| format!("{}: {}", control.address.shown, fault.detail));
             let why = format!("no control address answers: {}", failed.collect::<Vec<_>>().join("; "));
-            alerts.raise(Trouble::UplinkLost, &why, now);
+            alerts.raise(InternalAlert::UplinkLost, &why, now);
         }
         match (before, gone) {
             (false, true) => {
@@ -93,7 +93,7 @@ impl Uplink {
             }
             (true, false) => {
                 board.lower(UPLINK);
-                alerts.clear(Trouble::UplinkLost, now);
+                alerts.clear(InternalAlert::UplinkLost, now);
             }
             _ => {}
         }

@@ -11,35 +11,35 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::daemon::clock::lived;
-use crate::daemon::doubt::look_closer;
-use crate::daemon::hands::Hands;
+use crate::daemon::failure_confirmation::confirm_failure;
 use crate::daemon::listing;
+use crate::daemon::loop_context::LoopContext;
+use crate::daemon::notify::{Notifier, closer_look, timeline};
 use crate::daemon::permits::Permit;
-use crate::daemon::seat::Seat;
-use crate::daemon::telling::{Telling, closer_look, timeline};
+use crate::daemon::runtime::MonitorRuntime;
 use crate::domain::answer::{Ask, Turn};
 use crate::domain::classify::classify;
 use crate::domain::contract::FIRST_STABLE;
 use crate::domain::fleet::Fleet;
 use crate::domain::incident::Incident;
-use crate::domain::learnt::Learnt;
 use crate::domain::monitor::Monitor;
+use crate::domain::monitor_state::{Beat, Decision, MonitorState};
 use crate::domain::observation::{BeatKind, Observation, Stage};
 use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
 use crate::domain::paging::notification::Event;
 use crate::domain::reason::FailureReason;
 use crate::domain::schedule;
+use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::{Phase, Signal, SignalState};
-use crate::domain::standing::{Beat, Decision, Standing};
-use crate::live::board::{BeatMark, Change};
+use crate::live::state::{BeatMark, LiveChange};
 use crate::probe::assignment::{Assignment, Further};
 use crate::probe::decode::sources;
 use crate::store::StoreError;
-use crate::store::values::record::StageTimes;
-use crate::store::values::record::{
-    ActionRow, AskRow, BeatRecord, BeatRow, LearntRow, MarksRow, Seen, SignalRow, ToolsRow, TranscriptRow,
+use crate::store::values::change_set::StageTimes;
+use crate::store::values::change_set::{
+    ActionRow, AskRow, BeatRow, BeatSeen, ChangeSet, MarksRow, ServerProfileRow, SignalRow, ToolsRow, TranscriptRow,
 };
-use crate::store::write::known::address_hash;
+use crate::store::write::probe_memory::address_hash;
 
 /// Noting a missed beat waits for the store so long and no longer: while it stands still, every beat
 /// is missed, and what waits would grow without end.
@@ -47,7 +47,7 @@ const MISS_MAX: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// What the scheduler has to know once a beat is over.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct After {
+pub struct BeatResult {
     /// When to look again soon; replaces what was planned. None: leave it.
     pub suspects: Option<Vec<DateTime<Utc>>>,
     /// The beat broke down inside Serin.
@@ -58,19 +58,19 @@ pub struct After {
 
 /// Takes one beat of a monitor from the first byte to the commit.
 pub async fn beat(
-    hands: &Hands,
-    seat: &mut Seat,
+    hands: &LoopContext,
+    seat: &mut MonitorRuntime,
     kind: BeatKind,
     scheduled_at: DateTime<Utc>,
     permit: &mut Permit,
-) -> After {
+) -> BeatResult {
     let (started, lived, now) = (Instant::now(), lived(), Utc::now());
     let fleet = Arc::clone(&hands.fleet.borrow());
     let observed = permit.within(observe(hands, seat, &fleet, (kind, scheduled_at, now))).await;
     let Some((mut seen, learnt, outcome)) = observed else {
         // It was made to bear something, though nobody knows how much.
         seat.spend(&Observation::blank(seat.monitor.id.clone(), kind, scheduled_at, now));
-        return After { given_up: Some((kind, scheduled_at)), ..After::default() };
+        return BeatResult { given_up: Some((kind, scheduled_at)), ..BeatResult::default() };
     };
     seat.spend(&seen);
     let covered = seat.covered(started);
@@ -84,18 +84,18 @@ pub async fn beat(
     seen.transcript = None;
     let beat = (&seen, &outcome, &learnt, transcripts);
     let committed = commit(hands, seat, &fleet, &next, &decisions, beat, now).await;
-    hands.stored(committed.as_ref().err(), now);
+    hands.note_write(committed.as_ref().err(), now);
     let mark =
         |verdict| BeatMark { at: now, verdict, reason: outcome.reason(), elapsed_ms: seen.elapsed.as_secs_f32() * 1e3 };
     let scheduled = kind == BeatKind::Scheduled;
     if let Err(error) = committed {
         seat.count(BeatMark { reason: None, ..mark(Verdict::Unknown) }, lived, scheduled);
         seat.trouble = Some(format!("this beat could not be remembered: {error}"));
-        hands.board.pulse().beat(Verdict::Unknown);
+        hands.board.metrics().beat(Verdict::Unknown);
         hands.board.put(seat.view(now));
-        return After::default();
+        return BeatResult::default();
     }
-    let after = After { suspects: suspects(&seat.standing, &next, &seat.monitor, &seen), ..After::default() };
+    let after = BeatResult { suspects: suspects(&seat.standing, &next, &seat.monitor, &seen), ..BeatResult::default() };
     seat.standing = next;
     seat.learnt = learnt;
     seat.keeping = keeping;
@@ -115,7 +115,7 @@ pub async fn beat(
     }
     seat.count(mark(outcome.verdict), lived, scheduled);
     seat.trouble = None;
-    hands.board.pulse().beat(outcome.verdict);
+    hands.board.metrics().beat(outcome.verdict);
     seat.list(&seen, now, noted);
     seat.weigh(&seen);
     // Judged and written down; what is left is what pages show, and a fleet has fifty thousand of it.
@@ -128,18 +128,18 @@ pub async fn beat(
 
 /// What needs a place: the probe, its judgement, and whatever is looked at once more.
 async fn observe(
-    hands: &Hands,
-    seat: &mut Seat,
+    hands: &LoopContext,
+    seat: &mut MonitorRuntime,
     fleet: &Fleet,
     (kind, scheduled_at, now): (BeatKind, DateTime<Utc>, DateTime<Utc>),
-) -> (Observation, Learnt, Outcome) {
+) -> (Observation, ServerProfile, Outcome) {
     let assignment = assign(seat, kind, scheduled_at, now);
     let (mut seen, learnt, transcript) = hands.prober.record(&assignment).await;
     let outcome = classify(&seat.monitor, &seen);
     if outcome.verdict != Verdict::Good {
         seen.transcript = transcript.map(|transcript| transcript.written(&assignment, &seen, &outcome));
     }
-    let outcome = look_closer(hands, seat, fleet, &mut seen, outcome, learnt.deed, now).await;
+    let outcome = confirm_failure(hands, seat, fleet, &mut seen, outcome, learnt.deed, now).await;
     (seen, learnt, outcome)
 }
 
@@ -149,9 +149,15 @@ fn is_any_wrong(monitor: &Monitor, seen: &Observation) -> bool {
 }
 
 /// Notes a due beat that did not take place, and why; where even that fails, the hour's coverage says it.
-pub async fn miss(hands: Hands, monitor: Arc<Monitor>, scheduled_at: DateTime<Utc>, config_hash: String, why: Seen) {
-    if why == Seen::Missed {
-        hands.board.pulse().miss(1);
+pub async fn miss(
+    hands: LoopContext,
+    monitor: Arc<Monitor>,
+    scheduled_at: DateTime<Utc>,
+    config_hash: String,
+    why: BeatSeen,
+) {
+    if why == BeatSeen::Missed {
+        hands.board.metrics().miss(1);
     }
     let row = BeatRow {
         monitor: monitor.id.clone(),
@@ -169,7 +175,7 @@ pub async fn miss(hands: Hands, monitor: Arc<Monitor>, scheduled_at: DateTime<Ut
         fresh_connection: false,
         config_hash,
     };
-    let noted = hands.store.commit(BeatRecord { beat: Some(row), ..BeatRecord::default() });
+    let noted = hands.store.commit(ChangeSet { beat: Some(row), ..ChangeSet::default() });
     match tokio::time::timeout(MISS_MAX, noted).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!(monitor = %monitor.id, %error, "a missed beat could not be noted"),
@@ -181,7 +187,12 @@ pub async fn miss(hands: Hands, monitor: Arc<Monitor>, scheduled_at: DateTime<Ut
 ///
 /// # Errors
 /// Where the store fails; the seat is unchanged then.
-pub async fn edit(hands: &Hands, seat: &mut Seat, monitor: Arc<Monitor>, now: DateTime<Utc>) -> Result<(), StoreError> {
+pub async fn edit(
+    hands: &LoopContext,
+    seat: &mut MonitorRuntime,
+    monitor: Arc<Monitor>,
+    now: DateTime<Utc>,
+) -> Result<(), StoreError> {
     let mut next = seat.standing.clone();
     let ended = next.reconsider(&monitor, now);
     end(hands, seat, next, ended, now).await?;
@@ -197,7 +208,7 @@ pub async fn edit(hands: &Hands, seat: &mut Seat, monitor: Arc<Monitor>, now: Da
 ///
 /// # Errors
 /// Where the store fails; nothing is changed then.
-pub async fn remove(hands: &Hands, seat: &mut Seat, now: DateTime<Utc>) -> Result<(), StoreError> {
+pub async fn remove(hands: &LoopContext, seat: &mut MonitorRuntime, now: DateTime<Utc>) -> Result<(), StoreError> {
     let mut next = seat.standing.clone();
     let ended = next.remove(now);
     end(hands, seat, next, ended, now).await?;
@@ -212,8 +223,8 @@ pub async fn remove(hands: &Hands, seat: &mut Seat, now: DateTime<Utc>) -> Resul
 /// # Errors
 /// Where the store fails; nothing is changed then.
 pub async fn acknowledge(
-    hands: &Hands,
-    seat: &mut Seat,
+    hands: &LoopContext,
+    seat: &mut MonitorRuntime,
     incident: &str,
     actor: &str,
     now: DateTime<Utc>,
@@ -221,8 +232,8 @@ pub async fn acknowledge(
     let mut next = seat.standing.clone();
     let Some(taken) = next.acknowledge(incident, actor, now) else { return Ok(false) };
     let fleet = Arc::clone(&hands.fleet.borrow());
-    let telling = Telling { fleet: &fleet, monitor: &seat.monitor, now };
-    let record = BeatRecord {
+    let telling = Notifier { fleet: &fleet, monitor: &seat.monitor, now };
+    let record = ChangeSet {
         outbox: vec![telling.changed(&hands.store, Event::IncidentAcknowledged, &taken).await?],
         timeline: vec![timeline(Event::IncidentAcknowledged, &taken, actor, now)],
         action: Some(ActionRow {
@@ -232,24 +243,24 @@ pub async fn acknowledge(
             subject: incident.to_owned(),
         }),
         incidents: vec![taken],
-        ..BeatRecord::default()
+        ..ChangeSet::default()
     };
     hands.store.commit(record).await?;
     seat.standing = next;
-    hands.board.tell(Change::Incident(incident.to_owned()));
+    hands.board.tell(LiveChange::Incident(incident.to_owned()));
     Ok(true)
 }
 
 async fn end(
-    hands: &Hands,
-    seat: &mut Seat,
-    next: Standing,
+    hands: &LoopContext,
+    seat: &mut MonitorRuntime,
+    next: MonitorState,
     ended: Vec<Incident>,
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     let fleet = Arc::clone(&hands.fleet.borrow());
-    let telling = Telling { fleet: &fleet, monitor: &seat.monitor, now };
-    let mut record = BeatRecord { signals: changed_signals(seat, &next), ..BeatRecord::default() };
+    let telling = Notifier { fleet: &fleet, monitor: &seat.monitor, now };
+    let mut record = ChangeSet { signals: changed_signals(seat, &next), ..ChangeSet::default() };
     for incident in ended {
         record.outbox.push(telling.resolved(&hands.store, &incident).await?);
         record.timeline.push(timeline(Event::IncidentResolved, &incident, "serin", now));
@@ -260,12 +271,12 @@ async fn end(
     }
     seat.standing = next;
     for incident in record.incidents {
-        hands.board.tell(Change::Incident(incident.id));
+        hands.board.tell(LiveChange::Incident(incident.id));
     }
     Ok(())
 }
 
-fn assign(seat: &Seat, kind: BeatKind, scheduled_at: DateTime<Utc>, now: DateTime<Utc>) -> Assignment {
+fn assign(seat: &MonitorRuntime, kind: BeatKind, scheduled_at: DateTime<Utc>, now: DateTime<Utc>) -> Assignment {
     let (asks, further) = seat.asks(now);
     Assignment {
         monitor: Arc::clone(&seat.monitor),
@@ -282,21 +293,21 @@ fn assign(seat: &Seat, kind: BeatKind, scheduled_at: DateTime<Utc>, now: DateTim
 
 /// The beat's transaction: what was seen, what it changed, and what is to be said of it.
 async fn commit(
-    hands: &Hands,
-    seat: &Seat,
+    hands: &LoopContext,
+    seat: &MonitorRuntime,
     fleet: &Fleet,
-    next: &Standing,
+    next: &MonitorState,
     decisions: &[Decision],
-    (seen, outcome, learnt, transcripts): (&Observation, &Outcome, &Learnt, Vec<TranscriptRow>),
+    (seen, outcome, learnt, transcripts): (&Observation, &Outcome, &ServerProfile, Vec<TranscriptRow>),
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
-    let telling = Telling { fleet, monitor: &seat.monitor, now };
-    let mut record = BeatRecord {
+    let telling = Notifier { fleet, monitor: &seat.monitor, now };
+    let mut record = ChangeSet {
         beat: Some(beat_row(seen, outcome, &fleet.provenance.hash)),
         asks: seen.asks.iter().zip(&outcome.asks).map(|(ask, verdict)| ask_row(ask, verdict)).collect(),
         signals: changed_signals(seat, next),
         marks: (seat.standing.marks != next.marks).then(|| marks_row(seat, next)),
-        learnt: (seat.learnt != *learnt).then(|| LearntRow {
+        learnt: (seat.learnt != *learnt).then(|| ServerProfileRow {
             monitor: seat.monitor.id.clone(),
             address: address_hash(&seat.monitor),
             learnt: learnt.clone(),
@@ -304,7 +315,7 @@ async fn commit(
         spent: seat.unsaved_days(now),
         listing: listing::row(seat, seen, now),
         transcripts,
-        ..BeatRecord::default()
+        ..ChangeSet::default()
     };
     for decision in decisions {
         let (event, incident) = match decision {
@@ -353,23 +364,23 @@ async fn commit(
     hands.store.commit(record).await
 }
 
-fn announce(hands: &Hands, decisions: &[Decision]) {
+fn announce(hands: &LoopContext, decisions: &[Decision]) {
     for decision in decisions {
         match decision {
             Decision::Opened { incident, .. } => {
                 tracing::warn!(monitor = %incident.monitor, incident = incident.id, reason = %incident.reason, summary = incident.summary, "incident opened");
-                hands.board.tell(Change::Incident(incident.id.clone()));
+                hands.board.tell(LiveChange::Incident(incident.id.clone()));
             }
             Decision::Updated(incident) => {
                 tracing::warn!(monitor = %incident.monitor, incident = incident.id, reason = %incident.reason, "incident updated");
-                hands.board.tell(Change::Incident(incident.id.clone()));
+                hands.board.tell(LiveChange::Incident(incident.id.clone()));
             }
             Decision::Resolved(incident) => {
                 tracing::info!(monitor = %incident.monitor, incident = incident.id, "incident resolved");
-                hands.board.tell(Change::Incident(incident.id.clone()));
+                hands.board.tell(LiveChange::Incident(incident.id.clone()));
             }
             Decision::LookedCloser(incident) | Decision::Refreshed(incident) => {
-                hands.board.tell(Change::Incident(incident.id.clone()))
+                hands.board.tell(LiveChange::Incident(incident.id.clone()))
             }
             Decision::Restarted(restart) => tracing::info!(certain = restart.certain, "server restarted"),
             Decision::ToolsSettled => {}
@@ -378,8 +389,13 @@ fn announce(hands: &Hands, decisions: &[Decision]) {
 }
 
 /// When to look again soon: planned at the first failure, dropped with the first good beat.
-fn suspects(before: &Standing, after: &Standing, monitor: &Monitor, seen: &Observation) -> Option<Vec<DateTime<Utc>>> {
-    let phase = |standing: &Standing| standing.signal(Signal::Availability).phase;
+fn suspects(
+    before: &MonitorState,
+    after: &MonitorState,
+    monitor: &Monitor,
+    seen: &Observation,
+) -> Option<Vec<DateTime<Utc>>> {
+    let phase = |standing: &MonitorState| standing.signal(Signal::Availability).phase;
     match (phase(before), phase(after)) {
         (Phase::Quiet, Phase::Pending) => {
             let ended_at = seen.started_at + seen.elapsed;
@@ -391,7 +407,7 @@ fn suspects(before: &Standing, after: &Standing, monitor: &Monitor, seen: &Obser
 }
 
 /// Signals whose state a standing changed, as they are written.
-pub fn changed_signals(seat: &Seat, next: &Standing) -> Vec<SignalRow> {
+pub fn changed_signals(seat: &MonitorRuntime, next: &MonitorState) -> Vec<SignalRow> {
     let row = |signal: Signal, subject: String, state: &SignalState, rule_hash: &str| SignalRow {
         monitor: seat.monitor.id.clone(),
         signal,
@@ -418,7 +434,7 @@ pub fn changed_signals(seat: &Seat, next: &Standing) -> Vec<SignalRow> {
     rows
 }
 
-fn marks_row(seat: &Seat, next: &Standing) -> MarksRow {
+fn marks_row(seat: &MonitorRuntime, next: &MonitorState) -> MarksRow {
     MarksRow {
         monitor: seat.monitor.id.to_string(),
         instance: next.marks.instances.last().cloned(),
@@ -438,9 +454,9 @@ fn beat_row(seen: &Observation, outcome: &Outcome, config_hash: &str) -> BeatRow
         era: seen.era,
         transport: seen.transport,
         seen: match outcome.reason() {
-            Some(FailureReason::MonitorUplink) => Seen::Uplink,
-            Some(FailureReason::MonitorInternal) => Seen::Internal,
-            _ => Seen::Seen,
+            Some(FailureReason::MonitorUplink) => BeatSeen::Uplink,
+            Some(FailureReason::MonitorInternal) => BeatSeen::Internal,
+            _ => BeatSeen::Seen,
         },
         verdict: outcome.verdict,
         reason: outcome.reason(),

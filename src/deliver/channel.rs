@@ -2,28 +2,28 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::deliver::mail::Post;
+use crate::deliver::mail::Mailer;
 use crate::deliver::trust;
-use crate::deliver::webhook::Hooks;
+use crate::deliver::webhook::WebhookClient;
 use crate::domain::fleet::{Fleet, Heartbeat};
 use crate::domain::paging::delivery::AttemptEnd;
 use crate::domain::receiver::{Channel, Receiver};
 
 /// Sends. Holds the HTTP client, the TLS roots and what mail recipients already took; cheap to share in an `Arc`.
 #[derive(Debug)]
-pub struct Sender {
-    hooks: Hooks,
-    post: Post,
+pub struct ChannelSender {
+    hooks: WebhookClient,
+    post: Mailer,
 }
 
-impl Sender {
+impl ChannelSender {
     /// A sender with its HTTP client, guard and TLS roots.
     ///
     /// # Errors
     /// Where no HTTP client can be built.
     pub fn new() -> anyhow::Result<Self> {
         let roots = trust::machine_roots();
-        Ok(Self { hooks: Hooks::new(trust::client_config(&roots)?), post: Post::new(roots) })
+        Ok(Self { hooks: WebhookClient::new(trust::client_config(&roots)?), post: Mailer::new(roots) })
     }
 
     /// One sign of life, at most [`crate::domain::paging::delivery::ATTEMPT_MAX`]: guarded as a webhook is.

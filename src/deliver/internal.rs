@@ -19,11 +19,11 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::deliver::channel::Sender;
-use crate::deliver::message::{Evidence, Message, VERSION, moment};
+use crate::deliver::channel::ChannelSender;
+use crate::deliver::internal_alert::InternalAlert;
+use crate::deliver::message::{Message, MessageEvidence, VERSION, timestamp};
 use crate::deliver::plain;
-use crate::deliver::queue::{Queues, What};
-use crate::deliver::trouble::Trouble;
+use crate::deliver::queue::{QueuedKind, Queues};
 use crate::domain::fleet::Fleet;
 use crate::domain::paging::delivery::AttemptEnd;
 use crate::domain::reason::Severity;
@@ -46,7 +46,7 @@ const DETAIL_CHARS_MAX: usize = 400;
 
 /// One kind of trouble, while it lasts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Open {
+pub struct OpenAlert {
     /// Since when.
     pub since: DateTime<Utc>,
     /// What was last seen of it; one line.
@@ -60,32 +60,32 @@ pub struct Open {
 /// The handle: cheap to clone, never waits, never fails.
 #[derive(Debug, Clone, Default)]
 pub struct InternalAlerts {
-    shared: Arc<Shared>,
+    shared: Arc<AlertsShared>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
+struct AlertsShared {
+    state: Mutex<AlertState>,
     woken: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    open: BTreeMap<Trouble, Open>,
+struct AlertState {
+    open: BTreeMap<InternalAlert, OpenAlert>,
     /// When each kind was last told, also after it was over.
-    last_told: BTreeMap<Trouble, DateTime<Utc>>,
+    last_told: BTreeMap<InternalAlert, DateTime<Utc>>,
     /// What is still to be handed to the loop.
-    said: Vec<Said>,
+    said: Vec<LastSaid>,
     sequence: u32,
 }
 
 /// One thing to say, before it is addressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Said {
-    kind: Trouble,
-    what: What,
+struct LastSaid {
+    kind: InternalAlert,
+    what: QueuedKind,
     at: DateTime<Utc>,
-    open: Open,
+    open: OpenAlert,
     sequence: u32,
 }
 
@@ -96,7 +96,7 @@ impl InternalAlerts {
     }
 
     /// There is trouble. May be said as often as it is seen: one alert goes out, and a reminder now and then.
-    pub fn raise(&self, kind: Trouble, detail: &str, now: DateTime<Utc>) {
+    pub fn raise(&self, kind: InternalAlert, detail: &str, now: DateTime<Utc>) {
         let mut state = self.state();
         let detail = plain::line(detail, DETAIL_CHARS_MAX);
         match state.open.get_mut(&kind) {
@@ -106,7 +106,7 @@ impl InternalAlerts {
             }
             None => {
                 tracing::error!(trouble = kind.slug(), detail, "Serin has trouble of its own: {}", kind.meaning());
-                state.open.insert(kind, Open { since: now, detail, times: 1, told_at: None });
+                state.open.insert(kind, OpenAlert { since: now, detail, times: 1, told_at: None });
             }
         }
         state.tell_what_is_due(now);
@@ -115,12 +115,12 @@ impl InternalAlerts {
     }
 
     /// It is over; an all-clear goes out to whoever was told. Nothing happens where nothing was wrong.
-    pub fn clear(&self, kind: Trouble, now: DateTime<Utc>) {
+    pub fn clear(&self, kind: InternalAlert, now: DateTime<Utc>) {
         let mut state = self.state();
         let Some(open) = state.open.remove(&kind) else { return };
         tracing::info!(trouble = kind.slug(), times = open.times, since = %open.since, "Serin's own trouble is over");
         if open.told_at.is_some() {
-            state.say(kind, What::Over, open, now);
+            state.say(kind, QueuedKind::Over, open, now);
         }
         drop(state);
         self.shared.woken.notify_one();
@@ -142,19 +142,19 @@ impl InternalAlerts {
             Some(limit) => format!("{limit} of {limit} that this process may have, or all of the machine's, are open"),
             None => "all of the machine's are open".to_owned(),
         };
-        self.raise(Trouble::OutOfFiles, &format!("no file was left for {what}: {all}"), now);
+        self.raise(InternalAlert::OutOfFiles, &format!("no file was left for {what}: {all}"), now);
     }
 
     /// Gives the all-clear once some files are free again; looks only where there was trouble.
     pub fn look_for_files(&self, now: DateTime<Utc>) {
-        let is_open = self.state().open.contains_key(&Trouble::OutOfFiles);
+        let is_open = self.state().open.contains_key(&InternalAlert::OutOfFiles);
         if is_open && files::are_left(FILES_FREE) {
-            self.clear(Trouble::OutOfFiles, now);
+            self.clear(InternalAlert::OutOfFiles, now);
         }
     }
 
     /// What is wrong now, for pages.
-    pub fn open(&self) -> Vec<(Trouble, Open)> {
+    pub fn open(&self) -> Vec<(InternalAlert, OpenAlert)> {
         self.state().open.iter().map(|(kind, open)| (*kind, open.clone())).collect()
     }
 
@@ -162,7 +162,7 @@ impl InternalAlerts {
     ///
     /// The receivers are those that `internal` names in the fleet in force when a message is made.
     /// Each has a queue of its own, in order, tried again like any delivery for up to 24 h.
-    pub async fn run(self, sender: Arc<Sender>, fleet: watch::Receiver<Arc<Fleet>>, stop: CancellationToken) {
+    pub async fn run(self, sender: Arc<ChannelSender>, fleet: watch::Receiver<Arc<Fleet>>, stop: CancellationToken) {
         let mut queues = Queues::default();
         let mut under_way: FuturesUnordered<Sending> = FuturesUnordered::new();
         while !stop.is_cancelled() {
@@ -191,7 +191,7 @@ impl InternalAlerts {
         &self,
         queues: &mut Queues,
         under_way: &mut FuturesUnordered<Sending>,
-        sender: &Arc<Sender>,
+        sender: &Arc<ChannelSender>,
         fleet: &watch::Receiver<Arc<Fleet>>,
         now: DateTime<Utc>,
     ) -> Duration {
@@ -212,23 +212,23 @@ impl InternalAlerts {
         queues.next_due(now).unwrap_or(TURN_MAX).min(TURN_MAX)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, AlertState> {
         self.shared.state.lock()
     }
 }
 
-impl State {
+impl AlertState {
     /// Alerts that were held back for a moment, and reminders.
     fn tell_what_is_due(&mut self, now: DateTime<Utc>) {
         // What was told later than now was told before the clock was set back: whether it is long ago, nobody knows.
         let passed = |at: DateTime<Utc>, length: Duration| (now - at).to_std().map_or(true, |age| age >= length);
-        let due: Vec<(Trouble, What)> = self
+        let due: Vec<(InternalAlert, QueuedKind)> = self
             .open
             .iter()
             .filter_map(|(kind, open)| match (open.told_at, self.last_told.get(kind)) {
-                (Some(told), _) => passed(told, REMIND_AFTER).then_some((*kind, What::Reminder)),
-                (None, Some(last)) => passed(*last, REALERT_AFTER).then_some((*kind, What::Alert)),
-                (None, None) => Some((*kind, What::Alert)),
+                (Some(told), _) => passed(told, REMIND_AFTER).then_some((*kind, QueuedKind::Reminder)),
+                (None, Some(last)) => passed(*last, REALERT_AFTER).then_some((*kind, QueuedKind::Alert)),
+                (None, None) => Some((*kind, QueuedKind::Alert)),
             })
             .collect();
         for (kind, what) in due {
@@ -240,13 +240,13 @@ impl State {
         }
     }
 
-    fn say(&mut self, kind: Trouble, what: What, open: Open, at: DateTime<Utc>) {
+    fn say(&mut self, kind: InternalAlert, what: QueuedKind, open: OpenAlert, at: DateTime<Utc>) {
         self.sequence += 1;
         // Without a running loop nobody takes them; the log has them all.
         if self.said.len() >= SAID_MAX {
             self.said.remove(0);
         }
-        self.said.push(Said { kind, what, at, open, sequence: self.sequence });
+        self.said.push(LastSaid { kind, what, at, open, sequence: self.sequence });
     }
 }
 
@@ -254,7 +254,7 @@ impl State {
 type Sending = Pin<Box<dyn Future<Output = (String, AttemptEnd)> + Send>>;
 
 fn sending(
-    sender: Arc<Sender>,
+    sender: Arc<ChannelSender>,
     fleet: Arc<Fleet>,
     name: String,
     id: String,
@@ -271,39 +271,39 @@ fn sending(
 }
 
 /// The public message: the same contract, without a monitor and without an incident.
-fn message_of(said: &Said, fleet: &Fleet) -> Message {
+fn message_of(said: &LastSaid, fleet: &Fleet) -> Message {
     let kind = said.kind;
     let summary = match said.what {
-        What::Alert => format!("Serin itself: {}", kind.meaning()),
-        What::Reminder => format!("Serin itself, still: {}", kind.meaning()),
-        What::Over => format!("Serin itself: {} is over", kind.slug()),
+        QueuedKind::Alert => format!("Serin itself: {}", kind.meaning()),
+        QueuedKind::Reminder => format!("Serin itself, still: {}", kind.meaning()),
+        QueuedKind::Over => format!("Serin itself: {} is over", kind.slug()),
     };
     let mut evidence = vec![
         ("trouble".to_owned(), kind.slug().to_owned()),
-        ("since".to_owned(), moment(said.open.since)),
+        ("since".to_owned(), timestamp(said.open.since)),
         ("times_seen".to_owned(), said.open.times.to_string()),
         ("detail".to_owned(), said.open.detail.clone()),
     ];
-    if said.what == What::Over {
-        evidence.push(("over_at".to_owned(), moment(said.at)));
+    if said.what == QueuedKind::Over {
+        evidence.push(("over_at".to_owned(), timestamp(said.at)));
     }
     Message {
         version: VERSION,
         id: uuid::Uuid::now_v7().to_string(),
         sequence: said.sequence,
-        event: if said.what == What::Over { "serin.trouble_over" } else { "serin.trouble" }.to_owned(),
-        at: moment(said.at),
+        event: if said.what == QueuedKind::Over { "serin.trouble_over" } else { "serin.trouble" }.to_owned(),
+        at: timestamp(said.at),
         incident: None,
         monitor: None,
         failure_reason: Some(kind.reason().slug().to_owned()),
         failed_stage: None,
         summary,
-        evidence: Evidence(evidence),
+        evidence: MessageEvidence(evidence),
         runbook_url: fleet.runbooks.url(kind.reason(), &fleet.public_url),
         rule: None,
         reproduce: None,
         severity: Severity::Page.slug().to_owned(),
-        resolves_when: (said.what != What::Over).then(|| kind.resolves_when().to_owned()),
+        resolves_when: (said.what != QueuedKind::Over).then(|| kind.resolves_when().to_owned()),
     }
 }
 
@@ -314,31 +314,31 @@ mod tests {
     use crate::domain::receiver::{Channel, Receiver};
     use crate::domain::secret::{Address, Secret};
 
-    enum Step {
+    enum AlertStep {
         Raise,
         Clear,
         Look,
     }
-    use Step::{Clear, Look, Raise};
+    use AlertStep::{Clear, Look, Raise};
 
-    fn check(steps: &[(u64, Step)], expected: &[What], sentence: &str) {
+    fn check(steps: &[(u64, AlertStep)], expected: &[QueuedKind], sentence: &str) {
         let start: DateTime<Utc> = "2026-11-21T09:00:00Z".parse().unwrap();
         let alerts = InternalAlerts::new();
         for (seconds, step) in steps {
             let now = start + Duration::from_secs(*seconds);
             match step {
-                Raise => alerts.raise(Trouble::DiskFull, "no space left", now),
-                Clear => alerts.clear(Trouble::DiskFull, now),
+                Raise => alerts.raise(InternalAlert::DiskFull, "no space left", now),
+                Clear => alerts.clear(InternalAlert::DiskFull, now),
                 Look => alerts.state().tell_what_is_due(now),
             }
         }
-        let said: Vec<What> = alerts.state().said.iter().map(|said| said.what).collect();
+        let said: Vec<QueuedKind> = alerts.state().said.iter().map(|said| said.what).collect();
         assert_eq!(said, expected, "{sentence}");
     }
 
     #[test]
     fn one_alert_until_it_is_over_and_no_storm() {
-        use What::{Alert, Over, Reminder};
+        use QueuedKind::{Alert, Over, Reminder};
         check(&[(0, Raise)], &[Alert], "trouble is told at once");
         check(&[(0, Raise), (1, Raise), (2, Raise), (1800, Raise)], &[Alert], "and once, however often it is seen");
         check(&[(0, Raise), (30, Clear)], &[Alert, Over], "an all-clear follows");
@@ -383,7 +383,7 @@ mod tests {
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
         tokio::spawn(async move { axum::serve(listener, app).await });
         let (_keep, fleet) = watch::channel(Arc::new(told_at(&url)));
-        let sender = Arc::new(Sender::new().unwrap());
+        let sender = Arc::new(ChannelSender::new().unwrap());
         let (alerts, mut queues, mut under_way) = (InternalAlerts::new(), Queues::default(), FuturesUnordered::new());
         let start: DateTime<Utc> = "2026-11-21T09:00:00Z".parse().unwrap();
         let rows = [
@@ -396,8 +396,8 @@ mod tests {
         for (seconds, step, expected, sentence) in rows {
             let now = start + Duration::from_secs(seconds);
             match step {
-                Some(Raise) => alerts.raise(Trouble::DiskFull, "no space left", now),
-                Some(Clear) => alerts.clear(Trouble::DiskFull, now),
+                Some(Raise) => alerts.raise(InternalAlert::DiskFull, "no space left", now),
+                Some(Clear) => alerts.clear(InternalAlert::DiskFull, now),
                 _ => {}
             }
             alerts.turn(&mut queues, &mut under_way, &sender, &fleet, now);
@@ -432,9 +432,9 @@ mod tests {
 
     #[test]
     fn a_message_names_the_trouble_and_its_runbook() {
-        for kind in Trouble::ALL {
-            let open = Open { since: DateTime::UNIX_EPOCH, detail: "d".into(), times: 3, told_at: None };
-            let said = Said { kind, what: What::Alert, at: DateTime::UNIX_EPOCH, open, sequence: 1 };
+        for kind in InternalAlert::ALL {
+            let open = OpenAlert { since: DateTime::UNIX_EPOCH, detail: "d".into(), times: 3, told_at: None };
+            let said = LastSaid { kind, what: QueuedKind::Alert, at: DateTime::UNIX_EPOCH, open, sequence: 1 };
             let fleet = Fleet { public_url: "https://serin.example".into(), ..Fleet::default() };
             let message = message_of(&said, &fleet);
             assert_eq!(message.event, "serin.trouble");

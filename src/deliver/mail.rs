@@ -12,9 +12,9 @@ use lettre::Address;
 use lettre::message::header::{ContentType, HeaderName, HeaderValue, MIME_VERSION_1_0};
 use lettre::message::{Mailbox, MessageBuilder};
 
-use crate::deliver::message::{IncidentCard, Message};
+use crate::deliver::message::{Message, MessageIncident};
 use crate::deliver::plain;
-use crate::deliver::smtp::{Carrier, Letter};
+use crate::deliver::smtp::{MailMessage, SmtpClient};
 use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd};
 use crate::domain::reason::FailureReason;
 use crate::domain::receiver::Smtp;
@@ -26,14 +26,14 @@ const SUBJECT_CHARS_MAX: usize = 160;
 
 /// Sends mails.
 #[derive(Debug)]
-pub struct Post {
-    carrier: Carrier,
+pub struct Mailer {
+    carrier: SmtpClient,
 }
 
-impl Post {
+impl Mailer {
     /// Mails over TLS trust these authorities, Mozilla's where there are none.
     pub fn new(roots: Vec<CertificateDer<'static>>) -> Self {
-        Self { carrier: Carrier::new(roots) }
+        Self { carrier: SmtpClient::new(roots) }
     }
 
     /// One attempt to bring a message to every recipient; `receiver` is the name it has in the file.
@@ -48,15 +48,15 @@ impl Post {
         let Some(smtp) = smtp else {
             return refused("the file declares no mail server (serin.smtp)");
         };
-        let letter = match Message::parse(payload) {
-            Ok(message) => letter(&message, smtp, to, &format!("{receiver}/{id}")),
+        let mail = match Message::parse(payload) {
+            Ok(message) => compose(&message, smtp, to, &format!("{receiver}/{id}")),
             Err(_) => return refused("the stored message cannot be read as contract version 1"),
         };
-        let letter = match letter {
-            Ok(letter) => letter,
+        let mail = match mail {
+            Ok(mail) => mail,
             Err(why) => return refused(&why),
         };
-        match tokio::time::timeout(ATTEMPT_MAX, self.carrier.bring(smtp, &letter)).await {
+        match tokio::time::timeout(ATTEMPT_MAX, self.carrier.send(smtp, &mail)).await {
             Ok(end) => end,
             Err(_) => AttemptEnd::Failed {
                 why: format!("the mail server did not finish within {} s", ATTEMPT_MAX.as_secs()),
@@ -70,7 +70,7 @@ impl Post {
 ///
 /// # Errors
 /// One line, where the sender or a recipient is no mail address.
-pub fn letter(message: &Message, smtp: &Smtp, to: &[String], key: &str) -> Result<Letter, String> {
+pub fn compose(message: &Message, smtp: &Smtp, to: &[String], key: &str) -> Result<MailMessage, String> {
     let from: Mailbox = smtp.from.parse().map_err(|_| "smtp.from is no mail address".to_owned())?;
     let mut recipients: Vec<Address> = Vec::with_capacity(to.len());
     let mut builder = lettre::Message::builder().from(from.clone());
@@ -82,7 +82,7 @@ pub fn letter(message: &Message, smtp: &Smtp, to: &[String], key: &str) -> Resul
     let built = headed(builder, message, from.email.domain())
         .body(body(message))
         .map_err(|error| plain::line(&error.to_string(), 200))?;
-    Ok(Letter { key: key.to_owned(), from: from.email, to: recipients, bytes: built.formatted() })
+    Ok(MailMessage { key: key.to_owned(), from: from.email, to: recipients, bytes: built.formatted() })
 }
 
 /// Everything above the body; nothing in here depends on the moment of sending.
@@ -184,7 +184,7 @@ fn body(message: &Message) -> String {
     text
 }
 
-fn incident_facts(incident: &IncidentCard) -> Vec<(&'static str, String)> {
+fn incident_facts(incident: &MessageIncident) -> Vec<(&'static str, String)> {
     let part = if incident.subject.is_empty() { String::new() } else { format!(", {}", incident.subject) };
     let mut facts = vec![
         ("Signal", format!("{}{part} ({})", incident.signal, incident.severity)),
@@ -239,7 +239,7 @@ fn refused(why: &str) -> AttemptEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::deliver::message::{Evidence, MonitorCard, Rule};
+    use crate::deliver::message::{MessageEvidence, MessageMonitor, MessageRule};
     use crate::domain::receiver::SmtpTls;
 
     fn smtp() -> Smtp {
@@ -260,7 +260,7 @@ mod tests {
             sequence,
             event: event.into(),
             at: "2026-11-21T09:14:03Z".into(),
-            incident: Some(IncidentCard {
+            incident: Some(MessageIncident {
                 id: "i-1".into(),
                 signal: "quality".into(),
                 severity: "page".into(),
@@ -274,7 +274,7 @@ mod tests {
                 absorbed_into: None,
                 acknowledged_by: None,
             }),
-            monitor: Some(MonitorCard {
+            monitor: Some(MessageMonitor {
                 id: "docs".into(),
                 name: "Product documentation".into(),
                 url: "https://docs.example/mcp".into(),
@@ -283,9 +283,9 @@ mod tests {
             failure_reason: Some("pool_saturated".into()),
             failed_stage: Some("search".into()),
             summary: "docs: 3 searches came back empty".into(),
-            evidence: Evidence(vec![("canary".into(), "err-4417 → nothing".into())]),
+            evidence: MessageEvidence(vec![("canary".into(), "err-4417 → nothing".into())]),
             runbook_url: "https://serin.example/runbooks/pool_saturated".into(),
-            rule: Some(Rule { file: "monitors.yaml".into(), line: 24, commit: Some("c0ffee".into()) }),
+            rule: Some(MessageRule { file: "monitors.yaml".into(), line: 24, commit: Some("c0ffee".into()) }),
             reproduce: Some("serin probe docs".into()),
             severity: "page".into(),
             resolves_when: Some("two good beats in a row".into()),
@@ -294,7 +294,7 @@ mod tests {
 
     fn text(message: &Message) -> String {
         let to = ["sre@example.org".to_owned(), "Ops <ops@example.org>".to_owned()];
-        String::from_utf8(letter(message, &smtp(), &to, "k").unwrap().bytes).unwrap()
+        String::from_utf8(compose(message, &smtp(), &to, "k").unwrap().bytes).unwrap()
     }
 
     fn header<'a>(mail: &'a str, name: &str) -> Option<&'a str> {
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn bad_addresses_are_said_without_being_shown() {
-        let broken = letter(&message("drill", 1), &smtp(), &["no address".to_owned()], "k");
+        let broken = compose(&message("drill", 1), &smtp(), &["no address".to_owned()], "k");
         assert_eq!(broken.unwrap_err(), "recipient 1 is no mail address");
     }
 }

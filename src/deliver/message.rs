@@ -52,9 +52,9 @@ pub struct Message {
     /// When it happened, RFC 3339 in UTC, whole seconds.
     pub at: String,
     /// The incident as it stood then; null where there is none.
-    pub incident: Option<IncidentCard>,
+    pub incident: Option<MessageIncident>,
     /// Whom it is about; null where it is about Serin itself.
-    pub monitor: Option<MonitorCard>,
+    pub monitor: Option<MessageMonitor>,
     /// The cause, from the closed list.
     pub failure_reason: Option<String>,
     /// Where it showed: `connect`, `handshake`, `tools`, `search`, `health`.
@@ -62,11 +62,11 @@ pub struct Message {
     /// One line that starts with the monitor's id.
     pub summary: String,
     /// What was seen, key by key.
-    pub evidence: Evidence,
+    pub evidence: MessageEvidence,
     /// Where to look first.
     pub runbook_url: String,
     /// The rule that led here; null where none did.
-    pub rule: Option<Rule>,
+    pub rule: Option<MessageRule>,
     /// The command that repeats the probe.
     pub reproduce: Option<String>,
     /// How loud: `page`, `ticket`, `notice`.
@@ -77,7 +77,7 @@ pub struct Message {
 
 /// An incident in a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IncidentCard {
+pub struct MessageIncident {
     /// Its id, the same in every message of it.
     pub id: String,
     /// Of which signal.
@@ -106,7 +106,7 @@ pub struct IncidentCard {
 
 /// A monitor in a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MonitorCard {
+pub struct MessageMonitor {
     /// Its id.
     pub id: String,
     /// The name people read.
@@ -119,7 +119,7 @@ pub struct MonitorCard {
 
 /// Where a rule stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rule {
+pub struct MessageRule {
     /// The file.
     pub file: String,
     /// The line, from 1.
@@ -130,7 +130,7 @@ pub struct Rule {
 
 /// What was seen: a JSON object that keeps its order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Evidence(pub Vec<(String, String)>);
+pub struct MessageEvidence(pub Vec<(String, String)>);
 
 impl Message {
     /// The message of a notification, bounded and plain.
@@ -141,12 +141,12 @@ impl Message {
             id: name(&notification.id),
             sequence: notification.sequence,
             event: notification.event.slug().to_owned(),
-            at: moment(notification.at),
+            at: timestamp(notification.at),
             incident: notification
                 .incident
                 .as_ref()
-                .map(|incident| IncidentCard::of(incident, notification.incident_url.as_deref())),
-            monitor: Some(MonitorCard {
+                .map(|incident| MessageIncident::of(incident, notification.incident_url.as_deref())),
+            monitor: Some(MessageMonitor {
                 id: name(&card.id),
                 name: name(&card.name),
                 url: url(&card.url),
@@ -155,9 +155,9 @@ impl Message {
             failure_reason: notification.reason.map(|reason| reason.slug().to_owned()),
             failed_stage: notification.failed_stage.as_deref().map(name).filter(|stage| !stage.is_empty()),
             summary: plain::line(&notification.summary, SUMMARY_CHARS_MAX),
-            evidence: Evidence::of(&notification.evidence),
+            evidence: MessageEvidence::of(&notification.evidence),
             runbook_url: url(&notification.runbook_url),
-            rule: notification.rule.as_ref().map(|rule| Rule {
+            rule: notification.rule.as_ref().map(|rule| MessageRule {
                 file: name(&rule.file),
                 line: rule.line,
                 commit: rule.commit.as_deref().map(name),
@@ -183,7 +183,7 @@ impl Message {
     }
 }
 
-impl IncidentCard {
+impl MessageIncident {
     fn of(incident: &Incident, page: Option<&str>) -> Self {
         let absorbed_into = match &incident.resolve_cause {
             Some(ResolveCause::Absorbed { into }) => Some(name(into)),
@@ -194,8 +194,8 @@ impl IncidentCard {
             id: name(&incident.id),
             signal: incident.signal.slug().to_owned(),
             severity: incident.severity.slug().to_owned(),
-            opened_at: moment(incident.opened_at),
-            resolved_at: incident.resolved_at.map(moment),
+            opened_at: timestamp(incident.opened_at),
+            resolved_at: incident.resolved_at.map(timestamp),
             duration_seconds: duration,
             group_key: None,
             url: page.map(url),
@@ -207,7 +207,7 @@ impl IncidentCard {
     }
 }
 
-impl Evidence {
+impl MessageEvidence {
     /// Bounded and plain; values that share a key are joined, for a JSON object has each key once.
     pub fn of(pieces: &[outcome::Evidence]) -> Self {
         let mut kept: Vec<(String, String)> = Vec::new();
@@ -223,7 +223,7 @@ impl Evidence {
     }
 }
 
-impl Serialize for Evidence {
+impl Serialize for MessageEvidence {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for (key, value) in &self.0 {
@@ -233,20 +233,20 @@ impl Serialize for Evidence {
     }
 }
 
-impl<'de> Deserialize<'de> for Evidence {
+impl<'de> Deserialize<'de> for MessageEvidence {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Pairs;
         impl<'de> Visitor<'de> for Pairs {
-            type Value = Evidence;
+            type Value = MessageEvidence;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object of texts")
             }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Evidence, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<MessageEvidence, A::Error> {
                 let mut pairs = Vec::new();
                 while let Some(pair) = map.next_entry()? {
                     pairs.push(pair);
                 }
-                Ok(Evidence(pairs))
+                Ok(MessageEvidence(pairs))
             }
         }
         deserializer.deserialize_map(Pairs)
@@ -254,7 +254,7 @@ impl<'de> Deserialize<'de> for Evidence {
 }
 
 /// A moment as messages write it.
-pub fn moment(at: DateTime<Utc>) -> String {
+pub fn timestamp(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 

@@ -18,6 +18,6 @@ pub mod queue;
 pub mod runbook;
 pub mod signature;
 pub mod smtp;
-pub mod trouble;
+pub mod internal_alert;
 pub mod trust;
 pub mod webhook;

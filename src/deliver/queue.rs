@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::deliver::internal_alert::InternalAlert;
 use crate::deliver::message::Message;
-use crate::deliver::trouble::Trouble;
 use crate::domain::fleet::Fleet;
 use crate::domain::paging::delivery::{AttemptEnd, GIVE_UP_AFTER, jittered_gap};
 
@@ -18,12 +18,12 @@ const WAITING_MAX: usize = 32;
 pub struct Queues {
     queues: BTreeMap<String, Queue>,
     /// Who was told of what is not over yet: they hear of the end too, whatever the file says by then.
-    told: BTreeMap<Trouble, BTreeSet<String>>,
+    told: BTreeMap<InternalAlert, BTreeSet<String>>,
 }
 
 /// What a message says of a trouble.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum What {
+pub enum QueuedKind {
     /// It began.
     Alert,
     /// It lasts.
@@ -34,14 +34,14 @@ pub enum What {
 
 #[derive(Debug, Default)]
 struct Queue {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<QueuedMessage>,
     /// The first one is under way.
     busy: bool,
 }
 
 #[derive(Debug)]
-struct Waiting {
-    kind: Trouble,
+struct QueuedMessage {
+    kind: InternalAlert,
     id: String,
     payload: String,
     made_at: DateTime<Utc>,
@@ -51,7 +51,7 @@ struct Waiting {
     attempts: u32,
 }
 
-impl Waiting {
+impl QueuedMessage {
     /// How long it is not due yet; what was reckoned later than now was reckoned before the clock was set back.
     fn due_in(&self, now: DateTime<Utc>) -> Duration {
         if self.reckoned_at > now { Duration::ZERO } else { (self.next_at - now).to_std().unwrap_or_default() }
@@ -60,24 +60,24 @@ impl Waiting {
 
 impl Queues {
     /// A message for each internal receiver of the fleet, and at the end for everybody who was told.
-    pub fn add(&mut self, kind: Trouble, what: What, message: &Message, fleet: &Fleet, now: DateTime<Utc>) {
+    pub fn add(&mut self, kind: InternalAlert, what: QueuedKind, message: &Message, fleet: &Fleet, now: DateTime<Utc>) {
         let payload = message.frozen();
         let told = self.told.entry(kind).or_default();
         told.extend(fleet.internal.iter().cloned());
         let to = told.clone();
-        if what == What::Over {
+        if what == QueuedKind::Over {
             self.told.remove(&kind);
         }
         for name in to {
             let queue = self.queues.entry(name).or_default();
             // A reminder of something this receiver was not even told yet says nothing new.
-            if what == What::Reminder && queue.waiting.iter().any(|waiting| waiting.kind == kind) {
+            if what == QueuedKind::Reminder && queue.waiting.iter().any(|waiting| waiting.kind == kind) {
                 continue;
             }
             if queue.waiting.len() >= WAITING_MAX {
                 queue.waiting.remove(usize::from(queue.busy));
             }
-            queue.waiting.push_back(Waiting {
+            queue.waiting.push_back(QueuedMessage {
                 kind,
                 id: message.id.clone(),
                 payload: payload.clone(),
@@ -145,7 +145,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::deliver::message::Evidence;
+    use crate::deliver::message::MessageEvidence;
     use crate::domain::receiver::{Channel, Receiver};
 
     fn fleet(internal: &[&str], receivers: &[&str]) -> Fleet {
@@ -172,7 +172,7 @@ mod tests {
             failure_reason: None,
             failed_stage: None,
             summary: String::new(),
-            evidence: Evidence::default(),
+            evidence: MessageEvidence::default(),
             runbook_url: String::new(),
             rule: None,
             reproduce: None,
@@ -189,10 +189,10 @@ mod tests {
     fn who_was_told_hears_of_the_end_after_the_file_changed() {
         let now = DateTime::UNIX_EPOCH;
         let mut queues = Queues::default();
-        queues.add(Trouble::DiskFull, What::Alert, &message("1"), &fleet(&["a"], &["a", "b"]), now);
+        queues.add(InternalAlert::DiskFull, QueuedKind::Alert, &message("1"), &fleet(&["a"], &["a", "b"]), now);
         assert_eq!(started(&mut queues, now), [("a".to_owned(), "1".to_owned())]);
         queues.ended("a", &AttemptEnd::Accepted, now);
-        queues.add(Trouble::DiskFull, What::Over, &message("2"), &fleet(&["b"], &["a", "b"]), now);
+        queues.add(InternalAlert::DiskFull, QueuedKind::Over, &message("2"), &fleet(&["b"], &["a", "b"]), now);
         let to: Vec<String> = started(&mut queues, now).into_iter().map(|(name, _)| name).collect();
         assert_eq!(to, ["a", "b"]);
     }
@@ -203,9 +203,9 @@ mod tests {
         let dead = AttemptEnd::Failed { why: "refused".into(), retry_after: None };
         let both = fleet(&["a"], &["a"]);
         let mut queues = Queues::default();
-        queues.add(Trouble::DiskFull, What::Alert, &message("1"), &both, start);
-        queues.add(Trouble::DiskFull, What::Reminder, &message("2"), &both, start);
-        queues.add(Trouble::DiskFull, What::Over, &message("3"), &both, start);
+        queues.add(InternalAlert::DiskFull, QueuedKind::Alert, &message("1"), &both, start);
+        queues.add(InternalAlert::DiskFull, QueuedKind::Reminder, &message("2"), &both, start);
+        queues.add(InternalAlert::DiskFull, QueuedKind::Over, &message("3"), &both, start);
         assert_eq!(started(&mut queues, start), [("a".to_owned(), "1".to_owned())]);
         assert_eq!(started(&mut queues, start), [], "one at a time");
         queues.ended("a", &dead, start);
@@ -225,7 +225,7 @@ mod tests {
         let start = DateTime::UNIX_EPOCH + Duration::from_secs(86_400);
         let dead = AttemptEnd::Failed { why: "refused".into(), retry_after: None };
         let mut queues = Queues::default();
-        queues.add(Trouble::DiskFull, What::Alert, &message("1"), &fleet(&["a"], &["a"]), start);
+        queues.add(InternalAlert::DiskFull, QueuedKind::Alert, &message("1"), &fleet(&["a"], &["a"]), start);
         assert_eq!(started(&mut queues, start).len(), 1);
         queues.ended("a", &dead, start);
         let back = start - Duration::from_secs(3 * 3600);
@@ -240,10 +240,10 @@ mod tests {
         let now = DateTime::UNIX_EPOCH;
         let fleet = fleet(&["a"], &["a"]);
         let mut queues = Queues::default();
-        queues.add(Trouble::LoopLate, What::Alert, &message("first"), &fleet, now);
+        queues.add(InternalAlert::LoopLate, QueuedKind::Alert, &message("first"), &fleet, now);
         assert_eq!(started(&mut queues, now).len(), 1);
         for n in 0..100 {
-            queues.add(Trouble::LoopLate, What::Alert, &message(&n.to_string()), &fleet, now);
+            queues.add(InternalAlert::LoopLate, QueuedKind::Alert, &message(&n.to_string()), &fleet, now);
         }
         assert_eq!(queues.queues["a"].waiting.len(), WAITING_MAX);
         assert_eq!(queues.queues["a"].waiting[0].id, "first");

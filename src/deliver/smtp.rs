@@ -27,7 +27,7 @@ const CA_BYTES_MAX: u64 = 1 << 20;
 
 /// A mail, ready to be handed over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Letter {
+pub struct MailMessage {
     /// Names the delivery, so that recipients who took it are not asked for again.
     pub key: String,
     /// The envelope's sender.
@@ -40,26 +40,26 @@ pub struct Letter {
 
 /// Hands mails to mail servers.
 #[derive(Debug)]
-pub struct Carrier {
+pub struct SmtpClient {
     roots: Vec<CertificateDer<'static>>,
     taken: Mutex<VecDeque<(String, Address)>>,
 }
 
-impl Carrier {
+impl SmtpClient {
     /// TLS trusts these authorities, Mozilla's where there are none, and the file's own.
     pub fn new(roots: Vec<CertificateDer<'static>>) -> Self {
         Self { roots, taken: Mutex::default() }
     }
 
     /// One attempt; the caller bounds its time.
-    pub async fn bring(&self, smtp: &Smtp, letter: &Letter) -> AttemptEnd {
+    pub async fn send(&self, smtp: &Smtp, letter: &MailMessage) -> AttemptEnd {
         match self.converse(smtp, letter).await {
             Ok(()) => AttemptEnd::Accepted,
             Err(trouble) => trouble.into_end(),
         }
     }
 
-    async fn converse(&self, smtp: &Smtp, letter: &Letter) -> Result<(), Trouble> {
+    async fn converse(&self, smtp: &Smtp, letter: &MailMessage) -> Result<(), SmtpFailure> {
         let open: Vec<&Address> = letter.to.iter().filter(|to| !self.has_taken(&letter.key, to)).collect();
         if !open.is_empty() {
             let mut connection = self.connect(smtp).await?;
@@ -80,7 +80,7 @@ impl Carrier {
         Ok(())
     }
 
-    async fn connect(&self, smtp: &Smtp) -> Result<AsyncSmtpConnection, Trouble> {
+    async fn connect(&self, smtp: &Smtp) -> Result<AsyncSmtpConnection, SmtpFailure> {
         let hello = ClientId::default();
         let tls = match smtp.tls {
             SmtpTls::None => None,
@@ -98,12 +98,12 @@ impl Carrier {
         }
         if let Some((user, password)) = &smtp.login {
             let credentials = Credentials::new(user.clone(), password.expose().to_owned());
-            connection.auth(DEFAULT_MECHANISMS, &credentials).await.map_err(Trouble::login)?;
+            connection.auth(DEFAULT_MECHANISMS, &credentials).await.map_err(SmtpFailure::login)?;
         }
         Ok(connection)
     }
 
-    async fn tls(&self, smtp: &Smtp) -> Result<TlsParameters, Trouble> {
+    async fn tls(&self, smtp: &Smtp) -> Result<TlsParameters, SmtpFailure> {
         let store = if self.roots.is_empty() { CertificateStore::WebpkiRoots } else { CertificateStore::None };
         let mut builder = TlsParameters::builder(smtp.host.clone()).certificate_store(store);
         for root in &self.roots {
@@ -139,14 +139,14 @@ const PARTING_MAX: std::time::Duration = std::time::Duration::from_secs(1);
 /// Who took the mail, and the worst that was said of the others.
 struct Handed {
     taken: Vec<Address>,
-    trouble: Option<Trouble>,
+    trouble: Option<SmtpFailure>,
 }
 
 async fn hand_over(
     connection: &mut AsyncSmtpConnection,
-    letter: &Letter,
+    letter: &MailMessage,
     open: &[&Address],
-) -> Result<Handed, Trouble> {
+) -> Result<Handed, SmtpFailure> {
     connection.command(Mail::new(Some(letter.from.clone()), Vec::new())).await?;
     let mut handed = Handed { taken: Vec::new(), trouble: None };
     for to in open {
@@ -167,15 +167,15 @@ async fn hand_over(
 
 impl Handed {
     /// A refusal weighs more than a failure, because it wakes the fallback at once.
-    fn worsen(&mut self, trouble: Trouble) {
+    fn worsen(&mut self, trouble: SmtpFailure) {
         if self.trouble.as_ref().is_none_or(|known| trouble.permanent && !known.permanent) {
             self.trouble = Some(trouble);
         }
     }
 }
 
-async fn private_authorities(path: &str) -> Result<Vec<u8>, Trouble> {
-    let told = |what: &str| Trouble { permanent: true, why: format!("smtp.ca {path}: {what}") };
+async fn private_authorities(path: &str) -> Result<Vec<u8>, SmtpFailure> {
+    let told = |what: &str| SmtpFailure { permanent: true, why: format!("smtp.ca {path}: {what}") };
     let size = tokio::fs::metadata(path).await.map_err(|error| told(&error.kind().to_string()))?.len();
     if size > CA_BYTES_MAX {
         return Err(told("larger than 1 MiB"));
@@ -185,12 +185,12 @@ async fn private_authorities(path: &str) -> Result<Vec<u8>, Trouble> {
 
 /// Why a mail did not go: one plain line, and whether the server means it for good.
 #[derive(Debug)]
-struct Trouble {
+struct SmtpFailure {
     permanent: bool,
     why: String,
 }
 
-impl Trouble {
+impl SmtpFailure {
     /// An error while signing in; the server's text may repeat what was sent, so only its code is kept.
     fn login(error: SmtpError) -> Self {
         match error.status() {
@@ -207,7 +207,7 @@ impl Trouble {
     }
 }
 
-impl From<SmtpError> for Trouble {
+impl From<SmtpError> for SmtpFailure {
     fn from(error: SmtpError) -> Self {
         let mut causes = vec![plain::line(&error.to_string(), 500)];
         let mut source = error.source();

@@ -28,13 +28,13 @@ const IDLE_PER_HOST_MAX: usize = 2;
 
 /// Sends webhooks.
 #[derive(Debug)]
-pub struct Hooks {
+pub struct WebhookClient {
     tls: ClientConfig,
     /// The client for the allowed networks in force: a reload that changes them also drops the open connections.
     client: Mutex<Option<(Vec<Network>, Client)>>,
 }
 
-impl Hooks {
+impl WebhookClient {
     /// Nothing is opened before the first message.
     pub fn new(tls: ClientConfig) -> Self {
         Self { tls, client: Mutex::new(None) }
@@ -66,7 +66,7 @@ impl Hooks {
             let client = self.client(allow, allowed).map_err(|error| failed(reason_of(&error)))?;
             let request = if heartbeat.post { client.post(url) } else { client.get(url) };
             let response = request.send().await.map_err(|error| ending(&error))?;
-            Ok::<_, AttemptEnd>(Answer::read(response, &heartbeat.url, &[]).await)
+            Ok::<_, AttemptEnd>(WebhookAnswer::read(response, &heartbeat.url, &[]).await)
         };
         match tokio::time::timeout(ATTEMPT_MAX, exchange).await {
             Ok(Ok(answer)) => answer.judged(now),
@@ -83,7 +83,7 @@ impl Hooks {
         id: &str,
         body: &str,
         now: DateTime<Utc>,
-    ) -> Result<Answer, AttemptEnd> {
+    ) -> Result<WebhookAnswer, AttemptEnd> {
         let allowed = networks(allow);
         let url = guarded_url(address, &allowed)?;
         let client = self.client(allow, allowed).map_err(|error| failed(reason_of(&error)))?;
@@ -98,7 +98,7 @@ impl Hooks {
             request = request.header("webhook-signature", signed.map_err(|bad| refused(bad.to_string()))?);
         }
         let response = request.body(body.to_owned()).send().await.map_err(|error| ending(&error))?;
-        Ok(Answer::read(response, address, secrets).await)
+        Ok(WebhookAnswer::read(response, address, secrets).await)
     }
 
     /// The client for these networks, made anew when they changed.
@@ -124,14 +124,14 @@ impl Hooks {
 }
 
 /// What came back, as far as it is kept.
-struct Answer {
+struct WebhookAnswer {
     status: StatusCode,
     retry_after: Option<String>,
     /// One plain line, free of the receiver's own secrets.
     said: String,
 }
 
-impl Answer {
+impl WebhookAnswer {
     /// Reads the first bytes of the body; a body that stalls or breaks takes nothing from the status.
     async fn read(mut response: Response, address: &Address, secrets: &[Secret]) -> Self {
         let status = response.status();
@@ -292,7 +292,7 @@ mod tests {
         ];
         for (status, header, expected, wait, sentence) in rows {
             let status = StatusCode::from_u16(status).unwrap();
-            let answer = Answer { status, retry_after: header.map(str::to_owned), said: String::new() };
+            let answer = WebhookAnswer { status, retry_after: header.map(str::to_owned), said: String::new() };
             let (word, found) = match answer.judged(now) {
                 AttemptEnd::Accepted => ("accepted", None),
                 AttemptEnd::Failed { retry_after, .. } => ("failed", retry_after),
@@ -331,7 +331,7 @@ mod tests {
         let roots = rustls::RootCertStore::empty();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-        let hooks = Hooks::new(tls.with_root_certificates(roots).with_no_client_auth());
+        let hooks = WebhookClient::new(tls.with_root_certificates(roots).with_no_client_auth());
         let end = hooks.ping(&[], &heartbeat, at("2026-11-21T09:00:00Z")).await;
         let AttemptEnd::Refused { why } = end else { panic!("a private network: {end:?}") };
         assert!(why.contains("serin.allow_private") && !why.contains("geheim"), "{why}");

@@ -38,13 +38,13 @@ pub const FIRST_STABLE: &str = "first-stable";
 
 /// What is remembered of a server's tools between beats.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ToolsStanding {
+pub struct ToolsState {
     /// The accepted tools; none until a list was stable.
     pub baseline: Option<Baseline>,
     candidate: Option<(Arc<Listing>, u32)>,
 }
 
-impl ToolsStanding {
+impl ToolsState {
     /// Takes in a list while there is no baseline; true when it has just become the baseline.
     pub fn settle(&mut self, seen: &ToolsSeen, now: DateTime<Utc>) -> bool {
         if let Some(baseline) = &mut self.baseline {
@@ -194,7 +194,7 @@ fn summary(drift: &Drift, class: Option<ChangeClass>, broken: Option<&Finding>, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::tools::{Change, KnownCalls, ToolSeen};
+    use crate::domain::tools::{KnownCalls, ToolChange, ToolSeen};
 
     const RULE: ContractRule =
         ContractRule { breaking: Severity::Page, compatible: Severity::Notice, wording: Severity::Ticket, line: 1 };
@@ -269,7 +269,7 @@ mod tests {
             ("a rule may be quieter", &[C::Breaking], 2, quiet, Severity::Notice),
         ];
         for (sentence, classes, broken, rule, expected) in rows {
-            let changes = classes.iter().map(|class| Change::new(*class, "search", "x".to_owned())).collect();
+            let changes = classes.iter().map(|class| ToolChange::new(*class, "search", "x".to_owned())).collect();
             let mut seen = tools(&[("search", "s1", "x")]);
             seen.drift = Some(Arc::new(Drift::new(&before.hash, changes)));
             seen.calls = KnownCalls { known: 9, broken, why: Vec::new() };
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn the_first_stable_list_becomes_the_baseline() {
         let (a, b) = (tools(&[("a", "s", "f")]), tools(&[("b", "s", "f")]));
-        let mut standing = ToolsStanding::default();
+        let mut standing = ToolsState::default();
         assert!(!standing.settle(&a, now()), "once is not stable");
         assert!(!standing.settle(&b, now()), "another list starts afresh");
         assert!(standing.settle(&b, now()), "twice the same is");

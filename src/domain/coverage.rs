@@ -18,7 +18,7 @@ const HOUR_US: i64 = 3_600_000_000;
 
 /// What a beat of the schedule says of the time after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum Availability {
     /// The server could be asked.
     Up,
     /// It could not.
@@ -43,7 +43,7 @@ pub struct Covered {
 impl Covered {
     /// The time of beats sorted by their moments, hour by hour; what lies at `until` or later is not over yet.
     /// Time before the first beat belongs to nobody, so a beat from before the stretch comes first where there is one.
-    pub fn by_hour(beats: &[(DateTime<Utc>, State)], until: DateTime<Utc>) -> BTreeMap<DateTime<Utc>, Self> {
+    pub fn by_hour(beats: &[(DateTime<Utc>, Availability)], until: DateTime<Utc>) -> BTreeMap<DateTime<Utc>, Self> {
         let moments: Vec<i64> = beats.iter().map(|(at, _)| at.timestamp_micros()).collect();
         let gaps: Vec<i64> = moments.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let until = until.timestamp_micros();
@@ -57,9 +57,9 @@ impl Covered {
                 let part = end.min(hour + HOUR_US);
                 let covered = hours.entry(DateTime::from_timestamp_micros(hour).unwrap_or_default()).or_default();
                 *match state {
-                    State::Up => &mut covered.up,
-                    State::Down => &mut covered.down,
-                    State::Unknown => &mut covered.unknown,
+                    Availability::Up => &mut covered.up,
+                    Availability::Down => &mut covered.down,
+                    Availability::Unknown => &mut covered.unknown,
                 } += Duration::from_micros((part - from).unsigned_abs());
                 from = part;
             }
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn beats_stand_for_the_time_after_them() {
-        use State::{Down, Unknown, Up};
+        use Availability::{Down, Unknown, Up};
         let every_minute = |state| (0..60).map(|minute| (at(minute * 60), state)).collect::<Vec<_>>();
         let mut half = every_minute(Up);
         half[30..].iter_mut().for_each(|(_, state)| *state = Down);
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn what_is_not_over_yet_is_not_covered() {
-        let beats: Vec<_> = (0..10).map(|minute| (at(minute * 60), State::Up)).collect();
+        let beats: Vec<_> = (0..10).map(|minute| (at(minute * 60), Availability::Up)).collect();
         let covered = Covered::by_hour(&beats, at(9 * 60 + 20));
         assert_eq!(covered[&at(0)].up, Duration::from_secs(9 * 60 + 20), "the last beat covers what passed since");
     }

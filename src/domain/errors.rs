@@ -17,7 +17,7 @@ const GROWTH: usize = 8;
 
 /// One search call: answered, or failed for a reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Call {
+pub struct SearchCall {
     /// When its beat started, in UTC microseconds.
     pub at_us: i64,
     /// Why it failed; none where it was answered, rightly or wrongly.
@@ -27,12 +27,12 @@ pub struct Call {
 /// The calls of one monitor's window, the oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ErrorsWindow {
-    calls: VecDeque<Call>,
+    calls: VecDeque<SearchCall>,
 }
 
 impl ErrorsWindow {
     /// Takes in a call. One that another signal tells of is no call of this one: one cause, one incident.
-    pub fn push(&mut self, call: Call) {
+    pub fn push(&mut self, call: SearchCall) {
         if call.failed.is_some_and(is_elsewhere) {
             return;
         }
@@ -130,10 +130,10 @@ mod tests {
         for (bad, good, open, level, sentence) in rows {
             let mut window = ErrorsWindow::default();
             for _ in 0..bad {
-                window.push(Call { at_us: 0, failed: Some(FailureReason::ToolError) });
+                window.push(SearchCall { at_us: 0, failed: Some(FailureReason::ToolError) });
             }
             for _ in 0..good {
-                window.push(Call { at_us: 0, failed: None });
+                window.push(SearchCall { at_us: 0, failed: None });
             }
             assert_eq!(window.reading(&rule, open).level, level, "{sentence}");
         }

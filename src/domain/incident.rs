@@ -52,7 +52,7 @@ pub struct Incident {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Course {
     /// What people were told last.
-    pub told: Option<Told>,
+    pub told: Option<ToldAs>,
     /// When they were last told of a change.
     pub updated_at: Option<DateTime<Utc>>,
     /// The fault's first wrong answer, where answers are counted.
@@ -63,18 +63,18 @@ pub struct Course {
 
 /// What is told of an incident, as far as a change of it is news.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told {
+pub struct ToldAs {
     /// The cause.
     pub reason: FailureReason,
     /// How loud.
     pub severity: Severity,
     /// How far it reaches, where that is counted.
-    pub reach: Option<Reach>,
+    pub reach: Option<IncidentReach>,
 }
 
 /// A fault's extent as people hear of it; crossing from one to the next is news.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Reach {
+pub enum IncidentReach {
     /// Less than half of the canaries asked.
     Some,
     /// At least half, and not all.
@@ -83,7 +83,7 @@ pub enum Reach {
     All,
 }
 
-impl Reach {
+impl IncidentReach {
     /// The word stored.
     pub const fn slug(self) -> &'static str {
         match self {
@@ -117,7 +117,7 @@ pub struct Worst {
 /// Two updates of one incident are at least so far apart: whoever is awake for it has no use for a running commentary.
 pub const UPDATES_APART: Duration = Duration::from_secs(300);
 
-impl Told {
+impl ToldAs {
     /// Whether people would now be told something else. A reach that nobody counted before is no news.
     pub fn differs(&self, before: &Self) -> bool {
         let crossed = matches!((self.reach, before.reach), (Some(now), Some(before)) if now != before);
@@ -192,7 +192,7 @@ impl Need {
 
 /// What it takes to open and to close.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bar {
+pub struct ClosingBar {
     /// Elevated readings.
     pub open: Need,
     /// Calm readings.
@@ -201,7 +201,7 @@ pub struct Bar {
 
 /// What a step did to the incident.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub enum IncidentTurn {
     /// It opened.
     Opened,
     /// It ended.
@@ -216,10 +216,10 @@ pub fn step(
     state: &SignalState,
     level: Level,
     covered: Duration,
-    bar: Bar,
+    bar: ClosingBar,
     held: Option<&str>,
     now: DateTime<Utc>,
-) -> (SignalState, Option<Turn>) {
+) -> (SignalState, Option<IncidentTurn>) {
     match (state.phase, level) {
         (_, Level::Unknown) | (Phase::Quiet, Level::Calm) | (Phase::Open, Level::Elevated) => (state.clone(), None),
         (Phase::Quiet, Level::Elevated) => advance(Phase::Pending, now, 1, Duration::ZERO, bar, held, now),
@@ -241,13 +241,13 @@ fn advance(
     since: DateTime<Utc>,
     streak: u32,
     covered: Duration,
-    bar: Bar,
+    bar: ClosingBar,
     held: Option<&str>,
     now: DateTime<Utc>,
-) -> (SignalState, Option<Turn>) {
+) -> (SignalState, Option<IncidentTurn>) {
     let (need, next, turn) = match phase {
-        Phase::Pending => (bar.open, Phase::Open, Turn::Opened),
-        _ => (bar.close, Phase::Quiet, Turn::Resolved),
+        Phase::Pending => (bar.open, Phase::Open, IncidentTurn::Opened),
+        _ => (bar.close, Phase::Quiet, IncidentTurn::Resolved),
     };
     if need.is_met(streak, covered) && held.is_none() {
         return (in_phase(next, now), Some(turn));
@@ -263,14 +263,14 @@ const fn in_phase(phase: Phase, now: DateTime<Utc>) -> SignalState {
 mod tests {
     use super::*;
 
-    const BAR: Bar = Bar { open: Need::readings(3), close: Need::readings(2) };
+    const BAR: ClosingBar = ClosingBar { open: Need::readings(3), close: Need::readings(2) };
 
     fn at(second: i64) -> DateTime<Utc> {
         DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap()
     }
 
     /// The rules once more, told from the whole history instead of step by step.
-    fn expected(readings: &[Level], bar: Bar) -> (bool, Vec<Turn>) {
+    fn expected(readings: &[Level], bar: ClosingBar) -> (bool, Vec<IncidentTurn>) {
         let seen: Vec<Level> = readings.iter().copied().filter(|level| *level != Level::Unknown).collect();
         let (mut open, mut turns) = (false, Vec::new());
         let mut run = 0;
@@ -279,7 +279,7 @@ mod tests {
             run = if speaks { run + 1 } else { 0 };
             let need = if open { bar.close.readings } else { bar.open.readings };
             if run == need {
-                turns.push(if open { Turn::Resolved } else { Turn::Opened });
+                turns.push(if open { IncidentTurn::Resolved } else { IncidentTurn::Opened });
                 open = !open;
                 run = 0;
             }
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn covered_time_counts_and_unseen_time_does_not() {
-        let bar = Bar { open: Need { readings: 3, covered: Duration::from_secs(45) }, close: Need::readings(2) };
+        let bar = ClosingBar { open: Need { readings: 3, covered: Duration::from_secs(45) }, close: Need::readings(2) };
         let mut state = SignalState::quiet(at(0));
         for (second, covered) in [(0, 0), (5, 5), (10, 5), (44, 34)] {
             let (next, turn) = step(&state, Level::Elevated, Duration::from_secs(covered), bar, None, at(second));
@@ -316,7 +316,7 @@ mod tests {
         let (unseen, _) = step(&state, Level::Unknown, Duration::from_secs(600), bar, None, at(644));
         assert_eq!(unseen, state, "ten minutes without a look change nothing");
         let (_, turn) = step(&unseen, Level::Elevated, Duration::from_secs(1), bar, None, at(645));
-        assert_eq!(turn, Some(Turn::Opened), "one more covered second does");
+        assert_eq!(turn, Some(IncidentTurn::Opened), "one more covered second does");
     }
 
     #[test]
@@ -330,7 +330,7 @@ mod tests {
         }
         assert_eq!(state.held_by.as_deref(), Some("cold_start"));
         let (state, turn) = step(&state, Level::Elevated, Duration::from_secs(1), BAR, None, at(10));
-        assert_eq!((state.phase, turn), (Phase::Open, Some(Turn::Opened)), "let go");
+        assert_eq!((state.phase, turn), (Phase::Open, Some(IncidentTurn::Opened)), "let go");
         let (_, turn) = step(&state, Level::Calm, Duration::from_secs(1), BAR, Some("cold_start"), at(11));
         assert_eq!(turn, None);
     }

@@ -16,7 +16,7 @@ const START_SLACK: Duration = Duration::from_secs(5);
 
 /// By what a restart is recognised on the next beat.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Marks {
+pub struct RestartMarks {
     /// Instance ids seen, the latest last.
     pub instances: Vec<String>,
     /// The version last reported.
@@ -41,7 +41,12 @@ pub struct Restart {
 /// Compares what a beat reports with what was remembered, and remembers it.
 ///
 /// `was_refused`: the beats just before found nobody listening. A time-out proves nothing.
-pub fn recognise(marks: &mut Marks, seen: &Observation, was_refused: bool, now: DateTime<Utc>) -> Option<Restart> {
+pub fn recognise(
+    marks: &mut RestartMarks,
+    seen: &Observation,
+    was_refused: bool,
+    now: DateTime<Utc>,
+) -> Option<Restart> {
     let first = marks.instances.is_empty() && marks.version.is_none() && marks.process_started_at.is_none();
     let mut evidence = Vec::new();
     for health in &seen.health {
@@ -73,7 +78,7 @@ pub fn recognise(marks: &mut Marks, seen: &Observation, was_refused: bool, now: 
     Some(Restart { certain, sessions, evidence })
 }
 
-fn compare(marks: &mut Marks, health: &HealthSeen, evidence: &mut Vec<Evidence>) {
+fn compare(marks: &mut RestartMarks, health: &HealthSeen, evidence: &mut Vec<Evidence>) {
     if let Some(instance) = health.instance.as_ref().filter(|instance| !marks.instances.contains(instance)) {
         if let Some(last) = marks.instances.last() {
             evidence.push(Evidence::new("instance", format!("{last} before, {instance} now")));
@@ -148,7 +153,7 @@ mod tests {
             (Observation { session_lost: true, ..seen(None, None, None) }, true, "one that knows ours no longer"),
         ];
         for (beat, expected, sentence) in rows {
-            let restart = recognise(&mut Marks::default(), &beat, true, at(60)).expect("refused, then back");
+            let restart = recognise(&mut RestartMarks::default(), &beat, true, at(60)).expect("refused, then back");
             assert_eq!(restart.sessions, expected, "{sentence}");
         }
     }
@@ -182,7 +187,7 @@ mod tests {
             (vec![Observation { session_lost: true, ..hanging() }], false, None, "and hanging is not back"),
         ];
         for (beats, refused, expected, sentence) in rows {
-            let mut marks = Marks::default();
+            let mut marks = RestartMarks::default();
             let mut last = None;
             for (number, beat) in beats.iter().enumerate() {
                 let is_last = number + 1 == beats.len();

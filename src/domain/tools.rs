@@ -68,7 +68,7 @@ pub struct Drift {
     /// The hash of the list it was held against.
     pub against: String,
     /// What changed, the gravest first; bounded by [`CHANGES_MAX`].
-    pub changes: Vec<Change>,
+    pub changes: Vec<ToolChange>,
     /// Changes beyond that.
     pub more: u32,
 }
@@ -78,7 +78,7 @@ pub const CHANGES_MAX: usize = 100;
 
 impl Drift {
     /// A drift of these changes, sorted and bounded.
-    pub fn new(against: &str, mut changes: Vec<Change>) -> Self {
+    pub fn new(against: &str, mut changes: Vec<ToolChange>) -> Self {
         changes.sort_by(|a, b| (a.class, &a.tool, &a.what).cmp(&(b.class, &b.tool, &b.what)));
         changes.dedup();
         let more = u32::try_from(changes.len().saturating_sub(CHANGES_MAX)).unwrap_or(u32::MAX);
@@ -106,16 +106,16 @@ impl Drift {
         }
         let (was, is) = (by_name(before), by_name(now));
         let gone = before.iter().filter(|tool| !is.contains_key(tool.name.as_str()));
-        let mut changes: Vec<Change> =
-            gone.map(|tool| Change::new(ChangeClass::Breaking, &tool.name, GONE.to_owned())).collect();
+        let mut changes: Vec<ToolChange> =
+            gone.map(|tool| ToolChange::new(ChangeClass::Breaking, &tool.name, GONE.to_owned())).collect();
         for tool in now {
             let change = match was.get(tool.name.as_str()) {
-                None => Change::new(ChangeClass::Compatible, &tool.name, NEW.to_owned()),
+                None => ToolChange::new(ChangeClass::Compatible, &tool.name, NEW.to_owned()),
                 Some(old) if old.shape_hash != tool.shape_hash => {
-                    Change::new(ChangeClass::Breaking, &tool.name, "its schema changed".to_owned())
+                    ToolChange::new(ChangeClass::Breaking, &tool.name, "its schema changed".to_owned())
                 }
                 Some(old) if old.full_hash != tool.full_hash => {
-                    Change::new(ChangeClass::Wording, &tool.name, "its texts changed".to_owned())
+                    ToolChange::new(ChangeClass::Wording, &tool.name, "its texts changed".to_owned())
                 }
                 Some(_) => continue,
             };
@@ -132,7 +132,7 @@ pub const NEW: &str = "the tool is new";
 
 /// One thing that changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct ToolChange {
     /// How much it matters.
     pub class: ChangeClass,
     /// The tool.
@@ -141,7 +141,7 @@ pub struct Change {
     pub what: String,
 }
 
-impl Change {
+impl ToolChange {
     /// A change.
     pub fn new(class: ChangeClass, tool: &str, what: String) -> Self {
         Self { class, tool: tool.to_owned(), what }

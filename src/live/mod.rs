@@ -2,5 +2,5 @@
 //!
 //! Pages read it, so they go on while the database is away.
 
-pub mod pulse;
-pub mod board;
+pub mod process_metrics;
+pub mod state;

@@ -13,10 +13,10 @@ use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 use url::{Host, Url};
 
+use crate::net::connect_failure::{ConnectFailure, alerted};
 use crate::net::files;
 use crate::net::proxy::Proxy;
 use crate::net::stream::{Counted, Stream, Traffic};
-use crate::net::trouble::{Trouble, alerted};
 use crate::net::trust::{Files, TrustError, Trusts};
 use serin_outbound::guard::allowed;
 use serin_outbound::tls::{Tls, roots, valid_until};
@@ -73,23 +73,25 @@ impl Connector {
         let addresses = match timeout_at(deadline, target.first_hop()).await {
             Ok(Ok(addresses)) => addresses,
             Ok(Err(error)) => return Err(fail(name_trouble(&error), error.to_string(), times)),
-            Err(_) => return Err(fail(Trouble::NameNotResolved, "the resolver did not answer in time".into(), times)),
+            Err(_) => {
+                return Err(fail(ConnectFailure::NameNotResolved, "the resolver did not answer in time".into(), times));
+            }
         };
         times.name = Some(started.elapsed());
         if let Some(allow) = guard {
             for address in &addresses {
                 allowed(address.ip(), allow)
-                    .map_err(|refusal| fail(Trouble::Guarded(refusal), refusal.to_string(), times))?;
+                    .map_err(|refusal| fail(ConnectFailure::Guarded(refusal), refusal.to_string(), times))?;
             }
         }
         let (tcp, mut notes) = match first_that_answers(&addresses, deadline).await {
             Ok(stood) => stood,
             Err((trouble, detail))
-                if trouble != Trouble::OutOfFiles
+                if trouble != ConnectFailure::OutOfFiles
                     && let Some(proxy) = &target.proxy =>
             {
                 let detail = format!("the proxy {proxy} cannot be reached: {detail}");
-                return Err(fail(Trouble::ProxyFailed, detail, times));
+                return Err(fail(ConnectFailure::ProxyFailed, detail, times));
             }
             Err((trouble, detail)) => return Err(fail(trouble, detail, times)),
         };
@@ -102,7 +104,7 @@ impl Connector {
                     Ok(Err((trouble, detail))) => return Err(fail(trouble, detail, times)),
                     Err(_) => {
                         let detail = format!("the proxy {proxy} did not answer in time");
-                        return Err(fail(Trouble::ProxyFailed, detail, times));
+                        return Err(fail(ConnectFailure::ProxyFailed, detail, times));
                     }
                 }
             }
@@ -124,7 +126,7 @@ impl Connector {
                 let (trouble, detail) = tls_trouble(&error);
                 return Err(fail(trouble, detail, times));
             }
-            Err(_) => return Err(fail(Trouble::TlsFailed, "the TLS handshake stalled".into(), times)),
+            Err(_) => return Err(fail(ConnectFailure::TlsFailed, "the TLS handshake stalled".into(), times)),
         };
         connection.times.tls = Some(started.elapsed());
         let session = tls.get_ref().1;
@@ -195,7 +197,7 @@ impl Target {
         }
     }
 
-    async fn tunnel(&self, proxy: &Proxy, tcp: TcpStream) -> Result<TcpStream, (Trouble, String)> {
+    async fn tunnel(&self, proxy: &Proxy, tcp: TcpStream) -> Result<TcpStream, (ConnectFailure, String)> {
         let mut host = self.host.to_string();
         if proxy.resolves_here() {
             let found = self.addresses().await.map_err(|error| (name_trouble(&error), error.to_string()))?;
@@ -275,7 +277,7 @@ pub struct Times {
 #[error("{detail}")]
 pub struct ConnectError {
     /// What went wrong.
-    pub trouble: Trouble,
+    pub trouble: ConnectFailure,
     /// The evidence: every address tried, by family.
     pub detail: String,
     /// Phases that were done.
@@ -303,9 +305,9 @@ fn alternating(found: Vec<SocketAddr>) -> Vec<SocketAddr> {
 async fn first_that_answers(
     addresses: &[SocketAddr],
     deadline: Instant,
-) -> Result<(TcpStream, Vec<String>), (Trouble, String)> {
+) -> Result<(TcpStream, Vec<String>), (ConnectFailure, String)> {
     let mut notes = Vec::new();
-    let mut worst = Trouble::TimedOut;
+    let mut worst = ConnectFailure::TimedOut;
     for (nth, address) in addresses.iter().enumerate() {
         let left = deadline.saturating_duration_since(Instant::now());
         let share = left / u32::try_from(addresses.len() - nth).unwrap_or(1);
@@ -313,14 +315,14 @@ async fn first_that_answers(
         let (trouble, said) = match timeout_at(Instant::now() + share, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => return Ok((stream, notes)),
             Ok(Err(error)) => (tcp_trouble(&error), error.to_string()),
-            Err(_) => (Trouble::TimedOut, format!("no answer within {} ms", share.as_millis())),
+            Err(_) => (ConnectFailure::TimedOut, format!("no answer within {} ms", share.as_millis())),
         };
         // No other address can be tried either, and none was.
-        if trouble == Trouble::OutOfFiles {
+        if trouble == ConnectFailure::OutOfFiles {
             return Err((trouble, said));
         }
         // A refusal is the clearest word: somebody is there and says no.
-        if nth == 0 || trouble == Trouble::Refused {
+        if nth == 0 || trouble == ConnectFailure::Refused {
             worst = trouble;
         }
         notes.push(format!("{family} {address}: {said}"));
@@ -329,21 +331,25 @@ async fn first_that_answers(
 }
 
 /// A resolver needs files too, and says something else where it got none.
-fn name_trouble(error: &io::Error) -> Trouble {
-    if files::is_out(error) || !files::are_left(1) { Trouble::OutOfFiles } else { Trouble::NameNotResolved }
-}
-
-fn tcp_trouble(error: &io::Error) -> Trouble {
-    match error.kind() {
-        _ if files::is_out(error) => Trouble::OutOfFiles,
-        io::ErrorKind::ConnectionRefused => Trouble::Refused,
-        io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => Trouble::Reset,
-        io::ErrorKind::TimedOut => Trouble::TimedOut,
-        _ => Trouble::Unreachable,
+fn name_trouble(error: &io::Error) -> ConnectFailure {
+    if files::is_out(error) || !files::are_left(1) {
+        ConnectFailure::OutOfFiles
+    } else {
+        ConnectFailure::NameNotResolved
     }
 }
 
-fn tls_trouble(error: &io::Error) -> (Trouble, String) {
+fn tcp_trouble(error: &io::Error) -> ConnectFailure {
+    match error.kind() {
+        _ if files::is_out(error) => ConnectFailure::OutOfFiles,
+        io::ErrorKind::ConnectionRefused => ConnectFailure::Refused,
+        io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => ConnectFailure::Reset,
+        io::ErrorKind::TimedOut => ConnectFailure::TimedOut,
+        _ => ConnectFailure::Unreachable,
+    }
+}
+
+fn tls_trouble(error: &io::Error) -> (ConnectFailure, String) {
     use rustls::Error;
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
     let trouble = match inner {
@@ -351,19 +357,19 @@ fn tls_trouble(error: &io::Error) -> (Trouble, String) {
             CertificateError::Expired
             | CertificateError::ExpiredContext { .. }
             | CertificateError::NotValidYet
-            | CertificateError::NotValidYetContext { .. } => Trouble::TlsExpired,
+            | CertificateError::NotValidYetContext { .. } => ConnectFailure::TlsExpired,
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                Trouble::TlsWrongName
+                ConnectFailure::TlsWrongName
             }
-            _ => Trouble::TlsUntrusted,
+            _ => ConnectFailure::TlsUntrusted,
         },
         Some(Error::AlertReceived(alert)) => return (alerted(*alert), error.to_string()),
         Some(Error::InvalidMessage(_)) => {
-            return (Trouble::TlsFailed, format!("the port answered something that is not TLS ({error})"));
+            return (ConnectFailure::TlsFailed, format!("the port answered something that is not TLS ({error})"));
         }
-        Some(_) => Trouble::TlsFailed,
-        None if error.kind() == io::ErrorKind::ConnectionReset => Trouble::Reset,
-        None => Trouble::TlsFailed,
+        Some(_) => ConnectFailure::TlsFailed,
+        None if error.kind() == io::ErrorKind::ConnectionReset => ConnectFailure::Reset,
+        None => ConnectFailure::TlsFailed,
     };
     (trouble, error.to_string())
 }

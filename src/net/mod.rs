@@ -5,7 +5,7 @@
 
 pub mod files;
 
-pub mod trouble;
+pub mod connect_failure;
 
 pub mod trust;
 

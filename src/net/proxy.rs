@@ -11,7 +11,7 @@ use tokio_socks::Error as SocksError;
 use tokio_socks::tcp::Socks5Stream;
 use url::{Host, Url};
 
-use crate::net::trouble::Trouble;
+use crate::net::connect_failure::ConnectFailure;
 
 /// Bytes of a proxy's answer to CONNECT; a whole head has a few hundred.
 const HEAD_BYTES_MAX: usize = 8 * 1024;
@@ -19,14 +19,14 @@ const HEAD_BYTES_MAX: usize = 8 * 1024;
 /// A proxy, and what it wants to see.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
-    kind: Kind,
+    kind: ProxyKind,
     host: Host<String>,
     port: u16,
     login: Option<(String, String)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ProxyKind {
     /// CONNECT.
     Http,
     /// SOCKS5; names are resolved here.
@@ -52,9 +52,9 @@ impl Proxy {
     /// The proxy at an `http`, `socks5` or `socks5h` URL; none for any other.
     pub fn of(url: &Url) -> Option<Self> {
         let (kind, port) = match url.scheme() {
-            "http" => (Kind::Http, 80),
-            "socks5" => (Kind::Socks5, 1080),
-            "socks5h" => (Kind::Socks5h, 1080),
+            "http" => (ProxyKind::Http, 80),
+            "socks5" => (ProxyKind::Socks5, 1080),
+            "socks5h" => (ProxyKind::Socks5h, 1080),
             _ => return None,
         };
         let decoded = |text: &str| percent_decoded(text);
@@ -75,7 +75,7 @@ impl Proxy {
 
     /// Whether the server's name is resolved on our side.
     pub(crate) fn resolves_here(&self) -> bool {
-        self.kind == Kind::Socks5
+        self.kind == ProxyKind::Socks5
     }
 
     /// Has the proxy connect to `host`, over a connection to it that stands.
@@ -87,8 +87,8 @@ impl Proxy {
         mut tcp: TcpStream,
         host: &str,
         port: u16,
-    ) -> Result<TcpStream, (Trouble, String)> {
-        if self.kind == Kind::Http {
+    ) -> Result<TcpStream, (ConnectFailure, String)> {
+        if self.kind == ProxyKind::Http {
             self.connect(&mut tcp, host, port).await?;
             return Ok(tcp);
         }
@@ -101,22 +101,22 @@ impl Proxy {
         };
         opened.map(Socks5Stream::into_inner).map_err(|error| {
             let trouble = match error {
-                SocksError::ConnectionRefused => Trouble::Refused,
-                SocksError::TtlExpired => Trouble::TimedOut,
-                SocksError::HostUnreachable | SocksError::NetworkUnreachable => Trouble::Unreachable,
-                _ => Trouble::ProxyFailed,
+                SocksError::ConnectionRefused => ConnectFailure::Refused,
+                SocksError::TtlExpired => ConnectFailure::TimedOut,
+                SocksError::HostUnreachable | SocksError::NetworkUnreachable => ConnectFailure::Unreachable,
+                _ => ConnectFailure::ProxyFailed,
             };
             (trouble, format!("the proxy {self} says: {error}"))
         })
     }
 
-    async fn connect(&self, tcp: &mut TcpStream, host: &str, port: u16) -> Result<(), (Trouble, String)> {
+    async fn connect(&self, tcp: &mut TcpStream, host: &str, port: u16) -> Result<(), (ConnectFailure, String)> {
         let mut request = format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n");
         if let Some((user, password)) = &self.login {
             request += &format!("Proxy-Authorization: Basic {}\r\n", BASE64.encode(format!("{user}:{password}")));
         }
         request += "\r\n";
-        let broke = |what: String| (Trouble::ProxyFailed, format!("the proxy {self} {what}"));
+        let broke = |what: String| (ConnectFailure::ProxyFailed, format!("the proxy {self} {what}"));
         tcp.write_all(request.as_bytes()).await.map_err(|error| broke(format!("broke off: {error}")))?;
         let mut head = Vec::with_capacity(512);
         // Byte by byte: whatever follows the head is the server's.
@@ -134,7 +134,7 @@ impl Proxy {
         match status {
             Some(200..=299) => Ok(()),
             // What it could not reach is the server, not itself.
-            Some(502..=504) => Err((Trouble::Unreachable, format!("the proxy {self} says: {line}"))),
+            Some(502..=504) => Err((ConnectFailure::Unreachable, format!("the proxy {self} says: {line}"))),
             Some(_) => Err(broke(format!("refuses: {line}"))),
             None => Err(broke(format!("is no HTTP proxy: {line}"))),
         }

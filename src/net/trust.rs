@@ -28,11 +28,11 @@ pub struct Files {
 /// Configurations by their files.
 #[derive(Debug, Default)]
 pub struct Trusts {
-    known: Mutex<HashMap<Files, Read>>,
+    known: Mutex<HashMap<Files, ReadFiles>>,
 }
 
 /// When each file had last changed, and what was made of them.
-type Read = (Vec<Option<SystemTime>>, Arc<Tls>);
+type ReadFiles = (Vec<Option<SystemTime>>, Arc<Tls>);
 
 impl Trusts {
     /// The configuration of these files, over these roots; read anew where a file has changed.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 
 use crate::domain::answer::Turn;
-use crate::domain::learnt::Learnt;
 use crate::domain::monitor::Monitor;
 use crate::domain::observation::{BeatKind, Observation};
-use crate::tool_lists::known::Lists;
+use crate::domain::server_profile::ServerProfile;
+use crate::tool_lists::known::KnownLists;
 
 /// What one beat is to do.
 #[derive(Debug, Clone)]
@@ -28,9 +28,9 @@ pub struct Assignment {
     /// Whether to ask the source-listing tool too.
     pub ask_sources: bool,
     /// What earlier probes learnt.
-    pub learnt: Learnt,
+    pub learnt: ServerProfile,
     /// Lists of tools that are remembered.
-    pub lists: Lists,
+    pub lists: KnownLists,
 }
 
 /// Canaries that are asked in the same beat, where what was seen so far calls for it. A probe does not judge: whoever

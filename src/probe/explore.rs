@@ -14,12 +14,12 @@ use url::Url;
 
 use crate::domain::answer::{Answer, Hit};
 use crate::domain::fault::{Fault, FaultKind};
-use crate::domain::learnt::Learnt;
 use crate::domain::monitor::{CanaryKind, Monitor, Search, SearchFields};
 use crate::domain::observation::{BeatKind, Observation, Stage};
 use crate::domain::protocol::Era;
 use crate::domain::quality::canary::rank_of;
-use crate::domain::quality::propose::{NONSENSE, Passage, Proposal, max_score, named_openers, openers, proposals};
+use crate::domain::quality::propose::{NONSENSE, Proposal, SeenPassage, max_score, named_openers, openers, proposals};
+use crate::domain::server_profile::ServerProfile;
 use crate::net::connect::Target;
 use crate::probe::decode::answer;
 use crate::probe::decode::shape;
@@ -28,13 +28,13 @@ use crate::probe::prober::Prober;
 use crate::probe::session::call::{Call, Caller, bad_address};
 use crate::probe::session::closing::close;
 use crate::probe::session::handshake::{Opened, weigh_discover};
-use crate::probe::session::kept::KeptPrograms;
 use crate::probe::session::listing::all_pages;
+use crate::probe::session::process_pool::ProcessPool;
 use crate::probe::stages::steps::{NO_ADDRESS, call_tool, fault_of, meet, secrets_of};
-use crate::probe::wire::clock::Clock;
-use crate::probe::wire::way::{Shown, way};
+use crate::probe::wire::clock::StepClock;
+use crate::probe::wire::egress::{ClientIdentity, egress};
 use crate::tool_lists::callable::{Callable, find};
-use crate::tool_lists::known::Lists;
+use crate::tool_lists::known::KnownLists;
 use crate::tool_lists::tools::{input_schema, name_of, named, reduce};
 use crate::untrusted_text::escaped;
 
@@ -79,7 +79,7 @@ pub struct Explored {
     /// The conversation: steps, era, transport, identity, tools, sources, what it cost. Its asks stay empty.
     pub seen: Observation,
     /// What the next probe can use.
-    pub learnt: Learnt,
+    pub learnt: ServerProfile,
     /// How the server is searched; none where that was not found out.
     pub search: Option<Search>,
     /// Canaries that the server answered as proposed, with the highest score allowed to a negative one.
@@ -105,11 +105,11 @@ impl Prober {
     /// what is known of it from elsewhere.
     ///
     /// Never fails: what could not be found out is said in [`Explored::gaps`].
-    pub async fn explore(&self, monitor: &Monitor, wish: &Wish, learnt: Learnt, now: DateTime<Utc>) -> Explored {
+    pub async fn explore(&self, monitor: &Monitor, wish: &Wish, learnt: ServerProfile, now: DateTime<Utc>) -> Explored {
         let mut found = Explored {
             seen: Observation::blank(monitor.id.clone(), BeatKind::Burst, now, now),
             // Whether the session is there still shows in a beat, which opens another where it is not; here it would not.
-            learnt: Learnt { kept: None, ..learnt },
+            learnt: ServerProfile { kept: None, ..learnt },
             search: None,
             canaries: Vec::new(),
             durations: Vec::new(),
@@ -124,7 +124,7 @@ impl Prober {
             found.gaps.push(unreachable(Stage::Connect, &bad_address(&scrub)));
             return found;
         };
-        let target = match way(&self.connector, target, monitor, &scrub, Shown::Identity) {
+        let target = match egress(&self.connector, target, monitor, &scrub, ClientIdentity::Identity) {
             Ok(target) => target,
             Err(fault) => {
                 found.gaps.push(unreachable(Stage::Connect, &fault));
@@ -148,7 +148,7 @@ impl Prober {
 /// From the connection to the last search; ends early where the next step has nothing to stand on.
 async fn converse(
     caller: &mut Caller<'_>,
-    programs: &KeptPrograms,
+    programs: &ProcessPool,
     monitor: &Monitor,
     wish: &Wish,
     found: &mut Explored,
@@ -158,7 +158,7 @@ async fn converse(
         found.gaps.extend(broken.map(|(stage, fault)| unreachable(stage, fault)));
         return;
     };
-    let mut clock = Clock::start(Stage::Tools, "tools/list");
+    let mut clock = StepClock::start(Stage::Tools, "tools/list");
     let listed = all_pages(caller, era, &mut clock).await;
     let step = clock.stop(listed.as_ref().err().cloned());
     found.durations.extend(step.fault.is_none().then_some(step.elapsed));
@@ -176,7 +176,7 @@ async fn converse(
         as_search(callable)
     });
     let reduced = search.as_ref().ok().unwrap_or(&monitor.search);
-    found.seen.tools = Some(reduce(&tools, reduced, &Lists::default()));
+    found.seen.tools = Some(reduce(&tools, reduced, &KnownLists::default()));
     match search {
         Err(why) => found.gaps.push(why),
         Ok(search) => {
@@ -208,7 +208,7 @@ struct Talk<'t, 'a> {
     tools: &'t [Value],
     search: Search,
     found: &'t mut Explored,
-    passages: Vec<Passage>,
+    passages: Vec<SeenPassage>,
     answered: u32,
     failures: u32,
 }
@@ -305,7 +305,7 @@ impl<'t, 'a> Talk<'t, 'a> {
 
     /// Names of sources or resources, from whatever tells them.
     async fn material(&mut self) -> Vec<String> {
-        let mut clock = Clock::start(Stage::Search, "sources");
+        let mut clock = StepClock::start(Stage::Search, "sources");
         let tool = sources::TOOL_NAMES.into_iter().find(|name| named(self.tools, name).is_some());
         let names = match tool {
             Some(name) => {
@@ -360,7 +360,7 @@ impl<'t, 'a> Talk<'t, 'a> {
             arguments.push_str(&format!(",{}:{value}", Value::from(name.as_str())));
         }
         arguments.push('}');
-        let mut clock = Clock::start(Stage::Search, &escaped(question, 60));
+        let mut clock = StepClock::start(Stage::Search, &escaped(question, 60));
         let outcome = call_tool(self.caller, self.era, &tool, &arguments, schema, &mut clock).await;
         let read = outcome.and_then(|raw| self.read(&raw).map(|answer| (raw, answer)));
         let step = clock.stop(read.as_ref().err().cloned());
@@ -371,7 +371,7 @@ impl<'t, 'a> Talk<'t, 'a> {
                 self.failures = 0;
                 self.answered += 1;
                 self.found.durations.push(elapsed);
-                let named = |passage: &Passage| !passage.source.is_empty() && !passage.text.is_empty();
+                let named = |passage: &SeenPassage| !passage.source.is_empty() && !passage.text.is_empty();
                 self.passages.extend(answer::passages(&raw, &self.search).into_iter().filter(named));
                 Some(answer)
             }
@@ -396,7 +396,7 @@ impl<'t, 'a> Talk<'t, 'a> {
         let whole = |answer: &Answer| answer.hits.iter().all(|hit| !hit.source.is_empty() && hit.chars > 0);
         if self.search.results.is_none() && !usual.as_ref().is_ok_and(whole) {
             let shape = answer::open(raw).ok().and_then(|carried| shape::find(&carried.values));
-            if let Some(shape::Shape { results, fields }) = shape {
+            if let Some(shape::AnswerShape { results, fields }) = shape {
                 let search = Search { results: Some(results), fields, ..self.search.clone() };
                 if let Ok(answer) = answer::read(raw, &search)
                     && whole(&answer)

@@ -8,21 +8,21 @@ use tokio::sync::Semaphore;
 
 use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::fleet::Control;
-use crate::domain::learnt::Learnt;
 use crate::domain::monitor::{Monitor, MonitorId, OAuth};
 use crate::domain::observation::{Footprint, Observation, Rung};
+use crate::domain::server_profile::ServerProfile;
 use crate::net::connect::Connector;
 use crate::probe::access::admission;
 use crate::probe::access::admission::Admission;
-use crate::probe::access::grants::Grants;
+use crate::probe::access::token_cache::TokenCache;
 use crate::probe::assignment::Assignment;
 use crate::probe::session::call::Means;
-use crate::probe::session::kept::KeptPrograms;
-use crate::probe::session::owed::Owed;
+use crate::probe::session::process_pool::ProcessPool;
+use crate::probe::session::unclosed_sessions::UnclosedSessions;
 use crate::probe::stages::cross::Differing;
-use crate::probe::stages::{ladder, reach, steps};
+use crate::probe::stages::{connectivity, reach, steps};
 use crate::probe::wire::transcript::Transcript;
-use crate::tool_lists::shelf::Shelf;
+use crate::tool_lists::interner::ListingInterner;
 use crate::tool_lists::tokens::Tokens;
 
 /// Ladders climbed at once. They run beside beats and outside their permits; where a whole fleet fails, these few say
@@ -33,12 +33,12 @@ const LADDERS_MAX: usize = 64;
 #[derive(Debug)]
 pub struct Prober {
     pub(in crate::probe) connector: Connector,
-    pub(in crate::probe) programs: KeptPrograms,
-    owed: Owed,
+    pub(in crate::probe) programs: ProcessPool,
+    owed: UnclosedSessions,
     differing: Differing,
     tokens: Tokens,
-    grants: Grants,
-    shelf: Shelf,
+    grants: TokenCache,
+    shelf: ListingInterner,
     ladders: Semaphore,
 }
 
@@ -47,12 +47,12 @@ impl Prober {
     pub fn new(names: usize) -> Self {
         Self {
             connector: Connector::new(names),
-            programs: KeptPrograms::default(),
-            owed: Owed::default(),
+            programs: ProcessPool::default(),
+            owed: UnclosedSessions::default(),
             differing: Differing::default(),
             tokens: Tokens::default(),
-            grants: Grants::default(),
-            shelf: Shelf::default(),
+            grants: TokenCache::default(),
+            shelf: ListingInterner::default(),
             ladders: Semaphore::new(LADDERS_MAX),
         }
     }
@@ -61,12 +61,12 @@ impl Prober {
     pub fn with_roots(roots: RootCertStore, names: usize) -> Self {
         Self {
             connector: Connector::with_roots(roots, names),
-            programs: KeptPrograms::default(),
-            owed: Owed::default(),
+            programs: ProcessPool::default(),
+            owed: UnclosedSessions::default(),
             differing: Differing::default(),
             tokens: Tokens::default(),
-            grants: Grants::default(),
-            shelf: Shelf::default(),
+            grants: TokenCache::default(),
+            shelf: ListingInterner::default(),
             ladders: Semaphore::new(LADDERS_MAX),
         }
     }
@@ -78,13 +78,13 @@ impl Prober {
     }
 
     /// Runs one probe to its end; never fails, never panics, never outlasts the monitor's budget by more than the closing of its session.
-    pub async fn run(&self, assignment: &Assignment) -> (Observation, Learnt) {
+    pub async fn run(&self, assignment: &Assignment) -> (Observation, ServerProfile) {
         let (seen, learnt, _) = self.record(assignment).await;
         (seen, learnt)
     }
 
     /// The same, with what was said in it; none where nothing was, since no token was got for it.
-    pub async fn record(&self, assignment: &Assignment) -> (Observation, Learnt, Option<Transcript>) {
+    pub async fn record(&self, assignment: &Assignment) -> (Observation, ServerProfile, Option<Transcript>) {
         let (mut seen, learnt, transcript) = match &assignment.monitor.auth.oauth {
             None => self.steps(assignment).await,
             Some(oauth) => Box::pin(self.admitted(assignment, oauth)).await,
@@ -96,14 +96,18 @@ impl Prober {
         (seen, learnt, transcript)
     }
 
-    async fn steps(&self, assignment: &Assignment) -> (Observation, Learnt, Option<Transcript>) {
+    async fn steps(&self, assignment: &Assignment) -> (Observation, ServerProfile, Option<Transcript>) {
         let ran = Box::pin(steps::run(self.means(), &self.programs, &self.differing, assignment)).await;
         let (seen, learnt, transcript) = ran;
         (seen, learnt, Some(transcript))
     }
 
     /// A probe that needs a token first. A kept one that is refused is renewed once.
-    async fn admitted(&self, assignment: &Assignment, oauth: &OAuth) -> (Observation, Learnt, Option<Transcript>) {
+    async fn admitted(
+        &self,
+        assignment: &Assignment,
+        oauth: &OAuth,
+    ) -> (Observation, ServerProfile, Option<Transcript>) {
         let scrub = steps::secrets_of(&assignment.monitor);
         loop {
             let (own, secret, kept, steps, cost) =
@@ -147,10 +151,10 @@ impl Prober {
 
     /// How far one gets with a server that just failed, within ten seconds; and what that cost it. Nothing where as many
     /// ladders are being climbed as may be.
-    pub async fn climb(&self, monitor: &Monitor, learnt: &Learnt, now: DateTime<Utc>) -> (Vec<Rung>, Footprint) {
+    pub async fn climb(&self, monitor: &Monitor, learnt: &ServerProfile, now: DateTime<Utc>) -> (Vec<Rung>, Footprint) {
         let Ok(_place) = self.ladders.try_acquire() else { return (Vec::new(), Footprint::default()) };
         let scrub = steps::secrets_of(monitor);
-        Box::pin(ladder::climb(self.means(), monitor, &scrub, learnt, now)).await
+        Box::pin(connectivity::diagnose(self.means(), monitor, &scrub, learnt, now)).await
     }
 
     /// Whether a control address answers, with what the file says that its answer has.

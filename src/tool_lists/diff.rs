@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::domain::tools::{Change, ChangeClass, GONE, NEW};
+use crate::domain::tools::{ChangeClass, GONE, NEW, ToolChange};
 use crate::tool_lists::instructions;
 use crate::untrusted_text::{escaped, short_name};
 
@@ -23,10 +23,10 @@ const WHAT_CHARS_MAX: usize = 480;
 const SHOWN_CHARS_MAX: usize = 60;
 
 /// Everything that changed from one list to the next. Tools are matched by name.
-pub fn changes(before: &[Value], now: &[Value]) -> Vec<Change> {
+pub fn changes(before: &[Value], now: &[Value]) -> Vec<ToolChange> {
     let (old, new) = (by_name(before), by_name(now));
     let gone = old.keys().filter(|name| !new.contains_key(*name));
-    let mut found: Vec<Change> = gone.map(|name| change(ChangeClass::Breaking, name, GONE.to_owned())).collect();
+    let mut found: Vec<ToolChange> = gone.map(|name| change(ChangeClass::Breaking, name, GONE.to_owned())).collect();
     let mut left = PLACES_MAX;
     for (name, tool) in &new {
         let Some(was) = old.get(name) else {
@@ -54,13 +54,13 @@ fn by_name(tools: &[Value]) -> BTreeMap<&str, &Value> {
     tools.iter().rev().map(|tool| (tool["name"].as_str().unwrap_or_default(), tool)).collect()
 }
 
-fn change(class: ChangeClass, tool: &str, what: String) -> Change {
+fn change(class: ChangeClass, tool: &str, what: String) -> ToolChange {
     // A sentence may hold what a server wrote, such as the name of a type.
-    Change::new(class, &short_name(tool), escaped(&what, WHAT_CHARS_MAX))
+    ToolChange::new(class, &short_name(tool), escaped(&what, WHAT_CHARS_MAX))
 }
 
 /// Texts that newly read like instructions.
-fn turned(name: &str, was: &Value, tool: &Value) -> Vec<Change> {
+fn turned(name: &str, was: &Value, tool: &Value) -> Vec<ToolChange> {
     let before = instructions::in_tool(was);
     let known = |place: &str, excerpt: &str| before.iter().any(|one| one.place == place && one.excerpt == excerpt);
     let new = instructions::in_tool(tool).into_iter().filter(|one| !known(&one.place, &one.excerpt));
@@ -73,7 +73,7 @@ fn turned(name: &str, was: &Value, tool: &Value) -> Vec<Change> {
 
 /// Which way values flow through a schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum SchemaSide {
     Given,
     Answered,
 }
@@ -92,12 +92,12 @@ enum Room {
 struct Roots<'v> {
     old: &'v Value,
     new: &'v Value,
-    way: Way,
+    way: SchemaSide,
 }
 
 struct Differ<'t> {
     tool: &'t str,
-    found: Vec<Change>,
+    found: Vec<ToolChange>,
     left: u32,
 }
 
@@ -106,10 +106,10 @@ impl Differ<'_> {
         self.found.push(change(class, self.tool, what));
     }
 
-    fn room(&mut self, way: Way, room: Room, what: String) {
+    fn room(&mut self, way: SchemaSide, room: Room, what: String) {
         let breaks = match (room, way) {
-            (Room::Other, _) | (Room::Narrower, Way::Given) | (Room::Wider, Way::Answered) => true,
-            (Room::Wider, Way::Given) | (Room::Narrower, Way::Answered) => false,
+            (Room::Other, _) | (Room::Narrower, SchemaSide::Given) | (Room::Wider, SchemaSide::Answered) => true,
+            (Room::Wider, SchemaSide::Given) | (Room::Narrower, SchemaSide::Answered) => false,
         };
         self.say(if breaks { ChangeClass::Breaking } else { ChangeClass::Compatible }, what);
     }
@@ -121,7 +121,7 @@ impl Differ<'_> {
                 _ if was == is => {}
                 "title" | "description" => self.text(key, was, is),
                 "inputSchema" => {
-                    self.schema("", was, is, Roots { old: was, new: is, way: Way::Given }, DEPTH_MAX);
+                    self.schema("", was, is, Roots { old: was, new: is, way: SchemaSide::Given }, DEPTH_MAX);
                 }
                 "outputSchema" if is.is_null() => {
                     self.say(ChangeClass::Breaking, "the output schema is gone".to_owned());
@@ -130,7 +130,7 @@ impl Differ<'_> {
                     self.say(ChangeClass::Compatible, "an output schema is new".to_owned());
                 }
                 "outputSchema" => {
-                    self.schema("", was, is, Roots { old: was, new: is, way: Way::Answered }, DEPTH_MAX);
+                    self.schema("", was, is, Roots { old: was, new: is, way: SchemaSide::Answered }, DEPTH_MAX);
                 }
                 "annotations" => self.annotations(was, is),
                 "icons" => self.say(ChangeClass::Wording, "icons changed".to_owned()),
@@ -210,7 +210,7 @@ impl Differ<'_> {
         }
     }
 
-    fn types(&mut self, path: &str, old: &Value, new: &Value, way: Way) {
+    fn types(&mut self, path: &str, old: &Value, new: &Value, way: SchemaSide) {
         let (were, are) = (types(old), types(new));
         let place = place(path, way);
         match (were.is_empty(), are.is_empty()) {
@@ -235,7 +235,7 @@ impl Differ<'_> {
         }
     }
 
-    fn choices(&mut self, path: &str, old: &Value, new: &Value, way: Way) {
+    fn choices(&mut self, path: &str, old: &Value, new: &Value, way: SchemaSide) {
         let place = place(path, way);
         match (choices(old), choices(new)) {
             (None, None) => {}
@@ -257,7 +257,7 @@ impl Differ<'_> {
         }
     }
 
-    fn bounds(&mut self, path: &str, old: &Value, new: &Value, way: Way) {
+    fn bounds(&mut self, path: &str, old: &Value, new: &Value, way: SchemaSide) {
         const LEAST: [&str; 5] = ["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"];
         const MOST: [&str; 5] = ["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"];
         let keys = LEAST.iter().map(|key| (*key, true)).chain(MOST.iter().map(|key| (*key, false)));
@@ -278,7 +278,7 @@ impl Differ<'_> {
     }
 
     /// Keys whose presence narrows and whose change nobody can judge.
-    fn conditions(&mut self, path: &str, old: &Value, new: &Value, way: Way) {
+    fn conditions(&mut self, path: &str, old: &Value, new: &Value, way: SchemaSide) {
         const KEYS: [&str; 19] = [
             "pattern",
             "format",
@@ -312,7 +312,7 @@ impl Differ<'_> {
         }
     }
 
-    fn texts(&mut self, path: &str, old: &Value, new: &Value, way: Way) {
+    fn texts(&mut self, path: &str, old: &Value, new: &Value, way: SchemaSide) {
         let place = place(path, way);
         for key in ["title", "description"].into_iter().filter(|key| old[*key] != new[*key]) {
             self.text(&format!("{place}: {key}"), &old[key], &new[key]);
@@ -342,8 +342,8 @@ impl Differ<'_> {
             match (was, is) {
                 (Some(_), None) => self.say(ChangeClass::Breaking, format!("{place} is gone")),
                 (None, Some(_)) if is_needed => match way {
-                    Way::Given => self.say(ChangeClass::Breaking, format!("{place} is new and required")),
-                    Way::Answered => self.say(ChangeClass::Compatible, format!("{place} is new")),
+                    SchemaSide::Given => self.say(ChangeClass::Breaking, format!("{place} is new and required")),
+                    SchemaSide::Answered => self.say(ChangeClass::Compatible, format!("{place} is new")),
                 },
                 (None, Some(_)) => self.say(ChangeClass::Compatible, format!("{place} is new and optional")),
                 (Some(was), Some(is)) => {
@@ -439,18 +439,18 @@ fn says_nothing(value: &Value) -> bool {
 }
 
 /// Where a schema stands, in words.
-fn place(path: &str, way: Way) -> String {
+fn place(path: &str, way: SchemaSide) -> String {
     match (path, way) {
-        ("", Way::Given) => "the arguments".to_owned(),
-        ("", Way::Answered) => "the answer".to_owned(),
-        (path, Way::Given) => format!("argument `{path}`"),
-        (path, Way::Answered) => format!("output field `{path}`"),
+        ("", SchemaSide::Given) => "the arguments".to_owned(),
+        ("", SchemaSide::Answered) => "the answer".to_owned(),
+        (path, SchemaSide::Given) => format!("argument `{path}`"),
+        (path, SchemaSide::Answered) => format!("output field `{path}`"),
     }
 }
 
-fn unlisted(path: &str, way: Way, what: &str) -> String {
+fn unlisted(path: &str, way: SchemaSide, what: &str) -> String {
     match (path, way) {
-        ("", Way::Given) => format!("arguments that are not listed {what}"),
+        ("", SchemaSide::Given) => format!("arguments that are not listed {what}"),
         (path, way) => format!("{}: fields that are not listed {what}", place(path, way)),
     }
 }

@@ -8,5 +8,5 @@ pub mod instructions;
 pub mod schema;
 pub mod tools;
 pub mod tokens;
-pub(crate) mod shelf;
+pub(crate) mod interner;
 pub mod callable;

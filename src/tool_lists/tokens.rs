@@ -45,14 +45,14 @@ const GIVEN_BACK_AFTER: Duration = Duration::from_millis(1500);
 /// Counts tokens. One for the whole process.
 #[derive(Debug)]
 pub struct Tokens {
-    known: Arc<Mutex<Known>>,
-    queue: Mutex<Option<SyncSender<Job>>>,
+    known: Arc<Mutex<KnownCounts>>,
+    queue: Mutex<Option<SyncSender<CountJob>>>,
     keys: RandomState,
     patience: Duration,
 }
 
 #[derive(Debug)]
-struct Job {
+struct CountJob {
     key: u64,
     text: Box<str>,
     done: oneshot::Sender<Option<u32>>,
@@ -60,7 +60,7 @@ struct Job {
 
 /// Figures by hash, in two generations, so that the oldest go without a list of who is oldest; and what counting may cost.
 #[derive(Debug)]
-struct Known {
+struct KnownCounts {
     young: HashMap<u64, Option<u32>>,
     old: HashMap<u64, Option<u32>>,
     allowance: Allowance,
@@ -77,7 +77,7 @@ struct Allowance {
 impl Default for Tokens {
     fn default() -> Self {
         let allowance = Allowance { saved: SAVED_MAX.as_secs_f64(), at: Instant::now() };
-        let known = Known { young: HashMap::new(), old: HashMap::new(), allowance };
+        let known = KnownCounts { young: HashMap::new(), old: HashMap::new(), allowance };
         Self {
             known: Arc::new(Mutex::new(known)),
             queue: Mutex::new(None),
@@ -122,25 +122,25 @@ impl Tokens {
     }
 
     /// Looks a text up, or hands it to the thread.
-    fn ask(&self, text: &str) -> Asked {
+    fn ask(&self, text: &str) -> TokenQuery {
         let text = head(text);
         let key = self.keys.hash_one(text);
         {
             let mut known = self.known.lock();
             if let Some(figure) = known.get(key) {
-                return Asked::Known(figure);
+                return TokenQuery::Known(figure);
             }
             if !known.allowance.is_left(Instant::now()) {
-                return Asked::Known(None);
+                return TokenQuery::Known(None);
             }
         }
         let (done, answer) = oneshot::channel();
-        self.send(Job { key, text: text.into(), done });
-        Asked::Waiting(answer)
+        self.send(CountJob { key, text: text.into(), done });
+        TokenQuery::Waiting(answer)
     }
 
     /// Gives a text to the thread, which is started where there is none. A full queue drops it: nobody waits for that.
-    fn send(&self, job: Job) {
+    fn send(&self, job: CountJob) {
         let mut queue = self.queue.lock();
         let refused = match queue.as_ref() {
             Some(sender) => sender.try_send(job).err(),
@@ -151,7 +151,7 @@ impl Tokens {
         }
     }
 
-    fn start(&self, queue: &mut Option<SyncSender<Job>>, first: Job) {
+    fn start(&self, queue: &mut Option<SyncSender<CountJob>>, first: CountJob) {
         let (sender, jobs) = sync_channel(WAITING_MAX);
         let known = Arc::clone(&self.known);
         let started = std::thread::Builder::new().name("tokens".to_owned()).spawn(move || count_all(jobs, &known));
@@ -166,12 +166,12 @@ impl Tokens {
 }
 
 /// A figure, or the wait for one.
-enum Asked {
+enum TokenQuery {
     Known(Option<u32>),
     Waiting(oneshot::Receiver<Option<u32>>),
 }
 
-impl Asked {
+impl TokenQuery {
     async fn figure(self, until: tokio::time::Instant) -> Option<u32> {
         match self {
             Self::Known(figure) => figure,
@@ -181,7 +181,7 @@ impl Asked {
 }
 
 /// The thread: counts what comes, until nothing has come for a while.
-fn count_all(jobs: Receiver<Job>, known: &Mutex<Known>) {
+fn count_all(jobs: Receiver<CountJob>, known: &Mutex<KnownCounts>) {
     let began = Instant::now();
     let vocabulary = match tiktoken_rs::o200k_base() {
         Ok(vocabulary) => vocabulary,
@@ -209,7 +209,7 @@ fn count_all(jobs: Receiver<Job>, known: &Mutex<Known>) {
     std::thread::sleep(GIVEN_BACK_AFTER);
 }
 
-impl Known {
+impl KnownCounts {
     fn get(&mut self, key: u64) -> Option<Option<u32>> {
         if let Some(figure) = self.young.get(&key) {
             return Some(*figure);
@@ -258,7 +258,7 @@ mod tests {
             assert_eq!(count(&tokens, text).await, Some(expected), "{text}");
         }
         let spent = tokens.known.lock().allowance.saved;
-        assert!(matches!(tokens.ask("hello world"), Asked::Known(Some(2))), "the second time it is remembered");
+        assert!(matches!(tokens.ask("hello world"), TokenQuery::Known(Some(2))), "the second time it is remembered");
         assert!(tokens.known.lock().allowance.saved >= spent, "and costs nothing");
     }
 

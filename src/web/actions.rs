@@ -10,7 +10,7 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::domain::monitor::MonitorId;
 use crate::domain::observation::BeatKind;
 use crate::domain::schedule::Command;
-use crate::live::board::MonitorView;
+use crate::live::state::MonitorView;
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
 

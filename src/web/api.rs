@@ -10,12 +10,12 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::incident::{Incident, ResolveCause};
-use crate::domain::learnt::Learnt;
 use crate::domain::monitor::MonitorId;
 use crate::domain::observation::Footprint;
-use crate::domain::pace::{Hold, Spent};
+use crate::domain::rate_limit::{Hold, Spent};
+use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::Signal;
-use crate::live::board::{CanaryView, MonitorView, SignalView};
+use crate::live::state::{CanaryView, MonitorView, SignalView};
 use crate::store::read::pages::{DeliveryLine, PAGE_ROWS, TimelineLine};
 use crate::web::actions;
 use crate::web::pages::filter::{FleetFilter, IncidentQuery};
@@ -24,7 +24,7 @@ use crate::web::state::WebState;
 
 /// A page of monitors.
 #[derive(Debug, Serialize)]
-pub struct Monitors {
+pub struct MonitorList {
     total: usize,
     page: usize,
     pages: usize,
@@ -52,7 +52,7 @@ pub struct MonitorBody {
     uptime: Option<f64>,
     calls_per_day: u64,
     footprint: FootprintBody,
-    learnt: LearntBody,
+    learnt: ServerProfileBody,
     /// Why the schedule is not kept just now.
     held: Option<HoldBody>,
     trouble: Option<String>,
@@ -83,7 +83,7 @@ pub struct SpentBody {
 
 /// What probes learnt of the server.
 #[derive(Debug, Serialize)]
-pub struct LearntBody {
+pub struct ServerProfileBody {
     era: Option<&'static str>,
     transport: Option<&'static str>,
     found_at: Option<DateTime<Utc>>,
@@ -136,7 +136,7 @@ pub struct CanaryBody {
 
 /// A page of incidents; `next` is the `before` of the page after this one.
 #[derive(Debug, Serialize)]
-pub struct Incidents {
+pub struct IncidentList {
     incidents: Vec<IncidentBody>,
     next: Option<String>,
 }
@@ -207,13 +207,13 @@ pub struct Acknowledgement {
 }
 
 /// `GET /api/v1/monitors`: filters and pages as on the fleet's page.
-pub async fn monitors(State(state): State<WebState>, RawQuery(query): RawQuery) -> Json<Monitors> {
+pub async fn monitors(State(state): State<WebState>, RawQuery(query): RawQuery) -> Json<MonitorList> {
     let filter = FleetFilter::parse(query.as_deref().unwrap_or_default());
     let views = state.board.all();
     let found = filter.apply_settled(&views);
     let (page, pages) = filter.place(found.len());
     let monitors = filter.slice(&found).iter().map(|view| monitor_body(view, false)).collect();
-    Json(Monitors { total: found.len(), page, pages, monitors })
+    Json(MonitorList { total: found.len(), page, pages, monitors })
 }
 
 /// `GET /api/v1/monitors/{id}`.
@@ -224,12 +224,15 @@ pub async fn monitor(State(state): State<WebState>, Path(id): Path<String>) -> R
 }
 
 /// `GET /api/v1/incidents`: `monitor`, `signal`, `state` (open, ended) and `before` as filters.
-pub async fn incidents(State(state): State<WebState>, RawQuery(query): RawQuery) -> Result<Json<Incidents>, Problem> {
+pub async fn incidents(
+    State(state): State<WebState>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<IncidentList>, Problem> {
     let filter = IncidentQuery::parse(query.as_deref().unwrap_or_default()).filter();
     let found = state.ask(state.store.incidents(&filter)).await?;
     let full = found.len() >= PAGE_ROWS as usize;
     let next = found.last().filter(|_| full).map(|last| last.opened_at.to_rfc3339());
-    Ok(Json(Incidents { incidents: found.into_iter().map(|found| incident_body(&state, found)).collect(), next }))
+    Ok(Json(IncidentList { incidents: found.into_iter().map(|found| incident_body(&state, found)).collect(), next }))
 }
 
 /// `GET /api/v1/incidents/{id}`.
@@ -246,7 +249,7 @@ pub async fn incident(State(state): State<WebState>, Path(id): Path<String>) -> 
 
 /// How long to wait for a look.
 #[derive(Debug, Default, Deserialize)]
-pub struct Waiting {
+pub struct WaitingBody {
     /// Seconds; none: the answer comes at once.
     wait: Option<u64>,
 }
@@ -273,7 +276,7 @@ pub struct LookBody {
 pub async fn recheck(
     State(state): State<WebState>,
     Path(id): Path<String>,
-    Query(waiting): Query<Waiting>,
+    Query(waiting): Query<WaitingBody>,
 ) -> Result<Response, Problem> {
     let Some(seconds) = waiting.wait else {
         return actions::recheck(&state, &id).map(|_| StatusCode::ACCEPTED.into_response());
@@ -336,8 +339,8 @@ fn spent_body(day: &Spent) -> SpentBody {
     SpentBody { beats, requests, bytes_out, bytes_in, connections, sessions_opened, sessions_closed, tokens }
 }
 
-fn learnt_body(learnt: &Learnt) -> LearntBody {
-    LearntBody {
+fn learnt_body(learnt: &ServerProfile) -> ServerProfileBody {
+    ServerProfileBody {
         era: learnt.era.map(|era| era.slug()),
         transport: learnt.transport.map(|transport| transport.slug()),
         found_at: learnt.era_found_at,

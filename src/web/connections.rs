@@ -69,7 +69,7 @@ impl Default for Limits {
 
 /// What a connection is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Doing {
+enum ConnectionActivity {
     /// A request's head is awaited or half read.
     Head,
     /// A request is being answered.
@@ -81,8 +81,8 @@ enum Doing {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Progress {
-    doing: Doing,
+struct SendProgress {
+    doing: ConnectionActivity,
     since: Instant,
     /// When something was read or written last.
     moved_at: Instant,
@@ -92,23 +92,23 @@ struct Progress {
 
 /// One connection, as its own task and the registry see it.
 #[derive(Debug)]
-pub struct Line {
+pub struct ConnectionLine {
     peer: Peer,
     is_trusted: bool,
-    progress: Mutex<Progress>,
+    progress: Mutex<SendProgress>,
     /// Ends it from outside.
     pub(in crate::web) closed: CancellationToken,
     all: Arc<Connections>,
 }
 
-impl Progress {
+impl SendProgress {
     /// Whether somebody waits for an answer, or for the rest of one that stands written already.
     fn answers(&self) -> bool {
-        self.doing == Doing::Answering || self.stalled_since.is_some()
+        self.doing == ConnectionActivity::Answering || self.stalled_since.is_some()
     }
 }
 
-impl Line {
+impl ConnectionLine {
     /// Whom a request on it is from.
     pub(in crate::web) fn source(&self, address: IpAddr, headers: &HeaderMap) -> IpAddr {
         source::of(address, headers, &self.all.limits.trusted_proxies)
@@ -119,8 +119,8 @@ impl Line {
         let mut progress = self.progress();
         let now = Instant::now();
         progress.moved_at = now;
-        if progress.doing == Doing::Idle {
-            (progress.doing, progress.since) = (Doing::Head, now);
+        if progress.doing == ConnectionActivity::Idle {
+            (progress.doing, progress.since) = (ConnectionActivity::Head, now);
         }
     }
 
@@ -136,7 +136,7 @@ impl Line {
 
     /// A request is here, until the value is dropped.
     pub(in crate::web) fn answers(self: &Arc<Self>) -> Answering {
-        self.turns_to(Doing::Answering);
+        self.turns_to(ConnectionActivity::Answering);
         Answering(Arc::clone(self))
     }
 
@@ -147,7 +147,7 @@ impl Line {
         if !self.is_trusted && streams().count() >= self.all.limits.per_peer / PER_PEER_STREAM_PART {
             return false;
         }
-        self.progress().doing = Doing::Streaming;
+        self.progress().doing = ConnectionActivity::Streaming;
         drop(lines);
         self.all.changed.notify_one();
         true
@@ -158,35 +158,35 @@ impl Line {
         let (progress, limits) = (*self.progress(), &self.all.limits);
         let stalled = progress.stalled_since.map(|since| since + limits.write_stall);
         let waits = match progress.doing {
-            Doing::Head => Some(progress.since + limits.head),
-            Doing::Idle => Some(progress.since + limits.idle),
+            ConnectionActivity::Head => Some(progress.since + limits.head),
+            ConnectionActivity::Idle => Some(progress.since + limits.idle),
             // The router limits how long an answer takes.
-            Doing::Answering | Doing::Streaming => None,
+            ConnectionActivity::Answering | ConnectionActivity::Streaming => None,
         };
         waits.into_iter().chain(stalled).min()
     }
 
-    fn turns_to(&self, doing: Doing) {
+    fn turns_to(&self, doing: ConnectionActivity) {
         let (mut progress, now) = (self.progress(), Instant::now());
         (progress.doing, progress.since, progress.moved_at) = (doing, now, now);
     }
 
     fn streams(&self) -> bool {
-        self.progress().doing == Doing::Streaming
+        self.progress().doing == ConnectionActivity::Streaming
     }
 
-    fn progress(&self) -> MutexGuard<'_, Progress> {
+    fn progress(&self) -> MutexGuard<'_, SendProgress> {
         self.progress.lock()
     }
 }
 
 /// A request that is being answered.
 #[derive(Debug)]
-pub(in crate::web) struct Answering(Arc<Line>);
+pub(in crate::web) struct Answering(Arc<ConnectionLine>);
 
 impl Drop for Answering {
     fn drop(&mut self) {
-        self.0.turns_to(Doing::Idle);
+        self.0.turns_to(ConnectionActivity::Idle);
         self.0.all.changed.notify_one();
     }
 }
@@ -195,21 +195,21 @@ impl Drop for Answering {
 #[derive(Debug)]
 pub struct Connections {
     limits: Limits,
-    lines: Mutex<Lines>,
+    lines: Mutex<ConnectionLines>,
     /// One ended, or has nothing to answer any more.
     changed: Notify,
 }
 
-type Lines = HashMap<u64, Arc<Line>>;
+type ConnectionLines = HashMap<u64, Arc<ConnectionLine>>;
 
 /// A connection's place among all; it is free again when this is dropped.
 #[derive(Debug)]
-pub(in crate::web) struct Place {
+pub(in crate::web) struct ConnectionPlace {
     number: u64,
-    pub(in crate::web) line: Arc<Line>,
+    pub(in crate::web) line: Arc<ConnectionLine>,
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         self.line.all.lines().remove(&self.number);
         self.line.all.changed.notify_one();
@@ -223,7 +223,7 @@ impl Connections {
     }
 
     /// A place for a connection that was accepted, as soon as there is one: somebody is closed for it if need be.
-    pub(in crate::web) async fn place(self: &Arc<Self>, number: u64, address: IpAddr) -> Place {
+    pub(in crate::web) async fn place(self: &Arc<Self>, number: u64, address: IpAddr) -> ConnectionPlace {
         let peer = Peer::of(address);
         let is_trusted = source::is_among(&self.limits.trusted_proxies, address);
         while let Some(full) = self.full(peer, is_trusted) {
@@ -235,15 +235,15 @@ impl Connections {
             let _late = tokio::time::timeout(STUCK_AFTER, self.changed.notified()).await;
         }
         let now = Instant::now();
-        let progress = Progress { doing: Doing::Head, since: now, moved_at: now, stalled_since: None };
+        let progress = SendProgress { doing: ConnectionActivity::Head, since: now, moved_at: now, stalled_since: None };
         let (progress, closed) = (Mutex::new(progress), CancellationToken::new());
-        let line = Arc::new(Line { peer, is_trusted, progress, closed, all: Arc::clone(self) });
+        let line = Arc::new(ConnectionLine { peer, is_trusted, progress, closed, all: Arc::clone(self) });
         self.lines().insert(number, Arc::clone(&line));
-        Place { number, line }
+        ConnectionPlace { number, line }
     }
 
     /// Whether there is no place for one more of a peer, and who is to be closed for it, if anybody.
-    fn full(&self, peer: Peer, is_trusted: bool) -> Option<Option<Arc<Line>>> {
+    fn full(&self, peer: Peer, is_trusted: bool) -> Option<Option<Arc<ConnectionLine>>> {
         let lines = self.lines();
         let own = || lines.values().filter(|line| line.peer == peer);
         let full_of_own = !is_trusted && own().count() >= self.limits.per_peer;
@@ -260,32 +260,33 @@ impl Connections {
         Some(victim.cloned())
     }
 
-    fn lines(&self) -> MutexGuard<'_, Lines> {
+    fn lines(&self) -> MutexGuard<'_, ConnectionLines> {
         self.lines.lock()
     }
 }
 
 /// Of one peer's connections that which has answered everything for longest; where none has, that on which nothing has
 /// moved for longest. Event streams come last: a peer has a share of them.
-fn longest_idle_of<'l>(own: impl Iterator<Item = &'l Arc<Line>>) -> Option<&'l Arc<Line>> {
+fn longest_idle_of<'l>(own: impl Iterator<Item = &'l Arc<ConnectionLine>>) -> Option<&'l Arc<ConnectionLine>> {
     own.min_by_key(|line| {
         let progress = line.progress();
         let since = if progress.answers() { progress.moved_at } else { progress.since };
-        (progress.doing == Doing::Streaming, progress.answers(), since)
+        (progress.doing == ConnectionActivity::Streaming, progress.answers(), since)
     })
 }
 
 /// Of all connections without a request to answer the longest idle one of whoever has most of them, where a proxy
 /// counts as one: many addresses with a few each push nobody out who has one. Where everybody is being answered,
 /// whoever takes nothing of it; else none.
-fn least_missed_of<'l>(pages: impl Iterator<Item = &'l Arc<Line>>) -> Option<&'l Arc<Line>> {
+fn least_missed_of<'l>(pages: impl Iterator<Item = &'l Arc<ConnectionLine>>) -> Option<&'l Arc<ConnectionLine>> {
     let (answering, idle): (Vec<_>, Vec<_>) = pages.partition(|line| line.progress().answers());
     let mut held: HashMap<Peer, usize> = HashMap::new();
     for line in idle.iter().filter(|line| !line.is_trusted) {
         *held.entry(line.peer).or_default() += 1;
     }
-    let most = |line: &Arc<Line>| std::cmp::Reverse(held.get(&line.peer).copied().unwrap_or_default());
-    let stuck = |line: &Arc<Line>| line.progress().stalled_since.filter(|since| since.elapsed() >= STUCK_AFTER);
+    let most = |line: &Arc<ConnectionLine>| std::cmp::Reverse(held.get(&line.peer).copied().unwrap_or_default());
+    let stuck =
+        |line: &Arc<ConnectionLine>| line.progress().stalled_since.filter(|since| since.elapsed() >= STUCK_AFTER);
     let longest_stuck =
         || answering.into_iter().filter_map(|line| Some((stuck(line)?, line))).min_by_key(|(at, _)| *at);
     let longest_idle = idle.into_iter().min_by_key(|line| (most(line), line.progress().since));

@@ -22,8 +22,8 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::live::board::Change;
-use crate::web::connections::Line;
+use crate::live::state::LiveChange;
+use crate::web::connections::ConnectionLine;
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
 
@@ -39,15 +39,15 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// What changed within one moment.
 #[derive(Debug, Default, Serialize)]
-struct Gathered {
+struct GatheredUpdates {
     all: bool,
     fleet: bool,
     monitors: BTreeSet<String>,
     incidents: BTreeSet<String>,
 }
 
-struct Stream {
-    changes: Receiver<Change>,
+struct EventStream {
+    changes: Receiver<LiveChange>,
     shutdown: CancellationToken,
     /// When a beat is due, where nothing changes until then; the first at once.
     beat_at: Instant,
@@ -56,14 +56,14 @@ struct Stream {
 }
 
 /// `GET /events`.
-pub async fn stream(State(state): State<WebState>, line: Option<Extension<Arc<Line>>>) -> Response {
+pub async fn stream(State(state): State<WebState>, line: Option<Extension<Arc<ConnectionLine>>>) -> Response {
     let permit = Arc::clone(&state.streams).try_acquire_owned().ok();
     let Some(permit) = permit.filter(|_| line.is_none_or(|line| line.becomes_stream())) else {
         let mut answer = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too many pages are open").into_response();
         answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("30"));
         return answer;
     };
-    let stream = Stream {
+    let stream = EventStream {
         changes: state.board.changes(),
         shutdown: state.shutdown.clone(),
         beat_at: Instant::now(),
@@ -74,7 +74,7 @@ pub async fn stream(State(state): State<WebState>, line: Option<Extension<Arc<Li
     Sse::new(events).into_response()
 }
 
-async fn next_event(mut stream: Stream) -> Option<(Result<Event, Infallible>, Stream)> {
+async fn next_event(mut stream: EventStream) -> Option<(Result<Event, Infallible>, EventStream)> {
     if stream.over {
         return None;
     }
@@ -84,8 +84,8 @@ async fn next_event(mut stream: Stream) -> Option<(Result<Event, Infallible>, St
         heard = gather(&mut stream.changes, stream.beat_at) => heard,
     };
     let event = match heard {
-        Some(Heard::Nothing) => Some(Event::default().event("beat").data("nothing changed")),
-        Some(Heard::Changes(gathered)) => Event::default().event("change").json_data(gathered).ok(),
+        Some(LiveUpdate::Nothing) => Some(Event::default().event("beat").data("nothing changed")),
+        Some(LiveUpdate::Changes(gathered)) => Event::default().event("change").json_data(gathered).ok(),
         None => None,
     };
     let event = match event {
@@ -100,16 +100,16 @@ async fn next_event(mut stream: Stream) -> Option<(Result<Event, Infallible>, St
 }
 
 /// What a stream has to say next.
-enum Heard {
-    Changes(Gathered),
+enum LiveUpdate {
+    Changes(GatheredUpdates),
     /// It is time for a beat.
     Nothing,
 }
 
 /// Waits for a change and for what follows it closely, or until a beat is due; none when the board is gone.
-async fn gather(changes: &mut Receiver<Change>, beat_at: Instant) -> Option<Heard> {
-    let mut gathered = Gathered::default();
-    let Ok(first) = timeout_at(beat_at, changes.recv()).await else { return Some(Heard::Nothing) };
+async fn gather(changes: &mut Receiver<LiveChange>, beat_at: Instant) -> Option<LiveUpdate> {
+    let mut gathered = GatheredUpdates::default();
+    let Ok(first) = timeout_at(beat_at, changes.recv()).await else { return Some(LiveUpdate::Nothing) };
     if !gathered.take(first) {
         return None;
     }
@@ -120,18 +120,18 @@ async fn gather(changes: &mut Receiver<Change>, beat_at: Instant) -> Option<Hear
         }
     }
     if gathered.monitors.len() + gathered.incidents.len() > NAMES_MAX {
-        gathered = Gathered { all: true, ..Gathered::default() };
+        gathered = GatheredUpdates { all: true, ..GatheredUpdates::default() };
     }
-    Some(Heard::Changes(gathered))
+    Some(LiveUpdate::Changes(gathered))
 }
 
-impl Gathered {
+impl GatheredUpdates {
     /// Takes a change in; false where there will be no more.
-    fn take(&mut self, change: Result<Change, RecvError>) -> bool {
+    fn take(&mut self, change: Result<LiveChange, RecvError>) -> bool {
         match change {
-            Ok(Change::Monitor(id)) => drop(self.monitors.insert(id.to_string())),
-            Ok(Change::Incident(id)) => drop(self.incidents.insert(id)),
-            Ok(Change::Fleet) => self.fleet = true,
+            Ok(LiveChange::Monitor(id)) => drop(self.monitors.insert(id.to_string())),
+            Ok(LiveChange::Incident(id)) => drop(self.incidents.insert(id)),
+            Ok(LiveChange::Fleet) => self.fleet = true,
             Err(RecvError::Lagged(_)) => self.all = true,
             Err(RecvError::Closed) => return false,
         }

@@ -15,7 +15,7 @@ pub const ACTOR_COOKIE: &str = "serin_actor";
 
 /// Who takes an incident.
 #[derive(Debug, Deserialize)]
-pub struct Taking {
+pub struct FormAnswer {
     #[serde(default)]
     actor: String,
 }
@@ -68,7 +68,7 @@ pub async fn accept(State(state): State<WebState>, Path(id): Path<String>, Form(
 pub async fn acknowledge(
     State(state): State<WebState>,
     Path(id): Path<String>,
-    Form(taking): Form<Taking>,
+    Form(taking): Form<FormAnswer>,
 ) -> Response {
     let said = match actions::acknowledge(&state, &id, &taking.actor).await {
         Ok(()) => "taken",

@@ -13,9 +13,9 @@ use axum::middleware::Next;
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
 use chrono::Utc;
 
-use crate::web::doors::Knock;
 use crate::web::problem::Problem;
-use crate::web::source::Source;
+use crate::web::sessions::AuthResult;
+use crate::web::source::PeerAddress;
 use crate::web::state::{Settings, WebState};
 
 /// The cookie that holds a session's id.
@@ -41,7 +41,7 @@ pub async fn check(State(state): State<WebState>, mut request: Request, next: Ne
     let acts = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
     let sender = sender(request.headers(), host.as_deref().unwrap_or_default(), &public_url);
     // Before anything else is asked: another site's form learns nothing of who is signed in, and guesses no token.
-    if acts && sender == Sender::Elsewhere {
+    if acts && sender == RequestSource::Elsewhere {
         return not_from_here(&request);
     }
     let visit = match admit(&state, &request, sender) {
@@ -49,7 +49,7 @@ pub async fn check(State(state): State<WebState>, mut request: Request, next: Ne
         Err(answer) => return *answer,
     };
     // Browsers name the origin of every action. Whoever does not is a tool, and a tool has no cookie.
-    if acts && sender == Sender::Unnamed && visit.signed_in {
+    if acts && sender == RequestSource::Unnamed && visit.signed_in {
         return not_from_here(&request);
     }
     request.extensions_mut().insert(visit);
@@ -85,7 +85,7 @@ pub async fn armour(request: Request, next: Next) -> Response {
 
 /// The address a request is from; unspecified where the server was not told.
 pub fn source(request_parts: &axum::http::Extensions) -> IpAddr {
-    request_parts.get::<Source>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |Source(address)| *address)
+    request_parts.get::<PeerAddress>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |PeerAddress(address)| *address)
 }
 
 /// The value of a cookie.
@@ -100,17 +100,19 @@ pub fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
         .map(|(_, value)| value)
 }
 
-fn admit(state: &WebState, request: &Request, sender: Sender) -> Result<Visit, Box<Response>> {
+fn admit(state: &WebState, request: &Request, sender: RequestSource) -> Result<Visit, Box<Response>> {
     let Some(token) = &state.settings.token else { return Ok(Visit { admitted: true, signed_in: false }) };
     let now = Utc::now();
     if cookie(request.headers(), SESSION_COOKIE).is_some_and(|id| state.doors.knows(id, now)) {
         return Ok(Visit { admitted: true, signed_in: true });
     }
     if let Some(shown) = bearer(request.headers()) {
-        return match state.doors.knock(shown, token, source(request.extensions()), now) {
-            Knock::Right => Ok(Visit { admitted: true, signed_in: false }),
-            Knock::Wrong => Err(Box::new(refuse(request, StatusCode::UNAUTHORIZED, "this token is not the right one"))),
-            Knock::TooOften => Err(Box::new(refuse(
+        return match state.doors.authenticate(shown, token, source(request.extensions()), now) {
+            AuthResult::Right => Ok(Visit { admitted: true, signed_in: false }),
+            AuthResult::Wrong => {
+                Err(Box::new(refuse(request, StatusCode::UNAUTHORIZED, "this token is not the right one")))
+            }
+            AuthResult::TooOften => Err(Box::new(refuse(
                 request,
                 StatusCode::TOO_MANY_REQUESTS,
                 "this token is wrong, as many from your address were; wait a minute",
@@ -130,11 +132,11 @@ fn is_public(path: &str) -> bool {
         || path.starts_with("/runbooks/")
 }
 
-fn ask_to_sign_in(request: &Request, sender: Sender) -> Response {
+fn ask_to_sign_in(request: &Request, sender: RequestSource) -> Response {
     let path = request.uri().path();
     // A session ends while its pages stay open. What was clicked there is not done later by itself: somebody else may
     // sit there by then.
-    if *request.method() == Method::POST && sender == Sender::Ours && !speaks_json(path) {
+    if *request.method() == Method::POST && sender == RequestSource::Ours && !speaks_json(path) {
         let page = path.rsplit_once('/').map_or("/", |(page, _)| if page.is_empty() { "/" } else { page });
         return Redirect::to(&format!("/login?next={}&said=over", encoded(page))).into_response();
     }
@@ -220,7 +222,7 @@ fn without_port(host: &str) -> &str {
 
 /// Who sent an action, as far as headers tell that no page can write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sender {
+enum RequestSource {
     /// A page of ours.
     Ours,
     /// A page of somebody else, or one that hides whose it is.
@@ -229,10 +231,10 @@ enum Sender {
     Unnamed,
 }
 
-fn sender(headers: &HeaderMap, host: &str, public_url: &str) -> Sender {
+fn sender(headers: &HeaderMap, host: &str, public_url: &str) -> RequestSource {
     let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
     if site.is_some_and(|site| site != b"same-origin" && site != b"none") {
-        return Sender::Elsewhere;
+        return RequestSource::Elsewhere;
     }
     let ours = match headers.get(header::ORIGIN).map(|origin| origin.to_str().unwrap_or_default()) {
         // Something between us and the browser may put `no-referrer` on our pages. A sandboxed frame says `null` as
@@ -242,10 +244,10 @@ fn sender(headers: &HeaderMap, host: &str, public_url: &str) -> Sender {
             let bare = origin.split_once("://").map(|(_, host)| host);
             bare.is_some_and(|bare| bare.eq_ignore_ascii_case(host)) || same_origin(origin, public_url)
         }
-        None if site.is_none() => return Sender::Unnamed,
+        None if site.is_none() => return RequestSource::Unnamed,
         None => true,
     };
-    if ours { Sender::Ours } else { Sender::Elsewhere }
+    if ours { RequestSource::Ours } else { RequestSource::Elsewhere }
 }
 
 fn same_origin(origin: &str, public_url: &str) -> bool {

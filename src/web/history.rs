@@ -16,7 +16,7 @@ use crate::web::state::WebState;
 
 /// What the address may ask for.
 #[derive(Debug, Default, Deserialize)]
-pub struct Asked {
+pub struct HistoryQuery {
     range: Option<String>,
     heat: Option<String>,
 }
@@ -81,7 +81,7 @@ struct SliceBody {
 pub async fn show(
     State(state): State<WebState>,
     Path(id): Path<String>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<HistoryQuery>,
 ) -> Result<Json<HistoryBody>, Problem> {
     let unknown = |why| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, why);
     let missing = Problem::new(StatusCode::NOT_FOUND, "there is no monitor with this id");

@@ -15,9 +15,9 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::domain::context::{BOUNDS, Spread};
 use crate::domain::outcome::Verdict;
-use crate::domain::pace::Hold;
+use crate::domain::rate_limit::Hold;
 use crate::domain::signal::Phase;
-use crate::live::board::{MonitorView, RollUp};
+use crate::live::state::{MonitorView, RollUp};
 use crate::web::state::WebState;
 
 /// Up to this many monitors every signal has its series; beyond, only those that are not quiet.
@@ -193,7 +193,7 @@ fn manners(to: &mut DescriptorEncoder, views: &Views) -> Result<(), Error> {
 
 impl Scrape {
     fn serin(&self, to: &mut DescriptorEncoder) -> Result<(), Error> {
-        let pulse = self.state.board.pulse();
+        let pulse = self.state.board.metrics();
         let mut family = to.encode_descriptor("serin_beats", "beats judged", None, MetricType::Counter)?;
         for verdict in [Verdict::Good, Verdict::Degraded, Verdict::Down, Verdict::Unknown] {
             let labels = [("verdict", verdict.slug())];

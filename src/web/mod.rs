@@ -12,12 +12,12 @@ pub mod state;
 
 pub mod source;
 pub mod connections;
-pub mod doors;
+pub mod sessions;
 pub mod guard;
 
 pub mod assets;
 pub mod draw;
-pub mod words;
+pub mod format;
 
 pub mod ranges;
 pub mod past;

@@ -29,7 +29,7 @@ pub enum HeatDays {
 
 /// What was read.
 #[derive(Debug, Default)]
-pub struct Past {
+pub struct PastBeats {
     /// Slices of the median.
     pub fine: Vec<LatencySlice>,
     /// Slices of P95.
@@ -105,7 +105,7 @@ impl Uptime {
 ///
 /// # Errors
 /// Where the database does not answer in time.
-pub async fn read(state: &WebState, id: &MonitorId, cut: Cut, heat: HeatDays) -> Result<Past, Away> {
+pub async fn read(state: &WebState, id: &MonitorId, cut: Cut, heat: HeatDays) -> Result<PastBeats, Away> {
     let (store, now) = (&state.store, cut.to);
     let by_day = UPTIMES.map(|range| uptime_from(range, now)).into_iter().min().unwrap_or(now);
     let mut since = Since { hours: uptime_from(Range::Day, now), days: day_of(by_day), heat: heat.first(now) };
@@ -126,7 +126,7 @@ pub async fn read(state: &WebState, id: &MonitorId, cut: Cut, heat: HeatDays) ->
     let kept = if cut.range.grain() == Grain::Days { &days } else { &hours };
     let [fine, coarse] =
         beats?.unwrap_or_else(|| [cut.fine, cut.coarse].map(|slice| of_stretches(kept, cut.from, slice)));
-    Ok(Past { fine, coarse, heat, uptimes: uptimes(&hours, &days, first_seen, now), first_seen })
+    Ok(PastBeats { fine, coarse, heat, uptimes: uptimes(&hours, &days, first_seen, now), first_seen })
 }
 
 /// Where uptime over a range begins: a day's is made of hours, all others of days.

@@ -32,9 +32,9 @@ impl From<Away> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         #[derive(Serialize)]
-        struct Body {
+        struct ProblemBody {
             error: &'static str,
         }
-        (self.status, Json(Body { error: self.error })).into_response()
+        (self.status, Json(ProblemBody { error: self.error })).into_response()
     }
 }

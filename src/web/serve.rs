@@ -29,9 +29,9 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
 use crate::deliver::internal::InternalAlerts;
-use crate::web::connections::{Answering, Connections, Limits, Line, Place};
+use crate::web::connections::{Answering, ConnectionLine, ConnectionPlace, Connections, Limits};
 use crate::web::router::router;
-use crate::web::source::Source;
+use crate::web::source::PeerAddress;
 use crate::web::state::WebState;
 
 /// Pause after a connection could not be accepted for want of files or memory: the next cannot be either.
@@ -96,7 +96,13 @@ async fn accepted(listener: &TcpListener, alerts: &InternalAlerts) -> Option<(Tc
     }
 }
 
-async fn connection(stream: TcpStream, address: SocketAddr, place: Place, router: Router, shutdown: CancellationToken) {
+async fn connection(
+    stream: TcpStream,
+    address: SocketAddr,
+    place: ConnectionPlace,
+    router: Router,
+    shutdown: CancellationToken,
+) {
     // Nagle would cost a caller that keeps its connection 40 ms an answer.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY was refused");
@@ -122,7 +128,7 @@ async fn connection(stream: TcpStream, address: SocketAddr, place: Place, router
 /// Runs a connection to its end, or until it has taken too long over something; none then.
 ///
 /// Whatever moves its deadline happens while it is polled, so that one look afterwards is enough.
-async fn in_time<T>(mut serving: Pin<&mut impl Future<Output = T>>, line: &Line) -> Option<T> {
+async fn in_time<T>(mut serving: Pin<&mut impl Future<Output = T>>, line: &ConnectionLine) -> Option<T> {
     let mut alarm = pin!(sleep_until(Instant::now()));
     poll_fn(|context| {
         if let Poll::Ready(ended) = serving.as_mut().poll(context) {
@@ -141,25 +147,25 @@ async fn answer(
     router: Router,
     request: Request<Incoming>,
     address: SocketAddr,
-    line: Arc<Line>,
-) -> Result<Response<Answer>, Infallible> {
+    line: Arc<ConnectionLine>,
+) -> Result<Response<ServedAnswer>, Infallible> {
     let answering = line.answers();
     let mut request = request.map(Body::new);
-    let source = Source(line.source(address.ip(), request.headers()));
+    let source = PeerAddress(line.source(address.ip(), request.headers()));
     request.extensions_mut().insert(source);
     request.extensions_mut().insert(line);
     let response = router.oneshot(request).await?;
-    Ok(response.map(|body| Answer { body, _answering: answering }))
+    Ok(response.map(|body| ServedAnswer { body, _answering: answering }))
 }
 
 /// An answer's body; while it is there, the request is being answered.
 #[derive(Debug)]
-struct Answer {
+struct ServedAnswer {
     body: Body,
     _answering: Answering,
 }
 
-impl HttpBody for Answer {
+impl HttpBody for ServedAnswer {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -183,7 +189,7 @@ impl HttpBody for Answer {
 #[derive(Debug)]
 struct Watched {
     stream: TcpStream,
-    line: Arc<Line>,
+    line: Arc<ConnectionLine>,
 }
 
 impl Watched {

@@ -31,7 +31,7 @@ impl fmt::Display for Peer {
 
 /// The address that a request is from, for whoever asks later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::web) struct Source(pub(in crate::web) IpAddr);
+pub(in crate::web) struct PeerAddress(pub(in crate::web) IpAddr);
 
 /// Whether an address lies in one of these networks.
 pub(in crate::web) fn is_among(networks: &[IpNet], address: IpAddr) -> bool {

@@ -12,11 +12,11 @@ use axum::routing::get;
 use axum::{Json, Router};
 use serde_json::json;
 
-use crate::live::board::{Board, STARTING};
+use crate::live::state::{LiveState, STARTING};
 use crate::web::guard;
 
 /// What is answered while Serin starts.
-pub fn router(board: Arc<Board>) -> Router {
+pub fn router(board: Arc<LiveState>) -> Router {
     Router::new()
         .route("/healthz", get(health))
         .route("/readyz", get(ready))
@@ -27,7 +27,7 @@ pub fn router(board: Arc<Board>) -> Router {
 }
 
 /// What it waits for, and since when.
-fn starting(board: &Board) -> String {
+fn starting(board: &LiveState) -> String {
     match board.banners().into_iter().find(|banner| banner.kind == STARTING) {
         Some(banner) => {
             format!(
@@ -41,21 +41,21 @@ fn starting(board: &Board) -> String {
 }
 
 /// The process lives, and ending it would mend nothing.
-async fn health(State(board): State<Arc<Board>>) -> String {
+async fn health(State(board): State<Arc<LiveState>>) -> String {
     format!("{}\n", starting(&board))
 }
 
-async fn ready(State(board): State<Arc<Board>>) -> Response {
+async fn ready(State(board): State<Arc<LiveState>>) -> Response {
     let body = json!({ "ready": false, "database": false, "silent_loops": [], "why": [starting(&board)] });
     (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response()
 }
 
 /// As much of the document as `serin status` needs to say that Serin is ill, and why.
-async fn status(State(board): State<Arc<Board>>) -> Response {
+async fn status(State(board): State<Arc<LiveState>>) -> Response {
     let body = json!({ "well": false, "ill": [starting(&board)], "versions": { "serin": env!("CARGO_PKG_VERSION") } });
     (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response()
 }
 
-async fn anything(State(board): State<Arc<Board>>) -> Response {
+async fn anything(State(board): State<Arc<LiveState>>) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", starting(&board))).into_response()
 }

@@ -13,10 +13,10 @@ use crate::deliver::internal::InternalAlerts;
 use crate::domain::fleet::Fleet;
 use crate::domain::schedule::Command;
 use crate::domain::secret::Secret;
-use crate::live::board::Board;
+use crate::live::state::LiveState;
 use crate::store::Store;
 use crate::store::StoreError;
-use crate::web::doors::Doors;
+use crate::web::sessions::Sessions;
 
 /// Event streams open at once where nobody counted the files.
 const STREAMS_ASSUMED: usize = 256;
@@ -38,7 +38,7 @@ pub struct Settings {
 #[derive(Debug, Clone)]
 pub struct WebState {
     /// The last known state of everything.
-    pub board: Arc<Board>,
+    pub board: Arc<LiveState>,
     /// The database.
     pub store: Store,
     /// What does not change while the process lives.
@@ -50,7 +50,7 @@ pub struct WebState {
     /// Ends event streams.
     pub shutdown: CancellationToken,
     /// Who is signed in, and who failed to.
-    pub doors: Arc<Doors>,
+    pub doors: Arc<Sessions>,
     /// Permits for event streams.
     pub streams: Arc<Semaphore>,
     /// Serin's own trouble; without the loop's handle there is none.
@@ -62,7 +62,7 @@ pub struct WebState {
 impl WebState {
     /// A state with nobody signed in.
     pub fn new(
-        board: Arc<Board>,
+        board: Arc<LiveState>,
         store: Store,
         settings: Settings,
         fleet: watch::Receiver<Arc<Fleet>>,

@@ -8,12 +8,12 @@ use axum::extract::State;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::deliver::internal::Open;
-use crate::deliver::trouble::Trouble;
+use crate::deliver::internal::OpenAlert;
+use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::outcome::Verdict;
 use crate::domain::wording::{counted, span};
-use crate::live::board::RollUp;
-use crate::live::pulse::{FileNote, Lately, Pulse, SignNote};
+use crate::live::process_metrics::{FileNote, HeartbeatNote, ProcessMetrics, RecentBeats};
+use crate::live::state::RollUp;
 use crate::store::read::figures::Figures;
 use crate::store::write::outbox::Backlog;
 use crate::web::state::WebState;
@@ -32,20 +32,20 @@ pub struct Status {
     started_at: DateTime<Utc>,
     uptime_seconds: u64,
     versions: Versions,
-    monitors: Monitors,
-    beats: Beats,
+    monitors: MonitorsBody,
+    beats: BeatsBody,
     lately: LatelyBody,
     /// Records and wishes that wait for the database.
     writer_queue: u64,
     /// None where the database did not answer.
     outbox: Option<Outbox>,
     /// None where it did not answer.
-    database: Option<Database>,
-    config: Config,
+    database: Option<DatabaseBody>,
+    config: ConfigBody,
     probes: Probes,
     /// None where none is declared.
-    heartbeat: Option<Heartbeat>,
-    troubles: Vec<TroubleBody>,
+    heartbeat: Option<HeartbeatBody>,
+    troubles: Vec<AlertBody>,
     /// When each loop last took a turn.
     loops: BTreeMap<&'static str, DateTime<Utc>>,
 }
@@ -64,7 +64,7 @@ struct Versions {
 }
 
 #[derive(Debug, Serialize)]
-struct Monitors {
+struct MonitorsBody {
     total: usize,
     /// How many are in each state that any is in.
     states: BTreeMap<&'static str, usize>,
@@ -74,7 +74,7 @@ struct Monitors {
 
 /// Since the start.
 #[derive(Debug, Serialize)]
-struct Beats {
+struct BeatsBody {
     good: u64,
     degraded: u64,
     down: u64,
@@ -101,7 +101,7 @@ struct Outbox {
 }
 
 #[derive(Debug, Serialize)]
-struct Database {
+struct DatabaseBody {
     file: String,
     bytes: u64,
     /// Of `bytes`, what the next rows will take.
@@ -112,7 +112,7 @@ struct Database {
 }
 
 #[derive(Debug, Serialize)]
-struct Config {
+struct ConfigBody {
     file: String,
     hash: String,
     commit: Option<String>,
@@ -130,7 +130,7 @@ struct Probes {
 }
 
 #[derive(Debug, Serialize)]
-struct Heartbeat {
+struct HeartbeatBody {
     /// When one was last taken; none since the start.
     taken_at: Option<DateTime<Utc>>,
     /// Why the latest was kept back or did not get through.
@@ -138,7 +138,7 @@ struct Heartbeat {
 }
 
 #[derive(Debug, Serialize)]
-struct TroubleBody {
+struct AlertBody {
     trouble: &'static str,
     meaning: &'static str,
     resolves_when: &'static str,
@@ -150,7 +150,7 @@ struct TroubleBody {
 /// `GET /api/v1/status`. It answers while the database is away, and says so.
 pub async fn show(State(state): State<WebState>) -> Json<Status> {
     let now = Utc::now();
-    let pulse = state.board.pulse();
+    let pulse = state.board.metrics();
     let figures = state.ask(state.store.figures(now)).await.ok();
     // A database that just let us wait is not asked twice.
     let backlog = match figures {
@@ -182,14 +182,19 @@ pub async fn show(State(state): State<WebState>) -> Json<Status> {
         database: figures.map(database),
         config: config(pulse.file()),
         probes: Probes { places: pulse.permits(), files: pulse.files() },
-        heartbeat: state.fleet_now().heartbeat.as_ref().map(|_| heartbeat(pulse.sign_note())),
+        heartbeat: state.fleet_now().heartbeat.as_ref().map(|_| heartbeat(pulse.heartbeat())),
         troubles: troubles.into_iter().map(trouble).collect(),
         loops: pulse.turns(),
     })
 }
 
 /// Everything that is not as it should be, a line each.
-fn ill(lately: &Lately, troubles: &[(Trouble, Open)], silent_loops: &[&str], backlog: Option<&Backlog>) -> Vec<String> {
+fn ill(
+    lately: &RecentBeats,
+    troubles: &[(InternalAlert, OpenAlert)],
+    silent_loops: &[&str],
+    backlog: Option<&Backlog>,
+) -> Vec<String> {
     let mut ill: Vec<String> = troubles
         .iter()
         .map(|(kind, open)| {
@@ -220,18 +225,18 @@ fn seconds(now: DateTime<Utc>, since: DateTime<Utc>) -> u64 {
     (now - since).to_std().unwrap_or_default().as_secs()
 }
 
-fn monitors(state: &WebState) -> Monitors {
+fn monitors(state: &WebState) -> MonitorsBody {
     let mut states = BTreeMap::new();
     let views = state.board.all();
     for view in &views {
         *states.entry(view.roll_up.settled().word()).or_default() += 1;
     }
     let waiting = views.iter().filter(|view| view.roll_up == RollUp::Waiting).count();
-    Monitors { total: views.len(), states, waiting }
+    MonitorsBody { total: views.len(), states, waiting }
 }
 
-fn beats(pulse: &Pulse) -> Beats {
-    Beats {
+fn beats(pulse: &ProcessMetrics) -> BeatsBody {
+    BeatsBody {
         good: pulse.beats(Verdict::Good),
         degraded: pulse.beats(Verdict::Degraded),
         down: pulse.beats(Verdict::Down),
@@ -240,7 +245,7 @@ fn beats(pulse: &Pulse) -> Beats {
     }
 }
 
-fn lately_body(lately: &Lately) -> LatelyBody {
+fn lately_body(lately: &RecentBeats) -> LatelyBody {
     LatelyBody {
         over_seconds: lately.over.as_secs(),
         starts: lately.starts(),
@@ -255,8 +260,8 @@ fn outbox(backlog: Backlog, now: DateTime<Utc>) -> Outbox {
     Outbox { pending: backlog.pending, oldest_seconds, given_up: backlog.dead }
 }
 
-fn database(figures: Figures) -> Database {
-    Database {
+fn database(figures: Figures) -> DatabaseBody {
+    DatabaseBody {
         bytes_per_monitor_day: figures.bytes_per_monitor_day(),
         file: figures.path.display().to_string(),
         bytes: figures.bytes,
@@ -266,18 +271,18 @@ fn database(figures: Figures) -> Database {
     }
 }
 
-fn config(note: FileNote) -> Config {
+fn config(note: FileNote) -> ConfigBody {
     let (refused_at, refused_why) = note.refused.unzip();
     let FileNote { file, hash, commit, since, .. } = note;
-    Config { file, hash, commit, in_force_since: since, refused_at, refused_why }
+    ConfigBody { file, hash, commit, in_force_since: since, refused_at, refused_why }
 }
 
-fn heartbeat(SignNote { taken_at, failing }: SignNote) -> Heartbeat {
-    Heartbeat { taken_at, failing }
+fn heartbeat(HeartbeatNote { taken_at, failing }: HeartbeatNote) -> HeartbeatBody {
+    HeartbeatBody { taken_at, failing }
 }
 
-fn trouble((kind, open): (Trouble, Open)) -> TroubleBody {
-    TroubleBody {
+fn trouble((kind, open): (InternalAlert, OpenAlert)) -> AlertBody {
+    AlertBody {
         trouble: kind.slug(),
         meaning: kind.meaning(),
         resolves_when: kind.resolves_when(),
@@ -294,7 +299,7 @@ mod tests {
     use super::*;
     use crate::store::write::outbox::Behind;
 
-    fn check(lately: Lately, silent: &[&str], backlog: Option<Backlog>, expected: &[&str], sentence: &str) {
+    fn check(lately: RecentBeats, silent: &[&str], backlog: Option<Backlog>, expected: &[&str], sentence: &str) {
         let found = ill(&lately, &[], silent, backlog.as_ref());
         assert_eq!(found.len(), expected.len(), "{sentence}: {found:?}");
         for (line, words) in found.iter().zip(expected) {
@@ -304,7 +309,7 @@ mod tests {
 
     #[test]
     fn what_is_ill_is_said() {
-        let calm = || Lately { over: Duration::from_secs(300), late: vec![99, 0, 0], missed: 0 };
+        let calm = || RecentBeats { over: Duration::from_secs(300), late: vec![99, 0, 0], missed: 0 };
         let since = DateTime::UNIX_EPOCH;
         let waiting = |receivers: &[&str]| {
             let behind =
@@ -313,17 +318,17 @@ mod tests {
             Some(Backlog { pending: 2_208, oldest: Some(since), dead: 0, behind })
         };
         let late = |bucket: usize| {
-            let mut late = vec![0; Pulse::LATE_BOUNDS_MS.len() + 1];
+            let mut late = vec![0; ProcessMetrics::LATE_BOUNDS_MS.len() + 1];
             late[0] = 95;
             late[bucket] = 5;
-            Lately { late, ..calm() }
+            RecentBeats { late, ..calm() }
         };
         let none = || Some(Backlog::default());
         check(calm(), &[], none(), &[], "well");
-        check(Lately::default(), &[], none(), &[], "just started, nothing was due yet");
+        check(RecentBeats::default(), &[], none(), &[], "just started, nothing was due yet");
         check(calm(), &["courier"], none(), &["the courier loop takes no turns"], "a loop stands still");
         check(calm(), &[], None, &["does not answer"], "the database is away");
-        let missed = |missed| Lately { missed, ..calm() };
+        let missed = |missed| RecentBeats { missed, ..calm() };
         check(missed(2), &[], none(), &["2 beats were missed in the last 5 min"], "beats are missed");
         check(missed(1), &[], none(), &["1 beat was missed"], "one is missed");
         check(late(9), &[], none(), &[], "up to a second late is in time");

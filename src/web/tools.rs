@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::domain::contract::Baseline;
 use crate::domain::monitor::MonitorId;
 use crate::domain::schedule::Command;
-use crate::domain::tools::{Change, Drift, Instruction};
-use crate::live::board::{MonitorView, ToolsView};
+use crate::domain::tools::{Drift, Instruction, ToolChange};
+use crate::live::state::{MonitorView, ToolsView};
 use crate::store::write::listing::ListingLine;
 use crate::web::actions::{cleaned, send};
 use crate::web::problem::Problem;
@@ -196,7 +196,7 @@ fn changes(drift: &Drift) -> Vec<ChangeBody> {
     drift.changes.iter().map(change).collect()
 }
 
-fn change(change: &Change) -> ChangeBody {
+fn change(change: &ToolChange) -> ChangeBody {
     ChangeBody { class: change.class.slug(), tool: change.tool.clone(), what: change.what.clone() }
 }
 

@@ -27,7 +27,8 @@ async fn check(sentence: &str, killed: bool) {
     assert_eq!(times(&stage.oncall, "incident.opened"), 1, "{sentence}: paged once: {:?}", messages(&stage.oncall));
     stage.mend(0);
     let resolved = received(&stage.oncall, "incident.resolved", Some("s0")).await;
-    let id = |incident: &Option<serin::deliver::message::IncidentCard>| incident.as_ref().map(|card| card.id.clone());
+    let id =
+        |incident: &Option<serin::deliver::message::MessageIncident>| incident.as_ref().map(|card| card.id.clone());
     assert_eq!(id(&resolved.incident), id(&opened.incident), "{sentence}: the same incident ends");
     assert_eq!(stage.count("SELECT COUNT(*) FROM incidents", &[]).await, 1, "{sentence}");
     assert_eq!(times(&stage.oncall, "incident.opened"), 1, "{sentence}: still paged once");

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serin::domain::contract;
-use serin::domain::learnt::Learnt;
 use serin::domain::observation::{BeatKind, Observation};
 use serin::domain::protocol::Era;
 use serin::domain::reason::Severity;
+use serin::domain::server_profile::ServerProfile;
 use serin::probe::assignment::Assignment;
 use serin::probe::prober::Prober;
 
@@ -54,7 +54,7 @@ impl Beats {
     async fn run(&mut self, kind: BeatKind, at: DateTime<Utc>) -> Observation {
         (self.assignment.kind, self.assignment.scheduled_at, self.assignment.started_at) = (kind, at, at);
         let (seen, learnt) = self.prober.run(&self.assignment).await;
-        self.assignment.learnt = Learnt { era_found_at: Some(at), ..learnt };
+        self.assignment.learnt = ServerProfile { era_found_at: Some(at), ..learnt };
         seen
     }
 }

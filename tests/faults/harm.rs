@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serin::domain::fault::FaultKind;
-use serin::domain::learnt::{Caution, Doing, Learnt};
 use serin::domain::observation::{Observation, Stage};
 use serin::domain::protocol::Era;
+use serin::domain::server_profile::{Caution, RiskyAction, ServerProfile};
 use serin::probe::assignment::Assignment;
 use serin::probe::prober::Prober;
 
@@ -44,7 +44,7 @@ struct Beats {
 }
 
 impl Beats {
-    fn of(server: &FaultServer, learnt: Learnt) -> Self {
+    fn of(server: &FaultServer, learnt: ServerProfile) -> Self {
         let monitor = monitor(&format!("http://{}/mcp", server.address), 1);
         Self { prober: Prober::new(8), assignment: Assignment { learnt, ..assignment(monitor) } }
     }
@@ -60,12 +60,12 @@ impl Beats {
         self.at(now()).await
     }
 
-    fn learnt(&self) -> &Learnt {
+    fn learnt(&self) -> &ServerProfile {
         &self.assignment.learnt
     }
 }
 
-fn kept(learnt: &Learnt) -> Option<&str> {
+fn kept(learnt: &ServerProfile) -> Option<&str> {
     learnt.kept.as_ref().map(|kept| kept.id.as_str())
 }
 
@@ -105,7 +105,7 @@ async fn whoever_answers_initialize_is_up_whatever_it_says_to_discover() {
     ];
     for (sentence, act) in rows {
         let server = FaultServer::start(with(legacy(), "server/discover", act), None).await;
-        let mut beats = Beats::of(&server, Learnt::default());
+        let mut beats = Beats::of(&server, ServerProfile::default());
         let seen = beats.next().await;
         assert_eq!((first_fault(&seen), seen.era), (None, Some(Era::Legacy)), "{sentence}: {seen:#?}");
         assert_eq!(seen.footprint.sessions_opened, seen.footprint.sessions_closed, "{sentence}: {:?}", seen.footprint);
@@ -125,7 +125,7 @@ async fn a_valid_result_makes_a_server_modern_and_its_session_is_closed() {
         }
     }
     let server = FaultServer::start(script, None).await;
-    let mut beats = Beats::of(&server, Learnt::default());
+    let mut beats = Beats::of(&server, ServerProfile::default());
     let seen = beats.next().await;
     assert_eq!((first_fault(&seen), seen.era), (None, Some(Era::Modern)), "{seen:#?}");
     assert_eq!(labels(&seen), ["initialize", "server/discover"]);
@@ -155,7 +155,7 @@ async fn what_says_nothing_of_the_era_ends_the_attempt() {
     ];
     for (sentence, act, kind) in rows {
         let server = FaultServer::start(with(legacy(), "initialize", act), None).await;
-        let seen = Beats::of(&server, Learnt::default()).next().await;
+        let seen = Beats::of(&server, ServerProfile::default()).next().await;
         assert_eq!(first_fault(&seen), Some((Stage::Handshake, kind)), "{sentence}: {seen:#?}");
         let asked = server.seen().asked;
         assert!(
@@ -171,7 +171,7 @@ async fn where_both_openings_fail_both_are_told() {
     let broken = say(status("500 Internal Server Error", TEXT, "no such verb"));
     let script = with(with(legacy(), "initialize", refused), "server/discover", broken);
     let server = FaultServer::start(script, None).await;
-    let seen = Beats::of(&server, Learnt::default()).next().await;
+    let seen = Beats::of(&server, ServerProfile::default()).next().await;
     let fault = seen.fault(Stage::Handshake).expect("it is down");
     assert_eq!(fault.kind, FaultKind::HttpStatus(403));
     for part in ["initialize: 403 Forbidden: not you", "server/discover: 500 Internal Server Error: no such verb"] {
@@ -183,7 +183,7 @@ async fn where_both_openings_fail_both_are_told() {
 async fn one_bad_answer_does_not_end_an_era() {
     let oh = || say(status("500 Internal Server Error", TEXT, "oh"));
     let good = FaultServer::start(modern(), None).await;
-    let mut beats = Beats::of(&good, Learnt::default());
+    let mut beats = Beats::of(&good, ServerProfile::default());
     beats.next().await;
     let known = beats.learnt().clone();
     assert_eq!(known.era, Some(Era::Modern));
@@ -219,7 +219,7 @@ async fn old_releases_are_sent_neither_discover_nor_delete_and_one_session_is_ke
     for version in ["2024-11-05", "2025-03-26"] {
         let script = with(old(Some(ID)), "initialize", say(opened(version, Some(ID))));
         let server = FaultServer::start(script, None).await;
-        let mut beats = Beats::of(&server, Learnt::default());
+        let mut beats = Beats::of(&server, ServerProfile::default());
         for nth in 0..5 {
             let seen = beats.next().await;
             assert_eq!(first_fault(&seen), None, "{version}, beat {nth}: {seen:#?}");
@@ -241,7 +241,7 @@ async fn old_releases_are_sent_neither_discover_nor_delete_and_one_session_is_ke
         assert_eq!((first_fault(&seen), labels(&seen)), (None, vec!["initialize"]), "{version}: {seen:#?}");
     }
     let server = FaultServer::start(old(None), None).await;
-    let mut beats = Beats::of(&server, Learnt::default());
+    let mut beats = Beats::of(&server, ServerProfile::default());
     for _ in 0..3 {
         let seen = beats.next().await;
         assert_eq!((first_fault(&seen), labels(&seen)), (None, vec!["initialize"]), "without sessions: {seen:#?}");
@@ -253,7 +253,7 @@ async fn old_releases_are_sent_neither_discover_nor_delete_and_one_session_is_ke
 async fn a_kept_session_is_made_anew_when_it_is_an_hour_old_or_gone() {
     let hourly = Act::Turn(opened("2025-03-26", Some(ID)), opened("2025-03-26", Some(NEXT)));
     let server = FaultServer::start(with(old(Some(ID)), "initialize", hourly), None).await;
-    let mut beats = Beats::of(&server, Learnt::default());
+    let mut beats = Beats::of(&server, ServerProfile::default());
     for (minute, id, opens) in [(0, ID, true), (59, ID, false), (61, NEXT, true), (62, NEXT, false)] {
         let seen = beats.at(now() + TimeDelta::minutes(minute)).await;
         assert_eq!((first_fault(&seen), kept(beats.learnt())), (None, Some(id)), "minute {minute}: {seen:#?}");
@@ -303,7 +303,7 @@ async fn a_kept_session_is_made_anew_when_it_is_an_hour_old_or_gone() {
 async fn a_kept_session_is_not_asked_whether_it_is_there() {
     let gone = status("500 Internal Server Error", TEXT, "no such method");
     let server = FaultServer::start(with(old(Some(ID)), "ping", say(gone)), None).await;
-    let mut beats = Beats::of(&server, Learnt::default());
+    let mut beats = Beats::of(&server, ServerProfile::default());
     for _ in 0..3 {
         let seen = beats.next().await;
         assert_eq!(first_fault(&seen), None, "servers do not all know ping: {seen:#?}");
@@ -315,7 +315,7 @@ async fn a_kept_session_is_not_asked_whether_it_is_there() {
 async fn nothing_is_asked_in_a_session_whose_opening_was_not_finished() {
     let refused = say(status("500 Internal Server Error", TEXT, "oh"));
     let server = FaultServer::start(with(old(Some(ID)), "notifications/initialized", refused), None).await;
-    let mut beats = Beats::of(&server, Learnt::default());
+    let mut beats = Beats::of(&server, ServerProfile::default());
     let seen = beats.next().await;
     assert_eq!(first_fault(&seen), Some((Stage::Handshake, FaultKind::HttpStatus(500))), "{seen:#?}");
     let asked = server.seen().asked;
@@ -332,7 +332,7 @@ async fn a_session_that_an_error_opened_stays_open_where_nothing_is_known_of_the
     let leaky = say(status("400 Bad Request", &format!("{JSON}Mcp-Session-Id: {ID}\r\n"), "{}"));
     let script = with(with(legacy(), "initialize", leaky.clone()), "server/discover", leaky);
     let server = FaultServer::start(script, None).await;
-    let seen = Beats::of(&server, Learnt::default()).next().await;
+    let seen = Beats::of(&server, ServerProfile::default()).next().await;
     assert!(first_fault(&seen).is_some());
     assert_eq!((seen.footprint.sessions_opened, seen.footprint.sessions_closed), (1, 0), "{:?}", seen.footprint);
     assert!(!server.seen().asked.contains(&"DELETE".to_owned()), "{:?}", server.seen().asked);
@@ -343,7 +343,7 @@ async fn the_file_may_say_that_sessions_are_closed() {
     for (close, deletes) in [(Some(true), 2), (Some(false), 0), (None, 0)] {
         let deleted = status("204 No Content", "", "").replace("Content-Length: {length}\r\n", "");
         let server = FaultServer::start(with(old(Some(ID)), "DELETE", say(deleted)), None).await;
-        let mut beats = Beats::of(&server, Learnt::default());
+        let mut beats = Beats::of(&server, ServerProfile::default());
         Arc::make_mut(&mut beats.assignment.monitor).reach.close_sessions = close;
         for _ in 0..2 {
             let seen = beats.next().await;
@@ -357,19 +357,19 @@ async fn the_file_may_say_that_sessions_are_closed() {
 #[tokio::test]
 async fn what_we_did_for_the_first_time_is_remembered_for_an_incident() {
     let server = FaultServer::start(legacy(), None).await;
-    let mut beats = Beats::of(&server, Learnt::default());
+    let mut beats = Beats::of(&server, ServerProfile::default());
     beats.next().await;
     assert_eq!(
         beats.learnt().deed.map(|deed| deed.what),
-        Some(Doing::Closing),
+        Some(RiskyAction::Closing),
         "the last of two, {:?}",
         beats.learnt()
     );
     let at = beats.learnt().deed.map(|deed| deed.at);
     beats.at(now() + TimeDelta::minutes(1)).await;
     assert_eq!(beats.learnt().deed.map(|deed| deed.at), at, "the second time is no news");
-    let fixed = Learnt { closing: Caution::Harmless, ..Learnt::default() };
+    let fixed = ServerProfile { closing: Caution::Harmless, ..ServerProfile::default() };
     let mut beats = Beats::of(&server, fixed);
     beats.next().await;
-    assert_eq!(beats.learnt().deed.map(|deed| deed.what), Some(Doing::Discover));
+    assert_eq!(beats.learnt().deed.map(|deed| deed.what), Some(RiskyAction::Discover));
 }

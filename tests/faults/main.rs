@@ -23,14 +23,14 @@ use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
 use serin::domain::answer::Turn;
 use serin::domain::classify::classify;
 use serin::domain::fault::FaultKind;
-use serin::domain::learnt::{Caution, Learnt};
 use serin::domain::monitor::{Canary, CanaryKind, Monitor, ProbeIdentity};
 use serin::domain::observation::{BeatKind, Observation, Stage};
 use serin::domain::protocol::Era;
 use serin::domain::secret::{Address, Secret};
+use serin::domain::server_profile::{Caution, ServerProfile};
 use serin::probe::assignment::{Assignment, Further};
 use serin::probe::prober::Prober;
-use serin::tool_lists::known::Lists;
+use serin::tool_lists::known::KnownLists;
 use table::acceptor;
 
 /// Long enough for loopback under load, short enough for rows that wait for it.
@@ -117,8 +117,8 @@ fn assignment(monitor: Monitor) -> Assignment {
         asks,
         further: Further::NONE,
         ask_sources: false,
-        learnt: Learnt::default(),
-        lists: Lists::default(),
+        learnt: ServerProfile::default(),
+        lists: KnownLists::default(),
     }
 }
 
@@ -297,7 +297,7 @@ async fn the_ladder_says_how_far_one_gets() {
     for (sentence, url, expected) in rows {
         let mut monitor = monitor(&url, 0);
         monitor.auth.bearer = Some(Secret::new("tok-123456"));
-        let (rungs, _) = prober.climb(&monitor, &Learnt::default(), now()).await;
+        let (rungs, _) = prober.climb(&monitor, &ServerProfile::default(), now()).await;
         let seen: Vec<String> =
             rungs.iter().map(|rung| format!("{}{}", rung.name, if rung.holds { "" } else { "!" })).collect();
         assert_eq!(seen.join(" "), expected, "{sentence}: {rungs:#?}");

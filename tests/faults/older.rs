@@ -7,12 +7,12 @@ use chrono::{DateTime, Utc};
 use serin::domain::answer::Turn;
 use serin::domain::classify::reason_of;
 use serin::domain::fault::FaultKind;
-use serin::domain::learnt::{Caution, Learnt};
 use serin::domain::monitor::{Canary, CanaryKind, Monitor};
 use serin::domain::observation::{BeatKind, Observation, Stage};
 use serin::domain::protocol::{Era, Transport};
 use serin::domain::reason::FailureReason;
 use serin::domain::secret::{Address, Secret};
+use serin::domain::server_profile::{Caution, ServerProfile};
 use serin::probe::assignment::{Assignment, Further};
 use serin::probe::prober::Prober;
 
@@ -72,7 +72,7 @@ fn now() -> DateTime<Utc> {
     "2026-11-21T09:00:00Z".parse().expect("a moment")
 }
 
-async fn probe(monitor: Monitor, learnt: Learnt) -> (Observation, Learnt) {
+async fn probe(monitor: Monitor, learnt: ServerProfile) -> (Observation, ServerProfile) {
     let assignment = Assignment {
         monitor: Arc::new(monitor),
         kind: BeatKind::Scheduled,
@@ -82,19 +82,19 @@ async fn probe(monitor: Monitor, learnt: Learnt) -> (Observation, Learnt) {
         further: Further::NONE,
         ask_sources: false,
         learnt,
-        lists: serin::tool_lists::known::Lists::default(),
+        lists: serin::tool_lists::known::KnownLists::default(),
     };
     Prober::new(8).run(&assignment).await
 }
 
-fn known() -> Learnt {
-    Learnt {
+fn known() -> ServerProfile {
+    ServerProfile {
         era: Some(Era::Legacy),
         transport: Some(Transport::Sse),
         era_found_at: Some(now()),
         discover: Caution::Harmless,
         closing: Caution::Harmless,
-        ..Learnt::default()
+        ..ServerProfile::default()
     }
 }
 
@@ -113,7 +113,7 @@ async fn assert_closed(sentence: &str, server: &FaultServer, seen: &Observation)
 #[tokio::test]
 async fn the_older_transport_is_found_and_remembered() {
     let server = FaultServer::start(older(), None).await;
-    let (seen, learnt) = probe(monitor(&server), Learnt::default()).await;
+    let (seen, learnt) = probe(monitor(&server), ServerProfile::default()).await;
     assert_eq!(first_fault(&seen), None, "{seen:#?}");
     assert_eq!((seen.era, seen.transport), (Some(Era::Legacy), Some(Transport::Sse)));
     assert!(seen.asks[0].result.as_ref().is_some_and(|result| result.as_ref().unwrap().hits[0].source == "a.md"));
@@ -143,13 +143,13 @@ async fn a_transport_that_the_file_fixes_is_not_looked_for() {
     let server = FaultServer::start(older(), None).await;
     let mut fixed = monitor(&server);
     fixed.reach.transport = Some(Transport::Sse);
-    let (seen, _) = probe(fixed, Learnt::default()).await;
+    let (seen, _) = probe(fixed, ServerProfile::default()).await;
     assert_eq!(first_fault(&seen), None, "{seen:#?}");
     assert_eq!(server.seen().asked[0], "GET /mcp");
     let mut fixed = monitor(&server);
     fixed.reach.transport = Some(Transport::Http);
     let before = server.seen().asked.len();
-    let (seen, _) = probe(fixed, Learnt::default()).await;
+    let (seen, _) = probe(fixed, ServerProfile::default()).await;
     assert_eq!(first_fault(&seen), Some((Stage::Handshake, FaultKind::HttpStatus(404))));
     assert!(!server.seen().asked[before..].contains(&"GET /mcp".to_owned()), "{:?}", server.seen().asked);
 }
@@ -359,7 +359,7 @@ async fn an_endpoint_elsewhere_is_never_asked() {
     let other = FaultServer::start(older(), None).await;
     let foreign = stream(&format!("event: endpoint\ndata: http://{}/messages\n\n", other.address));
     let server = FaultServer::start(with(older(), "GET /mcp", Act::OpenStream(foreign)), None).await;
-    let (seen, _) = probe(monitor(&server), Learnt::default()).await;
+    let (seen, _) = probe(monitor(&server), ServerProfile::default()).await;
     assert_eq!(first_fault(&seen), Some((Stage::Handshake, FaultKind::ForeignEndpoint)), "{seen:#?}");
     assert_eq!(other.seen().connections, 0);
     assert_closed("an endpoint elsewhere", &server, &seen).await;
@@ -369,7 +369,7 @@ async fn an_endpoint_elsewhere_is_never_asked() {
 async fn a_server_that_dies_with_its_stream_is_recognised() {
     let dying = with(older(), "ping", Act::Die);
     let server = FaultServer::start(dying, None).await;
-    let fresh = Learnt { closing: Caution::Unchecked, ..known() };
+    let fresh = ServerProfile { closing: Caution::Unchecked, ..known() };
     let (seen, learnt) = probe(monitor(&server), fresh).await;
     assert_eq!((first_fault(&seen), learnt.closing), (None, Caution::Harmful), "{seen:#?}");
     let notes: Vec<&String> = seen.steps.iter().flat_map(|step| &step.notes).collect();

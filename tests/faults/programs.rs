@@ -8,12 +8,12 @@ use chrono::Utc;
 use serin::domain::answer::Turn;
 use serin::domain::classify::reason_of;
 use serin::domain::fault::FaultKind;
-use serin::domain::learnt::{Caution, Learnt};
 use serin::domain::monitor::{Canary, CanaryKind, Monitor, Program};
 use serin::domain::observation::{BeatKind, Observation, Stage};
 use serin::domain::protocol::{Era, Transport};
 use serin::domain::reason::FailureReason;
 use serin::domain::secret::{Address, Secret};
+use serin::domain::server_profile::{Caution, ServerProfile};
 use serin::probe::assignment::{Assignment, Further};
 use serin::probe::prober::Prober;
 
@@ -91,7 +91,7 @@ impl Scene {
         }
     }
 
-    fn assignment(&self, learnt: Learnt) -> Assignment {
+    fn assignment(&self, learnt: ServerProfile) -> Assignment {
         let now = Utc::now();
         Assignment {
             monitor: Arc::new(self.monitor.clone()),
@@ -102,11 +102,11 @@ impl Scene {
             further: Further::NONE,
             ask_sources: false,
             learnt,
-            lists: serin::tool_lists::known::Lists::default(),
+            lists: serin::tool_lists::known::KnownLists::default(),
         }
     }
 
-    async fn probe(&self, prober: &Prober, learnt: Learnt) -> (Observation, Learnt) {
+    async fn probe(&self, prober: &Prober, learnt: ServerProfile) -> (Observation, ServerProfile) {
         prober.run(&self.assignment(learnt)).await
     }
 }
@@ -124,7 +124,7 @@ async fn a_program_is_started_asked_and_stopped() {
     for (mode, era) in [("well", Era::Legacy), ("modern", Era::Modern)] {
         let stage = Scene::new(mode);
         let prober = Prober::new(1);
-        let (seen, learnt) = stage.probe(&prober, Learnt::default()).await;
+        let (seen, learnt) = stage.probe(&prober, ServerProfile::default()).await;
         assert_eq!(first_fault(&seen), None, "{mode}: {seen:#?}");
         assert_eq!((seen.era, seen.transport), (Some(era), Some(Transport::Stdio)), "{mode}");
         assert!(seen.asks[0].result.as_ref().is_some_and(|result| result.as_ref().unwrap().hits[0].source == "a.md"));
@@ -141,7 +141,7 @@ async fn a_program_is_started_asked_and_stopped() {
 #[tokio::test]
 async fn a_program_finds_the_trace_in_meta() {
     let stage = Scene::new("well");
-    let seen = crate::recorded(&Prober::new(4), &stage.assignment(Learnt::default())).await;
+    let seen = crate::recorded(&Prober::new(4), &stage.assignment(ServerProfile::default())).await;
     let text = seen.transcript.clone().expect("it is recorded");
     let named = format!(r#""_meta":{{"traceparent":"00-{:032x}-"#, seen.trace);
     assert!(text.matches(named.as_str()).count() >= 3, "{named} in {text}");
@@ -151,11 +151,11 @@ async fn a_program_finds_the_trace_in_meta() {
 async fn a_fixed_era_is_not_looked_for() {
     let mut stage = Scene::new("well");
     stage.monitor.reach.era = Some(Era::Legacy);
-    let (seen, _) = stage.probe(&Prober::new(1), Learnt::default()).await;
+    let (seen, _) = stage.probe(&Prober::new(1), ServerProfile::default()).await;
     assert_eq!(first_fault(&seen), None, "{seen:#?}");
     assert!(!stage.log().contains(&"server/discover".to_owned()), "{:?}", stage.log());
     stage.monitor.reach.era = Some(Era::Modern);
-    let (seen, _) = stage.probe(&Prober::new(1), Learnt::default()).await;
+    let (seen, _) = stage.probe(&Prober::new(1), ServerProfile::default()).await;
     assert_eq!(first_fault(&seen), Some((Stage::Handshake, FaultKind::RpcError(-32601))), "and not left for another");
 }
 
@@ -163,9 +163,9 @@ async fn a_fixed_era_is_not_looked_for() {
 async fn an_old_program_is_never_sent_discover() {
     let stage = Scene::new("old");
     let prober = Prober::new(1);
-    let (seen, learnt) = stage.probe(&prober, Learnt::default()).await;
+    let (seen, learnt) = stage.probe(&prober, ServerProfile::default()).await;
     assert_eq!((first_fault(&seen), seen.era), (None, Some(Era::Legacy)), "{seen:#?}");
-    let relook = Learnt { era_found_at: None, ..learnt };
+    let relook = ServerProfile { era_found_at: None, ..learnt };
     let (seen, _) = stage.probe(&prober, relook).await;
     assert_eq!(first_fault(&seen), None, "{seen:#?}");
     let log = stage.log();
@@ -177,7 +177,7 @@ async fn an_old_program_is_never_sent_discover() {
 async fn what_discover_does_to_an_old_program_is_remembered() {
     let stage = Scene::new("dies-of-discover");
     let prober = Prober::new(1);
-    let (seen, learnt) = stage.probe(&prober, Learnt::default()).await;
+    let (seen, learnt) = stage.probe(&prober, ServerProfile::default()).await;
     assert_eq!(first_fault(&seen), None, "{seen:#?}");
     assert!(notes(&seen).contains("exit status: 9"), "{}", notes(&seen));
     assert_eq!((learnt.era, learnt.discover), (Some(Era::Legacy), Caution::Harmful));
@@ -188,7 +188,7 @@ async fn what_discover_does_to_an_old_program_is_remembered() {
 
     let mut stage = Scene::new("stalls-on-discover");
     stage.monitor.timeout = SHORT;
-    let (seen, learnt) = stage.probe(&prober, Learnt::default()).await;
+    let (seen, learnt) = stage.probe(&prober, ServerProfile::default()).await;
     assert_eq!((first_fault(&seen), learnt.discover), (None, Caution::Harmful), "{seen:#?}");
     stage.assert_no_orphan("a stalled program is killed").await;
 }
@@ -213,7 +213,7 @@ async fn faults_of_a_program() {
         if matches!(mode, "mute" | "garbage" | "wrong-id") {
             stage.monitor.timeout = SHORT;
         }
-        let (seen, _) = stage.probe(&Prober::new(1), Learnt::default()).await;
+        let (seen, _) = stage.probe(&Prober::new(1), ServerProfile::default()).await;
         assert_eq!(first_fault(&seen), Some((stage_of, kind)), "{mode}: {seen:#?}");
         let fault = seen.fault(stage_of).unwrap();
         assert!(fault.detail.contains(evidence), "{mode}: {}", fault.detail);
@@ -231,7 +231,7 @@ async fn a_program_that_cannot_be_started_says_why() {
     for (command, evidence) in [("no-such-program-here", "not found"), (plain.to_str().unwrap(), "may not be executed")]
     {
         stage.program().command = command.to_owned();
-        let (seen, _) = stage.probe(&Prober::new(1), Learnt::default()).await;
+        let (seen, _) = stage.probe(&Prober::new(1), ServerProfile::default()).await;
         assert_eq!(first_fault(&seen), Some((Stage::Connect, FaultKind::ProgramNotStarted)), "{command}");
         assert!(seen.fault(Stage::Connect).unwrap().detail.contains(evidence), "{seen:#?}");
     }
@@ -241,7 +241,7 @@ async fn a_program_that_cannot_be_started_says_why() {
 async fn oddities_that_are_no_fault_are_notes() {
     for (mode, expected) in [("banner", "Welcome to the server"), ("asks", ""), ("chatty", "")] {
         let stage = Scene::new(mode);
-        let (seen, _) = stage.probe(&Prober::new(1), Learnt::default()).await;
+        let (seen, _) = stage.probe(&Prober::new(1), ServerProfile::default()).await;
         assert_eq!(first_fault(&seen), None, "{mode}: {seen:#?}");
         assert!(notes(&seen).contains(expected), "{mode}: {}", notes(&seen));
     }
@@ -251,14 +251,14 @@ async fn oddities_that_are_no_fault_are_notes() {
 async fn a_program_ends_with_its_probe_whatever_it_does() {
     for mode in ["lingers", "stubborn", "family"] {
         let stage = Scene::new(mode);
-        let (seen, _) = stage.probe(&Prober::new(1), Learnt::default()).await;
+        let (seen, _) = stage.probe(&Prober::new(1), ServerProfile::default()).await;
         assert_eq!(first_fault(&seen), None, "{mode}: {seen:#?}");
         stage.assert_no_orphan(mode).await;
     }
     // A probe that is dropped in the middle leaves nothing behind either.
     let stage = Scene::new("mute");
     let prober = Prober::new(1);
-    let assignment = stage.assignment(Learnt::default());
+    let assignment = stage.assignment(ServerProfile::default());
     let started = async {
         while stage.log().len() < 2 {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -277,7 +277,7 @@ async fn a_kept_program_serves_many_beats_and_is_started_again_when_it_died() {
         let mut stage = Scene::new(mode);
         stage.program().keep = true;
         let prober = Prober::new(1);
-        let (mut seen, mut learnt) = stage.probe(&prober, Learnt::default()).await;
+        let (mut seen, mut learnt) = stage.probe(&prober, ServerProfile::default()).await;
         for _ in 0..3 {
             assert_eq!(first_fault(&seen), None, "{mode}: {seen:#?}");
             (seen, learnt) = stage.probe(&prober, learnt).await;
@@ -312,7 +312,7 @@ async fn kept_programs_end_with_their_prober() {
     let mut stage = Scene::new("family");
     stage.program().keep = true;
     let prober = Prober::new(1);
-    let (seen, learnt) = stage.probe(&prober, Learnt::default()).await;
+    let (seen, learnt) = stage.probe(&prober, ServerProfile::default()).await;
     assert_eq!(first_fault(&seen), None, "{seen:#?}");
     prober.release_all().await;
     stage.assert_no_orphan("released").await;

@@ -7,7 +7,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use serin::cli::demo::inbox::{Hook, Inbox, Item, Mail, What};
+use serin::cli::demo::inbox::{Hook, Inbox, InboxItem, Item, Mail};
 use serin::cli::demo::smtp_sink::{Manners, SmtpSink};
 use serin::deliver::message::Message;
 use serin_reference::serve::{
@@ -437,21 +437,21 @@ fn read(hook: &Hook) -> Message {
 
 fn hook(item: &Item) -> Option<&Hook> {
     match &item.what {
-        What::Webhook(hook) => Some(hook),
-        What::Mail(_) => None,
+        InboxItem::Webhook(hook) => Some(hook),
+        InboxItem::Mail(_) => None,
     }
 }
 
 fn mail(item: &Item) -> Option<&Mail> {
     match &item.what {
-        What::Webhook(_) => None,
-        What::Mail(mail) => Some(mail),
+        InboxItem::Webhook(_) => None,
+        InboxItem::Mail(mail) => Some(mail),
     }
 }
 
 fn said(item: &Item) -> String {
     match &item.what {
-        What::Webhook(hook) => hook.body.clone(),
-        What::Mail(mail) => format!("mail {}", mail.subject),
+        InboxItem::Webhook(hook) => hook.body.clone(),
+        InboxItem::Mail(mail) => format!("mail {}", mail.subject),
     }
 }

@@ -7,13 +7,13 @@ use std::time::Duration;
 use chrono::Utc;
 use futures_util::future::join_all;
 use serin::domain::answer::Turn;
-use serin::domain::learnt::Learnt;
 use serin::domain::monitor::{Canary, CanaryKind, Monitor};
 use serin::domain::observation::{BeatKind, Observation};
 use serin::domain::secret::{Address, Secret};
+use serin::domain::server_profile::ServerProfile;
 use serin::probe::assignment::{Assignment, Further};
 use serin::probe::prober::Prober;
-use serin::tool_lists::known::Lists;
+use serin::tool_lists::known::KnownLists;
 use tokio::sync::Semaphore;
 
 use crate::release::{Counts, Manner, Release, Server};
@@ -189,7 +189,7 @@ async fn beaten(server: &Server, beats: usize) -> Result<(), String> {
 pub(crate) struct Beating {
     monitor: Arc<Monitor>,
     prober: Prober,
-    learnt: Option<Learnt>,
+    learnt: Option<ServerProfile>,
 }
 
 impl Beating {
@@ -209,7 +209,7 @@ impl Beating {
             definition_hash: String::new(),
         }];
         (monitor.every, monitor.timeout, monitor.probe_budget) = (TIMEOUT, TIMEOUT, TIMEOUT * 4);
-        Self { monitor: Arc::new(monitor), prober: Prober::new(4), learnt: Some(Learnt::default()) }
+        Self { monitor: Arc::new(monitor), prober: Prober::new(4), learnt: Some(ServerProfile::default()) }
     }
 
     /// One beat, which finds the server well.
@@ -239,7 +239,7 @@ impl Beating {
             ask_sources: false,
             learnt: self.learnt.take().expect("the last beat ended"),
             further: Further::NONE,
-            lists: Lists::default(),
+            lists: KnownLists::default(),
         };
         let (seen, learnt) = self.prober.run(&assignment).await;
         self.learnt = Some(learnt);

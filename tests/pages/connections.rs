@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use serin::domain::fleet::Fleet;
-use serin::live::board::Change;
+use serin::live::state::LiveChange;
 use serin::web::connections::Limits;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
@@ -115,7 +115,7 @@ async fn a_quiet_connection_ends_and_an_event_stream_goes_on() {
     let mut browser = Visitor::comes(&running, LOCAL).await;
     browser.is_answered().await;
     browser.is_closed().await;
-    running.board.tell(Change::Fleet);
+    running.board.tell(LiveChange::Fleet);
     stream.hears("event: change").await;
 }
 
@@ -252,7 +252,7 @@ async fn a_peer_has_a_share_of_event_streams_and_its_pages_can_be_read() {
     let mut page = Visitor::comes(&running, LOCAL).await;
     page.asks("GET", "/").await;
     assert!(page.hears("</html>").await.starts_with("HTTP/1.1 200"), "the page can be read");
-    running.board.tell(Change::Fleet);
+    running.board.tell(LiveChange::Fleet);
     for number in [0, 1, 3] {
         open[number].hears("event: change").await;
     }

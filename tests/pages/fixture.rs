@@ -5,33 +5,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, DurationRound as _, TimeDelta, Timelike as _, Utc};
-use serin::daemon::janitor::{Plan, turn};
+use serin::daemon::janitor::{JanitorPlan, turn};
 use serin::domain::answer::{Turn, Variant};
 use serin::domain::context::Spread;
 use serin::domain::contract::Baseline;
 use serin::domain::fault::{Fault, FaultKind};
 use serin::domain::fleet::{Fleet, Provenance, Retention};
 use serin::domain::incident::{Course, Incident, ResolveCause};
-use serin::domain::learnt::Learnt;
 use serin::domain::monitor::{Canary, CanaryKind, Monitor, MonitorId};
 use serin::domain::observation::{
     BeatKind, Footprint, HealthSeen, Observation, Phases, ServerIdentity, SourcesSeen, Stage, Step, ToolsSeen,
 };
 use serin::domain::outcome::{Evidence, Finding, Outcome, Verdict};
-use serin::domain::pace::Spent;
 use serin::domain::paging::notification::{Event, MonitorCard, Notification};
 use serin::domain::protocol::Era;
+use serin::domain::rate_limit::Spent;
 use serin::domain::reason::{FailureReason, Severity};
 use serin::domain::rules::RulePlace;
 use serin::domain::rules::{ContractRule, ErrorsRule, FreshnessRule, LatencyRule, QualityRule, Rules, StreakRule};
 use serin::domain::schedule::Command;
 use serin::domain::secret::{Address, Secret};
+use serin::domain::server_profile::ServerProfile;
 use serin::domain::signal::{Level, Phase, Signal};
-use serin::domain::tools::{Change, ChangeClass, Drift, Instruction, KnownCalls, Listing, ToolSeen};
-use serin::live::board::{BeatMark, Board, CanaryView, MonitorView, OpenIncident, RollUp, SignalView, ToolsView};
+use serin::domain::tools::{ChangeClass, Drift, Instruction, KnownCalls, Listing, ToolChange, ToolSeen};
+use serin::live::state::{BeatMark, CanaryView, LiveState, MonitorView, OpenIncident, RollUp, SignalView, ToolsView};
 use serin::store::Store;
-use serin::store::values::record::StageTimes;
-use serin::store::values::record::{Addressee, AskRow, BeatRecord, BeatRow, Outgoing, Seen, TimelineRow};
+use serin::store::values::change_set::StageTimes;
+use serin::store::values::change_set::{Addressee, AskRow, BeatRow, BeatSeen, ChangeSet, Outgoing, TimelineRow};
 use serin::web::connections::Limits;
 use serin::web::state::{Settings, WebState};
 use tokio::sync::{mpsc, watch};
@@ -41,7 +41,7 @@ use tokio_util::sync::CancellationToken;
 /// A running web over a filled board.
 pub(crate) struct Running {
     pub(crate) url: String,
-    pub(crate) board: Arc<Board>,
+    pub(crate) board: Arc<LiveState>,
     pub(crate) store: Store,
     pub(crate) commands: mpsc::Receiver<Command>,
     pub(crate) shutdown: CancellationToken,
@@ -62,7 +62,7 @@ pub(crate) async fn serve_within(token: Option<&str>, fleet: Fleet, limits: Limi
     let store = Store::open(&folder.path().join("serin.db")).await.unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let listen = listener.local_addr().unwrap();
-    let board = Arc::new(Board::default());
+    let board = Arc::new(LiveState::default());
     let shutdown = CancellationToken::new();
     let (send, commands) = mpsc::channel(COMMANDS_MAX);
     let (fleet_in, fleet_out) = watch::channel(Arc::new(fleet));
@@ -92,7 +92,7 @@ pub(crate) async fn lived_in() -> Running {
     let fleet = Arc::clone(&running._fleet.borrow());
     running.store.config_loaded(&fleet, "", now - TimeDelta::days(120)).await.unwrap();
     months(&running.store, now).await;
-    let mut plan = Plan::default();
+    let mut plan = JanitorPlan::default();
     while turn(&running.store, &mut plan, Retention::default(), now).await.unwrap() {}
     running
 }
@@ -124,7 +124,7 @@ async fn months(store: &Store, now: DateTime<Utc>) {
     }
 }
 
-fn month_beat(at: DateTime<Utc>, turn: i64, days_ago: i64) -> BeatRecord {
+fn month_beat(at: DateTime<Utc>, turn: i64, days_ago: i64) -> ChangeSet {
     let hour = at.hour();
     let busy = 1.0 + (1.0 - (f64::from(hour) - 14.0).abs() / 10.0).max(0.0);
     let slow = if days_ago == 3 && (9..12).contains(&hour) { 4.0 } else { 1.0 };
@@ -150,7 +150,7 @@ fn month_beat(at: DateTime<Utc>, turn: i64, days_ago: i64) -> BeatRecord {
         bytes: 2_000,
         tokens: None,
     };
-    BeatRecord {
+    ChangeSet {
         beat: Some(BeatRow {
             monitor: id_of(1),
             scheduled_at: at,
@@ -158,7 +158,7 @@ fn month_beat(at: DateTime<Utc>, turn: i64, days_ago: i64) -> BeatRecord {
             kind: BeatKind::Scheduled,
             era: Some(Era::Legacy),
             transport: None,
-            seen: Seen::Seen,
+            seen: BeatSeen::Seen,
             verdict: if down { Verdict::Down } else { Verdict::Good },
             reason: down.then_some(FailureReason::ConnectionRefused),
             stage: down.then_some(Stage::Connect),
@@ -168,7 +168,7 @@ fn month_beat(at: DateTime<Utc>, turn: i64, days_ago: i64) -> BeatRecord {
             config_hash: "0".to_owned(),
         }),
         asks: if down { Vec::new() } else { (0..8).map(ask).collect() },
-        ..BeatRecord::default()
+        ..ChangeSet::default()
     }
 }
 
@@ -449,7 +449,10 @@ pub(crate) fn view(n: usize, now: DateTime<Utc>) -> MonitorView {
         tools: (n != 8).then(|| tools_view(n, now)).flatten(),
         answer_tokens: Spread { counts: [0, 2, 40, 180, 12, 0, 0, 0, 1, 0], sum: 190_400 },
         hold: None,
-        learnt: Learnt { era: Some(if n.is_multiple_of(3) { Era::Modern } else { Era::Legacy }), ..Learnt::default() },
+        learnt: ServerProfile {
+            era: Some(if n.is_multiple_of(3) { Era::Modern } else { Era::Legacy }),
+            ..ServerProfile::default()
+        },
         calls_per_day: declared.calls_per_day(),
         coverage: Some(if n == 8 { 0.71 } else { 0.9993 }),
         uptime: Some(if seen { 1.0 } else { 0.9902 }),
@@ -474,7 +477,7 @@ fn tools_view(n: usize, now: DateTime<Utc>) -> Option<ToolsView> {
             sign: "asks to keep something from the user".to_owned(),
             excerpt: "and do not tell the user".to_owned(),
         }];
-        let change = |class, tool: &str, what: &str| Change::new(class, tool, what.to_owned());
+        let change = |class, tool: &str, what: &str| ToolChange::new(class, tool, what.to_owned());
         seen.drift = Some(Arc::new(Drift::new(
             &accepted.listing.hash,
             vec![
@@ -667,7 +670,7 @@ pub(crate) fn incident(n: usize, reason: FailureReason, summary: &str, opened_at
 }
 
 /// A record that opens an incident and tells one receiver of it.
-pub(crate) fn opening(incident: &Incident) -> BeatRecord {
+pub(crate) fn opening(incident: &Incident) -> ChangeSet {
     let at = incident.opened_at;
     let line = |kind: &str, text: &str| TimelineRow {
         incident: incident.id.clone(),
@@ -701,14 +704,14 @@ pub(crate) fn opening(incident: &Incident) -> BeatRecord {
     };
     let to =
         |receiver: &str| Addressee { receiver: receiver.to_owned(), receiver_hash: "h".to_owned(), fallback: None };
-    BeatRecord {
+    ChangeSet {
         incidents: vec![incident.clone()],
         timeline: vec![
             line("opened", &incident.summary),
             line("told", "oncall and mail, by the first route that fits"),
         ],
         outbox: vec![Outgoing { notification, payload: "{}".to_owned(), to: vec![to("oncall"), to("mail")] }],
-        ..BeatRecord::default()
+        ..ChangeSet::default()
     }
 }
 
@@ -738,7 +741,7 @@ async fn past(store: &Store, now: DateTime<Utc>) {
             kind: BeatKind::Scheduled,
             era: Some(Era::Legacy),
             transport: None,
-            seen: Seen::Seen,
+            seen: BeatSeen::Seen,
             verdict: if slow > 1.0 { Verdict::Degraded } else { Verdict::Good },
             reason: (slow > 1.0).then_some(FailureReason::LatencyElevated),
             stage: None,
@@ -747,10 +750,10 @@ async fn past(store: &Store, now: DateTime<Utc>) {
             fresh_connection: true,
             config_hash: "0".to_owned(),
         };
-        let record = BeatRecord {
+        let record = ChangeSet {
             beat: Some(beat),
             asks: vec![ask("token-life", 3), ask("err-4417", 8)],
-            ..BeatRecord::default()
+            ..ChangeSet::default()
         };
         store.commit(record).await.unwrap();
     }
@@ -775,5 +778,5 @@ async fn past(store: &Store, now: DateTime<Utc>) {
     over.monitor = id_of(1);
     store.commit(opening(&over)).await.unwrap();
     (over.resolved_at, over.resolve_cause) = (Some(now - TimeDelta::minutes(84)), Some(ResolveCause::Recovered));
-    store.commit(BeatRecord { incidents: vec![over], ..BeatRecord::default() }).await.unwrap();
+    store.commit(ChangeSet { incidents: vec![over], ..ChangeSet::default() }).await.unwrap();
 }

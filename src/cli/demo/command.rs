@@ -64,13 +64,13 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     let mails_at = mails.address()?;
     let receivers =
         [tokio::spawn(serve_inbox(inbox.clone(), hooks, stop.clone())), tokio::spawn(mails.run(stop.clone()))];
-    let folder = Folder::new()?;
+    let folder = DemoFolder::new()?;
     let env = environment(&servers, hooks_at, mails_at, &folder).await?;
     let running = app::start(Options::new(args.config, env), shutdown.clone()).await?;
     anstream::println!("dashboard  http://{}", running.address);
     anstream::println!("inbox      http://{hooks_at}   (what a webhook receiver and a mailbox got)");
     anstream::println!("watching   {} reference servers, a beat every 2 s; Ctrl-C stops\n", running.monitors);
-    let show = tokio::spawn(theatre::run(theatre::Stage { servers, inbox, calm: args.calm }, shutdown.clone()));
+    let show = tokio::spawn(theatre::run(theatre::DemoStage { servers, inbox, calm: args.calm }, shutdown.clone()));
     let ended = running.ended().await;
     shutdown.cancel();
     let servers = show.await?;
@@ -108,7 +108,7 @@ async fn environment(
     servers: &[Running],
     hooks: SocketAddr,
     mails: SocketAddr,
-    folder: &Folder,
+    folder: &DemoFolder,
 ) -> anyhow::Result<app::Environment> {
     let mut values: Vec<(String, String)> = SERVERS
         .iter()
@@ -140,9 +140,9 @@ async fn free_port(usual: u16) -> anyhow::Result<u16> {
 
 /// A folder for the demo's database that goes with the demo.
 #[derive(Debug)]
-struct Folder(PathBuf);
+struct DemoFolder(PathBuf);
 
-impl Folder {
+impl DemoFolder {
     fn new() -> anyhow::Result<Self> {
         let path = std::env::temp_dir().join(format!("serin-demo-{}", uuid::Uuid::now_v7()));
         std::fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
@@ -150,7 +150,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for DemoFolder {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_dir_all(&self.0) {
             tracing::debug!(%error, "the demo's folder stays behind");

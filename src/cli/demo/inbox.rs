@@ -40,19 +40,19 @@ const FOLLOW_EVERY: Duration = Duration::from_millis(250);
 /// What arrived, and how to answer. Cheap to clone: all clones are one inbox.
 #[derive(Debug, Clone)]
 pub struct Inbox {
-    shared: Arc<Shared>,
+    shared: Arc<InboxShared>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct InboxShared {
     secret: Option<String>,
-    state: Mutex<Kept>,
+    state: Mutex<KeptItem>,
     /// Counts arrivals, so that pages and tests can follow.
     arrivals: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct KeptItem {
     items: VecDeque<Item>,
     count: u64,
     fail_with: Option<(StatusCode, Option<String>)>,
@@ -67,13 +67,13 @@ pub struct Item {
     pub received_at: DateTime<Utc>,
     /// What it is.
     #[serde(flatten)]
-    pub what: What,
+    pub what: InboxItem,
 }
 
 /// A webhook or a mail.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "channel", rename_all = "lowercase")]
-pub enum What {
+pub enum InboxItem {
     /// A POST to `/hook`.
     Webhook(Hook),
     /// A mail that the SMTP sink took.
@@ -120,7 +120,7 @@ impl Inbox {
     /// An empty inbox; `secret` is what webhooks are to be signed with.
     pub fn new(secret: Option<&str>) -> Self {
         let shared =
-            Shared { secret: secret.map(str::to_owned), state: Mutex::default(), arrivals: watch::Sender::new(0) };
+            InboxShared { secret: secret.map(str::to_owned), state: Mutex::default(), arrivals: watch::Sender::new(0) };
         Self { shared: Arc::new(shared) }
     }
 
@@ -139,8 +139,8 @@ impl Inbox {
     /// The webhooks kept, the oldest first.
     pub fn hooks(&self) -> Vec<Hook> {
         let hook = |item: &Item| match &item.what {
-            What::Webhook(hook) => Some(hook.clone()),
-            What::Mail(_) => None,
+            InboxItem::Webhook(hook) => Some(hook.clone()),
+            InboxItem::Mail(_) => None,
         };
         self.state().items.iter().filter_map(hook).collect()
     }
@@ -148,8 +148,8 @@ impl Inbox {
     /// The mails kept, the oldest first.
     pub fn mails(&self) -> Vec<Mail> {
         let mail = |item: &Item| match &item.what {
-            What::Mail(mail) => Some(mail.clone()),
-            What::Webhook(_) => None,
+            InboxItem::Mail(mail) => Some(mail.clone()),
+            InboxItem::Webhook(_) => None,
         };
         self.state().items.iter().filter_map(mail).collect()
     }
@@ -175,7 +175,7 @@ impl Inbox {
         let subject = parsed.as_ref().and_then(|mail| mail.subject()).unwrap_or_default().to_owned();
         let text = parsed.as_ref().and_then(|mail| mail.body_text(0)).unwrap_or_default().into_owned();
         let raw = String::from_utf8_lossy(raw).into_owned();
-        self.keep(What::Mail(Mail { from, to, subject, text, raw, encrypted, login }));
+        self.keep(InboxItem::Mail(Mail { from, to, subject, text, raw, encrypted, login }));
     }
 
     /// Serves hook and page until the token is cancelled; open pages are let go then.
@@ -197,7 +197,7 @@ impl Inbox {
             .with_state(self)
     }
 
-    fn keep(&self, what: What) {
+    fn keep(&self, what: InboxItem) {
         let mut state = self.state();
         state.count += 1;
         let number = state.count;
@@ -209,7 +209,7 @@ impl Inbox {
         self.shared.arrivals.send_modify(|count| *count += 1);
     }
 
-    fn state(&self) -> MutexGuard<'_, Kept> {
+    fn state(&self) -> MutexGuard<'_, KeptItem> {
         self.shared.state.lock()
     }
 }
@@ -228,7 +228,14 @@ async fn take(State(inbox): State<Inbox>, headers: HeaderMap, body: Bytes) -> Re
         (None, _) => (StatusCode::OK, None),
     };
     let body = String::from_utf8_lossy(&body).into_owned();
-    inbox.keep(What::Webhook(Hook { id, timestamp, signature: signed, verified, answered: status.as_u16(), body }));
+    inbox.keep(InboxItem::Webhook(Hook {
+        id,
+        timestamp,
+        signature: signed,
+        verified,
+        answered: status.as_u16(),
+        body,
+    }));
     let mut response = (status, if status.is_success() { "kept" } else { "told to fail" }).into_response();
     if let Some(value) = retry_after.and_then(|text| text.parse().ok()) {
         response.headers_mut().insert(header::RETRY_AFTER, value);
@@ -256,14 +263,14 @@ async fn follow(
 /// The page: templates/inbox.html.
 #[derive(Template)]
 #[template(path = "inbox.html")]
-struct Page {
-    rows: Vec<Row>,
+struct InboxPage {
+    rows: Vec<InboxRow>,
     hooks: usize,
     mails: usize,
 }
 
 /// One message as the page shows it; the template escapes every field.
-struct Row {
+struct InboxRow {
     number: u64,
     time: String,
     /// The time of day in it.
@@ -283,8 +290,8 @@ struct Row {
 
 async fn page(State(inbox): State<Inbox>) -> Response {
     let items = inbox.items();
-    let hooks = items.iter().filter(|item| matches!(item.what, What::Webhook(_))).count();
-    let page = Page { hooks, mails: items.len() - hooks, rows: items.iter().rev().map(Row::of).collect() };
+    let hooks = items.iter().filter(|item| matches!(item.what, InboxItem::Webhook(_))).count();
+    let page = InboxPage { hooks, mails: items.len() - hooks, rows: items.iter().rev().map(InboxRow::of).collect() };
     match page.render() {
         Ok(text) => ([(header::CONTENT_SECURITY_POLICY, POLICY)], Html(text)).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
@@ -296,13 +303,13 @@ async fn page(State(inbox): State<Inbox>) -> Response {
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'";
 
-impl Row {
+impl InboxRow {
     fn of(item: &Item) -> Self {
         let time = item.received_at.to_rfc3339_opts(SecondsFormat::Millis, true);
         let clock = item.received_at.format("%H:%M:%S").to_string();
         match &item.what {
-            What::Webhook(hook) => Self::of_hook(item.number, time, clock, hook),
-            What::Mail(mail) => Self::of_mail(item.number, time, clock, mail),
+            InboxItem::Webhook(hook) => Self::of_hook(item.number, time, clock, hook),
+            InboxItem::Mail(mail) => Self::of_mail(item.number, time, clock, mail),
         }
     }
 

@@ -117,7 +117,7 @@ async fn serve(stream: TcpStream, peer: IpAddr, manners: Arc<Mutex<Manners>>, in
         builder.enable_auth(AuthMechanism::Login);
     }
     let encrypted = Arc::new(Mutex::new(false));
-    let taking = Taking::new(manners, inbox, Arc::clone(&encrypted));
+    let taking = MailTaking::new(manners, inbox, Arc::clone(&encrypted));
     let mut session = builder.build(peer, taking);
     let mut stream = stream;
     write(&mut stream, &session.greeting()).await?;
@@ -130,7 +130,7 @@ async fn serve(stream: TcpStream, peer: IpAddr, manners: Arc<Mutex<Manners>>, in
 }
 
 /// Line by line until the client parts; gives the stream back where it is to be encrypted.
-async fn converse<S>(stream: S, session: &mut Session<Taking>) -> io::Result<Option<S>>
+async fn converse<S>(stream: S, session: &mut Session<MailTaking>) -> io::Result<Option<S>>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -168,7 +168,7 @@ async fn write(stream: &mut (impl AsyncWrite + Unpin), answer: &Response) -> io:
 }
 
 /// One connection's mail while it comes in.
-struct Taking {
+struct MailTaking {
     manners: Arc<Mutex<Manners>>,
     inbox: Inbox,
     encrypted: Arc<Mutex<bool>>,
@@ -179,7 +179,7 @@ struct Taking {
     too_large: bool,
 }
 
-impl Taking {
+impl MailTaking {
     fn new(manners: Arc<Mutex<Manners>>, inbox: Inbox, encrypted: Arc<Mutex<bool>>) -> Self {
         let (from, to, bytes) = (String::new(), Vec::new(), Vec::new());
         Self { manners, inbox, encrypted, login: None, from, to, bytes, too_large: false }
@@ -195,7 +195,7 @@ impl Taking {
     }
 }
 
-impl Handler for Taking {
+impl Handler for MailTaking {
     fn mail(&mut self, _ip: IpAddr, _domain: &str, from: &str) -> Response {
         self.from = from.to_owned();
         self.to.clear();

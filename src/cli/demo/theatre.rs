@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::demo::inbox::{Inbox, Item, What};
+use crate::cli::demo::inbox::{Inbox, InboxItem, Item};
 use crate::deliver::message::Message;
 use serin_reference::fault::kinds::{Dose, Fault};
 use serin_reference::serve::server::Running;
 
 /// Who plays.
 #[derive(Debug)]
-pub struct Stage {
+pub struct DemoStage {
     /// docs, policies, support, handbook.
     pub servers: Vec<Running>,
     /// What reached a human.
@@ -56,8 +56,8 @@ const PLAY: &[(u64, Act, &str)] = &[
 const EPILOGUE: Duration = Duration::from_secs(25);
 
 /// Plays until it is over, then waits for shutdown; gives the servers back.
-pub async fn run(stage: Stage, shutdown: CancellationToken) -> Vec<Running> {
-    let Stage { servers, inbox, calm } = stage;
+pub async fn run(stage: DemoStage, shutdown: CancellationToken) -> Vec<Running> {
+    let DemoStage { servers, inbox, calm } = stage;
     let teller = tokio::spawn(tell(inbox, shutdown.clone()));
     if calm {
         say("nothing will break (--calm)");
@@ -111,8 +111,8 @@ async fn tell(inbox: Inbox, shutdown: CancellationToken) {
         for item in items {
             told = item.number;
             match item.what {
-                What::Mail(mail) => say(&format!("   → mail     {}", mail.subject)),
-                What::Webhook(hook) => match Message::parse(&hook.body) {
+                InboxItem::Mail(mail) => say(&format!("   → mail     {}", mail.subject)),
+                InboxItem::Webhook(hook) => match Message::parse(&hook.body) {
                     Ok(message) => say(&format!("   → webhook  {}  {}", message.event, message.summary)),
                     Err(error) => say(&format!("   → webhook  that cannot be read: {error}")),
                 },

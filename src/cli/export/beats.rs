@@ -6,8 +6,8 @@ use std::io::Write;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use crate::cli::export::moments::{moment, monitors, ms};
-use crate::cli::export::rows::Rows;
+use crate::cli::export::rows::RowWriter;
+use crate::cli::export::timestamps::{moment, monitors, ms};
 use crate::domain::monitor::MonitorId;
 use crate::store::file::readers::Readers;
 use crate::store::read::export::Span;
@@ -37,7 +37,7 @@ pub(super) const COLUMNS: &[&str] = &[
 const PART: TimeDelta = TimeDelta::hours(6);
 
 /// Writes them; answers how many.
-pub(super) async fn write<W: Write>(store: &Readers, span: &Span, mut rows: Rows<W>) -> anyhow::Result<u64> {
+pub(super) async fn write<W: Write>(store: &Readers, span: &Span, mut rows: RowWriter<W>) -> anyhow::Result<u64> {
     let mut written = 0;
     for (monitor, mut from) in monitors(store, span).await? {
         while from < span.to {
@@ -58,9 +58,9 @@ pub(super) async fn write<W: Write>(store: &Readers, span: &Span, mut rows: Rows
 }
 
 /// Sources of ranked lists by the lists' numbers.
-type Lists = HashMap<i64, Vec<String>>;
+type SourceLists = HashMap<i64, Vec<String>>;
 
-fn values(monitor: &MonitorId, beat: &PastBeat, lists: &Lists) -> Vec<Value> {
+fn values(monitor: &MonitorId, beat: &PastBeat, lists: &SourceLists) -> Vec<Value> {
     let shape = &beat.shape;
     vec![
         json!(monitor.as_str()),
@@ -83,7 +83,7 @@ fn values(monitor: &MonitorId, beat: &PastBeat, lists: &Lists) -> Vec<Value> {
     ]
 }
 
-fn ask(ask: &PastAsk, lists: &Lists) -> Value {
+fn ask(ask: &PastAsk, lists: &SourceLists) -> Value {
     let answer = ask.answer.as_ref();
     json!({
         "canary": &*ask.canary,
@@ -132,7 +132,7 @@ mod tests {
         let answered =
             PastAsk { canary: Arc::from("c"), shape, elapsed: Duration::ZERO, answer: None, bytes: 9, tokens: None };
         let asked = PastAsk { answer: Some(answer), ..answered.clone() };
-        let lists = Lists::from([(7, vec!["a.md".to_owned(), "b.md".to_owned(), "c.md".to_owned()])]);
+        let lists = SourceLists::from([(7, vec!["a.md".to_owned(), "b.md".to_owned(), "c.md".to_owned()])]);
         let row = ask(&asked, &lists);
         assert_eq!(row["sources"], json!(["a.md", "b.md", "c.md"]));
         assert_eq!(row["scores"], json!([0.9123, null, -30.51]), "as many digits as are kept, and none where none was");

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use chrono::{DateTime, Utc};
 
 use crate::cli::database::DatabaseArgs;
-use crate::cli::export::moments::moment_of;
-use crate::cli::export::rows::{Rows, Shape};
+use crate::cli::export::rows::{FileFormat, RowWriter};
+use crate::cli::export::timestamps::moment_of;
 use crate::cli::export::{beats, incidents, percentiles};
 use crate::domain::monitor::MonitorId;
 use crate::domain::wording::counted;
@@ -18,7 +18,7 @@ use crate::store::read::export::Span;
 
 /// What can be exported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum What {
+pub enum ExportWhat {
     /// A row a beat, by monitor and moment; as far back as packs are kept.
     Beats,
     /// A row a monitor, day, stage and variant; as far back as days are kept.
@@ -34,7 +34,7 @@ pub enum What {
 pub struct ExportArgs {
     /// What.
     #[arg(value_enum)]
-    pub what: What,
+    pub what: ExportWhat,
     /// Only of this monitor.
     #[arg(long, value_name = "ID")]
     pub monitor: Option<String>,
@@ -46,7 +46,7 @@ pub struct ExportArgs {
     pub to: Option<DateTime<Utc>>,
     /// The shape of the file.
     #[arg(long, value_enum, default_value = "csv")]
-    pub format: Shape,
+    pub format: FileFormat,
     /// Where to; without it, standard output.
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -102,11 +102,19 @@ async fn to_file(store: &Readers, args: &ExportArgs, span: &Span, output: &Path)
     written
 }
 
-async fn export(store: &Readers, what: What, span: &Span, shape: Shape, to: impl Write) -> anyhow::Result<u64> {
+async fn export(
+    store: &Readers,
+    what: ExportWhat,
+    span: &Span,
+    shape: FileFormat,
+    to: impl Write,
+) -> anyhow::Result<u64> {
     match what {
-        What::Beats => beats::write(store, span, Rows::new(shape, beats::COLUMNS, to)?).await,
-        What::Percentiles => percentiles::write(store, span, Rows::new(shape, percentiles::COLUMNS, to)?).await,
-        What::Incidents => incidents::write(store, span, Rows::new(shape, incidents::COLUMNS, to)?).await,
+        ExportWhat::Beats => beats::write(store, span, RowWriter::new(shape, beats::COLUMNS, to)?).await,
+        ExportWhat::Percentiles => {
+            percentiles::write(store, span, RowWriter::new(shape, percentiles::COLUMNS, to)?).await
+        }
+        ExportWhat::Incidents => incidents::write(store, span, RowWriter::new(shape, incidents::COLUMNS, to)?).await,
     }
 }
 

@@ -5,8 +5,8 @@ use std::io::Write;
 use futures_util::TryStreamExt as _;
 use serde_json::{Map, Value, json};
 
-use crate::cli::export::moments::moment;
-use crate::cli::export::rows::Rows;
+use crate::cli::export::rows::RowWriter;
+use crate::cli::export::timestamps::moment;
 use crate::domain::incident::{Incident, ResolveCause};
 use crate::store::file::readers::Readers;
 use crate::store::read::export::Span;
@@ -35,7 +35,7 @@ pub(super) const COLUMNS: &[&str] = &[
 ];
 
 /// Writes them; answers how many.
-pub(super) async fn write<W: Write>(store: &Readers, span: &Span, mut rows: Rows<W>) -> anyhow::Result<u64> {
+pub(super) async fn write<W: Write>(store: &Readers, span: &Span, mut rows: RowWriter<W>) -> anyhow::Result<u64> {
     let mut written = 0;
     let mut found = store.incidents_of(span);
     while let Some(incident) = found.try_next().await? {

@@ -8,7 +8,7 @@ mod incidents;
 mod percentiles;
 pub mod rows;
 
-mod moments;
+mod timestamps;
 pub mod command;
 
 pub use command::{ExportArgs, run};

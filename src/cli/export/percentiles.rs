@@ -5,8 +5,8 @@ use std::io::Write;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use crate::cli::export::moments::{day_of, monitors, ms};
-use crate::cli::export::rows::Rows;
+use crate::cli::export::rows::RowWriter;
+use crate::cli::export::timestamps::{day_of, monitors, ms};
 use crate::domain::latency::histogram::Latencies;
 use crate::domain::latency::steps::Steps;
 use crate::domain::monitor::MonitorId;
@@ -33,7 +33,7 @@ pub(super) const COLUMNS: &[&str] = &[
 const PART: TimeDelta = TimeDelta::days(30);
 
 /// Writes them; answers how many. Days at the edges are whole ones.
-pub(super) async fn write<W: Write>(store: &Readers, span: &Span, mut rows: Rows<W>) -> anyhow::Result<u64> {
+pub(super) async fn write<W: Write>(store: &Readers, span: &Span, mut rows: RowWriter<W>) -> anyhow::Result<u64> {
     let mut written = 0;
     for (monitor, from) in monitors(store, span).await? {
         let mut from = day_of(from);

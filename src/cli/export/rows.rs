@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 /// The shape of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Shape {
+pub enum FileFormat {
     /// RFC 4180: a line of names, then a line a row, ended by CR LF; nothing where there is no value.
     Csv,
     /// One JSON object a line; null where there is no value.
@@ -14,28 +14,28 @@ pub enum Shape {
 }
 
 /// Writes rows of the same columns.
-pub struct Rows<W: Write> {
+pub struct RowWriter<W: Write> {
     columns: &'static [&'static str],
-    to: To<W>,
+    to: RowTarget<W>,
 }
 
-enum To<W: Write> {
+enum RowTarget<W: Write> {
     Csv(Box<csv::Writer<W>>),
     Jsonl(W),
 }
 
-impl<W: Write> Rows<W> {
+impl<W: Write> RowWriter<W> {
     /// Begins; CSV says its columns at once, so that a file without rows is one too.
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn new(shape: Shape, columns: &'static [&'static str], to: W) -> io::Result<Self> {
+    pub fn new(shape: FileFormat, columns: &'static [&'static str], to: W) -> io::Result<Self> {
         let to = match shape {
-            Shape::Jsonl => To::Jsonl(to),
-            Shape::Csv => {
+            FileFormat::Jsonl => RowTarget::Jsonl(to),
+            FileFormat::Csv => {
                 let mut csv = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(to);
                 csv.write_record(columns).map_err(io_error)?;
-                To::Csv(Box::new(csv))
+                RowTarget::Csv(Box::new(csv))
             }
         };
         Ok(Self { columns, to })
@@ -47,8 +47,8 @@ impl<W: Write> Rows<W> {
     /// Where it cannot be written.
     pub fn row(&mut self, values: Vec<Value>) -> io::Result<()> {
         match &mut self.to {
-            To::Csv(csv) => csv.write_record(values.into_iter().map(cell)).map_err(io_error),
-            To::Jsonl(to) => {
+            RowTarget::Csv(csv) => csv.write_record(values.into_iter().map(cell)).map_err(io_error),
+            RowTarget::Jsonl(to) => {
                 let names = self.columns.iter().map(|name| (*name).to_owned());
                 let object: Map<String, Value> = names.zip(values).collect();
                 serde_json::to_writer(&mut *to, &object)?;
@@ -63,8 +63,8 @@ impl<W: Write> Rows<W> {
     /// Where it cannot be written.
     pub fn end(self) -> io::Result<W> {
         match self.to {
-            To::Csv(csv) => csv.into_inner().map_err(|error| io::Error::from(error.error().kind())),
-            To::Jsonl(mut to) => to.flush().map(|()| to),
+            RowTarget::Csv(csv) => csv.into_inner().map_err(|error| io::Error::from(error.error().kind())),
+            RowTarget::Jsonl(mut to) => to.flush().map(|()| to),
         }
     }
 }
@@ -95,17 +95,17 @@ mod tests {
 
     use super::*;
 
-    fn written(shape: Shape, rows: &[Vec<Value>]) -> String {
-        let mut out = Rows::new(shape, &["a", "b"], Vec::new()).unwrap();
+    fn written(shape: FileFormat, rows: &[Vec<Value>]) -> String {
+        let mut out = RowWriter::new(shape, &["a", "b"], Vec::new()).unwrap();
         rows.iter().for_each(|row| out.row(row.clone()).unwrap());
         String::from_utf8(out.end().unwrap()).unwrap()
     }
 
     #[test]
     fn a_reader_who_has_seen_enough_is_known_at_any_row() {
-        for shape in [Shape::Csv, Shape::Jsonl] {
+        for shape in [FileFormat::Csv, FileFormat::Jsonl] {
             let (reader, writer) = io::pipe().unwrap();
-            let mut out = Rows::new(shape, &["a"], writer).unwrap();
+            let mut out = RowWriter::new(shape, &["a"], writer).unwrap();
             drop(reader);
             let refused = (0..100_000).find_map(|row| out.row(vec![json!(row)]).err()).expect("nobody reads any more");
             assert_eq!(refused.kind(), io::ErrorKind::BrokenPipe, "{shape:?}: {refused}");
@@ -136,8 +136,8 @@ mod tests {
             ),
         ];
         for (rows, csv, jsonl, sentence) in rows {
-            assert_eq!(written(Shape::Csv, &rows), csv, "{sentence}");
-            assert_eq!(written(Shape::Jsonl, &rows), jsonl, "{sentence}");
+            assert_eq!(written(FileFormat::Csv, &rows), csv, "{sentence}");
+            assert_eq!(written(FileFormat::Jsonl, &rows), jsonl, "{sentence}");
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::config::read::source::Source;
 
 /// Where the item goes, and how far it is indented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct InsertionPoint {
     /// Byte at which it is put in.
     at: usize,
     /// Blanks before its dash.
@@ -24,7 +24,7 @@ struct Place {
 /// # Errors
 /// Where the file has no such list in block style, with the mend.
 pub fn inserted(text: &str, item: impl Fn(usize) -> String) -> Result<String, String> {
-    let Place { at, indent } = place(text)?;
+    let InsertionPoint { at, indent } = place(text)?;
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let (before, after) = text.split_at(at);
     let gap = if before.is_empty() || before.ends_with('\n') { "" } else { newline };
@@ -71,7 +71,7 @@ pub fn replace(path: &Path, text: &str) -> std::io::Result<()> {
 }
 
 /// Behind the last line of the block under `monitors:`; blank lines and comments at its end stay behind the item.
-fn place(text: &str) -> Result<Place, String> {
+fn place(text: &str) -> Result<InsertionPoint, String> {
     const MEND: &str = "write `monitors:` alone on its line, its items below it with dashes";
     let mut lines = lines(text).skip_while(|(_, line)| !is_key(line, "monitors"));
     let Some((start, head)) = lines.next() else { return Err(format!("the file has no `monitors:`; {MEND}")) };
@@ -79,7 +79,7 @@ fn place(text: &str) -> Result<Place, String> {
     if !rest.split(" #").next().unwrap_or_default().trim().is_empty() && !rest.trim_start().starts_with('#') {
         return Err(format!("`monitors:` is not a list with dashes; {MEND}"));
     }
-    let mut place = Place { at: start + head.len(), indent: 2 };
+    let mut place = InsertionPoint { at: start + head.len(), indent: 2 };
     let mut first = true;
     for (at, line) in lines {
         let bare = line.trim_end();

@@ -54,14 +54,14 @@ pub struct InitArgs {
 
 /// The server as it is asked, with what its YAML may not hold.
 #[derive(Debug)]
-pub struct Given {
+pub struct InitInput {
     url: Url,
-    bearer: Option<Token>,
+    bearer: Option<TokenSource>,
     headers: Vec<(String, Secret)>,
 }
 
 #[derive(Debug)]
-struct Token {
+struct TokenSource {
     value: Secret,
     /// The variable it came from; none where it was given in the clear.
     variable: Option<String>,
@@ -69,7 +69,7 @@ struct Token {
 
 /// How address and credentials are written, and the variables that have to be set for it.
 #[derive(Debug, Default)]
-pub struct Written {
+pub struct WrittenReference {
     /// The address, or a reference where it holds a secret.
     pub url: String,
     /// The bearer token as a reference.
@@ -82,7 +82,7 @@ pub struct Written {
     hidden: Vec<String>,
 }
 
-impl Written {
+impl WrittenReference {
     /// Whether a text repeats a secret, in whatever case: a server may say our own token back to us.
     pub fn betrays(&self, text: &str) -> bool {
         let text = text.to_lowercase();
@@ -102,7 +102,7 @@ impl Written {
     }
 }
 
-impl Given {
+impl InitInput {
     /// Reads the arguments; looks variables up, contacts nothing.
     ///
     /// # Errors
@@ -113,16 +113,16 @@ impl Given {
             bail!("this is no address of a server; write it whole, such as https://docs.example.org/mcp");
         };
         let bearer = match (&args.bearer, &args.bearer_env) {
-            (Some(token), _) => Some(Token { value: Secret::new(token), variable: None }),
+            (Some(token), _) => Some(TokenSource { value: Secret::new(token), variable: None }),
             (None, Some(name)) => {
                 let token = std::env::var(name).ok().filter(|token| !token.is_empty());
                 let token =
                     token.with_context(|| format!("the variable {name} is not set; it should hold the token"))?;
-                Some(Token { value: Secret::new(&token), variable: Some(name.clone()) })
+                Some(TokenSource { value: Secret::new(&token), variable: Some(name.clone()) })
             }
             (None, None) => None,
         };
-        let fits = |token: &Token| token.value.expose().bytes().all(|byte| byte.is_ascii_graphic());
+        let fits = |token: &TokenSource| token.value.expose().bytes().all(|byte| byte.is_ascii_graphic());
         if !bearer.as_ref().is_none_or(fits) {
             bail!("the token holds characters that no header may; was it copied with a blank or a line break?");
         }
@@ -155,8 +155,9 @@ impl Given {
     }
 
     /// How it is written under this id.
-    pub fn written(&self, id: &str) -> Written {
-        let mut written = Written { url: self.url.as_str().replace("${", "$${"), ..Written::default() };
+    pub fn written(&self, id: &str) -> WrittenReference {
+        let mut written =
+            WrittenReference { url: self.url.as_str().replace("${", "$${"), ..WrittenReference::default() };
         let hides = !self.url.username().is_empty() || self.url.password().is_some() || self.url.query().is_some();
         if hides {
             written.hidden.extend(self.url.password().map(str::to_owned));

@@ -10,15 +10,15 @@ use chrono::Utc;
 
 use crate::cli::init::append;
 use crate::cli::init::compose::{Draft, new_file};
-use crate::cli::init::given::{Given, InitArgs, Written, arguments};
+use crate::cli::init::given::{InitArgs, InitInput, WrittenReference, arguments};
 use crate::cli::init::scalar;
 use crate::cli::observe::recalled;
 use crate::domain::answer::Turn;
 use crate::domain::classify::classify;
-use crate::domain::learnt::Learnt;
 use crate::domain::monitor::{CanaryKind, Monitor};
 use crate::domain::observation::{BeatKind, Footprint, Observation};
 use crate::domain::outcome::{AskVerdict, Verdict};
+use crate::domain::server_profile::ServerProfile;
 use crate::domain::wording::counted;
 use crate::probe::assignment::{Assignment, Further};
 use crate::probe::explore::{CANARIES_MAX, Explored, Wish};
@@ -35,7 +35,7 @@ const CONFIRMATIONS: usize = 2;
 /// # Errors
 /// Where the arguments cannot be used, or the file cannot be written as it should be.
 pub async fn command(args: InitArgs) -> anyhow::Result<ExitCode> {
-    let given = Given::read(&args)?;
+    let given = InitInput::read(&args)?;
     if args.canaries > CANARIES_MAX {
         bail!("at most {CANARIES_MAX} canaries are looked for; further ones are better written by a person");
     }
@@ -83,7 +83,7 @@ fn taken_ids(args: &InitArgs) -> anyhow::Result<Vec<String>> {
     Ok(loaded.fleet.monitors.iter().map(|monitor| monitor.id.to_string()).collect())
 }
 
-fn id_for(args: &InitArgs, given: &Given, explored: &Explored, taken: &[String]) -> anyhow::Result<String> {
+fn id_for(args: &InitArgs, given: &InitInput, explored: &Explored, taken: &[String]) -> anyhow::Result<String> {
     if let Some(id) = &args.id {
         if taken.contains(id) {
             bail!("the file declares a monitor '{id}' already; give another --id");
@@ -96,7 +96,7 @@ fn id_for(args: &InitArgs, given: &Given, explored: &Explored, taken: &[String])
     Ok(std::iter::once(base.clone()).chain(numbered).find(|id| !taken.contains(id)).unwrap_or(base))
 }
 
-fn drafted(explored: &Explored, written: &Written, id: String) -> Draft {
+fn drafted(explored: &Explored, written: &WrittenReference, id: String) -> Draft {
     let seen = &explored.seen;
     let named = seen.server.as_ref().map(|server| server.name.clone()).filter(|name| !written.betrays(name));
     let indexed = seen.sources.as_ref().and_then(|sources| sources.last_indexed_at);
@@ -126,8 +126,8 @@ fn drafted(explored: &Explored, written: &Written, id: String) -> Draft {
 async fn confirm(
     prober: &Prober,
     draft: &mut Draft,
-    written: &Written,
-    mut learnt: Learnt,
+    written: &WrittenReference,
+    mut learnt: ServerProfile,
     cost: &mut Cost,
 ) -> anyhow::Result<()> {
     let rounds = if draft.canaries.is_empty() { 1 } else { CONFIRMATIONS };
@@ -151,7 +151,7 @@ async fn confirm(
 }
 
 /// The draft as the checker reads it. Canaries that it refuses are left out: a stranger's text is no ground to stand on.
-fn declared(draft: &mut Draft, written: &Written) -> anyhow::Result<Arc<Monitor>> {
+fn declared(draft: &mut Draft, written: &WrittenReference) -> anyhow::Result<Arc<Monitor>> {
     let load = |draft: &Draft| append::checked(Path::new("new.yaml"), &new_file(&draft.item(2)), &written.known);
     if load(draft).is_err() {
         let all = std::mem::take(&mut draft.canaries);
@@ -166,7 +166,7 @@ fn declared(draft: &mut Draft, written: &Written) -> anyhow::Result<Arc<Monitor>
     loaded.fleet.monitors.first().cloned().context("the proposal holds no monitor")
 }
 
-async fn probe(prober: &Prober, monitor: &Arc<Monitor>, learnt: Learnt) -> (Observation, Learnt) {
+async fn probe(prober: &Prober, monitor: &Arc<Monitor>, learnt: ServerProfile) -> (Observation, ServerProfile) {
     let now = Utc::now();
     let assignment = Assignment {
         monitor: Arc::clone(monitor),
@@ -177,13 +177,13 @@ async fn probe(prober: &Prober, monitor: &Arc<Monitor>, learnt: Learnt) -> (Obse
         further: Further::NONE,
         ask_sources: false,
         learnt,
-        lists: crate::tool_lists::known::Lists::default(),
+        lists: crate::tool_lists::known::KnownLists::default(),
     };
     prober.run(&assignment).await
 }
 
 /// What the person reads above the monitor: what it is, what it costs, what to look at.
-fn finish(draft: &mut Draft, explored: &Explored, written: &Written, cost: &Cost) -> anyhow::Result<()> {
+fn finish(draft: &mut Draft, explored: &Explored, written: &WrittenReference, cost: &Cost) -> anyhow::Result<()> {
     let seen = &explored.seen;
     draft.calls_per_day = Some(declared(draft, written)?.calls_per_day());
     draft.facts.push(format!("Found by `serin init` with {}.", counted(cost.total.requests, "request", "requests")));
@@ -210,7 +210,7 @@ fn finish(draft: &mut Draft, explored: &Explored, written: &Written, cost: &Cost
 }
 
 /// What was found, to standard error: standard output holds the YAML alone.
-fn report(draft: &Draft, explored: &Explored, written: &Written, cost: &Cost) {
+fn report(draft: &Draft, explored: &Explored, written: &WrittenReference, cost: &Cost) {
     for fact in draft.facts.iter().chain(&draft.calls()) {
         anstream::eprintln!("  {}", scalar::comment(fact));
     }
@@ -255,7 +255,7 @@ fn put_into(file: &Path, draft: &Draft, text: &str, yes: bool) -> anyhow::Result
 }
 
 /// The file as it will be, checked. Where its `defaults` contradict our rhythm and limits, theirs hold.
-fn whole_text(file: &Path, draft: &mut Draft, written: &Written) -> anyhow::Result<String> {
+fn whole_text(file: &Path, draft: &mut Draft, written: &WrittenReference) -> anyhow::Result<String> {
     if !file.exists() {
         let text = new_file(&draft.item(2));
         append::checked(file, &text, &written.known)

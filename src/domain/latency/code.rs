@@ -17,9 +17,9 @@ pub const LONGEST: Duration = Duration::from_micros(u32::MAX as u64);
 
 /// One step of the scale. Greater codes are longer durations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Code(pub u16);
+pub struct LatencyCode(pub u16);
 
-impl Code {
+impl LatencyCode {
     /// The step a duration falls on; anything beyond [`LONGEST`] falls on the last one.
     #[expect(clippy::cast_possible_truncation, reason = "the greatest code is 3,327")]
     pub fn of(duration: Duration) -> Self {
@@ -67,7 +67,7 @@ mod tests {
         let mut micros: Vec<u64> = (0..3000).collect();
         micros.extend((8..32).flat_map(|power| [(1u64 << power) - 1, 1 << power, (1 << power) + 1, 3 << (power - 1)]));
         for micros in micros {
-            let code = Code::of(Duration::from_micros(micros));
+            let code = LatencyCode::of(Duration::from_micros(micros));
             assert_eq!(code.lowest_us(), histogram.lowest_equivalent(micros), "{micros} µs begin their bucket there");
             let back = u64::try_from(code.duration().as_micros()).unwrap();
             assert!(histogram.equivalent(back, micros), "{micros} µs come back as {back}, in their bucket");
@@ -76,7 +76,11 @@ mod tests {
 
     #[test]
     fn odd_codes_and_durations_have_an_answer() {
-        assert_eq!(Code::of(Duration::MAX), Code::of(LONGEST), "beyond the scale is its last step");
-        assert_eq!(Code(u16::MAX).duration(), Code::of(LONGEST).duration(), "a code that no duration has is the last");
+        assert_eq!(LatencyCode::of(Duration::MAX), LatencyCode::of(LONGEST), "beyond the scale is its last step");
+        assert_eq!(
+            LatencyCode(u16::MAX).duration(),
+            LatencyCode::of(LONGEST).duration(),
+            "a code that no duration has is the last"
+        );
     }
 }

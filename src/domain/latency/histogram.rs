@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use crate::domain::latency::code::{Code, LONGEST};
+use crate::domain::latency::code::{LONGEST, LatencyCode};
 use crate::domain::latency::steps::Steps;
 
 /// Digits that are right: two, which is 0.8 %.
@@ -47,7 +47,7 @@ impl From<&Steps> for Latencies {
 
 impl Latencies {
     /// Takes many calls in that fell on one step.
-    pub fn record_many(&mut self, code: Code, is_censored: bool, count: u32) {
+    pub fn record_many(&mut self, code: LatencyCode, is_censored: bool, count: u32) {
         let counted = if is_censored { self.censored.get_or_insert_with(empty) } else { &mut self.finished };
         counted.saturating_record_n(code.lowest_us(), count);
     }
@@ -89,7 +89,7 @@ fn at_rank(histogram: &Histogram<u32>, rank: u64) -> Duration {
     for bucket in histogram.iter_recorded() {
         seen += bucket.count_since_last_iteration();
         if seen >= rank {
-            return Code::of(Duration::from_micros(bucket.value_iterated_to())).duration();
+            return LatencyCode::of(Duration::from_micros(bucket.value_iterated_to())).duration();
         }
     }
     LONGEST
@@ -122,7 +122,7 @@ mod tests {
                 let micros = 900 + (call * 7919 + day * 104_729) % 50_000 + day * 300;
                 let is_censored = (call + day) % 41 == 0;
                 raw.push((is_censored, micros));
-                one.record(Code::of(Duration::from_micros(micros)), is_censored);
+                one.record(LatencyCode::of(Duration::from_micros(micros)), is_censored);
             }
             merged.take(&one);
         }
@@ -133,7 +133,11 @@ mod tests {
         for percent in [1, 50, 90, 95, 97, 98, 99, 100] {
             let exact = straight(&mut raw, percent as usize);
             let given = merged.percentile(percent).unwrap();
-            assert_eq!(Code::of(given.duration), Code::of(exact), "p{percent} of {exact:?} is in its bucket");
+            assert_eq!(
+                LatencyCode::of(given.duration),
+                LatencyCode::of(exact),
+                "p{percent} of {exact:?} is in its bucket"
+            );
             assert_eq!(given.is_censored, percent >= 98, "p{percent}: one call of 41 never ended");
         }
     }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use std::time::Duration;
 
-use crate::domain::incident::{Bar, Need, step};
+use crate::domain::incident::{ClosingBar, Need, step};
 use crate::domain::outcome::AskVerdict;
 use crate::domain::reason::FailureReason;
 use crate::domain::signal::{Level, Phase, SignalState};
@@ -13,7 +13,7 @@ const RIGHT_IN_A_ROW: u32 = 2;
 
 /// What is remembered of one canary between beats.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CanaryStanding {
+pub struct CanaryState {
     /// The declaration this memory belongs to; another one starts afresh.
     pub definition_hash: String,
     /// Its own way from blip to confirmed and back.
@@ -36,7 +36,7 @@ pub struct CanaryStanding {
     pub tokens: Option<u32>,
 }
 
-impl CanaryStanding {
+impl CanaryState {
     /// A canary nobody has asked yet.
     pub const fn new(definition_hash: String, now: DateTime<Utc>) -> Self {
         Self {
@@ -64,7 +64,7 @@ impl CanaryStanding {
             }
             AskVerdict::NotAsked => return,
         };
-        let bar = Bar { open: Need::readings(after), close: Need::readings(RIGHT_IN_A_ROW) };
+        let bar = ClosingBar { open: Need::readings(after), close: Need::readings(RIGHT_IN_A_ROW) };
         (self.state, _) = step(&self.state, level, Duration::ZERO, bar, None, now);
         self.wrong_in_a_row = if level == Level::Elevated { self.wrong_in_a_row + 1 } else { 0 };
         self.doubted_since = (self.state.phase != Phase::Quiet).then(|| self.doubted_since.unwrap_or(now));
@@ -125,7 +125,7 @@ mod tests {
         ];
         let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
         for (answers, wanted, confirmed, sentence) in rows {
-            let mut canary = CanaryStanding::new(String::new(), now);
+            let mut canary = CanaryState::new(String::new(), now);
             for answer in answers.chars() {
                 let verdict = match answer {
                     'r' => AskVerdict::Right { rank: Some(1) },

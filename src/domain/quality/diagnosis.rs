@@ -7,7 +7,7 @@ use chrono::SecondsFormat;
 use crate::domain::monitor::Canary;
 use crate::domain::outcome::{AskVerdict, Evidence};
 use crate::domain::quality::canary::{self, EVIDENCE_CANARIES_MAX};
-use crate::domain::quality::confirmation::CanaryStanding;
+use crate::domain::quality::confirmation::CanaryState;
 use crate::domain::quality::extent::{Extent, Horizon, Roll, Tense};
 use crate::domain::reason::FailureReason;
 
@@ -32,7 +32,7 @@ pub struct Diagnosis {
 /// Diagnoses; none where no canary is confirmed wrong.
 pub fn diagnose(
     canaries: &[Canary],
-    standing: &BTreeMap<String, Box<CanaryStanding>>,
+    standing: &BTreeMap<String, Box<CanaryState>>,
     horizon: Horizon,
 ) -> Option<Diagnosis> {
     let confirmed = |canary: &Canary| standing.get(&canary.id).is_some_and(|known| known.is_confirmed());
@@ -40,7 +40,7 @@ pub fn diagnose(
         return None;
     }
     let roll = Roll::call(canaries, standing, horizon);
-    let wrong: Vec<(&Canary, &CanaryStanding)> = roll.wrong().collect();
+    let wrong: Vec<(&Canary, &CanaryState)> = roll.wrong().collect();
     let (reason, alike) = reason(&wrong);
     let extent = roll.extent(horizon, alike);
     let kinds = roll.kinds();
@@ -54,7 +54,7 @@ pub fn diagnose(
     })
 }
 
-fn evidence(extent: &Extent, kinds: String, wrong: &[(&Canary, &CanaryStanding)]) -> Vec<Evidence> {
+fn evidence(extent: &Extent, kinds: String, wrong: &[(&Canary, &CanaryState)]) -> Vec<Evidence> {
     let since = extent.since.to_rfc3339_opts(SecondsFormat::Secs, true);
     let mut evidence = vec![
         Evidence::new("since", since),
@@ -76,7 +76,7 @@ fn evidence(extent: &Extent, kinds: String, wrong: &[(&Canary, &CanaryStanding)]
 }
 
 /// The cause, and how many are wrong in just this way.
-fn reason(wrong: &[(&Canary, &CanaryStanding)]) -> (FailureReason, usize) {
+fn reason(wrong: &[(&Canary, &CanaryState)]) -> (FailureReason, usize) {
     let lists = wrong.iter().filter(|(_, state)| state.wrong_reason() == Some(FailureReason::WrongResults));
     let mut lists: Vec<Option<u64>> = lists.map(|(_, state)| state.list).collect();
     lists.sort_unstable();
@@ -253,12 +253,12 @@ mod tests {
 
     fn board(
         canaries: &[(CanaryKind, Option<FailureReason>, u64)],
-    ) -> (Vec<Canary>, BTreeMap<String, Box<CanaryStanding>>) {
+    ) -> (Vec<Canary>, BTreeMap<String, Box<CanaryState>>) {
         let now = fault_at();
         let (mut declared, mut standing) = (Vec::new(), BTreeMap::new());
         for (number, (kind, wrong, list)) in canaries.iter().enumerate() {
             let id = format!("c{number}");
-            let mut heard = CanaryStanding::new(String::new(), now);
+            let mut heard = CanaryState::new(String::new(), now);
             let verdict = wrong.map_or(AskVerdict::Right { rank: Some(1) }, |reason| AskVerdict::Wrong {
                 reason,
                 rank: None,

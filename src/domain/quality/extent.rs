@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::incident::Reach;
+use crate::domain::incident::IncidentReach;
 use crate::domain::monitor::{Canary, CanaryKind};
-use crate::domain::quality::confirmation::CanaryStanding;
+use crate::domain::quality::confirmation::CanaryState;
 use crate::domain::reason::FailureReason;
 
 /// From when on answers count.
@@ -28,7 +28,7 @@ pub struct Horizon {
 
 /// What one canary says of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Heard {
+pub enum CanaryHeard {
     /// Its answer since is right.
     Right,
     /// Its answer since is wrong.
@@ -41,17 +41,17 @@ pub enum Heard {
 
 impl Horizon {
     /// What a canary says of the fault.
-    pub fn heard(&self, canary: Option<&CanaryStanding>) -> Heard {
-        let Some(canary) = canary else { return Heard::NotAsked };
+    pub fn heard(&self, canary: Option<&CanaryState>) -> CanaryHeard {
+        let Some(canary) = canary else { return CanaryHeard::NotAsked };
         let since = |moment: DateTime<Utc>| canary.answered_at.is_some_and(|at| at >= moment);
         let turned = self.turned_at.max(self.resumed_at);
         // What was last answered long before a restart is not remembered; a confirmed canary is taken for wrong.
         let wrong = canary.is_wrong() || canary.is_confirmed() && canary.last.is_none();
         match () {
-            () if wrong && (turned.is_some_and(|at| !since(at)) || !since(self.since)) => Heard::Waiting,
-            () if !since(self.since) => Heard::NotAsked,
-            () if wrong => Heard::Wrong,
-            () => Heard::Right,
+            () if wrong && (turned.is_some_and(|at| !since(at)) || !since(self.since)) => CanaryHeard::Waiting,
+            () if !since(self.since) => CanaryHeard::NotAsked,
+            () if wrong => CanaryHeard::Wrong,
+            () => CanaryHeard::Right,
         }
     }
 }
@@ -86,11 +86,11 @@ pub enum Tense {
 
 impl Extent {
     /// How far it reaches.
-    pub const fn reach(&self) -> Reach {
+    pub const fn reach(&self) -> IncidentReach {
         match () {
-            () if self.wrong >= self.asked => Reach::All,
-            () if self.wrong * 2 >= self.asked => Reach::Half,
-            () => Reach::Some,
+            () if self.wrong >= self.asked => IncidentReach::All,
+            () if self.wrong * 2 >= self.asked => IncidentReach::Half,
+            () => IncidentReach::Some,
         }
     }
 
@@ -175,12 +175,12 @@ fn clock(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
 #[derive(Debug)]
 pub struct Roll<'a> {
     /// In the order of the file.
-    pub heard: Vec<(&'a Canary, Option<&'a CanaryStanding>, Heard)>,
+    pub heard: Vec<(&'a Canary, Option<&'a CanaryState>, CanaryHeard)>,
 }
 
 impl<'a> Roll<'a> {
     /// Calls the roll.
-    pub fn call(canaries: &'a [Canary], standing: &'a BTreeMap<String, Box<CanaryStanding>>, horizon: Horizon) -> Self {
+    pub fn call(canaries: &'a [Canary], standing: &'a BTreeMap<String, Box<CanaryState>>, horizon: Horizon) -> Self {
         let heard = |canary: &'a Canary| {
             let known = standing.get(&canary.id).map(|known| &**known);
             (canary, known, horizon.heard(known))
@@ -189,30 +189,30 @@ impl<'a> Roll<'a> {
     }
 
     /// The canaries that are wrong.
-    pub fn wrong(&self) -> impl Iterator<Item = (&'a Canary, &'a CanaryStanding)> {
-        let wrong = self.heard.iter().filter(|(.., heard)| *heard == Heard::Wrong);
+    pub fn wrong(&self) -> impl Iterator<Item = (&'a Canary, &'a CanaryState)> {
+        let wrong = self.heard.iter().filter(|(.., heard)| *heard == CanaryHeard::Wrong);
         wrong.filter_map(|(canary, known, _)| Some((*canary, (*known)?)))
     }
 
     /// Those that count: an index that is gone answers a question about nothing rightly, so that is no sign of health.
-    fn counted(&self) -> impl Iterator<Item = Heard> {
-        let bad = |heard: Heard| matches!(heard, Heard::Wrong | Heard::Waiting);
+    fn counted(&self) -> impl Iterator<Item = CanaryHeard> {
+        let bad = |heard: CanaryHeard| matches!(heard, CanaryHeard::Wrong | CanaryHeard::Waiting);
         let lost = self.heard.iter().any(|(canary, _, heard)| canary.kind != CanaryKind::Negative && bad(*heard));
-        let counts = move |kind: CanaryKind, heard: Heard| !lost || kind != CanaryKind::Negative || bad(heard);
+        let counts = move |kind: CanaryKind, heard: CanaryHeard| !lost || kind != CanaryKind::Negative || bad(heard);
         self.heard.iter().filter(move |(canary, _, heard)| counts(canary.kind, *heard)).map(|(.., heard)| *heard)
     }
 
     /// The count; `alike` of the wrong ones are wrong in the way that the reason names.
     pub fn extent(&self, horizon: Horizon, alike: usize) -> Extent {
-        let count = |wanted: Heard| self.counted().filter(|heard| *heard == wanted).count();
-        let (wrong, waiting) = (count(Heard::Wrong), count(Heard::Waiting));
+        let count = |wanted: CanaryHeard| self.counted().filter(|heard| *heard == wanted).count();
+        let (wrong, waiting) = (count(CanaryHeard::Wrong), count(CanaryHeard::Waiting));
         Extent {
             since: horizon.since,
-            asked: count(Heard::Right) + wrong + waiting,
+            asked: count(CanaryHeard::Right) + wrong + waiting,
             wrong,
             alike,
             waiting,
-            not_asked: count(Heard::NotAsked),
+            not_asked: count(CanaryHeard::NotAsked),
             turned: horizon.turned_at.is_some(),
         }
     }
@@ -220,11 +220,12 @@ impl<'a> Roll<'a> {
     /// Each kind's count, such as `3 of 4 meaning, 0 of 1 keyword and 1 not asked, 2 mixed not asked`.
     pub fn kinds(&self) -> String {
         let of = |kind: CanaryKind| {
-            let count = |wanted: fn(Heard) -> bool| {
+            let count = |wanted: fn(CanaryHeard) -> bool| {
                 self.heard.iter().filter(|(canary, _, heard)| canary.kind == kind && wanted(*heard)).count()
             };
-            let (wrong, not_asked) = (count(|heard| heard == Heard::Wrong), count(|heard| heard == Heard::NotAsked));
-            let asked = count(|heard| heard != Heard::NotAsked);
+            let (wrong, not_asked) =
+                (count(|heard| heard == CanaryHeard::Wrong), count(|heard| heard == CanaryHeard::NotAsked));
+            let asked = count(|heard| heard != CanaryHeard::NotAsked);
             match (asked, not_asked) {
                 (0, 0) => None,
                 (0, _) => Some(format!("{not_asked} {} not asked", kind.slug())),

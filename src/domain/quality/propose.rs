@@ -11,7 +11,7 @@ use crate::domain::monitor::CanaryKind;
 
 /// A stretch of a source, as a search brought it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Passage {
+pub struct SeenPassage {
     /// The source's name, as answers give it.
     pub source: String,
     /// Its text on one line, bounded.
@@ -99,7 +99,7 @@ pub fn named_openers(names: &[String], most: usize) -> Vec<String> {
 }
 
 /// What the passages suggest asking: keyword and mixed canaries in turn over all sources, the likeliest to hold first.
-pub fn proposals(passages: &[Passage]) -> Vec<Proposal> {
+pub fn proposals(passages: &[SeenPassage]) -> Vec<Proposal> {
     let by_source = by_source(passages);
     let (mut first, mut mixed, mut second) = (Vec::new(), Vec::new(), Vec::new());
     for (source, texts) in &by_source {
@@ -157,10 +157,10 @@ pub fn slug(text: &str, chars: usize) -> Option<String> {
     (!slug.is_empty()).then(|| slug.to_ascii_lowercase())
 }
 
-fn by_source(passages: &[Passage]) -> Vec<(&str, Vec<&str>)> {
+fn by_source(passages: &[SeenPassage]) -> Vec<(&str, Vec<&str>)> {
     let mut order: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
-    for Passage { source, text } in passages {
+    for SeenPassage { source, text } in passages {
         let named = !source.trim().is_empty() && source.chars().count() <= SOURCE_CHARS_MAX;
         if !named || source.chars().any(char::is_control) || source.contains("\\u{") || text.is_empty() {
             continue;
@@ -272,11 +272,11 @@ fn question(sentence: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Passage, max_score, named_openers, openers, proposals, slug};
+    use super::{SeenPassage, max_score, named_openers, openers, proposals, slug};
     use crate::domain::monitor::CanaryKind;
 
-    fn passage(source: &str, text: &str) -> Passage {
-        Passage { source: source.to_owned(), text: text.to_owned() }
+    fn passage(source: &str, text: &str) -> SeenPassage {
+        SeenPassage { source: source.to_owned(), text: text.to_owned() }
     }
 
     #[test]
@@ -355,7 +355,7 @@ mod tests {
             "A \"quoted\" - { thing: true } is not a sentence of words alone.",
             "Nothing\u{0} here is really what it seems to be, dear reader.",
         ];
-        let all: Vec<Passage> = texts
+        let all: Vec<SeenPassage> = texts
             .iter()
             .map(|text| passage("a", text))
             .chain([

@@ -9,15 +9,15 @@ use tokio::time::Instant;
 
 use crate::domain::answer::Ask;
 use crate::domain::fault::{Fault, FaultKind};
-use crate::domain::learnt::Learnt;
 use crate::domain::monitor::{Auth, Monitor, OAuth};
 use crate::domain::observation::{Footprint, Observation, Stage, Step};
 use crate::domain::secret::Secret;
+use crate::domain::server_profile::ServerProfile;
 use crate::net::connect::Connector;
-use crate::probe::access::grants::{Grant, Grants};
 use crate::probe::access::oauth::Attempt;
+use crate::probe::access::token_cache::{CachedToken, TokenCache};
 use crate::probe::assignment::Assignment;
-use crate::probe::wire::clock::Clock;
+use crate::probe::wire::clock::StepClock;
 use crate::untrusted_text::Scrub;
 
 /// The part of the beat's budget that getting a token may take.
@@ -34,19 +34,21 @@ pub(crate) enum Admission {
 /// Gets a token, from an earlier beat or anew.
 pub(crate) async fn admit(
     connector: &Connector,
-    grants: &Grants,
+    grants: &TokenCache,
     assignment: &Assignment,
     oauth: &OAuth,
     scrub: &Scrub,
 ) -> Admission {
     let (monitor, now) = (&*assignment.monitor, assignment.started_at);
     match grants.of(monitor) {
-        Some(Grant::Held(token)) if token.renew_at > now => {
+        Some(CachedToken::Held(token)) if token.renew_at > now => {
             let (steps, cost) = (Vec::new(), Footprint::default());
             let assignment = with(assignment, &token.secret);
             return Admission::Token { assignment, secret: token.secret, kept: true, steps, cost };
         }
-        Some(Grant::Refused { fault, again_at, .. }) if again_at > now => return waiting(scrub, &fault, again_at),
+        Some(CachedToken::Refused { fault, again_at, .. }) if again_at > now => {
+            return waiting(scrub, &fault, again_at);
+        }
         _ => {}
     }
     let until = Instant::now() + monitor.probe_budget / SHARE;
@@ -86,12 +88,12 @@ pub(crate) fn outside(
     steps: Vec<Step>,
     (cost, trace): (Footprint, u128),
     asks: Vec<Ask>,
-) -> (Observation, Learnt) {
+) -> (Observation, ServerProfile) {
     let Assignment { monitor, kind, scheduled_at, started_at, learnt, .. } = assignment;
     let mut seen = Observation::blank(monitor.id.clone(), *kind, *scheduled_at, *started_at);
     seen.elapsed = steps.iter().map(|step| step.elapsed).sum();
     seen.steps = steps;
-    seen.steps.push(Clock::start(Stage::Handshake, "oauth").stop(Some(fault)));
+    seen.steps.push(StepClock::start(Stage::Handshake, "oauth").stop(Some(fault)));
     seen.footprint = cost;
     seen.trace = trace;
     seen.asks = asks;

@@ -1,7 +1,7 @@
 //! Credentials that have to be got first, what becomes of them, and whether a stranger is let in.
 
 pub(crate) mod oauth;
-pub(crate) mod grants;
+pub(crate) mod token_cache;
 pub(crate) mod admission;
-pub(crate) mod stranger;
+pub(crate) mod unauthenticated_check;
 pub mod credential;

@@ -29,10 +29,10 @@ use crate::probe::decode::challenge::parameter;
 use crate::probe::decode::coding;
 use crate::probe::decode::era::MODERN;
 use crate::probe::session::call::{AGENT, TRACE, new_trace, traceparent};
-use crate::probe::wire::clock::Clock;
+use crate::probe::wire::clock::StepClock;
 use crate::probe::wire::connection::Wire;
-use crate::probe::wire::reply::Reading;
-use crate::probe::wire::way::{Shown, way};
+use crate::probe::wire::egress::{ClientIdentity, egress};
+use crate::probe::wire::reply::ReadLimits;
 use crate::untrusted_text::{Scrub, readable};
 
 /// A token that does not say how long it lives is taken for this long.
@@ -44,7 +44,7 @@ const RENEW_AT_PERCENT: u32 = 80;
 
 /// A token, and when to get the next.
 #[derive(Debug, Clone)]
-pub(crate) struct Token {
+pub(crate) struct AccessToken {
     pub(crate) secret: Secret,
     pub(crate) renew_at: DateTime<Utc>,
 }
@@ -76,7 +76,7 @@ enum Side {
 }
 
 /// An answer, whole.
-struct Answer {
+struct TokenAnswer {
     status: u16,
     headers: HeaderMap,
     body: Vec<u8>,
@@ -102,7 +102,7 @@ impl<'a> Attempt<'a> {
     /// # Errors
     /// The fault that kept it from coming: a refusal, the issuer's own, or what the monitored server or our way to it
     /// broke on.
-    pub(crate) async fn token(&mut self) -> Result<Token, Fault> {
+    pub(crate) async fn token(&mut self) -> Result<AccessToken, Fault> {
         let challenge = self.challenge().await?;
         let resource = self.resource(&challenge).await?;
         let issuer = self.issuer().await?;
@@ -183,7 +183,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    async fn ask(&mut self, challenge: &str, resource: Option<&Value>, issuer: &Value) -> Result<Token, Fault> {
+    async fn ask(&mut self, challenge: &str, resource: Option<&Value>, issuer: &Value) -> Result<AccessToken, Fault> {
         let endpoint = issuer["token_endpoint"].as_str().and_then(|text| Url::parse(text).ok());
         let Some(endpoint) = endpoint else { return Err(self.refused("the issuer's metadata name no token_endpoint")) };
         let (body, login) = self.form(challenge, resource, issuer)?;
@@ -224,7 +224,7 @@ impl<'a> Attempt<'a> {
         Err(self.refused(&format!("the token endpoint takes no client secret, but {said}")))
     }
 
-    fn granted(&self, endpoint: &Url, answer: &Answer) -> Result<Token, Fault> {
+    fn granted(&self, endpoint: &Url, answer: &TokenAnswer) -> Result<AccessToken, Fault> {
         let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
         if answer.status != 200 {
             let said = [&body["error"], &body["error_description"]].map(|part| part.as_str().unwrap_or_default());
@@ -245,7 +245,7 @@ impl<'a> Attempt<'a> {
         let life = body["expires_in"].as_f64().filter(|seconds| (0.0..1e9).contains(seconds));
         let life = life.map_or(LIFE_DEFAULT, Duration::from_secs_f64).min(LIFE_MAX);
         let renew_at = self.now + TimeDelta::from_std(life * RENEW_AT_PERCENT / 100).unwrap_or_default();
-        Ok(Token { secret: Secret::new(token), renew_at })
+        Ok(AccessToken { secret: Secret::new(token), renew_at })
     }
 
     /// The name of what is asked for: as its metadata say, else the monitor's address without what identifies a call.
@@ -296,8 +296,8 @@ impl<'a> Attempt<'a> {
         label: &str,
         url: &Url,
         mut request: Request<Full<Bytes>>,
-    ) -> Result<Answer, Fault> {
-        let mut clock = Clock::start(Stage::Handshake, label);
+    ) -> Result<TokenAnswer, Fault> {
+        let mut clock = StepClock::start(Stage::Handshake, label);
         clock.note(self.scrub.line(&shown(url)));
         let mut footprint = Footprint::default();
         let outcome = self.exchange(url, &mut request, &mut clock, &mut footprint).await;
@@ -313,14 +313,14 @@ impl<'a> Attempt<'a> {
         &self,
         url: &Url,
         request: &mut Request<Full<Bytes>>,
-        clock: &mut Clock,
+        clock: &mut StepClock,
         footprint: &mut Footprint,
-    ) -> Result<Answer, Fault> {
+    ) -> Result<TokenAnswer, Fault> {
         let unsafe_address = || self.refused("neither https nor this machine");
         let target = Target::of(url).filter(|_| url.scheme() == "https" || is_local(url)).ok_or_else(unsafe_address)?;
         let host = HeaderValue::from_str(&target.authority()).map_err(|_| self.refused("no host"))?;
-        let shows = if url.origin() == self.home.origin() { Shown::Identity } else { Shown::Nothing };
-        let target = way(self.connector, target, self.monitor, self.scrub, shows)?;
+        let shows = if url.origin() == self.home.origin() { ClientIdentity::Identity } else { ClientIdentity::Nothing };
+        let target = egress(self.connector, target, self.monitor, self.scrub, shows)?;
         *request.uri_mut() = url[url::Position::BeforePath..url::Position::AfterQuery].parse().unwrap_or_default();
         request.headers_mut().insert(HOST, host);
         request.headers_mut().insert(USER_AGENT, HeaderValue::from_static(AGENT));
@@ -332,7 +332,7 @@ impl<'a> Attempt<'a> {
         }
         let exchanged = async {
             let mut reply = wire.send(request.clone(), clock, self.until).await?;
-            let reading = Reading {
+            let reading = ReadLimits {
                 id: 0,
                 scrub: self.scrub,
                 credentials_sent: false,
@@ -344,7 +344,7 @@ impl<'a> Attempt<'a> {
             };
             let body = reading.whole(&mut wire, &reply.headers, &mut reply.body).await?;
             clock.answer();
-            Ok(Answer { status: reply.status.as_u16(), headers: reply.headers, body })
+            Ok(TokenAnswer { status: reply.status.as_u16(), headers: reply.headers, body })
         };
         let outcome = exchanged.await;
         wire.hang_up();

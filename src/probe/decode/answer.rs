@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::domain::answer::{Answer, HITS_MAX, Hit};
 use crate::domain::fault::FaultKind;
 use crate::domain::monitor::Search;
-use crate::domain::quality::propose::Passage;
+use crate::domain::quality::propose::SeenPassage;
 use crate::probe::decode::rpc::Misfit;
 use crate::untrusted_text::{EXCERPT_CHARS_MAX, NAME_CHARS_MAX, escaped, excerpt, readable};
 
@@ -90,13 +90,13 @@ struct CallResult<'a> {
     #[serde(borrow)]
     structured_content: Option<&'a RawValue>,
     #[serde(default)]
-    content: Vec<Block>,
+    content: Vec<ContentBlock>,
     #[serde(default)]
     is_error: bool,
 }
 
 #[derive(Deserialize)]
-struct Block {
+struct ContentBlock {
     #[serde(default)]
     text: Option<String>,
 }
@@ -187,11 +187,11 @@ pub fn read(result: &RawValue, search: &Search) -> Result<Answer, Misfit> {
 }
 
 /// The texts of an answer with their sources, longer than a beat keeps them, for whoever looks for questions to ask.
-pub(crate) fn passages(result: &RawValue, search: &Search) -> Vec<Passage> {
+pub(crate) fn passages(result: &RawValue, search: &Search) -> Vec<SeenPassage> {
     let Ok(carried) = open(result) else { return Vec::new() };
     let Some(list) = carried.values.iter().find_map(|value| list_in(value, search)) else { return Vec::new() };
     let passage =
-        |item| Passage { source: source_of(item, search), text: excerpt(text_of(item, search), PASSAGE_CHARS_MAX) };
+        |item| SeenPassage { source: source_of(item, search), text: excerpt(text_of(item, search), PASSAGE_CHARS_MAX) };
     list.iter().take(HITS_MAX).map(passage).collect()
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::domain::observation::HealthSeen;
 use crate::domain::reason::FailureReason;
-use crate::probe::decode::moment::moment;
+use crate::probe::decode::timestamp::timestamp;
 use crate::untrusted_text::{EXCERPT_CHARS_MAX, NAME_CHARS_MAX, escaped, excerpt};
 
 /// Words in `status` that say no. Any other word says nothing.
@@ -36,7 +36,7 @@ const UPTIME_SECONDS_MAX: f64 = 100.0 * 366.0 * 86_400.0;
 /// Reads what a health address answered at `now`, the moment the answer came.
 ///
 /// Well means: a 2xx status, no word in the body that says no, and no reason of the closed list named.
-pub fn read(address: &str, status: u16, body: &[u8], now: DateTime<Utc>) -> HealthSeen {
+pub fn read_health(address: &str, status: u16, body: &[u8], now: DateTime<Utc>) -> HealthSeen {
     let mut seen = HealthSeen {
         address: address.to_owned(),
         status: Some(status),
@@ -64,7 +64,7 @@ pub fn read(address: &str, status: u16, body: &[u8], now: DateTime<Utc>) -> Heal
     seen.cache_warm = first(&places, &["cache_warm", "warm", "cache/cache_warm", "cache/warm"], Value::as_bool);
     seen.instance = first(&places, &["instance_id", "instance", "boot_id", "process_id", "pid"], name_of);
     seen.version = first(&places, &["version", "server_version", "build"], name_of);
-    seen.process_started_at = first(&places, &["started_at", "process_started_at", "start_time", "started"], moment)
+    seen.process_started_at = first(&places, &["started_at", "process_started_at", "start_time", "started"], timestamp)
         .or_else(|| {
             let uptime = first(&places, &["uptime_seconds", "uptime_s", "uptime"], Value::as_f64)?;
             counted_back(now, uptime)
@@ -171,14 +171,14 @@ mod tests {
     use proptest::prelude::{any, proptest};
     use serde_json::{Value, json};
 
-    use super::read;
+    use super::read_health;
 
     fn now() -> DateTime<Utc> {
         "2026-11-21T09:00:00Z".parse().unwrap()
     }
 
     fn check(sentence: &str, status: u16, body: &Value, ok: bool, reason: Option<&str>) {
-        let seen = read("http://a/health", status, body.to_string().as_bytes(), now());
+        let seen = read_health("http://a/health", status, body.to_string().as_bytes(), now());
         assert_eq!((seen.ok, seen.reason.as_deref()), (ok, reason), "{sentence}");
     }
 
@@ -229,25 +229,25 @@ mod tests {
     #[test]
     fn what_tells_of_a_restart_is_read() {
         let body = json!({"instance_id": "a\u{1}b", "uptime_seconds": 90, "version": "1.2", "cache_warm": false});
-        let seen = read("a", 200, body.to_string().as_bytes(), now());
+        let seen = read_health("a", 200, body.to_string().as_bytes(), now());
         assert_eq!(seen.instance.as_deref(), Some("a\\u{1}b"));
         assert_eq!(seen.process_started_at, Some("2026-11-21T08:58:30Z".parse().unwrap()));
         assert_eq!(seen.version.as_deref(), Some("1.2"));
         assert_eq!(seen.cache_warm, Some(false));
         let body = json!({"data": {"pid": 17, "started_at": "2026-11-21T08:00:00Z"}, "cache": {"warm": true}});
-        let seen = read("a", 200, body.to_string().as_bytes(), now());
+        let seen = read_health("a", 200, body.to_string().as_bytes(), now());
         assert_eq!(seen.instance.as_deref(), Some("17"));
         assert_eq!(seen.process_started_at, Some("2026-11-21T08:00:00Z".parse().unwrap()));
         assert_eq!(seen.cache_warm, Some(true));
-        let seen = read("a", 200, json!({"uptime": 1e300}).to_string().as_bytes(), now());
+        let seen = read_health("a", 200, json!({"uptime": 1e300}).to_string().as_bytes(), now());
         assert_eq!(seen.process_started_at, None);
     }
 
     proptest! {
         #[test]
         fn arbitrary_bodies_never_panic(body in any::<Vec<u8>>(), reason in any::<String>()) {
-            let _ = read("a", 200, &body, now());
-            let _ = read("a", 503, json!({"reason": reason}).to_string().as_bytes(), now());
+            let _ = read_health("a", 200, &body, now());
+            let _ = read_health("a", 503, json!({"reason": reason}).to_string().as_bytes(), now());
         }
     }
 }

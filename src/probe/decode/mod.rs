@@ -5,7 +5,7 @@ pub mod rpc;
 pub mod sse;
 pub(crate) mod coding;
 pub mod sources;
-pub mod moment;
+pub mod timestamp;
 pub mod shape;
 pub mod health;
 pub mod challenge;

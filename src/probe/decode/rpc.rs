@@ -10,7 +10,7 @@ use crate::untrusted_text::readable;
 
 /// What some bytes are, seen from a request with a given id.
 #[derive(Debug)]
-pub enum Message<'a> {
+pub enum RpcMessage<'a> {
     /// The result for our request.
     Result {
         /// As it came.
@@ -51,7 +51,7 @@ impl Misfit {
 }
 
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct RpcEnvelope<'a> {
     #[serde(borrow)]
     jsonrpc: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -77,12 +77,12 @@ struct ErrorBody {
 ///
 /// # Errors
 /// [`Misfit`] with `EmptyBody`, `NotJson`, `NotJsonRpc`, `WrongId` or `BadResult`: five faults, kept apart.
-pub fn read(bytes: &[u8], id: u64) -> Result<Message<'_>, Misfit> {
+pub fn read(bytes: &[u8], id: u64) -> Result<RpcMessage<'_>, Misfit> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Misfit::new(FaultKind::EmptyBody, "the body is empty"));
     }
-    let envelope = match serde_json::from_slice::<Envelope<'_>>(bytes) {
+    let envelope = match serde_json::from_slice::<RpcEnvelope<'_>>(bytes) {
         // A struct can be read from an array, too; a batch is no answer to a single request.
         Ok(envelope) if bytes.trim_ascii_start().first() == Some(&b'{') => envelope,
         _ if serde_json::from_slice::<&RawValue>(bytes).is_ok() => {
@@ -94,7 +94,7 @@ pub fn read(bytes: &[u8], id: u64) -> Result<Message<'_>, Misfit> {
         return Err(Misfit::new(FaultKind::NotJsonRpc, format!("`jsonrpc` is not \"2.0\": {}", readable(bytes))));
     }
     if envelope.method.is_some() {
-        return Ok(Message::Other);
+        return Ok(RpcMessage::Other);
     }
     let id_as_string = match (envelope.id.map(RawValue::get), envelope.error) {
         (None | Some("null"), Some(_)) => false,
@@ -102,10 +102,10 @@ pub fn read(bytes: &[u8], id: u64) -> Result<Message<'_>, Misfit> {
         (Some(seen), _) => same_id(seen, id)?,
     };
     if let Some(error) = envelope.error.filter(|error| error.get() != "null") {
-        return error_of(error).map(Message::Error);
+        return error_of(error).map(RpcMessage::Error);
     }
     match envelope.result {
-        Some(raw) => Ok(Message::Result { raw, id_as_string }),
+        Some(raw) => Ok(RpcMessage::Result { raw, id_as_string }),
         None => Err(Misfit::new(FaultKind::BadResult, "the answer has neither result nor error")),
     }
 }
@@ -140,13 +140,13 @@ fn error_of(raw: &RawValue) -> Result<RpcError, Misfit> {
 mod tests {
     use proptest::prelude::{any, proptest};
 
-    use super::{Message, read};
+    use super::{RpcMessage, read};
 
     fn check(sentence: &str, bytes: &[u8], expected: &str) {
         let seen = match read(bytes, 7) {
-            Ok(Message::Result { raw, id_as_string }) => format!("result {} {id_as_string}", raw.get()),
-            Ok(Message::Error(error)) => format!("error {} {} {:?}", error.code, error.message, error.supported),
-            Ok(Message::Other) => "other".to_owned(),
+            Ok(RpcMessage::Result { raw, id_as_string }) => format!("result {} {id_as_string}", raw.get()),
+            Ok(RpcMessage::Error(error)) => format!("error {} {} {:?}", error.code, error.message, error.supported),
+            Ok(RpcMessage::Other) => "other".to_owned(),
             Err(misfit) => format!("{:?}", misfit.kind),
         };
         assert_eq!(seen, expected, "{sentence}");

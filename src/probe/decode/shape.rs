@@ -22,7 +22,7 @@ const SCORE_PARTS: [&str; 4] = ["score", "similar", "relevan", "rank_score"];
 
 /// Pointers to the list of results and to the parts of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shape {
+pub struct AnswerShape {
     /// The list, from the answer's root.
     pub results: String,
     /// The parts, from one result; `total` stays empty.
@@ -30,7 +30,7 @@ pub struct Shape {
 }
 
 /// The likeliest list of results among the values that an answer carries.
-pub fn find(values: &[Value]) -> Option<Shape> {
+pub fn find(values: &[Value]) -> Option<AnswerShape> {
     values
         .iter()
         .find_map(|value| {
@@ -39,10 +39,10 @@ pub fn find(values: &[Value]) -> Option<Shape> {
             let read = lists.into_iter().filter_map(|(pointer, items)| {
                 let fields = fields_of(items)?;
                 let known = usize::from(fields.source.is_some()) * 2 + usize::from(fields.score.is_some());
-                Some((known, Shape { results: pointer, fields }))
+                Some((known, AnswerShape { results: pointer, fields }))
             });
             // The first of equals: answers come before what belongs to them.
-            read.fold(None, |best: Option<(usize, Shape)>, next| match best {
+            read.fold(None, |best: Option<(usize, AnswerShape)>, next| match best {
                 Some(best) if best.0 >= next.0 => Some(best),
                 _ => Some(next),
             })

@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 use crate::domain::fault::FaultKind;
 use crate::domain::observation::SourcesSeen;
 use crate::probe::decode::answer::open;
-use crate::probe::decode::moment::moment;
 use crate::probe::decode::rpc::Misfit;
+use crate::probe::decode::timestamp::timestamp;
 use crate::untrusted_text::{NAME_CHARS_MAX, escaped};
 
 /// Names of a tool that lists sources.
@@ -81,7 +81,7 @@ fn is_map(value: &Value) -> bool {
 }
 
 fn indexed_at(source: &Value) -> Option<DateTime<Utc>> {
-    MOMENTS.iter().find_map(|key| moment(source.get(*key)?))
+    MOMENTS.iter().find_map(|key| timestamp(source.get(*key)?))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ const ID_BYTES_MAX: usize = 1024;
 
 /// One event that carried data.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct SseEvent {
     /// The `event:` field; empty means `message`.
     pub name: String,
     /// The `data:` lines, joined by newlines.
@@ -70,7 +70,7 @@ impl Decoder {
     ///
     /// # Errors
     /// [`Overflow`]; the decoder is of no use after it.
-    pub fn push(&mut self, mut bytes: &[u8], events: &mut Vec<Event>) -> Result<(), Overflow> {
+    pub fn push(&mut self, mut bytes: &[u8], events: &mut Vec<SseEvent>) -> Result<(), Overflow> {
         while !bytes.is_empty() {
             // A line ends with \n, \r or \r\n; the \n of the latter may come in the next chunk.
             if std::mem::take(&mut self.after_return) && bytes[0] == b'\n' {
@@ -124,7 +124,7 @@ impl Decoder {
         Ok(())
     }
 
-    fn field(&mut self, line: &[u8], events: &mut Vec<Event>) -> Result<(), Overflow> {
+    fn field(&mut self, line: &[u8], events: &mut Vec<SseEvent>) -> Result<(), Overflow> {
         let line =
             if std::mem::take(&mut self.at_start) { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) } else { line };
         if line.is_empty() {
@@ -158,7 +158,7 @@ impl Decoder {
     }
 
     /// A blank line ends an event. One without data, or with empty data (which primes a resumable stream), says nothing.
-    fn dispatch(&mut self, events: &mut Vec<Event>) -> Result<(), Overflow> {
+    fn dispatch(&mut self, events: &mut Vec<SseEvent>) -> Result<(), Overflow> {
         self.last_id.clone_from(&self.id);
         let name = std::mem::take(&mut self.name);
         let data = std::mem::take(&mut self.data);
@@ -169,7 +169,7 @@ impl Decoder {
         if self.events > EVENTS_MAX {
             return Err(Overflow::Events);
         }
-        events.push(Event { name: String::from_utf8_lossy(&name).into_owned(), data });
+        events.push(SseEvent { name: String::from_utf8_lossy(&name).into_owned(), data });
         Ok(())
     }
 }
@@ -178,9 +178,9 @@ impl Decoder {
 mod tests {
     use proptest::prelude::{any, prop_assert_eq, proptest};
 
-    use super::{Decoder, Event, Overflow};
+    use super::{Decoder, Overflow, SseEvent};
 
-    fn decode(chunks: &[&[u8]]) -> Result<Vec<Event>, Overflow> {
+    fn decode(chunks: &[&[u8]]) -> Result<Vec<SseEvent>, Overflow> {
         let mut decoder = Decoder::new(64);
         let mut events = Vec::new();
         for chunk in chunks {

@@ -14,20 +14,20 @@ use tokio::time::Instant;
 use url::Url;
 
 use crate::domain::fault::{Fault, FaultKind};
-use crate::domain::learnt::{KeptSession, Learnt};
 use crate::domain::monitor::{Monitor, Program};
 use crate::domain::protocol::{Era, Transport, legacy_version};
 use crate::domain::secret::Secret;
+use crate::domain::server_profile::{KeptSession, ServerProfile};
 use crate::net::connect::{Connector, Target, Times};
 use crate::probe::decode::coding;
 use crate::probe::decode::era::{LEGACY, MODERN};
 use crate::probe::decode::identity;
-use crate::probe::session::owed::Owed;
+use crate::probe::session::unclosed_sessions::UnclosedSessions;
 use crate::probe::wire::channel::{Channel, read_off};
-use crate::probe::wire::clock::Clock;
+use crate::probe::wire::clock::StepClock;
 use crate::probe::wire::connection::{Reply, Wire};
 use crate::probe::wire::program::Process;
-use crate::probe::wire::reply::{Broken, Reading, Resume};
+use crate::probe::wire::reply::{BrokenReply, ReadLimits, Resume};
 use crate::untrusted_text::Scrub;
 
 /// Sessions one probe closes: one of its own, those that error replies opened, and what an earlier one owes.
@@ -66,7 +66,7 @@ pub(crate) struct Means<'a> {
     /// How connections come about.
     pub(crate) connector: &'a Connector,
     /// What earlier probes could not close.
-    pub(crate) owed: &'a Owed,
+    pub(crate) owed: &'a UnclosedSessions,
 }
 
 /// Speaks MCP to one server for the length of one probe.
@@ -97,13 +97,13 @@ pub(crate) struct Caller<'a> {
     open: Vec<HeaderValue>,
     /// The session that the latest reply named.
     named: Option<HeaderValue>,
-    owed: &'a Owed,
+    owed: &'a UnclosedSessions,
     monitor: &'a Monitor,
 }
 
 /// A message as it goes out: the trace in its `_meta` is that of the header of whatever request carries it.
 #[derive(Debug)]
-struct Letter {
+struct OutgoingRequest {
     id: u64,
     body: Bytes,
     trace: String,
@@ -177,7 +177,12 @@ impl<'a> Caller<'a> {
     }
 
     /// Asks and waits for the result.
-    pub(crate) async fn ask(&mut self, era: Era, call: &Call<'_>, clock: &mut Clock) -> Result<Box<RawValue>, Broken> {
+    pub(crate) async fn ask(
+        &mut self,
+        era: Era,
+        call: &Call<'_>,
+        clock: &mut StepClock,
+    ) -> Result<Box<RawValue>, BrokenReply> {
         self.ask_until(self.deadline(), era, call, clock).await
     }
 
@@ -187,8 +192,8 @@ impl<'a> Caller<'a> {
         deadline: Instant,
         era: Era,
         call: &Call<'_>,
-        clock: &mut Clock,
-    ) -> Result<Box<RawValue>, Broken> {
+        clock: &mut StepClock,
+    ) -> Result<Box<RawValue>, BrokenReply> {
         let letter = self.letter(era, call, true);
         let reading = self.reading(letter.id, deadline);
         if matches!(self.carrier, Carrier::Http) {
@@ -204,7 +209,7 @@ impl<'a> Caller<'a> {
                 }
                 process.ask(&body, &reading, clock).await
             }
-            Carrier::Http => Err(Broken::before_http(bad_address(self.scrub))),
+            Carrier::Http => Err(BrokenReply::before_http(bad_address(self.scrub))),
         }
     }
 
@@ -213,10 +218,10 @@ impl<'a> Caller<'a> {
         deadline: Instant,
         era: Era,
         call: &Call<'_>,
-        letter: &Letter,
-        clock: &mut Clock,
-    ) -> Result<Box<RawValue>, Broken> {
-        let reply = self.post(era, call, letter, clock, deadline).await.map_err(Broken::before_http)?;
+        letter: &OutgoingRequest,
+        clock: &mut StepClock,
+    ) -> Result<Box<RawValue>, BrokenReply> {
+        let reply = self.post(era, call, letter, clock, deadline).await.map_err(BrokenReply::before_http)?;
         // The session may have come with the reply.
         let mut reading = self.reading(letter.id, deadline);
         let mut outcome = reading.result(&mut self.wire, reply, clock).await;
@@ -235,7 +240,7 @@ impl<'a> Caller<'a> {
 
     /// A stream that the server ended before the answer, taken up again where it named a place (2025-11-25, "Resumability
     /// and Redelivery"): after the wait it asked for, by a GET. None where that cannot be, and the stream's fault stands.
-    async fn take_up(&mut self, resume: &Resume, deadline: Instant, clock: &mut Clock) -> Option<Reply> {
+    async fn take_up(&mut self, resume: &Resume, deadline: Instant, clock: &mut StepClock) -> Option<Reply> {
         if Instant::now() + resume.after >= deadline {
             clock.note(format!("the server asks to come back after {} ms: too late", resume.after.as_millis()));
             return None;
@@ -257,7 +262,7 @@ impl<'a> Caller<'a> {
     }
 
     /// Tells something that needs no answer; the status says whether it was taken.
-    pub(crate) async fn tell(&mut self, era: Era, call: &Call<'_>, clock: &mut Clock) -> Result<(), Broken> {
+    pub(crate) async fn tell(&mut self, era: Era, call: &Call<'_>, clock: &mut StepClock) -> Result<(), BrokenReply> {
         let deadline = self.deadline();
         let letter = self.letter(era, call, false);
         let kept = clock.phases;
@@ -271,10 +276,10 @@ impl<'a> Caller<'a> {
                 if let Some(transcript) = self.wire.transcript {
                     transcript.said(&letter.body);
                 }
-                return process.tell(&letter.body, self.scrub, deadline).await.map_err(Broken::before_http);
+                return process.tell(&letter.body, self.scrub, deadline).await.map_err(BrokenReply::before_http);
             }
         };
-        let reply = reply.map_err(Broken::before_http)?;
+        let reply = reply.map_err(BrokenReply::before_http)?;
         clock.phases = kept;
         if reply.status.is_success() {
             read_off(&mut self.wire, reply).await;
@@ -285,7 +290,7 @@ impl<'a> Caller<'a> {
     }
 
     /// Opens the event stream of the older transport over a connection of its own; calls go through it from now on.
-    pub(crate) async fn open_stream(&mut self, deadline: Instant, clock: &mut Clock) -> Result<(), Broken> {
+    pub(crate) async fn open_stream(&mut self, deadline: Instant, clock: &mut StepClock) -> Result<(), BrokenReply> {
         let mut request = self.request(Method::GET, Bytes::new());
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         let wire = Wire::new(self.connector, self.wire.target().clone(), self.scrub).kept_in(self.wire.transcript);
@@ -314,7 +319,7 @@ impl<'a> Caller<'a> {
     }
 
     /// Starts the program that is the server; calls go to it from now on.
-    pub(crate) fn start_program(&mut self, program: &Program, clock: &mut Clock) -> Result<(), Fault> {
+    pub(crate) fn start_program(&mut self, program: &Program, clock: &mut StepClock) -> Result<(), Fault> {
         let process = Process::start(program, self.scrub)?;
         clock.connected(clock.elapsed(), Times { connect: Some(Duration::ZERO), ..Times::default() });
         self.carrier = Carrier::Stdio(Box::new(process));
@@ -376,8 +381,8 @@ impl<'a> Caller<'a> {
         }
     }
 
-    pub(crate) fn reading(&self, id: u64, deadline: Instant) -> Reading<'a> {
-        Reading {
+    pub(crate) fn reading(&self, id: u64, deadline: Instant) -> ReadLimits<'a> {
+        ReadLimits {
             id,
             scrub: self.scrub,
             credentials_sent: self.credentials_sent,
@@ -402,7 +407,7 @@ impl<'a> Caller<'a> {
 
     /// Closes the sessions that replies opened, but for those that are to stay open; whether it closed any. Never
     /// fails: what was not closed shows in the footprint.
-    pub(crate) async fn close(&mut self, learnt: &Learnt, clock: &mut Clock) -> bool {
+    pub(crate) async fn close(&mut self, learnt: &ServerProfile, clock: &mut StepClock) -> bool {
         let mut closed = matches!(self.carrier, Carrier::Sse(_));
         self.close_stream();
         let deadline = Instant::now() + CLOSE_LIMIT;
@@ -436,7 +441,7 @@ impl<'a> Caller<'a> {
     }
 
     /// Whether this session is to stay open.
-    pub(crate) fn spares(&self, learnt: &Learnt, session: &HeaderValue) -> bool {
+    pub(crate) fn spares(&self, learnt: &ServerProfile, session: &HeaderValue) -> bool {
         learnt.spares(self.monitor.reach.close_sessions, session.as_bytes(), self.version())
     }
 
@@ -464,7 +469,7 @@ impl<'a> Caller<'a> {
     ///
     /// Any answer but a 5xx will do. Behind a gateway a server that is gone is a 502, and one whose tasks broke down
     /// says 500; so may a confused one to a ping without a session, which then still opens a session when asked to.
-    pub(crate) async fn still_answers(&mut self, era: Era, clock: &mut Clock) -> Afterwards {
+    pub(crate) async fn still_answers(&mut self, era: Era, clock: &mut StepClock) -> Afterwards {
         // The modern era has neither of the two below.
         if era == Era::Modern {
             let discover = Call { method: "server/discover", ..Call::default() };
@@ -482,7 +487,7 @@ impl<'a> Caller<'a> {
     }
 
     /// Posts a call outside any session on a fresh connection; the status is all that is looked at.
-    async fn knock(&mut self, era: Era, call: &Call<'_>, clock: &mut Clock) -> Result<StatusCode, Fault> {
+    async fn knock(&mut self, era: Era, call: &Call<'_>, clock: &mut StepClock) -> Result<StatusCode, Fault> {
         self.wire.hang_up();
         let deadline = Instant::now() + CLOSE_LIMIT.min(self.timeout);
         let letter = self.letter(era, call, true);
@@ -495,8 +500,8 @@ impl<'a> Caller<'a> {
         &mut self,
         era: Era,
         call: &Call<'_>,
-        letter: &Letter,
-        clock: &mut Clock,
+        letter: &OutgoingRequest,
+        clock: &mut StepClock,
         deadline: Instant,
     ) -> Result<Reply, Fault> {
         loop {
@@ -514,7 +519,7 @@ impl<'a> Caller<'a> {
     }
 
     /// A POST of a call, to where calls go.
-    fn posted(&self, era: Era, call: &Call<'_>, letter: &Letter) -> Request<Full<Bytes>> {
+    fn posted(&self, era: Era, call: &Call<'_>, letter: &OutgoingRequest) -> Request<Full<Bytes>> {
         let mut request = self.traced(Method::POST, letter.body.clone(), &letter.trace);
         if let Carrier::Sse(channel) = &self.carrier {
             *request.uri_mut() = path_of(channel.endpoint());
@@ -552,10 +557,10 @@ impl<'a> Caller<'a> {
     }
 
     /// The next message; only one that asks for an answer carries its id.
-    fn letter(&mut self, era: Era, call: &Call<'_>, asks: bool) -> Letter {
+    fn letter(&mut self, era: Era, call: &Call<'_>, asks: bool) -> OutgoingRequest {
         self.requests += 1;
         let (id, trace) = (self.requests, traceparent(self.trace, self.requests));
-        Letter { id, body: body_of(era, call, asks.then_some(id), &trace), trace }
+        OutgoingRequest { id, body: body_of(era, call, asks.then_some(id), &trace), trace }
     }
 
     fn request(&mut self, method: Method, body: Bytes) -> Request<Full<Bytes>> {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 
 use crate::domain::fault::FaultKind;
-use crate::domain::learnt::{Caution, Deed, Doing, KeptSession, Learnt};
 use crate::domain::observation::{Observation, Stage};
 use crate::domain::protocol::Era;
+use crate::domain::server_profile::{Caution, KeptSession, RecentAction, RiskyAction, ServerProfile};
 use crate::probe::session::call::{Afterwards, Caller};
-use crate::probe::wire::clock::Clock;
+use crate::probe::wire::clock::StepClock;
 
 /// A kept session in which the tools were not listed is given up when it is older: it may be the session alone that broke.
 const DOUBTED_AFTER: TimeDelta = TimeDelta::minutes(5);
@@ -21,12 +21,12 @@ const ID_CHARS_MAX: usize = 256;
 /// Keeps or closes sessions; what went wrong about it is a note on the last step.
 ///
 /// The first time it is checked that the server survives it: some went down with the session.
-pub(crate) async fn close(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &mut Observation) {
-    let mut clock = Clock::start(Stage::Handshake, "closing");
+pub(crate) async fn close(caller: &mut Caller<'_>, learnt: &mut ServerProfile, seen: &mut Observation) {
+    let mut clock = StepClock::start(Stage::Handshake, "closing");
     keep(caller, learnt, seen);
     let well = seen.steps.iter().all(|step| step.fault.is_none());
     if caller.close(learnt, &mut clock).await && learnt.closing == Caution::Unchecked {
-        learnt.deed = Some(Deed { what: Doing::Closing, at: caller.now() });
+        learnt.deed = Some(RecentAction { what: RiskyAction::Closing, at: caller.now() });
         if well {
             check_after_closing(caller, learnt, seen.era.unwrap_or(Era::Legacy), &mut clock).await;
         }
@@ -38,7 +38,7 @@ pub(crate) async fn close(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &m
 }
 
 /// Keeps the session that this probe spoke in, where it is one that stays open and was well.
-fn keep(caller: &Caller<'_>, learnt: &mut Learnt, seen: &Observation) {
+fn keep(caller: &Caller<'_>, learnt: &mut ServerProfile, seen: &Observation) {
     let Some((session, version)) = caller.session.as_ref().zip(caller.version()) else { return };
     // One whose opening was not finished is not spoken in again: old releases die of that too.
     let well = seen.era == Some(Era::Legacy)
@@ -57,7 +57,7 @@ fn keep(caller: &Caller<'_>, learnt: &mut Learnt, seen: &Observation) {
     }
 }
 
-async fn check_after_closing(caller: &mut Caller<'_>, learnt: &mut Learnt, era: Era, clock: &mut Clock) {
+async fn check_after_closing(caller: &mut Caller<'_>, learnt: &mut ServerProfile, era: Era, clock: &mut StepClock) {
     match caller.still_answers(era, clock).await {
         Afterwards::Answers => learnt.closing = Caution::Harmless,
         Afterwards::Unclear => {}

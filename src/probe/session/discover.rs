@@ -11,8 +11,8 @@ use crate::domain::protocol::Era;
 use crate::probe::decode::era::{Discovered, MODERN, UNSUPPORTED_VERSION, is_modern};
 use crate::probe::session::call::{Call, Caller};
 use crate::probe::session::initialize::identity;
-use crate::probe::wire::clock::Clock;
-use crate::probe::wire::reply::Broken;
+use crate::probe::wire::clock::StepClock;
+use crate::probe::wire::reply::BrokenReply;
 
 /// The method, and the label of its step.
 pub(crate) const DISCOVER: &str = "server/discover";
@@ -22,14 +22,14 @@ pub(crate) enum Discovery {
     /// The server speaks the modern era.
     Modern(ServerIdentity),
     /// It says so, and yet cannot be spoken to.
-    Faulty(Broken),
+    Faulty(BrokenReply),
     /// Nothing says so.
-    Other(Broken),
+    Other(BrokenReply),
 }
 
 /// Asks it, until `deadline` at the latest. What is not [`Discovery::Modern`] leaves a step with a fault.
 pub(crate) async fn discover(caller: &mut Caller<'_>, deadline: Instant, steps: &mut Vec<Step>) -> Discovery {
-    let mut clock = Clock::start(Stage::Handshake, DISCOVER);
+    let mut clock = StepClock::start(Stage::Handshake, DISCOVER);
     let call = Call { method: DISCOVER, ..Call::default() };
     let mut outcome = caller.ask_until(deadline, Era::Modern, &call, &mut clock).await;
     if outcome.as_ref().is_err_and(names_our_version) {
@@ -54,12 +54,12 @@ pub(crate) async fn discover(caller: &mut Caller<'_>, deadline: Instant, steps: 
     found
 }
 
-fn read(raw: &RawValue, caller: &Caller<'_>, clock: &mut Clock) -> Discovery {
+fn read(raw: &RawValue, caller: &Caller<'_>, clock: &mut StepClock) -> Discovery {
     let result: Value = serde_json::from_str(raw.get()).unwrap_or_default();
     let list = result.get("supportedVersions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let versions: Vec<String> = list.iter().filter_map(|version| version.as_str().map(str::to_owned)).collect();
     let broken =
-        |kind, detail: &str| Broken { fault: caller.scrub.fault(kind, detail), status: Some(200), error: None };
+        |kind, detail: &str| BrokenReply { fault: caller.scrub.fault(kind, detail), status: Some(200), error: None };
     if !is_modern(&Discovered::Result(&versions)) {
         let detail = if versions.is_empty() {
             format!("the result has no supportedVersions: {}", raw.get())
@@ -69,7 +69,7 @@ fn read(raw: &RawValue, caller: &Caller<'_>, clock: &mut Clock) -> Discovery {
         return Discovery::Other(broken(FaultKind::WrongVersion, &detail));
     }
     if let Err(fault) = modern_result(raw, true, caller, clock) {
-        return Discovery::Faulty(Broken { fault, status: Some(200), error: None });
+        return Discovery::Faulty(BrokenReply { fault, status: Some(200), error: None });
     }
     if !versions.iter().any(|version| version == MODERN) {
         let detail = format!("the server speaks later versions only, not {MODERN}");
@@ -79,22 +79,28 @@ fn read(raw: &RawValue, caller: &Caller<'_>, clock: &mut Clock) -> Discovery {
 }
 
 /// Whether the server refused our version and says that it speaks it; clients then ask once more.
-fn names_our_version(broken: &Broken) -> bool {
+fn names_our_version(broken: &BrokenReply) -> bool {
     let refused = broken.error.as_ref().filter(|error| error.code == UNSUPPORTED_VERSION);
     refused.is_some_and(|error| error.supported.iter().any(|version| version == MODERN))
 }
 
 /// What the modern era demands of every result.
-pub(crate) fn modern_result(raw: &RawValue, cached: bool, caller: &Caller<'_>, clock: &mut Clock) -> Result<(), Fault> {
+pub(crate) fn modern_result(
+    raw: &RawValue,
+    cached: bool,
+    caller: &Caller<'_>,
+    clock: &mut StepClock,
+) -> Result<(), Fault> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Marks {
+    struct DiscoverMarks {
         result_type: Option<String>,
         ttl_ms: Option<f64>,
         cache_scope: Option<String>,
     }
     let bad = |detail: &str| caller.scrub.fault(FaultKind::BadResult, detail);
-    let marks: Marks = serde_json::from_str(raw.get()).map_err(|error| bad(&format!("no modern result: {error}")))?;
+    let marks: DiscoverMarks =
+        serde_json::from_str(raw.get()).map_err(|error| bad(&format!("no modern result: {error}")))?;
     match marks.result_type.as_deref() {
         Some("complete") => {}
         Some("input_required") => return Err(bad("the server asks for input (`input_required`), which nobody gives")),

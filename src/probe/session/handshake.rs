@@ -10,15 +10,15 @@ use chrono::{DateTime, TimeDelta, Utc};
 use tokio::time::Instant;
 
 use crate::domain::fault::{Fault, FaultKind};
-use crate::domain::learnt::{Caution, Deed, Doing, Learnt};
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::observation::{ServerIdentity, Stage, Step};
 use crate::domain::protocol::{Era, Transport, legacy_version};
+use crate::domain::server_profile::{Caution, RecentAction, RiskyAction, ServerProfile};
 use crate::probe::session::call::{Call, Caller, is_gone};
 use crate::probe::session::discover::{DISCOVER, Discovery, discover};
 use crate::probe::session::initialize::{STREAM, initialize};
-use crate::probe::wire::clock::Clock;
-use crate::probe::wire::reply::Broken;
+use crate::probe::wire::clock::StepClock;
+use crate::probe::wire::reply::BrokenReply;
 use crate::untrusted_text::Scrub;
 
 /// A remembered era is looked at again after this many hours, and up to [`RELOOK_JITTER_HOURS`] more: about once a day,
@@ -47,10 +47,10 @@ pub(crate) struct Opened {
 pub(crate) async fn open(
     caller: &mut Caller<'_>,
     monitor: &Monitor,
-    learnt: &mut Learnt,
+    learnt: &mut ServerProfile,
     steps: &mut Vec<Step>,
 ) -> Option<Opened> {
-    let known = Known::of(monitor, learnt, caller.now());
+    let known = KnownEra::of(monitor, learnt, caller.now());
     let opened = if known.era == Some(Era::Modern) {
         open_modern(caller, monitor, &known, learnt, steps).await
     } else if let Some(opened) = go_on(caller, &known, learnt, steps) {
@@ -76,12 +76,12 @@ pub(crate) async fn resume(caller: &mut Caller<'_>, before: &Opened, steps: &mut
             Discovery::Faulty(_) | Discovery::Other(_) => None,
         };
     }
-    let mut clock = Clock::start(Stage::Handshake, "ping");
+    let mut clock = StepClock::start(Stage::Handshake, "ping");
     let call = Call { method: "ping", ..Call::default() };
     let fault = match caller.ask(Era::Legacy, &call, &mut clock).await {
         Ok(_) => None,
         // One that refuses the question in the protocol's words is there.
-        Err(Broken { error: Some(error), .. }) => {
+        Err(BrokenReply { error: Some(error), .. }) => {
             clock.note(caller.scrub.line(&format!("ping is refused: {}", error.message)));
             None
         }
@@ -93,7 +93,7 @@ pub(crate) async fn resume(caller: &mut Caller<'_>, before: &Opened, steps: &mut
 }
 
 /// What is known before the first request, by the file or from earlier probes.
-struct Known {
+struct KnownEra {
     fixed_era: Option<Era>,
     fixed_transport: Option<Transport>,
     era: Option<Era>,
@@ -101,8 +101,8 @@ struct Known {
     share: Duration,
 }
 
-impl Known {
-    fn of(monitor: &Monitor, learnt: &Learnt, now: DateTime<Utc>) -> Self {
+impl KnownEra {
+    fn of(monitor: &Monitor, learnt: &ServerProfile, now: DateTime<Utc>) -> Self {
         let reach = &monitor.reach;
         let stdio = reach.program.is_some().then_some(Transport::Stdio);
         let fixed_transport = reach.transport.or(stdio);
@@ -129,8 +129,8 @@ impl Known {
 async fn open_modern(
     caller: &mut Caller<'_>,
     monitor: &Monitor,
-    known: &Known,
-    learnt: &mut Learnt,
+    known: &KnownEra,
+    learnt: &mut ServerProfile,
     steps: &mut Vec<Step>,
 ) -> Option<Opened> {
     let first = steps.len();
@@ -165,8 +165,8 @@ async fn open_modern(
 async fn open_legacy(
     caller: &mut Caller<'_>,
     monitor: &Monitor,
-    known: &Known,
-    learnt: &mut Learnt,
+    known: &KnownEra,
+    learnt: &mut ServerProfile,
     steps: &mut Vec<Step>,
 ) -> Option<Opened> {
     let first = steps.len();
@@ -194,7 +194,7 @@ async fn open_legacy(
         caller.close_stream();
         let met = steps.len() - 1;
         excuse(&mut steps[met], "looking for the transport again");
-        let anew = Known { transport: None, era: None, ..*known };
+        let anew = KnownEra { transport: None, era: None, ..*known };
         let opened = Box::pin(open_legacy(caller, monitor, &anew, learnt, steps)).await;
         if opened.is_none() {
             // Nothing else is spoken there, so what was met first is what is wrong.
@@ -234,9 +234,9 @@ async fn open_legacy(
 /// HTTP+SSE, where a POST is not taken (MCP.md, step 3).
 async fn open_older(
     caller: &mut Caller<'_>,
-    known: &Known,
+    known: &KnownEra,
     first: usize,
-    learnt: &mut Learnt,
+    learnt: &mut ServerProfile,
     steps: &mut Vec<Step>,
 ) -> Option<Opened> {
     let tried = steps.len();
@@ -258,15 +258,15 @@ async fn open_older(
 async fn look_beside(
     caller: &mut Caller<'_>,
     monitor: &Monitor,
-    known: &Known,
+    known: &KnownEra,
     legacy: Opened,
-    learnt: &mut Learnt,
+    learnt: &mut ServerProfile,
     steps: &mut Vec<Step>,
 ) -> Option<Opened> {
     // After `initialize` a program refuses it, and some do not survive it: a second one is asked.
     let own = caller.take_program();
     if let (Some(_), Some(program)) = (&own, &monitor.reach.program) {
-        let mut clock = Clock::start(Stage::Connect, &monitor.url.shown);
+        let mut clock = StepClock::start(Stage::Connect, &monitor.url.shown);
         let started = caller.start_program(program, &mut clock);
         clock.note("a second process, to look for the newer era".to_owned());
         steps.push(clock.stop(None));
@@ -275,7 +275,7 @@ async fn look_beside(
             return Some(legacy);
         }
     } else {
-        learnt.deed = Some(Deed { what: Doing::Discover, at: caller.now() });
+        learnt.deed = Some(RecentAction { what: RiskyAction::Discover, at: caller.now() });
     }
     let until = known.until(caller);
     let outcome = discover(caller, until, steps).await;
@@ -309,7 +309,7 @@ async fn look_beside(
 const GONE_AFTER_DISCOVER: &str = "the server was gone after server/discover, which is not sent to it again";
 
 /// What came after a first `server/discover` says whether the server bore it.
-pub(crate) fn weigh_discover(steps: &mut [Step], learnt: &mut Learnt) {
+pub(crate) fn weigh_discover(steps: &mut [Step], learnt: &mut ServerProfile) {
     let Some(asked) = steps.iter().position(|step| step.label == DISCOVER && step.fault.is_none()) else { return };
     if learnt.discover != Caution::Unchecked || learnt.era != Some(Era::Legacy) {
         return;
@@ -328,14 +328,19 @@ pub(crate) fn weigh_discover(steps: &mut [Step], learnt: &mut Learnt) {
 
 /// Goes on in the session that earlier probes left open, where there is one that can be used. Nothing is asked: servers
 /// do not all know `ping`, and the list of tools says as well whether the session is there still.
-fn go_on(caller: &mut Caller<'_>, known: &Known, learnt: &mut Learnt, steps: &mut Vec<Step>) -> Option<Opened> {
+fn go_on(
+    caller: &mut Caller<'_>,
+    known: &KnownEra,
+    learnt: &mut ServerProfile,
+    steps: &mut Vec<Step>,
+) -> Option<Opened> {
     let kept = learnt.kept.clone()?;
     let over_http = matches!(known.transport, None | Some(Transport::Http));
     if !over_http || caller.now() - kept.opened_at >= SESSION_KEPT || !caller.go_on(&kept) {
         learnt.kept = None;
         return None;
     }
-    let step = Clock::start(Stage::Handshake, KEPT).stop(None);
+    let step = StepClock::start(Stage::Handshake, KEPT).stop(None);
     steps.push(Step { elapsed: Duration::ZERO, ..step });
     let server = ServerIdentity { protocol: kept.version.to_owned(), ..ServerIdentity::default() };
     Some(Opened { era: Era::Legacy, server })
@@ -343,7 +348,7 @@ fn go_on(caller: &mut Caller<'_>, known: &Known, learnt: &mut Learnt, steps: &mu
 
 /// After a failure in a kept session: whether the server knows it no longer, so that a new one is to be opened in the same
 /// beat. Old releases say 400 of it, others 404.
-pub(crate) fn is_forgotten(steps: &mut [Step], caller: &mut Caller<'_>, learnt: &mut Learnt) -> bool {
+pub(crate) fn is_forgotten(steps: &mut [Step], caller: &mut Caller<'_>, learnt: &mut ServerProfile) -> bool {
     let went_on = steps.iter().any(|step| step.label == KEPT);
     let Some(last) = steps.last_mut().filter(|_| went_on) else { return false };
     let gone = |fault: &Fault| matches!(fault.kind, FaultKind::SessionLost | FaultKind::HttpStatus(400 | 404));
@@ -365,7 +370,7 @@ pub(crate) fn lost_its_session(steps: &[Step]) -> bool {
 async fn start_anew(caller: &mut Caller<'_>, monitor: &Monitor, steps: &mut Vec<Step>) -> bool {
     let Some(program) = &monitor.reach.program else { return true };
     caller.stop_program().await;
-    let mut clock = Clock::start(Stage::Connect, &monitor.url.shown);
+    let mut clock = StepClock::start(Stage::Connect, &monitor.url.shown);
     let fault = caller.start_program(program, &mut clock).err();
     clock.note("started again for the other era".to_owned());
     let well = fault.is_none();
@@ -374,12 +379,12 @@ async fn start_anew(caller: &mut Caller<'_>, monitor: &Monitor, steps: &mut Vec<
 }
 
 async fn is_there(caller: &mut Caller<'_>) -> bool {
-    let mut clock = Clock::start(Stage::Handshake, "still there?");
+    let mut clock = StepClock::start(Stage::Handshake, "still there?");
     let deadline = caller.deadline();
     !caller.wire.connect(&mut clock, deadline).await.is_err_and(|fault| is_gone(fault.kind))
 }
 
-fn answered(learnt: &mut Learnt, server: &ServerIdentity) {
+fn answered(learnt: &mut ServerProfile, server: &ServerIdentity) {
     learnt.answered = legacy_version(&server.protocol);
 }
 
@@ -427,7 +432,7 @@ const fn is_unspoken(kind: FaultKind) -> bool {
 /// Whether the server is there and does not take this opening. Credentials, load, redirects, gateways that find nobody,
 /// silence and broken connections are none: they say nothing of the era, and what comes back to life might die of the
 /// next request.
-fn is_refusal(broken: &Broken) -> bool {
+fn is_refusal(broken: &BrokenReply) -> bool {
     use FaultKind::{BodyTruncated, ClosedEarly, Reset, Silent, SlowBody, SlowHead, StreamEnded, StreamWithoutAnswer};
     match broken.status {
         // Without HTTP only a refusal in the protocol's own words says anything.
@@ -441,11 +446,11 @@ fn is_refusal(broken: &Broken) -> bool {
 }
 
 /// A refusal that an HTTP+SSE server answers a POST with.
-fn is_bare(broken: &Broken) -> bool {
+fn is_bare(broken: &BrokenReply) -> bool {
     broken.error.is_none() && matches!(broken.status, Some(400 | 404 | 405))
 }
 
-fn relook_is_due(monitor: &MonitorId, learnt: &Learnt, now: DateTime<Utc>) -> bool {
+fn relook_is_due(monitor: &MonitorId, learnt: &ServerProfile, now: DateTime<Utc>) -> bool {
     let jitter = monitor.as_str().bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
     let hours = RELOOK_HOURS + i64::from(jitter) % RELOOK_JITTER_HOURS;
     learnt.era_found_at.is_none_or(|found_at| now - found_at > TimeDelta::hours(hours))

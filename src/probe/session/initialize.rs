@@ -9,8 +9,8 @@ use crate::domain::observation::{ServerIdentity, Stage, Step};
 use crate::domain::protocol::{Era, LEGACY_VERSIONS, Transport};
 use crate::probe::decode::era::LEGACY;
 use crate::probe::session::call::{Call, Caller, initialize_params};
-use crate::probe::wire::clock::Clock;
-use crate::probe::wire::reply::Broken;
+use crate::probe::wire::clock::StepClock;
+use crate::probe::wire::reply::BrokenReply;
 use crate::untrusted_text::{NAME_CHARS_MAX, escaped};
 
 /// The label of the step that opens the event stream of HTTP+SSE.
@@ -22,14 +22,14 @@ pub(crate) async fn initialize(
     transport: Option<Transport>,
     deadline: Instant,
     steps: &mut Vec<Step>,
-) -> Result<ServerIdentity, Broken> {
+) -> Result<ServerIdentity, BrokenReply> {
     if transport == Some(Transport::Sse) && caller.transport() != Transport::Sse {
-        let mut clock = Clock::start(Stage::Handshake, STREAM);
+        let mut clock = StepClock::start(Stage::Handshake, STREAM);
         let opened = caller.open_stream(deadline, &mut clock).await;
         steps.push(clock.stop(opened.as_ref().err().map(|broken| broken.fault.clone())));
         opened?;
     }
-    let mut clock = Clock::start(Stage::Handshake, "initialize");
+    let mut clock = StepClock::start(Stage::Handshake, "initialize");
     let outcome = initialized(caller, deadline, &mut clock).await;
     steps.push(clock.stop(outcome.as_ref().err().map(|broken| broken.fault.clone())));
     outcome
@@ -39,13 +39,14 @@ pub(crate) async fn initialize(
 pub(crate) async fn initialized(
     caller: &mut Caller<'_>,
     deadline: Instant,
-    clock: &mut Clock,
-) -> Result<ServerIdentity, Broken> {
+    clock: &mut StepClock,
+) -> Result<ServerIdentity, BrokenReply> {
     let params = initialize_params();
     let call = Call { method: "initialize", params: &params, ..Call::default() };
     let raw = caller.ask_until(deadline, Era::Legacy, &call, clock).await?;
     let result: Value = serde_json::from_str(raw.get()).unwrap_or_default();
-    let bad = |kind, detail: &str| Broken { fault: caller.scrub.fault(kind, detail), status: Some(200), error: None };
+    let bad =
+        |kind, detail: &str| BrokenReply { fault: caller.scrub.fault(kind, detail), status: Some(200), error: None };
     let Some(version) = result.get("protocolVersion").and_then(Value::as_str) else {
         return Err(bad(FaultKind::BadResult, &format!("the result has no protocolVersion: {}", raw.get())));
     };

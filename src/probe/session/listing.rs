@@ -11,12 +11,12 @@ use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::monitor::Monitor;
 use crate::domain::observation::ToolsSeen;
 use crate::domain::protocol::Era;
-use crate::probe::session::aside::aside;
 use crate::probe::session::call::{Call, Caller};
 use crate::probe::session::discover::modern_result;
-use crate::probe::wire::clock::Clock;
+use crate::probe::session::offload::offload;
+use crate::probe::wire::clock::StepClock;
 use crate::probe::wire::reply::ANSWER_BYTES_MAX;
-use crate::tool_lists::known::Lists;
+use crate::tool_lists::known::KnownLists;
 use crate::tool_lists::tools::{self, TOOLS_MAX};
 use crate::untrusted_text::readable;
 
@@ -49,14 +49,14 @@ impl std::ops::Deref for Listed {
 }
 
 /// What is known of a page before anything is built of it.
-struct Page {
+struct ListingPage {
     raw: Box<RawValue>,
     /// Tools and JSON values; none where it has no list of tools.
     counted: Option<(usize, usize)>,
     next: Option<String>,
 }
 
-impl Page {
+impl ListingPage {
     fn read(raw: Box<RawValue>) -> Self {
         #[derive(Deserialize)]
         struct Outline<'p> {
@@ -140,7 +140,7 @@ impl Sums {
 }
 
 /// Every tool, as the server describes it in this era.
-pub(crate) async fn all_pages(caller: &mut Caller<'_>, era: Era, clock: &mut Clock) -> Result<Listed, Fault> {
+pub(crate) async fn all_pages(caller: &mut Caller<'_>, era: Era, clock: &mut StepClock) -> Result<Listed, Fault> {
     let (mut pages, mut cursors, mut sums) = (Vec::new(), Vec::<String>::new(), Sums::default());
     loop {
         let params =
@@ -151,7 +151,7 @@ pub(crate) async fn all_pages(caller: &mut Caller<'_>, era: Era, clock: &mut Clo
             modern_result(&raw, true, caller, clock)?;
         }
         let bytes = raw.get().len();
-        let Page { raw, counted, next } = aside(bytes, || Page::read(raw)).await;
+        let ListingPage { raw, counted, next } = offload(bytes, || ListingPage::read(raw)).await;
         let Some((tools, parts)) = counted else {
             return Err(no_list(caller, &raw));
         };
@@ -179,7 +179,7 @@ async fn built(pages: Vec<Box<RawValue>>, bytes: usize) -> Result<Listed, Box<Ra
     struct Whole {
         tools: Vec<Value>,
     }
-    aside(bytes, move || {
+    offload(bytes, move || {
         let mut tools = Vec::new();
         for page in pages {
             match serde_json::from_str::<Whole>(page.get()) {
@@ -203,13 +203,13 @@ const NO_LIST_BYTES: usize = 4 * 1024;
 
 impl Listed {
     /// Reduces the list to what is compared; see [`tools::reduce`].
-    pub(crate) async fn reduced(&self, monitor: &Arc<Monitor>, lists: &Lists) -> ToolsSeen {
+    pub(crate) async fn reduced(&self, monitor: &Arc<Monitor>, lists: &KnownLists) -> ToolsSeen {
         let (tools, monitor, lists) = (Arc::clone(&self.tools), Arc::clone(monitor), lists.clone());
-        aside(self.bytes, move || tools::reduce(&tools, &monitor.search, &lists)).await
+        offload(self.bytes, move || tools::reduce(&tools, &monitor.search, &lists)).await
     }
 
     /// Holds it against what is known: looks through a new list, slice by slice, and compares it; see [`tools::hold`].
-    pub(crate) async fn held(&self, mut seen: ToolsSeen, monitor: &Arc<Monitor>, lists: &Lists) -> ToolsSeen {
+    pub(crate) async fn held(&self, mut seen: ToolsSeen, monitor: &Arc<Monitor>, lists: &KnownLists) -> ToolsSeen {
         match tools::remembered(&seen, lists) {
             Some(known) => seen.listing = known,
             None => {
@@ -218,20 +218,20 @@ impl Listed {
                 while from < self.len() && !tools::is_enough(&found) {
                     let (until, list) = ((from + SLICE).min(self.len()), Arc::clone(&self.tools));
                     let bytes = self.bytes;
-                    found.extend(aside(bytes, move || tools::instructing(&list[from..until])).await);
+                    found.extend(offload(bytes, move || tools::instructing(&list[from..until])).await);
                     from = until;
                 }
                 tools::note_instructions(&mut seen, found);
             }
         }
         let (tools, monitor, lists) = (Arc::clone(&self.tools), Arc::clone(monitor), lists.clone());
-        aside(self.bytes, move || tools::compared(seen, &tools, &monitor, &lists)).await
+        offload(self.bytes, move || tools::compared(seen, &tools, &monitor, &lists)).await
     }
 
     /// Each tool's hash; see [`tools::hashes`].
     pub(crate) async fn hashes(&self) -> std::collections::BTreeMap<String, String> {
         let tools = Arc::clone(&self.tools);
-        aside(self.bytes, move || tools::hashes(&tools)).await
+        offload(self.bytes, move || tools::hashes(&tools)).await
     }
 }
 
@@ -250,7 +250,7 @@ mod tests {
             (r#"{"nextCursor":"2"}"#, None, None, "nothing"),
         ];
         for (json, tools, next, sentence) in rows {
-            let page = Page::read(RawValue::from_string(json.to_owned()).unwrap());
+            let page = ListingPage::read(RawValue::from_string(json.to_owned()).unwrap());
             assert_eq!((page.counted.map(|(tools, _)| tools), page.next.as_deref()), (tools, next), "{sentence}");
         }
         for (json, count) in [("7", 1), (r#""a,b:[{\",""#, 1), (r#"[1,2]"#, 3), (r#"{"a":1,"b":[]}"#, 6)] {

@@ -11,15 +11,15 @@ use chrono::{DateTime, TimeDelta, Utc};
 use parking_lot::Mutex;
 
 use crate::domain::fault::{Fault, FaultKind};
-use crate::domain::learnt::{Caution, Learnt};
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::observation::{BeatKind, CrossCheck, Observation, Stage};
 use crate::domain::protocol::{Era, Transport};
+use crate::domain::server_profile::{Caution, ServerProfile};
 use crate::probe::assignment::Assignment;
 use crate::probe::session::call::Caller;
 use crate::probe::session::initialize::initialized;
 use crate::probe::session::listing::{Listed, all_pages};
-use crate::probe::wire::clock::Clock;
+use crate::probe::wire::clock::StepClock;
 
 /// Disagreements remembered: a fleet in which more servers disagree with themselves has other troubles.
 const REMEMBERED_MAX: usize = 4_096;
@@ -37,11 +37,11 @@ const DAY_SECONDS: i64 = 86_400;
 /// Servers that disagreed with themselves when last looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Differing {
-    last: Mutex<HashMap<MonitorId, Look>>,
+    last: Mutex<HashMap<MonitorId, CrossLook>>,
 }
 
 #[derive(Debug, Clone)]
-struct Look {
+struct CrossLook {
     definition_hash: String,
     /// The beat's own list then.
     listed: String,
@@ -51,12 +51,12 @@ struct Look {
 }
 
 impl Differing {
-    fn of(&self, monitor: &Monitor) -> Option<Look> {
+    fn of(&self, monitor: &Monitor) -> Option<CrossLook> {
         let last = self.last.lock();
         last.get(&monitor.id).filter(|look| look.definition_hash == monitor.definition_hash).cloned()
     }
 
-    fn remember(&self, monitor: &MonitorId, look: Option<Look>) {
+    fn remember(&self, monitor: &MonitorId, look: Option<CrossLook>) {
         let mut last = self.last.lock();
         match look {
             Some(look) if last.len() < REMEMBERED_MAX || last.contains_key(monitor) => {
@@ -75,7 +75,7 @@ pub(crate) async fn check(
     assignment: &Assignment,
     era: Era,
     tools: &Listed,
-    learnt: &Learnt,
+    learnt: &ServerProfile,
     seen: &mut Observation,
 ) {
     let monitor = &*assignment.monitor;
@@ -97,7 +97,7 @@ pub(crate) async fn check(
         return;
     }
     let other = if era == Era::Modern { Era::Legacy } else { Era::Modern };
-    let mut clock = Clock::start(Stage::Tools, "cross-check");
+    let mut clock = StepClock::start(Stage::Tools, "cross-check");
     let hurts = learnt.discover == Caution::Harmful || learnt.may_be_fragile();
     let outcome = match hurts {
         true => Err(caller.scrub.fault(FaultKind::WrongVersion, "the newer era hurts servers like this one")),
@@ -110,7 +110,7 @@ pub(crate) async fn check(
             None
         }
     };
-    let look = found.clone().filter(|check| !check.agrees()).map(|check| Look {
+    let look = found.clone().filter(|check| !check.agrees()).map(|check| CrossLook {
         definition_hash: monitor.definition_hash.clone(),
         listed,
         looked_at: assignment.started_at,
@@ -123,7 +123,12 @@ pub(crate) async fn check(
 }
 
 /// The tools in the other era. A program is asked in a second one, since each speaks one era to its end.
-async fn listed_in(caller: &mut Caller<'_>, monitor: &Monitor, other: Era, clock: &mut Clock) -> Result<Listed, Fault> {
+async fn listed_in(
+    caller: &mut Caller<'_>,
+    monitor: &Monitor,
+    other: Era,
+    clock: &mut StepClock,
+) -> Result<Listed, Fault> {
     let own = caller.take_program();
     let started = match (&own, &monitor.reach.program) {
         (Some(_), Some(program)) => caller.start_program(program, clock),
@@ -140,7 +145,7 @@ async fn listed_in(caller: &mut Caller<'_>, monitor: &Monitor, other: Era, clock
     outcome
 }
 
-async fn asked_in(caller: &mut Caller<'_>, other: Era, clock: &mut Clock) -> Result<Listed, Fault> {
+async fn asked_in(caller: &mut Caller<'_>, other: Era, clock: &mut StepClock) -> Result<Listed, Fault> {
     if other == Era::Legacy {
         initialized(caller, caller.deadline(), clock).await.map_err(|broken| broken.fault)?;
     }
@@ -191,7 +196,7 @@ mod tests {
             let due = |kind, nth| {
                 let at = start + TimeDelta::seconds(60 * nth);
                 let monitor = Arc::clone(&monitor);
-                let learnt = Learnt::default();
+                let learnt = ServerProfile::default();
                 is_due(&Assignment {
                     monitor,
                     kind,
@@ -201,7 +206,7 @@ mod tests {
                     further: crate::probe::assignment::Further::NONE,
                     ask_sources: false,
                     learnt,
-                    lists: crate::tool_lists::known::Lists::default(),
+                    lists: crate::tool_lists::known::KnownLists::default(),
                 })
             };
             let days: Vec<i64> = (0..2 * 1440).filter(|nth| due(BeatKind::Scheduled, *nth)).collect();

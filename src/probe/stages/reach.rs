@@ -11,7 +11,7 @@ use crate::domain::monitor::Monitor;
 use crate::domain::observation::Stage;
 use crate::net::connect::Target;
 use crate::probe::session::call::{Caller, Means, bad_address};
-use crate::probe::wire::clock::Clock;
+use crate::probe::wire::clock::StepClock;
 use crate::untrusted_text::Scrub;
 
 /// One GET; any HTTP answer will do, unless the file says what the right one has. No redirect is followed: a gateway's
@@ -30,7 +30,7 @@ pub(crate) async fn answers(means: Means<'_>, control: &Control, within: Duratio
 
 async fn asked(caller: &mut Caller<'_>, url: &Url, control: &Control, until: Instant) -> Result<(), Fault> {
     let request = caller.plain_get(url);
-    let mut clock = Clock::start(Stage::Connect, &control.address.shown);
+    let mut clock = StepClock::start(Stage::Connect, &control.address.shown);
     let mut reply = caller.wire.send(request, &mut clock, until).await?;
     let status = reply.status.as_u16();
     if let Some(wanted) = control.status.filter(|wanted| *wanted != status) {

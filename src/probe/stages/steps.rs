@@ -12,13 +12,13 @@ use url::{Url, form_urlencoded};
 
 use crate::domain::answer::{Answer, Ask, Turn, Variant};
 use crate::domain::fault::{Fault, FaultKind};
-use crate::domain::learnt::Learnt;
 use crate::domain::monitor::{Canary, Monitor, Search};
 use crate::domain::observation::{Observation, SourcesSeen, Stage, Step};
 use crate::domain::protocol::Era;
+use crate::domain::server_profile::ServerProfile;
 use crate::net::connect::Target;
 use crate::probe::access::credential;
-use crate::probe::access::stranger;
+use crate::probe::access::unauthenticated_check;
 use crate::probe::assignment::Assignment;
 use crate::probe::decode::answer;
 use crate::probe::decode::rpc::Misfit;
@@ -27,15 +27,15 @@ use crate::probe::session::call::{Call, Caller, Means, bad_address};
 use crate::probe::session::closing::close;
 use crate::probe::session::discover::modern_result;
 use crate::probe::session::handshake::{Opened, is_forgotten, lost_its_session, open, resume, weigh_discover};
-use crate::probe::session::kept::{KeptPrograms, leave, start_again, take_up};
 use crate::probe::session::listing::{Listed, all_pages};
-use crate::probe::session::promoted::{promoted, unfit};
+use crate::probe::session::parameter_headers::{parameter_headers, unfit};
+use crate::probe::session::process_pool::{ProcessPool, leave, start_again, take_up};
 use crate::probe::stages::cross;
 use crate::probe::stages::cross::Differing;
-use crate::probe::stages::look::look_at;
-use crate::probe::wire::clock::Clock;
+use crate::probe::stages::health_check::check_health;
+use crate::probe::wire::clock::StepClock;
+use crate::probe::wire::egress::{ClientIdentity, egress};
 use crate::probe::wire::transcript::Transcript;
-use crate::probe::wire::way::{Shown, way};
 use crate::tool_lists::tools::{input_schema, named};
 use crate::untrusted_text::Scrub;
 
@@ -51,10 +51,10 @@ pub(crate) const NO_ADDRESS: &str = "http://program.invalid/";
 /// Runs one probe to its end, and gives what was said in it: whoever judges what was seen knows whether it is wanted.
 pub(crate) async fn run(
     means: Means<'_>,
-    programs: &KeptPrograms,
+    programs: &ProcessPool,
     differing: &Differing,
     assignment: &Assignment,
-) -> (Observation, Learnt, Transcript) {
+) -> (Observation, ServerProfile, Transcript) {
     let monitor = &*assignment.monitor;
     let began = Instant::now();
     let transcript = Transcript::new(secrets_of(monitor), monitor);
@@ -70,10 +70,10 @@ pub(crate) async fn run(
 /// Goes to the server, and to its health addresses.
 async fn visit(
     means: Means<'_>,
-    (programs, differing): (&KeptPrograms, &Differing),
+    (programs, differing): (&ProcessPool, &Differing),
     assignment: &Assignment,
     transcript: &Transcript,
-    learnt: &mut Learnt,
+    learnt: &mut ServerProfile,
     seen: &mut Observation,
 ) {
     let (monitor, scrub) = (&*assignment.monitor, transcript.scrub());
@@ -89,12 +89,12 @@ async fn visit(
         // While a renewal is waited for, each beat looks at the certificate itself and resumes no session.
         let soon = |until| until - assignment.started_at < TimeDelta::days(LOOK_AGAIN_DAYS);
         let target = if learnt.certificate_until.is_some_and(soon) { target.anew() } else { target };
-        Ok((way(means.connector, target, monitor, scrub, Shown::Identity)?, url))
+        Ok((egress(means.connector, target, monitor, scrub, ClientIdentity::Identity)?, url))
     });
     let (target, url) = match found {
         Ok(found) => found,
         Err(fault) => {
-            seen.steps.push(Clock::start(Stage::Connect, &monitor.url.shown).stop(Some(fault)));
+            seen.steps.push(StepClock::start(Stage::Connect, &monitor.url.shown).stop(Some(fault)));
             return;
         }
     };
@@ -109,17 +109,17 @@ async fn visit(
     close(&mut caller, learnt, seen).await;
     let met = opened.is_some();
     leave(&mut caller, programs, monitor, opened, seen).await;
-    if met && stranger::is_due(assignment) {
-        let bare =
-            Target::of(&url).and_then(|target| way(means.connector, target, monitor, scrub, Shown::Nothing).ok());
+    if met && unauthenticated_check::is_due(assignment) {
+        let bare = Target::of(&url)
+            .and_then(|target| egress(means.connector, target, monitor, scrub, ClientIdentity::Nothing).ok());
         if let Some(target) = bare {
             let times = (assignment.started_at, over - kept_back);
             let at = (target, url.clone());
-            Box::pin(stranger::ask(means, at, monitor, scrub, times, learnt, seen)).await;
+            Box::pin(unauthenticated_check::ask(means, at, monitor, scrub, times, learnt, seen)).await;
         }
     }
     for address in &monitor.health {
-        let elsewhere = look_at(means.connector, &mut caller, &url, address, over, seen).await;
+        let elsewhere = check_health(means.connector, &mut caller, &url, address, over, seen).await;
         seen.footprint = seen.footprint.plus(elsewhere);
     }
     caller.wire.hang_up();
@@ -129,10 +129,10 @@ async fn visit(
 /// Everything that is MCP; it ends early where the next step has nothing to stand on. The conversation, once open.
 async fn converse(
     caller: &mut Caller<'_>,
-    programs: &KeptPrograms,
+    programs: &ProcessPool,
     differing: &Differing,
     assignment: &Assignment,
-    learnt: &mut Learnt,
+    learnt: &mut ServerProfile,
     seen: &mut Observation,
 ) -> Option<Opened> {
     let monitor = &*assignment.monitor;
@@ -157,9 +157,9 @@ async fn converse(
 /// Connects and opens the conversation; what came of it is in `seen`.
 pub(crate) async fn meet(
     caller: &mut Caller<'_>,
-    programs: &KeptPrograms,
+    programs: &ProcessPool,
     monitor: &Monitor,
-    learnt: &mut Learnt,
+    learnt: &mut ServerProfile,
     seen: &mut Observation,
 ) -> Option<Opened> {
     let opened = match &monitor.reach.program {
@@ -190,8 +190,8 @@ fn met(caller: &Caller<'_>, opened: &Opened, seen: &mut Observation) {
 }
 
 /// Connects to the server's address; none where that failed.
-async fn connect(caller: &mut Caller<'_>, learnt: &mut Learnt, seen: &mut Observation) -> Option<()> {
-    let mut clock = Clock::start(Stage::Connect, &caller.wire.target().authority());
+async fn connect(caller: &mut Caller<'_>, learnt: &mut ServerProfile, seen: &mut Observation) -> Option<()> {
+    let mut clock = StepClock::start(Stage::Connect, &caller.wire.target().authority());
     let deadline = caller.deadline();
     let fault = caller.wire.connect(&mut clock, deadline).await.err();
     let shown = caller.wire.certificate_until.and_then(|until| DateTime::from_timestamp(until, 0));
@@ -254,7 +254,7 @@ async fn list_tools(
     seen: &mut Observation,
 ) -> Option<Listed> {
     let monitor = &*assignment.monitor;
-    let mut clock = Clock::start(Stage::Tools, "tools/list");
+    let mut clock = StepClock::start(Stage::Tools, "tools/list");
     let outcome = all_pages(caller, era, &mut clock).await;
     let (tools, mut fault) = match outcome {
         Ok(tools) => (Some(tools), None),
@@ -309,7 +309,7 @@ async fn ask(
         arguments.push_str(&format!(",{}:{value}", Value::from(name.as_str())));
     }
     arguments.push('}');
-    let mut clock = Clock::start(Stage::Search, &canary.id);
+    let mut clock = StepClock::start(Stage::Search, &canary.id);
     let outcome = call_tool(caller, era, tool, &arguments, schema, &mut clock).await;
     let result: Result<Answer, Fault> =
         outcome.and_then(|raw| answer::read(&raw, search).map_err(|misfit| fault_of(caller, &misfit)));
@@ -331,7 +331,7 @@ async fn ask_sources(caller: &mut Caller<'_>, era: Era, tools: &[Value], seen: &
     let Some(name) = sources::TOOL_NAMES.into_iter().find(|name| named(tools, name).is_some()) else {
         return;
     };
-    let mut clock = Clock::start(Stage::Search, name);
+    let mut clock = StepClock::start(Stage::Search, name);
     let outcome = call_tool(caller, era, name, "{}", &Value::Null, &mut clock).await;
     let read: Result<SourcesSeen, Fault> =
         outcome.and_then(|raw| sources::read(&raw).map_err(|misfit| fault_of(caller, &misfit)));
@@ -348,10 +348,10 @@ pub(crate) async fn call_tool(
     tool: &str,
     arguments: &str,
     schema: &Value,
-    clock: &mut Clock,
+    clock: &mut StepClock,
 ) -> Result<Box<RawValue>, Fault> {
     let params = format!(r#""name":{},"arguments":{arguments}"#, Value::from(tool));
-    let headers = if era == Era::Modern { promoted(schema, arguments) } else { Vec::new() };
+    let headers = if era == Era::Modern { parameter_headers(schema, arguments) } else { Vec::new() };
     let call = Call { method: "tools/call", name: Some(tool), params: &params, headers };
     let raw = caller.ask(era, &call, clock).await.map_err(|broken| broken.fault)?;
     if era == Era::Modern {

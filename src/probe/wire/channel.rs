@@ -17,10 +17,10 @@ use url::Url;
 use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::observation::Footprint;
 use crate::probe::decode::rpc::read;
-use crate::probe::decode::sse::{Decoder, Event};
-use crate::probe::wire::clock::Clock;
+use crate::probe::decode::sse::{Decoder, SseEvent};
+use crate::probe::wire::clock::StepClock;
 use crate::probe::wire::connection::{Body, Piece, Reply, Wire};
-use crate::probe::wire::reply::{ANSWER_BYTES_MAX, Broken, Reading, content_type};
+use crate::probe::wire::reply::{ANSWER_BYTES_MAX, BrokenReply, ReadLimits, content_type};
 
 /// Bytes of the stream within which the endpoint is named.
 const ENDPOINT_BYTES_MAX: usize = 8 * 1024;
@@ -40,7 +40,7 @@ pub(crate) struct Channel<'a> {
     wire: Wire<'a>,
     body: Body,
     decoder: Decoder,
-    events: Vec<Event>,
+    events: Vec<SseEvent>,
     bytes_seen: usize,
     endpoint: Url,
     late: Vec<u64>,
@@ -53,15 +53,15 @@ impl<'a> Channel<'a> {
         mut wire: Wire<'a>,
         request: Request<Full<Bytes>>,
         home: &Url,
-        reading: &Reading<'_>,
-        clock: &mut Clock,
-    ) -> Result<Self, (Broken, Footprint)> {
+        reading: &ReadLimits<'_>,
+        clock: &mut StepClock,
+    ) -> Result<Self, (BrokenReply, Footprint)> {
         let reply = match wire.send(request, clock, reading.deadline).await {
             Ok(reply) => reply,
-            Err(fault) => return Err((Broken::before_http(fault), spent(wire))),
+            Err(fault) => return Err((BrokenReply::before_http(fault), spent(wire))),
         };
         let code = Some(reply.status.as_u16());
-        let broken = |fault| Broken { fault, status: code, error: None };
+        let broken = |fault| BrokenReply { fault, status: code, error: None };
         if reply.status != StatusCode::OK {
             let Reply { status, headers, body } = reply;
             let refused = reading.refused(&mut wire, status, &headers, body, clock).await;
@@ -100,9 +100,9 @@ impl<'a> Channel<'a> {
         &mut self,
         wire: &mut Wire<'_>,
         request: Request<Full<Bytes>>,
-        reading: &Reading<'_>,
-        clock: &mut Clock,
-    ) -> Result<Box<RawValue>, Broken> {
+        reading: &ReadLimits<'_>,
+        clock: &mut StepClock,
+    ) -> Result<Box<RawValue>, BrokenReply> {
         let mut ear = clock.twin();
         let (posted, heard) = {
             let posting = pin!(wire.send(request, clock, reading.deadline));
@@ -119,8 +119,10 @@ impl<'a> Channel<'a> {
         let Some(heard) = heard else {
             return Err(match posted {
                 Some(Ok(Reply { status, headers, body })) => reading.refused(wire, status, &headers, body, clock).await,
-                Some(Err(fault)) => Broken::before_http(fault),
-                None => Broken::before_http(reading.scrub.fault(FaultKind::StreamWithoutAnswer, "nothing was heard")),
+                Some(Err(fault)) => BrokenReply::before_http(fault),
+                None => {
+                    BrokenReply::before_http(reading.scrub.fault(FaultKind::StreamWithoutAnswer, "nothing was heard"))
+                }
             });
         };
         match posted {
@@ -136,8 +138,8 @@ impl<'a> Channel<'a> {
     }
 
     /// Waits for the answer to the call that `reading` tells of.
-    async fn answer(&mut self, reading: &Reading<'_>, clock: &mut Clock) -> Result<Box<RawValue>, Broken> {
-        let fault = |kind, detail: &str| Err(Broken::before_http(reading.scrub.fault(kind, detail)));
+    async fn answer(&mut self, reading: &ReadLimits<'_>, clock: &mut StepClock) -> Result<Box<RawValue>, BrokenReply> {
+        let fault = |kind, detail: &str| Err(BrokenReply::before_http(reading.scrub.fault(kind, detail)));
         // What the events so far were, if not the answer: it outweighs "without the answer".
         let mut odd: Option<Fault> = None;
         let (events_before, comments_before) = (self.decoder.events(), self.decoder.comments());
@@ -158,7 +160,7 @@ impl<'a> Channel<'a> {
                     self.wire.hang_up();
                     return fault(FaultKind::TooLarge, "the stream brought too many bytes or events");
                 }
-                Piece::Broken(fault) => return Err(Broken::before_http(odd.unwrap_or(fault))),
+                Piece::Broken(fault) => return Err(BrokenReply::before_http(odd.unwrap_or(fault))),
                 Piece::Late => {
                     if self.late.len() < LATE_MAX {
                         self.late.push(reading.id);
@@ -173,7 +175,7 @@ impl<'a> Channel<'a> {
                 self.decoder.comments() - comments_before
             );
             return match odd {
-                Some(odd) => Err(Broken::before_http(odd)),
+                Some(odd) => Err(BrokenReply::before_http(odd)),
                 None => fault(kind, &detail),
             };
         }
@@ -181,10 +183,10 @@ impl<'a> Channel<'a> {
 
     fn look(
         &mut self,
-        reading: &Reading<'_>,
+        reading: &ReadLimits<'_>,
         odd: &mut Option<Fault>,
-        clock: &mut Clock,
-    ) -> Option<Result<Box<RawValue>, Broken>> {
+        clock: &mut StepClock,
+    ) -> Option<Result<Box<RawValue>, BrokenReply>> {
         let late = &self.late;
         self.events
             .drain(..)
@@ -218,8 +220,8 @@ async fn named(
     body: &mut Body,
     decoder: &mut Decoder,
     home: &Url,
-    reading: &Reading<'_>,
-) -> Result<(Url, Vec<Event>), Fault> {
+    reading: &ReadLimits<'_>,
+) -> Result<(Url, Vec<SseEvent>), Fault> {
     let mut events = Vec::new();
     let mut bytes_seen = 0;
     let nameless = |kind, why: &str| reading.scrub.fault(kind, why);
@@ -253,7 +255,7 @@ async fn named(
     }
 }
 
-fn endpoint_of(data: &[u8], home: &Url, reading: &Reading<'_>) -> Result<Url, Fault> {
+fn endpoint_of(data: &[u8], home: &Url, reading: &ReadLimits<'_>) -> Result<Url, Fault> {
     let text = String::from_utf8_lossy(data);
     let Ok(endpoint) = home.join(text.trim()) else {
         return Err(reading.scrub.fault(FaultKind::StreamGarbage, &format!("the endpoint is no address: {text}")));

@@ -11,7 +11,7 @@ const NOTES_MAX: usize = 8;
 
 /// A running step.
 #[derive(Debug)]
-pub struct Clock {
+pub struct StepClock {
     stage: Stage,
     label: String,
     started: Instant,
@@ -22,7 +22,7 @@ pub struct Clock {
     notes: Vec<String>,
 }
 
-impl Clock {
+impl StepClock {
     /// Starts now.
     pub fn start(stage: Stage, label: &str) -> Self {
         Self {

@@ -17,10 +17,10 @@ use tokio::time::{Instant, timeout_at};
 use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::observation::Footprint;
 use crate::net::connect::{ConnectError, Connector, Target};
+use crate::net::connect_failure::{ConnectFailure, alerted};
 use crate::net::stream::{Stream, TooMuch, Traffic};
-use crate::net::trouble::{Trouble, alerted};
 use crate::probe::decode::coding::{Coded, Undone};
-use crate::probe::wire::clock::Clock;
+use crate::probe::wire::clock::StepClock;
 use crate::probe::wire::transcript::Transcript;
 use crate::untrusted_text::Scrub;
 
@@ -124,7 +124,7 @@ impl<'a> Wire<'a> {
     }
 
     /// Makes sure that a connection stands. One that the server closed meanwhile is replaced.
-    pub(crate) async fn connect(&mut self, clock: &mut Clock, deadline: Instant) -> Result<(), Fault> {
+    pub(crate) async fn connect(&mut self, clock: &mut StepClock, deadline: Instant) -> Result<(), Fault> {
         if let Some(live) = &mut self.live {
             live.settle().await;
             if live.driver.is_some() && !live.sender.is_closed() {
@@ -166,7 +166,7 @@ impl<'a> Wire<'a> {
     pub(crate) async fn send(
         &mut self,
         request: Request<Full<Bytes>>,
-        clock: &mut Clock,
+        clock: &mut StepClock,
         deadline: Instant,
     ) -> Result<Reply, Fault> {
         self.connect(clock, deadline).await?;
@@ -185,7 +185,7 @@ impl<'a> Wire<'a> {
     async fn attempt(
         &mut self,
         request: Request<Full<Bytes>>,
-        clock: &mut Clock,
+        clock: &mut StepClock,
         deadline: Instant,
     ) -> Result<Reply, Fault> {
         let Some(live) = &mut self.live else {
@@ -378,21 +378,21 @@ fn kind_of(error: &ConnectError) -> FaultKind {
     of_trouble(error.trouble)
 }
 
-const fn of_trouble(trouble: Trouble) -> FaultKind {
+const fn of_trouble(trouble: ConnectFailure) -> FaultKind {
     match trouble {
-        Trouble::NameNotResolved => FaultKind::NameNotResolved,
-        Trouble::Refused => FaultKind::Refused,
-        Trouble::TimedOut => FaultKind::ConnectTimeout,
-        Trouble::Reset => FaultKind::Reset,
-        Trouble::Unreachable => FaultKind::Unreachable,
-        Trouble::Guarded(_) => FaultKind::Guarded,
-        Trouble::TlsUntrusted => FaultKind::TlsUntrusted,
-        Trouble::TlsWrongName => FaultKind::TlsWrongName,
-        Trouble::TlsExpired => FaultKind::TlsExpired,
-        Trouble::TlsFailed => FaultKind::TlsFailed,
-        Trouble::CertificateWanted => FaultKind::AuthRequired,
-        Trouble::CertificateRefused => FaultKind::AuthRejected,
-        Trouble::ProxyFailed => FaultKind::WayBlocked,
-        Trouble::OutOfFiles => FaultKind::OutOfFiles,
+        ConnectFailure::NameNotResolved => FaultKind::NameNotResolved,
+        ConnectFailure::Refused => FaultKind::Refused,
+        ConnectFailure::TimedOut => FaultKind::ConnectTimeout,
+        ConnectFailure::Reset => FaultKind::Reset,
+        ConnectFailure::Unreachable => FaultKind::Unreachable,
+        ConnectFailure::Guarded(_) => FaultKind::Guarded,
+        ConnectFailure::TlsUntrusted => FaultKind::TlsUntrusted,
+        ConnectFailure::TlsWrongName => FaultKind::TlsWrongName,
+        ConnectFailure::TlsExpired => FaultKind::TlsExpired,
+        ConnectFailure::TlsFailed => FaultKind::TlsFailed,
+        ConnectFailure::CertificateWanted => FaultKind::AuthRequired,
+        ConnectFailure::CertificateRefused => FaultKind::AuthRejected,
+        ConnectFailure::ProxyFailed => FaultKind::WayBlocked,
+        ConnectFailure::OutOfFiles => FaultKind::OutOfFiles,
     }
 }

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::answer::{Ask, Turn};
 use crate::domain::fault::FaultKind;
-use crate::domain::learnt::{Caution, Learnt};
 use crate::domain::observation::{Observation, Step};
 use crate::domain::outcome::{AskVerdict, Finding, Outcome};
 use crate::domain::protocol::{Era, Transport};
+use crate::domain::server_profile::{Caution, ServerProfile};
 use crate::probe::assignment::Assignment;
 use crate::untrusted_text::{DETAIL_CHARS_MAX, NAME_CHARS_MAX, Scrub, escaped};
 
@@ -45,7 +45,7 @@ pub struct Head {
     /// The transport found.
     pub transport: Option<String>,
     /// Canaries to be asked, in order.
-    pub asks: Vec<Asked>,
+    pub asks: Vec<RequestHead>,
     /// Whether the source-listing tool was to be asked.
     pub sources: bool,
     /// The steps, in order.
@@ -68,7 +68,7 @@ pub struct Before {
 
 /// One canary that was to be asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct RequestHead {
     /// Its id.
     pub canary: String,
     /// Why.
@@ -121,7 +121,7 @@ impl Head {
     pub fn of(assignment: &Assignment, seen: &Observation, outcome: &Outcome, scrub: &Scrub) -> Self {
         let canaries = &assignment.monitor.canaries;
         let asks = assignment.asks.iter().filter_map(|(nth, turn)| Some((canaries.get(*nth)?, turn)));
-        let asks = asks.map(|(canary, turn)| Asked { canary: canary.id.clone(), turn: turn.slug().to_owned() });
+        let asks = asks.map(|(canary, turn)| RequestHead { canary: canary.id.clone(), turn: turn.slug().to_owned() });
         let finding = |finding: &Finding| FindingSeen {
             signal: finding.signal.slug().to_owned(),
             reason: finding.reason.slug().to_owned(),
@@ -180,7 +180,7 @@ impl Head {
 }
 
 impl Before {
-    fn of(learnt: &Learnt) -> Self {
+    fn of(learnt: &ServerProfile) -> Self {
         Self {
             era: learnt.era.map(|era| era.slug().to_owned()),
             transport: learnt.transport.map(|transport| transport.slug().to_owned()),
@@ -192,20 +192,20 @@ impl Before {
 
     /// What is known of the server, as it was then, carried over from `then` to `now`: what had been found an hour
     /// before the one probe was found an hour before the other.
-    pub fn learnt(&self, then: DateTime<Utc>, now: DateTime<Utc>) -> Learnt {
+    pub fn learnt(&self, then: DateTime<Utc>, now: DateTime<Utc>) -> ServerProfile {
         let found_at = self.era_found_at.as_deref().and_then(|at| at.parse::<DateTime<Utc>>().ok());
-        Learnt {
+        ServerProfile {
             era: self.era.as_deref().and_then(Era::from_slug),
             transport: self.transport.as_deref().and_then(Transport::from_slug),
             era_found_at: found_at.map(|at| now - (then - at)),
             discover: Caution::from_slug(&self.discover).unwrap_or_default(),
             closing: Caution::from_slug(&self.closing).unwrap_or_default(),
-            ..Learnt::default()
+            ..ServerProfile::default()
         }
     }
 }
 
-impl Asked {
+impl RequestHead {
     /// Why, as a value.
     pub fn why(&self) -> Turn {
         [Turn::ReAsk, Turn::NotAsked].into_iter().find(|turn| turn.slug() == self.turn).unwrap_or(Turn::Scheduled)

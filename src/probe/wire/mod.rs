@@ -7,5 +7,5 @@ pub mod head;
 pub mod reply;
 pub mod channel;
 pub mod program;
-pub(crate) mod way;
+pub(crate) mod egress;
 pub mod connection;

@@ -23,9 +23,9 @@ use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::monitor::Program;
 use crate::domain::observation::Footprint;
 use crate::net::files::is_out;
-use crate::probe::decode::rpc::{Message, read};
-use crate::probe::wire::clock::Clock;
-use crate::probe::wire::reply::{ANSWER_BYTES_MAX, Broken, Reading};
+use crate::probe::decode::rpc::{RpcMessage, read};
+use crate::probe::wire::clock::StepClock;
+use crate::probe::wire::reply::{ANSWER_BYTES_MAX, BrokenReply, ReadLimits};
 use crate::untrusted_text::{Scrub, readable};
 
 /// Our own variables that a program gets: where it finds things and how it writes, and no secret of ours.
@@ -86,7 +86,7 @@ pub(crate) struct Process {
 }
 
 /// What came of waiting for a line.
-enum Line {
+enum ProgramLine {
     Whole(Vec<u8>),
     TooLong,
     Ended,
@@ -132,27 +132,28 @@ impl Process {
     pub(crate) async fn ask(
         &mut self,
         message: &[u8],
-        reading: &Reading<'_>,
-        clock: &mut Clock,
-    ) -> Result<Box<RawValue>, Broken> {
-        self.tell(message, reading.scrub, reading.deadline).await.map_err(Broken::before_http)?;
-        let fault = |kind, detail: &str| Err(Broken::before_http(reading.scrub.fault(kind, detail)));
+        reading: &ReadLimits<'_>,
+        clock: &mut StepClock,
+    ) -> Result<Box<RawValue>, BrokenReply> {
+        self.tell(message, reading.scrub, reading.deadline).await.map_err(BrokenReply::before_http)?;
+        let fault = |kind, detail: &str| Err(BrokenReply::before_http(reading.scrub.fault(kind, detail)));
         let mut odd: Option<Fault> = None;
         let mut replies = 0;
         for nth in 0..OTHERS_MAX {
             let line = match self.line(reading.deadline).await {
-                Line::Whole(line) => line,
-                Line::TooLong => {
+                ProgramLine::Whole(line) => line,
+                ProgramLine::TooLong => {
                     return fault(FaultKind::TooLarge, &format!("a line is longer than {ANSWER_BYTES_MAX} bytes"));
                 }
-                Line::Ended => return Err(Broken::before_http(self.ended(reading.scrub, clock).await)),
-                Line::Late => {
+                ProgramLine::Ended => return Err(BrokenReply::before_http(self.ended(reading.scrub, clock).await)),
+                ProgramLine::Late => {
                     if self.late.len() < LATE_MAX {
                         self.late.push(reading.id);
                     }
                     self.note_errors(reading.scrub, clock);
                     let detail = format!("the program took the request and did not answer in time; {nth} other lines");
-                    return odd.map_or_else(|| fault(FaultKind::Silent, &detail), |odd| Err(Broken::before_http(odd)));
+                    return odd
+                        .map_or_else(|| fault(FaultKind::Silent, &detail), |odd| Err(BrokenReply::before_http(odd)));
                 }
             };
             if let Some(transcript) = reading.transcript {
@@ -167,7 +168,9 @@ impl Process {
             if read(&line, reading.id).is_ok_and(|message| !is_answer(message)) {
                 if let Some(reply) = courtesy(&line).filter(|_| replies < REPLIES_MAX) {
                     replies += 1;
-                    self.tell(reply.as_bytes(), reading.scrub, reading.deadline).await.map_err(Broken::before_http)?;
+                    self.tell(reply.as_bytes(), reading.scrub, reading.deadline)
+                        .await
+                        .map_err(BrokenReply::before_http)?;
                 }
                 continue;
             }
@@ -203,24 +206,24 @@ impl Process {
         }
     }
 
-    async fn line(&mut self, deadline: Instant) -> Line {
+    async fn line(&mut self, deadline: Instant) -> ProgramLine {
         loop {
             if let Some(at) = self.pending[self.searched..].iter().position(|byte| *byte == b'\n') {
                 let rest = self.pending.split_off(self.searched + at + 1);
                 let mut line = std::mem::replace(&mut self.pending, rest);
                 self.searched = 0;
                 line.pop();
-                return Line::Whole(line);
+                return ProgramLine::Whole(line);
             }
             self.searched = self.pending.len();
             if self.pending.len() > ANSWER_BYTES_MAX {
                 self.pending.clear();
                 self.searched = 0;
-                return Line::TooLong;
+                return ProgramLine::TooLong;
             }
             match timeout_at(deadline, self.stdout.read_buf(&mut self.pending)).await {
-                Err(_) => return Line::Late,
-                Ok(Err(_) | Ok(0)) => return Line::Ended,
+                Err(_) => return ProgramLine::Late,
+                Ok(Err(_) | Ok(0)) => return ProgramLine::Ended,
                 Ok(Ok(read)) => self.footprint.bytes_in += read as u64,
             }
         }
@@ -232,7 +235,7 @@ impl Process {
     }
 
     /// The fault of a program that closed its output: how it ended, and its last words.
-    async fn ended(&mut self, scrub: &Scrub, clock: &mut Clock) -> Fault {
+    async fn ended(&mut self, scrub: &Scrub, clock: &mut StepClock) -> Fault {
         let ended = timeout(CODE_LIMIT, self.child.wait()).await;
         // What it wrote last may still be on its way to us; a grandchild may hold the pipe open.
         let _ = timeout(CODE_LIMIT, &mut self.listener).await;
@@ -260,7 +263,7 @@ impl Process {
     }
 
     /// The last lines of its standard error as notes of the step.
-    pub(crate) fn note_errors(&self, scrub: &Scrub, clock: &mut Clock) {
+    pub(crate) fn note_errors(&self, scrub: &Scrub, clock: &mut StepClock) {
         let said = self.said();
         let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
         for line in &lines[lines.len().saturating_sub(ERROR_LINES_MAX)..] {
@@ -325,8 +328,8 @@ async fn listen(mut stderr: ChildStderr, kept: Arc<Mutex<VecDeque<u8>>>) {
     }
 }
 
-fn is_answer(message: Message<'_>) -> bool {
-    !matches!(message, Message::Other)
+fn is_answer(message: RpcMessage<'_>) -> bool {
+    !matches!(message, RpcMessage::Other)
 }
 
 /// The reply to a request of the server: a ping is answered, anything else is not offered. None where it is no request.

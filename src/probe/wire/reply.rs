@@ -9,9 +9,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::domain::fault::{Fault, FaultKind};
-use crate::probe::decode::rpc::{Message, Misfit, RpcError, read};
-use crate::probe::decode::sse::{Decoder, Event, Overflow};
-use crate::probe::wire::clock::Clock;
+use crate::probe::decode::rpc::{Misfit, RpcError, RpcMessage, read};
+use crate::probe::decode::sse::{Decoder, Overflow, SseEvent};
+use crate::probe::wire::clock::StepClock;
 use crate::probe::wire::connection::{Body, Piece, Reply, Wire};
 use crate::probe::wire::transcript::Transcript;
 use crate::untrusted_text::{Scrub, readable};
@@ -31,7 +31,7 @@ const RESUME_AFTER: Duration = Duration::from_secs(1);
 
 /// A call that brought no result.
 #[derive(Debug)]
-pub(crate) struct Broken {
+pub(crate) struct BrokenReply {
     pub(crate) fault: Fault,
     /// The HTTP status, where there was one.
     pub(crate) status: Option<u16>,
@@ -39,14 +39,14 @@ pub(crate) struct Broken {
     pub(crate) error: Option<RpcError>,
 }
 
-impl Broken {
+impl BrokenReply {
     pub(crate) fn before_http(fault: Fault) -> Self {
         Self { fault, status: None, error: None }
     }
 }
 
 /// What is needed to read an answer.
-pub(crate) struct Reading<'r> {
+pub(crate) struct ReadLimits<'r> {
     pub(crate) id: u64,
     pub(crate) scrub: &'r Scrub,
     pub(crate) credentials_sent: bool,
@@ -68,17 +68,17 @@ pub(crate) struct Resume {
     pub(crate) after: Duration,
 }
 
-impl Reading<'_> {
+impl ReadLimits<'_> {
     /// Reads the whole answer.
     pub(crate) async fn result(
         &self,
         wire: &mut Wire<'_>,
         reply: Reply,
-        clock: &mut Clock,
-    ) -> Result<Box<RawValue>, Broken> {
+        clock: &mut StepClock,
+    ) -> Result<Box<RawValue>, BrokenReply> {
         let Reply { status, headers, mut body } = reply;
         let code = Some(status.as_u16());
-        let broken = |fault| Broken { fault, status: code, error: None };
+        let broken = |fault| BrokenReply { fault, status: code, error: None };
         if status != StatusCode::OK {
             return Err(self.refused(wire, status, &headers, body, clock).await);
         }
@@ -100,16 +100,16 @@ impl Reading<'_> {
             return Err(broken(self.scrub.fault(wrong, &format!("200 {name}: {}", readable(&bytes)))));
         }
         match read(&bytes, self.id) {
-            Ok(Message::Result { raw, id_as_string }) => {
+            Ok(RpcMessage::Result { raw, id_as_string }) => {
                 clock.answer();
                 note_id(clock, id_as_string);
                 Ok(raw.to_owned())
             }
-            Ok(Message::Error(error)) => {
+            Ok(RpcMessage::Error(error)) => {
                 clock.answer();
-                Err(Broken { fault: self.rpc_fault(&error, ""), status: code, error: Some(error) })
+                Err(BrokenReply { fault: self.rpc_fault(&error, ""), status: code, error: Some(error) })
             }
-            Ok(Message::Other) => Err(broken(
+            Ok(RpcMessage::Other) => Err(broken(
                 self.scrub.fault(FaultKind::NotJsonRpc, "answered with a notification or a request of its own"),
             )),
             Err(misfit) => Err(broken(self.fault_of(&misfit))),
@@ -152,7 +152,12 @@ impl Reading<'_> {
     }
 
     /// Reads an event stream up to the answer.
-    async fn streamed(&self, wire: &mut Wire<'_>, mut body: Body, clock: &mut Clock) -> Result<Box<RawValue>, Broken> {
+    async fn streamed(
+        &self,
+        wire: &mut Wire<'_>,
+        mut body: Body,
+        clock: &mut StepClock,
+    ) -> Result<Box<RawValue>, BrokenReply> {
         let mut decoder = Decoder::new(ANSWER_BYTES_MAX);
         let mut events = Vec::new();
         // What the events so far were, if not the answer: it outweighs "without the answer".
@@ -172,7 +177,7 @@ impl Reading<'_> {
                         let what = if pushed == Err(Overflow::Events) { "events" } else { "bytes" };
                         let fault =
                             self.scrub.fault(FaultKind::TooLarge, &format!("the stream brought too many {what}"));
-                        return Err(Broken::before_http(fault));
+                        return Err(BrokenReply::before_http(fault));
                     }
                 }
                 Piece::End => {
@@ -183,7 +188,7 @@ impl Reading<'_> {
                     wire.hang_up();
                     break true;
                 }
-                Piece::Broken(fault) => return Err(Broken::before_http(odd.unwrap_or(fault))),
+                Piece::Broken(fault) => return Err(BrokenReply::before_http(odd.unwrap_or(fault))),
             }
         };
         let detail = format!(
@@ -198,7 +203,7 @@ impl Reading<'_> {
             None if open => self.scrub.fault(FaultKind::StreamWithoutAnswer, &detail),
             None => self.scrub.fault(FaultKind::StreamEnded, &detail),
         };
-        Err(Broken::before_http(fault))
+        Err(BrokenReply::before_http(fault))
     }
 
     /// A stream whose events have ids may be taken up again behind the last one.
@@ -212,10 +217,10 @@ impl Reading<'_> {
     /// Looks through new events for the answer; keeps what else they were.
     fn look(
         &self,
-        events: &mut Vec<Event>,
+        events: &mut Vec<SseEvent>,
         odd: &mut Option<Fault>,
-        clock: &mut Clock,
-    ) -> Option<Result<Box<RawValue>, Broken>> {
+        clock: &mut StepClock,
+    ) -> Option<Result<Box<RawValue>, BrokenReply>> {
         events
             .drain(..)
             .filter(|event| matches!(event.name.as_str(), "" | "message"))
@@ -227,11 +232,11 @@ impl Reading<'_> {
         &self,
         data: &[u8],
         odd: &mut Option<Fault>,
-        clock: &mut Clock,
-    ) -> Option<Result<Box<RawValue>, Broken>> {
+        clock: &mut StepClock,
+    ) -> Option<Result<Box<RawValue>, BrokenReply>> {
         match read(data, self.id) {
-            Ok(Message::Other) => None,
-            Ok(Message::Result { raw, id_as_string }) => {
+            Ok(RpcMessage::Other) => None,
+            Ok(RpcMessage::Result { raw, id_as_string }) => {
                 clock.answer();
                 note_id(clock, id_as_string);
                 if odd.is_some() {
@@ -239,10 +244,10 @@ impl Reading<'_> {
                 }
                 Some(Ok(raw.to_owned()))
             }
-            Ok(Message::Error(error)) => {
+            Ok(RpcMessage::Error(error)) => {
                 clock.answer();
                 let fault = self.rpc_fault(&error, "");
-                Some(Err(Broken { fault, status: None, error: Some(error) }))
+                Some(Err(BrokenReply { fault, status: None, error: Some(error) }))
             }
             Err(misfit) => {
                 let mut fault = self.fault_of(&misfit);
@@ -256,7 +261,7 @@ impl Reading<'_> {
     }
 
     /// After the answer the stream should end; if it does not, the connection cannot serve the next request.
-    async fn linger(&self, wire: &mut Wire<'_>, mut body: Body, clock: &mut Clock) {
+    async fn linger(&self, wire: &mut Wire<'_>, mut body: Body, clock: &mut StepClock) {
         let until = (Instant::now() + LINGER).min(self.deadline);
         let mut behind = 0;
         loop {
@@ -283,12 +288,12 @@ impl Reading<'_> {
         status: StatusCode,
         headers: &HeaderMap,
         body: Body,
-        clock: &mut Clock,
-    ) -> Broken {
+        clock: &mut StepClock,
+    ) -> BrokenReply {
         let bytes = self.head_of(wire, body).await;
         clock.end();
         let error = match read(&bytes, self.id) {
-            Ok(Message::Error(error)) => Some(error),
+            Ok(RpcMessage::Error(error)) => Some(error),
             _ => None,
         };
         let text = readable(&bytes);
@@ -305,7 +310,7 @@ impl Reading<'_> {
                 _ => status_fault(status, headers, &text, self),
             },
         };
-        Broken { fault, status: Some(status.as_u16()), error }
+        BrokenReply { fault, status: Some(status.as_u16()), error }
     }
 
     /// The first bytes of a body that is a fault anyway.
@@ -345,7 +350,7 @@ impl Reading<'_> {
 }
 
 /// The fault of a status that is no success. Also used for health addresses.
-pub(crate) fn status_fault(status: StatusCode, headers: &HeaderMap, text: &str, reading: &Reading<'_>) -> Fault {
+pub(crate) fn status_fault(status: StatusCode, headers: &HeaderMap, text: &str, reading: &ReadLimits<'_>) -> Fault {
     let header = |name| headers.get(name).and_then(|value: &http::HeaderValue| value.to_str().ok());
     let (kind, extra) = match status.as_u16() {
         401 | 403 if reading.credentials_sent => (FaultKind::AuthRejected, header(WWW_AUTHENTICATE)),
@@ -388,7 +393,7 @@ fn speaks_of_session(text: &str) -> bool {
     text.contains("session") || text.contains("not initialized")
 }
 
-fn note_id(clock: &mut Clock, id_as_string: bool) {
+fn note_id(clock: &mut StepClock, id_as_string: bool) {
     if id_as_string {
         clock.note("the id came back as a string".to_owned());
     }

@@ -73,7 +73,7 @@ pub struct Transcript {
 
 #[derive(Debug, Default)]
 struct Tape {
-    entries: Vec<Entry>,
+    entries: Vec<TranscriptEntry>,
     bytes: usize,
     left_out: usize,
     /// Secrets met on the way: credentials in another form, cookies, sessions, queries.
@@ -81,7 +81,7 @@ struct Tape {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct TranscriptEntry {
     at: Duration,
     mark: char,
     head: String,
@@ -250,8 +250,15 @@ impl Transcript {
 
     fn push(&self, mark: char, head: String, body: &[u8], body_max: usize, of: Option<u32>) {
         let kept = &body[..body.len().min(body_max + self.slack())];
-        let entry =
-            Entry { at: self.started.elapsed(), mark, head, body: kept.to_vec(), body_len: body.len(), body_max, of };
+        let entry = TranscriptEntry {
+            at: self.started.elapsed(),
+            mark,
+            head,
+            body: kept.to_vec(),
+            body_len: body.len(),
+            body_max,
+            of,
+        };
         let mut tape = self.tape();
         tape.bytes += entry.cost();
         tape.entries.push(entry);
@@ -298,7 +305,7 @@ impl Tape {
     }
 }
 
-impl Entry {
+impl TranscriptEntry {
     fn cost(&self) -> usize {
         ENTRY_BYTES + self.head.len() + self.body.len()
     }

@@ -101,12 +101,12 @@ fn in_use(database: &Path) -> OpenError {
 
 /// Where the database that is open stood when it was opened.
 #[derive(Debug)]
-pub(in crate::store) struct Place {
+pub(in crate::store) struct DatabaseLock {
     path: PathBuf,
     inode: Inode,
 }
 
-impl Place {
+impl DatabaseLock {
     /// The place of a database that is held.
     ///
     /// # Errors

@@ -30,7 +30,7 @@ const FIRST: &[&str] =
 
 /// How much of a file was found sound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::store) enum Looked {
+pub(in crate::store) enum IntegrityResult {
     /// All of it.
     Whole,
     /// As much as there was time for.
@@ -56,7 +56,7 @@ pub struct Contents {
 ///
 /// # Errors
 /// [`StoreError::Damaged`] with what is wrong; others where it cannot be read.
-pub(in crate::store) async fn look(connection: &mut SqliteConnection) -> Result<Looked, StoreError> {
+pub(in crate::store) async fn look(connection: &mut SqliteConnection) -> Result<IntegrityResult, StoreError> {
     let until = Instant::now() + LOOK_MAX;
     let over = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&over);
@@ -68,9 +68,9 @@ pub(in crate::store) async fn look(connection: &mut SqliteConnection) -> Result<
     let looked = look_on(connection).await;
     connection.lock_handle().await?.remove_progress_handler();
     match looked {
-        Ok(()) => Ok(Looked::Whole),
+        Ok(()) => Ok(IntegrityResult::Whole),
         Err(StoreError::Damaged(what)) => Err(StoreError::Damaged(what)),
-        Err(_) if over.load(Ordering::Relaxed) => Ok(Looked::Partly),
+        Err(_) if over.load(Ordering::Relaxed) => Ok(IntegrityResult::Partly),
         Err(error) => Err(error),
     }
 }

@@ -12,7 +12,7 @@ use sqlx::sqlite::{
 };
 use sqlx::{ConnectOptions, Row, SqlSafeStr, SqliteConnection};
 
-use crate::store::file::held::Place;
+use crate::store::file::held::DatabaseLock;
 use crate::store::values::error::OpenError;
 use crate::store::values::error::StoreError;
 
@@ -66,7 +66,10 @@ pub(in crate::store) async fn readers(database: &Path) -> Result<SqlitePool, Sto
 
 /// The same, all opened at once and for good: where the file is taken away, they go on reading the one that is open, and
 /// none is opened on what stands in its place.
-pub(in crate::store) async fn lasting_readers(database: &Path, place: Arc<Place>) -> Result<SqlitePool, StoreError> {
+pub(in crate::store) async fn lasting_readers(
+    database: &Path,
+    place: Arc<DatabaseLock>,
+) -> Result<SqlitePool, StoreError> {
     let pool = pool().min_connections(READERS_MAX).idle_timeout(None).max_lifetime(None);
     let pool = pool.after_connect(move |_, _| {
         let looked = place.look();

@@ -7,13 +7,13 @@ use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
 use sqlx::{Row, SqliteConnection};
 
 use crate::domain::monitor::MonitorId;
-use crate::store::packed::pack::answer::{Entry, answer_from};
+use crate::store::packed::pack::answer::{PackedAnswer, answer_from};
 use crate::store::packed::pack::hour::{self, Hour};
 use crate::store::packed::pack::numbers::Meanings;
+use crate::store::values::change_set::LOCAL;
 use crate::store::values::column::{moment, moment_from};
 use crate::store::values::error::StoreError;
 use crate::store::values::past::PastBeat;
-use crate::store::values::record::LOCAL;
 
 /// How far the janitor is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -210,7 +210,7 @@ pub(in crate::store) async fn learn(
         meanings.canaries.insert(*number, Arc::from(row.try_get::<&str, _>(0)?));
     }
     for entry in &hour.answers {
-        let Entry::Number(number) = entry else { continue };
+        let PackedAnswer::Number(number) = entry else { continue };
         if meanings.answers.contains_key(number) {
             continue;
         }

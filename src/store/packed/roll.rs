@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use sqlx::{Row, SqliteConnection};
 
-use crate::domain::coverage::{Covered, State};
+use crate::domain::coverage::{Availability, Covered};
 use crate::domain::quality::answers::Answers;
 use crate::store::packed::pack::day::{self, Histograms};
 use crate::store::packed::pack::heat;
@@ -54,7 +54,7 @@ impl Stretch {
 /// megabytes.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Counting {
-    states: Vec<(DateTime<Utc>, State)>,
+    states: Vec<(DateTime<Utc>, Availability)>,
     hours: BTreeMap<DateTime<Utc>, Stretch>,
 }
 

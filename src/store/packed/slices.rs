@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::answer::Variant;
-use crate::domain::latency::code::Code;
+use crate::domain::latency::code::LatencyCode;
 use crate::domain::latency::histogram::Latencies;
 use crate::domain::observation::Stage;
 use crate::store::packed::pack::day::{Histograms, Series};
@@ -40,17 +40,17 @@ pub struct Sliced {
 }
 
 /// Calls that are counted in one slice: each step of the scale, whether it ran into its timeout, and how many.
-type Calls = Vec<(Code, bool, u32)>;
+type Calls = Vec<(LatencyCode, bool, u32)>;
 
 /// What latency is judged by in a stretch of time: plain searches, or tools/list where there are none.
 #[derive(Debug)]
-pub(in crate::store) struct Part {
+pub(in crate::store) struct SlicePart {
     at: DateTime<Utc>,
     searches: Calls,
     tools: Calls,
 }
 
-impl Part {
+impl SlicePart {
     /// Of an hour or a day that begins at `at`.
     fn of_histograms(at: DateTime<Utc>, histograms: &Histograms) -> Self {
         let of = |stage: Stage| {
@@ -65,8 +65,8 @@ impl Part {
         let asks = beat.asks.iter().filter(|ask| ask.is_timed() && ask.shape.variant == Variant::Plain);
         Self {
             at: beat.started_at,
-            searches: asks.map(|ask| (Code::of(ask.elapsed), ask.is_censored(), 1)).collect(),
-            tools: beat.stages.tools.map(|elapsed| (Code::of(elapsed), false, 1)).into_iter().collect(),
+            searches: asks.map(|ask| (LatencyCode::of(ask.elapsed), ask.is_censored(), 1)).collect(),
+            tools: beat.stages.tools.map(|elapsed| (LatencyCode::of(elapsed), false, 1)).into_iter().collect(),
         }
     }
 }
@@ -77,12 +77,12 @@ pub(in crate::store) fn of_histograms<'h>(
     from: DateTime<Utc>,
     slice: Duration,
 ) -> Sliced {
-    let parts: Vec<Part> = stretches.map(|(at, histograms)| Part::of_histograms(at, histograms)).collect();
+    let parts: Vec<SlicePart> = stretches.map(|(at, histograms)| SlicePart::of_histograms(at, histograms)).collect();
     sliced(&parts, from, slice)
 }
 
 /// Merged parts of each slice.
-pub(in crate::store) fn sliced(parts: &[Part], from: DateTime<Utc>, slice: Duration) -> Sliced {
+pub(in crate::store) fn sliced(parts: &[SlicePart], from: DateTime<Utc>, slice: Duration) -> Sliced {
     let width = micros(slice).max(1);
     // A monitor with searches is judged by them alone, in slices without one as well.
     let of_searches = parts.iter().any(|part| !part.searches.is_empty());
@@ -128,9 +128,9 @@ mod tests {
     #[test]
     fn percentiles_are_right_to_two_digits_and_by_slice() {
         let from = DateTime::from_timestamp_micros(1_000_000_000).unwrap_or_default();
-        let call = |second: i64, ms: u64, is_censored| Part {
+        let call = |second: i64, ms: u64, is_censored| SlicePart {
             at: from + TimeDelta::seconds(second),
-            searches: vec![(Code::of(Duration::from_millis(ms)), is_censored, 1)],
+            searches: vec![(LatencyCode::of(Duration::from_millis(ms)), is_censored, 1)],
             tools: Vec::new(),
         };
         let mut calls: Vec<_> = (1..=100).map(|ms| call(1, ms, false)).collect();

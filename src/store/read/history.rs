@@ -146,7 +146,7 @@ impl Readers {
         until: DateTime<Utc>,
     ) -> Result<Vec<PastBeat>, StoreError> {
         let mut reading = self.readers.begin().await?;
-        let Remembered { packs, mut rows } = remembered(&mut reading, monitor, from, until).await?;
+        let PastCounts { packs, mut rows } = remembered(&mut reading, monitor, from, until).await?;
         let mut meanings = Meanings::default();
         for pack in packs {
             let hour = pack.read()?;
@@ -168,7 +168,7 @@ impl Readers {
         until: DateTime<Utc>,
     ) -> Result<Vec<PastBeat>, StoreError> {
         let mut reading = self.readers.begin().await?;
-        let Remembered { packs, mut rows } = remembered(&mut reading, monitor, from, until).await?;
+        let PastCounts { packs, mut rows } = remembered(&mut reading, monitor, from, until).await?;
         for pack in packs {
             rows.extend(pack.read()?.beats);
         }
@@ -223,7 +223,7 @@ async fn hours(
 ) -> Result<BTreeMap<DateTime<Utc>, Stretch>, StoreError> {
     let from = packs::hour_of(from);
     // The last beat of the hour before covers the time until the first beat of this one.
-    let Remembered { packs, rows } = remembered(reading, monitor, from - packs::HOUR, until).await?;
+    let PastCounts { packs, rows } = remembered(reading, monitor, from - packs::HOUR, until).await?;
     let mut counting = Counting::default();
     for pack in packs {
         counting.take(&pack.read()?.beats);
@@ -277,7 +277,7 @@ fn rolled_day(row: &SqliteRow) -> Result<Rolled, StoreError> {
 }
 
 /// What is remembered of a monitor, each beat once.
-struct Remembered {
+struct PastCounts {
     /// Packs of hours that are sealed, not read yet; those at the edges are whole.
     packs: Vec<Pack>,
     /// Beats whose row is the truth: of hours that are not sealed, and late ones.
@@ -300,7 +300,7 @@ async fn remembered(
     monitor: &MonitorId,
     from: DateTime<Utc>,
     until: DateTime<Utc>,
-) -> Result<Remembered, StoreError> {
+) -> Result<PastCounts, StoreError> {
     let sealed_until = packs::sealing(connection).await?.sealed_until;
     let packs = match packs::known_number_of(connection, monitor).await? {
         Some(owner) => packs_between(connection, owner, from, until.min(sealed_until)).await?,
@@ -308,7 +308,7 @@ async fn remembered(
     };
     let rows = unsealed::beats_of(connection, monitor, from, until).await?;
     let truth = rows.into_iter().filter(|row| row.is_late || row.beat.started_at >= sealed_until);
-    Ok(Remembered { packs, rows: truth.map(|row| row.beat).collect() })
+    Ok(PastCounts { packs, rows: truth.map(|row| row.beat).collect() })
 }
 
 /// Packs of the hours that begin before `until`. A pack of an hour that is being sealed is not the truth yet.

@@ -8,7 +8,7 @@ use crate::domain::monitor::MonitorId;
 use crate::store::file::readers::Readers;
 use crate::store::packed::roll::Stretch;
 use crate::store::packed::slices;
-use crate::store::packed::slices::{LatencySlice, Part, sliced};
+use crate::store::packed::slices::{LatencySlice, SlicePart, sliced};
 use crate::store::values::column::micros;
 use crate::store::values::error::StoreError;
 use crate::store::values::past::PastBeat;
@@ -75,7 +75,7 @@ impl Readers {
         slices: [Duration; 2],
     ) -> Result<[Vec<LatencySlice>; 2], StoreError> {
         let beats = self.unnamed(monitor, from, to).await?;
-        let parts: Vec<Part> = beats.iter().filter(|beat| beat.is_scheduled()).map(Part::of_beat).collect();
+        let parts: Vec<SlicePart> = beats.iter().filter(|beat| beat.is_scheduled()).map(SlicePart::of_beat).collect();
         Ok(slices.map(|slice| sliced(&parts, from, slice).slices))
     }
 

@@ -14,7 +14,7 @@ use crate::domain::monitor::MonitorId;
 use crate::domain::observation::BeatKind;
 use crate::domain::outcome::Verdict;
 use crate::domain::reason::FailureReason;
-use crate::live::board::{BeatMark, STRIP_LEN};
+use crate::live::state::{BeatMark, STRIP_LEN};
 use crate::store::file::readers::Readers;
 use crate::store::packed::pack::hour::Hour;
 use crate::store::packed::pack::numbers::Meanings;

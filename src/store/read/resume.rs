@@ -13,9 +13,9 @@ use crate::domain::protocol::Era;
 use crate::domain::signal::{Phase, Signal, SignalState};
 use crate::domain::tools::{Listing, ToolSeen};
 use crate::store::file::readers::Readers;
+use crate::store::values::change_set::{Addressee, DETECTOR_VERSION, LOCAL, MarksRow, SignalRow, ToolsRow};
 use crate::store::values::column::{incident, incidents, length, moment, moment_or_none, word};
 use crate::store::values::error::StoreError;
-use crate::store::values::record::{Addressee, DETECTOR_VERSION, LOCAL, MarksRow, SignalRow, ToolsRow};
 
 impl Readers {
     /// Every signal that is not quiet, or that remembers something.

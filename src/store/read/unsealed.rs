@@ -15,10 +15,10 @@ use crate::domain::observation::{BeatKind, Stage};
 use crate::domain::outcome::Verdict;
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::reason::FailureReason;
+use crate::store::values::change_set::{BeatSeen, LOCAL, StageTimes};
 use crate::store::values::column::{ask_verdict, length, moment, word, word_or_none};
 use crate::store::values::error::StoreError;
 use crate::store::values::past::{AskShape, BeatShape, PastAnswer, PastAsk, PastBeat};
-use crate::store::values::record::{LOCAL, Seen, StageTimes};
 
 /// Whether a beat came late; `b` is its row.
 macro_rules! is_late {
@@ -111,7 +111,7 @@ fn beat(row: &SqliteRow, asks: Vec<PastAsk>) -> Result<PastBeat, StoreError> {
             era: word_or_none(row.try_get(3)?, "era", Era::from_slug)?,
             transport: word(row.try_get(4)?, "transport", Transport::from_slug)?,
             fresh_connection: row.try_get(5)?,
-            seen: word(row.try_get(6)?, "seen", Seen::from_slug)?,
+            seen: word(row.try_get(6)?, "seen", BeatSeen::from_slug)?,
             verdict: word(row.try_get(7)?, "outcome", Verdict::from_slug)?,
             reason: word_or_none(row.try_get(8)?, "reason", FailureReason::from_slug)?,
             stage: word_or_none(row.try_get(9)?, "stage", Stage::from_slug)?,

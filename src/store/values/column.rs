@@ -13,8 +13,8 @@ use crate::domain::outcome::Evidence;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::rules::RulePlace;
 use crate::domain::signal::Signal;
-use crate::store::values::course;
 use crate::store::values::error::StoreError;
+use crate::store::values::incident_memory;
 
 /// A query for whole incidents, to be read by [`incident`]; `rest` follows the name of the table.
 macro_rules! incidents {
@@ -49,7 +49,7 @@ pub(in crate::store) fn incident(row: &SqliteRow) -> Result<Incident, StoreError
         resolve_cause: cause.map(|slug| resolve_cause(&slug, row)).transpose()?,
         acknowledged,
         sequence: row.try_get(18)?,
-        course: course::read(row.try_get(19)?)?,
+        course: incident_memory::read(row.try_get(19)?)?,
     })
 }
 

@@ -4,7 +4,7 @@
 
 pub(in crate::store) mod error;
 pub(in crate::store) mod column;
-pub(in crate::store) mod course;
+pub(in crate::store) mod incident_memory;
 pub(in crate::store) mod rows;
-pub mod record;
+pub mod change_set;
 pub mod past;

@@ -6,12 +6,12 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::domain::answer::{Turn, Variant};
-use crate::domain::coverage::State;
+use crate::domain::coverage::Availability;
 use crate::domain::observation::{BeatKind, Stage};
 use crate::domain::outcome::Verdict;
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::reason::FailureReason;
-use crate::store::values::record::{Seen, StageTimes};
+use crate::store::values::change_set::{BeatSeen, StageTimes};
 
 /// One beat of one monitor.
 ///
@@ -45,7 +45,7 @@ pub struct BeatShape {
     /// Whether tools/list had a connection of its own.
     pub fresh_connection: bool,
     /// Whether it showed us anything.
-    pub seen: Seen,
+    pub seen: BeatSeen,
     /// As one word.
     pub verdict: Verdict,
     /// The leading cause.
@@ -109,7 +109,7 @@ impl PastBeat {
 
     /// Whether it showed us anything.
     pub fn is_seen(&self) -> bool {
-        self.shape.seen == Seen::Seen
+        self.shape.seen == BeatSeen::Seen
     }
 
     /// Whether it found the server able to answer.
@@ -118,11 +118,11 @@ impl PastBeat {
     }
 
     /// What it says of the time after it.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> Availability {
         match (self.shape.seen, self.shape.verdict) {
-            (Seen::Seen, Verdict::Good | Verdict::Degraded) => State::Up,
-            (Seen::Seen, Verdict::Down) => State::Down,
-            _ => State::Unknown,
+            (BeatSeen::Seen, Verdict::Good | Verdict::Degraded) => Availability::Up,
+            (BeatSeen::Seen, Verdict::Down) => Availability::Down,
+            _ => Availability::Unknown,
         }
     }
 }

@@ -3,8 +3,8 @@
 use sqlx::SqliteConnection;
 
 use crate::domain::protocol::Transport;
+use crate::store::values::change_set::{AskRow, BeatRow, ChangeSet, LOCAL};
 use crate::store::values::column::micros;
-use crate::store::values::record::{AskRow, BeatRecord, BeatRow, LOCAL};
 use crate::store::values::rows::{Bound, Rows};
 use crate::store::write::intern::Interned;
 
@@ -103,7 +103,7 @@ impl Names {
 pub(in crate::store) async fn append(
     connection: &mut SqliteConnection,
     names: &mut Names,
-    records: &[&BeatRecord],
+    records: &[&ChangeSet],
 ) -> Result<(), sqlx::Error> {
     let beats: Vec<&BeatRow> = records.iter().filter_map(|record| record.beat.as_ref()).collect();
     names.configs.learn(connection, beats.iter().map(|beat| beat.config_hash.as_str())).await?;
@@ -130,7 +130,7 @@ struct PlacedAsk<'a> {
     ask: &'a AskRow,
 }
 
-fn placed(record: &BeatRecord) -> impl Iterator<Item = PlacedAsk<'_>> {
+fn placed(record: &ChangeSet) -> impl Iterator<Item = PlacedAsk<'_>> {
     record
         .beat
         .iter()

@@ -7,10 +7,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::MonitorId;
 use crate::store::values::error::StoreError;
+use crate::store::write::config_history::FleetNote;
 use crate::store::write::handle::Store;
-use crate::store::write::note::FleetNote;
 use crate::store::write::outbox::{Attempted, Claim, Claiming};
-use crate::store::write::writer::{Answer, Work};
+use crate::store::write::writer::{CommitAnswer, Work};
 
 impl Store {
     /// Notes the file that came into force, its monitors and canaries, and which are no longer in it.
@@ -26,7 +26,7 @@ impl Store {
     ) -> Result<HashMap<MonitorId, DateTime<Utc>>, StoreError> {
         let note = FleetNote::of(fleet, source, now);
         match self.ask(Work::Loaded(Box::new(note))).await? {
-            Answer::FirstSeen(first_seen) => Ok(first_seen),
+            CommitAnswer::FirstSeen(first_seen) => Ok(first_seen),
             _ => Ok(HashMap::new()),
         }
     }
@@ -37,7 +37,7 @@ impl Store {
     /// Where the database does not answer.
     pub async fn acknowledge(&self, incident: &str, actor: &str, now: DateTime<Utc>) -> Result<bool, StoreError> {
         let work = Work::Acknowledge { incident: incident.to_owned(), actor: actor.to_owned(), now };
-        Ok(matches!(self.ask(work).await?, Answer::Changed(true)))
+        Ok(matches!(self.ask(work).await?, CommitAnswer::Changed(true)))
     }
 
     /// Lends out what is due, the longest due first.
@@ -46,7 +46,7 @@ impl Store {
     /// Where the database does not answer; nothing is lent out then.
     pub async fn claim(&self, now: DateTime<Utc>, claiming: Claiming) -> Result<Vec<Claim>, StoreError> {
         match self.ask(Work::Claim { now, claiming }).await? {
-            Answer::Claims(claims) => Ok(claims),
+            CommitAnswer::Claims(claims) => Ok(claims),
             _ => Ok(Vec::new()),
         }
     }
@@ -65,7 +65,7 @@ impl Store {
     /// Where the database does not answer.
     pub async fn wake_fallbacks(&self, now: DateTime<Utc>) -> Result<u64, StoreError> {
         match self.ask(Work::WakeFallbacks { now }).await? {
-            Answer::Count(count) => Ok(count),
+            CommitAnswer::Count(count) => Ok(count),
             _ => Ok(0),
         }
     }
@@ -76,7 +76,7 @@ impl Store {
     /// Where the database does not answer.
     pub async fn reckon_anew(&self, now: DateTime<Utc>) -> Result<u64, StoreError> {
         match self.ask(Work::ReckonAnew { now }).await? {
-            Answer::Count(count) => Ok(count),
+            CommitAnswer::Count(count) => Ok(count),
             _ => Ok(0),
         }
     }
@@ -87,7 +87,7 @@ impl Store {
     /// Where the database does not answer.
     pub async fn replay(&self, delivery: &str, actor: &str, now: DateTime<Utc>) -> Result<bool, StoreError> {
         let work = Work::Replay { delivery: delivery.to_owned(), actor: actor.to_owned(), now };
-        Ok(matches!(self.ask(work).await?, Answer::Changed(true)))
+        Ok(matches!(self.ask(work).await?, CommitAnswer::Changed(true)))
     }
 
     /// Writes the moment, for nothing but the proof that a write reaches the disk.
@@ -104,7 +104,7 @@ impl Store {
     /// Where the database does not answer.
     pub async fn forget_transcripts(&self, now: DateTime<Utc>, kept: TimeDelta) -> Result<u64, StoreError> {
         match self.ask(Work::ForgetTranscripts { now, kept }).await? {
-            Answer::Count(count) => Ok(count),
+            CommitAnswer::Count(count) => Ok(count),
             _ => Ok(0),
         }
     }

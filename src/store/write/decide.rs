@@ -9,16 +9,18 @@ use sqlx::SqliteConnection;
 
 use crate::domain::incident::{Incident, ResolveCause};
 use crate::domain::signal::Phase;
+use crate::store::values::change_set::{
+    ChangeSet, DETECTOR_VERSION, LOCAL, MarksRow, SignalRow, TimelineRow, ToolsRow,
+};
 use crate::store::values::column::{evidence_text, micros, new_id};
-use crate::store::values::course;
-use crate::store::values::record::{BeatRecord, DETECTOR_VERSION, LOCAL, MarksRow, SignalRow, TimelineRow, ToolsRow};
+use crate::store::values::incident_memory;
+use crate::store::write::enqueue;
 use crate::store::write::listing::blob;
-use crate::store::write::promise;
 
 /// Writes the decisions of many records, in their order.
 pub(in crate::store) async fn decide(
     connection: &mut SqliteConnection,
-    records: &[&BeatRecord],
+    records: &[&ChangeSet],
     next_event: &mut i64,
 ) -> Result<(), sqlx::Error> {
     for row in latest_states(records) {
@@ -35,7 +37,7 @@ pub(in crate::store) async fn decide(
             timeline(connection, row, next_event).await?;
         }
         for outgoing in &record.outbox {
-            promise::promise(connection, outgoing).await?;
+            enqueue::promise(connection, outgoing).await?;
         }
         if let Some(row) = &record.tools {
             tools(connection, row).await?;
@@ -51,7 +53,7 @@ pub(in crate::store) async fn decide(
 }
 
 /// The last state of every signal among records that may hold several.
-fn latest_states<'a>(records: &[&'a BeatRecord]) -> impl Iterator<Item = &'a SignalRow> {
+fn latest_states<'a>(records: &[&'a ChangeSet]) -> impl Iterator<Item = &'a SignalRow> {
     let rows = records.iter().flat_map(|record| record.signals.iter());
     let latest: HashMap<_, _> = rows.map(|row| ((&row.monitor, row.signal, &row.subject), row)).collect();
     latest.into_values()
@@ -138,7 +140,7 @@ async fn incident(connection: &mut SqliteConnection, row: &Incident) -> Result<(
     .bind(by)
     .bind(at)
     .bind(row.sequence)
-    .bind(course::written(&row.course))
+    .bind(incident_memory::written(&row.course))
     .execute(connection)
     .await?;
     Ok(())

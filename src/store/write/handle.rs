@@ -10,13 +10,13 @@ use parking_lot::Mutex;
 use sqlx::{Connection as _, SqliteConnection};
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use crate::store::file::held::{Held, Place};
-use crate::store::file::integrity::{self, Looked};
+use crate::store::file::held::{DatabaseLock, Held};
+use crate::store::file::integrity::{self, IntegrityResult};
 use crate::store::file::readers::Readers;
 use crate::store::file::schema;
+use crate::store::values::change_set::ChangeSet;
 use crate::store::values::error::{OpenError, StoreError};
-use crate::store::values::record::BeatRecord;
-use crate::store::write::writer::{Answer, Begun, Job, Signals, Work, Writer, can_wait};
+use crate::store::write::writer::{CommitAnswer, Signals, Work, WriteJob, Writer, WriterStart, can_wait};
 
 /// Jobs that may wait for the writer; a submitter beyond waits for room, which slows whoever is too fast.
 const QUEUE_MAX: usize = 1024;
@@ -27,7 +27,7 @@ const GATHER_USUAL: Duration = Duration::from_millis(100);
 /// The open database. Cheap to clone; every clone speaks to the one writer.
 #[derive(Debug, Clone)]
 pub struct Store {
-    jobs: mpsc::Sender<Job>,
+    jobs: mpsc::Sender<WriteJob>,
     reads: Readers,
     outbox_changed: Arc<Notify>,
     /// Ends the writer's wait for company.
@@ -35,7 +35,7 @@ pub struct Store {
     /// How long it waits for company, in microseconds.
     gather_us: Arc<AtomicU64>,
     /// Where the file stood.
-    place: Arc<Place>,
+    place: Arc<DatabaseLock>,
     /// When a write last reached the disk.
     written_at: Arc<Mutex<Instant>>,
 }
@@ -85,7 +85,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Conflict`] where this record alone is refused; any other failure hit the whole commit.
-    pub async fn commit(&self, record: BeatRecord) -> Result<(), StoreError> {
+    pub async fn commit(&self, record: ChangeSet) -> Result<(), StoreError> {
         self.ask(Work::Record(Box::new(record))).await.map(drop)
     }
 
@@ -128,10 +128,10 @@ impl Store {
         (self.jobs.max_capacity() - self.jobs.capacity()) as u64
     }
 
-    pub(in crate::store) async fn ask(&self, work: Work) -> Result<Answer, StoreError> {
+    pub(in crate::store) async fn ask(&self, work: Work) -> Result<CommitAnswer, StoreError> {
         let (done, answer) = oneshot::channel();
         let patient = can_wait(&work);
-        self.jobs.send(Job { work, done }).await.map_err(|_| StoreError::Closed)?;
+        self.jobs.send(WriteJob { work, done }).await.map_err(|_| StoreError::Closed)?;
         // Half a queue is company enough: the other half has to last until it is written.
         if !patient || self.jobs.capacity() <= QUEUE_MAX / 2 {
             self.hurry.notify_one();
@@ -145,14 +145,14 @@ async fn begin(
     path: &Path,
     held: &Held,
     connection: &mut SqliteConnection,
-) -> Result<(Begun, Readers, Arc<Place>), OpenError> {
+) -> Result<(WriterStart, Readers, Arc<DatabaseLock>), OpenError> {
     let failed = |source| OpenError::of(path, source);
-    if integrity::look(connection).await.map_err(failed)? == Looked::Partly {
+    if integrity::look(connection).await.map_err(failed)? == IntegrityResult::Partly {
         tracing::info!("what pages depend on is sound; the rest of the database was not all read: `serin backup` does");
     }
     schema::migrate(path, connection).await?;
-    let begun = Begun::read(connection).await.map_err(failed)?;
-    let place = Place::of(path, held).map_err(|source| OpenError::Lock { path: path.to_owned(), source })?;
+    let begun = WriterStart::read(connection).await.map_err(failed)?;
+    let place = DatabaseLock::of(path, held).map_err(|source| OpenError::Lock { path: path.to_owned(), source })?;
     let place = Arc::new(place);
     let readers = schema::lasting_readers(path, Arc::clone(&place)).await.map_err(failed)?;
     Ok((begun, Readers { readers }, place))
@@ -173,9 +173,9 @@ mod tests {
     use crate::domain::monitor::MonitorId;
     use crate::domain::observation::BeatKind;
     use crate::domain::outcome::Verdict;
-    use crate::store::values::record::{BeatRow, Seen};
+    use crate::store::values::change_set::{BeatRow, BeatSeen};
 
-    fn beat(number: u32) -> BeatRecord {
+    fn beat(number: u32) -> ChangeSet {
         let at = chrono::DateTime::from_timestamp(1_800_000_000 + i64::from(number), 0).unwrap();
         let row = BeatRow {
             monitor: MonitorId::new("docs"),
@@ -184,16 +184,16 @@ mod tests {
             kind: BeatKind::Scheduled,
             era: None,
             transport: None,
-            seen: Seen::Missed,
+            seen: BeatSeen::Missed,
             verdict: Verdict::Unknown,
             reason: None,
             stage: None,
             elapsed: Duration::ZERO,
-            stages: crate::store::values::record::StageTimes::default(),
+            stages: crate::store::values::change_set::StageTimes::default(),
             fresh_connection: false,
             config_hash: String::new(),
         };
-        BeatRecord { beat: Some(row), ..BeatRecord::default() }
+        ChangeSet { beat: Some(row), ..ChangeSet::default() }
     }
 
     #[tokio::test]

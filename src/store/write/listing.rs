@@ -6,11 +6,11 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::monitor::MonitorId;
 use crate::domain::protocol::Era;
-use crate::domain::tools::{Change, ChangeClass, Drift, Listing};
+use crate::domain::tools::{ChangeClass, Drift, Listing, ToolChange};
 use crate::store::file::readers::Readers;
+use crate::store::values::change_set::{ChangeSet, ListingRow};
 use crate::store::values::column::{moment, moment_or_none, word};
 use crate::store::values::error::StoreError;
-use crate::store::values::record::{BeatRecord, ListingRow};
 
 /// Lists kept of one monitor beside the accepted one: a year of monthly releases, and room for a rollout that flaps.
 pub const KEPT_MAX: u32 = 30;
@@ -44,7 +44,7 @@ pub struct ListingLine {
 /// Writes what the records bring of lists.
 pub(in crate::store) async fn note(
     connection: &mut SqliteConnection,
-    records: &[&BeatRecord],
+    records: &[&ChangeSet],
 ) -> Result<(), sqlx::Error> {
     for row in records.iter().filter_map(|record| record.listing.as_ref()) {
         if let Some((hash, at)) = &row.before {
@@ -141,16 +141,16 @@ fn snapshot(listing: &Listing) -> String {
     serde_json::json!({ "tools": tools, "json": listing.json }).to_string()
 }
 
-fn changes_text(changes: &[Change]) -> String {
+fn changes_text(changes: &[ToolChange]) -> String {
     let lines: Vec<_> = changes.iter().map(|change| (change.class.slug(), &change.tool, &change.what)).collect();
     serde_json::json!(lines).to_string()
 }
 
-fn changes_from(text: &str) -> Result<Vec<Change>, StoreError> {
+fn changes_from(text: &str) -> Result<Vec<ToolChange>, StoreError> {
     let lines: Vec<(String, String, String)> =
         serde_json::from_str(text).map_err(|error| StoreError::Unreadable(format!("changes of tools: {error}")))?;
     let change = |(class, tool, what): (String, String, String)| {
-        Ok(Change { class: word(&class, "class of change", ChangeClass::from_slug)?, tool, what })
+        Ok(ToolChange { class: word(&class, "class of change", ChangeClass::from_slug)?, tool, what })
     };
     lines.into_iter().map(change).collect()
 }

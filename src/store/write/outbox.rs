@@ -18,7 +18,7 @@ use crate::domain::reason::Severity;
 use crate::store::file::readers::Readers;
 use crate::store::values::column::{moment, moment_from, new_id, word};
 use crate::store::values::error::StoreError;
-use crate::store::write::promise::wake;
+use crate::store::write::enqueue::wake;
 
 /// How long a claim holds: three times the 10 s an attempt may take, so that it never ends under one.
 pub const LEASE: TimeDelta = TimeDelta::seconds(30);
@@ -107,14 +107,14 @@ pub struct Attempted {
     /// How it ended.
     pub end: AttemptEnd,
     /// What follows.
-    pub next: Next,
+    pub next: NextAttempt,
     /// Receivers that hear of it, and of all that follows on its order key, from now on.
     pub stand_ins: Vec<String>,
 }
 
 /// What follows a try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub enum NextAttempt {
     /// Done.
     Sent,
     /// Tried again at this moment.
@@ -123,7 +123,7 @@ pub enum Next {
     Dead,
 }
 
-impl Next {
+impl NextAttempt {
     /// The state that follows.
     pub const fn state(self) -> DeliveryState {
         match self {
@@ -403,9 +403,9 @@ pub(in crate::store) async fn attempted(
     .await?;
     let ended_at = attempted.ended_at.timestamp_micros();
     let (next_at, sent_at) = match attempted.next {
-        Next::Sent => (ended_at, Some(ended_at)),
-        Next::Retry(at) => (at.timestamp_micros(), None),
-        Next::Dead => (ended_at, None),
+        NextAttempt::Sent => (ended_at, Some(ended_at)),
+        NextAttempt::Retry(at) => (at.timestamp_micros(), None),
+        NextAttempt::Dead => (ended_at, None),
     };
     // A yes is a yes, even where the lease has passed to somebody else meanwhile; a no counts only for its holder.
     sqlx::query(

@@ -14,7 +14,7 @@ pub(in crate::store) const DOOMED_FOR_US: i64 = 24 * 3_600_000_000;
 
 /// What is kept for a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
+pub enum Retained {
     /// Hourly packs of beats.
     Packs,
     /// Answers that packs name by a number.
@@ -49,33 +49,33 @@ pub(in crate::store) enum Table {
 /// See [`crate::store::Store::forget`].
 pub(in crate::store) async fn forget(
     connection: &mut SqliteConnection,
-    what: Kept,
+    what: Retained,
     before: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
     let micros = before.timestamp_micros();
     let gone = match what {
-        Kept::Packs => {
+        Retained::Packs => {
             let statement = "DELETE FROM beat_packs WHERE slot IN (SELECT slot FROM beat_packs WHERE slot < $1 ORDER BY slot LIMIT $2)";
             delete(connection, statement, slot(hour_number(before), 0)).await?
         }
-        Kept::Answers => {
+        Retained::Answers => {
             let statement = "DELETE FROM answers WHERE id IN (SELECT id FROM answers WHERE used_until < $1 LIMIT $2)";
             delete(connection, statement, day_number(before)).await?
         }
-        Kept::Days => {
+        Retained::Days => {
             let days = "DELETE FROM days WHERE slot IN (SELECT slot FROM days WHERE slot < $1 ORDER BY slot LIMIT $2)";
             let footprints = "DELETE FROM footprints WHERE (monitor, day) IN (SELECT monitor, day FROM footprints WHERE day < $1 LIMIT $2)";
             delete(connection, days, slot(day_number(before), 0)).await?
                 + delete(connection, footprints, day_number(before)).await?
         }
-        Kept::Incidents => forget_incidents(connection, micros).await?,
-        Kept::Notices => {
+        Retained::Incidents => forget_incidents(connection, micros).await?,
+        Retained::Notices => {
             let notifications = "SELECT id FROM notifications n WHERE n.incident IS NULL AND n.at < $1 \
                  AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.notification = n.id AND d.state = 'pending') LIMIT $2";
             let actions = "DELETE FROM actions WHERE id IN (SELECT id FROM actions WHERE at < $1 LIMIT $2)";
             forget_notifications(connection, notifications, micros).await? + delete(connection, actions, micros).await?
         }
-        Kept::Tools => forget_tools(connection, micros).await?,
+        Retained::Tools => forget_tools(connection, micros).await?,
     };
     Ok(gone > 0)
 }

@@ -22,9 +22,9 @@ use crate::store::packed::pack::numbers::Numbers;
 use crate::store::packed::packs::{self, damaged, slot};
 use crate::store::packed::roll;
 use crate::store::read::unsealed::{self, is_late};
+use crate::store::values::change_set::{ChangeSet, LOCAL};
 use crate::store::values::error::StoreError;
 use crate::store::values::past::PastBeat;
-use crate::store::values::record::{BeatRecord, LOCAL};
 use crate::store::write::append::Names;
 
 /// How long an hour is over before it is sealed: the longest probe, and a clock that is put right by minutes.
@@ -68,7 +68,7 @@ pub(in crate::store) async fn sealed(
 pub(in crate::store) async fn note_late(
     connection: &mut SqliteConnection,
     begun_until: i64,
-    records: &[&BeatRecord],
+    records: &[&ChangeSet],
 ) -> Result<(), sqlx::Error> {
     let beats = records.iter().filter_map(|record| record.beat.as_ref());
     for beat in beats.filter(|beat| beat.started_at.timestamp_micros() < begun_until) {

@@ -7,9 +7,9 @@ use sqlx::{Row, SqliteConnection};
 
 use crate::domain::monitor::MonitorId;
 use crate::store::file::readers::Readers;
+use crate::store::values::change_set::ChangeSet;
 use crate::store::values::column::moment;
 use crate::store::values::error::StoreError;
-use crate::store::values::record::BeatRecord;
 
 /// Failures keep theirs so long (DESIGN §8): a post-mortem is written within the month.
 const KEPT: TimeDelta = TimeDelta::days(30);
@@ -36,7 +36,7 @@ pub struct TranscriptLine {
 /// Writes what the records bring.
 pub(in crate::store) async fn keep(
     connection: &mut SqliteConnection,
-    records: &[&BeatRecord],
+    records: &[&ChangeSet],
 ) -> Result<(), sqlx::Error> {
     for row in records.iter().flat_map(|record| &record.transcripts) {
         let hash = hash(&row.text);

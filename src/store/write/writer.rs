@@ -18,20 +18,20 @@ use sqlx::{AssertSqlSafe, Connection, Row, SqliteConnection};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::domain::monitor::MonitorId;
-use crate::store::file::held::{Held, Place};
+use crate::store::file::held::{DatabaseLock, Held};
 use crate::store::file::schema;
 use crate::store::packed::packs;
+use crate::store::values::change_set::ChangeSet;
 use crate::store::values::error::StoreError;
 use crate::store::values::error::is_conflict;
-use crate::store::values::record::BeatRecord;
 use crate::store::write::append::{Names, append};
-use crate::store::write::chore::{self, Chore};
+use crate::store::write::config_history::{self, FleetNote};
 use crate::store::write::decide::{action, decide};
-use crate::store::write::known::keep;
+use crate::store::write::enqueue;
 use crate::store::write::listing;
-use crate::store::write::note::{self, FleetNote};
+use crate::store::write::maintenance::{self, Maintenance};
 use crate::store::write::outbox::{self, Attempted, Claim, Claiming};
-use crate::store::write::promise;
+use crate::store::write::probe_memory::keep;
 use crate::store::write::seal;
 use crate::store::write::transcript;
 
@@ -45,7 +45,7 @@ const PAGES_MAX: u32 = 4_294_967_294;
 /// What the writer can be asked to do.
 #[derive(Debug)]
 pub(in crate::store) enum Work {
-    Record(Box<BeatRecord>),
+    Record(Box<ChangeSet>),
     Claim { now: DateTime<Utc>, claiming: Claiming },
     Attempted(Box<Attempted>),
     WakeFallbacks { now: DateTime<Utc> },
@@ -54,7 +54,7 @@ pub(in crate::store) enum Work {
     Acknowledge { incident: String, actor: String, now: DateTime<Utc> },
     ForgetTranscripts { now: DateTime<Utc>, kept: TimeDelta },
     Loaded(Box<FleetNote>),
-    Chore(Box<Chore>),
+    Chore(Box<Maintenance>),
     Touch { now: DateTime<Utc> },
     LimitPages(u32),
     Close,
@@ -62,7 +62,7 @@ pub(in crate::store) enum Work {
 
 /// What it answers once it is on disk.
 #[derive(Debug)]
-pub(in crate::store) enum Answer {
+pub(in crate::store) enum CommitAnswer {
     Done,
     Changed(bool),
     Count(u64),
@@ -72,9 +72,9 @@ pub(in crate::store) enum Answer {
 
 /// Work and whom to answer.
 #[derive(Debug)]
-pub(in crate::store) struct Job {
+pub(in crate::store) struct WriteJob {
     pub(in crate::store) work: Work,
-    pub(in crate::store) done: oneshot::Sender<Result<Answer, StoreError>>,
+    pub(in crate::store) done: oneshot::Sender<Result<CommitAnswer, StoreError>>,
 }
 
 /// What passes between the writer and those who ask it, beside the queue.
@@ -102,20 +102,20 @@ pub(in crate::store) struct Writer {
     late_before: i64,
     page_limit: u32,
     signals: Signals,
-    place: Arc<Place>,
+    place: Arc<DatabaseLock>,
     /// For as long as anybody may write.
     _held: Held,
 }
 
 /// How far an open database is.
 #[derive(Debug)]
-pub(in crate::store) struct Begun {
+pub(in crate::store) struct WriterStart {
     names: Names,
     next_event: i64,
     late_before: i64,
 }
 
-impl Begun {
+impl WriterStart {
     /// Reads it, and takes back what the Serin before had lent out.
     pub(in crate::store) async fn read(connection: &mut SqliteConnection) -> Result<Self, StoreError> {
         let names = Names::load(connection).await?;
@@ -134,21 +134,21 @@ impl Writer {
     pub(in crate::store) fn new(
         database: PathBuf,
         connection: SqliteConnection,
-        begun: Begun,
-        (held, place): (Held, Arc<Place>),
+        begun: WriterStart,
+        (held, place): (Held, Arc<DatabaseLock>),
         signals: Signals,
     ) -> Self {
-        let Begun { names, next_event, late_before } = begun;
+        let WriterStart { names, next_event, late_before } = begun;
         let (connection, page_limit) = (Some(connection), PAGES_MAX);
         Self { database, connection, names, next_event, late_before, page_limit, signals, place, _held: held }
     }
 
     /// Writes until it is asked to close, or nobody is left who could ask.
-    pub(in crate::store) async fn run(mut self, mut queue: mpsc::Receiver<Job>) {
+    pub(in crate::store) async fn run(mut self, mut queue: mpsc::Receiver<WriteJob>) {
         let mut jobs = Vec::with_capacity(BATCH_MAX);
         while queue.recv_many(&mut jobs, BATCH_MAX).await > 0 {
             gather(&mut queue, &mut jobs, &self.signals).await;
-            let closing: Vec<Job> = jobs.extract_if(.., |job| matches!(job.work, Work::Close)).collect();
+            let closing: Vec<WriteJob> = jobs.extract_if(.., |job| matches!(job.work, Work::Close)).collect();
             self.batch(jobs.drain(..)).await;
             if !closing.is_empty() {
                 queue.close();
@@ -157,7 +157,7 @@ impl Writer {
                 }
                 self.end().await;
                 for job in closing {
-                    drop(job.done.send(Ok(Answer::Done)));
+                    drop(job.done.send(Ok(CommitAnswer::Done)));
                 }
                 return;
             }
@@ -175,7 +175,7 @@ impl Writer {
         }
     }
 
-    async fn batch(&mut self, jobs: impl Iterator<Item = Job>) {
+    async fn batch(&mut self, jobs: impl Iterator<Item = WriteJob>) {
         let (works, dones): (Vec<Work>, Vec<_>) = jobs.map(|job| (job.work, job.done)).unzip();
         if works.is_empty() {
             return;
@@ -200,7 +200,7 @@ impl Writer {
         }
     }
 
-    async fn transact(&mut self, works: Vec<Work>) -> Result<Vec<Result<Answer, StoreError>>, StoreError> {
+    async fn transact(&mut self, works: Vec<Work>) -> Result<Vec<Result<CommitAnswer, StoreError>>, StoreError> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => {
@@ -225,10 +225,10 @@ impl Writer {
         &mut self,
         connection: &mut SqliteConnection,
         works: Vec<Work>,
-    ) -> Result<Vec<Result<Answer, StoreError>>, StoreError> {
+    ) -> Result<Vec<Result<CommitAnswer, StoreError>>, StoreError> {
         sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await?;
         let mut answers = Vec::with_capacity(works.len());
-        let mut records: Vec<Box<BeatRecord>> = Vec::with_capacity(works.len());
+        let mut records: Vec<Box<ChangeSet>> = Vec::with_capacity(works.len());
         for work in works {
             match work {
                 Work::Record(record) => records.push(record),
@@ -249,19 +249,19 @@ impl Writer {
     async fn records(
         &mut self,
         connection: &mut SqliteConnection,
-        records: &[Box<BeatRecord>],
-    ) -> Result<Vec<Result<Answer, StoreError>>, StoreError> {
-        let all: Vec<&BeatRecord> = records.iter().map(Box::as_ref).collect();
+        records: &[Box<ChangeSet>],
+    ) -> Result<Vec<Result<CommitAnswer, StoreError>>, StoreError> {
+        let all: Vec<&ChangeSet> = records.iter().map(Box::as_ref).collect();
         if all.is_empty() {
             return Ok(Vec::new());
         }
         let together = self.guarded(connection, &all).await?;
         if together.is_ok() || all.len() == 1 {
-            return Ok(all.iter().map(|_| together.clone().map(|()| Answer::Done)).collect());
+            return Ok(all.iter().map(|_| together.clone().map(|()| CommitAnswer::Done)).collect());
         }
         let mut answers = Vec::with_capacity(all.len());
         for record in all {
-            answers.push(self.guarded(connection, &[record]).await?.map(|()| Answer::Done));
+            answers.push(self.guarded(connection, &[record]).await?.map(|()| CommitAnswer::Done));
         }
         Ok(answers)
     }
@@ -270,7 +270,7 @@ impl Writer {
     async fn guarded(
         &mut self,
         connection: &mut SqliteConnection,
-        records: &[&BeatRecord],
+        records: &[&ChangeSet],
     ) -> Result<Result<(), StoreError>, StoreError> {
         sqlx::query("SAVEPOINT records").execute(&mut *connection).await?;
         let written = match append(connection, &mut self.names, records).await {
@@ -312,45 +312,50 @@ impl Writer {
         &mut self,
         connection: &mut SqliteConnection,
         work: Work,
-    ) -> Result<Result<Answer, StoreError>, StoreError> {
+    ) -> Result<Result<CommitAnswer, StoreError>, StoreError> {
         let answer = match work {
-            Work::Claim { now, claiming } => Answer::Claims(outbox::claim(connection, now, &claiming).await?),
+            Work::Claim { now, claiming } => CommitAnswer::Claims(outbox::claim(connection, now, &claiming).await?),
             Work::Attempted(attempted) => {
                 outbox::attempted(connection, &attempted).await?;
-                Answer::Done
+                CommitAnswer::Done
             }
-            Work::WakeFallbacks { now } => Answer::Count(promise::wake_fallbacks(connection, now).await?),
-            Work::ReckonAnew { now } => Answer::Count(outbox::reckon_anew(connection, now).await?),
+            Work::WakeFallbacks { now } => CommitAnswer::Count(enqueue::wake_fallbacks(connection, now).await?),
+            Work::ReckonAnew { now } => CommitAnswer::Count(outbox::reckon_anew(connection, now).await?),
             Work::Replay { delivery, actor, now } => {
                 let changed = outbox::replay(connection, &delivery, now).await?;
                 if changed {
                     action(connection, &actor, "replay", &delivery, now).await?;
                 }
-                Answer::Changed(changed)
+                CommitAnswer::Changed(changed)
             }
             Work::Acknowledge { incident, actor, now } => {
-                let changed = note::acknowledge(connection, &incident, &actor, now, &mut self.next_event).await?;
-                Answer::Changed(changed)
+                let changed =
+                    config_history::acknowledge(connection, &incident, &actor, now, &mut self.next_event).await?;
+                CommitAnswer::Changed(changed)
             }
-            Work::ForgetTranscripts { now, kept } => Answer::Count(transcript::forget(connection, now, kept).await?),
+            Work::ForgetTranscripts { now, kept } => {
+                CommitAnswer::Count(transcript::forget(connection, now, kept).await?)
+            }
             Work::Chore(chore) => {
-                if let Chore::Begin { until } = &*chore {
+                if let Maintenance::Begin { until } = &*chore {
                     // Too early is harmless where this is taken back: a late beat joins its pack all the same.
                     self.late_before = self.late_before.max(until.timestamp_micros());
                 }
-                Answer::Changed(chore::run(connection, &mut self.names, *chore).await?)
+                CommitAnswer::Changed(maintenance::run(connection, &mut self.names, *chore).await?)
             }
-            Work::Loaded(fleet) => Answer::FirstSeen(note::loaded(connection, &mut self.names, &fleet).await?),
+            Work::Loaded(fleet) => {
+                CommitAnswer::FirstSeen(config_history::loaded(connection, &mut self.names, &fleet).await?)
+            }
             Work::Touch { now } => {
-                note::touch(connection, now).await?;
-                Answer::Done
+                config_history::touch(connection, now).await?;
+                CommitAnswer::Done
             }
             Work::LimitPages(pages) => {
                 self.page_limit = if pages == 0 { PAGES_MAX } else { pages };
                 limit_pages(connection, self.page_limit).await?;
-                Answer::Done
+                CommitAnswer::Done
             }
-            Work::Record(_) | Work::Close => Answer::Done,
+            Work::Record(_) | Work::Close => CommitAnswer::Done,
         };
         Ok(Ok(answer))
     }
@@ -358,7 +363,7 @@ impl Writer {
 
 /// Lets beats that decided nothing wait for others; ends as soon as anything comes that cannot wait.
 /// It is not woken by each beat that joins: at some 100 a second the waking would cost more than the writing.
-async fn gather(queue: &mut mpsc::Receiver<Job>, jobs: &mut Vec<Job>, signals: &Signals) {
+async fn gather(queue: &mut mpsc::Receiver<WriteJob>, jobs: &mut Vec<WriteJob>, signals: &Signals) {
     if jobs.len() >= COMPANY || !jobs.iter().all(|job| can_wait(&job.work)) {
         return;
     }

@@ -10,7 +10,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::domain::incident::Incident;
 use crate::domain::wording::counted;
 use crate::store::packed::slices::LatencySlice;
-use crate::web::words;
+use crate::web::format;
 
 /// A bound on a P95 takes so many samples (RETRIEVAL §4).
 pub const P95_SAMPLES_MIN: u32 = 59;
@@ -26,7 +26,7 @@ const DAY: Duration = Duration::from_secs(24 * 3_600);
 
 /// What a chart is drawn from.
 #[derive(Debug, Clone)]
-pub struct Source<'a> {
+pub struct ChartSource<'a> {
     /// The stretch of time.
     pub from: DateTime<Utc>,
     /// Its end.
@@ -54,9 +54,9 @@ pub struct Chart {
     /// The median's outline.
     pub p50: String,
     /// Slices of P95.
-    pub p95: Vec<Mark>,
+    pub p95: Vec<ChartMark>,
     /// Slices in which calls ran into the timeout.
-    pub censored: Vec<Mark>,
+    pub censored: Vec<ChartMark>,
     /// Height of the limit.
     pub limit_y: Option<f64>,
     /// Incidents.
@@ -75,7 +75,7 @@ impl HtmlSafe for Chart {}
 
 /// One slice.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Mark {
+pub struct ChartMark {
     /// Left edge.
     pub x: f64,
     /// Right edge.
@@ -100,7 +100,7 @@ pub struct Shade {
 }
 
 /// The chart; none where nothing was measured.
-pub fn chart(source: &Source<'_>) -> Option<Chart> {
+pub fn chart(source: &ChartSource<'_>) -> Option<Chart> {
     if source.fine.is_empty() {
         return None;
     }
@@ -119,42 +119,42 @@ pub fn chart(source: &Source<'_>) -> Option<Chart> {
         censored: censored_marks(source, &x),
         limit_y: Some(y(source.limit_ms)),
         shades: source.incidents.iter().map(|incident| shade(source, incident)).collect(),
-        heights: (0..=4).rev().map(|step| words::millis(quarter * f64::from(step))).collect(),
+        heights: (0..=4).rev().map(|step| format::millis(quarter * f64::from(step))).collect(),
         times: times(source),
         note: note(source, samples, censored, enough.len()),
-        limit: words::millis(source.limit_ms),
+        limit: format::millis(source.limit_ms),
     })
 }
 
-fn x_of(source: &Source<'_>, at: DateTime<Utc>) -> f64 {
+fn x_of(source: &ChartSource<'_>, at: DateTime<Utc>) -> f64 {
     let whole = micros(source.to - source.from).max(1.0);
     (micros(at - source.from) / whole * WIDTH).clamp(0.0, WIDTH)
 }
 
 fn p95_mark(
-    source: &Source<'_>,
+    source: &ChartSource<'_>,
     slice: &LatencySlice,
     x: &impl Fn(DateTime<Utc>) -> f64,
     y: &impl Fn(f64) -> f64,
-) -> Mark {
+) -> ChartMark {
     let end = slice.at + source.coarse_length;
-    Mark {
+    ChartMark {
         x: round(x(slice.at)),
         x2: round(x(end)),
         y: round(y(slice.p95_ms)),
         title: format!(
             "{}: p95 {}, p50 {}, slowest {}, n = {}",
             between(source, slice.at, end),
-            words::millis(slice.p95_ms),
-            words::millis(slice.p50_ms),
-            words::millis(slice.max_ms),
+            format::millis(slice.p95_ms),
+            format::millis(slice.p50_ms),
+            format::millis(slice.max_ms),
             slice.n
         ),
     }
 }
 
 /// The median's line, broken where nothing was measured between two slices.
-fn median(source: &Source<'_>, x: &impl Fn(DateTime<Utc>) -> f64, y: &impl Fn(f64) -> f64) -> String {
+fn median(source: &ChartSource<'_>, x: &impl Fn(DateTime<Utc>) -> f64, y: &impl Fn(f64) -> f64) -> String {
     let gap = source.fine_length.mul_f64(2.5);
     let half = TimeDelta::from_std(source.fine_length / 2).unwrap_or_default();
     let mut path = String::new();
@@ -170,10 +170,10 @@ fn median(source: &Source<'_>, x: &impl Fn(DateTime<Utc>) -> f64, y: &impl Fn(f6
     path
 }
 
-fn censored_marks(source: &Source<'_>, x: &impl Fn(DateTime<Utc>) -> f64) -> Vec<Mark> {
+fn censored_marks(source: &ChartSource<'_>, x: &impl Fn(DateTime<Utc>) -> f64) -> Vec<ChartMark> {
     let slices = source.fine.iter().filter(|slice| slice.censored > 0);
     slices
-        .map(|slice| Mark {
+        .map(|slice| ChartMark {
             x: round(x(slice.at)),
             x2: round(x(slice.at + source.fine_length)),
             y: 4.0,
@@ -187,7 +187,7 @@ fn censored_marks(source: &Source<'_>, x: &impl Fn(DateTime<Utc>) -> f64) -> Vec
         .collect()
 }
 
-fn shade(source: &Source<'_>, incident: &Incident) -> Shade {
+fn shade(source: &ChartSource<'_>, incident: &Incident) -> Shade {
     let end = incident.resolved_at.unwrap_or(source.to);
     let (left, right) = (x_of(source, incident.opened_at), x_of(source, end));
     #[expect(clippy::cast_possible_truncation, reason = "both are within 0 and 1000")]
@@ -209,12 +209,12 @@ fn shade(source: &Source<'_>, incident: &Incident) -> Shade {
 }
 
 /// Whether the clock alone tells moments apart.
-fn is_of_one_day(source: &Source<'_>) -> bool {
+fn is_of_one_day(source: &ChartSource<'_>) -> bool {
     source.to - source.from < CLOCK_ALONE
 }
 
 /// A slice in words, such as `14:00–15:00 UTC`, `14 Nov 14:00–15:00 UTC` or `14 Nov–21 Nov`.
-fn between(source: &Source<'_>, start: DateTime<Utc>, end: DateTime<Utc>) -> String {
+fn between(source: &ChartSource<'_>, start: DateTime<Utc>, end: DateTime<Utc>) -> String {
     if source.fine_length >= DAY && end - start > ONE_DAY {
         return format!("{}–{}", start.format("%-d %b"), (end - ONE_DAY).format("%-d %b"));
     }
@@ -225,36 +225,36 @@ fn between(source: &Source<'_>, start: DateTime<Utc>, end: DateTime<Utc>) -> Str
     format!("{}–{} UTC", start.format(first), end.format("%H:%M"))
 }
 
-fn times(source: &Source<'_>) -> Vec<String> {
+fn times(source: &ChartSource<'_>) -> Vec<String> {
     let whole = source.to - source.from;
-    let words = match source.fine_length {
+    let pattern = match source.fine_length {
         _ if is_of_one_day(source) => "%H:%M",
         length if length >= DAY => "%-d %b",
         _ => "%-d %b %H:%M",
     };
-    (0..TICKS).map(|tick| (source.from + whole * tick / (TICKS - 1)).format(words).to_string()).collect()
+    (0..TICKS).map(|tick| (source.from + whole * tick / (TICKS - 1)).format(pattern).to_string()).collect()
 }
 
-fn summary(source: &Source<'_>, samples: u64, enough: &[&LatencySlice]) -> String {
+fn summary(source: &ChartSource<'_>, samples: u64, enough: &[&LatencySlice]) -> String {
     let worst = enough.iter().map(|slice| slice.p95_ms).fold(f64::NAN, f64::max);
     let said =
-        if worst.is_nan() { "too few for p95".to_owned() } else { format!("highest p95 {}", words::millis(worst)) };
+        if worst.is_nan() { "too few for p95".to_owned() } else { format!("highest p95 {}", format::millis(worst)) };
     format!(
         "Search durations: {}, {said}, limit {}",
         counted(samples, "sample", "samples"),
-        words::millis(source.limit_ms)
+        format::millis(source.limit_ms)
     )
 }
 
-fn note(source: &Source<'_>, samples: u64, censored: u64, enough: usize) -> String {
-    let slice = words::span(source.coarse_length);
+fn note(source: &ChartSource<'_>, samples: u64, censored: u64, enough: usize) -> String {
+    let slice = format::span(source.coarse_length);
     let p95 = if enough == 0 {
         format!("p95 is not drawn: no {slice} holds {P95_SAMPLES_MIN} samples")
     } else {
         format!("p95 over {slice} each, drawn where n ≥ {P95_SAMPLES_MIN}")
     };
     let timeouts = if censored == 0 { String::new() } else { format!(" · {censored} ran into the timeout") };
-    format!("n = {} · median over {} each · {p95}{timeouts}", words::count(samples), words::span(source.fine_length))
+    format!("n = {} · median over {} each · {p95}{timeouts}", format::count(samples), format::span(source.fine_length))
 }
 
 /// The next round figure: 1, 2, 2.5 or 5 times a power of ten.
@@ -286,7 +286,7 @@ mod tests {
     fn p95_needs_its_samples_and_the_median_breaks_at_gaps() {
         let fine = [slice(0, 10, 200.0), slice(5, 10, 200.0), slice(40, 10, 200.0)];
         let coarse = [slice(0, 60, 300.0), slice(30, 20, 5_000.0)];
-        let chart = chart(&Source {
+        let chart = chart(&ChartSource {
             from: DateTime::UNIX_EPOCH,
             to: DateTime::UNIX_EPOCH + TimeDelta::hours(1),
             fine: &fine,
@@ -314,7 +314,7 @@ mod tests {
         ];
         for (days, fine_length, coarse_length, tick, said, sentence) in rows {
             let slices = [slice(0, 100, 300.0)];
-            let chart = chart(&Source {
+            let chart = chart(&ChartSource {
                 from: DateTime::UNIX_EPOCH,
                 to: DateTime::UNIX_EPOCH + TimeDelta::days(days),
                 fine: &slices,

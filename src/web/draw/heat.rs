@@ -11,7 +11,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::domain::wording::counted;
 use crate::store::packed::slices::LatencySlice;
 use crate::web::draw::chart::P95_SAMPLES_MIN;
-use crate::web::words;
+use crate::web::format;
 
 const HOURS: u32 = 24;
 /// Size of a cell in drawing units; the drawing is stretched to its frame.
@@ -30,7 +30,7 @@ const ROW_PIXELS: [u16; 2] = [26, 16];
 
 /// What a heat map is drawn from.
 #[derive(Debug, Clone)]
-pub struct Source<'a> {
+pub struct HeatSource<'a> {
     /// Hours with samples.
     pub hours: &'a [LatencySlice],
     /// The first day.
@@ -88,14 +88,14 @@ pub struct Cell {
 
 /// Which figures have which shade.
 #[derive(Debug, Clone, Copy)]
-struct Scale {
+struct HeatScale {
     /// Upper ends of all shades but the last.
     ends: [f64; STEPS - 1],
     limit_ms: f64,
 }
 
 /// The heat map; none where no hour has a sample.
-pub fn heat(source: &Source<'_>) -> Option<Heat> {
+pub fn heat(source: &HeatSource<'_>) -> Option<Heat> {
     let scale = scale(source)?;
     let by_start: HashMap<DateTime<Utc>, &LatencySlice> = source.hours.iter().map(|hour| (hour.at, hour)).collect();
     let (mut cells, mut over, mut none, mut days) = (Vec::new(), String::new(), String::new(), Vec::new());
@@ -141,16 +141,16 @@ fn is_few(hour: &LatencySlice) -> bool {
 }
 
 /// Shades by equal ratios between the fastest hour and the slowest one within the limit.
-fn scale(source: &Source<'_>) -> Option<Scale> {
+fn scale(source: &HeatSource<'_>) -> Option<HeatScale> {
     let figures = || source.hours.iter().map(|hour| hour.p95_ms).filter(|ms| ms.is_finite());
     let low = figures().reduce(f64::min)?.max(f64::MIN_POSITIVE);
     let within = figures().filter(|ms| *ms <= source.limit_ms).fold(low, f64::max);
     let ratio = (within / low).max(SPREAD_MIN);
     let end = |step: f64| low * ratio.powf(step / 4.0);
-    Some(Scale { ends: [end(1.0), end(2.0), end(3.0)], limit_ms: source.limit_ms })
+    Some(HeatScale { ends: [end(1.0), end(2.0), end(3.0)], limit_ms: source.limit_ms })
 }
 
-impl Scale {
+impl HeatScale {
     fn class(&self, ms: f64) -> &'static str {
         const CLASSES: [&str; STEPS] = ["h1", "h2", "h3", "h4"];
         if ms > self.limit_ms {
@@ -160,7 +160,7 @@ impl Scale {
     }
 }
 
-fn cell(hour: &LatencySlice, scale: &Scale, x: f64, y: f64) -> Cell {
+fn cell(hour: &LatencySlice, scale: &HeatScale, x: f64, y: f64) -> Cell {
     let gap = if is_few(hour) { GAP_FEW } else { GAP };
     let few = if is_few(hour) { ", too few for a bound on p95" } else { "" };
     let timeouts =
@@ -174,16 +174,16 @@ fn cell(hour: &LatencySlice, scale: &Scale, x: f64, y: f64) -> Cell {
             "{}–{} UTC: p95 {}, p50 {}, slowest {}, n = {}{few}{timeouts}",
             hour.at.format("%a %-d %b %H:%M"),
             (hour.at + TimeDelta::hours(1)).format("%H:%M"),
-            words::millis(hour.p95_ms),
-            words::millis(hour.p50_ms),
-            words::millis(hour.max_ms),
+            format::millis(hour.p95_ms),
+            format::millis(hour.p50_ms),
+            format::millis(hour.max_ms),
             hour.n
         ),
     }
 }
 
 fn figure(hour: &LatencySlice) -> String {
-    let figure = words::millis(hour.p95_ms);
+    let figure = format::millis(hour.p95_ms);
     if is_few(hour) { format!("({figure})") } else { figure }
 }
 
@@ -193,29 +193,29 @@ fn mark(path: &mut String, x: f64, y: f64, width: f64) {
 }
 
 /// What each shade that occurs stands for.
-fn keys(scale: &Scale, cells: &[Cell]) -> Vec<(&'static str, String)> {
-    let [first, second, third] = scale.ends.map(words::millis);
+fn keys(scale: &HeatScale, cells: &[Cell]) -> Vec<(&'static str, String)> {
+    let [first, second, third] = scale.ends.map(format::millis);
     let all = [
         ("h1", format!("to {first}")),
         ("h2", format!("to {second}")),
         ("h3", format!("to {third}")),
         ("h4", format!("over {third}")),
-        ("over", format!("over the limit of {}", words::millis(scale.limit_ms))),
+        ("over", format!("over the limit of {}", format::millis(scale.limit_ms))),
     ];
     all.into_iter().filter(|(class, _)| cells.iter().any(|cell| cell.class == *class)).collect()
 }
 
-fn summary(source: &Source<'_>) -> String {
+fn summary(source: &HeatSource<'_>) -> String {
     let over = source.hours.iter().filter(|hour| hour.p95_ms > source.limit_ms).count();
     let by_p95 = |left: &&LatencySlice, right: &&LatencySlice| left.p95_ms.total_cmp(&right.p95_ms);
     let slowest = source.hours.iter().max_by(by_p95).map_or_else(String::new, |hour| {
-        format!("; the slowest is {} UTC with p95 {}", hour.at.format("%a %-d %b %H:%M"), words::millis(hour.p95_ms))
+        format!("; the slowest is {} UTC with p95 {}", hour.at.format("%a %-d %b %H:%M"), format::millis(hour.p95_ms))
     });
     format!(
         "p95 by hour over {}: {} with samples, {over} over the limit of {}{slowest}",
         counted(source.days, "day", "days"),
         counted(source.hours.len(), "hour", "hours"),
-        words::millis(source.limit_ms)
+        format::millis(source.limit_ms)
     )
 }
 
@@ -236,7 +236,7 @@ mod tests {
 
     fn drawn(hours: &[LatencySlice]) -> Option<Heat> {
         let now = DateTime::UNIX_EPOCH + TimeDelta::hours(30);
-        heat(&Source { hours, first: DateTime::UNIX_EPOCH, days: 2, now, limit_ms: 800.0 })
+        heat(&HeatSource { hours, first: DateTime::UNIX_EPOCH, days: 2, now, limit_ms: 800.0 })
     }
 
     #[test]

@@ -8,7 +8,7 @@ use askama::Template;
 use askama::filters::HtmlSafe;
 
 use crate::domain::outcome::Verdict;
-use crate::live::board::{BeatMark, STRIP_LEN};
+use crate::live::state::{BeatMark, STRIP_LEN};
 
 /// Width of one mark.
 const STEP: usize = 4;
@@ -24,14 +24,14 @@ pub struct Strip {
     /// A path for each verdict that occurs: class and outline.
     pub paths: Vec<(&'static str, String)>,
     /// Runs of beats that were not good.
-    pub runs: Vec<Run>,
+    pub runs: Vec<StripRun>,
 }
 
 impl HtmlSafe for Strip {}
 
 /// Neighbouring beats with one verdict and one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Run {
+pub struct StripRun {
     /// Where it starts.
     pub x: usize,
     /// How far it goes.
@@ -81,7 +81,7 @@ fn summary(marks: &[BeatMark]) -> String {
     format!("last {} beats: {}", marks.len(), said.join(", "))
 }
 
-fn runs(marks: &[BeatMark]) -> Vec<Run> {
+fn runs(marks: &[BeatMark]) -> Vec<StripRun> {
     let mut runs = Vec::new();
     let mut end = marks.len();
     while end > 0 && runs.len() < TITLES_MAX {
@@ -98,7 +98,7 @@ fn runs(marks: &[BeatMark]) -> Vec<Run> {
                 last.at.format("%H:%M:%S"),
                 if length == 1 { "beat" } else { "beats" },
             );
-            runs.push(Run { x: x_of(marks, start), width: length * STEP, title });
+            runs.push(StripRun { x: x_of(marks, start), width: length * STEP, title });
         }
         end = start;
     }

@@ -3,21 +3,21 @@
 use std::time::Duration;
 
 use crate::domain::observation::{Observation, Step};
-use crate::web::words;
+use crate::web::format;
 
 /// Width of the whole probe in drawing units.
 const WIDTH: f64 = 1000.0;
 
 /// One step, ready to be drawn.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Bar {
+pub struct WaterfallBar {
     /// Phases in order: class, start and width in drawing units (0–1000), title.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<WaterfallPiece>,
 }
 
 /// One phase of a step.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Piece {
+pub struct WaterfallPiece {
     /// The phase's class.
     pub class: &'static str,
     /// Where it starts.
@@ -29,19 +29,19 @@ pub struct Piece {
 }
 
 /// A bar for every step. Steps run one after the other, so each starts where the last one ended.
-pub fn bars(observation: &Observation) -> Vec<Bar> {
+pub fn bars(observation: &Observation) -> Vec<WaterfallBar> {
     let total: Duration = observation.steps.iter().map(|step| step.elapsed).sum();
     let scale = WIDTH / total.max(observation.elapsed).as_secs_f64().max(1e-6);
     let mut start = Duration::ZERO;
     let mut bars = Vec::with_capacity(observation.steps.len());
     for step in &observation.steps {
-        bars.push(Bar { pieces: pieces(step, start.as_secs_f64() * scale, scale) });
+        bars.push(WaterfallBar { pieces: pieces(step, start.as_secs_f64() * scale, scale) });
         start += step.elapsed;
     }
     bars
 }
 
-fn pieces(step: &Step, start: f64, scale: f64) -> Vec<Piece> {
+fn pieces(step: &Step, start: f64, scale: f64) -> Vec<WaterfallPiece> {
     const SEEN_WIDTH_MIN: f64 = 2.0;
     let phases = [
         ("name", "name resolved", step.phases.name),
@@ -55,11 +55,11 @@ fn pieces(step: &Step, start: f64, scale: f64) -> Vec<Piece> {
     let mut reached = Duration::ZERO;
     let mut push = |class, words: &str, from: Duration, to: Duration| {
         let length = to.saturating_sub(from);
-        pieces.push(Piece {
+        pieces.push(WaterfallPiece {
             class,
             x: (start + from.as_secs_f64() * scale).min(WIDTH - SEEN_WIDTH_MIN),
             width: (length.as_secs_f64() * scale).max(SEEN_WIDTH_MIN),
-            title: format!("{words}: {}", words::millis(length.as_secs_f64() * 1e3)),
+            title: format!("{words}: {}", format::millis(length.as_secs_f64() * 1e3)),
         });
     };
     for (class, said, until) in phases {

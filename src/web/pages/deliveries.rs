@@ -9,10 +9,10 @@ use chrono::{DateTime, Utc};
 
 use crate::store::read::pages::{DeliveryLine, PAGE_ROWS};
 use crate::web::draw::glyph::Glyph;
+use crate::web::format::Timestamp;
 use crate::web::guard::Visit;
 use crate::web::pages::frame::{Frame, show};
 use crate::web::state::WebState;
-use crate::web::words::Moment;
 
 #[derive(Debug, Template)]
 #[template(path = "deliveries.html")]
@@ -31,11 +31,11 @@ pub struct DeliveryRow {
     /// The state's shape.
     pub glyph: Glyph,
     /// When it came to be.
-    pub created: Moment,
+    pub created: Timestamp,
     /// When it is tried next.
-    pub next: Option<Moment>,
+    pub next: Option<Timestamp>,
     /// When the last attempt ended.
-    pub last: Option<Moment>,
+    pub last: Option<Timestamp>,
 }
 
 /// `GET /deliveries`.
@@ -60,10 +60,10 @@ pub fn row(line: DeliveryLine, now: DateTime<Utc>) -> DeliveryRow {
     };
     DeliveryRow {
         glyph: Glyph { name },
-        created: Moment::new(line.created_at, now),
+        created: Timestamp::new(line.created_at, now),
         // What is due already is tried at once; an overdue moment would only look like a fault.
-        next: line.next_at.filter(|at| *at > now).map(|at| Moment::new(at, now)),
-        last: line.last_at.map(|at| Moment::new(at, now)),
+        next: line.next_at.filter(|at| *at > now).map(|at| Timestamp::new(at, now)),
+        last: line.last_at.map(|at| Timestamp::new(at, now)),
         line,
     }
 }

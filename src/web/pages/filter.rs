@@ -7,10 +7,10 @@ use url::form_urlencoded;
 
 use crate::domain::monitor::MonitorId;
 use crate::domain::signal::Signal;
-use crate::live::board::{MonitorView, RollUp};
+use crate::live::state::{MonitorView, RollUp};
 use crate::store::read::pages::IncidentFilter;
 use crate::web::draw::glyph;
-use crate::web::words::Query;
+use crate::web::format::Query;
 
 /// Monitors on one page: with them it stays below 300 kB (DESIGN §10).
 pub const MONITORS_PER_PAGE: usize = 100;

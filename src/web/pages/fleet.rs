@@ -10,16 +10,16 @@ use axum::response::Response;
 use chrono::{DateTime, Utc};
 
 use crate::domain::reason::Severity;
-use crate::live::board::{MonitorView, RollUp};
+use crate::live::state::{MonitorView, RollUp};
 use crate::web::draw::glyph::{self, Glyph};
 use crate::web::draw::strip::Strip;
+use crate::web::format::{self, Query, Timestamp};
 use crate::web::guard::Visit;
 use crate::web::pages::filter::FleetFilter;
 use crate::web::pages::footprint;
 use crate::web::pages::frame::{Frame, show};
 use crate::web::pages::signals::{self, SignalLine};
 use crate::web::state::WebState;
-use crate::web::words::{self, Moment, Query};
 
 /// A view older than so many intervals is called old.
 const OLD_INTERVALS: u32 = 3;
@@ -38,7 +38,7 @@ struct FleetPage {
     calm: bool,
     pages_open: usize,
     tickets_open: usize,
-    rows: Vec<Row>,
+    rows: Vec<FleetRow>,
     found: usize,
     by: Vec<(bool, String)>,
     filter: FleetFilter,
@@ -62,12 +62,12 @@ struct Tile {
 
 /// One monitor.
 #[derive(Debug)]
-struct Row {
+struct FleetRow {
     id: String,
     name: String,
     glyph: Glyph,
     word: &'static str,
-    since: Moment,
+    since: Timestamp,
     labels: Vec<(String, String)>,
     lines: Vec<SignalLine>,
     strip: Strip,
@@ -76,7 +76,7 @@ struct Row {
     samples: String,
     canaries: Option<(usize, usize)>,
     coverage: String,
-    seen: Option<Moment>,
+    seen: Option<Timestamp>,
     old: bool,
     era: String,
     trouble: Option<String>,
@@ -102,7 +102,7 @@ impl P95 {
         let (ms, n) = view.p95_ms?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is within 1 and 90")]
         let length = (ms / view.p95_limit_ms.max(1e-3) * 60.0).clamp(1.0, 90.0) as u32;
-        Some(Self { figure: words::millis(ms), n, over: ms > view.p95_limit_ms, length })
+        Some(Self { figure: format::millis(ms), n, over: ms > view.p95_limit_ms, length })
     }
 }
 
@@ -223,28 +223,28 @@ fn narrowed_by(filter: &FleetFilter) -> Vec<(bool, String)> {
     search.into_iter().chain(labels).chain(state).collect()
 }
 
-fn row(view: &MonitorView, now: DateTime<Utc>) -> Row {
+fn row(view: &MonitorView, now: DateTime<Utc>) -> FleetRow {
     let seen = view.last.as_ref().map(|last| last.0.started_at);
     let old = seen.is_none_or(|at| (now - at).to_std().is_ok_and(|age| age > view.every * OLD_INTERVALS));
     let (right, answered) = view.canary_score();
     let label = |(key, value): (&String, &String)| {
         (value.clone(), format!("/?{}", Query(&[("label", &format!("{key}:{value}"))])))
     };
-    Row {
+    FleetRow {
         id: view.id.to_string(),
         name: view.name.clone(),
         glyph: glyph::of_roll_up(view.roll_up),
         word: view.roll_up.word(),
-        since: Moment::new(view.since, now),
+        since: Timestamp::new(view.since, now),
         labels: view.labels.iter().take(LABELS_SHOWN_MAX).map(label).collect(),
         lines: signals::loud_lines(view, now),
         strip: Strip::new(&view.strip),
         p95: P95::of(view),
-        limit: words::millis(view.p95_limit_ms),
+        limit: format::millis(view.p95_limit_ms),
         samples: samples(view),
         canaries: (!view.canaries.is_empty()).then_some((right, answered)),
-        coverage: view.coverage.map(words::share).unwrap_or_default(),
-        seen: seen.map(|at| Moment::new(at, now)),
+        coverage: view.coverage.map(format::share).unwrap_or_default(),
+        seen: seen.map(|at| Timestamp::new(at, now)),
         old,
         era: footprint::speaks(&view.learnt),
         trouble: view.trouble.clone(),

@@ -2,30 +2,30 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::learnt::{Caution, Learnt};
 use crate::domain::monitor::Monitor;
 use crate::domain::observation::Footprint;
-use crate::domain::pace::{Cap, Hold, Spent};
 use crate::domain::protocol::Transport;
-use crate::live::board::MonitorView;
-use crate::web::words::{self, Moment};
+use crate::domain::rate_limit::{Cap, Hold, Spent};
+use crate::domain::server_profile::{Caution, ServerProfile};
+use crate::live::state::MonitorView;
+use crate::web::format::{self, Timestamp};
 
 /// The part of the page.
 #[derive(Debug)]
-pub struct Footing {
+pub struct FootprintPart {
     /// One row a figure.
-    pub rows: Vec<Line>,
+    pub rows: Vec<FootprintLine>,
     /// How the server speaks, in one line; empty before it was found out.
     pub speaks: String,
     /// When that was found out.
-    pub found: Option<Moment>,
+    pub found: Option<Timestamp>,
     /// What was seen to hurt it, and is not done any more.
     pub cautions: Vec<&'static str>,
 }
 
 /// One figure of two days.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct FootprintLine {
     /// What it counts.
     pub name: &'static str,
     /// Today, UTC.
@@ -37,54 +37,54 @@ pub struct Line {
 }
 
 /// Works the part out of the board's view.
-pub fn tell(view: &MonitorView, declared: Option<&Monitor>, now: DateTime<Utc>) -> Footing {
+pub fn tell(view: &MonitorView, declared: Option<&Monitor>, now: DateTime<Utc>) -> FootprintPart {
     let [yesterday, today] = &view.spent;
     let caps = declared.map(|monitor| monitor.caps).unwrap_or_default();
-    let line = |name, figure: fn(&Footprint) -> String, cap: Option<String>| Line {
+    let line = |name, figure: fn(&Footprint) -> String, cap: Option<String>| FootprintLine {
         name,
         today: figure(&today.footprint),
         yesterday: figure(&yesterday.footprint),
         cap: cap.unwrap_or_default(),
     };
-    let beats = |day: &Spent| words::count(day.beats);
+    let beats = |day: &Spent| format::count(day.beats);
     let mut rows = vec![
-        Line { name: "beats", today: beats(today), yesterday: beats(yesterday), cap: String::new() },
-        line("requests", |cost| words::count(cost.requests.into()), caps.requests_per_day.map(words::count)),
+        FootprintLine { name: "beats", today: beats(today), yesterday: beats(yesterday), cap: String::new() },
+        line("requests", |cost| format::count(cost.requests.into()), caps.requests_per_day.map(format::count)),
         line(
             "bytes, both ways",
-            |cost| words::bytes(cost.bytes_out.saturating_add(cost.bytes_in)),
-            caps.bytes_per_day.map(words::bytes),
+            |cost| format::bytes(cost.bytes_out.saturating_add(cost.bytes_in)),
+            caps.bytes_per_day.map(format::bytes),
         ),
-        line("connections", |cost| words::count(cost.connections.into()), None),
+        line("connections", |cost| format::count(cost.connections.into()), None),
         line(
             "sessions opened, closed, left open",
             |cost| {
                 let left = cost.sessions_opened.saturating_sub(cost.sessions_closed);
-                let figures = [cost.sessions_opened, cost.sessions_closed, left].map(|n| words::count(n.into()));
+                let figures = [cost.sessions_opened, cost.sessions_closed, left].map(|n| format::count(n.into()));
                 figures.join(", ")
             },
             None,
         ),
     ];
     if today.footprint.tokens > 0 || yesterday.footprint.tokens > 0 {
-        rows.push(line("tokens of answers", |cost| words::count(cost.tokens), None));
+        rows.push(line("tokens of answers", |cost| format::count(cost.tokens), None));
     }
-    Footing {
+    FootprintPart {
         rows,
         speaks: speaks(&view.learnt),
-        found: view.learnt.era_found_at.map(|at| Moment::new(at, now)),
+        found: view.learnt.era_found_at.map(|at| Timestamp::new(at, now)),
         cautions: cautions(&view.learnt),
     }
 }
 
 /// Era and transport in words; the transport only where it is not the usual one.
-pub fn speaks(learnt: &Learnt) -> String {
+pub fn speaks(learnt: &ServerProfile) -> String {
     let era = learnt.era.map_or("", |era| era.slug());
     let over = learnt.transport.filter(|transport| *transport != Transport::Http).map_or("", |over| over.slug());
     [era, over].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" over ")
 }
 
-fn cautions(learnt: &Learnt) -> Vec<&'static str> {
+fn cautions(learnt: &ServerProfile) -> Vec<&'static str> {
     let kept = "closing a session may bring this release down: one is kept over beats, and made anew once an hour";
     let discover = "server/discover brought it down, and is not sent to it any more";
     let closing = "closing a session brought it down: its sessions stay open";
@@ -99,24 +99,24 @@ fn cautions(learnt: &Learnt) -> Vec<&'static str> {
 /// Why the schedule is not kept just now.
 pub fn held(hold: Hold, now: DateTime<Utc>) -> String {
     let cap = |cap| match cap {
-        Cap::Requests(limit) => format!("{} requests a day", words::count(limit)),
-        Cap::Bytes(limit) => format!("{} a day", words::bytes(limit)),
+        Cap::Requests(limit) => format!("{} requests a day", format::count(limit)),
+        Cap::Bytes(limit) => format!("{} a day", format::bytes(limit)),
     };
     match hold {
         Hold::Quiet { until, asked } => {
             let why = match asked {
-                Some(length) => format!("Retry-After {}", words::span(length)),
+                Some(length) => format!("Retry-After {}", format::span(length)),
                 None => "429 without Retry-After, so the gap doubles".to_owned(),
             };
-            format!("The server asked for quiet ({why}). The next beat comes {}.", words::ago(until, now))
+            format!("The server asked for quiet ({why}). The next beat comes {}.", format::ago(until, now))
         }
         Hold::Spent { cap: which, until } => format!(
             "The cap of {} is used up. The next beat comes {}; until then nothing is seen here.",
             cap(which),
-            words::ago(until, now)
+            format::ago(until, now)
         ),
         Hold::Spaced { cap: which, every } => {
-            format!("A beat every {}, so that the cap of {} lasts the day.", words::span(every), cap(which))
+            format!("A beat every {}, so that the cap of {} lasts the day.", format::span(every), cap(which))
         }
     }
 }
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn the_usual_transport_is_not_mentioned() {
-        let learnt = |era, transport| Learnt { era, transport, ..Learnt::default() };
+        let learnt = |era, transport| ServerProfile { era, transport, ..ServerProfile::default() };
         let rows = [
             (learnt(None, None), ""),
             (learnt(Some(Era::Modern), Some(Transport::Http)), "modern"),

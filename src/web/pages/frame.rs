@@ -5,11 +5,11 @@ use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
 
-use crate::live::board::Banner;
+use crate::live::state::Banner;
 use crate::web::assets;
+use crate::web::format::{self, Timestamp};
 use crate::web::guard::Visit;
 use crate::web::state::WebState;
-use crate::web::words::{self, Moment};
 
 /// Lines of one banner; a file with more faults is mended from the top anyway.
 const BANNER_CHARS_MAX: usize = 8_000;
@@ -49,7 +49,7 @@ pub struct BannerLine {
     /// Its lines.
     pub text: String,
     /// Since when.
-    pub since: Moment,
+    pub since: Timestamp,
 }
 
 impl Frame {
@@ -72,7 +72,7 @@ impl Frame {
             css: &assets::STYLE.path,
             js: &assets::SCRIPT.path,
             icon: &assets::ICON.path,
-            drawn_at: words::absolute(now),
+            drawn_at: format::absolute(now),
             admitted: visit.admitted,
             signed_in: visit.signed_in,
             file: if visit.admitted { format!("{}{commit}", provenance.file) } else { String::new() },
@@ -93,10 +93,10 @@ fn line(banner: Banner, now: DateTime<Utc>) -> BannerLine {
         "database_moved" => "The database file is not where it was; what is seen from now on may be lost".to_owned(),
         "deliveries" => "Messages do not get through; the page of deliveries says more".to_owned(),
         "uplink" => "Serin's own connection to the network is gone; nothing is held against a monitor".to_owned(),
-        other => words::spaced(other),
+        other => format::spaced(other),
     };
     let text = banner.text.chars().take(BANNER_CHARS_MAX).collect();
-    BannerLine { title, text, since: Moment::new(banner.since, now) }
+    BannerLine { title, text, since: Timestamp::new(banner.since, now) }
 }
 
 /// A page as an answer.

@@ -11,9 +11,10 @@ use serde::Deserialize;
 use crate::domain::incident::{Course, Incident, ResolveCause};
 use crate::domain::monitor::MonitorId;
 use crate::domain::outcome::Evidence;
-use crate::domain::patience;
+use crate::domain::rule_text;
 use crate::store::read::pages::TimelineLine;
 use crate::web::draw::glyph::{self, Glyph};
+use crate::web::format::{self, Timestamp};
 use crate::web::forms;
 use crate::web::guard::{self, Visit};
 use crate::web::pages::deliveries::{self, DeliveryRow};
@@ -21,11 +22,10 @@ use crate::web::pages::frame::{Frame, show};
 use crate::web::pages::recheck;
 use crate::web::pages::unknown;
 use crate::web::state::WebState;
-use crate::web::words::{self, Moment};
 
 /// What the address may tell.
 #[derive(Debug, Default, Deserialize)]
-pub struct Asked {
+pub struct IncidentPageQuery {
     said: Option<String>,
     at: Option<i64>,
 }
@@ -48,17 +48,17 @@ struct IncidentPage {
     layer: &'static str,
     stage: String,
     evidence: Vec<Evidence>,
-    opened: Moment,
+    opened: Timestamp,
     ended: Option<Ended>,
     lasted: String,
-    taken: Option<(String, Moment)>,
+    taken: Option<(String, Timestamp)>,
     runbook: String,
     own_runbook: String,
     rule: String,
     opens: String,
     resolves: String,
     reproduce: String,
-    timeline: Vec<TimelineRow>,
+    timeline: Vec<TimelineEntry>,
     deliveries: Vec<DeliveryRow>,
     transcripts: usize,
     away: bool,
@@ -69,14 +69,14 @@ struct IncidentPage {
 /// How it ended.
 #[derive(Debug)]
 struct Ended {
-    at: Moment,
+    at: Timestamp,
     cause: String,
     into: Option<String>,
 }
 
 #[derive(Debug)]
-struct TimelineRow {
-    at: Moment,
+struct TimelineEntry {
+    at: Timestamp,
     line: TimelineLine,
 }
 
@@ -85,7 +85,7 @@ pub async fn page(
     State(state): State<WebState>,
     Extension(visit): Extension<Visit>,
     Path(id): Path<String>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<IncidentPageQuery>,
     headers: HeaderMap,
 ) -> Response {
     let now = Utc::now();
@@ -109,7 +109,7 @@ pub async fn page(
         (timeline.unwrap_or_default(), deliveries.unwrap_or_default(), transcripts.unwrap_or_default())
     };
     let mut page = told(&state, visit, incident, now);
-    page.timeline = timeline.into_iter().map(|line| TimelineRow { at: Moment::new(line.at, now), line }).collect();
+    page.timeline = timeline.into_iter().map(|line| TimelineEntry { at: Timestamp::new(line.at, now), line }).collect();
     page.deliveries = deliveries.into_iter().map(|line| deliveries::row(line, now)).collect();
     page.transcripts = transcripts.len();
     page.away = away;
@@ -140,7 +140,7 @@ fn told(state: &WebState, visit: Visit, incident: Incident, now: DateTime<Utc>) 
     let fleet = state.fleet_now();
     let view = state.board.get(&incident.monitor);
     let rules = fleet.monitor(&incident.monitor).map(|monitor| &monitor.rules);
-    let rule_said = rules.and_then(|rules| patience::said(rules, incident.signal));
+    let rule_said = rules.and_then(|rules| rule_text::rule_text(rules, incident.signal));
     let facts = incident.reason.facts();
     let lasted = incident.resolved_at.unwrap_or(now) - incident.opened_at;
     let commit = incident.rule.commit.as_ref().map(|commit| format!(" @ {commit}")).unwrap_or_default();
@@ -156,10 +156,10 @@ fn told(state: &WebState, visit: Visit, incident: Incident, now: DateTime<Utc>) 
         reason: facts.slug,
         meaning: facts.meaning,
         layer: facts.layer.title(),
-        opened: Moment::new(incident.opened_at, now),
+        opened: Timestamp::new(incident.opened_at, now),
         ended: incident.resolved_at.map(|at| ended(at, incident.resolve_cause.as_ref(), now)),
-        lasted: words::span(lasted.to_std().unwrap_or_default()),
-        taken: incident.acknowledged.as_ref().map(|(actor, at)| (actor.clone(), Moment::new(*at, now))),
+        lasted: format::span(lasted.to_std().unwrap_or_default()),
+        taken: incident.acknowledged.as_ref().map(|(actor, at)| (actor.clone(), Timestamp::new(*at, now))),
         runbook: fleet.runbooks.url(incident.reason, ""),
         own_runbook: format!("/runbooks/{}", facts.slug),
         rule: format!("{}:{}{commit}", incident.rule.file, incident.rule.line),
@@ -193,7 +193,11 @@ fn ended(at: DateTime<Utc>, cause: Option<&ResolveCause>, now: DateTime<Utc>) ->
         Some(ResolveCause::Absorbed { into }) => Some(into.clone()),
         _ => None,
     };
-    Ended { at: Moment::new(at, now), cause: cause.map(|cause| words::spaced(cause.slug())).unwrap_or_default(), into }
+    Ended {
+        at: Timestamp::new(at, now),
+        cause: cause.map(|cause| format::spaced(cause.slug())).unwrap_or_default(),
+        into,
+    }
 }
 
 /// What the board knows of an open incident, while the database is away.
@@ -204,7 +208,8 @@ fn from_board(state: &WebState, id: &str) -> Option<Incident> {
         let open = signal.incident.as_ref()?;
         let finding = view.last.as_ref().and_then(|last| last.1.finding(signal.signal));
         let rules = fleet.monitor(&view.id).map(|monitor| &monitor.rules);
-        let line = rules.and_then(|rules| patience::said(rules, signal.signal)).map_or(view.line, |said| said.line);
+        let line =
+            rules.and_then(|rules| rule_text::rule_text(rules, signal.signal)).map_or(view.line, |said| said.line);
         Some(Incident {
             id: open.id.clone(),
             monitor: view.id.clone(),

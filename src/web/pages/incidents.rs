@@ -11,11 +11,11 @@ use crate::domain::incident::Incident;
 use crate::domain::signal::Signal;
 use crate::store::read::pages::PAGE_ROWS;
 use crate::web::draw::glyph::{self, Glyph};
+use crate::web::format::{self, Timestamp};
 use crate::web::guard::Visit;
 use crate::web::pages::filter::IncidentQuery;
 use crate::web::pages::frame::{Frame, show};
 use crate::web::state::WebState;
-use crate::web::words::{self, Moment};
 
 #[derive(Debug, Template)]
 #[template(path = "incidents.html")]
@@ -24,13 +24,13 @@ struct IncidentsPage {
     asked: IncidentQuery,
     signals: Vec<(&'static str, bool)>,
     states: Vec<(&'static str, String, bool)>,
-    lists: Vec<List>,
+    lists: Vec<IncidentSection>,
     away: bool,
 }
 
 /// The open ones, or those that ended.
 #[derive(Debug)]
-struct List {
+struct IncidentSection {
     title: &'static str,
     empty: &'static str,
     rows: Vec<IncidentRow>,
@@ -55,7 +55,7 @@ pub struct IncidentRow {
     /// One line.
     pub summary: String,
     /// When it opened.
-    pub opened: Moment,
+    pub opened: Timestamp,
     /// How it stands, in words.
     pub standing: String,
     /// Whether it is open.
@@ -79,7 +79,7 @@ pub async fn page(
             Err(_) => {
                 away = true;
                 if which == "open" {
-                    lists.push(List { next: None, ..list(which, Vec::new(), &asked, now) });
+                    lists.push(IncidentSection { next: None, ..list(which, Vec::new(), &asked, now) });
                     lists[0].rows = from_board(&state, &asked, now);
                 }
             }
@@ -98,11 +98,11 @@ pub async fn page(
     show(StatusCode::OK, &page)
 }
 
-fn list(which: &str, found: Vec<Incident>, asked: &IncidentQuery, now: DateTime<Utc>) -> List {
+fn list(which: &str, found: Vec<Incident>, asked: &IncidentQuery, now: DateTime<Utc>) -> IncidentSection {
     let full = found.len() >= PAGE_ROWS as usize;
     let next = found.last().filter(|_| full).map(|last| asked.after(which, last.opened_at));
     let open = which == "open";
-    List {
+    IncidentSection {
         title: if open { "Open" } else { "Ended" },
         empty: if open { "Nothing is open." } else { "None has ended." },
         rows: found.into_iter().map(|incident| row(incident, now)).collect(),
@@ -114,9 +114,9 @@ fn list(which: &str, found: Vec<Incident>, asked: &IncidentQuery, now: DateTime<
 pub fn row(incident: Incident, now: DateTime<Utc>) -> IncidentRow {
     let open = incident.resolved_at.is_none();
     let lasted = incident.resolved_at.unwrap_or(now) - incident.opened_at;
-    let lasted = words::span(lasted.to_std().unwrap_or_default());
+    let lasted = format::span(lasted.to_std().unwrap_or_default());
     let standing = match (&incident.resolve_cause, &incident.acknowledged) {
-        (Some(cause), _) => format!("{} after {lasted}", words::spaced(cause.slug())),
+        (Some(cause), _) => format!("{} after {lasted}", format::spaced(cause.slug())),
         (None, Some((actor, _))) => format!("open for {lasted}, taken by {actor}"),
         (None, None) => format!("open for {lasted}"),
     };
@@ -128,7 +128,7 @@ pub fn row(incident: Incident, now: DateTime<Utc>) -> IncidentRow {
         signal: incident.signal.slug(),
         reason: incident.reason.slug(),
         summary: incident.summary,
-        opened: Moment::new(incident.opened_at, now),
+        opened: Timestamp::new(incident.opened_at, now),
         standing,
         open,
     }
@@ -153,7 +153,7 @@ fn from_board(state: &WebState, asked: &IncidentQuery, now: DateTime<Utc>) -> Ve
                 signal: signal.signal.slug(),
                 reason: incident.reason.slug(),
                 summary: incident.summary.clone(),
-                opened: Moment::new(incident.opened_at, now),
+                opened: Timestamp::new(incident.opened_at, now),
                 standing: "open".to_owned(),
                 open: true,
             });

@@ -9,9 +9,9 @@ use axum::{RequestExt as _, http};
 use chrono::Utc;
 use serde::Deserialize;
 
-use crate::web::doors::{Knock, SESSION_HOURS};
 use crate::web::guard::{self, SESSION_COOKIE, Visit};
 use crate::web::pages::frame::{Frame, show};
+use crate::web::sessions::{AuthResult, SESSION_HOURS};
 use crate::web::state::WebState;
 
 /// What the form sends.
@@ -25,7 +25,7 @@ pub struct SignIn {
 
 /// Where to go once signed in, and why the form is there.
 #[derive(Debug, Default, Deserialize)]
-pub struct Next {
+pub struct NextPage {
     #[serde(default)]
     next: String,
     #[serde(default)]
@@ -45,7 +45,7 @@ struct LoginPage {
 pub async fn page(
     State(state): State<WebState>,
     Extension(visit): Extension<Visit>,
-    Query(asked): Query<Next>,
+    Query(asked): Query<NextPage>,
 ) -> Response {
     if visit.admitted {
         return Redirect::to(local(&asked.next)).into_response();
@@ -62,15 +62,15 @@ pub async fn sign_in(State(state): State<WebState>, Extension(visit): Extension<
     };
     let Some(token) = &state.settings.token else { return Redirect::to("/").into_response() };
     let now = Utc::now();
-    match state.doors.knock(asked.token.trim(), token, from, now) {
-        Knock::Wrong => form(&state, visit, StatusCode::UNAUTHORIZED, &asked.next, Some("This is not the token.")),
-        Knock::TooOften => {
+    match state.doors.authenticate(asked.token.trim(), token, from, now) {
+        AuthResult::Wrong => form(&state, visit, StatusCode::UNAUTHORIZED, &asked.next, Some("This is not the token.")),
+        AuthResult::TooOften => {
             let said = "This is not the token, and too many wrong ones came from your address. Wait a minute.";
             let mut answer = form(&state, visit, StatusCode::TOO_MANY_REQUESTS, &asked.next, Some(said));
             answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
             answer
         }
-        Knock::Right => {
+        AuthResult::Right => {
             let id = state.doors.open(now);
             let cookie = session_cookie(&state, &id, SESSION_HOURS * 3_600);
             ([(header::SET_COOKIE, cookie)], Redirect::to(local(&asked.next))).into_response()

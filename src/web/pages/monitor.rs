@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::domain::incident::Incident;
 use crate::domain::monitor::{Monitor, MonitorId};
-use crate::live::board::{CanaryView, MonitorView};
+use crate::live::state::{CanaryView, MonitorView};
 use crate::store::read::latency::BeatLine;
 use crate::store::read::pages::IncidentFilter;
 use crate::store::write::listing::ListingLine;
@@ -19,10 +19,11 @@ use crate::web::draw::chart::{self, Chart};
 use crate::web::draw::glyph::{self, Glyph};
 use crate::web::draw::heat::{self, Heat};
 use crate::web::draw::strip::Strip;
+use crate::web::format::{self, Query, Timestamp};
 use crate::web::forms;
 use crate::web::guard::{self, Visit};
 use crate::web::pages::fleet::{self, P95};
-use crate::web::pages::footprint::{self, Footing};
+use crate::web::pages::footprint::{self, FootprintPart};
 use crate::web::pages::frame::{Frame, show};
 use crate::web::pages::incidents::{self, IncidentRow};
 use crate::web::pages::probe::{self, ProbeStory};
@@ -32,10 +33,9 @@ use crate::web::pages::tools::{self, ToolsPart};
 use crate::web::pages::transcripts::{self, TranscriptLink};
 use crate::web::pages::unknown;
 use crate::web::pages::uptime::{self, UptimeCell};
-use crate::web::past::{self, HeatDays, Past};
+use crate::web::past::{self, HeatDays, PastBeats};
 use crate::web::ranges::{self, Cut, Range};
 use crate::web::state::{Away, WebState};
-use crate::web::words::{self, Moment, Query};
 
 /// Beats listed; the strip shows more of them.
 const BEATS_SHOWN: u32 = 20;
@@ -43,7 +43,7 @@ const BEATS_SHOWN: u32 = 20;
 const INCIDENTS_SHOWN: usize = 8;
 /// What the address may ask for.
 #[derive(Debug, Default, Deserialize)]
-pub struct Asked {
+pub struct MonitorQuery {
     range: Option<String>,
     heat: Option<String>,
     said: Option<String>,
@@ -59,26 +59,26 @@ struct MonitorPage {
     url: String,
     glyph: Glyph,
     word: &'static str,
-    since: Moment,
-    seen: Option<Moment>,
+    since: Timestamp,
+    seen: Option<Timestamp>,
     labels: Vec<(String, String)>,
     trouble: Option<String>,
     hold: Option<String>,
     said: Option<String>,
     signals: Vec<SignalLine>,
     strip: Strip,
-    figures: Vec<Figure>,
+    figures: Vec<MonitorFigure>,
     uptimes: Vec<UptimeCell>,
-    ranges: Vec<Link>,
+    ranges: Vec<MonitorLink>,
     chart: Option<Chart>,
-    heats: Vec<Link>,
+    heats: Vec<MonitorLink>,
     heat: Option<Heat>,
     canaries: Vec<CanaryRow>,
     score: (usize, usize),
     probe: Option<ProbeStory>,
     transcript: Option<TranscriptLink>,
-    footprint: Footing,
-    beats: Vec<BeatRow>,
+    footprint: FootprintPart,
+    beats: Vec<MonitorBeat>,
     incidents: Vec<IncidentRow>,
     actor: String,
     tools: ToolsPart,
@@ -88,7 +88,7 @@ struct MonitorPage {
 
 /// One figure of the header.
 #[derive(Debug)]
-struct Figure {
+struct MonitorFigure {
     name: &'static str,
     value: String,
     note: String,
@@ -97,7 +97,7 @@ struct Figure {
 
 /// One choice among ranges.
 #[derive(Debug)]
-struct Link {
+struct MonitorLink {
     name: &'static str,
     href: String,
     chosen: bool,
@@ -110,14 +110,14 @@ struct CanaryRow {
     kind: &'static str,
     glyph: Glyph,
     word: String,
-    answered: Option<Moment>,
+    answered: Option<Timestamp>,
     elapsed: String,
 }
 
 /// One beat of the recent past.
 #[derive(Debug)]
-struct BeatRow {
-    at: Moment,
+struct MonitorBeat {
+    at: Timestamp,
     glyph: Glyph,
     line: BeatLine,
     elapsed: String,
@@ -125,8 +125,8 @@ struct BeatRow {
 
 /// What the database adds to the board.
 #[derive(Debug, Default)]
-struct Kept {
-    past: Past,
+struct StoredPart {
+    past: PastBeats,
     shaded: Vec<Incident>,
     incidents: Vec<Incident>,
     beats: Vec<BeatLine>,
@@ -139,7 +139,7 @@ pub async fn page(
     State(state): State<WebState>,
     Extension(visit): Extension<Visit>,
     Path(id): Path<String>,
-    axum::extract::Query(asked): axum::extract::Query<Asked>,
+    axum::extract::Query(asked): axum::extract::Query<MonitorQuery>,
     headers: HeaderMap,
 ) -> Response {
     let now = Utc::now();
@@ -165,8 +165,8 @@ pub async fn page(
         url: view.url.clone(),
         glyph: glyph::of_roll_up(view.roll_up),
         word: view.roll_up.word(),
-        since: Moment::new(view.since, now),
-        seen: view.last.as_ref().map(|last| Moment::new(last.0.started_at, now)),
+        since: Timestamp::new(view.since, now),
+        seen: view.last.as_ref().map(|last| Timestamp::new(last.0.started_at, now)),
         labels: view.labels.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
         trouble: view.trouble.clone(),
         hold: view.hold.map(|hold| footprint::held(hold, now)),
@@ -200,7 +200,7 @@ pub async fn page(
     show(StatusCode::OK, &page)
 }
 
-async fn kept(state: &WebState, id: &MonitorId, cut: Cut, heat: HeatDays) -> Result<Kept, Away> {
+async fn kept(state: &WebState, id: &MonitorId, cut: Cut, heat: HeatDays) -> Result<StoredPart, Away> {
     let store = &state.store;
     let filter = IncidentFilter { monitor: Some(id.clone()), ..IncidentFilter::default() };
     let (past, shaded, incidents, beats, listings, transcript) = tokio::join!(
@@ -211,7 +211,7 @@ async fn kept(state: &WebState, id: &MonitorId, cut: Cut, heat: HeatDays) -> Res
         state.ask(store.listings(id)),
         state.ask(store.last_transcript(id)),
     );
-    Ok(Kept {
+    Ok(StoredPart {
         past: past?,
         shaded: shaded?,
         incidents: incidents?,
@@ -222,14 +222,14 @@ async fn kept(state: &WebState, id: &MonitorId, cut: Cut, heat: HeatDays) -> Res
 }
 
 /// A link that changes one choice and keeps the other; what is as always stays out of the address.
-fn link(range: Range, heat: HeatDays, part: &str, name: &'static str, chosen: bool) -> Link {
+fn link(range: Range, heat: HeatDays, part: &str, name: &'static str, chosen: bool) -> MonitorLink {
     let heat = if heat == HeatDays::default() { "" } else { heat.slug() };
     let query = Query(&[("range", range.slug()), ("heat", heat)]);
-    Link { name, href: format!("?{query}#{part}"), chosen }
+    MonitorLink { name, href: format!("?{query}#{part}"), chosen }
 }
 
-fn drawn(view: &MonitorView, kept: &Kept, cut: Cut) -> Option<Chart> {
-    chart::chart(&chart::Source {
+fn drawn(view: &MonitorView, kept: &StoredPart, cut: Cut) -> Option<Chart> {
+    chart::chart(&chart::ChartSource {
         from: cut.from,
         to: cut.to,
         fine: &kept.past.fine,
@@ -241,8 +241,8 @@ fn drawn(view: &MonitorView, kept: &Kept, cut: Cut) -> Option<Chart> {
     })
 }
 
-fn heated(view: &MonitorView, kept: &Kept, days: HeatDays, now: DateTime<Utc>) -> Option<Heat> {
-    heat::heat(&heat::Source {
+fn heated(view: &MonitorView, kept: &StoredPart, days: HeatDays, now: DateTime<Utc>) -> Option<Heat> {
+    heat::heat(&heat::HeatSource {
         hours: &kept.past.heat,
         first: days.first(now),
         days: days.days(),
@@ -251,18 +251,18 @@ fn heated(view: &MonitorView, kept: &Kept, days: HeatDays, now: DateTime<Utc>) -
     })
 }
 
-fn figures(view: &MonitorView, away: bool) -> Vec<Figure> {
-    let limit = words::millis(view.p95_limit_ms);
+fn figures(view: &MonitorView, away: bool) -> Vec<MonitorFigure> {
+    let limit = format::millis(view.p95_limit_ms);
     let p95 = P95::of(view);
     let (right, answered) = view.canary_score();
     let mut figures = vec![
-        Figure {
+        MonitorFigure {
             name: "p95 of search",
             bad: p95.as_ref().is_some_and(|p95| p95.over),
             note: p95.as_ref().map_or_else(|| fleet::samples(view), |p95| format!("limit {limit}, n = {}", p95.n)),
             value: p95.map_or_else(|| "–".to_owned(), |p95| p95.figure),
         },
-        Figure {
+        MonitorFigure {
             name: "canaries right",
             value: if view.canaries.is_empty() { "–".to_owned() } else { format!("{right}/{answered}") },
             note: match view.canaries.len() - answered {
@@ -272,16 +272,16 @@ fn figures(view: &MonitorView, away: bool) -> Vec<Figure> {
             },
             bad: right < answered,
         },
-        Figure {
+        MonitorFigure {
             name: "calls a day",
-            value: words::count(view.calls_per_day),
-            note: format!("a beat every {}", words::span(view.every)),
+            value: format::count(view.calls_per_day),
+            note: format!("a beat every {}", format::span(view.every)),
             bad: false,
         },
-        Figure {
+        MonitorFigure {
             name: "asked today",
-            value: words::count(u64::from(view.spent[1].footprint.requests)),
-            note: format!("{} yesterday; days are UTC", words::count(u64::from(view.spent[0].footprint.requests))),
+            value: format::count(u64::from(view.spent[1].footprint.requests)),
+            note: format!("{} yesterday; days are UTC", format::count(u64::from(view.spent[0].footprint.requests))),
             bad: false,
         },
     ];
@@ -292,10 +292,10 @@ fn figures(view: &MonitorView, away: bool) -> Vec<Figure> {
     figures
 }
 
-fn remembered_uptime(view: &MonitorView) -> [Figure; 2] {
-    let one = |name, share: Option<f64>, of: &str| Figure {
+fn remembered_uptime(view: &MonitorView) -> [MonitorFigure; 2] {
+    let one = |name, share: Option<f64>, of: &str| MonitorFigure {
         name,
-        value: share.map_or_else(|| "–".to_owned(), words::share),
+        value: share.map_or_else(|| "–".to_owned(), format::share),
         note: share.map_or_else(|| "nothing seen yet".to_owned(), |_| of.to_owned()),
         bad: false,
     };
@@ -313,17 +313,17 @@ fn canary_row(view: &CanaryView, now: DateTime<Utc>) -> CanaryRow {
         kind: view.kind.slug(),
         glyph: Glyph { name },
         word: word.to_owned(),
-        answered: view.answered_at.map(|at| Moment::new(at, now)),
-        elapsed: view.elapsed_ms.map(words::millis).unwrap_or_default(),
+        answered: view.answered_at.map(|at| Timestamp::new(at, now)),
+        elapsed: view.elapsed_ms.map(format::millis).unwrap_or_default(),
         view: view.clone(),
     }
 }
 
-fn beat_row(line: BeatLine, now: DateTime<Utc>) -> BeatRow {
-    BeatRow {
-        at: Moment::new(line.at, now),
+fn beat_row(line: BeatLine, now: DateTime<Utc>) -> MonitorBeat {
+    MonitorBeat {
+        at: Timestamp::new(line.at, now),
         glyph: probe::glyph_of(&line.verdict),
-        elapsed: words::millis(line.elapsed_ms),
+        elapsed: format::millis(line.elapsed_ms),
         line,
     }
 }

@@ -6,8 +6,8 @@ use crate::domain::observation::Observation;
 use crate::domain::outcome::{Evidence, Outcome, Verdict};
 use crate::domain::wording::counted;
 use crate::web::draw::glyph::{self, Glyph};
-use crate::web::draw::waterfall::{self, Bar};
-use crate::web::words::{self, Moment};
+use crate::web::draw::waterfall::{self, WaterfallBar};
+use crate::web::format::{self, Timestamp};
 
 /// Tools named on a page; the rest is counted.
 const TOOLS_SHOWN_MAX: usize = 100;
@@ -22,7 +22,7 @@ pub struct ProbeStory {
     /// Why it took place.
     pub kind: &'static str,
     /// When it started.
-    pub at: Moment,
+    pub at: Timestamp,
     /// How long it took.
     pub elapsed: String,
     /// How late it started; empty where that is nothing to speak of.
@@ -55,7 +55,7 @@ pub struct StepLine {
     /// Its length.
     pub elapsed: String,
     /// Where the time went.
-    pub bar: Bar,
+    pub bar: WaterfallBar,
     /// What broke.
     pub fault: Option<(String, String)>,
     /// Oddities that are legal.
@@ -111,16 +111,16 @@ pub fn tell(observation: &Observation, outcome: &Outcome, now: DateTime<Utc>) ->
         glyph: glyph::of_verdict(outcome.verdict),
         verdict: outcome.verdict.slug(),
         kind: observation.kind.slug(),
-        at: Moment::new(observation.started_at, now),
-        elapsed: words::millis(observation.elapsed.as_secs_f64() * 1e3),
-        late: if late.as_millis() >= 100 { words::millis(late.as_secs_f64() * 1e3) } else { String::new() },
+        at: Timestamp::new(observation.started_at, now),
+        elapsed: format::millis(observation.elapsed.as_secs_f64() * 1e3),
+        late: if late.as_millis() >= 100 { format::millis(late.as_secs_f64() * 1e3) } else { String::new() },
         server: server.map(|server| format!("{} {}", server.name, server.version)).unwrap_or_default(),
         protocol: said.unwrap_or_else(|| era.to_owned()),
         steps: steps(observation),
         findings: findings(outcome),
         health: health(observation),
         sources: observation.sources.as_ref().map(|sources| {
-            let indexed = sources.last_indexed_at.map(|at| format!(", last indexed {}", words::ago(at, now)));
+            let indexed = sources.last_indexed_at.map(|at| format!(", last indexed {}", format::ago(at, now)));
             format!("{}{}", counted(sources.count, "source", "sources"), indexed.unwrap_or_default())
         }),
         cost: cost(observation),
@@ -135,10 +135,10 @@ pub fn glyph_of(verdict: &str) -> Glyph {
 
 fn steps(observation: &Observation) -> Vec<StepLine> {
     let bars = waterfall::bars(observation);
-    let line = |(step, bar): (&crate::domain::observation::Step, Bar)| StepLine {
+    let line = |(step, bar): (&crate::domain::observation::Step, WaterfallBar)| StepLine {
         stage: step.stage.slug(),
         label: step.label.clone(),
-        elapsed: words::millis(step.elapsed.as_secs_f64() * 1e3),
+        elapsed: format::millis(step.elapsed.as_secs_f64() * 1e3),
         bar,
         fault: step.fault.as_ref().map(|fault| (kind_in_words(&format!("{:?}", fault.kind)), fault.detail.clone())),
         notes: step.notes.clone(),
@@ -183,7 +183,7 @@ fn health(observation: &Observation) -> Vec<HealthLine> {
         said.extend(seen.reason.as_ref().map(|reason| format!("reason {reason}")));
         said.extend(seen.cache_warm.map(|warm| format!("cache {}", if warm { "warm" } else { "cold" })));
         said.extend(seen.version.as_ref().map(|version| format!("version {version}")));
-        said.extend(seen.process_started_at.map(|at| format!("started {}", words::absolute(at))));
+        said.extend(seen.process_started_at.map(|at| format!("started {}", format::absolute(at))));
         said.extend(seen.fault.as_ref().map(|fault| fault.detail.clone()));
         HealthLine { address: seen.address.clone(), ok: seen.ok, said: said.join(" · ") }
     };
@@ -196,8 +196,8 @@ fn cost(observation: &Observation) -> String {
         "{} on {}, {} out, {} in, {} of {} sessions closed",
         counted(cost.requests, "request", "requests"),
         counted(cost.connections, "connection", "connections"),
-        words::bytes(cost.bytes_out),
-        words::bytes(cost.bytes_in),
+        format::bytes(cost.bytes_out),
+        format::bytes(cost.bytes_in),
         cost.sessions_closed,
         cost.sessions_opened
     )

@@ -3,8 +3,8 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::observation::BeatKind;
-use crate::live::board::MonitorView;
-use crate::web::words;
+use crate::live::state::MonitorView;
+use crate::web::format;
 
 /// One sentence about the look asked for at this moment.
 pub fn told(view: Option<&MonitorView>, asked_at: Option<DateTime<Utc>>) -> String {
@@ -18,7 +18,7 @@ pub fn told(view: Option<&MonitorView>, asked_at: Option<DateTime<Utc>>) -> Stri
     }) else {
         return coming;
     };
-    let took = words::millis(seen.elapsed.as_secs_f64() * 1e3);
+    let took = format::millis(seen.elapsed.as_secs_f64() * 1e3);
     let found = outcome.findings.first().map(|finding| format!(": {}", finding.summary)).unwrap_or_default();
     format!("Looked again: {} in {took}{found}. The monitor is {}.", outcome.verdict.slug(), view.roll_up.word())
 }

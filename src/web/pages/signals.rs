@@ -4,11 +4,11 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::fleet::{Fleet, Provenance};
 use crate::domain::monitor::Monitor;
-use crate::domain::patience;
+use crate::domain::rule_text;
 use crate::domain::signal::Phase;
-use crate::live::board::{MonitorView, SignalView};
+use crate::live::state::{MonitorView, SignalView};
 use crate::web::draw::glyph::{self, Glyph};
-use crate::web::words::{self, Moment};
+use crate::web::format::{self, Timestamp};
 
 /// One signal, ready to be drawn.
 #[derive(Debug, Clone)]
@@ -22,7 +22,7 @@ pub struct SignalLine {
     /// The reading in words.
     pub figure: String,
     /// Since when it is in its phase.
-    pub since: Moment,
+    pub since: Timestamp,
     /// What holds it back, in words; empty where nothing does.
     pub held: String,
     /// The incident's cause and id, where one is open.
@@ -67,7 +67,7 @@ fn line(
     provenance: Option<&Provenance>,
     now: DateTime<Utc>,
 ) -> SignalLine {
-    let said = monitor.and_then(|monitor| patience::said(&monitor.rules, view.signal));
+    let said = monitor.and_then(|monitor| rule_text::rule_text(&monitor.rules, view.signal));
     let incident = view.incident.as_ref();
     let shape = match (view.phase, incident) {
         (Phase::Open, Some(incident)) => glyph::of_severity(incident.severity),
@@ -78,7 +78,7 @@ fn line(
         glyph: shape,
         phase: view.phase.slug(),
         figure: view.figure.clone(),
-        since: Moment::new(view.since, now),
+        since: Timestamp::new(view.since, now),
         held: view.held_by.as_deref().map(held).unwrap_or_default(),
         incident: incident.map(|incident| IncidentLine {
             href: format!("/incidents/{}", incident.id),
@@ -96,6 +96,6 @@ pub fn held(by: &str) -> String {
     match by {
         "cold_start" => "held back: the server restarted or is warming its cache (at most 30 min)".to_owned(),
         "availability" => "held back while the server cannot be reached".to_owned(),
-        other => format!("held back by {}", words::spaced(other)),
+        other => format!("held back by {}", format::spaced(other)),
     }
 }

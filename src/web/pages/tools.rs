@@ -3,12 +3,12 @@
 use chrono::{DateTime, Utc};
 
 use crate::domain::context::{BOUNDS, Spread};
-use crate::domain::tools::{Change, ChangeClass, Instruction};
+use crate::domain::tools::{ChangeClass, Instruction, ToolChange};
 use crate::domain::wording::counted;
-use crate::live::board::{MonitorView, ToolsView};
+use crate::live::state::{MonitorView, ToolsView};
 use crate::store::write::listing::ListingLine;
 use crate::web::draw::glyph::Glyph;
-use crate::web::words::{self, Moment};
+use crate::web::format::{self, Timestamp};
 
 /// Names shown of one list.
 const NAMES_MAX: usize = 60;
@@ -21,18 +21,18 @@ const HASH_CHARS: usize = 12;
 #[derive(Debug)]
 pub struct ToolsPart {
     /// What is seen and accepted; none before the first list.
-    pub now: Option<Now>,
+    pub now: Option<CurrentListing>,
     /// Every list there was, the latest first.
-    pub past: Vec<Past>,
+    pub past: Vec<PastListing>,
     /// Tokens of answers since Serin started, by bucket; empty where none was counted.
-    pub answers: Vec<Bar>,
+    pub answers: Vec<ToolsBar>,
     /// The same in one line.
     pub answers_said: String,
 }
 
 /// One bucket of a histogram.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Bar {
+pub struct ToolsBar {
     /// Such as `up to 500`.
     pub name: String,
     /// How many answers.
@@ -43,7 +43,7 @@ pub struct Bar {
 
 /// The tools as they are.
 #[derive(Debug)]
-pub struct Now {
+pub struct CurrentListing {
     /// Names, and whether it is the one that searches.
     pub names: Vec<(String, bool)>,
     /// How many more there are.
@@ -53,13 +53,13 @@ pub struct Now {
     /// Its beginning.
     pub short: String,
     /// When the list was seen.
-    pub seen: Moment,
+    pub seen: Timestamp,
     /// Tokens of the list in words; empty where they were not counted.
     pub tokens: String,
     /// Who accepted what is accepted, and when.
-    pub accepted: Option<(String, Moment)>,
+    pub accepted: Option<(String, Timestamp)>,
     /// How it differs from what is accepted; none where it does not.
-    pub differs: Option<Differs>,
+    pub differs: Option<ListingDiff>,
     /// Calls of canaries that no longer fit, in words; empty where all do.
     pub calls: String,
     /// Which, and why.
@@ -70,18 +70,18 @@ pub struct Now {
 
 /// A difference.
 #[derive(Debug)]
-pub struct Differs {
+pub struct ListingDiff {
     /// Such as `12 tools accepted, 3 now`.
     pub count: String,
     /// What changed.
-    pub changes: Vec<Line>,
+    pub changes: Vec<ChangeLine>,
     /// Changes beyond those.
     pub more: u32,
 }
 
 /// One change.
 #[derive(Debug)]
-pub struct Line {
+pub struct ChangeLine {
     /// The class's word.
     pub class: &'static str,
     /// Its shape and colour.
@@ -94,21 +94,21 @@ pub struct Line {
 
 /// One list of the past.
 #[derive(Debug)]
-pub struct Past {
+pub struct PastListing {
     /// The beginning of its hash.
     pub short: String,
     /// When it was first seen.
-    pub first: Moment,
+    pub first: Timestamp,
     /// When it was last written down.
-    pub last: Moment,
+    pub last: Timestamp,
     /// Its size in words.
     pub size: String,
     /// Who accepted it, and when.
-    pub accepted: Option<(String, Moment)>,
+    pub accepted: Option<(String, Timestamp)>,
     /// Such as `3 changes against 5e1b0c77aa42`; empty for a first list without anything to say.
     pub story: String,
     /// What changed.
-    pub changes: Vec<Line>,
+    pub changes: Vec<ChangeLine>,
 }
 
 /// Works the part out of the board's view and the store's lines.
@@ -121,44 +121,44 @@ pub fn tell(view: &MonitorView, history: Vec<ListingLine>, at: DateTime<Utc>) ->
             0 => String::new(),
             n => format!(
                 "{} answers counted since Serin started, {} tokens each on average",
-                words::count(n),
-                words::count(view.answer_tokens.sum / n)
+                format::count(n),
+                format::count(view.answer_tokens.sum / n)
             ),
         },
     }
 }
 
 /// The buckets from the first that holds anything to the last.
-fn bars(spread: Spread) -> Vec<Bar> {
+fn bars(spread: Spread) -> Vec<ToolsBar> {
     let most = spread.counts.iter().copied().max().unwrap_or_default().max(1);
     let holds = |count: &u64| *count > 0;
     let Some(first) = spread.counts.iter().position(holds) else { return Vec::new() };
     let last = spread.counts.iter().rposition(holds).unwrap_or(first);
     let name = |at: usize| match BOUNDS.get(at) {
-        Some(bound) => format!("up to {}", words::count(u64::from(*bound))),
+        Some(bound) => format!("up to {}", format::count(u64::from(*bound))),
         None => "more".to_owned(),
     };
     let bar = |at: usize| {
         let count = spread.counts[at];
-        Bar { name: name(at), count: words::count(count), width: count * 1_000 / most }
+        ToolsBar { name: name(at), count: format::count(count), width: count * 1_000 / most }
     };
     (first..=last).map(bar).collect()
 }
 
-fn now(tools: &ToolsView, at: DateTime<Utc>) -> Now {
+fn now(tools: &ToolsView, at: DateTime<Utc>) -> CurrentListing {
     let seen = &tools.seen;
     let searches = |name: &str| seen.search_tool.as_deref() == Some(name);
     let names = seen.tools.iter().take(NAMES_MAX).map(|tool| (tool.name.clone(), searches(&tool.name)));
     let before = tools.accepted.as_ref().map_or(0, |accepted| accepted.listing.tools.len());
-    Now {
+    CurrentListing {
         names: names.collect(),
         more: seen.tools.len().saturating_sub(NAMES_MAX),
         hash: seen.hash.clone(),
         short: short(&seen.hash),
-        seen: Moment::new(tools.seen_at, at),
-        tokens: seen.tokens.map(|tokens| words::count(tokens.into())).unwrap_or_default(),
-        accepted: tools.accepted.as_ref().map(|one| (one.accepted_by.clone(), Moment::new(one.accepted_at, at))),
-        differs: tools.drift().map(|drift| Differs {
+        seen: Timestamp::new(tools.seen_at, at),
+        tokens: seen.tokens.map(|tokens| format::count(tokens.into())).unwrap_or_default(),
+        accepted: tools.accepted.as_ref().map(|one| (one.accepted_by.clone(), Timestamp::new(one.accepted_at, at))),
+        differs: tools.drift().map(|drift| ListingDiff {
             count: format!("{} accepted, {} now", counted(before, "tool", "tools"), seen.tools.len()),
             changes: drift.changes.iter().map(line).collect(),
             more: drift.more,
@@ -169,8 +169,8 @@ fn now(tools: &ToolsView, at: DateTime<Utc>) -> Now {
     }
 }
 
-fn past(list: ListingLine, at: DateTime<Utc>) -> Past {
-    let tokens = list.tokens.map(|tokens| format!(", {} tokens", words::count(tokens.into()))).unwrap_or_default();
+fn past(list: ListingLine, at: DateTime<Utc>) -> PastListing {
+    let tokens = list.tokens.map(|tokens| format!(", {} tokens", format::count(tokens.into()))).unwrap_or_default();
     let count = list.drift.changes.len();
     let story = match (count, list.drift.against.as_str()) {
         (0, _) => String::new(),
@@ -178,25 +178,30 @@ fn past(list: ListingLine, at: DateTime<Utc>) -> Past {
         (1, against) => format!("1 change against {}", short(against)),
         (_, against) => format!("{count} changes against {}", short(against)),
     };
-    Past {
+    PastListing {
         short: short(&list.hash),
-        first: Moment::new(list.first_seen, at),
-        last: Moment::new(list.last_seen, at),
+        first: Timestamp::new(list.first_seen, at),
+        last: Timestamp::new(list.last_seen, at),
         size: format!("{}{tokens}", counted(list.tools, "tool", "tools")),
-        accepted: list.accepted.map(|(by, when)| (by, Moment::new(when, at))),
+        accepted: list.accepted.map(|(by, when)| (by, Timestamp::new(when, at))),
         story,
         changes: list.drift.changes.iter().take(PAST_CHANGES_MAX).map(line).collect(),
     }
 }
 
-fn line(change: &Change) -> Line {
+fn line(change: &ToolChange) -> ChangeLine {
     let name = match change.class {
         ChangeClass::Instruction => "wrong",
         ChangeClass::Breaking => "page",
         ChangeClass::Wording => "ticket",
         ChangeClass::Compatible => "notice",
     };
-    Line { class: change.class.slug(), glyph: Glyph { name }, tool: change.tool.clone(), what: change.what.clone() }
+    ChangeLine {
+        class: change.class.slug(),
+        glyph: Glyph { name },
+        tool: change.tool.clone(),
+        what: change.what.clone(),
+    }
 }
 
 fn short(hash: &str) -> String {

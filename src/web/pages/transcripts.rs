@@ -8,11 +8,11 @@ use axum::response::{IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
 
 use crate::store::write::transcript::TranscriptLine;
+use crate::web::format::Timestamp;
 use crate::web::guard::Visit;
 use crate::web::pages::frame::{Frame, show};
 use crate::web::pages::unknown;
 use crate::web::state::WebState;
-use crate::web::words::Moment;
 
 #[derive(Debug, Template)]
 #[template(path = "transcripts.html")]
@@ -30,7 +30,7 @@ pub struct TranscriptLink {
     /// By this it is found.
     pub hash: String,
     /// When the beat started.
-    pub at: Moment,
+    pub at: Timestamp,
     /// Its cause.
     pub reason: String,
     /// Such as `3 kB`.
@@ -81,5 +81,5 @@ pub fn link(line: TranscriptLine, now: DateTime<Utc>) -> TranscriptLink {
         bytes @ ..1024 => format!("{bytes} bytes"),
         bytes => format!("{} kB", bytes / 1024),
     };
-    TranscriptLink { at: Moment::new(line.started_at, now), size, reason: line.reason, hash: line.hash }
+    TranscriptLink { at: Timestamp::new(line.started_at, now), size, reason: line.reason, hash: line.hash }
 }

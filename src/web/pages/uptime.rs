@@ -3,8 +3,8 @@
 
 use chrono::{DateTime, Utc};
 
+use crate::web::format;
 use crate::web::past::Uptime;
-use crate::web::words;
 
 /// One figure over one range, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,12 +28,12 @@ fn up(uptime: &Uptime) -> UptimeCell {
     let down = match uptime.uptime() {
         None => "nothing seen".to_owned(),
         Some(_) if down.is_zero() => "never seen down".to_owned(),
-        Some(_) => format!("down {}", words::span(down)),
+        Some(_) => format!("down {}", format::span(down)),
     };
     UptimeCell {
         name: name("up", uptime),
         value: share(uptime.uptime()),
-        notes: vec![format!("coverage {}", words::share(uptime.coverage())), down, since(uptime.from, uptime)],
+        notes: vec![format!("coverage {}", format::share(uptime.coverage())), down, since(uptime.from, uptime)],
     }
 }
 
@@ -42,9 +42,9 @@ fn right(uptime: &Uptime) -> UptimeCell {
     let said = match (asked, wrong) {
         (0, _) => "nothing asked".to_owned(),
         (_, 0) => "never seen wrong".to_owned(),
-        (_, n) => format!("{} wrong or unanswered", words::count(n)),
+        (_, n) => format!("{} wrong or unanswered", format::count(n)),
     };
-    let mut notes = vec![format!("n = {} asked", words::count(asked)), said];
+    let mut notes = vec![format!("n = {} asked", format::count(asked)), said];
     if uptime.answers_from > uptime.from {
         notes.push("answers are counted only".to_owned());
     }
@@ -55,14 +55,14 @@ fn right(uptime: &Uptime) -> UptimeCell {
 /// A range that the monitor has not lived through is not claimed.
 fn name(what: &str, uptime: &Uptime) -> String {
     if uptime.is_young {
-        format!("{what} since {}", words::ago(uptime.from, uptime.to))
+        format!("{what} since {}", format::ago(uptime.from, uptime.to))
     } else {
         format!("{what}, {}", uptime.range.slug())
     }
 }
 
 fn share(share: Option<f64>) -> String {
-    share.map_or_else(|| "–".to_owned(), words::share)
+    share.map_or_else(|| "–".to_owned(), format::share)
 }
 
 fn since(from: DateTime<Utc>, uptime: &Uptime) -> String {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::store::packed::pack::bits::{Read, Written, damaged};
+use crate::store::packed::pack::bits::{BitReader, BitWriter, damaged};
 use crate::store::values::past::PastAnswer;
 
 /// Places of one list at most that are read.
@@ -14,7 +14,7 @@ const SCORE_CUT: u32 = 32 - SCORE_BITS;
 
 /// One distinct answer of an hour.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::store) enum Entry {
+pub(in crate::store) enum PackedAnswer {
     /// There was none.
     None,
     /// Written out.
@@ -28,7 +28,7 @@ pub(in crate::store) enum Entry {
 /// # Errors
 /// None in practice: nothing is written but memory.
 pub(in crate::store) fn answer_bytes(answer: &PastAnswer) -> io::Result<Vec<u8>> {
-    let mut written = Written::new();
+    let mut written = BitWriter::new();
     write_answer(&mut written, answer)?;
     written.bytes()
 }
@@ -38,10 +38,10 @@ pub(in crate::store) fn answer_bytes(answer: &PastAnswer) -> io::Result<Vec<u8>>
 /// # Errors
 /// Where they are none of [`answer_bytes`].
 pub(in crate::store) fn answer_from(bytes: &[u8]) -> io::Result<PastAnswer> {
-    read_answer(&mut Read::new(bytes))
+    read_answer(&mut BitReader::new(bytes))
 }
 
-pub(in crate::store::packed::pack) fn write_answer(written: &mut Written, answer: &PastAnswer) -> io::Result<()> {
+pub(in crate::store::packed::pack) fn write_answer(written: &mut BitWriter, answer: &PastAnswer) -> io::Result<()> {
     written.signed(answer.list)?;
     written.gamma(answer.scores.len() as u64)?;
     for score in &answer.scores {
@@ -51,7 +51,7 @@ pub(in crate::store::packed::pack) fn write_answer(written: &mut Written, answer
     answer.lengths.iter().try_for_each(|length| written.gamma(u64::from(*length)))
 }
 
-pub(in crate::store::packed::pack) fn read_answer(read: &mut Read<'_>) -> io::Result<PastAnswer> {
+pub(in crate::store::packed::pack) fn read_answer(read: &mut BitReader<'_>) -> io::Result<PastAnswer> {
     let list = read.signed()?;
     let scores = (0..read.count(PLACES_MAX)?).map(|_| read.low(SCORE_BITS).map(score)).collect::<io::Result<_>>()?;
     let lengths =
@@ -59,11 +59,11 @@ pub(in crate::store::packed::pack) fn read_answer(read: &mut Read<'_>) -> io::Re
     Ok(PastAnswer { list, scores, lengths: lengths.collect::<io::Result<_>>()? })
 }
 
-pub(in crate::store::packed::pack) fn read_entry(read: &mut Read<'_>) -> io::Result<Entry> {
+pub(in crate::store::packed::pack) fn read_entry(read: &mut BitReader<'_>) -> io::Result<PackedAnswer> {
     match read.low(2)? {
-        0 => Ok(Entry::None),
-        1 => read_answer(read).map(Entry::Whole),
-        2 => read.signed().map(Entry::Number),
+        0 => Ok(PackedAnswer::None),
+        1 => read_answer(read).map(PackedAnswer::Whole),
+        2 => read.signed().map(PackedAnswer::Number),
         _ => Err(damaged("an answer of a newer Serin")),
     }
 }

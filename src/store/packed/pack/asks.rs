@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::domain::answer::{Turn, Variant};
 use crate::domain::reason::FailureReason;
-use crate::store::packed::pack::answer::{Entry, answer_bytes, answer_from, read_entry, write_answer};
-use crate::store::packed::pack::bits::{Read, Written, damaged};
+use crate::store::packed::pack::answer::{PackedAnswer, answer_bytes, answer_from, read_entry, write_answer};
+use crate::store::packed::pack::bits::{BitReader, BitWriter, damaged};
 use crate::store::packed::pack::numbers::Numbers;
 use crate::store::packed::pack::tables::{
     as_before, from_before, from_turn, in_turn, read_by_canary, table_of, write_by_canary,
@@ -17,7 +17,7 @@ use crate::store::values::column::ask_verdict;
 use crate::store::values::past::{AskShape, PastAsk};
 
 pub(in crate::store::packed::pack) fn write_asks(
-    written: &mut Written,
+    written: &mut BitWriter,
     asks: &[&PastAsk],
     numbers: &Numbers,
 ) -> io::Result<()> {
@@ -67,11 +67,15 @@ pub(in crate::store::packed::pack) fn write_asks(
 }
 
 /// Canaries, answers, asks, and where in the two tables each ask's are.
-pub(in crate::store::packed::pack) type Asks = (Vec<i64>, Vec<Entry>, Vec<PastAsk>, Vec<(usize, usize)>);
+pub(in crate::store::packed::pack) type Asks = (Vec<i64>, Vec<PackedAnswer>, Vec<PastAsk>, Vec<(usize, usize)>);
 
 /// Reads them. Numbers are written as what lies between one and the next, because those of one monitor were mostly given
 /// in a row; in the first layout each is `absolute`.
-pub(in crate::store::packed::pack) fn read_asks(read: &mut Read<'_>, count: usize, absolute: bool) -> io::Result<Asks> {
+pub(in crate::store::packed::pack) fn read_asks(
+    read: &mut BitReader<'_>,
+    count: usize,
+    absolute: bool,
+) -> io::Result<Asks> {
     let next = |before: i64, number: i64| if absolute { number } else { before.saturating_add(number) };
     let mut canaries: Vec<i64> = Vec::new();
     for _ in 0..read.count(count)? {
@@ -83,7 +87,7 @@ pub(in crate::store::packed::pack) fn read_asks(read: &mut Read<'_>, count: usiz
     let (mut answers, mut before) = (Vec::new(), 0);
     for _ in 0..read.count(count)? {
         let mut entry = read_entry(read)?;
-        if let Entry::Number(number) = &mut entry {
+        if let PackedAnswer::Number(number) = &mut entry {
             before = next(before, *number);
             *number = before;
         }
@@ -108,7 +112,7 @@ pub(in crate::store::packed::pack) fn read_asks(read: &mut Read<'_>, count: usiz
     Ok((canaries, answers, asks, canary_places.into_iter().zip(answer_places).collect()))
 }
 
-fn write_ask_shape(written: &mut Written, shape: &AskShape) -> io::Result<()> {
+fn write_ask_shape(written: &mut BitWriter, shape: &AskShape) -> io::Result<()> {
     words::write(written, shape.variant.slug())?;
     words::write(written, shape.turn.slug())?;
     written.bit(shape.fresh_connection)?;
@@ -117,7 +121,7 @@ fn write_ask_shape(written: &mut Written, shape: &AskShape) -> io::Result<()> {
     written.gamma(shape.rank.map_or(0, |rank| u64::from(rank) + 1))
 }
 
-fn read_ask_shape(read: &mut Read<'_>) -> io::Result<AskShape> {
+fn read_ask_shape(read: &mut BitReader<'_>) -> io::Result<AskShape> {
     Ok(AskShape {
         variant: words::read(read, Variant::from_slug)?,
         turn: words::read(read, Turn::from_slug)?,

@@ -19,9 +19,9 @@ const PARAMETER_MAX: u32 = 30;
 const PARAMETER_BITS: u32 = 5;
 
 /// Bits being written.
-pub(in crate::store) struct Written(BigEndianWriter<Vec<u8>>);
+pub(in crate::store) struct BitWriter(BigEndianWriter<Vec<u8>>);
 
-impl Written {
+impl BitWriter {
     /// Nothing yet.
     pub(in crate::store) fn new() -> Self {
         Self(BigEndianWriter::new(Vec::with_capacity(512)))
@@ -91,9 +91,9 @@ impl Written {
 
 /// Bits being read. Everything fails at the end of the bytes, so damaged ones end in an error.
 #[derive(Debug)]
-pub(in crate::store) struct Read<'a>(BigEndianReader<'a>);
+pub(in crate::store) struct BitReader<'a>(BigEndianReader<'a>);
 
-impl<'a> Read<'a> {
+impl<'a> BitReader<'a> {
     /// From the first bit.
     pub(in crate::store) fn new(bytes: &'a [u8]) -> Self {
         Self(BigEndianReader::new(bytes))
@@ -230,12 +230,12 @@ mod tests {
     proptest! {
         #[test]
         fn every_column_comes_back(values in proptest::collection::vec(prop_oneof![-3..4_i64, -3000..3000_i64, -i64::MAX / 2..i64::MAX / 2], 0..80)) {
-            let mut written = Written::new();
+            let mut written = BitWriter::new();
             written.column(&values).unwrap();
             written.around_median(&values).unwrap();
             written.signed(-7).unwrap();
             let bytes = written.bytes().unwrap();
-            let mut read = Read::new(&bytes);
+            let mut read = BitReader::new(&bytes);
             prop_assert_eq!(read.column(values.len()).unwrap(), values.clone());
             prop_assert_eq!(read.around_median(values.len()).unwrap(), values);
             prop_assert_eq!(read.signed().unwrap(), -7);
@@ -243,7 +243,7 @@ mod tests {
 
         #[test]
         fn damaged_bytes_end_in_an_error_or_in_numbers(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
-            let mut read = Read::new(&bytes);
+            let mut read = BitReader::new(&bytes);
             while read.gamma().is_ok() && read.column(3).is_ok() {}
         }
     }
@@ -260,7 +260,7 @@ mod tests {
             ),
         ];
         for (values, most, sentence) in rows {
-            let mut written = Written::new();
+            let mut written = BitWriter::new();
             written.column(&values).unwrap();
             let bytes = written.bytes().unwrap().len();
             assert!(bytes <= most, "{sentence}: {bytes} bytes");

@@ -8,10 +8,10 @@ use std::io;
 use std::time::Duration;
 
 use crate::domain::answer::Variant;
-use crate::domain::latency::code::Code;
+use crate::domain::latency::code::LatencyCode;
 use crate::domain::latency::steps::Steps;
 use crate::domain::observation::Stage;
-use crate::store::packed::pack::bits::{Read, Written, damaged};
+use crate::store::packed::pack::bits::{BitReader, BitWriter, damaged};
 use crate::store::packed::pack::words;
 use crate::store::values::past::PastBeat;
 
@@ -42,14 +42,14 @@ pub type Histograms = BTreeMap<Series, Steps>;
 /// Counts beats of the schedule in.
 pub(in crate::store) fn count(histograms: &mut Histograms, beats: &[PastBeat]) {
     // Gathered first, so that a step that many calls fell on is looked up once.
-    let mut gathered: Vec<(Series, bool, Vec<Code>)> = Vec::new();
+    let mut gathered: Vec<(Series, bool, Vec<LatencyCode>)> = Vec::new();
     let mut gather = |series: Series, is_censored: bool, elapsed: Duration| {
         let known = gathered.iter().position(|(one, censored, _)| *one == series && *censored == is_censored);
         let place = known.unwrap_or_else(|| {
             gathered.push((series, is_censored, Vec::with_capacity(beats.len())));
             gathered.len() - 1
         });
-        gathered[place].2.push(Code::of(elapsed));
+        gathered[place].2.push(LatencyCode::of(elapsed));
     };
     for beat in beats.iter().filter(|beat| beat.is_scheduled()) {
         let stages = [
@@ -89,7 +89,7 @@ pub(in crate::store) fn merge(into: &mut Histograms, from: &Histograms) {
 /// # Errors
 /// None in practice: nothing is written but memory.
 pub(in crate::store) fn encode(histograms: &Histograms) -> io::Result<Vec<u8>> {
-    let mut written = Written::new();
+    let mut written = BitWriter::new();
     written.gamma(LAYOUT)?;
     written.gamma(histograms.len() as u64)?;
     for (series, counted) in histograms {
@@ -117,7 +117,7 @@ pub(in crate::store) fn encode(histograms: &Histograms) -> io::Result<Vec<u8>> {
 /// # Errors
 /// Where the bytes are no histograms, or those of a later version.
 pub(in crate::store) fn decode(bytes: &[u8]) -> io::Result<Histograms> {
-    let mut read = Read::new(bytes);
+    let mut read = BitReader::new(bytes);
     let layout = read.gamma()?;
     if ![LAYOUT, LAYOUT_OF_COUNTS].contains(&layout) {
         return Err(damaged("histograms of a newer Serin"));
@@ -133,7 +133,7 @@ pub(in crate::store) fn decode(bytes: &[u8]) -> io::Result<Histograms> {
             for (code, count) in steps {
                 let code = u16::try_from(code).map_err(|_| damaged("a step beyond the scale"))?;
                 let count = u32::try_from(count).map_err(|_| damaged("a count beyond all counts"))?;
-                counted.record_many(Code(code), censored, count);
+                counted.record_many(LatencyCode(code), censored, count);
             }
         }
     }
@@ -141,7 +141,7 @@ pub(in crate::store) fn decode(bytes: &[u8]) -> io::Result<Histograms> {
 }
 
 /// Steps and counts.
-fn read_steps(read: &mut Read<'_>) -> io::Result<Vec<(i64, i64)>> {
+fn read_steps(read: &mut BitReader<'_>) -> io::Result<Vec<(i64, i64)>> {
     let steps = read.count(STEPS_MAX)?;
     if steps == 0 {
         return Ok(Vec::new());
@@ -159,7 +159,7 @@ fn read_steps(read: &mut Read<'_>) -> io::Result<Vec<(i64, i64)>> {
 }
 
 /// Steps and counts as in the first layout.
-fn read_counts(read: &mut Read<'_>) -> io::Result<Vec<(i64, i64)>> {
+fn read_counts(read: &mut BitReader<'_>) -> io::Result<Vec<(i64, i64)>> {
     let steps = read.count(STEPS_MAX)?;
     let (gaps, counts) = (read.column(steps)?, read.column(steps)?);
     let mut code = 0_i64;
@@ -183,9 +183,9 @@ mod tests {
         for call in 0..2880_u64 {
             let micros = 20_000 + (call * 7919) % 9_000;
             let search = histograms.entry(series(Stage::Search, false)).or_default();
-            search.record(Code::of(Duration::from_micros(micros)), call % 500 == 0);
+            search.record(LatencyCode::of(Duration::from_micros(micros)), call % 500 == 0);
             let tools = histograms.entry(series(Stage::Tools, true)).or_default();
-            tools.record(Code::of(Duration::from_micros(micros / 3)), false);
+            tools.record(LatencyCode::of(Duration::from_micros(micros / 3)), false);
         }
         let bytes = encode(&histograms).unwrap();
         assert_eq!(decode(&bytes).unwrap(), histograms);
@@ -198,7 +198,10 @@ mod tests {
         let series = Series { stage: Stage::Search, variant: Variant::Plain, fresh_connection: false };
         for call in 0..200_u64 {
             let micros = 20_000 + (call * 7919) % 9_000;
-            histograms.entry(series).or_default().record(Code::of(Duration::from_micros(micros)), call % 50 == 0);
+            histograms
+                .entry(series)
+                .or_default()
+                .record(LatencyCode::of(Duration::from_micros(micros)), call % 50 == 0);
         }
         let bytes: Vec<u8> = (0..FIRST_LAYOUT.len())
             .step_by(2)

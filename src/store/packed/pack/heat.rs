@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::domain::latency::code::Code;
-use crate::store::packed::pack::bits::{Read, Written, damaged};
+use crate::domain::latency::code::LatencyCode;
+use crate::store::packed::pack::bits::{BitReader, BitWriter, damaged};
 use crate::store::packed::slices::{LatencySlice, Sliced};
 
 /// How hours are laid out; a later layout has another number.
@@ -20,7 +20,7 @@ const HOURS: i64 = 24;
 /// # Errors
 /// None in practice: nothing is written but memory.
 pub(in crate::store) fn encode(day: DateTime<Utc>, hours: &Sliced) -> io::Result<Vec<u8>> {
-    let mut written = Written::new();
+    let mut written = BitWriter::new();
     written.gamma(LAYOUT)?;
     written.bit(hours.of_searches)?;
     for hour in 0..HOURS {
@@ -42,7 +42,7 @@ pub(in crate::store) fn encode(day: DateTime<Utc>, hours: &Sliced) -> io::Result
 /// # Errors
 /// Where the bytes are none, or those of a later version.
 pub(in crate::store) fn decode(day: DateTime<Utc>, bytes: &[u8]) -> io::Result<Sliced> {
-    let mut read = Read::new(bytes);
+    let mut read = BitReader::new(bytes);
     if read.gamma()? != LAYOUT {
         return Err(damaged("hours of a newer Serin"));
     }
@@ -77,12 +77,12 @@ pub(in crate::store) fn decode(day: DateTime<Utc>, bytes: &[u8]) -> io::Result<S
     reason = "a duration's microseconds, made of a step"
 )]
 fn step(ms: f64) -> i64 {
-    i64::from(Code::of(Duration::from_micros((ms * 1000.0).round() as u64)).0)
+    i64::from(LatencyCode::of(Duration::from_micros((ms * 1000.0).round() as u64)).0)
 }
 
 fn ms(step: i64) -> io::Result<f64> {
     let code = u16::try_from(step).map_err(|_| damaged("a step beyond the scale"))?;
-    Ok(Code(code).duration().as_secs_f64() * 1000.0)
+    Ok(LatencyCode(code).duration().as_secs_f64() * 1000.0)
 }
 
 #[cfg(test)]

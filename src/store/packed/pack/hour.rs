@@ -10,21 +10,21 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::latency::code::Code;
+use crate::domain::latency::code::LatencyCode;
 use crate::domain::observation::{BeatKind, Stage};
 use crate::domain::outcome::Verdict;
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::reason::FailureReason;
-use crate::store::packed::pack::answer::Entry;
+use crate::store::packed::pack::answer::PackedAnswer;
 use crate::store::packed::pack::asks::{read_asks, write_asks};
-use crate::store::packed::pack::bits::{Read, Written, damaged};
-use crate::store::packed::pack::moments::{read_gaps, read_moments, write_moments};
+use crate::store::packed::pack::bits::{BitReader, BitWriter, damaged};
 use crate::store::packed::pack::numbers::{Meanings, Numbers};
 use crate::store::packed::pack::tables::{as_before, from_before, table_of};
 use crate::store::packed::pack::times::{code, duration};
+use crate::store::packed::pack::timestamps::{read_gaps, read_moments, write_moments};
 use crate::store::packed::pack::words;
+use crate::store::values::change_set::{BeatSeen, StageTimes};
 use crate::store::values::past::{BeatShape, PastAsk, PastBeat};
-use crate::store::values::record::{Seen, StageTimes};
 
 /// How a pack is laid out; a later layout has another number.
 const LAYOUT: u64 = 2;
@@ -43,7 +43,7 @@ pub(in crate::store) struct Hour {
     /// The number of each canary.
     pub(in crate::store) canaries: Vec<i64>,
     /// The number or the answer itself of each distinct answer.
-    pub(in crate::store) answers: Vec<Entry>,
+    pub(in crate::store) answers: Vec<PackedAnswer>,
     /// For each ask of all beats in order: its canary's and its answer's place in the two tables.
     places: Vec<(usize, usize)>,
 }
@@ -61,7 +61,7 @@ struct Form {
 /// # Errors
 /// Where a canary has no number, or a word is unknown: mistakes of the caller.
 pub(in crate::store) fn encode(hour: DateTime<Utc>, beats: &[PastBeat], numbers: &Numbers) -> io::Result<Vec<u8>> {
-    let mut written = Written::new();
+    let mut written = BitWriter::new();
     written.gamma(LAYOUT)?;
     written.gamma(beats.len() as u64)?;
     write_moments(&mut written, hour, beats)?;
@@ -88,7 +88,7 @@ pub(in crate::store) fn encode(hour: DateTime<Utc>, beats: &[PastBeat], numbers:
 /// # Errors
 /// Where the bytes are no pack, or one of a later version.
 pub(in crate::store) fn decode(hour: DateTime<Utc>, bytes: &[u8]) -> io::Result<Hour> {
-    let mut read = Read::new(bytes);
+    let mut read = BitReader::new(bytes);
     let layout = read.gamma()?;
     let count = read.count(BEATS_MAX)?;
     let moments = match layout {
@@ -130,9 +130,9 @@ impl Hour {
             let number = self.canaries.get(*canary).copied().unwrap_or_default();
             ask.canary = meanings.canaries.get(&number).cloned().ok_or_else(|| damaged("a canary without a name"))?;
             ask.answer = match self.answers.get(*answer) {
-                Some(Entry::Whole(answer)) => Some(answer.clone()),
-                Some(Entry::Number(number)) => meanings.answers.get(number).cloned(),
-                Some(Entry::None) | None => None,
+                Some(PackedAnswer::Whole(answer)) => Some(answer.clone()),
+                Some(PackedAnswer::Number(number)) => meanings.answers.get(number).cloned(),
+                Some(PackedAnswer::None) | None => None,
             };
         }
         Ok(self.beats)
@@ -143,7 +143,7 @@ fn form(beat: &PastBeat) -> Form {
     Form { shape: beat.shape, stages: stages(beat).map(|time| time.is_some()), asks: beat.asks.len() }
 }
 
-fn write_form(written: &mut Written, form: &Form) -> io::Result<()> {
+fn write_form(written: &mut BitWriter, form: &Form) -> io::Result<()> {
     let shape = form.shape;
     words::write(written, shape.kind.slug())?;
     words::write(written, shape.era.map_or("", |era| era.slug()))?;
@@ -158,13 +158,13 @@ fn write_form(written: &mut Written, form: &Form) -> io::Result<()> {
     written.gamma(form.asks as u64)
 }
 
-fn read_form(read: &mut Read<'_>) -> io::Result<Form> {
+fn read_form(read: &mut BitReader<'_>) -> io::Result<Form> {
     let shape = BeatShape {
         kind: words::read(read, BeatKind::from_slug)?,
         era: words::read_or_none(read, Era::from_slug)?,
         transport: words::read(read, Transport::from_slug)?,
         fresh_connection: read.bit()?,
-        seen: words::read(read, Seen::from_slug)?,
+        seen: words::read(read, BeatSeen::from_slug)?,
         verdict: words::read(read, Verdict::from_slug)?,
         reason: words::read_or_none(read, FailureReason::from_slug)?,
         stage: words::read_or_none(read, Stage::from_slug)?,
@@ -195,7 +195,7 @@ const fn stage_of(beat: &mut PastBeat, stage: usize) -> &mut Option<Duration> {
 
 /// What the stages and asks of a beat took together, as they are read back: the whole is near to it.
 fn parts(beat: &PastBeat) -> Duration {
-    let rounded = |time: Duration| Code::of(time).duration();
+    let rounded = |time: Duration| LatencyCode::of(time).duration();
     let stages: Duration = stages(beat).into_iter().flatten().map(rounded).sum();
     stages + beat.asks.iter().map(|ask| rounded(ask.elapsed)).sum::<Duration>()
 }

@@ -7,7 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use proptest::prelude::*;
 
 use crate::domain::answer::{Turn, Variant};
-use crate::domain::latency::code::Code;
+use crate::domain::latency::code::LatencyCode;
 use crate::domain::observation::{BeatKind, Stage};
 use crate::domain::outcome::Verdict;
 use crate::domain::protocol::{Era, Transport};
@@ -15,8 +15,8 @@ use crate::domain::reason::FailureReason;
 use crate::store::packed::pack::answer::answer_bytes;
 use crate::store::packed::pack::hour::{decode, encode};
 use crate::store::packed::pack::numbers::{Meanings, Numbers};
+use crate::store::values::change_set::{BeatSeen, StageTimes};
 use crate::store::values::past::{AskShape, BeatShape, PastAnswer, PastAsk, PastBeat};
-use crate::store::values::record::{Seen, StageTimes};
 
 const CANARIES: [&str; 4] = ["token-life", "err-4417", "dragons", "ключ"];
 
@@ -75,7 +75,7 @@ fn usual_hour() -> Vec<PastBeat> {
                     era: Some(Era::Modern),
                     transport: Transport::Http,
                     fresh_connection: true,
-                    seen: Seen::Seen,
+                    seen: BeatSeen::Seen,
                     verdict: if down { Verdict::Down } else { Verdict::Good },
                     reason: down.then_some(FailureReason::ConnectionRefused),
                     stage: down.then_some(Stage::Connect),
@@ -108,7 +108,7 @@ fn usual_hour() -> Vec<PastBeat> {
 /// What a pack keeps of a beat: moments to the hundredth of a second, durations by their step, scores by their first bits.
 fn kept(beat: &PastBeat) -> PastBeat {
     let mut beat = beat.clone();
-    let step = |time: &mut Duration| *time = Code::of(*time).duration();
+    let step = |time: &mut Duration| *time = LatencyCode::of(*time).duration();
     let StageTimes { connect, handshake, tools, health } = &mut beat.stages;
     [connect, handshake, tools, health].into_iter().flatten().for_each(step);
     step(&mut beat.elapsed);

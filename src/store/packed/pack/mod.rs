@@ -11,7 +11,7 @@ pub(in crate::store) mod answer;
 pub(in crate::store) mod numbers;
 mod tables;
 mod times;
-mod moments;
+mod timestamps;
 pub(in crate::store) mod bits;
 pub(in crate::store) mod words;
 pub mod day;

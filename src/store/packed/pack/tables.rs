@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 
-use crate::store::packed::pack::bits::{Read, Written, damaged};
+use crate::store::packed::pack::bits::{BitReader, BitWriter, damaged};
 
 /// Each distinct value once, in the order they come up, and which one each place has.
 pub(in crate::store::packed::pack) fn table_of<T: Clone + Eq + std::hash::Hash>(values: &[T]) -> (Vec<T>, Vec<usize>) {
@@ -69,7 +69,7 @@ pub(in crate::store::packed::pack) fn from_turn(column: &[i64], count: usize) ->
 }
 
 pub(in crate::store::packed::pack) fn write_by_canary(
-    written: &mut Written,
+    written: &mut BitWriter,
     values: &[i64],
     canaries: &[usize],
     count: usize,
@@ -85,7 +85,7 @@ pub(in crate::store::packed::pack) fn write_by_canary(
 }
 
 pub(in crate::store::packed::pack) fn read_by_canary(
-    read: &mut Read<'_>,
+    read: &mut BitReader<'_>,
     canaries: &[usize],
     count: usize,
 ) -> io::Result<Vec<i64>> {

@@ -3,12 +3,12 @@
 use std::io;
 use std::time::Duration;
 
-use crate::domain::latency::code::Code;
+use crate::domain::latency::code::LatencyCode;
 use crate::store::packed::pack::bits::damaged;
 
 /// The step of a duration.
 pub(in crate::store::packed::pack) fn code(duration: Duration) -> i64 {
-    i64::from(Code::of(duration).0)
+    i64::from(LatencyCode::of(duration).0)
 }
 
 /// The duration of a step.
@@ -17,5 +17,5 @@ pub(in crate::store::packed::pack) fn code(duration: Duration) -> i64 {
 /// Where there is no such step.
 pub(in crate::store::packed::pack) fn duration(code: i64) -> io::Result<Duration> {
     let code = u16::try_from(code).map_err(|_| damaged("a duration beyond the scale"))?;
-    Ok(Code(code).duration())
+    Ok(LatencyCode(code).duration())
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::LazyLock;
 
-use crate::store::packed::pack::bits::{Read, Written, damaged};
+use crate::store::packed::pack::bits::{BitReader, BitWriter, damaged};
 
 /// All words that a beat or an ask is described with. The first is "none".
 const WORDS: &[&str] = &[
@@ -109,13 +109,13 @@ static NUMBERS: LazyLock<HashMap<&str, u64>> =
     LazyLock::new(|| (0..).zip(WORDS).map(|(number, word)| (*word, number)).collect());
 
 /// Writes a word by its number. A word that is not in the list is a mistake of ours, which a test holds.
-pub(in crate::store) fn write(written: &mut Written, word: &str) -> io::Result<()> {
+pub(in crate::store) fn write(written: &mut BitWriter, word: &str) -> io::Result<()> {
     let number = NUMBERS.get(word).ok_or_else(|| damaged("a word that packs do not know"))?;
     written.low(BITS, *number)
 }
 
 /// Reads a word back as what it stands for.
-pub(in crate::store) fn read<T>(read: &mut Read<'_>, meaning: impl Fn(&str) -> Option<T>) -> io::Result<T> {
+pub(in crate::store) fn read<T>(read: &mut BitReader<'_>, meaning: impl Fn(&str) -> Option<T>) -> io::Result<T> {
     let number = usize::try_from(read.low(BITS)?).unwrap_or(usize::MAX);
     let word = WORDS.get(number).ok_or_else(|| damaged("a word of a newer Serin"))?;
     meaning(word).ok_or_else(|| damaged("a word in a place where it means nothing"))
@@ -123,7 +123,7 @@ pub(in crate::store) fn read<T>(read: &mut Read<'_>, meaning: impl Fn(&str) -> O
 
 /// Reads a word back that may be none.
 pub(in crate::store) fn read_or_none<T>(
-    bits: &mut Read<'_>,
+    bits: &mut BitReader<'_>,
     meaning: impl Fn(&str) -> Option<T>,
 ) -> io::Result<Option<T>> {
     read(bits, |word| if word.is_empty() { Some(None) } else { meaning(word).map(Some) })

@@ -1,0 +1,77 @@
+//! A person accepts a monitor's tools as they are: the accepted list moves, and the incident about it ends.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+
+use crate::daemon::loop_context::LoopContext;
+use crate::daemon::notify::{Notifier, timeline};
+use crate::daemon::runtime::MonitorRuntime;
+use crate::daemon::watch::changed_signals;
+use crate::domain::paging::notification::Event;
+use crate::domain::signal::Signal;
+use crate::live::state::LiveChange;
+use crate::store::StoreError;
+use crate::store::values::change_set::{ActionRow, ChangeSet, TimelineRow, ToolsRow};
+
+/// Moves the accepted list to the one seen last, where that is still the one that the person looked at.
+///
+/// False where it is not, or where nothing differs.
+///
+/// # Errors
+/// Where the store fails; nothing is changed then.
+pub async fn accept(
+    hands: &LoopContext,
+    seat: &mut MonitorRuntime,
+    hash: &str,
+    actor: &str,
+    now: DateTime<Utc>,
+) -> Result<bool, StoreError> {
+    let Some(listed) = seat.listed.clone().filter(|listed| listed.tools.hash == hash) else { return Ok(false) };
+    if seat.standing.tools.baseline.as_ref().is_none_or(|baseline| baseline.listing.hash == hash) {
+        return Ok(false);
+    }
+    let mut next = seat.standing.clone();
+    let ended = next.accept(&listed.tools, actor, now);
+    let fleet = Arc::clone(&hands.fleet.borrow());
+    let telling = Notifier { fleet: &fleet, monitor: &seat.monitor, now };
+    let mut record = ChangeSet {
+        signals: changed_signals(seat, &next),
+        tools: Some(ToolsRow {
+            monitor: seat.monitor.id.clone(),
+            era: listed.era,
+            tools: listed.tools.clone(),
+            from: now,
+            accepted_by: actor.to_owned(),
+        }),
+        action: Some(ActionRow {
+            at: now,
+            actor: actor.to_owned(),
+            action: "accept".to_owned(),
+            subject: format!("{} {hash}", seat.monitor.id),
+        }),
+        ..ChangeSet::default()
+    };
+    if let Some(incident) = ended {
+        record.outbox.push(telling.resolved(&hands.store, &incident).await?);
+        record.timeline.push(timeline(Event::IncidentResolved, &incident, actor, now));
+        record.incidents.push(incident);
+    } else if let Some(incident) = next.incident(Signal::Contract) {
+        let calls = listed.tools.calls.said().map(|said| format!("; {said}, so it stays open")).unwrap_or_default();
+        record.timeline.push(TimelineRow {
+            incident: incident.id.clone(),
+            at: now,
+            kind: "accepted".to_owned(),
+            actor: actor.to_owned(),
+            text: format!("{actor} accepted the tools as they are{calls}"),
+        });
+    }
+    hands.store.commit(record.clone()).await?;
+    seat.standing = next;
+    hands.board.put(seat.view(now));
+    tracing::info!(monitor = %seat.monitor.id, actor, hash, "tools accepted");
+    for line in record.timeline {
+        hands.board.tell(LiveChange::Incident(line.incident));
+    }
+    Ok(true)
+}

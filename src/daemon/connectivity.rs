@@ -1,0 +1,48 @@
+//! The ladder, climbed beside the beats that confirm a first failure: with a server that hangs it lasts, and no page waits
+//! for it. Whatever beat comes after its end takes in what it showed and what it cost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio::task::JoinHandle;
+
+use crate::daemon::loop_context::LoopContext;
+use crate::domain::monitor::Monitor;
+use crate::domain::observation::{Footprint, Rung};
+use crate::domain::server_profile::ServerProfile;
+
+/// A ladder that is being climbed. Dropped, it goes on to its end, which is near, so that it closes what it opened.
+#[derive(Debug)]
+pub struct ConnectivityTask(JoinHandle<(Vec<Rung>, Footprint)>);
+
+impl ConnectivityTask {
+    /// Sets out; `uplink_holds`: a control address has just answered, which is the lowest rung.
+    pub fn start(
+        hands: &LoopContext,
+        monitor: &Arc<Monitor>,
+        learnt: &ServerProfile,
+        uplink_holds: bool,
+        now: DateTime<Utc>,
+    ) -> Self {
+        let (prober, monitor, learnt) = (Arc::clone(&hands.prober), Arc::clone(monitor), learnt.clone());
+        Self(tokio::spawn(async move {
+            let (mut rungs, cost) = prober.climb(&monitor, &learnt, now).await;
+            if uplink_holds && !rungs.is_empty() {
+                let said = "a control address answers".to_owned();
+                rungs.insert(0, Rung { name: "uplink", holds: true, said, elapsed: Duration::ZERO });
+            }
+            (rungs, cost)
+        }))
+    }
+
+    /// Whether it is over.
+    pub fn is_over(&self) -> bool {
+        self.0.is_finished()
+    }
+
+    /// What it showed and what it cost, once it is over; nothing where it broke down.
+    pub async fn end(self) -> (Vec<Rung>, Footprint) {
+        self.0.await.unwrap_or_default()
+    }
+}

@@ -1,0 +1,345 @@
+//! The courier: looks into the outbox, claims what is due, sends it, and records how that went.
+//!
+//! - At least once: a try is recorded after the send. Dying in between repeats it after the lease,
+//!   with the same id and bytes.
+//! - In order for an incident and a receiver, which the claim holds; no receiver delays another,
+//!   for each has only so many tries in flight.
+//! - The loop takes no input. It subscribes before it looks and looks now and then all the same, so
+//!   a lost wake costs time and nothing else. Where the store fails it goes on later; what is in
+//!   flight keeps trying to record its end.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio::sync::watch;
+use tokio::task::{Id, JoinSet};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::daemon::clock::{Clock, lived};
+use crate::deliver::channel::ChannelSender;
+use crate::domain::fleet::Fleet;
+use crate::domain::paging::delivery::{ATTEMPT_MAX, AttemptEnd, FALLBACK_AFTER, GIVE_UP_AFTER, jittered_gap};
+use crate::domain::reason::Severity;
+use crate::domain::receiver::Receiver;
+use crate::store::Store;
+use crate::store::StoreError;
+use crate::store::write::outbox::{Attempted, Claim, Claiming, LEASE, NextAttempt};
+
+/// A claim must not run out under a try that is still allowed to run.
+const _: () = assert!(LEASE.num_seconds() as u64 >= 2 * ATTEMPT_MAX.as_secs());
+
+/// Tries in flight at once: 64 receivers that hang leave room for others.
+const IN_FLIGHT_MAX: usize = 256;
+/// Tries of one receiver in flight at once, of different incidents.
+const PER_RECEIVER_MAX: usize = 4;
+/// The longest we do not look, whether or not anybody woke us.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+/// The shortest pause between two looks that found nothing to do, so that no mistake makes us spin.
+const LOOK_GAP: Duration = Duration::from_millis(50);
+/// Pauses after the store failed, growing to the last.
+const STORE_GAPS: [Duration; 4] =
+    [Duration::from_millis(250), Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(5)];
+/// How long a try that ended waits for the store at shutdown; beyond, it is repeated after the next start.
+const RECORD_GRACE: Duration = Duration::from_secs(5);
+
+/// The loop that keeps promises.
+#[derive(Debug, Clone)]
+pub struct DeliveryWorker {
+    /// The outbox.
+    pub store: Store,
+    /// How a message goes out.
+    pub sender: Arc<ChannelSender>,
+    /// Receivers as the file in force declares them.
+    pub fleet: watch::Receiver<Arc<Fleet>>,
+}
+
+impl DeliveryWorker {
+    /// Runs until shutdown; then what is in flight is brought to its end and recorded.
+    pub async fn run(self, shutdown: CancellationToken) {
+        let changed = self.store.outbox_changed();
+        let mut flights = InFlight::default();
+        let mut failures = 0;
+        let mut clock = Clock::default();
+        while !shutdown.is_cancelled() {
+            let woken = changed.notified();
+            let now = Utc::now();
+            let pause = match self.turn(&mut flights, &mut clock, now, &shutdown).await {
+                Ok(next) => {
+                    failures = 0;
+                    next.map_or(LOOK_EVERY, |at| until(at, now))
+                }
+                Err(StoreError::Closed) => break,
+                Err(error) => {
+                    tracing::warn!(%error, "the outbox cannot be read; deliveries wait");
+                    failures += 1;
+                    STORE_GAPS[(failures - 1).min(STORE_GAPS.len() - 1)]
+                }
+            };
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = woken => {}
+                () = flights.finished() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+        flights.all_finished().await;
+    }
+
+    /// Wakes overdue fallbacks, claims what is due and sends it off; answers when to look again.
+    async fn turn(
+        &self,
+        flights: &mut InFlight,
+        clock: &mut Clock,
+        now: DateTime<Utc>,
+        shutdown: &CancellationToken,
+    ) -> Result<Option<DateTime<Utc>>, StoreError> {
+        if clock.was_set_back(now, lived()) {
+            self.store.reckon_anew(now).await?;
+        }
+        clock.read(now, lived());
+        let mut outlook = self.store.outlook(now, &flights.claiming()).await?;
+        if outlook.fallback_at.is_some_and(|at| at <= now) {
+            let woken = self.store.wake_fallbacks(now).await?;
+            tracing::info!(woken, "pages that nobody took in time go to their fallbacks");
+            outlook = self.store.outlook(now, &flights.claiming()).await?;
+        }
+        while outlook.claim_at.is_some_and(|at| at <= now) && flights.room() > 0 {
+            let claims = self.store.claim(now, flights.claiming()).await?;
+            if claims.is_empty() {
+                break;
+            }
+            for claim in claims {
+                flights.start(self.clone(), claim, now, shutdown.clone());
+            }
+            outlook = self.store.outlook(now, &flights.claiming()).await?;
+        }
+        // Without room, a landing wakes us.
+        let claim_at = outlook.claim_at.filter(|_| flights.room() > 0);
+        Ok(claim_at.into_iter().chain(outlook.fallback_at).min())
+    }
+
+    /// One try, and its record.
+    async fn deliver(self, claim: Claim, started_at: DateTime<Utc>, shutdown: CancellationToken) {
+        let began = Instant::now();
+        let fleet = Arc::clone(&self.fleet.borrow());
+        let receiver = fleet.receiver(&claim.receiver).cloned();
+        let end = match &receiver {
+            Some(receiver) => {
+                self.sender.attempt(&fleet, receiver, &claim.notification, &claim.payload, started_at).await
+            }
+            None => AttemptEnd::Refused { why: format!("receiver '{}' is no longer declared", claim.receiver) },
+        };
+        // By the clock as it is now: what follows is reckoned from here, and it may have been set meanwhile.
+        let ended_at = Utc::now();
+        let started_at = ended_at - began.elapsed();
+        if let AttemptEnd::Failed { why, .. } | AttemptEnd::Refused { why } = &end {
+            tracing::warn!(notification = %claim.notification, receiver = %claim.receiver, tries = claim.tries + 1, why, "a delivery failed");
+        }
+        let (next, stand_ins) = decide(&claim, &end, &fleet, receiver.as_deref(), ended_at, rand::random());
+        let Claim { delivery, lease, .. } = claim;
+        self.record(Attempted { delivery, lease, started_at, ended_at, end, next, stand_ins }, shutdown).await;
+    }
+
+    /// Records a try, however long the store takes: an unrecorded success would be sent again.
+    async fn record(&self, attempted: Attempted, shutdown: CancellationToken) {
+        let mut failures = 0;
+        let mut deadline: Option<Instant> = None;
+        loop {
+            let error = match self.store.attempted(attempted.clone()).await {
+                Ok(()) => return,
+                Err(error) => error,
+            };
+            if shutdown.is_cancelled() {
+                deadline = deadline.or_else(|| Some(Instant::now() + RECORD_GRACE));
+            }
+            let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            if late || matches!(error, StoreError::Closed | StoreError::Conflict(_)) {
+                tracing::error!(%error, delivery = %attempted.delivery, "a try could not be recorded; it will be repeated");
+                return;
+            }
+            tokio::time::sleep(STORE_GAPS[failures.min(STORE_GAPS.len() - 1)]).await;
+            failures += 1;
+        }
+    }
+}
+
+/// What follows a try, and who hears of it instead.
+///
+/// A refusal wakes the fallback at once, a page that stayed unheard for [`FALLBACK_AFTER`] too, and
+/// so does giving up. A receiver that is no longer declared is given up at once if anybody can stand
+/// in: it will not come back by being tried. `random` is in 0..1.
+fn decide(
+    claim: &Claim,
+    end: &AttemptEnd,
+    fleet: &Fleet,
+    receiver: Option<&Receiver>,
+    now: DateTime<Utc>,
+    random: f64,
+) -> (NextAttempt, Vec<String>) {
+    let retry_after = match end {
+        AttemptEnd::Accepted => return (NextAttempt::Sent, Vec::new()),
+        AttemptEnd::Failed { retry_after, .. } => *retry_after,
+        AttemptEnd::Refused { .. } => None,
+    };
+    let age = (now - claim.promised_at).to_std().unwrap_or_default();
+    let given_up = age >= GIVE_UP_AFTER;
+    let unheard = claim.severity == Severity::Page && age >= FALLBACK_AFTER;
+    let refused = matches!(end, AttemptEnd::Refused { .. });
+    let stand_ins = if given_up || unheard || refused { stand_ins(claim, fleet, receiver) } else { Vec::new() };
+    if given_up || (receiver.is_none() && !stand_ins.is_empty()) {
+        return (NextAttempt::Dead, stand_ins);
+    }
+    (NextAttempt::Retry(now + jittered_gap(claim.tries + 1, age, retry_after, random)), stand_ins)
+}
+
+/// The declared fallback; where it or the receiver is gone from the file, those who hear of our own trouble.
+fn stand_ins(claim: &Claim, fleet: &Fleet, receiver: Option<&Receiver>) -> Vec<String> {
+    if let Some(fallback) = claim.fallback.as_ref().filter(|name| fleet.receiver(name).is_some()) {
+        return vec![fallback.clone()];
+    }
+    if receiver.is_some() && claim.fallback.is_none() {
+        return Vec::new();
+    }
+    fleet.internal.iter().filter(|name| **name != claim.receiver && fleet.receiver(name).is_some()).cloned().collect()
+}
+
+/// The time from now to a moment, within the bounds of how often we look.
+fn until(at: DateTime<Utc>, now: DateTime<Utc>) -> Duration {
+    (at - now).to_std().unwrap_or_default().clamp(LOOK_GAP, LOOK_EVERY)
+}
+
+/// The tries in flight.
+#[derive(Debug, Default)]
+struct InFlight {
+    tasks: JoinSet<()>,
+    /// Receiver and delivery, by task.
+    manifest: HashMap<Id, (String, String)>,
+}
+
+impl InFlight {
+    fn start(&mut self, courier: DeliveryWorker, claim: Claim, now: DateTime<Utc>, shutdown: CancellationToken) {
+        let aboard = (claim.receiver.clone(), claim.delivery.clone());
+        let task = self.tasks.spawn(courier.deliver(claim, now, shutdown));
+        self.manifest.insert(task.id(), aboard);
+    }
+
+    fn room(&self) -> usize {
+        IN_FLIGHT_MAX.saturating_sub(self.manifest.len())
+    }
+
+    /// What may be claimed beside what is in flight.
+    fn claiming(&self) -> Claiming {
+        let mut claiming = Claiming { limit: self.room(), per_receiver: PER_RECEIVER_MAX, ..Claiming::default() };
+        for (receiver, delivery) in self.manifest.values() {
+            *claiming.in_flight.entry(receiver.clone()).or_default() += 1;
+            claiming.busy.insert(delivery.clone());
+        }
+        claiming
+    }
+
+    /// Waits for one try to end, for ever where none is in flight. Safe to drop while it waits.
+    async fn finished(&mut self) {
+        let id = match self.tasks.join_next_with_id().await {
+            None => return std::future::pending().await,
+            Some(Ok((id, ()))) => id,
+            Some(Err(error)) => {
+                tracing::error!(%error, "a try broke down; it is repeated after its lease");
+                error.id()
+            }
+        };
+        self.manifest.remove(&id);
+    }
+
+    async fn all_finished(&mut self) {
+        while !self.tasks.is_empty() {
+            self.finished().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::receiver::Channel;
+
+    fn receiver(name: &str) -> Arc<Receiver> {
+        Arc::new(Receiver {
+            name: name.to_owned(),
+            channel: Channel::Email { to: vec!["sre@example.org".to_owned()] },
+            line: 1,
+            definition_hash: String::new(),
+        })
+    }
+
+    fn fleet(receivers: &[&str], internal: &[&str]) -> Fleet {
+        Fleet {
+            receivers: receivers.iter().map(|name| receiver(name)).collect(),
+            internal: internal.iter().map(|name| (*name).to_owned()).collect(),
+            ..Fleet::default()
+        }
+    }
+
+    struct Row {
+        sentence: &'static str,
+        receivers: &'static [&'static str],
+        severity: Severity,
+        end: AttemptEnd,
+        fallback: Option<&'static str>,
+        age_seconds: i64,
+        expected: (&'static str, &'static [&'static str]),
+    }
+
+    fn check(row: Row) {
+        let promised_at = DateTime::from_timestamp(1_790_000_000, 0).unwrap();
+        let claim = Claim {
+            delivery: "d".to_owned(),
+            notification: "n".to_owned(),
+            payload: String::new(),
+            receiver: "oncall".to_owned(),
+            fallback: row.fallback.map(str::to_owned),
+            severity: row.severity,
+            lease: "l".to_owned(),
+            tries: 2,
+            promised_at,
+        };
+        let fleet = fleet(row.receivers, &["oncall", "admin"]);
+        let receiver = fleet.receiver("oncall").cloned();
+        let now = promised_at + chrono::TimeDelta::seconds(row.age_seconds);
+        let (next, stand_ins) = decide(&claim, &row.end, &fleet, receiver.as_deref(), now, 0.5);
+        let next = match next {
+            NextAttempt::Sent => "sent".to_owned(),
+            NextAttempt::Dead => "dead".to_owned(),
+            NextAttempt::Retry(at) => format!("in {} s", (at - now).num_seconds()),
+        };
+        let stand_ins: Vec<&str> = stand_ins.iter().map(String::as_str).collect();
+        assert_eq!((next.as_str(), &stand_ins[..]), row.expected, "{}", row.sentence);
+    }
+
+    #[test]
+    fn what_follows_a_try() {
+        let failed = || AttemptEnd::Failed { why: "503".to_owned(), retry_after: None };
+        let asked = || AttemptEnd::Failed { why: "429".to_owned(), retry_after: Some(Duration::from_secs(90)) };
+        let refused = || AttemptEnd::Refused { why: "410".to_owned() };
+        let all: &[&str] = &["oncall", "mail", "admin"];
+        let (page, ticket) = (Severity::Page, Severity::Ticket);
+        #[rustfmt::skip]
+        let rows = [
+            Row { sentence: "a yes ends it", receivers: all, severity: page, end: AttemptEnd::Accepted, fallback: Some("mail"), age_seconds: 500, expected: ("sent", &[]) },
+            Row { sentence: "a failure is tried again by the schedule", receivers: all, severity: page, end: failed(), fallback: Some("mail"), age_seconds: 20, expected: ("in 15 s", &[]) },
+            Row { sentence: "what the receiver asks for is honoured", receivers: all, severity: page, end: asked(), fallback: None, age_seconds: 20, expected: ("in 90 s", &[]) },
+            Row { sentence: "a page unheard for two minutes wakes the fallback, and is tried on", receivers: all, severity: page, end: failed(), fallback: Some("mail"), age_seconds: 120, expected: ("in 15 s", &["mail"]) },
+            Row { sentence: "a ticket waits longer", receivers: all, severity: ticket, end: failed(), fallback: Some("mail"), age_seconds: 120, expected: ("in 15 s", &[]) },
+            Row { sentence: "a refusal wakes the fallback at once, whatever the severity", receivers: all, severity: ticket, end: refused(), fallback: Some("mail"), age_seconds: 1, expected: ("in 15 s", &["mail"]) },
+            Row { sentence: "a refusal without a fallback is tried on", receivers: all, severity: page, end: refused(), fallback: None, age_seconds: 1, expected: ("in 15 s", &[]) },
+            Row { sentence: "after a day it is given up, and the fallback hears even a ticket", receivers: all, severity: ticket, end: failed(), fallback: Some("mail"), age_seconds: 86_400, expected: ("dead", &["mail"]) },
+            Row { sentence: "a receiver gone from the file hands over to its fallback", receivers: &["mail", "admin"], severity: ticket, end: refused(), fallback: Some("mail"), age_seconds: 1, expected: ("dead", &["mail"]) },
+            Row { sentence: "else to those who hear of our own trouble", receivers: &["admin"], severity: ticket, end: refused(), fallback: Some("mail"), age_seconds: 1, expected: ("dead", &["admin"]) },
+            Row { sentence: "also where it never had a fallback", receivers: &["admin"], severity: ticket, end: refused(), fallback: None, age_seconds: 1, expected: ("dead", &["admin"]) },
+            Row { sentence: "with nobody left it waits for a better file", receivers: &[], severity: page, end: refused(), fallback: None, age_seconds: 1, expected: ("in 15 s", &[]) },
+        ];
+        rows.into_iter().for_each(check);
+    }
+}

@@ -1,0 +1,86 @@
+//! What the loops work with, and how they tell of our own trouble with the store.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use chrono::{DateTime, Utc};
+use tokio::sync::watch;
+
+use crate::daemon::uplink::Uplink;
+use crate::deliver::internal::InternalAlerts;
+use crate::deliver::internal_alert::InternalAlert;
+use crate::domain::fleet::Fleet;
+use crate::live::state::{Banner, LiveState};
+use crate::probe::prober::Prober;
+use crate::store::Store;
+use crate::store::StoreError;
+
+/// The kind of the banner that database trouble raises.
+const DATABASE: &str = "database";
+
+/// Everything a loop needs. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct LoopContext {
+    /// The memory.
+    pub store: Store,
+    /// The probe.
+    pub prober: Arc<Prober>,
+    /// What pages show.
+    pub board: Arc<LiveState>,
+    /// Our own alerts.
+    pub alerts: InternalAlerts,
+    /// The fleet in force.
+    pub fleet: watch::Receiver<Arc<Fleet>>,
+    /// Our own connection to the network.
+    pub uplink: Arc<Uplink>,
+    /// Whether the last write failed.
+    pub ailing: Arc<AtomicBool>,
+}
+
+impl LoopContext {
+    /// Takes note of how a write went: raises the one alert and the banner, or gives the all-clear.
+    pub fn note_write(&self, error: Option<&StoreError>, now: DateTime<Utc>) {
+        match error {
+            Some(StoreError::Closed) => {}
+            Some(error) => {
+                self.ailing.store(true, Ordering::Relaxed);
+                let out_of_files = matches!(error, StoreError::Io(_) | StoreError::Other(_))
+                    && self.alerts.out_of_files("the database", now);
+                // One stretch is one alert, though a full disk may show as several errors in turn.
+                let told = self
+                    .alerts
+                    .open()
+                    .into_iter()
+                    .map(|(kind, _)| kind)
+                    .find(|kind| InternalAlert::OF_WRITING.contains(kind));
+                let trouble = told.unwrap_or(trouble(error));
+                if told.is_some() || !out_of_files {
+                    self.alerts.raise(trouble, &error.to_string(), now);
+                }
+                let why = if out_of_files { "no file is left to open".to_owned() } else { error.to_string() };
+                if !self.board.banners().iter().any(|banner| banner.kind == DATABASE) {
+                    let text = format!(
+                        "Serin cannot remember what it sees: {why}. Pages show the last known state; no monitor is judged until this is over."
+                    );
+                    self.board.raise(Banner { kind: DATABASE, text, since: now });
+                }
+            }
+            None if self.ailing.swap(false, Ordering::Relaxed) => {
+                for trouble in InternalAlert::OF_WRITING {
+                    self.alerts.clear(trouble, now);
+                }
+                self.board.lower(DATABASE);
+            }
+            None => {}
+        }
+    }
+}
+
+/// What it is that keeps us from writing.
+pub fn trouble(error: &StoreError) -> InternalAlert {
+    match error {
+        StoreError::Full => InternalAlert::DiskFull,
+        StoreError::Locked => InternalAlert::DatabaseLocked,
+        _ => InternalAlert::DatabaseBroken,
+    }
+}

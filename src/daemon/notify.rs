@@ -1,0 +1,221 @@
+//! From a decision to what is queued: the notification, its frozen bytes, and whom it goes to.
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use crate::deliver::message;
+use crate::domain::classify::LADDER;
+use crate::domain::fleet::Fleet;
+use crate::domain::incident::{Incident, ResolveCause};
+use crate::domain::monitor::Monitor;
+use crate::domain::monitor_state::ABSORBS;
+use crate::domain::paging::notification::{Event, MonitorCard, Notification};
+use crate::domain::reason::{FailureReason, Severity};
+use crate::domain::restart::Restart;
+use crate::domain::route::{Subject, first_match};
+use crate::domain::rule_text;
+use crate::domain::wording::span;
+use crate::store::Store;
+use crate::store::StoreError;
+use crate::store::values::change_set::{Addressee, Outgoing, TimelineRow};
+
+/// What is to be told, before it is addressed.
+#[derive(Debug, Clone, Copy)]
+pub struct Notifier<'a> {
+    /// The fleet in force: routes, runbooks, addresses.
+    pub fleet: &'a Fleet,
+    /// Whom it is about.
+    pub monitor: &'a Monitor,
+    /// The turn's moment.
+    pub now: DateTime<Utc>,
+}
+
+impl Notifier<'_> {
+    /// An incident opened: whoever the first fitting route names.
+    pub fn opened(self, incident: &Incident) -> Outgoing {
+        let to = self.routed(incident.severity, Some(incident));
+        self.outgoing(self.about(Event::IncidentOpened, incident), to)
+    }
+
+    /// An open incident changed or was taken: whoever was told, and whom its route names now.
+    ///
+    /// # Errors
+    /// Where the store cannot say who was told.
+    pub async fn changed(self, store: &Store, event: Event, incident: &Incident) -> Result<Outgoing, StoreError> {
+        let to = self.concerned(store, incident).await?;
+        Ok(self.outgoing(self.about(event, incident), to))
+    }
+
+    /// What the ladder showed came after an incident was told: whoever would hear of a change.
+    ///
+    /// # Errors
+    /// Where the store cannot say who was told.
+    pub async fn looked_closer(self, store: &Store, incident: &Incident) -> Result<Outgoing, StoreError> {
+        let to = self.concerned(store, incident).await?;
+        let notification = Notification { summary: closer(incident), ..self.about(Event::IncidentUpdated, incident) };
+        Ok(self.outgoing(notification, to))
+    }
+
+    /// An incident ended: whoever was ever told, whatever the routes say now.
+    ///
+    /// # Errors
+    /// Where the store cannot say who was told.
+    pub async fn resolved(self, store: &Store, incident: &Incident) -> Result<Outgoing, StoreError> {
+        let to = self.told(store, incident).await?;
+        Ok(self.outgoing(self.about(Event::IncidentResolved, incident), to))
+    }
+
+    /// A server restarted, and its sessions with it where it has any; without them the slow start is what is left of it.
+    pub fn restarted(self, restart: &Restart) -> Outgoing {
+        let how = if restart.certain { "restarted" } else { "probably restarted" };
+        let (sessions, runbook) = if restart.sessions {
+            ("; sessions of its users were reset", FailureReason::SessionLost)
+        } else {
+            ("", FailureReason::ColdStart)
+        };
+        let notification = Notification {
+            id: Uuid::now_v7().to_string(),
+            sequence: 1,
+            event: Event::ServerRestarted,
+            at: self.now,
+            incident: None,
+            monitor: self.card(),
+            reason: None,
+            failed_stage: None,
+            severity: Severity::Notice,
+            summary: format!("{}: the server {how}{sessions}", self.monitor.id),
+            evidence: restart.evidence.clone(),
+            resolves_when: None,
+            runbook_url: self.fleet.runbooks.url(runbook, &self.fleet.public_url),
+            incident_url: None,
+            rule: Some(self.fleet.provenance.rule(self.monitor.line)),
+            reproduce: format!("serin probe {}", self.monitor.id),
+        };
+        let to = self.routed(Severity::Notice, None);
+        self.outgoing(notification, to)
+    }
+
+    fn outgoing(self, notification: Notification, to: Vec<Addressee>) -> Outgoing {
+        Outgoing { payload: message::freeze(&notification), notification, to }
+    }
+
+    fn about(self, event: Event, incident: &Incident) -> Notification {
+        Notification {
+            id: Uuid::now_v7().to_string(),
+            sequence: incident.sequence,
+            event,
+            at: self.now,
+            monitor: self.card(),
+            reason: Some(incident.reason),
+            failed_stage: Some(incident.stage.clone()),
+            severity: incident.severity,
+            summary: summary(event, incident),
+            evidence: incident.evidence.clone(),
+            resolves_when: rule_text::rule_text(&self.monitor.rules, incident.signal)
+                .filter(|_| event != Event::IncidentResolved)
+                .map(|said| said.resolves),
+            runbook_url: self.fleet.runbooks.url(incident.reason, &self.fleet.public_url),
+            incident_url: Some(format!("{}/incidents/{}", self.fleet.public_url, incident.id)),
+            rule: Some(incident.rule.clone()),
+            reproduce: format!("serin probe {}", self.monitor.id),
+            incident: Some(incident.clone()),
+        }
+    }
+
+    fn card(self) -> MonitorCard {
+        MonitorCard {
+            id: self.monitor.id.to_string(),
+            name: self.monitor.name.clone(),
+            url: self.monitor.url.shown.clone(),
+            labels: self.monitor.labels.clone(),
+        }
+    }
+
+    fn routed(self, severity: Severity, incident: Option<&Incident>) -> Vec<Addressee> {
+        let subject = Subject {
+            severity,
+            signal: incident.map(|incident| incident.signal),
+            reason: incident.map(|incident| incident.reason),
+            labels: &self.monitor.labels,
+            monitor: self.monitor.id.as_str(),
+        };
+        let Some(route) = first_match(&self.fleet.routes, subject) else { return Vec::new() };
+        let addressee = |name: &String| Addressee {
+            receiver: name.clone(),
+            receiver_hash: self.fleet.receiver(name).map_or_else(String::new, |found| found.definition_hash.clone()),
+            fallback: route.fallback.clone(),
+        };
+        route.to.iter().map(addressee).collect()
+    }
+
+    /// Whoever was told, and whom its route names now.
+    async fn concerned(self, store: &Store, incident: &Incident) -> Result<Vec<Addressee>, StoreError> {
+        let mut to = self.told(store, incident).await?;
+        for addressee in self.routed(incident.severity, Some(incident)) {
+            if !to.iter().any(|told| told.receiver == addressee.receiver) {
+                to.push(addressee);
+            }
+        }
+        Ok(to)
+    }
+
+    /// Whoever was promised a message of this incident, or of the one whose cause it took over.
+    async fn told(self, store: &Store, incident: &Incident) -> Result<Vec<Addressee>, StoreError> {
+        let mut told = store.told(&incident.id).await?;
+        if let Some(absorbed) = incident.evidence.iter().find(|evidence| evidence.key == ABSORBS) {
+            for addressee in store.told(&absorbed.value).await? {
+                if !told.iter().any(|known| known.receiver == addressee.receiver) {
+                    told.push(addressee);
+                }
+            }
+        }
+        Ok(told)
+    }
+}
+
+/// The line a decision leaves in its incident's timeline.
+pub fn timeline(event: Event, incident: &Incident, actor: &str, at: DateTime<Utc>) -> TimelineRow {
+    let kind = event.slug().trim_start_matches("incident.").to_owned();
+    TimelineRow { incident: incident.id.clone(), at, kind, actor: actor.to_owned(), text: summary(event, incident) }
+}
+
+/// The line that what the ladder showed leaves in the timeline.
+pub fn closer_look(incident: &Incident, at: DateTime<Utc>) -> TimelineRow {
+    TimelineRow { text: closer(incident), ..timeline(Event::IncidentUpdated, incident, "serin", at) }
+}
+
+/// How far one gets is told by the rung that does not hold, which is the last; all of them are in the evidence.
+fn closer(incident: &Incident) -> String {
+    let ladder = incident.evidence.iter().find(|evidence| evidence.key == LADDER);
+    let last = ladder.and_then(|ladder| ladder.value.rsplit(" → ").next()).unwrap_or_default();
+    format!("{}: looked closer: {last}; {}", incident.monitor, story(incident))
+}
+
+fn story(incident: &Incident) -> &str {
+    incident.summary.strip_prefix(&format!("{}: ", incident.monitor)).unwrap_or(&incident.summary)
+}
+
+fn summary(event: Event, incident: &Incident) -> String {
+    let story = story(incident);
+    let monitor = &incident.monitor;
+    match event {
+        Event::IncidentResolved => {
+            let end = incident.resolved_at.unwrap_or(incident.opened_at);
+            let lasted = span((end - incident.opened_at).to_std().unwrap_or_default());
+            let how = match &incident.resolve_cause {
+                Some(ResolveCause::Absorbed { into }) => format!("taken over by incident {into}"),
+                Some(ResolveCause::RuleChanged) => "ended by an edited rule".to_owned(),
+                Some(ResolveCause::MonitorRemoved) => "ended, the monitor was removed from the file".to_owned(),
+                Some(ResolveCause::Accepted) => "ended, the new tools were accepted".to_owned(),
+                Some(ResolveCause::Recovered) | None => "recovered".to_owned(),
+            };
+            format!("{monitor}: {how} after {lasted}; it was {}: {story}", incident.reason.slug())
+        }
+        Event::IncidentAcknowledged => {
+            let who = incident.acknowledged.as_ref().map_or("somebody", |(who, _)| who.as_str());
+            format!("{monitor}: {who} took it; {story}")
+        }
+        Event::IncidentUpdated => format!("{monitor}: now {}: {story}", incident.reason.slug()),
+        _ => incident.summary.clone(),
+    }
+}

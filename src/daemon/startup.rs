@@ -1,0 +1,121 @@
+//! The begin of a Serin: the database opened and read back, however long the disk or another process keeps us from it.
+//!
+//! What may pass by itself is waited for, told and shown, since nobody reads the exit code of a program that is started
+//! again and again. What waiting mends nothing of (a damaged file, a newer Serin's, another Serin's) ends the start.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio_util::sync::CancellationToken;
+
+use crate::daemon::loop_context::trouble;
+use crate::daemon::resume;
+use crate::daemon::runtime::MonitorRuntime;
+use crate::deliver::internal::InternalAlerts;
+use crate::deliver::internal_alert::InternalAlert;
+use crate::domain::fleet::Fleet;
+use crate::live::state::{Banner, LiveState, STARTING};
+use crate::store::OpenError;
+use crate::store::Store;
+use crate::store::StoreError;
+use crate::store::file::restore;
+
+/// The pause after the first try; it doubles with each.
+const PAUSE_MIN: Duration = Duration::from_secs(1);
+/// The longest pause: whoever made room does not wait long, and the log of an hour can be read.
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+
+/// What is to be opened, and who hears of it while it is not.
+#[derive(Debug, Clone, Copy)]
+pub struct Start<'a> {
+    /// The database.
+    pub database: &'a Path,
+    /// Whether a damaged one is put aside and a new one begun.
+    pub set_aside_damaged: bool,
+    /// The fleet that it is to remember.
+    pub fleet: &'a Fleet,
+    /// The text that declares it, as it may be shown.
+    pub source: &'a str,
+    /// Told of what we wait for.
+    pub alerts: &'a InternalAlerts,
+    /// Shows it.
+    pub board: &'a Arc<LiveState>,
+}
+
+/// What a start needs of the database.
+#[derive(Debug)]
+pub struct Started {
+    /// The database, open.
+    pub store: Store,
+    /// A seat for every monitor.
+    pub seats: Vec<MonitorRuntime>,
+    /// Where the damaged one is kept, where this one began anew.
+    pub aside: Option<PathBuf>,
+}
+
+impl Start<'_> {
+    /// Opens the database and reads it back, as often as it takes; none where Serin was told to stop before.
+    ///
+    /// # Errors
+    /// Where waiting would mend nothing.
+    pub async fn begin(self, shutdown: &CancellationToken) -> anyhow::Result<Option<Started>> {
+        tokio::select! {
+            () = shutdown.cancelled() => Ok(None),
+            begun = self.try_on() => begun.map(Some),
+        }
+    }
+
+    async fn try_on(self) -> anyhow::Result<Started> {
+        let (mut aside, mut pause) = (None, PAUSE_MIN);
+        loop {
+            let error = match self.try_once(&mut aside).await {
+                Ok((store, seats)) => {
+                    self.over();
+                    return Ok(Started { store, seats, aside });
+                }
+                Err(error) => error,
+            };
+            let Some(why) = error.passing() else { return Err(error.into()) };
+            self.waits(&why, pause, Utc::now());
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    async fn try_once(self, aside: &mut Option<PathBuf>) -> Result<(Store, Vec<MonitorRuntime>), OpenError> {
+        let store = match Store::open(self.database).await {
+            Err(OpenError::Damaged { what, .. }) if self.set_aside_damaged && aside.is_none() => {
+                tracing::error!("{} is damaged ({what})", self.database.display());
+                *aside = Some(restore::set_aside(self.database, Utc::now())?);
+                Store::open(self.database).await?
+            }
+            opened => opened?,
+        };
+        match resume::seats(&store, self.fleet, self.source, Utc::now()).await {
+            Ok(seats) => Ok((store, seats)),
+            Err(source) => {
+                store.close().await;
+                Err(OpenError::of(self.database, source))
+            }
+        }
+    }
+
+    /// Tells, shows and logs that it waits. One stretch is one alert, though a full disk may show as several errors in
+    /// turn.
+    fn waits(self, why: &StoreError, pause: Duration, now: DateTime<Utc>) {
+        let known = self.alerts.open().into_iter().find(|(kind, _)| InternalAlert::OF_WRITING.contains(kind));
+        let (kind, since) = known.map_or((trouble(why), now), |(kind, open)| (kind, open.since));
+        tracing::warn!("Serin has not started: {why}; it is tried again in {} s", pause.as_secs());
+        self.alerts.raise(kind, &format!("Serin has not started and watches nothing: {why}"), now);
+        self.board.raise(Banner { kind: STARTING, text: why.to_string(), since });
+    }
+
+    fn over(self) {
+        for kind in InternalAlert::OF_WRITING {
+            self.alerts.clear(kind, Utc::now());
+        }
+        self.board.lower(STARTING);
+    }
+}

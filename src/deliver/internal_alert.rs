@@ -1,0 +1,132 @@
+//! The closed list of what can be wrong with Serin itself, and what to say of each.
+
+use crate::domain::reason::FailureReason;
+
+/// Everything that can be wrong with Serin itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum InternalAlert {
+    /// No room to write.
+    DiskFull,
+    /// Something else holds the database.
+    DatabaseLocked,
+    /// The database cannot be read or written for another reason.
+    DatabaseBroken,
+    /// The database's file is gone from its place, or another stands there.
+    DatabaseMoved,
+    /// The database was damaged at start, and a new one was begun.
+    HistoryLost,
+    /// Beats start late, or are skipped.
+    LoopLate,
+    /// A loop ended that should never end.
+    LoopStopped,
+    /// No file is left to open or to connect with.
+    OutOfFiles,
+    /// Our own network is gone.
+    UplinkLost,
+    /// A declared proxy or a certificate file of ours keeps us from a server.
+    WayBlocked,
+    /// Deliveries were given up.
+    DeliveryDead,
+    /// monitors.yaml on disk cannot be used; the last good one still runs.
+    ConfigRejected,
+    /// Whoever watches Serin from outside cannot be reached.
+    HeartbeatFailed,
+}
+
+impl InternalAlert {
+    /// Every kind.
+    pub const ALL: [Self; 13] = [
+        Self::DiskFull,
+        Self::DatabaseLocked,
+        Self::DatabaseBroken,
+        Self::DatabaseMoved,
+        Self::HistoryLost,
+        Self::LoopLate,
+        Self::LoopStopped,
+        Self::OutOfFiles,
+        Self::UplinkLost,
+        Self::WayBlocked,
+        Self::DeliveryDead,
+        Self::ConfigRejected,
+        Self::HeartbeatFailed,
+    ];
+
+    /// What keeps Serin from writing; a write that succeeds ends them all.
+    pub const OF_WRITING: [Self; 3] = [Self::DiskFull, Self::DatabaseLocked, Self::DatabaseBroken];
+
+    /// Whether what Serin sees now may be lost: it cannot be written, or not where the next start looks for it.
+    pub fn forgets(self) -> bool {
+        self == Self::DatabaseMoved || Self::OF_WRITING.contains(&self)
+    }
+
+    /// The word in message and log.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::DiskFull => "disk_full",
+            Self::DatabaseLocked => "database_locked",
+            Self::DatabaseBroken => "database_broken",
+            Self::DatabaseMoved => "database_moved",
+            Self::HistoryLost => "history_lost",
+            Self::LoopLate => "loop_late",
+            Self::LoopStopped => "loop_stopped",
+            Self::OutOfFiles => "out_of_files",
+            Self::UplinkLost => "uplink_lost",
+            Self::WayBlocked => "way_blocked",
+            Self::DeliveryDead => "delivery_dead",
+            Self::ConfigRejected => "config_rejected",
+            Self::HeartbeatFailed => "heartbeat_failed",
+        }
+    }
+
+    /// What it means for whoever relies on Serin.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::DiskFull => "the disk is full: nothing is remembered and nothing new is paged until there is room",
+            Self::DatabaseLocked => "another process holds the database: nothing is remembered until it lets go",
+            Self::DatabaseBroken => "the database cannot be written: nothing is remembered and nothing new is paged",
+            Self::DatabaseMoved => {
+                "the database's file is not where it was: the next start finds nothing of what is remembered now"
+            }
+            Self::HistoryLost => {
+                "the database was damaged: Serin runs on a new one, without history and open incidents"
+            }
+            Self::LoopLate => "beats start late or are skipped: what happens now is seen late",
+            Self::LoopStopped => "a part of Serin stopped and was started again",
+            Self::OutOfFiles => "out of open files: what needs one more fails, be it a probe, a page or a delivery",
+            Self::UplinkLost => "Serin's own network is gone: no monitor is judged until it is back",
+            Self::WayBlocked => "a proxy or a certificate file of Serin's own fails: monitors behind it are not judged",
+            Self::DeliveryDead => "messages were given up after 24 h: a receiver is dead",
+            Self::ConfigRejected => "monitors.yaml has faults: the last good one is still in force",
+            Self::HeartbeatFailed => "the heartbeat does not get through: whoever watches Serin will believe it dead",
+        }
+    }
+
+    /// What would end it.
+    pub const fn resolves_when(self) -> &'static str {
+        match self {
+            Self::DiskFull => "a write succeeds again; free room on the volume that holds the database",
+            Self::DatabaseLocked => "a write succeeds again; end the process that holds the database",
+            Self::DatabaseBroken => "a write succeeds again; see Serin's log for SQLite's own words",
+            Self::DatabaseMoved => {
+                "the same file is back in its place, with the -wal and -shm files that were beside it"
+            }
+            Self::HistoryLost => "Serin is started again, best after `serin restore` of a backup",
+            Self::LoopLate => "beats start in time again; give Serin more CPU, or probe fewer monitors",
+            Self::LoopStopped => "the part runs for a while without stopping",
+            Self::OutOfFiles => "files are free again; raise LimitNOFILE (`ulimit -n`), or end what else holds files",
+            Self::UplinkLost => "Serin reaches the network again",
+            Self::WayBlocked => "a probe gets through again; mend the proxy, or put the file back",
+            Self::DeliveryDead => "the receiver takes messages again; replay what was given up from /deliveries",
+            Self::ConfigRejected => "the file is valid again; `serin check` names the faults",
+            Self::HeartbeatFailed => "a heartbeat is answered with 2xx again; see `heartbeat` in the file",
+        }
+    }
+
+    /// The runbook.
+    pub const fn reason(self) -> FailureReason {
+        match self {
+            Self::UplinkLost => FailureReason::MonitorUplink,
+            _ => FailureReason::MonitorInternal,
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! The last known state of every monitor, in memory: what pages show even while the database is away.
+//!
+//! `daemon` writes it after each beat, `web` reads it. A view is replaced whole, never edited in
+//! place, so a reader holds a consistent one for as long as it likes.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use parking_lot::RwLock;
+use tokio::sync::broadcast;
+
+use crate::domain::context::Spread;
+use crate::domain::contract::{self, Baseline};
+use crate::domain::monitor::{CanaryKind, MonitorId};
+use crate::domain::observation::{Observation, ToolsSeen};
+use crate::domain::outcome::{Outcome, Verdict};
+use crate::domain::protocol::Era;
+use crate::domain::rate_limit::{Hold, Spent};
+use crate::domain::reason::{FailureReason, Severity};
+use crate::domain::server_profile::ServerProfile;
+use crate::domain::signal::{Level, Phase, Signal};
+use crate::domain::tools::Drift;
+use crate::live::process_metrics::ProcessMetrics;
+
+/// Beats shown in a strip.
+pub const STRIP_LEN: usize = 60;
+/// The kind of the banner that says what keeps Serin from starting.
+pub const STARTING: &str = "starting";
+/// Changes a slow reader may lag behind before it is told to look again.
+const CHANGES_MAX: usize = 1024;
+
+/// The roll-up of a monitor, worst first (DESIGN §2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RollUp {
+    /// Availability is open.
+    Down,
+    /// Access is open.
+    NoAccess,
+    /// Any other signal is open.
+    Degraded,
+    /// An incident is clearing.
+    Recovering,
+    /// Nothing is open, and a signal is pending: over its limit, not yet for long enough, or held back.
+    Waiting,
+    /// Nothing seen yet, or not lately.
+    Unknown,
+    /// Well.
+    Up,
+}
+
+impl RollUp {
+    /// The words shown.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Down => "down",
+            Self::NoAccess => "no access",
+            Self::Degraded => "degraded",
+            Self::Recovering => "recovering",
+            Self::Waiting => "waiting",
+            Self::Unknown => "unknown",
+            Self::Up => "up",
+        }
+    }
+
+    /// Whether something is open or only just over: what asks for attention.
+    pub const fn is_failing(self) -> bool {
+        matches!(self, Self::Down | Self::NoAccess | Self::Degraded | Self::Recovering)
+    }
+
+    /// The state as the API has always had it: who counts on `up` there still finds it. What waits is told beside it.
+    pub const fn settled(self) -> Self {
+        match self {
+            Self::Waiting => Self::Up,
+            other => other,
+        }
+    }
+}
+
+/// One monitor, as pages show it.
+#[derive(Debug, Clone)]
+pub struct MonitorView {
+    /// Identity.
+    pub id: MonitorId,
+    /// The name people read.
+    pub name: String,
+    /// The address as it may be shown.
+    pub url: String,
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
+    /// Time between scheduled beats.
+    pub every: Duration,
+    /// The line of the file on which it starts.
+    pub line: u32,
+    /// The roll-up.
+    pub roll_up: RollUp,
+    /// When the roll-up last changed.
+    pub since: DateTime<Utc>,
+    /// Every signal that is judged on this monitor, in [`Signal::ALL`]'s order.
+    pub signals: Vec<SignalView>,
+    /// The last beats, the oldest first, at most [`STRIP_LEN`].
+    pub strip: Arc<[BeatMark]>,
+    /// P95 over the rule's window in milliseconds, with its sample count; none below the least.
+    pub p95_ms: Option<(f64, u32)>,
+    /// Samples in the window, and the least that P95 takes.
+    pub p95_samples: (u32, u32),
+    /// The P95 limit in milliseconds.
+    pub p95_limit_ms: f64,
+    /// Every canary's last answer, in the order of the file.
+    pub canaries: Vec<CanaryView>,
+    /// What the last beat saw and what it meant; none before the first.
+    pub last: Option<Arc<(Observation, Outcome)>>,
+    /// What probes cost the server, yesterday and today (UTC).
+    pub spent: [Spent; 2],
+    /// Why the next beat of the schedule is not made, where it is held back.
+    pub hold: Option<Hold>,
+    /// What probes learnt of the server.
+    pub learnt: ServerProfile,
+    /// The tools seen last and those accepted; none before the first list.
+    pub tools: Option<ToolsView>,
+    /// Tokens of the canaries' answers since Serin started.
+    pub answer_tokens: Spread,
+    /// Calls a day that the schedule amounts to.
+    pub calls_per_day: u64,
+    /// Seen ÷ due time over the last 24 h (or since the monitor is known), 0–1; none before the first beat.
+    pub coverage: Option<f64>,
+    /// Up ÷ seen time over the same stretch, 0–1.
+    pub uptime: Option<f64>,
+    /// Our own trouble that keeps this view from being fresh, where there is one.
+    pub trouble: Option<String>,
+}
+
+impl MonitorView {
+    /// Signals that are over their limit and open nothing yet.
+    pub fn waiting(&self) -> impl Iterator<Item = Signal> {
+        self.signals.iter().filter(|view| view.phase == Phase::Pending).map(|view| view.signal)
+    }
+
+    /// Canaries right at their last answer, and all that answered: since the fault began where one is in doubt, else ever.
+    pub fn canary_score(&self) -> (usize, usize) {
+        let answered = self.canaries.iter().filter(|canary| canary.verdict.is_some() && canary.heard);
+        let right = answered.clone().filter(|canary| canary.verdict.as_deref() == Some("right"));
+        (right.count(), answered.count())
+    }
+}
+
+/// The tools of a monitor.
+#[derive(Debug, Clone)]
+pub struct ToolsView {
+    /// The list seen last, with the calls we know of it.
+    pub seen: ToolsSeen,
+    /// When.
+    pub seen_at: DateTime<Utc>,
+    /// In which era it was asked for.
+    pub era: Option<Era>,
+    /// The accepted list; none until one was stable.
+    pub accepted: Option<Baseline>,
+}
+
+impl ToolsView {
+    /// How what is seen differs from what is accepted; none where it does not.
+    pub fn drift(&self) -> Option<Arc<Drift>> {
+        self.accepted.as_ref().and_then(|accepted| contract::drift(accepted, &self.seen))
+    }
+}
+
+/// One signal of a monitor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SignalView {
+    /// Which.
+    pub signal: Signal,
+    /// Where it is.
+    pub phase: Phase,
+    /// What the latest reading says.
+    pub level: Level,
+    /// The reading in words, such as `p95 1240 ms of 800 ms (n=40)`.
+    pub figure: String,
+    /// When it got into its phase.
+    pub since: DateTime<Utc>,
+    /// What holds it back, such as `cold_start`.
+    pub held_by: Option<String>,
+    /// The open incident, where there is one.
+    pub incident: Option<OpenIncident>,
+}
+
+/// What a signal line shows of its incident.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenIncident {
+    /// Its id.
+    pub id: String,
+    /// Its cause.
+    pub reason: FailureReason,
+    /// How loud.
+    pub severity: Severity,
+    /// One line.
+    pub summary: String,
+    /// When it opened.
+    pub opened_at: DateTime<Utc>,
+}
+
+/// One beat of the strip.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BeatMark {
+    /// When it started.
+    pub at: DateTime<Utc>,
+    /// As one word.
+    pub verdict: Verdict,
+    /// The leading cause.
+    pub reason: Option<FailureReason>,
+    /// Duration of the whole probe in milliseconds.
+    pub elapsed_ms: f32,
+}
+
+/// One canary's last answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CanaryView {
+    /// Its id.
+    pub id: String,
+    /// What it isolates.
+    pub kind: CanaryKind,
+    /// What is asked.
+    pub query: String,
+    /// What is expected, in words.
+    pub expected: String,
+    /// `right`, `wrong` or `failed`; none before the first answer.
+    pub verdict: Option<String>,
+    /// What came back, in words.
+    pub got: String,
+    /// Rank of the expected source, from 1.
+    pub rank: Option<u32>,
+    /// Wrong answers in a row.
+    pub wrong_in_a_row: u32,
+    /// Whether its answer says something of the fault that is in doubt; where none is, whether there is one.
+    pub heard: bool,
+    /// When it last answered.
+    pub answered_at: Option<DateTime<Utc>>,
+    /// Duration of that call in milliseconds.
+    pub elapsed_ms: Option<f64>,
+}
+
+/// A line across the top of every page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Banner {
+    /// What it is about, such as `config`, `database` or `uplink`. One banner a kind.
+    pub kind: &'static str,
+    /// One or more lines for people.
+    pub text: String,
+    /// Since when.
+    pub since: DateTime<Utc>,
+}
+
+/// Something that an open page may want to show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LiveChange {
+    /// This monitor's view was replaced.
+    Monitor(MonitorId),
+    /// An incident opened, changed or ended.
+    Incident(String),
+    /// Banners or the fleet itself changed.
+    Fleet,
+}
+
+/// The last known state of everything.
+#[derive(Debug)]
+pub struct LiveState {
+    views: RwLock<HashMap<MonitorId, Arc<MonitorView>>>,
+    banners: RwLock<Vec<Banner>>,
+    pulse: ProcessMetrics,
+    changes: broadcast::Sender<LiveChange>,
+}
+
+impl Default for LiveState {
+    fn default() -> Self {
+        Self {
+            views: RwLock::default(),
+            banners: RwLock::default(),
+            pulse: ProcessMetrics::default(),
+            changes: broadcast::channel(CHANGES_MAX).0,
+        }
+    }
+}
+
+impl LiveState {
+    /// Replaces one monitor's view and tells open pages.
+    pub fn put(&self, view: MonitorView) {
+        let id = view.id.clone();
+        self.views.write().insert(id.clone(), Arc::new(view));
+        self.tell(LiveChange::Monitor(id));
+    }
+
+    /// Forgets a monitor that was removed from the file.
+    pub fn remove(&self, id: &MonitorId) {
+        self.views.write().remove(id);
+        self.tell(LiveChange::Fleet);
+    }
+
+    /// One monitor.
+    pub fn get(&self, id: &MonitorId) -> Option<Arc<MonitorView>> {
+        self.views.read().get(id).cloned()
+    }
+
+    /// All monitors, the worst first, then by id.
+    pub fn all(&self) -> Vec<Arc<MonitorView>> {
+        let mut views: Vec<_> = self.views.read().values().cloned().collect();
+        views.sort_by(|a, b| a.roll_up.cmp(&b.roll_up).then_with(|| a.id.cmp(&b.id)));
+        views
+    }
+
+    /// Sets or replaces the banner of a kind.
+    pub fn raise(&self, banner: Banner) {
+        let mut banners = self.banners.write();
+        banners.retain(|other| other.kind != banner.kind);
+        banners.push(banner);
+        drop(banners);
+        self.tell(LiveChange::Fleet);
+    }
+
+    /// Takes a banner away; true where there was one.
+    pub fn lower(&self, kind: &str) -> bool {
+        let mut banners = self.banners.write();
+        let before = banners.len();
+        banners.retain(|banner| banner.kind != kind);
+        let lowered = banners.len() < before;
+        drop(banners);
+        if lowered {
+            self.tell(LiveChange::Fleet);
+        }
+        lowered
+    }
+
+    /// The banners, in the order raised.
+    pub fn banners(&self) -> Vec<Banner> {
+        self.banners.read().clone()
+    }
+
+    /// How Serin itself is doing.
+    pub const fn metrics(&self) -> &ProcessMetrics {
+        &self.pulse
+    }
+
+    /// Changes from now on. A reader that lags gets `Lagged` and looks at everything again.
+    pub fn changes(&self) -> broadcast::Receiver<LiveChange> {
+        self.changes.subscribe()
+    }
+
+    /// Tells open pages that something changed; nobody listening is no error.
+    pub fn tell(&self, change: LiveChange) {
+        drop(self.changes.send(change));
+    }
+}

@@ -1,0 +1,307 @@
+//! What one turn of a loop wants remembered, as one transaction.
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::answer::{Turn, Variant};
+use crate::domain::incident::Incident;
+use crate::domain::monitor::MonitorId;
+use crate::domain::observation::{BeatKind, Stage, ToolsSeen};
+use crate::domain::outcome::Verdict;
+use crate::domain::paging::notification::Notification;
+use crate::domain::protocol::{Era, Transport};
+use crate::domain::rate_limit::Spent;
+use crate::domain::reason::FailureReason;
+use crate::domain::server_profile::ServerProfile;
+use crate::domain::signal::{Signal, SignalState};
+use crate::domain::tools::{Drift, Listing};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Version of the states that the built-in detectors keep; a state of another version is not read.
+pub(in crate::store) const DETECTOR_VERSION: i64 = 1;
+
+/// The only location so far; it is a key of beats, histograms and signal state, not of incidents.
+pub const LOCAL: &str = "local";
+
+/// Everything one beat changes. Committed whole or not at all.
+#[derive(Debug, Clone, Default)]
+pub struct ChangeSet {
+    /// The beat itself; none for a change without one (reload, acknowledge).
+    pub beat: Option<BeatRow>,
+    /// One row for each canary of the beat.
+    pub asks: Vec<AskRow>,
+    /// Signal states that changed; a quiet one with nothing to remember is deleted.
+    pub signals: Vec<SignalRow>,
+    /// Incidents that opened, changed or ended, whole.
+    pub incidents: Vec<Incident>,
+    /// Lines for incidents' timelines.
+    pub timeline: Vec<TimelineRow>,
+    /// Notifications and their deliveries.
+    pub outbox: Vec<Outgoing>,
+    /// A new accepted baseline of the tools.
+    pub tools: Option<ToolsRow>,
+    /// A list of tools that was seen, where that is worth writing down.
+    pub listing: Option<ListingRow>,
+    /// What a person did.
+    pub action: Option<ActionRow>,
+    /// Marks by which a restart is recognised, where they changed.
+    pub marks: Option<MarksRow>,
+    /// What was learnt of the server, where that changed.
+    pub learnt: Option<ServerProfileRow>,
+    /// Days of footprints to be written, whole.
+    pub spent: Vec<(MonitorId, Spent)>,
+    /// What was said over the wire, where it is kept.
+    pub transcripts: Vec<TranscriptRow>,
+}
+
+/// Whether a due beat showed us anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BeatSeen {
+    /// It did.
+    Seen,
+    /// It was due and did not take place.
+    Missed,
+    /// Our own trouble.
+    Internal,
+    /// Our own network.
+    Uplink,
+    /// It was due and was not made: the server asked for quiet, or a cap of the file is used up.
+    Held,
+}
+
+impl BeatSeen {
+    /// The word stored.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Seen => "seen",
+            Self::Missed => "missed",
+            Self::Internal => "internal",
+            Self::Uplink => "uplink",
+            Self::Held => "held",
+        }
+    }
+
+    /// What a stored word stands for.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        [Self::Seen, Self::Missed, Self::Internal, Self::Uplink, Self::Held]
+            .into_iter()
+            .find(|seen| seen.slug() == slug)
+    }
+}
+
+/// One beat.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BeatRow {
+    /// Whose.
+    pub monitor: MonitorId,
+    /// When it was due.
+    pub scheduled_at: DateTime<Utc>,
+    /// When it started.
+    pub started_at: DateTime<Utc>,
+    /// Why it took place.
+    pub kind: BeatKind,
+    /// The protocol's era, where known.
+    pub era: Option<Era>,
+    /// What carried the protocol, where known.
+    pub transport: Option<Transport>,
+    /// Whether it showed us anything.
+    pub seen: BeatSeen,
+    /// As one word.
+    pub verdict: Verdict,
+    /// The leading cause.
+    pub reason: Option<FailureReason>,
+    /// Where it showed.
+    pub stage: Option<Stage>,
+    /// Duration of the whole probe.
+    pub elapsed: Duration,
+    /// Duration of each stage that was answered.
+    pub stages: StageTimes,
+    /// Whether tools/list had a connection of its own.
+    pub fresh_connection: bool,
+    /// The file in force.
+    pub config_hash: String,
+}
+
+/// Durations by stage; none where the stage was not reached or did not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StageTimes {
+    /// Name, TCP and TLS of the first connection.
+    pub connect: Option<Duration>,
+    /// `initialize` or `server/discover`.
+    pub handshake: Option<Duration>,
+    /// `tools/list`.
+    pub tools: Option<Duration>,
+    /// The slowest of the health addresses.
+    pub health: Option<Duration>,
+}
+
+/// One canary of a beat.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AskRow {
+    /// The canary.
+    pub canary: String,
+    /// Which text.
+    pub variant: Variant,
+    /// Why it was asked, or that it was not.
+    pub turn: Turn,
+    /// Duration of the call.
+    pub elapsed: Duration,
+    /// Whether the call opened its own connection.
+    pub fresh_connection: bool,
+    /// [`crate::domain::outcome::AskVerdict::slug`].
+    pub verdict: &'static str,
+    /// Why, where it is not right.
+    pub reason: Option<FailureReason>,
+    /// Rank of the expected source, from 1.
+    pub rank: Option<u32>,
+    /// Sources in the order given.
+    pub sources: Vec<String>,
+    /// Their scores.
+    pub scores: Vec<Option<f64>>,
+    /// Characters of their texts.
+    pub lengths: Vec<u32>,
+    /// Bytes of the answer.
+    pub bytes: u64,
+    /// Tokens of the answer, where they were counted.
+    pub tokens: Option<u32>,
+}
+
+/// One signal's state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SignalRow {
+    /// Whose.
+    pub monitor: MonitorId,
+    /// Which.
+    pub signal: Signal,
+    /// Which part; empty where it has no parts. A canary's own streak is kept under `quality`, `canary:ID`.
+    pub subject: String,
+    /// The state.
+    pub state: SignalState,
+    /// Hash of the rule it was judged by.
+    pub rule_hash: String,
+}
+
+/// One line of an incident's timeline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimelineRow {
+    /// Whose.
+    pub incident: String,
+    /// When.
+    pub at: DateTime<Utc>,
+    /// `opened`, `updated`, `acknowledged`, `resolved`, `held`, `told` and the like.
+    pub kind: String,
+    /// Who did it: `serin` or a person.
+    pub actor: String,
+    /// One line.
+    pub text: String,
+}
+
+/// A notification, frozen, and whom it goes to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outgoing {
+    /// What to say; its parts that queries need.
+    pub notification: Notification,
+    /// The exact bytes that every receiver gets on every attempt.
+    pub payload: String,
+    /// Receivers, without repeats.
+    pub to: Vec<Addressee>,
+}
+
+/// One receiver of a notification, as the route in force named it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Addressee {
+    /// Name of the receiver.
+    pub receiver: String,
+    /// Its definition then; empty where it is no longer in the file.
+    pub receiver_hash: String,
+    /// Name of the receiver that hears of it where this one cannot be reached.
+    pub fallback: Option<String>,
+}
+
+/// A baseline of the tools.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolsRow {
+    /// Whose.
+    pub monitor: MonitorId,
+    /// In which era they were listed.
+    pub era: Option<Era>,
+    /// The tools.
+    pub tools: ToolsSeen,
+    /// From when on it is the baseline.
+    pub from: DateTime<Utc>,
+    /// `first-stable` or a person.
+    pub accepted_by: String,
+}
+
+/// A transcript that is kept; several rows may share one text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TranscriptRow {
+    /// Whose.
+    pub monitor: MonitorId,
+    /// Of which beat: when that started.
+    pub started_at: DateTime<Utc>,
+    /// Of which incident; empty while there is none.
+    pub incident: String,
+    /// The beat's cause.
+    pub reason: FailureReason,
+    /// Bounded, and without secrets.
+    pub text: Arc<str>,
+    /// What the monitor kept without an incident since then led to this one.
+    pub leads_since: Option<DateTime<Utc>>,
+}
+
+/// What was learnt of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerProfileRow {
+    /// Whose.
+    pub monitor: MonitorId,
+    /// What stands for the address it was learnt of.
+    pub address: String,
+    /// What.
+    pub learnt: ServerProfile,
+}
+
+/// A list of tools, as it was seen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListingRow {
+    /// Whose.
+    pub monitor: MonitorId,
+    /// In which era it was listed.
+    pub era: Option<Era>,
+    /// The list.
+    pub listing: Arc<Listing>,
+    /// When it was seen.
+    pub at: DateTime<Utc>,
+    /// How it differs from what is accepted.
+    pub drift: Drift,
+    /// The hash of the one before it, and when that was last seen.
+    pub before: Option<(String, DateTime<Utc>)>,
+}
+
+/// What a person did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActionRow {
+    /// When.
+    pub at: DateTime<Utc>,
+    /// Who, as they wrote it.
+    pub actor: String,
+    /// What: `accept`, `acknowledge`.
+    pub action: String,
+    /// To what: an incident's id, a monitor and a hash.
+    pub subject: String,
+}
+
+/// Marks by which a restart is recognised.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MarksRow {
+    /// Whose.
+    pub monitor: String,
+    /// The instance id it reported.
+    pub instance: Option<String>,
+    /// The version it reported.
+    pub version: Option<String>,
+    /// When its process started, as it said.
+    pub process_started_at: Option<DateTime<Utc>>,
+    /// When we last saw a restart.
+    pub restarted_at: Option<DateTime<Utc>>,
+}

@@ -1,0 +1,135 @@
+//! What people do and what files say: acknowledgements, actions, and the fleet in force.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use sqlx::{Row, SqliteConnection};
+
+use crate::domain::fleet::Fleet;
+use crate::domain::monitor::MonitorId;
+use crate::store::values::change_set::TimelineRow;
+use crate::store::values::column::moment_from;
+use crate::store::values::error::StoreError;
+use crate::store::values::rows::Rows;
+use crate::store::write::append::Names;
+use crate::store::write::decide::{action, timeline};
+
+static MONITORS: Rows = Rows::new(
+    "INSERT INTO monitors (id, first_seen) VALUES ",
+    2,
+    " ON CONFLICT (id) DO UPDATE SET removed_at = NULL RETURNING id, first_seen",
+);
+static CANARIES: Rows = Rows::new(
+    "INSERT INTO canaries (monitor, id, definition_hash, first_seen) VALUES ",
+    4,
+    " ON CONFLICT (monitor, id) DO UPDATE SET definition_hash = excluded.definition_hash, removed_at = NULL",
+);
+
+/// What is remembered of a fleet that came into force.
+#[derive(Debug)]
+pub(in crate::store) struct FleetNote {
+    file: String,
+    hash: String,
+    commit: Option<String>,
+    source: String,
+    monitors: Vec<MonitorId>,
+    /// Monitor, canary, hash of its definition.
+    canaries: Vec<(MonitorId, String, String)>,
+    now: DateTime<Utc>,
+}
+
+impl FleetNote {
+    /// What is remembered of a fleet; `source` is the file's text as it may be shown, secrets unresolved.
+    pub(in crate::store) fn of(fleet: &Fleet, source: &str, now: DateTime<Utc>) -> Self {
+        let canaries = fleet.monitors.iter().flat_map(|monitor| {
+            monitor
+                .canaries
+                .iter()
+                .map(|canary| (monitor.id.clone(), canary.id.clone(), canary.definition_hash.clone()))
+        });
+        Self {
+            file: fleet.provenance.file.clone(),
+            hash: fleet.provenance.hash.clone(),
+            commit: fleet.provenance.commit.clone(),
+            source: source.to_owned(),
+            monitors: fleet.monitors.iter().map(|monitor| monitor.id.clone()).collect(),
+            canaries: canaries.collect(),
+            now,
+        }
+    }
+}
+
+/// See [`crate::store::Store::config_loaded`].
+pub(in crate::store) async fn loaded(
+    connection: &mut SqliteConnection,
+    names: &mut Names,
+    fleet: &FleetNote,
+) -> Result<HashMap<MonitorId, DateTime<Utc>>, StoreError> {
+    let now = fleet.now.timestamp_micros();
+    let number = names.config(connection, &fleet.hash).await?;
+    sqlx::query("UPDATE config_versions SET \"commit\" = $2, file = $3, loaded_at = $4, source = $5 WHERE number = $1")
+        .bind(number)
+        .bind(&fleet.commit)
+        .bind(&fleet.file)
+        .bind(now)
+        .bind(&fleet.source)
+        .execute(&mut *connection)
+        .await?;
+    // Everything is taken for removed, then what is in the file comes back: no list of thousands of ids in a condition.
+    sqlx::query("UPDATE monitors SET removed_at = $1 WHERE removed_at IS NULL")
+        .bind(now)
+        .execute(&mut *connection)
+        .await?;
+    sqlx::query("UPDATE canaries SET removed_at = $1 WHERE removed_at IS NULL")
+        .bind(now)
+        .execute(&mut *connection)
+        .await?;
+    let rows = MONITORS.fetch(connection, &fleet.monitors, |query, id| query.bind(id.as_str()).bind(now)).await?;
+    CANARIES
+        .run(connection, &fleet.canaries, |query, (monitor, id, hash)| {
+            query.bind(monitor.as_str()).bind(id.as_str()).bind(hash.as_str()).bind(now)
+        })
+        .await?;
+    rows.iter().map(|row| Ok((MonitorId::new(row.try_get(0)?), moment_from(row.try_get(1)?)?))).collect()
+}
+
+/// See [`crate::store::Store::touch`].
+pub(in crate::store) async fn touch(connection: &mut SqliteConnection, now: DateTime<Utc>) -> Result<(), sqlx::Error> {
+    sqlx::query("INSERT INTO meta (key, value) VALUES ('touched_at', $1) ON CONFLICT (key) DO UPDATE SET value = excluded.value")
+        .bind(now.timestamp_micros().to_string())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// See [`crate::store::Store::acknowledge`].
+pub(in crate::store) async fn acknowledge(
+    connection: &mut SqliteConnection,
+    incident: &str,
+    actor: &str,
+    now: DateTime<Utc>,
+    next_event: &mut i64,
+) -> Result<bool, sqlx::Error> {
+    let taken = sqlx::query(
+        "UPDATE incidents SET acknowledged_by = $2, acknowledged_at = $3 \
+         WHERE id = $1 AND resolved_at IS NULL AND acknowledged_at IS NULL",
+    )
+    .bind(incident)
+    .bind(actor)
+    .bind(now.timestamp_micros())
+    .execute(&mut *connection)
+    .await?;
+    if taken.rows_affected() == 0 {
+        return Ok(false);
+    }
+    let line = TimelineRow {
+        incident: incident.to_owned(),
+        at: now,
+        kind: "acknowledged".to_owned(),
+        actor: actor.to_owned(),
+        text: format!("acknowledged by {actor}"),
+    };
+    timeline(connection, &line, next_event).await?;
+    action(connection, actor, "acknowledge", incident, now).await?;
+    Ok(true)
+}

@@ -1,0 +1,196 @@
+//! Making promises: to the receivers of a notification, and to those who stand in for them.
+//!
+//! One receiver gets one notification once, whether as itself or as somebody's fallback; the table
+//! holds that, so every function here may be repeated.
+
+use chrono::{DateTime, Utc};
+use sqlx::{Row, SqliteConnection};
+
+use crate::domain::paging::delivery::FALLBACK_AFTER;
+use crate::domain::reason::Severity;
+use crate::store::values::change_set::Outgoing;
+use crate::store::values::column::new_id;
+
+/// Overdue promises whose fallback one turn wakes.
+const FALLBACKS_MAX: u32 = 256;
+
+/// Queues a notification for its receivers, and for every fallback that heard of its incident before.
+pub(in crate::store) async fn promise(
+    connection: &mut SqliteConnection,
+    outgoing: &Outgoing,
+) -> Result<(), sqlx::Error> {
+    let notification = &outgoing.notification;
+    let incident = notification.incident.as_ref().map(|incident| incident.id.as_str());
+    write_notification(connection, outgoing, incident).await?;
+    let mut promise = Promise {
+        notification: &notification.id,
+        incident,
+        receiver: "",
+        receiver_hash: "",
+        sequence: notification.sequence,
+        severity: notification.severity.slug(),
+        now: notification.at,
+        fallback: None,
+        fallback_at: None,
+        fallback_of: None,
+    };
+    let wakes_fallback = notification.severity == Severity::Page;
+    for addressee in &outgoing.to {
+        promise.receiver = &addressee.receiver;
+        promise.receiver_hash = &addressee.receiver_hash;
+        promise.fallback = addressee.fallback.as_deref();
+        promise.fallback_at =
+            addressee.fallback.as_ref().filter(|_| wakes_fallback).map(|_| notification.at + FALLBACK_AFTER);
+        write_promise(connection, &promise).await?;
+    }
+    let Some(incident) = incident else { return Ok(()) };
+    (promise.fallback, promise.fallback_at) = (None, None);
+    for (receiver, hash, of) in stand_ins_of(connection, incident).await? {
+        let stand_in = Promise { receiver: &receiver, receiver_hash: &hash, fallback_of: Some(&of), ..promise };
+        write_promise(connection, &stand_in).await?;
+    }
+    Ok(())
+}
+
+/// Wakes the fallbacks of overdue pages; see [`crate::store::Store::wake_fallbacks`].
+pub(in crate::store) async fn wake_fallbacks(
+    connection: &mut SqliteConnection,
+    now: DateTime<Utc>,
+) -> Result<u64, sqlx::Error> {
+    let overdue = sqlx::query(
+        "SELECT id, fallback FROM deliveries \
+         WHERE state = 'pending' AND fallback_at <= $1 AND fallback IS NOT NULL ORDER BY fallback_at LIMIT $2",
+    )
+    .bind(now.timestamp_micros())
+    .bind(FALLBACKS_MAX)
+    .fetch_all(&mut *connection)
+    .await?;
+    for row in &overdue {
+        wake(connection, row.try_get(0)?, row.try_get(1)?, now).await?;
+    }
+    Ok(overdue.len() as u64)
+}
+
+/// Promises to a stand-in what a delivery, and all unsent ones behind it on its order key, had promised.
+pub(in crate::store) async fn wake(
+    connection: &mut SqliteConnection,
+    delivery: &str,
+    stand_in: &str,
+    now: DateTime<Utc>,
+) -> Result<(), sqlx::Error> {
+    let owed = sqlx::query(
+        "SELECT later.id, later.notification, later.incident, later.sequence, later.severity, later.receiver \
+         FROM deliveries d JOIN deliveries later ON later.order_key = d.order_key \
+         WHERE d.id = $1 AND (later.id = d.id OR (later.sequence > d.sequence AND later.state <> 'sent'))",
+    )
+    .bind(delivery)
+    .fetch_all(&mut *connection)
+    .await?;
+    for row in owed {
+        let promise = Promise {
+            notification: row.try_get(1)?,
+            incident: row.try_get(2)?,
+            receiver: stand_in,
+            receiver_hash: "",
+            sequence: row.try_get(3)?,
+            severity: row.try_get(4)?,
+            now,
+            fallback: None,
+            fallback_at: None,
+            fallback_of: Some(row.try_get(5)?),
+        };
+        write_promise(connection, &promise).await?;
+        sqlx::query("UPDATE deliveries SET fallback_at = NULL WHERE id = $1")
+            .bind(row.try_get::<&str, _>(0)?)
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
+}
+
+/// One row of `deliveries`, as it comes to be.
+struct Promise<'a> {
+    notification: &'a str,
+    incident: Option<&'a str>,
+    receiver: &'a str,
+    receiver_hash: &'a str,
+    sequence: u32,
+    severity: &'a str,
+    now: DateTime<Utc>,
+    fallback: Option<&'a str>,
+    fallback_at: Option<DateTime<Utc>>,
+    fallback_of: Option<&'a str>,
+}
+
+async fn write_notification(
+    connection: &mut SqliteConnection,
+    outgoing: &Outgoing,
+    incident: Option<&str>,
+) -> Result<(), sqlx::Error> {
+    let notification = &outgoing.notification;
+    // The first bytes stay: a record that is committed twice must not change what was frozen.
+    sqlx::query(
+        "INSERT INTO notifications (id, incident, sequence, event, at, monitor, severity, reason, summary, payload) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (id) DO NOTHING",
+    )
+    .bind(&notification.id)
+    .bind(incident)
+    .bind(notification.sequence)
+    .bind(notification.event.slug())
+    .bind(notification.at.timestamp_micros())
+    .bind(&notification.monitor.id)
+    .bind(notification.severity.slug())
+    .bind(notification.reason.map(|reason| reason.slug()))
+    .bind(&notification.summary)
+    .bind(&outgoing.payload)
+    .execute(&mut *connection)
+    .await?;
+    let Some(incident) = incident else { return Ok(()) };
+    sqlx::query("INSERT INTO notification_incidents (notification, incident) VALUES ($1, $2) ON CONFLICT DO NOTHING")
+        .bind(&notification.id)
+        .bind(incident)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Fallbacks that were woken for an incident: receiver, its hash, and whom it stands in for.
+async fn stand_ins_of(
+    connection: &mut SqliteConnection,
+    incident: &str,
+) -> Result<Vec<(String, String, String)>, sqlx::Error> {
+    let rows = sqlx::query(
+        "SELECT receiver, MAX(receiver_hash), MAX(fallback_of) FROM deliveries \
+         WHERE incident = $1 AND fallback_of IS NOT NULL GROUP BY receiver",
+    )
+    .bind(incident)
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?))).collect()
+}
+
+async fn write_promise(connection: &mut SqliteConnection, promise: &Promise<'_>) -> Result<(), sqlx::Error> {
+    let order_key = format!("{}/{}", promise.incident.unwrap_or(promise.notification), promise.receiver);
+    let now = promise.now.timestamp_micros();
+    sqlx::query(
+        "INSERT INTO deliveries (id, notification, incident, receiver, receiver_hash, order_key, sequence, severity, \
+         state, created_at, promised_at, next_at, fallback, fallback_at, fallback_of) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'pending', $9, $9, $9, $10, $11, $12) \
+         ON CONFLICT (notification, receiver) DO NOTHING",
+    )
+    .bind(new_id(promise.now))
+    .bind(promise.notification)
+    .bind(promise.incident)
+    .bind(promise.receiver)
+    .bind(promise.receiver_hash)
+    .bind(order_key)
+    .bind(promise.sequence)
+    .bind(promise.severity)
+    .bind(now)
+    .bind(promise.fallback)
+    .bind(promise.fallback_at.map(|at| at.timestamp_micros()))
+    .bind(promise.fallback_of)
+    .execute(connection)
+    .await?;
+    Ok(())
+}

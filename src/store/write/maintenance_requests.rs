@@ -1,0 +1,223 @@
+//! The janitor's steps, as the janitor asks for them. What they read comes from a reader, and only what they write is
+//! the writer's (`chore`).
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+use futures_util::TryStreamExt;
+use sqlx::Row;
+
+use crate::domain::monitor::MonitorId;
+use crate::store::packed::packs::{self, DAY_HOURS, Sealing, day_number, slot};
+use crate::store::packed::roll::rolled_up;
+use crate::store::read::unsealed;
+use crate::store::values::column::moment_from;
+use crate::store::values::error::StoreError;
+use crate::store::write::handle::Store;
+use crate::store::write::maintenance::Maintenance;
+use crate::store::write::retain::{DOOMED_FOR_US, Doom, Retained, Table};
+use crate::store::write::seal::Owned;
+use crate::store::write::writer::{CommitAnswer, Work};
+
+/// Lists or sources looked at in one step.
+const DOOMED_AT_ONCE: usize = 500;
+
+impl Store {
+    /// How far the janitor is.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn sealing(&self) -> Result<Sealing, StoreError> {
+        packs::sealing(&mut *self.readers.acquire().await?).await
+    }
+
+    /// The first moment of the hour that holds the oldest beat whose row is the truth; none where there is none.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn oldest_unsealed_hour(&self, sealing: &Sealing) -> Result<Option<DateTime<Utc>>, StoreError> {
+        let oldest: Option<i64> = sqlx::query("SELECT MIN(started_at) FROM beats WHERE started_at >= $1")
+            .bind(sealing.sealed_until.timestamp_micros())
+            .fetch_one(&self.readers)
+            .await?
+            .try_get(0)?;
+        oldest.map(moment_from).transpose().map(|oldest| oldest.map(packs::hour_of))
+    }
+
+    /// Who has beats between two moments that have rows.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn monitors_with_rows(
+        &self,
+        from: DateTime<Utc>,
+        until: DateTime<Utc>,
+    ) -> Result<Vec<MonitorId>, StoreError> {
+        let rows = sqlx::query(
+            "SELECT DISTINCT monitor FROM beats WHERE started_at >= $1 AND started_at < $2 ORDER BY monitor",
+        )
+        .bind(from.timestamp_micros())
+        .bind(until.timestamp_micros())
+        .fetch_all(&self.readers)
+        .await?;
+        rows.iter().map(|row| Ok(MonitorId::new(row.try_get(0)?))).collect()
+    }
+
+    /// From now on beats from before this moment are late.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn begin_sealing(&self, until: DateTime<Utc>) -> Result<(), StoreError> {
+        self.chore(Maintenance::Begin { until }).await.map(drop)
+    }
+
+    /// Seals the hour of some monitors. Only while it is begun and not yet sealed.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn seal(&self, hour: DateTime<Utc>, monitors: &[MonitorId]) -> Result<(), StoreError> {
+        let mut owned = Vec::with_capacity(monitors.len());
+        let mut reader = self.readers.acquire().await?;
+        for monitor in monitors {
+            let rows = unsealed::beats_of(&mut reader, monitor, hour, hour + packs::HOUR).await?;
+            let beats = rows.into_iter().filter(|row| !row.is_late).map(|row| row.beat).collect();
+            owned.push(Owned { monitor: monitor.clone(), beats });
+        }
+        drop(reader);
+        self.chore(Maintenance::Seal { hour, owned }).await.map(drop)
+    }
+
+    /// The hours before this moment are sealed: packs are the truth from now on.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn sealed(&self, until: DateTime<Utc>) -> Result<(), StoreError> {
+        self.chore(Maintenance::Sealed { until }).await.map(drop)
+    }
+
+    /// Deletes some of the rows that packs have taken over; whether there may be more.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn sweep(&self) -> Result<bool, StoreError> {
+        self.chore(Maintenance::Sweep).await
+    }
+
+    /// Has some late beats join their packs; whether there may be more.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn join_late(&self, now: DateTime<Utc>) -> Result<bool, StoreError> {
+        self.chore(Maintenance::JoinLate { now }).await
+    }
+
+    /// The owners of packs after one, in the order of their numbers, at most so many.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn owners_after(&self, after: i64, most: u32) -> Result<Vec<i64>, StoreError> {
+        let rows = sqlx::query("SELECT number FROM pack_owners WHERE number > $1 ORDER BY number LIMIT $2")
+            .bind(after)
+            .bind(most)
+            .fetch_all(&self.readers)
+            .await?;
+        rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    }
+
+    /// The next day that has packs and no rows yet; none where every pack's day has its rows.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn next_day_to_roll(&self, sealing: &Sealing) -> Result<Option<DateTime<Utc>>, StoreError> {
+        let next: Option<i64> = sqlx::query("SELECT MIN(slot) FROM beat_packs WHERE slot >= $1")
+            .bind(slot(packs::hour_number(sealing.rolled_until), 0))
+            .fetch_one(&self.readers)
+            .await?
+            .try_get(0)?;
+        next.map(|next| packs::day_from(packs::from_slot(next).0.div_euclid(DAY_HOURS))).transpose()
+    }
+
+    /// Makes the rows of a day, all of whose hours are sealed, for some owners.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn roll(&self, day: DateTime<Utc>, owners: &[i64]) -> Result<(), StoreError> {
+        let mut reader = self.readers.acquire().await?;
+        let mut rows = Vec::with_capacity(owners.len());
+        for owner in owners {
+            rows.extend(rolled_up(&mut reader, *owner, day).await?);
+        }
+        drop(reader);
+        self.chore(Maintenance::Roll { rows }).await.map(drop)
+    }
+
+    /// Every day before this moment has its rows.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn rolled(&self, until: DateTime<Utc>) -> Result<(), StoreError> {
+        self.chore(Maintenance::Rolled { until }).await.map(drop)
+    }
+
+    /// Forgets some of what was kept from before a moment; whether there may be more.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn forget(&self, what: Retained, before: DateTime<Utc>) -> Result<bool, StoreError> {
+        self.chore(Maintenance::Forget { what, before }).await
+    }
+
+    /// Looks for ranked lists that no pack of `before` or later names, and for sources that no list names. What is
+    /// found is doomed, and dropped a day later unless it was used meanwhile. Reads all lists: once a day.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn doom_unused(&self, before: DateTime<Utc>, now: DateTime<Utc>) -> Result<(), StoreError> {
+        let mut unused = Vec::new();
+        let mut named: HashSet<i64> = HashSet::new();
+        let mut rows = sqlx::query("SELECT id, sources, used_until, doomed_at FROM ranked_lists").fetch(&self.readers);
+        while let Some(row) = rows.try_next().await? {
+            let used_until: i64 = row.try_get(2)?;
+            let is_ripe =
+                row.try_get::<Option<i64>, _>(3)?.is_none_or(|doomed| doomed <= now.timestamp_micros() - DOOMED_FOR_US);
+            if used_until < day_number(before) && is_ripe {
+                unused.push(row.try_get(0)?);
+            }
+            named.extend(row.try_get::<&str, _>(1)?.split(',').filter_map(|id| id.parse::<i64>().ok()));
+        }
+        drop(rows);
+        let mut nameless = Vec::new();
+        let mut rows = sqlx::query("SELECT id, doomed_at FROM sources").fetch(&self.readers);
+        while let Some(row) = rows.try_next().await? {
+            let id: i64 = row.try_get(0)?;
+            let is_ripe =
+                row.try_get::<Option<i64>, _>(1)?.is_none_or(|doomed| doomed <= now.timestamp_micros() - DOOMED_FOR_US);
+            if !named.contains(&id) && is_ripe {
+                nameless.push(id);
+            }
+        }
+        drop(rows);
+        for (table, numbers) in [(Table::Lists, unused), (Table::Sources, nameless)] {
+            for numbers in numbers.chunks(DOOMED_AT_ONCE) {
+                self.chore(Maintenance::Drop(Doom { table, numbers: numbers.to_vec(), now })).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives free pages back to the disk where they are many, at most so many at once; whether there may be more.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn shrink(&self, pages: u32) -> Result<bool, StoreError> {
+        self.chore(Maintenance::Shrink { pages }).await
+    }
+
+    /// Has the writer do a chore; whether there may be more of it.
+    async fn chore(&self, chore: Maintenance) -> Result<bool, StoreError> {
+        match self.ask(Work::Chore(Box::new(chore))).await? {
+            CommitAnswer::Changed(more) => Ok(more),
+            _ => Ok(false),
+        }
+    }
+}

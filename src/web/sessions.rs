@@ -1,0 +1,174 @@
+//! Who is signed in, and who failed to: in memory, bounded, forgotten at a restart.
+//!
+//! A session is a random 256-bit id in a cookie; only its hash is kept here. Failures are counted by
+//! source, so that whoever guesses is told to stop. Nobody is locked out by it: behind one address may sit everybody, so
+//! a right token always passes. What keeps guessing hopeless is the token's length, which `config` sees to.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, TimeDelta, Utc};
+use parking_lot::Mutex;
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+use crate::domain::secret::Secret;
+use crate::web::source::Peer;
+
+/// Sessions at once; the oldest makes room. More people than ever watch one fleet.
+const SESSIONS_MAX: usize = 1_000;
+/// A session lasts a long shift.
+pub const SESSION_HOURS: i64 = 12;
+/// Failures from one source within [`FAILURE_WINDOW`] before it is told to stop: typing errors pass, guessing does not.
+const FAILURES_MAX: u32 = 10;
+/// Failures are forgotten after this long without another.
+const FAILURE_WINDOW: TimeDelta = TimeDelta::minutes(1);
+/// Sources whose failures are remembered at once; the oldest makes room.
+const SOURCES_MAX: usize = 10_000;
+
+/// Everybody at the door.
+#[derive(Debug, Default)]
+pub struct Sessions {
+    sessions: Mutex<HashMap<[u8; 32], DateTime<Utc>>>,
+    failures: Mutex<HashMap<Peer, Failures>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Failures {
+    count: u32,
+    last_at: DateTime<Utc>,
+}
+
+/// How a shown token was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuthResult {
+    /// It is the right one.
+    Right,
+    /// It is not.
+    Wrong,
+    /// It is not, and neither were many others from this source.
+    TooOften,
+}
+
+impl Sessions {
+    /// Compares a shown token, in time that tells nothing about it.
+    pub fn authenticate(&self, shown: &str, token: &Secret, from: IpAddr, now: DateTime<Utc>) -> AuthResult {
+        // First of all: who else guesses from here changes nothing for whoever has the token.
+        if bool::from(hash(shown).ct_eq(&hash(token.expose()))) {
+            return AuthResult::Right;
+        }
+        let from = Peer::of(from);
+        let mut failures = self.failures.lock();
+        failures.retain(|_, failed| now - failed.last_at < FAILURE_WINDOW);
+        if failures.get(&from).is_some_and(|failed| failed.count >= FAILURES_MAX) {
+            return AuthResult::TooOften;
+        }
+        if failures.len() >= SOURCES_MAX {
+            drop_oldest(&mut failures, |failed| failed.last_at);
+        }
+        let failed = failures.entry(from).or_insert(Failures { count: 0, last_at: now });
+        failed.count += 1;
+        failed.last_at = now;
+        AuthResult::Wrong
+    }
+
+    /// Opens a session and returns its id, which is kept nowhere else.
+    pub fn open(&self, now: DateTime<Utc>) -> String {
+        let id = URL_SAFE_NO_PAD.encode(rand::random::<[u8; 32]>());
+        let mut sessions = self.sessions.lock();
+        sessions.retain(|_, ends_at| *ends_at > now);
+        if sessions.len() >= SESSIONS_MAX {
+            drop_oldest(&mut sessions, |ends_at| *ends_at);
+        }
+        sessions.insert(hash(&id), now + TimeDelta::hours(SESSION_HOURS));
+        id
+    }
+
+    /// Whether a session with this id is open.
+    pub fn knows(&self, id: &str, now: DateTime<Utc>) -> bool {
+        self.sessions.lock().get(&hash(id)).is_some_and(|ends_at| *ends_at > now)
+    }
+
+    /// Ends a session.
+    pub fn close(&self, id: &str) {
+        self.sessions.lock().remove(&hash(id));
+    }
+}
+
+fn drop_oldest<K: Copy + Eq + std::hash::Hash, V>(map: &mut HashMap<K, V>, at: impl Fn(&V) -> DateTime<Utc>) {
+    if let Some(oldest) = map.iter().min_by_key(|(_, value)| at(value)).map(|(key, _)| *key) {
+        map.remove(&oldest);
+    }
+}
+
+fn hash(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    use super::*;
+
+    const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    const THERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
+
+    #[test]
+    fn a_session_ends_with_its_time_and_with_its_owner() {
+        let (doors, now) = (Sessions::default(), DateTime::UNIX_EPOCH);
+        let id = doors.open(now);
+        let rows = [
+            (now, id.as_str(), true, "it is open at once"),
+            (now + TimeDelta::hours(SESSION_HOURS), &id, false, "it ends after its hours"),
+            (now, "guess", false, "an invented id is no session"),
+        ];
+        for (at, id, known, sentence) in rows {
+            assert_eq!(doors.knows(id, at), known, "{sentence}");
+        }
+        doors.close(&id);
+        assert!(!doors.knows(&id, now), "it ends when its owner signs out");
+    }
+
+    #[test]
+    fn guessing_is_stopped_and_bothers_nobody_else() {
+        let (doors, token, now) = (Sessions::default(), Secret::new("right"), DateTime::UNIX_EPOCH);
+        let six = |network: u16, host: u16| IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, network, 0, 0, 0, host));
+        let mapped = IpAddr::V6(Ipv4Addr::LOCALHOST.to_ipv6_mapped());
+        for _ in 0..FAILURES_MAX {
+            assert_eq!(doors.authenticate("wrong", &token, HERE, now), AuthResult::Wrong);
+            assert_eq!(
+                doors.authenticate("right", &token, HERE, now),
+                AuthResult::Right,
+                "in between, and it makes nothing good"
+            );
+            assert_eq!(doors.authenticate("wrong", &token, six(1, 1), now), AuthResult::Wrong);
+        }
+        let rows = [
+            ("right", HERE, now, AuthResult::Right, "a right one passes, whoever guessed before"),
+            ("wrong", HERE, now, AuthResult::TooOften, "after ten wrong ones the next is told so"),
+            ("wrong", mapped, now, AuthResult::TooOften, "also where its address is written in the other family"),
+            ("wrong", THERE, now, AuthResult::Wrong, "another address is not held up"),
+            ("wrong", six(1, 2), now, AuthResult::TooOften, "one machine has all addresses of its network"),
+            ("right", six(1, 2), now, AuthResult::Right, "and passes from there with the right one"),
+            ("wrong", six(2, 1), now, AuthResult::Wrong, "another network is not held up"),
+            ("wrong", HERE, now + FAILURE_WINDOW, AuthResult::Wrong, "a minute later it may try again"),
+        ];
+        for (shown, from, at, taken, sentence) in rows {
+            assert_eq!(doors.authenticate(shown, &token, from, at), taken, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn sessions_are_bounded() {
+        let (doors, now) = (Sessions::default(), DateTime::UNIX_EPOCH);
+        let first = doors.open(now);
+        for second in 1..=i64::try_from(SESSIONS_MAX).unwrap() {
+            doors.open(now + TimeDelta::seconds(second));
+        }
+        assert!(!doors.knows(&first, now), "the oldest made room");
+        assert_eq!(doors.sessions.lock().len(), SESSIONS_MAX);
+    }
+}

@@ -1,0 +1,300 @@
+//! The courier over a real database and real webhook receivers: nothing lost, nothing overtaken, nobody delayed.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use chrono::Utc;
+use serin::daemon::delivery_worker::DeliveryWorker;
+use serin::deliver::channel::ChannelSender;
+use serin::domain::fleet::{Fleet, Network};
+use serin::domain::incident::{Course, Incident};
+use serin::domain::monitor::MonitorId;
+use serin::domain::paging::notification::{Event, MonitorCard, Notification};
+use serin::domain::reason::{FailureReason, Severity};
+use serin::domain::receiver::{Channel, Receiver};
+use serin::domain::rules::RulePlace;
+use serin::domain::secret::{Address, Secret};
+use serin::domain::signal::Signal;
+use serin::store::Store;
+use serin::store::values::change_set::{Addressee, ChangeSet, Outgoing};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// One message as a receiver got it.
+#[derive(Debug, Clone, PartialEq)]
+struct Got {
+    receiver: String,
+    id: String,
+    body: String,
+}
+
+/// How a receiver behaves, answer by answer; 200 when the list has run out.
+#[derive(Debug, Clone, Copy)]
+enum Manner {
+    Says(u16),
+    /// Takes the message and never answers.
+    Hangs,
+}
+
+#[derive(Clone)]
+struct Hook {
+    manners: Arc<Mutex<HashMap<String, VecDeque<Manner>>>>,
+    got: mpsc::UnboundedSender<Got>,
+}
+
+async fn receive(
+    State(hook): State<Hook>,
+    Path(receiver): Path<String>,
+    headers: HeaderMap,
+    body: String,
+) -> StatusCode {
+    let id = headers["webhook-id"].to_str().expect("an id").to_owned();
+    let manner = hook.manners.lock().expect("manners").get_mut(&receiver).and_then(VecDeque::pop_front);
+    hook.got.send(Got { receiver, id, body }).expect("the test listens");
+    match manner {
+        None => StatusCode::OK,
+        Some(Manner::Says(status)) => StatusCode::from_u16(status).expect("a status"),
+        Some(Manner::Hangs) => std::future::pending().await,
+    }
+}
+
+/// Receivers, a database and a courier between them.
+struct Post {
+    folder: tempfile::TempDir,
+    store: Store,
+    address: SocketAddr,
+    fleet: watch::Sender<Arc<Fleet>>,
+    got: mpsc::UnboundedReceiver<Got>,
+    stop: CancellationToken,
+    courier: Option<JoinHandle<()>>,
+}
+
+impl Post {
+    async fn new(receivers: &[&str], manners: &[(&str, &[Manner])]) -> Self {
+        let _already = rustls::crypto::ring::default_provider().install_default();
+        let (tell, got) = mpsc::unbounded_channel();
+        let manners = manners.iter().map(|(name, list)| ((*name).to_owned(), list.iter().copied().collect())).collect();
+        let hook = Hook { manners: Arc::new(Mutex::new(manners)), got: tell };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let router = axum::Router::new().route("/{receiver}", axum::routing::post(receive)).with_state(hook);
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::open(&folder.path().join("serin.db")).await.expect("the store opens");
+        let (fleet, _) = watch::channel(Arc::new(fleet(address, receivers)));
+        let mut post = Self { folder, store, address, fleet, got, stop: CancellationToken::new(), courier: None };
+        post.start();
+        post
+    }
+
+    fn start(&mut self) {
+        self.stop = CancellationToken::new();
+        let sender = Arc::new(ChannelSender::new().expect("a sender"));
+        let courier = DeliveryWorker { store: self.store.clone(), sender, fleet: self.fleet.subscribe() };
+        self.courier = Some(tokio::spawn(courier.run(self.stop.clone())));
+    }
+
+    async fn say(&self, outbox: Vec<Outgoing>) {
+        self.store.commit(ChangeSet { outbox, ..ChangeSet::default() }).await.expect("committed");
+    }
+
+    /// The next messages, as `receiver id`.
+    async fn next(&mut self, count: usize) -> Vec<String> {
+        let mut names = Vec::new();
+        for _ in 0..count {
+            let got = soon("a message", self.got.recv()).await.expect("the server runs");
+            names.push(format!("{} {}", got.receiver, got.id));
+        }
+        names
+    }
+
+    /// Stops the courier as a shutdown does, and the store behind it.
+    async fn end(mut self) -> Vec<String> {
+        self.stop.cancel();
+        soon("the courier's end", self.courier.take().expect("it ran")).await.expect("it ends well");
+        let ledger = self.store.deliveries(None).await.expect("the ledger");
+        self.store.close().await;
+        let mut lines: Vec<_> = ledger
+            .iter()
+            .map(|line| format!("{} {} {} after {}", line.receiver, line.notification, line.state, line.attempts))
+            .collect();
+        lines.sort();
+        lines
+    }
+}
+
+/// A test that hangs is a failure with a name; nothing is asserted about how long anything takes.
+async fn soon<T>(what: &str, waiting: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(60), waiting).await.unwrap_or_else(|_| panic!("{what} did not happen"))
+}
+
+fn fleet(address: SocketAddr, receivers: &[&str]) -> Fleet {
+    let receiver = |name: &&str| {
+        let url =
+            Address { shown: "http://hook".to_owned(), resolved: Secret::new(&format!("http://{address}/{name}")) };
+        Arc::new(Receiver {
+            name: (*name).to_owned(),
+            channel: Channel::Webhook { url, secrets: Vec::new() },
+            line: 1,
+            definition_hash: String::new(),
+        })
+    };
+    Fleet {
+        receivers: receivers.iter().map(receiver).collect(),
+        allow_private: vec![Network("127.0.0.0/8".to_owned())],
+        ..Fleet::default()
+    }
+}
+
+/// A page of incident `incident`, promised now.
+fn page(id: &str, incident: &str, sequence: u32, to: &[(&str, Option<&str>)]) -> Outgoing {
+    let now = Utc::now();
+    let rule = RulePlace { file: "monitors.yaml".to_owned(), line: 1, commit: None };
+    let incident = Incident {
+        id: incident.to_owned(),
+        monitor: MonitorId::new("docs"),
+        signal: Signal::Availability,
+        subject: String::new(),
+        severity: Severity::Page,
+        reason: FailureReason::ConnectionRefused,
+        stage: "connect".to_owned(),
+        summary: "docs: refused".to_owned(),
+        evidence: Vec::new(),
+        rule: rule.clone(),
+        opened_at: now,
+        resolved_at: None,
+        resolve_cause: None,
+        acknowledged: None,
+        sequence,
+        course: Course::default(),
+    };
+    let monitor = MonitorCard {
+        id: "docs".to_owned(),
+        name: "Docs".to_owned(),
+        url: "http://docs".to_owned(),
+        labels: BTreeMap::new(),
+    };
+    let notification = Notification {
+        id: id.to_owned(),
+        sequence,
+        event: Event::IncidentOpened,
+        at: now,
+        incident: Some(incident),
+        monitor,
+        reason: Some(FailureReason::ConnectionRefused),
+        failed_stage: Some("connect".to_owned()),
+        severity: Severity::Page,
+        summary: "docs: refused".to_owned(),
+        evidence: Vec::new(),
+        resolves_when: None,
+        runbook_url: String::new(),
+        incident_url: None,
+        rule: Some(rule),
+        reproduce: "serin probe docs".to_owned(),
+    };
+    let addressee = |(receiver, fallback): &(&str, Option<&str>)| Addressee {
+        receiver: (*receiver).to_owned(),
+        receiver_hash: String::new(),
+        fallback: fallback.map(str::to_owned),
+    };
+    let payload = serin::deliver::message::freeze(&notification);
+    Outgoing { notification, payload, to: to.iter().map(addressee).collect() }
+}
+
+#[tokio::test]
+async fn a_failed_one_is_repeated_as_it_was_and_nothing_overtakes_it() {
+    let mut post = Post::new(&["oncall"], &[("oncall", &[Manner::Says(503)])]).await;
+    let to = [("oncall", None)];
+    post.say(vec![page("n1", "i1", 1, &to), page("n2", "i1", 2, &to)]).await;
+    let first = soon("the first try", post.got.recv()).await.expect("it runs");
+    let again = soon("the second try", post.got.recv()).await.expect("it runs");
+    assert_eq!(first, again, "the same id and the same bytes, before anything else of the incident");
+    assert_eq!(post.next(1).await, ["oncall n2"], "then its successor");
+    assert_eq!(post.end().await, ["oncall n1 sent after 2", "oncall n2 sent after 1"], "and the ledger tells it");
+}
+
+#[tokio::test]
+async fn a_receiver_that_never_answers_delays_nobody() {
+    let hangs = [Manner::Hangs; 8];
+    let mut post = Post::new(&["slow", "quick"], &[("slow", &hangs)]).await;
+    let flood = (0..30).map(|n| page(&format!("s{n}"), &format!("i{n}"), 1, &[("slow", None)])).collect();
+    post.say(flood).await;
+    post.next(1).await;
+    post.say(vec![page("q1", "q", 1, &[("quick", None)])]).await;
+    let mut slow = 1;
+    while post.next(1).await != ["quick q1"] {
+        slow += 1;
+    }
+    assert!(slow <= 4, "the slow one has its share of tries and no more: {slow}");
+    post.courier.take().expect("it runs").abort();
+}
+
+#[tokio::test]
+async fn a_refusal_wakes_the_fallback_at_once_and_it_hears_all_that_follows() {
+    let mut post = Post::new(&["oncall", "mail"], &[("oncall", &[Manner::Says(410)])]).await;
+    let to = [("oncall", Some("mail"))];
+    post.say(vec![page("n1", "i1", 1, &to)]).await;
+    assert_eq!(post.next(2).await, ["oncall n1", "mail n1"], "refused, so the fallback hears of it");
+    post.say(vec![page("n2", "i1", 2, &to)]).await;
+    let mut rest = post.next(3).await;
+    assert_eq!(rest.pop().as_deref(), Some("oncall n2"), "the refused one blocks only its own receiver");
+    assert_eq!(rest, ["mail n2", "oncall n1"], "the fallback hears the rest without waiting");
+    post.end().await;
+}
+
+#[tokio::test]
+async fn a_receiver_that_left_the_file_is_stood_in_for() {
+    let mut post = Post::new(&["mail"], &[]).await;
+    post.say(vec![page("n1", "i1", 1, &[("gone", Some("mail"))])]).await;
+    assert_eq!(post.next(1).await, ["mail n1"], "its fallback gets the message");
+    let mut fleet = fleet(post.address, &["mail", "admin"]);
+    fleet.internal = vec!["admin".to_owned()];
+    post.fleet.send_replace(Arc::new(fleet));
+    post.say(vec![page("n2", "i2", 1, &[("gone", None)])]).await;
+    assert_eq!(post.next(1).await, ["admin n2"], "without one, those who hear of our own trouble do");
+    let lines = post.end().await;
+    assert!(lines.contains(&"gone n1 dead after 1".to_owned()), "the attempt is noted: {lines:?}");
+}
+
+#[tokio::test]
+async fn a_locked_database_loses_nothing() {
+    let mut post = Post::new(&["oncall"], &[]).await;
+    post.say(vec![page("n1", "i1", 1, &[("oncall", None)])]).await;
+    assert_eq!(post.next(1).await, ["oncall n1"]);
+    let path = post.folder.path().join("serin.db");
+    post.say(vec![page("n2", "i1", 2, &[("oncall", None)])]).await;
+    let mut other = SqliteConnectOptions::new().filename(&path).connect().await.expect("sqlite opens");
+    // The lock may come before or after the send of n2 was recorded; either way it arrives.
+    while sqlx::query("BEGIN IMMEDIATE").execute(&mut other).await.is_err() {}
+    let refused =
+        post.store.commit(ChangeSet { outbox: vec![page("n3", "i1", 3, &[("oncall", None)])], ..ChangeSet::default() });
+    refused.await.expect_err("nothing can be promised");
+    sqlx::query("ROLLBACK").execute(&mut other).await.expect("it lets go");
+    other.close().await.expect("it closes");
+    post.say(vec![page("n3", "i1", 3, &[("oncall", None)])]).await;
+    assert_eq!(post.next(2).await, ["oncall n2", "oncall n3"], "what was promised comes, in order and once");
+    post.end().await;
+}
+
+#[tokio::test]
+async fn a_stop_lets_tries_end_and_a_start_goes_on() {
+    let mut post = Post::new(&["oncall", "mail"], &[("mail", &[Manner::Says(500)])]).await;
+    post.say(vec![page("n1", "i1", 1, &[("oncall", None), ("mail", None)])]).await;
+    post.next(2).await;
+    post.stop.cancel();
+    soon("the courier's end", post.courier.take().expect("it ran")).await.expect("it ends well");
+    let states: Vec<_> =
+        post.store.deliveries(None).await.expect("ledger").into_iter().map(|line| line.attempts).collect();
+    assert_eq!(states, [1, 1], "both tries were recorded before the courier ended");
+    post.start();
+    assert_eq!(post.next(1).await, ["mail n1"], "the failed one is tried again after the start, the sent one is not");
+    post.end().await;
+}
