@@ -59,7 +59,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// The heading used in the README's table.
+    /// The heading used in the table of docs/reasons.md.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Transport => "transport",
@@ -100,7 +100,7 @@ macro_rules! reasons {
         }
 
         impl FailureReason {
-            /// Every reason, in the order of the README's table.
+            /// Every reason, in the order of the table in docs/reasons.md.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
             /// Everything that follows from it.

@@ -431,7 +431,7 @@ fn the_examples_are_right() {
             seen += 1;
         }
     }
-    assert!(seen >= 2, "the README names them");
+    assert!(seen >= 2, "the documentation names them");
 }
 
 #[test]

@@ -104,6 +104,13 @@ macro_rules! documentation {
 
 documentation! {
     "README.md" => "../../../README.md",
+    "docs/measured.md" => "../../../docs/measured.md",
+    "docs/monitors.md" => "../../../docs/monitors.md",
+    "docs/operating.md" => "../../../docs/operating.md",
+    "docs/paging.md" => "../../../docs/paging.md",
+    "docs/quality.md" => "../../../docs/quality.md",
+    "docs/reasons.md" => "../../../docs/reasons.md",
+    "docs/reference-server.md" => "../../../docs/reference-server.md",
     "reference/backup.md" => "../corpus/backup.md",
     "reference/canaries.md" => "../corpus/canaries.md",
     "reference/chunking.md" => "../corpus/chunking.md",

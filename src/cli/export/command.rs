@@ -29,7 +29,7 @@ pub enum ExportWhat {
 
 /// Writes the past as CSV or JSON lines, while Serin runs or while it does not.
 ///
-/// Moments are RFC 3339 in UTC. The README lists the columns.
+/// Moments are RFC 3339 in UTC. docs/operating.md lists the columns.
 #[derive(Debug, clap::Args)]
 pub struct ExportArgs {
     /// What.

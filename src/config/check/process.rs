@@ -358,8 +358,10 @@ pub fn runbooks<'n, 'a: 'n>(checker: &mut Checker<'_>, sections: impl Iterator<I
             let known = FailureReason::ALL.iter().map(|reason| reason.slug()).chain(["default"]);
             let mend = match similar(&entry.key, known) {
                 Some(word) => format!("did you mean '{word}'?"),
-                None => "the reasons are listed in the README, such as `connection_refused`; `default` covers the rest"
-                    .to_owned(),
+                None => {
+                    "the reasons are listed in docs/reasons.md, such as `connection_refused`; `default` covers the rest"
+                        .to_owned()
+                }
             };
             let message = format!("runbooks know no failure reason {}", quoted(&entry.key));
             checker.fault(Fault::new(entry.place, message).help(mend));

@@ -1,10 +1,12 @@
-//! The README says what the program does: its table of failure reasons is the enum's, line by line.
+//! The documentation says what the program does: its table of failure reasons is the enum's, line by line.
+
+use std::path::Path;
 
 use serin::domain::monitor::{MonitorId, ProbeIdentity};
 use serin::domain::reason::FailureReason;
 use serin::domain::secret::Secret;
 
-const BEGIN: &str = "<!-- reasons: generated, `cargo test --test readme` prints it -->\n";
+const BEGIN: &str = "<!-- reasons: generated, `cargo test --test docs` prints it -->\n";
 const END: &str = "<!-- /reasons -->";
 
 fn table() -> String {
@@ -25,30 +27,28 @@ fn table() -> String {
 }
 
 #[test]
-fn the_readme_lists_every_failure_reason_as_the_program_knows_it() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
-    let readme = std::fs::read_to_string(path).expect("README.md can be read");
-    let (_, rest) = readme.split_once(BEGIN).expect("the table's first mark is there");
+fn the_page_of_reasons_is_the_programs_own_list() {
+    let page = page("docs/reasons.md");
+    let (_, rest) = page.split_once(BEGIN).expect("the table's first mark is there");
     let (found, _) = rest.split_once(END).expect("the table's second mark is there");
-    assert!(found == table(), "put this between the marks of README.md:\n\n{}", table());
+    assert!(found == table(), "put this between the marks of docs/reasons.md:\n\n{}", table());
 }
 
 #[test]
-fn the_readme_names_every_command() {
-    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).expect("it can be read");
+fn every_command_is_named() {
+    let page = page("docs/operating.md");
     let help = std::process::Command::new(env!("CARGO_BIN_EXE_serin")).arg("--help").output().expect("serin runs");
     let help = String::from_utf8(help.stdout).expect("help is text");
     let commands = help.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1);
     for line in commands.take_while(|line| line.starts_with("  ")) {
         let name = line.split_whitespace().next().expect("a command has a name");
-        assert!(name == "help" || readme.contains(&format!("`serin {name}")), "README.md does not name `serin {name}`");
+        assert!(name == "help" || page.contains(&format!("`serin {name}")), "no `serin {name}` in the page");
     }
 }
 
 #[test]
-fn the_readme_verifies_a_signature_as_the_specification_does() {
-    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).expect("it can be read");
-    let example = example(&readme, "def genuine(");
+fn the_example_verifies_a_signature_as_the_specification_does() {
+    let example = example("docs/paging.md", "def genuine(");
     // The vector of the specification's own libraries, and the same with one byte of the body changed.
     let check = r#"
 headers = {
@@ -64,9 +64,8 @@ assert not genuine(secret, headers, b'{"test": 2432232315}'), "another body"
 }
 
 #[test]
-fn the_readme_knows_a_probe_by_its_header() {
-    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).expect("it can be read");
-    let example = example(&readme, "def probe_of(");
+fn the_example_knows_a_probe_by_its_header() {
+    let example = example("docs/monitors.md", "def probe_of(");
     let identity = ProbeIdentity { key: "ops-1".to_owned(), secret: Secret::new("correct horse battery staple") };
     let at = "2026-11-21T09:14:03Z".parse().expect("a moment");
     let header = serin::probe::decode::identity::header(&identity, &MonitorId::new("docs"), at).expect("a header");
@@ -84,10 +83,16 @@ assert probe_of("nonsense", then) is None, "nonsense"
     run(&format!("{example}{check}"));
 }
 
-/// The Python example that defines this.
-fn example<'r>(readme: &'r str, definition: &str) -> &'r str {
-    let mut blocks = readme.split("```python\n").skip(1).filter_map(|rest| Some(rest.split_once("```")?.0));
-    blocks.find(|block| block.contains(definition)).expect("there is an example")
+/// A page, by its path from the root.
+fn page(path: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect("the page can be read")
+}
+
+/// The Python example of a page that defines this.
+fn example(path: &str, definition: &str) -> String {
+    let page = page(path);
+    let mut blocks = page.split("```python\n").skip(1).filter_map(|rest| Some(rest.split_once("```")?.0));
+    blocks.find(|block| block.contains(definition)).expect("there is an example").to_owned()
 }
 
 fn run(python: &str) {
