@@ -104,6 +104,7 @@ macro_rules! documentation {
 
 documentation! {
     "README.md" => "../../../README.md",
+    "docs/keys.md" => "../../../docs/keys.md",
     "docs/measured.md" => "../../../docs/measured.md",
     "docs/monitors.md" => "../../../docs/monitors.md",
     "docs/operating.md" => "../../../docs/operating.md",
