@@ -89,7 +89,7 @@ pub struct Running {
     /// How many monitors it started with.
     pub monitors: usize,
     /// What pages show, and Serin's own counters.
-    pub board: Arc<LiveState>,
+    pub live: Arc<LiveState>,
     tasks: JoinSet<&'static str>,
     alerts: InternalAlerts,
     store: Store,
@@ -116,9 +116,9 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     let (address, listener) = (listener.local_addr()?, Arc::new(listener));
     let fleet = Arc::new(loaded.fleet);
     let (fleet_in_force, fleets) = watch::channel(Arc::clone(&fleet));
-    let (alerts, board, sender) =
+    let (alerts, live, sender) =
         (InternalAlerts::new(), Arc::new(LiveState::default()), Arc::new(ChannelSender::new()?));
-    let Shares { probes, pages, streams } = shares(&board);
+    let Shares { probes, pages, streams } = shares(&live);
     let limits = Limits {
         connections: pages,
         streams,
@@ -126,38 +126,38 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         ..Limits::default()
     };
     let mut tasks = JoinSet::new();
-    // The courier outlives the scheduler, so that what the last beats decided still goes out.
-    let courier_stop = CancellationToken::new();
-    tasks.spawn(named("alerts", alerts.clone().run(Arc::clone(&sender), fleets.clone(), courier_stop.clone())));
+    // The delivery worker outlives the scheduler, so that what the last beats decided still goes out.
+    let worker_stop = CancellationToken::new();
+    tasks.spawn(named("alerts", alerts.clone().run(Arc::clone(&sender), fleets.clone(), worker_stop.clone())));
     let wanted = Start {
         database: &loaded.settings.database,
         set_aside_damaged: options.set_aside_damaged,
         fleet: &fleet,
         source: &source.text(),
         alerts: &alerts,
-        board: &board,
+        live: &live,
     };
-    let Some(Started { store, seats, aside }) = begun(wanted, &listener, limits.clone(), &shutdown).await? else {
-        courier_stop.cancel();
+    let Some(Started { store, runtimes, aside }) = begun(wanted, &listener, limits.clone(), &shutdown).await? else {
+        worker_stop.cancel();
         tasks.join_all().await;
         anyhow::bail!("it was told to stop while it waited for the database");
     };
-    let hands = LoopContext {
+    let context = LoopContext {
         store: store.clone(),
         prober: Arc::new(Prober::new(fleet.monitors.len().max(256))),
-        board,
+        live,
         alerts,
         fleet: fleets.clone(),
         uplink: Arc::default(),
         ailing: Arc::new(AtomicBool::new(false)),
     };
     if let Some(aside) = aside {
-        tell_of_lost_history(&hands, &aside);
+        tell_of_lost_history(&context, &aside);
     }
     let (commands, wishes) = mpsc::channel::<Command>(COMMANDS_MAX);
-    hands.board.metrics().file_in_force(reload::note(&fleet, Utc::now()));
+    context.live.metrics().file_in_force(reload::note(&fleet, Utc::now()));
     let mut web = WebState::new(
-        Arc::clone(&hands.board),
+        Arc::clone(&context.live),
         store.clone(),
         state::Settings {
             listen: address,
@@ -168,10 +168,10 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         commands,
         shutdown.clone(),
     );
-    web.alerts = hands.alerts.clone();
-    let courier = DeliveryWorker { store: store.clone(), sender: Arc::clone(&sender), fleet: fleets.clone() };
+    web.alerts = context.alerts.clone();
+    let worker = DeliveryWorker { store: store.clone(), sender: Arc::clone(&sender), fleet: fleets.clone() };
     let reload = Reload {
-        hands: hands.clone(),
+        context: context.clone(),
         path: options.config,
         env: options.env,
         settings: loaded.settings,
@@ -179,11 +179,11 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         fleet: fleet_in_force,
         look: options.look,
     };
-    let scheduler = Scheduler::new(hands.clone(), seats, probes);
+    let scheduler = Scheduler::new(context.clone(), runtimes, probes);
     let beat_threads = BeatThreads::new(batch_window::rate(&fleet))?;
-    let scheduler_over = courier_stop.clone();
+    let scheduler_over = worker_stop.clone();
     let stop = shutdown.clone();
-    let prober = Arc::clone(&hands.prober);
+    let prober = Arc::clone(&context.prober);
     tasks.spawn(async move {
         let beats = async move {
             scheduler.run(wishes, stop).await;
@@ -194,14 +194,14 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         beat_threads.run(beats).await;
         "scheduler"
     });
-    tasks.spawn(named("courier", courier.run(courier_stop)));
+    tasks.spawn(named("courier", worker.run(worker_stop)));
     tasks.spawn(named("reload", reload.run(shutdown.clone())));
-    tasks.spawn(named("gauge", queue_metrics::run(hands.clone(), shutdown.clone())));
-    tasks.spawn(named("janitor", janitor::run(hands.clone(), shutdown.clone())));
-    tasks.spawn(named("heartbeat", heartbeat::run(hands.clone(), sender, shutdown.clone())));
+    tasks.spawn(named("gauge", queue_metrics::run(context.clone(), shutdown.clone())));
+    tasks.spawn(named("janitor", janitor::run(context.clone(), shutdown.clone())));
+    tasks.spawn(named("heartbeat", heartbeat::run(context.clone(), sender, shutdown.clone())));
     tasks.spawn(named("web", serve(listener, web, limits, shutdown.clone())));
-    let board = Arc::clone(&hands.board);
-    Ok(Running { address, monitors: fleet.monitors.len(), board, tasks, alerts: hands.alerts, store, shutdown })
+    let live = Arc::clone(&context.live);
+    Ok(Running { address, monitors: fleet.monitors.len(), live, tasks, alerts: context.alerts, store, shutdown })
 }
 
 impl Running {
@@ -244,20 +244,20 @@ async fn begun(
     let over = shutdown.child_token();
     // Ends when it is dropped, whatever comes of the start.
     let _until_begun = over.clone().drop_guard();
-    let board = Arc::clone(wanted.board);
-    tokio::spawn(answer_by(starting::router(board), Arc::clone(listener), wanted.alerts.clone(), limits, over));
+    let live = Arc::clone(wanted.live);
+    tokio::spawn(answer_by(starting::router(live), Arc::clone(listener), wanted.alerts.clone(), limits, over));
     wanted.begin(shutdown).await
 }
 
 /// Whoever relies on the past has to know that it is gone.
-fn tell_of_lost_history(hands: &LoopContext, aside: &Path) {
+fn tell_of_lost_history(context: &LoopContext, aside: &Path) {
     let now = Utc::now();
     let text = format!(
         "The database was damaged and is kept as {}; this one began anew. `serin restore` puts a backup in its place.",
         aside.display()
     );
-    hands.alerts.raise(InternalAlert::HistoryLost, &text, now);
-    hands.board.raise(Banner { kind: "history", text, since: now });
+    context.alerts.raise(InternalAlert::HistoryLost, &text, now);
+    context.live.raise(Banner { kind: "history", text, since: now });
 }
 
 async fn named(name: &'static str, run: impl Future<Output = ()>) -> &'static str {
@@ -265,12 +265,12 @@ async fn named(name: &'static str, run: impl Future<Output = ()>) -> &'static st
     name
 }
 
-/// What the limit on open files leaves room for; said in the log and on the board.
-fn shares(board: &LiveState) -> Shares {
+/// What the limit on open files leaves room for; said in the log and on the pages.
+fn shares(live: &LiveState) -> Shares {
     let files = raised_file_limit().unwrap_or(FILES_ASSUMED);
     let shares = permits::sized(files);
     let Shares { probes, pages, streams } = shares;
-    board.metrics().set_limits(files, probes as u64);
+    live.metrics().set_limits(files, probes as u64);
     tracing::info!(
         permits = probes,
         pages,

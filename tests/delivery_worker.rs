@@ -1,4 +1,4 @@
-//! The courier over a real database and real webhook receivers: nothing lost, nothing overtaken, nobody delayed.
+//! The delivery worker over a real database and real webhook receivers: nothing lost, nothing overtaken, nobody delayed.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::future::Future;
@@ -66,7 +66,7 @@ async fn receive(
     }
 }
 
-/// Receivers, a database and a courier between them.
+/// Receivers, a database and a delivery worker between them.
 struct Post {
     folder: tempfile::TempDir,
     store: Store,
@@ -74,7 +74,7 @@ struct Post {
     fleet: watch::Sender<Arc<Fleet>>,
     got: mpsc::UnboundedReceiver<Got>,
     stop: CancellationToken,
-    courier: Option<JoinHandle<()>>,
+    worker: Option<JoinHandle<()>>,
 }
 
 impl Post {
@@ -90,7 +90,7 @@ impl Post {
         let folder = tempfile::tempdir().expect("a folder");
         let store = Store::open(&folder.path().join("serin.db")).await.expect("the store opens");
         let (fleet, _) = watch::channel(Arc::new(fleet(address, receivers)));
-        let mut post = Self { folder, store, address, fleet, got, stop: CancellationToken::new(), courier: None };
+        let mut post = Self { folder, store, address, fleet, got, stop: CancellationToken::new(), worker: None };
         post.start();
         post
     }
@@ -98,8 +98,8 @@ impl Post {
     fn start(&mut self) {
         self.stop = CancellationToken::new();
         let sender = Arc::new(ChannelSender::new().expect("a sender"));
-        let courier = DeliveryWorker { store: self.store.clone(), sender, fleet: self.fleet.subscribe() };
-        self.courier = Some(tokio::spawn(courier.run(self.stop.clone())));
+        let worker = DeliveryWorker { store: self.store.clone(), sender, fleet: self.fleet.subscribe() };
+        self.worker = Some(tokio::spawn(worker.run(self.stop.clone())));
     }
 
     async fn say(&self, outbox: Vec<Outgoing>) {
@@ -116,10 +116,10 @@ impl Post {
         names
     }
 
-    /// Stops the courier as a shutdown does, and the store behind it.
+    /// Stops the delivery worker as a shutdown does, and the store behind it.
     async fn end(mut self) -> Vec<String> {
         self.stop.cancel();
-        soon("the courier's end", self.courier.take().expect("it ran")).await.expect("it ends well");
+        soon("the courier's end", self.worker.take().expect("it ran")).await.expect("it ends well");
         let ledger = self.store.deliveries(None).await.expect("the ledger");
         self.store.close().await;
         let mut lines: Vec<_> = ledger
@@ -234,7 +234,7 @@ async fn a_receiver_that_never_answers_delays_nobody() {
         slow += 1;
     }
     assert!(slow <= 4, "the slow one has its share of tries and no more: {slow}");
-    post.courier.take().expect("it runs").abort();
+    post.worker.take().expect("it runs").abort();
 }
 
 #[tokio::test]
@@ -290,7 +290,7 @@ async fn a_stop_lets_tries_end_and_a_start_goes_on() {
     post.say(vec![page("n1", "i1", 1, &[("oncall", None), ("mail", None)])]).await;
     post.next(2).await;
     post.stop.cancel();
-    soon("the courier's end", post.courier.take().expect("it ran")).await.expect("it ends well");
+    soon("the courier's end", post.worker.take().expect("it ran")).await.expect("it ends well");
     let states: Vec<_> =
         post.store.deliveries(None).await.expect("ledger").into_iter().map(|line| line.attempts).collect();
     assert_eq!(states, [1, 1], "both tries were recorded before the courier ended");

@@ -1,4 +1,4 @@
-//! How a monitor's standing goes over many beats: what opens, what ends, and what is never told.
+//! How a monitor's state goes over many beats: what opens, what ends, and what is never told.
 
 #![expect(clippy::unwrap_used, reason = "a test stops where what it stands on is missing")]
 
@@ -202,7 +202,7 @@ fn slow(seen: &mut Observation) {
 /// A monitor under watch, beat by beat.
 struct Scene {
     monitor: Monitor,
-    standing: MonitorState,
+    state: MonitorState,
     second: i64,
     beats: u32,
     ids: u32,
@@ -216,7 +216,7 @@ impl Scene {
     fn new(monitor: Monitor) -> Self {
         Self {
             monitor,
-            standing: MonitorState::new(at(0)),
+            state: MonitorState::new(at(0)),
             second: 0,
             beats: 0,
             ids: 0,
@@ -250,8 +250,8 @@ impl Scene {
             *ids += 1;
             format!("i{ids}")
         };
-        let (next, decisions) = self.standing.weigh(beat, &mut id);
-        self.standing = next;
+        let (next, decisions) = self.state.weigh(beat, &mut id);
+        self.state = next;
         self.beats += 1;
         for decision in &decisions {
             self.told.extend(word(decision).map(|word| format!("{} {word}", self.beats)));
@@ -302,7 +302,7 @@ fn with(edit: impl Fn(&mut Monitor)) -> Monitor {
 
 #[test]
 fn a_ladder_that_ends_after_the_page_is_told_once() {
-    // From which failed beat on the ladder is known, and what is told.
+    // From which failed beat on the connectivity diagnosis is known, and what is told.
     let opened = "3 opened availability timeout";
     let rows: [(u32, &[&str], &str); 3] = [
         (2, &[opened], "known before the page, it is in the page"),
@@ -322,9 +322,9 @@ fn a_ladder_that_ends_after_the_page_is_told_once() {
             scene.weigh(&seen, &outcome, 60);
         }
         assert_eq!(scene.told, told, "{sentence}");
-        let open = scene.standing.incident(Signal::Availability).unwrap();
-        let ladders = open.evidence.iter().filter(|evidence| evidence.key == LADDER).count();
-        assert_eq!((ladders, usize::try_from(open.sequence).unwrap()), (1, told.len()), "{sentence}");
+        let open = scene.state.incident(Signal::Availability).unwrap();
+        let diagnoses = open.evidence.iter().filter(|evidence| evidence.key == LADDER).count();
+        assert_eq!((diagnoses, usize::try_from(open.sequence).unwrap()), (1, told.len()), "{sentence}");
     }
 }
 
@@ -610,7 +610,7 @@ fn slowness_has_to_last_and_a_cold_server_is_not_slow() {
     );
     let mut scene = Scene::new(with(quick_latency));
     scene.beats(&[(5, 60, SLOW_AND_COLD)]);
-    assert_eq!(scene.standing.signal(Signal::Latency).held_by.as_deref(), Some("cold_start"), "and it is shown");
+    assert_eq!(scene.state.signal(Signal::Latency).held_by.as_deref(), Some("cold_start"), "and it is shown");
 }
 
 #[test]
@@ -631,7 +631,7 @@ fn what_waits_says_how_far_it_is() {
     for (beats, signal, far, sentence) in rows {
         let mut scene = Scene::new(patient.clone());
         scene.beats(beats);
-        assert_eq!(scene.standing.pending(signal, &patient).as_deref(), far, "{sentence}");
+        assert_eq!(scene.state.pending(signal, &patient).as_deref(), far, "{sentence}");
     }
 }
 
@@ -676,14 +676,14 @@ fn what_takes_too_much_of_a_context_is_told() {
     );
     let mut scene = Scene::new(limited);
     scene.beats(&[(1, 60, LIGHT), (2, 60, HEAVY_A)]);
-    let ended = scene.standing.reconsider(&docs(), at(scene.second));
+    let ended = scene.state.reconsider(&docs(), at(scene.second));
     assert_eq!(ended.first().and_then(|one| one.resolve_cause.clone()), Some(ResolveCause::RuleChanged));
 }
 
 #[test]
 fn accepting_ends_what_is_about_the_change() {
     let seen = tools("v2");
-    let accept = |scene: &mut Scene, seen: &ToolsSeen| scene.standing.accept(seen, "kim", at(scene.second));
+    let accept = |scene: &mut Scene, seen: &ToolsSeen| scene.state.accept(seen, "kim", at(scene.second));
     let mut scene = Scene::new(docs());
     scene.beats(&[(2, 60, WELL), (2, 60, OTHER_TOOLS)]);
     let ended = accept(&mut scene, &seen).and_then(|incident| incident.resolve_cause);
@@ -695,30 +695,30 @@ fn accepting_ends_what_is_about_the_change() {
     let mut scene = Scene::new(docs());
     scene.beats(&[(2, 60, WELL), (1, 60, OTHER_TOOLS)]);
     assert_eq!(accept(&mut scene, &seen), None, "nothing is open yet");
-    assert_eq!(scene.standing.signal(Signal::Contract).phase, Phase::Quiet, "and nothing is about to");
+    assert_eq!(scene.state.signal(Signal::Contract).phase, Phase::Quiet, "and nothing is about to");
 
     let mut broken = seen;
     broken.calls = KnownCalls { known: 3, broken: 1, why: Vec::new() };
     let mut scene = Scene::new(docs());
     scene.beats(&[(2, 60, WELL), (2, 60, OTHER_TOOLS)]);
     assert_eq!(accept(&mut scene, &broken), None, "a call that breaks is no matter of taste");
-    assert!(scene.standing.incident(Signal::Contract).is_some());
+    assert!(scene.state.incident(Signal::Contract).is_some());
 }
 
 #[test]
 fn a_beat_that_was_ours_changes_nothing() {
     let mut scene = Scene::new(docs());
     scene.beats(&[(2, 60, HANGS)]);
-    let before = scene.standing.clone();
+    let before = scene.state.clone();
     let outcome = Outcome { verdict: Verdict::Unknown, findings: Vec::new(), asks: Vec::new() };
     scene.weigh(&well(at(600)), &outcome, 60);
-    assert_eq!(scene.standing, before, "unknown is neither good nor bad");
+    assert_eq!(scene.state, before, "unknown is neither good nor bad");
 }
 
 #[test]
 fn edits_and_removal_end_what_they_no_longer_warrant() {
     let ended = |scene: &mut Scene, monitor: &Monitor| -> Vec<String> {
-        let ended = scene.standing.reconsider(monitor, at(scene.second));
+        let ended = scene.state.reconsider(monitor, at(scene.second));
         ended
             .iter()
             .map(|one| format!("{} {}", one.signal.slug(), one.resolve_cause.as_ref().unwrap().slug()))
@@ -733,11 +733,11 @@ fn edits_and_removal_end_what_they_no_longer_warrant() {
         monitor.rules.latency.p95 = Duration::from_secs(5);
     });
     assert_eq!(ended(&mut scene, &lenient), ["latency rule_changed"], "a limit above the figure does");
-    assert_eq!(scene.standing.signal(Signal::Latency).phase, Phase::Quiet);
+    assert_eq!(scene.state.signal(Signal::Latency).phase, Phase::Quiet);
 
     let mut scene = Scene::new(with(quick_latency));
     scene.beats(&[(3, 60, SLOW), (6, 60, WELL)]);
-    assert_eq!(scene.standing.signal(Signal::Latency).phase, Phase::Clearing);
+    assert_eq!(scene.state.signal(Signal::Latency).phase, Phase::Clearing);
     assert_eq!(ended(&mut scene, &same), [""; 0], "what was clearing anyway is not ended by an edit");
 
     let mut scene = Scene::new(docs());
@@ -747,22 +747,22 @@ fn edits_and_removal_end_what_they_no_longer_warrant() {
 
     let mut scene = Scene::new(docs());
     scene.beats(&[(3, 60, LOCKED_OUT), (3, 60, HANGS)]);
-    let removed = scene.standing.remove(at(scene.second));
+    let removed = scene.state.remove(at(scene.second));
     let causes: Vec<_> = removed.iter().map(|one| one.resolve_cause.clone()).collect();
     assert_eq!(causes, [Some(ResolveCause::MonitorRemoved), Some(ResolveCause::MonitorRemoved)]);
-    assert_eq!(scene.standing.incidents().count(), 0);
+    assert_eq!(scene.state.incidents().count(), 0);
 }
 
 #[test]
 fn an_incident_is_taken_once() {
     let mut scene = Scene::new(docs());
     scene.beats(&[(3, 60, HANGS)]);
-    let taken = scene.standing.acknowledge("i1", "ada", at(200)).unwrap();
+    let taken = scene.state.acknowledge("i1", "ada", at(200)).unwrap();
     assert_eq!((taken.acknowledged.unwrap().0.as_str(), taken.sequence), ("ada", 2));
-    assert_eq!(scene.standing.acknowledge("i1", "bob", at(201)), None, "the first to take it has it");
-    assert_eq!(scene.standing.acknowledge("i9", "bob", at(201)), None, "nobody takes what is not open");
+    assert_eq!(scene.state.acknowledge("i1", "bob", at(201)), None, "the first to take it has it");
+    assert_eq!(scene.state.acknowledge("i9", "bob", at(201)), None, "nobody takes what is not open");
     scene.beats(&[(2, 60, REFUSED)]);
-    let updated = scene.standing.incident(Signal::Availability).unwrap();
+    let updated = scene.state.incident(Signal::Availability).unwrap();
     assert_eq!(updated.sequence, 3, "what comes after is told after it");
     assert_eq!(updated.acknowledged.as_ref().unwrap().0, "ada", "and it stays taken");
 }
@@ -887,10 +887,10 @@ fn after_recovery_nothing_is_claimed() {
     );
     let mut scene = Scene::new(canaries(16));
     heard(&mut scene, &[(3, 60, all), (2, 60, "rrrrrrrr--------")]);
-    let open = scene.standing.incident(Signal::Quality).unwrap();
+    let open = scene.state.incident(Signal::Quality).unwrap();
     assert!(open.summary.contains("answers turn right: 8 of 16 asked since "), "{}", open.summary);
     assert!(open.summary.contains(", 8 to be asked again"), "{}", open.summary);
-    let (unheard, share) = scene.standing.wants_hearing(&scene.monitor);
+    let (unheard, share) = scene.state.wants_hearing(&scene.monitor);
     assert_eq!((unheard.len(), share), (8, 8), "and they are asked at once");
 }
 
@@ -907,12 +907,12 @@ fn what_an_incident_was_at_its_worst_is_what_its_end_tells() {
 
 /// Another process takes over: what the store keeps is there, what it does not is not.
 fn restarted(scene: &mut Scene) {
-    let before = std::mem::replace(&mut scene.standing, MonitorState::new(at(scene.second + 1)));
+    let before = std::mem::replace(&mut scene.state, MonitorState::new(at(scene.second + 1)));
     for signal in Signal::ALL {
-        scene.standing.restore_signal(signal, before.signal(signal).clone());
+        scene.state.restore_signal(signal, before.signal(signal).clone());
     }
-    before.incidents().cloned().for_each(|incident| scene.standing.restore_incident(incident));
-    scene.standing.canaries = before.canaries;
+    before.incidents().cloned().for_each(|incident| scene.state.restore_incident(incident));
+    scene.state.canaries = before.canaries;
 }
 
 #[test]
@@ -920,7 +920,7 @@ fn a_change_that_waits_is_told_by_the_next_process_too() {
     let mut scene = Scene::new(canaries(6));
     heard(&mut scene, &[(3, 60, "errrrr"), (2, 60, "eeerrr"), (2, 60, "eeeeee")]);
     restarted(&mut scene);
-    let (unheard, _) = scene.standing.wants_hearing(&scene.monitor);
+    let (unheard, _) = scene.state.wants_hearing(&scene.monitor);
     assert_eq!(unheard.len(), 6, "what was wrong before is asked once more");
     heard(&mut scene, &[(8, 60, "eeeeee")]);
     assert_eq!(
@@ -944,7 +944,7 @@ fn a_fault_in_doubt_wants_everybody_heard_before_the_page() {
     let wants = |beats: &[(u32, u32, &str)]| {
         let mut scene = Scene::new(canaries(5));
         heard(&mut scene, beats);
-        let (unheard, share) = scene.standing.wants_hearing(&scene.monitor);
+        let (unheard, share) = scene.state.wants_hearing(&scene.monitor);
         (unheard.join(" "), share)
     };
     let rows: [Row<'_>; 8] = [
@@ -972,7 +972,7 @@ fn a_clock_that_is_set_back_hides_no_page() {
     heard(&mut scene, &[(3, 60, "eee")]);
     let said: Vec<String> = sentences(&scene).iter().map(|one| one.split_once(' ').unwrap().1.to_owned()).collect();
     assert_eq!(said, ["opened: searches come back empty: 2 of 2 asked"], "and nothing is claimed that was not asked");
-    let open = scene.standing.incident(Signal::Quality).unwrap();
+    let open = scene.state.incident(Signal::Quality).unwrap();
     assert!(open.summary.contains("every search comes back empty: 3 of 3 asked"), "{}", open.summary);
 }
 
@@ -1046,7 +1046,7 @@ proptest! {
         }
         no_running_commentary(&scene)?;
         for signal in Signal::ALL {
-            let (phase, incident) = (scene.standing.signal(signal).phase, scene.standing.incident(signal));
+            let (phase, incident) = (scene.state.signal(signal).phase, scene.state.incident(signal));
             prop_assert_eq!(phase.has_incident(), incident.is_some(), "{:?}", signal);
             prop_assert_eq!(incident.map(|one| &one.id), open.get(&signal).map(|(id, _)| id));
         }

@@ -177,7 +177,7 @@ async fn fleet(running: &Running) {
     for n in 0..2_000 {
         let mut view = fixture::view(n % 12, now);
         view.id = MonitorId::new(&format!("monitor-{n:05}"));
-        running.board.put(view);
+        running.live.put(view);
     }
     let (_, many) = counted(running, "/").await;
     assert_eq!(few, many, "the fleet's page asks the same of two thousand monitors as of twenty");

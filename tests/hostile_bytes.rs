@@ -75,7 +75,7 @@ async fn probe(monitor: Monitor) -> Observation {
         asks: vec![(0, Turn::Scheduled)],
         further: Further::NONE,
         ask_sources: true,
-        learnt: ServerProfile::default(),
+        profile: ServerProfile::default(),
         lists: KnownLists::default(),
     };
     Prober::new(1).run(&assignment).await.0

@@ -169,7 +169,7 @@ async fn beat(
     prober: &Prober,
     monitor: &Monitor,
     now: DateTime<Utc>,
-    learnt: ServerProfile,
+    profile: ServerProfile,
 ) -> (Observation, Outcome, ServerProfile) {
     let assignment = Assignment {
         monitor: Arc::new(monitor.clone()),
@@ -179,15 +179,15 @@ async fn beat(
         asks: Vec::new(),
         further: Further::NONE,
         ask_sources: false,
-        learnt,
+        profile,
         lists: KnownLists::default(),
     };
-    let (seen, learnt) = prober.run(&assignment).await;
+    let (seen, profile) = prober.run(&assignment).await;
     let outcome = classify(monitor, &seen);
     for secret in [SECRET, "-secret"] {
         assert!(!format!("{seen:?}").contains(secret), "{secret} shows in {seen:#?}");
     }
-    (seen, outcome, learnt)
+    (seen, outcome, profile)
 }
 
 #[tokio::test]
@@ -420,18 +420,18 @@ async fn a_server_that_lets_strangers_in_leaks() {
     let both = Both::start(Manners::default()).await;
     let (prober, mut monitor) = (Prober::new(8), both.monitor());
     monitor.auth.refuses_strangers = true;
-    let (seen, outcome, learnt) = beat(&prober, &monitor, at(0), ServerProfile::default()).await;
+    let (seen, outcome, profile) = beat(&prober, &monitor, at(0), ServerProfile::default()).await;
     assert_eq!((seen.stranger, outcome.verdict), (Some(Stranger::Refused), Verdict::Good), "a stranger is refused");
-    assert!(!learnt.admits_strangers);
+    assert!(!profile.admits_strangers);
     both.manners.lock().unwrap().open = true;
-    let (_, outcome, learnt) = beat(&prober, &monitor, at(60), learnt).await;
+    let (_, outcome, profile) = beat(&prober, &monitor, at(60), profile).await;
     let finding = &outcome.findings[0];
     assert_eq!((finding.signal, finding.reason), (Signal::Access, FailureReason::AclLeak), "a stranger is let in");
-    assert!(learnt.admits_strangers && outcome.verdict == Verdict::Degraded);
+    assert!(profile.admits_strangers && outcome.verdict == Verdict::Degraded);
     both.manners.lock().unwrap().open = false;
-    let (seen, outcome, learnt) = beat(&prober, &monitor, at(120), learnt).await;
+    let (seen, outcome, profile) = beat(&prober, &monitor, at(120), profile).await;
     assert_eq!((seen.stranger, outcome.verdict), (Some(Stranger::Refused), Verdict::Good), "and the mend shows");
-    assert!(!learnt.admits_strangers);
+    assert!(!profile.admits_strangers);
     let asked = |seconds: i64| {
         let (prober, monitor) = (&prober, &monitor);
         let assignment = Assignment {
@@ -442,7 +442,7 @@ async fn a_server_that_lets_strangers_in_leaks() {
             asks: Vec::new(),
             further: Further::NONE,
             ask_sources: false,
-            learnt: ServerProfile::default(),
+            profile: ServerProfile::default(),
             lists: KnownLists::default(),
         };
         async move { prober.run(&assignment).await.0.stranger.is_some() }

@@ -254,10 +254,10 @@ async fn a_restart_resumes_everything() {
     whole.incidents = vec![open.clone()];
     whole.tools = Some(tools.clone());
     whole.marks = Some(marks.clone());
-    let learnt = ServerProfileRow {
+    let profile = ServerProfileRow {
         monitor: MonitorId::new("docs"),
         address: "https://docs/mcp".to_owned(),
-        learnt: ServerProfile {
+        profile: ServerProfile {
             era: Some(Era::Legacy),
             transport: Some(Transport::Sse),
             era_found_at: Some(at(0)),
@@ -273,7 +273,7 @@ async fn a_restart_resumes_everything() {
     let cost = Footprint { requests: 7, bytes_in: 9, sessions_opened: 2, sessions_closed: 1, ..Footprint::default() };
     let day = |day: i64, beats| (MonitorId::new("docs"), Spent { day, beats, footprint: cost });
     let today = Spent::day_of(at(0));
-    whole.learnt = Some(ServerProfileRow { learnt: ServerProfile::default(), ..learnt.clone() });
+    whole.profile = Some(ServerProfileRow { profile: ServerProfile::default(), ..profile.clone() });
     whole.spent = vec![day(today - 2, 1), day(today - 1, 2), day(today, 3)];
     store.commit(whole).await.expect("committed");
     let mut moved = tools.clone();
@@ -281,7 +281,7 @@ async fn a_restart_resumes_everything() {
     Arc::make_mut(&mut moved.tools.listing).hash = "t2".to_owned();
     let later = ChangeSet {
         tools: Some(moved.clone()),
-        learnt: Some(learnt.clone()),
+        profile: Some(profile.clone()),
         spent: vec![day(today, 4)],
         ..ChangeSet::default()
     };
@@ -300,9 +300,9 @@ async fn a_restart_resumes_everything() {
     assert!(Arc::ptr_eq(lists[0], lists[1]), "a replica has the same list");
     assert_eq!(baselines, [moved, replica], "the latest baseline holds");
     assert_eq!(store.marks().await, Ok(vec![marks]), "a restart can still be told");
-    assert_eq!(store.server_profiles().await, Ok(vec![learnt.clone()]), "what was learnt last is known");
-    let beside = recall(&place.path(), &learnt.address).await;
-    assert_eq!(beside, Ok(Some(learnt.learnt)), "also to who looks at one server beside it");
+    assert_eq!(store.server_profiles().await, Ok(vec![profile.clone()]), "what was learnt last is known");
+    let beside = recall(&place.path(), &profile.address).await;
+    assert_eq!(beside, Ok(Some(profile.profile)), "also to who looks at one server beside it");
     assert_eq!(recall(&place.path(), "another").await, Ok(None));
     let days: Vec<_> = store.spent(at(0)).await.expect("footprints")[&MonitorId::new("docs")].clone();
     assert_eq!(days, [day(today - 1, 2).1, day(today, 4).1], "yesterday and today, as written last");

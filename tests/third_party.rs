@@ -71,7 +71,7 @@ fn canary(id: &str, query: &str, expect: &str) -> Canary {
     }
 }
 
-fn assignment(monitor: &Arc<Monitor>, learnt: ServerProfile) -> Assignment {
+fn assignment(monitor: &Arc<Monitor>, profile: ServerProfile) -> Assignment {
     let asks = (0..monitor.canaries.len()).map(|nth| (nth, Turn::Scheduled)).collect();
     let now = Utc::now();
     Assignment {
@@ -82,13 +82,13 @@ fn assignment(monitor: &Arc<Monitor>, learnt: ServerProfile) -> Assignment {
         asks,
         further: Further::NONE,
         ask_sources: false,
-        learnt,
+        profile,
         lists: serin::tool_lists::known::KnownLists::default(),
     }
 }
 
-async fn probe(monitor: Monitor, learnt: ServerProfile) -> (Observation, ServerProfile) {
-    let assignment = Assignment { ask_sources: true, ..assignment(&Arc::new(monitor), learnt) };
+async fn probe(monitor: Monitor, profile: ServerProfile) -> (Observation, ServerProfile) {
+    let assignment = Assignment { ask_sources: true, ..assignment(&Arc::new(monitor), profile) };
     Prober::new(4).run(&assignment).await
 }
 
@@ -215,7 +215,7 @@ async fn beaten(offer: Offer) {
     let (monitor, server) = offer.ready().await;
     let monitor = Arc::new(monitor);
     let prober = Prober::new(4);
-    let (first, learnt) = prober.run(&assignment(&monitor, ServerProfile::default())).await;
+    let (first, profile) = prober.run(&assignment(&monitor, ServerProfile::default())).await;
     assert_well(&sentence, &first, offer.expected.0);
     assert_eq!(first.transport, Some(offer.expected.1), "{sentence}");
     let process = server.as_ref().and_then(|(child, _)| child.id());
@@ -225,7 +225,7 @@ async fn beaten(offer: Offer) {
     let meant = if sessionless { BEATS_WITHOUT_SESSION } else { BEATS };
     let at_once = if offer.expected.1 == Transport::Stdio { 1 } else { AT_ONCE };
     let beats = stream::iter(0..meant).map(|_| {
-        let (prober, assignment) = (&prober, assignment(&monitor, learnt.clone()));
+        let (prober, assignment) = (&prober, assignment(&monitor, profile.clone()));
         async move { prober.run(&assignment).await.0 }
     });
     let mut beats = Box::pin(beats.buffer_unordered(at_once));
@@ -276,16 +276,16 @@ async fn a_thousand_beats_leave_no_session_open_over_python() {
 async fn the_reference_server_in_typescript_is_well_without_canaries() {
     let (_server, port) = start("node", &["everything.mjs", "streamableHttp"]).await;
     let url = format!("http://127.0.0.1:{port}/mcp");
-    let (seen, learnt) = probe(monitor(&url, Vec::new()), ServerProfile::default()).await;
+    let (seen, profile) = probe(monitor(&url, Vec::new()), ServerProfile::default()).await;
     assert_well("first look", &seen, Era::Legacy);
     assert_eq!(seen.footprint.sessions_opened, 1, "{:#?}", seen.steps);
     let tools = seen.tools.as_ref().unwrap();
     assert!(tools.tools.iter().any(|tool| tool.name == "echo"), "{:?}", tools.tools);
     assert_eq!(tools.search_tool, None, "it has none, and none is missed");
-    let (again, _) = probe(monitor(&url, Vec::new()), learnt.clone()).await;
+    let (again, _) = probe(monitor(&url, Vec::new()), profile.clone()).await;
     assert_well("second look", &again, Era::Legacy);
     assert_eq!(again.tools.unwrap().hash, tools.hash, "the hash is stable");
-    let (seen, _) = probe(monitor(&url, vec![canary("c", "x", "y")]), learnt).await;
+    let (seen, _) = probe(monitor(&url, vec![canary("c", "x", "y")]), profile).await;
     let fault = seen.fault(Stage::Tools).expect("with a canary, the missing search tool is a fault");
     assert_eq!(fault.kind, serin::domain::fault::FaultKind::ToolAbsent);
 }
@@ -299,9 +299,9 @@ async fn a_search_server_on_the_python_sdk_is_searched_in_both_eras() {
         canary("tokens", "how long does an unused token live?", "auth/tokens.md"),
         canary("err-4417", "ERR-4417", "errors/4417.md"),
     ];
-    let (modern, learnt) = probe(monitor(&url, canaries.clone()), ServerProfile::default()).await;
+    let (modern, profile) = probe(monitor(&url, canaries.clone()), ServerProfile::default()).await;
     assert_well("as it comes", &modern, Era::Modern);
-    assert_eq!(learnt.era, Some(Era::Modern));
+    assert_eq!(profile.era, Some(Era::Modern));
     let remembered =
         ServerProfile { era: Some(Era::Legacy), era_found_at: Some(Utc::now()), ..ServerProfile::default() };
     let (legacy, _) = probe(monitor(&url, canaries), remembered).await;

@@ -184,8 +184,8 @@ async fn what_a_server_says_stays_text() {
     outcome.findings[0].summary = HOSTILE.to_owned();
     outcome.findings[0].evidence[0].value = HOSTILE.to_owned();
     view.last = Some(std::sync::Arc::new((observation, outcome)));
-    running.board.put(view);
-    running.board.raise(Banner { kind: "config", text: HOSTILE.to_owned(), since: now });
+    running.live.put(view);
+    running.live.raise(Banner { kind: "config", text: HOSTILE.to_owned(), since: now });
     let mut incident = fixture::incident(0, FailureReason::WrongResults, HOSTILE, now);
     incident.evidence[0].key = HOSTILE.to_owned();
     incident.evidence[0].value = HOSTILE.to_owned();
@@ -287,7 +287,7 @@ async fn only_a_page_of_ours_acts() {
 #[tokio::test]
 async fn with_a_token_everybody_signs_in_first() {
     let running = fixture::serve(Some("let-me-in"), fixture::fleet(&[])).await;
-    running.board.raise(Banner { kind: "config", text: "secret-banner".to_owned(), since: Utc::now() });
+    running.live.raise(Banner { kind: "config", text: "secret-banner".to_owned(), since: Utc::now() });
     let rows = [
         ("/", 303, "pages lead to the form"),
         ("/incidents/1", 303, "deep links too"),
@@ -514,7 +514,7 @@ async fn the_first_page_stays_small_with_ten_thousand_monitors() {
             .iter_mut()
             .step_by(2)
             .for_each(|mark| mark.verdict = serin::domain::outcome::Verdict::Down);
-        running.board.put(view);
+        running.live.put(view);
     }
     let (status, text) = get(&running, "/").await;
     assert_eq!(status, StatusCode::OK);
@@ -561,7 +561,7 @@ async fn a_stream_tells_of_changes_and_ends_with_the_server() {
         text += &stream.next().await.expect("the stream is open");
     }
     assert!(!text.contains("event: change"), "nothing changed, and the page hears that Serin is there: {text}");
-    running.board.put(fixture::view(1, Utc::now()));
+    running.live.put(fixture::view(1, Utc::now()));
     while !text.contains("\"docs\"") {
         text += &stream.next().await.expect("the stream is open");
     }
@@ -580,7 +580,7 @@ async fn a_stream_tells_of_changes_and_ends_with_the_server() {
 async fn pages_look_right_in_a_browser() {
     let mut running = fixture::lived_in().await;
     let text = "error: monitor 'docs' notifies unknown receiver 'oncal'\n  --> monitors.yaml:12:25\n   |\n12 |   - { match: {}, to: [oncal] }\n   |                       ^^^^^ help: did you mean 'oncall'?";
-    running.board.raise(Banner {
+    running.live.raise(Banner {
         kind: "config",
         text: text.to_owned(),
         since: Utc::now() - chrono::TimeDelta::minutes(3),
@@ -594,12 +594,12 @@ async fn pages_look_right_in_a_browser() {
         .stderr(Stdio::inherit())
         .kill_on_drop(true)
         .status();
-    let board = std::sync::Arc::clone(&running.board);
+    let live = std::sync::Arc::clone(&running.live);
     let looked = tokio::spawn(async move {
         let asked = running.commands.recv().await;
         let mut view = fixture::view(1, Utc::now());
         view.name = "Looked at again".to_owned();
-        board.put(view);
+        live.put(view);
         asked
     });
     let status = tokio::time::timeout(Duration::from_mins(10), run).await.expect("it ends").unwrap();

@@ -162,9 +162,9 @@ fn monitor(url: &str) -> Monitor {
 /// A beat in the middle of a day: era and tools are known, the sources are not due.
 fn assignment(monitor: &Arc<Monitor>, tools: Option<&Arc<Listing>>) -> Assignment {
     let now = Utc::now();
-    let mut learnt =
+    let mut profile =
         ServerProfile { discover: Caution::Harmless, closing: Caution::Harmless, ..ServerProfile::default() };
-    learnt.found(Era::Modern, Transport::Http, now);
+    profile.found(Era::Modern, Transport::Http, now);
     Assignment {
         monitor: Arc::clone(monitor),
         kind: BeatKind::Scheduled,
@@ -173,7 +173,7 @@ fn assignment(monitor: &Arc<Monitor>, tools: Option<&Arc<Listing>>) -> Assignmen
         asks: vec![(0, Turn::Scheduled), (1, Turn::Scheduled)],
         further: Further::NONE,
         ask_sources: false,
-        learnt,
+        profile,
         lists: KnownLists { accepted: None, latest: tools.cloned() },
     }
 }

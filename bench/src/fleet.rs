@@ -82,19 +82,19 @@ async fn measure(load: &Load, folder: &Path) -> anyhow::Result<Value> {
     std::fs::write(&config, yaml(load, folder)?)?;
     let shutdown = CancellationToken::new();
     let running = app::start(options(&config), shutdown.clone()).await?;
-    let board = Arc::clone(&running.board);
+    let live = Arc::clone(&running.live);
     tokio::time::sleep(Duration::from_secs(load.settle.unwrap_or(load.every + 2))).await;
-    let pulse = board.metrics();
-    let (beats_before, cpu_before, missed_before) = (beats(pulse), usage::cpu(), pulse.missed());
-    let (late_before, began) = (pulse.lateness(), Instant::now());
+    let metrics = live.metrics();
+    let (beats_before, cpu_before, missed_before) = (beats(metrics), usage::cpu(), metrics.missed());
+    let (late_before, began) = (metrics.lateness(), Instant::now());
     tokio::time::sleep(Duration::from_secs(load.seconds)).await;
-    let (done, cpu) = (beats(pulse) - beats_before, usage::cpu() - cpu_before);
-    let late: Vec<u64> = pulse.lateness().iter().zip(&late_before).map(|(now, before)| now - before).collect();
+    let (done, cpu) = (beats(metrics) - beats_before, usage::cpu() - cpu_before);
+    let late: Vec<u64> = metrics.lateness().iter().zip(&late_before).map(|(now, before)| now - before).collect();
     let (elapsed, resident) = (began.elapsed(), usage::resident_mb());
     let anonymous = usage::anonymous_mb();
-    let missed = pulse.missed() - missed_before;
+    let missed = metrics.missed() - missed_before;
     shutdown.cancel();
-    let all = beats(pulse);
+    let all = beats(metrics);
     running.ended().await?;
     let bytes = std::fs::metadata(folder.join("bench.db"))?.len();
     Ok(json!({
@@ -105,20 +105,20 @@ async fn measure(load: &Load, folder: &Path) -> anyhow::Result<Value> {
         "late_p99": bound(&late, 0.99),
         "late_worst": bound(&late, 1.0),
         "missed": missed,
-        "missed_in_all": pulse.missed(),
+        "missed_in_all": metrics.missed(),
         "resident_mb": resident,
         "anonymous_mb": anonymous,
         "cores": cpu.as_secs_f64() / elapsed.as_secs_f64(),
-        "permits": pulse.permits(),
+        "permits": metrics.permits(),
         "bytes_per_beat": bytes as f64 / all.max(1) as f64,
     }))
 }
 
 /// Beats so far.
-pub(crate) fn beats(pulse: &ProcessMetrics) -> u64 {
+pub(crate) fn beats(metrics: &ProcessMetrics) -> u64 {
     [Verdict::Good, Verdict::Degraded, Verdict::Down, Verdict::Unknown]
         .into_iter()
-        .map(|verdict| pulse.beats(verdict))
+        .map(|verdict| metrics.beats(verdict))
         .sum()
 }
 

@@ -66,7 +66,7 @@ async fn measure(args: &MonthsBench, folder: &Path) -> anyhow::Result<()> {
 
     let (shutdown, began) = (CancellationToken::new(), Instant::now());
     let running = app::start(Options::new(config, Arc::new(|_: &str| None)), shutdown.clone()).await?;
-    while fleet::beats(running.board.metrics()) == 0 {
+    while fleet::beats(running.live.metrics()) == 0 {
         anyhow::ensure!(began.elapsed() < FIRST_BEAT_MAX, "there is no beat");
         tokio::time::sleep(Duration::from_millis(1)).await;
     }

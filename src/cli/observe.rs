@@ -25,7 +25,7 @@ pub(crate) async fn recalled(config: &Path, monitor: &Monitor) -> ServerProfile 
         return ServerProfile::default();
     };
     match recall(&database, &address_hash(monitor)).await {
-        Ok(learnt) => learnt.unwrap_or_default(),
+        Ok(profile) => profile.unwrap_or_default(),
         Err(error) => {
             anstream::eprintln!("what is known of this server could not be read ({error}); it is met as a stranger");
             ServerProfile::default()

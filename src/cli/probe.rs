@@ -74,8 +74,8 @@ pub async fn command(args: ProbeArgs) -> anyhow::Result<ExitCode> {
     let monitor = monitor?;
     let judge = |monitor: &Monitor, seen: &Observation| Some(classify(monitor, seen));
     let shown = ShownProbe { json: args.json, transcript: args.transcript };
-    let learnt = recalled(&args.remote.config, &monitor).await;
-    Ok(run(monitor, learnt, Utc::now(), shown, judge, &mut io::stdout().lock()).await?)
+    let profile = recalled(&args.remote.config, &monitor).await;
+    Ok(run(monitor, profile, Utc::now(), shown, judge, &mut io::stdout().lock()).await?)
 }
 
 fn undeclared(url: &str) -> anyhow::Result<Monitor> {
@@ -105,7 +105,7 @@ fn declared(args: &ProbeArgs) -> anyhow::Result<Arc<Monitor>> {
 /// Where `out` cannot be written.
 pub async fn run(
     monitor: Arc<Monitor>,
-    learnt: ServerProfile,
+    profile: ServerProfile,
     now: DateTime<Utc>,
     shown: ShownProbe,
     judge: impl FnOnce(&Monitor, &Observation) -> Option<Outcome>,
@@ -120,7 +120,7 @@ pub async fn run(
         asks,
         further: Further::NONE,
         ask_sources: true,
-        learnt,
+        profile,
         lists: KnownLists::default(),
     };
     let Some(mut seen) = observe(&assignment).await else {

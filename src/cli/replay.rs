@@ -71,7 +71,7 @@ pub async fn command(
     };
     let (mut assignment, notes) = again(&kept.head, &monitor);
     // What protects the server comes from now: what was learnt since is not unlearnt for a replay.
-    assignment.learnt.heed(&recalled(&remote.config, &monitor).await);
+    assignment.profile.heed(&recalled(&remote.config, &monitor).await);
     let Some(seen) = observe(&assignment).await else {
         return Ok(ExitCode::from(INTERRUPTED));
     };
@@ -140,7 +140,7 @@ fn again(head: &Head, monitor: &Arc<Monitor>) -> (Assignment, Vec<String>) {
         asks,
         further: Further::NONE,
         ask_sources: head.sources,
-        learnt: head.before.learnt(head.started_at, now),
+        profile: head.before.profile(head.started_at, now),
         // What the tools once were is the running Serin's to know.
         lists: KnownLists::default(),
     };

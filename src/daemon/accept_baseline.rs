@@ -21,24 +21,24 @@ use crate::store::values::change_set::{ActionRow, ChangeSet, TimelineRow, ToolsR
 /// # Errors
 /// Where the store fails; nothing is changed then.
 pub async fn accept(
-    hands: &LoopContext,
-    seat: &mut MonitorRuntime,
+    context: &LoopContext,
+    runtime: &mut MonitorRuntime,
     hash: &str,
     actor: &str,
     now: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
-    let Some(listed) = seat.listed.clone().filter(|listed| listed.tools.hash == hash) else { return Ok(false) };
-    if seat.standing.tools.baseline.as_ref().is_none_or(|baseline| baseline.listing.hash == hash) {
+    let Some(listed) = runtime.listed.clone().filter(|listed| listed.tools.hash == hash) else { return Ok(false) };
+    if runtime.state.tools.baseline.as_ref().is_none_or(|baseline| baseline.listing.hash == hash) {
         return Ok(false);
     }
-    let mut next = seat.standing.clone();
+    let mut next = runtime.state.clone();
     let ended = next.accept(&listed.tools, actor, now);
-    let fleet = Arc::clone(&hands.fleet.borrow());
-    let telling = Notifier { fleet: &fleet, monitor: &seat.monitor, now };
+    let fleet = Arc::clone(&context.fleet.borrow());
+    let notifier = Notifier { fleet: &fleet, monitor: &runtime.monitor, now };
     let mut record = ChangeSet {
-        signals: changed_signals(seat, &next),
+        signals: changed_signals(runtime, &next),
         tools: Some(ToolsRow {
-            monitor: seat.monitor.id.clone(),
+            monitor: runtime.monitor.id.clone(),
             era: listed.era,
             tools: listed.tools.clone(),
             from: now,
@@ -48,12 +48,12 @@ pub async fn accept(
             at: now,
             actor: actor.to_owned(),
             action: "accept".to_owned(),
-            subject: format!("{} {hash}", seat.monitor.id),
+            subject: format!("{} {hash}", runtime.monitor.id),
         }),
         ..ChangeSet::default()
     };
     if let Some(incident) = ended {
-        record.outbox.push(telling.resolved(&hands.store, &incident).await?);
+        record.outbox.push(notifier.resolved(&context.store, &incident).await?);
         record.timeline.push(timeline(Event::IncidentResolved, &incident, actor, now));
         record.incidents.push(incident);
     } else if let Some(incident) = next.incident(Signal::Contract) {
@@ -66,12 +66,12 @@ pub async fn accept(
             text: format!("{actor} accepted the tools as they are{calls}"),
         });
     }
-    hands.store.commit(record.clone()).await?;
-    seat.standing = next;
-    hands.board.put(seat.view(now));
-    tracing::info!(monitor = %seat.monitor.id, actor, hash, "tools accepted");
+    context.store.commit(record.clone()).await?;
+    runtime.state = next;
+    context.live.put(runtime.view(now));
+    tracing::info!(monitor = %runtime.monitor.id, actor, hash, "tools accepted");
     for line in record.timeline {
-        hands.board.tell(LiveChange::Incident(line.incident));
+        context.live.tell(LiveChange::Incident(line.incident));
     }
     Ok(true)
 }

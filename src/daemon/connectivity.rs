@@ -1,4 +1,4 @@
-//! The ladder, climbed beside the beats that confirm a first failure: with a server that hangs it lasts, and no page waits
+//! Connectivity diagnosis beside the beats that confirm a first failure: with a server that hangs it lasts, and no page waits
 //! for it. Whatever beat comes after its end takes in what it showed and what it cost.
 
 use std::sync::Arc;
@@ -9,28 +9,28 @@ use tokio::task::JoinHandle;
 
 use crate::daemon::loop_context::LoopContext;
 use crate::domain::monitor::Monitor;
-use crate::domain::observation::{Footprint, Rung};
+use crate::domain::observation::{ConnectivityStep, Footprint};
 use crate::domain::server_profile::ServerProfile;
 
-/// A ladder that is being climbed. Dropped, it goes on to its end, which is near, so that it closes what it opened.
+/// A connectivity diagnosis under way. Dropped, it goes on to its end, which is near, so that it closes what it opened.
 #[derive(Debug)]
-pub struct ConnectivityTask(JoinHandle<(Vec<Rung>, Footprint)>);
+pub struct ConnectivityTask(JoinHandle<(Vec<ConnectivityStep>, Footprint)>);
 
 impl ConnectivityTask {
-    /// Sets out; `uplink_holds`: a control address has just answered, which is the lowest rung.
+    /// Starts; `uplink_holds`: a control address has just answered, which is the first step.
     pub fn start(
-        hands: &LoopContext,
+        context: &LoopContext,
         monitor: &Arc<Monitor>,
-        learnt: &ServerProfile,
+        profile: &ServerProfile,
         uplink_holds: bool,
         now: DateTime<Utc>,
     ) -> Self {
-        let (prober, monitor, learnt) = (Arc::clone(&hands.prober), Arc::clone(monitor), learnt.clone());
+        let (prober, monitor, profile) = (Arc::clone(&context.prober), Arc::clone(monitor), profile.clone());
         Self(tokio::spawn(async move {
-            let (mut rungs, cost) = prober.climb(&monitor, &learnt, now).await;
+            let (mut rungs, cost) = prober.diagnose(&monitor, &profile, now).await;
             if uplink_holds && !rungs.is_empty() {
                 let said = "a control address answers".to_owned();
-                rungs.insert(0, Rung { name: "uplink", holds: true, said, elapsed: Duration::ZERO });
+                rungs.insert(0, ConnectivityStep { name: "uplink", holds: true, said, elapsed: Duration::ZERO });
             }
             (rungs, cost)
         }))
@@ -42,7 +42,7 @@ impl ConnectivityTask {
     }
 
     /// What it showed and what it cost, once it is over; nothing where it broke down.
-    pub async fn end(self) -> (Vec<Rung>, Footprint) {
+    pub async fn end(self) -> (Vec<ConnectivityStep>, Footprint) {
         self.0.await.unwrap_or_default()
     }
 }

@@ -1,4 +1,4 @@
-//! The courier: looks into the outbox, claims what is due, sends it, and records how that went.
+//! The delivery worker: looks into the outbox, claims what is due, sends it, and records how that went.
 //!
 //! - At least once: a try is recorded after the send. Dying in between repeats it after the lease,
 //!   with the same id and bytes.
@@ -220,9 +220,9 @@ struct InFlight {
 }
 
 impl InFlight {
-    fn start(&mut self, courier: DeliveryWorker, claim: Claim, now: DateTime<Utc>, shutdown: CancellationToken) {
+    fn start(&mut self, worker: DeliveryWorker, claim: Claim, now: DateTime<Utc>, shutdown: CancellationToken) {
         let aboard = (claim.receiver.clone(), claim.delivery.clone());
-        let task = self.tasks.spawn(courier.deliver(claim, now, shutdown));
+        let task = self.tasks.spawn(worker.deliver(claim, now, shutdown));
         self.manifest.insert(task.id(), aboard);
     }
 

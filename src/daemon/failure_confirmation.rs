@@ -8,7 +8,7 @@ use crate::daemon::runtime::MonitorRuntime;
 use crate::domain::classify::{LADDER, may_be_ours, our_own, uplink_gone};
 use crate::domain::fault::FaultKind;
 use crate::domain::fleet::Fleet;
-use crate::domain::observation::{Observation, Rung};
+use crate::domain::observation::{ConnectivityStep, Observation};
 use crate::domain::outcome::{Evidence, Finding, Outcome};
 use crate::domain::server_profile::RecentAction;
 use crate::domain::signal::{Phase, Signal};
@@ -19,11 +19,11 @@ const RECENT_ACTION: &str = "just_before";
 /// A failure within so many beats of something we did may be of our making.
 const BEATS_SUSPECTED: u32 = 2;
 
-/// Takes an outcome back where our own uplink is gone; else, after a first failure, sets out on the ladder, and adds what
+/// Takes an outcome back where our own uplink is gone; else, after a first failure, starts the connectivity diagnosis, and adds what
 /// it showed as soon as that is known, and what we did just before.
 pub async fn confirm_failure(
-    hands: &LoopContext,
-    seat: &mut MonitorRuntime,
+    context: &LoopContext,
+    runtime: &mut MonitorRuntime,
     fleet: &Fleet,
     seen: &mut Observation,
     mut outcome: Outcome,
@@ -32,52 +32,54 @@ pub async fn confirm_failure(
 ) -> Outcome {
     let ours = our_own(seen);
     if ours.is_some_and(|fault| fault.kind == FaultKind::OutOfFiles) {
-        hands.alerts.raise_out_of_files(&format!("a probe of monitor '{}'", seat.monitor.id), now);
+        context.alerts.raise_out_of_files(&format!("a probe of monitor '{}'", runtime.monitor.id), now);
         return outcome;
     }
     let why = ours.and(outcome.findings.first()).map(|finding| finding.summary.as_str());
-    hands.uplink.way(&hands.alerts, &seat.monitor.id, why, now);
-    let ours = may_be_ours(&seat.monitor, seen);
-    let found = came_down(seat, seen).await;
+    context.uplink.way(&context.alerts, &runtime.monitor.id, why, now);
+    let ours = may_be_ours(&runtime.monitor, seen);
+    let found = came_down(runtime, seen).await;
     let control = &fleet.control;
     // While it is gone, each beat looks whether it is back.
-    let gone = (ours && !control.is_empty() || hands.uplink.was_gone())
-        && hands.uplink.is_gone(&hands.prober, (&hands.alerts, &hands.board), control, now).await;
+    let gone = (ours && !control.is_empty() || context.uplink.was_gone())
+        && context.uplink.is_gone(&context.prober, (&context.alerts, &context.live), control, now).await;
     if ours && gone {
         return uplink_gone(outcome);
     }
     let Some(finding) = outcome.findings.iter_mut().find(|finding| finding.signal == Signal::Availability) else {
-        seat.ladder.clear();
-        seat.deed = None;
+        runtime.connectivity.clear();
+        runtime.deed = None;
         return outcome;
     };
-    let phase = seat.standing.signal(Signal::Availability).phase;
+    let phase = runtime.state.signal(Signal::Availability).phase;
     if phase == Phase::Quiet {
-        let suspected = seat.monitor.every * BEATS_SUSPECTED + seat.monitor.probe_budget;
+        let suspected = runtime.monitor.every * BEATS_SUSPECTED + runtime.monitor.probe_budget;
         // Later than `now` where this very beat did it.
-        seat.deed = deed.filter(|deed| (now - deed.at).to_std().unwrap_or_default() <= suspected);
+        runtime.deed = deed.filter(|deed| (now - deed.at).to_std().unwrap_or_default() <= suspected);
     }
     if let Some(rungs) = found {
-        seen.ladder.clone_from(&rungs);
-        seat.ladder = rungs;
+        seen.connectivity.clone_from(&rungs);
+        runtime.connectivity = rungs;
     }
     // One that found no place is climbed with the next look; once people were told, nobody waits for it any more.
-    if matches!(phase, Phase::Quiet | Phase::Pending) && seat.ladder.is_empty() && seat.climb.is_none() {
+    if matches!(phase, Phase::Quiet | Phase::Pending) && runtime.connectivity.is_empty() && runtime.diagnosing.is_none()
+    {
         let uplink_holds = ours && !control.is_empty();
-        seat.climb = Some(ConnectivityTask::start(hands, &seat.monitor, &seat.learnt, uplink_holds, now));
+        runtime.diagnosing =
+            Some(ConnectivityTask::start(context, &runtime.monitor, &runtime.profile, uplink_holds, now));
     }
-    if !seat.ladder.is_empty() {
-        finding.evidence.push(Evidence::new(LADDER, said(&seat.ladder)));
+    if !runtime.connectivity.is_empty() {
+        finding.evidence.push(Evidence::new(LADDER, said(&runtime.connectivity)));
     }
-    if let Some(deed) = &seat.deed {
+    if let Some(deed) = &runtime.deed {
         own_up(finding, deed);
     }
     outcome
 }
 
-/// What a climb showed that has ended since the last beat; this one pays for it.
-async fn came_down(seat: &mut MonitorRuntime, seen: &mut Observation) -> Option<Vec<Rung>> {
-    let (rungs, cost) = seat.climb.take_if(|climb| climb.is_over())?.end().await;
+/// What a diagnosis showed that has ended since the last beat; this one pays for it.
+async fn came_down(runtime: &mut MonitorRuntime, seen: &mut Observation) -> Option<Vec<ConnectivityStep>> {
+    let (rungs, cost) = runtime.diagnosing.take_if(|diagnosing| diagnosing.is_over())?.end().await;
     seen.footprint = seen.footprint.plus(cost);
     (!rungs.is_empty()).then_some(rungs)
 }
@@ -89,15 +91,15 @@ fn own_up(finding: &mut Finding, deed: &RecentAction) {
     finding.evidence.insert(0, Evidence::new(RECENT_ACTION, did));
 }
 
-/// One line, from the lowest rung up.
-fn said(ladder: &[Rung]) -> String {
-    let rung = |rung: &Rung| {
+/// One line, from the first step on.
+fn said(connectivity: &[ConnectivityStep]) -> String {
+    let rung = |rung: &ConnectivityStep| {
         let word = if rung.holds { "ok" } else { "fails" };
         // The uplink was looked at for everybody: what that took is nobody's time here.
         let took = if rung.elapsed.is_zero() { String::new() } else { format!(", {} ms", rung.elapsed.as_millis()) };
         format!("{} {word} ({}{took})", rung.name, rung.said)
     };
-    ladder.iter().map(rung).collect::<Vec<_>>().join(" → ")
+    connectivity.iter().map(rung).collect::<Vec<_>>().join(" → ")
 }
 
 #[cfg(test)]
@@ -108,9 +110,13 @@ mod tests {
 
     #[test]
     fn a_ladder_reads_as_one_line() {
-        let rung =
-            |name, holds, said: &str| Rung { name, holds, said: said.to_owned(), elapsed: Duration::from_millis(3) };
-        let ladder = [rung("name", true, "10.0.0.1"), rung("tcp", false, "10.0.0.1:443 Connection refused")];
-        assert_eq!(said(&ladder), "name ok (10.0.0.1, 3 ms) → tcp fails (10.0.0.1:443 Connection refused, 3 ms)");
+        let rung = |name, holds, said: &str| ConnectivityStep {
+            name,
+            holds,
+            said: said.to_owned(),
+            elapsed: Duration::from_millis(3),
+        };
+        let connectivity = [rung("name", true, "10.0.0.1"), rung("tcp", false, "10.0.0.1:443 Connection refused")];
+        assert_eq!(said(&connectivity), "name ok (10.0.0.1, 3 ms) → tcp fails (10.0.0.1:443 Connection refused, 3 ms)");
     }
 }

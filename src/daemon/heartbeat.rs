@@ -16,7 +16,7 @@ use crate::deliver::channel::ChannelSender;
 use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::paging::delivery::AttemptEnd;
 
-/// The name under which the loop shows its pulse.
+/// The name under which the loop reports its turns.
 const NAME: &str = "heartbeat";
 /// The loop turns at least this often, however rare the signs are.
 const TURN_MAX: Duration = Duration::from_secs(20);
@@ -41,13 +41,13 @@ const ILL: [InternalAlert; 8] = [
 ];
 
 /// Runs until shutdown.
-pub async fn run(hands: LoopContext, sender: Arc<ChannelSender>, shutdown: CancellationToken) {
-    let mut fleets = hands.fleet.clone();
+pub async fn run(context: LoopContext, sender: Arc<ChannelSender>, shutdown: CancellationToken) {
+    let mut fleets = context.fleet.clone();
     let mut signs = Signs { due: Instant::now(), lost: 0, kept_back: false };
     while !shutdown.is_cancelled() {
         let now = Utc::now();
-        hands.board.metrics().turn(NAME, now);
-        signs.turn(&hands, &sender, now).await;
+        context.live.metrics().turn(NAME, now);
+        signs.turn(&context, &sender, now).await;
         let wake = signs.due.min(Instant::now() + TURN_MAX);
         tokio::select! {
             () = shutdown.cancelled() => {}
@@ -69,19 +69,19 @@ struct Signs {
 }
 
 impl Signs {
-    async fn turn(&mut self, hands: &LoopContext, sender: &ChannelSender, now: DateTime<Utc>) {
-        let fleet = Arc::clone(&hands.fleet.borrow());
+    async fn turn(&mut self, context: &LoopContext, sender: &ChannelSender, now: DateTime<Utc>) {
+        let fleet = Arc::clone(&context.fleet.borrow());
         let Some(heartbeat) = &fleet.heartbeat else {
             self.due = Instant::now() + TURN_MAX;
             self.lost = 0;
-            return hands.alerts.clear(InternalAlert::HeartbeatFailed, now);
+            return context.alerts.clear(InternalAlert::HeartbeatFailed, now);
         };
         if self.due > Instant::now() {
             return;
         }
         let again = Instant::now() + heartbeat.every.min(AGAIN_AFTER);
-        if let Some(why) = ill(hands, now).await {
-            hands.board.metrics().heartbeat_failed(format!("kept back: {why}"));
+        if let Some(why) = ill(context, now).await {
+            context.live.metrics().heartbeat_failed(format!("kept back: {why}"));
             if !std::mem::replace(&mut self.kept_back, true) {
                 tracing::warn!(why, "the heartbeat is kept back, so that whoever waits for it raises the alarm");
             }
@@ -93,16 +93,16 @@ impl Signs {
         match sender.ping(&fleet, heartbeat, now).await {
             AttemptEnd::Accepted => {
                 (self.lost, self.due) = (0, next);
-                hands.board.metrics().heartbeat_sent(Utc::now());
-                hands.alerts.clear(InternalAlert::HeartbeatFailed, now);
+                context.live.metrics().heartbeat_sent(Utc::now());
+                context.alerts.clear(InternalAlert::HeartbeatFailed, now);
             }
             AttemptEnd::Failed { why, .. } | AttemptEnd::Refused { why } => {
                 self.lost += 1;
                 self.due = again;
-                hands.board.metrics().heartbeat_failed(why.clone());
+                context.live.metrics().heartbeat_failed(why.clone());
                 tracing::warn!(why, lost = self.lost, "the heartbeat did not get through");
                 if self.lost >= LOST_MAX {
-                    hands.alerts.raise(InternalAlert::HeartbeatFailed, &why, now);
+                    context.alerts.raise(InternalAlert::HeartbeatFailed, &why, now);
                 }
             }
         }
@@ -110,21 +110,21 @@ impl Signs {
 }
 
 /// Why we are not well; none where we are.
-async fn ill(hands: &LoopContext, now: DateTime<Utc>) -> Option<String> {
-    if let Some((kind, _)) = hands.alerts.open().into_iter().find(|(kind, _)| ILL.contains(kind)) {
+async fn ill(context: &LoopContext, now: DateTime<Utc>) -> Option<String> {
+    if let Some((kind, _)) = context.alerts.open().into_iter().find(|(kind, _)| ILL.contains(kind)) {
         return Some(kind.slug().to_owned());
     }
-    let pulse = hands.board.metrics();
-    if let Some(name) = pulse.silent_loops().first() {
+    let metrics = context.live.metrics();
+    if let Some(name) = metrics.silent_loops().first() {
         return Some(format!("the {name} loop takes no turns"));
     }
-    let lately = pulse.lately(Instant::now().into_std());
+    let lately = metrics.lately(Instant::now().into_std());
     if lately.starts() > 0 && lately.late_ms_at_most(0.99).is_none_or(|ms| ms > LATE_MS_MAX) {
         return Some("beats start late".to_owned());
     }
-    match tokio::time::timeout(WRITE_MAX, hands.store.touch(now)).await {
+    match tokio::time::timeout(WRITE_MAX, context.store.touch(now)).await {
         Ok(written) => {
-            hands.note_write(written.as_ref().err(), now);
+            context.note_write(written.as_ref().err(), now);
             written.err().map(|error| error.to_string())
         }
         Err(_) => Some("the database takes no write".to_owned()),

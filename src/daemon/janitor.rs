@@ -3,7 +3,7 @@
 //! Each turn does the first of these that has something to do: late beats join their packs; an hour that is over
 //! is sealed; its rows are swept; a day that is sealed is rolled up; and once a day, what was kept long enough
 //! is forgotten. How far it is stands in the database, so it may die anywhere and goes on there.
-//! It shows no pulse: a loop that turns when there is something to do would look as if it stood still.
+//! It reports no turns: a loop that turns when there is something to do would look as if it stood still.
 
 use std::time::{Duration, Instant};
 
@@ -69,12 +69,12 @@ const DAILY: [Forgetting; 9] = [
 ];
 
 /// Runs until shutdown.
-pub async fn run(hands: LoopContext, shutdown: CancellationToken) {
+pub async fn run(context: LoopContext, shutdown: CancellationToken) {
     let mut plan = JanitorPlan::default();
     while !shutdown.is_cancelled() {
         let (started, now) = (Instant::now(), Utc::now());
-        let retention = hands.fleet.borrow().retention;
-        let pause = match turn(&hands.store, &mut plan, retention, now).await {
+        let retention = context.fleet.borrow().retention;
+        let pause = match turn(&context.store, &mut plan, retention, now).await {
             Ok(true) => started.elapsed().clamp(*REST.start(), *REST.end()),
             Ok(false) => LOOK_EVERY,
             // Where the store does not answer, the beats say so; nothing is lost by waiting.

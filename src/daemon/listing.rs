@@ -13,10 +13,10 @@ use crate::store::values::change_set::ListingRow;
 const NOTED_EVERY: chrono::TimeDelta = chrono::TimeDelta::hours(1);
 
 /// What a beat has to write down of the list it saw; none most of the time.
-pub fn row(seat: &MonitorRuntime, seen: &Observation, now: DateTime<Utc>) -> Option<ListingRow> {
+pub fn row(runtime: &MonitorRuntime, seen: &Observation, now: DateTime<Utc>) -> Option<ListingRow> {
     let tools = seen.tools.as_ref()?;
-    let listed = seat.listed.as_ref();
-    let noted = seat.listing_noted.as_ref().is_some_and(|(hash, counted, at)| {
+    let listed = runtime.listed.as_ref();
+    let noted = runtime.listing_noted.as_ref().is_some_and(|(hash, counted, at)| {
         *hash == tools.hash && *counted == tools.tokens.is_some() && now - *at < NOTED_EVERY
     });
     if noted {
@@ -31,7 +31,7 @@ pub fn row(seat: &MonitorRuntime, seen: &Observation, now: DateTime<Utc>) -> Opt
         Drift::new("", told.collect())
     });
     Some(ListingRow {
-        monitor: seat.monitor.id.clone(),
+        monitor: runtime.monitor.id.clone(),
         era: seen.era,
         listing: Arc::clone(&tools.listing),
         at: now,

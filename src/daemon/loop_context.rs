@@ -26,7 +26,7 @@ pub struct LoopContext {
     /// The probe.
     pub prober: Arc<Prober>,
     /// What pages show.
-    pub board: Arc<LiveState>,
+    pub live: Arc<LiveState>,
     /// Our own alerts.
     pub alerts: InternalAlerts,
     /// The fleet in force.
@@ -58,18 +58,18 @@ impl LoopContext {
                     self.alerts.raise(trouble, &error.to_string(), now);
                 }
                 let why = if out_of_files { "no file is left to open".to_owned() } else { error.to_string() };
-                if !self.board.banners().iter().any(|banner| banner.kind == DATABASE) {
+                if !self.live.banners().iter().any(|banner| banner.kind == DATABASE) {
                     let text = format!(
                         "Serin cannot remember what it sees: {why}. Pages show the last known state; no monitor is judged until this is over."
                     );
-                    self.board.raise(Banner { kind: DATABASE, text, since: now });
+                    self.live.raise(Banner { kind: DATABASE, text, since: now });
                 }
             }
             None if self.ailing.swap(false, Ordering::Relaxed) => {
                 for trouble in InternalAlert::OF_WRITING {
                     self.alerts.clear(trouble, now);
                 }
-                self.board.lower(DATABASE);
+                self.live.lower(DATABASE);
             }
             None => {}
         }

@@ -1,10 +1,10 @@
 //! The loops. They alone read the clock, once a turn; each may die anywhere and goes on where it stood.
 //!
-//! Read: `hands` (what they work with), `clock` (is it set), `seat` (one monitor's place), `watch` (one beat, whole),
-//! `keeping` (which transcripts stay),
-//! `telling` (from a decision to what is queued), `tick` (how many start together), `permits` (who may
-//! be in flight), `scheduler` (who is due), `courier` (claim, send,
-//! record), `resume` (where the last run stood), `begin` (the database, open), `reload` (the file, whenever it changes), `gauge`
+//! Read: `context` (what they work with), `clock` (is it set), `runtime` (one monitor's place), `watch` (one beat, whole),
+//! `transcript_policy` (which transcripts stay),
+//! `notifier` (from a decision to what is queued), `tick` (how many start together), `permits` (who may
+//! be in flight), `scheduler` (who is due), `worker` (claim, send,
+//! record), `resume` (where the last run stood), `startup` (the database, open), `reload` (the file, whenever it changes), `queue_metrics`
 //! (what nobody else would notice), `heartbeat` (that we are well, to somebody outside),
 //! `janitor` (forgets what is over).
 

@@ -46,7 +46,7 @@ impl Notifier<'_> {
         Ok(self.outgoing(self.about(event, incident), to))
     }
 
-    /// What the ladder showed came after an incident was told: whoever would hear of a change.
+    /// What the connectivity diagnosis showed came after an incident was told: whoever would hear of a change.
     ///
     /// # Errors
     /// Where the store cannot say who was told.
@@ -179,15 +179,15 @@ pub fn timeline(event: Event, incident: &Incident, actor: &str, at: DateTime<Utc
     TimelineRow { incident: incident.id.clone(), at, kind, actor: actor.to_owned(), text: summary(event, incident) }
 }
 
-/// The line that what the ladder showed leaves in the timeline.
+/// The line that what the connectivity diagnosis showed leaves in the timeline.
 pub fn closer_look(incident: &Incident, at: DateTime<Utc>) -> TimelineRow {
     TimelineRow { text: closer(incident), ..timeline(Event::IncidentUpdated, incident, "serin", at) }
 }
 
-/// How far one gets is told by the rung that does not hold, which is the last; all of them are in the evidence.
+/// How far one gets is told by the step that does not hold, which is the last; all of them are in the evidence.
 fn closer(incident: &Incident) -> String {
-    let ladder = incident.evidence.iter().find(|evidence| evidence.key == LADDER);
-    let last = ladder.and_then(|ladder| ladder.value.rsplit(" → ").next()).unwrap_or_default();
+    let connectivity = incident.evidence.iter().find(|evidence| evidence.key == LADDER);
+    let last = connectivity.and_then(|connectivity| connectivity.value.rsplit(" → ").next()).unwrap_or_default();
     format!("{}: looked closer: {last}; {}", incident.monitor, story(incident))
 }
 

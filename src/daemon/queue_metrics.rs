@@ -18,7 +18,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 const PROVE_AFTER: Duration = Duration::from_secs(20);
 /// A write takes milliseconds, or a second where another process holds the database; one that takes longer is none.
 const WRITE_MAX: Duration = Duration::from_secs(10);
-/// The name under which the loop shows its pulse.
+/// The name under which the loop reports its turns.
 const NAME: &str = "gauge";
 /// The kind of the banner about the database's place.
 const MOVED: &str = "database_moved";
@@ -26,16 +26,16 @@ const MOVED: &str = "database_moved";
 const DELIVERIES: &str = "deliveries";
 
 /// Runs until shutdown.
-pub async fn run(hands: LoopContext, shutdown: CancellationToken) {
+pub async fn run(context: LoopContext, shutdown: CancellationToken) {
     while !shutdown.is_cancelled() {
         let now = Utc::now();
-        hands.board.metrics().turn(NAME, now);
-        hands.board.metrics().snapshot(Instant::now());
-        hands.alerts.look_for_files(now);
-        hands.board.metrics().set_writer_queue(hands.store.waiting());
-        place(&hands, now);
-        prove(&hands, now).await;
-        outbox(&hands, now).await;
+        context.live.metrics().turn(NAME, now);
+        context.live.metrics().snapshot(Instant::now());
+        context.alerts.look_for_files(now);
+        context.live.metrics().set_writer_queue(context.store.waiting());
+        place(&context, now);
+        prove(&context, now).await;
+        outbox(&context, now).await;
         tokio::select! {
             () = shutdown.cancelled() => {}
             () = tokio::time::sleep(LOOK_EVERY) => {}
@@ -44,56 +44,56 @@ pub async fn run(hands: LoopContext, shutdown: CancellationToken) {
 }
 
 /// Whether the database's file is still where it was.
-fn place(hands: &LoopContext, now: DateTime<Utc>) {
-    let moved = hands.store.in_place().err().map(|error| error.to_string());
+fn place(context: &LoopContext, now: DateTime<Utc>) {
+    let moved = context.store.in_place().err().map(|error| error.to_string());
     match &moved {
-        Some(why) => hands.alerts.raise(InternalAlert::DatabaseMoved, why, now),
-        None => hands.alerts.clear(InternalAlert::DatabaseMoved, now),
+        Some(why) => context.alerts.raise(InternalAlert::DatabaseMoved, why, now),
+        None => context.alerts.clear(InternalAlert::DatabaseMoved, now),
     }
     let text =
         moved.map(|why| format!("{why}. Serin goes on in the file that is open, which the next start will not find."));
-    show_banner(hands, MOVED, text, now);
+    show_banner(context, MOVED, text, now);
 }
 
 /// Writes where nobody else did for a while: else a full disk shows only when a beat is due.
-async fn prove(hands: &LoopContext, now: DateTime<Utc>) {
-    if hands.store.written_ago() < PROVE_AFTER {
+async fn prove(context: &LoopContext, now: DateTime<Utc>) {
+    if context.store.written_ago() < PROVE_AFTER {
         return;
     }
-    let written = tokio::time::timeout(WRITE_MAX, hands.store.touch(now)).await;
+    let written = tokio::time::timeout(WRITE_MAX, context.store.touch(now)).await;
     let stalled = || Err(StoreError::Io(format!("a write did not come back within {} s", WRITE_MAX.as_secs())));
-    hands.note_write(written.unwrap_or_else(|_| stalled()).err().as_ref(), now);
+    context.note_write(written.unwrap_or_else(|_| stalled()).err().as_ref(), now);
 }
 
 /// What waits to be sent, and to whom nothing gets through.
-async fn outbox(hands: &LoopContext, now: DateTime<Utc>) {
+async fn outbox(context: &LoopContext, now: DateTime<Utc>) {
     // Where the store does not answer, the beats say so.
-    let Ok(backlog) = hands.store.backlog(now).await else { return };
-    hands.board.metrics().set_deliveries_pending(backlog.pending);
+    let Ok(backlog) = context.store.backlog(now).await else { return };
+    context.live.metrics().set_deliveries_pending(backlog.pending);
     if backlog.dead > 0 {
         let detail = counted(
             backlog.dead,
             "delivery was given up; /deliveries names it",
             "deliveries were given up; /deliveries names them",
         );
-        hands.alerts.raise(InternalAlert::DeliveryDead, &detail, now);
+        context.alerts.raise(InternalAlert::DeliveryDead, &detail, now);
     } else {
-        hands.alerts.clear(InternalAlert::DeliveryDead, now);
+        context.alerts.clear(InternalAlert::DeliveryDead, now);
     }
     let lines: Vec<String> = backlog.behind.iter().map(ToString::to_string).collect();
-    show_banner(hands, DELIVERIES, (!lines.is_empty()).then(|| lines.join("\n")), now);
+    show_banner(context, DELIVERIES, (!lines.is_empty()).then(|| lines.join("\n")), now);
 }
 
 /// Shows a banner, or takes it away; pages are told only where it says something else than before.
-fn show_banner(hands: &LoopContext, kind: &'static str, text: Option<String>, now: DateTime<Utc>) {
-    let shown = hands.board.banners().into_iter().find(|banner| banner.kind == kind);
+fn show_banner(context: &LoopContext, kind: &'static str, text: Option<String>, now: DateTime<Utc>) {
+    let shown = context.live.banners().into_iter().find(|banner| banner.kind == kind);
     match (text, shown) {
         (Some(text), Some(shown)) if text == shown.text => {}
         (Some(text), shown) => {
             let since = shown.map_or(now, |shown| shown.since);
-            hands.board.raise(Banner { kind, text, since });
+            context.live.raise(Banner { kind, text, since });
         }
-        (None, Some(_)) => drop(hands.board.lower(kind)),
+        (None, Some(_)) => drop(context.live.lower(kind)),
         (None, None) => {}
     }
 }

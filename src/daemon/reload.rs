@@ -32,7 +32,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 const CONFIG: &str = "config";
 /// What is read, in words.
 const FILE: &str = "monitors.yaml and what it names";
-/// The name under which the loop shows its pulse.
+/// The name under which the loop reports its turns.
 const NAME: &str = "reload";
 
 /// How a variable is looked up; the demo and tests bring their own.
@@ -44,7 +44,7 @@ pub type Logging = Arc<dyn Fn(&Log) + Send + Sync>;
 /// The loop.
 pub struct Reload {
     /// What it works with.
-    pub hands: LoopContext,
+    pub context: LoopContext,
     /// The file.
     pub path: PathBuf,
     /// How a variable is looked up.
@@ -72,7 +72,7 @@ impl Reload {
         let mut reader = Reader::new(&self.path);
         while !shutdown.is_cancelled() {
             let now = Utc::now();
-            self.hands.board.metrics().turn(NAME, now);
+            self.context.live.metrics().turn(NAME, now);
             reader = self.turn(reader, &mut judged, now).await;
             tokio::select! {
                 () = shutdown.cancelled() => {}
@@ -95,9 +95,9 @@ impl Reload {
         };
         match looked {
             Looked::Same => {}
-            Looked::Starved => self.hands.alerts.raise_out_of_files(FILE, now),
+            Looked::Starved => self.context.alerts.raise_out_of_files(FILE, now),
             // A secret's file or a folder could not be opened: what was read is not what is there. The next look may be.
-            Looked::Valid(..) | Looked::Faulty { .. } if self.hands.alerts.out_of_files(FILE, now) => {}
+            Looked::Valid(..) | Looked::Faulty { .. } if self.context.alerts.out_of_files(FILE, now) => {}
             Looked::Valid(source, loaded) => {
                 if self.accept(&source, *loaded, now).await {
                     *judged = source.hash;
@@ -114,8 +114,8 @@ impl Reload {
     /// Puts a valid file in force; false where the store does not take it, so that it is tried again.
     async fn accept(&self, source: &Source, loaded: Loaded, now: DateTime<Utc>) -> bool {
         let text = source.text();
-        let noted = self.hands.store.config_loaded(&loaded.fleet, &text, now).await;
-        self.hands.note_write(noted.as_ref().err(), now);
+        let noted = self.context.store.config_loaded(&loaded.fleet, &text, now).await;
+        self.context.note_write(noted.as_ref().err(), now);
         if noted.is_err() {
             return false;
         }
@@ -128,11 +128,11 @@ impl Reload {
         }
         self.warn_of_removed_receivers(&loaded.fleet).await;
         let monitors = loaded.fleet.monitors.len();
-        self.hands.board.metrics().file_in_force(note(&loaded.fleet, now));
+        self.context.live.metrics().file_in_force(note(&loaded.fleet, now));
         self.fleet.send_replace(Arc::new(loaded.fleet));
-        self.hands.board.lower(CONFIG);
-        self.hands.alerts.clear(InternalAlert::ConfigRejected, now);
-        self.hands.board.tell(LiveChange::Fleet);
+        self.context.live.lower(CONFIG);
+        self.context.alerts.clear(InternalAlert::ConfigRejected, now);
+        self.context.live.tell(LiveChange::Fleet);
         let (files, commit) = (1 + source.included.len(), source.commit.as_deref().unwrap_or("none"));
         tracing::info!(monitors, files, commit, "the new file is in force");
         true
@@ -140,9 +140,9 @@ impl Reload {
 
     /// A receiver that was told of an open incident and is gone gets its resolve through the fallback.
     async fn warn_of_removed_receivers(&self, fleet: &Fleet) {
-        let Ok(open) = self.hands.store.open_incidents().await else { return };
+        let Ok(open) = self.context.store.open_incidents().await else { return };
         for incident in open {
-            let Ok(told) = self.hands.store.told(&incident.id).await else { continue };
+            let Ok(told) = self.context.store.told(&incident.id).await else { continue };
             for addressee in told.iter().filter(|told| fleet.receiver(&told.receiver).is_none()) {
                 let fallback = addressee.fallback.as_deref().filter(|name| fleet.receiver(name).is_some());
                 tracing::warn!(
@@ -158,9 +158,9 @@ impl Reload {
     fn refuse(&self, why: &str, now: DateTime<Utc>) {
         tracing::error!("the file has faults; the last good one stays in force\n{why}");
         let first = why.lines().find(|line| !line.trim().is_empty()).unwrap_or("it cannot be read");
-        self.hands.alerts.raise(InternalAlert::ConfigRejected, first, now);
-        self.hands.board.metrics().file_refused(why, now);
-        self.hands.board.raise(Banner { kind: CONFIG, text: why.to_owned(), since: now });
+        self.context.alerts.raise(InternalAlert::ConfigRejected, first, now);
+        self.context.live.metrics().file_refused(why, now);
+        self.context.live.raise(Banner { kind: CONFIG, text: why.to_owned(), since: now });
     }
 }
 

@@ -1,7 +1,7 @@
-//! Where the last run stood: seats with every window, phase, baseline and open incident put back.
+//! Where the last run stood: the runtime of each monitor with every window, phase, baseline and open incident put back.
 //!
 //! What the file says now wins: rules edited while Serin was down are weighed on the first match of
-//! the fleet, and a monitor that left the file gets a seat of its own just to end what it had open.
+//! the fleet, and a monitor that left the file gets a runtime of its own just to end what it had open.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,33 +34,33 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// A canary's own streak is kept under this prefix of the quality signal's subject.
 const CANARY: &str = "canary:";
 
-/// A seat for every monitor of the fleet, and for every other that still has something open.
+/// A runtime for every monitor of the fleet, and for every other that still has something open.
 ///
 /// # Errors
 /// Where the store cannot be read.
-pub async fn seats(
+pub async fn runtimes(
     store: &Store,
     fleet: &Fleet,
     source: &str,
     now: DateTime<Utc>,
 ) -> Result<Vec<MonitorRuntime>, StoreError> {
     let first_seen = store.config_loaded(fleet, source, now).await?;
-    let mut seats: HashMap<MonitorId, MonitorRuntime> = HashMap::with_capacity(fleet.monitors.len());
+    let mut runtimes: HashMap<MonitorId, MonitorRuntime> = HashMap::with_capacity(fleet.monitors.len());
     for monitor in &fleet.monitors {
-        let mut seat = MonitorRuntime::new(Arc::clone(monitor), now);
-        seat.first_seen = first_seen.get(&monitor.id).copied().unwrap_or(now);
-        seats.insert(monitor.id.clone(), seat);
+        let mut runtime = MonitorRuntime::new(Arc::clone(monitor), now);
+        runtime.first_seen = first_seen.get(&monitor.id).copied().unwrap_or(now);
+        runtimes.insert(monitor.id.clone(), runtime);
     }
     for incident in store.open_incidents().await? {
         let left = || MonitorRuntime::new(Arc::new(departed(&incident.monitor)), now);
-        seats.entry(incident.monitor.clone()).or_insert_with(left).standing.restore_incident(incident);
+        runtimes.entry(incident.monitor.clone()).or_insert_with(left).state.restore_incident(incident);
     }
     for row in store.signal_states().await? {
-        let Some(seat) = seats.get_mut(&row.monitor) else { continue };
+        let Some(runtime) = runtimes.get_mut(&row.monitor) else { continue };
         match row.subject.strip_prefix(CANARY) {
             None => {
-                seat.edited_unseen |= row.rule_hash != seat.monitor.definition_hash;
-                seat.standing.restore_signal(row.signal, row.state);
+                runtime.edited_unseen |= row.rule_hash != runtime.monitor.definition_hash;
+                runtime.state.restore_signal(row.signal, row.state);
             }
             Some(id) => {
                 let mut canary = CanaryState::new(row.rule_hash, now);
@@ -69,67 +69,67 @@ pub async fn seats(
                 }
                 canary.doubted_since = (row.state.phase != Phase::Quiet).then_some(row.state.since);
                 canary.state = row.state;
-                seat.standing.canaries.insert(id.to_owned(), Box::new(canary));
+                runtime.state.canaries.insert(id.to_owned(), Box::new(canary));
             }
         }
     }
-    windows(store, fleet, &mut seats, now).await?;
+    windows(store, fleet, &mut runtimes, now).await?;
     for (id, strip) in store.recent_beats(now - DAY).await? {
-        if let Some(seat) = seats.get_mut(&id) {
-            seat.strip = strip.into();
+        if let Some(runtime) = runtimes.get_mut(&id) {
+            runtime.strip = strip.into();
         }
     }
     for (id, hours) in store.coverage(now - DAY).await? {
-        if let Some(seat) = seats.get_mut(&id) {
-            seat.restore_hours(hours);
+        if let Some(runtime) = runtimes.get_mut(&id) {
+            runtime.restore_hours(hours);
         }
     }
-    marks(store, &mut seats).await?;
-    known(store, &mut seats, now).await?;
-    Ok(seats.into_values().map(settled).collect())
+    marks(store, &mut runtimes).await?;
+    known(store, &mut runtimes, now).await?;
+    Ok(runtimes.into_values().map(settled).collect())
 }
 
 /// A phase that speaks of an incident the store does not have is put right: the incident is the truth.
-fn settled(mut seat: MonitorRuntime) -> MonitorRuntime {
+fn settled(mut runtime: MonitorRuntime) -> MonitorRuntime {
     for signal in Signal::ALL {
-        let state = seat.standing.signal(signal);
-        if let Some(incident) = seat.standing.incident(signal).filter(|_| !state.phase.has_incident()).cloned() {
+        let state = runtime.state.signal(signal);
+        if let Some(incident) = runtime.state.incident(signal).filter(|_| !state.phase.has_incident()).cloned() {
             let open = SignalState { phase: Phase::Open, ..SignalState::quiet(incident.opened_at) };
-            seat.standing.restore_signal(signal, open);
+            runtime.state.restore_signal(signal, open);
             continue;
         }
-        if state.phase.has_incident() && seat.standing.incident(signal).is_none() {
+        if state.phase.has_incident() && runtime.state.incident(signal).is_none() {
             let quiet = SignalState::quiet(state.since);
-            seat.standing.restore_signal(signal, quiet);
+            runtime.state.restore_signal(signal, quiet);
         }
     }
-    seat
+    runtime
 }
 
 /// Latency and errors windows, and each canary's last answer.
 async fn windows(
     store: &Store,
     fleet: &Fleet,
-    seats: &mut HashMap<MonitorId, MonitorRuntime>,
+    runtimes: &mut HashMap<MonitorId, MonitorRuntime>,
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     let widest = |monitor: &Arc<Monitor>| monitor.rules.latency.window.max(monitor.rules.errors.window);
     let window = fleet.monitors.iter().map(widest).max().unwrap_or_default();
     for ask in store.recent_asks(now - window).await? {
-        let Some(seat) = seats.get_mut(&ask.monitor) else { continue };
+        let Some(runtime) = runtimes.get_mut(&ask.monitor) else { continue };
         if ask.turn == Turn::NotAsked || ask.variant != Variant::Plain {
             continue;
         }
         if ask.scheduled && ask.turn == Turn::Scheduled {
-            recount(seat, &ask);
+            recount(runtime, &ask);
         }
-        let declared = seat.monitor.canaries.iter().find(|canary| canary.id == ask.canary);
+        let declared = runtime.monitor.canaries.iter().find(|canary| canary.id == ask.canary);
         if let Some(declared) = declared {
             let hash = declared.definition_hash.clone();
-            let answered = last(&ask, seat.standing.incident(Signal::Quality));
-            let standing = &mut seat.standing;
+            let answered = last(&ask, runtime.state.incident(Signal::Quality));
+            let state = &mut runtime.state;
             let canary =
-                standing.canaries.entry(ask.canary.clone()).or_insert_with(|| Box::new(CanaryState::new(hash, now)));
+                state.canaries.entry(ask.canary.clone()).or_insert_with(|| Box::new(CanaryState::new(hash, now)));
             canary.elapsed = ask.elapsed;
             canary.tokens = ask.tokens.or(canary.tokens);
             canary.failed = ask.reason.filter(|_| ask.verdict == "failed");
@@ -139,19 +139,19 @@ async fn windows(
             }
         }
     }
-    for seat in seats.values_mut() {
-        let rules = seat.monitor.rules.clone();
-        seat.standing.latency.trim(rules.latency.window, now);
-        seat.standing.errors.trim(rules.errors.window, now);
+    for runtime in runtimes.values_mut() {
+        let rules = runtime.monitor.rules.clone();
+        runtime.state.latency.trim(rules.latency.window, now);
+        runtime.state.errors.trim(rules.errors.window, now);
     }
     Ok(())
 }
 
-fn recount(seat: &mut MonitorRuntime, ask: &AskLine) {
+fn recount(runtime: &mut MonitorRuntime, ask: &AskLine) {
     let failed = (ask.verdict == "failed").then_some(ask.reason).flatten();
-    seat.standing.errors.push(SearchCall { at_us: ask.started_at.timestamp_micros(), failed });
+    runtime.state.errors.push(SearchCall { at_us: ask.started_at.timestamp_micros(), failed });
     if failed.is_none() || failed == Some(FailureReason::Timeout) {
-        seat.standing.latency.push(Sample::new(ask.started_at, ask.elapsed, failed.is_some()));
+        runtime.state.latency.push(Sample::new(ask.started_at, ask.elapsed, failed.is_some()));
     }
 }
 
@@ -170,16 +170,16 @@ fn last(ask: &AskLine, incident: Option<&Incident>) -> Option<AskVerdict> {
     }
 }
 
-async fn marks(store: &Store, seats: &mut HashMap<MonitorId, MonitorRuntime>) -> Result<(), StoreError> {
+async fn marks(store: &Store, runtimes: &mut HashMap<MonitorId, MonitorRuntime>) -> Result<(), StoreError> {
     for row in store.tools_baselines().await? {
-        if let Some(seat) = seats.get_mut(&row.monitor) {
+        if let Some(runtime) = runtimes.get_mut(&row.monitor) {
             let (listing, accepted_by) = (row.tools.listing, row.accepted_by);
-            seat.standing.tools.baseline = Some(Baseline { listing, accepted_by, accepted_at: row.from });
+            runtime.state.tools.baseline = Some(Baseline { listing, accepted_by, accepted_at: row.from });
         }
     }
     for row in store.marks().await? {
-        if let Some(seat) = seats.get_mut(&MonitorId::new(&row.monitor)) {
-            seat.standing.restore_marks(RestartMarks {
+        if let Some(runtime) = runtimes.get_mut(&MonitorId::new(&row.monitor)) {
+            runtime.state.restore_marks(RestartMarks {
                 instances: row.instance.into_iter().collect(),
                 version: row.version,
                 process_started_at: row.process_started_at,
@@ -193,18 +193,20 @@ async fn marks(store: &Store, seats: &mut HashMap<MonitorId, MonitorRuntime>) ->
 /// What was learnt of each server, and what it was made to bear today and yesterday.
 async fn known(
     store: &Store,
-    seats: &mut HashMap<MonitorId, MonitorRuntime>,
+    runtimes: &mut HashMap<MonitorId, MonitorRuntime>,
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     for row in store.server_profiles().await? {
         // What was learnt of another address is worth nothing.
-        if let Some(seat) = seats.get_mut(&row.monitor).filter(|seat| address_hash(&seat.monitor) == row.address) {
-            seat.learnt = row.learnt;
+        if let Some(runtime) =
+            runtimes.get_mut(&row.monitor).filter(|runtime| address_hash(&runtime.monitor) == row.address)
+        {
+            runtime.profile = row.profile;
         }
     }
     for (id, days) in store.spent(now).await? {
-        if let Some(seat) = seats.get_mut(&id) {
-            seat.restore_days(&days);
+        if let Some(runtime) = runtimes.get_mut(&id) {
+            runtime.restore_days(&days);
         }
     }
     Ok(())

@@ -14,7 +14,7 @@ use crate::domain::answer::Turn;
 use crate::domain::context::Spread;
 use crate::domain::monitor::{Canary, CanaryKind, Monitor, MonitorId};
 use crate::domain::monitor_state::MonitorState;
-use crate::domain::observation::{BeatKind, Observation, Rung, ToolsSeen};
+use crate::domain::observation::{BeatKind, ConnectivityStep, Observation, ToolsSeen};
 use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
 use crate::domain::protocol::Era;
 use crate::domain::quality::confirmation::CanaryState;
@@ -41,9 +41,9 @@ pub struct MonitorRuntime {
     /// What is declared.
     pub monitor: Arc<Monitor>,
     /// How it stands; replaced only after the beat that changed it was remembered.
-    pub standing: MonitorState,
+    pub state: MonitorState,
     /// What probes learnt.
-    pub learnt: ServerProfile,
+    pub profile: ServerProfile,
     /// The order of a round of canaries.
     pub round: Vec<usize>,
     /// Canaries the round has asked so far.
@@ -68,14 +68,14 @@ pub struct MonitorRuntime {
     pub trouble: Option<String>,
     /// Whether the file changed it while nobody ran, so that what is open is weighed anew.
     pub edited_unseen: bool,
-    /// What the ladder showed after the failure that is still in doubt.
-    pub ladder: Vec<Rung>,
-    /// The climb up it that is under way.
-    pub climb: Option<ConnectivityTask>,
+    /// What the connectivity diagnosis showed after the failure that is still to be confirmed.
+    pub connectivity: Vec<ConnectivityStep>,
+    /// The connectivity diagnosis under way.
+    pub diagnosing: Option<ConnectivityTask>,
     /// What Serin itself did just before the failure that is still in doubt.
     pub deed: Option<RecentAction>,
     /// Which transcripts were kept lately.
-    pub keeping: TranscriptPolicy,
+    pub transcript_policy: TranscriptPolicy,
     /// The quiet its server asked for.
     pub quiet: Quiet,
     hours: VecDeque<HourCount>,
@@ -107,8 +107,8 @@ impl MonitorRuntime {
         Self {
             round: schedule::round(&monitor),
             monitor,
-            standing: MonitorState::new(now),
-            learnt: ServerProfile::default(),
+            state: MonitorState::new(now),
+            profile: ServerProfile::default(),
             turn: 0,
             last_started: None,
             sources_asked_at: None,
@@ -123,10 +123,10 @@ impl MonitorRuntime {
             hours: VecDeque::new(),
             skipped: VecDeque::new(),
             clock: Clock::default(),
-            ladder: Vec::new(),
-            climb: None,
+            connectivity: Vec::new(),
+            diagnosing: None,
             deed: None,
-            keeping: TranscriptPolicy::default(),
+            transcript_policy: TranscriptPolicy::default(),
             quiet: Quiet::default(),
             days: [Spent::default(), Spent { day: Spent::day_of(now), ..Spent::default() }],
             days_saved_at: now,
@@ -139,7 +139,7 @@ impl MonitorRuntime {
     /// Takes another declaration over; what was learnt of another address is forgotten.
     pub fn declare(&mut self, monitor: Arc<Monitor>) {
         if address_hash(&monitor) != address_hash(&self.monitor) {
-            self.learnt = ServerProfile::default();
+            self.profile = ServerProfile::default();
             self.listed = None;
             self.quiet = Quiet::default();
         }
@@ -165,7 +165,7 @@ impl MonitorRuntime {
 
     /// The lists that the next probe holds what it sees against.
     pub fn lists(&self) -> KnownLists {
-        let accepted = self.standing.tools.baseline.as_ref().map(|baseline| Arc::clone(&baseline.listing));
+        let accepted = self.state.tools.baseline.as_ref().map(|baseline| Arc::clone(&baseline.listing));
         KnownLists { accepted, latest: self.listed.as_ref().map(|listed| Arc::clone(&listed.tools.listing)) }
     }
 
@@ -188,8 +188,8 @@ impl MonitorRuntime {
 
     /// Which canaries the next beat asks, and which ones as well as soon as one of its answers is wrong.
     pub fn asks(&self, now: DateTime<Utc>) -> (Vec<(usize, Turn)>, Vec<usize>) {
-        let failing = self.standing.wants_asking();
-        let (unheard, share) = self.standing.wants_hearing(&self.monitor);
+        let failing = self.state.wants_asking();
+        let (unheard, share) = self.state.wants_hearing(&self.monitor);
         let spare = || rate_limit::spare_calls(&self.monitor, &self.days[1], now);
         let doubt =
             Doubt { failing: &failing, unheard: &unheard, share, spare: if unheard.is_empty() { 0 } else { spare() } };
@@ -237,7 +237,7 @@ impl MonitorRuntime {
     pub fn wants_sources(&self, now: DateTime<Utc>) -> bool {
         let asked_lately = |at: DateTime<Utc>| (now - at).to_std().is_ok_and(|age| age < schedule::SOURCES_EVERY);
         // An open or pending freshness incident asks each beat, so that its second look and its end come soon.
-        let waiting = self.standing.signal(Signal::Freshness).phase != Phase::Quiet;
+        let waiting = self.state.signal(Signal::Freshness).phase != Phase::Quiet;
         self.monitor.rules.freshness.is_some() && (waiting || !self.sources_asked_at.is_some_and(asked_lately))
     }
 
@@ -300,7 +300,7 @@ impl MonitorRuntime {
         }
         let (coverage, uptime) = self.coverage(now);
         let rules = &self.monitor.rules;
-        let p95 = self.standing.latency.p95().filter(|(_, n)| *n >= rules.latency.min_samples);
+        let p95 = self.state.latency.p95().filter(|(_, n)| *n >= rules.latency.min_samples);
         MonitorView {
             id: self.monitor.id.clone(),
             name: self.monitor.name.clone(),
@@ -313,19 +313,19 @@ impl MonitorRuntime {
             signals: self.signals(),
             strip: Arc::clone(&self.strip),
             p95_ms: p95.map(|(p95, n)| (p95.as_secs_f64() * 1e3, n)),
-            p95_samples: (self.standing.latency.len(), rules.latency.min_samples),
+            p95_samples: (self.state.latency.len(), rules.latency.min_samples),
             p95_limit_ms: rules.latency.p95.as_secs_f64() * 1e3,
             canaries: self.monitor.canaries.iter().map(|canary| self.canary(canary)).collect(),
             last: self.last.clone(),
             spent: self.days,
             hold: self.hold(BeatKind::Scheduled, now),
-            learnt: self.learnt.clone(),
+            profile: self.profile.clone(),
             calls_per_day: self.monitor.calls_per_day(),
             tools: self.listed.as_ref().map(|listed| ToolsView {
                 seen: listed.tools.clone(),
                 seen_at: listed.at,
                 era: listed.era,
-                accepted: self.standing.tools.baseline.clone(),
+                accepted: self.state.tools.baseline.clone(),
             }),
             answer_tokens: self.answer_tokens,
             coverage,
@@ -335,9 +335,9 @@ impl MonitorRuntime {
     }
 
     fn roll_up(&self, now: DateTime<Utc>) -> RollUp {
-        let open = |signal: Signal| self.standing.signal(signal).phase == Phase::Open;
-        let clearing = |signal: Signal| self.standing.signal(signal).phase == Phase::Clearing;
-        let pending = |signal: Signal| self.standing.signal(signal).phase == Phase::Pending;
+        let open = |signal: Signal| self.state.signal(signal).phase == Phase::Open;
+        let clearing = |signal: Signal| self.state.signal(signal).phase == Phase::Clearing;
+        let pending = |signal: Signal| self.state.signal(signal).phase == Phase::Pending;
         let seen = self.strip.iter().rev().find(|mark| mark.verdict != Verdict::Unknown);
         let stale = seen.is_none_or(|mark| {
             (now - mark.at).to_std().is_ok_and(|age| age > self.monitor.every * STALE_INTERVALS + self.monitor.timeout)
@@ -362,7 +362,7 @@ impl MonitorRuntime {
             Signal::Health => !self.monitor.health.is_empty(),
         };
         let view = |signal: Signal| {
-            let (state, reading) = (self.standing.signal(signal), self.standing.reading(signal));
+            let (state, reading) = (self.state.signal(signal), self.state.reading(signal));
             SignalView {
                 signal,
                 phase: state.phase,
@@ -370,7 +370,7 @@ impl MonitorRuntime {
                 figure: self.figure(signal),
                 since: state.since,
                 held_by: state.held_by.clone(),
-                incident: self.standing.incident(signal).map(|incident| OpenIncident {
+                incident: self.state.incident(signal).map(|incident| OpenIncident {
                     id: incident.id.clone(),
                     reason: incident.reason,
                     severity: incident.severity,
@@ -384,8 +384,8 @@ impl MonitorRuntime {
 
     /// The reading in words, and how far the signal is where it is on its way to an incident or back.
     fn figure(&self, signal: Signal) -> String {
-        let figure = &self.standing.reading(signal).figure;
-        match (self.standing.clearing(signal, &self.monitor), self.standing.pending(signal, &self.monitor)) {
+        let figure = &self.state.reading(signal).figure;
+        match (self.state.clearing(signal, &self.monitor), self.state.pending(signal, &self.monitor)) {
             (Some((good, needed)), _) => format!("{figure}; {good} of {needed} good beats"),
             (None, Some(far)) => format!("{figure}; {far}"),
             (None, None) => figure.clone(),
@@ -399,7 +399,7 @@ impl MonitorRuntime {
             }
             _ => format!("{} within {}", canary.expect.join(" or "), canary.within),
         };
-        let heard = self.standing.canaries.get(&canary.id);
+        let heard = self.state.canaries.get(&canary.id);
         let (got, rank) = heard.map_or((String::new(), None), |heard| got(heard));
         CanaryView {
             id: canary.id.clone(),
@@ -407,7 +407,7 @@ impl MonitorRuntime {
             query: canary.query.clone(),
             expected,
             verdict: heard.and_then(|heard| heard.outcome()).map(|last| last.slug().to_owned()),
-            heard: self.standing.is_heard(&canary.id),
+            heard: self.state.is_heard(&canary.id),
             got,
             rank,
             wrong_in_a_row: heard.map_or(0, |heard| heard.wrong_in_a_row),

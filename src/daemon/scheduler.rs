@@ -3,7 +3,7 @@
 //! - A monitor's beats depend on its id and the wall clock alone, so they never drift, and a restart
 //!   or an edit elsewhere moves nobody. Timers are monotonic and set anew from the wall clock beat
 //!   by beat, so a stepped clock moves the next beat at most.
-//! - Never two beats of a monitor in flight: its seat is handed to the beat and comes back with it.
+//! - Never two beats of a monitor in flight: its runtime is handed to the beat and comes back with it.
 //!   A beat that falls due meanwhile is counted as missed, never queued.
 //! - We may die anywhere: what a beat decided is in the store, the rest is decided again.
 
@@ -35,9 +35,9 @@ use crate::domain::schedule::{self, Command};
 use crate::store::StoreError;
 use crate::store::values::change_set::BeatSeen;
 
-/// The loop looks up at least this often, for its pulse.
+/// The loop looks up at least this often, to report its turn.
 const TURN_MAX: Duration = Duration::from_secs(20);
-/// Pause before an errand that the store refused is tried again.
+/// Pause before a change that the store refused is tried again.
 const CHANGE_GAP: Duration = Duration::from_secs(1);
 /// A suspect beat that finds another under way, or no permit, is tried again after this.
 const SUSPECT_PUT_OFF: Duration = Duration::from_secs(1);
@@ -49,18 +49,18 @@ const SKEW_MAX: chrono::TimeDelta = chrono::TimeDelta::seconds(1);
 const RETURNS_MAX: usize = 512;
 /// What is told where no place is left for a probe.
 const CROWDED: &str = "all probe permits are taken; beats are skipped";
-/// The name under which the loop shows its pulse.
+/// The name under which the loop reports its turns.
 const NAME: &str = "scheduler";
 
 /// The loop.
 #[derive(Debug)]
 pub struct Scheduler {
-    hands: LoopContext,
+    context: LoopContext,
     permits: Permits,
     slots: HashMap<MonitorId, Slot>,
     dues: BinaryHeap<Reverse<Due>>,
     returns: mpsc::UnboundedReceiver<BeatReturn>,
-    /// Bounded by the number of seats: each is lent once.
+    /// Bounded by the number of runtimes: each is lent once.
     back: mpsc::UnboundedSender<BeatReturn>,
     fleet: Arc<Fleet>,
     /// When permits last ran out.
@@ -73,20 +73,20 @@ pub struct Scheduler {
     tick: Duration,
 }
 
-/// A monitor's place: at home, or lent to the beat or errand under way.
+/// A monitor's place: at home, or lent to the beat or change under way.
 #[derive(Debug)]
 struct Slot {
-    seat: Option<Box<MonitorRuntime>>,
-    /// What is declared, also while the seat is away.
+    runtime: Option<Box<MonitorRuntime>>,
+    /// What is declared, also while the runtime is away.
     declared: Arc<Monitor>,
     /// Changes with every plan, so that dues of an older one are passed over.
     plan: u64,
     suspects: u64,
-    /// What waits for the seat to come home.
-    errands: Vec<PendingChange>,
+    /// What waits for the runtime to come back.
+    changes: Vec<PendingChange>,
 }
 
-/// Something other than a beat that needs the seat.
+/// Something other than a beat that needs the runtime.
 #[derive(Debug, Clone)]
 enum PendingChange {
     /// Another declaration.
@@ -116,20 +116,20 @@ struct Due {
 struct BeatReturn {
     monitor: MonitorId,
     /// None: the monitor is gone.
-    seat: Option<Box<MonitorRuntime>>,
+    runtime: Option<Box<MonitorRuntime>>,
     after: BeatResult,
 }
 
 impl Scheduler {
-    /// A scheduler over these seats, with so many probes in flight at once.
-    pub fn new(hands: LoopContext, seats: Vec<MonitorRuntime>, permits: usize) -> Self {
+    /// A scheduler over these monitors, with so many probes in flight at once.
+    pub fn new(context: LoopContext, runtimes: Vec<MonitorRuntime>, permits: usize) -> Self {
         let (back, returns) = mpsc::unbounded_channel();
-        let fleet = Arc::clone(&hands.fleet.borrow());
+        let fleet = Arc::clone(&context.fleet.borrow());
         let mut scheduler = Self {
-            hands,
+            context,
             permits: Permits::new(permits),
-            slots: HashMap::with_capacity(seats.len()),
-            dues: BinaryHeap::with_capacity(seats.len() * 2),
+            slots: HashMap::with_capacity(runtimes.len()),
+            dues: BinaryHeap::with_capacity(runtimes.len() * 2),
             returns,
             back,
             fleet,
@@ -138,21 +138,21 @@ impl Scheduler {
             salt: rand::random(),
             tick: batch_window::width(0.0),
         };
-        for seat in seats {
-            scheduler.seat(seat);
+        for runtime in runtimes {
+            scheduler.runtime(runtime);
         }
         scheduler
     }
 
     /// Runs until shutdown; then beats in flight are brought to their end.
     pub async fn run(mut self, mut commands: mpsc::Receiver<Command>, shutdown: CancellationToken) {
-        let mut fleets = self.hands.fleet.clone();
+        let mut fleets = self.context.fleet.clone();
         self.match_fleet();
         self.reconsider();
         let mut backs = Vec::with_capacity(RETURNS_MAX);
         loop {
             let now = Utc::now();
-            self.hands.board.metrics().turn(NAME, now);
+            self.context.live.metrics().turn(NAME, now);
             self.start_due(now);
             self.measure_load(now);
             // What falls due within a tick starts together.
@@ -165,21 +165,21 @@ impl Scheduler {
                 () = tokio::time::sleep_until(wake.min(Instant::now() + TURN_MAX)) => {}
             }
         }
-        while self.slots.values().any(|slot| slot.seat.is_none()) {
+        while self.slots.values().any(|slot| slot.runtime.is_none()) {
             let Some(back) = self.returns.recv().await else { break };
             self.finish(back);
         }
         // What they opened they close.
-        let seats = self.slots.values_mut().filter_map(|slot| slot.seat.as_mut());
-        let climbs = seats.filter_map(|seat| seat.climb.take()).map(ConnectivityTask::end);
+        let runtimes = self.slots.values_mut().filter_map(|slot| slot.runtime.as_mut());
+        let climbs = runtimes.filter_map(|runtime| runtime.diagnosing.take()).map(ConnectivityTask::end);
         futures_util::future::join_all(climbs).await;
     }
 
     /// What edited rules no longer warrant ends, also where the file was edited while Serin was down.
     fn reconsider(&mut self) {
         let edited = |slot: &Slot| {
-            let seat = slot.seat.as_ref();
-            seat.is_some_and(|seat| seat.edited_unseen && seat.standing.incidents().next().is_some())
+            let runtime = slot.runtime.as_ref();
+            runtime.is_some_and(|runtime| runtime.edited_unseen && runtime.state.incidents().next().is_some())
         };
         let ids: Vec<MonitorId> =
             self.slots.iter().filter(|(_, slot)| edited(slot)).map(|(id, _)| id.clone()).collect();
@@ -192,10 +192,10 @@ impl Scheduler {
     fn measure_load(&mut self, now: DateTime<Utc>) {
         let over = |at: &mut Option<Instant>| at.take_if(|at| at.elapsed() > CALM_AFTER).is_some();
         if over(&mut self.crowded_at) {
-            self.hands.alerts.clear(InternalAlert::LoopLate, now);
+            self.context.alerts.clear(InternalAlert::LoopLate, now);
         }
         if over(&mut self.broke_down_at) {
-            self.hands.alerts.clear(InternalAlert::LoopStopped, now);
+            self.context.alerts.clear(InternalAlert::LoopStopped, now);
         }
     }
 
@@ -210,7 +210,7 @@ impl Scheduler {
                 continue;
             }
             if !due.suspect {
-                self.hands.board.metrics().started_late(moment.duration_since(due.at));
+                self.context.live.metrics().started_late(moment.duration_since(due.at));
                 self.plan(&due.monitor, after(due.wall, now));
             }
             let kind = if due.suspect { BeatKind::Suspect } else { BeatKind::Scheduled };
@@ -220,7 +220,7 @@ impl Scheduler {
 
     fn start(&mut self, id: &MonitorId, kind: BeatKind, wall: DateTime<Utc>) {
         let Some(slot) = self.slots.get_mut(id) else { return };
-        let Some(seat) = slot.seat.take() else {
+        let Some(runtime) = slot.runtime.take() else {
             match kind {
                 BeatKind::Scheduled => {
                     let declared = Arc::clone(&slot.declared);
@@ -233,19 +233,19 @@ impl Scheduler {
             return;
         };
         let now = Utc::now();
-        if let Some(hold) = seat.hold(kind, now) {
-            let mut seat = seat;
-            self.hands.board.put(seat.view(now));
-            slot.seat = Some(seat);
+        if let Some(hold) = runtime.hold(kind, now) {
+            let mut runtime = runtime;
+            self.context.live.put(runtime.view(now));
+            slot.runtime = Some(runtime);
             return self.hold(id, kind, wall, hold);
         }
         let Some(permit) = self.permits.start() else {
-            let mut seat = seat;
-            self.hands.board.put(seat.view(now));
-            slot.seat = Some(seat);
+            let mut runtime = runtime;
+            self.context.live.put(runtime.view(now));
+            slot.runtime = Some(runtime);
             return self.skip_without_permit(id, kind, wall);
         };
-        tokio::spawn(run_beat(self.hands.clone(), seat, kind, wall, permit, self.back.clone()));
+        tokio::spawn(run_beat(self.context.clone(), runtime, kind, wall, permit, self.back.clone()));
     }
 
     /// A beat for which there was no place, or no longer one: nothing is lost but a scheduled one.
@@ -253,7 +253,7 @@ impl Scheduler {
         let Some(slot) = self.slots.get(id) else { return };
         let (declared, now) = (Arc::clone(&slot.declared), Utc::now());
         self.crowded_at = Some(Instant::now());
-        self.hands.alerts.raise(InternalAlert::LoopLate, CROWDED, now);
+        self.context.alerts.raise(InternalAlert::LoopLate, CROWDED, now);
         match kind {
             BeatKind::Scheduled => self.lost(declared, wall),
             BeatKind::Suspect => self.again(id, wall),
@@ -288,7 +288,7 @@ impl Scheduler {
 
     fn unmade(&self, monitor: Arc<Monitor>, wall: DateTime<Utc>, why: BeatSeen) {
         let hash = self.fleet.provenance.hash.clone();
-        tokio::spawn(watch::miss(self.hands.clone(), monitor, wall, hash, why));
+        tokio::spawn(watch::miss(self.context.clone(), monitor, wall, hash, why));
     }
 
     fn take_back(&mut self, back: BeatReturn) {
@@ -307,14 +307,14 @@ impl Scheduler {
     }
 
     fn finish(&mut self, back: BeatReturn) {
-        match (back.seat, self.slots.get_mut(&back.monitor)) {
-            (Some(seat), Some(slot)) => slot.seat = Some(seat),
-            (None, Some(slot)) if slot.errands.is_empty() => drop(self.slots.remove(&back.monitor)),
+        match (back.runtime, self.slots.get_mut(&back.monitor)) {
+            (Some(runtime), Some(slot)) => slot.runtime = Some(runtime),
+            (None, Some(slot)) if slot.changes.is_empty() => drop(self.slots.remove(&back.monitor)),
             // Removed and declared again while it was being removed: it starts afresh.
             (None, Some(slot)) => {
                 let mut declared = None;
-                for errand in &slot.errands {
-                    match errand {
+                for change in &slot.changes {
+                    match change {
                         PendingChange::Edit(monitor) => declared = Some(Arc::clone(monitor)),
                         PendingChange::Remove => declared = None,
                         _ => {}
@@ -322,7 +322,7 @@ impl Scheduler {
                 }
                 self.slots.remove(&back.monitor);
                 if let Some(monitor) = declared {
-                    self.seat(MonitorRuntime::new(monitor, Utc::now()));
+                    self.runtime(MonitorRuntime::new(monitor, Utc::now()));
                 }
             }
             (_, None) => {}
@@ -334,7 +334,7 @@ impl Scheduler {
             Command::Recheck { monitor } => self.send(&monitor, PendingChange::Recheck),
             Command::Accept { monitor, hash, actor } => self.send(&monitor, PendingChange::Accept { hash, actor }),
             Command::Acknowledge { incident, actor } => {
-                let holder = self.hands.board.all().into_iter().find(|view| {
+                let holder = self.context.live.all().into_iter().find(|view| {
                     view.signals.iter().any(|signal| signal.incident.as_ref().is_some_and(|open| open.id == incident))
                 });
                 if let Some(view) = holder {
@@ -344,18 +344,18 @@ impl Scheduler {
         }
     }
 
-    /// Brings seats into line with the fleet in force; unchanged monitors keep their rhythm.
+    /// Brings runtimes into line with the fleet in force; unchanged monitors keep their rhythm.
     fn match_fleet(&mut self) {
-        self.fleet = Arc::clone(&self.hands.fleet.borrow());
+        self.fleet = Arc::clone(&self.context.fleet.borrow());
         let fleet = Arc::clone(&self.fleet);
         self.tick = batch_window::width(batch_window::rate(&fleet));
-        self.hands.store.gather_for(batch_window::company(&fleet));
+        self.context.store.gather_for(batch_window::company(&fleet));
         for monitor in &fleet.monitors {
             if let Some(slot) = self.slots.get_mut(&monitor.id) {
                 slot.declared = Arc::clone(monitor);
                 self.send(&monitor.id, PendingChange::Edit(Arc::clone(monitor)));
             } else {
-                self.seat(MonitorRuntime::new(Arc::clone(monitor), Utc::now()));
+                self.runtime(MonitorRuntime::new(Arc::clone(monitor), Utc::now()));
             }
         }
         let declared: HashSet<&MonitorId> = fleet.monitors.iter().map(|monitor| &monitor.id).collect();
@@ -369,11 +369,11 @@ impl Scheduler {
         }
     }
 
-    fn seat(&mut self, mut seat: MonitorRuntime) {
-        let (id, now) = (seat.monitor.id.clone(), Utc::now());
-        self.hands.board.put(seat.view(now));
-        let declared = Arc::clone(&seat.monitor);
-        let slot = Slot { seat: Some(Box::new(seat)), declared, plan: 0, suspects: 0, errands: Vec::new() };
+    fn runtime(&mut self, mut runtime: MonitorRuntime) {
+        let (id, now) = (runtime.monitor.id.clone(), Utc::now());
+        self.context.live.put(runtime.view(now));
+        let declared = Arc::clone(&runtime.monitor);
+        let slot = Slot { runtime: Some(Box::new(runtime)), declared, plan: 0, suspects: 0, changes: Vec::new() };
         self.slots.insert(id.clone(), slot);
         self.plan(&id, now);
     }
@@ -405,42 +405,43 @@ impl Scheduler {
         self.dues.push(Reverse(Due { at, wall, monitor: id.clone(), suspect: true, plan: slot.suspects }));
     }
 
-    fn send(&mut self, id: &MonitorId, errand: PendingChange) {
+    fn send(&mut self, id: &MonitorId, change: PendingChange) {
         if let Some(slot) = self.slots.get_mut(id) {
             // However often somebody asks while one is under way, one more look answers them all.
-            let asked = slot.errands.iter().any(|waiting| matches!(waiting, PendingChange::Recheck));
-            if asked && matches!(errand, PendingChange::Recheck) {
+            let asked = slot.changes.iter().any(|waiting| matches!(waiting, PendingChange::Recheck));
+            if asked && matches!(change, PendingChange::Recheck) {
                 return;
             }
-            slot.errands.push(errand);
+            slot.changes.push(change);
             self.next_change(id);
         }
     }
 
-    /// Sets out on the first waiting errand where the seat is at home.
+    /// Starts the first waiting change where the runtime is there.
     fn next_change(&mut self, id: &MonitorId) {
         let Some(slot) = self.slots.get_mut(id) else { return };
-        while let Some(mut seat) = slot.seat.take() {
-            if slot.errands.is_empty() {
-                slot.seat = Some(seat);
+        while let Some(mut runtime) = slot.runtime.take() {
+            if slot.changes.is_empty() {
+                slot.runtime = Some(runtime);
                 return;
             }
-            match slot.errands.remove(0) {
+            match slot.changes.remove(0) {
                 PendingChange::Recheck => {
-                    slot.seat = Some(seat);
+                    slot.runtime = Some(runtime);
                     return self.start(id, BeatKind::Recheck, Utc::now());
                 }
                 // Moved within the file: nothing to weigh, nothing to remember.
-                PendingChange::Edit(monitor) if monitor.definition_hash == seat.monitor.definition_hash => {
-                    seat.declare(monitor);
-                    slot.seat = Some(seat);
+                PendingChange::Edit(monitor) if monitor.definition_hash == runtime.monitor.definition_hash => {
+                    runtime.declare(monitor);
+                    slot.runtime = Some(runtime);
                 }
-                errand => {
-                    let replan = matches!(&errand, PendingChange::Edit(monitor) if monitor.every != seat.monitor.every);
+                change => {
+                    let replan =
+                        matches!(&change, PendingChange::Edit(monitor) if monitor.every != runtime.monitor.every);
                     if replan {
                         slot.plan += 1;
                     }
-                    tokio::spawn(apply_change(self.hands.clone(), seat, errand, self.back.clone()));
+                    tokio::spawn(apply_change(self.context.clone(), runtime, change, self.back.clone()));
                     if replan {
                         self.plan(id, Utc::now());
                     }
@@ -459,74 +460,74 @@ fn after(wall: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
 }
 
 async fn run_beat(
-    hands: LoopContext,
-    seat: Box<MonitorRuntime>,
+    context: LoopContext,
+    runtime: Box<MonitorRuntime>,
     kind: BeatKind,
     wall: DateTime<Utc>,
     permit: Permit,
     back: mpsc::UnboundedSender<BeatReturn>,
 ) {
-    let (mut seat, mut permit) = (seat, permit);
-    // A seat that did not come back would be a monitor that nobody watches and nobody misses.
-    let beat = AssertUnwindSafe(watch::beat(&hands, &mut seat, kind, wall, &mut permit)).catch_unwind().await;
+    let (mut runtime, mut permit) = (runtime, permit);
+    // A runtime that did not come back would be a monitor that nobody watches and nobody misses.
+    let beat = AssertUnwindSafe(watch::beat(&context, &mut runtime, kind, wall, &mut permit)).catch_unwind().await;
     let after = beat.unwrap_or_else(|_| {
-        let (now, monitor) = (Utc::now(), seat.monitor.id.clone());
-        hands.alerts.raise(InternalAlert::LoopStopped, &format!("a beat of monitor '{monitor}' broke down"), now);
-        seat.trouble = Some("the last beat broke down inside Serin; its log says where".to_owned());
-        hands.board.put(seat.view(now));
+        let (now, monitor) = (Utc::now(), runtime.monitor.id.clone());
+        context.alerts.raise(InternalAlert::LoopStopped, &format!("a beat of monitor '{monitor}' broke down"), now);
+        runtime.trouble = Some("the last beat broke down inside Serin; its log says where".to_owned());
+        context.live.put(runtime.view(now));
         BeatResult { broke_down: true, ..BeatResult::default() }
     });
     drop(permit);
     // Nobody waits for it only when the scheduler itself is gone.
-    drop(back.send(BeatReturn { monitor: seat.monitor.id.clone(), seat: Some(seat), after }));
+    drop(back.send(BeatReturn { monitor: runtime.monitor.id.clone(), runtime: Some(runtime), after }));
 }
 
 /// Does what has to be done until the store takes it: a resolve that was decided is never dropped.
 async fn apply_change(
-    hands: LoopContext,
-    seat: Box<MonitorRuntime>,
-    errand: PendingChange,
+    context: LoopContext,
+    runtime: Box<MonitorRuntime>,
+    change: PendingChange,
     back: mpsc::UnboundedSender<BeatReturn>,
 ) {
-    let mut seat = seat;
-    let monitor = seat.monitor.id.clone();
-    let done = AssertUnwindSafe(until_taken(&hands, &mut seat, &errand)).catch_unwind().await;
+    let mut runtime = runtime;
+    let monitor = runtime.monitor.id.clone();
+    let done = AssertUnwindSafe(until_taken(&context, &mut runtime, &change)).catch_unwind().await;
     let broke_down = done.is_err();
     if broke_down {
-        hands.alerts.raise(
+        context.alerts.raise(
             InternalAlert::LoopStopped,
             &format!("a change of monitor '{monitor}' broke down"),
             Utc::now(),
         );
     }
     // One whose removal broke down stays, with what it has open, until the next match of the fleet.
-    let seat = (broke_down || !matches!(errand, PendingChange::Remove)).then_some(seat);
-    drop(back.send(BeatReturn { monitor, seat, after: BeatResult { broke_down, ..BeatResult::default() } }));
+    let runtime = (broke_down || !matches!(change, PendingChange::Remove)).then_some(runtime);
+    drop(back.send(BeatReturn { monitor, runtime, after: BeatResult { broke_down, ..BeatResult::default() } }));
 }
 
-async fn until_taken(hands: &LoopContext, seat: &mut MonitorRuntime, errand: &PendingChange) {
+async fn until_taken(context: &LoopContext, runtime: &mut MonitorRuntime, change: &PendingChange) {
     loop {
         let now = Utc::now();
-        let done = match errand {
-            PendingChange::Edit(declared) => watch::edit(hands, seat, Arc::clone(declared), now).await,
+        let done = match change {
+            PendingChange::Edit(declared) => watch::edit(context, runtime, Arc::clone(declared), now).await,
             PendingChange::Reconsider => {
-                let declared = Arc::clone(&seat.monitor);
-                watch::edit(hands, seat, declared, now).await
+                let declared = Arc::clone(&runtime.monitor);
+                watch::edit(context, runtime, declared, now).await
             }
-            PendingChange::Remove => watch::remove(hands, seat, now).await,
+            PendingChange::Remove => watch::remove(context, runtime, now).await,
             PendingChange::Acknowledge { incident, actor } => {
-                watch::acknowledge(hands, seat, incident, actor, now).await.map(drop)
+                watch::acknowledge(context, runtime, incident, actor, now).await.map(drop)
             }
             PendingChange::Accept { hash, actor } => {
-                accept_baseline::accept(hands, seat, hash, actor, now).await.map(drop)
+                accept_baseline::accept(context, runtime, hash, actor, now).await.map(drop)
             }
             PendingChange::Recheck => Ok(()),
         };
         match done {
             Err(StoreError::Closed) | Ok(()) => return,
             Err(error) => {
-                hands.note_write(Some(&error), now);
-                tracing::warn!(monitor = %seat.monitor.id, %error, "a change cannot be remembered yet; it is tried again");
+                context.note_write(Some(&error), now);
+                tracing::warn!(monitor = %runtime.monitor.id, %error, "a change cannot be remembered yet; it is tried again");
                 tokio::time::sleep(CHANGE_GAP).await;
             }
         }
@@ -547,23 +548,23 @@ mod tests {
         Arc::new(Monitor::undeclared("docs", Address { shown: String::new(), resolved: Secret::new("") }))
     }
 
-    /// A scheduler over one monitor whose seat is away, as while a beat is under way.
+    /// A scheduler over one monitor whose runtime is away, as while a beat is under way.
     async fn busy(folder: &std::path::Path) -> (Scheduler, Box<MonitorRuntime>) {
         drop(rustls::crypto::ring::default_provider().install_default());
         let fleet = Fleet { monitors: vec![docs()], ..Fleet::default() };
         let (_, fleet) = tokio::sync::watch::channel(Arc::new(fleet));
-        let hands = LoopContext {
+        let context = LoopContext {
             store: Store::open(&folder.join("serin.db")).await.unwrap(),
             prober: Arc::new(Prober::new(1)),
-            board: Arc::new(LiveState::default()),
+            live: Arc::new(LiveState::default()),
             alerts: InternalAlerts::new(),
             fleet,
             uplink: Arc::default(),
             ailing: Arc::new(AtomicBool::new(false)),
         };
-        let mut scheduler = Scheduler::new(hands, vec![MonitorRuntime::new(docs(), Utc::now())], 1);
-        let seat = scheduler.slots.get_mut(&docs().id).unwrap().seat.take().unwrap();
-        (scheduler, seat)
+        let mut scheduler = Scheduler::new(context, vec![MonitorRuntime::new(docs(), Utc::now())], 1);
+        let runtime = scheduler.slots.get_mut(&docs().id).unwrap().runtime.take().unwrap();
+        (scheduler, runtime)
     }
 
     fn suspects(scheduler: &Scheduler) -> usize {
@@ -591,7 +592,7 @@ mod tests {
     #[tokio::test]
     async fn a_suspect_beat_waits_for_the_one_under_way() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut scheduler, _seat) = busy(folder.path()).await;
+        let (mut scheduler, _runtime) = busy(folder.path()).await;
         scheduler.start(&docs().id, BeatKind::Suspect, Utc::now());
         assert_eq!(suspects(&scheduler), 1, "it is put off, not dropped");
         scheduler.start(&docs().id, BeatKind::Scheduled, Utc::now());
@@ -601,39 +602,47 @@ mod tests {
     #[tokio::test]
     async fn without_a_permit_nothing_is_lost_but_the_scheduled_beat() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut scheduler, seat) = busy(folder.path()).await;
-        scheduler.finish(BeatReturn { monitor: docs().id.clone(), seat: Some(seat), after: BeatResult::default() });
+        let (mut scheduler, runtime) = busy(folder.path()).await;
+        scheduler.finish(BeatReturn {
+            monitor: docs().id.clone(),
+            runtime: Some(runtime),
+            after: BeatResult::default(),
+        });
         let _permit = scheduler.permits.start().unwrap();
         scheduler.start(&docs().id, BeatKind::Suspect, Utc::now());
-        assert!(scheduler.slots[&docs().id].seat.is_some(), "the seat stays at home");
+        assert!(scheduler.slots[&docs().id].runtime.is_some(), "the seat stays at home");
         assert_eq!(suspects(&scheduler), 1, "and the suspect beat is put off");
     }
 
     #[tokio::test]
     async fn while_a_server_has_quiet_only_a_person_gets_through() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut scheduler, mut seat) = busy(folder.path()).await;
+        let (mut scheduler, mut runtime) = busy(folder.path()).await;
         let until = Utc::now() + Duration::from_secs(3_600);
-        seat.quiet.until = Some(until);
-        scheduler.finish(BeatReturn { monitor: docs().id.clone(), seat: Some(seat), after: BeatResult::default() });
+        runtime.quiet.until = Some(until);
+        scheduler.finish(BeatReturn {
+            monitor: docs().id.clone(),
+            runtime: Some(runtime),
+            after: BeatResult::default(),
+        });
         scheduler.start(&docs().id, BeatKind::Scheduled, Utc::now());
-        assert!(scheduler.slots[&docs().id].seat.is_some(), "no beat sets out");
+        assert!(scheduler.slots[&docs().id].runtime.is_some(), "no beat sets out");
         scheduler.start(&docs().id, BeatKind::Suspect, Utc::now());
-        assert!(scheduler.slots[&docs().id].seat.is_some(), "nor a suspect one");
+        assert!(scheduler.slots[&docs().id].runtime.is_some(), "nor a suspect one");
         let put_off = scheduler.dues.iter().find(|Reverse(due)| due.suspect).unwrap();
         assert_eq!(put_off.0.wall, until, "which waits for the end of the quiet");
         scheduler.start(&docs().id, BeatKind::Recheck, Utc::now());
-        assert!(scheduler.slots[&docs().id].seat.is_none(), "a person may look");
+        assert!(scheduler.slots[&docs().id].runtime.is_none(), "a person may look");
     }
 
     #[tokio::test]
     async fn however_often_somebody_asks_one_more_look_answers() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut scheduler, _seat) = busy(folder.path()).await;
+        let (mut scheduler, _runtime) = busy(folder.path()).await;
         for _ in 0..50 {
             scheduler.command(Command::Recheck { monitor: docs().id.clone() });
         }
-        assert_eq!(scheduler.slots[&docs().id].errands.len(), 1);
+        assert_eq!(scheduler.slots[&docs().id].changes.len(), 1);
     }
 
     #[tokio::test]
@@ -645,11 +654,11 @@ mod tests {
             (vec![edit(), remove()], false, "removed, declared and removed again"),
             (vec![edit(), remove(), edit()], true, "and declared after all"),
         ];
-        for (errands, stays, sentence) in rows {
+        for (changes, stays, sentence) in rows {
             let folder = tempfile::tempdir().unwrap();
-            let (mut scheduler, _seat) = busy(folder.path()).await;
-            scheduler.slots.get_mut(&docs().id).unwrap().errands = errands;
-            scheduler.finish(BeatReturn { monitor: docs().id.clone(), seat: None, after: BeatResult::default() });
+            let (mut scheduler, _runtime) = busy(folder.path()).await;
+            scheduler.slots.get_mut(&docs().id).unwrap().changes = changes;
+            scheduler.finish(BeatReturn { monitor: docs().id.clone(), runtime: None, after: BeatResult::default() });
             assert_eq!(scheduler.slots.contains_key(&docs().id), stays, "{sentence}");
         }
     }

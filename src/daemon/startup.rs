@@ -41,7 +41,7 @@ pub struct Start<'a> {
     /// Told of what we wait for.
     pub alerts: &'a InternalAlerts,
     /// Shows it.
-    pub board: &'a Arc<LiveState>,
+    pub live: &'a Arc<LiveState>,
 }
 
 /// What a start needs of the database.
@@ -49,8 +49,8 @@ pub struct Start<'a> {
 pub struct Started {
     /// The database, open.
     pub store: Store,
-    /// A seat for every monitor.
-    pub seats: Vec<MonitorRuntime>,
+    /// A runtime for every monitor.
+    pub runtimes: Vec<MonitorRuntime>,
     /// Where the damaged one is kept, where this one began anew.
     pub aside: Option<PathBuf>,
 }
@@ -71,9 +71,9 @@ impl Start<'_> {
         let (mut aside, mut pause) = (None, PAUSE_MIN);
         loop {
             let error = match self.try_once(&mut aside).await {
-                Ok((store, seats)) => {
+                Ok((store, runtimes)) => {
                     self.over();
-                    return Ok(Started { store, seats, aside });
+                    return Ok(Started { store, runtimes, aside });
                 }
                 Err(error) => error,
             };
@@ -93,8 +93,8 @@ impl Start<'_> {
             }
             opened => opened?,
         };
-        match resume::seats(&store, self.fleet, self.source, Utc::now()).await {
-            Ok(seats) => Ok((store, seats)),
+        match resume::runtimes(&store, self.fleet, self.source, Utc::now()).await {
+            Ok(runtimes) => Ok((store, runtimes)),
             Err(source) => {
                 store.close().await;
                 Err(OpenError::of(self.database, source))
@@ -109,13 +109,13 @@ impl Start<'_> {
         let (kind, since) = known.map_or((trouble(why), now), |(kind, open)| (kind, open.since));
         tracing::warn!("Serin has not started: {why}; it is tried again in {} s", pause.as_secs());
         self.alerts.raise(kind, &format!("Serin has not started and watches nothing: {why}"), now);
-        self.board.raise(Banner { kind: STARTING, text: why.to_string(), since });
+        self.live.raise(Banner { kind: STARTING, text: why.to_string(), since });
     }
 
     fn over(self) {
         for kind in InternalAlert::OF_WRITING {
             self.alerts.clear(kind, Utc::now());
         }
-        self.board.lower(STARTING);
+        self.live.lower(STARTING);
     }
 }

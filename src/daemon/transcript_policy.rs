@@ -162,12 +162,12 @@ mod tests {
             (80 + 3600, None, false, false, "it is over"),
             (90 + 3600, Some(Timeout), false, false, "and begins again at once"),
         ];
-        let mut keeping = TranscriptPolicy::default();
+        let mut transcript_policy = TranscriptPolicy::default();
         for (seconds, reason, opens, kept, sentence) in rows {
             let (seen, outcome) = beat(seconds, reason, 10);
             let decisions: Vec<Decision> =
                 opens.then(|| Decision::Opened { incident: incident(), silent: false }).into_iter().collect();
-            let found = keeping.rows(
+            let found = transcript_policy.rows(
                 (&seen, &outcome),
                 &decisions,
                 &MonitorState::new(at(0)),
@@ -181,17 +181,17 @@ mod tests {
 
     #[test]
     fn a_day_holds_so_much_and_no_more() {
-        let mut keeping = TranscriptPolicy::default();
+        let mut transcript_policy = TranscriptPolicy::default();
         let every = Duration::from_secs(60);
         let mut kept = 0;
         for nth in 0..100 {
             let (seen, outcome) = beat(nth, Some(FailureReason::Timeout), 40_000);
             let opened = [Decision::Opened { incident: incident(), silent: false }];
-            kept += keeping.rows((&seen, &outcome), &opened, &MonitorState::new(at(0)), every, at(nth)).len();
+            kept += transcript_policy.rows((&seen, &outcome), &opened, &MonitorState::new(at(0)), every, at(nth)).len();
         }
         assert_eq!(kept, DAY_BYTES_MAX / 40_000);
         let (seen, outcome) = beat(86_400, Some(FailureReason::Timeout), 40_000);
-        let rows = keeping.rows((&seen, &outcome), &[], &MonitorState::new(at(0)), every, at(86_400));
+        let rows = transcript_policy.rows((&seen, &outcome), &[], &MonitorState::new(at(0)), every, at(86_400));
         assert_eq!(rows.len(), 1, "a new day");
     }
 }

@@ -63,7 +63,7 @@ impl Uplink {
     pub async fn is_gone(
         &self,
         prober: &Prober,
-        (alerts, board): (&InternalAlerts, &LiveState),
+        (alerts, live): (&InternalAlerts, &LiveState),
         control: &[Control],
         now: DateTime<Utc>,
     ) -> bool {
@@ -89,10 +89,10 @@ impl Uplink {
             (false, true) => {
                 let text = "Serin's own network is gone: none of its control addresses answers. Servers that cannot be \
                             reached are not judged until it is back; pages show the last known state.";
-                board.raise(Banner { kind: UPLINK, text: text.to_owned(), since: now });
+                live.raise(Banner { kind: UPLINK, text: text.to_owned(), since: now });
             }
             (true, false) => {
-                board.lower(UPLINK);
+                live.lower(UPLINK);
                 alerts.clear(InternalAlert::UplinkLost, now);
             }
             _ => {}

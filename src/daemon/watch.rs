@@ -1,6 +1,6 @@
 //! One beat, whole: observe, judge, remember, weigh, decide, commit. Nothing is sent in here.
 //!
-//! The standing changes only once the commit has reached the disk. Where it did not, the beat is
+//! The monitor's state changes only once the commit has reached the disk. Where it did not, the beat is
 //! *unknown*: our own trouble is never the target's, and the next beat decides again.
 //! The steps stay in one file, since their order is what keeps that.
 
@@ -58,89 +58,90 @@ pub struct BeatResult {
 
 /// Takes one beat of a monitor from the first byte to the commit.
 pub async fn beat(
-    hands: &LoopContext,
-    seat: &mut MonitorRuntime,
+    context: &LoopContext,
+    runtime: &mut MonitorRuntime,
     kind: BeatKind,
     scheduled_at: DateTime<Utc>,
     permit: &mut Permit,
 ) -> BeatResult {
     let (started, lived, now) = (Instant::now(), lived(), Utc::now());
-    let fleet = Arc::clone(&hands.fleet.borrow());
-    let observed = permit.within(observe(hands, seat, &fleet, (kind, scheduled_at, now))).await;
-    let Some((mut seen, learnt, outcome)) = observed else {
+    let fleet = Arc::clone(&context.fleet.borrow());
+    let observed = permit.within(observe(context, runtime, &fleet, (kind, scheduled_at, now))).await;
+    let Some((mut seen, profile, outcome)) = observed else {
         // It was made to bear something, though nobody knows how much.
-        seat.spend(&Observation::blank(seat.monitor.id.clone(), kind, scheduled_at, now));
+        runtime.spend(&Observation::blank(runtime.monitor.id.clone(), kind, scheduled_at, now));
         return BeatResult { given_up: Some((kind, scheduled_at)), ..BeatResult::default() };
     };
-    seat.spend(&seen);
-    let covered = seat.covered(started);
+    runtime.spend(&seen);
+    let covered = runtime.covered(started);
     let beat =
-        Beat { monitor: &seat.monitor, provenance: &fleet.provenance, seen: &seen, outcome: &outcome, covered, now };
-    let (next, decisions) = seat.standing.weigh(beat, &mut || Uuid::now_v7().to_string());
-    let noted = listing::row(seat, &seen, now).is_some();
-    let mut keeping = seat.keeping.clone();
-    let transcripts = keeping.rows((&seen, &outcome), &decisions, &next, seat.monitor.every, now);
+        Beat { monitor: &runtime.monitor, provenance: &fleet.provenance, seen: &seen, outcome: &outcome, covered, now };
+    let (next, decisions) = runtime.state.weigh(beat, &mut || Uuid::now_v7().to_string());
+    let noted = listing::row(runtime, &seen, now).is_some();
+    let mut transcript_policy = runtime.transcript_policy.clone();
+    let transcripts = transcript_policy.rows((&seen, &outcome), &decisions, &next, runtime.monitor.every, now);
     // What is kept is in the database; memory would not hold that of a whole fleet.
     seen.transcript = None;
-    let beat = (&seen, &outcome, &learnt, transcripts);
-    let committed = commit(hands, seat, &fleet, &next, &decisions, beat, now).await;
-    hands.note_write(committed.as_ref().err(), now);
+    let beat = (&seen, &outcome, &profile, transcripts);
+    let committed = commit(context, runtime, &fleet, &next, &decisions, beat, now).await;
+    context.note_write(committed.as_ref().err(), now);
     let mark =
         |verdict| BeatMark { at: now, verdict, reason: outcome.reason(), elapsed_ms: seen.elapsed.as_secs_f32() * 1e3 };
     let scheduled = kind == BeatKind::Scheduled;
     if let Err(error) = committed {
-        seat.count(BeatMark { reason: None, ..mark(Verdict::Unknown) }, lived, scheduled);
-        seat.trouble = Some(format!("this beat could not be remembered: {error}"));
-        hands.board.metrics().beat(Verdict::Unknown);
-        hands.board.put(seat.view(now));
+        runtime.count(BeatMark { reason: None, ..mark(Verdict::Unknown) }, lived, scheduled);
+        runtime.trouble = Some(format!("this beat could not be remembered: {error}"));
+        context.live.metrics().beat(Verdict::Unknown);
+        context.live.put(runtime.view(now));
         return BeatResult::default();
     }
-    let after = BeatResult { suspects: suspects(&seat.standing, &next, &seat.monitor, &seen), ..BeatResult::default() };
-    seat.standing = next;
-    seat.learnt = learnt;
-    seat.keeping = keeping;
-    seat.days_saved(now);
+    let after =
+        BeatResult { suspects: suspects(&runtime.state, &next, &runtime.monitor, &seen), ..BeatResult::default() };
+    runtime.state = next;
+    runtime.profile = profile;
+    runtime.transcript_policy = transcript_policy;
+    runtime.days_saved(now);
     // What showed us nothing covers no time.
     if outcome.verdict != Verdict::Unknown {
-        seat.last_started = Some(started);
+        runtime.last_started = Some(started);
     }
     // What there was no time for is still due.
     let asked = seen.asks.iter().filter(|ask| ask.turn == Turn::Scheduled).count();
-    seat.turn = seat.turn.wrapping_add(asked);
+    runtime.turn = runtime.turn.wrapping_add(asked);
     // One that answered nothing readable was asked all the same: once an hour is what the file promises.
     let asked_sources =
         seen.steps.iter().any(|step| step.stage == Stage::Search && sources::TOOL_NAMES.contains(&step.label.as_str()));
     if asked_sources {
-        seat.sources_asked_at = Some(now);
+        runtime.sources_asked_at = Some(now);
     }
-    seat.count(mark(outcome.verdict), lived, scheduled);
-    seat.trouble = None;
-    hands.board.metrics().beat(outcome.verdict);
-    seat.list(&seen, now, noted);
-    seat.weigh(&seen);
+    runtime.count(mark(outcome.verdict), lived, scheduled);
+    runtime.trouble = None;
+    context.live.metrics().beat(outcome.verdict);
+    runtime.list(&seen, now, noted);
+    runtime.weigh(&seen);
     // Judged and written down; what is left is what pages show, and a fleet has fifty thousand of it.
     seen.forget_texts();
-    seat.last = Some(Arc::new((seen, outcome)));
-    hands.board.put(seat.view(now));
-    announce(hands, &decisions);
+    runtime.last = Some(Arc::new((seen, outcome)));
+    context.live.put(runtime.view(now));
+    announce(context, &decisions);
     after
 }
 
 /// What needs a place: the probe, its judgement, and whatever is looked at once more.
 async fn observe(
-    hands: &LoopContext,
-    seat: &mut MonitorRuntime,
+    context: &LoopContext,
+    runtime: &mut MonitorRuntime,
     fleet: &Fleet,
     (kind, scheduled_at, now): (BeatKind, DateTime<Utc>, DateTime<Utc>),
 ) -> (Observation, ServerProfile, Outcome) {
-    let assignment = assign(seat, kind, scheduled_at, now);
-    let (mut seen, learnt, transcript) = hands.prober.record(&assignment).await;
-    let outcome = classify(&seat.monitor, &seen);
+    let assignment = assign(runtime, kind, scheduled_at, now);
+    let (mut seen, profile, transcript) = context.prober.record(&assignment).await;
+    let outcome = classify(&runtime.monitor, &seen);
     if outcome.verdict != Verdict::Good {
         seen.transcript = transcript.map(|transcript| transcript.written(&assignment, &seen, &outcome));
     }
-    let outcome = confirm_failure(hands, seat, fleet, &mut seen, outcome, learnt.deed, now).await;
-    (seen, learnt, outcome)
+    let outcome = confirm_failure(context, runtime, fleet, &mut seen, outcome, profile.deed, now).await;
+    (seen, profile, outcome)
 }
 
 /// Whether an answer is wrong: the others say how far that reaches.
@@ -150,14 +151,14 @@ fn is_any_wrong(monitor: &Monitor, seen: &Observation) -> bool {
 
 /// Notes a due beat that did not take place, and why; where even that fails, the hour's coverage says it.
 pub async fn miss(
-    hands: LoopContext,
+    context: LoopContext,
     monitor: Arc<Monitor>,
     scheduled_at: DateTime<Utc>,
     config_hash: String,
     why: BeatSeen,
 ) {
     if why == BeatSeen::Missed {
-        hands.board.metrics().miss(1);
+        context.live.metrics().miss(1);
     }
     let row = BeatRow {
         monitor: monitor.id.clone(),
@@ -175,7 +176,7 @@ pub async fn miss(
         fresh_connection: false,
         config_hash,
     };
-    let noted = hands.store.commit(ChangeSet { beat: Some(row), ..ChangeSet::default() });
+    let noted = context.store.commit(ChangeSet { beat: Some(row), ..ChangeSet::default() });
     match tokio::time::timeout(MISS_MAX, noted).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!(monitor = %monitor.id, %error, "a missed beat could not be noted"),
@@ -186,21 +187,21 @@ pub async fn miss(
 /// Takes another declaration over; what the edited rules no longer warrant ends.
 ///
 /// # Errors
-/// Where the store fails; the seat is unchanged then.
+/// Where the store fails; the runtime is unchanged then.
 pub async fn edit(
-    hands: &LoopContext,
-    seat: &mut MonitorRuntime,
+    context: &LoopContext,
+    runtime: &mut MonitorRuntime,
     monitor: Arc<Monitor>,
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
-    let mut next = seat.standing.clone();
+    let mut next = runtime.state.clone();
     let ended = next.reconsider(&monitor, now);
-    end(hands, seat, next, ended, now).await?;
-    if monitor.definition_hash != seat.monitor.definition_hash {
-        hands.prober.release(&monitor.id).await;
+    end(context, runtime, next, ended, now).await?;
+    if monitor.definition_hash != runtime.monitor.definition_hash {
+        context.prober.release(&monitor.id).await;
     }
-    seat.declare(monitor);
-    hands.board.put(seat.view(now));
+    runtime.declare(monitor);
+    context.live.put(runtime.view(now));
     Ok(())
 }
 
@@ -208,13 +209,13 @@ pub async fn edit(
 ///
 /// # Errors
 /// Where the store fails; nothing is changed then.
-pub async fn remove(hands: &LoopContext, seat: &mut MonitorRuntime, now: DateTime<Utc>) -> Result<(), StoreError> {
-    let mut next = seat.standing.clone();
+pub async fn remove(context: &LoopContext, runtime: &mut MonitorRuntime, now: DateTime<Utc>) -> Result<(), StoreError> {
+    let mut next = runtime.state.clone();
     let ended = next.remove(now);
-    end(hands, seat, next, ended, now).await?;
-    hands.prober.release(&seat.monitor.id).await;
-    hands.uplink.way(&hands.alerts, &seat.monitor.id, None, now);
-    hands.board.remove(&seat.monitor.id);
+    end(context, runtime, next, ended, now).await?;
+    context.prober.release(&runtime.monitor.id).await;
+    context.uplink.way(&context.alerts, &runtime.monitor.id, None, now);
+    context.live.remove(&runtime.monitor.id);
     Ok(())
 }
 
@@ -223,18 +224,18 @@ pub async fn remove(hands: &LoopContext, seat: &mut MonitorRuntime, now: DateTim
 /// # Errors
 /// Where the store fails; nothing is changed then.
 pub async fn acknowledge(
-    hands: &LoopContext,
-    seat: &mut MonitorRuntime,
+    context: &LoopContext,
+    runtime: &mut MonitorRuntime,
     incident: &str,
     actor: &str,
     now: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
-    let mut next = seat.standing.clone();
+    let mut next = runtime.state.clone();
     let Some(taken) = next.acknowledge(incident, actor, now) else { return Ok(false) };
-    let fleet = Arc::clone(&hands.fleet.borrow());
-    let telling = Notifier { fleet: &fleet, monitor: &seat.monitor, now };
+    let fleet = Arc::clone(&context.fleet.borrow());
+    let notifier = Notifier { fleet: &fleet, monitor: &runtime.monitor, now };
     let record = ChangeSet {
-        outbox: vec![telling.changed(&hands.store, Event::IncidentAcknowledged, &taken).await?],
+        outbox: vec![notifier.changed(&context.store, Event::IncidentAcknowledged, &taken).await?],
         timeline: vec![timeline(Event::IncidentAcknowledged, &taken, actor, now)],
         action: Some(ActionRow {
             at: now,
@@ -245,75 +246,75 @@ pub async fn acknowledge(
         incidents: vec![taken],
         ..ChangeSet::default()
     };
-    hands.store.commit(record).await?;
-    seat.standing = next;
-    hands.board.tell(LiveChange::Incident(incident.to_owned()));
+    context.store.commit(record).await?;
+    runtime.state = next;
+    context.live.tell(LiveChange::Incident(incident.to_owned()));
     Ok(true)
 }
 
 async fn end(
-    hands: &LoopContext,
-    seat: &mut MonitorRuntime,
+    context: &LoopContext,
+    runtime: &mut MonitorRuntime,
     next: MonitorState,
     ended: Vec<Incident>,
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
-    let fleet = Arc::clone(&hands.fleet.borrow());
-    let telling = Notifier { fleet: &fleet, monitor: &seat.monitor, now };
-    let mut record = ChangeSet { signals: changed_signals(seat, &next), ..ChangeSet::default() };
+    let fleet = Arc::clone(&context.fleet.borrow());
+    let notifier = Notifier { fleet: &fleet, monitor: &runtime.monitor, now };
+    let mut record = ChangeSet { signals: changed_signals(runtime, &next), ..ChangeSet::default() };
     for incident in ended {
-        record.outbox.push(telling.resolved(&hands.store, &incident).await?);
+        record.outbox.push(notifier.resolved(&context.store, &incident).await?);
         record.timeline.push(timeline(Event::IncidentResolved, &incident, "serin", now));
         record.incidents.push(incident);
     }
     if !record.signals.is_empty() || !record.incidents.is_empty() {
-        hands.store.commit(record.clone()).await?;
+        context.store.commit(record.clone()).await?;
     }
-    seat.standing = next;
+    runtime.state = next;
     for incident in record.incidents {
-        hands.board.tell(LiveChange::Incident(incident.id));
+        context.live.tell(LiveChange::Incident(incident.id));
     }
     Ok(())
 }
 
-fn assign(seat: &MonitorRuntime, kind: BeatKind, scheduled_at: DateTime<Utc>, now: DateTime<Utc>) -> Assignment {
-    let (asks, further) = seat.asks(now);
+fn assign(runtime: &MonitorRuntime, kind: BeatKind, scheduled_at: DateTime<Utc>, now: DateTime<Utc>) -> Assignment {
+    let (asks, further) = runtime.asks(now);
     Assignment {
-        monitor: Arc::clone(&seat.monitor),
+        monitor: Arc::clone(&runtime.monitor),
         kind,
         scheduled_at,
         started_at: now,
         asks,
         further: Further { canaries: further, called_for: is_any_wrong },
-        ask_sources: seat.wants_sources(now),
-        learnt: seat.learnt.clone(),
-        lists: seat.lists(),
+        ask_sources: runtime.wants_sources(now),
+        profile: runtime.profile.clone(),
+        lists: runtime.lists(),
     }
 }
 
 /// The beat's transaction: what was seen, what it changed, and what is to be said of it.
 async fn commit(
-    hands: &LoopContext,
-    seat: &MonitorRuntime,
+    context: &LoopContext,
+    runtime: &MonitorRuntime,
     fleet: &Fleet,
     next: &MonitorState,
     decisions: &[Decision],
-    (seen, outcome, learnt, transcripts): (&Observation, &Outcome, &ServerProfile, Vec<TranscriptRow>),
+    (seen, outcome, profile, transcripts): (&Observation, &Outcome, &ServerProfile, Vec<TranscriptRow>),
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
-    let telling = Notifier { fleet, monitor: &seat.monitor, now };
+    let notifier = Notifier { fleet, monitor: &runtime.monitor, now };
     let mut record = ChangeSet {
         beat: Some(beat_row(seen, outcome, &fleet.provenance.hash)),
         asks: seen.asks.iter().zip(&outcome.asks).map(|(ask, verdict)| ask_row(ask, verdict)).collect(),
-        signals: changed_signals(seat, next),
-        marks: (seat.standing.marks != next.marks).then(|| marks_row(seat, next)),
-        learnt: (seat.learnt != *learnt).then(|| ServerProfileRow {
-            monitor: seat.monitor.id.clone(),
-            address: address_hash(&seat.monitor),
-            learnt: learnt.clone(),
+        signals: changed_signals(runtime, next),
+        marks: (runtime.state.marks != next.marks).then(|| marks_row(runtime, next)),
+        profile: (runtime.profile != *profile).then(|| ServerProfileRow {
+            monitor: runtime.monitor.id.clone(),
+            address: address_hash(&runtime.monitor),
+            profile: profile.clone(),
         }),
-        spent: seat.unsaved_days(now),
-        listing: listing::row(seat, seen, now),
+        spent: runtime.unsaved_days(now),
+        listing: listing::row(runtime, seen, now),
         transcripts,
         ..ChangeSet::default()
     };
@@ -321,22 +322,22 @@ async fn commit(
         let (event, incident) = match decision {
             Decision::Opened { incident, silent } => {
                 if !silent {
-                    record.outbox.push(telling.opened(incident));
+                    record.outbox.push(notifier.opened(incident));
                 }
                 (Event::IncidentOpened, incident)
             }
             Decision::Updated(incident) => {
-                record.outbox.push(telling.changed(&hands.store, Event::IncidentUpdated, incident).await?);
+                record.outbox.push(notifier.changed(&context.store, Event::IncidentUpdated, incident).await?);
                 (Event::IncidentUpdated, incident)
             }
             Decision::LookedCloser(incident) => {
-                record.outbox.push(telling.looked_closer(&hands.store, incident).await?);
+                record.outbox.push(notifier.looked_closer(&context.store, incident).await?);
                 record.timeline.push(closer_look(incident, now));
                 record.incidents.push(incident.clone());
                 continue;
             }
             Decision::Resolved(incident) => {
-                record.outbox.push(telling.resolved(&hands.store, incident).await?);
+                record.outbox.push(notifier.resolved(&context.store, incident).await?);
                 (Event::IncidentResolved, incident)
             }
             Decision::Refreshed(incident) => {
@@ -344,12 +345,12 @@ async fn commit(
                 continue;
             }
             Decision::Restarted(restart) => {
-                record.outbox.push(telling.restarted(restart));
+                record.outbox.push(notifier.restarted(restart));
                 continue;
             }
             Decision::ToolsSettled => {
                 record.tools = seen.tools.clone().map(|tools| ToolsRow {
-                    monitor: seat.monitor.id.clone(),
+                    monitor: runtime.monitor.id.clone(),
                     era: seen.era,
                     tools,
                     from: now,
@@ -361,26 +362,26 @@ async fn commit(
         record.timeline.push(timeline(event, incident, "serin", now));
         record.incidents.push(incident.clone());
     }
-    hands.store.commit(record).await
+    context.store.commit(record).await
 }
 
-fn announce(hands: &LoopContext, decisions: &[Decision]) {
+fn announce(context: &LoopContext, decisions: &[Decision]) {
     for decision in decisions {
         match decision {
             Decision::Opened { incident, .. } => {
                 tracing::warn!(monitor = %incident.monitor, incident = incident.id, reason = %incident.reason, summary = incident.summary, "incident opened");
-                hands.board.tell(LiveChange::Incident(incident.id.clone()));
+                context.live.tell(LiveChange::Incident(incident.id.clone()));
             }
             Decision::Updated(incident) => {
                 tracing::warn!(monitor = %incident.monitor, incident = incident.id, reason = %incident.reason, "incident updated");
-                hands.board.tell(LiveChange::Incident(incident.id.clone()));
+                context.live.tell(LiveChange::Incident(incident.id.clone()));
             }
             Decision::Resolved(incident) => {
                 tracing::info!(monitor = %incident.monitor, incident = incident.id, "incident resolved");
-                hands.board.tell(LiveChange::Incident(incident.id.clone()));
+                context.live.tell(LiveChange::Incident(incident.id.clone()));
             }
             Decision::LookedCloser(incident) | Decision::Refreshed(incident) => {
-                hands.board.tell(LiveChange::Incident(incident.id.clone()))
+                context.live.tell(LiveChange::Incident(incident.id.clone()))
             }
             Decision::Restarted(restart) => tracing::info!(certain = restart.certain, "server restarted"),
             Decision::ToolsSettled => {}
@@ -395,7 +396,7 @@ fn suspects(
     monitor: &Monitor,
     seen: &Observation,
 ) -> Option<Vec<DateTime<Utc>>> {
-    let phase = |standing: &MonitorState| standing.signal(Signal::Availability).phase;
+    let phase = |state: &MonitorState| state.signal(Signal::Availability).phase;
     match (phase(before), phase(after)) {
         (Phase::Quiet, Phase::Pending) => {
             let ended_at = seen.started_at + seen.elapsed;
@@ -406,26 +407,27 @@ fn suspects(
     }
 }
 
-/// Signals whose state a standing changed, as they are written.
-pub fn changed_signals(seat: &MonitorRuntime, next: &MonitorState) -> Vec<SignalRow> {
+/// Signals that changed with the monitor's state, as they are written.
+pub fn changed_signals(runtime: &MonitorRuntime, next: &MonitorState) -> Vec<SignalRow> {
     let row = |signal: Signal, subject: String, state: &SignalState, rule_hash: &str| SignalRow {
-        monitor: seat.monitor.id.clone(),
+        monitor: runtime.monitor.id.clone(),
         signal,
         subject,
         state: state.clone(),
         rule_hash: rule_hash.to_owned(),
     };
-    let signals = Signal::ALL.into_iter().filter(|signal| seat.standing.signal(*signal) != next.signal(*signal));
-    let mut rows: Vec<SignalRow> =
-        signals.map(|signal| row(signal, String::new(), next.signal(signal), &seat.monitor.definition_hash)).collect();
+    let signals = Signal::ALL.into_iter().filter(|signal| runtime.state.signal(*signal) != next.signal(*signal));
+    let mut rows: Vec<SignalRow> = signals
+        .map(|signal| row(signal, String::new(), next.signal(signal), &runtime.monitor.definition_hash))
+        .collect();
     for (id, canary) in &next.canaries {
-        let before = seat.standing.canaries.get(id).map(|canary| &canary.state);
+        let before = runtime.state.canaries.get(id).map(|canary| &canary.state);
         let untouched = before.is_none() && canary.state.phase == Phase::Quiet;
         if !untouched && before != Some(&canary.state) {
             rows.push(row(Signal::Quality, format!("canary:{id}"), &canary.state, &canary.definition_hash));
         }
     }
-    for (id, canary) in &seat.standing.canaries {
+    for (id, canary) in &runtime.state.canaries {
         if !next.canaries.contains_key(id) && canary.state.phase != Phase::Quiet {
             let quiet = SignalState::quiet(canary.state.since);
             rows.push(row(Signal::Quality, format!("canary:{id}"), &quiet, &canary.definition_hash));
@@ -434,9 +436,9 @@ pub fn changed_signals(seat: &MonitorRuntime, next: &MonitorState) -> Vec<Signal
     rows
 }
 
-fn marks_row(seat: &MonitorRuntime, next: &MonitorState) -> MarksRow {
+fn marks_row(runtime: &MonitorRuntime, next: &MonitorState) -> MarksRow {
     MarksRow {
-        monitor: seat.monitor.id.to_string(),
+        monitor: runtime.monitor.id.to_string(),
         instance: next.marks.instances.last().cloned(),
         version: next.marks.version.clone(),
         process_started_at: next.marks.process_started_at,

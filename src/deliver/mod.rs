@@ -1,7 +1,7 @@
 //! A notification becomes a public message (versioned) and goes out through a channel.
 //!
 //! What is said is decided elsewhere and frozen once: every receiver and every attempt gets the
-//! same bytes, or a mail rendered from them. Nothing in here remembers a delivery; the courier and
+//! same bytes, or a mail rendered from them. Nothing in here remembers a delivery; the delivery worker and
 //! the outbox do. Only Serin's own trouble (`internal`) is sent without them, because it may be
 //! about them.
 //!

@@ -370,7 +370,7 @@ fn quality(seen: &Observation, asks: &[AskVerdict]) -> Option<Finding> {
     })
 }
 
-/// The evidence key under which an incident says how far one gets, rung by rung.
+/// The evidence key under which an incident says how far one gets, step by step.
 pub const LADDER: &str = "ladder";
 
 /// The evidence key under which a finding names the health address it heard of.

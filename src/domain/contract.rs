@@ -293,13 +293,13 @@ mod tests {
     #[test]
     fn the_first_stable_list_becomes_the_baseline() {
         let (a, b) = (tools(&[("a", "s", "f")]), tools(&[("b", "s", "f")]));
-        let mut standing = ToolsState::default();
-        assert!(!standing.settle(&a, now()), "once is not stable");
-        assert!(!standing.settle(&b, now()), "another list starts afresh");
-        assert!(standing.settle(&b, now()), "twice the same is");
-        assert_eq!(standing.baseline.as_ref().unwrap().listing.hash, b.hash);
-        assert!(!standing.settle(&a, now()), "a baseline never moves by itself");
-        standing.accept(Arc::clone(&a.listing), "kim", now());
-        assert_eq!(standing.baseline.unwrap().accepted_by, "kim", "a person moves it");
+        let mut state = ToolsState::default();
+        assert!(!state.settle(&a, now()), "once is not stable");
+        assert!(!state.settle(&b, now()), "another list starts afresh");
+        assert!(state.settle(&b, now()), "twice the same is");
+        assert_eq!(state.baseline.as_ref().unwrap().listing.hash, b.hash);
+        assert!(!state.settle(&a, now()), "a baseline never moves by itself");
+        state.accept(Arc::clone(&a.listing), "kim", now());
+        assert_eq!(state.baseline.unwrap().accepted_by, "kim", "a person moves it");
     }
 }

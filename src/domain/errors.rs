@@ -12,7 +12,7 @@ use crate::domain::signal::{Level, Reading};
 
 /// Calls kept at most, whatever the window.
 const CALLS_MAX: usize = 4_800;
-/// By how many calls a full window grows: the standing is cloned with each beat, which takes away what was spare.
+/// By how many calls a full window grows: the state is cloned with each beat, which takes away what was spare.
 const GROWTH: usize = 8;
 
 /// One search call: answered, or failed for a reason.

@@ -3,7 +3,7 @@
 //! [`Standing::weigh`] is the heart of Serin: it takes one judged observation into the windows and
 //! streaks, turns each signal's figure into a level, and lets `incident::step` say whether
 //! something opened or ended. It changes nothing outside its return value, so a beat that cannot be
-//! remembered leaves the old standing in force.
+//! remembered leaves the old state in force.
 //!
 //! The file is long because the eight signals are decided together: what each reads, what holds it
 //! back and what one takes over from another has to be seen side by side. Read `weigh` first, then
@@ -114,7 +114,7 @@ pub enum Decision {
     },
     /// Its reason, severity or extent changed, and people are told.
     Updated(Incident),
-    /// What the ladder showed came after people were told, and they are told of it.
+    /// What the connectivity diagnosis showed came after people were told, and they are told of it.
     LookedCloser(Incident),
     /// Its headline or evidence changed, and nobody is told.
     Refreshed(Incident),
@@ -314,7 +314,7 @@ impl MonitorState {
         Some(Horizon { since, turned_at: self.turned_at.filter(|_| open.is_some()), resumed_at, now })
     }
 
-    /// Takes one beat in: the new standing, and what it changed, in the order of decision.
+    /// Takes one beat in: the new state, and what it changed, in the order of decision.
     pub fn weigh(&self, beat: Beat<'_>, new_id: &mut dyn FnMut() -> String) -> (Self, Vec<Decision>) {
         let mut next = self.clone();
         let mut decisions = Vec::new();
@@ -427,24 +427,24 @@ impl MonitorState {
         };
         let hash = &declared.definition_hash;
         let told = self.signal(Signal::Quality).phase.has_incident();
-        let standing = self
+        let state = self
             .canaries
             .entry(ask.canary.clone())
-            .and_modify(|standing| {
-                if standing.definition_hash != *hash {
-                    **standing = CanaryState::new(hash.clone(), beat.now);
+            .and_modify(|state| {
+                if state.definition_hash != *hash {
+                    **state = CanaryState::new(hash.clone(), beat.now);
                 }
             })
             .or_insert_with(|| Box::new(CanaryState::new(hash.clone(), beat.now)));
-        let was_wrong = standing.is_wrong();
-        standing.hear(verdict, beat.monitor.rules.quality.after, beat.now);
-        standing.elapsed = ask.elapsed;
-        if was_wrong && !standing.is_wrong() && told {
+        let was_wrong = state.is_wrong();
+        state.hear(verdict, beat.monitor.rules.quality.after, beat.now);
+        state.elapsed = ask.elapsed;
+        if was_wrong && !state.is_wrong() && told {
             self.turned_at = Some(beat.now);
         }
         if let Some(Ok(answer)) = &ask.result {
-            standing.list = Some(fingerprint(answer));
-            standing.tokens = answer.tokens.or(standing.tokens);
+            state.list = Some(fingerprint(answer));
+            state.tokens = answer.tokens.or(state.tokens);
         }
         matches!(verdict, AskVerdict::Right { .. } | AskVerdict::Wrong { .. })
     }
@@ -758,7 +758,7 @@ impl MonitorState {
         open.drift = if differs { open.drift + 1 } else { 0 };
         open.drifts_since = differs.then(|| open.drifts_since.unwrap_or(beat.now));
         let sure = nearer || open.drift >= UPDATE_AFTER;
-        let found = ladder(&cause.evidence).filter(|_| ladder(&before.evidence).is_none()).cloned();
+        let found = connectivity(&cause.evidence).filter(|_| connectivity(&before.evidence).is_none()).cloned();
         let tell = differs && sure && before.course.lets_tell(now.severity > told.severity, beat.now);
         let same = cause.reason == before.reason && cause.severity == before.severity;
         if tell || cause.counted.is_some() && (same || sure || !differs) {
@@ -795,7 +795,7 @@ impl MonitorState {
     /// Looks at open incidents again under edited rules: what they no longer warrant ends.
     pub fn reconsider(&mut self, monitor: &Monitor, now: DateTime<Utc>) -> Vec<Incident> {
         let declared = |id: &str, hash: &str| monitor.canaries.iter().any(|c| c.id == id && c.definition_hash == hash);
-        self.canaries.retain(|id, standing| declared(id, &standing.definition_hash));
+        self.canaries.retain(|id, state| declared(id, &state.definition_hash));
         let rules = &monitor.rules;
         self.latency.trim(rules.latency.window, now);
         self.errors.trim(rules.errors.window, now);
@@ -883,7 +883,7 @@ fn named_by_health(mut cause: Cause, beat: Beat<'_>) -> Cause {
 }
 
 /// How far one gets, where that is known.
-fn ladder(evidence: &[Evidence]) -> Option<&Evidence> {
+fn connectivity(evidence: &[Evidence]) -> Option<&Evidence> {
     evidence.iter().find(|evidence| evidence.key == LADDER)
 }
 

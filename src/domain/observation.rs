@@ -55,8 +55,8 @@ pub struct Observation {
     pub footprint: Footprint,
     /// The W3C trace id that the probe's calls carried, in a header and in their `_meta`; 0 where none was sent.
     pub trace: u128,
-    /// How far one got right after a first failure, from the lowest rung up; empty otherwise.
-    pub ladder: Vec<Rung>,
+    /// How far one got right after a first failure, from the first step on; empty otherwise.
+    pub connectivity: Vec<ConnectivityStep>,
     /// What was said over the wire, bounded and without secrets, where the probe failed; the first line is for
     /// programs.
     pub transcript: Option<Arc<str>>,
@@ -93,7 +93,7 @@ impl Observation {
             session_lost: false,
             footprint: Footprint::default(),
             trace: 0,
-            ladder: Vec::new(),
+            connectivity: Vec::new(),
             transcript: None,
         }
     }
@@ -320,9 +320,9 @@ pub enum Stranger {
     Refused,
 }
 
-/// One rung of the cause ladder: name, TCP, TLS, HTTP without credentials, tools/list.
+/// One step of the connectivity diagnosis: name, TCP, TLS, HTTP without credentials, tools/list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rung {
+pub struct ConnectivityStep {
     /// Which.
     pub name: &'static str,
     /// Whether one gets past it.

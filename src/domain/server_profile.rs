@@ -178,8 +178,8 @@ mod tests {
                 true,
             ),
         ];
-        for (sentence, close, learnt, session, answered, expected) in rows {
-            assert_eq!(learnt.spares(close, session.as_bytes(), answered), expected, "{sentence}");
+        for (sentence, close, profile, session, answered, expected) in rows {
+            assert_eq!(profile.spares(close, session.as_bytes(), answered), expected, "{sentence}");
         }
     }
 }

@@ -276,11 +276,11 @@ mod tests {
 
     /// Starts so late, in milliseconds, and what is said of this share of them.
     fn check(late_ms: &[u64], share: f64, expected: Option<u64>, sentence: &str) {
-        let pulse = ProcessMetrics::default();
+        let metrics = ProcessMetrics::default();
         let start = Instant::now();
-        pulse.snapshot(start);
-        late_ms.iter().for_each(|late_ms| pulse.started_late(Duration::from_millis(*late_ms)));
-        let lately = pulse.lately(start + Duration::from_secs(10));
+        metrics.snapshot(start);
+        late_ms.iter().for_each(|late_ms| metrics.started_late(Duration::from_millis(*late_ms)));
+        let lately = metrics.lately(start + Duration::from_secs(10));
         assert_eq!(lately.late_ms_at_most(share), expected, "{sentence}");
         assert_eq!((lately.starts(), lately.over.as_secs()), (late_ms.len() as u64, 10), "{sentence}");
     }
@@ -296,16 +296,16 @@ mod tests {
 
     #[test]
     fn lately_forgets_what_is_older() {
-        let pulse = ProcessMetrics::default();
+        let metrics = ProcessMetrics::default();
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        pulse.snapshot(at(0));
-        pulse.miss(3);
+        metrics.snapshot(at(0));
+        metrics.miss(3);
         for seconds in 1..=100 {
-            pulse.snapshot(at(seconds * 5));
+            metrics.snapshot(at(seconds * 5));
         }
-        pulse.miss(1);
-        let lately = pulse.lately(at(501));
+        metrics.miss(1);
+        let lately = metrics.lately(at(501));
         assert_eq!(lately.missed, 1, "what was missed in the first seconds is over");
         assert!(lately.over >= LATELY && lately.over < LATELY + Duration::from_secs(10), "{lately:?}");
     }

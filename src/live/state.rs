@@ -116,7 +116,7 @@ pub struct MonitorView {
     /// Why the next beat of the schedule is not made, where it is held back.
     pub hold: Option<Hold>,
     /// What probes learnt of the server.
-    pub learnt: ServerProfile,
+    pub profile: ServerProfile,
     /// The tools seen last and those accepted; none before the first list.
     pub tools: Option<ToolsView>,
     /// Tokens of the canaries' answers since Serin started.
@@ -266,7 +266,7 @@ pub enum LiveChange {
 pub struct LiveState {
     views: RwLock<HashMap<MonitorId, Arc<MonitorView>>>,
     banners: RwLock<Vec<Banner>>,
-    pulse: ProcessMetrics,
+    metrics: ProcessMetrics,
     changes: broadcast::Sender<LiveChange>,
 }
 
@@ -275,7 +275,7 @@ impl Default for LiveState {
         Self {
             views: RwLock::default(),
             banners: RwLock::default(),
-            pulse: ProcessMetrics::default(),
+            metrics: ProcessMetrics::default(),
             changes: broadcast::channel(CHANGES_MAX).0,
         }
     }
@@ -336,7 +336,7 @@ impl LiveState {
 
     /// How Serin itself is doing.
     pub const fn metrics(&self) -> &ProcessMetrics {
-        &self.pulse
+        &self.metrics
     }
 
     /// Changes from now on. A reader that lags gets `Lagged` and looks at everything again.

@@ -28,7 +28,7 @@ pub struct Assignment {
     /// Whether to ask the source-listing tool too.
     pub ask_sources: bool,
     /// What earlier probes learnt.
-    pub learnt: ServerProfile,
+    pub profile: ServerProfile,
     /// Lists of tools that are remembered.
     pub lists: KnownLists,
 }

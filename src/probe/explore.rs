@@ -79,7 +79,7 @@ pub struct Explored {
     /// The conversation: steps, era, transport, identity, tools, sources, what it cost. Its asks stay empty.
     pub seen: Observation,
     /// What the next probe can use.
-    pub learnt: ServerProfile,
+    pub profile: ServerProfile,
     /// How the server is searched; none where that was not found out.
     pub search: Option<Search>,
     /// Canaries that the server answered as proposed, with the highest score allowed to a negative one.
@@ -101,15 +101,21 @@ impl Explored {
 }
 
 impl Prober {
-    /// Looks at a server for the first time. Only address, credentials and limits of `monitor` are used; `learnt` is
+    /// Looks at a server for the first time. Only address, credentials and limits of `monitor` are used; `profile` is
     /// what is known of it from elsewhere.
     ///
     /// Never fails: what could not be found out is said in [`Explored::gaps`].
-    pub async fn explore(&self, monitor: &Monitor, wish: &Wish, learnt: ServerProfile, now: DateTime<Utc>) -> Explored {
+    pub async fn explore(
+        &self,
+        monitor: &Monitor,
+        wish: &Wish,
+        profile: ServerProfile,
+        now: DateTime<Utc>,
+    ) -> Explored {
         let mut found = Explored {
             seen: Observation::blank(monitor.id.clone(), BeatKind::Burst, now, now),
             // Whether the session is there still shows in a beat, which opens another where it is not; here it would not.
-            learnt: ServerProfile { kept: None, ..learnt },
+            profile: ServerProfile { kept: None, ..profile },
             search: None,
             canaries: Vec::new(),
             durations: Vec::new(),
@@ -133,8 +139,8 @@ impl Prober {
         };
         let mut caller = Caller::new(self.means(), target, &scrub, url, monitor, now, began + TIME_MAX);
         converse(&mut caller, &self.programs, monitor, wish, &mut found).await;
-        weigh_discover(&mut found.seen.steps, &mut found.learnt);
-        close(&mut caller, &mut found.learnt, &mut found.seen).await;
+        weigh_discover(&mut found.seen.steps, &mut found.profile);
+        close(&mut caller, &mut found.profile, &mut found.seen).await;
         if let Some(process) = caller.take_program() {
             process.stop().await;
         }
@@ -153,7 +159,7 @@ async fn converse(
     wish: &Wish,
     found: &mut Explored,
 ) {
-    let Some(Opened { era, .. }) = meet(caller, programs, monitor, &mut found.learnt, &mut found.seen).await else {
+    let Some(Opened { era, .. }) = meet(caller, programs, monitor, &mut found.profile, &mut found.seen).await else {
         let broken = found.seen.steps.iter().rev().find_map(|step| Some((step.stage, step.fault.as_ref()?)));
         found.gaps.extend(broken.map(|(stage, fault)| unreachable(stage, fault)));
         return;

@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::fleet::Control;
 use crate::domain::monitor::{Monitor, MonitorId, OAuth};
-use crate::domain::observation::{Footprint, Observation, Rung};
+use crate::domain::observation::{ConnectivityStep, Footprint, Observation};
 use crate::domain::server_profile::ServerProfile;
 use crate::net::connect::Connector;
 use crate::probe::access::admission;
@@ -34,12 +34,12 @@ const LADDERS_MAX: usize = 64;
 pub struct Prober {
     pub(in crate::probe) connector: Connector,
     pub(in crate::probe) programs: ProcessPool,
-    owed: UnclosedSessions,
+    unclosed_sessions: UnclosedSessions,
     differing: Differing,
     tokens: Tokens,
-    grants: TokenCache,
-    shelf: ListingInterner,
-    ladders: Semaphore,
+    token_cache: TokenCache,
+    interner: ListingInterner,
+    diagnoses: Semaphore,
 }
 
 impl Prober {
@@ -48,12 +48,12 @@ impl Prober {
         Self {
             connector: Connector::new(names),
             programs: ProcessPool::default(),
-            owed: UnclosedSessions::default(),
+            unclosed_sessions: UnclosedSessions::default(),
             differing: Differing::default(),
             tokens: Tokens::default(),
-            grants: TokenCache::default(),
-            shelf: ListingInterner::default(),
-            ladders: Semaphore::new(LADDERS_MAX),
+            token_cache: TokenCache::default(),
+            interner: ListingInterner::default(),
+            diagnoses: Semaphore::new(LADDERS_MAX),
         }
     }
 
@@ -62,12 +62,12 @@ impl Prober {
         Self {
             connector: Connector::with_roots(roots, names),
             programs: ProcessPool::default(),
-            owed: UnclosedSessions::default(),
+            unclosed_sessions: UnclosedSessions::default(),
             differing: Differing::default(),
             tokens: Tokens::default(),
-            grants: TokenCache::default(),
-            shelf: ListingInterner::default(),
-            ladders: Semaphore::new(LADDERS_MAX),
+            token_cache: TokenCache::default(),
+            interner: ListingInterner::default(),
+            diagnoses: Semaphore::new(LADDERS_MAX),
         }
     }
 
@@ -79,27 +79,27 @@ impl Prober {
 
     /// Runs one probe to its end; never fails, never panics, never outlasts the monitor's budget by more than the closing of its session.
     pub async fn run(&self, assignment: &Assignment) -> (Observation, ServerProfile) {
-        let (seen, learnt, _) = self.record(assignment).await;
-        (seen, learnt)
+        let (seen, profile, _) = self.record(assignment).await;
+        (seen, profile)
     }
 
     /// The same, with what was said in it; none where nothing was, since no token was got for it.
     pub async fn record(&self, assignment: &Assignment) -> (Observation, ServerProfile, Option<Transcript>) {
-        let (mut seen, learnt, transcript) = match &assignment.monitor.auth.oauth {
+        let (mut seen, profile, transcript) = match &assignment.monitor.auth.oauth {
             None => self.steps(assignment).await,
             Some(oauth) => Box::pin(self.admitted(assignment, oauth)).await,
         };
         self.tokens.weigh(&mut seen).await;
         if let Some(tools) = &mut seen.tools {
-            self.shelf.share(&mut tools.listing);
+            self.interner.share(&mut tools.listing);
         }
-        (seen, learnt, transcript)
+        (seen, profile, transcript)
     }
 
     async fn steps(&self, assignment: &Assignment) -> (Observation, ServerProfile, Option<Transcript>) {
         let ran = Box::pin(steps::run(self.means(), &self.programs, &self.differing, assignment)).await;
-        let (seen, learnt, transcript) = ran;
-        (seen, learnt, Some(transcript))
+        let (seen, profile, transcript) = ran;
+        (seen, profile, Some(transcript))
     }
 
     /// A probe that needs a token first. A kept one that is refused is renewed once.
@@ -111,29 +111,29 @@ impl Prober {
         let scrub = steps::secrets_of(&assignment.monitor);
         loop {
             let (own, secret, kept, steps, cost) =
-                match admission::admit(&self.connector, &self.grants, assignment, oauth, &scrub).await {
+                match admission::admit(&self.connector, &self.token_cache, assignment, oauth, &scrub).await {
                     Admission::Refused { fault, steps, cost, trace } => {
                         let asks = steps::not_asked(assignment, 0);
-                        let (seen, learnt) = admission::outside(assignment, fault, steps, (cost, trace), asks);
-                        return (seen, learnt, None);
+                        let (seen, profile) = admission::outside(assignment, fault, steps, (cost, trace), asks);
+                        return (seen, profile, None);
                     }
                     Admission::Token { assignment, secret, kept, steps, cost } => {
                         (assignment, secret, kept, steps, cost)
                     }
                 };
-            let (mut seen, learnt, transcript) = self.steps(&own).await;
+            let (mut seen, profile, transcript) = self.steps(&own).await;
             let refused = seen.fault_before_search().is_some_and(|(_, fault)| fault.kind == FaultKind::AuthRejected);
-            if refused && self.grants.forget(&assignment.monitor, &secret) && kept {
+            if refused && self.token_cache.forget(&assignment.monitor, &secret) && kept {
                 continue;
             }
             seen.steps.splice(0..0, steps);
             seen.footprint = seen.footprint.plus(cost);
-            return (seen, learnt, transcript);
+            return (seen, profile, transcript);
         }
     }
 
     pub(in crate::probe) const fn means(&self) -> Means<'_> {
-        Means { connector: &self.connector, owed: &self.owed }
+        Means { connector: &self.connector, unclosed_sessions: &self.unclosed_sessions }
     }
 
     /// Stops the program that is kept for a monitor, where one is: it was edited, or is gone from the file.
@@ -150,11 +150,16 @@ impl Prober {
     }
 
     /// How far one gets with a server that just failed, within ten seconds; and what that cost it. Nothing where as many
-    /// ladders are being climbed as may be.
-    pub async fn climb(&self, monitor: &Monitor, learnt: &ServerProfile, now: DateTime<Utc>) -> (Vec<Rung>, Footprint) {
-        let Ok(_place) = self.ladders.try_acquire() else { return (Vec::new(), Footprint::default()) };
+    /// diagnoses are under way as may be.
+    pub async fn diagnose(
+        &self,
+        monitor: &Monitor,
+        profile: &ServerProfile,
+        now: DateTime<Utc>,
+    ) -> (Vec<ConnectivityStep>, Footprint) {
+        let Ok(_place) = self.diagnoses.try_acquire() else { return (Vec::new(), Footprint::default()) };
         let scrub = steps::secrets_of(monitor);
-        Box::pin(connectivity::diagnose(self.means(), monitor, &scrub, learnt, now)).await
+        Box::pin(connectivity::diagnose(self.means(), monitor, &scrub, profile, now)).await
     }
 
     /// Whether a control address answers, with what the file says that its answer has.

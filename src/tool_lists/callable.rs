@@ -110,12 +110,12 @@ fn likeliest<'a>(tools: &'a [Value], query: Option<&str>) -> Result<&'a Value, S
     if let Some(tool) = usual.into_iter().find(|tool| is_harmless(tool) && takes(tool, true)) {
         return Ok(tool);
     }
-    let telling: Vec<&Value> = tools
+    let notifier: Vec<&Value> = tools
         .iter()
         .filter(|tool| words(name_of(tool)).iter().any(|word| TELLING_WORDS.contains(&word.as_str())))
         .filter(|tool| is_harmless(tool) && takes(tool, false))
         .collect();
-    match telling.as_slice() {
+    match notifier.as_slice() {
         [only] => Ok(only),
         [] if tools.is_empty() => Err("no search tool found: the server lists no tools".to_owned()),
         [] => Err(format!(

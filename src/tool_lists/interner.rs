@@ -53,10 +53,10 @@ mod tests {
 
     #[test]
     fn lists_that_are_the_same_in_everything_are_one() {
-        let shelf = ListingInterner::default();
+        let interner = ListingInterner::default();
         let (mut first, mut same, mut counted, mut other) = (list("a", 1), list("a", 1), list("a", 2), list("b", 1));
         for list in [&mut first, &mut same, &mut counted, &mut other] {
-            shelf.share(list);
+            interner.share(list);
         }
         assert!(Arc::ptr_eq(&first, &same), "one list of two servers");
         assert!(!Arc::ptr_eq(&first, &counted) && counted.tokens == Some(2), "another count is another list");
@@ -65,15 +65,15 @@ mod tests {
 
     #[test]
     fn what_nobody_holds_is_forgotten() {
-        let shelf = ListingInterner::default();
+        let interner = ListingInterner::default();
         let held = list("held", 0);
-        shelf.share(&mut Arc::clone(&held));
+        interner.share(&mut Arc::clone(&held));
         let mut kept = list("kept", 0);
-        shelf.share(&mut kept);
+        interner.share(&mut kept);
         for number in 0..10_000 {
-            shelf.share(&mut list(&number.to_string(), 0));
+            interner.share(&mut list(&number.to_string(), 0));
         }
-        let lists = shelf.lists.lock();
+        let lists = interner.lists.lock();
         assert!(lists.known.len() <= SWEPT_FROM, "{} of 10,000 lists", lists.known.len());
         assert!(lists.known["kept"].upgrade().is_some(), "and what is held is there");
         assert!(!lists.known.contains_key("held"), "one that its monitor held already is not looked up");

@@ -224,13 +224,13 @@ fn find<'a>(tools: &'a [Value], search: &Search) -> Option<&'a Value> {
     if let Some(tool) = USUAL_NAMES.iter().find_map(|name| named(tools, name)) {
         return Some(tool);
     }
-    let mut telling = tools.iter().filter(|tool| {
+    let mut notifier = tools.iter().filter(|tool| {
         let name = name_of(tool).to_ascii_lowercase();
         TELLING_PARTS.iter().any(|part| name.contains(part))
             && input_schema(tool).get("properties").is_some_and(|properties| properties.get(&search.query).is_some())
     });
-    let only = telling.next()?;
-    telling.next().is_none().then_some(only)
+    let only = notifier.next()?;
+    notifier.next().is_none().then_some(only)
 }
 
 /// A tool's name; empty where it has none.

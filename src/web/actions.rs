@@ -22,7 +22,7 @@ const ACTOR_CHARS_MAX: usize = 64;
 /// Asks for a look at a monitor; when that was.
 pub fn recheck(state: &WebState, monitor: &str) -> Result<DateTime<Utc>, Problem> {
     let monitor = MonitorId::new(monitor);
-    if state.board.get(&monitor).is_none() {
+    if state.live.get(&monitor).is_none() {
         return Err(Problem::new(StatusCode::NOT_FOUND, "there is no monitor with this id"));
     }
     let asked_at = Utc::now();
@@ -36,7 +36,7 @@ pub async fn recheck_and_wait(
     wait: Duration,
 ) -> Result<Option<Arc<MonitorView>>, Problem> {
     // Subscribed before asking, so that no change can be missed.
-    let mut changes = state.board.changes();
+    let mut changes = state.live.changes();
     let asked_at = recheck(state, monitor)?;
     let id = MonitorId::new(monitor);
     let looked = |view: &Arc<MonitorView>| {
@@ -44,10 +44,10 @@ pub async fn recheck_and_wait(
     };
     let over = async {
         loop {
-            if let Some(view) = state.board.get(&id).filter(looked) {
+            if let Some(view) = state.live.get(&id).filter(looked) {
                 return Some(view);
             }
-            // One that lags looks again; a board that is gone has no more to say.
+            // One that lags looks again; a live state that is gone has no more to say.
             if changes.recv().await == Err(RecvError::Closed) {
                 return None;
             }

@@ -1,4 +1,4 @@
-//! `/api/v1`: the board and the incidents as JSON, and the two actions. Times are RFC 3339 in UTC.
+//! `/api/v1`: the live state and the incidents as JSON, and the two actions. Times are RFC 3339 in UTC.
 
 use axum::Json;
 use std::time::Duration;
@@ -52,7 +52,8 @@ pub struct MonitorBody {
     uptime: Option<f64>,
     calls_per_day: u64,
     footprint: FootprintBody,
-    learnt: ServerProfileBody,
+    #[serde(rename = "learnt")]
+    profile: ServerProfileBody,
     /// Why the schedule is not kept just now.
     held: Option<HoldBody>,
     trouble: Option<String>,
@@ -209,7 +210,7 @@ pub struct Acknowledgement {
 /// `GET /api/v1/monitors`: filters and pages as on the fleet's page.
 pub async fn monitors(State(state): State<WebState>, RawQuery(query): RawQuery) -> Json<MonitorList> {
     let filter = FleetFilter::parse(query.as_deref().unwrap_or_default());
-    let views = state.board.all();
+    let views = state.live.all();
     let found = filter.apply_settled(&views);
     let (page, pages) = filter.place(found.len());
     let monitors = filter.slice(&found).iter().map(|view| monitor_body(view, false)).collect();
@@ -218,7 +219,7 @@ pub async fn monitors(State(state): State<WebState>, RawQuery(query): RawQuery) 
 
 /// `GET /api/v1/monitors/{id}`.
 pub async fn monitor(State(state): State<WebState>, Path(id): Path<String>) -> Result<Json<MonitorBody>, Problem> {
-    let view = state.board.get(&MonitorId::new(&id));
+    let view = state.live.get(&MonitorId::new(&id));
     let missing = Problem::new(StatusCode::NOT_FOUND, "there is no monitor with this id");
     view.map(|view| Json(monitor_body(&view, true))).ok_or(missing)
 }
@@ -324,7 +325,7 @@ fn monitor_body(view: &MonitorView, whole: bool) -> MonitorBody {
         uptime: view.uptime,
         calls_per_day: view.calls_per_day,
         footprint: FootprintBody { yesterday: spent_body(&view.spent[0]), today: spent_body(&view.spent[1]) },
-        learnt: learnt_body(&view.learnt),
+        profile: learnt_body(&view.profile),
         held: view.hold.map(hold_body),
         trouble: view.trouble.clone(),
         signals: view.signals.iter().map(signal_body).collect(),
@@ -339,15 +340,15 @@ fn spent_body(day: &Spent) -> SpentBody {
     SpentBody { beats, requests, bytes_out, bytes_in, connections, sessions_opened, sessions_closed, tokens }
 }
 
-fn learnt_body(learnt: &ServerProfile) -> ServerProfileBody {
+fn learnt_body(profile: &ServerProfile) -> ServerProfileBody {
     ServerProfileBody {
-        era: learnt.era.map(|era| era.slug()),
-        transport: learnt.transport.map(|transport| transport.slug()),
-        found_at: learnt.era_found_at,
-        discover: learnt.discover.slug(),
-        closing: learnt.closing.slug(),
-        answered: learnt.answered,
-        session_kept_since: learnt.kept.as_ref().map(|kept| kept.opened_at),
+        era: profile.era.map(|era| era.slug()),
+        transport: profile.transport.map(|transport| transport.slug()),
+        found_at: profile.era_found_at,
+        discover: profile.discover.slug(),
+        closing: profile.closing.slug(),
+        answered: profile.answered,
+        session_kept_since: profile.kept.as_ref().map(|kept| kept.opened_at),
     }
 }
 

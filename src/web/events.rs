@@ -1,4 +1,4 @@
-//! `GET /events`: what changed on the board, gathered over a moment, for open pages.
+//! `GET /events`: what changed in the live state, gathered over a moment, for open pages.
 //!
 //! An event names what changed and carries no content; the page looks again. Where nothing changed for a while a `beat`
 //! says so: a page that hears neither turns grey, since what it shows may be out of date. Streams end on the shutdown token, for
@@ -64,7 +64,7 @@ pub async fn stream(State(state): State<WebState>, line: Option<Extension<Arc<Co
         return answer;
     };
     let stream = EventStream {
-        changes: state.board.changes(),
+        changes: state.live.changes(),
         shutdown: state.shutdown.clone(),
         beat_at: Instant::now(),
         over: state.shutdown.is_cancelled(),
@@ -106,7 +106,7 @@ enum LiveUpdate {
     Nothing,
 }
 
-/// Waits for a change and for what follows it closely, or until a beat is due; none when the board is gone.
+/// Waits for a change and for what follows it closely, or until a beat is due; none when the live state is gone.
 async fn gather(changes: &mut Receiver<LiveChange>, beat_at: Instant) -> Option<LiveUpdate> {
     let mut gathered = GatheredUpdates::default();
     let Ok(first) = timeout_at(beat_at, changes.recv()).await else { return Some(LiveUpdate::Nothing) };

@@ -103,11 +103,11 @@ pub fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 fn admit(state: &WebState, request: &Request, sender: RequestSource) -> Result<Visit, Box<Response>> {
     let Some(token) = &state.settings.token else { return Ok(Visit { admitted: true, signed_in: false }) };
     let now = Utc::now();
-    if cookie(request.headers(), SESSION_COOKIE).is_some_and(|id| state.doors.knows(id, now)) {
+    if cookie(request.headers(), SESSION_COOKIE).is_some_and(|id| state.sessions.knows(id, now)) {
         return Ok(Visit { admitted: true, signed_in: true });
     }
     if let Some(shown) = bearer(request.headers()) {
-        return match state.doors.authenticate(shown, token, source(request.extensions()), now) {
+        return match state.sessions.authenticate(shown, token, source(request.extensions()), now) {
             AuthResult::Right => Ok(Visit { admitted: true, signed_in: false }),
             AuthResult::Wrong => {
                 Err(Box::new(refuse(request, StatusCode::UNAUTHORIZED, "this token is not the right one")))

@@ -1,4 +1,4 @@
-//! `GET /metrics`: the board as OpenMetrics, drawn at scrape time; nothing is kept between scrapes.
+//! `GET /metrics`: the live state as OpenMetrics, drawn at scrape time; nothing is kept between scrapes.
 
 use std::fmt::Error;
 
@@ -48,7 +48,7 @@ struct Scrape {
 
 impl Collector for Scrape {
     fn encode(&self, mut to: DescriptorEncoder) -> Result<(), Error> {
-        let mut views = self.state.board.all();
+        let mut views = self.state.live.all();
         views.truncate(MONITORS_MAX);
         monitors(&mut to, &views)?;
         signals(&mut to, &views)?;
@@ -193,29 +193,29 @@ fn manners(to: &mut DescriptorEncoder, views: &Views) -> Result<(), Error> {
 
 impl Scrape {
     fn serin(&self, to: &mut DescriptorEncoder) -> Result<(), Error> {
-        let pulse = self.state.board.metrics();
+        let metrics = self.state.live.metrics();
         let mut family = to.encode_descriptor("serin_beats", "beats judged", None, MetricType::Counter)?;
         for verdict in [Verdict::Good, Verdict::Degraded, Verdict::Down, Verdict::Unknown] {
             let labels = [("verdict", verdict.slug())];
-            ConstCounter::new(pulse.beats(verdict)).encode(family.encode_family(&labels)?)?;
+            ConstCounter::new(metrics.beats(verdict)).encode(family.encode_family(&labels)?)?;
         }
         let missed =
             to.encode_descriptor("serin_beats_missed", "beats due that did not take place", None, MetricType::Counter)?;
-        ConstCounter::new(pulse.missed()).encode(missed)?;
+        ConstCounter::new(metrics.missed()).encode(missed)?;
         let figures = [
-            ("serin_writer_queue", "records waiting for the database", pulse.writer_queue()),
-            ("serin_deliveries_pending", "deliveries not brought yet", pulse.deliveries_pending()),
+            ("serin_writer_queue", "records waiting for the database", metrics.writer_queue()),
+            ("serin_deliveries_pending", "deliveries not brought yet", metrics.deliveries_pending()),
             (
                 "serin_banners",
                 "banners across the pages: config faults and Serin's own trouble",
-                self.state.board.banners().len() as u64,
+                self.state.live.banners().len() as u64,
             ),
         ];
         for (name, help, figure) in figures {
             let encoder = to.encode_descriptor(name, help, None, MetricType::Gauge)?;
             ConstGauge::new(i64::try_from(figure).unwrap_or(i64::MAX)).encode(encoder)?;
         }
-        let late = pulse.take_start_late_seconds_max();
+        let late = metrics.take_start_late_seconds_max();
         let help = "greatest lateness of a beat's start since the last scrape";
         let encoder = to.encode_descriptor("serin_start_late_max", help, Some(&Unit::Seconds), MetricType::Gauge)?;
         ConstGauge::new(late).encode(encoder)?;
@@ -225,7 +225,7 @@ impl Scrape {
             Some(&Unit::Seconds),
             MetricType::Gauge,
         )?;
-        for (name, at) in pulse.turns() {
+        for (name, at) in metrics.turns() {
             gauge(&mut family, &[("loop", name)], at.timestamp())?;
         }
         Ok(())

@@ -40,7 +40,7 @@ pub async fn ready(State(state): State<WebState>) -> Response {
     let troubles = state.alerts.open().into_iter().filter(|(kind, _)| kind.forgets());
     why.extend(troubles.map(|(kind, open)| format!("{}: {}", kind.slug(), open.detail)));
     let database = why.is_empty();
-    let silent_loops = state.board.metrics().silent_loops();
+    let silent_loops = state.live.metrics().silent_loops();
     why.extend(silent_loops.iter().map(|name| format!("the {name} loop takes no turns")));
     let ready = why.is_empty();
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };

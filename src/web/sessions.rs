@@ -118,33 +118,33 @@ mod tests {
 
     #[test]
     fn a_session_ends_with_its_time_and_with_its_owner() {
-        let (doors, now) = (Sessions::default(), DateTime::UNIX_EPOCH);
-        let id = doors.open(now);
+        let (sessions, now) = (Sessions::default(), DateTime::UNIX_EPOCH);
+        let id = sessions.open(now);
         let rows = [
             (now, id.as_str(), true, "it is open at once"),
             (now + TimeDelta::hours(SESSION_HOURS), &id, false, "it ends after its hours"),
             (now, "guess", false, "an invented id is no session"),
         ];
         for (at, id, known, sentence) in rows {
-            assert_eq!(doors.knows(id, at), known, "{sentence}");
+            assert_eq!(sessions.knows(id, at), known, "{sentence}");
         }
-        doors.close(&id);
-        assert!(!doors.knows(&id, now), "it ends when its owner signs out");
+        sessions.close(&id);
+        assert!(!sessions.knows(&id, now), "it ends when its owner signs out");
     }
 
     #[test]
     fn guessing_is_stopped_and_bothers_nobody_else() {
-        let (doors, token, now) = (Sessions::default(), Secret::new("right"), DateTime::UNIX_EPOCH);
+        let (sessions, token, now) = (Sessions::default(), Secret::new("right"), DateTime::UNIX_EPOCH);
         let six = |network: u16, host: u16| IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, network, 0, 0, 0, host));
         let mapped = IpAddr::V6(Ipv4Addr::LOCALHOST.to_ipv6_mapped());
         for _ in 0..FAILURES_MAX {
-            assert_eq!(doors.authenticate("wrong", &token, HERE, now), AuthResult::Wrong);
+            assert_eq!(sessions.authenticate("wrong", &token, HERE, now), AuthResult::Wrong);
             assert_eq!(
-                doors.authenticate("right", &token, HERE, now),
+                sessions.authenticate("right", &token, HERE, now),
                 AuthResult::Right,
                 "in between, and it makes nothing good"
             );
-            assert_eq!(doors.authenticate("wrong", &token, six(1, 1), now), AuthResult::Wrong);
+            assert_eq!(sessions.authenticate("wrong", &token, six(1, 1), now), AuthResult::Wrong);
         }
         let rows = [
             ("right", HERE, now, AuthResult::Right, "a right one passes, whoever guessed before"),
@@ -157,18 +157,18 @@ mod tests {
             ("wrong", HERE, now + FAILURE_WINDOW, AuthResult::Wrong, "a minute later it may try again"),
         ];
         for (shown, from, at, taken, sentence) in rows {
-            assert_eq!(doors.authenticate(shown, &token, from, at), taken, "{sentence}");
+            assert_eq!(sessions.authenticate(shown, &token, from, at), taken, "{sentence}");
         }
     }
 
     #[test]
     fn sessions_are_bounded() {
-        let (doors, now) = (Sessions::default(), DateTime::UNIX_EPOCH);
-        let first = doors.open(now);
+        let (sessions, now) = (Sessions::default(), DateTime::UNIX_EPOCH);
+        let first = sessions.open(now);
         for second in 1..=i64::try_from(SESSIONS_MAX).unwrap() {
-            doors.open(now + TimeDelta::seconds(second));
+            sessions.open(now + TimeDelta::seconds(second));
         }
-        assert!(!doors.knows(&first, now), "the oldest made room");
-        assert_eq!(doors.sessions.lock().len(), SESSIONS_MAX);
+        assert!(!sessions.knows(&first, now), "the oldest made room");
+        assert_eq!(sessions.sessions.lock().len(), SESSIONS_MAX);
     }
 }

@@ -16,19 +16,19 @@ use crate::live::state::{LiveState, STARTING};
 use crate::web::guard;
 
 /// What is answered while Serin starts.
-pub fn router(board: Arc<LiveState>) -> Router {
+pub fn router(live: Arc<LiveState>) -> Router {
     Router::new()
         .route("/healthz", get(health))
         .route("/readyz", get(ready))
         .route("/api/v1/status", get(status))
         .fallback(anything)
         .layer(from_fn(guard::armour))
-        .with_state(board)
+        .with_state(live)
 }
 
 /// What it waits for, and since when.
-fn starting(board: &LiveState) -> String {
-    match board.banners().into_iter().find(|banner| banner.kind == STARTING) {
+fn starting(live: &LiveState) -> String {
+    match live.banners().into_iter().find(|banner| banner.kind == STARTING) {
         Some(banner) => {
             format!(
                 "starting: the database cannot be used since {}: {}",
@@ -41,21 +41,21 @@ fn starting(board: &LiveState) -> String {
 }
 
 /// The process lives, and ending it would mend nothing.
-async fn health(State(board): State<Arc<LiveState>>) -> String {
-    format!("{}\n", starting(&board))
+async fn health(State(live): State<Arc<LiveState>>) -> String {
+    format!("{}\n", starting(&live))
 }
 
-async fn ready(State(board): State<Arc<LiveState>>) -> Response {
-    let body = json!({ "ready": false, "database": false, "silent_loops": [], "why": [starting(&board)] });
+async fn ready(State(live): State<Arc<LiveState>>) -> Response {
+    let body = json!({ "ready": false, "database": false, "silent_loops": [], "why": [starting(&live)] });
     (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response()
 }
 
 /// As much of the document as `serin status` needs to say that Serin is ill, and why.
-async fn status(State(board): State<Arc<LiveState>>) -> Response {
-    let body = json!({ "well": false, "ill": [starting(&board)], "versions": { "serin": env!("CARGO_PKG_VERSION") } });
+async fn status(State(live): State<Arc<LiveState>>) -> Response {
+    let body = json!({ "well": false, "ill": [starting(&live)], "versions": { "serin": env!("CARGO_PKG_VERSION") } });
     (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response()
 }
 
-async fn anything(State(board): State<Arc<LiveState>>) -> Response {
-    (StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", starting(&board))).into_response()
+async fn anything(State(live): State<Arc<LiveState>>) -> Response {
+    (StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", starting(&live))).into_response()
 }

@@ -20,7 +20,7 @@ use crate::web::sessions::Sessions;
 
 /// Event streams open at once where nobody counted the files.
 const STREAMS_ASSUMED: usize = 256;
-/// A page waits this long for one answer of the database, then shows what the board has.
+/// A page waits this long for one answer of the database, then shows what memory has.
 pub const STORE_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// What the web needs to know of `serin:`; the public address is read from the fleet, which reloads.
@@ -38,7 +38,7 @@ pub struct Settings {
 #[derive(Debug, Clone)]
 pub struct WebState {
     /// The last known state of everything.
-    pub board: Arc<LiveState>,
+    pub live: Arc<LiveState>,
     /// The database.
     pub store: Store,
     /// What does not change while the process lives.
@@ -50,7 +50,7 @@ pub struct WebState {
     /// Ends event streams.
     pub shutdown: CancellationToken,
     /// Who is signed in, and who failed to.
-    pub doors: Arc<Sessions>,
+    pub sessions: Arc<Sessions>,
     /// Permits for event streams.
     pub streams: Arc<Semaphore>,
     /// Serin's own trouble; without the loop's handle there is none.
@@ -62,7 +62,7 @@ pub struct WebState {
 impl WebState {
     /// A state with nobody signed in.
     pub fn new(
-        board: Arc<LiveState>,
+        live: Arc<LiveState>,
         store: Store,
         settings: Settings,
         fleet: watch::Receiver<Arc<Fleet>>,
@@ -70,13 +70,13 @@ impl WebState {
         shutdown: CancellationToken,
     ) -> Self {
         Self {
-            board,
+            live,
             store,
             settings: Arc::new(settings),
             fleet,
             commands,
             shutdown,
-            doors: Arc::default(),
+            sessions: Arc::default(),
             streams: Arc::new(Semaphore::new(STREAMS_ASSUMED)),
             alerts: InternalAlerts::new(),
             started_at: Utc::now(),

@@ -150,15 +150,15 @@ struct AlertBody {
 /// `GET /api/v1/status`. It answers while the database is away, and says so.
 pub async fn show(State(state): State<WebState>) -> Json<Status> {
     let now = Utc::now();
-    let pulse = state.board.metrics();
+    let metrics = state.live.metrics();
     let figures = state.ask(state.store.figures(now)).await.ok();
     // A database that just let us wait is not asked twice.
     let backlog = match figures {
         Some(_) => state.ask(state.store.backlog(now)).await.ok(),
         None => None,
     };
-    let (lately, troubles) = (pulse.lately(Instant::now()), state.alerts.open());
-    let ill = ill(&lately, &troubles, &pulse.silent_loops(), backlog.as_ref());
+    let (lately, troubles) = (metrics.lately(Instant::now()), state.alerts.open());
+    let ill = ill(&lately, &troubles, &metrics.silent_loops(), backlog.as_ref());
     let versions = Versions {
         serin: env!("CARGO_PKG_VERSION"),
         sqlite: figures.as_ref().map(|figures| figures.sqlite.clone()),
@@ -175,16 +175,16 @@ pub async fn show(State(state): State<WebState>) -> Json<Status> {
         uptime_seconds: seconds(now, state.started_at),
         versions,
         monitors: monitors(&state),
-        beats: beats(pulse),
+        beats: beats(metrics),
         lately: lately_body(&lately),
         writer_queue: state.store.waiting(),
         outbox: backlog.map(|backlog| outbox(backlog, now)),
         database: figures.map(database),
-        config: config(pulse.file()),
-        probes: Probes { places: pulse.permits(), files: pulse.files() },
-        heartbeat: state.fleet_now().heartbeat.as_ref().map(|_| heartbeat(pulse.heartbeat())),
+        config: config(metrics.file()),
+        probes: Probes { places: metrics.permits(), files: metrics.files() },
+        heartbeat: state.fleet_now().heartbeat.as_ref().map(|_| heartbeat(metrics.heartbeat())),
         troubles: troubles.into_iter().map(trouble).collect(),
-        loops: pulse.turns(),
+        loops: metrics.turns(),
     })
 }
 
@@ -227,7 +227,7 @@ fn seconds(now: DateTime<Utc>, since: DateTime<Utc>) -> u64 {
 
 fn monitors(state: &WebState) -> MonitorsBody {
     let mut states = BTreeMap::new();
-    let views = state.board.all();
+    let views = state.live.all();
     for view in &views {
         *states.entry(view.roll_up.settled().word()).or_default() += 1;
     }
@@ -235,13 +235,13 @@ fn monitors(state: &WebState) -> MonitorsBody {
     MonitorsBody { total: views.len(), states, waiting }
 }
 
-fn beats(pulse: &ProcessMetrics) -> BeatsBody {
+fn beats(metrics: &ProcessMetrics) -> BeatsBody {
     BeatsBody {
-        good: pulse.beats(Verdict::Good),
-        degraded: pulse.beats(Verdict::Degraded),
-        down: pulse.beats(Verdict::Down),
-        unknown: pulse.beats(Verdict::Unknown),
-        missed: pulse.missed(),
+        good: metrics.beats(Verdict::Good),
+        degraded: metrics.beats(Verdict::Degraded),
+        down: metrics.beats(Verdict::Down),
+        unknown: metrics.beats(Verdict::Unknown),
+        missed: metrics.missed(),
     }
 }
 

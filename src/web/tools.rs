@@ -148,7 +148,7 @@ async fn is_locked(lock: &File, accepted: &Baseline) -> bool {
 
 fn found(state: &WebState, id: &str) -> Result<std::sync::Arc<MonitorView>, Problem> {
     let missing = Problem::new(StatusCode::NOT_FOUND, "there is no monitor with this id");
-    state.board.get(&MonitorId::new(id)).ok_or(missing)
+    state.live.get(&MonitorId::new(id)).ok_or(missing)
 }
 
 fn body(view: &MonitorView, history: Vec<ListingLine>) -> ToolsBody {

@@ -53,8 +53,8 @@ impl Beats {
 
     async fn run(&mut self, kind: BeatKind, at: DateTime<Utc>) -> Observation {
         (self.assignment.kind, self.assignment.scheduled_at, self.assignment.started_at) = (kind, at, at);
-        let (seen, learnt) = self.prober.run(&self.assignment).await;
-        self.assignment.learnt = ServerProfile { era_found_at: Some(at), ..learnt };
+        let (seen, profile) = self.prober.run(&self.assignment).await;
+        self.assignment.profile = ServerProfile { era_found_at: Some(at), ..profile };
         seen
     }
 }

@@ -44,15 +44,15 @@ struct Beats {
 }
 
 impl Beats {
-    fn of(server: &FaultServer, learnt: ServerProfile) -> Self {
+    fn of(server: &FaultServer, profile: ServerProfile) -> Self {
         let monitor = monitor(&format!("http://{}/mcp", server.address), 1);
-        Self { prober: Prober::new(8), assignment: Assignment { learnt, ..assignment(monitor) } }
+        Self { prober: Prober::new(8), assignment: Assignment { profile, ..assignment(monitor) } }
     }
 
     async fn at(&mut self, at: DateTime<Utc>) -> Observation {
         (self.assignment.scheduled_at, self.assignment.started_at) = (at, at);
-        let (seen, learnt) = self.prober.run(&self.assignment).await;
-        self.assignment.learnt = learnt;
+        let (seen, profile) = self.prober.run(&self.assignment).await;
+        self.assignment.profile = profile;
         seen
     }
 
@@ -60,13 +60,13 @@ impl Beats {
         self.at(now()).await
     }
 
-    fn learnt(&self) -> &ServerProfile {
-        &self.assignment.learnt
+    fn profile(&self) -> &ServerProfile {
+        &self.assignment.profile
     }
 }
 
-fn kept(learnt: &ServerProfile) -> Option<&str> {
-    learnt.kept.as_ref().map(|kept| kept.id.as_str())
+fn kept(profile: &ServerProfile) -> Option<&str> {
+    profile.kept.as_ref().map(|kept| kept.id.as_str())
 }
 
 fn labels(seen: &Observation) -> Vec<&str> {
@@ -185,7 +185,7 @@ async fn one_bad_answer_does_not_end_an_era() {
     let good = FaultServer::start(modern(), None).await;
     let mut beats = Beats::of(&good, ServerProfile::default());
     beats.next().await;
-    let known = beats.learnt().clone();
+    let known = beats.profile().clone();
     assert_eq!(known.era, Some(Era::Modern));
 
     let neither = with(with(modern(), "server/discover", oh()), "initialize", oh());
@@ -193,25 +193,25 @@ async fn one_bad_answer_does_not_end_an_era() {
     let mut beats = Beats::of(&server, known.clone());
     let seen = beats.next().await;
     assert_eq!(first_fault(&seen), Some((Stage::Handshake, FaultKind::HttpStatus(500))), "{seen:#?}");
-    assert_eq!(beats.learnt().era, Some(Era::Modern), "a server in trouble is not taken for another");
+    assert_eq!(beats.profile().era, Some(Era::Modern), "a server in trouble is not taken for another");
 
     let server = FaultServer::start(with(legacy(), "server/discover", oh()), None).await;
     let mut beats = Beats::of(&server, known.clone());
     let seen = beats.next().await;
     assert_eq!((first_fault(&seen), seen.era), (None, Some(Era::Legacy)), "it is up all the same: {seen:#?}");
-    assert_eq!(beats.learnt().era, Some(Era::Modern), "and once is not enough");
-    let doubted = beats.learnt().clone();
+    assert_eq!(beats.profile().era, Some(Era::Modern), "and once is not enough");
+    let doubted = beats.profile().clone();
     beats.next().await;
-    assert_eq!((beats.learnt().era, beats.learnt().era_in_doubt), (Some(Era::Legacy), false), "twice is");
+    assert_eq!((beats.profile().era, beats.profile().era_in_doubt), (Some(Era::Legacy), false), "twice is");
 
     let mut beats = Beats::of(&good, doubted);
     let seen = beats.next().await;
-    assert_eq!((seen.era, beats.learnt().era_in_doubt), (Some(Era::Modern), false), "a good one ends the doubt");
+    assert_eq!((seen.era, beats.profile().era_in_doubt), (Some(Era::Modern), false), "a good one ends the doubt");
 
     let server = FaultServer::start(with(old(None), "server/discover", oh()), None).await;
     let mut beats = Beats::of(&server, known);
     beats.next().await;
-    assert_eq!(beats.learnt().era, Some(Era::Legacy), "an old release is not asked a second time");
+    assert_eq!(beats.profile().era, Some(Era::Legacy), "an old release is not asked a second time");
 }
 
 #[tokio::test]
@@ -226,7 +226,7 @@ async fn old_releases_are_sent_neither_discover_nor_delete_and_one_session_is_ke
             let cost = seen.footprint;
             assert_eq!((cost.sessions_opened, cost.sessions_closed), (u32::from(nth == 0), 0), "{version}, beat {nth}");
             assert_eq!(labels(&seen), [if nth == 0 { "initialize" } else { "kept session" }], "{version}, beat {nth}");
-            assert_eq!(kept(beats.learnt()), Some(ID), "{version}, beat {nth}");
+            assert_eq!(kept(beats.profile()), Some(ID), "{version}, beat {nth}");
         }
         let seen = server.seen();
         let head = seen.heads.last().expect("something came").to_ascii_lowercase();
@@ -234,10 +234,10 @@ async fn old_releases_are_sent_neither_discover_nor_delete_and_one_session_is_ke
         assert!(!seen.asked.iter().any(|asked| asked == "server/discover" || asked == "DELETE"), "{:?}", seen.asked);
 
         // The daily look at the era is answered by the version as well.
-        let mut learnt = beats.learnt().clone();
-        learnt.era_found_at = Some(now() - TimeDelta::hours(29));
-        learnt.kept = None;
-        let seen = Beats::of(&server, learnt).next().await;
+        let mut profile = beats.profile().clone();
+        profile.era_found_at = Some(now() - TimeDelta::hours(29));
+        profile.kept = None;
+        let seen = Beats::of(&server, profile).next().await;
         assert_eq!((first_fault(&seen), labels(&seen)), (None, vec!["initialize"]), "{version}: {seen:#?}");
     }
     let server = FaultServer::start(old(None), None).await;
@@ -256,12 +256,12 @@ async fn a_kept_session_is_made_anew_when_it_is_an_hour_old_or_gone() {
     let mut beats = Beats::of(&server, ServerProfile::default());
     for (minute, id, opens) in [(0, ID, true), (59, ID, false), (61, NEXT, true), (62, NEXT, false)] {
         let seen = beats.at(now() + TimeDelta::minutes(minute)).await;
-        assert_eq!((first_fault(&seen), kept(beats.learnt())), (None, Some(id)), "minute {minute}: {seen:#?}");
+        assert_eq!((first_fault(&seen), kept(beats.profile())), (None, Some(id)), "minute {minute}: {seen:#?}");
         assert_eq!(seen.footprint.sessions_opened, u32::from(opens), "minute {minute}");
         assert!(!seen.session_lost, "minute {minute}: nothing was lost");
     }
 
-    let known = beats.learnt().clone();
+    let known = beats.profile().clone();
     let rows = [
         ("400, as old releases say it", status("400 Bad Request", "", "Bad Request: No valid session ID provided")),
         ("404", status("404 Not Found", TEXT, "Not Found: Session has been terminated")),
@@ -283,7 +283,7 @@ async fn a_kept_session_is_made_anew_when_it_is_an_hour_old_or_gone() {
         assert_eq!(first_fault(&seen), None, "{sentence}: a new one in the same beat, {seen:#?}");
         assert_eq!(labels(&seen), ["kept session", "initialize"], "{sentence}");
         assert!(seen.session_lost, "{sentence}: that is a restart");
-        assert_eq!(kept(beats.learnt()), Some(NEXT), "{sentence}");
+        assert_eq!(kept(beats.profile()), Some(NEXT), "{sentence}");
     }
 
     let oh = status("500 Internal Server Error", TEXT, "oh");
@@ -291,10 +291,10 @@ async fn a_kept_session_is_made_anew_when_it_is_an_hour_old_or_gone() {
     let mut beats = Beats::of(&server, known);
     let seen = beats.at(now() + TimeDelta::minutes(63)).await;
     assert_eq!(first_fault(&seen), Some((Stage::Tools, FaultKind::HttpStatus(500))), "{seen:#?}");
-    assert_eq!(kept(beats.learnt()), Some(NEXT), "a young session is not to blame");
+    assert_eq!(kept(beats.profile()), Some(NEXT), "a young session is not to blame");
     let seen = beats.at(now() + TimeDelta::minutes(67)).await;
     assert!(first_fault(&seen).is_some());
-    assert_eq!(kept(beats.learnt()), None, "it may be the session alone that broke: the next beat opens another");
+    assert_eq!(kept(beats.profile()), None, "it may be the session alone that broke: the next beat opens another");
     let seen = beats.at(now() + TimeDelta::minutes(68)).await;
     assert_eq!(labels(&seen), ["initialize"], "{seen:#?}");
 }
@@ -324,7 +324,7 @@ async fn nothing_is_asked_in_a_session_whose_opening_was_not_finished() {
         ["initialize", "notifications/initialized"],
         "old releases die of a request in it, and of discover"
     );
-    assert_eq!(kept(beats.learnt()), None, "nor is it kept");
+    assert_eq!(kept(beats.profile()), None, "nor is it kept");
 }
 
 #[tokio::test]
@@ -360,16 +360,16 @@ async fn what_we_did_for_the_first_time_is_remembered_for_an_incident() {
     let mut beats = Beats::of(&server, ServerProfile::default());
     beats.next().await;
     assert_eq!(
-        beats.learnt().deed.map(|deed| deed.what),
+        beats.profile().deed.map(|deed| deed.what),
         Some(RiskyAction::Closing),
         "the last of two, {:?}",
-        beats.learnt()
+        beats.profile()
     );
-    let at = beats.learnt().deed.map(|deed| deed.at);
+    let at = beats.profile().deed.map(|deed| deed.at);
     beats.at(now() + TimeDelta::minutes(1)).await;
-    assert_eq!(beats.learnt().deed.map(|deed| deed.at), at, "the second time is no news");
+    assert_eq!(beats.profile().deed.map(|deed| deed.at), at, "the second time is no news");
     let fixed = ServerProfile { closing: Caution::Harmless, ..ServerProfile::default() };
     let mut beats = Beats::of(&server, fixed);
     beats.next().await;
-    assert_eq!(beats.learnt().deed.map(|deed| deed.what), Some(RiskyAction::Discover));
+    assert_eq!(beats.profile().deed.map(|deed| deed.what), Some(RiskyAction::Discover));
 }

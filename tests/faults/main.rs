@@ -117,7 +117,7 @@ fn assignment(monitor: Monitor) -> Assignment {
         asks,
         further: Further::NONE,
         ask_sources: false,
-        learnt: ServerProfile::default(),
+        profile: ServerProfile::default(),
         lists: KnownLists::default(),
     }
 }
@@ -297,7 +297,7 @@ async fn the_ladder_says_how_far_one_gets() {
     for (sentence, url, expected) in rows {
         let mut monitor = monitor(&url, 0);
         monitor.auth.bearer = Some(Secret::new("tok-123456"));
-        let (rungs, _) = prober.climb(&monitor, &ServerProfile::default(), now()).await;
+        let (rungs, _) = prober.diagnose(&monitor, &ServerProfile::default(), now()).await;
         let seen: Vec<String> =
             rungs.iter().map(|rung| format!("{}{}", rung.name, if rung.holds { "" } else { "!" })).collect();
         assert_eq!(seen.join(" "), expected, "{sentence}: {rungs:#?}");
@@ -340,16 +340,16 @@ async fn what_is_learnt_spares_the_next_probe() {
     let mut assignment = assignment(monitor(&format!("http://{}/mcp", server.address), 1));
     assignment.ask_sources = true;
     let prober = Prober::new(8);
-    let (first, learnt) = prober.run(&assignment).await;
+    let (first, profile) = prober.run(&assignment).await;
     assert_eq!(first.sources.as_ref().map(|sources| sources.count), Some(1));
-    assert_eq!((learnt.era, learnt.era_found_at.is_some()), (Some(Era::Legacy), true));
+    assert_eq!((profile.era, profile.era_found_at.is_some()), (Some(Era::Legacy), true));
     let before = server.seen().asked.len();
-    assignment.learnt = learnt.clone();
+    assignment.profile = profile.clone();
     let (seen, again) = prober.run(&assignment).await;
-    assert_eq!(again, learnt, "nothing new was learnt");
+    assert_eq!(again, profile, "nothing new was learnt");
     assert_eq!((seen.footprint.connections, seen.footprint.requests), (1, 6), "one connection, no request too many");
     assert_eq!(server.seen().asked[before], "initialize", "discover is not asked again");
-    assignment.learnt.era_found_at = Some(now() - chrono::TimeDelta::hours(29));
+    assignment.profile.era_found_at = Some(now() - chrono::TimeDelta::hours(29));
     let before = server.seen().asked.len();
     prober.run(&assignment).await;
     let asked = server.seen().asked[before..].to_vec();
@@ -369,9 +369,9 @@ async fn what_is_learnt_spares_the_next_probe() {
     )
     .await;
     let mut assignment = self::assignment(monitor(&format!("http://{}/mcp", upgraded.address), 1));
-    assignment.learnt = learnt;
-    let (seen, learnt) = prober.run(&assignment).await;
-    assert_eq!((first_fault(&seen), learnt.era), (None, Some(Era::Modern)), "an upgrade is no failure");
+    assignment.profile = profile;
+    let (seen, profile) = prober.run(&assignment).await;
+    assert_eq!((first_fault(&seen), profile.era), (None, Some(Era::Modern)), "an upgrade is no failure");
 }
 
 #[tokio::test]
@@ -448,22 +448,22 @@ async fn a_server_that_closes_each_connection_is_well() {
 async fn what_hurts_a_server_is_never_done_to_it_again() {
     let prober = Prober::new(8);
     let mortal = FaultServer::start(with(legacy(), "server/discover", Act::Die), None).await;
-    let (_, learnt) = prober.run(&assignment(monitor(&format!("http://{}/mcp", mortal.address), 1))).await;
-    assert_eq!(learnt.discover, Caution::Harmful, "it was gone after discover");
+    let (_, profile) = prober.run(&assignment(monitor(&format!("http://{}/mcp", mortal.address), 1))).await;
+    assert_eq!(profile.discover, Caution::Harmful, "it was gone after discover");
     let restarted = FaultServer::start(legacy(), None).await;
     let mut again = assignment(monitor(&format!("http://{}/mcp", restarted.address), 1));
-    again.learnt = learnt;
-    let (seen, learnt) = prober.run(&again).await;
-    assert_eq!((first_fault(&seen), learnt.era, learnt.discover), (None, Some(Era::Legacy), Caution::Harmful));
+    again.profile = profile;
+    let (seen, profile) = prober.run(&again).await;
+    assert_eq!((first_fault(&seen), profile.era, profile.discover), (None, Some(Era::Legacy), Caution::Harmful));
     assert!(!restarted.seen().asked.iter().any(|asked| asked == "server/discover"), "{:?}", restarted.seen().asked);
-    assert_eq!(learnt.closing, Caution::Harmless, "it still answered after its session was closed");
+    assert_eq!(profile.closing, Caution::Harmless, "it still answered after its session was closed");
 
     let mortal = FaultServer::start(with(legacy(), "DELETE", Act::Die), None).await;
-    let (seen, learnt) = prober.run(&assignment(monitor(&format!("http://{}/mcp", mortal.address), 1))).await;
-    assert_eq!(learnt.closing, Caution::Harmful, "it was gone after the DELETE: {seen:#?}");
+    let (seen, profile) = prober.run(&assignment(monitor(&format!("http://{}/mcp", mortal.address), 1))).await;
+    assert_eq!(profile.closing, Caution::Harmful, "it was gone after the DELETE: {seen:#?}");
     let restarted = FaultServer::start(legacy(), None).await;
     let mut again = assignment(monitor(&format!("http://{}/mcp", restarted.address), 1));
-    again.learnt = learnt;
+    again.profile = profile;
     let (seen, _) = prober.run(&again).await;
     assert!(!restarted.seen().asked.iter().any(|asked| asked == "DELETE"), "{:?}", restarted.seen().asked);
     assert_eq!((seen.footprint.sessions_opened, seen.footprint.sessions_closed), (1, 0), "which the footprint says");
@@ -519,9 +519,9 @@ async fn whether_a_server_survived_is_told_from_what_it_answers() {
     ];
     for (sentence, script, expected) in rows {
         let server = FaultServer::start(script, None).await;
-        let (seen, learnt) =
+        let (seen, profile) =
             Prober::new(8).run(&assignment(monitor(&format!("http://{}/mcp", server.address), 1))).await;
-        assert_eq!((learnt.discover, learnt.closing), expected, "{sentence}: {seen:#?}");
+        assert_eq!((profile.discover, profile.closing), expected, "{sentence}: {seen:#?}");
         let told = seen.steps.iter().flat_map(|step| &step.notes).filter(|note| note.contains("the server was gone"));
         let harmful = expected.0 == Caution::Harmful || expected.1 == Caution::Harmful;
         assert_eq!(told.count(), usize::from(harmful), "{sentence}: it is told once");

@@ -72,7 +72,7 @@ fn now() -> DateTime<Utc> {
     "2026-11-21T09:00:00Z".parse().expect("a moment")
 }
 
-async fn probe(monitor: Monitor, learnt: ServerProfile) -> (Observation, ServerProfile) {
+async fn probe(monitor: Monitor, profile: ServerProfile) -> (Observation, ServerProfile) {
     let assignment = Assignment {
         monitor: Arc::new(monitor),
         kind: BeatKind::Scheduled,
@@ -81,7 +81,7 @@ async fn probe(monitor: Monitor, learnt: ServerProfile) -> (Observation, ServerP
         asks: vec![(0, Turn::Scheduled)],
         further: Further::NONE,
         ask_sources: false,
-        learnt,
+        profile,
         lists: serin::tool_lists::known::KnownLists::default(),
     };
     Prober::new(8).run(&assignment).await
@@ -113,19 +113,19 @@ async fn assert_closed(sentence: &str, server: &FaultServer, seen: &Observation)
 #[tokio::test]
 async fn the_older_transport_is_found_and_remembered() {
     let server = FaultServer::start(older(), None).await;
-    let (seen, learnt) = probe(monitor(&server), ServerProfile::default()).await;
+    let (seen, profile) = probe(monitor(&server), ServerProfile::default()).await;
     assert_eq!(first_fault(&seen), None, "{seen:#?}");
     assert_eq!((seen.era, seen.transport), (Some(Era::Legacy), Some(Transport::Sse)));
     assert!(seen.asks[0].result.as_ref().is_some_and(|result| result.as_ref().unwrap().hits[0].source == "a.md"));
-    assert_eq!((learnt.era, learnt.transport), (seen.era, seen.transport));
-    assert_eq!(learnt.closing, Caution::Harmless, "it still answered after its stream was closed");
+    assert_eq!((profile.era, profile.transport), (seen.era, seen.transport));
+    assert_eq!(profile.closing, Caution::Harmless, "it still answered after its stream was closed");
     assert_closed("the first look", &server, &seen).await;
     let asked = server.seen().asked;
     assert_eq!(asked[..3], ["initialize", "server/discover", "GET /mcp"], "each is tried in its turn");
 
     let before = asked.len();
-    let (seen, again) = probe(monitor(&server), learnt.clone()).await;
-    assert_eq!((first_fault(&seen), again), (None, learnt), "{seen:#?}");
+    let (seen, again) = probe(monitor(&server), profile.clone()).await;
+    assert_eq!((first_fault(&seen), again), (None, profile), "{seen:#?}");
     let expected = [
         "GET /mcp",
         "POST /messages initialize",
@@ -165,9 +165,9 @@ async fn an_upgrade_to_the_newer_transport_is_no_failure() {
         ("tools/call search", opened(FOUND)),
     ]);
     let server = FaultServer::start(newer, None).await;
-    let (seen, learnt) = probe(monitor(&server), known()).await;
+    let (seen, profile) = probe(monitor(&server), known()).await;
     assert_eq!(first_fault(&seen), None, "{seen:#?}");
-    assert_eq!((learnt.era, learnt.transport), (Some(Era::Legacy), Some(Transport::Http)));
+    assert_eq!((profile.era, profile.transport), (Some(Era::Legacy), Some(Transport::Http)));
 }
 
 /// What the server does, where it shows, as what, for which reason, and a part of the evidence.
@@ -370,8 +370,8 @@ async fn a_server_that_dies_with_its_stream_is_recognised() {
     let dying = with(older(), "ping", Act::Die);
     let server = FaultServer::start(dying, None).await;
     let fresh = ServerProfile { closing: Caution::Unchecked, ..known() };
-    let (seen, learnt) = probe(monitor(&server), fresh).await;
-    assert_eq!((first_fault(&seen), learnt.closing), (None, Caution::Harmful), "{seen:#?}");
+    let (seen, profile) = probe(monitor(&server), fresh).await;
+    assert_eq!((first_fault(&seen), profile.closing), (None, Caution::Harmful), "{seen:#?}");
     let notes: Vec<&String> = seen.steps.iter().flat_map(|step| &step.notes).collect();
     assert!(notes.iter().any(|note| note.contains("was gone after its session was closed")), "{notes:?}");
     assert_closed("a stream cannot be left open", &server, &seen).await;

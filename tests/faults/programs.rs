@@ -91,7 +91,7 @@ impl Scene {
         }
     }
 
-    fn assignment(&self, learnt: ServerProfile) -> Assignment {
+    fn assignment(&self, profile: ServerProfile) -> Assignment {
         let now = Utc::now();
         Assignment {
             monitor: Arc::new(self.monitor.clone()),
@@ -101,13 +101,13 @@ impl Scene {
             asks: vec![(0, Turn::Scheduled)],
             further: Further::NONE,
             ask_sources: false,
-            learnt,
+            profile,
             lists: serin::tool_lists::known::KnownLists::default(),
         }
     }
 
-    async fn probe(&self, prober: &Prober, learnt: ServerProfile) -> (Observation, ServerProfile) {
-        prober.run(&self.assignment(learnt)).await
+    async fn probe(&self, prober: &Prober, profile: ServerProfile) -> (Observation, ServerProfile) {
+        prober.run(&self.assignment(profile)).await
     }
 }
 
@@ -124,15 +124,15 @@ async fn a_program_is_started_asked_and_stopped() {
     for (mode, era) in [("well", Era::Legacy), ("modern", Era::Modern)] {
         let stage = Scene::new(mode);
         let prober = Prober::new(1);
-        let (seen, learnt) = stage.probe(&prober, ServerProfile::default()).await;
+        let (seen, profile) = stage.probe(&prober, ServerProfile::default()).await;
         assert_eq!(first_fault(&seen), None, "{mode}: {seen:#?}");
         assert_eq!((seen.era, seen.transport), (Some(era), Some(Transport::Stdio)), "{mode}");
         assert!(seen.asks[0].result.as_ref().is_some_and(|result| result.as_ref().unwrap().hits[0].source == "a.md"));
-        assert_eq!((learnt.era, learnt.transport, learnt.discover), (seen.era, seen.transport, Caution::Harmless));
+        assert_eq!((profile.era, profile.transport, profile.discover), (seen.era, seen.transport, Caution::Harmless));
         assert_eq!(stage.log().last().map(String::as_str), Some("input closed"), "{mode}: it was let end by itself");
         stage.assert_no_orphan(mode).await;
-        let (seen, again) = stage.probe(&prober, learnt.clone()).await;
-        assert_eq!((first_fault(&seen), again), (None, learnt), "{mode}: nothing new was learnt");
+        let (seen, again) = stage.probe(&prober, profile.clone()).await;
+        assert_eq!((first_fault(&seen), again), (None, profile), "{mode}: nothing new was learnt");
         let discovered = stage.log().iter().filter(|line| *line == "server/discover").count();
         assert_eq!(discovered, if era == Era::Modern { 2 } else { 1 }, "{mode}: the older era is remembered");
     }
@@ -163,9 +163,9 @@ async fn a_fixed_era_is_not_looked_for() {
 async fn an_old_program_is_never_sent_discover() {
     let stage = Scene::new("old");
     let prober = Prober::new(1);
-    let (seen, learnt) = stage.probe(&prober, ServerProfile::default()).await;
+    let (seen, profile) = stage.probe(&prober, ServerProfile::default()).await;
     assert_eq!((first_fault(&seen), seen.era), (None, Some(Era::Legacy)), "{seen:#?}");
-    let relook = ServerProfile { era_found_at: None, ..learnt };
+    let relook = ServerProfile { era_found_at: None, ..profile };
     let (seen, _) = stage.probe(&prober, relook).await;
     assert_eq!(first_fault(&seen), None, "{seen:#?}");
     let log = stage.log();
@@ -177,19 +177,19 @@ async fn an_old_program_is_never_sent_discover() {
 async fn what_discover_does_to_an_old_program_is_remembered() {
     let stage = Scene::new("dies-of-discover");
     let prober = Prober::new(1);
-    let (seen, learnt) = stage.probe(&prober, ServerProfile::default()).await;
+    let (seen, profile) = stage.probe(&prober, ServerProfile::default()).await;
     assert_eq!(first_fault(&seen), None, "{seen:#?}");
     assert!(notes(&seen).contains("exit status: 9"), "{}", notes(&seen));
-    assert_eq!((learnt.era, learnt.discover), (Some(Era::Legacy), Caution::Harmful));
+    assert_eq!((profile.era, profile.discover), (Some(Era::Legacy), Caution::Harmful));
     let before = stage.log().len();
-    let (seen, again) = stage.probe(&prober, learnt.clone()).await;
-    assert_eq!((first_fault(&seen), again), (None, learnt));
+    let (seen, again) = stage.probe(&prober, profile.clone()).await;
+    assert_eq!((first_fault(&seen), again), (None, profile));
     assert!(!stage.log()[before..].contains(&"server/discover".to_owned()), "{:?}", stage.log());
 
     let mut stage = Scene::new("stalls-on-discover");
     stage.monitor.timeout = SHORT;
-    let (seen, learnt) = stage.probe(&prober, ServerProfile::default()).await;
-    assert_eq!((first_fault(&seen), learnt.discover), (None, Caution::Harmful), "{seen:#?}");
+    let (seen, profile) = stage.probe(&prober, ServerProfile::default()).await;
+    assert_eq!((first_fault(&seen), profile.discover), (None, Caution::Harmful), "{seen:#?}");
     stage.assert_no_orphan("a stalled program is killed").await;
 }
 
@@ -277,10 +277,10 @@ async fn a_kept_program_serves_many_beats_and_is_started_again_when_it_died() {
         let mut stage = Scene::new(mode);
         stage.program().keep = true;
         let prober = Prober::new(1);
-        let (mut seen, mut learnt) = stage.probe(&prober, ServerProfile::default()).await;
+        let (mut seen, mut profile) = stage.probe(&prober, ServerProfile::default()).await;
         for _ in 0..3 {
             assert_eq!(first_fault(&seen), None, "{mode}: {seen:#?}");
-            (seen, learnt) = stage.probe(&prober, learnt).await;
+            (seen, profile) = stage.probe(&prober, profile).await;
         }
         assert!(seen.asks[0].result.as_ref().is_some_and(Result::is_ok), "{mode}: {seen:#?}");
         let starts = stage.logged("start");
@@ -294,13 +294,13 @@ async fn a_kept_program_serves_many_beats_and_is_started_again_when_it_died() {
         let id = kept.file_name().unwrap().to_str().unwrap().to_owned();
         let killed = tokio::process::Command::new("kill").args(["-9", &id]).status().await.unwrap();
         assert!(killed.success());
-        let (seen, learnt) = stage.probe(&prober, learnt).await;
+        let (seen, profile) = stage.probe(&prober, profile).await;
         assert_eq!(first_fault(&seen), None, "{mode}: {seen:#?}");
         assert!(notes(&seen).contains("had ended") && notes(&seen).contains("signal: 9"), "{mode}: {}", notes(&seen));
         assert_eq!(stage.logged("start").len(), 3, "{mode}");
 
         stage.monitor.definition_hash = "edited".to_owned();
-        let (seen, _) = stage.probe(&prober, learnt).await;
+        let (seen, _) = stage.probe(&prober, profile).await;
         assert_eq!((first_fault(&seen), stage.logged("start").len()), (None, 4), "{mode}: an edit starts it afresh");
         prober.release(&stage.monitor.id).await;
         stage.assert_no_orphan(mode).await;
@@ -312,11 +312,11 @@ async fn kept_programs_end_with_their_prober() {
     let mut stage = Scene::new("family");
     stage.program().keep = true;
     let prober = Prober::new(1);
-    let (seen, learnt) = stage.probe(&prober, ServerProfile::default()).await;
+    let (seen, profile) = stage.probe(&prober, ServerProfile::default()).await;
     assert_eq!(first_fault(&seen), None, "{seen:#?}");
     prober.release_all().await;
     stage.assert_no_orphan("released").await;
-    let _ = stage.probe(&prober, learnt).await;
+    let _ = stage.probe(&prober, profile).await;
     drop(prober);
     stage.assert_no_orphan("dropped").await;
 }

@@ -336,10 +336,10 @@ async fn the_end_of_a_certificate_is_known_over_resumed_sessions_too() {
     let mut assignment = assignment(monitor(&format!("https://{}/mcp", server.address), 0));
     let mut ends = Vec::new();
     for _ in 0..3 {
-        let (seen, learnt) = prober.run(&assignment).await;
+        let (seen, profile) = prober.run(&assignment).await;
         assert_eq!(first_fault(&seen), None, "{seen:#?}");
         ends.push(seen.certificate_until.expect("it is known"));
-        assignment.learnt = learnt;
+        assignment.profile = profile;
     }
     assert!(ends.iter().all(|end| *end == ends[0]), "{ends:?}");
 }

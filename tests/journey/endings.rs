@@ -62,7 +62,7 @@ async fn receivers_that_never_answer_delay_nobody_and_an_end_is_an_end() {
     server.faults().all_off();
     stage.resolved("beside silent receivers", &opened).await;
     let id = &opened.incident.as_ref().unwrap().id;
-    assert_eq!(owed(&stage, id).await, SILENT * 2, "each silent one is still owed both");
+    assert_eq!(unclosed_sessions(&stage, id).await, SILENT * 2, "each silent one is still owed both");
 
     // A page is open, and deliveries hang.
     let mut events = stage.client.get(format!("{}/events", stage.pages)).send().await.unwrap();
@@ -73,7 +73,7 @@ async fn receivers_that_never_answer_delay_nobody_and_an_end_is_an_end() {
     assert!(end.success(), "it ends well: {end}");
 
     stage.again().await;
-    assert_eq!(owed(&stage, id).await, SILENT * 2, "and is owed them by the next Serin");
+    assert_eq!(unclosed_sessions(&stage, id).await, SILENT * 2, "and is owed them by the next Serin");
     stage.well("docs").await;
     let told = stage.told("docs").into_iter().filter(|message| message.incident.is_some());
     let events: Vec<String> = told.map(|message| message.event).collect();
@@ -81,7 +81,7 @@ async fn receivers_that_never_answer_delay_nobody_and_an_end_is_an_end() {
 }
 
 /// How many messages of an incident the silent receivers are still owed.
-async fn owed(stage: &Stage, incident: &str) -> usize {
+async fn unclosed_sessions(stage: &Stage, incident: &str) -> usize {
     let body = stage.json(&format!("/api/v1/incidents/{incident}")).await;
     let is_owed = |line: &&Value| {
         line["state"] == "pending" && line["receiver"].as_str().is_some_and(|name| name.starts_with("silent"))

@@ -226,17 +226,17 @@ impl Stage {
             return done;
         }
         let arrived: Vec<String> = self.inbox.items().iter().map(said).collect();
-        let board = match self.client.get(format!("{}/api/v1/monitors", self.pages)).send().await {
+        let live = match self.client.get(format!("{}/api/v1/monitors", self.pages)).send().await {
             Ok(answer) => answer.text().await.unwrap_or_default(),
             Err(error) => error.to_string(),
         };
         let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
         let log = lines[lines.len().saturating_sub(LOG_LINES)..].join("\n");
-        panic!("{what}: it did not happen\n--- arrived\n{}\n--- board\n{board}\n--- log\n{log}", arrived.join("\n"));
+        panic!("{what}: it did not happen\n--- arrived\n{}\n--- board\n{live}\n--- log\n{log}", arrived.join("\n"));
     }
 
-    /// Waits until something changes on the board.
+    /// Waits until something changes in the live state.
     pub(crate) async fn changed(&self) {
         let mut events = self.client.get(format!("{}/events", self.pages)).send().await.unwrap();
         let mut said = String::new();

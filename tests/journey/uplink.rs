@@ -53,8 +53,11 @@ async fn a_lost_uplink_is_nobodys_outage_but_ours() {
     let down =
         Expected { monitor: "far", signal: "availability", reason: "dns_failure", severity: "page", stage: "connect" };
     let message = stage.opened("with the uplink back, it is the server's own", down).await;
-    let ladder = evidence(&message, "ladder");
-    assert!(ladder.starts_with("uplink ok (a control address answers") && ladder.contains("→ name fails"), "{ladder}");
+    let connectivity = evidence(&message, "ladder");
+    assert!(
+        connectivity.starts_with("uplink ok (a control address answers") && connectivity.contains("→ name fails"),
+        "{connectivity}"
+    );
 }
 
 /// A gateway answers whatever is asked, as a sign-in page does, while nothing behind it can be reached.
@@ -85,7 +88,7 @@ async fn a_gateway_that_answers_everything_does_not_page_for_every_monitor() {
     }
 }
 
-/// A server that lets every call hang, and holds the ladder's plain GET until it is let go.
+/// A server that lets every call hang, and holds the diagnosis's plain GET until it is let go.
 #[derive(Debug, Clone, Default)]
 struct Holding {
     held: Arc<AtomicUsize>,
@@ -161,6 +164,9 @@ async fn a_page_says_how_far_one_gets() {
         stage: "connect",
     };
     let message = stage.opened("the process is gone", down).await;
-    let ladder = evidence(&message, "ladder");
-    assert!(ladder.starts_with("name ok (127.0.0.1") && ladder.contains("→ tcp fails (127.0.0.1:"), "{ladder}");
+    let connectivity = evidence(&message, "ladder");
+    assert!(
+        connectivity.starts_with("name ok (127.0.0.1") && connectivity.contains("→ tcp fails (127.0.0.1:"),
+        "{connectivity}"
+    );
 }

@@ -189,7 +189,7 @@ async fn beaten(server: &Server, beats: usize) -> Result<(), String> {
 pub(crate) struct Beating {
     monitor: Arc<Monitor>,
     prober: Prober,
-    learnt: Option<ServerProfile>,
+    profile: Option<ServerProfile>,
 }
 
 impl Beating {
@@ -209,7 +209,7 @@ impl Beating {
             definition_hash: String::new(),
         }];
         (monitor.every, monitor.timeout, monitor.probe_budget) = (TIMEOUT, TIMEOUT, TIMEOUT * 4);
-        Self { monitor: Arc::new(monitor), prober: Prober::new(4), learnt: Some(ServerProfile::default()) }
+        Self { monitor: Arc::new(monitor), prober: Prober::new(4), profile: Some(ServerProfile::default()) }
     }
 
     /// One beat, which finds the server well.
@@ -237,12 +237,12 @@ impl Beating {
             started_at: now,
             asks: vec![(0, Turn::Scheduled)],
             ask_sources: false,
-            learnt: self.learnt.take().expect("the last beat ended"),
+            profile: self.profile.take().expect("the last beat ended"),
             further: Further::NONE,
             lists: KnownLists::default(),
         };
-        let (seen, learnt) = self.prober.run(&assignment).await;
-        self.learnt = Some(learnt);
+        let (seen, profile) = self.prober.run(&assignment).await;
+        self.profile = Some(profile);
         seen
     }
 }

@@ -115,7 +115,7 @@ async fn a_quiet_connection_ends_and_an_event_stream_goes_on() {
     let mut browser = Visitor::comes(&running, LOCAL).await;
     browser.is_answered().await;
     browser.is_closed().await;
-    running.board.tell(LiveChange::Fleet);
+    running.live.tell(LiveChange::Fleet);
     stream.hears("event: change").await;
 }
 
@@ -195,7 +195,7 @@ async fn are_being_answered(running: &Running, count: usize) {
 }
 
 fn fixture_monitor(running: &Running) {
-    running.board.put(fixture::view(0, chrono::Utc::now()));
+    running.live.put(fixture::view(0, chrono::Utc::now()));
 }
 
 #[tokio::test]
@@ -252,7 +252,7 @@ async fn a_peer_has_a_share_of_event_streams_and_its_pages_can_be_read() {
     let mut page = Visitor::comes(&running, LOCAL).await;
     page.asks("GET", "/").await;
     assert!(page.hears("</html>").await.starts_with("HTTP/1.1 200"), "the page can be read");
-    running.board.tell(LiveChange::Fleet);
+    running.live.tell(LiveChange::Fleet);
     for number in [0, 1, 3] {
         open[number].hears("event: change").await;
     }

@@ -1,4 +1,4 @@
-//! A varied fleet on a board and in a real database file, and the router over both on a free port.
+//! A varied fleet in the live state and in a real database file, and the router over both on a free port.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,10 +38,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// A running web over a filled board.
+/// A running web over a filled live state.
 pub(crate) struct Running {
     pub(crate) url: String,
-    pub(crate) board: Arc<LiveState>,
+    pub(crate) live: Arc<LiveState>,
     pub(crate) store: Store,
     pub(crate) commands: mpsc::Receiver<Command>,
     pub(crate) shutdown: CancellationToken,
@@ -50,7 +50,7 @@ pub(crate) struct Running {
     _folder: tempfile::TempDir,
 }
 
-/// Serves an empty board, with a token or open.
+/// Serves an empty live state, with a token or open.
 pub(crate) async fn serve(token: Option<&str>, fleet: Fleet) -> Running {
     serve_within(token, fleet, Limits::default()).await
 }
@@ -62,16 +62,16 @@ pub(crate) async fn serve_within(token: Option<&str>, fleet: Fleet, limits: Limi
     let store = Store::open(&folder.path().join("serin.db")).await.unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let listen = listener.local_addr().unwrap();
-    let board = Arc::new(LiveState::default());
+    let live = Arc::new(LiveState::default());
     let shutdown = CancellationToken::new();
     let (send, commands) = mpsc::channel(COMMANDS_MAX);
     let (fleet_in, fleet_out) = watch::channel(Arc::new(fleet));
     let lock = folder.path().join("monitors.lock");
     let settings = Settings { listen, token: token.map(Secret::new), lock };
-    let state = WebState::new(Arc::clone(&board), store.clone(), settings, fleet_out, send, shutdown.clone());
+    let state = WebState::new(Arc::clone(&live), store.clone(), settings, fleet_out, send, shutdown.clone());
     let server = tokio::spawn(serin::web::serve::serve(listener, state, limits, shutdown.clone()));
     let url = format!("http://{listen}");
-    Running { url, board, store, commands, shutdown, server, _fleet: fleet_in, _folder: folder }
+    Running { url, live, store, commands, shutdown, server, _fleet: fleet_in, _folder: folder }
 }
 
 /// Twenty monitors in every state, with three hours of the first one's past in the database.
@@ -79,7 +79,7 @@ pub(crate) async fn varied() -> Running {
     let running = serve(None, fleet(&(0..20).map(monitor).collect::<Vec<_>>())).await;
     let now = Utc::now();
     for n in 0..20 {
-        running.board.put(view(n, now));
+        running.live.put(view(n, now));
     }
     past(&running.store, now).await;
     running
@@ -222,7 +222,7 @@ const IDS: [&str; 20] = [
 /// Roll-up, loud signal, phase, reason, severity, figure.
 type Loud = (Signal, Phase, FailureReason, Severity, &'static str);
 
-fn standing(n: usize) -> (RollUp, Vec<Loud>) {
+fn state(n: usize) -> (RollUp, Vec<Loud>) {
     use FailureReason as R;
     let page = Severity::Page;
     match n {
@@ -360,7 +360,7 @@ pub(crate) fn fleet(monitors: &[Arc<Monitor>]) -> Fleet {
 
 /// Whether a beat of the strip failed, so that the strips differ.
 fn mark(n: usize, beat: usize, now: DateTime<Utc>) -> BeatMark {
-    let (roll_up, loud) = standing(n);
+    let (roll_up, loud) = state(n);
     let reason = loud.first().map(|loud| loud.2);
     let recent = beat >= 60 - (6 + n % 5 * 4);
     let (verdict, reason) = match roll_up {
@@ -375,10 +375,10 @@ fn mark(n: usize, beat: usize, now: DateTime<Utc>) -> BeatMark {
     BeatMark { at, verdict, reason, elapsed_ms: 240.0 }
 }
 
-/// The nth monitor as the board shows it.
+/// The nth monitor as the live state shows it.
 pub(crate) fn view(n: usize, now: DateTime<Utc>) -> MonitorView {
     let declared = monitor(n);
-    let (roll_up, loud) = standing(n);
+    let (roll_up, loud) = state(n);
     let ago = |minutes: i64| now - TimeDelta::minutes(minutes);
     let signals = Signal::ALL.into_iter().map(|signal| {
         let Some((_, phase, reason, severity, figure)) = loud.iter().find(|loud| loud.0 == signal).copied() else {
@@ -449,7 +449,7 @@ pub(crate) fn view(n: usize, now: DateTime<Utc>) -> MonitorView {
         tools: (n != 8).then(|| tools_view(n, now)).flatten(),
         answer_tokens: Spread { counts: [0, 2, 40, 180, 12, 0, 0, 0, 1, 0], sum: 190_400 },
         hold: None,
-        learnt: ServerProfile {
+        profile: ServerProfile {
             era: Some(if n.is_multiple_of(3) { Era::Modern } else { Era::Legacy }),
             ..ServerProfile::default()
         },
@@ -619,7 +619,7 @@ fn observation(n: usize, now: DateTime<Utc>) -> Observation {
 }
 
 fn outcome(n: usize) -> Outcome {
-    let (roll_up, loud) = standing(n);
+    let (roll_up, loud) = state(n);
     let finding = |(signal, _, reason, _, figure): &Loud| Finding {
         signal: *signal,
         reason: *reason,
@@ -758,8 +758,7 @@ async fn past(store: &Store, now: DateTime<Utc>) {
         store.commit(record).await.unwrap();
     }
     for n in 0..10 {
-        for (signal, phase, reason, severity, figure) in standing(n).1.into_iter().filter(|loud| loud.1.has_incident())
-        {
+        for (signal, phase, reason, severity, figure) in state(n).1.into_iter().filter(|loud| loud.1.has_incident()) {
             let summary = format!("{}: {figure}", id_of(n));
             let mut open = incident(n, reason, &summary, now - TimeDelta::minutes(14 + i64::try_from(n).unwrap()));
             (open.signal, open.severity) = (signal, severity);

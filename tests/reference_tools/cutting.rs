@@ -48,8 +48,8 @@ async fn a_long_document_is_found_by_its_summary_and_answered_by_its_passages() 
         assert!(of_handbook.iter().all(|hit| is_verbatim(hit, &text)), "{says}: each is a passage, none the summary");
         if is_found {
             assert_eq!(of_handbook.len(), 5, "{says}: as many as come for one summary");
-            let standing = &of_handbook[0]["fused_score"];
-            assert!(of_handbook.iter().all(|hit| hit["fused_score"] == *standing), "{says}: all of them: {found}");
+            let state = &of_handbook[0]["fused_score"];
+            assert!(of_handbook.iter().all(|hit| hit["fused_score"] == *state), "{says}: all of them: {found}");
         }
     }
     check("a long one", 52_000, "markdown", true).await;

@@ -49,8 +49,8 @@ pub async fn command(args: InitArgs) -> anyhow::Result<ExitCode> {
     let prober = Prober::new(1);
     let monitor = given.monitor();
     anstream::eprintln!("exploring {} …", monitor.url.shown);
-    let learnt = recalled(args.append.as_deref().unwrap_or(Path::new("monitors.yaml")), &monitor).await;
-    let explored = Box::pin(prober.explore(&monitor, &wish, learnt, Utc::now())).await;
+    let profile = recalled(args.append.as_deref().unwrap_or(Path::new("monitors.yaml")), &monitor).await;
+    let explored = Box::pin(prober.explore(&monitor, &wish, profile, Utc::now())).await;
     let id = id_for(&args, &given, &explored, &taken)?;
     let written = given.written(&id);
     let mut draft = drafted(&explored, &written, id);
@@ -61,7 +61,7 @@ pub async fn command(args: InitArgs) -> anyhow::Result<ExitCode> {
             .doubts
             .push("the server asked for quiet (429), so that no canary was confirmed; try again later".to_owned());
     } else if explored.seen.tools.is_some() {
-        confirm(&prober, &mut draft, &written, explored.learnt.clone(), &mut cost).await?;
+        confirm(&prober, &mut draft, &written, explored.profile.clone(), &mut cost).await?;
     }
     finish(&mut draft, &explored, &written, &cost)?;
     let whole = args.append.as_ref().map(|file| whole_text(file, &mut draft, &written)).transpose()?;
@@ -127,14 +127,14 @@ async fn confirm(
     prober: &Prober,
     draft: &mut Draft,
     written: &WrittenReference,
-    mut learnt: ServerProfile,
+    mut profile: ServerProfile,
     cost: &mut Cost,
 ) -> anyhow::Result<()> {
     let rounds = if draft.canaries.is_empty() { 1 } else { CONFIRMATIONS };
     for _ in 0..rounds {
         let monitor = declared(draft, written)?;
-        let (seen, next) = probe(prober, &monitor, learnt).await;
-        learnt = next;
+        let (seen, next) = probe(prober, &monitor, profile).await;
+        profile = next;
         cost.add(&seen.footprint);
         let outcome = classify(&monitor, &seen);
         for (ask, verdict) in seen.asks.iter().zip(&outcome.asks).rev() {
@@ -166,7 +166,7 @@ fn declared(draft: &mut Draft, written: &WrittenReference) -> anyhow::Result<Arc
     loaded.fleet.monitors.first().cloned().context("the proposal holds no monitor")
 }
 
-async fn probe(prober: &Prober, monitor: &Arc<Monitor>, learnt: ServerProfile) -> (Observation, ServerProfile) {
+async fn probe(prober: &Prober, monitor: &Arc<Monitor>, profile: ServerProfile) -> (Observation, ServerProfile) {
     let now = Utc::now();
     let assignment = Assignment {
         monitor: Arc::clone(monitor),
@@ -176,7 +176,7 @@ async fn probe(prober: &Prober, monitor: &Arc<Monitor>, learnt: ServerProfile) -
         asks: (0..monitor.canaries.len()).map(|nth| (nth, Turn::Scheduled)).collect(),
         further: Further::NONE,
         ask_sources: false,
-        learnt,
+        profile,
         lists: crate::tool_lists::known::KnownLists::default(),
     };
     prober.run(&assignment).await

@@ -10,7 +10,7 @@ use crate::domain::signal::{Level, Reading};
 
 /// Samples kept at most, whatever the window: 8 canaries a second over 10 minutes, 16 bytes each.
 const SAMPLES_MAX: usize = 4_800;
-/// By how many samples a full ring grows: the standing is cloned with each beat, which takes away what was spare.
+/// By how many samples a full ring grows: the state is cloned with each beat, which takes away what was spare.
 const GROWTH: usize = 8;
 
 /// One timed call.

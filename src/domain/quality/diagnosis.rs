@@ -32,14 +32,14 @@ pub struct Diagnosis {
 /// Diagnoses; none where no canary is confirmed wrong.
 pub fn diagnose(
     canaries: &[Canary],
-    standing: &BTreeMap<String, Box<CanaryState>>,
+    state: &BTreeMap<String, Box<CanaryState>>,
     horizon: Horizon,
 ) -> Option<Diagnosis> {
-    let confirmed = |canary: &Canary| standing.get(&canary.id).is_some_and(|known| known.is_confirmed());
+    let confirmed = |canary: &Canary| state.get(&canary.id).is_some_and(|known| known.is_confirmed());
     if !canaries.iter().any(confirmed) {
         return None;
     }
-    let roll = Roll::call(canaries, standing, horizon);
+    let roll = Roll::call(canaries, state, horizon);
     let wrong: Vec<(&Canary, &CanaryState)> = roll.wrong().collect();
     let (reason, alike) = reason(&wrong);
     let extent = roll.extent(horizon, alike);
@@ -142,12 +142,12 @@ mod tests {
             ),
         ];
         for (canaries, reason, sentence) in rows {
-            let (declared, standing) = board(&canaries);
-            let found = diagnose(&declared, &standing, horizon());
+            let (declared, state) = live(&canaries);
+            let found = diagnose(&declared, &state, horizon());
             assert_eq!(found.as_ref().map(|one| one.reason), reason, "{sentence}");
         }
-        let (declared, standing) = board(&[(meaning, Some(R::WrongResults), 1), (meaning, None, 2), (mixed, None, 3)]);
-        let said = diagnose(&declared, &standing, horizon()).unwrap();
+        let (declared, state) = live(&[(meaning, Some(R::WrongResults), 1), (meaning, None, 2), (mixed, None, 3)]);
+        let said = diagnose(&declared, &state, horizon()).unwrap();
         let kinds = said.evidence.iter().find(|one| one.key == "canaries").unwrap();
         assert_eq!(kinds.value, "1 of 2 meaning, 0 of 1 mixed", "each kind is counted");
     }
@@ -235,10 +235,10 @@ mod tests {
             _ => None,
         };
         let lists: Vec<_> = (0..).zip(canaries).map(|(list, (kind, word))| (*kind, reason(*word), list)).collect();
-        let (declared, mut standing) = board(&lists);
+        let (declared, mut state) = live(&lists);
         let turned_at = fault_at() + TimeDelta::seconds(30);
         for ((_, word), canary) in canaries.iter().zip(&declared) {
-            let known = standing.get_mut(&canary.id).unwrap();
+            let known = state.get_mut(&canary.id).unwrap();
             match word {
                 '-' => known.answered_at = Some(fault_at() - TimeDelta::seconds(1)),
                 'R' => known.hear(&AskVerdict::Right { rank: Some(1) }, 1, turned_at),
@@ -248,14 +248,14 @@ mod tests {
             }
         }
         let horizon = Horizon { turned_at: turned.then_some(turned_at), ..horizon() };
-        diagnose(&declared, &standing, horizon).unwrap()
+        diagnose(&declared, &state, horizon).unwrap()
     }
 
-    fn board(
+    fn live(
         canaries: &[(CanaryKind, Option<FailureReason>, u64)],
     ) -> (Vec<Canary>, BTreeMap<String, Box<CanaryState>>) {
         let now = fault_at();
-        let (mut declared, mut standing) = (Vec::new(), BTreeMap::new());
+        let (mut declared, mut state) = (Vec::new(), BTreeMap::new());
         for (number, (kind, wrong, list)) in canaries.iter().enumerate() {
             let id = format!("c{number}");
             let mut heard = CanaryState::new(String::new(), now);
@@ -266,7 +266,7 @@ mod tests {
             });
             heard.hear(&verdict, 1, now);
             heard.list = Some(*list);
-            standing.insert(id.clone(), heard);
+            state.insert(id.clone(), heard);
             declared.push(Canary {
                 id,
                 query: String::new(),
@@ -278,6 +278,6 @@ mod tests {
                 definition_hash: String::new(),
             });
         }
-        (declared, standing.into_iter().map(|(id, heard)| (id, Box::new(heard))).collect())
+        (declared, state.into_iter().map(|(id, heard)| (id, Box::new(heard))).collect())
     }
 }

@@ -180,9 +180,9 @@ pub struct Roll<'a> {
 
 impl<'a> Roll<'a> {
     /// Calls the roll.
-    pub fn call(canaries: &'a [Canary], standing: &'a BTreeMap<String, Box<CanaryState>>, horizon: Horizon) -> Self {
+    pub fn call(canaries: &'a [Canary], state: &'a BTreeMap<String, Box<CanaryState>>, horizon: Horizon) -> Self {
         let heard = |canary: &'a Canary| {
-            let known = standing.get(&canary.id).map(|known| &**known);
+            let known = state.get(&canary.id).map(|known| &**known);
             (canary, known, horizon.heard(known))
         };
         Self { heard: canaries.iter().map(heard).collect() }

@@ -34,13 +34,13 @@ pub(crate) enum Admission {
 /// Gets a token, from an earlier beat or anew.
 pub(crate) async fn admit(
     connector: &Connector,
-    grants: &TokenCache,
+    token_cache: &TokenCache,
     assignment: &Assignment,
     oauth: &OAuth,
     scrub: &Scrub,
 ) -> Admission {
     let (monitor, now) = (&*assignment.monitor, assignment.started_at);
-    match grants.of(monitor) {
+    match token_cache.of(monitor) {
         Some(CachedToken::Held(token)) if token.renew_at > now => {
             let (steps, cost) = (Vec::new(), Footprint::default());
             let assignment = with(assignment, &token.secret);
@@ -58,7 +58,7 @@ pub(crate) async fn admit(
     };
     let outcome = Box::pin(attempt.token()).await;
     let (steps, cost) = (std::mem::take(&mut attempt.steps), attempt.footprint);
-    grants.keep(monitor, &outcome, now);
+    token_cache.keep(monitor, &outcome, now);
     match outcome {
         Ok(token) => {
             let assignment = with(assignment, &token.secret);
@@ -89,7 +89,7 @@ pub(crate) fn outside(
     (cost, trace): (Footprint, u128),
     asks: Vec<Ask>,
 ) -> (Observation, ServerProfile) {
-    let Assignment { monitor, kind, scheduled_at, started_at, learnt, .. } = assignment;
+    let Assignment { monitor, kind, scheduled_at, started_at, profile, .. } = assignment;
     let mut seen = Observation::blank(monitor.id.clone(), *kind, *scheduled_at, *started_at);
     seen.elapsed = steps.iter().map(|step| step.elapsed).sum();
     seen.steps = steps;
@@ -97,5 +97,5 @@ pub(crate) fn outside(
     seen.footprint = cost;
     seen.trace = trace;
     seen.asks = asks;
-    (seen, learnt.clone())
+    (seen, profile.clone())
 }

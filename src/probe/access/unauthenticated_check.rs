@@ -27,19 +27,19 @@ pub(crate) fn is_due(assignment: &Assignment) -> bool {
     let since = (assignment.scheduled_at.timestamp() - slot).rem_euclid(HOUR_SECONDS);
     let every = i64::try_from(monitor.every.as_secs()).unwrap_or(HOUR_SECONDS).max(1);
     monitor.auth.refuses_strangers
-        && (assignment.learnt.admits_strangers
+        && (assignment.profile.admits_strangers
             || assignment.kind == BeatKind::Recheck
             || assignment.kind == BeatKind::Scheduled && since < every)
 }
 
-/// Asks as a stranger; what came of it is in `seen`, and in `learnt` whether to ask again soon.
+/// Asks as a stranger; what came of it is in `seen`, and in `profile` whether to ask again soon.
 pub(crate) async fn ask(
     means: Means<'_>,
     (target, url): (Target, Url),
     monitor: &Monitor,
     scrub: &Scrub,
     (now, until): (DateTime<Utc>, Instant),
-    learnt: &mut ServerProfile,
+    profile: &mut ServerProfile,
     seen: &mut Observation,
 ) {
     let nobody = Monitor { auth: Auth::default(), ..monitor.clone() };
@@ -52,7 +52,7 @@ pub(crate) async fn ask(
         r#""protocolVersion":"{LEGACY}","capabilities":{{}},"clientInfo":{{"name":"serin","version":"{}"}}"#,
         env!("CARGO_PKG_VERSION")
     );
-    let (era, call) = match learnt.era.unwrap_or(Era::Modern) {
+    let (era, call) = match profile.era.unwrap_or(Era::Modern) {
         Era::Modern => (Era::Modern, Call { method: "tools/list", ..Call::default() }),
         Era::Legacy => (Era::Legacy, Call { method: "initialize", params: &params, ..Call::default() }),
     };
@@ -73,9 +73,9 @@ pub(crate) async fn ask(
         (Ok(_), _) => clock.note("a stranger was let in".to_owned()),
     }
     if let Some(stranger) = &stranger {
-        learnt.admits_strangers = matches!(stranger, Stranger::Admitted(_));
+        profile.admits_strangers = matches!(stranger, Stranger::Admitted(_));
     }
-    caller.close(learnt, &mut clock).await;
+    caller.close(profile, &mut clock).await;
     caller.wire.hang_up();
     seen.footprint = seen.footprint.plus(caller.wire.footprint);
     seen.stranger = stranger;

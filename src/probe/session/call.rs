@@ -66,7 +66,7 @@ pub(crate) struct Means<'a> {
     /// How connections come about.
     pub(crate) connector: &'a Connector,
     /// What earlier probes could not close.
-    pub(crate) owed: &'a UnclosedSessions,
+    pub(crate) unclosed_sessions: &'a UnclosedSessions,
 }
 
 /// Speaks MCP to one server for the length of one probe.
@@ -97,7 +97,7 @@ pub(crate) struct Caller<'a> {
     open: Vec<HeaderValue>,
     /// The session that the latest reply named.
     named: Option<HeaderValue>,
-    owed: &'a UnclosedSessions,
+    unclosed_sessions: &'a UnclosedSessions,
     monitor: &'a Monitor,
 }
 
@@ -150,7 +150,7 @@ impl<'a> Caller<'a> {
         let credentials_sent = credentials_sent || !declared.is_empty();
         let secret: Vec<HeaderName> = declared.iter().map(|(name, _)| name.clone()).chain([AUTHORIZATION]).collect();
         base.extend(declared);
-        let Means { connector, owed } = means;
+        let Means { connector, unclosed_sessions } = means;
         Self {
             connector,
             wire: Wire::new(connector, target, scrub),
@@ -169,9 +169,9 @@ impl<'a> Caller<'a> {
             redirected: false,
             protocol: None,
             session: None,
-            open: owed.take(monitor),
+            open: unclosed_sessions.take(monitor),
             named: None,
-            owed,
+            unclosed_sessions,
             monitor,
         }
     }
@@ -407,12 +407,12 @@ impl<'a> Caller<'a> {
 
     /// Closes the sessions that replies opened, but for those that are to stay open; whether it closed any. Never
     /// fails: what was not closed shows in the footprint.
-    pub(crate) async fn close(&mut self, learnt: &ServerProfile, clock: &mut StepClock) -> bool {
+    pub(crate) async fn close(&mut self, profile: &ServerProfile, clock: &mut StepClock) -> bool {
         let mut closed = matches!(self.carrier, Carrier::Sse(_));
         self.close_stream();
         let deadline = Instant::now() + CLOSE_LIMIT;
         for session in std::mem::take(&mut self.open) {
-            if self.spares(learnt, &session) {
+            if self.spares(profile, &session) {
                 clock.note("a session stays open: closing one may bring this server down".to_owned());
                 continue;
             }
@@ -441,8 +441,8 @@ impl<'a> Caller<'a> {
     }
 
     /// Whether this session is to stay open.
-    pub(crate) fn spares(&self, learnt: &ServerProfile, session: &HeaderValue) -> bool {
-        learnt.spares(self.monitor.reach.close_sessions, session.as_bytes(), self.version())
+    pub(crate) fn spares(&self, profile: &ServerProfile, session: &HeaderValue) -> bool {
+        profile.spares(self.monitor.reach.close_sessions, session.as_bytes(), self.version())
     }
 
     /// Goes on in a session that an earlier probe left open; false where its id cannot be one.
@@ -607,7 +607,11 @@ impl Drop for Caller<'_> {
     /// What is still open is closed by the next probe: this one was dropped, or the server did not take the closing.
     fn drop(&mut self) {
         if !self.open.is_empty() {
-            self.owed.leave(&self.monitor.id, &self.monitor.definition_hash, std::mem::take(&mut self.open));
+            self.unclosed_sessions.leave(
+                &self.monitor.id,
+                &self.monitor.definition_hash,
+                std::mem::take(&mut self.open),
+            );
         }
     }
 }

@@ -21,14 +21,14 @@ const ID_CHARS_MAX: usize = 256;
 /// Keeps or closes sessions; what went wrong about it is a note on the last step.
 ///
 /// The first time it is checked that the server survives it: some went down with the session.
-pub(crate) async fn close(caller: &mut Caller<'_>, learnt: &mut ServerProfile, seen: &mut Observation) {
+pub(crate) async fn close(caller: &mut Caller<'_>, profile: &mut ServerProfile, seen: &mut Observation) {
     let mut clock = StepClock::start(Stage::Handshake, "closing");
-    keep(caller, learnt, seen);
+    keep(caller, profile, seen);
     let well = seen.steps.iter().all(|step| step.fault.is_none());
-    if caller.close(learnt, &mut clock).await && learnt.closing == Caution::Unchecked {
-        learnt.deed = Some(RecentAction { what: RiskyAction::Closing, at: caller.now() });
+    if caller.close(profile, &mut clock).await && profile.closing == Caution::Unchecked {
+        profile.deed = Some(RecentAction { what: RiskyAction::Closing, at: caller.now() });
         if well {
-            check_after_closing(caller, learnt, seen.era.unwrap_or(Era::Legacy), &mut clock).await;
+            check_after_closing(caller, profile, seen.era.unwrap_or(Era::Legacy), &mut clock).await;
         }
     }
     let notes = clock.stop(None).notes;
@@ -38,36 +38,36 @@ pub(crate) async fn close(caller: &mut Caller<'_>, learnt: &mut ServerProfile, s
 }
 
 /// Keeps the session that this probe spoke in, where it is one that stays open and was well.
-fn keep(caller: &Caller<'_>, learnt: &mut ServerProfile, seen: &Observation) {
+fn keep(caller: &Caller<'_>, profile: &mut ServerProfile, seen: &Observation) {
     let Some((session, version)) = caller.session.as_ref().zip(caller.version()) else { return };
     // One whose opening was not finished is not spoken in again: old releases die of that too.
     let well = seen.era == Some(Era::Legacy)
         && !seen.steps.iter().filter_map(|step| step.fault.as_ref()).any(|fault| fault.kind == FaultKind::SessionLost);
     let id = session.to_str().ok().filter(|id| id.len() <= ID_CHARS_MAX);
-    let Some(id) = id.filter(|_| well && caller.spares(learnt, session)) else {
-        learnt.kept = None;
+    let Some(id) = id.filter(|_| well && caller.spares(profile, session)) else {
+        profile.kept = None;
         return;
     };
     let failed = seen.fault(Stage::Tools).is_some();
     let doubted = |kept: &KeptSession| failed && caller.now() - kept.opened_at >= DOUBTED_AFTER;
-    if learnt.kept.as_deref().is_some_and(doubted) {
-        learnt.kept = None;
-    } else if learnt.kept.as_ref().is_none_or(|kept| kept.id != id) {
-        learnt.kept = Some(Arc::new(KeptSession { id: id.to_owned(), version, opened_at: caller.now() }));
+    if profile.kept.as_deref().is_some_and(doubted) {
+        profile.kept = None;
+    } else if profile.kept.as_ref().is_none_or(|kept| kept.id != id) {
+        profile.kept = Some(Arc::new(KeptSession { id: id.to_owned(), version, opened_at: caller.now() }));
     }
 }
 
-async fn check_after_closing(caller: &mut Caller<'_>, learnt: &mut ServerProfile, era: Era, clock: &mut StepClock) {
+async fn check_after_closing(caller: &mut Caller<'_>, profile: &mut ServerProfile, era: Era, clock: &mut StepClock) {
     match caller.still_answers(era, clock).await {
-        Afterwards::Answers => learnt.closing = Caution::Harmless,
+        Afterwards::Answers => profile.closing = Caution::Harmless,
         Afterwards::Unclear => {}
         Afterwards::Gone => {
-            learnt.closing = Caution::Harmful;
+            profile.closing = Caution::Harmful;
             clock.note(
                 "the server was gone after its session was closed; its sessions stay open from now on".to_owned(),
             );
         }
     }
     // The look itself may have opened one.
-    caller.close(learnt, clock).await;
+    caller.close(profile, clock).await;
 }

@@ -43,26 +43,27 @@ pub(crate) struct Opened {
     pub(crate) server: ServerIdentity,
 }
 
-/// Opens the conversation; each request is a step. What is learnt of the server goes into `learnt`.
+/// Opens the conversation; each request is a step. What is learnt of the server goes into `profile`.
 pub(crate) async fn open(
     caller: &mut Caller<'_>,
     monitor: &Monitor,
-    learnt: &mut ServerProfile,
+    profile: &mut ServerProfile,
     steps: &mut Vec<Step>,
 ) -> Option<Opened> {
-    let known = KnownEra::of(monitor, learnt, caller.now());
+    let known = KnownEra::of(monitor, profile, caller.now());
     let opened = if known.era == Some(Era::Modern) {
-        open_modern(caller, monitor, &known, learnt, steps).await
-    } else if let Some(opened) = go_on(caller, &known, learnt, steps) {
+        open_modern(caller, monitor, &known, profile, steps).await
+    } else if let Some(opened) = go_on(caller, &known, profile, steps) {
         return Some(opened);
     } else {
-        open_legacy(caller, monitor, &known, learnt, steps).await
+        open_legacy(caller, monitor, &known, profile, steps).await
     }?;
     let (era, transport) = (Some(opened.era), Some(caller.transport()));
     // What is known already is no news, which would be written with every beat.
-    let news = (learnt.era, learnt.transport) != (era, transport) || relook_is_due(&monitor.id, learnt, caller.now());
-    if news && !learnt.era_in_doubt {
-        learnt.found(opened.era, caller.transport(), caller.now());
+    let news =
+        (profile.era, profile.transport) != (era, transport) || relook_is_due(&monitor.id, profile, caller.now());
+    if news && !profile.era_in_doubt {
+        profile.found(opened.era, caller.transport(), caller.now());
     }
     Some(opened)
 }
@@ -102,19 +103,19 @@ struct KnownEra {
 }
 
 impl KnownEra {
-    fn of(monitor: &Monitor, learnt: &ServerProfile, now: DateTime<Utc>) -> Self {
+    fn of(monitor: &Monitor, profile: &ServerProfile, now: DateTime<Utc>) -> Self {
         let reach = &monitor.reach;
         let stdio = reach.program.is_some().then_some(Transport::Stdio);
         let fixed_transport = reach.transport.or(stdio);
         // The older transport has no modern era.
         let fixed_era = if fixed_transport == Some(Transport::Sse) { Some(Era::Legacy) } else { reach.era };
         // Whoever speaks the modern era is probed in it: there is nothing newer to look for.
-        let settled = |era: &Era| *era == Era::Modern || !relook_is_due(&monitor.id, learnt, now);
-        let era = fixed_era.or(match learnt.discover {
+        let settled = |era: &Era| *era == Era::Modern || !relook_is_due(&monitor.id, profile, now);
+        let era = fixed_era.or(match profile.discover {
             Caution::Harmful => Some(Era::Legacy),
-            _ => learnt.era.filter(settled),
+            _ => profile.era.filter(settled),
         });
-        let transport = fixed_transport.or(learnt.transport.filter(|_| era.is_some()));
+        let transport = fixed_transport.or(profile.transport.filter(|_| era.is_some()));
         Self { fixed_era, fixed_transport, era, transport, share: monitor.probe_budget / OPENINGS }
     }
 
@@ -130,14 +131,14 @@ async fn open_modern(
     caller: &mut Caller<'_>,
     monitor: &Monitor,
     known: &KnownEra,
-    learnt: &mut ServerProfile,
+    profile: &mut ServerProfile,
     steps: &mut Vec<Step>,
 ) -> Option<Opened> {
     let first = steps.len();
     let until = known.until(caller);
     let broken = match discover(caller, until, steps).await {
         Discovery::Modern(server) => {
-            learnt.era_in_doubt = false;
+            profile.era_in_doubt = false;
             return Some(Opened { era: Era::Modern, server });
         }
         Discovery::Faulty(broken) | Discovery::Other(broken) => broken,
@@ -149,9 +150,9 @@ async fn open_modern(
     match initialize(caller, known.fixed_transport, until, steps).await {
         Ok(server) => {
             excuse(&mut steps[first], "it answers initialize instead");
-            answered(learnt, &server);
+            answered(profile, &server);
             // One that may die of it is not asked a second time.
-            learnt.era_in_doubt = !learnt.era_in_doubt && !learnt.may_be_fragile();
+            profile.era_in_doubt = !profile.era_in_doubt && !profile.may_be_fragile();
             Some(Opened { era: Era::Legacy, server })
         }
         Err(_) => {
@@ -166,23 +167,27 @@ async fn open_legacy(
     caller: &mut Caller<'_>,
     monitor: &Monitor,
     known: &KnownEra,
-    learnt: &mut ServerProfile,
+    profile: &mut ServerProfile,
     steps: &mut Vec<Step>,
 ) -> Option<Opened> {
     let first = steps.len();
     let until = known.until(caller);
     let broken = match initialize(caller, known.transport, until, steps).await {
         Ok(server) => {
-            answered(learnt, &server);
+            answered(profile, &server);
             let legacy = Opened { era: Era::Legacy, server };
-            let open = known.era.is_none() && !learnt.may_be_fragile() && caller.transport() != Transport::Sse;
-            return Some(if open { look_beside(caller, monitor, known, legacy, learnt, steps).await? } else { legacy });
+            let open = known.era.is_none() && !profile.may_be_fragile() && caller.transport() != Transport::Sse;
+            return Some(if open {
+                look_beside(caller, monitor, known, legacy, profile, steps).await?
+            } else {
+                legacy
+            });
         }
         Err(broken) => broken,
     };
     // It did answer, and what follows is not taken: nothing is to be found out about the era.
     if let Some(version) = caller.version() {
-        learnt.answered = Some(version);
+        profile.answered = Some(version);
         return None;
     }
     // What is known to be of the older era is in trouble when it says 500, and not another by that.
@@ -195,7 +200,7 @@ async fn open_legacy(
         let met = steps.len() - 1;
         excuse(&mut steps[met], "looking for the transport again");
         let anew = KnownEra { transport: None, era: None, ..*known };
-        let opened = Box::pin(open_legacy(caller, monitor, &anew, learnt, steps)).await;
+        let opened = Box::pin(open_legacy(caller, monitor, &anew, profile, steps)).await;
         if opened.is_none() {
             // Nothing else is spoken there, so what was met first is what is wrong.
             steps[met].fault = Some(broken.fault);
@@ -204,14 +209,14 @@ async fn open_legacy(
         return opened;
     }
     // What may die of it is asked only when it says itself, in the protocol's words, that it is another by now.
-    let fragile = learnt.discover == Caution::Harmful || learnt.may_be_fragile();
+    let fragile = profile.discover == Caution::Harmful || profile.may_be_fragile();
     let may_discover = known.fixed_era.is_none() && (!fragile || broken.error.is_some());
     if may_discover && start_anew(caller, monitor, steps).await {
         let until = known.until(caller);
         match discover(caller, until, steps).await {
             Discovery::Modern(server) => {
                 excuse(&mut steps[first], "it speaks the newer era");
-                learnt.discover = Caution::Harmless;
+                profile.discover = Caution::Harmless;
                 return Some(Opened { era: Era::Modern, server });
             }
             // Its own words are nearer to the cause than the refusal of an era that it does not speak.
@@ -224,7 +229,7 @@ async fn open_legacy(
         }
     }
     let older = known.fixed_transport.is_none() && is_bare(&broken);
-    let opened = if older { open_older(caller, known, first, learnt, steps).await } else { None };
+    let opened = if older { open_older(caller, known, first, profile, steps).await } else { None };
     if opened.is_none() {
         merge(caller.scrub, steps, first, None);
     }
@@ -236,7 +241,7 @@ async fn open_older(
     caller: &mut Caller<'_>,
     known: &KnownEra,
     first: usize,
-    learnt: &mut ServerProfile,
+    profile: &mut ServerProfile,
     steps: &mut Vec<Step>,
 ) -> Option<Opened> {
     let tried = steps.len();
@@ -250,7 +255,7 @@ async fn open_older(
         steps[first..tried].iter_mut().for_each(|step| excuse(step, "it speaks HTTP+SSE instead"));
     }
     let server = outcome.ok()?;
-    answered(learnt, &server);
+    answered(profile, &server);
     Some(Opened { era: Era::Legacy, server })
 }
 
@@ -260,7 +265,7 @@ async fn look_beside(
     monitor: &Monitor,
     known: &KnownEra,
     legacy: Opened,
-    learnt: &mut ServerProfile,
+    profile: &mut ServerProfile,
     steps: &mut Vec<Step>,
 ) -> Option<Opened> {
     // After `initialize` a program refuses it, and some do not survive it: a second one is asked.
@@ -275,12 +280,12 @@ async fn look_beside(
             return Some(legacy);
         }
     } else {
-        learnt.deed = Some(RecentAction { what: RiskyAction::Discover, at: caller.now() });
+        profile.deed = Some(RecentAction { what: RiskyAction::Discover, at: caller.now() });
     }
     let until = known.until(caller);
     let outcome = discover(caller, until, steps).await;
     if let Discovery::Modern(server) = outcome {
-        learnt.discover = Caution::Harmless;
+        profile.discover = Caution::Harmless;
         caller.leave_legacy();
         if let Some(own) = own {
             own.stop().await;
@@ -295,10 +300,10 @@ async fn look_beside(
         caller.stop_program().await;
         caller.put_program(own);
         if matches!(broken.fault.kind, FaultKind::ProgramEnded | FaultKind::Silent | FaultKind::StreamGarbage) {
-            learnt.discover = Caution::Harmful;
+            profile.discover = Caution::Harmful;
         }
     } else if is_gone(broken.fault.kind) && !is_there(caller).await {
-        learnt.discover = Caution::Harmful;
+        profile.discover = Caution::Harmful;
         steps.last_mut()?.notes.push(GONE_AFTER_DISCOVER.to_owned());
         return None;
     }
@@ -309,19 +314,19 @@ async fn look_beside(
 const GONE_AFTER_DISCOVER: &str = "the server was gone after server/discover, which is not sent to it again";
 
 /// What came after a first `server/discover` says whether the server bore it.
-pub(crate) fn weigh_discover(steps: &mut [Step], learnt: &mut ServerProfile) {
+pub(crate) fn weigh_discover(steps: &mut [Step], profile: &mut ServerProfile) {
     let Some(asked) = steps.iter().position(|step| step.label == DISCOVER && step.fault.is_none()) else { return };
-    if learnt.discover != Caution::Unchecked || learnt.era != Some(Era::Legacy) {
+    if profile.discover != Caution::Unchecked || profile.era != Some(Era::Legacy) {
         return;
     }
     let Some(next) = steps[asked + 1..].iter_mut().find(|step| step.stage != Stage::Health) else { return };
     let hurt = |fault: &Fault| is_gone(fault.kind) || matches!(fault.kind, FaultKind::HttpStatus(500..));
-    learnt.discover = match &next.fault {
+    profile.discover = match &next.fault {
         None => Caution::Harmless,
         Some(fault) if hurt(fault) => Caution::Harmful,
         Some(_) => return,
     };
-    if learnt.discover == Caution::Harmful {
+    if profile.discover == Caution::Harmful {
         next.notes.push(GONE_AFTER_DISCOVER.to_owned());
     }
 }
@@ -331,13 +336,13 @@ pub(crate) fn weigh_discover(steps: &mut [Step], learnt: &mut ServerProfile) {
 fn go_on(
     caller: &mut Caller<'_>,
     known: &KnownEra,
-    learnt: &mut ServerProfile,
+    profile: &mut ServerProfile,
     steps: &mut Vec<Step>,
 ) -> Option<Opened> {
-    let kept = learnt.kept.clone()?;
+    let kept = profile.kept.clone()?;
     let over_http = matches!(known.transport, None | Some(Transport::Http));
     if !over_http || caller.now() - kept.opened_at >= SESSION_KEPT || !caller.go_on(&kept) {
-        learnt.kept = None;
+        profile.kept = None;
         return None;
     }
     let step = StepClock::start(Stage::Handshake, KEPT).stop(None);
@@ -348,7 +353,7 @@ fn go_on(
 
 /// After a failure in a kept session: whether the server knows it no longer, so that a new one is to be opened in the same
 /// beat. Old releases say 400 of it, others 404.
-pub(crate) fn is_forgotten(steps: &mut [Step], caller: &mut Caller<'_>, learnt: &mut ServerProfile) -> bool {
+pub(crate) fn is_forgotten(steps: &mut [Step], caller: &mut Caller<'_>, profile: &mut ServerProfile) -> bool {
     let went_on = steps.iter().any(|step| step.label == KEPT);
     let Some(last) = steps.last_mut().filter(|_| went_on) else { return false };
     let gone = |fault: &Fault| matches!(fault.kind, FaultKind::SessionLost | FaultKind::HttpStatus(400 | 404));
@@ -356,7 +361,7 @@ pub(crate) fn is_forgotten(steps: &mut [Step], caller: &mut Caller<'_>, learnt: 
         return false;
     }
     excuse(last, "the server knows the kept session no longer; a new one is opened");
-    learnt.kept = None;
+    profile.kept = None;
     caller.leave_legacy();
     true
 }
@@ -384,8 +389,8 @@ async fn is_there(caller: &mut Caller<'_>) -> bool {
     !caller.wire.connect(&mut clock, deadline).await.is_err_and(|fault| is_gone(fault.kind))
 }
 
-fn answered(learnt: &mut ServerProfile, server: &ServerIdentity) {
-    learnt.answered = legacy_version(&server.protocol);
+fn answered(profile: &mut ServerProfile, server: &ServerIdentity) {
+    profile.answered = legacy_version(&server.protocol);
 }
 
 /// A step that failed and does not count as a failure.
@@ -399,11 +404,11 @@ fn excuse(step: &mut Step, why: &str) {
 /// than that this opening is not known there, or else the first.
 fn merge(scrub: &Scrub, steps: &mut [Step], first: usize, main: Option<usize>) {
     let failed: Vec<usize> = (first..steps.len()).filter(|nth| steps[*nth].fault.is_some()).collect();
-    let telling = |nth: &&usize| {
+    let notifier = |nth: &&usize| {
         let step = &steps[**nth];
         step.label != STREAM && step.fault.as_ref().is_some_and(|fault| !is_unspoken(fault.kind))
     };
-    let main = main.or_else(|| failed.iter().find(telling).or(failed.first()).copied());
+    let main = main.or_else(|| failed.iter().find(notifier).or(failed.first()).copied());
     let Some(main) = main.filter(|_| failed.len() > 1) else {
         return;
     };
@@ -450,8 +455,8 @@ fn is_bare(broken: &BrokenReply) -> bool {
     broken.error.is_none() && matches!(broken.status, Some(400 | 404 | 405))
 }
 
-fn relook_is_due(monitor: &MonitorId, learnt: &ServerProfile, now: DateTime<Utc>) -> bool {
+fn relook_is_due(monitor: &MonitorId, profile: &ServerProfile, now: DateTime<Utc>) -> bool {
     let jitter = monitor.as_str().bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
     let hours = RELOOK_HOURS + i64::from(jitter) % RELOOK_JITTER_HOURS;
-    learnt.era_found_at.is_none_or(|found_at| now - found_at > TimeDelta::hours(hours))
+    profile.era_found_at.is_none_or(|found_at| now - found_at > TimeDelta::hours(hours))
 }

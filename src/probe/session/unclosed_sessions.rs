@@ -20,20 +20,20 @@ pub(crate) struct UnclosedSessions {
 impl UnclosedSessions {
     /// Takes them out for a probe that will close them. An edited monitor's are dropped: they may be another server's.
     pub(crate) fn take(&self, monitor: &Monitor) -> Vec<HeaderValue> {
-        let mut owed = self.sessions.lock();
+        let mut unclosed_sessions = self.sessions.lock();
         // Nearly always there are none at all.
-        if owed.is_empty() {
+        if unclosed_sessions.is_empty() {
             return Vec::new();
         }
-        let taken = owed.remove(&monitor.id).filter(|(hash, _)| *hash == monitor.definition_hash);
+        let taken = unclosed_sessions.remove(&monitor.id).filter(|(hash, _)| *hash == monitor.definition_hash);
         taken.map(|(_, sessions)| sessions).unwrap_or_default()
     }
 
     /// Remembers what a probe leaves open.
     pub(crate) fn leave(&self, monitor: &MonitorId, definition_hash: &str, sessions: Vec<HeaderValue>) {
-        let mut owed = self.sessions.lock();
-        if owed.len() < MONITORS_MAX || owed.contains_key(monitor) {
-            owed.insert(monitor.clone(), (definition_hash.to_owned(), sessions));
+        let mut unclosed_sessions = self.sessions.lock();
+        if unclosed_sessions.len() < MONITORS_MAX || unclosed_sessions.contains_key(monitor) {
+            unclosed_sessions.insert(monitor.clone(), (definition_hash.to_owned(), sessions));
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The cause ladder: after a first failure, how far one gets, rung by rung: name, TCP, TLS, HTTP without credentials,
+//! Connectivity diagnosis after a first failure: how far one gets, step by step: name, TCP, TLS, HTTP without credentials,
 //! tools/list. It says what a person would try first, seconds after the failure and not at four in the morning.
 //!
-//! One look at each rung, all within one limit, and it ends at the first that does not hold: a server in trouble is not
-//! made to bear more than a handful of requests. What a rung shows is evidence, never a judgement of its own.
+//! One try at each step, all within one limit, and it ends at the first that does not hold: a server in trouble is not
+//! made to bear more than a handful of requests. What a step shows is evidence, never a judgement of its own.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use crate::domain::monitor::Monitor;
-use crate::domain::observation::{Footprint, Rung, Stage};
+use crate::domain::observation::{ConnectivityStep, Footprint, Stage};
 use crate::domain::protocol::Era;
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::wording::counted;
@@ -24,19 +24,19 @@ use crate::probe::wire::clock::StepClock;
 use crate::probe::wire::egress::{ClientIdentity, egress};
 use crate::untrusted_text::Scrub;
 
-/// All rungs together: what they show is wanted before the page, which comes some ten seconds after a first failure.
+/// All steps together: what they show is wanted before the page, which comes some ten seconds after a first failure.
 const CLIMB_MAX: Duration = Duration::from_secs(10);
 /// Addresses of one name that TCP is tried with.
 const ADDRESSES_TRIED: usize = 4;
 
-/// Climbs; the rungs, and what it cost the server. Nothing for a server that is a program of our own.
+/// The steps, and what they cost the server. Nothing for a server that is a program of our own.
 pub(crate) async fn diagnose(
     means: Means<'_>,
     monitor: &Monitor,
     scrub: &Scrub,
-    learnt: &ServerProfile,
+    profile: &ServerProfile,
     now: DateTime<Utc>,
-) -> (Vec<Rung>, Footprint) {
+) -> (Vec<ConnectivityStep>, Footprint) {
     let parsed = Url::parse(monitor.url.resolved.expose()).ok().and_then(|url| Some((Target::of(&url)?, url)));
     let Some((target, url)) = parsed.filter(|_| monitor.reach.program.is_none()) else {
         return (Vec::new(), Footprint::default());
@@ -44,30 +44,30 @@ pub(crate) async fn diagnose(
     let Ok(target) = egress(means.connector, target, monitor, scrub, ClientIdentity::Identity) else {
         return (Vec::new(), Footprint::default());
     };
-    let mut ladder = Diagnosing { rungs: Vec::new(), until: Instant::now() + CLIMB_MAX, scrub };
+    let mut connectivity = Diagnosing { rungs: Vec::new(), until: Instant::now() + CLIMB_MAX, scrub };
     // Behind a proxy the name and the socket are the proxy's own matter.
-    if monitor.reach.proxy.is_none() && !ladder.socket(&target).await {
-        return (ladder.rungs, Footprint::default());
+    if monitor.reach.proxy.is_none() && !connectivity.socket(&target).await {
+        return (connectivity.rungs, Footprint::default());
     }
-    let mut caller = Caller::new(means, target, scrub, url.clone(), monitor, now, ladder.until);
-    if ladder.secured(&mut caller, &url).await && ladder.bare(&mut caller, &url).await {
-        ladder.listed(&mut caller, learnt).await;
+    let mut caller = Caller::new(means, target, scrub, url.clone(), monitor, now, connectivity.until);
+    if connectivity.secured(&mut caller, &url).await && connectivity.bare(&mut caller, &url).await {
+        connectivity.listed(&mut caller, profile).await;
     }
     let mut clock = StepClock::start(Stage::Handshake, "closing");
-    caller.close(learnt, &mut clock).await;
+    caller.close(profile, &mut clock).await;
     caller.wire.hang_up();
-    (ladder.rungs, caller.wire.footprint)
+    (connectivity.rungs, caller.wire.footprint)
 }
 
 struct Diagnosing<'s> {
-    rungs: Vec<Rung>,
+    rungs: Vec<ConnectivityStep>,
     until: Instant,
     scrub: &'s Scrub,
 }
 
 impl Diagnosing<'_> {
     fn rung(&mut self, name: &'static str, began: Instant, holds: bool, said: &str) -> bool {
-        self.rungs.push(Rung { name, holds, said: self.scrub.line(said), elapsed: began.elapsed() });
+        self.rungs.push(ConnectivityStep { name, holds, said: self.scrub.line(said), elapsed: began.elapsed() });
         holds
     }
 
@@ -140,10 +140,10 @@ impl Diagnosing<'_> {
     }
 
     /// tools/list, as the server's era asks for it.
-    async fn listed(&mut self, caller: &mut Caller<'_>, learnt: &ServerProfile) {
+    async fn listed(&mut self, caller: &mut Caller<'_>, profile: &ServerProfile) {
         let (began, mut clock) = (Instant::now(), StepClock::start(Stage::Tools, ""));
         let call = Call { method: "tools/list", ..Call::default() };
-        match caller.ask(learnt.era.unwrap_or(Era::Modern), &call, &mut clock).await {
+        match caller.ask(profile.era.unwrap_or(Era::Modern), &call, &mut clock).await {
             Ok(raw) => self.rung("list", began, true, &format!("tools/list answers {} bytes", raw.get().len())),
             Err(broken) => self.rung("list", began, false, &broken.fault.detail),
         };

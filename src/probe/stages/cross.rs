@@ -75,7 +75,7 @@ pub(crate) async fn check(
     assignment: &Assignment,
     era: Era,
     tools: &Listed,
-    learnt: &ServerProfile,
+    profile: &ServerProfile,
     seen: &mut Observation,
 ) {
     let monitor = &*assignment.monitor;
@@ -98,7 +98,7 @@ pub(crate) async fn check(
     }
     let other = if era == Era::Modern { Era::Legacy } else { Era::Modern };
     let mut clock = StepClock::start(Stage::Tools, "cross-check");
-    let hurts = learnt.discover == Caution::Harmful || learnt.may_be_fragile();
+    let hurts = profile.discover == Caution::Harmful || profile.may_be_fragile();
     let outcome = match hurts {
         true => Err(caller.scrub.fault(FaultKind::WrongVersion, "the newer era hurts servers like this one")),
         false => listed_in(caller, monitor, other, &mut clock).await,
@@ -196,7 +196,7 @@ mod tests {
             let due = |kind, nth| {
                 let at = start + TimeDelta::seconds(60 * nth);
                 let monitor = Arc::clone(&monitor);
-                let learnt = ServerProfile::default();
+                let profile = ServerProfile::default();
                 is_due(&Assignment {
                     monitor,
                     kind,
@@ -205,7 +205,7 @@ mod tests {
                     asks: vec![],
                     further: crate::probe::assignment::Further::NONE,
                     ask_sources: false,
-                    learnt,
+                    profile,
                     lists: crate::tool_lists::known::KnownLists::default(),
                 })
             };

@@ -60,11 +60,11 @@ pub(crate) async fn run(
     let transcript = Transcript::new(secrets_of(monitor), monitor);
     let mut seen = blank(assignment);
     seen.credential_until = credential::ends_at(&monitor.auth);
-    let mut learnt = assignment.learnt.clone();
-    visit(means, (programs, differing), assignment, &transcript, &mut learnt, &mut seen).await;
+    let mut profile = assignment.profile.clone();
+    visit(means, (programs, differing), assignment, &transcript, &mut profile, &mut seen).await;
     seen.asks.extend(not_asked(assignment, seen.asks.len()));
     seen.elapsed = began.elapsed();
-    (seen, learnt, transcript)
+    (seen, profile, transcript)
 }
 
 /// Goes to the server, and to its health addresses.
@@ -73,7 +73,7 @@ async fn visit(
     (programs, differing): (&ProcessPool, &Differing),
     assignment: &Assignment,
     transcript: &Transcript,
-    learnt: &mut ServerProfile,
+    profile: &mut ServerProfile,
     seen: &mut Observation,
 ) {
     let (monitor, scrub) = (&*assignment.monitor, transcript.scrub());
@@ -88,7 +88,7 @@ async fn visit(
     let found = parsed.ok_or_else(|| bad_address(scrub)).and_then(|(target, url)| {
         // While a renewal is waited for, each beat looks at the certificate itself and resumes no session.
         let soon = |until| until - assignment.started_at < TimeDelta::days(LOOK_AGAIN_DAYS);
-        let target = if learnt.certificate_until.is_some_and(soon) { target.anew() } else { target };
+        let target = if profile.certificate_until.is_some_and(soon) { target.anew() } else { target };
         Ok((egress(means.connector, target, monitor, scrub, ClientIdentity::Identity)?, url))
     });
     let (target, url) = match found {
@@ -103,10 +103,10 @@ async fn visit(
     let mut caller = Caller::new(means, target, scrub, url.clone(), monitor, assignment.started_at, over - kept_back);
     caller.wire.transcript = Some(transcript);
     seen.trace = caller.trace();
-    let opened = converse(&mut caller, programs, differing, assignment, learnt, seen).await;
+    let opened = converse(&mut caller, programs, differing, assignment, profile, seen).await;
     seen.session_lost = lost_its_session(&seen.steps);
-    weigh_discover(&mut seen.steps, learnt);
-    close(&mut caller, learnt, seen).await;
+    weigh_discover(&mut seen.steps, profile);
+    close(&mut caller, profile, seen).await;
     let met = opened.is_some();
     leave(&mut caller, programs, monitor, opened, seen).await;
     if met && unauthenticated_check::is_due(assignment) {
@@ -115,7 +115,7 @@ async fn visit(
         if let Some(target) = bare {
             let times = (assignment.started_at, over - kept_back);
             let at = (target, url.clone());
-            Box::pin(unauthenticated_check::ask(means, at, monitor, scrub, times, learnt, seen)).await;
+            Box::pin(unauthenticated_check::ask(means, at, monitor, scrub, times, profile, seen)).await;
         }
     }
     for address in &monitor.health {
@@ -132,15 +132,15 @@ async fn converse(
     programs: &ProcessPool,
     differing: &Differing,
     assignment: &Assignment,
-    learnt: &mut ServerProfile,
+    profile: &mut ServerProfile,
     seen: &mut Observation,
 ) -> Option<Opened> {
     let monitor = &*assignment.monitor;
-    let mut opened = meet(caller, programs, monitor, learnt, seen).await?;
+    let mut opened = meet(caller, programs, monitor, profile, seen).await?;
     let mut listed = list_tools(caller, opened.era, assignment, seen).await;
-    if listed.is_none() && is_forgotten(&mut seen.steps, caller, learnt) {
+    if listed.is_none() && is_forgotten(&mut seen.steps, caller, profile) {
         seen.era = None;
-        opened = Box::pin(open(caller, monitor, learnt, &mut seen.steps)).await?;
+        opened = Box::pin(open(caller, monitor, profile, &mut seen.steps)).await?;
         met(caller, &opened, seen);
         listed = list_tools(caller, opened.era, assignment, seen).await;
     }
@@ -149,7 +149,7 @@ async fn converse(
     };
     search(caller, opened.era, &tools, assignment, seen).await;
     if monitor.reach.cross_check && fits(caller, monitor) {
-        Box::pin(cross::check(caller, differing, assignment, opened.era, &tools, learnt, seen)).await;
+        Box::pin(cross::check(caller, differing, assignment, opened.era, &tools, profile, seen)).await;
     }
     Some(opened)
 }
@@ -159,23 +159,23 @@ pub(crate) async fn meet(
     caller: &mut Caller<'_>,
     programs: &ProcessPool,
     monitor: &Monitor,
-    learnt: &mut ServerProfile,
+    profile: &mut ServerProfile,
     seen: &mut Observation,
 ) -> Option<Opened> {
     let opened = match &monitor.reach.program {
         None => {
-            connect(caller, learnt, seen).await?;
-            Box::pin(open(caller, monitor, learnt, &mut seen.steps)).await?
+            connect(caller, profile, seen).await?;
+            Box::pin(open(caller, monitor, profile, &mut seen.steps)).await?
         }
         Some(program) => match take_up(caller, programs, monitor, program, seen).await? {
             Some(before) => match resume(caller, &before, &mut seen.steps).await {
                 Some(opened) => opened,
                 None => {
                     start_again(caller, monitor, program, seen).await?;
-                    Box::pin(open(caller, monitor, learnt, &mut seen.steps)).await?
+                    Box::pin(open(caller, monitor, profile, &mut seen.steps)).await?
                 }
             },
-            None => Box::pin(open(caller, monitor, learnt, &mut seen.steps)).await?,
+            None => Box::pin(open(caller, monitor, profile, &mut seen.steps)).await?,
         },
     };
     met(caller, &opened, seen);
@@ -190,13 +190,13 @@ fn met(caller: &Caller<'_>, opened: &Opened, seen: &mut Observation) {
 }
 
 /// Connects to the server's address; none where that failed.
-async fn connect(caller: &mut Caller<'_>, learnt: &mut ServerProfile, seen: &mut Observation) -> Option<()> {
+async fn connect(caller: &mut Caller<'_>, profile: &mut ServerProfile, seen: &mut Observation) -> Option<()> {
     let mut clock = StepClock::start(Stage::Connect, &caller.wire.target().authority());
     let deadline = caller.deadline();
     let fault = caller.wire.connect(&mut clock, deadline).await.err();
     let shown = caller.wire.certificate_until.and_then(|until| DateTime::from_timestamp(until, 0));
-    learnt.certificate_until = shown.or(learnt.certificate_until);
-    seen.certificate_until = learnt.certificate_until;
+    profile.certificate_until = shown.or(profile.certificate_until);
+    seen.certificate_until = profile.certificate_until;
     if let Some(until) = shown {
         clock.note(format!("the certificate is valid for {} more days", (until - caller.now()).num_days()));
     }

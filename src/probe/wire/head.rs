@@ -134,7 +134,7 @@ impl Head {
             kind: seen.kind.slug().to_owned(),
             started_at: seen.started_at,
             elapsed_ms: millis(seen.elapsed),
-            before: Before::of(&assignment.learnt),
+            before: Before::of(&assignment.profile),
             era: seen.era.map(|era| era.slug().to_owned()),
             transport: seen.transport.map(|transport| transport.slug().to_owned()),
             asks: asks.take(ROWS_MAX).collect(),
@@ -180,19 +180,19 @@ impl Head {
 }
 
 impl Before {
-    fn of(learnt: &ServerProfile) -> Self {
+    fn of(profile: &ServerProfile) -> Self {
         Self {
-            era: learnt.era.map(|era| era.slug().to_owned()),
-            transport: learnt.transport.map(|transport| transport.slug().to_owned()),
-            era_found_at: learnt.era_found_at.map(|at| at.to_rfc3339_opts(SecondsFormat::Micros, true)),
-            discover: learnt.discover.slug().to_owned(),
-            closing: learnt.closing.slug().to_owned(),
+            era: profile.era.map(|era| era.slug().to_owned()),
+            transport: profile.transport.map(|transport| transport.slug().to_owned()),
+            era_found_at: profile.era_found_at.map(|at| at.to_rfc3339_opts(SecondsFormat::Micros, true)),
+            discover: profile.discover.slug().to_owned(),
+            closing: profile.closing.slug().to_owned(),
         }
     }
 
     /// What is known of the server, as it was then, carried over from `then` to `now`: what had been found an hour
     /// before the one probe was found an hour before the other.
-    pub fn learnt(&self, then: DateTime<Utc>, now: DateTime<Utc>) -> ServerProfile {
+    pub fn profile(&self, then: DateTime<Utc>, now: DateTime<Utc>) -> ServerProfile {
         let found_at = self.era_found_at.as_deref().and_then(|at| at.parse::<DateTime<Utc>>().ok());
         ServerProfile {
             era: self.era.as_deref().and_then(Era::from_slug),

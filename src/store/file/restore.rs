@@ -90,12 +90,12 @@ async fn keep(database: &Path, now: DateTime<Utc>) -> Result<PathBuf, BackupErro
     }
     let aside = free_name(database, "replaced", now)
         .ok_or_else(|| BackupError::file("keep a copy of", database, io::Error::from(io::ErrorKind::AlreadyExists)))?;
-    let keeping = |source| BackupError::file("keep a copy as", &aside, source);
+    let transcript_policy = |source| BackupError::file("keep a copy as", &aside, source);
     if std::fs::hard_link(database, &aside).is_err() {
         // A file system without hard links.
-        std::fs::copy(database, &aside).map_err(keeping)?;
+        std::fs::copy(database, &aside).map_err(transcript_policy)?;
     }
-    move_log(database, &aside).map_err(keeping)?;
+    move_log(database, &aside).map_err(transcript_policy)?;
     Ok(aside)
 }
 

@@ -47,7 +47,7 @@ pub struct ChangeSet {
     /// Marks by which a restart is recognised, where they changed.
     pub marks: Option<MarksRow>,
     /// What was learnt of the server, where that changed.
-    pub learnt: Option<ServerProfileRow>,
+    pub profile: Option<ServerProfileRow>,
     /// Days of footprints to be written, whole.
     pub spent: Vec<(MonitorId, Spent)>,
     /// What was said over the wire, where it is kept.
@@ -258,7 +258,7 @@ pub struct ServerProfileRow {
     /// What stands for the address it was learnt of.
     pub address: String,
     /// What.
-    pub learnt: ServerProfile,
+    pub profile: ServerProfile,
 }
 
 /// A list of tools, as it was seen.

@@ -78,7 +78,7 @@ pub(in crate::store) async fn wake(
     stand_in: &str,
     now: DateTime<Utc>,
 ) -> Result<(), sqlx::Error> {
-    let owed = sqlx::query(
+    let unclosed_sessions = sqlx::query(
         "SELECT later.id, later.notification, later.incident, later.sequence, later.severity, later.receiver \
          FROM deliveries d JOIN deliveries later ON later.order_key = d.order_key \
          WHERE d.id = $1 AND (later.id = d.id OR (later.sequence > d.sequence AND later.state <> 'sent'))",
@@ -86,7 +86,7 @@ pub(in crate::store) async fn wake(
     .bind(delivery)
     .fetch_all(&mut *connection)
     .await?;
-    for row in owed {
+    for row in unclosed_sessions {
         let promise = Promise {
             notification: row.try_get(1)?,
             incident: row.try_get(2)?,

@@ -89,7 +89,7 @@ impl Store {
         self.ask(Work::Record(Box::new(record))).await.map(drop)
     }
 
-    /// Told once for every commit that gave the outbox something new; one listener, the courier.
+    /// Told once for every commit that gave the outbox something new; one listener, the delivery worker.
     pub fn outbox_changed(&self) -> Arc<Notify> {
         Arc::clone(&self.outbox_changed)
     }

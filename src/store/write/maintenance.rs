@@ -40,9 +40,9 @@ pub(in crate::store) enum Maintenance {
 pub(in crate::store) async fn run(
     connection: &mut SqliteConnection,
     names: &mut Names,
-    chore: Maintenance,
+    maintenance: Maintenance,
 ) -> Result<bool, StoreError> {
-    match chore {
+    match maintenance {
         Maintenance::Begin { until } => seal::begin(connection, until).await.map(|()| false),
         Maintenance::Seal { hour, owned } => seal::seal(connection, names, hour, &owned).await.map(|()| false),
         Maintenance::Sealed { until } => seal::sealed(connection, until).await.map(|()| false),

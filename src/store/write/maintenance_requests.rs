@@ -1,5 +1,5 @@
 //! The janitor's steps, as the janitor asks for them. What they read comes from a reader, and only what they write is
-//! the writer's (`chore`).
+//! the writer's (`maintenance`).
 
 use std::collections::HashSet;
 
@@ -68,7 +68,7 @@ impl Store {
     /// # Errors
     /// Where the database does not answer.
     pub async fn begin_sealing(&self, until: DateTime<Utc>) -> Result<(), StoreError> {
-        self.chore(Maintenance::Begin { until }).await.map(drop)
+        self.maintenance(Maintenance::Begin { until }).await.map(drop)
     }
 
     /// Seals the hour of some monitors. Only while it is begun and not yet sealed.
@@ -84,7 +84,7 @@ impl Store {
             owned.push(Owned { monitor: monitor.clone(), beats });
         }
         drop(reader);
-        self.chore(Maintenance::Seal { hour, owned }).await.map(drop)
+        self.maintenance(Maintenance::Seal { hour, owned }).await.map(drop)
     }
 
     /// The hours before this moment are sealed: packs are the truth from now on.
@@ -92,7 +92,7 @@ impl Store {
     /// # Errors
     /// Where the database does not answer.
     pub async fn sealed(&self, until: DateTime<Utc>) -> Result<(), StoreError> {
-        self.chore(Maintenance::Sealed { until }).await.map(drop)
+        self.maintenance(Maintenance::Sealed { until }).await.map(drop)
     }
 
     /// Deletes some of the rows that packs have taken over; whether there may be more.
@@ -100,7 +100,7 @@ impl Store {
     /// # Errors
     /// Where the database does not answer.
     pub async fn sweep(&self) -> Result<bool, StoreError> {
-        self.chore(Maintenance::Sweep).await
+        self.maintenance(Maintenance::Sweep).await
     }
 
     /// Has some late beats join their packs; whether there may be more.
@@ -108,7 +108,7 @@ impl Store {
     /// # Errors
     /// Where the database does not answer.
     pub async fn join_late(&self, now: DateTime<Utc>) -> Result<bool, StoreError> {
-        self.chore(Maintenance::JoinLate { now }).await
+        self.maintenance(Maintenance::JoinLate { now }).await
     }
 
     /// The owners of packs after one, in the order of their numbers, at most so many.
@@ -148,7 +148,7 @@ impl Store {
             rows.extend(rolled_up(&mut reader, *owner, day).await?);
         }
         drop(reader);
-        self.chore(Maintenance::Roll { rows }).await.map(drop)
+        self.maintenance(Maintenance::Roll { rows }).await.map(drop)
     }
 
     /// Every day before this moment has its rows.
@@ -156,7 +156,7 @@ impl Store {
     /// # Errors
     /// Where the database does not answer.
     pub async fn rolled(&self, until: DateTime<Utc>) -> Result<(), StoreError> {
-        self.chore(Maintenance::Rolled { until }).await.map(drop)
+        self.maintenance(Maintenance::Rolled { until }).await.map(drop)
     }
 
     /// Forgets some of what was kept from before a moment; whether there may be more.
@@ -164,7 +164,7 @@ impl Store {
     /// # Errors
     /// Where the database does not answer.
     pub async fn forget(&self, what: Retained, before: DateTime<Utc>) -> Result<bool, StoreError> {
-        self.chore(Maintenance::Forget { what, before }).await
+        self.maintenance(Maintenance::Forget { what, before }).await
     }
 
     /// Looks for ranked lists that no pack of `before` or later names, and for sources that no list names. What is
@@ -199,7 +199,7 @@ impl Store {
         drop(rows);
         for (table, numbers) in [(Table::Lists, unused), (Table::Sources, nameless)] {
             for numbers in numbers.chunks(DOOMED_AT_ONCE) {
-                self.chore(Maintenance::Drop(Doom { table, numbers: numbers.to_vec(), now })).await?;
+                self.maintenance(Maintenance::Drop(Doom { table, numbers: numbers.to_vec(), now })).await?;
             }
         }
         Ok(())
@@ -210,12 +210,12 @@ impl Store {
     /// # Errors
     /// Where the database does not answer.
     pub async fn shrink(&self, pages: u32) -> Result<bool, StoreError> {
-        self.chore(Maintenance::Shrink { pages }).await
+        self.maintenance(Maintenance::Shrink { pages }).await
     }
 
-    /// Has the writer do a chore; whether there may be more of it.
-    async fn chore(&self, chore: Maintenance) -> Result<bool, StoreError> {
-        match self.ask(Work::Chore(Box::new(chore))).await? {
+    /// Has the writer do a step of maintenance; whether there may be more of it.
+    async fn maintenance(&self, maintenance: Maintenance) -> Result<bool, StoreError> {
+        match self.ask(Work::Chore(Box::new(maintenance))).await? {
             CommitAnswer::Changed(more) => Ok(more),
             _ => Ok(false),
         }

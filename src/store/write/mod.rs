@@ -3,7 +3,7 @@
 //! Read `handle` (the open database), `writer` (the one that writes), `ask` (what it can be asked); `append` the beats,
 //! `intern` what repeats, `known` what was learnt and spent, `transcript` what was said over the wire, `listing` the lists
 //! of tools, `decide` the incidents, `promise` who is told, `outbox` how that goes, `note` what people and files say;
-//! `seal` (an hour's rows become packs), `retain` (forgetting), `chore` (the janitor's steps in the writer; `tidy` asks for them).
+//! `seal` (an hour's rows become packs), `retain` (forgetting), `maintenance` (the janitor's steps in the writer; `maintenance_requests` asks for them).
 
 pub(in crate::store) mod append;
 pub(in crate::store) mod intern;

@@ -199,7 +199,7 @@ impl Readers {
         .fetch_one(&self.readers)
         .await?
         .try_get(0)?;
-        // What a courier that died had claimed.
+        // What a delivery worker that died had claimed.
         let lent: Option<i64> = sqlx::query(
             "SELECT MIN(lease_until) FROM deliveries WHERE state = 'pending' AND lease_until > 0 AND lease_until > $1 \
              AND id NOT IN (SELECT value FROM json_each($2))",

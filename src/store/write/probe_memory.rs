@@ -69,9 +69,9 @@ pub async fn recall(database: &Path, address: &str) -> Result<Option<ServerProfi
     .bind(address)
     .fetch_optional(&readers)
     .await?;
-    let learnt = row.map(|row| learnt_of(&row, 0)).transpose();
+    let profile = row.map(|row| profile_of(&row, 0)).transpose();
     readers.close().await;
-    learnt
+    profile
 }
 
 /// Writes what the records bring of it.
@@ -79,23 +79,23 @@ pub(in crate::store) async fn keep(
     connection: &mut SqliteConnection,
     records: &[&ChangeSet],
 ) -> Result<(), sqlx::Error> {
-    let learnt: Vec<&ServerProfileRow> = records.iter().filter_map(|record| record.learnt.as_ref()).collect();
+    let profile: Vec<&ServerProfileRow> = records.iter().filter_map(|record| record.profile.as_ref()).collect();
     LEARNT
-        .run(connection, &learnt, |query, row| {
+        .run(connection, &profile, |query, row| {
             query
                 .bind(row.monitor.as_str())
                 .bind(row.address.as_str())
-                .bind(row.learnt.era.map(|era| era.slug()))
-                .bind(row.learnt.transport.map(|transport| transport.slug()))
-                .bind(row.learnt.era_found_at.map(|at| at.timestamp_micros()))
-                .bind(row.learnt.discover.slug())
-                .bind(row.learnt.closing.slug())
-                .bind(row.learnt.certificate_until.map(|at| at.timestamp_micros()))
-                .bind(row.learnt.admits_strangers)
-                .bind(row.learnt.answered)
-                .bind(row.learnt.kept.as_ref().map(|kept| kept.id.as_str()))
-                .bind(row.learnt.kept.as_ref().map(|kept| kept.version))
-                .bind(row.learnt.kept.as_ref().map(|kept| kept.opened_at.timestamp_micros()))
+                .bind(row.profile.era.map(|era| era.slug()))
+                .bind(row.profile.transport.map(|transport| transport.slug()))
+                .bind(row.profile.era_found_at.map(|at| at.timestamp_micros()))
+                .bind(row.profile.discover.slug())
+                .bind(row.profile.closing.slug())
+                .bind(row.profile.certificate_until.map(|at| at.timestamp_micros()))
+                .bind(row.profile.admits_strangers)
+                .bind(row.profile.answered)
+                .bind(row.profile.kept.as_ref().map(|kept| kept.id.as_str()))
+                .bind(row.profile.kept.as_ref().map(|kept| kept.version))
+                .bind(row.profile.kept.as_ref().map(|kept| kept.opened_at.timestamp_micros()))
         })
         .await?;
     let spent: Vec<&(MonitorId, Spent)> = records.iter().flat_map(|record| &record.spent).collect();
@@ -134,7 +134,7 @@ impl Readers {
                 Ok(ServerProfileRow {
                     monitor: MonitorId::new(row.try_get(0)?),
                     address: row.try_get(1)?,
-                    learnt: learnt_of(row, 2)?,
+                    profile: profile_of(row, 2)?,
                 })
             })
             .collect()
@@ -175,7 +175,7 @@ impl Readers {
 }
 
 /// What was learnt, from these columns on.
-fn learnt_of(row: &SqliteRow, first: usize) -> Result<ServerProfile, StoreError> {
+fn profile_of(row: &SqliteRow, first: usize) -> Result<ServerProfile, StoreError> {
     let [id, version]: [Option<String>; 2] = [row.try_get(first + 8)?, row.try_get(first + 9)?];
     let opened_at = moment_or_none(row, first + 10)?;
     let kept = id.zip(version.as_deref().and_then(legacy_version)).zip(opened_at);

@@ -336,12 +336,12 @@ impl Writer {
             Work::ForgetTranscripts { now, kept } => {
                 CommitAnswer::Count(transcript::forget(connection, now, kept).await?)
             }
-            Work::Chore(chore) => {
-                if let Maintenance::Begin { until } = &*chore {
+            Work::Chore(maintenance) => {
+                if let Maintenance::Begin { until } = &*maintenance {
                     // Too early is harmless where this is taken back: a late beat joins its pack all the same.
                     self.late_before = self.late_before.max(until.timestamp_micros());
                 }
-                CommitAnswer::Changed(maintenance::run(connection, &mut self.names, *chore).await?)
+                CommitAnswer::Changed(maintenance::run(connection, &mut self.names, *maintenance).await?)
             }
             Work::Loaded(fleet) => {
                 CommitAnswer::FirstSeen(config_history::loaded(connection, &mut self.names, &fleet).await?)

@@ -1,4 +1,4 @@
-//! `/`: every monitor, the failing first. Drawn from the board alone; it needs no database at all.
+//! `/`: every monitor, the failing first. Drawn from the live state alone; it needs no database at all.
 
 use std::sync::Arc;
 
@@ -120,7 +120,7 @@ pub async fn page(
 ) -> Response {
     let now = Utc::now();
     let filter = FleetFilter::parse(query.as_deref().unwrap_or_default());
-    let views = state.board.all();
+    let views = state.live.all();
     let listed = filter.apply_but_state(&views);
     let found = filter.apply(&views);
     let (page, pages) = filter.place(found.len());
@@ -246,7 +246,7 @@ fn row(view: &MonitorView, now: DateTime<Utc>) -> FleetRow {
         coverage: view.coverage.map(format::share).unwrap_or_default(),
         seen: seen.map(|at| Timestamp::new(at, now)),
         old,
-        era: footprint::speaks(&view.learnt),
+        era: footprint::speaks(&view.profile),
         trouble: view.trouble.clone(),
         hold: view.hold.map(|hold| footprint::held(hold, now)),
     }

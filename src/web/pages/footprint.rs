@@ -36,7 +36,7 @@ pub struct FootprintLine {
     pub cap: String,
 }
 
-/// Works the part out of the board's view.
+/// Works the part out of the live view.
 pub fn tell(view: &MonitorView, declared: Option<&Monitor>, now: DateTime<Utc>) -> FootprintPart {
     let [yesterday, today] = &view.spent;
     let caps = declared.map(|monitor| monitor.caps).unwrap_or_default();
@@ -71,28 +71,28 @@ pub fn tell(view: &MonitorView, declared: Option<&Monitor>, now: DateTime<Utc>) 
     }
     FootprintPart {
         rows,
-        speaks: speaks(&view.learnt),
-        found: view.learnt.era_found_at.map(|at| Timestamp::new(at, now)),
-        cautions: cautions(&view.learnt),
+        speaks: speaks(&view.profile),
+        found: view.profile.era_found_at.map(|at| Timestamp::new(at, now)),
+        cautions: cautions(&view.profile),
     }
 }
 
 /// Era and transport in words; the transport only where it is not the usual one.
-pub fn speaks(learnt: &ServerProfile) -> String {
-    let era = learnt.era.map_or("", |era| era.slug());
-    let over = learnt.transport.filter(|transport| *transport != Transport::Http).map_or("", |over| over.slug());
+pub fn speaks(profile: &ServerProfile) -> String {
+    let era = profile.era.map_or("", |era| era.slug());
+    let over = profile.transport.filter(|transport| *transport != Transport::Http).map_or("", |over| over.slug());
     [era, over].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" over ")
 }
 
-fn cautions(learnt: &ServerProfile) -> Vec<&'static str> {
+fn cautions(profile: &ServerProfile) -> Vec<&'static str> {
     let kept = "closing a session may bring this release down: one is kept over beats, and made anew once an hour";
     let discover = "server/discover brought it down, and is not sent to it any more";
     let closing = "closing a session brought it down: its sessions stay open";
-    [(learnt.discover, discover), (learnt.closing, closing)]
+    [(profile.discover, discover), (profile.closing, closing)]
         .into_iter()
         .filter(|(caution, _)| *caution == Caution::Harmful)
         .map(|(_, said)| said)
-        .chain(learnt.kept.is_some().then_some(kept))
+        .chain(profile.kept.is_some().then_some(kept))
         .collect()
 }
 
@@ -152,14 +152,14 @@ mod tests {
 
     #[test]
     fn the_usual_transport_is_not_mentioned() {
-        let learnt = |era, transport| ServerProfile { era, transport, ..ServerProfile::default() };
+        let profile = |era, transport| ServerProfile { era, transport, ..ServerProfile::default() };
         let rows = [
-            (learnt(None, None), ""),
-            (learnt(Some(Era::Modern), Some(Transport::Http)), "modern"),
-            (learnt(Some(Era::Legacy), Some(Transport::Stdio)), "legacy over stdio"),
+            (profile(None, None), ""),
+            (profile(Some(Era::Modern), Some(Transport::Http)), "modern"),
+            (profile(Some(Era::Legacy), Some(Transport::Stdio)), "legacy over stdio"),
         ];
-        for (learnt, said) in rows {
-            assert_eq!(speaks(&learnt), said);
+        for (profile, said) in rows {
+            assert_eq!(speaks(&profile), said);
         }
     }
 }

@@ -63,7 +63,7 @@ impl Frame {
     ) -> Self {
         let provenance = state.fleet_now().provenance.clone();
         let commit = provenance.commit.map(|commit| format!(" @ {commit}")).unwrap_or_default();
-        let banners = if visit.admitted { state.board.banners() } else { Vec::new() };
+        let banners = if visit.admitted { state.live.banners() } else { Vec::new() };
         Self {
             title: title.into(),
             here,

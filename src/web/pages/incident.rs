@@ -37,7 +37,7 @@ struct IncidentPage {
     id: String,
     monitor: String,
     monitor_name: String,
-    on_board: bool,
+    is_watched: bool,
     signal: &'static str,
     subject: String,
     glyph: Glyph,
@@ -95,7 +95,7 @@ pub async fn page(
         Err(away) => Err(away),
     };
     let away = found.is_err();
-    let Some(incident) = found.ok().or_else(|| from_board(&state, &id)) else {
+    let Some(incident) = found.ok().or_else(|| from_live(&state, &id)) else {
         return unknown::away(&state, visit);
     };
     let (timeline, deliveries, transcripts) = if away {
@@ -116,7 +116,7 @@ pub async fn page(
     page.actor = guard::cookie(&headers, forms::ACTOR_COOKIE).map(forms::decoded).unwrap_or_default();
     page.said = match asked.said.as_deref() {
         Some("recheck") => {
-            let view = state.board.get(&MonitorId::new(&page.monitor));
+            let view = state.live.get(&MonitorId::new(&page.monitor));
             Some(recheck::told(view.as_deref(), asked.at.and_then(|at| DateTime::from_timestamp(at, 0))))
         }
         word => said(word, page.taken.as_ref().map(|(actor, _)| actor.as_str())),
@@ -138,7 +138,7 @@ fn said(word: Option<&str>, taken_by: Option<&str>) -> Option<String> {
 
 fn told(state: &WebState, visit: Visit, incident: Incident, now: DateTime<Utc>) -> IncidentPage {
     let fleet = state.fleet_now();
-    let view = state.board.get(&incident.monitor);
+    let view = state.live.get(&incident.monitor);
     let rules = fleet.monitor(&incident.monitor).map(|monitor| &monitor.rules);
     let rule_said = rules.and_then(|rules| rule_text::rule_text(rules, incident.signal));
     let facts = incident.reason.facts();
@@ -149,7 +149,7 @@ fn told(state: &WebState, visit: Visit, incident: Incident, now: DateTime<Utc>) 
     IncidentPage {
         frame: Frame::new(state, visit, now, "incidents", title).watching(format!("incident:{}", incident.id)),
         monitor_name: view.as_ref().map_or_else(|| incident.monitor.to_string(), |view| view.name.clone()),
-        on_board: view.is_some(),
+        is_watched: view.is_some(),
         signal: incident.signal.slug(),
         glyph: if open { glyph::of_severity(incident.severity) } else { Glyph { name: "right" } },
         severity: incident.severity.slug(),
@@ -200,10 +200,10 @@ fn ended(at: DateTime<Utc>, cause: Option<&ResolveCause>, now: DateTime<Utc>) ->
     }
 }
 
-/// What the board knows of an open incident, while the database is away.
-fn from_board(state: &WebState, id: &str) -> Option<Incident> {
+/// What the live state knows of an open incident, while the database is away.
+fn from_live(state: &WebState, id: &str) -> Option<Incident> {
     let fleet = state.fleet_now();
-    state.board.all().into_iter().find_map(|view| {
+    state.live.all().into_iter().find_map(|view| {
         let signal = view.signals.iter().find(|signal| signal.incident.as_ref().is_some_and(|open| open.id == id))?;
         let open = signal.incident.as_ref()?;
         let finding = view.last.as_ref().and_then(|last| last.1.finding(signal.signal));

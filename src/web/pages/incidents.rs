@@ -57,7 +57,7 @@ pub struct IncidentRow {
     /// When it opened.
     pub opened: Timestamp,
     /// How it stands, in words.
-    pub standing: String,
+    pub state: String,
     /// Whether it is open.
     pub open: bool,
 }
@@ -80,7 +80,7 @@ pub async fn page(
                 away = true;
                 if which == "open" {
                     lists.push(IncidentSection { next: None, ..list(which, Vec::new(), &asked, now) });
-                    lists[0].rows = from_board(&state, &asked, now);
+                    lists[0].rows = from_live(&state, &asked, now);
                 }
             }
         }
@@ -115,7 +115,7 @@ pub fn row(incident: Incident, now: DateTime<Utc>) -> IncidentRow {
     let open = incident.resolved_at.is_none();
     let lasted = incident.resolved_at.unwrap_or(now) - incident.opened_at;
     let lasted = format::span(lasted.to_std().unwrap_or_default());
-    let standing = match (&incident.resolve_cause, &incident.acknowledged) {
+    let state = match (&incident.resolve_cause, &incident.acknowledged) {
         (Some(cause), _) => format!("{} after {lasted}", format::spaced(cause.slug())),
         (None, Some((actor, _))) => format!("open for {lasted}, taken by {actor}"),
         (None, None) => format!("open for {lasted}"),
@@ -129,15 +129,15 @@ pub fn row(incident: Incident, now: DateTime<Utc>) -> IncidentRow {
         reason: incident.reason.slug(),
         summary: incident.summary,
         opened: Timestamp::new(incident.opened_at, now),
-        standing,
+        state,
         open,
     }
 }
 
-/// The open incidents the board knows, while the database is away.
-fn from_board(state: &WebState, asked: &IncidentQuery, now: DateTime<Utc>) -> Vec<IncidentRow> {
+/// The open incidents the live state knows, while the database is away.
+fn from_live(state: &WebState, asked: &IncidentQuery, now: DateTime<Utc>) -> Vec<IncidentRow> {
     let mut rows = Vec::new();
-    for view in state.board.all() {
+    for view in state.live.all() {
         for signal in
             view.signals.iter().filter(|signal| asked.signal.is_empty() || signal.signal.slug() == asked.signal)
         {
@@ -154,7 +154,7 @@ fn from_board(state: &WebState, asked: &IncidentQuery, now: DateTime<Utc>) -> Ve
                 reason: incident.reason.slug(),
                 summary: incident.summary.clone(),
                 opened: Timestamp::new(incident.opened_at, now),
-                standing: "open".to_owned(),
+                state: "open".to_owned(),
                 open: true,
             });
         }

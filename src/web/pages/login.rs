@@ -62,7 +62,7 @@ pub async fn sign_in(State(state): State<WebState>, Extension(visit): Extension<
     };
     let Some(token) = &state.settings.token else { return Redirect::to("/").into_response() };
     let now = Utc::now();
-    match state.doors.authenticate(asked.token.trim(), token, from, now) {
+    match state.sessions.authenticate(asked.token.trim(), token, from, now) {
         AuthResult::Wrong => form(&state, visit, StatusCode::UNAUTHORIZED, &asked.next, Some("This is not the token.")),
         AuthResult::TooOften => {
             let said = "This is not the token, and too many wrong ones came from your address. Wait a minute.";
@@ -71,7 +71,7 @@ pub async fn sign_in(State(state): State<WebState>, Extension(visit): Extension<
             answer
         }
         AuthResult::Right => {
-            let id = state.doors.open(now);
+            let id = state.sessions.open(now);
             let cookie = session_cookie(&state, &id, SESSION_HOURS * 3_600);
             ([(header::SET_COOKIE, cookie)], Redirect::to(local(&asked.next))).into_response()
         }
@@ -81,7 +81,7 @@ pub async fn sign_in(State(state): State<WebState>, Extension(visit): Extension<
 /// `POST /logout`.
 pub async fn sign_out(State(state): State<WebState>, headers: HeaderMap) -> Response {
     if let Some(id) = guard::cookie(&headers, SESSION_COOKIE) {
-        state.doors.close(id);
+        state.sessions.close(id);
     }
     ([(header::SET_COOKIE, session_cookie(&state, "", 0))], Redirect::to("/login")).into_response()
 }

@@ -1,4 +1,4 @@
-//! One file a page: what it shows, worked out from the board and the database; the templates only write it down.
+//! One file a page: what it shows, worked out from the live state and the database; the templates only write it down.
 //!
 //! Read: `frame` (what all pages share), `filter` (what an address's query asks for), then the pages.
 

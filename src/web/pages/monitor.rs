@@ -123,7 +123,7 @@ struct MonitorBeat {
     elapsed: String,
 }
 
-/// What the database adds to the board.
+/// What the database adds to the live state.
 #[derive(Debug, Default)]
 struct StoredPart {
     past: PastBeats,
@@ -143,7 +143,7 @@ pub async fn page(
     headers: HeaderMap,
 ) -> Response {
     let now = Utc::now();
-    let Some(view) = state.board.get(&MonitorId::new(&id)) else {
+    let Some(view) = state.live.get(&MonitorId::new(&id)) else {
         return unknown::missing(
             &state,
             visit,

@@ -111,7 +111,7 @@ pub struct PastListing {
     pub changes: Vec<ChangeLine>,
 }
 
-/// Works the part out of the board's view and the store's lines.
+/// Works the part out of the live view and the store's lines.
 pub fn tell(view: &MonitorView, history: Vec<ListingLine>, at: DateTime<Utc>) -> ToolsPart {
     ToolsPart {
         now: view.tools.as_ref().map(|tools| now(tools, at)),
