@@ -7,7 +7,7 @@
 //!
 //! Read: `message` (the contract), `channel` (one attempt), then the two ways out, `webhook` with
 //! its `signature` and `mail` with its `smtp` conversation; `internal` with its
-//! closed list `trouble` and its `queue`; `runbook`; and, at the bottom, `plain` and `trust`.
+//! closed list `internal_alert` and its `queue`; `runbook`; and, at the bottom, `plain` and `trust`.
 
 pub mod channel;
 pub mod internal;

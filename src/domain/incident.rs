@@ -192,7 +192,7 @@ impl Need {
 
 /// What it takes to open and to close.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClosingBar {
+pub struct Thresholds {
     /// Elevated readings.
     pub open: Need,
     /// Calm readings.
@@ -216,20 +216,20 @@ pub fn step(
     state: &SignalState,
     level: Level,
     covered: Duration,
-    bar: ClosingBar,
+    thresholds: Thresholds,
     held: Option<&str>,
     now: DateTime<Utc>,
 ) -> (SignalState, Option<IncidentTurn>) {
     match (state.phase, level) {
         (_, Level::Unknown) | (Phase::Quiet, Level::Calm) | (Phase::Open, Level::Elevated) => (state.clone(), None),
-        (Phase::Quiet, Level::Elevated) => advance(Phase::Pending, now, 1, Duration::ZERO, bar, held, now),
+        (Phase::Quiet, Level::Elevated) => advance(Phase::Pending, now, 1, Duration::ZERO, thresholds, held, now),
         (Phase::Pending, Level::Elevated) => {
-            advance(Phase::Pending, state.since, state.streak + 1, state.covered + covered, bar, held, now)
+            advance(Phase::Pending, state.since, state.streak + 1, state.covered + covered, thresholds, held, now)
         }
         (Phase::Pending, Level::Calm) => (SignalState::quiet(now), None),
-        (Phase::Open, Level::Calm) => advance(Phase::Clearing, now, 1, Duration::ZERO, bar, None, now),
+        (Phase::Open, Level::Calm) => advance(Phase::Clearing, now, 1, Duration::ZERO, thresholds, None, now),
         (Phase::Clearing, Level::Calm) => {
-            advance(Phase::Clearing, state.since, state.streak + 1, state.covered + covered, bar, None, now)
+            advance(Phase::Clearing, state.since, state.streak + 1, state.covered + covered, thresholds, None, now)
         }
         (Phase::Clearing, Level::Elevated) => (in_phase(Phase::Open, now), None),
     }
@@ -241,13 +241,13 @@ fn advance(
     since: DateTime<Utc>,
     streak: u32,
     covered: Duration,
-    bar: ClosingBar,
+    thresholds: Thresholds,
     held: Option<&str>,
     now: DateTime<Utc>,
 ) -> (SignalState, Option<IncidentTurn>) {
     let (need, next, turn) = match phase {
-        Phase::Pending => (bar.open, Phase::Open, IncidentTurn::Opened),
-        _ => (bar.close, Phase::Quiet, IncidentTurn::Resolved),
+        Phase::Pending => (thresholds.open, Phase::Open, IncidentTurn::Opened),
+        _ => (thresholds.close, Phase::Quiet, IncidentTurn::Resolved),
     };
     if need.is_met(streak, covered) && held.is_none() {
         return (in_phase(next, now), Some(turn));
@@ -263,21 +263,21 @@ const fn in_phase(phase: Phase, now: DateTime<Utc>) -> SignalState {
 mod tests {
     use super::*;
 
-    const BAR: ClosingBar = ClosingBar { open: Need::readings(3), close: Need::readings(2) };
+    const BAR: Thresholds = Thresholds { open: Need::readings(3), close: Need::readings(2) };
 
     fn at(second: i64) -> DateTime<Utc> {
         DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap()
     }
 
     /// The rules once more, told from the whole history instead of step by step.
-    fn expected(readings: &[Level], bar: ClosingBar) -> (bool, Vec<IncidentTurn>) {
+    fn expected(readings: &[Level], thresholds: Thresholds) -> (bool, Vec<IncidentTurn>) {
         let seen: Vec<Level> = readings.iter().copied().filter(|level| *level != Level::Unknown).collect();
         let (mut open, mut turns) = (false, Vec::new());
         let mut run = 0;
         for level in seen {
             let speaks = level == if open { Level::Calm } else { Level::Elevated };
             run = if speaks { run + 1 } else { 0 };
-            let need = if open { bar.close.readings } else { bar.open.readings };
+            let need = if open { thresholds.close.readings } else { thresholds.open.readings };
             if run == need {
                 turns.push(if open { IncidentTurn::Resolved } else { IncidentTurn::Opened });
                 open = !open;
@@ -306,16 +306,18 @@ mod tests {
 
     #[test]
     fn covered_time_counts_and_unseen_time_does_not() {
-        let bar = ClosingBar { open: Need { readings: 3, covered: Duration::from_secs(45) }, close: Need::readings(2) };
+        let thresholds =
+            Thresholds { open: Need { readings: 3, covered: Duration::from_secs(45) }, close: Need::readings(2) };
         let mut state = SignalState::quiet(at(0));
         for (second, covered) in [(0, 0), (5, 5), (10, 5), (44, 34)] {
-            let (next, turn) = step(&state, Level::Elevated, Duration::from_secs(covered), bar, None, at(second));
+            let (next, turn) =
+                step(&state, Level::Elevated, Duration::from_secs(covered), thresholds, None, at(second));
             assert_eq!(turn, None, "44 s of failure are not 45");
             state = next;
         }
-        let (unseen, _) = step(&state, Level::Unknown, Duration::from_secs(600), bar, None, at(644));
+        let (unseen, _) = step(&state, Level::Unknown, Duration::from_secs(600), thresholds, None, at(644));
         assert_eq!(unseen, state, "ten minutes without a look change nothing");
-        let (_, turn) = step(&unseen, Level::Elevated, Duration::from_secs(1), bar, None, at(645));
+        let (_, turn) = step(&unseen, Level::Elevated, Duration::from_secs(1), thresholds, None, at(645));
         assert_eq!(turn, Some(IncidentTurn::Opened), "one more covered second does");
     }
 

@@ -1,7 +1,7 @@
 //! The guarded connector: how a connection to the outside comes about, phase by phase.
 //!
 //! Knows nothing of MCP or of webhooks. Which addresses may be talked to, and which roots are trusted, says
-//! `serin-outbound`. Read `files` and `trouble`, then `trust`, then `proxy`, then `stream`, then `connect`.
+//! `serin-outbound`. Read `files` and `connect_failure`, then `trust`, then `proxy`, then `stream`, then `connect`.
 
 pub mod files;
 

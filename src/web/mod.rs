@@ -4,8 +4,9 @@
 //! are drawn from the live state in memory, so they stay up while the database is away, and say so. All
 //! text that came from a server is escaped by the templates; nothing is trusted that a browser sends.
 //! Read: `state` (what every handler gets), `sessions` (who is let in), `guard` (what is asked at the
-//! door), `words` and `draw` (figures and shapes), `ranges` and `past` (what a monitor did over days), `pages`, `api`,
-//! `source` (whom a request is from), `connections` (who may be connected), `starting` (before there is anything to show), and on top
+//! door), `format` and `draw` (figures and shapes), `ranges` and `past` (what a monitor did over days), `pages`, `api`,
+//! `source` (whom a request is from), `connections` (who may be
+//! connected), `starting` (before there is anything to show), and on top
 //! `router` and `serve`.
 
 pub mod state;

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use std::time::Duration;
 
-use crate::domain::incident::{ClosingBar, Need, step};
+use crate::domain::incident::{Need, Thresholds, step};
 use crate::domain::outcome::AskVerdict;
 use crate::domain::reason::FailureReason;
 use crate::domain::signal::{Level, Phase, SignalState};
@@ -64,7 +64,7 @@ impl CanaryState {
             }
             AskVerdict::NotAsked => return,
         };
-        let bar = ClosingBar { open: Need::readings(after), close: Need::readings(RIGHT_IN_A_ROW) };
+        let bar = Thresholds { open: Need::readings(after), close: Need::readings(RIGHT_IN_A_ROW) };
         (self.state, _) = step(&self.state, level, Duration::ZERO, bar, None, now);
         self.wrong_in_a_row = if level == Level::Elevated { self.wrong_in_a_row + 1 } else { 0 };
         self.doubted_since = (self.state.phase != Phase::Quiet).then(|| self.doubted_since.unwrap_or(now));

@@ -1,6 +1,6 @@
-//! What is remembered, and how it stands in columns: moments and durations as microseconds, words as their slugs.
+//! What is remembered, and how it stands in columns: timestamps and durations as microseconds, words as their slugs.
 //!
-//! Read `record` (what a turn wants remembered), `past` (a beat as it is remembered), then `column`, `course`, `rows` and `error`.
+//! Read `change_set` (what a turn wants remembered), `past` (a beat as it is remembered), then `column`, `incident_memory`, `rows` and `error`.
 
 pub(in crate::store) mod error;
 pub(in crate::store) mod column;

@@ -1,0 +1,238 @@
+//! From a level to an incident: what holds it back, what it takes over, when it is told anew, when it ends.
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::classify::{HEALTH_URL, LADDER, WITHIN_DAYS};
+use crate::domain::incident::{Course, Incident, IncidentTurn, Need, ResolveCause, ToldAs, Worst, step};
+use crate::domain::latency::warming::COLD_START;
+use crate::domain::monitor::Monitor;
+use crate::domain::monitor_state::cause::Cause;
+use crate::domain::monitor_state::state::{Beat, Decision, MonitorState, OpenSignal};
+use crate::domain::monitor_state::thresholds::thresholds;
+use crate::domain::outcome::Evidence;
+use crate::domain::quality::extent::Extent;
+use crate::domain::reason::FailureReason;
+use crate::domain::signal::{Level, Phase, Reading, Signal, SignalState};
+
+/// Readings in a row that differ from what was told before an open incident is told anew.
+pub(super) const UPDATE_AFTER: u32 = 2;
+/// The evidence key under which an incident names the one whose cause it took over.
+pub const ABSORBS: &str = "absorbs";
+
+impl MonitorState {
+    /// What holds an opening back just now; nothing ever holds a resolution.
+    pub(super) fn held(&self, signal: Signal, beat: Beat<'_>) -> Option<&'static str> {
+        let (open, now) = (|signal| self.signal(signal).phase.has_incident(), beat.now);
+        // Canaries that are just going wrong will carry the cause in a moment; one page is better than
+        // a page, its absorption and a successor. They get no longer than it would take them.
+        let patience = beat.monitor.rules.health.after + beat.monitor.rules.quality.after;
+        let about_to_tell = self.canaries.values().any(|canary| canary.state.phase == Phase::Pending)
+            && self.signal(Signal::Health).streak < patience;
+        match signal {
+            Signal::Errors | Signal::Latency | Signal::Quality if open(Signal::Availability) => {
+                Some(Signal::Availability.slug())
+            }
+            Signal::Latency if self.warming.holds(now) => Some(COLD_START),
+            Signal::Health if self.carries(Signal::Quality, beat) || about_to_tell => Some(Signal::Quality.slug()),
+            Signal::Health if self.carries(Signal::Errors, beat) => Some(Signal::Errors.slug()),
+            _ => None,
+        }
+    }
+
+    /// Whether an open incident tells, or is about to tell, what the server's health says on this beat.
+    ///
+    /// An old ticket about something else must not keep the server's own alarm from anybody.
+    pub(super) fn carries(&self, signal: Signal, beat: Beat<'_>) -> bool {
+        let (Some(incident), Some(health)) = (self.incident(signal), beat.outcome.finding(Signal::Health)) else {
+            return false;
+        };
+        let told = |said: &Evidence| said.key == HEALTH_URL && incident.evidence.contains(said);
+        let named = health.reason != FailureReason::Unhealthy;
+        // What is still elevated takes a named cause over within two readings.
+        let takes_over = named && self.reading(signal).level == Level::Elevated;
+        incident.reason == health.reason || takes_over || !named && health.evidence.iter().any(told)
+    }
+
+    pub(super) fn decide(
+        &mut self,
+        signal: Signal,
+        reading: Reading,
+        cause: Option<Cause>,
+        beat: Beat<'_>,
+        new_id: &mut dyn FnMut() -> String,
+        decisions: &mut Vec<Decision>,
+    ) {
+        let held = self.held(signal, beat);
+        let mut limits = thresholds(beat.monitor, signal);
+        if cause.as_ref().is_some_and(Cause::is_expiry) {
+            // A date is certain at first sight.
+            limits.open = Need::readings(1);
+        }
+        let (state, turn) = step(self.signal(signal), reading.level, beat.covered, limits, held, beat.now);
+        self.signals[signal as usize] = state;
+        self.readings[signal as usize] = reading;
+        match (turn, cause) {
+            (Some(IncidentTurn::Opened), Some(cause)) => self.open(signal, cause, beat, new_id, decisions),
+            (Some(IncidentTurn::Resolved), _) => {
+                decisions.extend(self.resolve(signal, ResolveCause::Recovered, beat.now).map(Decision::Resolved));
+            }
+            (None, Some(cause)) => decisions.extend(self.update(signal, cause, beat)),
+            (Some(IncidentTurn::Opened), None) | (None, None) => {}
+        }
+    }
+
+    pub(super) fn open(
+        &mut self,
+        signal: Signal,
+        mut cause: Cause,
+        beat: Beat<'_>,
+        new_id: &mut dyn FnMut() -> String,
+        decisions: &mut Vec<Decision>,
+    ) {
+        let id = new_id();
+        let carries = matches!(signal, Signal::Quality | Signal::Errors);
+        let same_cause = self.incident(Signal::Health).is_some_and(|health| health.reason == cause.reason);
+        let mut silent = false;
+        if carries && same_cause {
+            let into = ResolveCause::Absorbed { into: id.clone() };
+            if let Some(absorbed) = self.resolve(Signal::Health, into, beat.now) {
+                cause.evidence.push(Evidence::new(ABSORBS, absorbed.id.clone()));
+                // Whoever slept through a ticket has to hear of the page that takes it over.
+                silent = absorbed.severity >= cause.severity;
+                decisions.push(Decision::Resolved(absorbed));
+            }
+        }
+        let told = cause.told();
+        let mut incident = Incident {
+            id,
+            monitor: beat.monitor.id.clone(),
+            signal,
+            subject: String::new(),
+            severity: cause.severity,
+            reason: cause.reason,
+            stage: cause.stage.slug().to_owned(),
+            summary: format!("{}: {}", beat.monitor.id, cause.summary),
+            evidence: [cause.evidence, cause.health].concat(),
+            rule: beat.provenance.rule(cause.line),
+            opened_at: beat.now,
+            resolved_at: None,
+            resolve_cause: None,
+            acknowledged: None,
+            sequence: 1,
+            course: Course { told: Some(told), ..Course::default() },
+        };
+        if let Some((extent, was)) = cause.counted {
+            incident.course.since = Some(extent.since);
+            note_worst(&mut incident, extent, was);
+        }
+        self.turned_at = self.turned_at.filter(|_| signal != Signal::Quality);
+        self.open
+            .insert(signal, OpenSignal { incident: incident.clone(), drift: 0, drifts_since: None, resumed: false });
+        decisions.push(Decision::Opened { incident, silent });
+    }
+
+    /// An open incident follows what is so. People are told of another cause, severity or reach once it was seen often
+    /// enough in a row, and is so now; one that comes too soon after the last is seen again on the next beats, and told
+    /// when its time has come if it is still so.
+    pub(super) fn update(&mut self, signal: Signal, cause: Cause, beat: Beat<'_>) -> Option<Decision> {
+        let open = self.open.get_mut(&signal)?;
+        let before = open.incident.clone();
+        if let Some((extent, _)) = cause.counted.as_ref().filter(|(extent, _)| !extent.stands()) {
+            // Wrong answers from before others turned right are claimed by nobody until they were asked for again.
+            if extent.turned {
+                retell(&mut open.incident, &cause, beat.monitor, false);
+            }
+            return (open.incident != before).then(|| Decision::Refreshed(open.incident.clone()));
+        }
+        let told = *open.incident.course.told.get_or_insert(ToldAs { reach: cause.told().reach, ..told_of(&before) });
+        let now = cause.told();
+        let nearer = cause.is_expiry() && within(&before.evidence) > within(&cause.evidence);
+        let differs = nearer || now.differs(&told);
+        open.drift = if differs { open.drift + 1 } else { 0 };
+        open.drifts_since = differs.then(|| open.drifts_since.unwrap_or(beat.now));
+        let sure = nearer || open.drift >= UPDATE_AFTER;
+        let found = connectivity(&cause.evidence).filter(|_| connectivity(&before.evidence).is_none()).cloned();
+        let tell = differs && sure && before.course.lets_tell(now.severity > told.severity, beat.now);
+        let same = cause.reason == before.reason && cause.severity == before.severity;
+        if tell || cause.counted.is_some() && (same || sure || !differs) {
+            take_over(&mut open.incident, cause, beat.monitor, tell);
+        }
+        if tell {
+            (open.drift, open.drifts_since) = (0, None);
+            open.incident.course.told = Some(now);
+            open.incident.course.updated_at = Some(beat.now);
+            open.incident.sequence += 1;
+            return Some(Decision::Updated(open.incident.clone()));
+        }
+        if let Some(found) = found {
+            open.incident.evidence.push(found);
+            open.incident.sequence += 1;
+            return Some(Decision::LookedCloser(open.incident.clone()));
+        }
+        (open.incident != before).then(|| Decision::Refreshed(open.incident.clone()))
+    }
+
+    pub(super) fn resolve(&mut self, signal: Signal, why: ResolveCause, now: DateTime<Utc>) -> Option<Incident> {
+        self.signals[signal as usize] = SignalState::quiet(now);
+        let mut incident = self.open.remove(&signal)?.incident;
+        if let Some(worst) = incident.course.worst.clone() {
+            // Its end is told, and its page says, what it was at its worst.
+            (incident.reason, incident.summary, incident.evidence) = (worst.reason, worst.summary, worst.evidence);
+        }
+        incident.resolved_at = Some(now);
+        incident.resolve_cause = Some(why);
+        incident.sequence += 1;
+        Some(incident)
+    }
+}
+
+/// How far one gets, where that is known.
+pub(super) fn connectivity(evidence: &[Evidence]) -> Option<&Evidence> {
+    evidence.iter().find(|evidence| evidence.key == LADDER)
+}
+
+/// What an incident of an older version was told with, as far as that is known.
+pub(super) fn told_of(incident: &Incident) -> ToldAs {
+    ToldAs { reason: incident.reason, severity: incident.severity, reach: None }
+}
+
+/// Headline and evidence of a cause become the incident's. What health says is part of it once people are told so:
+/// an old incident about something else must not keep the server's own alarm from anybody.
+pub(super) fn retell(incident: &mut Incident, cause: &Cause, monitor: &Monitor, told: bool) {
+    let absorbs = incident.evidence.iter().find(|evidence| evidence.key == ABSORBS).cloned();
+    let health = cause.health.iter().filter(|said| told || incident.evidence.contains(said)).cloned();
+    let health: Vec<Evidence> = health.collect();
+    incident.summary = format!("{}: {}", monitor.id, cause.summary);
+    incident.evidence.clone_from(&cause.evidence);
+    incident.evidence.extend(health.into_iter().chain(absorbs));
+}
+
+pub(super) fn take_over(incident: &mut Incident, cause: Cause, monitor: &Monitor, told: bool) {
+    retell(incident, &cause, monitor, told);
+    incident.reason = cause.reason;
+    incident.severity = cause.severity;
+    incident.stage = cause.stage.slug().to_owned();
+    if let Some((extent, was)) = cause.counted {
+        incident.course.since = Some(extent.since);
+        note_worst(incident, extent, was);
+    }
+}
+
+/// Remembers how it is now, where it never reached further.
+pub(super) fn note_worst(incident: &mut Incident, extent: Extent, was: String) {
+    if incident.course.worst.as_ref().is_none_or(|worst| extent.exceeds(worst.wrong, worst.asked)) {
+        incident.course.worst = Some(Worst {
+            reason: incident.reason,
+            wrong: extent.wrong,
+            asked: extent.asked,
+            summary: format!("{}: {was}", incident.monitor),
+            evidence: incident.evidence.clone(),
+        });
+    }
+}
+
+/// The threshold that an expiry has passed, in days; beyond all of them where it is no expiry.
+pub(super) fn within(evidence: &[Evidence]) -> u32 {
+    let days = evidence.iter().find(|evidence| evidence.key == WITHIN_DAYS);
+    days.and_then(|evidence| evidence.value.parse().ok()).unwrap_or(u32::MAX)
+}

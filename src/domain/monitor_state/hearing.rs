@@ -1,0 +1,61 @@
+//! Which canaries say something of a fault, and which should be asked so that they do.
+
+use std::cmp::Reverse;
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::monitor::{Canary, Monitor};
+use crate::domain::monitor_state::state::MonitorState;
+use crate::domain::quality::confirmation::CanaryState;
+use crate::domain::quality::extent::{CanaryHeard, Horizon};
+use crate::domain::signal::{Phase, Signal};
+
+impl MonitorState {
+    /// Canaries that the next beat should ask again: the unconfirmed first, those nearest to being confirmed before the
+    /// others, so that a fault which strikes many is not told later; then the longest unheard.
+    pub fn wants_asking(&self) -> Vec<&str> {
+        let mut ids: Vec<_> = self.canaries.iter().filter(|(_, canary)| canary.wants_asking()).collect();
+        let nearness = |canary: &CanaryState| if canary.is_confirmed() { 0 } else { canary.wrong_in_a_row };
+        ids.sort_by_key(|(id, canary)| {
+            (canary.is_confirmed(), Reverse(nearness(canary)), canary.answered_at, (*id).clone())
+        });
+        ids.into_iter().map(|(id, _)| id.as_str()).collect()
+    }
+
+    /// Canaries that say nothing yet of the fault in doubt, or of a change that is about to be told, and how many of them
+    /// the next beat should ask, so that all are heard before it is.
+    pub fn wants_hearing<'a>(&self, monitor: &'a Monitor) -> (Vec<&'a str>, usize) {
+        let Some(horizon) = self.horizon(self.begun_at) else { return (Vec::new(), 0) };
+        let changes_since = self.open.get(&Signal::Quality).and_then(|open| open.drifts_since);
+        let unheard = |canary: &&Canary| {
+            let known = self.canaries.get(&canary.id).filter(|known| known.definition_hash == canary.definition_hash);
+            let stale = |at: DateTime<Utc>| known.and_then(|known| known.answered_at).is_none_or(|last| last < at);
+            matches!(horizon.heard(known.map(|known| &**known)), CanaryHeard::NotAsked | CanaryHeard::Waiting)
+                || changes_since.is_some_and(stale)
+        };
+        let ids: Vec<&'a str> = monitor.canaries.iter().filter(unheard).map(|canary| canary.id.as_str()).collect();
+        let pending = self.canaries.values().filter(|canary| canary.state.phase == Phase::Pending);
+        let left = pending.map(|canary| monitor.rules.quality.after.saturating_sub(canary.wrong_in_a_row)).min();
+        let told = self.signal(Signal::Quality).phase.has_incident();
+        let beats = if told { 1 } else { left.unwrap_or(1).max(1) };
+        let share = ids.len().div_ceil(beats as usize);
+        (ids, share)
+    }
+
+    /// Whether a canary says something of the fault in doubt; where there is none, whether it was ever asked.
+    pub fn is_heard(&self, canary: &str) -> bool {
+        let known = self.canaries.get(canary).map(|known| &**known);
+        let asked = || known.is_some_and(|known| known.outcome().is_some());
+        self.horizon(self.begun_at)
+            .map_or_else(asked, |at| matches!(at.heard(known), CanaryHeard::Right | CanaryHeard::Wrong))
+    }
+
+    /// From when on answers say something of the fault in doubt; none where nothing is in doubt.
+    pub(super) fn horizon(&self, now: DateTime<Utc>) -> Option<Horizon> {
+        let open = self.open.get(&Signal::Quality);
+        let told = open.and_then(|open| open.incident.course.since);
+        let since = told.or_else(|| self.canaries.values().filter_map(|canary| canary.doubted_since).min())?;
+        let resumed_at = open.filter(|open| open.resumed).map(|_| self.begun_at);
+        Some(Horizon { since, turned_at: self.turned_at.filter(|_| open.is_some()), resumed_at, now })
+    }
+}

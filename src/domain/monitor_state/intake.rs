@@ -1,0 +1,152 @@
+//! What one beat adds to the windows and streaks.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::answer::{Answer, Ask, Turn as AskTurn};
+use crate::domain::errors::SearchCall;
+use crate::domain::latency::window::Sample;
+use crate::domain::monitor_state::state::{Beat, Decision, MonitorState};
+use crate::domain::observation::Stage;
+use crate::domain::outcome::{AskVerdict, Finding};
+use crate::domain::quality::confirmation::CanaryState;
+use crate::domain::reason::FailureReason;
+use crate::domain::restart::recognise;
+use crate::domain::signal::Signal;
+
+/// Two restarts told within this time are one piece of news.
+pub(super) const RESTARTS_APART: Duration = Duration::from_secs(300);
+
+/// Which windows got something new in a beat; a window that did not says nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Fresh {
+    pub(super) calls: bool,
+    pub(super) samples: bool,
+    pub(super) answers: bool,
+}
+
+impl MonitorState {
+    /// A clock that was set back must not make every answer one from before the fault.
+    pub(super) fn follow_clock(&mut self, now: DateTime<Utc>) {
+        self.begun_at = self.begun_at.min(now);
+        self.turned_at = self.turned_at.map(|at| at.min(now));
+        if let Some(open) = self.open.get_mut(&Signal::Quality) {
+            open.incident.course.since = open.incident.course.since.map(|at| at.min(now));
+            open.drifts_since = open.drifts_since.map(|at| at.min(now));
+        }
+        for canary in self.canaries.values_mut() {
+            canary.doubted_since = canary.doubted_since.map(|at| at.min(now));
+        }
+    }
+
+    /// A server that was refused and is back, or whose marks changed, restarted.
+    pub(super) fn notice_restart(&mut self, beat: Beat<'_>, decisions: &mut Vec<Decision>) {
+        let restart = recognise(&mut self.marks, beat.seen, self.refused, beat.now);
+        let refused = |finding: &Finding| finding.reason == FailureReason::ConnectionRefused;
+        match beat.outcome.finding(Signal::Availability) {
+            Some(finding) if refused(finding) => self.refused = true,
+            Some(_) => {}
+            None => self.refused = false,
+        }
+        if let Some(restart) = restart {
+            self.warming.restarted(beat.now);
+            let told_lately = |at: DateTime<Utc>| (beat.now - at).to_std().is_ok_and(|age| age < RESTARTS_APART);
+            if !self.restart_told_at.is_some_and(told_lately) {
+                self.restart_told_at = Some(beat.now);
+                decisions.push(Decision::Restarted(restart));
+            }
+        }
+    }
+
+    /// Several addresses may speak of several caches: one that is cold is enough. Samples of a cold
+    /// start that is over leave the window, or it would open a ticket for a server that is fast again.
+    pub(super) fn hear_warmth(&mut self, beat: Beat<'_>) {
+        let said = beat.seen.health.iter().filter_map(|health| health.cache_warm).reduce(|all, one| all && one);
+        let over = said.and_then(|warm| self.warming.hear(warm, beat.now));
+        if let Some(start) = over.filter(|_| !self.signal(Signal::Latency).phase.has_incident()) {
+            self.latency.forget_since(start);
+        }
+    }
+
+    /// Takes samples, calls, canary answers and tools in; says which windows got something new.
+    pub(super) fn take_in(&mut self, beat: Beat<'_>, decisions: &mut Vec<Decision>) -> Fresh {
+        let mut fresh = Fresh::default();
+        let rules = &beat.monitor.rules;
+        let counts = beat.seen.kind.counts_for_percentiles();
+        for (ask, verdict) in beat.seen.asks.iter().zip(&beat.outcome.asks) {
+            if counts && ask.turn == AskTurn::Scheduled {
+                fresh.calls |= self.time_call(ask, verdict, beat.now);
+                fresh.samples |= matches!(verdict, AskVerdict::Right { .. } | AskVerdict::Wrong { .. })
+                    || matches!(verdict, AskVerdict::Failed { reason: FailureReason::Timeout });
+            }
+            fresh.answers |= self.hear(ask, verdict, beat);
+        }
+        let throttled = beat.seen.fault_before_search().is_some() && beat.outcome.finding(Signal::Errors).is_some();
+        if throttled {
+            let failed = beat.outcome.finding(Signal::Errors).map(|finding| finding.reason);
+            self.errors.push(SearchCall { at_us: beat.now.timestamp_micros(), failed });
+            fresh.calls = true;
+        }
+        if counts && beat.monitor.canaries.is_empty() && beat.seen.tools.is_some() {
+            for step in beat.seen.steps.iter().filter(|step| step.stage == Stage::Tools) {
+                self.latency.push(Sample::new(beat.now, step.elapsed, false));
+                fresh.samples = true;
+            }
+        }
+        self.latency.trim(rules.latency.window, beat.now);
+        self.errors.trim(rules.errors.window, beat.now);
+        if beat.seen.tools.as_ref().is_some_and(|tools| self.tools.settle(tools, beat.now)) {
+            decisions.push(Decision::ToolsSettled);
+        }
+        fresh
+    }
+
+    pub(super) fn time_call(&mut self, ask: &Ask, verdict: &AskVerdict, now: DateTime<Utc>) -> bool {
+        let failed = match verdict {
+            AskVerdict::NotAsked => return false,
+            AskVerdict::Failed { reason } => Some(*reason),
+            AskVerdict::Right { .. } | AskVerdict::Wrong { .. } => None,
+        };
+        self.errors.push(SearchCall { at_us: now.timestamp_micros(), failed });
+        if failed.is_none() || failed == Some(FailureReason::Timeout) {
+            self.latency.push(Sample::new(now, ask.elapsed, failed.is_some()));
+        }
+        true
+    }
+
+    /// Whether the ask brought an answer that says something about quality.
+    pub(super) fn hear(&mut self, ask: &Ask, verdict: &AskVerdict, beat: Beat<'_>) -> bool {
+        let Some(declared) = beat.monitor.canaries.iter().find(|canary| canary.id == ask.canary) else {
+            return false;
+        };
+        let hash = &declared.definition_hash;
+        let told = self.signal(Signal::Quality).phase.has_incident();
+        let state = self
+            .canaries
+            .entry(ask.canary.clone())
+            .and_modify(|state| {
+                if state.definition_hash != *hash {
+                    **state = CanaryState::new(hash.clone(), beat.now);
+                }
+            })
+            .or_insert_with(|| Box::new(CanaryState::new(hash.clone(), beat.now)));
+        let was_wrong = state.is_wrong();
+        state.hear(verdict, beat.monitor.rules.quality.after, beat.now);
+        state.elapsed = ask.elapsed;
+        if was_wrong && !state.is_wrong() && told {
+            self.turned_at = Some(beat.now);
+        }
+        if let Some(Ok(answer)) = &ask.result {
+            state.list = Some(fingerprint(answer));
+            state.tokens = answer.tokens.or(state.tokens);
+        }
+        matches!(verdict, AskVerdict::Right { .. } | AskVerdict::Wrong { .. })
+    }
+}
+
+/// FNV-1a over the sources in order: equal lists, equal fingerprints, on every machine.
+pub(super) fn fingerprint(answer: &Answer) -> u64 {
+    let bytes = answer.hits.iter().flat_map(|hit| hit.source.bytes().chain([0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}

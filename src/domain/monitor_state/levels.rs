@@ -1,0 +1,210 @@
+//! What a beat says of each signal: its level, its figure, and with what cause an incident would open.
+
+use crate::domain::context;
+use crate::domain::contract::{self};
+use crate::domain::incident::Incident;
+use crate::domain::monitor::{Canary, Monitor};
+use crate::domain::monitor_state::cause::{Cause, cause, named_by_health};
+use crate::domain::monitor_state::intake::Fresh;
+use crate::domain::monitor_state::state::{Beat, MonitorState};
+use crate::domain::monitor_state::thresholds::rule_of;
+use crate::domain::observation::{Stage, ToolsSeen};
+use crate::domain::outcome::{Evidence, Finding};
+use crate::domain::quality::diagnosis::{Diagnosis, diagnose};
+use crate::domain::quality::extent::{Horizon, Roll};
+use crate::domain::reason::{FailureReason, Severity};
+use crate::domain::rules::ContextRule;
+use crate::domain::signal::{Level, Phase, Reading, Signal};
+use crate::domain::wording::{counted, span};
+
+impl MonitorState {
+    /// What this beat says of a signal, and with what cause it would open.
+    pub(super) fn level(&self, signal: Signal, beat: Beat<'_>, fresh: Fresh) -> (Reading, Option<Cause>) {
+        match signal {
+            Signal::Availability => self.by_finding(signal, beat, !throttled(beat)),
+            Signal::Access => {
+                // A 429 before any search comes before anybody looks at credentials.
+                let reached = beat.outcome.finding(Signal::Availability).is_none();
+                self.by_finding(signal, beat, reached && !throttled(beat))
+            }
+            Signal::Health => {
+                let asked = !beat.seen.health.is_empty() && !beat.seen_unreachable();
+                self.by_finding(signal, beat, asked)
+            }
+            Signal::Freshness => {
+                let asked = beat.monitor.rules.freshness.is_some()
+                    && beat.seen.sources.as_ref().is_some_and(|sources| sources.last_indexed_at.is_some());
+                self.by_finding(signal, beat, asked)
+            }
+            Signal::Errors => self.errors_level(beat, fresh),
+            Signal::Latency => self.latency_level(beat, fresh),
+            Signal::Contract => self.contract_level(beat),
+            Signal::Quality => self.quality_level(beat, fresh),
+        }
+    }
+
+    /// A beat that found something is elevated; one that could have and did not is calm.
+    pub(super) fn by_finding(&self, signal: Signal, beat: Beat<'_>, looked: bool) -> (Reading, Option<Cause>) {
+        let (severity, line) = rule_of(beat.monitor, signal);
+        match beat.outcome.finding(signal) {
+            Some(finding) => {
+                let streak = self.signal(signal).streak + 1;
+                let figure = match self.signal(signal).phase {
+                    Phase::Quiet | Phase::Pending => format!("{}, {streak} in a row", finding.reason.slug()),
+                    Phase::Open | Phase::Clearing => finding.reason.slug().to_owned(),
+                };
+                (reading(Level::Elevated, figure, 1), Some(cause(finding, severity, line)))
+            }
+            None if looked => (reading(Level::Calm, "well".to_owned(), 1), None),
+            // Asked once an hour: between two looks the last one is what there is to show.
+            None if signal == Signal::Freshness && self.reading(signal).samples > 0 => {
+                (Reading { level: Level::Unknown, ..self.reading(signal).clone() }, None)
+            }
+            None => (reading(Level::Unknown, "not seen".to_owned(), 0), None),
+        }
+    }
+
+    pub(super) fn errors_level(&self, beat: Beat<'_>, fresh: Fresh) -> (Reading, Option<Cause>) {
+        let rule = &beat.monitor.rules.errors;
+        let mut reading = self.errors.reading(rule, self.signal(Signal::Errors).phase.has_incident());
+        let evidence = self.errors.evidence();
+        if !fresh.calls {
+            reading.level = Level::Unknown;
+        }
+        let throttled = evidence.first().is_some_and(|first| first.key == FailureReason::RateLimited.slug());
+        let (reason, severity) = if throttled {
+            (FailureReason::RateLimited, rule.severity.min(Severity::Ticket))
+        } else {
+            (FailureReason::ElevatedErrorRate, rule.severity)
+        };
+        let main = evidence.first().map_or_else(String::new, |first| format!(", mostly {}", first.key));
+        let summary = format!("{}{main}", reading.figure);
+        let stage = Stage::Search;
+        let mut cause =
+            Cause { reason, severity, stage, line: rule.line, summary, evidence, health: Vec::new(), counted: None };
+        if let Some(finding) = beat.outcome.finding(Signal::Errors) {
+            cause.evidence.push(Evidence::new("latest", finding.summary.clone()));
+        }
+        let cause = (reading.level == Level::Elevated).then(|| named_by_health(cause, beat));
+        (reading, cause)
+    }
+
+    pub(super) fn latency_level(&self, beat: Beat<'_>, fresh: Fresh) -> (Reading, Option<Cause>) {
+        let rule = &beat.monitor.rules.latency;
+        let mut reading = self.latency.reading(rule);
+        if !fresh.samples {
+            reading.level = Level::Unknown;
+        }
+        let cause = (reading.level == Level::Elevated).then(|| Cause {
+            reason: FailureReason::LatencyElevated,
+            severity: rule.severity,
+            stage: Stage::Search,
+            line: rule.line,
+            summary: format!("{} over {}, for {}", reading.figure, span(rule.window), span(rule.sustained)),
+            evidence: vec![
+                Evidence::new("p95", reading.figure.clone()),
+                Evidence::new("samples", reading.samples.to_string()),
+                Evidence::new("window_seconds", rule.window.as_secs().to_string()),
+            ],
+            health: Vec::new(),
+            counted: None,
+        });
+        (reading, cause)
+    }
+
+    pub(super) fn contract_level(&self, beat: Beat<'_>) -> (Reading, Option<Cause>) {
+        let rule = &beat.monitor.rules.contract;
+        let Some(tools) = &beat.seen.tools else {
+            return (reading(Level::Unknown, "not seen".to_owned(), 0), None);
+        };
+        let broken = beat.outcome.finding(Signal::Contract);
+        let context = beat.monitor.rules.context.as_ref();
+        let heavy = context.and_then(|rule| self.context(beat, rule, tools));
+        let drifted = contract::judge(self.tools.baseline.as_ref(), tools, broken, rule);
+        // What the eras say against each other is told only where nothing else is wrong with the tools.
+        let eras = beat.seen.cross_check.as_ref().and_then(contract::eras);
+        let drifted = drifted.or(eras.filter(|_| heavy.is_none()));
+        match (drifted, heavy) {
+            (Some(mut finding), heavy) => {
+                finding.evidence.extend(heavy.into_iter().flat_map(|heavy| heavy.evidence));
+                let figure = finding.summary.clone();
+                (reading(Level::Elevated, figure, 1), Some(cause(&finding, rule.breaking, rule.line)))
+            }
+            (None, Some(heavy)) => {
+                let (severity, line) = context.map_or((rule.breaking, rule.line), |rule| (rule.severity, rule.line));
+                (reading(Level::Elevated, heavy.summary.clone(), 1), Some(cause(&heavy, severity, line)))
+            }
+            (None, None) if self.weighs_in_the_dark(beat, tools) => {
+                (reading(Level::Unknown, "not everything is counted yet".to_owned(), 0), None)
+            }
+            (None, None) => match beat.seen.cross_check.as_ref().and_then(contract::eras) {
+                // What the eras say against each other is told only where nothing else is wrong with the tools.
+                Some(finding) => {
+                    let figure = finding.summary.clone();
+                    (reading(Level::Elevated, figure, 1), Some(cause(&finding, rule.breaking, rule.line)))
+                }
+                None => (reading(Level::Calm, as_accepted(tools), 1), None),
+            },
+        }
+    }
+
+    pub(super) fn context(&self, beat: Beat<'_>, rule: &ContextRule, tools: &ToolsSeen) -> Option<Finding> {
+        let canaries = beat.monitor.canaries.iter();
+        let weighed = canaries.filter_map(|canary| Some((canary, self.canaries.get(&canary.id)?.tokens?)));
+        context::judge(rule, tools.tokens, weighed)
+    }
+
+    /// Whether an incident about context is open and not every figure is known: what is not counted is not light.
+    pub(super) fn weighs_in_the_dark(&self, beat: Beat<'_>, tools: &ToolsSeen) -> bool {
+        let about_it = |incident: &Incident| incident.reason == FailureReason::ContextCost;
+        let Some(rule) = beat.monitor.rules.context.as_ref() else { return false };
+        let counted = |canary: &Canary| self.canaries.get(&canary.id).is_some_and(|known| known.tokens.is_some());
+        self.incident(Signal::Contract).is_some_and(about_it)
+            && (rule.tools_tokens.is_some() && tools.tokens.is_none()
+                || rule.answer_tokens.is_some() && !beat.monitor.canaries.iter().all(counted))
+    }
+
+    pub(super) fn quality_level(&self, beat: Beat<'_>, fresh: Fresh) -> (Reading, Option<Cause>) {
+        let rule = &beat.monitor.rules.quality;
+        let horizon = self.horizon(beat.now);
+        let diagnosis = horizon.and_then(|horizon| diagnose(&beat.monitor.canaries, &self.canaries, horizon));
+        let level = match &diagnosis {
+            _ if !fresh.answers => Level::Unknown,
+            // Confirmed once, and just now right: neither well nor worth a page.
+            Some(found) if found.extent.wrong == 0 => Level::Unknown,
+            Some(_) => Level::Elevated,
+            None => Level::Calm,
+        };
+        let (figure, heard) = self.quality_figure(beat.monitor, horizon);
+        let cause = diagnosis.filter(|_| fresh.answers).map(|found| {
+            let Diagnosis { reason, extent, summary, was, evidence } = found;
+            let (severity, line, counted) = (rule.severity, rule.line, Some((extent, was)));
+            let (stage, health) = (Stage::Search, Vec::new());
+            named_by_health(Cause { reason, severity, stage, line, summary, evidence, health, counted }, beat)
+        });
+        (reading(level, figure, u32::try_from(heard).unwrap_or(u32::MAX)), cause)
+    }
+
+    /// Such as `4 of 5 canaries right`, and while something is in doubt only what was heard of it; and how many that are.
+    pub(super) fn quality_figure(&self, monitor: &Monitor, horizon: Option<Horizon>) -> (String, usize) {
+        let Some(horizon) = horizon else {
+            let known: Vec<_> = self.canaries.values().filter(|canary| canary.last.is_some()).collect();
+            let right = known.iter().filter(|canary| !canary.is_wrong()).count();
+            return (format!("{right} of {} right", counted(known.len(), "canary", "canaries")), known.len());
+        };
+        let extent = Roll::call(&monitor.canaries, &self.canaries, horizon).extent(horizon, 0);
+        (extent.figure(horizon.now), extent.asked)
+    }
+}
+
+pub(super) fn throttled(beat: Beat<'_>) -> bool {
+    beat.seen.fault_before_search().is_some() && beat.outcome.finding(Signal::Errors).is_some()
+}
+
+pub(super) fn as_accepted(tools: &ToolsSeen) -> String {
+    format!("{}, as accepted", counted(tools.tools.len(), "tool", "tools"))
+}
+
+pub(super) const fn reading(level: Level, figure: String, samples: u32) -> Reading {
+    Reading { level, figure, samples }
+}

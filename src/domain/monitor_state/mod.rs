@@ -1,0 +1,21 @@
+//! How a monitor stands between beats, and what one more beat makes of it.
+//!
+//! [`MonitorState::weigh`] is the heart of Serin: it takes one judged observation into the windows and streaks, turns each
+//! signal's figure into a level, and lets `incident::step` say whether something opened or ended. It changes nothing
+//! outside its return value, so a beat that cannot be remembered leaves the old state in force.
+//!
+//! Read `state` (what is kept), `weigh` (one beat, whole), then its steps: `intake` (samples, answers and tools are taken
+//! in), `levels` (what that says of each signal) on `cause` and `hearing`, `decisions` (what opens, changes and ends) on
+//! `thresholds`.
+
+mod cause;
+mod decisions;
+mod hearing;
+mod intake;
+mod levels;
+mod state;
+mod thresholds;
+mod weigh;
+
+pub use decisions::ABSORBS;
+pub use state::{Beat, Decision, MonitorState};

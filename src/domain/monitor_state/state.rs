@@ -1,0 +1,177 @@
+//! What is known of a monitor between beats: its signals, windows, canaries, tools and open incidents.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::contract::ToolsState;
+use crate::domain::errors::ErrorsWindow;
+use crate::domain::fleet::Provenance;
+use crate::domain::incident::Incident;
+use crate::domain::latency::warming::Warming;
+use crate::domain::latency::window::LatencyWindow;
+use crate::domain::monitor::Monitor;
+use crate::domain::observation::Observation;
+use crate::domain::outcome::{Outcome, Verdict};
+use crate::domain::quality::confirmation::CanaryState;
+use crate::domain::restart::{Restart, RestartMarks};
+use crate::domain::signal::{Level, Phase, Reading, Signal, SignalState};
+
+/// How one monitor stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MonitorState {
+    /// Each signal's state, in [`Signal::ALL`]'s order.
+    pub(super) signals: [SignalState; 8],
+    /// Each signal's latest reading.
+    pub(super) readings: [Reading; 8],
+    /// Open incidents.
+    pub(super) open: BTreeMap<Signal, OpenSignal>,
+    /// Canaries by id. Boxed, since a node of the map has room for eleven, and most monitors have two.
+    pub canaries: BTreeMap<String, Box<CanaryState>>,
+    /// Search calls of the latency window.
+    pub latency: LatencyWindow,
+    /// Search calls of the errors window.
+    pub errors: ErrorsWindow,
+    /// The accepted tools.
+    pub tools: ToolsState,
+    /// By what a restart is recognised.
+    pub marks: RestartMarks,
+    pub(super) warming: Warming,
+    pub(super) refused: bool,
+    pub(super) restart_told_at: Option<DateTime<Utc>>,
+    /// Since when this process knows the monitor.
+    pub(super) begun_at: DateTime<Utc>,
+    /// When a wrong canary was last seen to turn right while the quality incident was open.
+    pub(super) turned_at: Option<DateTime<Utc>>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct OpenSignal {
+    pub(super) incident: Incident,
+    /// Readings in a row that differ from what was told.
+    pub(super) drift: u32,
+    /// When the first of them came.
+    pub(super) drifts_since: Option<DateTime<Utc>>,
+    /// Whether it was open when this process started.
+    pub(super) resumed: bool,
+}
+
+/// One beat, judged, with what the loop knows about it.
+#[derive(Debug, Clone, Copy)]
+pub struct Beat<'a> {
+    /// Whose.
+    pub monitor: &'a Monitor,
+    /// Where the rules came from.
+    pub provenance: &'a Provenance,
+    /// What was seen.
+    pub seen: &'a Observation,
+    /// What it means.
+    pub outcome: &'a Outcome,
+    /// Time since the beat before during which we were looking.
+    pub covered: Duration,
+    /// The turn's moment.
+    pub now: DateTime<Utc>,
+}
+
+impl Beat<'_> {
+    pub(super) fn seen_unreachable(&self) -> bool {
+        self.outcome.verdict == Verdict::Down
+    }
+}
+
+/// What a beat changed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// An incident opened; a silent one took over the cause of one that was told already.
+    Opened {
+        /// It.
+        incident: Incident,
+        /// Whether nobody is told.
+        silent: bool,
+    },
+    /// Its reason, severity or extent changed, and people are told.
+    Updated(Incident),
+    /// What the connectivity diagnosis showed came after people were told, and they are told of it.
+    LookedCloser(Incident),
+    /// Its headline or evidence changed, and nobody is told.
+    Refreshed(Incident),
+    /// It ended.
+    Resolved(Incident),
+    /// The server restarted.
+    Restarted(Restart),
+    /// A first baseline of the tools stands.
+    ToolsSettled,
+}
+
+impl MonitorState {
+    /// A monitor nobody has looked at yet.
+    pub fn new(now: DateTime<Utc>) -> Self {
+        Self {
+            signals: std::array::from_fn(|_| SignalState::quiet(now)),
+            readings: std::array::from_fn(|_| Reading { level: Level::Unknown, figure: String::new(), samples: 0 }),
+            open: BTreeMap::new(),
+            canaries: BTreeMap::new(),
+            latency: LatencyWindow::default(),
+            errors: ErrorsWindow::default(),
+            tools: ToolsState::default(),
+            marks: RestartMarks::default(),
+            warming: Warming::default(),
+            refused: false,
+            restart_told_at: None,
+            begun_at: now,
+            turned_at: None,
+        }
+    }
+
+    /// A signal's state.
+    pub const fn signal(&self, signal: Signal) -> &SignalState {
+        &self.signals[signal as usize]
+    }
+
+    /// A signal's latest reading.
+    pub const fn reading(&self, signal: Signal) -> &Reading {
+        &self.readings[signal as usize]
+    }
+
+    /// A signal's open incident.
+    pub fn incident(&self, signal: Signal) -> Option<&Incident> {
+        self.open.get(&signal).map(|open| &open.incident)
+    }
+
+    /// All open incidents, in the order of the signals.
+    pub fn incidents(&self) -> impl Iterator<Item = &Incident> {
+        self.open.values().map(|open| &open.incident)
+    }
+
+    /// Puts a remembered state back in force, after a restart of Serin.
+    pub fn restore_signal(&mut self, signal: Signal, state: SignalState) {
+        self.signals[signal as usize] = state;
+    }
+
+    /// Puts a remembered incident back in force.
+    pub fn restore_incident(&mut self, incident: Incident) {
+        let state = &mut self.signals[incident.signal as usize];
+        if !state.phase.has_incident() {
+            *state = SignalState { phase: Phase::Open, ..SignalState::quiet(incident.opened_at) };
+        }
+        self.open.insert(incident.signal, OpenSignal { incident, drift: 0, drifts_since: None, resumed: true });
+    }
+
+    /// Puts remembered marks back in force.
+    pub fn restore_marks(&mut self, marks: RestartMarks) {
+        if let Some(at) = marks.restarted_at {
+            self.warming.restarted(at);
+        }
+        self.marks = marks;
+    }
+
+    /// Notes who took an incident; the incident as it now is, where it is open and nobody had taken it.
+    pub fn acknowledge(&mut self, incident: &str, actor: &str, now: DateTime<Utc>) -> Option<Incident> {
+        let open =
+            self.open.values_mut().find(|open| open.incident.id == incident && open.incident.acknowledged.is_none())?;
+        open.incident.acknowledged = Some((actor.to_owned(), now));
+        open.incident.sequence += 1;
+        Some(open.incident.clone())
+    }
+}

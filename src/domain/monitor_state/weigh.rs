@@ -1,0 +1,89 @@
+//! What changes a monitor's state: a beat, an accepted list of tools, an edited file, a removed monitor.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::incident::{Incident, ResolveCause};
+use crate::domain::monitor::{Canary, Monitor};
+use crate::domain::monitor_state::levels::{as_accepted, reading};
+use crate::domain::monitor_state::state::{Beat, Decision, MonitorState};
+use crate::domain::observation::ToolsSeen;
+use crate::domain::outcome::Verdict;
+use crate::domain::reason::FailureReason;
+use crate::domain::signal::{Level, Phase, Signal, SignalState};
+
+impl MonitorState {
+    /// Takes one beat in: the new state, and what it changed, in the order of decision.
+    pub fn weigh(&self, beat: Beat<'_>, new_id: &mut dyn FnMut() -> String) -> (Self, Vec<Decision>) {
+        let mut next = self.clone();
+        let mut decisions = Vec::new();
+        if beat.outcome.verdict == Verdict::Unknown {
+            return (next, decisions);
+        }
+        next.follow_clock(beat.now);
+        next.notice_restart(beat, &mut decisions);
+        let fresh = next.take_in(beat, &mut decisions);
+        next.hear_warmth(beat);
+        for signal in Signal::ALL {
+            let (reading, cause) = next.level(signal, beat, fresh);
+            next.decide(signal, reading, cause, beat, new_id, &mut decisions);
+        }
+        (next, decisions)
+    }
+
+    /// Makes the tools just seen the accepted ones; the incident that ends with it, where there is one.
+    ///
+    /// Calls that do not fit are no matter of taste: an incident about them stays open until they fit.
+    pub fn accept(&mut self, seen: &ToolsSeen, by: &str, now: DateTime<Utc>) -> Option<Incident> {
+        self.tools.accept(Arc::clone(&seen.listing), by, now);
+        if seen.calls.broken > 0 {
+            return None;
+        }
+        self.readings[Signal::Contract as usize] = reading(Level::Calm, as_accepted(seen), 1);
+        let drifted = |reason| matches!(reason, FailureReason::SchemaDrift | FailureReason::ToolMissing);
+        match self.incident(Signal::Contract).map(|incident| incident.reason) {
+            Some(reason) if drifted(reason) => self.resolve(Signal::Contract, ResolveCause::Accepted, now),
+            Some(_) => None,
+            None => {
+                self.signals[Signal::Contract as usize] = SignalState::quiet(now);
+                None
+            }
+        }
+    }
+
+    /// Looks at open incidents again under edited rules: what they no longer warrant ends.
+    pub fn reconsider(&mut self, monitor: &Monitor, now: DateTime<Utc>) -> Vec<Incident> {
+        let declared = |id: &str, hash: &str| monitor.canaries.iter().any(|c| c.id == id && c.definition_hash == hash);
+        self.canaries.retain(|id, state| declared(id, &state.definition_hash));
+        let rules = &monitor.rules;
+        self.latency.trim(rules.latency.window, now);
+        self.errors.trim(rules.errors.window, now);
+        let about_context = |incident: &Incident| incident.reason == FailureReason::ContextCost;
+        let unwarranted = |signal: &Signal| match signal {
+            Signal::Availability | Signal::Access => false,
+            Signal::Contract => rules.context.is_none() && self.incident(Signal::Contract).is_some_and(about_context),
+            Signal::Errors => self.errors.reading(&rules.errors, true).level == Level::Calm,
+            // One that is clearing was calm under the old rules too: it ends in its own time, as recovered.
+            Signal::Latency => {
+                self.signal(Signal::Latency).phase == Phase::Open
+                    && self.latency.reading(&rules.latency).level == Level::Calm
+            }
+            Signal::Quality => {
+                let confirmed =
+                    |canary: &Canary| self.canaries.get(&canary.id).is_some_and(|known| known.is_confirmed());
+                !monitor.canaries.iter().any(confirmed)
+            }
+            Signal::Freshness => rules.freshness.is_none(),
+            Signal::Health => monitor.health.is_empty(),
+        };
+        let ended: Vec<Signal> = self.open.keys().filter(|signal| unwarranted(signal)).copied().collect();
+        ended.into_iter().filter_map(|signal| self.resolve(signal, ResolveCause::RuleChanged, now)).collect()
+    }
+
+    /// Ends everything that is open, since the monitor is no longer in the file.
+    pub fn remove(&mut self, now: DateTime<Utc>) -> Vec<Incident> {
+        let open: Vec<Signal> = self.open.keys().copied().collect();
+        open.into_iter().filter_map(|signal| self.resolve(signal, ResolveCause::MonitorRemoved, now)).collect()
+    }
+}
