@@ -126,7 +126,7 @@ impl InternalAlerts {
         self.shared.woken.notify_one();
     }
 
-    /// Raises [`Trouble::OutOfFiles`] where no file can be opened now, and says so: whatever failed by it has no other
+    /// Raises [`InternalAlert::OutOfFiles`] where no file can be opened now, and says so: whatever failed by it has no other
     /// cause, though SQLite, a resolver and a file's reader each tell of another.
     pub fn out_of_files(&self, what: &str, now: DateTime<Utc>) -> bool {
         let out = !files::are_left(1);

@@ -48,7 +48,7 @@ pub struct HeartbeatNote {
 pub struct RecentBeats {
     /// The stretch.
     pub over: Duration,
-    /// Starts by lateness, as in [`Pulse::lateness`].
+    /// Starts by lateness, as in [`ProcessMetrics::lateness`].
     pub late: Vec<u64>,
     /// Beats missed.
     pub missed: u64,
@@ -61,7 +61,7 @@ impl RecentBeats {
     }
 
     /// An upper bound, in milliseconds, of this share of the starts, from 0 to 1; none where nothing started, or
-    /// the bound is beyond the last of [`Pulse::LATE_BOUNDS_MS`].
+    /// the bound is beyond the last of [`ProcessMetrics::LATE_BOUNDS_MS`].
     pub fn late_ms_at_most(&self, share: f64) -> Option<u64> {
         let starts = self.starts();
         #[expect(
@@ -170,7 +170,7 @@ impl ProcessMetrics {
         Duration::from_micros(self.start_late_us_max.swap(0, Ordering::Relaxed)).as_secs_f64()
     }
 
-    /// Keeps how the counters stand now, so that [`Pulse::lately`] can tell what came since.
+    /// Keeps how the counters stand now, so that [`ProcessMetrics::lately`] can tell what came since.
     pub fn snapshot(&self, now: Instant) {
         let mut looks = self.looks.lock();
         let old = |look: &Snapshot| now.saturating_duration_since(look.at) > LATELY;

@@ -263,7 +263,7 @@ impl Readers {
     }
 }
 
-/// Lends out what is due; see [`Readers::claim`].
+/// Lends out what is due; see `Store::claim`.
 pub(in crate::store) async fn claim(
     connection: &mut SqliteConnection,
     now: DateTime<Utc>,
@@ -321,7 +321,7 @@ pub(in crate::store) async fn take_back(connection: &mut SqliteConnection) -> Re
     Ok(())
 }
 
-/// Makes due what a clock ahead of this one put off; see [`Readers::reckon_anew`]. It is known by what it was reckoned from,
+/// Makes due what a clock ahead of this one put off; see `Store::reckon_anew`. It is known by what it was reckoned from,
 /// a try or the promise itself, which lies in the future.
 pub(in crate::store) async fn reckon_anew(
     connection: &mut SqliteConnection,
@@ -380,7 +380,7 @@ fn claim_from(row: &SqliteRow) -> Result<Claim, StoreError> {
     })
 }
 
-/// Records a try; see [`Readers::attempted`].
+/// Records a try; see `Store::attempted`.
 pub(in crate::store) async fn attempted(
     connection: &mut SqliteConnection,
     attempted: &Attempted,
@@ -425,7 +425,7 @@ pub(in crate::store) async fn attempted(
     Ok(())
 }
 
-/// Promises a finished delivery anew; see [`Readers::replay`].
+/// Promises a finished delivery anew; see `Store::replay`.
 pub(in crate::store) async fn replay(
     connection: &mut SqliteConnection,
     delivery: &str,

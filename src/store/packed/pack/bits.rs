@@ -109,7 +109,7 @@ impl<'a> BitReader<'a> {
         if bits == 0 { Ok(0) } else { self.0.read_bits(bits).ok_or_else(end) }
     }
 
-    /// See [`Written::gamma`].
+    /// See [`BitWriter::gamma`].
     pub(in crate::store) fn gamma(&mut self) -> io::Result<u64> {
         let bits = self.run(false)?;
         self.gamma_of(bits)
@@ -150,12 +150,12 @@ impl<'a> BitReader<'a> {
         usize::try_from(count).ok().filter(|count| *count <= most).ok_or_else(|| damaged("a count beyond its limit"))
     }
 
-    /// See [`Written::signed`].
+    /// See [`BitWriter::signed`].
     pub(in crate::store) fn signed(&mut self) -> io::Result<i64> {
         self.gamma().map(unzigzag)
     }
 
-    /// See [`Written::column`].
+    /// See [`BitWriter::column`].
     pub(in crate::store) fn column(&mut self, count: usize) -> io::Result<Vec<i64>> {
         let parameter = u32::try_from(self.low(PARAMETER_BITS)?).unwrap_or(ALL_ZERO);
         if parameter == ALL_ZERO {
@@ -164,7 +164,7 @@ impl<'a> BitReader<'a> {
         (0..count).map(|_| self.rice(parameter).map(unzigzag)).collect()
     }
 
-    /// See [`Written::around_median`].
+    /// See [`BitWriter::around_median`].
     pub(in crate::store) fn around_median(&mut self, count: usize) -> io::Result<Vec<i64>> {
         let median = self.signed()?;
         let mut values = self.column(count)?;
