@@ -16,7 +16,7 @@ use crate::probe::access::admission;
 use crate::probe::access::admission::Admission;
 use crate::probe::access::token_cache::TokenCache;
 use crate::probe::assignment::Assignment;
-use crate::probe::session::call::Means;
+use crate::probe::session::caller::Means;
 use crate::probe::session::process_pool::ProcessPool;
 use crate::probe::session::unclosed_sessions::UnclosedSessions;
 use crate::probe::stages::cross::Differing;

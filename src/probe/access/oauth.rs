@@ -28,7 +28,7 @@ use crate::net::connect::{Connector, Target};
 use crate::probe::decode::challenge::parameter;
 use crate::probe::decode::coding;
 use crate::probe::decode::era::MODERN;
-use crate::probe::session::call::{AGENT, TRACE, new_trace, traceparent};
+use crate::probe::session::message::{AGENT, TRACE, new_trace, traceparent};
 use crate::probe::wire::clock::StepClock;
 use crate::probe::wire::connection::Wire;
 use crate::probe::wire::egress::{ClientIdentity, egress};

@@ -13,7 +13,8 @@ use crate::domain::server_profile::ServerProfile;
 use crate::net::connect::Target;
 use crate::probe::assignment::Assignment;
 use crate::probe::decode::era::LEGACY;
-use crate::probe::session::call::{Call, Caller, Means};
+use crate::probe::session::caller::{Caller, Means};
+use crate::probe::session::message::Call;
 use crate::probe::wire::clock::StepClock;
 use crate::untrusted_text::{Scrub, readable};
 

@@ -9,7 +9,8 @@ use crate::domain::fault::FaultKind;
 use crate::domain::observation::{Observation, Stage};
 use crate::domain::protocol::Era;
 use crate::domain::server_profile::{Caution, KeptSession, RecentAction, RiskyAction, ServerProfile};
-use crate::probe::session::call::{Afterwards, Caller};
+use crate::probe::session::afterwards::Afterwards;
+use crate::probe::session::caller::Caller;
 use crate::probe::wire::clock::StepClock;
 
 /// A kept session in which the tools were not listed is given up when it is older: it may be the session alone that broke.

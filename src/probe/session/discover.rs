@@ -9,8 +9,9 @@ use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::observation::{ServerIdentity, Stage, Step};
 use crate::domain::protocol::Era;
 use crate::probe::decode::era::{Discovered, MODERN, UNSUPPORTED_VERSION, is_modern};
-use crate::probe::session::call::{Call, Caller};
+use crate::probe::session::caller::Caller;
 use crate::probe::session::initialize::identity;
+use crate::probe::session::message::Call;
 use crate::probe::wire::clock::StepClock;
 use crate::probe::wire::reply::BrokenReply;
 

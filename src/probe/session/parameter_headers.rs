@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 
-use crate::probe::session::call::header_value;
+use crate::probe::session::message::header_value;
 
 /// The mark in a schema; its value is the header's name behind `Mcp-Param-`.
 const MARK: &str = "x-mcp-header";

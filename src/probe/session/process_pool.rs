@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use crate::domain::fault::FaultKind;
 use crate::domain::monitor::{Monitor, MonitorId, Program};
 use crate::domain::observation::{Observation, Stage, Step};
-use crate::probe::session::call::{Caller, Carrier};
+use crate::probe::session::caller::{Caller, Carrier};
 use crate::probe::session::handshake::Opened;
 use crate::probe::wire::clock::StepClock;
 use crate::probe::wire::program::Process;

@@ -16,7 +16,7 @@ use crate::domain::observation::{BeatKind, CrossCheck, Observation, Stage};
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::server_profile::{Caution, ServerProfile};
 use crate::probe::assignment::Assignment;
-use crate::probe::session::call::Caller;
+use crate::probe::session::caller::Caller;
 use crate::probe::session::initialize::initialized;
 use crate::probe::session::listing::{Listed, all_pages};
 use crate::probe::wire::clock::StepClock;

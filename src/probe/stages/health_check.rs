@@ -9,7 +9,7 @@ use crate::domain::observation::{Footprint, HealthSeen, Observation, Stage};
 use crate::domain::secret::Address;
 use crate::net::connect::{Connector, Target};
 use crate::probe::decode::health;
-use crate::probe::session::call::{Caller, bad_address};
+use crate::probe::session::caller::{Caller, bad_address};
 use crate::probe::wire::clock::StepClock;
 use crate::probe::wire::connection::Wire;
 use crate::probe::wire::egress::{ClientIdentity, egress};

@@ -10,7 +10,7 @@ use crate::domain::fleet::Control;
 use crate::domain::monitor::Monitor;
 use crate::domain::observation::Stage;
 use crate::net::connect::Target;
-use crate::probe::session::call::{Caller, Means, bad_address};
+use crate::probe::session::caller::{Caller, Means, bad_address};
 use crate::probe::wire::clock::StepClock;
 use crate::untrusted_text::Scrub;
 

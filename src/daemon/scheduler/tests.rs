@@ -1,0 +1,118 @@
+use super::*;
+use crate::deliver::internal::InternalAlerts;
+use crate::domain::secret::{Address, Secret};
+use crate::live::state::LiveState;
+use crate::probe::prober::Prober;
+use crate::store::Store;
+use std::sync::atomic::AtomicBool;
+
+fn docs() -> Arc<Monitor> {
+    Arc::new(Monitor::undeclared("docs", Address { shown: String::new(), resolved: Secret::new("") }))
+}
+
+/// A scheduler over one monitor whose runtime is away, as while a beat is under way.
+async fn busy(folder: &std::path::Path) -> (Scheduler, Box<MonitorRuntime>) {
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let fleet = Fleet { monitors: vec![docs()], ..Fleet::default() };
+    let (_, fleet) = tokio::sync::watch::channel(Arc::new(fleet));
+    let context = LoopContext {
+        store: Store::open(&folder.join("serin.db")).await.unwrap(),
+        prober: Arc::new(Prober::new(1)),
+        live: Arc::new(LiveState::default()),
+        alerts: InternalAlerts::new(),
+        fleet,
+        uplink: Arc::default(),
+        ailing: Arc::new(AtomicBool::new(false)),
+    };
+    let mut scheduler = Scheduler::new(context, vec![MonitorRuntime::new(docs(), Utc::now())], 1);
+    let runtime = scheduler.slots.get_mut(&docs().id).unwrap().runtime.take().unwrap();
+    (scheduler, runtime)
+}
+
+fn suspects(scheduler: &Scheduler) -> usize {
+    scheduler.dues.iter().filter(|Reverse(due)| due.suspect).count()
+}
+
+#[test]
+fn a_beat_that_starts_early_is_not_planned_once_more() {
+    let wall = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+    let rows = [
+        (5, wall + Duration::from_millis(5), "late, as beats are"),
+        (0, wall, "on the moment"),
+        (-20, wall, "early by what the machine did between two looks at its clocks"),
+        (-3_600_000, wall - Duration::from_secs(3_600), "the clock was set back, and is followed"),
+    ];
+    for (late_ms, expected, sentence) in rows {
+        assert_eq!(after(wall, wall + chrono::TimeDelta::milliseconds(late_ms)), expected, "{sentence}");
+    }
+    let (id, every) = (MonitorId::new("docs"), Duration::from_secs(60));
+    let due = schedule::next_due(&id, every, 7, wall);
+    let early = due - Duration::from_millis(20);
+    assert!(schedule::next_due(&id, every, 7, after(due, early)) > due, "the next one is another one");
+}
+
+#[tokio::test]
+async fn a_suspect_beat_waits_for_the_one_under_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut scheduler, _runtime) = busy(folder.path()).await;
+    scheduler.start(&docs().id, BeatKind::Suspect, Utc::now());
+    assert_eq!(suspects(&scheduler), 1, "it is put off, not dropped");
+    scheduler.start(&docs().id, BeatKind::Scheduled, Utc::now());
+    assert_eq!(suspects(&scheduler), 1, "a scheduled one is missed and never queued");
+}
+
+#[tokio::test]
+async fn without_a_permit_nothing_is_lost_but_the_scheduled_beat() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut scheduler, runtime) = busy(folder.path()).await;
+    scheduler.finish(BeatReturn { monitor: docs().id.clone(), runtime: Some(runtime), after: BeatResult::default() });
+    let _permit = scheduler.permits.start().unwrap();
+    scheduler.start(&docs().id, BeatKind::Suspect, Utc::now());
+    assert!(scheduler.slots[&docs().id].runtime.is_some(), "the seat stays at home");
+    assert_eq!(suspects(&scheduler), 1, "and the suspect beat is put off");
+}
+
+#[tokio::test]
+async fn while_a_server_has_quiet_only_a_person_gets_through() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut scheduler, mut runtime) = busy(folder.path()).await;
+    let until = Utc::now() + Duration::from_secs(3_600);
+    runtime.quiet.until = Some(until);
+    scheduler.finish(BeatReturn { monitor: docs().id.clone(), runtime: Some(runtime), after: BeatResult::default() });
+    scheduler.start(&docs().id, BeatKind::Scheduled, Utc::now());
+    assert!(scheduler.slots[&docs().id].runtime.is_some(), "no beat sets out");
+    scheduler.start(&docs().id, BeatKind::Suspect, Utc::now());
+    assert!(scheduler.slots[&docs().id].runtime.is_some(), "nor a suspect one");
+    let put_off = scheduler.dues.iter().find(|Reverse(due)| due.suspect).unwrap();
+    assert_eq!(put_off.0.wall, until, "which waits for the end of the quiet");
+    scheduler.start(&docs().id, BeatKind::Recheck, Utc::now());
+    assert!(scheduler.slots[&docs().id].runtime.is_none(), "a person may look");
+}
+
+#[tokio::test]
+async fn however_often_somebody_asks_one_more_look_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut scheduler, _runtime) = busy(folder.path()).await;
+    for _ in 0..50 {
+        scheduler.command(Command::Recheck { monitor: docs().id.clone() });
+    }
+    assert_eq!(scheduler.slots[&docs().id].changes.len(), 1);
+}
+
+#[tokio::test]
+async fn the_last_word_on_a_removed_monitor_counts() {
+    let (edit, remove) = (|| PendingChange::Edit(docs()), || PendingChange::Remove);
+    let rows = [
+        (vec![], false, "removed"),
+        (vec![edit()], true, "removed and declared again"),
+        (vec![edit(), remove()], false, "removed, declared and removed again"),
+        (vec![edit(), remove(), edit()], true, "and declared after all"),
+    ];
+    for (changes, stays, sentence) in rows {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut scheduler, _runtime) = busy(folder.path()).await;
+        scheduler.slots.get_mut(&docs().id).unwrap().changes = changes;
+        scheduler.finish(BeatReturn { monitor: docs().id.clone(), runtime: None, after: BeatResult::default() });
+        assert_eq!(scheduler.slots.contains_key(&docs().id), stays, "{sentence}");
+    }
+}

@@ -1,0 +1,219 @@
+//! Whoever speaks MCP to one server for the length of one probe: what it has, and what it may show.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use chrono::{DateTime, TimeDelta, Utc};
+use http::header::{ACCEPT_ENCODING, AUTHORIZATION, HOST, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue, Request};
+use http_body_util::Full;
+use std::sync::OnceLock;
+use std::time::Duration;
+use tokio::time::Instant;
+use url::Url;
+
+use crate::domain::fault::{Fault, FaultKind};
+use crate::domain::monitor::Monitor;
+use crate::domain::protocol::{Transport, legacy_version};
+use crate::domain::secret::Secret;
+use crate::net::connect::{Connector, Target};
+use crate::probe::decode::coding;
+use crate::probe::decode::identity;
+use crate::probe::session::message::{AGENT, new_trace};
+use crate::probe::session::unclosed_sessions::UnclosedSessions;
+use crate::probe::wire::channel::Channel;
+use crate::probe::wire::connection::Wire;
+use crate::probe::wire::program::Process;
+use crate::probe::wire::reply::ReadLimits;
+use crate::untrusted_text::Scrub;
+
+/// What carries the calls. One conversation, whatever is beneath it.
+#[derive(Debug)]
+pub(crate) enum Carrier<'a> {
+    /// Each call a POST with its answer; both eras.
+    Http,
+    /// Calls are posted and answered on a stream (HTTP+SSE of 2024-11-05).
+    Sse(Box<Channel<'a>>),
+    /// A program, one message a line.
+    Stdio(Box<Process>),
+}
+
+/// What every probe shares.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Means<'a> {
+    /// How connections come about.
+    pub(crate) connector: &'a Connector,
+    /// What earlier probes could not close.
+    pub(crate) unclosed_sessions: &'a UnclosedSessions,
+}
+
+/// Speaks MCP to one server for the length of one probe.
+#[derive(Debug)]
+pub(crate) struct Caller<'a> {
+    pub(super) connector: &'a Connector,
+    pub(crate) wire: Wire<'a>,
+    pub(crate) carrier: Carrier<'a>,
+    pub(crate) scrub: &'a Scrub,
+    pub(super) url: Url,
+    pub(super) base: HeaderMap,
+    pub(super) credentials_sent: bool,
+    /// Headers that are for the monitor's own origin and nobody else.
+    pub(super) secret: Vec<HeaderName>,
+    pub(super) timeout: Duration,
+    /// No call lasts longer than this.
+    pub(crate) until: Instant,
+    pub(super) started_at: DateTime<Utc>,
+    pub(super) started: Instant,
+    pub(super) trace: u128,
+    /// Ids given out so far; a kept program's go on from beat to beat.
+    pub(crate) requests: u64,
+    pub(super) redirected: bool,
+    /// The legacy version agreed on, once it is.
+    pub(crate) protocol: Option<HeaderValue>,
+    /// The session that calls belong to.
+    pub(crate) session: Option<HeaderValue>,
+    pub(super) open: Vec<HeaderValue>,
+    /// The session that the latest reply named.
+    pub(super) named: Option<HeaderValue>,
+    pub(super) unclosed_sessions: &'a UnclosedSessions,
+    pub(super) monitor: &'a Monitor,
+}
+
+pub(super) fn authorization(monitor: &Monitor, url: &Url) -> Option<HeaderValue> {
+    let text = match &monitor.auth.bearer {
+        Some(bearer) => format!("Bearer {}", bearer.expose()),
+        None if !url.username().is_empty() || url.password().is_some() => {
+            format!("Basic {}", STANDARD.encode(format!("{}:{}", url.username(), url.password().unwrap_or_default())))
+        }
+        None => return None,
+    };
+    let mut value = HeaderValue::from_str(&text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// Further headers of the file; `config` has checked names and values.
+pub(super) fn declared_headers(monitor: &Monitor) -> Vec<(HeaderName, HeaderValue)> {
+    let header = |(name, value): &(String, Secret)| {
+        let mut value = HeaderValue::from_str(value.expose()).ok()?;
+        value.set_sensitive(true);
+        Some((HeaderName::from_bytes(name.as_bytes()).ok()?, value))
+    };
+    monitor.auth.headers.iter().filter_map(header).collect()
+}
+
+/// A URL that is none, or none that a probe speaks.
+pub(crate) fn bad_address(scrub: &Scrub) -> Fault {
+    scrub.fault(FaultKind::NameNotResolved, "the address is no http or https URL with a host")
+}
+
+impl<'a> Caller<'a> {
+    pub(crate) fn new(
+        means: Means<'a>,
+        target: Target,
+        scrub: &'a Scrub,
+        url: Url,
+        monitor: &'a Monitor,
+        started_at: DateTime<Utc>,
+        until: Instant,
+    ) -> Self {
+        let mut base = HeaderMap::with_capacity(12);
+        if let Ok(host) = HeaderValue::from_str(&target.authority()) {
+            base.insert(HOST, host);
+        }
+        base.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        base.insert(ACCEPT_ENCODING, HeaderValue::from_static(coding::ACCEPTED));
+        let identity = monitor.identity.as_ref();
+        base.extend(
+            identity.and_then(|known| Some((identity::HEADER, identity::header(known, &monitor.id, started_at)?))),
+        );
+        let credentials = authorization(monitor, &url);
+        let credentials_sent = credentials.is_some();
+        if let Some(value) = credentials {
+            base.insert(AUTHORIZATION, value);
+        }
+        let declared = declared_headers(monitor);
+        let credentials_sent = credentials_sent || !declared.is_empty();
+        let secret: Vec<HeaderName> = declared.iter().map(|(name, _)| name.clone()).chain([AUTHORIZATION]).collect();
+        base.extend(declared);
+        let Means { connector, unclosed_sessions } = means;
+        Self {
+            connector,
+            wire: Wire::new(connector, target, scrub),
+            carrier: Carrier::Http,
+            scrub,
+            url,
+            base,
+            credentials_sent,
+            secret,
+            timeout: monitor.timeout,
+            until,
+            started_at,
+            started: Instant::now(),
+            trace: new_trace(),
+            requests: 0,
+            redirected: false,
+            protocol: None,
+            session: None,
+            open: unclosed_sessions.take(monitor),
+            named: None,
+            unclosed_sessions,
+            monitor,
+        }
+    }
+
+    /// Whose server it is.
+    pub(crate) const fn monitor(&self) -> &'a Monitor {
+        self.monitor
+    }
+
+    pub(crate) fn reading(&self, id: u64, deadline: Instant) -> ReadLimits<'a> {
+        ReadLimits {
+            id,
+            scrub: self.scrub,
+            credentials_sent: self.credentials_sent,
+            // The stream is the session.
+            in_session: self.session.is_some() || matches!(self.carrier, Carrier::Sse(_)),
+            now: self.now(),
+            deadline,
+            transcript: self.wire.transcript,
+            resume: OnceLock::new(),
+        }
+    }
+
+    /// The wall clock, carried on from the moment the probe was given.
+    pub(crate) fn now(&self) -> DateTime<Utc> {
+        self.started_at + TimeDelta::from_std(self.started.elapsed()).unwrap_or_default()
+    }
+
+    /// When a call that starts now has to be done.
+    pub(crate) fn deadline(&self) -> Instant {
+        (Instant::now() + self.timeout).min(self.until)
+    }
+
+    /// The legacy version agreed on, once it is.
+    pub(crate) fn version(&self) -> Option<&'static str> {
+        legacy_version(self.protocol.as_ref()?.to_str().ok()?)
+    }
+
+    /// The trace that all requests of this probe belong to.
+    pub(crate) const fn trace(&self) -> u128 {
+        self.trace
+    }
+
+    /// What carries the calls now.
+    pub(crate) fn transport(&self) -> Transport {
+        match self.carrier {
+            Carrier::Http => Transport::Http,
+            Carrier::Sse(_) => Transport::Sse,
+            Carrier::Stdio(_) => Transport::Stdio,
+        }
+    }
+
+    /// Takes out what only the monitor's own origin may see.
+    pub(crate) fn strip(&self, request: &mut Request<Full<Bytes>>) {
+        for name in &self.secret {
+            request.headers_mut().remove(name);
+        }
+    }
+}

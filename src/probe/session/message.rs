@@ -1,0 +1,107 @@
+//! A message as it is written: its body in the form of each era, its trace, and text as header values.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue};
+use url::Url;
+
+use crate::domain::protocol::Era;
+use crate::probe::decode::era::{LEGACY, MODERN};
+
+pub(super) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+
+pub(super) const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+pub(super) const PROTOCOL: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+
+pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+pub(crate) const TRACE: HeaderName = HeaderName::from_static("traceparent");
+
+/// How we name ourselves.
+pub(crate) const AGENT: &str = concat!("serin/", env!("CARGO_PKG_VERSION"));
+
+/// A message as it goes out: the trace in its `_meta` is that of the header of whatever request carries it.
+#[derive(Debug)]
+pub(super) struct OutgoingRequest {
+    pub(super) id: u64,
+    pub(super) body: Bytes,
+    pub(super) trace: String,
+}
+
+/// A request.
+#[derive(Debug, Default)]
+pub(crate) struct Call<'c> {
+    pub(crate) method: &'c str,
+    /// The tool's name, for `tools/call`.
+    pub(crate) name: Option<&'c str>,
+    /// Members of `params`, without braces.
+    pub(crate) params: &'c str,
+    /// `Mcp-Param-*`, for the modern era.
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// Text as a header value; the modern era's Base64 form where it is not plain ASCII.
+pub(crate) fn header_value(text: &str) -> Option<HeaderValue> {
+    let plain = text.bytes().all(|byte| (0x20..0x7f).contains(&byte))
+        && text.trim() == text
+        && !(text.starts_with("=?base64?") && text.ends_with("?="));
+    if plain {
+        return HeaderValue::from_str(text).ok();
+    }
+    HeaderValue::from_str(&format!("=?base64?{}?=", STANDARD.encode(text))).ok()
+}
+
+/// A trace of its own; all zeros would be none.
+pub(crate) fn new_trace() -> u128 {
+    rand::random::<u128>().max(1)
+}
+
+/// The nth request of a trace, as W3C Trace Context writes it; `nth` counts from 1.
+pub(crate) fn traceparent(trace: u128, nth: u64) -> String {
+    format!("00-{trace:032x}-{nth:016x}-01")
+}
+
+pub(super) fn body_of(era: Era, call: &Call<'_>, id: Option<u64>, trace: &str) -> Bytes {
+    let Call { method, params, .. } = call;
+    let id = id.map(|id| format!(r#""id":{id},"#)).unwrap_or_default();
+    let version = env!("CARGO_PKG_VERSION");
+    let comma = if params.is_empty() { "" } else { "," };
+    let params = match era {
+        Era::Legacy => format!(r#"{{{params}{comma}"_meta":{{"traceparent":"{trace}"}}}}"#),
+        Era::Modern => {
+            format!(
+                r#"{{{params}{comma}"_meta":{{"traceparent":"{trace}","io.modelcontextprotocol/protocolVersion":"{MODERN}","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{{"name":"serin","version":"{version}"}}}}}}"#
+            )
+        }
+    };
+    Bytes::from(format!(r#"{{"jsonrpc":"2.0",{id}"method":"{method}","params":{params}}}"#))
+}
+
+/// The parameters of `initialize`.
+pub(crate) fn initialize_params() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    format!(r#""protocolVersion":"{LEGACY}","capabilities":{{}},"clientInfo":{{"name":"serin","version":"{version}"}}"#)
+}
+
+/// The path and query of a URL, as HTTP/1.1 asks for them.
+pub(super) fn path_of(url: &Url) -> http::Uri {
+    url[url::Position::BeforePath..url::Position::AfterQuery].parse().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::header_value;
+
+    #[test]
+    fn names_that_are_no_plain_ascii_travel_as_base64() {
+        let seen = |text: &str| header_value(text).unwrap().to_str().unwrap().to_owned();
+        assert_eq!(seen("search docs"), "search docs");
+        assert_eq!(seen("größe"), "=?base64?Z3LDtsOfZQ==?=");
+        assert_eq!(seen(" x"), "=?base64?IHg=?=");
+        assert_eq!(seen("=?base64?x?="), "=?base64?PT9iYXNlNjQ/eD89?=");
+    }
+}
