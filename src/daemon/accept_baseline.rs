@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 
 use crate::daemon::loop_context::LoopContext;
 use crate::daemon::notify::{Notifier, timeline};
+use crate::daemon::rows::changed_signals;
 use crate::daemon::runtime::MonitorRuntime;
-use crate::daemon::watch::changed_signals;
 use crate::domain::paging::notification::Event;
 use crate::domain::signal::Signal;
 use crate::live::state::LiveChange;

@@ -9,36 +9,31 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use futures_util::FutureExt;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::daemon::accept_baseline;
 use crate::daemon::batch_window;
+use crate::daemon::beat_task::{BeatReturn, PendingChange, apply_change, run_beat};
 use crate::daemon::connectivity::ConnectivityTask;
 use crate::daemon::loop_context::LoopContext;
-use crate::daemon::permits::{Permit, Permits};
+use crate::daemon::permits::Permits;
 use crate::daemon::runtime::MonitorRuntime;
-use crate::daemon::watch::{self, BeatResult};
+use crate::daemon::watch::{self};
 use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::observation::BeatKind;
 use crate::domain::rate_limit::Hold;
 use crate::domain::schedule::{self, Command};
-use crate::store::StoreError;
 use crate::store::values::change_set::BeatSeen;
 
 /// The loop looks up at least this often, to report its turn.
 const TURN_MAX: Duration = Duration::from_secs(20);
-/// Pause before a change that the store refused is tried again.
-const CHANGE_GAP: Duration = Duration::from_secs(1);
 /// A suspect beat that finds another under way, or no permit, is tried again after this.
 const SUSPECT_PUT_OFF: Duration = Duration::from_secs(1);
 /// Our own trouble has to be gone for so long before it counts as over.
@@ -70,7 +65,7 @@ pub struct Scheduler {
     /// Moves each beat a little, another way in each Serin.
     salt: u64,
     /// How long due beats gather before they start together.
-    tick: Duration,
+    window: Duration,
 }
 
 /// A monitor's place: at home, or lent to the beat or change under way.
@@ -86,23 +81,6 @@ struct Slot {
     changes: Vec<PendingChange>,
 }
 
-/// Something other than a beat that needs the runtime.
-#[derive(Debug, Clone)]
-enum PendingChange {
-    /// Another declaration.
-    Edit(Arc<Monitor>),
-    /// The same declaration, weighed anew: the file may have changed while Serin was down.
-    Reconsider,
-    /// No declaration any more.
-    Remove,
-    /// Somebody takes an incident.
-    Acknowledge { incident: String, actor: String },
-    /// Somebody accepts the tools.
-    Accept { hash: String, actor: String },
-    /// Somebody wants a look now.
-    Recheck,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Due {
     at: Instant,
@@ -110,14 +88,6 @@ struct Due {
     monitor: MonitorId,
     suspect: bool,
     plan: u64,
-}
-
-#[derive(Debug)]
-struct BeatReturn {
-    monitor: MonitorId,
-    /// None: the monitor is gone.
-    runtime: Option<Box<MonitorRuntime>>,
-    after: BeatResult,
 }
 
 impl Scheduler {
@@ -136,10 +106,10 @@ impl Scheduler {
             crowded_at: None,
             broke_down_at: None,
             salt: rand::random(),
-            tick: batch_window::width(0.0),
+            window: batch_window::width(0.0),
         };
         for runtime in runtimes {
-            scheduler.runtime(runtime);
+            scheduler.add(runtime);
         }
         scheduler
     }
@@ -156,7 +126,7 @@ impl Scheduler {
             self.start_due(now);
             self.measure_load(now);
             // What falls due within a tick starts together.
-            let wake = self.dues.peek().map_or_else(|| Instant::now() + TURN_MAX, |Reverse(due)| due.at + self.tick);
+            let wake = self.dues.peek().map_or_else(|| Instant::now() + TURN_MAX, |Reverse(due)| due.at + self.window);
             tokio::select! {
                 () = shutdown.cancelled() => break,
                 1.. = self.returns.recv_many(&mut backs, RETURNS_MAX) => backs.drain(..).for_each(|back| self.take_back(back)),
@@ -322,7 +292,7 @@ impl Scheduler {
                 }
                 self.slots.remove(&back.monitor);
                 if let Some(monitor) = declared {
-                    self.runtime(MonitorRuntime::new(monitor, Utc::now()));
+                    self.add(MonitorRuntime::new(monitor, Utc::now()));
                 }
             }
             (_, None) => {}
@@ -348,14 +318,14 @@ impl Scheduler {
     fn match_fleet(&mut self) {
         self.fleet = Arc::clone(&self.context.fleet.borrow());
         let fleet = Arc::clone(&self.fleet);
-        self.tick = batch_window::width(batch_window::rate(&fleet));
+        self.window = batch_window::width(batch_window::rate(&fleet));
         self.context.store.gather_for(batch_window::company(&fleet));
         for monitor in &fleet.monitors {
             if let Some(slot) = self.slots.get_mut(&monitor.id) {
                 slot.declared = Arc::clone(monitor);
                 self.send(&monitor.id, PendingChange::Edit(Arc::clone(monitor)));
             } else {
-                self.runtime(MonitorRuntime::new(Arc::clone(monitor), Utc::now()));
+                self.add(MonitorRuntime::new(Arc::clone(monitor), Utc::now()));
             }
         }
         let declared: HashSet<&MonitorId> = fleet.monitors.iter().map(|monitor| &monitor.id).collect();
@@ -369,7 +339,7 @@ impl Scheduler {
         }
     }
 
-    fn runtime(&mut self, mut runtime: MonitorRuntime) {
+    fn add(&mut self, mut runtime: MonitorRuntime) {
         let (id, now) = (runtime.monitor.id.clone(), Utc::now());
         self.context.live.put(runtime.view(now));
         let declared = Arc::clone(&runtime.monitor);
@@ -457,81 +427,6 @@ impl Scheduler {
 /// once more. A wall clock that was set back further is followed.
 fn after(wall: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
     if wall > now && wall - now < SKEW_MAX { wall } else { now }
-}
-
-async fn run_beat(
-    context: LoopContext,
-    runtime: Box<MonitorRuntime>,
-    kind: BeatKind,
-    wall: DateTime<Utc>,
-    permit: Permit,
-    back: mpsc::UnboundedSender<BeatReturn>,
-) {
-    let (mut runtime, mut permit) = (runtime, permit);
-    // A runtime that did not come back would be a monitor that nobody watches and nobody misses.
-    let beat = AssertUnwindSafe(watch::beat(&context, &mut runtime, kind, wall, &mut permit)).catch_unwind().await;
-    let after = beat.unwrap_or_else(|_| {
-        let (now, monitor) = (Utc::now(), runtime.monitor.id.clone());
-        context.alerts.raise(InternalAlert::LoopStopped, &format!("a beat of monitor '{monitor}' broke down"), now);
-        runtime.trouble = Some("the last beat broke down inside Serin; its log says where".to_owned());
-        context.live.put(runtime.view(now));
-        BeatResult { broke_down: true, ..BeatResult::default() }
-    });
-    drop(permit);
-    // Nobody waits for it only when the scheduler itself is gone.
-    drop(back.send(BeatReturn { monitor: runtime.monitor.id.clone(), runtime: Some(runtime), after }));
-}
-
-/// Does what has to be done until the store takes it: a resolve that was decided is never dropped.
-async fn apply_change(
-    context: LoopContext,
-    runtime: Box<MonitorRuntime>,
-    change: PendingChange,
-    back: mpsc::UnboundedSender<BeatReturn>,
-) {
-    let mut runtime = runtime;
-    let monitor = runtime.monitor.id.clone();
-    let done = AssertUnwindSafe(until_taken(&context, &mut runtime, &change)).catch_unwind().await;
-    let broke_down = done.is_err();
-    if broke_down {
-        context.alerts.raise(
-            InternalAlert::LoopStopped,
-            &format!("a change of monitor '{monitor}' broke down"),
-            Utc::now(),
-        );
-    }
-    // One whose removal broke down stays, with what it has open, until the next match of the fleet.
-    let runtime = (broke_down || !matches!(change, PendingChange::Remove)).then_some(runtime);
-    drop(back.send(BeatReturn { monitor, runtime, after: BeatResult { broke_down, ..BeatResult::default() } }));
-}
-
-async fn until_taken(context: &LoopContext, runtime: &mut MonitorRuntime, change: &PendingChange) {
-    loop {
-        let now = Utc::now();
-        let done = match change {
-            PendingChange::Edit(declared) => watch::edit(context, runtime, Arc::clone(declared), now).await,
-            PendingChange::Reconsider => {
-                let declared = Arc::clone(&runtime.monitor);
-                watch::edit(context, runtime, declared, now).await
-            }
-            PendingChange::Remove => watch::remove(context, runtime, now).await,
-            PendingChange::Acknowledge { incident, actor } => {
-                watch::acknowledge(context, runtime, incident, actor, now).await.map(drop)
-            }
-            PendingChange::Accept { hash, actor } => {
-                accept_baseline::accept(context, runtime, hash, actor, now).await.map(drop)
-            }
-            PendingChange::Recheck => Ok(()),
-        };
-        match done {
-            Err(StoreError::Closed) | Ok(()) => return,
-            Err(error) => {
-                context.note_write(Some(&error), now);
-                tracing::warn!(monitor = %runtime.monitor.id, %error, "a change cannot be remembered yet; it is tried again");
-                tokio::time::sleep(CHANGE_GAP).await;
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -16,29 +16,26 @@ use crate::daemon::listing;
 use crate::daemon::loop_context::LoopContext;
 use crate::daemon::notify::{Notifier, closer_look, timeline};
 use crate::daemon::permits::Permit;
+use crate::daemon::rows::{ask_row, beat_row, changed_signals, marks_row};
 use crate::daemon::runtime::MonitorRuntime;
-use crate::domain::answer::{Ask, Turn};
+use crate::domain::answer::Turn;
 use crate::domain::classify::classify;
 use crate::domain::contract::FIRST_STABLE;
 use crate::domain::fleet::Fleet;
-use crate::domain::incident::Incident;
 use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::{Beat, Decision, MonitorState};
 use crate::domain::observation::{BeatKind, Observation, Stage};
 use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
 use crate::domain::paging::notification::Event;
-use crate::domain::reason::FailureReason;
 use crate::domain::schedule;
 use crate::domain::server_profile::ServerProfile;
-use crate::domain::signal::{Phase, Signal, SignalState};
+use crate::domain::signal::{Phase, Signal};
 use crate::live::state::{BeatMark, LiveChange};
 use crate::probe::assignment::{Assignment, Further};
 use crate::probe::decode::sources;
 use crate::store::StoreError;
 use crate::store::values::change_set::StageTimes;
-use crate::store::values::change_set::{
-    ActionRow, AskRow, BeatRow, BeatSeen, ChangeSet, MarksRow, ServerProfileRow, SignalRow, ToolsRow, TranscriptRow,
-};
+use crate::store::values::change_set::{BeatRow, BeatSeen, ChangeSet, ServerProfileRow, ToolsRow, TranscriptRow};
 use crate::store::write::probe_memory::address_hash;
 
 /// Noting a missed beat waits for the store so long and no longer: while it stands still, every beat
@@ -184,99 +181,6 @@ pub async fn miss(
     }
 }
 
-/// Takes another declaration over; what the edited rules no longer warrant ends.
-///
-/// # Errors
-/// Where the store fails; the runtime is unchanged then.
-pub async fn edit(
-    context: &LoopContext,
-    runtime: &mut MonitorRuntime,
-    monitor: Arc<Monitor>,
-    now: DateTime<Utc>,
-) -> Result<(), StoreError> {
-    let mut next = runtime.state.clone();
-    let ended = next.reconsider(&monitor, now);
-    end(context, runtime, next, ended, now).await?;
-    if monitor.definition_hash != runtime.monitor.definition_hash {
-        context.prober.release(&monitor.id).await;
-    }
-    runtime.declare(monitor);
-    context.live.put(runtime.view(now));
-    Ok(())
-}
-
-/// Ends everything that is open, since the monitor is gone from the file.
-///
-/// # Errors
-/// Where the store fails; nothing is changed then.
-pub async fn remove(context: &LoopContext, runtime: &mut MonitorRuntime, now: DateTime<Utc>) -> Result<(), StoreError> {
-    let mut next = runtime.state.clone();
-    let ended = next.remove(now);
-    end(context, runtime, next, ended, now).await?;
-    context.prober.release(&runtime.monitor.id).await;
-    context.uplink.way(&context.alerts, &runtime.monitor.id, None, now);
-    context.live.remove(&runtime.monitor.id);
-    Ok(())
-}
-
-/// Notes who took an incident and tells those who were told of it; false where it is not open here.
-///
-/// # Errors
-/// Where the store fails; nothing is changed then.
-pub async fn acknowledge(
-    context: &LoopContext,
-    runtime: &mut MonitorRuntime,
-    incident: &str,
-    actor: &str,
-    now: DateTime<Utc>,
-) -> Result<bool, StoreError> {
-    let mut next = runtime.state.clone();
-    let Some(taken) = next.acknowledge(incident, actor, now) else { return Ok(false) };
-    let fleet = Arc::clone(&context.fleet.borrow());
-    let notifier = Notifier { fleet: &fleet, monitor: &runtime.monitor, now };
-    let record = ChangeSet {
-        outbox: vec![notifier.changed(&context.store, Event::IncidentAcknowledged, &taken).await?],
-        timeline: vec![timeline(Event::IncidentAcknowledged, &taken, actor, now)],
-        action: Some(ActionRow {
-            at: now,
-            actor: actor.to_owned(),
-            action: "acknowledge".to_owned(),
-            subject: incident.to_owned(),
-        }),
-        incidents: vec![taken],
-        ..ChangeSet::default()
-    };
-    context.store.commit(record).await?;
-    runtime.state = next;
-    context.live.tell(LiveChange::Incident(incident.to_owned()));
-    Ok(true)
-}
-
-async fn end(
-    context: &LoopContext,
-    runtime: &mut MonitorRuntime,
-    next: MonitorState,
-    ended: Vec<Incident>,
-    now: DateTime<Utc>,
-) -> Result<(), StoreError> {
-    let fleet = Arc::clone(&context.fleet.borrow());
-    let notifier = Notifier { fleet: &fleet, monitor: &runtime.monitor, now };
-    let mut record = ChangeSet { signals: changed_signals(runtime, &next), ..ChangeSet::default() };
-    for incident in ended {
-        record.outbox.push(notifier.resolved(&context.store, &incident).await?);
-        record.timeline.push(timeline(Event::IncidentResolved, &incident, "serin", now));
-        record.incidents.push(incident);
-    }
-    if !record.signals.is_empty() || !record.incidents.is_empty() {
-        context.store.commit(record.clone()).await?;
-    }
-    runtime.state = next;
-    for incident in record.incidents {
-        context.live.tell(LiveChange::Incident(incident.id));
-    }
-    Ok(())
-}
-
 fn assign(runtime: &MonitorRuntime, kind: BeatKind, scheduled_at: DateTime<Utc>, now: DateTime<Utc>) -> Assignment {
     let (asks, further) = runtime.asks(now);
     Assignment {
@@ -404,107 +308,5 @@ fn suspects(
         }
         (Phase::Pending, Phase::Pending) => None,
         _ => Some(Vec::new()),
-    }
-}
-
-/// Signals that changed with the monitor's state, as they are written.
-pub fn changed_signals(runtime: &MonitorRuntime, next: &MonitorState) -> Vec<SignalRow> {
-    let row = |signal: Signal, subject: String, state: &SignalState, rule_hash: &str| SignalRow {
-        monitor: runtime.monitor.id.clone(),
-        signal,
-        subject,
-        state: state.clone(),
-        rule_hash: rule_hash.to_owned(),
-    };
-    let signals = Signal::ALL.into_iter().filter(|signal| runtime.state.signal(*signal) != next.signal(*signal));
-    let mut rows: Vec<SignalRow> = signals
-        .map(|signal| row(signal, String::new(), next.signal(signal), &runtime.monitor.definition_hash))
-        .collect();
-    for (id, canary) in &next.canaries {
-        let before = runtime.state.canaries.get(id).map(|canary| &canary.state);
-        let untouched = before.is_none() && canary.state.phase == Phase::Quiet;
-        if !untouched && before != Some(&canary.state) {
-            rows.push(row(Signal::Quality, format!("canary:{id}"), &canary.state, &canary.definition_hash));
-        }
-    }
-    for (id, canary) in &runtime.state.canaries {
-        if !next.canaries.contains_key(id) && canary.state.phase != Phase::Quiet {
-            let quiet = SignalState::quiet(canary.state.since);
-            rows.push(row(Signal::Quality, format!("canary:{id}"), &quiet, &canary.definition_hash));
-        }
-    }
-    rows
-}
-
-fn marks_row(runtime: &MonitorRuntime, next: &MonitorState) -> MarksRow {
-    MarksRow {
-        monitor: runtime.monitor.id.to_string(),
-        instance: next.marks.instances.last().cloned(),
-        version: next.marks.version.clone(),
-        process_started_at: next.marks.process_started_at,
-        restarted_at: next.marks.restarted_at,
-    }
-}
-
-fn beat_row(seen: &Observation, outcome: &Outcome, config_hash: &str) -> BeatRow {
-    let tools = seen.steps.iter().find(|step| step.stage == Stage::Tools && step.fault.is_none());
-    BeatRow {
-        monitor: seen.monitor.clone(),
-        scheduled_at: seen.scheduled_at,
-        started_at: seen.started_at,
-        kind: seen.kind,
-        era: seen.era,
-        transport: seen.transport,
-        seen: match outcome.reason() {
-            Some(FailureReason::MonitorUplink) => BeatSeen::Uplink,
-            Some(FailureReason::MonitorInternal) => BeatSeen::Internal,
-            _ => BeatSeen::Seen,
-        },
-        verdict: outcome.verdict,
-        reason: outcome.reason(),
-        stage: outcome.findings.first().map(|finding| finding.stage),
-        elapsed: seen.elapsed,
-        stages: stage_times(seen),
-        fresh_connection: tools.is_some_and(|step| step.fresh_connection),
-        config_hash: config_hash.to_owned(),
-    }
-}
-
-/// How long each stage took that was answered. A connection's time is known by the phases of the step that opened it.
-fn stage_times(seen: &Observation) -> StageTimes {
-    let of = |stage: Stage| seen.steps.iter().filter(move |step| step.stage == stage && step.fault.is_none());
-    let opened = seen.steps.iter().find(|step| step.fresh_connection && step.fault.is_none());
-    StageTimes {
-        connect: opened.and_then(|step| step.phases.tls.or(step.phases.connect)),
-        // To go on in a kept session takes no time, and is no sample.
-        handshake: of(Stage::Handshake).map(|step| step.elapsed).find(|elapsed| !elapsed.is_zero()),
-        tools: of(Stage::Tools).map(|step| step.elapsed).next(),
-        health: of(Stage::Health).map(|step| step.elapsed).max(),
-    }
-}
-
-fn ask_row(ask: &Ask, verdict: &AskVerdict) -> AskRow {
-    let (reason, rank) = match verdict {
-        AskVerdict::Right { rank } => (None, *rank),
-        AskVerdict::Wrong { reason, rank, .. } => (Some(*reason), *rank),
-        AskVerdict::Failed { reason } => (Some(*reason), None),
-        AskVerdict::NotAsked => (None, None),
-    };
-    let answer = ask.result.as_ref().and_then(|result| result.as_ref().ok());
-    let hits = answer.map_or(&[][..], |answer| &answer.hits);
-    AskRow {
-        canary: ask.canary.clone(),
-        variant: ask.variant,
-        turn: ask.turn,
-        elapsed: ask.elapsed,
-        fresh_connection: ask.fresh_connection,
-        verdict: verdict.slug(),
-        reason,
-        rank,
-        sources: hits.iter().map(|hit| hit.source.clone()).collect(),
-        scores: hits.iter().map(|hit| hit.score).collect(),
-        lengths: hits.iter().map(|hit| hit.chars).collect(),
-        bytes: answer.map_or(0, |answer| answer.bytes),
-        tokens: answer.and_then(|answer| answer.tokens),
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::daemon::watch::BeatResult;
 use crate::deliver::internal::InternalAlerts;
 use crate::domain::secret::{Address, Secret};
 use crate::live::state::LiveState;

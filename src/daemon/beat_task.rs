@@ -1,0 +1,123 @@
+//! What the scheduler hands a monitor's runtime to: one beat, or one change that somebody asked for; and how it comes back.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use futures_util::FutureExt;
+use tokio::sync::mpsc;
+
+use crate::daemon::accept_baseline;
+use crate::daemon::changes;
+use crate::daemon::loop_context::LoopContext;
+use crate::daemon::permits::Permit;
+use crate::daemon::runtime::MonitorRuntime;
+use crate::daemon::watch::{self, BeatResult};
+use crate::deliver::internal_alert::InternalAlert;
+use crate::domain::monitor::{Monitor, MonitorId};
+use crate::domain::observation::BeatKind;
+use crate::store::StoreError;
+
+/// Pause before a change that the store refused is tried again.
+pub(super) const CHANGE_GAP: Duration = Duration::from_secs(1);
+
+/// Something other than a beat that needs the runtime.
+#[derive(Debug, Clone)]
+pub(super) enum PendingChange {
+    /// Another declaration.
+    Edit(Arc<Monitor>),
+    /// The same declaration, weighed anew: the file may have changed while Serin was down.
+    Reconsider,
+    /// No declaration any more.
+    Remove,
+    /// Somebody takes an incident.
+    Acknowledge { incident: String, actor: String },
+    /// Somebody accepts the tools.
+    Accept { hash: String, actor: String },
+    /// Somebody wants a look now.
+    Recheck,
+}
+
+#[derive(Debug)]
+pub(super) struct BeatReturn {
+    pub(super) monitor: MonitorId,
+    /// None: the monitor is gone.
+    pub(super) runtime: Option<Box<MonitorRuntime>>,
+    pub(super) after: BeatResult,
+}
+
+pub(super) async fn run_beat(
+    context: LoopContext,
+    runtime: Box<MonitorRuntime>,
+    kind: BeatKind,
+    wall: DateTime<Utc>,
+    permit: Permit,
+    back: mpsc::UnboundedSender<BeatReturn>,
+) {
+    let (mut runtime, mut permit) = (runtime, permit);
+    // A runtime that did not come back would be a monitor that nobody watches and nobody misses.
+    let beat = AssertUnwindSafe(watch::beat(&context, &mut runtime, kind, wall, &mut permit)).catch_unwind().await;
+    let after = beat.unwrap_or_else(|_| {
+        let (now, monitor) = (Utc::now(), runtime.monitor.id.clone());
+        context.alerts.raise(InternalAlert::LoopStopped, &format!("a beat of monitor '{monitor}' broke down"), now);
+        runtime.trouble = Some("the last beat broke down inside Serin; its log says where".to_owned());
+        context.live.put(runtime.view(now));
+        BeatResult { broke_down: true, ..BeatResult::default() }
+    });
+    drop(permit);
+    // Nobody waits for it only when the scheduler itself is gone.
+    drop(back.send(BeatReturn { monitor: runtime.monitor.id.clone(), runtime: Some(runtime), after }));
+}
+
+/// Does what has to be done until the store takes it: a resolve that was decided is never dropped.
+pub(super) async fn apply_change(
+    context: LoopContext,
+    runtime: Box<MonitorRuntime>,
+    change: PendingChange,
+    back: mpsc::UnboundedSender<BeatReturn>,
+) {
+    let mut runtime = runtime;
+    let monitor = runtime.monitor.id.clone();
+    let done = AssertUnwindSafe(until_taken(&context, &mut runtime, &change)).catch_unwind().await;
+    let broke_down = done.is_err();
+    if broke_down {
+        context.alerts.raise(
+            InternalAlert::LoopStopped,
+            &format!("a change of monitor '{monitor}' broke down"),
+            Utc::now(),
+        );
+    }
+    // One whose removal broke down stays, with what it has open, until the next match of the fleet.
+    let runtime = (broke_down || !matches!(change, PendingChange::Remove)).then_some(runtime);
+    drop(back.send(BeatReturn { monitor, runtime, after: BeatResult { broke_down, ..BeatResult::default() } }));
+}
+
+pub(super) async fn until_taken(context: &LoopContext, runtime: &mut MonitorRuntime, change: &PendingChange) {
+    loop {
+        let now = Utc::now();
+        let done = match change {
+            PendingChange::Edit(declared) => changes::edit(context, runtime, Arc::clone(declared), now).await,
+            PendingChange::Reconsider => {
+                let declared = Arc::clone(&runtime.monitor);
+                changes::edit(context, runtime, declared, now).await
+            }
+            PendingChange::Remove => changes::remove(context, runtime, now).await,
+            PendingChange::Acknowledge { incident, actor } => {
+                changes::acknowledge(context, runtime, incident, actor, now).await.map(drop)
+            }
+            PendingChange::Accept { hash, actor } => {
+                accept_baseline::accept(context, runtime, hash, actor, now).await.map(drop)
+            }
+            PendingChange::Recheck => Ok(()),
+        };
+        match done {
+            Err(StoreError::Closed) | Ok(()) => return,
+            Err(error) => {
+                context.note_write(Some(&error), now);
+                tracing::warn!(monitor = %runtime.monitor.id, %error, "a change cannot be remembered yet; it is tried again");
+                tokio::time::sleep(CHANGE_GAP).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What changes a monitor's state beside beats: an edited file, a removed monitor, somebody who takes an incident.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+
+use crate::daemon::loop_context::LoopContext;
+use crate::daemon::notify::{Notifier, timeline};
+use crate::daemon::rows::changed_signals;
+use crate::daemon::runtime::MonitorRuntime;
+use crate::domain::incident::Incident;
+use crate::domain::monitor::Monitor;
+use crate::domain::monitor_state::MonitorState;
+use crate::domain::paging::notification::Event;
+use crate::live::state::LiveChange;
+use crate::store::StoreError;
+use crate::store::values::change_set::{ActionRow, ChangeSet};
+
+/// Takes another declaration over; what the edited rules no longer warrant ends.
+///
+/// # Errors
+/// Where the store fails; the runtime is unchanged then.
+pub(crate) async fn edit(
+    context: &LoopContext,
+    runtime: &mut MonitorRuntime,
+    monitor: Arc<Monitor>,
+    now: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let mut next = runtime.state.clone();
+    let ended = next.reconsider(&monitor, now);
+    end(context, runtime, next, ended, now).await?;
+    if monitor.definition_hash != runtime.monitor.definition_hash {
+        context.prober.release(&monitor.id).await;
+    }
+    runtime.declare(monitor);
+    context.live.put(runtime.view(now));
+    Ok(())
+}
+
+/// Ends everything that is open, since the monitor is gone from the file.
+///
+/// # Errors
+/// Where the store fails; nothing is changed then.
+pub(crate) async fn remove(
+    context: &LoopContext,
+    runtime: &mut MonitorRuntime,
+    now: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let mut next = runtime.state.clone();
+    let ended = next.remove(now);
+    end(context, runtime, next, ended, now).await?;
+    context.prober.release(&runtime.monitor.id).await;
+    context.uplink.way(&context.alerts, &runtime.monitor.id, None, now);
+    context.live.remove(&runtime.monitor.id);
+    Ok(())
+}
+
+/// Notes who took an incident and tells those who were told of it; false where it is not open here.
+///
+/// # Errors
+/// Where the store fails; nothing is changed then.
+pub(crate) async fn acknowledge(
+    context: &LoopContext,
+    runtime: &mut MonitorRuntime,
+    incident: &str,
+    actor: &str,
+    now: DateTime<Utc>,
+) -> Result<bool, StoreError> {
+    let mut next = runtime.state.clone();
+    let Some(taken) = next.acknowledge(incident, actor, now) else { return Ok(false) };
+    let fleet = Arc::clone(&context.fleet.borrow());
+    let notifier = Notifier { fleet: &fleet, monitor: &runtime.monitor, now };
+    let record = ChangeSet {
+        outbox: vec![notifier.changed(&context.store, Event::IncidentAcknowledged, &taken).await?],
+        timeline: vec![timeline(Event::IncidentAcknowledged, &taken, actor, now)],
+        action: Some(ActionRow {
+            at: now,
+            actor: actor.to_owned(),
+            action: "acknowledge".to_owned(),
+            subject: incident.to_owned(),
+        }),
+        incidents: vec![taken],
+        ..ChangeSet::default()
+    };
+    context.store.commit(record).await?;
+    runtime.state = next;
+    context.live.tell(LiveChange::Incident(incident.to_owned()));
+    Ok(true)
+}
+
+pub(super) async fn end(
+    context: &LoopContext,
+    runtime: &mut MonitorRuntime,
+    next: MonitorState,
+    ended: Vec<Incident>,
+    now: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let fleet = Arc::clone(&context.fleet.borrow());
+    let notifier = Notifier { fleet: &fleet, monitor: &runtime.monitor, now };
+    let mut record = ChangeSet { signals: changed_signals(runtime, &next), ..ChangeSet::default() };
+    for incident in ended {
+        record.outbox.push(notifier.resolved(&context.store, &incident).await?);
+        record.timeline.push(timeline(Event::IncidentResolved, &incident, "serin", now));
+        record.incidents.push(incident);
+    }
+    if !record.signals.is_empty() || !record.incidents.is_empty() {
+        context.store.commit(record.clone()).await?;
+    }
+    runtime.state = next;
+    for incident in record.incidents {
+        context.live.tell(LiveChange::Incident(incident.id));
+    }
+    Ok(())
+}

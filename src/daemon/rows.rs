@@ -1,0 +1,113 @@
+//! What a beat saw and changed, as the rows that are written of it.
+
+use crate::daemon::runtime::MonitorRuntime;
+use crate::domain::answer::Ask;
+use crate::domain::monitor_state::MonitorState;
+use crate::domain::observation::{Observation, Stage};
+use crate::domain::outcome::{AskVerdict, Outcome};
+use crate::domain::reason::FailureReason;
+use crate::domain::signal::{Phase, Signal, SignalState};
+use crate::store::values::change_set::StageTimes;
+use crate::store::values::change_set::{AskRow, BeatRow, BeatSeen, MarksRow, SignalRow};
+
+/// Signals that changed with the monitor's state, as they are written.
+pub(crate) fn changed_signals(runtime: &MonitorRuntime, next: &MonitorState) -> Vec<SignalRow> {
+    let row = |signal: Signal, subject: String, state: &SignalState, rule_hash: &str| SignalRow {
+        monitor: runtime.monitor.id.clone(),
+        signal,
+        subject,
+        state: state.clone(),
+        rule_hash: rule_hash.to_owned(),
+    };
+    let signals = Signal::ALL.into_iter().filter(|signal| runtime.state.signal(*signal) != next.signal(*signal));
+    let mut rows: Vec<SignalRow> = signals
+        .map(|signal| row(signal, String::new(), next.signal(signal), &runtime.monitor.definition_hash))
+        .collect();
+    for (id, canary) in &next.canaries {
+        let before = runtime.state.canaries.get(id).map(|canary| &canary.state);
+        let untouched = before.is_none() && canary.state.phase == Phase::Quiet;
+        if !untouched && before != Some(&canary.state) {
+            rows.push(row(Signal::Quality, format!("canary:{id}"), &canary.state, &canary.definition_hash));
+        }
+    }
+    for (id, canary) in &runtime.state.canaries {
+        if !next.canaries.contains_key(id) && canary.state.phase != Phase::Quiet {
+            let quiet = SignalState::quiet(canary.state.since);
+            rows.push(row(Signal::Quality, format!("canary:{id}"), &quiet, &canary.definition_hash));
+        }
+    }
+    rows
+}
+
+pub(super) fn marks_row(runtime: &MonitorRuntime, next: &MonitorState) -> MarksRow {
+    MarksRow {
+        monitor: runtime.monitor.id.to_string(),
+        instance: next.marks.instances.last().cloned(),
+        version: next.marks.version.clone(),
+        process_started_at: next.marks.process_started_at,
+        restarted_at: next.marks.restarted_at,
+    }
+}
+
+pub(super) fn beat_row(seen: &Observation, outcome: &Outcome, config_hash: &str) -> BeatRow {
+    let tools = seen.steps.iter().find(|step| step.stage == Stage::Tools && step.fault.is_none());
+    BeatRow {
+        monitor: seen.monitor.clone(),
+        scheduled_at: seen.scheduled_at,
+        started_at: seen.started_at,
+        kind: seen.kind,
+        era: seen.era,
+        transport: seen.transport,
+        seen: match outcome.reason() {
+            Some(FailureReason::MonitorUplink) => BeatSeen::Uplink,
+            Some(FailureReason::MonitorInternal) => BeatSeen::Internal,
+            _ => BeatSeen::Seen,
+        },
+        verdict: outcome.verdict,
+        reason: outcome.reason(),
+        stage: outcome.findings.first().map(|finding| finding.stage),
+        elapsed: seen.elapsed,
+        stages: stage_times(seen),
+        fresh_connection: tools.is_some_and(|step| step.fresh_connection),
+        config_hash: config_hash.to_owned(),
+    }
+}
+
+/// How long each stage took that was answered. A connection's time is known by the phases of the step that opened it.
+pub(super) fn stage_times(seen: &Observation) -> StageTimes {
+    let of = |stage: Stage| seen.steps.iter().filter(move |step| step.stage == stage && step.fault.is_none());
+    let opened = seen.steps.iter().find(|step| step.fresh_connection && step.fault.is_none());
+    StageTimes {
+        connect: opened.and_then(|step| step.phases.tls.or(step.phases.connect)),
+        // To go on in a kept session takes no time, and is no sample.
+        handshake: of(Stage::Handshake).map(|step| step.elapsed).find(|elapsed| !elapsed.is_zero()),
+        tools: of(Stage::Tools).map(|step| step.elapsed).next(),
+        health: of(Stage::Health).map(|step| step.elapsed).max(),
+    }
+}
+
+pub(super) fn ask_row(ask: &Ask, verdict: &AskVerdict) -> AskRow {
+    let (reason, rank) = match verdict {
+        AskVerdict::Right { rank } => (None, *rank),
+        AskVerdict::Wrong { reason, rank, .. } => (Some(*reason), *rank),
+        AskVerdict::Failed { reason } => (Some(*reason), None),
+        AskVerdict::NotAsked => (None, None),
+    };
+    let answer = ask.result.as_ref().and_then(|result| result.as_ref().ok());
+    let hits = answer.map_or(&[][..], |answer| &answer.hits);
+    AskRow {
+        canary: ask.canary.clone(),
+        variant: ask.variant,
+        turn: ask.turn,
+        elapsed: ask.elapsed,
+        fresh_connection: ask.fresh_connection,
+        verdict: verdict.slug(),
+        reason,
+        rank,
+        sources: hits.iter().map(|hit| hit.source.clone()).collect(),
+        scores: hits.iter().map(|hit| hit.score).collect(),
+        lengths: hits.iter().map(|hit| hit.chars).collect(),
+        bytes: answer.map_or(0, |answer| answer.bytes),
+        tokens: answer.and_then(|answer| answer.tokens),
+    }
+}
