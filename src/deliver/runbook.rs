@@ -8,71 +8,9 @@ use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, html as writer};
 
 use crate::domain::reason::FailureReason;
 
-/// The Markdown text for a reason: its slug as title, then "What it means", "Check first", "Mend", "Confirm".
-pub const fn text(reason: FailureReason) -> &'static str {
-    match reason {
-        FailureReason::DnsFailure => include_str!("../runbooks/dns_failure.md"),
-        FailureReason::ConnectionRefused => include_str!("../runbooks/connection_refused.md"),
-        FailureReason::ConnectTimeout => include_str!("../runbooks/connect_timeout.md"),
-        FailureReason::NetworkError => include_str!("../runbooks/network_error.md"),
-        FailureReason::TlsFailure => include_str!("../runbooks/tls_failure.md"),
-        FailureReason::AuthRequired => include_str!("../runbooks/auth_required.md"),
-        FailureReason::AuthRejected => include_str!("../runbooks/auth_rejected.md"),
-        FailureReason::AclLeak => include_str!("../runbooks/acl_leak.md"),
-        FailureReason::CertificateExpiring => include_str!("../runbooks/certificate_expiring.md"),
-        FailureReason::CredentialExpiring => include_str!("../runbooks/credential_expiring.md"),
-        FailureReason::HttpError => include_str!("../runbooks/http_error.md"),
-        FailureReason::RateLimited => include_str!("../runbooks/rate_limited.md"),
-        FailureReason::Redirected => include_str!("../runbooks/redirected.md"),
-        FailureReason::Timeout => include_str!("../runbooks/timeout.md"),
-        FailureReason::ProtocolError => include_str!("../runbooks/protocol_error.md"),
-        FailureReason::VersionUnsupported => include_str!("../runbooks/version_unsupported.md"),
-        FailureReason::NotMcp => include_str!("../runbooks/not_mcp.md"),
-        FailureReason::ResponseTooLarge => include_str!("../runbooks/response_too_large.md"),
-        FailureReason::SessionLost => include_str!("../runbooks/session_lost.md"),
-        FailureReason::ToolMissing => include_str!("../runbooks/tool_missing.md"),
-        FailureReason::ToolError => include_str!("../runbooks/tool_error.md"),
-        FailureReason::SchemaDrift => include_str!("../runbooks/schema_drift.md"),
-        FailureReason::ContextCost => include_str!("../runbooks/context_cost.md"),
-        FailureReason::ElevatedErrorRate => include_str!("../runbooks/elevated_error_rate.md"),
-        FailureReason::ExternalApiFailure => include_str!("../runbooks/external_api_failure.md"),
-        FailureReason::VectorStoreUnreachable => include_str!("../runbooks/vector_store_unreachable.md"),
-        FailureReason::PoolSaturated => include_str!("../runbooks/pool_saturated.md"),
-        FailureReason::IndexEmptyOrStale => include_str!("../runbooks/index_empty_or_stale.md"),
-        FailureReason::ChunkSizeAnomaly => include_str!("../runbooks/chunk_size_anomaly.md"),
-        FailureReason::Unhealthy => include_str!("../runbooks/unhealthy.md"),
-        FailureReason::SelfReportedDegradation => include_str!("../runbooks/self_reported_degradation.md"),
-        FailureReason::EmptyResults => include_str!("../runbooks/empty_results.md"),
-        FailureReason::WrongResults => include_str!("../runbooks/wrong_results.md"),
-        FailureReason::ResultMalformed => include_str!("../runbooks/result_malformed.md"),
-        FailureReason::RetrievalRegression => include_str!("../runbooks/retrieval_regression.md"),
-        FailureReason::EmbeddingMismatch => include_str!("../runbooks/embedding_mismatch.md"),
-        FailureReason::VectorArmDown => include_str!("../runbooks/vector_arm_down.md"),
-        FailureReason::KeywordArmDown => include_str!("../runbooks/keyword_arm_down.md"),
-        FailureReason::RerankerChanged => include_str!("../runbooks/reranker_changed.md"),
-        FailureReason::IndexUnreachableVectors => include_str!("../runbooks/index_unreachable_vectors.md"),
-        FailureReason::CorpusTruncated => include_str!("../runbooks/corpus_truncated.md"),
-        FailureReason::SourceStale => include_str!("../runbooks/source_stale.md"),
-        FailureReason::CacheStale => include_str!("../runbooks/cache_stale.md"),
-        FailureReason::CacheFalseHit => include_str!("../runbooks/cache_false_hit.md"),
-        FailureReason::ConstantResponse => include_str!("../runbooks/constant_response.md"),
-        FailureReason::ThresholdBroken => include_str!("../runbooks/threshold_broken.md"),
-        FailureReason::InconsistentResults => include_str!("../runbooks/inconsistent_results.md"),
-        FailureReason::ReplicaDivergence => include_str!("../runbooks/replica_divergence.md"),
-        FailureReason::RankingChanged => include_str!("../runbooks/ranking_changed.md"),
-        FailureReason::ScoreShift => include_str!("../runbooks/score_shift.md"),
-        FailureReason::ChunkingChanged => include_str!("../runbooks/chunking_changed.md"),
-        FailureReason::CanaryStale => include_str!("../runbooks/canary_stale.md"),
-        FailureReason::LatencyElevated => include_str!("../runbooks/latency_elevated.md"),
-        FailureReason::ColdStart => include_str!("../runbooks/cold_start.md"),
-        FailureReason::MonitorInternal => include_str!("../runbooks/monitor_internal.md"),
-        FailureReason::MonitorUplink => include_str!("../runbooks/monitor_uplink.md"),
-    }
-}
-
-/// The same as HTML, safe to put into a page as it is.
+/// The runbook of a reason as HTML, safe to put into a page as it is.
 pub fn html(reason: FailureReason) -> String {
-    rendered(text(reason))
+    rendered(reason.facts().runbook)
 }
 
 /// Markdown as HTML in which nothing is executed.
@@ -109,7 +47,7 @@ mod tests {
     #[test]
     fn every_reason_has_a_runbook_of_the_same_shape() {
         for reason in FailureReason::ALL {
-            let (slug, text) = (reason.slug(), text(*reason));
+            let (slug, text) = (reason.slug(), reason.facts().runbook);
             assert!(text.starts_with(&format!("# {slug}\n")), "{slug}: the title is the slug");
             let headings: Vec<&str> = text.lines().filter(|line| line.starts_with("## ")).collect();
             assert_eq!(headings, ["## What it means", "## Check first", "## Mend", "## Confirm"], "{slug}");
@@ -123,7 +61,7 @@ mod tests {
     #[test]
     fn a_planned_reason_promises_no_check() {
         for reason in FailureReason::ALL {
-            let says_so = text(*reason).contains(PLANNED);
+            let says_so = reason.facts().runbook.contains(PLANNED);
             assert_eq!(says_so, !reason.facts().checked, "{}: the text says whether there is a check", reason.slug());
         }
     }
@@ -132,7 +70,7 @@ mod tests {
     fn each_runbook_speaks_of_its_own_reason() {
         let mut openings = std::collections::BTreeMap::new();
         for reason in FailureReason::ALL {
-            let opening = text(*reason).lines().find(|line| !line.is_empty() && !line.starts_with('#'));
+            let opening = reason.facts().runbook.lines().find(|line| !line.is_empty() && !line.starts_with('#'));
             if let Some(other) = openings.insert(opening, reason) {
                 panic!("{} and {} open with the same words", other.slug(), reason.slug());
             }

@@ -89,10 +89,15 @@ pub struct Facts {
     pub checked: bool,
     /// One sentence of meaning.
     pub meaning: &'static str,
+    /// The number by which stored beats name it.
+    pub number: u8,
+    /// The runbook Serin brings for it, `src/runbooks/{slug}.md`: Markdown, its slug as title, then "What it means",
+    /// "Check first", "Mend", "Confirm".
+    pub runbook: &'static str,
 }
 
 macro_rules! reasons {
-    ($($name:ident, $slug:literal, $layer:ident, $signal:ident, $severity:ident, $checked:literal, $meaning:literal;)*) => {
+    ($($name:ident, $slug:literal, $number:literal, $layer:ident, $signal:ident, $severity:ident, $checked:literal, $meaning:literal;)*) => {
         /// The closed list of causes.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum FailureReason {
@@ -113,6 +118,8 @@ macro_rules! reasons {
                         severity: Severity::$severity,
                         checked: $checked,
                         meaning: $meaning,
+                        number: $number,
+                        runbook: include_str!(concat!("../runbooks/", $slug, ".md")),
                     },)*
                 }
             }
@@ -120,63 +127,65 @@ macro_rules! reasons {
     };
 }
 
+// A reason stands beside those of its layer, and gets the next number that is free: stored beats hold the numbers, so that
+// none is ever changed or given to another.
 reasons! {
-    DnsFailure, "dns_failure", Transport, Availability, Page, true, "The server's host name did not resolve to any address.";
-    ConnectionRefused, "connection_refused", Transport, Availability, Page, true, "Nothing listens on the server's port: the process is gone, or never came up.";
-    ConnectTimeout, "connect_timeout", Transport, Availability, Page, true, "The TCP connection was not answered in time: a dropped packet, a firewall or a machine that hangs.";
-    NetworkError, "network_error", Transport, Availability, Page, true, "The connection was reset, closed early or had no route.";
-    TlsFailure, "tls_failure", Transport, Availability, Page, true, "TLS did not come about: untrusted, for another name, expired, or not TLS at all.";
-    AuthRequired, "auth_required", Access, Access, Page, true, "The server asks for credentials and the monitor sends none.";
-    AuthRejected, "auth_rejected", Access, Access, Page, true, "The server refused the credentials that the monitor sent.";
-    AclLeak, "acl_leak", Access, Access, Page, true, "The server answers without credentials although it should refuse.";
-    CertificateExpiring, "certificate_expiring", Access, Access, Ticket, true, "The server's certificate expires soon.";
-    CredentialExpiring, "credential_expiring", Access, Access, Ticket, true, "The monitor's own credential expires soon.";
-    HttpError, "http_error", Protocol, Availability, Page, true, "The server answered with an HTTP status that is no success.";
-    RateLimited, "rate_limited", Protocol, Errors, Ticket, true, "The server asks its callers to slow down (429).";
-    Redirected, "redirected", Protocol, Availability, Page, true, "The server sends its callers to another address, which a probe does not follow.";
-    Timeout, "timeout", Protocol, Availability, Page, true, "The server took the request and did not answer in time.";
-    ProtocolError, "protocol_error", Protocol, Availability, Page, true, "The answer is HTTP, but not the JSON-RPC that MCP asks for.";
-    VersionUnsupported, "version_unsupported", Protocol, Availability, Page, true, "No protocol version is spoken by both the server and the monitor.";
-    NotMcp, "not_mcp", Protocol, Availability, Page, true, "Something answers at this address, but it is not an MCP server.";
-    ResponseTooLarge, "response_too_large", Protocol, Availability, Page, true, "The answer is larger than a probe reads.";
-    SessionLost, "session_lost", Protocol, Availability, Page, true, "The server forgot the session in the middle of a probe: it restarted, or dropped it.";
-    ToolMissing, "tool_missing", Tools, Contract, Page, true, "A tool that was there, or that the canaries call, is gone from tools/list.";
-    ToolError, "tool_error", Tools, Errors, Page, true, "The search tool answered with an error.";
-    SchemaDrift, "schema_drift", Tools, Contract, Notice, true, "The tools differ from the accepted baseline.";
-    ContextCost, "context_cost", Tools, Contract, Ticket, true, "The list of tools or an answer takes more of a model's context than the file allows.";
-    ElevatedErrorRate, "elevated_error_rate", Tools, Errors, Page, true, "The share of failed search calls is above its limit.";
-    ExternalApiFailure, "external_api_failure", Named, Health, Page, true, "The server says that a provider it depends on, such as its embedding API, fails; or the issuer of our token does, which feeds access.";
-    VectorStoreUnreachable, "vector_store_unreachable", Named, Health, Page, true, "The server says that it cannot reach its vector store.";
-    PoolSaturated, "pool_saturated", Named, Health, Page, true, "The server says that its connection pool is exhausted.";
-    IndexEmptyOrStale, "index_empty_or_stale", Named, Health, Page, true, "The server says that its index is empty or too old.";
-    ChunkSizeAnomaly, "chunk_size_anomaly", Named, Health, Ticket, true, "The server says that its chunks are far longer or shorter than they should be.";
-    Unhealthy, "unhealthy", Named, Health, Page, true, "The server's health address does not answer well, for a reason outside the closed list.";
-    SelfReportedDegradation, "self_reported_degradation", Named, Quality, Ticket, false, "Answers carry the server's own word that they are partial or degraded.";
-    EmptyResults, "empty_results", Retrieval, Quality, Page, true, "Searches with a known answer come back empty, without an error.";
-    WrongResults, "wrong_results", Retrieval, Quality, Page, true, "Searches with a known answer no longer bring the expected source within its rank.";
-    ResultMalformed, "result_malformed", Retrieval, Quality, Page, true, "The search tool's answer has no readable list of results, or a broken one.";
-    RetrievalRegression, "retrieval_regression", Retrieval, Quality, Ticket, false, "The share of right answers falls slowly.";
-    EmbeddingMismatch, "embedding_mismatch", Retrieval, Quality, Page, false, "Questions are embedded with another model than the index.";
-    VectorArmDown, "vector_arm_down", Retrieval, Quality, Page, false, "Only the keyword half of the search still works.";
-    KeywordArmDown, "keyword_arm_down", Retrieval, Quality, Page, false, "Only the vector half of the search still works.";
-    RerankerChanged, "reranker_changed", Retrieval, Quality, Ticket, false, "The same results come in another order and on another scale of scores.";
-    IndexUnreachableVectors, "index_unreachable_vectors", Retrieval, Quality, Ticket, false, "Part of the vectors can no longer be reached through the index.";
-    CorpusTruncated, "corpus_truncated", Retrieval, Freshness, Page, false, "Sources are missing from the index.";
-    SourceStale, "source_stale", Retrieval, Freshness, Ticket, true, "The newest source was indexed longer ago than allowed.";
-    CacheStale, "cache_stale", Retrieval, Quality, Ticket, false, "Cached answers differ from fresh ones.";
-    CacheFalseHit, "cache_false_hit", Retrieval, Quality, Page, false, "The cache answers one question with another question's results.";
-    ConstantResponse, "constant_response", Retrieval, Quality, Page, true, "Unrelated questions all get one and the same list.";
-    ThresholdBroken, "threshold_broken", Retrieval, Quality, Page, true, "A question about something that is not there brings results all the same.";
-    InconsistentResults, "inconsistent_results", Retrieval, Quality, Ticket, false, "The same question gets different lists.";
-    ReplicaDivergence, "replica_divergence", Retrieval, Quality, Ticket, false, "Replicas declared identical answer differently.";
-    RankingChanged, "ranking_changed", Retrieval, Quality, Notice, false, "Lists moved, without a right answer lost.";
-    ScoreShift, "score_shift", Retrieval, Quality, Notice, false, "Scores moved on all questions at once.";
-    ChunkingChanged, "chunking_changed", Retrieval, Quality, Notice, false, "Chunks have other lengths than before.";
-    CanaryStale, "canary_stale", Retrieval, Quality, Notice, false, "A canary's source is no longer among the server's sources.";
-    LatencyElevated, "latency_elevated", Latency, Latency, Ticket, true, "P95 of search calls stays above its limit.";
-    ColdStart, "cold_start", Latency, Latency, Notice, true, "Searches are slow and the server restarted or is warming its cache; held back up to a cap.";
-    MonitorInternal, "monitor_internal", Ours, Availability, Notice, true, "Serin itself had trouble; nothing is said about the monitor.";
-    MonitorUplink, "monitor_uplink", Ours, Availability, Notice, true, "Serin's own connection to the network is gone.";
+    DnsFailure, "dns_failure", 32, Transport, Availability, Page, true, "The server's host name did not resolve to any address.";
+    ConnectionRefused, "connection_refused", 33, Transport, Availability, Page, true, "Nothing listens on the server's port: the process is gone, or never came up.";
+    ConnectTimeout, "connect_timeout", 34, Transport, Availability, Page, true, "The TCP connection was not answered in time: a dropped packet, a firewall or a machine that hangs.";
+    NetworkError, "network_error", 35, Transport, Availability, Page, true, "The connection was reset, closed early or had no route.";
+    TlsFailure, "tls_failure", 36, Transport, Availability, Page, true, "TLS did not come about: untrusted, for another name, expired, or not TLS at all.";
+    AuthRequired, "auth_required", 37, Access, Access, Page, true, "The server asks for credentials and the monitor sends none.";
+    AuthRejected, "auth_rejected", 38, Access, Access, Page, true, "The server refused the credentials that the monitor sent.";
+    AclLeak, "acl_leak", 39, Access, Access, Page, true, "The server answers without credentials although it should refuse.";
+    CertificateExpiring, "certificate_expiring", 40, Access, Access, Ticket, true, "The server's certificate expires soon.";
+    CredentialExpiring, "credential_expiring", 41, Access, Access, Ticket, true, "The monitor's own credential expires soon.";
+    HttpError, "http_error", 42, Protocol, Availability, Page, true, "The server answered with an HTTP status that is no success.";
+    RateLimited, "rate_limited", 43, Protocol, Errors, Ticket, true, "The server asks its callers to slow down (429).";
+    Redirected, "redirected", 44, Protocol, Availability, Page, true, "The server sends its callers to another address, which a probe does not follow.";
+    Timeout, "timeout", 45, Protocol, Availability, Page, true, "The server took the request and did not answer in time.";
+    ProtocolError, "protocol_error", 46, Protocol, Availability, Page, true, "The answer is HTTP, but not the JSON-RPC that MCP asks for.";
+    VersionUnsupported, "version_unsupported", 47, Protocol, Availability, Page, true, "No protocol version is spoken by both the server and the monitor.";
+    NotMcp, "not_mcp", 48, Protocol, Availability, Page, true, "Something answers at this address, but it is not an MCP server.";
+    ResponseTooLarge, "response_too_large", 49, Protocol, Availability, Page, true, "The answer is larger than a probe reads.";
+    SessionLost, "session_lost", 50, Protocol, Availability, Page, true, "The server forgot the session in the middle of a probe: it restarted, or dropped it.";
+    ToolMissing, "tool_missing", 51, Tools, Contract, Page, true, "A tool that was there, or that the canaries call, is gone from tools/list.";
+    ToolError, "tool_error", 52, Tools, Errors, Page, true, "The search tool answered with an error.";
+    SchemaDrift, "schema_drift", 53, Tools, Contract, Notice, true, "The tools differ from the accepted baseline.";
+    ContextCost, "context_cost", 54, Tools, Contract, Ticket, true, "The list of tools or an answer takes more of a model's context than the file allows.";
+    ElevatedErrorRate, "elevated_error_rate", 55, Tools, Errors, Page, true, "The share of failed search calls is above its limit.";
+    ExternalApiFailure, "external_api_failure", 56, Named, Health, Page, true, "The server says that a provider it depends on, such as its embedding API, fails; or the issuer of our token does, which feeds access.";
+    VectorStoreUnreachable, "vector_store_unreachable", 57, Named, Health, Page, true, "The server says that it cannot reach its vector store.";
+    PoolSaturated, "pool_saturated", 58, Named, Health, Page, true, "The server says that its connection pool is exhausted.";
+    IndexEmptyOrStale, "index_empty_or_stale", 59, Named, Health, Page, true, "The server says that its index is empty or too old.";
+    ChunkSizeAnomaly, "chunk_size_anomaly", 60, Named, Health, Ticket, true, "The server says that its chunks are far longer or shorter than they should be.";
+    Unhealthy, "unhealthy", 61, Named, Health, Page, true, "The server's health address does not answer well, for a reason outside the closed list.";
+    SelfReportedDegradation, "self_reported_degradation", 62, Named, Quality, Ticket, false, "Answers carry the server's own word that they are partial or degraded.";
+    EmptyResults, "empty_results", 63, Retrieval, Quality, Page, true, "Searches with a known answer come back empty, without an error.";
+    WrongResults, "wrong_results", 64, Retrieval, Quality, Page, true, "Searches with a known answer no longer bring the expected source within its rank.";
+    ResultMalformed, "result_malformed", 65, Retrieval, Quality, Page, true, "The search tool's answer has no readable list of results, or a broken one.";
+    RetrievalRegression, "retrieval_regression", 66, Retrieval, Quality, Ticket, false, "The share of right answers falls slowly.";
+    EmbeddingMismatch, "embedding_mismatch", 67, Retrieval, Quality, Page, false, "Questions are embedded with another model than the index.";
+    VectorArmDown, "vector_arm_down", 68, Retrieval, Quality, Page, false, "Only the keyword half of the search still works.";
+    KeywordArmDown, "keyword_arm_down", 69, Retrieval, Quality, Page, false, "Only the vector half of the search still works.";
+    RerankerChanged, "reranker_changed", 70, Retrieval, Quality, Ticket, false, "The same results come in another order and on another scale of scores.";
+    IndexUnreachableVectors, "index_unreachable_vectors", 71, Retrieval, Quality, Ticket, false, "Part of the vectors can no longer be reached through the index.";
+    CorpusTruncated, "corpus_truncated", 72, Retrieval, Freshness, Page, false, "Sources are missing from the index.";
+    SourceStale, "source_stale", 73, Retrieval, Freshness, Ticket, true, "The newest source was indexed longer ago than allowed.";
+    CacheStale, "cache_stale", 74, Retrieval, Quality, Ticket, false, "Cached answers differ from fresh ones.";
+    CacheFalseHit, "cache_false_hit", 75, Retrieval, Quality, Page, false, "The cache answers one question with another question's results.";
+    ConstantResponse, "constant_response", 76, Retrieval, Quality, Page, true, "Unrelated questions all get one and the same list.";
+    ThresholdBroken, "threshold_broken", 77, Retrieval, Quality, Page, true, "A question about something that is not there brings results all the same.";
+    InconsistentResults, "inconsistent_results", 78, Retrieval, Quality, Ticket, false, "The same question gets different lists.";
+    ReplicaDivergence, "replica_divergence", 79, Retrieval, Quality, Ticket, false, "Replicas declared identical answer differently.";
+    RankingChanged, "ranking_changed", 80, Retrieval, Quality, Notice, false, "Lists moved, without a right answer lost.";
+    ScoreShift, "score_shift", 81, Retrieval, Quality, Notice, false, "Scores moved on all questions at once.";
+    ChunkingChanged, "chunking_changed", 82, Retrieval, Quality, Notice, false, "Chunks have other lengths than before.";
+    CanaryStale, "canary_stale", 83, Retrieval, Quality, Notice, false, "A canary's source is no longer among the server's sources.";
+    LatencyElevated, "latency_elevated", 84, Latency, Latency, Ticket, true, "P95 of search calls stays above its limit.";
+    ColdStart, "cold_start", 85, Latency, Latency, Notice, true, "Searches are slow and the server restarted or is warming its cache; held back up to a cap.";
+    MonitorInternal, "monitor_internal", 86, Ours, Availability, Notice, true, "Serin itself had trouble; nothing is said about the monitor.";
+    MonitorUplink, "monitor_uplink", 87, Ours, Availability, Notice, true, "Serin's own connection to the network is gone.";
 }
 
 impl FailureReason {
