@@ -13,7 +13,7 @@ use std::rc::Rc;
 use serde_yaml::granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, options};
 
 use crate::config::read::fault::{Collector, Fault, Place, Text, is_secret_key, quoted};
-use crate::config::read::keys::{Keys, is_plain};
+use crate::config::read::map_keys::{MapKeys, is_plain};
 use crate::config::read::masks::{secret_parts, secret_stretch};
 
 /// Nodes of all files: 50,000 monitors of sixty nodes each, and as much again.
@@ -286,7 +286,7 @@ impl<'a> Builder<'a, '_> {
         if is_plain(written.iter().map(|entry| &*entry.key)) {
             return Some(written);
         }
-        let mut keys = Keys::default();
+        let mut keys = MapKeys::default();
         let mut entries: Vec<Entry<'a>> = Vec::with_capacity(written.len());
         let mut source: Option<Entry<'a>> = None;
         for entry in written {
@@ -310,7 +310,7 @@ impl<'a> Builder<'a, '_> {
     }
 
     /// Takes over what `<<` names, as far as it is not there yet.
-    fn merge_from(&mut self, source: &Entry<'a>, keys: &mut Keys<'a>, entries: &mut Vec<Entry<'a>>) -> Option<()> {
+    fn merge_from(&mut self, source: &Entry<'a>, keys: &mut MapKeys<'a>, entries: &mut Vec<Entry<'a>>) -> Option<()> {
         let maps: Vec<&Child<'a>> = match &source.value.value {
             Value::Map(_) => vec![&source.value],
             Value::List(items) => items.iter().collect(),

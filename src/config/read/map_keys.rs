@@ -16,12 +16,12 @@ pub(in crate::config) fn is_plain<'k>(keys: impl ExactSizeIterator<Item = &'k st
 
 /// Keys of one map: looked through while few, in a table once many.
 #[derive(Default)]
-pub(in crate::config) struct Keys<'a> {
+pub(in crate::config) struct MapKeys<'a> {
     few: Vec<(Cow<'a, str>, Place)>,
     table: HashMap<Cow<'a, str>, Place>,
 }
 
-impl<'a> Keys<'a> {
+impl<'a> MapKeys<'a> {
     /// Where the key stands, if it is there.
     pub(in crate::config) fn find(&self, key: &str) -> Option<Place> {
         let few = self.few.iter().find(|(known, _)| known == key).map(|(_, place)| *place);
