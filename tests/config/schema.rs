@@ -103,7 +103,7 @@ fn every_key_is_described() {
     }
     let mut bare = Vec::new();
     look(&schema::schema(), "", &mut bare);
-    assert!(bare.is_empty(), "say in src/config/described.rs what these are for: {bare:#?}");
+    assert!(bare.is_empty(), "say in src/config/check/keys.rs what these are for: {bare:#?}");
 }
 
 #[test]

@@ -10,8 +10,6 @@ use crate::config::read::tree::{Entry, Node};
 use crate::domain::monitor::{Auth, OAuth};
 use crate::domain::secret::{Address, Secret};
 
-const KEYS: &[&str] = &["bearer", "headers", "oauth", "expires", "refuses_strangers"];
-const OAUTH_KEYS: &[&str] = &["issuer", "client_id", "client_secret", "scope"];
 /// Further headers; each goes out with every request.
 const HEADERS_MAX: usize = 16;
 /// Headers that the probe writes itself, or that would change what it says.
@@ -39,7 +37,7 @@ const YES_OR_NO: [(&str, bool); 2] = [("true", true), ("false", false)];
 
 /// Reads a monitor's `auth:`.
 pub fn auth(checker: &mut Checker<'_>, what: &str, node: &Node<'_>, url: Option<&Address>) -> Auth {
-    let Some(fields) = checker.fields(format_args!("'auth' of {what}"), node, KEYS, &["basic"]) else {
+    let Some(fields) = checker.fields(format_args!("'auth' of {what}"), node, "monitors.auth") else {
         return Auth::default();
     };
     let bearer = fields.get("bearer").and_then(|entry| bearer(checker, what, entry));
@@ -124,7 +122,7 @@ fn headers(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Vec<(Str
 
 fn oauth(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<OAuth> {
     let named = format!("'oauth' of {what}");
-    let fields = checker.fields(&named, &entry.value, OAUTH_KEYS, &[])?;
+    let fields = checker.fields(&named, &entry.value, "monitors.auth.oauth")?;
     let mut needed = |key: &str, mend: &str| {
         let found = fields.get(key);
         if found.is_none() {

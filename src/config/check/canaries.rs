@@ -13,8 +13,6 @@ use crate::domain::monitor::{Canary, CanaryKind};
 pub const CANARIES_MAX: usize = 500;
 /// Sources of which any is right.
 const EXPECT_MAX: usize = 50;
-const KEYS: &[&str] = &["id", "query", "expect", "within", "kind", "max_score"];
-const LATER: &[&str] = &["file", "forbid"];
 const KINDS: &[(&str, CanaryKind)] = &[
     ("keyword", CanaryKind::Keyword),
     ("meaning", CanaryKind::Meaning),
@@ -74,7 +72,7 @@ pub fn canaries(
 
 fn canary(checker: &mut Checker<'_>, monitor: &str, node: &Node<'_>, defaults: CanaryDefaults) -> Option<Canary> {
     let what = Checker::named("canary", node);
-    let fields = checker.fields(&what, node, KEYS, LATER)?;
+    let fields = checker.fields(&what, node, "monitors.canaries")?;
     let id = match fields.get("id") {
         Some(entry) => {
             let text = checker.text("a canary's id", &entry.value);

@@ -9,8 +9,6 @@ use crate::config::read::tree::Node;
 use crate::domain::monitor::{Caps, Monitor};
 use crate::domain::wording::as_written;
 
-/// The keys of `caps:`.
-pub const KEYS: &[&str] = &["requests_per_day", "bytes_per_day"];
 const UNITS: [(&str, u64); 4] = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000), ("B", 1)];
 const SIZE_MEND: &str = "a whole number with kB, MB or GB, such as `500MB`";
 

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use crate::config::check::keys;
 use crate::config::check::shape::Shape;
 use crate::config::read::fault::{Collector, Fault, Place, quoted};
 use crate::config::read::tree::{Child, Entry, Node, Value};
@@ -89,19 +90,30 @@ impl<'e> Checker<'e> {
         self.found.add(fault.help(mend));
     }
 
-    /// A map with nothing in it but `known` keys. Keys in `later` are promised and not built yet.
+    /// A map with nothing in it but the keys of its section ([`keys`]). None where it is no map at all.
     ///
-    /// `what` names the map, such as `monitor 'docs'`. None where it is no map at all.
+    /// `what` names the map, such as `monitor 'docs'`.
     pub fn fields<'n, 'a>(
         &mut self,
         what: impl Display + Copy,
         node: &'n Node<'a>,
-        known: &[&str],
-        later: &[&str],
+        section: &str,
     ) -> Option<Fields<'n, 'a>> {
-        self.ask(node.place, || Shape::keys(known.iter().copied()));
+        self.fields_and(what, node, section, &[])
+    }
+
+    /// The same, where the map may hold `more` besides.
+    pub fn fields_and<'n, 'a>(
+        &mut self,
+        what: impl Display + Copy,
+        node: &'n Node<'a>,
+        section: &str,
+        more: &[&str],
+    ) -> Option<Fields<'n, 'a>> {
+        let known = || keys::known(section).iter().chain(more).copied();
+        self.ask(node.place, || Shape::keys(known()));
         let entries = self.map(what, node)?;
-        for entry in entries.iter().filter(|entry| !known.contains(&&*entry.key)) {
+        for entry in entries.iter().filter(|entry| !known().any(|key| key == entry.key)) {
             if similar(&entry.key, SECRET_WORDS.iter().copied()).is_some()
                 && matches!(entry.value.value, Value::Scalar { .. })
             {
@@ -109,14 +121,14 @@ impl<'e> Checker<'e> {
                 self.found.masks.push(entry.value.place.start as usize..entry.value.place.end as usize);
             }
             let key = quoted(&entry.key);
-            let fault = if later.contains(&&*entry.key) {
+            let fault = if keys::is_promised(section, &entry.key) {
                 let message = format!("this version cannot honour {key} of {what} yet");
                 Fault::new(entry.place, message).help("leave it out, so that nobody relies on it")
             } else {
                 let message = format!("{what} has no key {key}");
-                let mend = match similar(&entry.key, known.iter().copied()) {
+                let mend = match similar(&entry.key, known()) {
                     Some(word) => format!("did you mean '{word}'?"),
-                    None => format!("known here: {}", known.join(", ")),
+                    None => format!("known here: {}", known().collect::<Vec<_>>().join(", ")),
                 };
                 Fault::new(entry.place, message).help(mend)
             };

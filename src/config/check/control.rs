@@ -5,13 +5,13 @@ use std::ops::RangeInclusive;
 use url::Url;
 
 use crate::config::check::checker::Checker;
+use crate::config::check::keys;
 use crate::config::check::shape::Shape;
 use crate::config::read::fault::Fault;
 use crate::config::read::tree::{Node, Value};
 use crate::domain::fleet::Control;
 use crate::domain::secret::Address;
 
-const KEYS: &[&str] = &["url", "status", "contains"];
 /// Two tell our network's end from theirs, a third a bad day of both.
 const CONTROL_MAX: usize = 3;
 /// What HTTP has.
@@ -30,7 +30,7 @@ pub fn control(checker: &mut Checker<'_>, node: &Node<'_>) -> Vec<Control> {
 
 fn one(checker: &mut Checker<'_>, item: &Node<'_>) -> Option<Control> {
     // The schema is asked for with texts alone, and has to name the long form too.
-    checker.ask(item.place, || Shape::keys(KEYS.iter().copied()));
+    checker.ask(item.place, || Shape::keys(keys::known("serin.control").iter().copied()));
     let control = if matches!(item.value, Value::Map(_)) {
         declared(checker, item)?
     } else {
@@ -47,7 +47,7 @@ fn one(checker: &mut Checker<'_>, item: &Node<'_>) -> Option<Control> {
 
 /// An address, and what its own answer has.
 fn declared(checker: &mut Checker<'_>, item: &Node<'_>) -> Option<Control> {
-    let fields = checker.fields("a control address", item, KEYS, &[])?;
+    let fields = checker.fields("a control address", item, "serin.control")?;
     let status = fields.get("status").and_then(|entry| checker.whole("'status'", &entry.value, STATUS));
     let contains = fields.get("contains").and_then(|entry| checker.text("'contains'", &entry.value));
     let Some(url) = fields.get("url") else {

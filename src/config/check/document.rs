@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::including;
+use crate::config::check::keys;
 use crate::config::check::monitors::{self, Monitors};
 use crate::config::check::process;
 use crate::config::check::process::Settings;
@@ -20,10 +21,6 @@ use crate::config::read::source::Source;
 use crate::config::read::tree::{Entry, Node, Tree, Value};
 use crate::domain::fleet::{Fleet, Provenance};
 
-const KEYS: &[&str] = &["version", "serin", "defaults", "runbooks", "receivers", "routes", "monitors", "include"];
-/// What an included file may hold.
-pub const INCLUDED_KEYS: &[&str] = &["version", "runbooks", "receivers", "routes", "monitors", "include"];
-const LATER: &[&str] = &["maintenance", "locations"];
 /// Keys starting with `x-`; each key of the file is compared with each of them.
 const EXTENSIONS_MAX: usize = 200;
 
@@ -97,18 +94,18 @@ fn sections<'n, 'a>(checker: &mut Checker<'_>, nth: usize, tree: &'n Tree<'a>) -
     let entries = checker.map(what, &tree.root)?;
     let extensions = entries.iter().filter(|entry| holds_anchors(checker, tree, entry)).take(EXTENSIONS_MAX);
     let anchors: Vec<&str> = extensions.map(|entry| &*entry.key).collect();
-    let known: Vec<&str> = KEYS.iter().copied().chain(anchors).collect();
-    let fields = checker.fields(what, &tree.root, &known, LATER)?;
+    let fields = checker.fields_and(what, &tree.root, "", &anchors)?;
     if nth == 0 || fields.get("version").is_some() {
         version(checker, fields.get("version"));
     }
     if nth > 0 {
-        let alone = |entry: &&Entry<'_>| KEYS.contains(&&*entry.key) && !INCLUDED_KEYS.contains(&&*entry.key);
+        let alone =
+            |entry: &&Entry<'_>| keys::known("").contains(&&*entry.key) && !keys::INCLUDED.contains(&&*entry.key);
         for entry in entries.iter().filter(alone) {
             let fault = Fault::new(entry.place, format!("{} stands in an included file", quoted(&entry.key)));
             checker.fault(fault.help(format!(
                 "move it into the file that Serin is started with; an included one holds {}",
-                INCLUDED_KEYS.join(", ")
+                keys::INCLUDED.join(", ")
             )));
         }
     }

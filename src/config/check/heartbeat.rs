@@ -14,7 +14,7 @@ const EVERY: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_
 
 /// Reads `heartbeat: { url, every, method }`.
 pub fn heartbeat(checker: &mut Checker<'_>, entry: &Entry<'_>) -> Option<Heartbeat> {
-    let fields = checker.fields("'heartbeat'", &entry.value, &["url", "every", "method"], &[])?;
+    let fields = checker.fields("'heartbeat'", &entry.value, "serin.heartbeat")?;
     let every = fields.get("every").and_then(|entry| checker.duration("'every' of heartbeat", &entry.value, EVERY));
     let words = &[("get", false), ("post", true)];
     let post = fields.get("method").and_then(|entry| checker.choice("'method'", &entry.value, words));

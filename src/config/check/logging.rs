@@ -96,7 +96,7 @@ fn module(name: &str) -> Result<&'static str, String> {
 
 /// Reads `log: { level, format, modules: { probe: debug } }`.
 pub fn log(checker: &mut Checker<'_>, entry: &Entry<'_>) -> Log {
-    let Some(fields) = checker.fields("'log'", &entry.value, &["level", "format", "modules"], &[]) else {
+    let Some(fields) = checker.fields("'log'", &entry.value, "serin.log") else {
         return Log::default();
     };
     let level = fields.get("level").and_then(|entry| checker.choice("'level'", &entry.value, LEVELS));

@@ -1,9 +1,10 @@
 //! Rules written by hand, section by section, which make domain values of a tree or say what is wrong with it.
 //!
-//! Read `checker` and `scalars` (what all sections share), `load` and `document` (all files together), then the sections:
+//! Read `keys` (what may stand where), `checker` and `scalars` (what all sections share), `load` and `document` (all files together), then the sections:
 //! `process`, `receivers`, `routes`, `layers` (defaults beneath a monitor), `search`, `rules`, `canaries`, `caps`, `auth`,
 //! `reach`, `way`, `monitors`, `heartbeat`, `logging`; last `fingerprint`.
 
+pub mod keys;
 pub mod shape;
 pub mod checker;
 pub mod scalars;

@@ -33,49 +33,6 @@ const BUDGET_DEFAULT: Duration = Duration::from_secs(45);
 const CALL_MIN: Duration = Duration::from_millis(50);
 const CALL_MAX: Duration = Duration::from_secs(600);
 
-const KEYS: &[&str] = &[
-    "id",
-    "name",
-    "url",
-    "labels",
-    "auth",
-    "health",
-    "search",
-    "canaries",
-    "rules",
-    "every",
-    "timeout",
-    "probe_budget",
-    "caps",
-    "command",
-    "args",
-    "env",
-    "keep",
-    "transport",
-    "era",
-    "cross_check",
-    "close_sessions",
-    "proxy",
-    "ca",
-    "client_certificate",
-];
-const LATER: &[&str] =
-    &["depends_on", "maintenance", "headers", "oauth", "locations", "replicas_of", "owner", "runbooks"];
-const DEFAULT_KEYS: &[&str] = &[
-    "every",
-    "timeout",
-    "probe_budget",
-    "rules",
-    "search",
-    "caps",
-    "transport",
-    "era",
-    "cross_check",
-    "close_sessions",
-    "proxy",
-    "ca",
-];
-
 /// What `defaults:` says, for every monitor to look into.
 #[derive(Debug, Clone, Default)]
 pub struct Defaults<'n, 'a> {
@@ -96,13 +53,13 @@ pub struct Monitors {
 
 /// Reads `defaults:`.
 pub fn defaults<'n, 'a>(checker: &mut Checker<'_>, node: Option<&'n Node<'a>>) -> Defaults<'n, 'a> {
-    let Some(fields) = node.and_then(|node| checker.fields("'defaults'", node, DEFAULT_KEYS, LATER)) else {
+    let Some(fields) = node.and_then(|node| checker.fields("'defaults'", node, "defaults")) else {
         return Defaults::default();
     };
     let search = fields.get("search");
-    let search = search.and_then(|entry| checker.fields("'search' of 'defaults'", &entry.value, search::KEYS, &[]));
+    let search = search.and_then(|entry| checker.fields("'search' of 'defaults'", &entry.value, "monitors.search"));
     let caps = fields.get("caps");
-    let caps = caps.and_then(|entry| checker.fields("'caps' of 'defaults'", &entry.value, caps::KEYS, &[]));
+    let caps = caps.and_then(|entry| checker.fields("'caps' of 'defaults'", &entry.value, "monitors.caps"));
     if let Some(entry) = search.and_then(|search| search.get("fields")) {
         // Looked at here too: where every monitor has its own, nobody else would.
         search::places(checker, &entry.value);
@@ -127,7 +84,7 @@ pub fn monitors(checker: &mut Checker<'_>, sections: &[&Entry<'_>], defaults: &D
     }
     let mut canaries_left = FLEET_CANARIES_MAX;
     for item in items.iter().take(MONITORS_MAX) {
-        let Some(fields) = checker.fields(&Checker::named("monitor", item), item, KEYS, LATER) else { continue };
+        let Some(fields) = checker.fields(&Checker::named("monitor", item), item, "monitors") else { continue };
         let id = identity(checker, fields, &mut found.places);
         let what = Checker::named("monitor", item);
         let Some(left) = canaries_left.checked_sub(canaries::count(fields.get("canaries").map(|entry| &*entry.value)))
@@ -180,11 +137,11 @@ fn monitor(
     let canaries = canaries::count(canary_node);
     let own_search = fields.get("search");
     let own_search = own_search
-        .and_then(|entry| checker.fields(format_args!("'search' of {what}"), &entry.value, search::KEYS, &[]));
+        .and_then(|entry| checker.fields(format_args!("'search' of {what}"), &entry.value, "monitors.search"));
     let read = search::search(checker, what, Layers::new(own_search, defaults.search), canaries);
     let own_caps = fields.get("caps");
     let own_caps =
-        own_caps.and_then(|entry| checker.fields(format_args!("'caps' of {what}"), &entry.value, caps::KEYS, &[]));
+        own_caps.and_then(|entry| checker.fields(format_args!("'caps' of {what}"), &entry.value, "monitors.caps"));
     let cap_layers = Layers::new(own_caps, defaults.caps);
     let own_rules = RuleFields::read(checker, what, fields.get("rules").map(|entry| &*entry.value));
     let ground = Ground {
@@ -234,7 +191,7 @@ fn health(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Vec<Addre
     }
     let mut found = Vec::new();
     for item in items.iter().take(HEALTH_MAX) {
-        let Some(fields) = checker.fields("a health address", item, &["url"], &[]) else { continue };
+        let Some(fields) = checker.fields("a health address", item, "monitors.health") else { continue };
         match fields.get("url") {
             Some(entry) => found.extend(checker.address("a health address", &entry.value)),
             None => checker.missing(

@@ -41,22 +41,6 @@ pub struct Settings {
 /// Pages are served here where the file says nothing: for this machine only.
 const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 const DATABASE_DEFAULT: &str = "serin.db";
-const KEYS: &[&str] = &[
-    "listen",
-    "trusted_proxies",
-    "public_url",
-    "database",
-    "token",
-    "smtp",
-    "internal",
-    "allow_private",
-    "probe_identity",
-    "control",
-    "retention",
-    "heartbeat",
-    "log",
-];
-const SMTP_KEYS: &[&str] = &["host", "port", "tls", "username", "password", "from", "ca"];
 /// A token below this can be guessed: there is no limit to how often a right one may be tried.
 const TOKEN_CHARS_MIN: usize = 16;
 /// A signing secret below this can be guessed.
@@ -91,7 +75,7 @@ pub struct Process {
 pub fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>) -> Process {
     let folder = checker.folder(node.map(|node| node.place).unwrap_or_default()).to_owned();
     let folder = folder.as_path();
-    let fields = node.and_then(|node| checker.fields("serin", node, KEYS, &[]));
+    let fields = node.and_then(|node| checker.fields("serin", node, "serin"));
     let get = |key| fields.and_then(|fields| fields.get(key));
     let token = get("token").and_then(|entry| checker.secret("the token", &entry.value));
     let listen = get("listen").and_then(|entry| listen(checker, &entry.value)).unwrap_or(LISTEN_DEFAULT);
@@ -135,7 +119,7 @@ fn no_short_token(checker: &mut Checker<'_>, token: &Secret, place: Place) {
 
 /// A key id and the secret it names.
 fn identity(checker: &mut Checker<'_>, entry: &Entry<'_>) -> Option<ProbeIdentity> {
-    let fields = checker.fields("'probe_identity'", &entry.value, &["key", "secret"], &[])?;
+    let fields = checker.fields("'probe_identity'", &entry.value, "serin.probe_identity")?;
     let (Some(key), Some(secret)) = (fields.get("key"), fields.get("secret")) else {
         let missing = if fields.get("key").is_some() { "secret" } else { "key" };
         let mend = "such as `{ key: ops-1, secret: \"${env:SERIN_PROBE_SECRET}\" }`";
@@ -212,7 +196,7 @@ fn public_url(
 
 fn smtp(checker: &mut Checker<'_>, entry: &Entry<'_>, folder: &Path) -> Option<Smtp> {
     const TLS: &[(&str, SmtpTls)] = &[("starttls", SmtpTls::StartTls), ("tls", SmtpTls::Tls), ("none", SmtpTls::None)];
-    let fields = checker.fields("smtp", &entry.value, SMTP_KEYS, &[])?;
+    let fields = checker.fields("smtp", &entry.value, "serin.smtp")?;
     let host = match fields.get("host") {
         Some(host) => checker.setting("the mail server's host", &host.value),
         None => {

@@ -67,7 +67,7 @@ pub fn receivers<'n, 'a: 'n>(
 
 fn channel(checker: &mut Checker<'_>, entry: &Entry<'_>) -> Option<Channel> {
     let what = format!("receiver {}", quoted(&entry.key));
-    let fields = checker.fields(&what, &entry.value, &["webhook", "email"], &[])?;
+    let fields = checker.fields(&what, &entry.value, "receivers.*")?;
     match (fields.get("webhook"), fields.get("email")) {
         (Some(hook), None) => webhook(checker, &what, hook),
         (None, Some(mail)) => email(checker, &what, mail),
@@ -85,8 +85,7 @@ fn channel(checker: &mut Checker<'_>, entry: &Entry<'_>) -> Option<Channel> {
 }
 
 fn webhook(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<Channel> {
-    let fields =
-        checker.fields(format_args!("the webhook of {what}"), &entry.value, &["url", "secret", "secrets"], &[])?;
+    let fields = checker.fields(format_args!("the webhook of {what}"), &entry.value, "receivers.*.webhook")?;
     let secrets = secrets(checker, what, fields);
     let Some(url) = fields.get("url") else {
         checker.missing(format_args!("the webhook of {what}"), entry.place, "url", "such as `url: ${env:ONCALL_URL}`");
@@ -131,7 +130,7 @@ fn secrets(checker: &mut Checker<'_>, what: &str, fields: Fields<'_, '_>) -> Vec
 }
 
 fn email(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<Channel> {
-    let fields = checker.fields(format_args!("the mail of {what}"), &entry.value, &["to"], &[])?;
+    let fields = checker.fields(format_args!("the mail of {what}"), &entry.value, "receivers.*.email")?;
     let Some(to) = fields.get("to") else {
         checker.missing(format_args!("the mail of {what}"), entry.place, "to", "such as `to: [sre@example.org]`");
         return None;

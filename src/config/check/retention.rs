@@ -9,8 +9,6 @@ use crate::config::check::checker::Checker;
 use crate::config::read::tree::Node;
 use crate::domain::fleet::Retention;
 
-/// The keys of `retention:`.
-pub const KEYS: &[&str] = &["beats", "days", "transcripts", "incidents"];
 const DAY: Duration = Duration::from_secs(24 * 3600);
 /// Beats are kept until their day is over and summed up, at least; five years are 500 MB a monitor.
 const BEATS: RangeInclusive<Duration> = two_days()..=years(5);
@@ -30,7 +28,7 @@ const fn years(count: u64) -> Duration {
 /// Reads `retention:`; what it does not say stays at its default.
 pub fn retention(checker: &mut Checker<'_>, node: &Node<'_>) -> Retention {
     let defaults = Retention::default();
-    let Some(fields) = checker.fields("retention", node, KEYS, &[]) else { return defaults };
+    let Some(fields) = checker.fields("retention", node, "serin.retention") else { return defaults };
     let mut kept = |key: &str, range, default| {
         let entry = fields.get(key);
         let kept = entry.and_then(|entry| checker.duration(&format!("'{key}'"), &entry.value, range));

@@ -54,7 +54,7 @@ fn route(
     known: &HashMap<String, Place>,
 ) -> Option<Route> {
     let what = format!("route {number}");
-    let fields = checker.fields(&what, node, &["match", "to", "fallback"], &[])?;
+    let fields = checker.fields(&what, node, "routes")?;
     let matches = fields.get("match").map(|entry| matching(checker, &what, &entry.value, known)).unwrap_or_default();
     let to = fields.get("to").map(|entry| names(checker, "to", &entry.value)).unwrap_or_default();
     let told_nobody =
@@ -78,8 +78,7 @@ fn route(
 }
 
 fn matching(checker: &mut Checker<'_>, what: &str, node: &Node<'_>, known: &HashMap<String, Place>) -> Match {
-    let keys = &["severity", "signal", "reason", "labels", "monitor"];
-    let Some(fields) = checker.fields(format_args!("the match of {what}"), node, keys, &[]) else {
+    let Some(fields) = checker.fields(format_args!("the match of {what}"), node, "routes.match") else {
         return Match::default();
     };
     let severities: Vec<_> = Severity::ALL.iter().map(|severity| (severity.slug(), *severity)).collect();

@@ -7,6 +7,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::config::check::checker::{Checker, Fields};
+use crate::config::check::keys;
 use crate::config::check::layers::Layers;
 use crate::config::read::fault::{Fault, Place};
 use crate::config::read::tree::{Entry, Node};
@@ -38,19 +39,6 @@ const LATENCY_SAMPLES_ROOM: u32 = LATENCY_SAMPLES_MIN * 3 / 2;
 const SEVERITIES: &[(&str, Severity)] =
     &[("page", Severity::Page), ("ticket", Severity::Ticket), ("notice", Severity::Notice)];
 
-/// Every rule and its keys.
-const RULES: &[(&str, &[&str])] = &[
-    ("availability", &["after", "recover_after", "page_after", "severity"]),
-    ("access", &["after", "recover_after", "severity"]),
-    ("errors", &["share", "window", "min_bad", "severity"]),
-    ("latency", &["p95", "window", "for", "severity"]),
-    ("contract", &["breaking", "compatible", "wording"]),
-    ("health", &["after", "recover_after", "severity"]),
-    ("quality", &["within", "after", "severity"]),
-    ("freshness", &["older_than", "severity"]),
-    ("context", &["tools_tokens", "answer_tokens", "severity"]),
-];
-
 /// The keys under `rules:`, each with its map.
 #[derive(Debug, Clone, Default)]
 pub struct RuleFields<'n, 'a>(Vec<(&'static str, Place, Fields<'n, 'a>)>);
@@ -58,13 +46,13 @@ pub struct RuleFields<'n, 'a>(Vec<(&'static str, Place, Fields<'n, 'a>)>);
 impl<'n, 'a> RuleFields<'n, 'a> {
     /// Reads the keys under `rules:`, not yet what they say.
     pub fn read(checker: &mut Checker<'_>, what: &str, node: Option<&'n Node<'a>>) -> Self {
-        let known: Vec<&str> = RULES.iter().map(|(name, _)| *name).collect();
-        let fields = node.and_then(|node| checker.fields(format_args!("'rules' of {what}"), node, &known, &[]));
+        const SECTION: &str = "monitors.rules";
+        let fields = node.and_then(|node| checker.fields(format_args!("'rules' of {what}"), node, SECTION));
         let mut found = Vec::new();
-        for (name, keys) in RULES {
+        for name in keys::known(SECTION) {
             let Some(entry) = fields.and_then(|fields| fields.get(name)) else { continue };
-            let Some(fields) = checker.fields(format_args!("rule '{name}'"), &entry.value, keys, &[]) else { continue };
-            found.push((*name, entry.place, fields));
+            let fields = checker.fields(format_args!("rule '{name}'"), &entry.value, &format!("{SECTION}.{name}"));
+            found.extend(fields.map(|fields| (*name, entry.place, fields)));
         }
         Self(found)
     }

@@ -19,8 +19,6 @@ const ARGUMENTS_BYTES_MAX: usize = 16 * 1024;
 const ARGUMENTS_MAX: usize = 64;
 /// Names under which tools take the number of results.
 const COUNT_ARGUMENTS: &[&str] = &["top_k", "k", "limit", "n_results", "max_results", "num_results"];
-/// Keys of `search:`.
-pub const KEYS: &[&str] = &["tool", "query", "arguments", "results", "fields", "per_beat"];
 
 /// `search:` and what follows from it.
 #[derive(Debug, Clone, PartialEq)]
@@ -143,7 +141,7 @@ fn write_json(checker: &mut Checker<'_>, node: &Node<'_>, json: &mut String) -> 
 
 /// Reads `fields:` of a search.
 pub fn places(checker: &mut Checker<'_>, node: &Node<'_>) -> SearchFields {
-    let fields = checker.fields("'fields' of search", node, &["source", "content", "score", "total"], &[]);
+    let fields = checker.fields("'fields' of search", node, "monitors.search.fields");
     let mut read = |key: &str| {
         let entry = fields.and_then(|fields: Fields<'_, '_>| fields.get(key))?;
         pointer(checker, &format!("'{key}'"), &entry.value)

@@ -17,7 +17,6 @@ use crate::domain::secret::{Address, Secret};
 use crate::net::proxy::Proxy;
 use crate::net::trust::Files;
 
-const CERTIFICATE_KEYS: &[&str] = &["certificate", "key"];
 const PROXY_MEND: &str = "such as `http://proxy.example.org:3128`, `socks5://10.0.0.1:1080`, or `socks5h://…` where the proxy resolves names";
 
 /// Adds what the file says of the way to `reach`. Paths start where the file
@@ -70,7 +69,7 @@ fn path(checker: &mut Checker<'_>, what: &str, key: &str, entry: &Entry<'_>) -> 
 
 fn identity(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<(ClientCertificate, Place)> {
     let named = format!("'client_certificate' of {what}");
-    let fields = checker.fields(&named, &entry.value, CERTIFICATE_KEYS, &[])?;
+    let fields = checker.fields(&named, &entry.value, "monitors.client_certificate")?;
     let mut file = |key: &str| match fields.get(key) {
         Some(entry) => path(checker, what, key, entry).map(|path| path.to_string_lossy().into_owned()),
         None => {

@@ -3,7 +3,7 @@
 //! A small document is checked again and again, and the readers note what they ask of each place (`shape`). Every key
 //! they name is then put into the document and asked in its turn, alone and beside the others, until nothing new is
 //! heard. So there is no second list of keys: one that a section's reader gains is in the schema with its type, its
-//! range and its words, and only its description is written by hand (`described`).
+//! range and its words, and only its description is written by hand (`check::keys`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,10 +12,10 @@ use std::time::Duration;
 use serde_json::{Map, Value as Json, json};
 
 use crate::config::check::checker::{Checker, Unset};
-use crate::config::check::document::{INCLUDED_KEYS, document};
+use crate::config::check::document::document;
+use crate::config::check::keys;
 use crate::config::check::scalars::ID_CHARS_MAX;
 use crate::config::check::shape::Shape;
-use crate::config::describe::described;
 use crate::config::read::fault::{Collector, Place, Text};
 use crate::config::read::source::Source;
 use crate::config::read::tree::{self, Budget, Node, Tree, Value};
@@ -58,7 +58,7 @@ pub fn included_schema() -> Json {
         root.remove("anyOf");
         root.insert("title".to_owned(), json!("Serin: a file that monitors.yaml includes"));
         if let Some(Json::Object(properties)) = root.get_mut("properties") {
-            properties.retain(|key, _| INCLUDED_KEYS.contains(&key.as_str()));
+            properties.retain(|key, _| keys::INCLUDED.contains(&key.as_str()));
         }
     }
     root
@@ -205,7 +205,7 @@ impl Explorer {
             1 => alternatives.remove(0),
             _ => json!({ "anyOf": alternatives }),
         };
-        if let (Json::Object(schema), Some(text)) = (&mut schema, described::description(&name(way))) {
+        if let (Json::Object(schema), Some(text)) = (&mut schema, keys::about(&name(way))) {
             schema.insert("description".to_owned(), json!(text));
         }
         schema

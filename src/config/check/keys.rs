@@ -1,30 +1,20 @@
-//! What each key is for, in the words that editors show. The keys themselves are the checker's (`schema`); a test
-//! refuses a key without a description.
+//! The table of keys: what may stand in monitors.yaml, and what each key is for. Readers refuse what is not in it and
+//! name what was probably meant, the JSON Schema takes the words, and so does `docs/`. How a value is read stands in the
+//! section's own file; whether a change of it is one, in `fingerprint`.
+//!
+//! Runbooks are keyed by failure reason as well, which have a list of their own (`domain::reason`).
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use crate::domain::reason::FailureReason;
 
-/// The description of a key, named by the keys that lead to it; `defaults` takes those of a monitor.
-pub fn description(name: &str) -> Option<String> {
-    if let Some(reason) = name.strip_prefix("runbooks.").and_then(FailureReason::from_slug) {
-        return Some(format!("Runbook where: {}", reason.facts().meaning));
-    }
-    let of = |name: &str| DESCRIPTIONS.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned());
-    let inherited = || of(&format!("monitors.{}", name.strip_prefix("defaults.")?));
-    let severity = || {
-        name.ends_with(".severity").then(|| {
-            "How loud: page wakes someone, ticket waits for working hours, notice is for the record.".to_owned()
-        })
-    };
-    of(name).or_else(inherited).or_else(severity)
-}
+const SEVERITY: &str = "How loud: page wakes someone, ticket waits for working hours, notice is for the record.";
 
-/// Keys with dots between them, and their descriptions.
-const DESCRIPTIONS: &[(&str, &str)] = &[
+/// Every key by the keys that lead to it, in the order in which readers name them; `*` stands for names that the file
+/// chooses. A list's items are its own keys.
+const KEYS: &[(&str, &str)] = &[
     ("version", "The version of this file; 1."),
-    (
-        "include",
-        "Files that are read too, as globs (`*`, `?`, `**`) relative to this file. They may hold monitors, receivers, routes, runbooks and includes of their own.",
-    ),
     ("serin", "What the process itself needs; only in the file that Serin is started with."),
     (
         "serin.listen",
@@ -153,13 +143,16 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
         "monitors.rules.availability.page_after",
         "The least time from the first failure to the page, so that a restart wakes nobody. Default 45s.",
     ),
+    ("monitors.rules.availability.severity", SEVERITY),
     ("monitors.rules.access", "Whether credentials and certificates hold."),
     ("monitors.rules.access.after", "Refused beats in a row that open it. Default 3."),
     ("monitors.rules.access.recover_after", "Good beats in a row that close it. Default 2."),
+    ("monitors.rules.access.severity", SEVERITY),
     ("monitors.rules.errors", "The share of search calls that fail."),
     ("monitors.rules.errors.share", "The share that opens it, such as 5%."),
     ("monitors.rules.errors.window", "Over this time. Default 30m."),
     ("monitors.rules.errors.min_bad", "And at least so many failed calls. Default 3."),
+    ("monitors.rules.errors.severity", SEVERITY),
     ("monitors.rules.latency", "How long search calls take."),
     ("monitors.rules.latency.p95", "The limit that 95 of 100 calls have to keep. Default 800ms."),
     (
@@ -167,6 +160,7 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
         "P95 is taken over this time. Default 20m, or longer where 30 samples take longer.",
     ),
     ("monitors.rules.latency.for", "It has to be above the limit for so long. Default 20m."),
+    ("monitors.rules.latency.severity", SEVERITY),
     ("monitors.rules.contract", "The tools against the accepted baseline; one severity for each class of change."),
     ("monitors.rules.contract.breaking", "How loud where callers break. Default page."),
     ("monitors.rules.contract.compatible", "How loud where callers go on. Default notice."),
@@ -174,14 +168,18 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
     ("monitors.rules.health", "What the server says of itself."),
     ("monitors.rules.health.after", "Bad answers in a row that open it. Default 3."),
     ("monitors.rules.health.recover_after", "Good answers in a row that close it. Default 2."),
+    ("monitors.rules.health.severity", SEVERITY),
     ("monitors.rules.quality", "Whether canaries find what they should."),
     ("monitors.rules.quality.within", "The rank for canaries that name none. Default 5."),
     ("monitors.rules.quality.after", "Wrong answers in a row that open it. Default 3."),
+    ("monitors.rules.quality.severity", SEVERITY),
     ("monitors.rules.freshness", "The age of the newest source."),
     ("monitors.rules.freshness.older_than", "The age that opens it, such as 72h."),
+    ("monitors.rules.freshness.severity", SEVERITY),
     ("monitors.rules.context", "What tools and answers cost a model's context."),
     ("monitors.rules.context.tools_tokens", "Tokens that the list of tools may take."),
     ("monitors.rules.context.answer_tokens", "Tokens that one answer may take."),
+    ("monitors.rules.context.severity", SEVERITY),
     ("monitors.every", "Time between two beats. Default 60s."),
     ("monitors.timeout", "Limit on one call. Default 10s."),
     ("monitors.probe_budget", "Limit on a whole beat. Default: 45s, or ¾ of every where that is less."),
@@ -195,14 +193,111 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
     ("monitors.keep", "Whether the program is kept running from beat to beat. Default false."),
     ("monitors.transport", "The transport, where it should not be found out."),
     ("monitors.era", "The era of MCP, where it should not be found out: legacy, or modern (2026-07-28)."),
+    ("monitors.cross_check", "Whether both eras are asked once a day and have to give the same tools. Default false."),
     (
         "monitors.close_sessions",
         "Whether each probe closes its session. Without it: yes, but where that may bring the server down (Python SDK `mcp` up to 1.9.4).",
     ),
-    ("monitors.cross_check", "Whether both eras are asked once a day and have to give the same tools. Default false."),
     ("monitors.proxy", "The proxy on the way: http, https, socks5 or socks5h."),
     ("monitors.ca", "A PEM file of certificates trusted for this server besides the machine's own."),
     ("monitors.client_certificate", "Our own certificate, for servers that ask for one."),
     ("monitors.client_certificate.certificate", "A PEM file with the chain."),
     ("monitors.client_certificate.key", "A PEM file with the private key."),
+    (
+        "include",
+        "Files that are read too, as globs (`*`, `?`, `**`) relative to this file. They may hold monitors, receivers, routes, runbooks and includes of their own.",
+    ),
 ];
+
+/// What `defaults` may hold of a monitor's keys; the keys inside them are the monitor's.
+const DEFAULTS: &[&str] = &[
+    "every",
+    "timeout",
+    "probe_budget",
+    "rules",
+    "search",
+    "caps",
+    "transport",
+    "era",
+    "cross_check",
+    "close_sessions",
+    "proxy",
+    "ca",
+];
+
+/// What an included file may hold.
+pub const INCLUDED: &[&str] = &["version", "runbooks", "receivers", "routes", "monitors", "include"];
+
+/// Promised, and not built yet: whoever writes one is told so. `defaults` has the promises of a monitor.
+const PROMISED: &[&str] = &[
+    "maintenance",
+    "locations",
+    "monitors.depends_on",
+    "monitors.maintenance",
+    "monitors.headers",
+    "monitors.oauth",
+    "monitors.locations",
+    "monitors.replicas_of",
+    "monitors.owner",
+    "monitors.runbooks",
+    "monitors.auth.basic",
+    "monitors.canaries.file",
+    "monitors.canaries.forbid",
+];
+
+/// Asked of every map of the file, so sorted by section once.
+static SECTIONS: LazyLock<HashMap<&str, Vec<&str>>> = LazyLock::new(|| {
+    let mut sections = HashMap::from([("defaults", DEFAULTS.to_vec())]);
+    for (section, key) in KEYS.iter().map(|(path, _)| split(path)) {
+        sections.entry(section).or_default().push(key);
+    }
+    sections
+});
+
+/// The keys that a map may hold, in order. Its section is the keys that lead to it, such as `monitors.search`; empty for
+/// the file itself.
+pub fn known(section: &str) -> &'static [&'static str] {
+    SECTIONS.get(section).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// Whether the key is promised there and not built yet.
+pub fn is_promised(section: &str, key: &str) -> bool {
+    let section = if section == "defaults" { "monitors" } else { section };
+    PROMISED.iter().any(|path| split(path) == (section, key))
+}
+
+/// What a key is for, by the keys that lead to it. What stands in `defaults` is for what it is for in a monitor.
+pub fn about(path: &str) -> Option<String> {
+    if let Some(reason) = path.strip_prefix("runbooks.").and_then(FailureReason::from_slug) {
+        return Some(format!("Runbook where: {}", reason.facts().meaning));
+    }
+    let of = |path: &str| KEYS.iter().find(|(known, _)| *known == path).map(|(_, about)| (*about).to_owned());
+    of(path).or_else(|| of(&format!("monitors.{}", path.strip_prefix("defaults.")?)))
+}
+
+/// The section and the key in it.
+fn split(path: &'static str) -> (&'static str, &'static str) {
+    path.rsplit_once('.').unwrap_or(("", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_key_stands_once_and_below_its_own_section() {
+        let mut seen = HashSet::from([""]);
+        for path in KEYS.iter().map(|(path, _)| *path).chain(PROMISED.iter().copied()) {
+            assert!(seen.contains(split(path).0), "{path}: its section stands above it");
+            assert!(seen.insert(path), "{path} stands twice");
+        }
+        for key in DEFAULTS {
+            assert!(known("monitors").contains(key), "'{key}' of defaults is a monitor's");
+        }
+        for key in INCLUDED {
+            assert!(known("").contains(key), "'{key}' of an included file is the first one's too");
+        }
+    }
+}
