@@ -12,6 +12,7 @@ mod accepted;
 mod access;
 mod hidden;
 mod included;
+mod keys;
 mod plan;
 mod refused;
 mod schema;

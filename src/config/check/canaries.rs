@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::config::check::checker::{Checker, Fields};
-use crate::config::check::fingerprint;
+use crate::config::check::definition;
 use crate::config::check::rules::within;
 use crate::config::read::fault::{Fault, Place};
 use crate::config::read::tree::{Node, Value};
@@ -110,7 +110,7 @@ fn canary(checker: &mut Checker<'_>, monitor: &str, node: &Node<'_>, defaults: C
         line: node.place.line,
         definition_hash: String::new(),
     };
-    canary.definition_hash = fingerprint::canary(&canary);
+    canary.definition_hash = definition::of_canary(&canary).hash();
     Some(canary)
 }
 

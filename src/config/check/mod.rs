@@ -2,14 +2,14 @@
 //!
 //! Read `keys` (what may stand where), `checker` and `scalars` (what all sections share), `load` and `document` (all files together), then the sections:
 //! `process`, `receivers`, `routes`, `layers` (defaults beneath a monitor), `search`, `rules`, `canaries`, `caps`, `auth`,
-//! `reach`, `way`, `monitors`, `heartbeat`, `logging`; last `fingerprint`.
+//! `reach`, `way`, `monitors`, `heartbeat`, `logging`; last `definition`.
 
 pub mod keys;
 pub mod shape;
 pub mod checker;
 pub mod scalars;
 pub mod layers;
-pub mod fingerprint;
+pub mod definition;
 pub mod auth;
 pub mod canaries;
 pub mod caps;

@@ -8,7 +8,7 @@ use crate::config::check::auth;
 use crate::config::check::canaries::{self, CanaryDefaults};
 use crate::config::check::caps;
 use crate::config::check::checker::{Checker, Fields};
-use crate::config::check::fingerprint;
+use crate::config::check::definition;
 use crate::config::check::layers::Layers;
 use crate::config::check::reach;
 use crate::config::check::routes::labels;
@@ -179,7 +179,7 @@ fn monitor(
         definition_hash: String::new(),
     };
     caps::weigh(checker, &monitor, cap_layers);
-    monitor.definition_hash = fingerprint::monitor(&monitor);
+    monitor.definition_hash = definition::of_monitor(&monitor).hash();
     Some(monitor)
 }
 

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::config::check::checker::{Checker, Fields, similar};
-use crate::config::check::fingerprint;
+use crate::config::check::definition;
 use crate::config::check::process::mailbox;
 use crate::config::read::fault::{Fault, Place, quoted};
 use crate::config::read::tree::Entry;
@@ -59,7 +59,7 @@ pub fn receivers<'n, 'a: 'n>(
             checker.fault(Fault::new(entry.place, message).help(mend));
         }
         let mut receiver = Receiver { name, channel, line: entry.place.line, definition_hash: String::new() };
-        receiver.definition_hash = fingerprint::receiver(&receiver);
+        receiver.definition_hash = definition::of_receiver(&receiver).hash();
         found.list.push(Arc::new(receiver));
     }
     found
