@@ -12,7 +12,7 @@ use axum::routing::any;
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use serin::config::check::checker::Unset;
-use serin::config::read::source::Source;
+use serin::config::read::source::ConfigSource;
 use serin::domain::fleet::Fleet;
 use serin::domain::monitor::CanaryKind;
 use serin_reference::index::corpus::Corpus;
@@ -41,7 +41,7 @@ fn said(output: &Output) -> (String, String) {
 }
 
 fn fleet(text: &str) -> Fleet {
-    let source = Source::new(Path::new("monitors.yaml"), text.as_bytes().to_vec(), None);
+    let source = ConfigSource::new(Path::new("monitors.yaml"), text.as_bytes().to_vec(), None);
     let loaded = serin::config::load(&source, &|name| std::env::var(name).ok(), Unset::Warn);
     loaded.unwrap_or_else(|faults| panic!("`serin check` refuses it:\n{faults}\n{text}")).fleet
 }

@@ -329,7 +329,7 @@ async fn init_proposes_a_sensible_monitor_for_a_server_without_a_search_tool() {
     let (yaml, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(2), "partly: {said}");
     assert!(said.contains("no search tool found among") && yaml.contains("no search tool found among"), "{said}{yaml}");
-    let source = serin::config::read::source::Source::new(Path::new("m.yaml"), output.stdout.clone(), None);
+    let source = serin::config::read::source::ConfigSource::new(Path::new("m.yaml"), output.stdout.clone(), None);
     let loaded = serin::config::load(&source, &|_| None, serin::config::check::checker::Unset::Refuse);
     let fleet = loaded.unwrap_or_else(|faults| panic!("{faults}")).fleet;
     let (seen, _) = probe((*fleet.monitors[0]).clone(), ServerProfile::default()).await;

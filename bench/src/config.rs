@@ -10,7 +10,7 @@ use anyhow::Context;
 use crate::usage;
 use serin::config;
 use serin::config::check::checker::Unset;
-use serin::config::read::source::{self, Source};
+use serin::config::read::source::{self, ConfigSource};
 
 /// Monitors of a file, where the fleet is spread over several.
 const MONITORS_A_FILE: usize = 100;
@@ -82,7 +82,7 @@ fn row(what: &str, path: &Path, monitors: usize, faults: usize) -> anyhow::Resul
     Ok(())
 }
 
-fn size(source: &Source) -> usize {
+fn size(source: &ConfigSource) -> usize {
     source.bytes.len() + source.included.iter().map(|file| file.bytes.len()).sum::<usize>()
 }
 

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::config;
 use crate::config::Loaded;
 use crate::config::check::checker::Unset;
-use crate::config::read::fault::Faults;
+use crate::config::read::diagnostic::Diagnostics;
 use crate::config::read::source;
 use crate::domain::fleet::Provenance;
 use crate::domain::monitor::Monitor;
@@ -60,7 +60,7 @@ pub fn run(args: CheckArgs) -> ExitCode {
     if checked.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn print_faults(name: &str, faults: &Faults) {
+fn print_faults(name: &str, faults: &Diagnostics) {
     for warning in &faults.warnings {
         anstream::eprintln!("{warning}\n");
     }
@@ -168,7 +168,7 @@ struct MonitorLine {
     calls_per_day_max: u64,
 }
 
-fn report(name: &str, checked: &Result<Loaded, Faults>) -> CheckReport {
+fn report(name: &str, checked: &Result<Loaded, Diagnostics>) -> CheckReport {
     let file = name.to_owned();
     match checked {
         Ok(loaded) => CheckReport {

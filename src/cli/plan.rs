@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use crate::config;
 use crate::config::Loaded;
 use crate::config::check::checker::Unset;
-use crate::config::describe::plan::{Plan, Reach, TopicChange, plan};
+use crate::config::describe::plan::{Addressees, ChangePlan, TopicChange, plan};
 use crate::config::read::bytes::FILE_BYTES_MAX;
-use crate::config::read::source::{self, Source};
+use crate::config::read::source::{self, ConfigSource};
 use crate::domain::fleet::Provenance;
 use crate::domain::monitor::MonitorId;
 use crate::domain::signal::Signal;
@@ -64,7 +64,7 @@ fn load(path: &Path, other: &Path) -> anyhow::Result<Loaded> {
         let mut bytes = Vec::new();
         std::io::stdin().take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
         anyhow::ensure!(bytes.len() as u64 <= FILE_BYTES_MAX, "standard input is larger than {FILE_BYTES_MAX} bytes");
-        let source = Source::new(&other.with_file_name("<standard input>"), bytes, None);
+        let source = ConfigSource::new(&other.with_file_name("<standard input>"), bytes, None);
         if !source.included.is_empty() {
             anstream::eprintln!(
                 "warning: what standard input includes is read from the folder as it is now; \
@@ -106,7 +106,7 @@ fn from_folder(loaded: &mut Loaded, folder: &Path) {
     }
 }
 
-fn text(plan: &Plan, old: &Provenance, new: &Provenance) -> String {
+fn text(plan: &ChangePlan, old: &Provenance, new: &Provenance) -> String {
     let mut text = String::new();
     let version = |from: &Provenance| {
         let commit = from.commit.as_deref().map(|commit| format!(" at {commit}")).unwrap_or_default();
@@ -149,7 +149,7 @@ fn text(plan: &Plan, old: &Provenance, new: &Provenance) -> String {
     text
 }
 
-fn monitors(plan: &Plan) -> Vec<String> {
+fn monitors(plan: &ChangePlan) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(plan.added.iter().map(|(id, url)| format!("+ {id}  {url}")));
     lines.extend(plan.removed.iter().map(|(id, url)| format!("- {id}  {url}")));
@@ -194,7 +194,7 @@ fn ids(all: &[MonitorId]) -> String {
 }
 
 fn change_line(change: &TopicChange) -> String {
-    let reach = |reach: &Option<Reach>| {
+    let reach = |reach: &Option<Addressees>| {
         let Some(reach) = reach else { return "not judged".to_owned() };
         let to = if reach.to.is_empty() { "nobody".to_owned() } else { reach.to.join(", ") };
         let fallback = reach.fallback.as_ref().map(|name| format!(" (else {name})")).unwrap_or_default();
@@ -211,8 +211,8 @@ fn topic(change: &TopicChange) -> String {
     format!("{signal}{class}{reason}")
 }
 
-fn as_json(plan: &Plan) -> Value {
-    let reach = |reach: &Option<Reach>| {
+fn as_json(plan: &ChangePlan) -> Value {
+    let reach = |reach: &Option<Addressees>| {
         reach
             .as_ref()
             .map(|reach| json!({ "severity": reach.severity.slug(), "to": reach.to, "fallback": reach.fallback }))

@@ -11,4 +11,4 @@ pub mod check;
 pub mod describe;
 
 pub use check::load::{Loaded, load};
-pub use check::process::Settings;
+pub use check::process::ProcessSettings;

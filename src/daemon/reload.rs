@@ -15,11 +15,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config;
 use crate::config::Loaded;
-use crate::config::Settings;
+use crate::config::ProcessSettings;
 use crate::config::check::checker::Unset;
 use crate::config::check::logging::Log;
 use crate::config::read::bytes::ReadError;
-use crate::config::read::source::{Reader, Source};
+use crate::config::read::source::{ConfigSource, SourceReader};
 use crate::daemon::loop_context::LoopContext;
 use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::fleet::{Fleet, Provenance};
@@ -50,7 +50,7 @@ pub struct Reload {
     /// How a variable is looked up.
     pub env: Environment,
     /// The settings that are in force until the next start, all but what is logged.
-    pub settings: Settings,
+    pub settings: ProcessSettings,
     /// Where what is logged is put.
     pub logging: Logging,
     /// Where the fleet in force is put.
@@ -69,7 +69,7 @@ impl Reload {
     /// Runs until shutdown.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut judged = self.fleet.borrow().provenance.hash.clone();
-        let mut reader = Reader::new(&self.path);
+        let mut reader = SourceReader::new(&self.path);
         while !shutdown.is_cancelled() {
             let now = Utc::now();
             self.context.live.metrics().turn(NAME, now);
@@ -83,14 +83,14 @@ impl Reload {
     }
 
     /// Looks once; `judged` is the hash of the content that was judged last.
-    async fn turn(&self, reader: Reader, judged: &mut String, now: DateTime<Utc>) -> Reader {
+    async fn turn(&self, reader: SourceReader, judged: &mut String, now: DateTime<Utc>) -> SourceReader {
         let (env, last) = (Arc::clone(&self.env), judged.clone());
         let read = tokio::task::spawn_blocking(move || look(reader, &*env, &last));
         let (reader, looked) = match read.await {
             Ok((reader, looked)) => (reader, looked),
             Err(error) => {
                 tracing::error!(%error, "reading the file broke down; it is read again");
-                (Reader::new(&self.path), Looked::Same)
+                (SourceReader::new(&self.path), Looked::Same)
             }
         };
         match looked {
@@ -112,7 +112,7 @@ impl Reload {
     }
 
     /// Puts a valid file in force; false where the store does not take it, so that it is tried again.
-    async fn accept(&self, source: &Source, loaded: Loaded, now: DateTime<Utc>) -> bool {
+    async fn accept(&self, source: &ConfigSource, loaded: Loaded, now: DateTime<Utc>) -> bool {
         let text = source.text();
         let noted = self.context.store.config_loaded(&loaded.fleet, &text, now).await;
         self.context.note_write(noted.as_ref().err(), now);
@@ -120,7 +120,7 @@ impl Reload {
             return false;
         }
         (self.logging)(&loaded.settings.log);
-        if (Settings { log: self.settings.log.clone(), ..loaded.settings.clone() }) != self.settings {
+        if (ProcessSettings { log: self.settings.log.clone(), ..loaded.settings.clone() }) != self.settings {
             tracing::warn!("listen, trusted_proxies, database or token changed; they take effect with the next start");
         }
         for warning in &loaded.warnings {
@@ -171,7 +171,7 @@ enum Looked {
     /// We had no file left to read it with.
     Starved,
     /// Something new that is right.
-    Valid(Box<Source>, Box<Loaded>),
+    Valid(Box<ConfigSource>, Box<Loaded>),
     /// Something new that is not.
     Faulty {
         /// What stands for its content.
@@ -182,8 +182,8 @@ enum Looked {
 }
 
 /// Reads the files, and judges them where they are not those judged last. Blocks.
-fn look(mut reader: Reader, env: &dyn Fn(&str) -> Option<String>, last: &str) -> (Reader, Looked) {
-    let hash = |read: &Result<Source, ReadError>| match read {
+fn look(mut reader: SourceReader, env: &dyn Fn(&str) -> Option<String>, last: &str) -> (SourceReader, Looked) {
+    let hash = |read: &Result<ConfigSource, ReadError>| match read {
         Ok(source) => source.hash.clone(),
         Err(error) => format!("unreadable: {error}"),
     };

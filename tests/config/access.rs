@@ -110,7 +110,7 @@ fn files_of_the_way_are_tried_with_the_file() {
     let path = folder.path().join("monitors.yaml");
     std::fs::write(folder.path().join("ca.pem"), "no certificate\n").expect("it can be written");
     let text = with_monitor("ca: ca.pem");
-    let file = |text: &str| serin::config::read::source::Source::new(&path, text.into(), None);
+    let file = |text: &str| serin::config::read::source::ConfigSource::new(&path, text.into(), None);
     let refused = load(&file(&text), &secrets, Unset::Warn).expect_err("it is refused").to_string();
     assert!(refused.contains("ca.pem cannot be used: it holds no certificate"), "{refused}");
     let gone = with_monitor("ca: gone.pem");

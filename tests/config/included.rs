@@ -5,8 +5,8 @@ use std::path::Path;
 use serin::config::Loaded;
 use serin::config::check::checker::Unset;
 use serin::config::load;
-use serin::config::read::fault::PlacedFault;
-use serin::config::read::source::{Reader, Source, read};
+use serin::config::read::diagnostic::PlacedDiagnostic;
+use serin::config::read::source::{ConfigSource, SourceReader, read};
 use tempfile::TempDir;
 
 use crate::secrets;
@@ -26,7 +26,7 @@ fn write(folder: &Path, name: &str, text: &str) {
     std::fs::write(path, text).expect("written");
 }
 
-fn source(folder: &TempDir) -> Source {
+fn source(folder: &TempDir) -> ConfigSource {
     read(&folder.path().join("monitors.yaml")).expect("the first file can be read")
 }
 
@@ -43,7 +43,7 @@ fn loaded(files: &[(&str, &str)]) -> Loaded {
 #[track_caller]
 fn check(sentence: &str, files: &[(&str, &str)], expected: &[&str]) {
     let found = load(&source(&folder(files)), &secrets, Unset::Refuse).expect_err(sentence);
-    let line = |fault: &PlacedFault| {
+    let line = |fault: &PlacedDiagnostic| {
         let help = fault.help.as_deref().unwrap_or("");
         format!("{}:{}:{} {} => {help}", fault.file, fault.line, fault.column, fault.message)
     };
@@ -206,7 +206,7 @@ fn globs_that_lead_nowhere() {
 #[test]
 fn anything_that_changes_changes_the_hash() {
     let folder = folder(&with(FIRST, &[("teams/a.yaml", DOCS)]));
-    let mut reader = Reader::new(&folder.path().join("monitors.yaml"));
+    let mut reader = SourceReader::new(&folder.path().join("monitors.yaml"));
     let mut hash = || reader.read().expect("it can be read").hash;
     let first = hash();
     assert_eq!(first, hash(), "nothing changed");

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use serin::config::check::checker::Unset;
-use serin::config::describe::plan::{Plan, plan};
+use serin::config::describe::plan::{ChangePlan, plan};
 use serin::config::describe::schema;
-use serin::config::read::source::Source;
+use serin::config::read::source::ConfigSource;
 use serin::config::{Loaded, load};
 
 use crate::secrets;
@@ -21,7 +21,7 @@ fn whole() -> Value {
 }
 
 fn read(file: &Value) -> Result<Loaded, String> {
-    let source = Source::new(Path::new("whole.yaml"), file.to_string().into_bytes(), None);
+    let source = ConfigSource::new(Path::new("whole.yaml"), file.to_string().into_bytes(), None);
     let env = |name: &str| match name {
         "LONG_SECRET" => Some("correct horse battery staple".to_owned()),
         name => secrets(name),
@@ -152,7 +152,7 @@ fn others(value: &Value) -> Vec<Value> {
 }
 
 /// The keys that a plan names, as the file has them.
-fn named(plan: &Plan) -> Vec<String> {
+fn named(plan: &ChangePlan) -> Vec<String> {
     let mut named = plan.rest.clone();
     let monitors =
         plan.changed.iter().flat_map(|(id, keys)| keys.iter().map(move |key| format!("monitors.{id}.{key}")));

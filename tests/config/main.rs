@@ -5,8 +5,8 @@ use std::path::Path;
 use serin::config::Loaded;
 use serin::config::check::checker::Unset;
 use serin::config::load;
-use serin::config::read::fault::{Faults, PlacedFault};
-use serin::config::read::source::Source;
+use serin::config::read::diagnostic::{Diagnostics, PlacedDiagnostic};
+use serin::config::read::source::ConfigSource;
 
 mod accepted;
 mod access;
@@ -75,11 +75,11 @@ fn secrets(name: &str) -> Option<String> {
     SECRETS.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
 }
 
-fn source(text: impl Into<Vec<u8>>) -> Source {
-    Source::new(Path::new("monitors.yaml"), text.into(), None)
+fn source(text: impl Into<Vec<u8>>) -> ConfigSource {
+    ConfigSource::new(Path::new("monitors.yaml"), text.into(), None)
 }
 
-fn faults(text: &str) -> Faults {
+fn faults(text: &str) -> Diagnostics {
     load(&source(text), &secrets, Unset::Refuse).expect_err("the file is refused")
 }
 
@@ -88,8 +88,8 @@ fn loaded(text: &str) -> Loaded {
 }
 
 /// `line:column message => mend`, one a fault.
-fn lines(faults: &Faults) -> Vec<String> {
-    let line = |fault: &PlacedFault| {
+fn lines(faults: &Diagnostics) -> Vec<String> {
+    let line = |fault: &PlacedDiagnostic| {
         let help = fault.help.as_deref().unwrap_or("");
         format!("{}:{} {} => {help}", fault.line, fault.column, fault.message)
     };

@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::config;
 use crate::config::Loaded;
 use crate::config::check::checker::Unset;
-use crate::config::read::source::Source;
+use crate::config::read::source::ConfigSource;
 
 /// Where the item goes, and how far it is indented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub fn inserted(text: &str, item: impl Fn(usize) -> String) -> Result<String, St
 /// # Errors
 /// Every fault, as `serin check` prints them.
 pub fn checked(path: &Path, text: &str, known: &[(String, String)]) -> Result<Loaded, String> {
-    let source = Source::new(path, text.as_bytes().to_vec(), None);
+    let source = ConfigSource::new(path, text.as_bytes().to_vec(), None);
     let env = |name: &str| {
         let ours = known.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         ours.or_else(|| std::env::var(name).ok())

@@ -5,8 +5,8 @@ use http::HeaderName;
 
 use crate::config::check::checker::Checker;
 use crate::config::check::process::is_loopback;
-use crate::config::read::fault::{Fault, Place, quoted};
-use crate::config::read::tree::{Entry, Node};
+use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
+use crate::config::read::tree::{MapEntry, Node};
 use crate::domain::monitor::{Auth, OAuth};
 use crate::domain::secret::{Address, Secret};
 
@@ -44,12 +44,14 @@ pub fn auth(checker: &mut Checker<'_>, what: &str, node: &Node<'_>, url: Option<
     let headers = fields.get("headers").map(|entry| headers(checker, what, entry)).unwrap_or_default();
     let oauth = fields.get("oauth").and_then(|entry| oauth(checker, what, entry));
     let ways = ["bearer", "oauth"].into_iter().filter_map(|key| fields.get(key));
-    let header = |entry: &&Entry<'_>| headers.iter().any(|(name, _)| name == "authorization") && entry.key == "headers";
-    let ways: Vec<&Entry<'_>> = ways.chain(fields.get("headers").filter(header)).collect();
+    let header =
+        |entry: &&MapEntry<'_>| headers.iter().any(|(name, _)| name == "authorization") && entry.key == "headers";
+    let ways: Vec<&MapEntry<'_>> = ways.chain(fields.get("headers").filter(header)).collect();
     if let [first, second, ..] = ways[..] {
         let message =
             format!("{what} gives its Authorization twice, by {} and {}", quoted(&first.key), quoted(&second.key));
-        checker.fault(Fault::new(second.place, message).note(first.place, "first here").help("keep one of the two"));
+        checker
+            .report(Diagnostic::new(second.place, message).note(first.place, "first here").help("keep one of the two"));
     }
     let shows = bearer.is_some() || oauth.is_some() || !headers.is_empty();
     let expires_at = fields.get("expires").and_then(|entry| moment(checker, what, entry));
@@ -57,8 +59,9 @@ pub fn auth(checker: &mut Checker<'_>, what: &str, node: &Node<'_>, url: Option<
     let refuses = strangers.and_then(|entry| checker.choice("'refuses_strangers'", &entry.value, &YES_OR_NO));
     let refuses = refuses.unwrap_or_default();
     if let Some(entry) = strangers.filter(|_| refuses && !shows) {
-        let fault = Fault::new(entry.place, format!("{what} shows nothing by which it is told from a stranger"));
-        checker.fault(fault.help("add `bearer`, `headers` or `oauth`, or leave 'refuses_strangers' out"));
+        let diagnostic =
+            Diagnostic::new(entry.place, format!("{what} shows nothing by which it is told from a stranger"));
+        checker.report(diagnostic.help("add `bearer`, `headers` or `oauth`, or leave 'refuses_strangers' out"));
     }
     if fields.get("bearer").is_none() && fields.get("oauth").is_none() && fields.get("headers").is_none() {
         let mend = "such as `bearer: ${env:DOCS_TOKEN}`, `headers` or `oauth`";
@@ -68,28 +71,28 @@ pub fn auth(checker: &mut Checker<'_>, what: &str, node: &Node<'_>, url: Option<
     Auth { bearer, headers, oauth, expires_at, refuses_strangers: refuses }
 }
 
-fn bearer(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<Secret> {
+fn bearer(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<Secret> {
     let secret = checker.secret(format_args!("the bearer token of {what}"), &entry.value)?;
     if !secret.expose().bytes().all(|byte| byte.is_ascii_graphic()) {
         let message = format!("the bearer token of {what} holds characters that no header may");
         let mend = "look at where it comes from: spaces, quotes of another alphabet?";
-        checker.fault(Fault::new(entry.value.place, message).help(mend));
+        checker.report(Diagnostic::new(entry.value.place, message).help(mend));
         return None;
     }
     Some(secret)
 }
 
 /// Names in lower case, with their values. What is a secret by its name stands outside the file.
-fn headers(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Vec<(String, Secret)> {
+fn headers(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Vec<(String, Secret)> {
     let entries = checker.map(format_args!("'headers' of {what}"), &entry.value).unwrap_or_default();
     if entries.len() > HEADERS_MAX {
-        let fault = Fault::new(entry.place, format!("{what} has {} headers", entries.len()));
-        checker.fault(fault.help(format!("at most {HEADERS_MAX}: each goes out with every request")));
+        let diagnostic = Diagnostic::new(entry.place, format!("{what} has {} headers", entries.len()));
+        checker.report(diagnostic.help(format!("at most {HEADERS_MAX}: each goes out with every request")));
     }
     let mut found: Vec<(String, Secret)> = Vec::new();
     for entry in entries.iter().take(HEADERS_MAX) {
         let name = entry.key.to_ascii_lowercase();
-        let fault = if HeaderName::from_bytes(name.as_bytes()).is_err() {
+        let diagnostic = if HeaderName::from_bytes(name.as_bytes()).is_err() {
             Some((format!("{} is no name of a header", quoted(&entry.key)), "such as `X-Api-Key`"))
         } else if OURS.contains(&name.as_str()) || name.starts_with("mcp-") {
             Some((format!("the probe writes the header {} itself", quoted(&entry.key)), "leave it out"))
@@ -98,8 +101,8 @@ fn headers(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Vec<(Str
         } else {
             None
         };
-        if let Some((message, mend)) = fault {
-            checker.fault(Fault::new(entry.place, message).help(mend));
+        if let Some((message, mend)) = diagnostic {
+            checker.report(Diagnostic::new(entry.place, message).help(mend));
             continue;
         }
         let named = format!("the header {} of {what}", quoted(&entry.key));
@@ -111,8 +114,8 @@ fn headers(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Vec<(Str
         };
         let Some(value) = value else { continue };
         if http::HeaderValue::from_str(value.expose()).is_err() {
-            let fault = Fault::new(entry.value.place, format!("{named} holds characters that no header may"));
-            checker.fault(fault.help("look at where it comes from"));
+            let diagnostic = Diagnostic::new(entry.value.place, format!("{named} holds characters that no header may"));
+            checker.report(diagnostic.help("look at where it comes from"));
             continue;
         }
         found.push((name, value));
@@ -120,7 +123,7 @@ fn headers(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Vec<(Str
     found
 }
 
-fn oauth(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<OAuth> {
+fn oauth(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<OAuth> {
     let named = format!("'oauth' of {what}");
     let fields = checker.fields(&named, &entry.value, "monitors.auth.oauth")?;
     let mut needed = |key: &str, mend: &str| {
@@ -143,46 +146,47 @@ fn oauth(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<OAu
 }
 
 /// As written: the metadata has to name itself exactly so.
-fn issuer_of(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<String> {
+fn issuer_of(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<String> {
     let issuer = checker.link(format_args!("the issuer of {what}"), &entry.value)?;
     let url = url::Url::parse(&issuer).ok()?;
     let safe =
         url.scheme() == "https" || url.host_str().is_some_and(is_loopback) || url.host_str() == Some("unset.invalid");
-    let fault = if !safe {
+    let diagnostic = if !safe {
         Some(("the client secret would travel in the clear", "write the issuer with https"))
     } else if url.query().is_some() || url.fragment().is_some() {
         Some(("an issuer has neither `?` nor `#` (RFC 8414)", "write it as its metadata names itself"))
     } else {
         None
     };
-    if let Some((message, mend)) = fault {
-        checker.fault(Fault::new(entry.value.place, message).help(mend));
+    if let Some((message, mend)) = diagnostic {
+        checker.report(Diagnostic::new(entry.value.place, message).help(mend));
         return None;
     }
     Some(issuer)
 }
 
 /// A moment, or a date, which ends with its last second.
-fn moment(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<DateTime<Utc>> {
+fn moment(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<DateTime<Utc>> {
     let text = checker.setting(format_args!("'expires' of {what}"), &entry.value)?;
     let moment = DateTime::parse_from_rfc3339(&text).ok().map(|moment| moment.to_utc());
     let date = || NaiveDate::parse_from_str(&text, "%Y-%m-%d").ok()?.and_hms_opt(23, 59, 59);
     let found = moment.or_else(|| Some(date()?.and_utc()));
     if found.is_none() {
-        let fault = Fault::new(entry.value.place, format!("'expires' of {what} is no moment: {}", quoted(&text)));
-        checker.fault(fault.help("such as `2026-12-31`, or `2026-12-31T12:00:00Z`"));
+        let diagnostic =
+            Diagnostic::new(entry.value.place, format!("'expires' of {what} is no moment: {}", quoted(&text)));
+        checker.report(diagnostic.help("such as `2026-12-31`, or `2026-12-31T12:00:00Z`"));
     }
     found
 }
 
-fn in_the_clear(checker: &mut Checker<'_>, what: &str, ways: &[&Entry<'_>], url: Option<&Address>) {
+fn in_the_clear(checker: &mut Checker<'_>, what: &str, ways: &[&MapEntry<'_>], url: Option<&Address>) {
     let open = url.and_then(|url| url::Url::parse(url.resolved.expose()).ok()).is_some_and(|url| {
         url.scheme() == "http" && !url.host_str().is_some_and(is_loopback) && url.host_str() != Some("unset.invalid")
     });
     if let Some(entry) = ways.first().filter(|_| open) {
         let named = if entry.key == "bearer" { "bearer token" } else { "credential" };
-        let place: Place = entry.place;
-        let fault = Fault::warning(place, format!("the {named} of {what} travels in the clear"));
-        checker.fault(fault.help("write the address with https"));
+        let place: TextSpan = entry.place;
+        let diagnostic = Diagnostic::warning(place, format!("the {named} of {what} travels in the clear"));
+        checker.report(diagnostic.help("write the address with https"));
     }
 }

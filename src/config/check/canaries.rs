@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::definition;
 use crate::config::check::rules::within;
-use crate::config::read::fault::{Fault, Place};
-use crate::config::read::tree::{Node, Value};
+use crate::config::read::diagnostic::{Diagnostic, TextSpan};
+use crate::config::read::tree::{Node, NodeValue};
 use crate::domain::monitor::{Canary, CanaryKind};
 
 /// A good set is 24 (RETRIEVAL §2); a round over more would take hours.
@@ -32,7 +32,7 @@ pub struct CanaryDefaults {
 /// How many canaries a monitor lists, before they are looked at.
 pub fn count(node: Option<&Node<'_>>) -> usize {
     match node.map(|node| &node.value) {
-        Some(Value::List(items)) => items.len(),
+        Some(NodeValue::List(items)) => items.len(),
         _ => 0,
     }
 }
@@ -48,17 +48,19 @@ pub fn canaries(
     let items = checker.list(format_args!("'canaries' of {what}"), node).unwrap_or_default();
     if items.len() > CANARIES_MAX {
         let message = format!("{what} has {} canaries", items.len());
-        checker.fault(Fault::new(node.place, message).help(format!("at most {CANARIES_MAX}; 24 are a good set")));
+        checker.report(Diagnostic::new(node.place, message).help(format!("at most {CANARIES_MAX}; 24 are a good set")));
     }
-    let mut places: HashMap<String, Place> = HashMap::new();
+    let mut places: HashMap<String, TextSpan> = HashMap::new();
     let mut found = Vec::new();
     for item in items.iter().take(CANARIES_MAX) {
         let Some(canary) = canary(checker, what, item, defaults) else { continue };
         match places.get(&canary.id) {
             Some(first) => {
                 let message = format!("canary '{}' is declared twice in {what}", canary.id);
-                checker.fault(
-                    Fault::new(item.place, message).note(*first, "first declared here").help("give each its own id"),
+                checker.report(
+                    Diagnostic::new(item.place, message)
+                        .note(*first, "first declared here")
+                        .help("give each its own id"),
                 );
             }
             None => {
@@ -116,10 +118,11 @@ fn canary(checker: &mut Checker<'_>, monitor: &str, node: &Node<'_>, defaults: C
 
 fn expect(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Vec<String> {
     let items = checker.list(format_args!("'expect' of {what}"), node).unwrap_or_default();
-    let is_list = matches!(node.value, Value::List(_));
+    let is_list = matches!(node.value, NodeValue::List(_));
     if is_list && (items.is_empty() || items.len() > EXPECT_MAX) {
         let message = format!("'expect' of {what} names {} sources", items.len());
-        checker.fault(Fault::new(node.place, message).help(format!("one to {EXPECT_MAX}, of which any is right")));
+        checker
+            .report(Diagnostic::new(node.place, message).help(format!("one to {EXPECT_MAX}, of which any is right")));
     }
     items.iter().take(EXPECT_MAX).filter_map(|item| checker.text("an expected source", item)).collect()
 }
@@ -132,8 +135,9 @@ fn agreement(checker: &mut Checker<'_>, what: &str, fields: Fields<'_, '_>, kind
         return;
     }
     if !negative && fields.get("expect").is_none() {
-        let fault = Fault::new(fields.place, format!("{what} expects nothing, so that no answer is right or wrong"));
-        checker.fault(fault.help("add `expect: [ … ]`, or `kind: negative` where nothing may be found"));
+        let diagnostic =
+            Diagnostic::new(fields.place, format!("{what} expects nothing, so that no answer is right or wrong"));
+        checker.report(diagnostic.help("add `expect: [ … ]`, or `kind: negative` where nothing may be found"));
     }
     for (key, wrong) in [("expect", negative), ("within", negative), ("max_score", !negative)] {
         let Some(entry) = fields.get(key).filter(|_| wrong) else { continue };
@@ -142,6 +146,6 @@ fn agreement(checker: &mut Checker<'_>, what: &str, fields: Fields<'_, '_>, kind
         } else {
             format!("'{key}' of {what} holds for negative canaries only")
         };
-        checker.fault(Fault::new(entry.place, message).help(format!("leave '{key}' out, or change 'kind'")));
+        checker.report(Diagnostic::new(entry.place, message).help(format!("leave '{key}' out, or change 'kind'")));
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::config::check::checker::Checker;
 use crate::config::check::layers::Layers;
-use crate::config::read::fault::{Fault, quoted};
+use crate::config::read::diagnostic::{Diagnostic, quoted};
 use crate::config::read::tree::Node;
 use crate::domain::monitor::{Caps, Monitor};
 use crate::domain::wording::as_written;
@@ -33,7 +33,7 @@ pub fn weigh(checker: &mut Checker<'_>, monitor: &Monitor, layers: Layers<'_, '_
             monitor.id
         );
         let mend = format!("at least {}, or fewer canaries a beat (`search.per_beat`)", a_beat * 24);
-        checker.fault(Fault::new(entry.value.place, message).help(mend));
+        checker.report(Diagnostic::new(entry.value.place, message).help(mend));
     } else if cap < monitor.calls_per_day() {
         let spaced = Duration::from_secs(a_beat * 24 * 3600 / cap);
         let message = format!(
@@ -43,7 +43,7 @@ pub fn weigh(checker: &mut Checker<'_>, monitor: &Monitor, layers: Layers<'_, '_
             as_written(spaced),
         );
         let mend = format!("raise `every` from {}, so that the file says what happens", as_written(monitor.every));
-        checker.fault(Fault::warning(entry.value.place, message).help(mend));
+        checker.report(Diagnostic::warning(entry.value.place, message).help(mend));
     }
 }
 
@@ -54,7 +54,7 @@ fn size(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Option<u64> {
     let bytes = unit.and_then(|(number, unit)| number.trim_end().parse::<u64>().ok()?.checked_mul(*unit));
     if bytes.is_none_or(|bytes| bytes == 0) {
         let message = format!("{what} takes a size, and this is {}", quoted(&written));
-        checker.fault(Fault::new(node.place, message).help(SIZE_MEND));
+        checker.report(Diagnostic::new(node.place, message).help(SIZE_MEND));
         return None;
     }
     bytes

@@ -4,9 +4,9 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use crate::config::check::keys;
-use crate::config::check::shape::Shape;
-use crate::config::read::fault::{Collector, Fault, Place, quoted};
-use crate::config::read::tree::{Child, Entry, Node, Value};
+use crate::config::check::shape::ValueShape;
+use crate::config::read::diagnostic::{Collector, Diagnostic, TextSpan, quoted};
+use crate::config::read::tree::{Child, MapEntry, Node, NodeValue};
 
 /// Keys whose values are secrets.
 const SECRET_WORDS: &[&str] = &["secret", "secrets", "password", "token", "bearer"];
@@ -27,7 +27,7 @@ pub struct Checker<'e> {
     env: &'e dyn Fn(&str) -> Option<String>,
     strictness: Unset,
     /// What was asked of which place; only written where somebody wants to know, see [`crate::config::describe::schema`].
-    pub asked: Option<Vec<(Place, Shape)>>,
+    pub asked: Option<Vec<(TextSpan, ValueShape)>>,
     /// Where each file lies, by the number of its first byte.
     folders: Vec<(u32, PathBuf)>,
 }
@@ -35,14 +35,14 @@ pub struct Checker<'e> {
 /// A map whose keys are all known.
 #[derive(Debug, Clone, Copy)]
 pub struct Fields<'n, 'a> {
-    entries: &'n [Entry<'a>],
+    entries: &'n [MapEntry<'a>],
     /// Where the map stands.
-    pub place: Place,
+    pub place: TextSpan,
 }
 
 impl<'n, 'a> Fields<'n, 'a> {
     /// What is written under a key.
-    pub fn get(&self, key: &str) -> Option<&'n Entry<'a>> {
+    pub fn get(&self, key: &str) -> Option<&'n MapEntry<'a>> {
         self.entries.iter().find(|entry| entry.key == key)
     }
 }
@@ -59,21 +59,21 @@ impl<'e> Checker<'e> {
     }
 
     /// The folder of the file that a place is in; paths that stand there start in it.
-    pub fn folder(&self, place: Place) -> &Path {
+    pub fn folder(&self, place: TextSpan) -> &Path {
         let nth = self.folders.partition_point(|(start, _)| *start <= place.start).saturating_sub(1);
         self.folders.get(nth).map_or(Path::new(""), |(_, folder)| folder)
     }
 
     /// Notes what a place may hold, where somebody wants to know; every reader does so before it looks.
-    pub fn ask(&mut self, place: Place, shape: impl FnOnce() -> Shape) {
+    pub fn ask(&mut self, place: TextSpan, shape: impl FnOnce() -> ValueShape) {
         if let Some(asked) = &mut self.asked {
             asked.push((place, shape()));
         }
     }
 
     /// Notes a fault.
-    pub fn fault(&mut self, fault: Fault) {
-        self.found.add(fault);
+    pub fn report(&mut self, diagnostic: Diagnostic) {
+        self.found.add(diagnostic);
     }
 
     /// A variable's value; an empty one counts as unset.
@@ -82,12 +82,12 @@ impl<'e> Checker<'e> {
     }
 
     /// Says that something outside the file is not there, as loudly as this run wants it.
-    pub fn missing_outside(&mut self, place: Place, message: String, mend: String) {
-        let fault = match self.strictness {
-            Unset::Warn => Fault::warning(place, message),
-            Unset::Refuse => Fault::new(place, message),
+    pub fn missing_outside(&mut self, place: TextSpan, message: String, mend: String) {
+        let diagnostic = match self.strictness {
+            Unset::Warn => Diagnostic::warning(place, message),
+            Unset::Refuse => Diagnostic::new(place, message),
         };
-        self.found.add(fault.help(mend));
+        self.found.add(diagnostic.help(mend));
     }
 
     /// A map with nothing in it but the keys of its section ([`keys`]). None where it is no map at all.
@@ -111,46 +111,46 @@ impl<'e> Checker<'e> {
         more: &[&str],
     ) -> Option<Fields<'n, 'a>> {
         let known = || keys::known(section).iter().chain(more).copied();
-        self.ask(node.place, || Shape::keys(known()));
+        self.ask(node.place, || ValueShape::keys(known()));
         let entries = self.map(what, node)?;
         for entry in entries.iter().filter(|entry| !known().any(|key| key == entry.key)) {
             if similar(&entry.key, SECRET_WORDS.iter().copied()).is_some()
-                && matches!(entry.value.value, Value::Scalar { .. })
+                && matches!(entry.value.value, NodeValue::Scalar { .. })
             {
                 // A secret under a misspelled key is one all the same.
-                self.found.masks.push(entry.value.place.start as usize..entry.value.place.end as usize);
+                self.found.redactions.push(entry.value.place.start as usize..entry.value.place.end as usize);
             }
             let key = quoted(&entry.key);
-            let fault = if keys::is_promised(section, &entry.key) {
+            let diagnostic = if keys::is_promised(section, &entry.key) {
                 let message = format!("this version cannot honour {key} of {what} yet");
-                Fault::new(entry.place, message).help("leave it out, so that nobody relies on it")
+                Diagnostic::new(entry.place, message).help("leave it out, so that nobody relies on it")
             } else {
                 let message = format!("{what} has no key {key}");
                 let mend = match similar(&entry.key, known()) {
                     Some(word) => format!("did you mean '{word}'?"),
                     None => format!("known here: {}", known().collect::<Vec<_>>().join(", ")),
                 };
-                Fault::new(entry.place, message).help(mend)
+                Diagnostic::new(entry.place, message).help(mend)
             };
-            self.fault(fault);
+            self.report(diagnostic);
         }
         Some(Fields { entries, place: node.place })
     }
 
     /// What to call a map that has an id, such as `monitor 'docs'`, before anything in it was looked at.
     pub fn named(kind: &str, node: &Node<'_>) -> String {
-        let Value::Map(entries) = &node.value else { return format!("a {kind}") };
+        let NodeValue::Map(entries) = &node.value else { return format!("a {kind}") };
         match entries.iter().find(|entry| entry.key == "id").map(|entry| &entry.value.value) {
-            Some(Value::Scalar { text, .. }) if !text.is_empty() => format!("{kind} {}", quoted(text)),
+            Some(NodeValue::Scalar { text, .. }) if !text.is_empty() => format!("{kind} {}", quoted(text)),
             _ => format!("a {kind}"),
         }
     }
 
     /// The keys and values of a map that names its keys itself.
-    pub fn map<'n, 'a>(&mut self, what: impl Display + Copy, node: &'n Node<'a>) -> Option<&'n [Entry<'a>]> {
-        self.ask(node.place, || Shape::Names);
+    pub fn map<'n, 'a>(&mut self, what: impl Display + Copy, node: &'n Node<'a>) -> Option<&'n [MapEntry<'a>]> {
+        self.ask(node.place, || ValueShape::Names);
         match &node.value {
-            Value::Map(entries) => Some(entries),
+            NodeValue::Map(entries) => Some(entries),
             _ => {
                 self.wrong_shape(what, node, "keys with values");
                 None
@@ -160,12 +160,12 @@ impl<'e> Checker<'e> {
 
     /// The items of a list.
     pub fn list<'n, 'a>(&mut self, what: impl Display + Copy, node: &'n Node<'a>) -> Option<&'n [Child<'a>]> {
-        self.ask(node.place, || Shape::List);
+        self.ask(node.place, || ValueShape::List);
         match &node.value {
-            Value::List(items) => Some(items),
-            Value::Scalar { .. } if !node.is_null() => {
+            NodeValue::List(items) => Some(items),
+            NodeValue::Scalar { .. } if !node.is_null() => {
                 let message = format!("{what} takes a list, and this is a single value");
-                self.fault(Fault::new(node.place, message).help("put it into brackets: `[…]`"));
+                self.report(Diagnostic::new(node.place, message).help("put it into brackets: `[…]`"));
                 None
             }
             _ => {
@@ -181,19 +181,19 @@ impl<'e> Checker<'e> {
             (format!("{what} has no value"), format!("give it {wanted}, or leave it out"))
         } else {
             let seen = match node.value {
-                Value::Scalar { .. } => "a single value",
-                Value::List(_) => "a list",
-                Value::Map(_) => "a map",
+                NodeValue::Scalar { .. } => "a single value",
+                NodeValue::List(_) => "a list",
+                NodeValue::Map(_) => "a map",
             };
             (format!("{what} takes {wanted}, and this is {seen}"), format!("give it {wanted}"))
         };
-        self.fault(Fault::new(node.place, message).help(mend));
+        self.report(Diagnostic::new(node.place, message).help(mend));
     }
 
     /// Says that a key is missing; the place is the map it belongs into.
-    pub fn missing(&mut self, what: impl Display + Copy, place: Place, key: &str, mend: &str) {
-        self.ask(place, || Shape::Missing(key.to_owned()));
-        self.fault(Fault::new(place, format!("{what} has no '{key}'")).help(mend));
+    pub fn missing(&mut self, what: impl Display + Copy, place: TextSpan, key: &str, mend: &str) {
+        self.ask(place, || ValueShape::Missing(key.to_owned()));
+        self.report(Diagnostic::new(place, format!("{what} has no '{key}'")).help(mend));
     }
 }
 

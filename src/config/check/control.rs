@@ -6,9 +6,9 @@ use url::Url;
 
 use crate::config::check::checker::Checker;
 use crate::config::check::keys;
-use crate::config::check::shape::Shape;
-use crate::config::read::fault::Fault;
-use crate::config::read::tree::{Node, Value};
+use crate::config::check::shape::ValueShape;
+use crate::config::read::diagnostic::Diagnostic;
+use crate::config::read::tree::{Node, NodeValue};
 use crate::domain::fleet::Control;
 use crate::domain::secret::Address;
 
@@ -21,17 +21,18 @@ const STATUS: RangeInclusive<u32> = 100..=599;
 pub fn control(checker: &mut Checker<'_>, node: &Node<'_>) -> Vec<Control> {
     let items = checker.list("'control'", node).unwrap_or_default();
     if items.is_empty() || items.len() > CONTROL_MAX {
-        let fault = Fault::new(node.place, format!("'control' names {} addresses", items.len()));
-        checker
-            .fault(fault.help(format!("one to {CONTROL_MAX}, of servers that have nothing to do with the monitors")));
+        let diagnostic = Diagnostic::new(node.place, format!("'control' names {} addresses", items.len()));
+        checker.report(
+            diagnostic.help(format!("one to {CONTROL_MAX}, of servers that have nothing to do with the monitors")),
+        );
     }
     items.iter().take(CONTROL_MAX).filter_map(|item| one(checker, item)).collect()
 }
 
 fn one(checker: &mut Checker<'_>, item: &Node<'_>) -> Option<Control> {
     // The schema is asked for with texts alone, and has to name the long form too.
-    checker.ask(item.place, || Shape::keys(keys::known("serin.control").iter().copied()));
-    let control = if matches!(item.value, Value::Map(_)) {
+    checker.ask(item.place, || ValueShape::keys(keys::known("serin.control").iter().copied()));
+    let control = if matches!(item.value, NodeValue::Map(_)) {
         declared(checker, item)?
     } else {
         Control { address: checker.address("a control address", item)?, status: None, contains: None }
@@ -40,7 +41,7 @@ fn one(checker: &mut Checker<'_>, item: &Node<'_>) -> Option<Control> {
         let message = "a gateway or a sign-in page that answers in this control address's place is taken for it, and a \
                        lost network pages for every monitor";
         let mend = "write it with https, or `{ url: …, status: 204 }` with what only its own answer has";
-        checker.fault(Fault::warning(item.place, message).help(mend));
+        checker.report(Diagnostic::warning(item.place, message).help(mend));
     }
     Some(control)
 }

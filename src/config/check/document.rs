@@ -10,22 +10,26 @@ use std::sync::Arc;
 use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::including;
 use crate::config::check::keys;
-use crate::config::check::monitors::{self, Monitors};
+use crate::config::check::monitors::{self, MonitorsRead};
 use crate::config::check::process;
-use crate::config::check::process::Settings;
+use crate::config::check::process::ProcessSettings;
 use crate::config::check::receivers;
 use crate::config::check::routes;
-use crate::config::check::shape::Shape;
-use crate::config::read::fault::{Fault, Place, quoted};
-use crate::config::read::source::Source;
-use crate::config::read::tree::{Entry, Node, Tree, Value};
+use crate::config::check::shape::ValueShape;
+use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
+use crate::config::read::source::ConfigSource;
+use crate::config::read::tree::{MapEntry, Node, NodeValue, Tree};
 use crate::domain::fleet::{Fleet, Provenance};
 
 /// Keys starting with `x-`; each key of the file is compared with each of them.
 const EXTENSIONS_MAX: usize = 200;
 
 /// Checks all files together; the first of `trees` is the one that includes the others.
-pub fn document(checker: &mut Checker<'_>, trees: &[Tree<'_>], source: &Source) -> Option<(Settings, Fleet)> {
+pub fn document(
+    checker: &mut Checker<'_>,
+    trees: &[Tree<'_>],
+    source: &ConfigSource,
+) -> Option<(ProcessSettings, Fleet)> {
     let files: Vec<Option<Fields<'_, '_>>> =
         trees.iter().enumerate().map(|(nth, tree)| sections(checker, nth, tree)).collect();
     let first = *files.first()?;
@@ -40,17 +44,17 @@ pub fn document(checker: &mut Checker<'_>, trees: &[Tree<'_>], source: &Source) 
     let process = process::process(checker, node("serin"));
     let runbooks = process::runbooks(checker, everywhere("runbooks"));
     let has_smtp = match node("serin").map(|node| &node.value) {
-        Some(Value::Map(entries)) => entries.iter().any(|entry| entry.key == "smtp"),
+        Some(NodeValue::Map(entries)) => entries.iter().any(|entry| entry.key == "smtp"),
         _ => false,
     };
     let receivers = receivers::receivers(checker, everywhere("receivers"), has_smtp);
     let defaults = monitors::defaults(checker, node("defaults"));
-    let declared: Vec<&Entry<'_>> = everywhere("monitors").collect();
+    let declared: Vec<&MapEntry<'_>> = everywhere("monitors").collect();
     let mut monitors = monitors::monitors(checker, &declared, &defaults);
     if declared.is_empty() {
         let mend = "a list with at least one monitor: `- { id: docs, url: … }`";
         match first.get("include") {
-            Some(entry) => checker.fault(Fault::new(entry.place, "no file declares 'monitors'").help(mend)),
+            Some(entry) => checker.report(Diagnostic::new(entry.place, "no file declares 'monitors'").help(mend)),
             None => checker.missing("the file", TOP, "monitors", mend),
         }
     }
@@ -67,7 +71,7 @@ pub fn document(checker: &mut Checker<'_>, trees: &[Tree<'_>], source: &Source) 
         routes::coverage(checker, &routes, &monitors.list, top);
         receivers.unused(checker, &routes, &process.internal);
     }
-    let Monitors { list, .. } = monitors;
+    let MonitorsRead { list, .. } = monitors;
     let fleet = Fleet {
         provenance: Provenance::default(),
         monitors: list,
@@ -86,7 +90,7 @@ pub fn document(checker: &mut Checker<'_>, trees: &[Tree<'_>], source: &Source) 
 }
 
 /// Where the first file starts.
-const TOP: Place = Place { start: 0, end: 0, line: 1 };
+const TOP: TextSpan = TextSpan { start: 0, end: 0, line: 1 };
 
 /// The sections of one file, each in a file that may hold it.
 fn sections<'n, 'a>(checker: &mut Checker<'_>, nth: usize, tree: &'n Tree<'a>) -> Option<Fields<'n, 'a>> {
@@ -100,10 +104,10 @@ fn sections<'n, 'a>(checker: &mut Checker<'_>, nth: usize, tree: &'n Tree<'a>) -
     }
     if nth > 0 {
         let alone =
-            |entry: &&Entry<'_>| keys::known("").contains(&&*entry.key) && !keys::INCLUDED.contains(&&*entry.key);
+            |entry: &&MapEntry<'_>| keys::known("").contains(&&*entry.key) && !keys::INCLUDED.contains(&&*entry.key);
         for entry in entries.iter().filter(alone) {
-            let fault = Fault::new(entry.place, format!("{} stands in an included file", quoted(&entry.key)));
-            checker.fault(fault.help(format!(
+            let diagnostic = Diagnostic::new(entry.place, format!("{} stands in an included file", quoted(&entry.key)));
+            checker.report(diagnostic.help(format!(
                 "move it into the file that Serin is started with; an included one holds {}",
                 keys::INCLUDED.join(", ")
             )));
@@ -113,8 +117,13 @@ fn sections<'n, 'a>(checker: &mut Checker<'_>, nth: usize, tree: &'n Tree<'a>) -
 }
 
 /// Every file's routes, those of the files it includes before its own.
-fn routes_in_order<'n, 'a>(files: &[Option<Fields<'n, 'a>>], source: &Source) -> Vec<&'n Entry<'a>> {
-    fn visit<'n, 'a>(nth: usize, files: &[Option<Fields<'n, 'a>>], source: &Source, found: &mut Vec<&'n Entry<'a>>) {
+fn routes_in_order<'n, 'a>(files: &[Option<Fields<'n, 'a>>], source: &ConfigSource) -> Vec<&'n MapEntry<'a>> {
+    fn visit<'n, 'a>(
+        nth: usize,
+        files: &[Option<Fields<'n, 'a>>],
+        source: &ConfigSource,
+        found: &mut Vec<&'n MapEntry<'a>>,
+    ) {
         let included = source.included.iter().enumerate().filter(|(_, file)| file.by == nth);
         included.for_each(|(at, _)| visit(at + 1, files, source, found));
         found.extend(files.get(nth).and_then(|fields| fields.and_then(|fields| fields.get("routes"))));
@@ -125,29 +134,30 @@ fn routes_in_order<'n, 'a>(files: &[Option<Fields<'n, 'a>>], source: &Source) ->
 }
 
 /// Whether a key starting with `x-` is there for its anchors, and one of them is used; else it would be ignored in silence.
-fn holds_anchors(checker: &mut Checker<'_>, tree: &Tree<'_>, entry: &Entry<'_>) -> bool {
+fn holds_anchors(checker: &mut Checker<'_>, tree: &Tree<'_>, entry: &MapEntry<'_>) -> bool {
     if !entry.key.starts_with("x-") {
         return false;
     }
     let Node { place, .. } = &*entry.value;
     if !tree.referred.iter().any(|used| place.start <= used.start && used.end <= place.end) {
-        let fault = Fault::new(entry.place, format!("nothing refers to an anchor in {}", quoted(&entry.key)));
-        checker.fault(fault.help("keys starting with `x-` hold `&anchors` for use elsewhere; leave it out"));
+        let diagnostic = Diagnostic::new(entry.place, format!("nothing refers to an anchor in {}", quoted(&entry.key)));
+        checker.report(diagnostic.help("keys starting with `x-` hold `&anchors` for use elsewhere; leave it out"));
     }
     true
 }
 
-fn version(checker: &mut Checker<'_>, entry: Option<&Entry<'_>>) {
+fn version(checker: &mut Checker<'_>, entry: Option<&MapEntry<'_>>) {
     let Some(entry) = entry else {
         checker.missing("the file", TOP, "version", "start with `version: 1`");
         return;
     };
-    checker.ask(entry.value.place, || Shape::Whole(1..=1));
+    checker.ask(entry.value.place, || ValueShape::Whole(1..=1));
     let Some((text, plain)) = checker.scalar("'version'", &entry.value) else { return };
     if text != "1" || !plain {
         let message = format!("this Serin reads version 1 of the file, and this is version {}", quoted(text));
-        checker.fault(
-            Fault::new(entry.value.place, message).help("write `version: 1`, or run the Serin that the file is for"),
+        checker.report(
+            Diagnostic::new(entry.value.place, message)
+                .help("write `version: 1`, or run the Serin that the file is for"),
         );
     }
 }

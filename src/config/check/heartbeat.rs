@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::config::check::checker::Checker;
-use crate::config::read::tree::Entry;
+use crate::config::read::tree::MapEntry;
 use crate::domain::fleet::Heartbeat;
 
 /// Time between two where the file says nothing: what outside watchers expect.
@@ -13,7 +13,7 @@ const EVERY_DEFAULT: Duration = Duration::from_secs(60);
 const EVERY: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
 
 /// Reads `heartbeat: { url, every, method }`.
-pub fn heartbeat(checker: &mut Checker<'_>, entry: &Entry<'_>) -> Option<Heartbeat> {
+pub fn heartbeat(checker: &mut Checker<'_>, entry: &MapEntry<'_>) -> Option<Heartbeat> {
     let fields = checker.fields("'heartbeat'", &entry.value, "serin.heartbeat")?;
     let every = fields.get("every").and_then(|entry| checker.duration("'every' of heartbeat", &entry.value, EVERY));
     let words = &[("get", false), ("post", true)];

@@ -1,7 +1,7 @@
 //! One section written in two places: a monitor's own, and the one of `defaults` beneath it.
 
 use crate::config::check::checker::Fields;
-use crate::config::read::tree::Entry;
+use crate::config::read::tree::MapEntry;
 
 /// Keys looked up in the monitor first, then in `defaults`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -17,12 +17,12 @@ impl<'n, 'a> Layers<'n, 'a> {
     }
 
     /// The key, wherever it is written.
-    pub fn get(&self, key: &str) -> Option<&'n Entry<'a>> {
+    pub fn get(&self, key: &str) -> Option<&'n MapEntry<'a>> {
         self.own(key).or_else(|| self.shared.and_then(|fields| fields.get(key)))
     }
 
     /// The key, where the monitor itself writes it.
-    pub fn own(&self, key: &str) -> Option<&'n Entry<'a>> {
+    pub fn own(&self, key: &str) -> Option<&'n MapEntry<'a>> {
         self.own.and_then(|fields| fields.get(key))
     }
 

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use crate::config::check::checker::{Checker, Unset};
 use crate::config::check::document;
-use crate::config::check::process::Settings;
-use crate::config::read::fault::{Collector, Fault, Faults, Place, Text};
+use crate::config::check::process::ProcessSettings;
+use crate::config::read::diagnostic::{Collector, Diagnostic, Diagnostics, Text, TextSpan};
 use crate::config::read::include;
-use crate::config::read::source::Source;
+use crate::config::read::source::ConfigSource;
 use crate::config::read::tree::{self, Budget};
 use crate::domain::fleet::{Fleet, IncludedFile, Provenance};
 
@@ -15,7 +15,7 @@ use crate::domain::fleet::{Fleet, IncludedFile, Provenance};
 #[derive(Debug, Clone)]
 pub struct Loaded {
     /// What the process itself needs.
-    pub settings: Settings,
+    pub settings: ProcessSettings,
     /// What it declares.
     pub fleet: Fleet,
     /// Warnings, rendered.
@@ -26,7 +26,11 @@ pub struct Loaded {
 ///
 /// `env` looks a variable up; tests and the demo give their own. Reads the files that `${file:…}`
 /// names, so it blocks.
-pub fn load(source: &Source, env: &dyn Fn(&str) -> Option<String>, strictness: Unset) -> Result<Loaded, Faults> {
+pub fn load(
+    source: &ConfigSource,
+    env: &dyn Fn(&str) -> Option<String>,
+    strictness: Unset,
+) -> Result<Loaded, Diagnostics> {
     let mut found = Collector::default();
     let bytes = || std::iter::once(&source.bytes).chain(source.included.iter().map(|file| &file.bytes));
     let lossy: Vec<_> = bytes().map(|bytes| include::text(bytes)).collect();
@@ -41,8 +45,8 @@ pub fn load(source: &Source, env: &dyn Fn(&str) -> Option<String>, strictness: U
             let line = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
             let at = text.start.saturating_add(u32::try_from(error.valid_up_to()).unwrap_or(u32::MAX));
             let line = text.line.saturating_add(u32::try_from(line).unwrap_or(u32::MAX));
-            let fault = Fault::new(Place { start: at, end: at, line }, "this is not UTF-8 text");
-            found.add(fault.help("save the file as UTF-8"));
+            let diagnostic = Diagnostic::new(TextSpan { start: at, end: at, line }, "this is not UTF-8 text");
+            found.add(diagnostic.help("save the file as UTF-8"));
         }
     }
     let mut trees = Vec::with_capacity(texts.len());
@@ -59,17 +63,17 @@ pub fn load(source: &Source, env: &dyn Fn(&str) -> Option<String>, strictness: U
     let mut checker = Checker::new(found, env, strictness, folders);
     let parts = document::document(&mut checker, &trees, source);
     let refused = checker.found.errors() > 0;
-    let faults = checker.found.finish(&texts, false);
+    let diagnostics = checker.found.finish(&texts, false);
     match parts {
         Some((settings, mut fleet)) if !refused => {
             fleet.provenance = provenance(source, &texts);
-            Ok(Loaded { settings, fleet, warnings: faults.warnings })
+            Ok(Loaded { settings, fleet, warnings: diagnostics.warnings })
         }
-        _ => Err(faults),
+        _ => Err(diagnostics),
     }
 }
 
-fn provenance(source: &Source, texts: &[Text<'_>]) -> Provenance {
+fn provenance(source: &ConfigSource, texts: &[Text<'_>]) -> Provenance {
     let included = texts.iter().skip(1).map(|text| IncludedFile { file: text.name.to_owned(), first_line: text.line });
     Provenance {
         file: source.name.clone(),

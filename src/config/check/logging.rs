@@ -3,8 +3,8 @@
 use tracing::level_filters::LevelFilter;
 
 use crate::config::check::checker::{Checker, similar};
-use crate::config::read::fault::{Fault, quoted};
-use crate::config::read::tree::Entry;
+use crate::config::read::diagnostic::{Diagnostic, quoted};
+use crate::config::read::tree::MapEntry;
 
 /// The rooms of the house, by which levels are told apart; `rag` is the reference server, a package of its own.
 /// The words stay though rooms come and go: `targets` says which each means.
@@ -95,7 +95,7 @@ fn module(name: &str) -> Result<&'static str, String> {
 }
 
 /// Reads `log: { level, format, modules: { probe: debug } }`.
-pub fn log(checker: &mut Checker<'_>, entry: &Entry<'_>) -> Log {
+pub fn log(checker: &mut Checker<'_>, entry: &MapEntry<'_>) -> Log {
     let Some(fields) = checker.fields("'log'", &entry.value, "serin.log") else {
         return Log::default();
     };
@@ -112,7 +112,7 @@ pub fn log(checker: &mut Checker<'_>, entry: &Entry<'_>) -> Log {
             }
             Err(mend) => {
                 let message = format!("'modules' of log knows no {}", quoted(&entry.key));
-                checker.fault(Fault::new(entry.place, message).help(mend));
+                checker.report(Diagnostic::new(entry.place, message).help(mend));
             }
         }
     }

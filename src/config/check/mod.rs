@@ -2,7 +2,7 @@
 //!
 //! Read `keys` (what may stand where), `checker` and `scalars` (what all sections share), `load` and `document` (all files together), then the sections:
 //! `process`, `receivers`, `routes`, `layers` (defaults beneath a monitor), `search`, `rules`, `canaries`, `caps`, `auth`,
-//! `reach`, `way`, `monitors`, `heartbeat`, `logging`; last `definition`.
+//! `reach`, `network_path`, `monitors`, `heartbeat`, `logging`; last `definition`.
 
 pub mod keys;
 pub mod shape;
@@ -14,7 +14,7 @@ pub mod auth;
 pub mod canaries;
 pub mod caps;
 pub mod reach;
-pub mod way;
+pub mod network_path;
 pub mod search;
 pub mod rules;
 pub mod monitors;

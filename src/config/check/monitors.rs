@@ -10,13 +10,13 @@ use crate::config::check::caps;
 use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::definition;
 use crate::config::check::layers::Layers;
+use crate::config::check::network_path;
 use crate::config::check::reach;
 use crate::config::check::routes::labels;
-use crate::config::check::rules::{EVERY, Ground, RuleFields, rules};
+use crate::config::check::rules::{EVERY, RuleBasis, RuleFields, rules};
 use crate::config::check::search;
-use crate::config::check::way;
-use crate::config::read::fault::{Fault, Place};
-use crate::config::read::tree::{Entry, Node};
+use crate::config::read::diagnostic::{Diagnostic, TextSpan};
+use crate::config::read::tree::{MapEntry, Node};
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::secret::Address;
 use crate::domain::wording::as_written;
@@ -44,11 +44,11 @@ pub struct Defaults<'n, 'a> {
 
 /// Monitors as read.
 #[derive(Debug, Default)]
-pub struct Monitors {
+pub struct MonitorsRead {
     /// In the order of the files.
     pub list: Vec<Arc<Monitor>>,
     /// Every id in the files, also of a monitor that is faulty.
-    pub places: HashMap<String, Place>,
+    pub places: HashMap<String, TextSpan>,
 }
 
 /// Reads `defaults:`.
@@ -69,18 +69,18 @@ pub fn defaults<'n, 'a>(checker: &mut Checker<'_>, node: Option<&'n Node<'a>>) -
 }
 
 /// Reads the `monitors:` of all files.
-pub fn monitors(checker: &mut Checker<'_>, sections: &[&Entry<'_>], defaults: &Defaults<'_, '_>) -> Monitors {
-    let mut found = Monitors::default();
+pub fn monitors(checker: &mut Checker<'_>, sections: &[&MapEntry<'_>], defaults: &Defaults<'_, '_>) -> MonitorsRead {
+    let mut found = MonitorsRead::default();
     let errors = checker.found.errors();
     let items: Vec<_> =
         sections.iter().filter_map(|entry| checker.list("'monitors'", &entry.value)).flatten().collect();
     if let Some(entry) = sections.first().filter(|_| items.is_empty() && checker.found.errors() == errors) {
-        let fault = Fault::new(entry.value.place, "no monitor is declared");
-        checker.fault(fault.help("add one: `- { id: docs, url: https://docs.example.org/mcp }`"));
+        let diagnostic = Diagnostic::new(entry.value.place, "no monitor is declared");
+        checker.report(diagnostic.help("add one: `- { id: docs, url: https://docs.example.org/mcp }`"));
     }
     if let Some(item) = items.get(MONITORS_MAX) {
-        let fault = Fault::new(item.place, format!("more than {MONITORS_MAX} monitors"));
-        checker.fault(fault.help("split the fleet over several Serins"));
+        let diagnostic = Diagnostic::new(item.place, format!("more than {MONITORS_MAX} monitors"));
+        checker.report(diagnostic.help("split the fleet over several Serins"));
     }
     let mut canaries_left = FLEET_CANARIES_MAX;
     for item in items.iter().take(MONITORS_MAX) {
@@ -89,8 +89,9 @@ pub fn monitors(checker: &mut Checker<'_>, sections: &[&Entry<'_>], defaults: &D
         let what = Checker::named("monitor", item);
         let Some(left) = canaries_left.checked_sub(canaries::count(fields.get("canaries").map(|entry| &*entry.value)))
         else {
-            let fault = Fault::new(item.place, format!("the fleet has more than {FLEET_CANARIES_MAX} canaries"));
-            checker.fault(fault.help("24 canaries a monitor are a good set"));
+            let diagnostic =
+                Diagnostic::new(item.place, format!("the fleet has more than {FLEET_CANARIES_MAX} canaries"));
+            checker.report(diagnostic.help("24 canaries a monitor are a good set"));
             break;
         };
         canaries_left = left;
@@ -102,7 +103,11 @@ pub fn monitors(checker: &mut Checker<'_>, sections: &[&Entry<'_>], defaults: &D
 }
 
 /// The monitor's id, unless it is missing, ill-shaped or taken.
-fn identity(checker: &mut Checker<'_>, fields: Fields<'_, '_>, places: &mut HashMap<String, Place>) -> Option<String> {
+fn identity(
+    checker: &mut Checker<'_>,
+    fields: Fields<'_, '_>,
+    places: &mut HashMap<String, TextSpan>,
+) -> Option<String> {
     let Some(entry) = fields.get("id") else {
         checker.missing("a monitor", fields.place, "id", "such as `id: docs`; history follows it");
         return None;
@@ -110,8 +115,8 @@ fn identity(checker: &mut Checker<'_>, fields: Fields<'_, '_>, places: &mut Hash
     let id = checker.text("a monitor's id", &entry.value)?;
     let id = checker.id("monitor", &id, entry.value.place)?;
     if let Some(first) = places.get(&id) {
-        let fault = Fault::new(entry.value.place, format!("monitor '{id}' is declared twice"));
-        checker.fault(fault.note(*first, "first declared here").help("give each monitor its own id"));
+        let diagnostic = Diagnostic::new(entry.value.place, format!("monitor '{id}' is declared twice"));
+        checker.report(diagnostic.note(*first, "first declared here").help("give each monitor its own id"));
     } else {
         places.insert(id.clone(), entry.value.place);
     }
@@ -144,7 +149,7 @@ fn monitor(
         own_caps.and_then(|entry| checker.fields(format_args!("'caps' of {what}"), &entry.value, "monitors.caps"));
     let cap_layers = Layers::new(own_caps, defaults.caps);
     let own_rules = RuleFields::read(checker, what, fields.get("rules").map(|entry| &*entry.value));
-    let ground = Ground {
+    let basis = RuleBasis {
         every: pace.every,
         timeout: pace.timeout,
         per_beat: read.search.per_beat,
@@ -153,12 +158,12 @@ fn monitor(
         results_asked: read.results_asked,
         place: fields.place,
     };
-    let rules = rules(checker, &own_rules, &defaults.rules, ground);
+    let rules = rules(checker, &own_rules, &defaults.rules, basis);
     let canary_defaults = CanaryDefaults { within: rules.quality.within, results_asked: read.results_asked };
     let canaries = canaries::canaries(checker, what, canary_node, canary_defaults);
     let id = id?;
     let (url, mut reach) = reached?;
-    way::way(checker, what, Layers::new(Some(fields), defaults.fields), &mut reach);
+    network_path::network_path(checker, what, Layers::new(Some(fields), defaults.fields), &mut reach);
     let mut monitor = Monitor {
         name: name.unwrap_or_else(|| id.clone()),
         id: MonitorId::new(&id),
@@ -183,11 +188,11 @@ fn monitor(
     Some(monitor)
 }
 
-fn health(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Vec<Address> {
+fn health(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Vec<Address> {
     let items = checker.list(format_args!("'health' of {what}"), &entry.value).unwrap_or_default();
     if items.len() > HEALTH_MAX {
-        let fault = Fault::new(entry.place, format!("{what} has {} health addresses", items.len()));
-        checker.fault(fault.help(format!("at most {HEALTH_MAX}: each one is asked in every beat")));
+        let diagnostic = Diagnostic::new(entry.place, format!("{what} has {} health addresses", items.len()));
+        checker.report(diagnostic.help(format!("at most {HEALTH_MAX}: each one is asked in every beat")));
     }
     let mut found = Vec::new();
     for item in items.iter().take(HEALTH_MAX) {
@@ -226,7 +231,7 @@ fn pace(checker: &mut Checker<'_>, layers: Layers<'_, '_>) -> Pace {
     if let Some((budget, place)) = budget.filter(|(budget, _)| *budget > every) {
         let message =
             format!("a beat may take {} and the next one starts after {}", as_written(budget), as_written(every));
-        checker.fault(Fault::new(place, message).help("at most as long as 'every'"));
+        checker.report(Diagnostic::new(place, message).help("at most as long as 'every'"));
     }
     // A timeout from `defaults` under a derived budget is cut in silence: it was not written for this monitor.
     let strict = layers.own("timeout").is_some() || budget.is_some();
@@ -234,7 +239,7 @@ fn pace(checker: &mut Checker<'_>, layers: Layers<'_, '_>) -> Pace {
         let message =
             format!("one call may take {}, and the whole beat {}", as_written(timeout), as_written(probe_budget));
         let mend = "lower 'timeout', or raise 'probe_budget' (without one it is ¾ of 'every', 45s at most)";
-        checker.fault(Fault::new(place, message).help(mend));
+        checker.report(Diagnostic::new(place, message).help(mend));
     }
     let timeout = timeout.map_or(TIMEOUT_DEFAULT, |(timeout, _)| timeout).min(probe_budget);
     Pace { every, timeout, probe_budget }

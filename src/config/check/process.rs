@@ -14,9 +14,9 @@ use crate::config::check::control;
 use crate::config::check::heartbeat;
 use crate::config::check::logging::{self, Log};
 use crate::config::check::retention::retention;
-use crate::config::check::shape::Shape;
-use crate::config::read::fault::{Fault, Place, quoted};
-use crate::config::read::tree::{Entry, Node};
+use crate::config::check::shape::ValueShape;
+use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
+use crate::config::read::tree::{MapEntry, Node};
 use crate::domain::fleet::{Control, Heartbeat, Network, Retention, Runbooks};
 use crate::domain::monitor::ProbeIdentity;
 use crate::domain::reason::FailureReason;
@@ -25,7 +25,7 @@ use crate::domain::secret::Secret;
 
 /// The part of `serin:` that is read once, at start.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
+pub struct ProcessSettings {
     /// Where the pages are served.
     pub listen: SocketAddr,
     /// Peers that speak for many people, so that no cap on one peer's connections holds for them.
@@ -50,15 +50,15 @@ const LIST_ITEMS_MAX: usize = 256;
 
 /// `serin:` in full.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Process {
+pub struct ProcessSection {
     /// What is read once, at start.
-    pub settings: Settings,
+    pub settings: ProcessSettings,
     /// Address people reach the pages under, without a trailing slash.
     pub public_url: String,
     /// The mail server.
     pub smtp: Option<Smtp>,
     /// Receivers of Serin's own trouble; not looked up yet.
-    pub internal: Vec<(String, Place)>,
+    pub internal: Vec<(String, TextSpan)>,
     /// Networks that receivers may be reached in.
     pub allow_private: Vec<Network>,
     /// Addresses by which Serin knows its own uplink.
@@ -72,7 +72,7 @@ pub struct Process {
 }
 
 /// Reads `serin:`. Paths in it start where the file lies.
-pub fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>) -> Process {
+pub fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>) -> ProcessSection {
     let folder = checker.folder(node.map(|node| node.place).unwrap_or_default()).to_owned();
     let folder = folder.as_path();
     let fields = node.and_then(|node| checker.fields("serin", node, "serin"));
@@ -82,7 +82,7 @@ pub fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>) -> Process {
     if let Some(entry) = get("listen").filter(|_| !listen.ip().is_loopback() && get("token").is_none()) {
         let message = "pages and API would be open to the network without a token";
         let mend = "add `token: ${env:SERIN_TOKEN}` beside it, or listen on 127.0.0.1";
-        checker.fault(Fault::new(entry.value.place, message).help(mend));
+        checker.report(Diagnostic::new(entry.value.place, message).help(mend));
     }
     if let Some((token, entry)) = token.as_ref().zip(get("token"))
         && !listen.ip().is_loopback()
@@ -93,8 +93,8 @@ pub fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>) -> Process {
     let database = PathBuf::from(database.unwrap_or_else(|| DATABASE_DEFAULT.to_owned()));
     let trusted_proxies = get("trusted_proxies").map(|entry| proxies(checker, &entry.value)).unwrap_or_default();
     let log = get("log").map(|entry| logging::log(checker, entry)).unwrap_or_default();
-    Process {
-        settings: Settings { listen, trusted_proxies, database: folder.join(database), token, log },
+    ProcessSection {
+        settings: ProcessSettings { listen, trusted_proxies, database: folder.join(database), token, log },
         public_url: public_url(checker, get("public_url"), get("listen"), listen),
         smtp: get("smtp").and_then(|entry| smtp(checker, entry, folder)),
         internal: get("internal").map(|entry| names(checker, "internal", &entry.value)).unwrap_or_default(),
@@ -106,19 +106,20 @@ pub fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>) -> Process {
     }
 }
 
-fn no_short_token(checker: &mut Checker<'_>, token: &Secret, place: Place) {
+fn no_short_token(checker: &mut Checker<'_>, token: &Secret, place: TextSpan) {
     let text = token.expose();
     if text.chars().count() < TOKEN_CHARS_MIN && text != "unset" {
         let message = format!(
             "the token is shorter than {TOKEN_CHARS_MIN} characters, and others than this machine may try to guess it"
         );
-        checker
-            .fault(Fault::new(place, message).help("make one with `openssl rand -base64 32`, or listen on 127.0.0.1"));
+        checker.report(
+            Diagnostic::new(place, message).help("make one with `openssl rand -base64 32`, or listen on 127.0.0.1"),
+        );
     }
 }
 
 /// A key id and the secret it names.
-fn identity(checker: &mut Checker<'_>, entry: &Entry<'_>) -> Option<ProbeIdentity> {
+fn identity(checker: &mut Checker<'_>, entry: &MapEntry<'_>) -> Option<ProbeIdentity> {
     let fields = checker.fields("'probe_identity'", &entry.value, "serin.probe_identity")?;
     let (Some(key), Some(secret)) = (fields.get("key"), fields.get("secret")) else {
         let missing = if fields.get("key").is_some() { "secret" } else { "key" };
@@ -131,26 +132,26 @@ fn identity(checker: &mut Checker<'_>, entry: &Entry<'_>) -> Option<ProbeIdentit
     let held = checker.secret("the secret of 'probe_identity'", &secret.value)?;
     if held.expose().len() < IDENTITY_SECRET_MIN && held.expose() != "unset" {
         let message = format!("the secret of 'probe_identity' is shorter than {IDENTITY_SECRET_MIN} bytes");
-        checker.fault(Fault::new(secret.value.place, message).help("make one with `openssl rand -base64 32`"));
+        checker.report(Diagnostic::new(secret.value.place, message).help("make one with `openssl rand -base64 32`"));
         return None;
     }
     Some(ProbeIdentity { key: name, secret: held })
 }
 
 /// Names of receivers with their places; each one once.
-pub fn names(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Vec<(String, Place)> {
-    let mut found: Vec<(String, Place)> = Vec::new();
+pub fn names(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Vec<(String, TextSpan)> {
+    let mut found: Vec<(String, TextSpan)> = Vec::new();
     let items = checker.list(format_args!("'{what}'"), node).unwrap_or_default();
     if items.len() > LIST_ITEMS_MAX {
         let message = format!("'{what}' names more than {LIST_ITEMS_MAX} receivers");
-        checker.fault(Fault::new(node.place, message).help("let one receiver fan out"));
+        checker.report(Diagnostic::new(node.place, message).help("let one receiver fan out"));
     }
     for item in items.iter().take(LIST_ITEMS_MAX) {
         let Some(name) = checker.text("a receiver's name", item) else { continue };
         match found.iter().find(|(known, _)| *known == name) {
             Some((_, first)) => {
-                let fault = Fault::new(item.place, format!("receiver {} is named twice", quoted(&name)));
-                checker.fault(fault.note(*first, "first named here").help("keep one of the two"));
+                let diagnostic = Diagnostic::new(item.place, format!("receiver {} is named twice", quoted(&name)));
+                checker.report(diagnostic.note(*first, "first named here").help("keep one of the two"));
             }
             None => found.push((name, item.place)),
         }
@@ -162,23 +163,24 @@ fn listen(checker: &mut Checker<'_>, node: &Node<'_>) -> Option<SocketAddr> {
     let text = checker.setting("the listening address", node)?;
     let address = text.parse().ok();
     if address.is_none() {
-        let fault = Fault::new(node.place, "'listen' takes an address and a port");
-        checker.fault(fault.help("such as `127.0.0.1:8080`, or `\"[::1]:8080\"`; names are not looked up"));
+        let diagnostic = Diagnostic::new(node.place, "'listen' takes an address and a port");
+        checker.report(diagnostic.help("such as `127.0.0.1:8080`, or `\"[::1]:8080\"`; names are not looked up"));
     }
     address
 }
 
 fn public_url(
     checker: &mut Checker<'_>,
-    written: Option<&Entry<'_>>,
-    listening: Option<&Entry<'_>>,
+    written: Option<&MapEntry<'_>>,
+    listening: Option<&MapEntry<'_>>,
     listen: SocketAddr,
 ) -> String {
     let own = format!("http://{listen}");
     let Some(entry) = written else {
         if let Some(place) = listening.map(|entry| entry.value.place).filter(|_| listen.ip().is_unspecified()) {
-            let fault = Fault::warning(place, format!("links in messages will start with {own}, which leads nowhere"));
-            checker.fault(fault.help("add `public_url: https://…`, the address people use"));
+            let diagnostic =
+                Diagnostic::warning(place, format!("links in messages will start with {own}, which leads nowhere"));
+            checker.report(diagnostic.help("add `public_url: https://…`, the address people use"));
         }
         return own;
     };
@@ -187,14 +189,16 @@ fn public_url(
         url.query().is_none() && url.fragment().is_none() && url.username().is_empty() && url.password().is_none()
     });
     if !bare {
-        let fault =
-            Fault::new(entry.value.place, "'public_url' is what links start with, and this has a user, `?` or `#`");
-        checker.fault(fault.help("such as `https://serin.example.org`"));
+        let diagnostic = Diagnostic::new(
+            entry.value.place,
+            "'public_url' is what links start with, and this has a user, `?` or `#`",
+        );
+        checker.report(diagnostic.help("such as `https://serin.example.org`"));
     }
     link.trim_end_matches('/').to_owned()
 }
 
-fn smtp(checker: &mut Checker<'_>, entry: &Entry<'_>, folder: &Path) -> Option<Smtp> {
+fn smtp(checker: &mut Checker<'_>, entry: &MapEntry<'_>, folder: &Path) -> Option<Smtp> {
     const TLS: &[(&str, SmtpTls)] = &[("starttls", SmtpTls::StartTls), ("tls", SmtpTls::Tls), ("none", SmtpTls::None)];
     let fields = checker.fields("smtp", &entry.value, "serin.smtp")?;
     let host = match fields.get("host") {
@@ -208,8 +212,8 @@ fn smtp(checker: &mut Checker<'_>, entry: &Entry<'_>, folder: &Path) -> Option<S
     if let (SmtpTls::None, Some(host), Some(written)) = (tls, &host, fields.get("tls"))
         && !is_loopback(host)
     {
-        let fault = Fault::new(written.value.place, "mail without TLS may only go to this machine");
-        checker.fault(fault.help("use `starttls` or `tls`, or a host such as 127.0.0.1"));
+        let diagnostic = Diagnostic::new(written.value.place, "mail without TLS may only go to this machine");
+        checker.report(diagnostic.help("use `starttls` or `tls`, or a host such as 127.0.0.1"));
     }
     let port_default = match tls {
         SmtpTls::StartTls => 587,
@@ -234,15 +238,15 @@ fn login(checker: &mut Checker<'_>, fields: Fields<'_, '_>) -> Option<(String, S
     let (username, password) = (fields.get("username"), fields.get("password"));
     if let (Some(one), None) | (None, Some(one)) = (username, password) {
         let other = if username.is_some() { "password" } else { "username" };
-        let fault = Fault::new(one.place, format!("'{}' of smtp stands without '{other}'", one.key));
-        checker.fault(fault.help(format!("add '{other}', or leave both out")));
+        let diagnostic = Diagnostic::new(one.place, format!("'{}' of smtp stands without '{other}'", one.key));
+        checker.report(diagnostic.help(format!("add '{other}', or leave both out")));
     }
     let username = username.and_then(|entry| checker.setting("the mail server's user", &entry.value));
     let password = password.and_then(|entry| checker.secret("the mail server's password", &entry.value));
     username.zip(password)
 }
 
-fn sender(checker: &mut Checker<'_>, fields: Fields<'_, '_>, place: Place) -> Option<String> {
+fn sender(checker: &mut Checker<'_>, fields: Fields<'_, '_>, place: TextSpan) -> Option<String> {
     let Some(entry) = fields.get("from") else {
         checker.missing("smtp", place, "from", "such as `from: serin@example.org`");
         return None;
@@ -254,7 +258,9 @@ fn sender(checker: &mut Checker<'_>, fields: Fields<'_, '_>, place: Place) -> Op
 pub fn mailbox(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Option<String> {
     let text = checker.setting(what, node)?;
     if text.parse::<Mailbox>().is_err() {
-        checker.fault(Fault::new(node.place, format!("{what} is no mail address")).help("such as `sre@example.org`"));
+        checker.report(
+            Diagnostic::new(node.place, format!("{what} is no mail address")).help("such as `sre@example.org`"),
+        );
         return None;
     }
     Some(text)
@@ -275,11 +281,11 @@ fn networks(checker: &mut Checker<'_>, node: &Node<'_>) -> Vec<Network> {
             (_, Ok(address)) if text == resolved.written => format!("for one address write `{}`", IpNet::from(address)),
             _ => "such as `10.20.0.0/16`".to_owned(),
         };
-        checker.fault(Fault::new(item.place, format!("{} is no network", quoted(&resolved.written))).help(mend));
+        checker.report(Diagnostic::new(item.place, format!("{} is no network", quoted(&resolved.written))).help(mend));
     }
     if items.len() > LIST_ITEMS_MAX {
         let message = format!("'allow_private' names more than {LIST_ITEMS_MAX} networks");
-        checker.fault(Fault::new(node.place, message).help("name larger networks"));
+        checker.report(Diagnostic::new(node.place, message).help("name larger networks"));
     }
     found
 }
@@ -289,7 +295,7 @@ fn proxies(checker: &mut Checker<'_>, node: &Node<'_>) -> Vec<IpNet> {
     let items = checker.list("'trusted_proxies'", node).unwrap_or_default();
     if items.len() > LIST_ITEMS_MAX {
         let message = format!("'trusted_proxies' names more than {LIST_ITEMS_MAX} proxies");
-        checker.fault(Fault::new(node.place, message).help("name larger networks"));
+        checker.report(Diagnostic::new(node.place, message).help("name larger networks"));
     }
     let mut found = Vec::new();
     for item in items.iter().take(LIST_ITEMS_MAX) {
@@ -306,7 +312,7 @@ fn proxies(checker: &mut Checker<'_>, node: &Node<'_>) -> Vec<IpNet> {
             _ => "such as `127.0.0.1` or `10.20.0.0/24`; names are not looked up".to_owned(),
         };
         let message = format!("{} is no address or network of proxies", quoted(&resolved.written));
-        checker.fault(Fault::new(item.place, message).help(mend));
+        checker.report(Diagnostic::new(item.place, message).help(mend));
     }
     found
 }
@@ -318,19 +324,20 @@ pub fn is_loopback(host: &str) -> bool {
 }
 
 /// Reads the `runbooks:` of all files.
-pub fn runbooks<'n, 'a: 'n>(checker: &mut Checker<'_>, sections: impl Iterator<Item = &'n Entry<'a>>) -> Runbooks {
+pub fn runbooks<'n, 'a: 'n>(checker: &mut Checker<'_>, sections: impl Iterator<Item = &'n MapEntry<'a>>) -> Runbooks {
     let mut runbooks = Runbooks::default();
-    let mut places: HashMap<&str, Place> = HashMap::new();
+    let mut places: HashMap<&str, TextSpan> = HashMap::new();
     let mut maps = Vec::new();
     for section in sections {
         let reasons = FailureReason::ALL.iter().map(|reason| reason.slug());
-        checker.ask(section.value.place, || Shape::keys(std::iter::once("default").chain(reasons)));
+        checker.ask(section.value.place, || ValueShape::keys(std::iter::once("default").chain(reasons)));
         maps.extend(checker.map("'runbooks'", &section.value));
     }
     for entry in maps.into_iter().flatten() {
         if let Some(first) = places.insert(&entry.key, entry.place) {
-            let fault = Fault::new(entry.place, format!("the runbook of {} is named twice", quoted(&entry.key)));
-            checker.fault(fault.note(first, "first named here").help("keep one of the two"));
+            let diagnostic =
+                Diagnostic::new(entry.place, format!("the runbook of {} is named twice", quoted(&entry.key)));
+            checker.report(diagnostic.note(first, "first named here").help("keep one of the two"));
         }
         if entry.key == "default" {
             runbooks.default = runbook(checker, entry);
@@ -348,18 +355,19 @@ pub fn runbooks<'n, 'a: 'n>(checker: &mut Checker<'_>, sections: impl Iterator<I
                 }
             };
             let message = format!("runbooks know no failure reason {}", quoted(&entry.key));
-            checker.fault(Fault::new(entry.place, message).help(mend));
+            checker.report(Diagnostic::new(entry.place, message).help(mend));
         }
     }
     runbooks
 }
 
-fn runbook(checker: &mut Checker<'_>, entry: &Entry<'_>) -> Option<String> {
+fn runbook(checker: &mut Checker<'_>, entry: &MapEntry<'_>) -> Option<String> {
     let url = checker.link("a runbook", &entry.value)?;
     let rest = url.replace("{reason}", "");
     if rest.contains(['{', '}']) {
-        let fault = Fault::new(entry.value.place, "a runbook's address has a placeholder other than `{reason}`");
-        checker.fault(fault.help("only `{reason}` is put in"));
+        let diagnostic =
+            Diagnostic::new(entry.value.place, "a runbook's address has a placeholder other than `{reason}`");
+        checker.report(diagnostic.help("only `{reason}` is put in"));
         return None;
     }
     Some(url)

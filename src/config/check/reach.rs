@@ -2,9 +2,9 @@
 
 use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::layers::Layers;
-use crate::config::read::fault::{Fault, quoted};
-use crate::config::read::reference::masked;
-use crate::config::read::tree::{Entry, Node};
+use crate::config::read::diagnostic::{Diagnostic, quoted};
+use crate::config::read::reference::redacted;
+use crate::config::read::tree::{MapEntry, Node};
 use crate::domain::monitor::{Program, Reach};
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::secret::{Address, Secret};
@@ -32,19 +32,20 @@ pub fn reach(
             checker.missing(what, fields.place, "url", mend);
         }
         (Some(_), Some(command)) => {
-            let fault = Fault::new(command.place, format!("{what} has both 'url' and 'command'"));
-            checker.fault(fault.help("a server is reached in one way: leave one of the two out"));
+            let diagnostic = Diagnostic::new(command.place, format!("{what} has both 'url' and 'command'"));
+            checker.report(diagnostic.help("a server is reached in one way: leave one of the two out"));
         }
         (Some(_), None) => {
             for entry in PROGRAM_KEYS.into_iter().filter_map(|key| fields.get(key)) {
-                let fault = Fault::new(entry.place, format!("{} of {what} belongs to a program", quoted(&entry.key)));
-                checker.fault(fault.help("leave it out, or write `command:` in the place of `url:`"));
+                let diagnostic =
+                    Diagnostic::new(entry.place, format!("{} of {what} belongs to a program", quoted(&entry.key)));
+                checker.report(diagnostic.help("leave it out, or write `command:` in the place of `url:`"));
             }
         }
         (None, Some(_)) => {
             if let Some(auth) = fields.get("auth") {
-                let fault = Fault::new(auth.place, format!("{what} is a program, which takes no 'auth'"));
-                checker.fault(fault.help("give it its credentials by `env: { NAME: \"${env:NAME}\" }`"));
+                let diagnostic = Diagnostic::new(auth.place, format!("{what} is a program, which takes no 'auth'"));
+                checker.report(diagnostic.help("give it its credentials by `env: { NAME: \"${env:NAME}\" }`"));
             }
         }
     }
@@ -65,12 +66,14 @@ fn protocol(checker: &mut Checker<'_>, what: &str, is_program: bool, layers: Lay
         let own = layers.own("transport").is_some();
         match reach.transport {
             Some(Transport::Http | Transport::Sse) if is_program && own => {
-                let fault = Fault::new(entry.place, format!("{what} is a program, which is spoken to over stdio"));
-                checker.fault(fault.help("leave 'transport' out"));
+                let diagnostic =
+                    Diagnostic::new(entry.place, format!("{what} is a program, which is spoken to over stdio"));
+                checker.report(diagnostic.help("leave 'transport' out"));
             }
             Some(Transport::Stdio) if !is_program => {
-                let fault = Fault::new(entry.place, format!("{what} has an address, and stdio takes a program"));
-                checker.fault(fault.help("write `command:` in the place of `url:`, or leave 'transport' out"));
+                let diagnostic =
+                    Diagnostic::new(entry.place, format!("{what} has an address, and stdio takes a program"));
+                checker.report(diagnostic.help("write `command:` in the place of `url:`, or leave 'transport' out"));
             }
             _ => {}
         }
@@ -81,9 +84,9 @@ fn protocol(checker: &mut Checker<'_>, what: &str, is_program: bool, layers: Lay
     if let Some(entry) = layers.get("era") {
         reach.era = checker.choice(format_args!("the era of {what}"), &entry.value, &ERAS);
         if (reach.era, reach.transport) == (Some(Era::Modern), Some(Transport::Sse)) {
-            let fault =
-                Fault::new(entry.place, format!("{what} cannot be modern over sse, which only the older era has"));
-            checker.fault(fault.help("leave one of the two out"));
+            let diagnostic =
+                Diagnostic::new(entry.place, format!("{what} cannot be modern over sse, which only the older era has"));
+            checker.report(diagnostic.help("leave one of the two out"));
         }
     }
     if let Some(entry) = layers.get("close_sessions") {
@@ -93,9 +96,9 @@ fn protocol(checker: &mut Checker<'_>, what: &str, is_program: bool, layers: Lay
         reach.cross_check = flag(checker, &format!("'cross_check' of {what}"), entry).unwrap_or_default();
         let fixed = reach.era.is_some() || reach.transport == Some(Transport::Sse);
         if reach.cross_check && fixed && layers.own("cross_check").is_some() {
-            let fault =
-                Fault::new(entry.place, format!("'cross_check' of {what} asks both eras, and the file fixes one"));
-            checker.fault(fault.help("leave out 'cross_check', or 'era' and 'transport'"));
+            let diagnostic =
+                Diagnostic::new(entry.place, format!("'cross_check' of {what} asks both eras, and the file fixes one"));
+            checker.report(diagnostic.help("leave out 'cross_check', or 'era' and 'transport'"));
         }
         reach.cross_check &= !fixed;
     }
@@ -105,7 +108,7 @@ fn protocol(checker: &mut Checker<'_>, what: &str, is_program: bool, layers: Lay
 fn program(
     checker: &mut Checker<'_>,
     what: &str,
-    entry: &Entry<'_>,
+    entry: &MapEntry<'_>,
     fields: Fields<'_, '_>,
 ) -> Option<(Program, Address)> {
     let command = checker.setting(format_args!("the command of {what}"), &entry.value);
@@ -114,9 +117,9 @@ fn program(
     let keep = fields.get("keep").and_then(|entry| flag(checker, &format!("'keep' of {what}"), entry));
     let command = command?;
     if command.contains(char::is_whitespace) && !command.contains('/') {
-        let fault =
-            Fault::new(entry.value.place, format!("the command of {what} holds a blank, and no shell reads it"));
-        checker.fault(fault.help("write the program alone, and `args: [a, b]` beside it"));
+        let diagnostic =
+            Diagnostic::new(entry.value.place, format!("the command of {what} holds a blank, and no shell reads it"));
+        checker.report(diagnostic.help("write the program alone, and `args: [a, b]` beside it"));
     }
     let written = checker.scalar(format_args!("the command of {what}"), &entry.value).map(|(text, _)| text.to_owned());
     let mut shown = format!("stdio: {}", written.unwrap_or_default());
@@ -130,11 +133,11 @@ fn program(
 }
 
 /// Arguments, each as it may be shown and as it is given.
-fn args(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Vec<(String, Secret)> {
+fn args(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Vec<(String, Secret)> {
     let items = checker.list(format_args!("'args' of {what}"), &entry.value).unwrap_or_default();
     if items.len() > ARGS_MAX {
-        let fault = Fault::new(entry.place, format!("{what} has {} arguments", items.len()));
-        checker.fault(fault.help(format!("at most {ARGS_MAX}: put them into a file of the program's own")));
+        let diagnostic = Diagnostic::new(entry.place, format!("{what} has {} arguments", items.len()));
+        checker.report(diagnostic.help(format!("at most {ARGS_MAX}: put them into a file of the program's own")));
     }
     let named = format!("an argument of {what}");
     let mut found = Vec::new();
@@ -142,9 +145,9 @@ fn args(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Vec<(String
         let Some(resolved) = checker.resolved(&named, item) else { continue };
         let value = resolved.value.unwrap_or_default();
         if value.contains('\0') {
-            checker.fault(Fault::new(item.place, format!("{named} holds a NUL")).help("leave it out"));
+            checker.report(Diagnostic::new(item.place, format!("{named} holds a NUL")).help("leave it out"));
         }
-        found.push((masked(&resolved.written), Secret::new(&value)));
+        found.push((redacted(&resolved.written), Secret::new(&value)));
     }
     found
 }
@@ -153,8 +156,8 @@ fn args(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Vec<(String
 fn env(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Vec<(String, Secret)> {
     let entries = checker.map(format_args!("'env' of {what}"), node).unwrap_or_default();
     if entries.len() > ENV_MAX {
-        let fault = Fault::new(node.place, format!("{what} has {} variables", entries.len()));
-        checker.fault(fault.help(format!("at most {ENV_MAX}: put them into a file of the program's own")));
+        let diagnostic = Diagnostic::new(node.place, format!("{what} has {} variables", entries.len()));
+        checker.report(diagnostic.help(format!("at most {ENV_MAX}: put them into a file of the program's own")));
     }
     let mut found = Vec::new();
     for entry in entries.iter().take(ENV_MAX) {
@@ -163,8 +166,8 @@ fn env(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Vec<(String, S
             && !name.starts_with(|c: char| c.is_ascii_digit())
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         if !shaped {
-            let fault = Fault::new(entry.place, format!("{} is no name of a variable", quoted(name)));
-            checker.fault(fault.help("letters, digits and `_`, a letter first"));
+            let diagnostic = Diagnostic::new(entry.place, format!("{} is no name of a variable", quoted(name)));
+            checker.report(diagnostic.help("letters, digits and `_`, a letter first"));
             continue;
         }
         let named = format!("the variable {name} of {what}");
@@ -179,6 +182,6 @@ fn env(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Vec<(String, S
     found
 }
 
-fn flag(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<bool> {
+fn flag(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<bool> {
     checker.choice(what, &entry.value, &YES_OR_NO)
 }

@@ -9,8 +9,8 @@ use base64::engine::general_purpose::STANDARD;
 use crate::config::check::checker::{Checker, Fields, similar};
 use crate::config::check::definition;
 use crate::config::check::process::mailbox;
-use crate::config::read::fault::{Fault, Place, quoted};
-use crate::config::read::tree::Entry;
+use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
+use crate::config::read::tree::MapEntry;
 use crate::domain::receiver::{Channel, Receiver};
 use crate::domain::route::Route;
 use crate::domain::secret::Secret;
@@ -27,27 +27,28 @@ pub struct Receivers {
     /// In the order of the file.
     pub list: Vec<Arc<Receiver>>,
     /// Every name in the file, also of a receiver that is faulty, so that nothing is called unknown that is only wrong.
-    places: BTreeMap<String, Place>,
+    places: BTreeMap<String, TextSpan>,
 }
 
 /// Reads the `receivers:` of all files. `has_smtp`: the first one names a mail server, right or wrong.
 pub fn receivers<'n, 'a: 'n>(
     checker: &mut Checker<'_>,
-    sections: impl Iterator<Item = &'n Entry<'a>>,
+    sections: impl Iterator<Item = &'n MapEntry<'a>>,
     has_smtp: bool,
 ) -> Receivers {
     let mut found = Receivers::default();
     let maps = sections.filter_map(|section| checker.map("'receivers'", &section.value));
-    let entries: Vec<&Entry<'_>> = maps.flatten().collect();
+    let entries: Vec<&MapEntry<'_>> = maps.flatten().collect();
     if let Some(entry) = entries.get(RECEIVERS_MAX) {
-        checker.fault(
-            Fault::new(entry.place, format!("more than {RECEIVERS_MAX} receivers")).help("let one of them fan out"),
+        checker.report(
+            Diagnostic::new(entry.place, format!("more than {RECEIVERS_MAX} receivers"))
+                .help("let one of them fan out"),
         );
     }
     for entry in entries.iter().take(RECEIVERS_MAX) {
         if let Some(first) = found.places.get(&*entry.key) {
-            let fault = Fault::new(entry.place, format!("receiver {} is declared twice", quoted(&entry.key)));
-            checker.fault(fault.note(*first, "first declared here").help("give each receiver its own name"));
+            let diagnostic = Diagnostic::new(entry.place, format!("receiver {} is declared twice", quoted(&entry.key)));
+            checker.report(diagnostic.note(*first, "first declared here").help("give each receiver its own name"));
             continue;
         }
         found.places.insert(entry.key.to_string(), entry.place);
@@ -56,7 +57,7 @@ pub fn receivers<'n, 'a: 'n>(
         if matches!(channel, Channel::Email { .. }) && !has_smtp {
             let message = format!("receiver '{name}' is told by mail, and no mail server is named");
             let mend = "add `smtp: { host: …, from: … }` under `serin`";
-            checker.fault(Fault::new(entry.place, message).help(mend));
+            checker.report(Diagnostic::new(entry.place, message).help(mend));
         }
         let mut receiver = Receiver { name, channel, line: entry.place.line, definition_hash: String::new() };
         receiver.definition_hash = definition::of_receiver(&receiver).hash();
@@ -65,26 +66,26 @@ pub fn receivers<'n, 'a: 'n>(
     found
 }
 
-fn channel(checker: &mut Checker<'_>, entry: &Entry<'_>) -> Option<Channel> {
+fn channel(checker: &mut Checker<'_>, entry: &MapEntry<'_>) -> Option<Channel> {
     let what = format!("receiver {}", quoted(&entry.key));
     let fields = checker.fields(&what, &entry.value, "receivers.*")?;
     match (fields.get("webhook"), fields.get("email")) {
         (Some(hook), None) => webhook(checker, &what, hook),
         (None, Some(mail)) => email(checker, &what, mail),
         (Some(_), Some(second)) => {
-            let fault = Fault::new(second.place, format!("{what} is reached in two ways"));
-            checker.fault(fault.help("make two receivers of it, and name both in a route's `to`"));
+            let diagnostic = Diagnostic::new(second.place, format!("{what} is reached in two ways"));
+            checker.report(diagnostic.help("make two receivers of it, and name both in a route's `to`"));
             None
         }
         (None, None) => {
-            let fault = Fault::new(entry.place, format!("{what} is reached in no way"));
-            checker.fault(fault.help("give it `webhook: { url: … }` or `email: { to: [ … ] }`"));
+            let diagnostic = Diagnostic::new(entry.place, format!("{what} is reached in no way"));
+            checker.report(diagnostic.help("give it `webhook: { url: … }` or `email: { to: [ … ] }`"));
             None
         }
     }
 }
 
-fn webhook(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<Channel> {
+fn webhook(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<Channel> {
     let fields = checker.fields(format_args!("the webhook of {what}"), &entry.value, "receivers.*.webhook")?;
     let secrets = secrets(checker, what, fields);
     let Some(url) = fields.get("url") else {
@@ -97,9 +98,9 @@ fn webhook(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<C
 
 fn secrets(checker: &mut Checker<'_>, what: &str, fields: Fields<'_, '_>) -> Vec<Secret> {
     if let (Some(one), Some(several)) = (fields.get("secret"), fields.get("secrets")) {
-        let fault =
-            Fault::new(several.place, "'secret' and 'secrets' stand side by side").note(one.place, "the other one");
-        checker.fault(fault.help("put all of them into 'secrets', the current one first"));
+        let diagnostic = Diagnostic::new(several.place, "'secret' and 'secrets' stand side by side")
+            .note(one.place, "the other one");
+        checker.report(diagnostic.help("put all of them into 'secrets', the current one first"));
     }
     let mut nodes = Vec::new();
     if let Some(entry) = fields.get("secret") {
@@ -108,8 +109,8 @@ fn secrets(checker: &mut Checker<'_>, what: &str, fields: Fields<'_, '_>) -> Vec
     if let Some(entry) = fields.get("secrets") {
         let items = checker.list("'secrets'", &entry.value).unwrap_or_default();
         if items.is_empty() || items.len() > SECRETS_MAX {
-            let fault = Fault::new(entry.place, format!("'secrets' holds {} secrets", items.len()));
-            checker.fault(fault.help(format!("one to {SECRETS_MAX}, the current one first")));
+            let diagnostic = Diagnostic::new(entry.place, format!("'secrets' holds {} secrets", items.len()));
+            checker.report(diagnostic.help(format!("one to {SECRETS_MAX}, the current one first")));
         }
         nodes.extend(items.iter().take(SECRETS_MAX).map(|item| &**item));
     }
@@ -118,18 +119,18 @@ fn secrets(checker: &mut Checker<'_>, what: &str, fields: Fields<'_, '_>) -> Vec
         let Some(secret) = checker.secret(format_args!("the webhook's secret of {what}"), node) else { continue };
         let key = secret.expose().strip_prefix("whsec_");
         if key.is_some_and(|key| STANDARD.decode(key).is_err()) {
-            let fault = Fault::new(
+            let diagnostic = Diagnostic::new(
                 node.place,
                 format!("the webhook's secret of {what} starts with whsec_ and goes on as no base64"),
             );
-            checker.fault(fault.help("copy it anew, or leave `whsec_` out for a secret of plain text"));
+            checker.report(diagnostic.help("copy it anew, or leave `whsec_` out for a secret of plain text"));
         }
         found.push(secret);
     }
     found
 }
 
-fn email(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<Channel> {
+fn email(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<Channel> {
     let fields = checker.fields(format_args!("the mail of {what}"), &entry.value, "receivers.*.email")?;
     let Some(to) = fields.get("to") else {
         checker.missing(format_args!("the mail of {what}"), entry.place, "to", "such as `to: [sre@example.org]`");
@@ -137,8 +138,8 @@ fn email(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<Cha
     };
     let items = checker.list("'to'", &to.value)?;
     if items.is_empty() || items.len() > ADDRESSES_MAX {
-        let fault = Fault::new(to.place, format!("the mail of {what} goes to {} addresses", items.len()));
-        checker.fault(fault.help(format!("one to {ADDRESSES_MAX}")));
+        let diagnostic = Diagnostic::new(to.place, format!("the mail of {what} goes to {} addresses", items.len()));
+        checker.report(diagnostic.help(format!("one to {ADDRESSES_MAX}")));
         return None;
     }
     Some(Channel::Email { to: items.iter().filter_map(|item| mailbox(checker, "a recipient", item)).collect() })
@@ -146,22 +147,22 @@ fn email(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<Cha
 
 impl Receivers {
     /// Says where a name is not known; the message starts with `who`, such as `route 1 notifies`.
-    pub fn known(&self, checker: &mut Checker<'_>, who: &str, name: &str, place: Place) -> bool {
+    pub fn known(&self, checker: &mut Checker<'_>, who: &str, name: &str, place: TextSpan) -> bool {
         if self.places.contains_key(name) {
             return true;
         }
-        let fault = Fault::new(place, format!("{who} unknown receiver {}", quoted(name)));
-        checker.fault(match similar(name, self.places.keys().map(String::as_str)) {
-            Some(word) => fault
+        let diagnostic = Diagnostic::new(place, format!("{who} unknown receiver {}", quoted(name)));
+        checker.report(match similar(name, self.places.keys().map(String::as_str)) {
+            Some(word) => diagnostic
                 .note(self.places[word], "a similar name is declared here")
                 .help(format!("did you mean {}?", quoted(word))),
-            None => fault.help("declare it under `receivers`"),
+            None => diagnostic.help("declare it under `receivers`"),
         });
         false
     }
 
     /// Says which receivers nobody ever tells anything.
-    pub fn unused(&self, checker: &mut Checker<'_>, routes: &[(Route, Place)], internal: &[(String, Place)]) {
+    pub fn unused(&self, checker: &mut Checker<'_>, routes: &[(Route, TextSpan)], internal: &[(String, TextSpan)]) {
         let told: BTreeSet<&str> = routes
             .iter()
             .flat_map(|(route, _)| route.to.iter().chain(&route.fallback))
@@ -169,8 +170,8 @@ impl Receivers {
             .map(String::as_str)
             .collect();
         for (name, place) in self.places.iter().filter(|(name, _)| !told.contains(name.as_str())) {
-            let fault = Fault::warning(*place, format!("no route leads to receiver {}", quoted(name)));
-            checker.fault(fault.help("name it in a route's `to`, or leave it out"));
+            let diagnostic = Diagnostic::warning(*place, format!("no route leads to receiver {}", quoted(name)));
+            checker.report(diagnostic.help("name it in a route's `to`, or leave it out"));
         }
     }
 }

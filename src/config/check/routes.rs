@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::config::check::checker::{Checker, Fields, similar};
 use crate::config::check::process::names;
 use crate::config::check::receivers::Receivers;
-use crate::config::read::fault::{FAULTS_SHOWN_MAX, Fault, Place, quoted};
-use crate::config::read::tree::{Entry, Node, Value};
+use crate::config::read::diagnostic::{DIAGNOSTICS_SHOWN_MAX, Diagnostic, TextSpan, quoted};
+use crate::config::read::tree::{MapEntry, Node, NodeValue};
 use crate::domain::monitor::Monitor;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::route::{Match, Route};
@@ -19,16 +19,16 @@ const ROUTES_MAX: usize = 1_000;
 /// Reads the `routes:` of all files, in the order given. `known` holds every monitor id, also of faulty monitors.
 pub fn routes(
     checker: &mut Checker<'_>,
-    sections: &[&Entry<'_>],
+    sections: &[&MapEntry<'_>],
     receivers: &Receivers,
-    known: &HashMap<String, Place>,
-) -> Vec<(Route, Place)> {
+    known: &HashMap<String, TextSpan>,
+) -> Vec<(Route, TextSpan)> {
     let lists = sections.iter().filter_map(|section| checker.list("'routes'", &section.value));
     let items: Vec<_> = lists.flatten().collect();
     if let Some(item) = items.get(ROUTES_MAX) {
-        checker.fault(Fault::new(item.place, format!("more than {ROUTES_MAX} routes")).help("match by labels"));
+        checker.report(Diagnostic::new(item.place, format!("more than {ROUTES_MAX} routes")).help("match by labels"));
     }
-    let mut found: Vec<(Route, Place)> = Vec::new();
+    let mut found: Vec<(Route, TextSpan)> = Vec::new();
     for (at, item) in items.iter().take(ROUTES_MAX).enumerate() {
         let errors = checker.found.errors();
         let Some(route) = route(checker, at + 1, item, receivers, known) else { continue };
@@ -37,9 +37,11 @@ pub fn routes(
             continue;
         }
         if let Some((_, above)) = found.iter().find(|(above, _)| catches_all_of(&above.matches, &route.matches)) {
-            let fault =
-                Fault::new(item.place, format!("route {} can never match: an earlier one catches all of it", at + 1));
-            checker.fault(fault.note(*above, "this one").help("put the narrower route first"));
+            let diagnostic = Diagnostic::new(
+                item.place,
+                format!("route {} can never match: an earlier one catches all of it", at + 1),
+            );
+            checker.report(diagnostic.note(*above, "this one").help("put the narrower route first"));
         }
         found.push((route, item.place));
     }
@@ -51,14 +53,14 @@ fn route(
     number: usize,
     node: &Node<'_>,
     receivers: &Receivers,
-    known: &HashMap<String, Place>,
+    known: &HashMap<String, TextSpan>,
 ) -> Option<Route> {
     let what = format!("route {number}");
     let fields = checker.fields(&what, node, "routes")?;
     let matches = fields.get("match").map(|entry| matching(checker, &what, &entry.value, known)).unwrap_or_default();
     let to = fields.get("to").map(|entry| names(checker, "to", &entry.value)).unwrap_or_default();
     let told_nobody =
-        fields.get("to").is_none_or(|entry| matches!(&entry.value.value, Value::List(items) if items.is_empty()));
+        fields.get("to").is_none_or(|entry| matches!(&entry.value.value, NodeValue::List(items) if items.is_empty()));
     if told_nobody {
         checker.missing(&what, node.place, "to", "name at least one receiver, such as `to: [oncall]`");
     }
@@ -69,15 +71,16 @@ fn route(
         let name = checker.text("a receiver's name", &entry.value)?;
         receivers.known(checker, &format!("{what} falls back to"), &name, entry.value.place);
         if let Some((_, first)) = to.iter().find(|(told, _)| *told == name) {
-            let fault = Fault::new(entry.value.place, format!("{what} falls back to a receiver that it tells anyway"));
-            checker.fault(fault.note(*first, "told here").help("name another receiver"));
+            let diagnostic =
+                Diagnostic::new(entry.value.place, format!("{what} falls back to a receiver that it tells anyway"));
+            checker.report(diagnostic.note(*first, "told here").help("name another receiver"));
         }
         Some(name)
     });
     Some(Route { matches, to: to.into_iter().map(|(name, _)| name).collect(), fallback, line: node.place.line })
 }
 
-fn matching(checker: &mut Checker<'_>, what: &str, node: &Node<'_>, known: &HashMap<String, Place>) -> Match {
+fn matching(checker: &mut Checker<'_>, what: &str, node: &Node<'_>, known: &HashMap<String, TextSpan>) -> Match {
     let Some(fields) = checker.fields(format_args!("the match of {what}"), node, "routes.match") else {
         return Match::default();
     };
@@ -87,14 +90,14 @@ fn matching(checker: &mut Checker<'_>, what: &str, node: &Node<'_>, known: &Hash
     let monitor = some_of(checker, fields, "monitor", |checker, node| {
         let id = checker.text("a monitor's id", node)?;
         if !known.contains_key(&id) {
-            let fault = Fault::new(node.place, format!("{what} matches unknown monitor {}", quoted(&id)));
+            let diagnostic = Diagnostic::new(node.place, format!("{what} matches unknown monitor {}", quoted(&id)));
             // Looked for among all monitors, so only as long as somebody may read it.
-            let few = checker.found.errors() < FAULTS_SHOWN_MAX;
-            checker.fault(match similar(&id, known.keys().map(String::as_str).filter(|_| few)) {
-                Some(word) => {
-                    fault.note(known[word], "a similar id is declared here").help(format!("did you mean '{word}'?"))
-                }
-                None => fault.help("declare it under `monitors`"),
+            let few = checker.found.errors() < DIAGNOSTICS_SHOWN_MAX;
+            checker.report(match similar(&id, known.keys().map(String::as_str).filter(|_| few)) {
+                Some(word) => diagnostic
+                    .note(known[word], "a similar id is declared here")
+                    .help(format!("did you mean '{word}'?")),
+                None => diagnostic.help("declare it under `monitors`"),
             });
         }
         Some(id)
@@ -118,12 +121,12 @@ fn some_of<'e, T>(
     const VALUES_MAX: usize = 1_000;
     let Some(entry) = fields.get(key) else { return Vec::new() };
     match &entry.value.value {
-        Value::List(items) if items.is_empty() || items.len() > VALUES_MAX => {
-            let fault = Fault::new(entry.place, format!("'{key}' matches {} values", items.len()));
-            checker.fault(fault.help(format!("leave it out to match everything, or name up to {VALUES_MAX}")));
+        NodeValue::List(items) if items.is_empty() || items.len() > VALUES_MAX => {
+            let diagnostic = Diagnostic::new(entry.place, format!("'{key}' matches {} values", items.len()));
+            checker.report(diagnostic.help(format!("leave it out to match everything, or name up to {VALUES_MAX}")));
             Vec::new()
         }
-        Value::List(items) => items.iter().filter_map(|item| read(checker, item)).collect(),
+        NodeValue::List(items) => items.iter().filter_map(|item| read(checker, item)).collect(),
         _ => read(checker, &entry.value).into_iter().collect(),
     }
 }
@@ -134,8 +137,8 @@ pub fn labels(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> BTreeMa
     const LABEL_CHARS_MAX: usize = 256;
     let entries = checker.map(format_args!("'labels' of {what}"), node).unwrap_or_default();
     if let Some(entry) = entries.get(LABELS_MAX) {
-        checker.fault(
-            Fault::new(entry.place, format!("{what} has more than {LABELS_MAX} labels"))
+        checker.report(
+            Diagnostic::new(entry.place, format!("{what} has more than {LABELS_MAX} labels"))
                 .help("keep those that routes use"),
         );
     }
@@ -144,9 +147,11 @@ pub fn labels(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> BTreeMa
         let Some(key) = checker.id("label", &entry.key, entry.place) else { continue };
         let Some(value) = checker.text("a label's value", &entry.value) else { continue };
         if value.chars().nth(LABEL_CHARS_MAX).is_some() {
-            let fault =
-                Fault::new(entry.value.place, format!("label '{key}' is longer than {LABEL_CHARS_MAX} characters"));
-            checker.fault(fault.help("shorten it"));
+            let diagnostic = Diagnostic::new(
+                entry.value.place,
+                format!("label '{key}' is longer than {LABEL_CHARS_MAX} characters"),
+            );
+            checker.report(diagnostic.help("shorten it"));
         }
         found.insert(key, value);
     }
@@ -166,7 +171,7 @@ fn catches_all_of(wide: &Match, narrow: &Match) -> bool {
 }
 
 /// Warns of what is told to nobody, and of labels that no monitor carries.
-pub fn coverage(checker: &mut Checker<'_>, routes: &[(Route, Place)], monitors: &[Arc<Monitor>], top: Place) {
+pub fn coverage(checker: &mut Checker<'_>, routes: &[(Route, TextSpan)], monitors: &[Arc<Monitor>], top: TextSpan) {
     if !routes.iter().any(|(route, _)| route.matches == Match::default()) {
         let place = routes.last().map_or(top, |(_, place)| *place);
         let (message, mend) = if routes.is_empty() {
@@ -177,7 +182,7 @@ pub fn coverage(checker: &mut Checker<'_>, routes: &[(Route, Place)], monitors: 
                 "end `routes` with one that has no `match`, such as `- { to: [mail] }`",
             )
         };
-        checker.fault(Fault::warning(place, message).help(mend));
+        checker.report(Diagnostic::warning(place, message).help(mend));
     }
     let carried: BTreeSet<(&str, &str)> = monitors
         .iter()
@@ -188,9 +193,11 @@ pub fn coverage(checker: &mut Checker<'_>, routes: &[(Route, Place)], monitors: 
         for (key, value) in
             route.matches.labels.iter().filter(|(key, value)| !carried.contains(&(key.as_str(), value.as_str())))
         {
-            let fault =
-                Fault::warning(*place, format!("no monitor carries the label {}", quoted(&format!("{key}: {value}"))));
-            checker.fault(fault.help("so this route matches nothing: is it spelled as in `monitors`?"));
+            let diagnostic = Diagnostic::warning(
+                *place,
+                format!("no monitor carries the label {}", quoted(&format!("{key}: {value}"))),
+            );
+            checker.report(diagnostic.help("so this route matches nothing: is it spelled as in `monitors`?"));
         }
     }
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::keys;
 use crate::config::check::layers::Layers;
-use crate::config::read::fault::{Fault, Place};
-use crate::config::read::tree::{Entry, Node};
+use crate::config::read::diagnostic::{Diagnostic, TextSpan};
+use crate::config::read::tree::{MapEntry, Node};
 use crate::domain::answer::HITS_MAX;
 use crate::domain::reason::Severity;
 use crate::domain::rules::{
@@ -41,7 +41,7 @@ const SEVERITIES: &[(&str, Severity)] =
 
 /// The keys under `rules:`, each with its map.
 #[derive(Debug, Clone, Default)]
-pub struct RuleFields<'n, 'a>(Vec<(&'static str, Place, Fields<'n, 'a>)>);
+pub struct RuleFields<'n, 'a>(Vec<(&'static str, TextSpan, Fields<'n, 'a>)>);
 
 impl<'n, 'a> RuleFields<'n, 'a> {
     /// Reads the keys under `rules:`, not yet what they say.
@@ -57,14 +57,14 @@ impl<'n, 'a> RuleFields<'n, 'a> {
         Self(found)
     }
 
-    fn get(&self, name: &str) -> Option<(Place, Fields<'n, 'a>)> {
+    fn get(&self, name: &str) -> Option<(TextSpan, Fields<'n, 'a>)> {
         self.0.iter().find(|(known, ..)| *known == name).map(|(_, place, fields)| (*place, *fields))
     }
 }
 
 /// What a monitor's rules stand on.
 #[derive(Debug, Clone, Copy)]
-pub struct Ground {
+pub struct RuleBasis {
     /// Time between beats.
     pub every: Duration,
     /// Limit on one call.
@@ -78,13 +78,13 @@ pub struct Ground {
     /// Results a search asks for, where it says so.
     pub results_asked: Option<u32>,
     /// Where the monitor stands.
-    pub place: Place,
+    pub place: TextSpan,
 }
 
 /// One rule, as a monitor and `defaults` write it.
-struct Rule<'n, 'a> {
+struct LayeredRule<'n, 'a> {
     layers: Layers<'n, 'a>,
-    own: Option<Place>,
+    own: Option<TextSpan>,
     line: u32,
 }
 
@@ -93,43 +93,43 @@ pub fn rules(
     checker: &mut Checker<'_>,
     own: &RuleFields<'_, '_>,
     shared: &RuleFields<'_, '_>,
-    ground: Ground,
+    basis: RuleBasis,
 ) -> Rules {
     let rule = |name: &str| {
         let (own, shared) = (own.get(name), shared.get(name));
-        let line = own.or(shared).map_or(ground.place.line, |(place, _)| place.line);
+        let line = own.or(shared).map_or(basis.place.line, |(place, _)| place.line);
         let layers = Layers::new(own.map(|(_, fields)| fields), shared.map(|(_, fields)| fields));
-        Rule { layers, own: own.map(|(place, _)| place), line }
+        LayeredRule { layers, own: own.map(|(place, _)| place), line }
     };
-    needs(checker, &rule("errors"), ground.canaries > 0, "rule 'errors' judges searches, and no canary is declared");
-    needs(checker, &rule("quality"), ground.canaries > 0, "rule 'quality' judges canaries, and none is declared");
-    needs(checker, &rule("health"), ground.health > 0, "rule 'health' judges health addresses, and none is declared");
+    needs(checker, &rule("errors"), basis.canaries > 0, "rule 'errors' judges searches, and no canary is declared");
+    needs(checker, &rule("quality"), basis.canaries > 0, "rule 'quality' judges canaries, and none is declared");
+    needs(checker, &rule("health"), basis.health > 0, "rule 'health' judges health addresses, and none is declared");
     Rules {
         availability: streak(checker, &rule("availability"), 45 * SECOND),
         access: streak(checker, &rule("access"), Duration::ZERO),
-        errors: errors(checker, &rule("errors"), ground),
-        latency: latency(checker, &rule("latency"), ground),
+        errors: errors(checker, &rule("errors"), basis),
+        latency: latency(checker, &rule("latency"), basis),
         contract: contract(checker, &rule("contract")),
         health: streak(checker, &rule("health"), Duration::ZERO),
-        quality: quality(checker, &rule("quality"), ground),
+        quality: quality(checker, &rule("quality"), basis),
         freshness: freshness(checker, &rule("freshness")),
-        context: context(checker, &rule("context"), ground),
+        context: context(checker, &rule("context"), basis),
     }
 }
 
 /// A rule that a monitor writes itself has something to judge; one in `defaults` is for those that have.
-fn needs(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, there: bool, message: &str) {
+fn needs(checker: &mut Checker<'_>, rule: &LayeredRule<'_, '_>, there: bool, message: &str) {
     if let Some(place) = rule.own.filter(|_| !there) {
-        checker.fault(Fault::new(place, message).help("leave the rule out, or declare what it needs"));
+        checker.report(Diagnostic::new(place, message).help("leave the rule out, or declare what it needs"));
     }
 }
 
-impl<'n, 'a> Rule<'n, 'a> {
+impl<'n, 'a> LayeredRule<'n, 'a> {
     /// Says that what is written cannot mean what it says; where `defaults` writes it, with the monitor that shows so.
-    fn cannot(&self, checker: &mut Checker<'_>, entry: &Entry<'_>, message: String, mend: &str, ground: Ground) {
-        let fault = Fault::new(entry.value.place, message).help(mend);
+    fn cannot(&self, checker: &mut Checker<'_>, entry: &MapEntry<'_>, message: String, mend: &str, basis: RuleBasis) {
+        let diagnostic = Diagnostic::new(entry.value.place, message).help(mend);
         let own = self.layers.own(&entry.key).is_some();
-        checker.fault(if own { fault } else { fault.note(ground.place, "as this monitor probes") });
+        checker.report(if own { diagnostic } else { diagnostic.note(basis.place, "as this monitor probes") });
     }
 
     fn severity(&self, checker: &mut Checker<'_>, key: &str, otherwise: Severity) -> Severity {
@@ -148,13 +148,13 @@ impl<'n, 'a> Rule<'n, 'a> {
         checker: &mut Checker<'_>,
         key: &str,
         range: RangeInclusive<Duration>,
-    ) -> Option<(Duration, &'n Entry<'a>)> {
+    ) -> Option<(Duration, &'n MapEntry<'a>)> {
         let entry = self.layers.get(key)?;
         Some((checker.duration(format_args!("'{key}'"), &entry.value, range)?, entry))
     }
 }
 
-fn streak(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, page_after: Duration) -> StreakRule {
+fn streak(checker: &mut Checker<'_>, rule: &LayeredRule<'_, '_>, page_after: Duration) -> StreakRule {
     let written = rule.duration(checker, "page_after", Duration::ZERO..=DAY);
     StreakRule {
         after: rule.count(checker, "after", 3),
@@ -165,7 +165,7 @@ fn streak(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, page_after: Duration) 
     }
 }
 
-fn errors(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> ErrorsRule {
+fn errors(checker: &mut Checker<'_>, rule: &LayeredRule<'_, '_>, basis: RuleBasis) -> ErrorsRule {
     const SHARE: f64 = 0.05;
     let share_written = rule.layers.get("share");
     let share_read = share_written.and_then(|entry| checker.share("'share'", &entry.value));
@@ -174,25 +174,25 @@ fn errors(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> Err
     let min_bad = rule.count(checker, "min_bad", 3);
     let written = rule.duration(checker, "window", WINDOWS);
     let least = calls_needed(share, min_bad);
-    let window = written.map_or_else(|| (30 * MINUTE).max(fitting(least, ground)), |(window, _)| window);
-    if let Some((window, entry)) = written.filter(|_| ground.per_beat > 0 && !share_is_faulty) {
-        let calls = samples(window, ground);
-        let mend = format!("a window of at least {}", as_written(fitting(least, ground)));
+    let window = written.map_or_else(|| (30 * MINUTE).max(fitting(least, basis)), |(window, _)| window);
+    if let Some((window, entry)) = written.filter(|_| basis.per_beat > 0 && !share_is_faulty) {
+        let calls = samples(window, basis);
+        let mend = format!("a window of at least {}", as_written(fitting(least, basis)));
         let percent = (share * 1e5).round() / 1e3;
-        if window < ground.every {
-            too_short(checker, rule, "'window'", entry, ground);
+        if window < basis.every {
+            too_short(checker, rule, "'window'", entry, basis);
         } else if calls < u64::from(min_bad) {
             let message = format!(
                 "a window of {} holds {calls} searches at most, so that 'min_bad: {min_bad}' is never reached",
                 as_written(window)
             );
-            rule.cannot(checker, entry, message, &mend, ground);
+            rule.cannot(checker, entry, message, &mend, basis);
         } else if share * calls as f64 + 1e-9 < 1.0 {
             let message = format!(
                 "{percent}% of the {calls} searches that a window of {} can hold is less than one",
                 as_written(window)
             );
-            rule.cannot(checker, entry, message, &mend, ground);
+            rule.cannot(checker, entry, message, &mend, basis);
         }
     }
     let severity = rule.severity(checker, "severity", Severity::Page);
@@ -205,63 +205,69 @@ fn calls_needed(share: f64, min_bad: u32) -> u32 {
     for_share.max(min_bad)
 }
 
-fn latency(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> LatencyRule {
-    let ground = Ground { per_beat: ground.per_beat.max(1), ..ground };
+fn latency(checker: &mut Checker<'_>, rule: &LayeredRule<'_, '_>, basis: RuleBasis) -> LatencyRule {
+    let basis = RuleBasis { per_beat: basis.per_beat.max(1), ..basis };
     let p95 = rule.duration(checker, "p95", Duration::from_millis(1)..=10 * MINUTE);
-    if let Some((p95, entry)) = p95.filter(|(p95, _)| *p95 >= ground.timeout) {
-        let message = format!("no call takes {}: it is given up after {}", as_written(p95), as_written(ground.timeout));
-        rule.cannot(checker, entry, message, "lower 'p95', or raise 'timeout'", ground);
+    if let Some((p95, entry)) = p95.filter(|(p95, _)| *p95 >= basis.timeout) {
+        let message = format!("no call takes {}: it is given up after {}", as_written(p95), as_written(basis.timeout));
+        rule.cannot(checker, entry, message, "lower 'p95', or raise 'timeout'", basis);
     }
     let window = rule.duration(checker, "window", WINDOWS);
     if let Some((window, entry)) = window {
-        let held = samples(window, ground);
-        if window < ground.every {
-            too_short(checker, rule, "'window'", entry, ground);
+        let held = samples(window, basis);
+        if window < basis.every {
+            too_short(checker, rule, "'window'", entry, basis);
         } else if held < u64::from(LATENCY_SAMPLES_MIN) {
             let message = format!(
                 "a window of {} holds {held} samples at most, and P95 needs {LATENCY_SAMPLES_MIN}",
                 as_written(window)
             );
-            let mend = format!("a window of at least {}", as_written(fitting(LATENCY_SAMPLES_MIN, ground)));
-            rule.cannot(checker, entry, message, &mend, ground);
+            let mend = format!("a window of at least {}", as_written(fitting(LATENCY_SAMPLES_MIN, basis)));
+            rule.cannot(checker, entry, message, &mend, basis);
         }
     }
     let sustained = rule.duration(checker, "for", WINDOWS);
-    if let Some((_, entry)) = sustained.filter(|(sustained, _)| *sustained < ground.every) {
-        too_short(checker, rule, "'for'", entry, ground);
+    if let Some((_, entry)) = sustained.filter(|(sustained, _)| *sustained < basis.every) {
+        too_short(checker, rule, "'for'", entry, basis);
     }
     LatencyRule {
         // Below the limit on a call even where that is short, else it would never be exceeded.
-        p95: p95.map_or(Duration::from_millis(800).min(ground.timeout * 3 / 4), |(p95, _)| p95),
+        p95: p95.map_or(Duration::from_millis(800).min(basis.timeout * 3 / 4), |(p95, _)| p95),
         window: window.map_or_else(
-            || (20 * MINUTE).max(fitting(LATENCY_SAMPLES_ROOM, ground)).min(WINDOW_MAX),
+            || (20 * MINUTE).max(fitting(LATENCY_SAMPLES_ROOM, basis)).min(WINDOW_MAX),
             |(window, _)| window,
         ),
         window_derived: window.is_none(),
-        sustained: sustained.map_or((20 * MINUTE).max(ground.every), |(sustained, _)| sustained),
+        sustained: sustained.map_or((20 * MINUTE).max(basis.every), |(sustained, _)| sustained),
         min_samples: LATENCY_SAMPLES_MIN,
         severity: rule.severity(checker, "severity", Severity::Ticket),
         line: rule.line,
     }
 }
 
-fn too_short(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, what: &str, entry: &Entry<'_>, ground: Ground) {
-    let message = format!("{what} is shorter than the {} between two beats", as_written(ground.every));
-    rule.cannot(checker, entry, message, "lengthen it, or shorten 'every'", ground);
+fn too_short(
+    checker: &mut Checker<'_>,
+    rule: &LayeredRule<'_, '_>,
+    what: &str,
+    entry: &MapEntry<'_>,
+    basis: RuleBasis,
+) {
+    let message = format!("{what} is shorter than the {} between two beats", as_written(basis.every));
+    rule.cannot(checker, entry, message, "lengthen it, or shorten 'every'", basis);
 }
 
 /// Samples that a window holds at most.
-fn samples(window: Duration, ground: Ground) -> u64 {
-    let beats = window.as_millis() / ground.every.as_millis().max(1);
-    u64::try_from(beats).unwrap_or(u64::MAX).saturating_mul(u64::from(ground.per_beat))
+fn samples(window: Duration, basis: RuleBasis) -> u64 {
+    let beats = window.as_millis() / basis.every.as_millis().max(1);
+    u64::try_from(beats).unwrap_or(u64::MAX).saturating_mul(u64::from(basis.per_beat))
 }
 
 /// The shortest window that holds so many samples.
-fn fitting(samples: u32, ground: Ground) -> Duration {
-    ground.every.saturating_mul(samples.div_ceil(ground.per_beat.max(1)))
+fn fitting(samples: u32, basis: RuleBasis) -> Duration {
+    basis.every.saturating_mul(samples.div_ceil(basis.per_beat.max(1)))
 }
 
-fn contract(checker: &mut Checker<'_>, rule: &Rule<'_, '_>) -> ContractRule {
+fn contract(checker: &mut Checker<'_>, rule: &LayeredRule<'_, '_>) -> ContractRule {
     ContractRule {
         breaking: rule.severity(checker, "breaking", Severity::Page),
         compatible: rule.severity(checker, "compatible", Severity::Notice),
@@ -270,12 +276,12 @@ fn contract(checker: &mut Checker<'_>, rule: &Rule<'_, '_>) -> ContractRule {
     }
 }
 
-fn quality(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> QualityRule {
+fn quality(checker: &mut Checker<'_>, rule: &LayeredRule<'_, '_>, basis: RuleBasis) -> QualityRule {
     let written = rule.layers.get("within");
     let within =
-        written.and_then(|entry| within(checker, entry, ground.results_asked, rule.layers.own("within").is_some()));
+        written.and_then(|entry| within(checker, entry, basis.results_asked, rule.layers.own("within").is_some()));
     QualityRule {
-        within: within.unwrap_or(5).min(ground.results_asked.unwrap_or(u32::MAX)),
+        within: within.unwrap_or(5).min(basis.results_asked.unwrap_or(u32::MAX)),
         after: rule.count(checker, "after", 3),
         severity: rule.severity(checker, "severity", Severity::Page),
         line: rule.line,
@@ -283,45 +289,52 @@ fn quality(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> Qu
 }
 
 /// A rank that a search can reach. `strict`: it was written for this very monitor.
-pub fn within(checker: &mut Checker<'_>, entry: &Entry<'_>, results_asked: Option<u32>, strict: bool) -> Option<u32> {
+pub fn within(
+    checker: &mut Checker<'_>,
+    entry: &MapEntry<'_>,
+    results_asked: Option<u32>,
+    strict: bool,
+) -> Option<u32> {
     let rank = checker.whole("'within'", &entry.value, 1..=HITS_MAX as u32)?;
     if let Some(asked) = results_asked.filter(|asked| strict && rank > *asked) {
         let message = format!("rank {rank} is never reached: a search asks for {asked} results");
-        checker.fault(Fault::new(entry.value.place, message).help(format!("at most {asked}, or raise the argument")));
+        checker.report(
+            Diagnostic::new(entry.value.place, message).help(format!("at most {asked}, or raise the argument")),
+        );
     }
     Some(rank)
 }
 
-fn freshness(checker: &mut Checker<'_>, rule: &Rule<'_, '_>) -> Option<FreshnessRule> {
+fn freshness(checker: &mut Checker<'_>, rule: &LayeredRule<'_, '_>) -> Option<FreshnessRule> {
     if !rule.layers.written() {
         return None;
     }
     let severity = rule.severity(checker, "severity", Severity::Ticket);
     if rule.layers.get("older_than").is_none() {
-        let place = rule.own.unwrap_or(Place { line: rule.line, ..Place::default() });
+        let place = rule.own.unwrap_or(TextSpan { line: rule.line, ..TextSpan::default() });
         // Neither layer has it, so that it is a fault of both together and not of the map it is missed in.
-        let fault = Fault::new(place, "rule 'freshness' has no 'older_than'");
-        checker.fault(fault.help("such as `older_than: 72h`"));
+        let diagnostic = Diagnostic::new(place, "rule 'freshness' has no 'older_than'");
+        checker.report(diagnostic.help("such as `older_than: 72h`"));
     }
     let (older_than, _) = rule.duration(checker, "older_than", MINUTE..=400 * DAY)?;
     Some(FreshnessRule { older_than, severity, line: rule.line })
 }
 
-fn context(checker: &mut Checker<'_>, rule: &Rule<'_, '_>, ground: Ground) -> Option<ContextRule> {
+fn context(checker: &mut Checker<'_>, rule: &LayeredRule<'_, '_>, basis: RuleBasis) -> Option<ContextRule> {
     if !rule.layers.written() {
         return None;
     }
     let severity = rule.severity(checker, "severity", Severity::Ticket);
-    let place = rule.own.unwrap_or(Place { line: rule.line, ..Place::default() });
+    let place = rule.own.unwrap_or(TextSpan { line: rule.line, ..TextSpan::default() });
     let written = ["tools_tokens", "answer_tokens"].map(|key| rule.layers.get(key));
     if written.iter().all(Option::is_none) {
-        let fault = Fault::new(place, "rule 'context' has no 'tools_tokens'");
-        checker.fault(fault.help("such as `tools_tokens: 20000`, or `answer_tokens: 8000`"));
+        let diagnostic = Diagnostic::new(place, "rule 'context' has no 'tools_tokens'");
+        checker.report(diagnostic.help("such as `tools_tokens: 20000`, or `answer_tokens: 8000`"));
     }
-    let own_answers = rule.layers.own("answer_tokens").filter(|_| ground.canaries == 0);
+    let own_answers = rule.layers.own("answer_tokens").filter(|_| basis.canaries == 0);
     if let Some(entry) = own_answers {
         let message = "'answer_tokens' weighs answers, and no canary is declared";
-        checker.fault(Fault::new(entry.value.place, message).help("leave the key out, or declare a canary"));
+        checker.report(Diagnostic::new(entry.value.place, message).help("leave the key out, or declare a canary"));
     }
     let [tools_tokens, answer_tokens] = written
         .map(|entry| entry.and_then(|entry| checker.whole(format_args!("'{}'", entry.key), &entry.value, TOKENS)));

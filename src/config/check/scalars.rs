@@ -10,10 +10,10 @@ use std::time::Duration;
 use url::Url;
 
 use crate::config::check::checker::{Checker, similar};
-use crate::config::check::shape::Shape;
-use crate::config::read::fault::{Fault, Place, quoted};
-use crate::config::read::reference::{Part, holds_password, is_reference, masked, parts, read_file};
-use crate::config::read::tree::{Node, Value};
+use crate::config::check::shape::ValueShape;
+use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
+use crate::config::read::reference::{ReferencePart, holds_password, is_reference, parts, read_file, redacted};
+use crate::config::read::tree::{Node, NodeValue};
 use crate::domain::secret::{Address, Secret};
 use crate::domain::wording::as_written;
 
@@ -40,7 +40,7 @@ impl Checker<'_> {
     /// A single value as written.
     pub fn scalar<'n>(&mut self, what: impl Display + Copy, node: &'n Node<'_>) -> Option<(&'n str, bool)> {
         match &node.value {
-            Value::Scalar { text, plain } if !node.is_null() => Some((text, *plain)),
+            NodeValue::Scalar { text, plain } if !node.is_null() => Some((text, *plain)),
             _ => {
                 self.wrong_shape(what, node, "a single value");
                 None
@@ -56,34 +56,36 @@ impl Checker<'_> {
 
     /// A text that a server is sent as it stands, whatever its characters, and that may be empty; it is shown, too.
     pub fn literal(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<String> {
-        self.ask(node.place, || Shape::Text);
+        self.ask(node.place, || ValueShape::Text);
         let (text, _) = self.scalar(what, node)?;
         if is_reference(text) {
             let message = format!("{what} is shown on pages and in messages, so that it may not refer to anything");
-            self.fault(Fault::new(node.place, message).help("write it out; `$${` stands for the characters `${`"));
+            self.report(
+                Diagnostic::new(node.place, message).help("write it out; `$${` stands for the characters `${`"),
+            );
             return None;
         }
         Some(if text.contains('$') { text.replace("$${", "${") } else { text.to_owned() })
     }
 
-    fn bounded(&mut self, what: impl Display + Copy, place: Place, text: String) -> Option<String> {
-        let fault = if text.trim().is_empty() {
-            Fault::new(place, format!("{what} is empty")).help("give it a text, or leave it out")
+    fn bounded(&mut self, what: impl Display + Copy, place: TextSpan, text: String) -> Option<String> {
+        let diagnostic = if text.trim().is_empty() {
+            Diagnostic::new(place, format!("{what} is empty")).help("give it a text, or leave it out")
         } else if text.chars().any(char::is_control) {
-            Fault::new(place, format!("{what} holds a line break or another control character"))
+            Diagnostic::new(place, format!("{what} holds a line break or another control character"))
                 .help("keep it on one line")
         } else if text.chars().nth(TEXT_CHARS_MAX).is_some() {
-            Fault::new(place, format!("{what} is longer than {TEXT_CHARS_MAX} characters")).help("shorten it")
+            Diagnostic::new(place, format!("{what} is longer than {TEXT_CHARS_MAX} characters")).help("shorten it")
         } else {
             return Some(text);
         };
-        self.fault(fault);
+        self.report(diagnostic);
         None
     }
 
     /// An identity: `[a-z0-9][a-z0-9._-]*`, 64 characters at most.
-    pub fn id(&mut self, what: impl Display + Copy, text: &str, place: Place) -> Option<String> {
-        self.ask(place, || Shape::Id);
+    pub fn id(&mut self, what: impl Display + Copy, text: &str, place: TextSpan) -> Option<String> {
+        self.ask(place, || ValueShape::Id);
         let shaped = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let first = text.bytes().next().is_some_and(shaped);
         let all = text.bytes().all(|byte| shaped(byte) || matches!(byte, b'.' | b'_' | b'-'));
@@ -100,13 +102,15 @@ impl Checker<'_> {
         let rule =
             format!("lowercase letters, digits, `.`, `_` and `-`, a letter or digit first, at most {ID_CHARS_MAX}");
         let mend = if mend.is_empty() { rule } else { format!("{rule}: such as '{mend}'") };
-        self.fault(Fault::new(place, format!("{what} {} has a shape that ids may not have", quoted(text))).help(mend));
+        self.report(
+            Diagnostic::new(place, format!("{what} {} has a shape that ids may not have", quoted(text))).help(mend),
+        );
         None
     }
 
     /// A text with references in it.
     pub fn resolved(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<Resolved> {
-        self.ask(node.place, || Shape::Text);
+        self.ask(node.place, || ValueShape::Text);
         let (text, _) = self.scalar(what, node)?;
         let written = text.to_owned();
         if !text.contains('$') {
@@ -115,8 +119,9 @@ impl Checker<'_> {
         let parts = match parts(text) {
             Ok(parts) => parts,
             Err(mend) => {
-                self.fault(
-                    Fault::new(node.place, format!("{what} refers to something that cannot be understood")).help(mend),
+                self.report(
+                    Diagnostic::new(node.place, format!("{what} refers to something that cannot be understood"))
+                        .help(mend),
                 );
                 return None;
             }
@@ -124,13 +129,15 @@ impl Checker<'_> {
         let mut value = Some(String::new());
         for part in parts {
             let piece = match part {
-                Part::Text(text) => Some(text.to_owned()),
-                Part::Env { name, default } => self.variable(name).or(default.map(str::to_owned)).or_else(|| {
-                    let mend = format!("set it, or write a default: `${{env:{name}:-…}}`");
-                    self.missing_outside(node.place, format!("the variable {name} is not set"), mend);
-                    None
-                }),
-                Part::File { path } => match read_file(path) {
+                ReferencePart::Text(text) => Some(text.to_owned()),
+                ReferencePart::Env { name, default } => {
+                    self.variable(name).or(default.map(str::to_owned)).or_else(|| {
+                        let mend = format!("set it, or write a default: `${{env:{name}:-…}}`");
+                        self.missing_outside(node.place, format!("the variable {name} is not set"), mend);
+                        None
+                    })
+                }
+                ReferencePart::File { path } => match read_file(path) {
                     Ok(text) => Some(text),
                     Err(why) => {
                         let message = format!("the file {} cannot be read: {why}", quoted(path));
@@ -152,13 +159,14 @@ impl Checker<'_> {
 
     /// A secret: a reference and nothing else, since the file lies in git.
     pub fn secret(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<Secret> {
-        self.ask(node.place, || Shape::Secret);
+        self.ask(node.place, || ValueShape::Secret);
         let (text, _) = self.scalar(what, node)?;
-        let whole = parts(text).is_ok_and(|parts| matches!(parts[..], [Part::Env { .. } | Part::File { .. }]));
+        let whole = parts(text)
+            .is_ok_and(|parts| matches!(parts[..], [ReferencePart::Env { .. } | ReferencePart::File { .. }]));
         if !whole && !text.starts_with("${") {
             let message = format!("{what} stands in the file, where everybody with the repository reads it");
-            self.fault(
-                Fault::new(node.place, message)
+            self.report(
+                Diagnostic::new(node.place, message)
                     .help("write `${env:NAME}` or `${file:/run/secrets/x}`, and change the secret"),
             );
             return None;
@@ -167,7 +175,7 @@ impl Checker<'_> {
         let value = self.resolved(what, node)?.value.unwrap_or_else(|| "unset".to_owned());
         if value.trim().is_empty() || value.chars().any(char::is_control) {
             let message = format!("{what} is empty, or holds a line break or another control character");
-            self.fault(Fault::new(node.place, message).help("look at where it comes from"));
+            self.report(Diagnostic::new(node.place, message).help("look at where it comes from"));
             return None;
         }
         Some(Secret::new(&value))
@@ -180,7 +188,7 @@ impl Checker<'_> {
         node: &Node<'_>,
         words: &[(&'static str, T)],
     ) -> Option<T> {
-        self.ask(node.place, || Shape::Word(words.iter().map(|(word, _)| (*word).to_owned()).collect()));
+        self.ask(node.place, || ValueShape::Word(words.iter().map(|(word, _)| (*word).to_owned()).collect()));
         let (text, _) = self.scalar(what, node)?;
         if let Some((_, choice)) = words.iter().find(|(word, _)| *word == text) {
             return Some(*choice);
@@ -189,36 +197,38 @@ impl Checker<'_> {
             Some(word) => format!("did you mean '{word}'?"),
             None => format!("one of: {}", words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ")),
         };
-        self.fault(Fault::new(node.place, format!("{what} cannot be {}", quoted(text))).help(mend));
+        self.report(Diagnostic::new(node.place, format!("{what} cannot be {}", quoted(text))).help(mend));
         None
     }
 
     /// A whole number.
     pub fn whole(&mut self, what: impl Display + Copy, node: &Node<'_>, range: RangeInclusive<u32>) -> Option<u32> {
-        self.ask(node.place, || Shape::Whole(range.clone()));
+        self.ask(node.place, || ValueShape::Whole(range.clone()));
         let (written, value) = self.number_text(what, node)?;
-        let fault = match value.parse::<u64>() {
+        let diagnostic = match value.parse::<u64>() {
             Ok(number) => match u32::try_from(number).ok().filter(|number| range.contains(number)) {
                 Some(number) => return Some(number),
-                None => Fault::new(node.place, format!("{what} is out of its range: {}", quoted(&written)))
+                None => Diagnostic::new(node.place, format!("{what} is out of its range: {}", quoted(&written)))
                     .help(format!("between {} and {}", range.start(), range.end())),
             },
-            Err(_) => Fault::new(node.place, format!("{what} takes a whole number, and this is {}", quoted(&written)))
-                .help(format!("between {} and {}", range.start(), range.end())),
+            Err(_) => {
+                Diagnostic::new(node.place, format!("{what} takes a whole number, and this is {}", quoted(&written)))
+                    .help(format!("between {} and {}", range.start(), range.end()))
+            }
         };
-        self.fault(fault);
+        self.report(diagnostic);
         None
     }
 
     /// A number with a fraction.
     pub fn decimal(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<f64> {
-        self.ask(node.place, || Shape::Decimal);
+        self.ask(node.place, || ValueShape::Decimal);
         let (written, value) = self.number_text(what, node)?;
         match value.parse::<f64>().ok().filter(|number| number.is_finite()) {
             Some(number) => Some(number),
             None => {
                 let message = format!("{what} takes a number, and this is {}", quoted(&written));
-                self.fault(Fault::new(node.place, message).help("such as `0.3`"));
+                self.report(Diagnostic::new(node.place, message).help("such as `0.3`"));
                 None
             }
         }
@@ -229,7 +239,7 @@ impl Checker<'_> {
         let (text, plain) = self.scalar(what, node)?;
         if !plain && !is_reference(text) {
             let message = format!("{what} takes a number, and quotes make this a text");
-            self.fault(Fault::new(node.place, message).help("leave the quotes out"));
+            self.report(Diagnostic::new(node.place, message).help("leave the quotes out"));
             return None;
         }
         let Resolved { written, value } = self.resolved(what, node)?;
@@ -243,15 +253,15 @@ impl Checker<'_> {
         node: &Node<'_>,
         range: RangeInclusive<Duration>,
     ) -> Option<Duration> {
-        self.ask(node.place, || Shape::Duration(range.clone()));
+        self.ask(node.place, || ValueShape::Duration(range.clone()));
         let Resolved { written, value } = self.resolved(what, node)?;
         let value = value?;
         match duration_of(&value) {
             Ok(duration) if range.contains(&duration) => Some(duration),
             Ok(_) => {
                 let mend = format!("between {} and {}", as_written(*range.start()), as_written(*range.end()));
-                self.fault(
-                    Fault::new(node.place, format!("{what} is out of its range: {}", quoted(&written))).help(mend),
+                self.report(
+                    Diagnostic::new(node.place, format!("{what} is out of its range: {}", quoted(&written))).help(mend),
                 );
                 None
             }
@@ -259,7 +269,7 @@ impl Checker<'_> {
                 // A mend repeats digits of the value, which may have been resolved from anywhere.
                 let mend = if value == written { mend } else { DURATION_MEND.to_owned() };
                 let message = format!("{what} takes a duration, and this is {}", quoted(&written));
-                self.fault(Fault::new(node.place, message).help(mend));
+                self.report(Diagnostic::new(node.place, message).help(mend));
                 None
             }
         }
@@ -267,14 +277,14 @@ impl Checker<'_> {
 
     /// A share such as `5%`, as a number in 0–1; above 0 and below 100.
     pub fn share(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<f64> {
-        self.ask(node.place, || Shape::Share);
+        self.ask(node.place, || ValueShape::Share);
         let Resolved { written, value } = self.resolved(what, node)?;
         let value = value?;
         let percent = value.strip_suffix('%').and_then(|number| number.parse::<f64>().ok());
-        let fault = match percent {
+        let diagnostic = match percent {
             Some(percent) if percent > 0.0 && percent < 100.0 => return Some(percent / 100.0),
             Some(_) => {
-                Fault::new(node.place, format!("{what} can never be exceeded, or always is: {}", quoted(&written)))
+                Diagnostic::new(node.place, format!("{what} can never be exceeded, or always is: {}", quoted(&written)))
                     .help("above 0% and below 100%")
             }
             None => {
@@ -284,18 +294,19 @@ impl Checker<'_> {
                 let mend = percent.map_or("such as `5%`".to_owned(), |percent| {
                     format!("write `{}%`", (percent * 1000.0).round() / 1000.0)
                 });
-                Fault::new(node.place, format!("{what} takes a share, and this is {}", quoted(&written))).help(mend)
+                Diagnostic::new(node.place, format!("{what} takes a share, and this is {}", quoted(&written)))
+                    .help(mend)
             }
         };
-        self.fault(fault);
+        self.report(diagnostic);
         None
     }
 
     /// A place to connect to: http or https, without a fragment. Never none without a fault.
     pub fn address(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<Address> {
-        self.ask(node.place, || Shape::Address);
+        self.ask(node.place, || ValueShape::Address);
         let Resolved { written, value } = self.resolved(what, node)?;
-        let shown = masked(&written);
+        let shown = redacted(&written);
         self.no_password(what, node.place, &written)?;
         let Some(value) = value else { return Some(Address { shown, resolved: Secret::new(STAND_IN_URL) }) };
         self.url(what, node.place, &value, false)?;
@@ -304,7 +315,7 @@ impl Checker<'_> {
 
     /// A URL that people follow, which may have a fragment.
     pub fn link(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<String> {
-        self.ask(node.place, || Shape::Address);
+        self.ask(node.place, || ValueShape::Address);
         let (written, _) = self.scalar(what, node)?;
         self.no_password(what, node.place, written)?;
         let value = self.setting(what, node)?;
@@ -313,33 +324,33 @@ impl Checker<'_> {
     }
 
     /// A URL without a password that is written out in the file, since the file lies in git.
-    pub fn no_password(&mut self, what: impl Display + Copy, place: Place, written: &str) -> Option<()> {
+    pub fn no_password(&mut self, what: impl Display + Copy, place: TextSpan, written: &str) -> Option<()> {
         if !holds_password(written) {
             return Some(());
         }
         let message = format!("{what} holds a password, which everybody with the repository reads");
         let mend = "put it outside the file, such as `https://${env:USER}:${env:PASSWORD}@…`, and change it";
-        self.fault(Fault::new(place, message).help(mend));
+        self.report(Diagnostic::new(place, message).help(mend));
         None
     }
 
     /// The message names no part of the value: it may have been resolved from a secret.
-    fn url(&mut self, what: impl Display + Copy, place: Place, value: &str, fragment: bool) -> Option<Url> {
+    fn url(&mut self, what: impl Display + Copy, place: TextSpan, value: &str, fragment: bool) -> Option<Url> {
         const MEND: &str = "write a whole address, such as `https://docs.example.org/mcp`";
         // The parser takes white space out in silence, so it is looked for first.
         let plain = !value.chars().any(|c| c.is_whitespace() || c.is_control()) && value.len() <= URL_BYTES_MAX;
         let url = Url::parse(value).ok().filter(|url| plain && url.has_host() && url.port() != Some(0));
-        let fault = match url {
-            None => Fault::new(place, format!("{what} is no URL")).help(MEND),
+        let diagnostic = match url {
+            None => Diagnostic::new(place, format!("{what} is no URL")).help(MEND),
             Some(url) if !matches!(url.scheme(), "http" | "https") => {
-                Fault::new(place, format!("{what} is neither http nor https")).help(MEND)
+                Diagnostic::new(place, format!("{what} is neither http nor https")).help(MEND)
             }
             Some(url) if !fragment && url.fragment().is_some() => {
-                Fault::new(place, format!("{what} has a fragment, which is never sent")).help("leave `#…` out")
+                Diagnostic::new(place, format!("{what} has a fragment, which is never sent")).help("leave `#…` out")
             }
             Some(url) => return Some(url),
         };
-        self.fault(fault);
+        self.report(diagnostic);
         None
     }
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::layers::Layers;
-use crate::config::check::shape::Shape;
-use crate::config::read::fault::{Fault, quoted};
-use crate::config::read::tree::{Node, Value};
+use crate::config::check::shape::ValueShape;
+use crate::config::read::diagnostic::{Diagnostic, quoted};
+use crate::config::read::tree::{Node, NodeValue};
 use crate::domain::monitor::{Search, SearchFields};
 
 /// Each canary asked is a paid call on somebody's server (RETRIEVAL §2).
@@ -54,7 +54,7 @@ fn per_beat(checker: &mut Checker<'_>, layers: Layers<'_, '_>, canaries: usize) 
     if let Some(own) = layers.own("per_beat").filter(|_| per_beat > there) {
         let message = format!("{per_beat} canaries a beat are wanted, and there are {there}");
         let mend = if there == 0 { "leave it out, or declare canaries".to_owned() } else { format!("at most {there}") };
-        checker.fault(Fault::new(own.value.place, message).help(mend));
+        checker.report(Diagnostic::new(own.value.place, message).help(mend));
     }
     per_beat.min(there)
 }
@@ -67,8 +67,8 @@ fn arguments(
 ) -> (BTreeMap<String, String>, Option<u32>) {
     let entries = checker.map(format_args!("'arguments' of {what}"), node).unwrap_or_default();
     if let Some(entry) = entries.get(ARGUMENTS_MAX) {
-        checker.fault(
-            Fault::new(entry.place, format!("more than {ARGUMENTS_MAX} arguments")).help("no tool takes so many"),
+        checker.report(
+            Diagnostic::new(entry.place, format!("more than {ARGUMENTS_MAX} arguments")).help("no tool takes so many"),
         );
     }
     let mut found = BTreeMap::new();
@@ -76,9 +76,9 @@ fn arguments(
     for entry in entries.iter().take(ARGUMENTS_MAX) {
         if entry.key == query {
             let message = format!("argument {} is the one that takes the canary's question", quoted(query));
-            checker.fault(Fault::new(entry.place, message).help("leave it out, or name another one by `query`"));
+            checker.report(Diagnostic::new(entry.place, message).help("leave it out, or name another one by `query`"));
         }
-        checker.ask(entry.value.place, || Shape::Any);
+        checker.ask(entry.value.place, || ValueShape::Any);
         let mut json = String::new();
         if !write_json(checker, &entry.value, &mut json) {
             continue;
@@ -86,8 +86,8 @@ fn arguments(
         if COUNT_ARGUMENTS.contains(&&*entry.key) {
             results_asked = json.parse().ok();
             if results_asked == Some(0) {
-                let fault = Fault::new(entry.value.place, "a search for 0 results finds nothing");
-                checker.fault(fault.help("at least 1"));
+                let diagnostic = Diagnostic::new(entry.value.place, "a search for 0 results finds nothing");
+                checker.report(diagnostic.help("at least 1"));
             }
         }
         found.insert(entry.key.to_string(), json);
@@ -97,23 +97,24 @@ fn arguments(
 
 /// A value of YAML's core schema as JSON. False where it was refused; aliases make it a tree again, so its size is bounded.
 fn write_json(checker: &mut Checker<'_>, node: &Node<'_>, json: &mut String) -> bool {
-    let own = if let Value::Scalar { text, .. } = &node.value { text.len() } else { 0 };
+    let own = if let NodeValue::Scalar { text, .. } = &node.value { text.len() } else { 0 };
     if json.len() + own > ARGUMENTS_BYTES_MAX {
-        let fault = Fault::new(node.place, format!("an argument is larger than {} KiB", ARGUMENTS_BYTES_MAX / 1024));
-        checker.fault(fault.help("arguments go out with every call"));
+        let diagnostic =
+            Diagnostic::new(node.place, format!("an argument is larger than {} KiB", ARGUMENTS_BYTES_MAX / 1024));
+        checker.report(diagnostic.help("arguments go out with every call"));
         return false;
     }
     match &node.value {
-        Value::Scalar { .. } if node.is_null() => json.push_str("null"),
-        Value::Scalar { text, plain: true } if matches!(&**text, "true" | "false") => json.push_str(text),
-        Value::Scalar { text, plain: true } if serde_json::from_str::<serde_json::Number>(text).is_ok() => {
+        NodeValue::Scalar { .. } if node.is_null() => json.push_str("null"),
+        NodeValue::Scalar { text, plain: true } if matches!(&**text, "true" | "false") => json.push_str(text),
+        NodeValue::Scalar { text, plain: true } if serde_json::from_str::<serde_json::Number>(text).is_ok() => {
             json.push_str(text)
         }
-        Value::Scalar { .. } => match checker.literal("an argument", node) {
+        NodeValue::Scalar { .. } => match checker.literal("an argument", node) {
             Some(text) => json.push_str(&serde_json::Value::String(text).to_string()),
             None => return false,
         },
-        Value::List(items) => {
+        NodeValue::List(items) => {
             json.push('[');
             for (at, item) in items.iter().enumerate() {
                 json.push_str(if at > 0 { "," } else { "" });
@@ -123,7 +124,7 @@ fn write_json(checker: &mut Checker<'_>, node: &Node<'_>, json: &mut String) -> 
             }
             json.push(']');
         }
-        Value::Map(entries) => {
+        NodeValue::Map(entries) => {
             json.push('{');
             for (at, entry) in entries.iter().enumerate() {
                 json.push_str(if at > 0 { "," } else { "" });
@@ -156,9 +157,9 @@ fn pointer(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Option<Str
     if text.starts_with('/') && !escapes.contains('~') {
         return Some(text);
     }
-    let fault = Fault::new(node.place, format!("{what} takes a JSON pointer, and this is {}", quoted(&text)));
-    checker.fault(
-        fault.help(format!(
+    let diagnostic = Diagnostic::new(node.place, format!("{what} takes a JSON pointer, and this is {}", quoted(&text)));
+    checker.report(
+        diagnostic.help(format!(
             "write `/{}`",
             text.trim_start_matches(['$', '.', '/']).replace('.', "/").replace('~', "~0")
         )),

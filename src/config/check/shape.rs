@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// One thing that a reader asks of a place.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Shape {
+pub enum ValueShape {
     /// A map with these keys and no others.
     Keys(Vec<String>),
     /// A map that names its keys itself.
@@ -36,7 +36,7 @@ pub enum Shape {
     Missing(String),
 }
 
-impl Shape {
+impl ValueShape {
     /// A map with these keys.
     pub fn keys<'k>(keys: impl Iterator<Item = &'k str>) -> Self {
         Self::Keys(keys.map(str::to_owned).collect())

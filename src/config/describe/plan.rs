@@ -12,7 +12,7 @@ use crate::domain::route::Route;
 
 /// Everything that would change.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Plan {
+pub struct ChangePlan {
     /// Ids of monitors that come, with their addresses as they may be shown.
     pub added: Vec<(MonitorId, String)>,
     /// Ids of monitors that go, with their addresses as they may be shown.
@@ -34,7 +34,7 @@ pub struct Plan {
     /// Other keys that change, such as `serin.public_url`.
     pub rest: Vec<String>,
     /// Whom findings would reach, where that changes: monitors of one group change alike.
-    pub told: Vec<Told>,
+    pub told: Vec<AudienceChange>,
 }
 
 /// The same id under another name.
@@ -59,7 +59,7 @@ pub struct Moved {
 
 /// Monitors whose findings reach others than before, all in the same way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct AudienceChange {
     /// The monitors.
     pub monitors: Vec<MonitorId>,
     /// What changes for each of them.
@@ -72,14 +72,14 @@ pub struct TopicChange {
     /// What is found.
     pub topic: Topic,
     /// Before; none: it was not judged.
-    pub before: Option<Reach>,
+    pub before: Option<Addressees>,
     /// After; none: it is not judged any more.
-    pub after: Option<Reach>,
+    pub after: Option<Addressees>,
 }
 
 /// How loud, and to whom.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Reach {
+pub struct Addressees {
     /// How loud.
     pub severity: Severity,
     /// The receivers; empty: nobody.
@@ -88,7 +88,7 @@ pub struct Reach {
     pub fallback: Option<String>,
 }
 
-impl Plan {
+impl ChangePlan {
     /// Whether nothing would change.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -96,8 +96,8 @@ impl Plan {
 }
 
 /// Compares two files that were found valid. Paths in them have to start at the same folder, else they differ.
-pub fn plan(old: &Loaded, new: &Loaded) -> Plan {
-    let mut plan = Plan { rest: changes::rest(&old.fleet, &new.fleet), ..Plan::default() };
+pub fn plan(old: &Loaded, new: &Loaded) -> ChangePlan {
+    let mut plan = ChangePlan { rest: changes::rest(&old.fleet, &new.fleet), ..ChangePlan::default() };
     let settings = [
         ("serin.listen", old.settings.listen == new.settings.listen),
         ("serin.trusted_proxies", old.settings.trusted_proxies == new.settings.trusted_proxies),
@@ -133,7 +133,11 @@ pub fn plan(old: &Loaded, new: &Loaded) -> Plan {
     plan
 }
 
-fn moved(plan: &Plan, before: &HashMap<&MonitorId, &Monitor>, after: &HashMap<&MonitorId, &Monitor>) -> Vec<Moved> {
+fn moved(
+    plan: &ChangePlan,
+    before: &HashMap<&MonitorId, &Monitor>,
+    after: &HashMap<&MonitorId, &Monitor>,
+) -> Vec<Moved> {
     let gone: HashMap<(&str, &str), &MonitorId> = plan
         .removed
         .iter()
@@ -148,7 +152,7 @@ fn moved(plan: &Plan, before: &HashMap<&MonitorId, &Monitor>, after: &HashMap<&M
     .collect()
 }
 
-fn receivers(plan: &mut Plan, old: &Fleet, new: &Fleet) {
+fn receivers(plan: &mut ChangePlan, old: &Fleet, new: &Fleet) {
     let name = |one: &std::sync::Arc<crate::domain::receiver::Receiver>| one.name.clone();
     plan.receivers_removed = old.receivers.iter().filter(|one| new.receiver(&one.name).is_none()).map(name).collect();
     plan.receivers_added = new.receivers.iter().filter(|one| old.receiver(&one.name).is_none()).map(name).collect();
@@ -167,12 +171,12 @@ fn told(
     new: &Fleet,
     before: &HashMap<&MonitorId, &Monitor>,
     after: &HashMap<&MonitorId, &Monitor>,
-) -> Vec<Told> {
+) -> Vec<AudienceChange> {
     // Told apart where either file does so, else a line of one would have no counterpart in the other.
     let apart: BTreeSet<_> = named(&old.routes).into_iter().chain(named(&new.routes)).collect();
     let apart: Vec<_> = apart.into_iter().collect();
     let gone = old.monitors.iter().filter(|one| !after.contains_key(&one.id));
-    let mut groups: Vec<Told> = Vec::new();
+    let mut groups: Vec<AudienceChange> = Vec::new();
     let mut places: HashMap<Vec<TopicChange>, usize> = HashMap::new();
     for monitor in new.monitors.iter().chain(gone) {
         let heard = |by: &HashMap<&MonitorId, &Monitor>, routes: &[Route]| {
@@ -189,7 +193,7 @@ fn told(
             continue;
         }
         let at = *places.entry(changes.clone()).or_insert_with(|| {
-            groups.push(Told { monitors: Vec::new(), changes });
+            groups.push(AudienceChange { monitors: Vec::new(), changes });
             groups.len() - 1
         });
         groups[at].monitors.push(monitor.id.clone());
@@ -197,9 +201,9 @@ fn told(
     groups
 }
 
-fn by_topic(heard: Vec<Hearing>) -> BTreeMap<Topic, Reach> {
+fn by_topic(heard: Vec<Hearing>) -> BTreeMap<Topic, Addressees> {
     heard
         .into_iter()
-        .map(|Hearing { topic, severity, to, fallback }| (topic, Reach { severity, to, fallback }))
+        .map(|Hearing { topic, severity, to, fallback }| (topic, Addressees { severity, to, fallback }))
         .collect()
 }

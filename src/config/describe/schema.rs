@@ -15,10 +15,10 @@ use crate::config::check::checker::{Checker, Unset};
 use crate::config::check::document::document;
 use crate::config::check::keys;
 use crate::config::check::scalars::ID_CHARS_MAX;
-use crate::config::check::shape::Shape;
-use crate::config::read::fault::{Collector, Place, Text};
-use crate::config::read::source::Source;
-use crate::config::read::tree::{self, Budget, Node, Tree, Value};
+use crate::config::check::shape::ValueShape;
+use crate::config::read::diagnostic::{Collector, Text, TextSpan};
+use crate::config::read::source::ConfigSource;
+use crate::config::read::tree::{self, Budget, Node, NodeValue, Tree};
 use crate::domain::wording::as_written;
 
 /// Passes over all places; each goes one level deeper, and the file has fewer.
@@ -30,13 +30,13 @@ const NAME: &str = "k";
 
 /// A step from a place to one inside it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Step {
+enum SchemaStep {
     Key(String),
     Name,
     Item,
 }
 
-type Way = Vec<Step>;
+type SchemaPath = Vec<SchemaStep>;
 
 /// The schema of the file that Serin is started with, as JSON.
 pub fn schema() -> Json {
@@ -67,9 +67,9 @@ pub fn included_schema() -> Json {
 /// What was heard of each place.
 #[derive(Debug, Default)]
 struct Explorer {
-    heard: BTreeMap<Way, Vec<Shape>>,
+    heard: BTreeMap<SchemaPath, Vec<ValueShape>>,
     /// Keys that were missed in a map, in one document or another.
-    missed: BTreeMap<Way, BTreeSet<String>>,
+    missed: BTreeMap<SchemaPath, BTreeSet<String>>,
 }
 
 impl Explorer {
@@ -77,11 +77,11 @@ impl Explorer {
         let mut explorer = Self::default();
         explorer.hear(json!({}), None);
         for _ in 0..PASSES_MAX {
-            let unheard: Vec<Way> =
-                explorer.ways().into_iter().filter(|way| !explorer.heard.contains_key(way)).collect();
+            let unheard: Vec<SchemaPath> =
+                explorer.paths().into_iter().filter(|path| !explorer.heard.contains_key(path)).collect();
             let before = explorer.heard.len();
-            for way in &unheard {
-                explorer.ask(way);
+            for path in &unheard {
+                explorer.ask(path);
             }
             if explorer.heard.len() == before {
                 break;
@@ -91,67 +91,67 @@ impl Explorer {
     }
 
     /// Every place that is known or follows from one that is.
-    fn ways(&self) -> Vec<Way> {
-        let mut ways: BTreeSet<Way> = self.heard.keys().cloned().collect();
-        for (way, shapes) in &self.heard {
+    fn paths(&self) -> Vec<SchemaPath> {
+        let mut paths: BTreeSet<SchemaPath> = self.heard.keys().cloned().collect();
+        for (path, shapes) in &self.heard {
             for shape in shapes {
                 let steps = match shape {
-                    Shape::Keys(keys) => keys.iter().cloned().map(Step::Key).collect(),
-                    Shape::Names => vec![Step::Name],
-                    Shape::List => vec![Step::Item],
+                    ValueShape::Keys(keys) => keys.iter().cloned().map(SchemaStep::Key).collect(),
+                    ValueShape::Names => vec![SchemaStep::Name],
+                    ValueShape::List => vec![SchemaStep::Item],
                     _ => Vec::new(),
                 };
-                ways.extend(steps.into_iter().map(|step| [&way[..], &[step]].concat()));
+                paths.extend(steps.into_iter().map(|step| [&path[..], &[step]].concat()));
             }
         }
-        ways.into_iter().filter(|way| !way.is_empty()).collect()
+        paths.into_iter().filter(|path| !path.is_empty()).collect()
     }
 
     /// Puts each kind of value at a place, alone; beside all others of its map where nobody asks for it so.
-    fn ask(&mut self, way: &Way) {
+    fn ask(&mut self, path: &SchemaPath) {
         for value in [json!("x"), json!(["x"]), json!({ NAME: "x" })] {
             let mut file = json!({});
-            place(&mut file, way, value.clone());
+            place(&mut file, path, value.clone());
             self.hear(file, None);
-            if !self.heard.contains_key(way) {
+            if !self.heard.contains_key(path) {
                 let mut file = json!({});
-                self.fill(&mut file, &way[..way.len() - 1], |_| true);
-                place(&mut file, way, value);
+                self.fill(&mut file, &path[..path.len() - 1], |_| true);
+                place(&mut file, path, value);
                 self.hear(file, None);
             }
         }
     }
 
     /// Puts the keys of a map into a document, as far as their samples are known.
-    fn fill(&self, file: &mut Json, map: &[Step], holds: impl Fn(&str) -> bool) {
+    fn fill(&self, file: &mut Json, map: &[SchemaStep], holds: impl Fn(&str) -> bool) {
         place(file, map, json!({}));
         for shape in self.heard.get(map).into_iter().flatten() {
-            let Shape::Keys(keys) = shape else { continue };
+            let ValueShape::Keys(keys) = shape else { continue };
             for key in keys.iter().filter(|key| holds(key)) {
-                let way = [map, &[Step::Key(key.clone())]].concat();
-                place(file, &way, self.sample(&way));
+                let path = [map, &[SchemaStep::Key(key.clone())]].concat();
+                place(file, &path, self.sample(&path));
             }
         }
     }
 
     /// Checks a document, with what it lacks put in, and remembers what was asked of each place in it. `but` is a key
     /// that is left out all the same; answers whether it was missed.
-    fn hear(&mut self, mut file: Json, but: Option<(&Way, &str)>) -> bool {
+    fn hear(&mut self, mut file: Json, but: Option<(&SchemaPath, &str)>) -> bool {
         let mut but_missed = false;
         for _ in 0..MENDS_MAX {
             let mut mended = false;
-            for (way, shape) in asked(&file) {
-                if let Shape::Missing(key) = shape {
-                    if but == Some((&way, key.as_str())) {
+            for (path, shape) in asked(&file) {
+                if let ValueShape::Missing(key) = shape {
+                    if but == Some((&path, key.as_str())) {
                         but_missed = true;
                         continue;
                     }
-                    let key_way = [&way[..], &[Step::Key(key.clone())]].concat();
-                    mended |= place_new(&mut file, &key_way, self.sample(&key_way));
-                    self.missed.entry(way).or_default().insert(key);
+                    let key_path = [&path[..], &[SchemaStep::Key(key.clone())]].concat();
+                    mended |= place_new(&mut file, &key_path, self.sample(&key_path));
+                    self.missed.entry(path).or_default().insert(key);
                     continue;
                 }
-                let shapes = self.heard.entry(way).or_default();
+                let shapes = self.heard.entry(path).or_default();
                 if !shapes.contains(&shape) {
                     shapes.push(shape);
                 }
@@ -164,102 +164,104 @@ impl Explorer {
     }
 
     /// The shapes a place has, without those that others say more of: a single value, a list, a map.
-    fn shapes(&self, way: &Way) -> Vec<&Shape> {
-        let all = self.heard.get(way).map(Vec::as_slice).unwrap_or_default();
-        let most = |fits: fn(&Shape) -> bool| all.iter().filter(|shape| fits(shape)).max_by_key(|shape| shape.rank());
-        let scalar = most(Shape::is_scalar);
-        let listed = [&way[..], &[Step::Item]].concat();
+    fn shapes(&self, path: &SchemaPath) -> Vec<&ValueShape> {
+        let all = self.heard.get(path).map(Vec::as_slice).unwrap_or_default();
+        let most =
+            |fits: fn(&ValueShape) -> bool| all.iter().filter(|shape| fits(shape)).max_by_key(|shape| shape.rank());
+        let scalar = most(ValueShape::is_scalar);
+        let listed = [&path[..], &[SchemaStep::Item]].concat();
         // A reader that takes one or several asks the items without asking for a list.
-        let list = most(|shape| *shape == Shape::List).or(self.heard.contains_key(&listed).then_some(&Shape::List));
-        let map = most(|shape| matches!(shape, Shape::Keys(_) | Shape::Names));
+        let list =
+            most(|shape| *shape == ValueShape::List).or(self.heard.contains_key(&listed).then_some(&ValueShape::List));
+        let map = most(|shape| matches!(shape, ValueShape::Keys(_) | ValueShape::Names));
         [scalar, list, map]
             .into_iter()
             .flatten()
-            .filter(|_| !matches!(scalar, Some(Shape::Any)))
-            .chain(scalar.filter(|shape| **shape == Shape::Any))
+            .filter(|_| !matches!(scalar, Some(ValueShape::Any)))
+            .chain(scalar.filter(|shape| **shape == ValueShape::Any))
             .collect()
     }
 
     /// Something that its reader takes.
-    fn sample(&self, way: &Way) -> Json {
-        match self.shapes(way).first() {
+    fn sample(&self, path: &SchemaPath) -> Json {
+        match self.shapes(path).first() {
             None => json!("x"),
-            Some(Shape::Keys(_)) => json!({}),
-            Some(Shape::Names) => json!({ NAME: self.sample(&[&way[..], &[Step::Name]].concat()) }),
-            Some(Shape::List) => json!([self.sample(&[&way[..], &[Step::Item]].concat())]),
-            Some(Shape::Word(words)) => json!(words.first()),
-            Some(Shape::Whole(range)) => json!(range.start()),
-            Some(Shape::Decimal) => json!(0.5),
-            Some(Shape::Duration(range)) => json!(as_written((*range.start()).max(Duration::from_secs(60)))),
-            Some(Shape::Share) => json!("5%"),
-            Some(Shape::Address) => json!("https://h.example/"),
-            Some(Shape::Secret) => json!("${env:X}"),
-            Some(Shape::Text | Shape::Id | Shape::Any | Shape::Missing(_)) => json!("x"),
+            Some(ValueShape::Keys(_)) => json!({}),
+            Some(ValueShape::Names) => json!({ NAME: self.sample(&[&path[..], &[SchemaStep::Name]].concat()) }),
+            Some(ValueShape::List) => json!([self.sample(&[&path[..], &[SchemaStep::Item]].concat())]),
+            Some(ValueShape::Word(words)) => json!(words.first()),
+            Some(ValueShape::Whole(range)) => json!(range.start()),
+            Some(ValueShape::Decimal) => json!(0.5),
+            Some(ValueShape::Duration(range)) => json!(as_written((*range.start()).max(Duration::from_secs(60)))),
+            Some(ValueShape::Share) => json!("5%"),
+            Some(ValueShape::Address) => json!("https://h.example/"),
+            Some(ValueShape::Secret) => json!("${env:X}"),
+            Some(ValueShape::Text | ValueShape::Id | ValueShape::Any | ValueShape::Missing(_)) => json!("x"),
         }
     }
 
-    fn schema(&self, way: &Way) -> Json {
-        let mut alternatives: Vec<Json> = self.shapes(way).into_iter().map(|shape| self.of(way, shape)).collect();
+    fn schema(&self, path: &SchemaPath) -> Json {
+        let mut alternatives: Vec<Json> = self.shapes(path).into_iter().map(|shape| self.of(path, shape)).collect();
         let mut schema = match alternatives.len() {
             0 => json!({}),
             1 => alternatives.remove(0),
             _ => json!({ "anyOf": alternatives }),
         };
-        if let (Json::Object(schema), Some(text)) = (&mut schema, keys::about(&name(way))) {
+        if let (Json::Object(schema), Some(text)) = (&mut schema, keys::about(&name(path))) {
             schema.insert("description".to_owned(), json!(text));
         }
         schema
     }
 
-    fn of(&self, way: &Way, shape: &Shape) -> Json {
+    fn of(&self, path: &SchemaPath, shape: &ValueShape) -> Json {
         const REFERENCE: &str = "\\$\\{(env|file):";
-        let child = |step: Step| self.schema(&[&way[..], &[step]].concat());
+        let child = |step: SchemaStep| self.schema(&[&path[..], &[step]].concat());
         let text = |pattern: &str| json!({ "type": "string", "pattern": format!("{pattern}|{REFERENCE}") });
         let number = |schema: Json| json!({ "anyOf": [schema, { "type": "string", "pattern": REFERENCE }] });
         match shape {
-            Shape::Keys(keys) => self.of_keys(way, keys),
-            Shape::Names => json!({ "type": "object", "additionalProperties": child(Step::Name) }),
-            Shape::List => json!({ "type": "array", "items": child(Step::Item) }),
+            ValueShape::Keys(keys) => self.of_keys(path, keys),
+            ValueShape::Names => json!({ "type": "object", "additionalProperties": child(SchemaStep::Name) }),
+            ValueShape::List => json!({ "type": "array", "items": child(SchemaStep::Item) }),
             // A plain word that looks like a number is a text to us, and a number to others.
-            Shape::Text => json!({ "type": ["string", "number", "boolean"] }),
-            Shape::Id => {
+            ValueShape::Text => json!({ "type": ["string", "number", "boolean"] }),
+            ValueShape::Id => {
                 let pattern = format!("^[a-z0-9][a-z0-9._-]{{0,{}}}$", ID_CHARS_MAX - 1);
                 json!({ "type": ["string", "number", "boolean"], "pattern": pattern })
             }
-            Shape::Word(words) if words.iter().any(|word| word == "true") => json!({ "type": "boolean" }),
-            Shape::Word(words) => json!({ "enum": words }),
-            Shape::Whole(range) if range.start() == range.end() => json!({ "const": range.start() }),
-            Shape::Whole(range) => {
+            ValueShape::Word(words) if words.iter().any(|word| word == "true") => json!({ "type": "boolean" }),
+            ValueShape::Word(words) => json!({ "enum": words }),
+            ValueShape::Whole(range) if range.start() == range.end() => json!({ "const": range.start() }),
+            ValueShape::Whole(range) => {
                 number(json!({ "type": "integer", "minimum": range.start(), "maximum": range.end() }))
             }
-            Shape::Decimal => number(json!({ "type": "number" })),
-            Shape::Duration(range) => {
+            ValueShape::Decimal => number(json!({ "type": "number" })),
+            ValueShape::Duration(range) => {
                 let mut schema = text("^[0-9]+(ms|s|m|h|d)$");
                 let bounds = format!("{} to {}", as_written(*range.start()), as_written(*range.end()));
                 schema["$comment"] = json!(bounds);
                 schema
             }
-            Shape::Share => text("^[0-9]+(\\.[0-9]+)?%$"),
-            Shape::Address => text("^[hH][tT][tT][pP][sS]?://"),
-            Shape::Secret => json!({ "type": "string", "pattern": format!("^{REFERENCE}") }),
-            Shape::Any | Shape::Missing(_) => json!({}),
+            ValueShape::Share => text("^[0-9]+(\\.[0-9]+)?%$"),
+            ValueShape::Address => text("^[hH][tT][tT][pP][sS]?://"),
+            ValueShape::Secret => json!({ "type": "string", "pattern": format!("^{REFERENCE}") }),
+            ValueShape::Any | ValueShape::Missing(_) => json!({}),
         }
     }
 
-    fn of_keys(&self, way: &Way, keys: &[String]) -> Json {
+    fn of_keys(&self, path: &SchemaPath, keys: &[String]) -> Json {
         let mut properties = Map::new();
         for key in keys {
-            properties.insert(key.clone(), self.schema(&[&way[..], &[Step::Key(key.clone())]].concat()));
+            properties.insert(key.clone(), self.schema(&[&path[..], &[SchemaStep::Key(key.clone())]].concat()));
         }
         let mut schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
         let mut required = Vec::new();
         let mut one_of = Vec::new();
-        for key in self.missed.get(way).into_iter().flatten() {
-            if self.misses(way, key, |other| other != key) {
+        for key in self.missed.get(path).into_iter().flatten() {
+            if self.misses(path, key, |other| other != key) {
                 required.push(json!(key));
                 continue;
             }
-            let instead = keys.iter().filter(|other| *other == key || !self.misses(way, key, |one| one == *other));
+            let instead = keys.iter().filter(|other| *other == key || !self.misses(path, key, |one| one == *other));
             one_of.push(json!(instead.map(|other| json!({ "required": [other] })).collect::<Vec<_>>()));
         }
         if !required.is_empty() {
@@ -272,39 +274,39 @@ impl Explorer {
     }
 
     /// Whether a map that holds these of its keys is said to lack that one.
-    fn misses(&self, way: &Way, key: &str, holds: impl Fn(&str) -> bool) -> bool {
+    fn misses(&self, path: &SchemaPath, key: &str, holds: impl Fn(&str) -> bool) -> bool {
         let mut file = json!({});
-        self.fill(&mut file, way, holds);
+        self.fill(&mut file, path, holds);
         let mut listener = Self { heard: self.heard.clone(), missed: BTreeMap::new() };
-        listener.hear(file, Some((way, key)))
+        listener.hear(file, Some((path, key)))
     }
 }
 
 /// A place as the descriptions name it: its keys with dots between them.
-fn name(way: &Way) -> String {
-    let keys = way.iter().filter_map(|step| match step {
-        Step::Key(key) => Some(key.as_str()),
-        Step::Name => Some("*"),
-        Step::Item => None,
+fn name(path: &SchemaPath) -> String {
+    let keys = path.iter().filter_map(|step| match step {
+        SchemaStep::Key(key) => Some(key.as_str()),
+        SchemaStep::Name => Some("*"),
+        SchemaStep::Item => None,
     });
     keys.collect::<Vec<_>>().join(".")
 }
 
 /// Puts a value at a place, and whatever leads there.
-fn place(file: &mut Json, way: &[Step], value: Json) {
-    let Some((step, rest)) = way.split_first() else {
+fn place(file: &mut Json, path: &[SchemaStep], value: Json) {
+    let Some((step, rest)) = path.split_first() else {
         *file = value;
         return;
     };
     let key = match step {
-        Step::Item => {
+        SchemaStep::Item => {
             if file.as_array().is_none_or(Vec::is_empty) {
                 *file = json!([{}]);
             }
             return place(&mut file[0], rest, value);
         }
-        Step::Key(key) => key.as_str(),
-        Step::Name => NAME,
+        SchemaStep::Key(key) => key.as_str(),
+        SchemaStep::Name => NAME,
     };
     if !file.is_object() {
         *file = json!({});
@@ -313,68 +315,68 @@ fn place(file: &mut Json, way: &[Step], value: Json) {
 }
 
 /// The same where nothing stands there yet; false where something does.
-fn place_new(file: &mut Json, way: &[Step], value: Json) -> bool {
+fn place_new(file: &mut Json, path: &[SchemaStep], value: Json) -> bool {
     let mut at = Some(&*file);
-    for step in way {
+    for step in path {
         at = match step {
-            Step::Key(key) => at.and_then(|at| at.get(key)),
-            Step::Name => at.and_then(|at| at.get(NAME)),
-            Step::Item => at.and_then(|at| at.get(0)),
+            SchemaStep::Key(key) => at.and_then(|at| at.get(key)),
+            SchemaStep::Name => at.and_then(|at| at.get(NAME)),
+            SchemaStep::Item => at.and_then(|at| at.get(0)),
         };
     }
     let free = at.is_none();
     if free {
-        place(file, way, value);
+        place(file, path, value);
     }
     free
 }
 
 /// What the checker asks of each place of a document.
-fn asked(file: &Json) -> Vec<(Way, Shape)> {
+fn asked(file: &Json) -> Vec<(SchemaPath, ValueShape)> {
     // JSON is YAML, and its numbers stay without quotes.
     let written = file.to_string();
     let mut found = Collector::default();
     let Some(tree) = tree::parse(Text::first("", &written), &mut Budget::default(), &mut found) else {
         return Vec::new();
     };
-    let (mut ways, mut keys) = (Ways::new(), Ways::new());
-    walk(&tree.root, &mut Vec::new(), &mut ways, &mut keys);
+    let (mut paths, mut keys) = (SchemaPaths::new(), SchemaPaths::new());
+    walk(&tree.root, &mut Vec::new(), &mut paths, &mut keys);
     // What is missing at the top is said at the first byte, and in some maps at the map's key.
     keys.insert((0, 0), Vec::new());
-    let source = Source::new(Path::new(""), Vec::new(), None);
+    let source = ConfigSource::new(Path::new(""), Vec::new(), None);
     let set = |_: &str| Some("set".to_owned());
     let mut checker = Checker::new(found, &set, Unset::Warn, Vec::new());
     checker.asked = Some(Vec::new());
     let trees: [Tree<'_>; 1] = [tree];
     let _what_it_declares = document(&mut checker, &trees, &source);
     let asked = checker.asked.take().unwrap_or_default();
-    let at = |place: Place, shape: &Shape| {
+    let at = |place: TextSpan, shape: &ValueShape| {
         let span = (place.start, place.end);
-        let key = keys.get(&span).filter(|_| matches!(shape, Shape::Missing(_)));
-        ways.get(&span).or(key).cloned()
+        let key = keys.get(&span).filter(|_| matches!(shape, ValueShape::Missing(_)));
+        paths.get(&span).or(key).cloned()
     };
     asked.into_iter().filter_map(|(place, shape)| Some((at(place, &shape)?, shape))).collect()
 }
 
 /// Places by their first byte and the one after the last.
-type Ways = BTreeMap<(u32, u32), Way>;
+type SchemaPaths = BTreeMap<(u32, u32), SchemaPath>;
 
-fn walk(node: &Node<'_>, way: &mut Way, ways: &mut Ways, keys: &mut Ways) {
-    ways.insert((node.place.start, node.place.end), way.clone());
+fn walk(node: &Node<'_>, path: &mut SchemaPath, paths: &mut SchemaPaths, keys: &mut SchemaPaths) {
+    paths.insert((node.place.start, node.place.end), path.clone());
     match &node.value {
-        Value::Scalar { .. } => {}
-        Value::List(items) => {
-            way.push(Step::Item);
-            items.iter().for_each(|item| walk(item, way, ways, keys));
-            way.pop();
+        NodeValue::Scalar { .. } => {}
+        NodeValue::List(items) => {
+            path.push(SchemaStep::Item);
+            items.iter().for_each(|item| walk(item, path, paths, keys));
+            path.pop();
         }
-        Value::Map(entries) => {
+        NodeValue::Map(entries) => {
             for entry in entries {
-                let step = if entry.key == NAME { Step::Name } else { Step::Key(entry.key.to_string()) };
-                way.push(step);
-                keys.insert((entry.place.start, entry.place.end), way.clone());
-                walk(&entry.value, way, ways, keys);
-                way.pop();
+                let step = if entry.key == NAME { SchemaStep::Name } else { SchemaStep::Key(entry.key.to_string()) };
+                path.push(step);
+                keys.insert((entry.place.start, entry.place.end), path.clone());
+                walk(&entry.value, path, paths, keys);
+                path.pop();
             }
         }
     }

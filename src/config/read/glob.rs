@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::config::read::fault::quoted;
+use crate::config::read::diagnostic::quoted;
 
 /// Names looked at for one glob; a folder with more is no folder of configuration.
 const NAMES_MAX: usize = 20_000;
@@ -16,7 +16,7 @@ const FOLDERS_DEEP_MAX: usize = 8;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Nothing {
     /// It is no glob, or its work has no bound.
-    Shape(String, String),
+    ValueShape(String, String),
     /// There is no such file.
     NotThere(String, String),
 }
@@ -29,7 +29,7 @@ pub fn is_pattern(glob: &str) -> bool {
 /// The files that a glob stands for, sorted by path; `folder` is where it starts.
 pub fn expand(folder: &Path, glob: &str) -> Result<Vec<PathBuf>, Nothing> {
     let shape =
-        |why: &str, mend: &str| Err(Nothing::Shape(format!("the glob {} {why}", quoted(glob)), mend.to_owned()));
+        |why: &str, mend: &str| Err(Nothing::ValueShape(format!("the glob {} {why}", quoted(glob)), mend.to_owned()));
     if glob.trim().is_empty() {
         return shape("is empty", "such as `teams/*.yaml`");
     }
@@ -42,12 +42,12 @@ pub fn expand(folder: &Path, glob: &str) -> Result<Vec<PathBuf>, Nothing> {
     if last == "**" || names.iter().any(|name| name.contains("**") && *name != "**") || last.contains("**") {
         return shape("has `**` beside other characters, or at its end", "such as `teams/**/*.yaml`");
     }
-    let mut search = Search { left: NAMES_MAX, found: Vec::new() };
+    let mut search = GlobSearch { left: NAMES_MAX, found: Vec::new() };
     search.descend(start, &names, last);
     if search.left == 0 {
         return shape("looks through more names than are good", "name a folder that holds configuration only");
     }
-    let Search { found: mut files, .. } = search;
+    let GlobSearch { found: mut files, .. } = search;
     files.sort();
     files.dedup();
     if files.is_empty() {
@@ -64,12 +64,12 @@ pub fn expand(folder: &Path, glob: &str) -> Result<Vec<PathBuf>, Nothing> {
     Ok(files)
 }
 
-struct Search {
+struct GlobSearch {
     left: usize,
     found: Vec<PathBuf>,
 }
 
-impl Search {
+impl GlobSearch {
     fn descend(&mut self, folder: &Path, names: &[&str], last: &str) {
         match names.split_first() {
             None => self.files(folder, last),

@@ -8,9 +8,9 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::config::read::bytes::{self, FILE_BYTES_MAX, ReadError};
-use crate::config::read::fault::{Collector, Text};
+use crate::config::read::diagnostic::{Collector, Text};
 use crate::config::read::glob::{self, Nothing};
-use crate::config::read::tree::{self, Budget, Value};
+use crate::config::read::tree::{self, Budget, NodeValue};
 
 /// Files of one fleet: a team each, and ten times as many.
 pub const FILES_MAX: usize = 2_000;
@@ -34,7 +34,7 @@ pub struct Included {
 
 /// What is to be said about a glob.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct GlobFinding {
     /// The file that holds the glob: 0 is the first one.
     pub file: usize,
     /// The glob's number in that file.
@@ -52,15 +52,15 @@ pub type Memo = HashMap<String, Vec<String>>;
 
 /// Everything that one `include:` leads to.
 #[derive(Debug, Default)]
-pub struct Gathered {
+pub struct Inclusions {
     /// The files, each behind the one that includes it.
     pub files: Vec<Included>,
     /// What is to be said about globs.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<GlobFinding>,
 }
 
 /// Reads every file that the first one includes, at any depth. Blocks.
-pub fn gather(path: &Path, name: &str, bytes: &[u8], memo: &mut Memo) -> Gathered {
+pub fn gather(path: &Path, name: &str, bytes: &[u8], memo: &mut Memo) -> Inclusions {
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
     let shown = Path::new(name).parent().unwrap_or(Path::new("")).to_owned();
     let mut gatherer = Gatherer {
@@ -70,7 +70,7 @@ pub fn gather(path: &Path, name: &str, bytes: &[u8], memo: &mut Memo) -> Gathere
         fresh: Memo::new(),
         seen: HashSet::new(),
         bytes_left: FILE_BYTES_MAX.saturating_sub(bytes.len() as u64),
-        found: Gathered::default(),
+        found: Inclusions::default(),
     };
     gatherer.seen.insert(path.canonicalize().unwrap_or_else(|_| path.to_owned()));
     let globs = gatherer.globs(bytes);
@@ -89,7 +89,7 @@ struct Gatherer<'m> {
     fresh: Memo,
     seen: HashSet<PathBuf>,
     bytes_left: u64,
-    found: Gathered,
+    found: Inclusions,
 }
 
 impl Gatherer<'_> {
@@ -98,7 +98,7 @@ impl Gatherer<'_> {
         for (nth, glob) in globs.iter().enumerate().take(GLOBS_MAX) {
             let folder = path.parent().unwrap_or(Path::new(""));
             let said = match glob::expand(folder, glob) {
-                Err(Nothing::Shape(message, mend)) => Some((message, mend, false)),
+                Err(Nothing::ValueShape(message, mend)) => Some((message, mend, false)),
                 Err(Nothing::NotThere(message, mend)) => Some((message, mend, glob::is_pattern(glob))),
                 Ok(_) if depth > DEPTH_MAX => Some((
                     format!("files include one another over more than {DEPTH_MAX} steps"),
@@ -108,7 +108,7 @@ impl Gatherer<'_> {
                 Ok(paths) => self.read_all(number, paths, depth),
             };
             if let Some((message, mend, warning)) = said {
-                self.found.findings.push(Finding { file: number, nth, message, mend, warning });
+                self.found.findings.push(GlobFinding { file: number, nth, message, mend, warning });
             }
         }
     }
@@ -167,14 +167,14 @@ fn globs_of(bytes: &[u8]) -> Vec<String> {
     let Some(tree) = tree::parse(Text::first("", &text), &mut Budget::default(), &mut Collector::default()) else {
         return Vec::new();
     };
-    let Value::Map(entries) = &tree.root.value else { return Vec::new() };
+    let NodeValue::Map(entries) = &tree.root.value else { return Vec::new() };
     let Some(entry) = entries.iter().find(|entry| entry.key == "include") else { return Vec::new() };
-    let text = |value: &Value<'_>| match value {
-        Value::Scalar { text, .. } => text.to_string(),
+    let text = |value: &NodeValue<'_>| match value {
+        NodeValue::Scalar { text, .. } => text.to_string(),
         _ => String::new(),
     };
     match &entry.value.value {
-        Value::List(items) => items.iter().map(|item| text(&item.value)).collect(),
+        NodeValue::List(items) => items.iter().map(|item| text(&item.value)).collect(),
         value => vec![text(value)],
     }
 }

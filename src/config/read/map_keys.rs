@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use crate::config::read::fault::Place;
+use crate::config::read::diagnostic::TextSpan;
 
 /// Below this a linear look is quicker than a map.
 const FEW_KEYS: usize = 16;
@@ -17,19 +17,19 @@ pub(in crate::config) fn is_plain<'k>(keys: impl ExactSizeIterator<Item = &'k st
 /// Keys of one map: looked through while few, in a table once many.
 #[derive(Default)]
 pub(in crate::config) struct MapKeys<'a> {
-    few: Vec<(Cow<'a, str>, Place)>,
-    table: HashMap<Cow<'a, str>, Place>,
+    few: Vec<(Cow<'a, str>, TextSpan)>,
+    table: HashMap<Cow<'a, str>, TextSpan>,
 }
 
 impl<'a> MapKeys<'a> {
     /// Where the key stands, if it is there.
-    pub(in crate::config) fn find(&self, key: &str) -> Option<Place> {
+    pub(in crate::config) fn find(&self, key: &str) -> Option<TextSpan> {
         let few = self.few.iter().find(|(known, _)| known == key).map(|(_, place)| *place);
         few.or_else(|| self.table.get(key).copied())
     }
 
     /// Notes a key that is not there yet.
-    pub(in crate::config) fn insert(&mut self, key: Cow<'a, str>, place: Place) {
+    pub(in crate::config) fn insert(&mut self, key: Cow<'a, str>, place: TextSpan) {
         if self.few.len() < FEW_KEYS {
             self.few.push((key, place));
         } else {

@@ -1,13 +1,13 @@
 //! Files as they stand: bytes, what they include, YAML as a tree that keeps its places, and how a fault in them is said.
 //!
 //! Read `bytes`, `glob` and `include` (the files beside the first), `source` (all with their commit), `tree` (YAML with
-//! places; `map_keys` and `masks` help it), `fault` (how it is said), `reference` (`${…}`).
+//! places; `map_keys` and `redaction` help it), `diagnostic` (how it is said), `reference` (`${…}`).
 
 pub mod bytes;
 pub mod glob;
-pub mod fault;
+pub mod diagnostic;
 pub mod map_keys;
-pub mod masks;
+pub mod redaction;
 pub mod tree;
 pub mod reference;
 pub mod include;

@@ -9,14 +9,14 @@ use std::os::unix::fs::OpenOptionsExt as _;
 
 use rustix::fs::OFlags;
 
-use crate::config::read::masks::secret_parts;
+use crate::config::read::redaction::secret_parts;
 
 /// A secrets file holds a password or a key, not more.
 const SECRET_FILE_BYTES_MAX: u64 = 64 * 1024;
 
 /// One stretch of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part<'a> {
+pub enum ReferencePart<'a> {
     /// Stands for itself.
     Text(&'a str),
     /// A variable, and what to take where it is not set.
@@ -39,27 +39,27 @@ pub fn is_reference(text: &str) -> bool {
 }
 
 /// Takes a text apart. The error is the mend.
-pub fn parts(text: &str) -> Result<Vec<Part<'_>>, String> {
+pub fn parts(text: &str) -> Result<Vec<ReferencePart<'_>>, String> {
     let mut parts = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find("${") {
         if at > 0 && rest.as_bytes()[at - 1] == b'$' {
-            parts.push(Part::Text(&rest[..at - 1]));
-            parts.push(Part::Text("${"));
+            parts.push(ReferencePart::Text(&rest[..at - 1]));
+            parts.push(ReferencePart::Text("${"));
             rest = &rest[at + 2..];
             continue;
         }
-        parts.push(Part::Text(&rest[..at]));
+        parts.push(ReferencePart::Text(&rest[..at]));
         let end = rest[at..].find('}').ok_or("a reference ends with `}`")?;
         parts.push(reference(&rest[at + 2..at + end])?);
         rest = &rest[at + end + 1..];
     }
-    parts.push(Part::Text(rest));
-    parts.retain(|part| *part != Part::Text(""));
+    parts.push(ReferencePart::Text(rest));
+    parts.retain(|part| *part != ReferencePart::Text(""));
     Ok(parts)
 }
 
-fn reference(inside: &str) -> Result<Part<'_>, String> {
+fn reference(inside: &str) -> Result<ReferencePart<'_>, String> {
     if let Some(variable) = inside.strip_prefix("env:") {
         let (name, default) = match variable.split_once(":-") {
             Some((name, default)) => (name, Some(default)),
@@ -67,13 +67,13 @@ fn reference(inside: &str) -> Result<Part<'_>, String> {
         };
         let shaped = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         return if shaped {
-            Ok(Part::Env { name, default })
+            Ok(ReferencePart::Env { name, default })
         } else {
             Err("write `${env:NAME}`, NAME of letters, digits and `_`".to_owned())
         };
     }
     match inside.strip_prefix("file:") {
-        Some(path) if path.starts_with('/') => Ok(Part::File { path }),
+        Some(path) if path.starts_with('/') => Ok(ReferencePart::File { path }),
         Some(_) => Err("write the whole path, such as `${file:/run/secrets/x}`".to_owned()),
         None => {
             Err("write `${env:NAME}`, `${env:NAME:-default}` or `${file:/path}`; `$${` for the characters themselves"
@@ -108,8 +108,8 @@ fn open_regular(path: &str) -> Result<File, String> {
     if file.metadata().map_err(said)?.is_file() { Ok(file) } else { Err(NO_FILE.to_owned()) }
 }
 
-/// A URL as it may be shown: `${…}` as written, userinfo and query masked.
-pub fn masked(url: &str) -> String {
+/// A URL as it may be shown: `${…}` as written, userinfo and query redacted.
+pub fn redacted(url: &str) -> String {
     let mut shown = String::with_capacity(url.len());
     let mut from = 0;
     for part in secret_parts(url) {
@@ -132,7 +132,7 @@ pub(in crate::config) fn holds_password(url: &str) -> bool {
     let (login, after) = login;
     let Ok(parts) = parts(login) else { return false };
     let written: String =
-        parts.iter().filter_map(|part| if let Part::Text(text) = part { Some(*text) } else { None }).collect();
+        parts.iter().filter_map(|part| if let ReferencePart::Text(text) = part { Some(*text) } else { None }).collect();
     after.starts_with('@') && written.split_once(':').is_some_and(|(_, password)| !password.is_empty())
 }
 
@@ -142,19 +142,19 @@ mod tests {
 
     #[test]
     fn a_text_is_taken_apart() {
-        let env = |name, default| Part::Env { name, default };
-        let rows: [(&str, Vec<Part<'_>>, &str); 7] = [
-            ("plain", vec![Part::Text("plain")], "no reference"),
+        let env = |name, default| ReferencePart::Env { name, default };
+        let rows: [(&str, Vec<ReferencePart<'_>>, &str); 7] = [
+            ("plain", vec![ReferencePart::Text("plain")], "no reference"),
             ("", vec![], "nothing"),
             ("${env:A}", vec![env("A", None)], "a variable"),
             (
                 "h:${env:P:-90}/x",
-                vec![Part::Text("h:"), env("P", Some("90")), Part::Text("/x")],
+                vec![ReferencePart::Text("h:"), env("P", Some("90")), ReferencePart::Text("/x")],
                 "a default in the middle",
             ),
             ("${env:A:-}", vec![env("A", Some(""))], "an empty default"),
-            ("${file:/run/x}", vec![Part::File { path: "/run/x" }], "a file"),
-            ("$${env:A}", vec![Part::Text("${"), Part::Text("env:A}")], "escaped"),
+            ("${file:/run/x}", vec![ReferencePart::File { path: "/run/x" }], "a file"),
+            ("$${env:A}", vec![ReferencePart::Text("${"), ReferencePart::Text("env:A}")], "escaped"),
         ];
         for (text, expected, sentence) in rows {
             assert_eq!(parts(text), Ok(expected), "{sentence}");
@@ -180,7 +180,7 @@ mod tests {
             ("https://h/x@y", "https://h/x@y", "an @ in the path is no userinfo"),
         ];
         for (url, expected, sentence) in rows {
-            assert_eq!(masked(url), expected, "{sentence}");
+            assert_eq!(redacted(url), expected, "{sentence}");
         }
     }
 }

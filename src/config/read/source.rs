@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::config::read::bytes::{FILE_BYTES_MAX, ReadError, hash, read_bytes};
-use crate::config::read::include::{self, Finding, Included, Memo};
+use crate::config::read::include::{self, GlobFinding, Included, Memo};
 
 /// Names the commit where the file does not lie in a git checkout, such as in a container image.
 pub const COMMIT_VARIABLE: &str = "SERIN_COMMIT";
@@ -14,7 +14,7 @@ pub const COMMIT_VARIABLE: &str = "SERIN_COMMIT";
 /// One monitors.yaml and the files it includes, each read once; everything after works on these bytes, so that hash,
 /// commit and content agree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
+pub struct ConfigSource {
     /// Where it was read.
     pub path: PathBuf,
     /// The name that pages and faults show: the path as given, or the bare file name of an absolute path.
@@ -24,7 +24,7 @@ pub struct Source {
     /// The files that it includes, each behind the one that names it.
     pub included: Vec<Included>,
     /// What is to be said about its globs.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<GlobFinding>,
     /// SHA-256 over the bytes, lowercase hex; where files are included, over the names and hashes of all.
     pub hash: String,
     /// The git commit, with `-dirty` behind it where these bytes are not what it holds; none outside git.
@@ -32,33 +32,33 @@ pub struct Source {
 }
 
 /// Reads a file with all that it includes and finds the commit it stands at. Blocks: it reads a disk and asks `git`.
-pub fn read(path: &Path) -> Result<Source, ReadError> {
-    let mut source = Reader::new(path).read()?;
+pub fn read(path: &Path) -> Result<ConfigSource, ReadError> {
+    let mut source = SourceReader::new(path).read()?;
     source.find_commit();
     Ok(source)
 }
 
 /// Reads one file again and again, as long as somebody watches it.
 #[derive(Debug)]
-pub struct Reader {
+pub struct SourceReader {
     path: PathBuf,
     memo: Memo,
 }
 
-impl Reader {
+impl SourceReader {
     /// A reader of the file at this path.
     pub fn new(path: &Path) -> Self {
         Self { path: path.to_owned(), memo: Memo::new() }
     }
 
     /// Reads the file with all that it includes now; its commit is not looked for. Blocks.
-    pub fn read(&mut self) -> Result<Source, ReadError> {
+    pub fn read(&mut self) -> Result<ConfigSource, ReadError> {
         let bytes = read_bytes(&self.path, FILE_BYTES_MAX)?;
-        Ok(Source::with(&self.path, bytes, &mut self.memo))
+        Ok(ConfigSource::with(&self.path, bytes, &mut self.memo))
     }
 }
 
-impl Source {
+impl ConfigSource {
     /// A source from bytes that somebody already has. What they include is read from where `path` lies, so it blocks.
     pub fn new(path: &Path, bytes: Vec<u8>, commit: Option<String>) -> Self {
         Self { commit, ..Self::with(path, bytes, &mut Memo::new()) }
@@ -102,7 +102,7 @@ impl Source {
 ///
 /// The bytes are hashed as git would store them, instead of asking for the file's status, so that
 /// an edit between our reading and git's cannot lie. A file git does not track is dirty.
-fn git_commit(source: &Source) -> Option<String> {
+fn git_commit(source: &ConfigSource) -> Option<String> {
     let path = source.path.canonicalize().ok()?;
     let folder = path.parent()?;
     let name = path.file_name()?.to_str()?;
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_relative_path_is_its_own_name_and_an_absolute_one_is_cut() {
-        assert_eq!(Source::new(Path::new("conf/m.yaml"), Vec::new(), None).name, "conf/m.yaml");
-        assert_eq!(Source::new(Path::new("/srv/m.yaml"), Vec::new(), None).name, "m.yaml");
+        assert_eq!(ConfigSource::new(Path::new("conf/m.yaml"), Vec::new(), None).name, "conf/m.yaml");
+        assert_eq!(ConfigSource::new(Path::new("/srv/m.yaml"), Vec::new(), None).name, "m.yaml");
     }
 }

@@ -12,9 +12,9 @@ use std::rc::Rc;
 
 use serde_yaml::granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, options};
 
-use crate::config::read::fault::{Collector, Fault, Place, Text, is_secret_key, quoted};
+use crate::config::read::diagnostic::{Collector, Diagnostic, Text, TextSpan, is_secret_key, quoted};
 use crate::config::read::map_keys::{MapKeys, is_plain};
-use crate::config::read::masks::{secret_parts, secret_stretch};
+use crate::config::read::redaction::{secret_parts, secret_stretch};
 
 /// Nodes of all files: 50,000 monitors of sixty nodes each, and as much again.
 const NODES_MAX: usize = 6_000_000;
@@ -27,9 +27,9 @@ const DEPTH_MAX: u16 = 64;
 #[derive(Debug, Clone)]
 pub struct Node<'a> {
     /// What it is.
-    pub value: Value<'a>,
+    pub value: NodeValue<'a>,
     /// Where it stands; an alias stands where its anchor is.
-    pub place: Place,
+    pub place: TextSpan,
     depth: u16,
 }
 
@@ -55,7 +55,7 @@ impl<'a> Deref for Child<'a> {
 
 /// The three shapes of YAML.
 #[derive(Debug, Clone)]
-pub enum Value<'a> {
+pub enum NodeValue<'a> {
     /// A text as written, escapes resolved.
     Scalar {
         /// The text.
@@ -66,16 +66,16 @@ pub enum Value<'a> {
     /// A list.
     List(Vec<Child<'a>>),
     /// Keys and values in the order of the file, merged ones last; keys are unique.
-    Map(Vec<Entry<'a>>),
+    Map(Vec<MapEntry<'a>>),
 }
 
 /// A key and its value.
 #[derive(Debug, Clone)]
-pub struct Entry<'a> {
+pub struct MapEntry<'a> {
     /// The key's text.
     pub key: Cow<'a, str>,
     /// Where the key stands.
-    pub place: Place,
+    pub place: TextSpan,
     /// The value.
     pub value: Child<'a>,
 }
@@ -83,7 +83,7 @@ pub struct Entry<'a> {
 impl Node<'_> {
     /// Nothing was written: empty, `~` or `null`.
     pub fn is_null(&self) -> bool {
-        matches!(&self.value, Value::Scalar { text, plain: true } if matches!(&**text, "" | "~" | "null" | "Null" | "NULL"))
+        matches!(&self.value, NodeValue::Scalar { text, plain: true } if matches!(&**text, "" | "~" | "null" | "Null" | "NULL"))
     }
 }
 
@@ -93,18 +93,18 @@ pub struct Tree<'a> {
     /// The document.
     pub root: Child<'a>,
     /// Places of nodes that an alias refers to.
-    pub referred: Vec<Place>,
+    pub referred: Vec<TextSpan>,
 }
 
 /// Reads a text; none where its structure cannot be read at all, which the collector then says.
 ///
 /// `budget` is one for all files of a fleet.
-pub fn parse<'a>(file: Text<'a>, budget: &mut Budget, faults: &mut Collector) -> Option<Tree<'a>> {
+pub fn parse<'a>(file: Text<'a>, budget: &mut Budget, diagnostics: &mut Collector) -> Option<Tree<'a>> {
     let settings = options! { emit_unresolved_aliases: true, emit_comments: false };
     let mut builder = Builder {
         file,
         text: file.text,
-        faults,
+        diagnostics,
         open: Vec::new(),
         root: None,
         anchors: HashMap::new(),
@@ -121,10 +121,10 @@ pub fn parse<'a>(file: Text<'a>, budget: &mut Budget, faults: &mut Collector) ->
             }
         }
     }
-    let Builder { root, referred, faults, .. } = builder;
+    let Builder { root, referred, diagnostics, .. } = builder;
     if root.is_none() {
-        faults.add(
-            Fault::new(file.top(), "the file declares nothing")
+        diagnostics.add(
+            Diagnostic::new(file.top(), "the file declares nothing")
                 .help("start with `version: 1` and a list of `monitors`"),
         );
     }
@@ -142,28 +142,28 @@ struct Builder<'a, 'c> {
     budget: &'c mut Budget,
     file: Text<'a>,
     text: &'a str,
-    faults: &'c mut Collector,
-    open: Vec<Open<'a>>,
+    diagnostics: &'c mut Collector,
+    open: Vec<OpenNode<'a>>,
     root: Option<Child<'a>>,
     anchors: HashMap<usize, Rc<Node<'a>>>,
-    referred: Vec<Place>,
+    referred: Vec<TextSpan>,
     documents: usize,
 }
 
 /// A list or map whose end has not come yet.
-struct Open<'a> {
-    place: Place,
+struct OpenNode<'a> {
+    place: TextSpan,
     anchor: usize,
-    held: Held<'a>,
+    held: OpenValue<'a>,
 }
 
-enum Held<'a> {
+enum OpenValue<'a> {
     List(Vec<Child<'a>>),
-    Map { entries: Vec<Entry<'a>>, key: Option<PendingKey<'a>> },
+    Map { entries: Vec<MapEntry<'a>>, key: Option<PendingKey<'a>> },
 }
 
 /// A key whose value has not come yet; none for one that was refused, so that its value is skipped.
-type PendingKey<'a> = Option<(Cow<'a, str>, bool, Place)>;
+type PendingKey<'a> = Option<(Cow<'a, str>, bool, TextSpan)>;
 
 impl<'a> Builder<'a, '_> {
     fn event(&mut self, event: Event<'a>, span: Span) -> Option<()> {
@@ -171,31 +171,35 @@ impl<'a> Builder<'a, '_> {
         if let Some(tag) = event.tag() {
             let message = format!("a tag ({}) means nothing here", quoted(&tag.original()));
             let at = span.tag_span().map_or(place, |tag| self.place(tag));
-            self.faults.add(Fault::new(at, message).help("leave the tag out"));
+            self.diagnostics.add(Diagnostic::new(at, message).help("leave the tag out"));
         }
         match event {
             Event::DocumentStart(..) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    self.faults
-                        .add(Fault::new(place, "a second document starts here").help("keep one document in a file"));
+                    self.diagnostics.add(
+                        Diagnostic::new(place, "a second document starts here").help("keep one document in a file"),
+                    );
                     return None;
                 }
             }
             Event::Scalar(text, style, anchor, _) => {
-                self.mask_address(&text, place);
-                let value = Value::Scalar { text, plain: style == ScalarStyle::Plain };
+                self.redact_address(&text, place);
+                let value = NodeValue::Scalar { text, plain: style == ScalarStyle::Plain };
                 return self.take(Node { value, place, depth: 0 }, anchor);
             }
-            Event::SequenceStart(_, anchor, _) => self.open.push(Open { place, anchor, held: Held::List(Vec::new()) }),
+            Event::SequenceStart(_, anchor, _) => {
+                self.open.push(OpenNode { place, anchor, held: OpenValue::List(Vec::new()) })
+            }
             Event::MappingStart(_, anchor, _) => {
-                self.open.push(Open { place, anchor, held: Held::Map { entries: Vec::new(), key: None } });
+                self.open.push(OpenNode { place, anchor, held: OpenValue::Map { entries: Vec::new(), key: None } });
             }
             Event::SequenceEnd | Event::MappingEnd => return self.close(place.end),
             Event::Alias(id) => {
                 let Some(node) = self.anchors.get(&id).cloned() else {
-                    self.faults
-                        .add(Fault::new(place, "an alias stands inside its own anchor").help("write the value out"));
+                    self.diagnostics.add(
+                        Diagnostic::new(place, "an alias stands inside its own anchor").help("write the value out"),
+                    );
                     return self.take(nothing(place), 0);
                 };
                 self.referred.push(node.place);
@@ -203,8 +207,9 @@ impl<'a> Builder<'a, '_> {
             }
             Event::UnresolvedAlias(name) => {
                 let message = format!("alias {} has no anchor above it", quoted(&name));
-                self.faults
-                    .add(Fault::new(place, message).help(format!("write `&{name}` before the value it stands for")));
+                self.diagnostics.add(
+                    Diagnostic::new(place, message).help(format!("write `&{name}` before the value it stands for")),
+                );
                 return self.take(nothing(place), 0);
             }
             _ => {}
@@ -213,23 +218,23 @@ impl<'a> Builder<'a, '_> {
     }
 
     fn close(&mut self, end: u32) -> Option<()> {
-        let Some(Open { mut place, anchor, held }) = self.open.pop() else { return Some(()) };
+        let Some(OpenNode { mut place, anchor, held }) = self.open.pop() else { return Some(()) };
         place.end = end.max(place.start);
         let (value, below) = match held {
-            Held::List(items) => {
+            OpenValue::List(items) => {
                 let below = items.iter().map(|item| item.depth).max().unwrap_or(0);
-                (Value::List(items), below)
+                (NodeValue::List(items), below)
             }
-            Held::Map { entries, .. } => {
+            OpenValue::Map { entries, .. } => {
                 let entries = self.merge(entries)?;
                 let below = entries.iter().map(|entry| entry.value.depth).max().unwrap_or(0);
-                (Value::Map(entries), below)
+                (NodeValue::Map(entries), below)
             }
         };
         let depth = below.saturating_add(1);
         if depth > DEPTH_MAX {
-            let fault = Fault::new(place, format!("more than {DEPTH_MAX} levels, one inside the other"));
-            self.faults.add(fault.help("a fleet needs seven"));
+            let diagnostic = Diagnostic::new(place, format!("more than {DEPTH_MAX} levels, one inside the other"));
+            self.diagnostics.add(diagnostic.help("a fleet needs seven"));
             return None;
         }
         self.take(Node { value, place, depth }, anchor)
@@ -239,8 +244,9 @@ impl<'a> Builder<'a, '_> {
     fn take(&mut self, node: Node<'a>, anchor: usize) -> Option<()> {
         self.budget.nodes += 1;
         if self.budget.nodes > NODES_MAX {
-            self.faults.add(
-                Fault::new(node.place, format!("the file holds more than {NODES_MAX} values")).help("split the fleet"),
+            self.diagnostics.add(
+                Diagnostic::new(node.place, format!("the file holds more than {NODES_MAX} values"))
+                    .help("split the fleet"),
             );
             return None;
         }
@@ -254,27 +260,28 @@ impl<'a> Builder<'a, '_> {
     }
 
     /// Puts a node where it belongs: a list's item, a map's key or value, or the document itself.
-    fn put(&mut self, node: Child<'a>, place: Place) -> Option<()> {
+    fn put(&mut self, node: Child<'a>, place: TextSpan) -> Option<()> {
         match self.open.last_mut().map(|open| &mut open.held) {
             None => {
                 self.root = Some(node);
             }
-            Some(Held::List(items)) => items.push(node),
-            Some(Held::Map { entries, key }) => match key.take() {
+            Some(OpenValue::List(items)) => items.push(node),
+            Some(OpenValue::Map { entries, key }) => match key.take() {
                 None => {
                     *key = Some(match &node.value {
-                        Value::Scalar { text, plain } => Some((text.clone(), *plain, place)),
+                        NodeValue::Scalar { text, plain } => Some((text.clone(), *plain, place)),
                         _ => {
-                            self.faults.add(Fault::new(place, "a key has to be plain text").help("write `key: value`"));
+                            self.diagnostics
+                                .add(Diagnostic::new(place, "a key has to be plain text").help("write `key: value`"));
                             None
                         }
                     });
                 }
                 Some(None) => {}
                 Some(Some((text, plain, place))) => {
-                    mask_secrets(&text, &node, self.faults);
+                    redact_secrets(&text, &node, self.diagnostics);
                     let text = if plain || text != "<<" { text } else { Cow::Borrowed("'<<'") };
-                    entries.push(Entry { key: text, place, value: node });
+                    entries.push(MapEntry { key: text, place, value: node });
                 }
             },
         }
@@ -282,20 +289,21 @@ impl<'a> Builder<'a, '_> {
     }
 
     /// Finds duplicate keys and resolves `<<`: the map's own keys win, then the earlier of merged maps.
-    fn merge(&mut self, written: Vec<Entry<'a>>) -> Option<Vec<Entry<'a>>> {
+    fn merge(&mut self, written: Vec<MapEntry<'a>>) -> Option<Vec<MapEntry<'a>>> {
         if is_plain(written.iter().map(|entry| &*entry.key)) {
             return Some(written);
         }
         let mut keys = MapKeys::default();
-        let mut entries: Vec<Entry<'a>> = Vec::with_capacity(written.len());
-        let mut source: Option<Entry<'a>> = None;
+        let mut entries: Vec<MapEntry<'a>> = Vec::with_capacity(written.len());
+        let mut source: Option<MapEntry<'a>> = None;
         for entry in written {
             let is_merge = entry.key == "<<";
             let first = if is_merge { source.as_ref().map(|first| first.place) } else { keys.find(&entry.key) };
             if let Some(first) = first {
                 let message = format!("key {} is written twice", quoted(&entry.key));
                 let mend = if is_merge { "merge a list: `<<: [*a, *b]`" } else { "keep one of the two" };
-                self.faults.add(Fault::new(entry.place, message).note(first, "first written here").help(mend));
+                self.diagnostics
+                    .add(Diagnostic::new(entry.place, message).note(first, "first written here").help(mend));
             } else if is_merge {
                 source = Some(entry);
             } else {
@@ -310,22 +318,28 @@ impl<'a> Builder<'a, '_> {
     }
 
     /// Takes over what `<<` names, as far as it is not there yet.
-    fn merge_from(&mut self, source: &Entry<'a>, keys: &mut MapKeys<'a>, entries: &mut Vec<Entry<'a>>) -> Option<()> {
+    fn merge_from(
+        &mut self,
+        source: &MapEntry<'a>,
+        keys: &mut MapKeys<'a>,
+        entries: &mut Vec<MapEntry<'a>>,
+    ) -> Option<()> {
         let maps: Vec<&Child<'a>> = match &source.value.value {
-            Value::Map(_) => vec![&source.value],
-            Value::List(items) => items.iter().collect(),
-            Value::Scalar { .. } => Vec::new(),
+            NodeValue::Map(_) => vec![&source.value],
+            NodeValue::List(items) => items.iter().collect(),
+            NodeValue::Scalar { .. } => Vec::new(),
         };
-        if maps.is_empty() || maps.iter().any(|map| !matches!(map.value, Value::Map(_))) {
-            let fault = Fault::new(source.place, "`<<` takes a map, or a list of maps");
-            self.faults.add(fault.help("write `<<: *anchor`"));
+        if maps.is_empty() || maps.iter().any(|map| !matches!(map.value, NodeValue::Map(_))) {
+            let diagnostic = Diagnostic::new(source.place, "`<<` takes a map, or a list of maps");
+            self.diagnostics.add(diagnostic.help("write `<<: *anchor`"));
         }
         for map in maps {
-            let Value::Map(merged) = &map.value else { continue };
+            let NodeValue::Map(merged) = &map.value else { continue };
             self.budget.merged += merged.len();
             if self.budget.merged > MERGED_KEYS_MAX {
                 let message = format!("`<<` brings in more than {MERGED_KEYS_MAX} keys over the whole file");
-                self.faults.add(Fault::new(source.place, message).help("use `defaults`, or merge smaller maps"));
+                self.diagnostics
+                    .add(Diagnostic::new(source.place, message).help("use `defaults`, or merge smaller maps"));
                 return None;
             }
             for entry in merged {
@@ -341,18 +355,18 @@ impl<'a> Builder<'a, '_> {
     fn syntax(&mut self, error: &ScanError) {
         let (at, line) = (self.offset(error.marker()), self.line(error.marker()));
         let start = self.file.start.saturating_add(at);
-        let place = Place { start, end: start.saturating_add(1), line };
+        let place = TextSpan { start, end: start.saturating_add(1), line };
         let before = &self.text[..at as usize];
         let mend = if before.ends_with('$') && self.text[at as usize..].starts_with('{') {
             "inside `{ }` and `[ ]` a reference needs quotes: `\"${env:NAME}\"`"
         } else {
             "the rest of the file is checked once this can be read"
         };
-        self.faults.add(Fault::new(place, format!("this is not YAML: {}", error.info())).help(mend));
+        self.diagnostics.add(Diagnostic::new(place, format!("this is not YAML: {}", error.info())).help(mend));
     }
 
     /// Userinfo and query of anything that looks like a URL may hold a secret.
-    fn mask_address(&mut self, text: &str, place: Place) {
+    fn redact_address(&mut self, text: &str, place: TextSpan) {
         if secret_parts(text).is_empty() {
             return;
         }
@@ -361,16 +375,18 @@ impl<'a> Builder<'a, '_> {
         let raw = &self.text[start - first..end - first];
         if raw.contains('\\') {
             // Written with escapes, its parts stand elsewhere than in the text that came of it.
-            self.faults.masks.push(start..end);
+            self.diagnostics.redactions.push(start..end);
         } else {
-            self.faults.masks.extend(secret_parts(raw).into_iter().map(|part| start + part.start..start + part.end));
+            self.diagnostics
+                .redactions
+                .extend(secret_parts(raw).into_iter().map(|part| start + part.start..start + part.end));
         }
     }
 
-    fn place(&self, span: Span) -> Place {
+    fn place(&self, span: Span) -> TextSpan {
         let (start, end) = (self.offset(&span.start), self.offset(&span.end));
         let first = self.file.start;
-        Place {
+        TextSpan {
             start: first.saturating_add(start),
             end: first.saturating_add(end.max(start)),
             line: self.line(&span.start),
@@ -393,33 +409,33 @@ impl<'a> Builder<'a, '_> {
 }
 
 /// Hides what a key such as `password` holds, or each item of its list; lists in lists are no secrets.
-fn mask_secrets(key: &str, value: &Node<'_>, faults: &mut Collector) {
+fn redact_secrets(key: &str, value: &Node<'_>, diagnostics: &mut Collector) {
     if !is_secret_key(key) {
         return;
     }
-    let mut mask = |node: &Node<'_>| {
-        if let Value::Scalar { text, .. } = &node.value {
-            faults.masks.extend(secret_stretch(text, node.place));
+    let mut redact = |node: &Node<'_>| {
+        if let NodeValue::Scalar { text, .. } = &node.value {
+            diagnostics.redactions.extend(secret_stretch(text, node.place));
         }
     };
     match &value.value {
-        Value::List(items) => items.iter().for_each(|item| mask(item)),
-        _ => mask(value),
+        NodeValue::List(items) => items.iter().for_each(|item| redact(item)),
+        _ => redact(value),
     }
 }
 
 /// A map whose values cost nothing to merge into others.
 fn shared<'a>(mut node: Node<'a>) -> Node<'a> {
-    if let Value::Map(entries) = node.value {
-        let share = |entry: Entry<'a>| match entry.value {
-            Child::Own(value) => Entry { value: Child::Shared(Rc::new(value)), ..entry },
+    if let NodeValue::Map(entries) = node.value {
+        let share = |entry: MapEntry<'a>| match entry.value {
+            Child::Own(value) => MapEntry { value: Child::Shared(Rc::new(value)), ..entry },
             Child::Shared(_) => entry,
         };
-        node.value = Value::Map(entries.into_iter().map(share).collect());
+        node.value = NodeValue::Map(entries.into_iter().map(share).collect());
     }
     node
 }
 
-fn nothing<'a>(place: Place) -> Node<'a> {
-    Node { value: Value::Scalar { text: Cow::Borrowed(""), plain: true }, place, depth: 0 }
+fn nothing<'a>(place: TextSpan) -> Node<'a> {
+    Node { value: NodeValue::Scalar { text: Cow::Borrowed(""), plain: true }, place, depth: 0 }
 }

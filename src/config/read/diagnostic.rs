@@ -8,9 +8,9 @@ use std::ops::Range;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet, normalize_untrusted_str};
 
 /// Faults shown; a person mends the first ones and looks again.
-pub const FAULTS_SHOWN_MAX: usize = 50;
+pub const DIAGNOSTICS_SHOWN_MAX: usize = 50;
 /// Faults remembered; a file that is wrong throughout costs no memory beyond.
-const FAULTS_KEPT_MAX: usize = 2_000;
+const DIAGNOSTICS_KEPT_MAX: usize = 2_000;
 /// A longer line is named and not shown.
 const LINE_SHOWN_BYTES_MAX: usize = 400;
 /// Longer texts from the file are cut in a message.
@@ -19,7 +19,7 @@ const QUOTED_CHARS_MAX: usize = 80;
 /// A stretch of what was read, in bytes, and the line it starts on. Bytes and lines are numbered through all files,
 /// the first one from byte 0 and line 1, so that a place needs no file beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Place {
+pub struct TextSpan {
     /// First byte.
     pub start: u32,
     /// The byte after the last.
@@ -55,8 +55,8 @@ impl<'a> Text<'a> {
     }
 
     /// The place before its first character.
-    pub fn top(&self) -> Place {
-        Place { start: self.start, end: self.start, line: self.line }
+    pub fn top(&self) -> TextSpan {
+        TextSpan { start: self.start, end: self.start, line: self.line }
     }
 }
 
@@ -67,22 +67,22 @@ pub fn lines(text: &str) -> u32 {
 
 /// One thing wrong, before it is rendered.
 #[derive(Debug, Clone)]
-pub struct Fault {
-    at: Place,
+pub struct Diagnostic {
+    at: TextSpan,
     message: String,
-    notes: Vec<(Place, String)>,
+    notes: Vec<(TextSpan, String)>,
     help: Option<String>,
     warning: bool,
 }
 
-impl Fault {
+impl Diagnostic {
     /// A fault; the message is one sentence without a full stop that names the thing by its word in the file.
-    pub fn new(at: Place, message: impl Into<String>) -> Self {
+    pub fn new(at: TextSpan, message: impl Into<String>) -> Self {
         Self { at, message: message.into(), notes: Vec::new(), help: None, warning: false }
     }
 
     /// Something that is better mended and stops nothing.
-    pub fn warning(at: Place, message: impl Into<String>) -> Self {
+    pub fn warning(at: TextSpan, message: impl Into<String>) -> Self {
         Self { warning: true, ..Self::new(at, message) }
     }
 
@@ -93,7 +93,7 @@ impl Fault {
     }
 
     /// Another place that belongs to it.
-    pub fn note(mut self, at: Place, text: impl Into<String>) -> Self {
+    pub fn note(mut self, at: TextSpan, text: impl Into<String>) -> Self {
         self.notes.push((at, text.into()));
         self
     }
@@ -102,23 +102,23 @@ impl Fault {
 /// Collects faults while a file is read. One place says one thing once, however many aliases lead there.
 #[derive(Debug, Default)]
 pub struct Collector {
-    faults: Vec<Fault>,
-    seen: HashSet<(Place, String)>,
+    diagnostics: Vec<Diagnostic>,
+    seen: HashSet<(TextSpan, String)>,
     dropped: usize,
     errors: usize,
     /// Stretches that may hold a secret and are never shown.
-    pub masks: Vec<Range<usize>>,
+    pub redactions: Vec<Range<usize>>,
 }
 
 impl Collector {
     /// Takes a fault, unless it is known already.
-    pub fn add(&mut self, fault: Fault) {
-        if self.faults.len() >= FAULTS_KEPT_MAX {
-            self.errors += usize::from(!fault.warning);
+    pub fn add(&mut self, diagnostic: Diagnostic) {
+        if self.diagnostics.len() >= DIAGNOSTICS_KEPT_MAX {
+            self.errors += usize::from(!diagnostic.warning);
             self.dropped += 1;
-        } else if self.seen.insert((fault.at, fault.message.clone())) {
-            self.errors += usize::from(!fault.warning);
-            self.faults.push(fault);
+        } else if self.seen.insert((diagnostic.at, diagnostic.message.clone())) {
+            self.errors += usize::from(!diagnostic.warning);
+            self.diagnostics.push(diagnostic);
         }
     }
 
@@ -129,15 +129,16 @@ impl Collector {
 
     /// Everything found, with the lines it stands on. `texts` are all files, in order.
     ///
-    /// `guess_secrets` masks by the look of a line; for a file whose structure could not be read.
-    pub fn finish(self, texts: &[Text<'_>], guess_secrets: bool) -> Faults {
-        let Self { mut faults, dropped, masks, .. } = self;
-        faults.sort_by_key(|fault| (fault.at.start, Reverse(fault.at.end)));
-        let sheets = Sheets { texts, masks, guess_secrets };
-        let (warnings, errors): (Vec<_>, Vec<_>) = faults.into_iter().partition(|fault| fault.warning);
-        let place_all = |list: Vec<Fault>| {
-            let more = list.len().saturating_sub(FAULTS_SHOWN_MAX);
-            let placed: Vec<_> = list.into_iter().take(FAULTS_SHOWN_MAX).map(|fault| sheets.place(fault)).collect();
+    /// `guess_secrets` redacts by the look of a line; for a file whose structure could not be read.
+    pub fn finish(self, texts: &[Text<'_>], guess_secrets: bool) -> Diagnostics {
+        let Self { mut diagnostics, dropped, redactions, .. } = self;
+        diagnostics.sort_by_key(|diagnostic| (diagnostic.at.start, Reverse(diagnostic.at.end)));
+        let sheets = Sheets { texts, redactions, guess_secrets };
+        let (warnings, errors): (Vec<_>, Vec<_>) = diagnostics.into_iter().partition(|diagnostic| diagnostic.warning);
+        let place_all = |list: Vec<Diagnostic>| {
+            let more = list.len().saturating_sub(DIAGNOSTICS_SHOWN_MAX);
+            let placed: Vec<_> =
+                list.into_iter().take(DIAGNOSTICS_SHOWN_MAX).map(|diagnostic| sheets.place(diagnostic)).collect();
             (placed, more)
         };
         let (placed_warnings, more_warnings) = place_all(warnings);
@@ -147,15 +148,15 @@ impl Collector {
             rendered.push(format!("and {more_warnings} more warnings"));
         }
         let (list, more) = place_all(errors);
-        Faults { list, more: more + dropped, warnings: rendered }
+        Diagnostics { list, more: more + dropped, warnings: rendered }
     }
 }
 
 /// Everything wrong with a file and those it includes, in their order. `Display` renders it without colour.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Faults {
-    list: Vec<PlacedFault>,
-    /// Faults beyond [`FAULTS_SHOWN_MAX`].
+pub struct Diagnostics {
+    list: Vec<PlacedDiagnostic>,
+    /// Faults beyond [`DIAGNOSTICS_SHOWN_MAX`].
     more: usize,
     /// What stops nothing, rendered without colour.
     pub warnings: Vec<String>,
@@ -163,7 +164,7 @@ pub struct Faults {
 
 /// One fault with the line it stands on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlacedFault {
+pub struct PlacedDiagnostic {
     /// The file's name.
     pub file: String,
     /// Line of that file, from 1.
@@ -179,7 +180,7 @@ pub struct PlacedFault {
     warning: bool,
 }
 
-/// One line of a file, secrets masked, and the stretch of it that is meant.
+/// One line of a file, secrets redacted, and the stretch of it that is meant.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Excerpt {
     file: String,
@@ -190,9 +191,9 @@ struct Excerpt {
     span: Range<usize>,
 }
 
-impl Faults {
-    /// The faults, at most [`FAULTS_SHOWN_MAX`].
-    pub fn list(&self) -> &[PlacedFault] {
+impl Diagnostics {
+    /// The faults, at most [`DIAGNOSTICS_SHOWN_MAX`].
+    pub fn list(&self) -> &[PlacedDiagnostic] {
         &self.list
     }
 
@@ -207,7 +208,7 @@ impl Faults {
     }
 
     fn rendered(&self, renderer: &Renderer) -> String {
-        let mut text: Vec<String> = self.list.iter().map(|fault| render(fault, renderer)).collect();
+        let mut text: Vec<String> = self.list.iter().map(|diagnostic| render(diagnostic, renderer)).collect();
         if self.more > 0 {
             text.push(format!("and {} more", self.more));
         }
@@ -215,13 +216,13 @@ impl Faults {
     }
 }
 
-impl fmt::Display for Faults {
+impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.rendered(&Renderer::plain()))
     }
 }
 
-impl std::error::Error for Faults {}
+impl std::error::Error for Diagnostics {}
 
 /// A text from the file inside a message: bounded, control characters escaped.
 pub fn quoted(text: &str) -> String {
@@ -236,18 +237,19 @@ fn escaped(c: char) -> Vec<char> {
     if c.is_control() { c.escape_default().collect() } else { vec![c] }
 }
 
-fn render(fault: &PlacedFault, renderer: &Renderer) -> String {
-    let level = if fault.warning { Level::WARNING } else { Level::ERROR };
-    let mut first = excerpt_element(Group::with_title(level.primary_title(&*fault.message)), &fault.excerpt, true);
+fn render(diagnostic: &PlacedDiagnostic, renderer: &Renderer) -> String {
+    let level = if diagnostic.warning { Level::WARNING } else { Level::ERROR };
+    let mut first =
+        excerpt_element(Group::with_title(level.primary_title(&*diagnostic.message)), &diagnostic.excerpt, true);
     let mut rest = Vec::new();
-    for (excerpt, text) in &fault.notes {
+    for (excerpt, text) in &diagnostic.notes {
         rest.push(excerpt_element(
             Group::with_title(Level::NOTE.secondary_title(normalize_untrusted_str(text))),
             excerpt,
             false,
         ));
     }
-    if let Some(help) = fault.help.as_deref().map(normalize_untrusted_str) {
+    if let Some(help) = diagnostic.help.as_deref().map(normalize_untrusted_str) {
         match rest.last_mut() {
             None => first = first.element(Level::HELP.message(help)),
             Some(_) => rest.push(Group::with_title(Level::HELP.secondary_title(help))),
@@ -274,27 +276,27 @@ fn excerpt_element<'a>(group: Group<'a>, excerpt: &'a Excerpt, primary: bool) ->
 /// The files with what may be seen of them.
 struct Sheets<'a> {
     texts: &'a [Text<'a>],
-    masks: Vec<Range<usize>>,
+    redactions: Vec<Range<usize>>,
     guess_secrets: bool,
 }
 
 impl Sheets<'_> {
-    fn place(&self, fault: Fault) -> PlacedFault {
-        let excerpt = self.excerpt(fault.at);
-        PlacedFault {
+    fn place(&self, diagnostic: Diagnostic) -> PlacedDiagnostic {
+        let excerpt = self.excerpt(diagnostic.at);
+        PlacedDiagnostic {
             file: excerpt.file.clone(),
             line: excerpt.line,
             column: excerpt.column,
-            message: fault.message,
-            help: fault.help,
-            notes: fault.notes.into_iter().map(|(at, text)| (self.excerpt(at), text)).collect(),
+            message: diagnostic.message,
+            help: diagnostic.help,
+            notes: diagnostic.notes.into_iter().map(|(at, text)| (self.excerpt(at), text)).collect(),
             excerpt,
-            warning: fault.warning,
+            warning: diagnostic.warning,
         }
     }
 
     /// The line a place starts on. A place over several lines is shown as far as its first one goes.
-    fn excerpt(&self, at: Place) -> Excerpt {
+    fn excerpt(&self, at: TextSpan) -> Excerpt {
         let nth = self.texts.partition_point(|text| text.start <= at.start).saturating_sub(1);
         let Some(file) = self.texts.get(nth) else { return Excerpt::default() };
         let (text, first) = (file.text, file.start as usize);
@@ -307,17 +309,17 @@ impl Sheets<'_> {
         let from = (start - line_start).min(line_text.len());
         let to = floor_boundary(text, (at.end as usize).saturating_sub(first)).saturating_sub(line_start);
         let span = from..to.min(line_text.len()).max(from);
-        let text = (line_text.len() <= LINE_SHOWN_BYTES_MAX).then(|| self.masked(first + line_start, line_text));
+        let text = (line_text.len() <= LINE_SHOWN_BYTES_MAX).then(|| self.redacted(first + line_start, line_text));
         let line = at.line.saturating_sub(file.line) as usize + 1;
         Excerpt { file: file.name.to_owned(), line, column, text, span }
     }
 
     /// The line with every secret byte replaced by a star, so that places stay where they are.
-    fn masked(&self, line_start: usize, line: &str) -> String {
+    fn redacted(&self, line_start: usize, line: &str) -> String {
         let mut bytes = line.as_bytes().to_vec();
-        for mask in &self.masks {
-            let from = mask.start.saturating_sub(line_start).min(bytes.len());
-            let to = mask.end.saturating_sub(line_start).min(bytes.len());
+        for hidden in &self.redactions {
+            let from = hidden.start.saturating_sub(line_start).min(bytes.len());
+            let to = hidden.end.saturating_sub(line_start).min(bytes.len());
             if from < to {
                 bytes[from..to].fill(b'*');
             }
@@ -327,7 +329,7 @@ impl Sheets<'_> {
         {
             bytes[from..].fill(b'*');
         }
-        // A mask that cuts a character in two leaves no text; stars keep every place where it is.
+        // A redaction that cuts a character in two leaves no text; stars keep every place where it is.
         String::from_utf8(bytes).unwrap_or_else(|cut| {
             cut.into_bytes().into_iter().map(|byte| if byte.is_ascii() { char::from(byte) } else { '*' }).collect()
         })
@@ -364,7 +366,7 @@ mod tests {
     fn a_place_among_blanks_is_shown_at_the_lines_end() {
         for (text, start, column) in [("a: b\n    \nc: d\n", 9, 5), ("   ", 3, 4), ("", 0, 1), ("a \u{85}", 2, 3)] {
             let mut found = Collector::default();
-            found.add(Fault::new(Place { start, end: start, line: 1 }, "wrong"));
+            found.add(Diagnostic::new(TextSpan { start, end: start, line: 1 }, "wrong"));
             let found = found.finish(&[Text::first("m.yaml", text)], false);
             assert_eq!(found.list()[0].column, column, "{text:?}");
             assert!(found.to_string().contains("wrong"), "{text:?}");

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::config::read::fault::Place;
+use crate::config::read::diagnostic::TextSpan;
 
 /// Userinfo and query of a URL, as stretches of its text.
 pub fn secret_parts(url: &str) -> Vec<Range<usize>> {
@@ -22,7 +22,7 @@ pub fn secret_parts(url: &str) -> Vec<Range<usize>> {
 }
 
 /// A reference is shown as written, its default is not: in a file that was copied it may be the real one.
-pub(in crate::config) fn secret_stretch(text: &str, place: Place) -> Option<Range<usize>> {
+pub(in crate::config) fn secret_stretch(text: &str, place: TextSpan) -> Option<Range<usize>> {
     let (start, end) = (place.start as usize, place.end as usize);
     match text.find(":-").filter(|_| text.starts_with("${")) {
         Some(default) => Some((start + default + 2).min(end)..end),

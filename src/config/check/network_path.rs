@@ -9,9 +9,9 @@ use url::Url;
 use crate::config::check::checker::Checker;
 use crate::config::check::layers::Layers;
 use crate::config::check::scalars::Resolved;
-use crate::config::read::fault::{Fault, Place};
-use crate::config::read::reference::masked;
-use crate::config::read::tree::Entry;
+use crate::config::read::diagnostic::{Diagnostic, TextSpan};
+use crate::config::read::reference::redacted;
+use crate::config::read::tree::MapEntry;
 use crate::domain::monitor::{ClientCertificate, Reach};
 use crate::domain::secret::{Address, Secret};
 use crate::net::proxy::Proxy;
@@ -21,12 +21,12 @@ const PROXY_MEND: &str = "such as `http://proxy.example.org:3128`, `socks5://10.
 
 /// Adds what the file says of the way to `reach`. Paths start where the file
 /// lies that holds them.
-pub fn way(checker: &mut Checker<'_>, what: &str, layers: Layers<'_, '_>, reach: &mut Reach) {
+pub fn network_path(checker: &mut Checker<'_>, what: &str, layers: Layers<'_, '_>, reach: &mut Reach) {
     let own = |key: &str| layers.own(key);
     if reach.program.is_some() {
         for entry in ["proxy", "ca", "client_certificate"].into_iter().filter_map(own) {
-            let fault = Fault::new(entry.place, format!("{what} is a program, to which no network leads"));
-            checker.fault(fault.help(format!("leave '{}' out", entry.key)));
+            let diagnostic = Diagnostic::new(entry.place, format!("{what} is a program, to which no network leads"));
+            checker.report(diagnostic.help(format!("leave '{}' out", entry.key)));
         }
         return;
     }
@@ -46,28 +46,28 @@ pub fn way(checker: &mut Checker<'_>, what: &str, layers: Layers<'_, '_>, reach:
 }
 
 /// Without the strictness of `run` a machine may lack the files, as it may lack the secrets.
-fn usable(checker: &mut Checker<'_>, place: Place, files: &Files) {
+fn usable(checker: &mut Checker<'_>, place: TextSpan, files: &Files) {
     let Err(error) = files.read(RootCertStore::empty(), 1) else { return };
     let message = error.to_string();
     let mend = "a PEM file, readable by the user that Serin runs as; a key has to be its certificate's";
     if error.path.exists() {
-        checker.fault(Fault::new(place, message).help(mend));
+        checker.report(Diagnostic::new(place, message).help(mend));
     } else {
         checker.missing_outside(place, message, mend.to_owned());
     }
 }
 
-fn path(checker: &mut Checker<'_>, what: &str, key: &str, entry: &Entry<'_>) -> Option<PathBuf> {
+fn path(checker: &mut Checker<'_>, what: &str, key: &str, entry: &MapEntry<'_>) -> Option<PathBuf> {
     let text = checker.setting(format_args!("the path of '{key}' of {what}"), &entry.value)?;
     if text.is_empty() {
-        let fault = Fault::new(entry.value.place, format!("the path of '{key}' of {what} is empty"));
-        checker.fault(fault.help("such as `ca/internal.pem`"));
+        let diagnostic = Diagnostic::new(entry.value.place, format!("the path of '{key}' of {what} is empty"));
+        checker.report(diagnostic.help("such as `ca/internal.pem`"));
         return None;
     }
     Some(checker.folder(entry.value.place).join(text))
 }
 
-fn identity(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<(ClientCertificate, Place)> {
+fn identity(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<(ClientCertificate, TextSpan)> {
     let named = format!("'client_certificate' of {what}");
     let fields = checker.fields(&named, &entry.value, "monitors.client_certificate")?;
     let mut file = |key: &str| match fields.get(key) {
@@ -81,16 +81,16 @@ fn identity(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<
     Some((ClientCertificate { certificate: certificate?, key: key? }, entry.value.place))
 }
 
-/// Its login is masked wherever it is shown.
-fn proxy(checker: &mut Checker<'_>, what: &str, entry: &Entry<'_>) -> Option<Address> {
+/// Its login is redacted wherever it is shown.
+fn proxy(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<Address> {
     let Resolved { written, value } = checker.resolved(format_args!("the proxy of {what}"), &entry.value)?;
-    let shown = masked(&written);
+    let shown = redacted(&written);
     checker.no_password(format_args!("the proxy of {what}"), entry.value.place, &written)?;
     let value = value?;
     let parsed = Url::parse(&value).ok().filter(|url| Proxy::of(url).is_some() && matches!(url.path(), "" | "/"));
     if parsed.is_none() {
-        let fault = Fault::new(entry.value.place, format!("the proxy of {what} is none that a probe speaks"));
-        checker.fault(fault.help(PROXY_MEND));
+        let diagnostic = Diagnostic::new(entry.value.place, format!("the proxy of {what} is none that a probe speaks"));
+        checker.report(diagnostic.help(PROXY_MEND));
         return None;
     }
     Some(Address { shown, resolved: Secret::new(&value) })
