@@ -36,7 +36,7 @@ const SECRET_WORDS: &[&str] = &["token", "secret", "password", "key", "apikey", 
 const YES_OR_NO: [(&str, bool); 2] = [("true", true), ("false", false)];
 
 /// Reads a monitor's `auth:`.
-pub fn auth(checker: &mut Checker<'_>, what: &str, node: &Node<'_>, url: Option<&Address>) -> Auth {
+pub(in crate::config) fn auth(checker: &mut Checker<'_>, what: &str, node: &Node<'_>, url: Option<&Address>) -> Auth {
     let Some(fields) = checker.fields(format_args!("'auth' of {what}"), node, "monitors.auth") else {
         return Auth::default();
     };

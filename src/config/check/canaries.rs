@@ -10,7 +10,7 @@ use crate::config::read::tree::{Node, NodeValue};
 use crate::domain::monitor::{Canary, CanaryKind};
 
 /// A good set is 24 (RETRIEVAL §2); a round over more would take hours.
-pub const CANARIES_MAX: usize = 500;
+const CANARIES_MAX: usize = 500;
 /// Sources of which any is right.
 const EXPECT_MAX: usize = 50;
 const KINDS: &[(&str, CanaryKind)] = &[
@@ -22,7 +22,7 @@ const KINDS: &[(&str, CanaryKind)] = &[
 
 /// What holds for canaries that say nothing else.
 #[derive(Debug, Clone, Copy)]
-pub struct CanaryDefaults {
+pub(in crate::config) struct CanaryDefaults {
     /// Rank.
     pub within: u32,
     /// Results a search asks for, where it says so.
@@ -30,7 +30,7 @@ pub struct CanaryDefaults {
 }
 
 /// How many canaries a monitor lists, before they are looked at.
-pub fn count(node: Option<&Node<'_>>) -> usize {
+pub(in crate::config) fn count(node: Option<&Node<'_>>) -> usize {
     match node.map(|node| &node.value) {
         Some(NodeValue::List(items)) => items.len(),
         _ => 0,
@@ -38,7 +38,7 @@ pub fn count(node: Option<&Node<'_>>) -> usize {
 }
 
 /// Reads `canaries:` of a monitor.
-pub fn canaries(
+pub(in crate::config) fn canaries(
     checker: &mut Checker<'_>,
     what: &str,
     node: Option<&Node<'_>>,

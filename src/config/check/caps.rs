@@ -13,7 +13,7 @@ const UNITS: [(&str, u64); 4] = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB"
 const SIZE_MEND: &str = "a whole number with kB, MB or GB, such as `500MB`";
 
 /// Reads a monitor's caps, the ones of `defaults` beneath them.
-pub fn caps(checker: &mut Checker<'_>, layers: Layers<'_, '_>) -> Caps {
+pub(in crate::config) fn caps(checker: &mut Checker<'_>, layers: Layers<'_, '_>) -> Caps {
     let requests = layers.get("requests_per_day");
     let requests = requests.and_then(|entry| checker.whole("'requests_per_day'", &entry.value, 1..=u32::MAX));
     let bytes = layers.get("bytes_per_day");
@@ -24,7 +24,7 @@ pub fn caps(checker: &mut Checker<'_>, layers: Layers<'_, '_>) -> Caps {
 }
 
 /// Says where a cap and the rhythm do not go together. The cap holds all the same: beats are spaced.
-pub fn weigh(checker: &mut Checker<'_>, monitor: &Monitor, layers: Layers<'_, '_>) {
+pub(in crate::config) fn weigh(checker: &mut Checker<'_>, monitor: &Monitor, layers: Layers<'_, '_>) {
     let (Some(cap), Some(entry)) = (monitor.caps.requests_per_day, layers.get("requests_per_day")) else { return };
     let a_beat = monitor.calls_per_beat();
     if cap < a_beat * 24 {

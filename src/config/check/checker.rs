@@ -21,7 +21,7 @@ pub enum Unset {
 }
 
 /// Walks the tree, section by section, and collects what is wrong.
-pub struct Checker<'e> {
+pub(in crate::config) struct Checker<'e> {
     /// What was found.
     pub found: Collector,
     env: &'e dyn Fn(&str) -> Option<String>,
@@ -34,7 +34,7 @@ pub struct Checker<'e> {
 
 /// A map whose keys are all known.
 #[derive(Debug, Clone, Copy)]
-pub struct Fields<'n, 'a> {
+pub(in crate::config) struct Fields<'n, 'a> {
     entries: &'n [MapEntry<'a>],
     /// Where the map stands.
     pub place: TextSpan,
@@ -42,14 +42,14 @@ pub struct Fields<'n, 'a> {
 
 impl<'n, 'a> Fields<'n, 'a> {
     /// What is written under a key.
-    pub fn get(&self, key: &str) -> Option<&'n MapEntry<'a>> {
+    pub(in crate::config) fn get(&self, key: &str) -> Option<&'n MapEntry<'a>> {
         self.entries.iter().find(|entry| entry.key == key)
     }
 }
 
 impl<'e> Checker<'e> {
     /// A checker that has found what `found` holds.
-    pub fn new(
+    pub(in crate::config) fn new(
         found: Collector,
         env: &'e dyn Fn(&str) -> Option<String>,
         strictness: Unset,
@@ -59,30 +59,30 @@ impl<'e> Checker<'e> {
     }
 
     /// The folder of the file that a place is in; paths that stand there start in it.
-    pub fn folder(&self, place: TextSpan) -> &Path {
+    pub(in crate::config) fn folder(&self, place: TextSpan) -> &Path {
         let nth = self.folders.partition_point(|(start, _)| *start <= place.start).saturating_sub(1);
         self.folders.get(nth).map_or(Path::new(""), |(_, folder)| folder)
     }
 
     /// Notes what a place may hold, where somebody wants to know; every reader does so before it looks.
-    pub fn ask(&mut self, place: TextSpan, shape: impl FnOnce() -> ValueShape) {
+    pub(in crate::config) fn ask(&mut self, place: TextSpan, shape: impl FnOnce() -> ValueShape) {
         if let Some(asked) = &mut self.asked {
             asked.push((place, shape()));
         }
     }
 
     /// Notes a fault.
-    pub fn report(&mut self, diagnostic: Diagnostic) {
+    pub(in crate::config) fn report(&mut self, diagnostic: Diagnostic) {
         self.found.add(diagnostic);
     }
 
     /// A variable's value; an empty one counts as unset.
-    pub fn variable(&self, name: &str) -> Option<String> {
+    pub(in crate::config) fn variable(&self, name: &str) -> Option<String> {
         (self.env)(name).filter(|value| !value.is_empty())
     }
 
     /// Says that something outside the file is not there, as loudly as this run wants it.
-    pub fn missing_outside(&mut self, place: TextSpan, message: String, mend: String) {
+    pub(in crate::config) fn missing_outside(&mut self, place: TextSpan, message: String, mend: String) {
         let diagnostic = match self.strictness {
             Unset::Warn => Diagnostic::warning(place, message),
             Unset::Refuse => Diagnostic::new(place, message),
@@ -93,7 +93,7 @@ impl<'e> Checker<'e> {
     /// A map with nothing in it but the keys of its section ([`keys`]). None where it is no map at all.
     ///
     /// `what` names the map, such as `monitor 'docs'`.
-    pub fn fields<'n, 'a>(
+    pub(in crate::config) fn fields<'n, 'a>(
         &mut self,
         what: impl Display + Copy,
         node: &'n Node<'a>,
@@ -103,7 +103,7 @@ impl<'e> Checker<'e> {
     }
 
     /// The same, where the map may hold `more` besides.
-    pub fn fields_and<'n, 'a>(
+    pub(in crate::config) fn fields_and<'n, 'a>(
         &mut self,
         what: impl Display + Copy,
         node: &'n Node<'a>,
@@ -138,7 +138,7 @@ impl<'e> Checker<'e> {
     }
 
     /// What to call a map that has an id, such as `monitor 'docs'`, before anything in it was looked at.
-    pub fn named(kind: &str, node: &Node<'_>) -> String {
+    pub(in crate::config) fn named(kind: &str, node: &Node<'_>) -> String {
         let NodeValue::Map(entries) = &node.value else { return format!("a {kind}") };
         match entries.iter().find(|entry| entry.key == "id").map(|entry| &entry.value.value) {
             Some(NodeValue::Scalar { text, .. }) if !text.is_empty() => format!("{kind} {}", quoted(text)),
@@ -147,7 +147,11 @@ impl<'e> Checker<'e> {
     }
 
     /// The keys and values of a map that names its keys itself.
-    pub fn map<'n, 'a>(&mut self, what: impl Display + Copy, node: &'n Node<'a>) -> Option<&'n [MapEntry<'a>]> {
+    pub(in crate::config) fn map<'n, 'a>(
+        &mut self,
+        what: impl Display + Copy,
+        node: &'n Node<'a>,
+    ) -> Option<&'n [MapEntry<'a>]> {
         self.ask(node.place, || ValueShape::Names);
         match &node.value {
             NodeValue::Map(entries) => Some(entries),
@@ -159,7 +163,11 @@ impl<'e> Checker<'e> {
     }
 
     /// The items of a list.
-    pub fn list<'n, 'a>(&mut self, what: impl Display + Copy, node: &'n Node<'a>) -> Option<&'n [Child<'a>]> {
+    pub(in crate::config) fn list<'n, 'a>(
+        &mut self,
+        what: impl Display + Copy,
+        node: &'n Node<'a>,
+    ) -> Option<&'n [Child<'a>]> {
         self.ask(node.place, || ValueShape::List);
         match &node.value {
             NodeValue::List(items) => Some(items),
@@ -176,7 +184,7 @@ impl<'e> Checker<'e> {
     }
 
     /// Says that a value has another shape than it should.
-    pub fn wrong_shape(&mut self, what: impl Display + Copy, node: &Node<'_>, wanted: &str) {
+    pub(in crate::config) fn wrong_shape(&mut self, what: impl Display + Copy, node: &Node<'_>, wanted: &str) {
         let (message, mend) = if node.is_null() {
             (format!("{what} has no value"), format!("give it {wanted}, or leave it out"))
         } else {
@@ -191,7 +199,7 @@ impl<'e> Checker<'e> {
     }
 
     /// Says that a key is missing; the place is the map it belongs into.
-    pub fn missing(&mut self, what: impl Display + Copy, place: TextSpan, key: &str, mend: &str) {
+    pub(in crate::config) fn missing(&mut self, what: impl Display + Copy, place: TextSpan, key: &str, mend: &str) {
         self.ask(place, || ValueShape::Missing(key.to_owned()));
         self.report(Diagnostic::new(place, format!("{what} has no '{key}'")).help(mend));
     }

@@ -18,7 +18,7 @@ const CONTROL_MAX: usize = 3;
 const STATUS: RangeInclusive<u32> = 100..=599;
 
 /// Addresses that answer while our own network is well.
-pub fn control(checker: &mut Checker<'_>, node: &Node<'_>) -> Vec<Control> {
+pub(in crate::config) fn control(checker: &mut Checker<'_>, node: &Node<'_>) -> Vec<Control> {
     let items = checker.list("'control'", node).unwrap_or_default();
     if items.is_empty() || items.len() > CONTROL_MAX {
         let diagnostic = Diagnostic::new(node.place, format!("'control' names {} addresses", items.len()));

@@ -23,7 +23,7 @@ const NAMED_BEFORE: &[(&str, &str)] =
     &[("close_sessions", "proxy"), ("rules.health", "rules.quality"), ("rules.freshness", "rules.context")];
 
 /// Everything about a monitor. Its canaries are one key, by their hashes.
-pub fn of_monitor(monitor: &Monitor) -> Definition {
+pub(in crate::config) fn of_monitor(monitor: &Monitor) -> Definition {
     let Monitor {
         id,
         name,
@@ -74,7 +74,7 @@ pub fn of_monitor(monitor: &Monitor) -> Definition {
 }
 
 /// Everything about a canary.
-pub fn of_canary(canary: &Canary) -> Definition {
+pub(in crate::config) fn of_canary(canary: &Canary) -> Definition {
     let Canary { id, query, kind, expect, within, max_score, line: _, definition_hash: _ } = canary;
     let mut said = Definition::default();
     said.key("").text("canary").text(id);
@@ -87,7 +87,7 @@ pub fn of_canary(canary: &Canary) -> Definition {
 }
 
 /// Everything about a receiver.
-pub fn of_receiver(receiver: &Receiver) -> Definition {
+pub(in crate::config) fn of_receiver(receiver: &Receiver) -> Definition {
     let Receiver { name, channel, line: _, definition_hash: _ } = receiver;
     let mut said = Definition::default();
     said.key("").text("receiver").text(name);
@@ -108,7 +108,7 @@ pub fn of_receiver(receiver: &Receiver) -> Definition {
 /// The keys of a declaration, each with what it says: texts with their lengths before them, so that no two lists of texts
 /// are alike.
 #[derive(Debug, Default)]
-pub struct Definition {
+pub(in crate::config) struct Definition {
     bytes: Vec<u8>,
     /// Each key with where in `bytes` it starts. What is said under the empty key tells declarations apart and is none
     /// of their keys.
@@ -117,12 +117,12 @@ pub struct Definition {
 
 impl Definition {
     /// Lowercase hex; equal exactly where nothing changed that matters.
-    pub fn hash(&self) -> String {
+    pub(in crate::config) fn hash(&self) -> String {
         hex::encode(Sha256::digest(&self.bytes))
     }
 
     /// The keys by which it differs from what it was. What is inside a key that came or went is not named beside it.
-    pub fn differing(&self, old: &Self) -> Vec<&'static str> {
+    pub(in crate::config) fn differing(&self, old: &Self) -> Vec<&'static str> {
         let mut keys: Vec<&'static str> = self.keys.iter().map(|(key, _)| *key).filter(|key| !key.is_empty()).collect();
         for (key, before) in NAMED_BEFORE {
             let (moved, mut rest): (Vec<_>, Vec<_>) = keys.into_iter().partition(|one| one.starts_with(key));

@@ -25,7 +25,7 @@ use crate::domain::fleet::{Fleet, Provenance};
 const EXTENSIONS_MAX: usize = 200;
 
 /// Checks all files together; the first of `trees` is the one that includes the others.
-pub fn document(
+pub(in crate::config) fn document(
     checker: &mut Checker<'_>,
     trees: &[Tree<'_>],
     source: &ConfigSource,

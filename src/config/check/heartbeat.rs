@@ -13,7 +13,7 @@ const EVERY_DEFAULT: Duration = Duration::from_secs(60);
 const EVERY: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
 
 /// Reads `heartbeat: { url, every, method }`.
-pub fn heartbeat(checker: &mut Checker<'_>, entry: &MapEntry<'_>) -> Option<Heartbeat> {
+pub(in crate::config) fn heartbeat(checker: &mut Checker<'_>, entry: &MapEntry<'_>) -> Option<Heartbeat> {
     let fields = checker.fields("'heartbeat'", &entry.value, "serin.heartbeat")?;
     let every = fields.get("every").and_then(|entry| checker.duration("'every' of heartbeat", &entry.value, EVERY));
     let words = &[("get", false), ("post", true)];

@@ -6,7 +6,12 @@ use crate::config::read::include::{GLOBS_MAX, GlobFinding};
 use crate::config::read::tree::{MapEntry, NodeValue};
 
 /// Checks the `include:` of one file and says what was found about its globs.
-pub fn include(checker: &mut Checker<'_>, entry: &MapEntry<'_>, file: usize, findings: &[GlobFinding]) {
+pub(in crate::config) fn include(
+    checker: &mut Checker<'_>,
+    entry: &MapEntry<'_>,
+    file: usize,
+    findings: &[GlobFinding],
+) {
     let one = std::slice::from_ref(&entry.value);
     let items = match &entry.value.value {
         NodeValue::Scalar { .. } if !entry.value.is_null() => one,

@@ -226,7 +226,7 @@ const DEFAULTS: &[&str] = &[
 ];
 
 /// What an included file may hold.
-pub const INCLUDED: &[&str] = &["version", "runbooks", "receivers", "routes", "monitors", "include"];
+pub(in crate::config) const INCLUDED: &[&str] = &["version", "runbooks", "receivers", "routes", "monitors", "include"];
 
 /// Promised, and not built yet: whoever writes one is told so. `defaults` has the promises of a monitor.
 const PROMISED: &[&str] = &[
@@ -256,18 +256,18 @@ static SECTIONS: LazyLock<HashMap<&str, Vec<&str>>> = LazyLock::new(|| {
 
 /// The keys that a map may hold, in order. Its section is the keys that lead to it, such as `monitors.search`; empty for
 /// the file itself.
-pub fn known(section: &str) -> &'static [&'static str] {
+pub(in crate::config) fn known(section: &str) -> &'static [&'static str] {
     SECTIONS.get(section).map(Vec::as_slice).unwrap_or_default()
 }
 
 /// Whether the key is promised there and not built yet.
-pub fn is_promised(section: &str, key: &str) -> bool {
+pub(in crate::config) fn is_promised(section: &str, key: &str) -> bool {
     let section = if section == "defaults" { "monitors" } else { section };
     PROMISED.iter().any(|path| split(path) == (section, key))
 }
 
 /// What a key is for, by the keys that lead to it. What stands in `defaults` is for what it is for in a monitor.
-pub fn about(path: &str) -> Option<String> {
+pub(in crate::config) fn about(path: &str) -> Option<String> {
     if let Some(reason) = path.strip_prefix("runbooks.").and_then(FailureReason::from_slug) {
         return Some(format!("Runbook where: {}", reason.facts().meaning));
     }

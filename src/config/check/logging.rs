@@ -95,7 +95,7 @@ fn module(name: &str) -> Result<&'static str, String> {
 }
 
 /// Reads `log: { level, format, modules: { probe: debug } }`.
-pub fn log(checker: &mut Checker<'_>, entry: &MapEntry<'_>) -> Log {
+pub(in crate::config) fn log(checker: &mut Checker<'_>, entry: &MapEntry<'_>) -> Log {
     let Some(fields) = checker.fields("'log'", &entry.value, "serin.log") else {
         return Log::default();
     };

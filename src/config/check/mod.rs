@@ -4,27 +4,27 @@
 //! `process`, `receivers`, `routes`, `layers` (defaults beneath a monitor), `search`, `rules`, `canaries`, `caps`, `auth`,
 //! `reach`, `network_path`, `monitors`, `heartbeat`, `logging`; last `definition`.
 
-pub mod keys;
-pub mod shape;
+pub(super) mod keys;
+pub(super) mod shape;
 pub mod checker;
-pub mod scalars;
-pub mod layers;
-pub mod definition;
-pub mod auth;
-pub mod canaries;
-pub mod caps;
-pub mod reach;
-pub mod network_path;
-pub mod search;
-pub mod rules;
-pub mod monitors;
-pub mod receivers;
-pub mod routes;
-pub mod control;
-pub mod heartbeat;
+pub(super) mod scalars;
+pub(super) mod layers;
+pub(super) mod definition;
+pub(super) mod auth;
+pub(super) mod canaries;
+pub(super) mod caps;
+pub(super) mod reach;
+pub(super) mod network_path;
+pub(super) mod search;
+pub(super) mod rules;
+pub(super) mod monitors;
+pub(super) mod receivers;
+pub(super) mod routes;
+pub(super) mod control;
+pub(super) mod heartbeat;
 pub mod logging;
-pub mod retention;
+pub(super) mod retention;
 pub mod process;
-pub mod including;
-pub mod document;
+pub(super) mod including;
+pub(super) mod document;
 pub mod load;

@@ -35,7 +35,7 @@ const CALL_MAX: Duration = Duration::from_secs(600);
 
 /// What `defaults:` says, for every monitor to look into.
 #[derive(Debug, Clone, Default)]
-pub struct Defaults<'n, 'a> {
+pub(in crate::config) struct Defaults<'n, 'a> {
     fields: Option<Fields<'n, 'a>>,
     search: Option<Fields<'n, 'a>>,
     caps: Option<Fields<'n, 'a>>,
@@ -44,7 +44,7 @@ pub struct Defaults<'n, 'a> {
 
 /// Monitors as read.
 #[derive(Debug, Default)]
-pub struct MonitorsRead {
+pub(in crate::config) struct MonitorsRead {
     /// In the order of the files.
     pub list: Vec<Arc<Monitor>>,
     /// Every id in the files, also of a monitor that is faulty.
@@ -52,7 +52,7 @@ pub struct MonitorsRead {
 }
 
 /// Reads `defaults:`.
-pub fn defaults<'n, 'a>(checker: &mut Checker<'_>, node: Option<&'n Node<'a>>) -> Defaults<'n, 'a> {
+pub(in crate::config) fn defaults<'n, 'a>(checker: &mut Checker<'_>, node: Option<&'n Node<'a>>) -> Defaults<'n, 'a> {
     let Some(fields) = node.and_then(|node| checker.fields("'defaults'", node, "defaults")) else {
         return Defaults::default();
     };
@@ -69,7 +69,11 @@ pub fn defaults<'n, 'a>(checker: &mut Checker<'_>, node: Option<&'n Node<'a>>) -
 }
 
 /// Reads the `monitors:` of all files.
-pub fn monitors(checker: &mut Checker<'_>, sections: &[&MapEntry<'_>], defaults: &Defaults<'_, '_>) -> MonitorsRead {
+pub(in crate::config) fn monitors(
+    checker: &mut Checker<'_>,
+    sections: &[&MapEntry<'_>],
+    defaults: &Defaults<'_, '_>,
+) -> MonitorsRead {
     let mut found = MonitorsRead::default();
     let errors = checker.found.errors();
     let items: Vec<_> =

@@ -21,7 +21,12 @@ const PROXY_MEND: &str = "such as `http://proxy.example.org:3128`, `socks5://10.
 
 /// Adds what the file says of the way to `reach`. Paths start where the file
 /// lies that holds them.
-pub fn network_path(checker: &mut Checker<'_>, what: &str, layers: Layers<'_, '_>, reach: &mut Reach) {
+pub(in crate::config) fn network_path(
+    checker: &mut Checker<'_>,
+    what: &str,
+    layers: Layers<'_, '_>,
+    reach: &mut Reach,
+) {
     let own = |key: &str| layers.own(key);
     if reach.program.is_some() {
         for entry in ["proxy", "ca", "client_certificate"].into_iter().filter_map(own) {

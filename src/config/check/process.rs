@@ -50,7 +50,7 @@ const LIST_ITEMS_MAX: usize = 256;
 
 /// `serin:` in full.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ProcessSection {
+pub(in crate::config) struct ProcessSection {
     /// What is read once, at start.
     pub settings: ProcessSettings,
     /// Address people reach the pages under, without a trailing slash.
@@ -72,7 +72,7 @@ pub struct ProcessSection {
 }
 
 /// Reads `serin:`. Paths in it start where the file lies.
-pub fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>) -> ProcessSection {
+pub(in crate::config) fn process(checker: &mut Checker<'_>, node: Option<&Node<'_>>) -> ProcessSection {
     let folder = checker.folder(node.map(|node| node.place).unwrap_or_default()).to_owned();
     let folder = folder.as_path();
     let fields = node.and_then(|node| checker.fields("serin", node, "serin"));
@@ -139,7 +139,7 @@ fn identity(checker: &mut Checker<'_>, entry: &MapEntry<'_>) -> Option<ProbeIden
 }
 
 /// Names of receivers with their places; each one once.
-pub fn names(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Vec<(String, TextSpan)> {
+pub(in crate::config) fn names(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Vec<(String, TextSpan)> {
     let mut found: Vec<(String, TextSpan)> = Vec::new();
     let items = checker.list(format_args!("'{what}'"), node).unwrap_or_default();
     if items.len() > LIST_ITEMS_MAX {
@@ -255,7 +255,7 @@ fn sender(checker: &mut Checker<'_>, fields: Fields<'_, '_>, place: TextSpan) ->
 }
 
 /// A mail address.
-pub fn mailbox(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Option<String> {
+pub(in crate::config) fn mailbox(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Option<String> {
     let text = checker.setting(what, node)?;
     if text.parse::<Mailbox>().is_err() {
         checker.report(
@@ -318,13 +318,16 @@ fn proxies(checker: &mut Checker<'_>, node: &Node<'_>) -> Vec<IpNet> {
 }
 
 /// Whether a host is this machine without asking a name server.
-pub fn is_loopback(host: &str) -> bool {
+pub(in crate::config) fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// Reads the `runbooks:` of all files.
-pub fn runbooks<'n, 'a: 'n>(checker: &mut Checker<'_>, sections: impl Iterator<Item = &'n MapEntry<'a>>) -> Runbooks {
+pub(in crate::config) fn runbooks<'n, 'a: 'n>(
+    checker: &mut Checker<'_>,
+    sections: impl Iterator<Item = &'n MapEntry<'a>>,
+) -> Runbooks {
     let mut runbooks = Runbooks::default();
     let mut places: HashMap<&str, TextSpan> = HashMap::new();
     let mut maps = Vec::new();

@@ -18,7 +18,7 @@ const SECRET_WORDS: [&str; 7] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY",
 const YES_OR_NO: [(&str, bool); 2] = [("true", true), ("false", false)];
 
 /// Reads where the server is and how it is spoken to; none where that cannot be told.
-pub fn reach(
+pub(in crate::config) fn reach(
     checker: &mut Checker<'_>,
     what: &str,
     fields: Fields<'_, '_>,

@@ -23,7 +23,7 @@ const ADDRESSES_MAX: usize = 100;
 
 /// Receivers as read, with the place of each name.
 #[derive(Debug, Default)]
-pub struct Receivers {
+pub(in crate::config) struct Receivers {
     /// In the order of the file.
     pub list: Vec<Arc<Receiver>>,
     /// Every name in the file, also of a receiver that is faulty, so that nothing is called unknown that is only wrong.
@@ -31,7 +31,7 @@ pub struct Receivers {
 }
 
 /// Reads the `receivers:` of all files. `has_smtp`: the first one names a mail server, right or wrong.
-pub fn receivers<'n, 'a: 'n>(
+pub(in crate::config) fn receivers<'n, 'a: 'n>(
     checker: &mut Checker<'_>,
     sections: impl Iterator<Item = &'n MapEntry<'a>>,
     has_smtp: bool,
@@ -147,7 +147,7 @@ fn email(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<
 
 impl Receivers {
     /// Says where a name is not known; the message starts with `who`, such as `route 1 notifies`.
-    pub fn known(&self, checker: &mut Checker<'_>, who: &str, name: &str, place: TextSpan) -> bool {
+    pub(in crate::config) fn known(&self, checker: &mut Checker<'_>, who: &str, name: &str, place: TextSpan) -> bool {
         if self.places.contains_key(name) {
             return true;
         }
@@ -162,7 +162,12 @@ impl Receivers {
     }
 
     /// Says which receivers nobody ever tells anything.
-    pub fn unused(&self, checker: &mut Checker<'_>, routes: &[(Route, TextSpan)], internal: &[(String, TextSpan)]) {
+    pub(in crate::config) fn unused(
+        &self,
+        checker: &mut Checker<'_>,
+        routes: &[(Route, TextSpan)],
+        internal: &[(String, TextSpan)],
+    ) {
         let told: BTreeSet<&str> = routes
             .iter()
             .flat_map(|(route, _)| route.to.iter().chain(&route.fallback))

@@ -26,7 +26,7 @@ const fn years(count: u64) -> Duration {
 }
 
 /// Reads `retention:`; what it does not say stays at its default.
-pub fn retention(checker: &mut Checker<'_>, node: &Node<'_>) -> Retention {
+pub(in crate::config) fn retention(checker: &mut Checker<'_>, node: &Node<'_>) -> Retention {
     let defaults = Retention::default();
     let Some(fields) = checker.fields("retention", node, "serin.retention") else { return defaults };
     let mut kept = |key: &str, range, default| {

@@ -17,7 +17,7 @@ use crate::domain::signal::Signal;
 const ROUTES_MAX: usize = 1_000;
 
 /// Reads the `routes:` of all files, in the order given. `known` holds every monitor id, also of faulty monitors.
-pub fn routes(
+pub(in crate::config) fn routes(
     checker: &mut Checker<'_>,
     sections: &[&MapEntry<'_>],
     receivers: &Receivers,
@@ -132,7 +132,7 @@ fn some_of<'e, T>(
 }
 
 /// Labels, of a monitor or of a match.
-pub fn labels(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> BTreeMap<String, String> {
+pub(in crate::config) fn labels(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> BTreeMap<String, String> {
     const LABELS_MAX: usize = 32;
     const LABEL_CHARS_MAX: usize = 256;
     let entries = checker.map(format_args!("'labels' of {what}"), node).unwrap_or_default();
@@ -171,7 +171,12 @@ fn catches_all_of(wide: &Match, narrow: &Match) -> bool {
 }
 
 /// Warns of what is told to nobody, and of labels that no monitor carries.
-pub fn coverage(checker: &mut Checker<'_>, routes: &[(Route, TextSpan)], monitors: &[Arc<Monitor>], top: TextSpan) {
+pub(in crate::config) fn coverage(
+    checker: &mut Checker<'_>,
+    routes: &[(Route, TextSpan)],
+    monitors: &[Arc<Monitor>],
+    top: TextSpan,
+) {
     if !routes.iter().any(|(route, _)| route.matches == Match::default()) {
         let place = routes.last().map_or(top, |(_, place)| *place);
         let (message, mend) = if routes.is_empty() {

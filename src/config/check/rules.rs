@@ -25,7 +25,7 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 const WINDOW_MAX: Duration = Duration::from_secs(35 * 24 * 3600);
 const WINDOWS: RangeInclusive<Duration> = SECOND..=WINDOW_MAX;
 /// Bounds of `every`: more often than each second is load, not watching; sources are listed hourly and days are counted, so that a rarer look says little.
-pub const EVERY: RangeInclusive<Duration> = SECOND..=DAY;
+pub(in crate::config) const EVERY: RangeInclusive<Duration> = SECOND..=DAY;
 /// Tokens that a limit may be: the greatest contexts there are hold a few million.
 const TOKENS: RangeInclusive<u32> = 1..=10_000_000;
 /// Beats or answers in a row; more would be hours of silence.
@@ -41,11 +41,11 @@ const SEVERITIES: &[(&str, Severity)] =
 
 /// The keys under `rules:`, each with its map.
 #[derive(Debug, Clone, Default)]
-pub struct RuleFields<'n, 'a>(Vec<(&'static str, TextSpan, Fields<'n, 'a>)>);
+pub(in crate::config) struct RuleFields<'n, 'a>(Vec<(&'static str, TextSpan, Fields<'n, 'a>)>);
 
 impl<'n, 'a> RuleFields<'n, 'a> {
     /// Reads the keys under `rules:`, not yet what they say.
-    pub fn read(checker: &mut Checker<'_>, what: &str, node: Option<&'n Node<'a>>) -> Self {
+    pub(in crate::config) fn read(checker: &mut Checker<'_>, what: &str, node: Option<&'n Node<'a>>) -> Self {
         const SECTION: &str = "monitors.rules";
         let fields = node.and_then(|node| checker.fields(format_args!("'rules' of {what}"), node, SECTION));
         let mut found = Vec::new();
@@ -64,7 +64,7 @@ impl<'n, 'a> RuleFields<'n, 'a> {
 
 /// What a monitor's rules stand on.
 #[derive(Debug, Clone, Copy)]
-pub struct RuleBasis {
+pub(in crate::config) struct RuleBasis {
     /// Time between beats.
     pub every: Duration,
     /// Limit on one call.
@@ -89,7 +89,7 @@ struct LayeredRule<'n, 'a> {
 }
 
 /// Reads the rules of a monitor over those of `defaults`.
-pub fn rules(
+pub(in crate::config) fn rules(
     checker: &mut Checker<'_>,
     own: &RuleFields<'_, '_>,
     shared: &RuleFields<'_, '_>,
@@ -289,7 +289,7 @@ fn quality(checker: &mut Checker<'_>, rule: &LayeredRule<'_, '_>, basis: RuleBas
 }
 
 /// A rank that a search can reach. `strict`: it was written for this very monitor.
-pub fn within(
+pub(in crate::config) fn within(
     checker: &mut Checker<'_>,
     entry: &MapEntry<'_>,
     results_asked: Option<u32>,

@@ -29,7 +29,7 @@ const STAND_IN_URL: &str = "http://unset.invalid/";
 
 /// A text with its references resolved. It may be a secret: never put `value` into a message.
 #[derive(Debug, Clone)]
-pub struct Resolved {
+pub(in crate::config) struct Resolved {
     /// As it stands in the file.
     pub written: String,
     /// Resolved; none where a variable is not set and this run only warns.
@@ -38,7 +38,11 @@ pub struct Resolved {
 
 impl Checker<'_> {
     /// A single value as written.
-    pub fn scalar<'n>(&mut self, what: impl Display + Copy, node: &'n Node<'_>) -> Option<(&'n str, bool)> {
+    pub(in crate::config) fn scalar<'n>(
+        &mut self,
+        what: impl Display + Copy,
+        node: &'n Node<'_>,
+    ) -> Option<(&'n str, bool)> {
         match &node.value {
             NodeValue::Scalar { text, plain } if !node.is_null() => Some((text, *plain)),
             _ => {
@@ -49,13 +53,13 @@ impl Checker<'_> {
     }
 
     /// A text that pages show, so that nothing may be resolved into it.
-    pub fn text(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<String> {
+    pub(in crate::config) fn text(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<String> {
         let text = self.literal(what, node)?;
         self.bounded(what, node.place, text)
     }
 
     /// A text that a server is sent as it stands, whatever its characters, and that may be empty; it is shown, too.
-    pub fn literal(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<String> {
+    pub(in crate::config) fn literal(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<String> {
         self.ask(node.place, || ValueShape::Text);
         let (text, _) = self.scalar(what, node)?;
         if is_reference(text) {
@@ -84,7 +88,7 @@ impl Checker<'_> {
     }
 
     /// An identity: `[a-z0-9][a-z0-9._-]*`, 64 characters at most.
-    pub fn id(&mut self, what: impl Display + Copy, text: &str, place: TextSpan) -> Option<String> {
+    pub(in crate::config) fn id(&mut self, what: impl Display + Copy, text: &str, place: TextSpan) -> Option<String> {
         self.ask(place, || ValueShape::Id);
         let shaped = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let first = text.bytes().next().is_some_and(shaped);
@@ -109,7 +113,7 @@ impl Checker<'_> {
     }
 
     /// A text with references in it.
-    pub fn resolved(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<Resolved> {
+    pub(in crate::config) fn resolved(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<Resolved> {
         self.ask(node.place, || ValueShape::Text);
         let (text, _) = self.scalar(what, node)?;
         let written = text.to_owned();
@@ -152,13 +156,13 @@ impl Checker<'_> {
     }
 
     /// One line of text with references in it; for settings that are used and not kept secret.
-    pub fn setting(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<String> {
+    pub(in crate::config) fn setting(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<String> {
         let value = self.resolved(what, node)?.value?;
         self.bounded(what, node.place, value)
     }
 
     /// A secret: a reference and nothing else, since the file lies in git.
-    pub fn secret(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<Secret> {
+    pub(in crate::config) fn secret(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<Secret> {
         self.ask(node.place, || ValueShape::Secret);
         let (text, _) = self.scalar(what, node)?;
         let whole = parts(text)
@@ -182,7 +186,7 @@ impl Checker<'_> {
     }
 
     /// A word out of a closed list.
-    pub fn choice<T: Copy>(
+    pub(in crate::config) fn choice<T: Copy>(
         &mut self,
         what: impl Display + Copy,
         node: &Node<'_>,
@@ -202,7 +206,12 @@ impl Checker<'_> {
     }
 
     /// A whole number.
-    pub fn whole(&mut self, what: impl Display + Copy, node: &Node<'_>, range: RangeInclusive<u32>) -> Option<u32> {
+    pub(in crate::config) fn whole(
+        &mut self,
+        what: impl Display + Copy,
+        node: &Node<'_>,
+        range: RangeInclusive<u32>,
+    ) -> Option<u32> {
         self.ask(node.place, || ValueShape::Whole(range.clone()));
         let (written, value) = self.number_text(what, node)?;
         let diagnostic = match value.parse::<u64>() {
@@ -221,7 +230,7 @@ impl Checker<'_> {
     }
 
     /// A number with a fraction.
-    pub fn decimal(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<f64> {
+    pub(in crate::config) fn decimal(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<f64> {
         self.ask(node.place, || ValueShape::Decimal);
         let (written, value) = self.number_text(what, node)?;
         match value.parse::<f64>().ok().filter(|number| number.is_finite()) {
@@ -247,7 +256,7 @@ impl Checker<'_> {
     }
 
     /// A duration: a whole number and `ms`, `s`, `m`, `h` or `d`.
-    pub fn duration(
+    pub(in crate::config) fn duration(
         &mut self,
         what: impl Display + Copy,
         node: &Node<'_>,
@@ -276,7 +285,7 @@ impl Checker<'_> {
     }
 
     /// A share such as `5%`, as a number in 0–1; above 0 and below 100.
-    pub fn share(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<f64> {
+    pub(in crate::config) fn share(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<f64> {
         self.ask(node.place, || ValueShape::Share);
         let Resolved { written, value } = self.resolved(what, node)?;
         let value = value?;
@@ -303,7 +312,7 @@ impl Checker<'_> {
     }
 
     /// A place to connect to: http or https, without a fragment. Never none without a fault.
-    pub fn address(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<Address> {
+    pub(in crate::config) fn address(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<Address> {
         self.ask(node.place, || ValueShape::Address);
         let Resolved { written, value } = self.resolved(what, node)?;
         let shown = redacted(&written);
@@ -314,7 +323,7 @@ impl Checker<'_> {
     }
 
     /// A URL that people follow, which may have a fragment.
-    pub fn link(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<String> {
+    pub(in crate::config) fn link(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<String> {
         self.ask(node.place, || ValueShape::Address);
         let (written, _) = self.scalar(what, node)?;
         self.no_password(what, node.place, written)?;
@@ -324,7 +333,12 @@ impl Checker<'_> {
     }
 
     /// A URL without a password that is written out in the file, since the file lies in git.
-    pub fn no_password(&mut self, what: impl Display + Copy, place: TextSpan, written: &str) -> Option<()> {
+    pub(in crate::config) fn no_password(
+        &mut self,
+        what: impl Display + Copy,
+        place: TextSpan,
+        written: &str,
+    ) -> Option<()> {
         if !holds_password(written) {
             return Some(());
         }

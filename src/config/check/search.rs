@@ -22,7 +22,7 @@ const COUNT_ARGUMENTS: &[&str] = &["top_k", "k", "limit", "n_results", "max_resu
 
 /// `search:` and what follows from it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SearchRead {
+pub(in crate::config) struct SearchRead {
     /// How to search.
     pub search: Search,
     /// Results asked for, where an argument says so.
@@ -30,7 +30,12 @@ pub struct SearchRead {
 }
 
 /// Reads `search:` of a monitor over that of `defaults`; `canaries` is how many there are to ask.
-pub fn search(checker: &mut Checker<'_>, what: &str, layers: Layers<'_, '_>, canaries: usize) -> SearchRead {
+pub(in crate::config) fn search(
+    checker: &mut Checker<'_>,
+    what: &str,
+    layers: Layers<'_, '_>,
+    canaries: usize,
+) -> SearchRead {
     let tool = layers.get("tool").and_then(|entry| checker.text("the tool's name", &entry.value));
     let query = layers.get("query").and_then(|entry| checker.text("the query argument's name", &entry.value));
     let query = query.unwrap_or_else(|| QUERY_DEFAULT.to_owned());
@@ -141,7 +146,7 @@ fn write_json(checker: &mut Checker<'_>, node: &Node<'_>, json: &mut String) -> 
 }
 
 /// Reads `fields:` of a search.
-pub fn places(checker: &mut Checker<'_>, node: &Node<'_>) -> SearchFields {
+pub(in crate::config) fn places(checker: &mut Checker<'_>, node: &Node<'_>) -> SearchFields {
     let fields = checker.fields("'fields' of search", node, "monitors.search.fields");
     let mut read = |key: &str| {
         let entry = fields.and_then(|fields: Fields<'_, '_>| fields.get(key))?;

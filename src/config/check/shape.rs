@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// One thing that a reader asks of a place.
 #[derive(Debug, Clone, PartialEq)]
-pub enum ValueShape {
+pub(in crate::config) enum ValueShape {
     /// A map with these keys and no others.
     Keys(Vec<String>),
     /// A map that names its keys itself.
@@ -38,17 +38,17 @@ pub enum ValueShape {
 
 impl ValueShape {
     /// A map with these keys.
-    pub fn keys<'k>(keys: impl Iterator<Item = &'k str>) -> Self {
+    pub(in crate::config) fn keys<'k>(keys: impl Iterator<Item = &'k str>) -> Self {
         Self::Keys(keys.map(str::to_owned).collect())
     }
 
     /// A single value, not a map or a list.
-    pub fn is_scalar(&self) -> bool {
+    pub(in crate::config) fn is_scalar(&self) -> bool {
         !matches!(self, Self::Keys(_) | Self::Names | Self::List | Self::Missing(_))
     }
 
     /// How much it says: a reader of durations reads a text first.
-    pub fn rank(&self) -> u8 {
+    pub(in crate::config) fn rank(&self) -> u8 {
         match self {
             Self::Missing(_) => 0,
             Self::Text | Self::Names => 1,

@@ -8,7 +8,7 @@ use crate::domain::monitor::{Canary, Monitor, ProbeIdentity};
 use crate::domain::receiver::{Channel, Receiver, Smtp};
 
 /// The keys by which a monitor differs from what it was; its id is the same.
-pub fn monitor(old: &Monitor, new: &Monitor) -> Vec<String> {
+pub(in crate::config) fn monitor(old: &Monitor, new: &Monitor) -> Vec<String> {
     let mut keys = Vec::new();
     for key in definition::of_monitor(new).differing(&definition::of_monitor(old)) {
         match key {
@@ -46,7 +46,7 @@ fn canaries(old: &[Canary], new: &[Canary]) -> Vec<String> {
 }
 
 /// The keys by which a receiver differs from what it was; its name is the same.
-pub fn receiver(old: &Receiver, new: &Receiver) -> Vec<String> {
+pub(in crate::config) fn receiver(old: &Receiver, new: &Receiver) -> Vec<String> {
     match (&old.channel, &new.channel) {
         (Channel::Webhook { .. }, Channel::Email { .. }) => vec!["webhook, now email".to_owned()],
         (Channel::Email { .. }, Channel::Webhook { .. }) => vec!["email, now webhook".to_owned()],
@@ -70,7 +70,7 @@ impl Changed {
 }
 
 /// The keys outside of monitors, receivers and routes by which a fleet differs from what it was.
-pub fn rest(old: &Fleet, new: &Fleet) -> Vec<String> {
+pub(in crate::config) fn rest(old: &Fleet, new: &Fleet) -> Vec<String> {
     let Fleet {
         provenance: _,
         monitors,

@@ -8,7 +8,7 @@ use std::ops::Range;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet, normalize_untrusted_str};
 
 /// Faults shown; a person mends the first ones and looks again.
-pub const DIAGNOSTICS_SHOWN_MAX: usize = 50;
+pub(in crate::config) const DIAGNOSTICS_SHOWN_MAX: usize = 50;
 /// Faults remembered; a file that is wrong throughout costs no memory beyond.
 const DIAGNOSTICS_KEPT_MAX: usize = 2_000;
 /// A longer line is named and not shown.
@@ -19,7 +19,7 @@ const QUOTED_CHARS_MAX: usize = 80;
 /// A stretch of what was read, in bytes, and the line it starts on. Bytes and lines are numbered through all files,
 /// the first one from byte 0 and line 1, so that a place needs no file beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct TextSpan {
+pub(in crate::config) struct TextSpan {
     /// First byte.
     pub start: u32,
     /// The byte after the last.
@@ -30,7 +30,7 @@ pub struct TextSpan {
 
 /// One file's text and where it stands among all that were read.
 #[derive(Debug, Clone, Copy)]
-pub struct Text<'a> {
+pub(in crate::config) struct Text<'a> {
     /// The file's name as faults show it.
     pub name: &'a str,
     /// Its text.
@@ -43,31 +43,31 @@ pub struct Text<'a> {
 
 impl<'a> Text<'a> {
     /// The first file's text.
-    pub fn first(name: &'a str, text: &'a str) -> Self {
+    pub(in crate::config) fn first(name: &'a str, text: &'a str) -> Self {
         Self { name, text, start: 0, line: 1 }
     }
 
     /// The text of the file that follows this one. A byte lies between the two, so that the end of one is no start of the other.
-    pub fn followed_by(&self, name: &'a str, text: &'a str) -> Self {
+    pub(in crate::config) fn followed_by(&self, name: &'a str, text: &'a str) -> Self {
         let bytes = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
         let start = self.start.saturating_add(bytes).saturating_add(1);
         Self { name, text, start, line: self.line.saturating_add(lines(self.text)) }
     }
 
     /// The place before its first character.
-    pub fn top(&self) -> TextSpan {
+    pub(in crate::config) fn top(&self) -> TextSpan {
         TextSpan { start: self.start, end: self.start, line: self.line }
     }
 }
 
 /// Lines of a text; one that ends with a line break has an empty one behind it.
-pub fn lines(text: &str) -> u32 {
+pub(in crate::config) fn lines(text: &str) -> u32 {
     u32::try_from(text.bytes().filter(|byte| *byte == b'\n').count() + 1).unwrap_or(u32::MAX)
 }
 
 /// One thing wrong, before it is rendered.
 #[derive(Debug, Clone)]
-pub struct Diagnostic {
+pub(in crate::config) struct Diagnostic {
     at: TextSpan,
     message: String,
     notes: Vec<(TextSpan, String)>,
@@ -77,23 +77,23 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// A fault; the message is one sentence without a full stop that names the thing by its word in the file.
-    pub fn new(at: TextSpan, message: impl Into<String>) -> Self {
+    pub(in crate::config) fn new(at: TextSpan, message: impl Into<String>) -> Self {
         Self { at, message: message.into(), notes: Vec::new(), help: None, warning: false }
     }
 
     /// Something that is better mended and stops nothing.
-    pub fn warning(at: TextSpan, message: impl Into<String>) -> Self {
+    pub(in crate::config) fn warning(at: TextSpan, message: impl Into<String>) -> Self {
         Self { warning: true, ..Self::new(at, message) }
     }
 
     /// The mend.
-    pub fn help(mut self, mend: impl Into<String>) -> Self {
+    pub(in crate::config) fn help(mut self, mend: impl Into<String>) -> Self {
         self.help = Some(mend.into());
         self
     }
 
     /// Another place that belongs to it.
-    pub fn note(mut self, at: TextSpan, text: impl Into<String>) -> Self {
+    pub(in crate::config) fn note(mut self, at: TextSpan, text: impl Into<String>) -> Self {
         self.notes.push((at, text.into()));
         self
     }
@@ -101,7 +101,7 @@ impl Diagnostic {
 
 /// Collects faults while a file is read. One place says one thing once, however many aliases lead there.
 #[derive(Debug, Default)]
-pub struct Collector {
+pub(in crate::config) struct Collector {
     diagnostics: Vec<Diagnostic>,
     seen: HashSet<(TextSpan, String)>,
     dropped: usize,
@@ -112,7 +112,7 @@ pub struct Collector {
 
 impl Collector {
     /// Takes a fault, unless it is known already.
-    pub fn add(&mut self, diagnostic: Diagnostic) {
+    pub(in crate::config) fn add(&mut self, diagnostic: Diagnostic) {
         if self.diagnostics.len() >= DIAGNOSTICS_KEPT_MAX {
             self.errors += usize::from(!diagnostic.warning);
             self.dropped += 1;
@@ -123,14 +123,14 @@ impl Collector {
     }
 
     /// Faults so far that refuse the file.
-    pub fn errors(&self) -> usize {
+    pub(in crate::config) fn errors(&self) -> usize {
         self.errors
     }
 
     /// Everything found, with the lines it stands on. `texts` are all files, in order.
     ///
     /// `guess_secrets` redacts by the look of a line; for a file whose structure could not be read.
-    pub fn finish(self, texts: &[Text<'_>], guess_secrets: bool) -> Diagnostics {
+    pub(in crate::config) fn finish(self, texts: &[Text<'_>], guess_secrets: bool) -> Diagnostics {
         let Self { mut diagnostics, dropped, redactions, .. } = self;
         diagnostics.sort_by_key(|diagnostic| (diagnostic.at.start, Reverse(diagnostic.at.end)));
         let sheets = Sheets { texts, redactions, guess_secrets };
@@ -225,7 +225,7 @@ impl fmt::Display for Diagnostics {
 impl std::error::Error for Diagnostics {}
 
 /// A text from the file inside a message: bounded, control characters escaped.
-pub fn quoted(text: &str) -> String {
+pub(in crate::config) fn quoted(text: &str) -> String {
     let mut shown: String = text.chars().take(QUOTED_CHARS_MAX).flat_map(escaped).collect();
     if text.chars().nth(QUOTED_CHARS_MAX).is_some() {
         shown.push('…');
@@ -337,7 +337,7 @@ impl Sheets<'_> {
 }
 
 /// Whether a key's value may be a secret.
-pub fn is_secret_key(key: &str) -> bool {
+pub(in crate::config) fn is_secret_key(key: &str) -> bool {
     // Asked of every key of the file, so without a copy of it.
     ["secret", "password", "token", "bearer", "authorization", "api_key", "apikey"]
         .iter()

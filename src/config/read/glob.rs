@@ -14,7 +14,7 @@ const FOLDERS_DEEP_MAX: usize = 8;
 
 /// Why a glob brings no file; each with its mend.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Nothing {
+pub(in crate::config) enum Nothing {
     /// It is no glob, or its work has no bound.
     ValueShape(String, String),
     /// There is no such file.
@@ -22,12 +22,12 @@ pub enum Nothing {
 }
 
 /// Whether a text holds a wildcard; one without stands for one file.
-pub fn is_pattern(glob: &str) -> bool {
+pub(in crate::config) fn is_pattern(glob: &str) -> bool {
     glob.contains(['*', '?'])
 }
 
 /// The files that a glob stands for, sorted by path; `folder` is where it starts.
-pub fn expand(folder: &Path, glob: &str) -> Result<Vec<PathBuf>, Nothing> {
+pub(in crate::config) fn expand(folder: &Path, glob: &str) -> Result<Vec<PathBuf>, Nothing> {
     let shape =
         |why: &str, mend: &str| Err(Nothing::ValueShape(format!("the glob {} {why}", quoted(glob)), mend.to_owned()));
     if glob.trim().is_empty() {

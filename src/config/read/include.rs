@@ -13,11 +13,11 @@ use crate::config::read::glob::{self, Nothing};
 use crate::config::read::tree::{self, Budget, NodeValue};
 
 /// Files of one fleet: a team each, and ten times as many.
-pub const FILES_MAX: usize = 2_000;
+const FILES_MAX: usize = 2_000;
 /// Files that include files that include files: main, region, team and one more.
-pub const DEPTH_MAX: usize = 4;
+pub(in crate::config) const DEPTH_MAX: usize = 4;
 /// Globs of one file.
-pub const GLOBS_MAX: usize = 64;
+pub(in crate::config) const GLOBS_MAX: usize = 64;
 
 /// A file that another one includes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,11 +48,11 @@ pub struct GlobFinding {
 }
 
 /// Globs by the SHA-256 of the file that holds them, so that a file is only taken apart again when it changed.
-pub type Memo = HashMap<String, Vec<String>>;
+pub(in crate::config) type Memo = HashMap<String, Vec<String>>;
 
 /// Everything that one `include:` leads to.
 #[derive(Debug, Default)]
-pub struct Inclusions {
+pub(in crate::config) struct Inclusions {
     /// The files, each behind the one that includes it.
     pub files: Vec<Included>,
     /// What is to be said about globs.
@@ -60,7 +60,7 @@ pub struct Inclusions {
 }
 
 /// Reads every file that the first one includes, at any depth. Blocks.
-pub fn gather(path: &Path, name: &str, bytes: &[u8], memo: &mut Memo) -> Inclusions {
+pub(in crate::config) fn gather(path: &Path, name: &str, bytes: &[u8], memo: &mut Memo) -> Inclusions {
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
     let shown = Path::new(name).parent().unwrap_or(Path::new("")).to_owned();
     let mut gatherer = Gatherer {
@@ -180,7 +180,7 @@ fn globs_of(bytes: &[u8]) -> Vec<String> {
 }
 
 /// A file's bytes as text, without the mark that some editors set at its start.
-pub fn text(bytes: &[u8]) -> Cow<'_, str> {
+pub(in crate::config) fn text(bytes: &[u8]) -> Cow<'_, str> {
     match String::from_utf8_lossy(bytes) {
         Cow::Borrowed(text) => Cow::Borrowed(text.trim_start_matches('\u{feff}')),
         Cow::Owned(text) => Cow::Owned(text.trim_start_matches('\u{feff}').to_owned()),

@@ -4,11 +4,11 @@
 //! places; `map_keys` and `redaction` help it), `diagnostic` (how it is said), `reference` (`${…}`).
 
 pub mod bytes;
-pub mod glob;
+pub(super) mod glob;
 pub mod diagnostic;
-pub mod map_keys;
-pub mod redaction;
-pub mod tree;
-pub mod reference;
-pub mod include;
+pub(super) mod map_keys;
+pub(super) mod redaction;
+pub(super) mod tree;
+pub(super) mod reference;
+pub(super) mod include;
 pub mod source;

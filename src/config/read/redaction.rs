@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::config::read::diagnostic::TextSpan;
 
 /// Userinfo and query of a URL, as stretches of its text.
-pub fn secret_parts(url: &str) -> Vec<Range<usize>> {
+pub(in crate::config) fn secret_parts(url: &str) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
     let Some(authority) = url.find("://").map(|at| at + 3) else { return parts };
     let authority_end = url[authority..].find(['/', '?', '#']).map_or(url.len(), |at| authority + at);

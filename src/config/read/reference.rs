@@ -16,7 +16,7 @@ const SECRET_FILE_BYTES_MAX: u64 = 64 * 1024;
 
 /// One stretch of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReferencePart<'a> {
+pub(in crate::config) enum ReferencePart<'a> {
     /// Stands for itself.
     Text(&'a str),
     /// A variable, and what to take where it is not set.
@@ -34,12 +34,12 @@ pub enum ReferencePart<'a> {
 }
 
 /// Whether a text refers to anything.
-pub fn is_reference(text: &str) -> bool {
+pub(in crate::config) fn is_reference(text: &str) -> bool {
     text.contains("${") && text.replace("$${", "").contains("${")
 }
 
 /// Takes a text apart. The error is the mend.
-pub fn parts(text: &str) -> Result<Vec<ReferencePart<'_>>, String> {
+pub(in crate::config) fn parts(text: &str) -> Result<Vec<ReferencePart<'_>>, String> {
     let mut parts = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find("${") {
@@ -83,7 +83,7 @@ fn reference(inside: &str) -> Result<ReferencePart<'_>, String> {
 }
 
 /// A secrets file's text without the line break at its end; the error says why not, and nothing of the content.
-pub fn read_file(path: &str) -> Result<String, String> {
+pub(in crate::config) fn read_file(path: &str) -> Result<String, String> {
     let file = open_regular(path)?;
     let mut bytes = Vec::new();
     file.take(SECRET_FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|why| why.kind().to_string())?;
@@ -109,7 +109,7 @@ fn open_regular(path: &str) -> Result<File, String> {
 }
 
 /// A URL as it may be shown: `${…}` as written, userinfo and query redacted.
-pub fn redacted(url: &str) -> String {
+pub(in crate::config) fn redacted(url: &str) -> String {
     let mut shown = String::with_capacity(url.len());
     let mut from = 0;
     for part in secret_parts(url) {

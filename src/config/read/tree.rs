@@ -25,7 +25,7 @@ const DEPTH_MAX: u16 = 64;
 
 /// A value with its place.
 #[derive(Debug, Clone)]
-pub struct Node<'a> {
+pub(in crate::config) struct Node<'a> {
     /// What it is.
     pub value: NodeValue<'a>,
     /// Where it stands; an alias stands where its anchor is.
@@ -35,7 +35,7 @@ pub struct Node<'a> {
 
 /// A node inside another one.
 #[derive(Debug, Clone)]
-pub enum Child<'a> {
+pub(in crate::config) enum Child<'a> {
     /// Of this parent alone.
     Own(Node<'a>),
     /// Of every place that an alias or `<<` brings it to.
@@ -55,7 +55,7 @@ impl<'a> Deref for Child<'a> {
 
 /// The three shapes of YAML.
 #[derive(Debug, Clone)]
-pub enum NodeValue<'a> {
+pub(in crate::config) enum NodeValue<'a> {
     /// A text as written, escapes resolved.
     Scalar {
         /// The text.
@@ -71,7 +71,7 @@ pub enum NodeValue<'a> {
 
 /// A key and its value.
 #[derive(Debug, Clone)]
-pub struct MapEntry<'a> {
+pub(in crate::config) struct MapEntry<'a> {
     /// The key's text.
     pub key: Cow<'a, str>,
     /// Where the key stands.
@@ -82,14 +82,14 @@ pub struct MapEntry<'a> {
 
 impl Node<'_> {
     /// Nothing was written: empty, `~` or `null`.
-    pub fn is_null(&self) -> bool {
+    pub(in crate::config) fn is_null(&self) -> bool {
         matches!(&self.value, NodeValue::Scalar { text, plain: true } if matches!(&**text, "" | "~" | "null" | "Null" | "NULL"))
     }
 }
 
 /// A whole file.
 #[derive(Debug)]
-pub struct Tree<'a> {
+pub(in crate::config) struct Tree<'a> {
     /// The document.
     pub root: Child<'a>,
     /// Places of nodes that an alias refers to.
@@ -99,7 +99,11 @@ pub struct Tree<'a> {
 /// Reads a text; none where its structure cannot be read at all, which the collector then says.
 ///
 /// `budget` is one for all files of a fleet.
-pub fn parse<'a>(file: Text<'a>, budget: &mut Budget, diagnostics: &mut Collector) -> Option<Tree<'a>> {
+pub(in crate::config) fn parse<'a>(
+    file: Text<'a>,
+    budget: &mut Budget,
+    diagnostics: &mut Collector,
+) -> Option<Tree<'a>> {
     let settings = options! { emit_unresolved_aliases: true, emit_comments: false };
     let mut builder = Builder {
         file,
@@ -133,7 +137,7 @@ pub fn parse<'a>(file: Text<'a>, budget: &mut Budget, diagnostics: &mut Collecto
 
 /// What reading has cost so far, over all files.
 #[derive(Debug, Default)]
-pub struct Budget {
+pub(in crate::config) struct Budget {
     nodes: usize,
     merged: usize,
 }
