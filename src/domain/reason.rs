@@ -10,11 +10,11 @@ use crate::domain::signal::Signal;
 /// How loud a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
-    /// For the record.
+    /// For the record: nobody has to do anything.
     Notice,
-    /// For working hours.
+    /// Somebody looks at it in working hours.
     Ticket,
-    /// Wake someone.
+    /// Somebody is woken for it.
     Page,
 }
 
@@ -40,19 +40,19 @@ impl Severity {
 /// Which playbook a reason belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Layer {
-    /// Name, TCP, TLS.
+    /// No connection: the name, TCP or TLS failed.
     Transport,
-    /// Credentials and certificates.
+    /// Connected and not let in, or soon not any more; let in where nobody should be.
     Access,
-    /// HTTP, JSON-RPC and MCP.
+    /// Let in, and the answer is not what HTTP, JSON-RPC or MCP asks for.
     Protocol,
     /// The tools and their calls.
     Tools,
     /// What the server says of itself.
     Named,
-    /// What the canaries show.
+    /// Answers that are well formed and wrong, as canaries show.
     Retrieval,
-    /// How long it takes.
+    /// Answers that are right and late.
     Latency,
     /// Serin's own trouble, never counted against a monitor.
     Ours,
@@ -87,7 +87,7 @@ pub struct Facts {
     pub severity: Severity,
     /// Whether this version has a check that can find it.
     pub checked: bool,
-    /// One sentence of meaning.
+    /// One sentence for somebody who was just paged by it.
     pub meaning: &'static str,
     /// The number by which stored beats name it.
     pub number: u8,

@@ -35,7 +35,7 @@ const OURS: &[&str] = &[
 const SECRET_WORDS: &[&str] = &["token", "secret", "password", "key", "apikey", "authorization", "cookie", "auth"];
 const YES_OR_NO: [(&str, bool); 2] = [("true", true), ("false", false)];
 
-/// Reads a monitor's `auth:`.
+/// Reads a monitor's `auth:`. `url` is its address, to warn where a credential would travel in the clear.
 pub(in crate::config) fn auth(checker: &mut Checker<'_>, what: &str, node: &Node<'_>, url: Option<&Address>) -> Auth {
     let Some(fields) = checker.fields(format_args!("'auth' of {what}"), node, "monitors.auth") else {
         return Auth::default();

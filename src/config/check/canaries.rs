@@ -23,7 +23,7 @@ const KINDS: &[(&str, CanaryKind)] = &[
 /// What holds for canaries that say nothing else.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::config) struct CanaryDefaults {
-    /// Rank.
+    /// The rank of canaries that name none.
     pub within: u32,
     /// Results a search asks for, where it says so.
     pub results_asked: Option<u32>,

@@ -22,7 +22,6 @@ pub enum Unset {
 
 /// Walks the tree, section by section, and collects what is wrong.
 pub(in crate::config) struct Checker<'e> {
-    /// What was found.
     pub found: Collector,
     env: &'e dyn Fn(&str) -> Option<String>,
     strictness: Unset,
@@ -36,7 +35,6 @@ pub(in crate::config) struct Checker<'e> {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::config) struct Fields<'n, 'a> {
     entries: &'n [MapEntry<'a>],
-    /// Where the map stands.
     pub place: TextSpan,
 }
 
@@ -71,7 +69,7 @@ impl<'e> Checker<'e> {
         }
     }
 
-    /// Notes a fault.
+    /// Says what is wrong; checking goes on, so that everything is said at once.
     pub(in crate::config) fn report(&mut self, diagnostic: Diagnostic) {
         self.found.add(diagnostic);
     }

@@ -14,7 +14,7 @@ use crate::domain::secret::Address;
 
 /// Two tell our network's end from theirs, a third a bad day of both.
 const CONTROL_MAX: usize = 3;
-/// What HTTP has.
+/// The range of HTTP's three digits (RFC 9110 §15).
 const STATUS: RangeInclusive<u32> = 100..=599;
 
 /// Addresses that answer while our own network is well.

@@ -73,7 +73,6 @@ pub(in crate::config) fn of_monitor(monitor: &Monitor) -> Definition {
     said
 }
 
-/// Everything about a canary.
 pub(in crate::config) fn of_canary(canary: &Canary) -> Definition {
     let Canary { id, query, kind, expect, within, max_score, line: _, definition_hash: _ } = canary;
     let mut said = Definition::default();
@@ -86,7 +85,6 @@ pub(in crate::config) fn of_canary(canary: &Canary) -> Definition {
     said
 }
 
-/// Everything about a receiver.
 pub(in crate::config) fn of_receiver(receiver: &Receiver) -> Definition {
     let Receiver { name, channel, line: _, definition_hash: _ } = receiver;
     let mut said = Definition::default();

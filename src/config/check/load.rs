@@ -16,9 +16,9 @@ use crate::domain::fleet::{Fleet, IncludedFile, Provenance};
 pub struct Loaded {
     /// What the process itself needs.
     pub settings: ProcessSettings,
-    /// What it declares.
+    /// Monitors, receivers and routes, with the file, hash and commit they are from.
     pub fleet: Fleet,
-    /// Warnings, rendered.
+    /// What is better mended and stops nothing, each rendered with its place.
     pub warnings: Vec<String>,
 }
 

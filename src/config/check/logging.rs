@@ -22,14 +22,14 @@ const LEVELS: &[(&str, LevelFilter)] = &[
 /// The shape of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
-    /// For people.
+    /// One line an event, for people.
     #[default]
     Text,
     /// One JSON object a line.
     Json,
 }
 
-/// What is logged.
+/// What the file says of logging; where it says nothing, the process decides, so nothing is filled in here.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Log {
     /// The level; none: `info`.
@@ -57,7 +57,7 @@ impl Log {
     /// Reads `LEVEL,MODULE=LEVEL,…`, such as `info,probe=debug`.
     ///
     /// # Errors
-    /// The mend.
+    /// One sentence with what may stand there, for whoever wrote the line.
     pub fn from_line(line: &str) -> Result<Self, String> {
         let mut log = Self::default();
         for part in line.split(',').map(str::trim).filter(|part| !part.is_empty()) {

@@ -42,7 +42,6 @@ pub(in crate::config) struct Defaults<'n, 'a> {
     rules: RuleFields<'n, 'a>,
 }
 
-/// Monitors as read.
 #[derive(Debug, Default)]
 pub(in crate::config) struct MonitorsRead {
     /// In the order of the files.
@@ -51,7 +50,7 @@ pub(in crate::config) struct MonitorsRead {
     pub places: HashMap<String, TextSpan>,
 }
 
-/// Reads `defaults:`.
+/// Looks at the keys of `defaults:`; what they say is read for each monitor that takes it from there.
 pub(in crate::config) fn defaults<'n, 'a>(checker: &mut Checker<'_>, node: Option<&'n Node<'a>>) -> Defaults<'n, 'a> {
     let Some(fields) = node.and_then(|node| checker.fields("'defaults'", node, "defaults")) else {
         return Defaults::default();

@@ -48,14 +48,12 @@ const IDENTITY_SECRET_MIN: usize = 16;
 /// Networks and names in one list; more is a mistake.
 const LIST_ITEMS_MAX: usize = 256;
 
-/// `serin:` in full.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::config) struct ProcessSection {
     /// What is read once, at start.
     pub settings: ProcessSettings,
     /// Address people reach the pages under, without a trailing slash.
     pub public_url: String,
-    /// The mail server.
     pub smtp: Option<Smtp>,
     /// Receivers of Serin's own trouble; not looked up yet.
     pub internal: Vec<(String, TextSpan)>,
@@ -254,7 +252,7 @@ fn sender(checker: &mut Checker<'_>, fields: Fields<'_, '_>, place: TextSpan) ->
     mailbox(checker, "the sender", &entry.value)
 }
 
-/// A mail address.
+/// A text that is a mail address, checked by what sends the mail.
 pub(in crate::config) fn mailbox(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Option<String> {
     let text = checker.setting(what, node)?;
     if text.parse::<Mailbox>().is_err() {

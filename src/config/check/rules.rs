@@ -65,19 +65,16 @@ impl<'n, 'a> RuleFields<'n, 'a> {
 /// What a monitor's rules stand on.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::config) struct RuleBasis {
-    /// Time between beats.
     pub every: Duration,
-    /// Limit on one call.
     pub timeout: Duration,
-    /// Canaries asked a beat.
     pub per_beat: u32,
-    /// Canaries there are.
+    /// How many are declared.
     pub canaries: usize,
-    /// Health addresses there are.
+    /// How many health addresses are declared.
     pub health: usize,
     /// Results a search asks for, where it says so.
     pub results_asked: Option<u32>,
-    /// Where the monitor stands.
+    /// The monitor's.
     pub place: TextSpan,
 }
 

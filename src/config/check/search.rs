@@ -23,7 +23,6 @@ const COUNT_ARGUMENTS: &[&str] = &["top_k", "k", "limit", "n_results", "max_resu
 /// `search:` and what follows from it.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::config) struct SearchRead {
-    /// How to search.
     pub search: Search,
     /// Results asked for, where an argument says so.
     pub results_asked: Option<u32>,

@@ -10,23 +10,20 @@ pub(in crate::config) enum ValueShape {
     Keys(Vec<String>),
     /// A map that names its keys itself.
     Names,
-    /// A list.
     List,
     /// One line of text, or a reference to one.
     Text,
-    /// An identity.
+    /// Lowercase letters, digits, `.`, `_` and `-`.
     Id,
-    /// One of these words.
     Word(Vec<String>),
-    /// A whole number.
     Whole(RangeInclusive<u32>),
-    /// A number.
+    /// A number with or without a point.
     Decimal,
     /// A duration with its unit.
     Duration(RangeInclusive<Duration>),
     /// A share such as `5%`.
     Share,
-    /// An address.
+    /// An `http` or `https` URL.
     Address,
     /// A reference to a secret.
     Secret,

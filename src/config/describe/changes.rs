@@ -57,7 +57,6 @@ pub(in crate::config) fn receiver(old: &Receiver, new: &Receiver) -> Vec<String>
     }
 }
 
-/// Keys whose values differ.
 #[derive(Default)]
 struct Changed(Vec<String>);
 

@@ -10,7 +10,7 @@ use crate::domain::paging::audience::{Hearing, Topic, audience, named};
 use crate::domain::reason::Severity;
 use crate::domain::route::Route;
 
-/// Everything that would change.
+/// What one file would change in the place of another. Empty where nothing but lines and comments differ.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ChangePlan {
     /// Ids of monitors that come, with their addresses as they may be shown.
@@ -40,27 +40,27 @@ pub struct ChangePlan {
 /// The same id under another name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Renamed {
-    /// The monitor.
+    /// The same before and after, so that its history goes on.
     pub id: MonitorId,
-    /// Its name so far.
+    /// As pages call it now.
     pub from: String,
-    /// Its name from then on.
+    /// As they would call it.
     pub to: String,
 }
 
 /// The same address under another id, so that the history ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moved {
-    /// The id that goes.
+    /// Its history stays where it is and is not continued.
     pub from: MonitorId,
-    /// The id that comes.
+    /// Begins without a history.
     pub to: MonitorId,
 }
 
 /// Monitors whose findings reach others than before, all in the same way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AudienceChange {
-    /// The monitors.
+    /// In the order of the new file, those that go last.
     pub monitors: Vec<MonitorId>,
     /// What changes for each of them.
     pub changes: Vec<TopicChange>,
@@ -69,7 +69,7 @@ pub struct AudienceChange {
 /// Whom one kind of finding reaches.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TopicChange {
-    /// What is found.
+    /// A signal, and a reason or class where routes or rules tell them apart.
     pub topic: Topic,
     /// Before; none: it was not judged.
     pub before: Option<Addressees>,
@@ -80,16 +80,16 @@ pub struct TopicChange {
 /// How loud, and to whom.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Addressees {
-    /// How loud.
+    /// As the monitor's rules have it.
     pub severity: Severity,
-    /// The receivers; empty: nobody.
+    /// Names of receivers in the order of the route; empty: nobody is told.
     pub to: Vec<String>,
     /// Who hears of it where one of them cannot be reached.
     pub fallback: Option<String>,
 }
 
 impl ChangePlan {
-    /// Whether nothing would change.
+    /// Whether `serin plan` ends with 0.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

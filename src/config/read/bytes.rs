@@ -13,18 +13,18 @@ pub const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Why there is no file to look at.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The operating system refused.
+    /// Not there, not readable, or no file at all.
     #[error("cannot read {path}: {why}")]
     Unreadable {
-        /// The path as given.
+        /// As the file is named on the command line or by `include`.
         path: String,
-        /// What the system says.
+        /// Shown behind the path; a reload tells by it whether the process is out of files.
         why: std::io::Error,
     },
-    /// Past [`FILE_BYTES_MAX`].
+    /// Past [`FILE_BYTES_MAX`]; of included files, past what is left of it.
     #[error("{path} is larger than {} MiB, which no fleet needs: is it the right file?", FILE_BYTES_MAX / 1024 / 1024)]
     TooLarge {
-        /// The path as given.
+        /// As the file is named on the command line or by `include`.
         path: String,
     },
 }
@@ -49,7 +49,7 @@ pub(crate) fn read_bytes(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadErr
     Ok(bytes)
 }
 
-/// SHA-256, lowercase hex.
+/// SHA-256 as 64 lowercase hex digits.
 pub(crate) fn hash(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }

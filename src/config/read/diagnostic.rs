@@ -8,7 +8,7 @@ use std::ops::Range;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet, normalize_untrusted_str};
 
 /// Faults shown; a person mends the first ones and looks again.
-pub(in crate::config) const DIAGNOSTICS_SHOWN_MAX: usize = 50;
+pub const DIAGNOSTICS_SHOWN_MAX: usize = 50;
 /// Faults remembered; a file that is wrong throughout costs no memory beyond.
 const DIAGNOSTICS_KEPT_MAX: usize = 2_000;
 /// A longer line is named and not shown.
@@ -33,7 +33,6 @@ pub(in crate::config) struct TextSpan {
 pub(in crate::config) struct Text<'a> {
     /// The file's name as faults show it.
     pub name: &'a str,
-    /// Its text.
     pub text: &'a str,
     /// The number of its first byte.
     pub start: u32,
@@ -42,7 +41,7 @@ pub(in crate::config) struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// The first file's text.
+    /// Numbered from byte 0 and line 1, as the file that Serin is started with.
     pub(in crate::config) fn first(name: &'a str, text: &'a str) -> Self {
         Self { name, text, start: 0, line: 1 }
     }
@@ -86,7 +85,7 @@ impl Diagnostic {
         Self { warning: true, ..Self::new(at, message) }
     }
 
-    /// The mend.
+    /// What to do about it, in the imperative; each diagnostic has one.
     pub(in crate::config) fn help(mut self, mend: impl Into<String>) -> Self {
         self.help = Some(mend.into());
         self
@@ -165,15 +164,15 @@ pub struct Diagnostics {
 /// One fault with the line it stands on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacedDiagnostic {
-    /// The file's name.
+    /// As the source names it: relative, or the bare file name of an absolute path.
     pub file: String,
     /// Line of that file, from 1.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// What is wrong.
+    /// One sentence without a full stop that names the thing by its word in the file.
     pub message: String,
-    /// The mend.
+    /// What to do about it, in the imperative.
     pub help: Option<String>,
     excerpt: Excerpt,
     notes: Vec<(Excerpt, String)>,

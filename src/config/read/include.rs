@@ -16,13 +16,13 @@ use crate::config::read::tree::{self, Budget, NodeValue};
 const FILES_MAX: usize = 2_000;
 /// Files that include files that include files: main, region, team and one more.
 pub(in crate::config) const DEPTH_MAX: usize = 4;
-/// Globs of one file.
+/// More globs in one file are a mistake; one of them can match any number of files.
 pub(in crate::config) const GLOBS_MAX: usize = 64;
 
 /// A file that another one includes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Included {
-    /// Where it was read.
+    /// What relative globs and paths in it start from.
     pub path: PathBuf,
     /// The name that pages and faults show: relative to where the first file is named from.
     pub name: String,
@@ -39,11 +39,9 @@ pub struct GlobFinding {
     pub file: usize,
     /// The glob's number in that file.
     pub nth: usize,
-    /// What is wrong.
     pub message: String,
-    /// The mend.
     pub mend: String,
-    /// It stops nothing.
+    /// Whether the file is good all the same.
     pub warning: bool,
 }
 

@@ -21,16 +21,12 @@ pub(in crate::config) enum ReferencePart<'a> {
     Text(&'a str),
     /// A variable, and what to take where it is not set.
     Env {
-        /// Its name.
         name: &'a str,
         /// Taken where it is unset or empty.
         default: Option<&'a str>,
     },
     /// A file's content, without the line break at its end.
-    File {
-        /// Its path.
-        path: &'a str,
-    },
+    File { path: &'a str },
 }
 
 /// Whether a text refers to anything.

@@ -15,7 +15,7 @@ pub const COMMIT_VARIABLE: &str = "SERIN_COMMIT";
 /// commit and content agree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigSource {
-    /// Where it was read.
+    /// As given; its folder is where globs and relative paths in the file start.
     pub path: PathBuf,
     /// The name that pages and faults show: the path as given, or the bare file name of an absolute path.
     pub name: String,

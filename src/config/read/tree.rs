@@ -26,7 +26,6 @@ const DEPTH_MAX: u16 = 64;
 /// A value with its place.
 #[derive(Debug, Clone)]
 pub(in crate::config) struct Node<'a> {
-    /// What it is.
     pub value: NodeValue<'a>,
     /// Where it stands; an alias stands where its anchor is.
     pub place: TextSpan,
@@ -58,12 +57,10 @@ impl<'a> Deref for Child<'a> {
 pub(in crate::config) enum NodeValue<'a> {
     /// A text as written, escapes resolved.
     Scalar {
-        /// The text.
         text: Cow<'a, str>,
         /// Without quotes, so that it may be a number or nothing at all.
         plain: bool,
     },
-    /// A list.
     List(Vec<Child<'a>>),
     /// Keys and values in the order of the file, merged ones last; keys are unique.
     Map(Vec<MapEntry<'a>>),
@@ -72,11 +69,9 @@ pub(in crate::config) enum NodeValue<'a> {
 /// A key and its value.
 #[derive(Debug, Clone)]
 pub(in crate::config) struct MapEntry<'a> {
-    /// The key's text.
     pub key: Cow<'a, str>,
-    /// Where the key stands.
+    /// Of the key; its value has its own.
     pub place: TextSpan,
-    /// The value.
     pub value: Child<'a>,
 }
 
@@ -87,10 +82,9 @@ impl Node<'_> {
     }
 }
 
-/// A whole file.
+/// One file, which is one document.
 #[derive(Debug)]
 pub(in crate::config) struct Tree<'a> {
-    /// The document.
     pub root: Child<'a>,
     /// Places of nodes that an alias refers to.
     pub referred: Vec<TextSpan>,
