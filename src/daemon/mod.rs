@@ -1,11 +1,12 @@
 //! The loops. They alone read the clock, once a turn; each may die anywhere and goes on where it stood.
 //!
-//! Read: `loop_context` (what they work with), `clock` (is it set), `runtime` (one monitor's state in memory), `watch` (one
-//! beat, whole) with `rows` (what is written of it), `changes` (what else changes a monitor's state), `transcript_policy` (which transcripts stay), `notify` (from a decision to what is queued),
-//! `batch_window` (how many start together), `permits` (who may be in flight), `scheduler` (who is due) on `beat_task`,
-//! `delivery_worker` (claim, send, record), `resume` (where the last run stood), `startup` (the database, open), `reload`
-//! (the file, whenever it changes), `queue_metrics` (what nobody else would notice), `heartbeat` (that we are well, to
-//! somebody outside), `janitor` (forgets what is over).
+//! Read: `loop_context` (what they work with), `clock` (is it set), `runtime` (one monitor's state in memory), `watch`
+//! (one beat, whole) with `rows` (what is written of it), `changes` (what else changes a monitor's state),
+//! `transcript_policy` (which transcripts stay), `notify` (from a decision to what is queued), `batch_window` (how many
+//! start together), `permits` (who may be in flight), `scheduler` (who is due) on `beat_task`, `delivery_worker`
+//! (claim, send, record), `resume` (where the last run stood), `startup` (the database, open), `reload` (the file,
+//! whenever it changes), `queue_metrics` (what nobody else would notice), `heartbeat` (that we are well, to somebody
+//! outside), `janitor` (forgets what is over).
 
 pub mod loop_context;
 pub mod clock;
