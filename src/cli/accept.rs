@@ -18,7 +18,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Prints what changed, then has the running Serin move the accepted list to exactly this one. An incident about the
 /// change ends with cause `accepted`; one about searches that no longer fit stays open until they fit.
 #[derive(Debug, clap::Args)]
-pub struct AcceptArgs {
+pub(crate) struct AcceptArgs {
     /// The monitor's id.
     #[arg(value_name = "ID")]
     pub monitor: String,
@@ -36,7 +36,7 @@ pub struct AcceptArgs {
 ///
 /// # Errors
 /// Where no Serin answers, it knows no such monitor, or it refuses: nothing differs, the list is old, a lock file holds it.
-pub async fn run(args: AcceptArgs) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(args: AcceptArgs) -> anyhow::Result<ExitCode> {
     let remote = Remote::find(&args.remote)?;
     let id: String = url::form_urlencoded::byte_serialize(args.monitor.as_bytes()).collect();
     let path = format!("/monitors/{id}/tools");

@@ -14,7 +14,7 @@ use crate::store::file::integrity::Contents;
 /// The copy is one moment's state, looked at whole before it gets its name; no beat waits for it. `serin restore` puts
 /// it back.
 #[derive(Debug, clap::Args)]
-pub struct BackupArgs {
+pub(crate) struct BackupArgs {
     /// Where to: a new file, best on another disk.
     #[arg(value_name = "FILE")]
     pub to: PathBuf,
@@ -29,7 +29,7 @@ pub struct BackupArgs {
 ///
 /// # Errors
 /// Where there is no database, the file is there already, or the copy cannot be written or is found unsound.
-pub async fn run(args: BackupArgs) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(args: BackupArgs) -> anyhow::Result<ExitCode> {
     let database = args.database.path()?;
     let since = Instant::now();
     let backup = backup::write(&database, &args.to, args.force).await?;

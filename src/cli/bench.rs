@@ -5,13 +5,13 @@ use std::process::ExitCode;
 /// The bench is a package of its own: says how to run it
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
-pub struct BenchArgs {
+pub(crate) struct BenchArgs {
     #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
     given: Vec<String>,
 }
 
 /// Prints the command that measures, with what was given here; exit code 2, since nothing was measured.
-pub fn run(args: &BenchArgs) -> ExitCode {
+pub(crate) fn run(args: &BenchArgs) -> ExitCode {
     let given: String = args.given.iter().map(|word| format!(" {word}")).collect();
     anstream::eprintln!(
         "the bench is a package of its own; in a checkout of Serin run\n\n  \

@@ -8,7 +8,7 @@ use crate::config::read::source;
 
 /// The database, by the configuration that names it or directly.
 #[derive(Debug, clap::Args)]
-pub struct DatabaseArgs {
+pub(crate) struct DatabaseArgs {
     /// The configuration that names the database.
     #[arg(long, default_value = "monitors.yaml", value_name = "FILE")]
     pub config: PathBuf,
@@ -22,7 +22,7 @@ impl DatabaseArgs {
     ///
     /// # Errors
     /// Where the configuration is needed and cannot be used.
-    pub fn path(&self) -> anyhow::Result<PathBuf> {
+    pub(crate) fn path(&self) -> anyhow::Result<PathBuf> {
         if let Some(path) = &self.database {
             return Ok(path.clone());
         }
@@ -38,7 +38,7 @@ impl DatabaseArgs {
 }
 
 /// A size as people read it, such as `31.4 MB`.
-pub fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     if bytes < 1000 {
         return format!("{bytes} B");

@@ -1,22 +1,22 @@
 //! One file a command.
 
-pub mod init;
-pub mod run;
+pub(crate) mod init;
+pub(crate) mod run;
 pub mod check;
-pub mod schema;
-pub mod plan;
+pub(crate) mod schema;
+pub(crate) mod plan;
 mod observe;
-pub mod probe;
+pub(crate) mod probe;
 pub mod demo;
-pub mod bench;
-pub mod remote;
-pub mod recheck;
-pub mod accept;
-pub mod replay;
-pub mod database;
-pub mod backup;
-pub mod restore;
-pub mod status;
+pub(crate) mod bench;
+pub(crate) mod remote;
+pub(crate) mod recheck;
+pub(crate) mod accept;
+pub(crate) mod replay;
+pub(crate) mod database;
+pub(crate) mod backup;
+pub(crate) mod restore;
+pub(crate) mod status;
 pub mod logging;
-pub mod export;
+pub(crate) mod export;
 pub mod command_line;

@@ -28,7 +28,7 @@ const IDS_SHOWN_MAX: usize = 8;
 
 /// Says what would change if NEW took the place of OLD, and who would be told otherwise
 #[derive(Debug, Clone, Args)]
-pub struct PlanArgs {
+pub(crate) struct PlanArgs {
     /// The file in force; `-` reads standard input, such as `git show main:monitors.yaml | serin plan - monitors.yaml`.
     #[arg(value_name = "OLD")]
     pub old: PathBuf,
@@ -44,7 +44,7 @@ pub struct PlanArgs {
 ///
 /// # Errors
 /// Where a file cannot be read, or has faults.
-pub fn run(args: PlanArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: PlanArgs) -> anyhow::Result<ExitCode> {
     let dash = Path::new("-");
     anyhow::ensure!(args.old != dash || args.new != dash, "only one of the two can be standard input");
     let (old, new) = (load(&args.old, &args.new)?, load(&args.new, &args.old)?);

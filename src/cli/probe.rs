@@ -32,7 +32,7 @@ use crate::tool_lists::known::KnownLists;
 const HITS_SHOWN: usize = 5;
 /// Looks at one server once, and explains what was seen.
 #[derive(Debug, clap::Args)]
-pub struct ProbeArgs {
+pub(crate) struct ProbeArgs {
     /// A monitor's id from the configuration, or the address of an MCP server.
     #[arg(value_name = "ID|URL")]
     pub target: String,
@@ -54,7 +54,7 @@ pub struct ProbeArgs {
 
 /// How a probe is printed.
 #[derive(Debug, Clone, Copy)]
-pub struct ShownProbe {
+pub(crate) struct ShownProbe {
     /// As one JSON document.
     pub json: bool,
     /// With its transcript.
@@ -65,7 +65,7 @@ pub struct ShownProbe {
 ///
 /// # Errors
 /// Where the file has faults, or declares no such monitor.
-pub async fn command(args: ProbeArgs) -> anyhow::Result<ExitCode> {
+pub(crate) async fn command(args: ProbeArgs) -> anyhow::Result<ExitCode> {
     let is_url = args.target.starts_with("http://") || args.target.starts_with("https://");
     let monitor = if is_url { undeclared(&args.target).map(Arc::new) } else { declared(&args) };
     if let Some(incident) = &args.replay {
@@ -103,7 +103,7 @@ fn declared(args: &ProbeArgs) -> anyhow::Result<Arc<Monitor>> {
 ///
 /// # Errors
 /// Where `out` cannot be written.
-pub async fn run(
+pub(crate) async fn run(
     monitor: Arc<Monitor>,
     profile: ServerProfile,
     now: DateTime<Utc>,
@@ -143,7 +143,7 @@ pub async fn run(
 ///
 /// # Errors
 /// Where `out` cannot be written.
-pub fn explain(seen: &Observation, outcome: Option<&Outcome>, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn explain(seen: &Observation, outcome: Option<&Outcome>, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{} · {} · {}", seen.monitor, seen.started_at.format("%Y-%m-%d %H:%M:%S UTC"), ms(seen.elapsed))?;
     if let Some(server) = &seen.server {
         let era = seen.era.map_or("", |era| era.slug());
@@ -203,7 +203,7 @@ pub fn explain(seen: &Observation, outcome: Option<&Outcome>, out: &mut impl Wri
 }
 
 /// The same as one JSON document, for machines.
-pub fn as_value(seen: &Observation, outcome: Option<&Outcome>) -> Value {
+pub(crate) fn as_value(seen: &Observation, outcome: Option<&Outcome>) -> Value {
     json!({
         "monitor": seen.monitor.as_str(),
         "kind": seen.kind.slug(),

@@ -14,7 +14,7 @@ const WAIT_SECONDS: u64 = 60;
 /// The look counts as a beat: it confirms a fix without waiting for the schedule. The exit code follows what was
 /// seen: 0 good, 1 degraded, 2 down, 3 unknown.
 #[derive(Debug, clap::Args)]
-pub struct RecheckArgs {
+pub(crate) struct RecheckArgs {
     /// The monitor's id.
     #[arg(value_name = "ID")]
     pub monitor: String,
@@ -29,7 +29,7 @@ pub struct RecheckArgs {
 ///
 /// # Errors
 /// Where no Serin answers, or it knows no such monitor.
-pub async fn run(args: RecheckArgs) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(args: RecheckArgs) -> anyhow::Result<ExitCode> {
     let remote = Remote::find(&args.remote)?;
     let id: String = url::form_urlencoded::byte_serialize(args.monitor.as_bytes()).collect();
     let answer = remote.post(&format!("/monitors/{id}/recheck?wait={WAIT_SECONDS}"), &json!({})).await?;

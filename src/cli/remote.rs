@@ -17,7 +17,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(90);
 
 /// Where the running Serin is, and how it lets us in.
 #[derive(Debug, clap::Args)]
-pub struct RemoteArgs {
+pub(crate) struct RemoteArgs {
     /// The configuration: what it declares, and where the running Serin is.
     #[arg(long, default_value = "monitors.yaml", value_name = "FILE")]
     pub config: PathBuf,
@@ -31,7 +31,7 @@ pub struct RemoteArgs {
 
 /// A running Serin.
 #[derive(Debug)]
-pub struct Remote {
+pub(crate) struct Remote {
     base: String,
     token: Option<Secret>,
     client: reqwest::Client,
@@ -39,7 +39,7 @@ pub struct Remote {
 
 /// What it answered: the status, and the JSON of its body (null where there is none).
 #[derive(Debug)]
-pub struct ApiAnswer {
+pub(crate) struct ApiAnswer {
     /// The HTTP status.
     pub status: u16,
     /// The body.
@@ -51,7 +51,7 @@ impl Remote {
     ///
     /// # Errors
     /// Where the configuration has faults, or does not say where it listens.
-    pub fn find(args: &RemoteArgs) -> anyhow::Result<Self> {
+    pub(crate) fn find(args: &RemoteArgs) -> anyhow::Result<Self> {
         let mut token = args.token.as_deref().map(Secret::new);
         let base = match &args.url {
             Some(url) => url.trim_end_matches('/').to_owned(),
@@ -71,7 +71,7 @@ impl Remote {
     ///
     /// # Errors
     /// Where nobody answers, or somebody who is no Serin.
-    pub async fn get(&self, path: &str) -> anyhow::Result<ApiAnswer> {
+    pub(crate) async fn get(&self, path: &str) -> anyhow::Result<ApiAnswer> {
         self.send(self.client.get(format!("{}/api/v1{path}", self.base))).await
     }
 
@@ -79,7 +79,7 @@ impl Remote {
     ///
     /// # Errors
     /// Where nobody answers, or somebody who is no Serin.
-    pub async fn post(&self, path: &str, body: &Value) -> anyhow::Result<ApiAnswer> {
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> anyhow::Result<ApiAnswer> {
         self.send(self.client.post(format!("{}/api/v1{path}", self.base)).json(body)).await
     }
 
@@ -105,7 +105,7 @@ impl Remote {
 
 impl ApiAnswer {
     /// What went wrong, as the API says it.
-    pub fn error(&self) -> String {
+    pub(crate) fn error(&self) -> String {
         self.body["error"].as_str().map_or_else(|| format!("HTTP {}", self.status), str::to_owned)
     }
 }

@@ -19,11 +19,11 @@ use crate::probe::wire::head::{AnswerSeen, FindingSeen, Head, StepSeen};
 use crate::tool_lists::known::KnownLists;
 
 /// The exit code where nothing can be said: no transcript, or the question could not be asked again.
-pub const UNTRIED: u8 = 3;
+pub(crate) const UNTRIED: u8 = 3;
 
 /// What became of the fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ReplayVerdict {
+pub(crate) enum ReplayVerdict {
     /// It does not show any more.
     Gone(String),
     /// It shows again.
@@ -36,7 +36,7 @@ pub enum ReplayVerdict {
 
 /// One step of the two probes.
 #[derive(Debug, PartialEq)]
-pub struct ReplayPair<'h> {
+pub(crate) struct ReplayPair<'h> {
     then: Option<(&'h StepSeen, Option<&'h AnswerSeen>)>,
     now: Option<(&'h StepSeen, Option<&'h AnswerSeen>)>,
 }
@@ -51,7 +51,7 @@ struct KeptTranscript {
 ///
 /// # Errors
 /// Where the output cannot be written.
-pub async fn command(
+pub(crate) async fn command(
     remote: &RemoteArgs,
     incident: &str,
     monitor: anyhow::Result<Arc<Monitor>>,
@@ -148,7 +148,7 @@ fn again(head: &Head, monitor: &Arc<Monitor>) -> (Assignment, Vec<String>) {
 }
 
 /// What became of the fault that fed `signal`, else of the leading one.
-pub fn judge(then: &Head, now: &Head, signal: &str) -> ReplayVerdict {
+pub(crate) fn judge(then: &Head, now: &Head, signal: &str) -> ReplayVerdict {
     let same = |one: &FindingSeen, other: &FindingSeen| one.signal == other.signal && one.reason == other.reason;
     let Some(fault) = then.findings.iter().find(|finding| finding.signal == signal).or(then.findings.first()) else {
         return ReplayVerdict::Untried("the transcript tells of no fault".to_owned());
@@ -176,7 +176,7 @@ pub fn judge(then: &Head, now: &Head, signal: &str) -> ReplayVerdict {
 
 impl ReplayVerdict {
     /// The exit code.
-    pub const fn code(&self) -> u8 {
+    pub(crate) const fn code(&self) -> u8 {
         match self {
             Self::Gone(_) => 0,
             Self::StillThere(_) => 1,
@@ -195,7 +195,7 @@ impl ReplayVerdict {
     }
 
     /// One sentence.
-    pub fn said(&self) -> String {
+    pub(crate) fn said(&self) -> String {
         match self {
             Self::Gone(said) => format!("the fault is gone: {said}"),
             Self::StillThere(said) => format!("still there: {said}"),
@@ -206,7 +206,7 @@ impl ReplayVerdict {
 }
 
 /// Sets the steps of the two side by side: those of then in their order, then what is only there now.
-pub fn pairs<'h>(then: &'h Head, now: &'h Head) -> Vec<ReplayPair<'h>> {
+pub(crate) fn pairs<'h>(then: &'h Head, now: &'h Head) -> Vec<ReplayPair<'h>> {
     let mut rest: Vec<&StepSeen> = now.steps.iter().collect();
     let mut pairs: Vec<ReplayPair<'h>> = Vec::with_capacity(then.steps.len());
     for step in &then.steps {

@@ -15,7 +15,7 @@ use crate::store::file::restore;
 /// The backup is looked at first. The database that it replaces is kept beside it under a dated name. What was to be
 /// sent when the backup was made and was sent since is sent once more: receivers know it by its id.
 #[derive(Debug, clap::Args)]
-pub struct RestoreArgs {
+pub(crate) struct RestoreArgs {
     /// What `serin backup` wrote.
     #[arg(value_name = "FILE")]
     pub backup: PathBuf,
@@ -27,7 +27,7 @@ pub struct RestoreArgs {
 ///
 /// # Errors
 /// Where a Serin runs on the database, or the backup is unsound or of a newer Serin; nothing is changed then.
-pub async fn run(args: RestoreArgs) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(args: RestoreArgs) -> anyhow::Result<ExitCode> {
     let database = args.database.path()?;
     let since = Instant::now();
     let restored = restore::restore(&args.backup, &database, Utc::now()).await?;

@@ -13,7 +13,7 @@ use crate::domain::wording::counted;
 
 /// Watches the fleet that a file declares.
 #[derive(Debug, Clone, clap::Args)]
-pub struct RunArgs {
+pub(crate) struct RunArgs {
     /// The file.
     #[arg(long, value_name = "FILE", default_value = "monitors.yaml")]
     pub config: PathBuf,
@@ -27,7 +27,7 @@ pub struct RunArgs {
 ///
 /// # Errors
 /// Where it cannot start, or a loop ends that should never end.
-pub async fn run(args: RunArgs, logging: Logging) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(args: RunArgs, logging: Logging) -> anyhow::Result<ExitCode> {
     let shutdown = stop_on_signal()?;
     let look = Arc::new(Notify::new());
     let mut hangups = signal(SignalKind::hangup())?;
@@ -67,7 +67,7 @@ const SIGXFSZ: i32 = 25;
 ///
 /// # Errors
 /// Where the system does not let us listen for signals.
-pub fn stop_on_signal() -> anyhow::Result<CancellationToken> {
+pub(crate) fn stop_on_signal() -> anyhow::Result<CancellationToken> {
     let shutdown = CancellationToken::new();
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let stop = shutdown.clone();

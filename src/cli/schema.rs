@@ -8,14 +8,14 @@ use crate::config::describe::schema;
 
 /// Prints the JSON Schema of monitors.yaml.
 #[derive(Debug, Clone, Args)]
-pub struct SchemaArgs {
+pub(crate) struct SchemaArgs {
     /// The schema of a file that monitors.yaml includes.
     #[arg(long)]
     pub included: bool,
 }
 
 /// Prints it; 0.
-pub fn run(args: SchemaArgs) -> ExitCode {
+pub(crate) fn run(args: SchemaArgs) -> ExitCode {
     let schema = if args.included { schema::included_schema() } else { schema::schema() };
     match serde_json::to_string_pretty(&schema) {
         Ok(text) => {

@@ -23,7 +23,7 @@ const UNREACHABLE: u8 = 3;
 ///
 /// What is ill comes first. The exit code: 0 well, 1 ill, 3 no Serin could be asked.
 #[derive(Debug, clap::Args)]
-pub struct StatusArgs {
+pub(crate) struct StatusArgs {
     /// Print the API's document, `/api/v1/status`, instead of text.
     #[arg(long)]
     pub json: bool,
@@ -35,7 +35,7 @@ pub struct StatusArgs {
 ///
 /// # Errors
 /// None: where nobody can be asked, that is printed, and the exit code says so.
-pub async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
     let body = match ask(&args.remote).await {
         Ok(body) => body,
         Err(error) => {

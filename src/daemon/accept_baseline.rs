@@ -20,7 +20,7 @@ use crate::store::values::change_set::{ActionRow, ChangeSet, TimelineRow, ToolsR
 ///
 /// # Errors
 /// Where the store fails; nothing is changed then.
-pub async fn accept(
+pub(crate) async fn accept(
     context: &LoopContext,
     runtime: &mut MonitorRuntime,
     hash: &str,

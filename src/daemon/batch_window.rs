@@ -21,18 +21,18 @@ const COMPANY_MAX: Duration = Duration::from_secs(1);
 const COMPANY_MIN: Duration = Duration::from_millis(20);
 
 /// How long a beat that decided nothing may wait until others share its commit.
-pub fn company(fleet: &Fleet) -> Duration {
+pub(crate) fn company(fleet: &Fleet) -> Duration {
     let shortest = fleet.monitors.iter().map(|monitor| monitor.every).min().unwrap_or_default();
     (shortest / COMPANY_PART).clamp(COMPANY_MIN, COMPANY_MAX)
 }
 
 /// The width of a tick at so many beats a second.
-pub fn width(beats_per_second: f64) -> Duration {
+pub(crate) fn width(beats_per_second: f64) -> Duration {
     NARROW.mul_f64((beats_per_second / NARROW_RATE_MAX).max(1.0)).min(WIDE)
 }
 
 /// Scheduled beats a second that a fleet amounts to.
-pub fn rate(fleet: &Fleet) -> f64 {
+pub(crate) fn rate(fleet: &Fleet) -> f64 {
     fleet.monitors.iter().map(|monitor| 1.0 / monitor.every.as_secs_f64().max(1e-3)).sum()
 }
 

@@ -11,28 +11,28 @@ const SET_BACK_MIN: Duration = Duration::from_secs(1);
 const SET_FORWARD_MIN: Duration = Duration::from_secs(10);
 
 /// The time since the machine started, its sleep counted in: what passed while it slept did pass, and was not seen.
-pub fn lived() -> Duration {
+pub(crate) fn lived() -> Duration {
     Duration::try_from(clock_gettime(ClockId::Boottime)).unwrap_or_default()
 }
 
 /// How both clocks stood when they were last read.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Clock(Option<(DateTime<Utc>, Duration)>);
+pub(crate) struct Clock(Option<(DateTime<Utc>, Duration)>);
 
 impl Clock {
     /// Takes note of how they stand.
-    pub fn read(&mut self, now: DateTime<Utc>, lived: Duration) {
+    pub(crate) fn read(&mut self, now: DateTime<Utc>, lived: Duration) {
         self.0 = Some((now, lived));
     }
 
     /// Whether the wall clock was set back since, by which everything that waits was reckoned. Also where it is read for
     /// the first time: nobody knows what happened before.
-    pub fn was_set_back(&self, now: DateTime<Utc>, lived: Duration) -> bool {
+    pub(crate) fn was_set_back(&self, now: DateTime<Utc>, lived: Duration) -> bool {
         self.unset(lived).is_none_or(|unset| now + SET_BACK_MIN < unset)
     }
 
     /// The stretch that the wall clock was set forward over since: nobody lived through it.
-    pub fn skipped(&self, now: DateTime<Utc>, lived: Duration) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
+    pub(crate) fn skipped(&self, now: DateTime<Utc>, lived: Duration) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
         let unset = self.unset(lived)?;
         (now > unset + SET_FORWARD_MIN).then_some((unset, now))
     }

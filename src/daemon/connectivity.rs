@@ -14,11 +14,11 @@ use crate::domain::server_profile::ServerProfile;
 
 /// A connectivity diagnosis under way. Dropped, it goes on to its end, which is near, so that it closes what it opened.
 #[derive(Debug)]
-pub struct ConnectivityTask(JoinHandle<(Vec<ConnectivityStep>, Footprint)>);
+pub(crate) struct ConnectivityTask(JoinHandle<(Vec<ConnectivityStep>, Footprint)>);
 
 impl ConnectivityTask {
     /// Starts; `uplink_holds`: a control address has just answered, which is the first step.
-    pub fn start(
+    pub(crate) fn start(
         context: &LoopContext,
         monitor: &Arc<Monitor>,
         profile: &ServerProfile,
@@ -37,12 +37,12 @@ impl ConnectivityTask {
     }
 
     /// Whether it is over.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.0.is_finished()
     }
 
     /// What it showed and what it cost, once it is over; nothing where it broke down.
-    pub async fn end(self) -> (Vec<ConnectivityStep>, Footprint) {
+    pub(crate) async fn end(self) -> (Vec<ConnectivityStep>, Footprint) {
         self.0.await.unwrap_or_default()
     }
 }

@@ -21,7 +21,7 @@ const BEATS_SUSPECTED: u32 = 2;
 
 /// Takes an outcome back where our own uplink is gone; else, after a first failure, starts the connectivity diagnosis, and adds what
 /// it showed as soon as that is known, and what we did just before.
-pub async fn confirm_failure(
+pub(crate) async fn confirm_failure(
     context: &LoopContext,
     runtime: &mut MonitorRuntime,
     fleet: &Fleet,

@@ -41,7 +41,7 @@ const ILL: [InternalAlert; 8] = [
 ];
 
 /// Runs until shutdown.
-pub async fn run(context: LoopContext, sender: Arc<ChannelSender>, shutdown: CancellationToken) {
+pub(crate) async fn run(context: LoopContext, sender: Arc<ChannelSender>, shutdown: CancellationToken) {
     let mut fleets = context.fleet.clone();
     let mut signs = Signs { due: Instant::now(), lost: 0, kept_back: false };
     while !shutdown.is_cancelled() {

@@ -13,7 +13,7 @@ use crate::store::values::change_set::ListingRow;
 const NOTED_EVERY: chrono::TimeDelta = chrono::TimeDelta::hours(1);
 
 /// What a beat has to write down of the list it saw; none most of the time.
-pub fn row(runtime: &MonitorRuntime, seen: &Observation, now: DateTime<Utc>) -> Option<ListingRow> {
+pub(crate) fn row(runtime: &MonitorRuntime, seen: &Observation, now: DateTime<Utc>) -> Option<ListingRow> {
     let tools = seen.tools.as_ref()?;
     let listed = runtime.listed.as_ref();
     let noted = runtime.listing_noted.as_ref().is_some_and(|(hash, counted, at)| {

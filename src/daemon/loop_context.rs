@@ -77,7 +77,7 @@ impl LoopContext {
 }
 
 /// What it is that keeps us from writing.
-pub fn trouble(error: &StoreError) -> InternalAlert {
+pub(crate) fn trouble(error: &StoreError) -> InternalAlert {
     match error {
         StoreError::Full => InternalAlert::DiskFull,
         StoreError::Locked => InternalAlert::DatabaseLocked,

@@ -8,27 +8,27 @@
 //! whenever it changes), `queue_metrics` (what nobody else would notice), `heartbeat` (that we are well, to somebody
 //! outside), `janitor` (forgets what is over).
 
-pub mod loop_context;
-pub mod clock;
-pub mod runtime;
+pub(crate) mod loop_context;
+pub(crate) mod clock;
+pub(crate) mod runtime;
 pub(crate) mod rows;
 pub(crate) mod changes;
 pub(crate) mod beat_task;
-pub mod uplink;
-pub mod connectivity;
-pub mod failure_confirmation;
-pub mod listing;
-pub mod watch;
-pub mod accept_baseline;
-pub mod transcript_policy;
-pub mod notify;
-pub mod batch_window;
-pub mod permits;
-pub mod scheduler;
+pub(crate) mod uplink;
+pub(crate) mod connectivity;
+pub(crate) mod failure_confirmation;
+pub(crate) mod listing;
+pub(crate) mod watch;
+pub(crate) mod accept_baseline;
+pub(crate) mod transcript_policy;
+pub(crate) mod notify;
+pub(crate) mod batch_window;
+pub(crate) mod permits;
+pub(crate) mod scheduler;
 pub mod delivery_worker;
-pub mod resume;
-pub mod startup;
-pub mod reload;
-pub mod queue_metrics;
-pub mod heartbeat;
+pub(crate) mod resume;
+pub(crate) mod startup;
+pub(crate) mod reload;
+pub(crate) mod queue_metrics;
+pub(crate) mod heartbeat;
 pub mod janitor;

@@ -21,7 +21,7 @@ use crate::store::values::change_set::{Addressee, Outgoing, TimelineRow};
 
 /// What is to be told, before it is addressed.
 #[derive(Debug, Clone, Copy)]
-pub struct Notifier<'a> {
+pub(crate) struct Notifier<'a> {
     /// The fleet in force: routes, runbooks, addresses.
     pub fleet: &'a Fleet,
     /// Whom it is about.
@@ -32,7 +32,7 @@ pub struct Notifier<'a> {
 
 impl Notifier<'_> {
     /// An incident opened: whoever the first fitting route names.
-    pub fn opened(self, incident: &Incident) -> Outgoing {
+    pub(crate) fn opened(self, incident: &Incident) -> Outgoing {
         let to = self.routed(incident.severity, Some(incident));
         self.outgoing(self.about(Event::IncidentOpened, incident), to)
     }
@@ -41,7 +41,12 @@ impl Notifier<'_> {
     ///
     /// # Errors
     /// Where the store cannot say who was told.
-    pub async fn changed(self, store: &Store, event: Event, incident: &Incident) -> Result<Outgoing, StoreError> {
+    pub(crate) async fn changed(
+        self,
+        store: &Store,
+        event: Event,
+        incident: &Incident,
+    ) -> Result<Outgoing, StoreError> {
         let to = self.concerned(store, incident).await?;
         Ok(self.outgoing(self.about(event, incident), to))
     }
@@ -50,7 +55,7 @@ impl Notifier<'_> {
     ///
     /// # Errors
     /// Where the store cannot say who was told.
-    pub async fn looked_closer(self, store: &Store, incident: &Incident) -> Result<Outgoing, StoreError> {
+    pub(crate) async fn looked_closer(self, store: &Store, incident: &Incident) -> Result<Outgoing, StoreError> {
         let to = self.concerned(store, incident).await?;
         let notification = Notification { summary: closer(incident), ..self.about(Event::IncidentUpdated, incident) };
         Ok(self.outgoing(notification, to))
@@ -60,13 +65,13 @@ impl Notifier<'_> {
     ///
     /// # Errors
     /// Where the store cannot say who was told.
-    pub async fn resolved(self, store: &Store, incident: &Incident) -> Result<Outgoing, StoreError> {
+    pub(crate) async fn resolved(self, store: &Store, incident: &Incident) -> Result<Outgoing, StoreError> {
         let to = self.told(store, incident).await?;
         Ok(self.outgoing(self.about(Event::IncidentResolved, incident), to))
     }
 
     /// A server restarted, and its sessions with it where it has any; without them the slow start is what is left of it.
-    pub fn restarted(self, restart: &Restart) -> Outgoing {
+    pub(crate) fn restarted(self, restart: &Restart) -> Outgoing {
         let how = if restart.certain { "restarted" } else { "probably restarted" };
         let (sessions, runbook) = if restart.sessions {
             ("; sessions of its users were reset", FailureReason::SessionLost)
@@ -174,13 +179,13 @@ impl Notifier<'_> {
 }
 
 /// The line a decision leaves in its incident's timeline.
-pub fn timeline(event: Event, incident: &Incident, actor: &str, at: DateTime<Utc>) -> TimelineRow {
+pub(crate) fn timeline(event: Event, incident: &Incident, actor: &str, at: DateTime<Utc>) -> TimelineRow {
     let kind = event.slug().trim_start_matches("incident.").to_owned();
     TimelineRow { incident: incident.id.clone(), at, kind, actor: actor.to_owned(), text: summary(event, incident) }
 }
 
 /// The line that what the connectivity diagnosis showed leaves in the timeline.
-pub fn closer_look(incident: &Incident, at: DateTime<Utc>) -> TimelineRow {
+pub(crate) fn closer_look(incident: &Incident, at: DateTime<Utc>) -> TimelineRow {
     TimelineRow { text: closer(incident), ..timeline(Event::IncidentUpdated, incident, "serin", at) }
 }
 

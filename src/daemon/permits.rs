@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// A probe that runs longer is a long one: a server that is well answers its four calls well within.
-pub const LONG_AFTER: Duration = Duration::from_secs(3);
+pub(crate) const LONG_AFTER: Duration = Duration::from_secs(3);
 /// Files that are nobody's share: some forty for the database, the log and the loops, the rest for receivers.
 const FILES_RESERVED: u64 = 128;
 /// Of the others, one in so many is for connections to the pages: never half of them, since files are for probes first.
@@ -37,7 +37,7 @@ const PERMITS_MIN: u64 = 16;
 
 /// What a limit on open files leaves room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shares {
+pub(crate) struct Shares {
     /// Places for probes.
     pub probes: usize,
     /// Connections to the pages, event streams among them.
@@ -48,7 +48,7 @@ pub struct Shares {
 
 /// Shares out the files that may be open. Nobody gives up a file of another's share: whoever opens pages without end
 /// takes nothing from probes and deliveries.
-pub fn sized(files: u64) -> Shares {
+pub(crate) fn sized(files: u64) -> Shares {
     let left = files.saturating_sub(FILES_RESERVED);
     let pages = (left / PAGES_PART).clamp(PAGES_MIN, PAGES_MAX);
     let probes = (left.saturating_sub(pages) / FILES_PER_PROBE).clamp(PERMITS_MIN, PERMITS_MAX);
@@ -59,28 +59,28 @@ pub fn sized(files: u64) -> Shares {
 
 /// All places.
 #[derive(Debug, Clone)]
-pub struct Permits {
+pub(crate) struct Permits {
     short: Arc<Semaphore>,
     long: Arc<Semaphore>,
 }
 
 /// A place. It is free again when this is dropped.
 #[derive(Debug)]
-pub struct Permit {
+pub(crate) struct Permit {
     held: OwnedSemaphorePermit,
     long: Arc<Semaphore>,
 }
 
 impl Permits {
     /// So many places, three quarters of them for long probes.
-    pub fn new(places: usize) -> Self {
+    pub(crate) fn new(places: usize) -> Self {
         let short = (places / SHORT_PART).max(1);
         let long = places.saturating_sub(short);
         Self { short: Arc::new(Semaphore::new(short)), long: Arc::new(Semaphore::new(long)) }
     }
 
     /// A place for a probe that starts; none where all are taken.
-    pub fn start(&self) -> Option<Permit> {
+    pub(crate) fn start(&self) -> Option<Permit> {
         let held = Arc::clone(&self.short).try_acquire_owned().ok()?;
         Some(Permit { held, long: Arc::clone(&self.long) })
     }
@@ -88,14 +88,14 @@ impl Permits {
 
 impl Permit {
     /// Moves to a place for long probes; false, and the place is kept, where none is free.
-    pub fn lengthen(&mut self) -> bool {
+    pub(crate) fn lengthen(&mut self) -> bool {
         let Ok(place) = Arc::clone(&self.long).try_acquire_owned() else { return false };
         self.held = place;
         true
     }
 
     /// Runs a probe on this place, moving it when it has become a long one; none where it had to be given up.
-    pub async fn within<T>(&mut self, probe: impl Future<Output = T>) -> Option<T> {
+    pub(crate) async fn within<T>(&mut self, probe: impl Future<Output = T>) -> Option<T> {
         self.within_after(LONG_AFTER, probe).await
     }
 

@@ -26,7 +26,7 @@ const MOVED: &str = "database_moved";
 const DELIVERIES: &str = "deliveries";
 
 /// Runs until shutdown.
-pub async fn run(context: LoopContext, shutdown: CancellationToken) {
+pub(crate) async fn run(context: LoopContext, shutdown: CancellationToken) {
     while !shutdown.is_cancelled() {
         let now = Utc::now();
         context.live.metrics().turn(NAME, now);

@@ -36,13 +36,13 @@ const FILE: &str = "monitors.yaml and what it names";
 const NAME: &str = "reload";
 
 /// How a variable is looked up; the demo and tests bring their own.
-pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+pub(crate) type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// Puts a file's `log` in force, at start and with every reload.
-pub type Logging = Arc<dyn Fn(&Log) + Send + Sync>;
+pub(crate) type Logging = Arc<dyn Fn(&Log) + Send + Sync>;
 
 /// The loop.
-pub struct Reload {
+pub(crate) struct Reload {
     /// What it works with.
     pub context: LoopContext,
     /// The file.
@@ -67,7 +67,7 @@ impl std::fmt::Debug for Reload {
 
 impl Reload {
     /// Runs until shutdown.
-    pub async fn run(self, shutdown: CancellationToken) {
+    pub(crate) async fn run(self, shutdown: CancellationToken) {
         let mut judged = self.fleet.borrow().provenance.hash.clone();
         let mut reader = SourceReader::new(&self.path);
         while !shutdown.is_cancelled() {
@@ -211,7 +211,7 @@ fn look(mut reader: SourceReader, env: &dyn Fn(&str) -> Option<String>, last: &s
 }
 
 /// What is kept of a file that came into force.
-pub fn note(fleet: &Fleet, now: DateTime<Utc>) -> FileNote {
+pub(crate) fn note(fleet: &Fleet, now: DateTime<Utc>) -> FileNote {
     let Provenance { file, hash, commit, .. } = fleet.provenance.clone();
     FileNote { file, hash, commit, since: now, refused: None }
 }

@@ -38,7 +38,7 @@ const CANARY: &str = "canary:";
 ///
 /// # Errors
 /// Where the store cannot be read.
-pub async fn runtimes(
+pub(crate) async fn runtimes(
     store: &Store,
     fleet: &Fleet,
     source: &str,

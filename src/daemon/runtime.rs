@@ -37,7 +37,7 @@ const DAYS_SAVED_EVERY: Duration = Duration::from_secs(600);
 
 /// One monitor in the daemon. Owned by whoever works on it: the scheduler, or the one beat in flight.
 #[derive(Debug)]
-pub struct MonitorRuntime {
+pub(crate) struct MonitorRuntime {
     /// What is declared.
     pub monitor: Arc<Monitor>,
     /// How it stands; replaced only after the beat that changed it was remembered.
@@ -92,7 +92,7 @@ pub struct MonitorRuntime {
 
 /// A list of tools as a beat saw it.
 #[derive(Debug, Clone)]
-pub struct LastListing {
+pub(crate) struct LastListing {
     /// The list, held against what was accepted then.
     pub tools: ToolsSeen,
     /// In which era it was asked for.
@@ -103,7 +103,7 @@ pub struct LastListing {
 
 impl MonitorRuntime {
     /// A place for a monitor nobody has looked at yet.
-    pub fn new(monitor: Arc<Monitor>, now: DateTime<Utc>) -> Self {
+    pub(crate) fn new(monitor: Arc<Monitor>, now: DateTime<Utc>) -> Self {
         Self {
             round: schedule::round(&monitor),
             monitor,
@@ -137,7 +137,7 @@ impl MonitorRuntime {
     }
 
     /// Takes another declaration over; what was learnt of another address is forgotten.
-    pub fn declare(&mut self, monitor: Arc<Monitor>) {
+    pub(crate) fn declare(&mut self, monitor: Arc<Monitor>) {
         if address_hash(&monitor) != address_hash(&self.monitor) {
             self.profile = ServerProfile::default();
             self.listed = None;
@@ -148,7 +148,7 @@ impl MonitorRuntime {
     }
 
     /// Takes note of the tools a beat saw, where it saw any; `noted`: they were written down.
-    pub fn list(&mut self, seen: &Observation, now: DateTime<Utc>, noted: bool) {
+    pub(crate) fn list(&mut self, seen: &Observation, now: DateTime<Utc>, noted: bool) {
         if let Some(tools) = &seen.tools {
             if noted {
                 self.listing_noted = Some((tools.hash.clone(), tools.tokens.is_some(), now));
@@ -158,19 +158,19 @@ impl MonitorRuntime {
     }
 
     /// Counts in what the answers of a beat cost a model's context.
-    pub fn weigh(&mut self, seen: &Observation) {
+    pub(crate) fn weigh(&mut self, seen: &Observation) {
         let answers = seen.asks.iter().filter_map(|ask| ask.result.as_ref()?.as_ref().ok()?.tokens);
         answers.for_each(|tokens| self.answer_tokens.push(tokens));
     }
 
     /// The lists that the next probe holds what it sees against.
-    pub fn lists(&self) -> KnownLists {
+    pub(crate) fn lists(&self) -> KnownLists {
         let accepted = self.state.tools.baseline.as_ref().map(|baseline| Arc::clone(&baseline.listing));
         KnownLists { accepted, latest: self.listed.as_ref().map(|listed| Arc::clone(&listed.tools.listing)) }
     }
 
     /// Puts remembered days back.
-    pub fn restore_days(&mut self, days: &[Spent]) {
+    pub(crate) fn restore_days(&mut self, days: &[Spent]) {
         for day in &mut self.days {
             if let Some(remembered) = days.iter().find(|one| one.day == day.day) {
                 *day = *remembered;
@@ -182,12 +182,12 @@ impl MonitorRuntime {
     }
 
     /// Why a beat of this kind is not to be made now.
-    pub fn hold(&self, kind: BeatKind, now: DateTime<Utc>) -> Option<Hold> {
+    pub(crate) fn hold(&self, kind: BeatKind, now: DateTime<Utc>) -> Option<Hold> {
         rate_limit::hold(&self.monitor, kind, &self.quiet, &self.days[1], self.last_beat_at, now)
     }
 
     /// Which canaries the next beat asks, and which ones as well as soon as one of its answers is wrong.
-    pub fn asks(&self, now: DateTime<Utc>) -> (Vec<(usize, Turn)>, Vec<usize>) {
+    pub(crate) fn asks(&self, now: DateTime<Utc>) -> (Vec<(usize, Turn)>, Vec<usize>) {
         let failing = self.state.wants_asking();
         let (unheard, share) = self.state.wants_hearing(&self.monitor);
         let spare = || rate_limit::spare_calls(&self.monitor, &self.days[1], now);
@@ -202,7 +202,7 @@ impl MonitorRuntime {
     }
 
     /// Takes in what a probe cost, whether or not it can be remembered, and whether it was told to slow down.
-    pub fn spend(&mut self, seen: &Observation) {
+    pub(crate) fn spend(&mut self, seen: &Observation) {
         let day = Spent::day_of(seen.started_at);
         if day != self.days[1].day {
             self.days = [self.days[1], Spent { day, ..Spent::default() }];
@@ -213,7 +213,7 @@ impl MonitorRuntime {
     }
 
     /// The days whose figures are to be written with this beat; none most of the time.
-    pub fn unsaved_days(&self, now: DateTime<Utc>) -> Vec<(MonitorId, Spent)> {
+    pub(crate) fn unsaved_days(&self, now: DateTime<Utc>) -> Vec<(MonitorId, Spent)> {
         if (now - self.days_saved_at).to_std().is_ok_and(|age| age < DAYS_SAVED_EVERY) {
             return Vec::new();
         }
@@ -222,19 +222,19 @@ impl MonitorRuntime {
     }
 
     /// Those that were due are on disk.
-    pub fn days_saved(&mut self, now: DateTime<Utc>) {
+    pub(crate) fn days_saved(&mut self, now: DateTime<Utc>) {
         if !self.unsaved_days(now).is_empty() {
             self.days_saved_at = now;
         }
     }
 
     /// Puts remembered hours back.
-    pub fn restore_hours(&mut self, hours: Vec<HourCount>) {
+    pub(crate) fn restore_hours(&mut self, hours: Vec<HourCount>) {
         self.hours = hours.into();
     }
 
     /// Whether the source-listing tool is due.
-    pub fn wants_sources(&self, now: DateTime<Utc>) -> bool {
+    pub(crate) fn wants_sources(&self, now: DateTime<Utc>) -> bool {
         let asked_lately = |at: DateTime<Utc>| (now - at).to_std().is_ok_and(|age| age < schedule::SOURCES_EVERY);
         // An open or pending freshness incident asks each beat, so that its second look and its end come soon.
         let waiting = self.state.signal(Signal::Freshness).phase != Phase::Quiet;
@@ -242,13 +242,13 @@ impl MonitorRuntime {
     }
 
     /// Time since the last remembered beat, as far as it counts as covered: one interval and a half at most.
-    pub fn covered(&self, started: Instant) -> Duration {
+    pub(crate) fn covered(&self, started: Instant) -> Duration {
         let most = self.monitor.every.mul_f64(1.5);
         self.last_started.map_or(Duration::ZERO, |last| started.duration_since(last).min(most))
     }
 
     /// Counts a beat in for strip and coverage; `lived` is the machine's age when it started.
-    pub fn count(&mut self, mark: BeatMark, lived: Duration, scheduled: bool) {
+    pub(crate) fn count(&mut self, mark: BeatMark, lived: Duration, scheduled: bool) {
         self.skipped.extend(self.clock.skipped(mark.at, lived));
         self.clock.read(mark.at, lived);
         let gone = (self.strip.len() + 1).saturating_sub(STRIP_LEN);
@@ -292,7 +292,7 @@ impl MonitorRuntime {
     }
 
     /// The monitor as pages show it.
-    pub fn view(&mut self, now: DateTime<Utc>) -> MonitorView {
+    pub(crate) fn view(&mut self, now: DateTime<Utc>) -> MonitorView {
         let roll_up = self.roll_up(now);
         if roll_up != self.roll_up {
             self.roll_up = roll_up;

@@ -49,7 +49,7 @@ const NAME: &str = "scheduler";
 
 /// The loop.
 #[derive(Debug)]
-pub struct Scheduler {
+pub(crate) struct Scheduler {
     context: LoopContext,
     permits: Permits,
     slots: HashMap<MonitorId, Slot>,
@@ -92,7 +92,7 @@ struct Due {
 
 impl Scheduler {
     /// A scheduler over these monitors, with so many probes in flight at once.
-    pub fn new(context: LoopContext, runtimes: Vec<MonitorRuntime>, permits: usize) -> Self {
+    pub(crate) fn new(context: LoopContext, runtimes: Vec<MonitorRuntime>, permits: usize) -> Self {
         let (back, returns) = mpsc::unbounded_channel();
         let fleet = Arc::clone(&context.fleet.borrow());
         let mut scheduler = Self {
@@ -115,7 +115,7 @@ impl Scheduler {
     }
 
     /// Runs until shutdown; then beats in flight are brought to their end.
-    pub async fn run(mut self, mut commands: mpsc::Receiver<Command>, shutdown: CancellationToken) {
+    pub(crate) async fn run(mut self, mut commands: mpsc::Receiver<Command>, shutdown: CancellationToken) {
         let mut fleets = self.context.fleet.clone();
         self.match_fleet();
         self.reconsider();

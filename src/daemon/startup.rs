@@ -29,7 +29,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(30);
 
 /// What is to be opened, and who hears of it while it is not.
 #[derive(Debug, Clone, Copy)]
-pub struct Start<'a> {
+pub(crate) struct Start<'a> {
     /// The database.
     pub database: &'a Path,
     /// Whether a damaged one is put aside and a new one begun.
@@ -46,7 +46,7 @@ pub struct Start<'a> {
 
 /// What a start needs of the database.
 #[derive(Debug)]
-pub struct Started {
+pub(crate) struct Started {
     /// The database, open.
     pub store: Store,
     /// A runtime for every monitor.
@@ -60,7 +60,7 @@ impl Start<'_> {
     ///
     /// # Errors
     /// Where waiting would mend nothing.
-    pub async fn begin(self, shutdown: &CancellationToken) -> anyhow::Result<Option<Started>> {
+    pub(crate) async fn begin(self, shutdown: &CancellationToken) -> anyhow::Result<Option<Started>> {
         tokio::select! {
             () = shutdown.cancelled() => Ok(None),
             begun = self.try_on() => begun.map(Some),

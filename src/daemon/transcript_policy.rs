@@ -21,7 +21,7 @@ const DAY_BYTES_MAX: usize = 1024 * 1024;
 
 /// What one monitor has kept lately. Memory only: after a restart one transcript more is kept.
 #[derive(Debug, Clone, Default)]
-pub struct TranscriptPolicy {
+pub(crate) struct TranscriptPolicy {
     /// At most one entry a reason.
     kept: Vec<(FailureReason, DateTime<Utc>)>,
     failing: bool,
@@ -31,7 +31,7 @@ pub struct TranscriptPolicy {
 
 impl TranscriptPolicy {
     /// What is kept of this beat, one row for each incident it belongs to; none most of the time.
-    pub fn rows(
+    pub(crate) fn rows(
         &mut self,
         (seen, outcome): (&Observation, &Outcome),
         decisions: &[Decision],

@@ -44,7 +44,7 @@ const MISS_MAX: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// What the scheduler has to know once a beat is over.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct BeatResult {
+pub(crate) struct BeatResult {
     /// When to look again soon; replaces what was planned. None: leave it.
     pub suspects: Option<Vec<DateTime<Utc>>>,
     /// The beat broke down inside Serin.
@@ -54,7 +54,7 @@ pub struct BeatResult {
 }
 
 /// Takes one beat of a monitor from the first byte to the commit.
-pub async fn beat(
+pub(crate) async fn beat(
     context: &LoopContext,
     runtime: &mut MonitorRuntime,
     kind: BeatKind,
@@ -147,7 +147,7 @@ fn is_any_wrong(monitor: &Monitor, seen: &Observation) -> bool {
 }
 
 /// Notes a due beat that did not take place, and why; where even that fails, the hour's coverage says it.
-pub async fn miss(
+pub(crate) async fn miss(
     context: LoopContext,
     monitor: Arc<Monitor>,
     scheduled_at: DateTime<Utc>,

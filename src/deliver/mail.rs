@@ -26,18 +26,18 @@ const SUBJECT_CHARS_MAX: usize = 160;
 
 /// Sends mails.
 #[derive(Debug)]
-pub struct Mailer {
+pub(crate) struct Mailer {
     carrier: SmtpClient,
 }
 
 impl Mailer {
     /// Mails over TLS trust these authorities, Mozilla's where there are none.
-    pub fn new(roots: Vec<CertificateDer<'static>>) -> Self {
+    pub(crate) fn new(roots: Vec<CertificateDer<'static>>) -> Self {
         Self { carrier: SmtpClient::new(roots) }
     }
 
     /// One attempt to bring a message to every recipient; `receiver` is the name it has in the file.
-    pub async fn send(
+    pub(crate) async fn send(
         &self,
         smtp: Option<&Smtp>,
         receiver: &str,
@@ -70,7 +70,7 @@ impl Mailer {
 ///
 /// # Errors
 /// One line, where the sender or a recipient is no mail address.
-pub fn compose(message: &Message, smtp: &Smtp, to: &[String], key: &str) -> Result<MailMessage, String> {
+pub(crate) fn compose(message: &Message, smtp: &Smtp, to: &[String], key: &str) -> Result<MailMessage, String> {
     let from: Mailbox = smtp.from.parse().map_err(|_| "smtp.from is no mail address".to_owned())?;
     let mut recipients: Vec<Address> = Vec::with_capacity(to.len());
     let mut builder = lettre::Message::builder().from(from.clone());

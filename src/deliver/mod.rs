@@ -11,13 +11,13 @@
 
 pub mod channel;
 pub mod internal;
-pub mod mail;
+pub(crate) mod mail;
 pub mod message;
-pub mod plain;
-pub mod queue;
-pub mod runbook;
-pub mod signature;
-pub mod smtp;
+pub(crate) mod plain;
+pub(crate) mod queue;
+pub(crate) mod runbook;
+pub(crate) mod signature;
+pub(crate) mod smtp;
 pub mod internal_alert;
-pub mod trust;
-pub mod webhook;
+pub(crate) mod trust;
+pub(crate) mod webhook;

@@ -4,7 +4,7 @@
 /// invisible ones that turn or hide text (bidirectional overrides, zero-width joiners, tags).
 ///
 /// Line ends become a space; a text that is too long ends in `…`.
-pub fn line(text: &str, chars_max: usize) -> String {
+pub(crate) fn line(text: &str, chars_max: usize) -> String {
     let mut kept = String::with_capacity(text.len().min(chars_max * 2));
     let mut count = 0;
     let mut gap = false;

@@ -15,7 +15,7 @@ const WAITING_MAX: usize = 32;
 
 /// What waits for each receiver, in order.
 #[derive(Debug, Default)]
-pub struct Queues {
+pub(crate) struct Queues {
     queues: BTreeMap<String, Queue>,
     /// Who was told of what is not over yet: they hear of the end too, whatever the file says by then.
     told: BTreeMap<InternalAlert, BTreeSet<String>>,
@@ -23,7 +23,7 @@ pub struct Queues {
 
 /// What a message says of a trouble.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum QueuedKind {
+pub(crate) enum QueuedKind {
     /// It began.
     Alert,
     /// It lasts.
@@ -60,7 +60,14 @@ impl QueuedMessage {
 
 impl Queues {
     /// A message for each internal receiver of the fleet, and at the end for everybody who was told.
-    pub fn add(&mut self, kind: InternalAlert, what: QueuedKind, message: &Message, fleet: &Fleet, now: DateTime<Utc>) {
+    pub(crate) fn add(
+        &mut self,
+        kind: InternalAlert,
+        what: QueuedKind,
+        message: &Message,
+        fleet: &Fleet,
+        now: DateTime<Utc>,
+    ) {
         let payload = message.frozen();
         let told = self.told.entry(kind).or_default();
         told.extend(fleet.internal.iter().cloned());
@@ -90,12 +97,12 @@ impl Queues {
     }
 
     /// Lets go of receivers that are no longer in the file at all: there is no address to send to.
-    pub fn keep_declared(&mut self, fleet: &Fleet) {
+    pub(crate) fn keep_declared(&mut self, fleet: &Fleet) {
         self.queues.retain(|name, _| fleet.receiver(name).is_some());
     }
 
     /// The first message of every receiver that is idle and due: its name, the message's id and bytes.
-    pub fn start(&mut self, now: DateTime<Utc>) -> Vec<(String, String, String)> {
+    pub(crate) fn start(&mut self, now: DateTime<Utc>) -> Vec<(String, String, String)> {
         let mut started = Vec::new();
         for (name, queue) in &mut self.queues {
             match queue.waiting.front_mut() {
@@ -111,7 +118,7 @@ impl Queues {
     }
 
     /// An attempt ended: the message is done, tried again later, or given up.
-    pub fn ended(&mut self, name: &str, end: &AttemptEnd, now: DateTime<Utc>) {
+    pub(crate) fn ended(&mut self, name: &str, end: &AttemptEnd, now: DateTime<Utc>) {
         let Some(queue) = self.queues.get_mut(name) else { return };
         queue.busy = false;
         let Some(first) = queue.waiting.front_mut() else { return };
@@ -134,7 +141,7 @@ impl Queues {
     }
 
     /// How long until another message is due; none where nothing waits.
-    pub fn next_due(&self, now: DateTime<Utc>) -> Option<Duration> {
+    pub(crate) fn next_due(&self, now: DateTime<Utc>) -> Option<Duration> {
         let idle = self.queues.values().filter(|queue| !queue.busy);
         idle.filter_map(|queue| queue.waiting.front()).map(|first| first.due_in(now)).min()
     }

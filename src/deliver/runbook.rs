@@ -9,7 +9,7 @@ use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, html as writer};
 use crate::domain::reason::FailureReason;
 
 /// The runbook of a reason as HTML, safe to put into a page as it is.
-pub fn html(reason: FailureReason) -> String {
+pub(crate) fn html(reason: FailureReason) -> String {
     rendered(reason.facts().runbook)
 }
 

@@ -13,7 +13,7 @@ const SECRET_PREFIX: &str = "whsec_";
 ///
 /// # Errors
 /// [`BadSecret`] where a secret starts with `whsec_` and the rest is not Base64.
-pub fn header<'a>(
+pub(crate) fn header<'a>(
     secrets: impl IntoIterator<Item = &'a str>,
     id: &str,
     unix_seconds: i64,
@@ -28,7 +28,7 @@ pub fn header<'a>(
 }
 
 /// Whether one of the signatures of a header belongs to this secret, compared in constant time.
-pub fn verifies(secret: &str, id: &str, unix_seconds: i64, body: &[u8], header: &str) -> bool {
+pub(crate) fn verifies(secret: &str, id: &str, unix_seconds: i64, body: &[u8], header: &str) -> bool {
     let Ok(mac) = mac(secret, id, unix_seconds, body) else { return false };
     header
         .split(' ')
@@ -40,7 +40,7 @@ pub fn verifies(secret: &str, id: &str, unix_seconds: i64, body: &[u8], header: 
 /// A secret that says it is Base64 and is not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a signing secret starts with whsec_, but what follows is not base64")]
-pub struct BadSecret;
+pub(crate) struct BadSecret;
 
 fn mac(secret: &str, id: &str, unix_seconds: i64, body: &[u8]) -> Result<Hmac<Sha256>, BadSecret> {
     let key = match secret.strip_prefix(SECRET_PREFIX) {

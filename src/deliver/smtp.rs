@@ -27,7 +27,7 @@ const CA_BYTES_MAX: u64 = 1 << 20;
 
 /// A mail, ready to be handed over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MailMessage {
+pub(crate) struct MailMessage {
     /// Names the delivery, so that recipients who took it are not asked for again.
     pub key: String,
     /// The envelope's sender.
@@ -40,19 +40,19 @@ pub struct MailMessage {
 
 /// Hands mails to mail servers.
 #[derive(Debug)]
-pub struct SmtpClient {
+pub(crate) struct SmtpClient {
     roots: Vec<CertificateDer<'static>>,
     taken: Mutex<VecDeque<(String, Address)>>,
 }
 
 impl SmtpClient {
     /// TLS trusts these authorities, Mozilla's where there are none, and the file's own.
-    pub fn new(roots: Vec<CertificateDer<'static>>) -> Self {
+    pub(crate) fn new(roots: Vec<CertificateDer<'static>>) -> Self {
         Self { roots, taken: Mutex::default() }
     }
 
     /// One attempt; the caller bounds its time.
-    pub async fn send(&self, smtp: &Smtp, letter: &MailMessage) -> AttemptEnd {
+    pub(crate) async fn send(&self, smtp: &Smtp, letter: &MailMessage) -> AttemptEnd {
         match self.converse(smtp, letter).await {
             Ok(()) => AttemptEnd::Accepted,
             Err(trouble) => trouble.into_end(),

@@ -6,14 +6,14 @@ use rustls::{ClientConfig, RootCertStore};
 /// The machine's authorities that TLS can read; empty on a machine without a store.
 ///
 /// Reads files: call it once.
-pub fn machine_roots() -> Vec<CertificateDer<'static>> {
+pub(crate) fn machine_roots() -> Vec<CertificateDer<'static>> {
     let found = rustls_native_certs::load_native_certs();
     let readable = |cert: &CertificateDer<'static>| RootCertStore::empty().add(cert.clone()).is_ok();
     found.certs.into_iter().filter(readable).collect()
 }
 
 /// A client configuration that trusts these authorities, or Mozilla's list where there are none.
-pub fn client_config(machine: &[CertificateDer<'static>]) -> Result<ClientConfig, rustls::Error> {
+pub(crate) fn client_config(machine: &[CertificateDer<'static>]) -> Result<ClientConfig, rustls::Error> {
     let mut roots = RootCertStore::empty();
     if machine.is_empty() {
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());

@@ -28,7 +28,7 @@ const IDLE_PER_HOST_MAX: usize = 2;
 
 /// Sends webhooks.
 #[derive(Debug)]
-pub struct WebhookClient {
+pub(crate) struct WebhookClient {
     tls: ClientConfig,
     /// The client for the allowed networks in force: a reload that changes them also drops the open connections.
     client: Mutex<Option<(Vec<Network>, Client)>>,
@@ -36,12 +36,12 @@ pub struct WebhookClient {
 
 impl WebhookClient {
     /// Nothing is opened before the first message.
-    pub fn new(tls: ClientConfig) -> Self {
+    pub(crate) fn new(tls: ClientConfig) -> Self {
         Self { tls, client: Mutex::new(None) }
     }
 
     /// One POST of exactly `body`.
-    pub async fn send(
+    pub(crate) async fn send(
         &self,
         allow: &[Network],
         address: &Address,
@@ -59,7 +59,7 @@ impl WebhookClient {
     }
 
     /// One sign of life: a request without a body, of which only the status counts.
-    pub async fn ping(&self, allow: &[Network], heartbeat: &Heartbeat, now: DateTime<Utc>) -> AttemptEnd {
+    pub(crate) async fn ping(&self, allow: &[Network], heartbeat: &Heartbeat, now: DateTime<Utc>) -> AttemptEnd {
         let exchange = async {
             let allowed = networks(allow);
             let url = guarded_url(&heartbeat.url, &allowed)?;

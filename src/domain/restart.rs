@@ -41,7 +41,7 @@ pub struct Restart {
 /// Compares what a beat reports with what was remembered, and remembers it.
 ///
 /// `was_refused`: the beats just before found nobody listening. A time-out proves nothing.
-pub fn recognise(
+pub(crate) fn recognise(
     marks: &mut RestartMarks,
     seen: &Observation,
     was_refused: bool,

@@ -35,7 +35,7 @@ pub struct Match {
 
 /// What is to be routed.
 #[derive(Debug, Clone, Copy)]
-pub struct Subject<'a> {
+pub(crate) struct Subject<'a> {
     /// How loud.
     pub severity: Severity,
     /// Of which signal.
@@ -49,7 +49,7 @@ pub struct Subject<'a> {
 }
 
 /// The first route that fits.
-pub fn first_match<'a>(routes: &'a [Route], subject: Subject<'_>) -> Option<&'a Route> {
+pub(crate) fn first_match<'a>(routes: &'a [Route], subject: Subject<'_>) -> Option<&'a Route> {
     routes.iter().find(|route| fits(&route.matches, subject))
 }
 

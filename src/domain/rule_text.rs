@@ -7,7 +7,7 @@ use crate::domain::wording::{as_written, counted};
 
 /// A rule as people read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RuleText {
+pub(crate) struct RuleText {
     /// What opens an incident.
     pub opens: String,
     /// What would resolve it.
@@ -19,7 +19,7 @@ pub struct RuleText {
 }
 
 /// One signal's rule in words; none where the signal is not judged.
-pub fn rule_text(rules: &Rules, signal: Signal) -> Option<RuleText> {
+pub(crate) fn rule_text(rules: &Rules, signal: Signal) -> Option<RuleText> {
     let (opens, resolves, severity, line) = match signal {
         Signal::Availability | Signal::Access | Signal::Health => return Some(streak(rules, signal)),
         Signal::Errors => {

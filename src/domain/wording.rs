@@ -9,7 +9,7 @@ use std::time::Duration;
 const UNITS: [(u64, &str); 4] = [(86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")];
 
 /// A length in its two greatest units, such as `3 h 20 min`; below a second in milliseconds.
-pub fn span(length: Duration) -> String {
+pub(crate) fn span(length: Duration) -> String {
     let seconds = length.as_secs();
     let Some(first) = UNITS.iter().position(|(unit, _)| seconds >= *unit) else {
         return if length.is_zero() { "0 s".to_owned() } else { format!("{} ms", length.as_millis()) };
@@ -23,7 +23,7 @@ pub fn span(length: Duration) -> String {
 }
 
 /// A length in its greatest unit, such as `4 min`; in hours up to two days.
-pub fn coarse(length: Duration) -> String {
+pub(crate) fn coarse(length: Duration) -> String {
     let seconds = length.as_secs();
     match seconds {
         0..60 => format!("{seconds} s"),
@@ -34,7 +34,7 @@ pub fn coarse(length: Duration) -> String {
 }
 
 /// A length exactly, as the file writes it, in the greatest unit that it is a multiple of: `20m`, `90s` or `800ms`.
-pub fn as_written(length: Duration) -> String {
+pub(crate) fn as_written(length: Duration) -> String {
     let ms = length.as_millis();
     if ms == 0 {
         return "0s".to_owned();
@@ -49,7 +49,7 @@ pub fn as_written(length: Duration) -> String {
 
 /// A count and what it counts, such as `1 canary` or `3 canaries`. The count is looked at as it is read, so that it may
 /// be a number of any size, or one whose thousands stand apart.
-pub fn counted(n: impl Display, one: &str, many: &str) -> String {
+pub(crate) fn counted(n: impl Display, one: &str, many: &str) -> String {
     let said = n.to_string();
     let word = if said == "1" { one } else { many };
     format!("{said} {word}")

@@ -26,7 +26,7 @@ const ADDRESSES_MAX: usize = 6;
 
 /// Opens connections; holds the TLS configuration and its session cache.
 #[derive(Debug, Clone)]
-pub struct Connector {
+pub(crate) struct Connector {
     tls: Arc<Tls>,
     roots: RootCertStore,
     names: usize,
@@ -35,7 +35,7 @@ pub struct Connector {
 
 impl Connector {
     /// A connector that trusts this machine's roots and remembers TLS sessions of `names` servers.
-    pub fn new(names: usize) -> Self {
+    pub(crate) fn new(names: usize) -> Self {
         Self::with_roots(roots(), names)
     }
 
@@ -43,7 +43,7 @@ impl Connector {
     ///
     /// # Panics
     /// Never: only a certificate of our own could be refused, and there is none.
-    pub fn with_roots(roots: RootCertStore, names: usize) -> Self {
+    pub(crate) fn with_roots(roots: RootCertStore, names: usize) -> Self {
         let tls = Tls::new(roots.clone(), names, None, None).expect("without an identity nothing can be refused");
         Self { tls: Arc::new(tls), roots, names, trusts: Arc::default() }
     }
@@ -52,7 +52,7 @@ impl Connector {
     ///
     /// # Errors
     /// Which file cannot be used, and why.
-    pub fn trusting(&self, files: &Files) -> Result<Arc<Tls>, TrustError> {
+    pub(crate) fn trusting(&self, files: &Files) -> Result<Arc<Tls>, TrustError> {
         self.trusts.get(files, &self.roots, self.names)
     }
 
@@ -61,7 +61,7 @@ impl Connector {
     ///
     /// # Errors
     /// [`ConnectError`] with the phase that failed, and the times of those that did not.
-    pub async fn connect(
+    pub(crate) async fn connect(
         &self,
         target: &Target,
         deadline: Instant,
@@ -141,7 +141,7 @@ impl Connector {
 
 /// Where to connect.
 #[derive(Debug, Clone)]
-pub struct Target {
+pub(crate) struct Target {
     host: Host<String>,
     port: u16,
     tls_name: Option<ServerName<'static>>,
@@ -152,7 +152,7 @@ pub struct Target {
 
 impl Target {
     /// The origin of an `http` or `https` URL; none for any other.
-    pub fn of(url: &Url) -> Option<Self> {
+    pub(crate) fn of(url: &Url) -> Option<Self> {
         let host = url.host()?.to_owned();
         let tls_name = match (url.scheme(), &host) {
             ("http", _) => None,
@@ -166,18 +166,18 @@ impl Target {
 
     /// The same, through a proxy.
     #[must_use]
-    pub fn through(self, proxy: Proxy) -> Self {
+    pub(crate) fn through(self, proxy: Proxy) -> Self {
         Self { proxy: Some(Arc::new(proxy)), ..self }
     }
 
     /// The same, with a TLS configuration of its own.
     #[must_use]
-    pub fn with_tls(self, tls: Arc<Tls>) -> Self {
+    pub(crate) fn with_tls(self, tls: Arc<Tls>) -> Self {
         Self { tls: Some(tls), ..self }
     }
 
     /// When the certificate that we show ends, unix seconds.
-    pub fn identity_until(&self) -> Option<i64> {
+    pub(crate) fn identity_until(&self) -> Option<i64> {
         self.tls.as_ref()?.identity_until
     }
 
@@ -208,12 +208,12 @@ impl Target {
 
     /// The same, with a full TLS handshake each time, so that the certificate shows.
     #[must_use]
-    pub fn anew(self) -> Self {
+    pub(crate) fn anew(self) -> Self {
         Self { anew: true, ..self }
     }
 
     /// `host:port`, as a `Host` header and a label show it; the scheme's own port is left out.
-    pub fn authority(&self) -> String {
+    pub(crate) fn authority(&self) -> String {
         let usual = if self.tls_name.is_some() { 443 } else { 80 };
         if self.port == usual { self.host.to_string() } else { format!("{}:{}", self.host, self.port) }
     }
@@ -222,7 +222,7 @@ impl Target {
     ///
     /// # Errors
     /// What the resolver says.
-    pub async fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
+    pub(crate) async fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
         resolved(&self.host, self.port).await
     }
 }
@@ -242,7 +242,7 @@ async fn resolved(host: &Host<String>, port: u16) -> io::Result<Vec<SocketAddr>>
 
 /// A connection that stands.
 #[derive(Debug)]
-pub struct Connection {
+pub(crate) struct Connection {
     stream: Option<Stream>,
     /// When each phase was done.
     pub times: Times,
@@ -256,14 +256,14 @@ pub struct Connection {
 
 impl Connection {
     /// The bytes; none when they were taken before.
-    pub fn take_stream(&mut self) -> Option<Stream> {
+    pub(crate) fn take_stream(&mut self) -> Option<Stream> {
         self.stream.take()
     }
 }
 
 /// When each phase was done, from the start of connecting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Times {
+pub(crate) struct Times {
     /// The name was resolved.
     pub name: Option<Duration>,
     /// TCP stood.
@@ -275,7 +275,7 @@ pub struct Times {
 /// Why no connection came about.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
-pub struct ConnectError {
+pub(crate) struct ConnectError {
     /// What went wrong.
     pub trouble: ConnectFailure,
     /// The evidence: every address tried, by family.

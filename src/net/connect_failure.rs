@@ -6,7 +6,7 @@ use serin_outbound::guard::Refusal;
 
 /// What can go wrong before the first byte of HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ConnectFailure {
+pub(crate) enum ConnectFailure {
     /// No address for the name.
     NameNotResolved,
     /// The guard does not let the address pass.
@@ -38,7 +38,7 @@ pub enum ConnectFailure {
 }
 
 /// What a server's alert means: some of them speak of the certificate that we showed, or did not.
-pub fn alerted(alert: AlertDescription) -> ConnectFailure {
+pub(crate) fn alerted(alert: AlertDescription) -> ConnectFailure {
     use AlertDescription as A;
     match alert {
         A::CertificateRequired => ConnectFailure::CertificateWanted,

@@ -3,14 +3,14 @@
 //! Knows nothing of MCP or of webhooks. Which addresses may be talked to, and which roots are trusted, says
 //! `serin-outbound`. Read `files` and `connect_failure`, then `trust`, then `proxy`, then `stream`, then `connect`.
 
-pub mod files;
+pub(crate) mod files;
 
-pub mod connect_failure;
+pub(crate) mod connect_failure;
 
-pub mod trust;
+pub(crate) mod trust;
 
-pub mod proxy;
+pub(crate) mod proxy;
 
-pub mod stream;
+pub(crate) mod stream;
 
-pub mod connect;
+pub(crate) mod connect;

@@ -18,7 +18,7 @@ const HEAD_BYTES_MAX: usize = 8 * 1024;
 
 /// A proxy, and what it wants to see.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Proxy {
+pub(crate) struct Proxy {
     kind: ProxyKind,
     host: Host<String>,
     port: u16,
@@ -50,7 +50,7 @@ impl std::fmt::Display for Proxy {
 
 impl Proxy {
     /// The proxy at an `http`, `socks5` or `socks5h` URL; none for any other.
-    pub fn of(url: &Url) -> Option<Self> {
+    pub(crate) fn of(url: &Url) -> Option<Self> {
         let (kind, port) = match url.scheme() {
             "http" => (ProxyKind::Http, 80),
             "socks5" => (ProxyKind::Socks5, 1080),

@@ -16,7 +16,7 @@ const RECEIVED_MAX: u64 = 64 * 1024 * 1024;
 
 /// An established connection's bytes.
 #[derive(Debug)]
-pub enum Stream {
+pub(crate) enum Stream {
     /// TCP alone.
     Plain(Counted),
     /// TLS over TCP; boxed, for a TLS session is a kilobyte.
@@ -25,7 +25,7 @@ pub enum Stream {
 
 /// Bytes that passed, TLS overhead included.
 #[derive(Debug, Default)]
-pub struct Traffic {
+pub(crate) struct Traffic {
     sent: AtomicU64,
     received: AtomicU64,
     heard: AtomicU64,
@@ -33,17 +33,17 @@ pub struct Traffic {
 
 impl Traffic {
     /// Bytes sent.
-    pub fn sent(&self) -> u64 {
+    pub(crate) fn sent(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)
     }
 
     /// Bytes received.
-    pub fn received(&self) -> u64 {
+    pub(crate) fn received(&self) -> u64 {
         self.received.load(Ordering::Relaxed)
     }
 
     /// Bytes that the other side said, without TLS's own, which come unasked.
-    pub fn heard(&self) -> u64 {
+    pub(crate) fn heard(&self) -> u64 {
         self.heard.load(Ordering::Relaxed)
     }
 }
@@ -51,18 +51,18 @@ impl Traffic {
 /// The other side sent more than a connection takes.
 #[derive(Debug, thiserror::Error)]
 #[error("more than {RECEIVED_MAX} bytes came over one connection")]
-pub struct TooMuch;
+pub(crate) struct TooMuch;
 
 /// A TCP stream with its counter.
 #[derive(Debug)]
-pub struct Counted {
+pub(crate) struct Counted {
     inner: TcpStream,
     traffic: Arc<Traffic>,
 }
 
 impl Counted {
     /// Counts into `traffic`, which outlives the stream.
-    pub fn new(inner: TcpStream, traffic: Arc<Traffic>) -> Self {
+    pub(crate) fn new(inner: TcpStream, traffic: Arc<Traffic>) -> Self {
         Self { inner, traffic }
     }
 }

@@ -18,7 +18,7 @@ const PAIRS_MAX: usize = 1_024;
 
 /// The files that a connection is made with.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Files {
+pub(crate) struct Files {
     /// PEM certificates trusted besides the machine's own.
     pub ca: Option<PathBuf>,
     /// Our own certificate chain and its key, both PEM.
@@ -27,7 +27,7 @@ pub struct Files {
 
 /// Configurations by their files.
 #[derive(Debug, Default)]
-pub struct Trusts {
+pub(crate) struct Trusts {
     known: Mutex<HashMap<Files, ReadFiles>>,
 }
 
@@ -39,7 +39,7 @@ impl Trusts {
     ///
     /// # Errors
     /// Which file cannot be used, and why.
-    pub fn get(&self, files: &Files, roots: &RootCertStore, names: usize) -> Result<Arc<Tls>, TrustError> {
+    pub(crate) fn get(&self, files: &Files, roots: &RootCertStore, names: usize) -> Result<Arc<Tls>, TrustError> {
         let times: Vec<Option<SystemTime>> = files.paths().map(changed_at).collect();
         let mut known = self.known.lock();
         if let Some((_, tls)) = known.get(files).filter(|(read, _)| *read == times) {
@@ -56,7 +56,7 @@ impl Trusts {
 
 impl Files {
     /// Whether nothing is declared.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.ca.is_none() && self.identity.is_none()
     }
 
@@ -64,7 +64,7 @@ impl Files {
     ///
     /// # Errors
     /// Which one cannot be used, and why.
-    pub fn read(&self, mut roots: RootCertStore, names: usize) -> Result<Tls, TrustError> {
+    pub(crate) fn read(&self, mut roots: RootCertStore, names: usize) -> Result<Tls, TrustError> {
         if let Some(path) = &self.ca {
             let refused = |why: String| TrustError { path: path.clone(), why };
             for certificate in certificates(path)? {
@@ -92,7 +92,7 @@ impl Files {
 /// A file that no connection can be made with.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{} cannot be used: {why}", .path.display())]
-pub struct TrustError {
+pub(crate) struct TrustError {
     /// Which.
     pub path: PathBuf,
     /// Why.

@@ -40,9 +40,9 @@ use crate::tool_lists::tools::{input_schema, name_of, named, reduce};
 use crate::untrusted_text::escaped;
 
 /// Requests of one exploration, opening and closing included: a person waits, and a server bears it.
-pub const REQUESTS_MAX: u32 = 22;
+pub(crate) const REQUESTS_MAX: u32 = 22;
 /// Canaries looked for at most: enough for a start, and each is asked here and again when it is confirmed.
-pub const CANARIES_MAX: usize = 8;
+pub(crate) const CANARIES_MAX: usize = 8;
 
 /// The whole exploration, however slow the server.
 const TIME_MAX: Duration = Duration::from_secs(90);

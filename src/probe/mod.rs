@@ -10,10 +10,10 @@ pub mod decode;
 pub mod assignment;
 pub mod wire;
 
-pub mod session;
+pub(crate) mod session;
 
-pub mod access;
-pub mod stages;
+pub(crate) mod access;
+pub(crate) mod stages;
 
 pub mod prober;
-pub mod explore;
+pub(crate) mod explore;

@@ -42,7 +42,7 @@ const NO_QUESTIONS: [&str; 14] = [
     "body",
 ];
 /// Arguments that take the number of results; a set number keeps answers, and what they cost, alike.
-pub const COUNT_NAMES: [&str; 9] =
+pub(crate) const COUNT_NAMES: [&str; 9] =
     ["top_k", "topK", "k", "limit", "n_results", "max_results", "maxResults", "num_results", "count"];
 /// Results asked for: as deep as a rule looks.
 const RESULTS_ASKED: i64 = 5;
@@ -57,7 +57,7 @@ const ARGUMENT_BYTES_MAX: usize = 500;
 
 /// A search tool and its call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Callable {
+pub(crate) struct Callable {
     /// The tool.
     pub tool: String,
     /// The argument that takes the question.
@@ -72,7 +72,7 @@ pub struct Callable {
 ///
 /// # Errors
 /// A sentence for a person: what is missing, and what they can say to help.
-pub fn find(
+pub(crate) fn find(
     tools: &[Value],
     wanted: Option<&str>,
     query: Option<&str>,

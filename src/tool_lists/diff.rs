@@ -23,7 +23,7 @@ const WHAT_CHARS_MAX: usize = 480;
 const SHOWN_CHARS_MAX: usize = 60;
 
 /// Everything that changed from one list to the next. Tools are matched by name.
-pub fn changes(before: &[Value], now: &[Value]) -> Vec<ToolChange> {
+pub(crate) fn changes(before: &[Value], now: &[Value]) -> Vec<ToolChange> {
     let (old, new) = (by_name(before), by_name(now));
     let gone = old.keys().filter(|name| !new.contains_key(*name));
     let mut found: Vec<ToolChange> = gone.map(|name| change(ChangeClass::Breaking, name, GONE.to_owned())).collect();

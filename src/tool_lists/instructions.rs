@@ -69,7 +69,7 @@ static PATTERNS: LazyLock<Vec<(&'static str, Regex)>> =
     LazyLock::new(|| SIGNS.iter().filter_map(|(sign, pattern)| Some((*sign, Regex::new(pattern).ok()?))).collect());
 
 /// Texts of a tool that read like instructions, a handful at most.
-pub fn in_tool(tool: &Value) -> Vec<Instruction> {
+pub(crate) fn in_tool(tool: &Value) -> Vec<Instruction> {
     let name = tool["name"].as_str().unwrap_or_default();
     let mut found = Vec::new();
     walk(tool, "", "", name, &mut found);
@@ -112,7 +112,7 @@ fn walk(value: &Value, place: &str, argument: &str, tool: &str, found: &mut Vec<
 }
 
 /// What gives a text away, and the text around it; none where it reads like documentation.
-pub fn in_text(text: &str) -> Option<(&'static str, String)> {
+pub(crate) fn in_text(text: &str) -> Option<(&'static str, String)> {
     let text: String = text.chars().take(TEXT_CHARS_MAX).collect();
     if let Some(at) = hidden(&text) {
         return Some(("holds characters that a person does not see", around(&text, at, at + 1)));

@@ -3,10 +3,10 @@
 //! Read `tools`, then `diff`; `known` is what a probe holds a list against.
 
 pub mod known;
-pub mod diff;
-pub mod instructions;
+pub(crate) mod diff;
+pub(crate) mod instructions;
 pub mod schema;
 pub mod tools;
-pub mod tokens;
+pub(crate) mod tokens;
 pub(crate) mod interner;
-pub mod callable;
+pub(crate) mod callable;

@@ -44,7 +44,7 @@ const GIVEN_BACK_AFTER: Duration = Duration::from_millis(1500);
 
 /// Counts tokens. One for the whole process.
 #[derive(Debug)]
-pub struct Tokens {
+pub(crate) struct Tokens {
     known: Arc<Mutex<KnownCounts>>,
     queue: Mutex<Option<SyncSender<CountJob>>>,
     keys: RandomState,
@@ -89,12 +89,12 @@ impl Default for Tokens {
 
 impl Tokens {
     /// One that waits for its figures, for a probe that is made once.
-    pub fn patient() -> Self {
+    pub(crate) fn patient() -> Self {
         Self { patience: PATIENCE_ONCE, ..Self::default() }
     }
 
     /// Fills in what a beat's list and answers cost, as far as it is known in time; the texts themselves go.
-    pub async fn weigh(&self, seen: &mut Observation) {
+    pub(crate) async fn weigh(&self, seen: &mut Observation) {
         let until = tokio::time::Instant::now() + self.patience;
         let list = seen.tools.as_mut().filter(|tools| tools.tokens.is_none()).map(|tools| {
             let text = tools.oversize.take();

@@ -15,12 +15,12 @@ use crate::web::problem::Problem;
 use crate::web::state::WebState;
 
 /// The longest a caller may wait for a look: a whole probe budget after one that is under way.
-pub const WAIT_MAX: Duration = Duration::from_secs(60);
+pub(crate) const WAIT_MAX: Duration = Duration::from_secs(60);
 /// Characters of a name that are kept.
 const ACTOR_CHARS_MAX: usize = 64;
 
 /// Asks for a look at a monitor; when that was.
-pub fn recheck(state: &WebState, monitor: &str) -> Result<DateTime<Utc>, Problem> {
+pub(crate) fn recheck(state: &WebState, monitor: &str) -> Result<DateTime<Utc>, Problem> {
     let monitor = MonitorId::new(monitor);
     if state.live.get(&monitor).is_none() {
         return Err(Problem::new(StatusCode::NOT_FOUND, "there is no monitor with this id"));
@@ -30,7 +30,7 @@ pub fn recheck(state: &WebState, monitor: &str) -> Result<DateTime<Utc>, Problem
 }
 
 /// Asks for a look at a monitor and waits until it is over; the view with it, or none where it takes longer.
-pub async fn recheck_and_wait(
+pub(crate) async fn recheck_and_wait(
     state: &WebState,
     monitor: &str,
     wait: Duration,
@@ -57,7 +57,7 @@ pub async fn recheck_and_wait(
 }
 
 /// Takes an open incident in somebody's name.
-pub async fn acknowledge(state: &WebState, incident: &str, actor: &str) -> Result<(), Problem> {
+pub(crate) async fn acknowledge(state: &WebState, incident: &str, actor: &str) -> Result<(), Problem> {
     let actor = cleaned(actor);
     if actor.is_empty() {
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "say who takes it"));
@@ -76,12 +76,12 @@ pub async fn acknowledge(state: &WebState, incident: &str, actor: &str) -> Resul
 }
 
 /// A name without control characters, bounded.
-pub fn cleaned(actor: &str) -> String {
+pub(crate) fn cleaned(actor: &str) -> String {
     actor.trim().chars().filter(|c| !c.is_control()).take(ACTOR_CHARS_MAX).collect()
 }
 
 /// Hands a wish to the loops.
-pub fn send(state: &WebState, command: Command) -> Result<(), Problem> {
+pub(crate) fn send(state: &WebState, command: Command) -> Result<(), Problem> {
     let full = |_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too much is asked for just now; try again");
     state.commands.try_send(command).map_err(full)
 }

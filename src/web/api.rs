@@ -24,7 +24,7 @@ use crate::web::state::WebState;
 
 /// A page of monitors.
 #[derive(Debug, Serialize)]
-pub struct MonitorList {
+pub(crate) struct MonitorList {
     total: usize,
     page: usize,
     pages: usize,
@@ -33,7 +33,7 @@ pub struct MonitorList {
 
 /// One monitor.
 #[derive(Debug, Serialize)]
-pub struct MonitorBody {
+pub(crate) struct MonitorBody {
     id: String,
     name: String,
     url: String,
@@ -64,14 +64,14 @@ pub struct MonitorBody {
 
 /// What probes cost the server, by day (UTC).
 #[derive(Debug, Serialize)]
-pub struct FootprintBody {
+pub(crate) struct FootprintBody {
     yesterday: SpentBody,
     today: SpentBody,
 }
 
 /// One day of it.
 #[derive(Debug, Serialize)]
-pub struct SpentBody {
+pub(crate) struct SpentBody {
     beats: u64,
     requests: u32,
     bytes_out: u64,
@@ -84,7 +84,7 @@ pub struct SpentBody {
 
 /// What probes learnt of the server.
 #[derive(Debug, Serialize)]
-pub struct ServerProfileBody {
+pub(crate) struct ServerProfileBody {
     era: Option<&'static str>,
     transport: Option<&'static str>,
     found_at: Option<DateTime<Utc>>,
@@ -98,7 +98,7 @@ pub struct ServerProfileBody {
 
 /// Why the schedule is not kept.
 #[derive(Debug, Serialize)]
-pub struct HoldBody {
+pub(crate) struct HoldBody {
     /// `quiet`, `cap_spent` or `cap_spaced`.
     why: &'static str,
     until: Option<DateTime<Utc>>,
@@ -108,7 +108,7 @@ pub struct HoldBody {
 
 /// One signal of a monitor.
 #[derive(Debug, Serialize)]
-pub struct SignalBody {
+pub(crate) struct SignalBody {
     signal: &'static str,
     phase: &'static str,
     level: &'static str,
@@ -122,7 +122,7 @@ pub struct SignalBody {
 
 /// One canary of a monitor.
 #[derive(Debug, Serialize)]
-pub struct CanaryBody {
+pub(crate) struct CanaryBody {
     id: String,
     kind: &'static str,
     query: String,
@@ -137,14 +137,14 @@ pub struct CanaryBody {
 
 /// A page of incidents; `next` is the `before` of the page after this one.
 #[derive(Debug, Serialize)]
-pub struct IncidentList {
+pub(crate) struct IncidentList {
     incidents: Vec<IncidentBody>,
     next: Option<String>,
 }
 
 /// One incident.
 #[derive(Debug, Serialize)]
-pub struct IncidentBody {
+pub(crate) struct IncidentBody {
     id: String,
     monitor: String,
     signal: &'static str,
@@ -171,7 +171,7 @@ pub struct IncidentBody {
 
 /// Where a rule stands.
 #[derive(Debug, Serialize)]
-pub struct RuleBody {
+pub(crate) struct RuleBody {
     file: String,
     line: u32,
     commit: Option<String>,
@@ -179,7 +179,7 @@ pub struct RuleBody {
 
 /// One line of a timeline.
 #[derive(Debug, Serialize)]
-pub struct TimelineBody {
+pub(crate) struct TimelineBody {
     at: DateTime<Utc>,
     kind: String,
     actor: String,
@@ -188,7 +188,7 @@ pub struct TimelineBody {
 
 /// One delivery.
 #[derive(Debug, Serialize)]
-pub struct DeliveryBody {
+pub(crate) struct DeliveryBody {
     id: String,
     notification: String,
     event: String,
@@ -203,12 +203,12 @@ pub struct DeliveryBody {
 
 /// Who takes an incident.
 #[derive(Debug, Deserialize)]
-pub struct Acknowledgement {
+pub(crate) struct Acknowledgement {
     actor: String,
 }
 
 /// `GET /api/v1/monitors`: filters and pages as on the fleet's page.
-pub async fn monitors(State(state): State<WebState>, RawQuery(query): RawQuery) -> Json<MonitorList> {
+pub(crate) async fn monitors(State(state): State<WebState>, RawQuery(query): RawQuery) -> Json<MonitorList> {
     let filter = FleetFilter::parse(query.as_deref().unwrap_or_default());
     let views = state.live.all();
     let found = filter.apply_settled(&views);
@@ -218,14 +218,17 @@ pub async fn monitors(State(state): State<WebState>, RawQuery(query): RawQuery) 
 }
 
 /// `GET /api/v1/monitors/{id}`.
-pub async fn monitor(State(state): State<WebState>, Path(id): Path<String>) -> Result<Json<MonitorBody>, Problem> {
+pub(crate) async fn monitor(
+    State(state): State<WebState>,
+    Path(id): Path<String>,
+) -> Result<Json<MonitorBody>, Problem> {
     let view = state.live.get(&MonitorId::new(&id));
     let missing = Problem::new(StatusCode::NOT_FOUND, "there is no monitor with this id");
     view.map(|view| Json(monitor_body(&view, true))).ok_or(missing)
 }
 
 /// `GET /api/v1/incidents`: `monitor`, `signal`, `state` (open, ended) and `before` as filters.
-pub async fn incidents(
+pub(crate) async fn incidents(
     State(state): State<WebState>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<IncidentList>, Problem> {
@@ -237,7 +240,10 @@ pub async fn incidents(
 }
 
 /// `GET /api/v1/incidents/{id}`.
-pub async fn incident(State(state): State<WebState>, Path(id): Path<String>) -> Result<Json<IncidentBody>, Problem> {
+pub(crate) async fn incident(
+    State(state): State<WebState>,
+    Path(id): Path<String>,
+) -> Result<Json<IncidentBody>, Problem> {
     let missing = Problem::new(StatusCode::NOT_FOUND, "there is no incident with this id");
     let found = state.ask(state.store.incident(&id)).await?.ok_or(missing)?;
     let timeline = state.ask(state.store.timeline(&id)).await?;
@@ -250,21 +256,21 @@ pub async fn incident(State(state): State<WebState>, Path(id): Path<String>) -> 
 
 /// How long to wait for a look.
 #[derive(Debug, Default, Deserialize)]
-pub struct WaitingBody {
+pub(crate) struct WaitingBody {
     /// Seconds; none: the answer comes at once.
     wait: Option<u64>,
 }
 
 /// A look that was asked for: the monitor as it now stands, and what was seen.
 #[derive(Debug, Serialize)]
-pub struct Recheck {
+pub(crate) struct Recheck {
     monitor: MonitorBody,
     recheck: LookBody,
 }
 
 /// What a look showed.
 #[derive(Debug, Serialize)]
-pub struct LookBody {
+pub(crate) struct LookBody {
     started_at: DateTime<Utc>,
     verdict: &'static str,
     reason: Option<&'static str>,
@@ -274,7 +280,7 @@ pub struct LookBody {
 
 /// `POST /api/v1/monitors/{id}/recheck`: 202, the look follows; with `?wait=SECONDS` 200 and what it showed, or 202
 /// where it takes longer.
-pub async fn recheck(
+pub(crate) async fn recheck(
     State(state): State<WebState>,
     Path(id): Path<String>,
     Query(waiting): Query<WaitingBody>,
@@ -297,7 +303,7 @@ pub async fn recheck(
 }
 
 /// `POST /api/v1/incidents/{id}/acknowledge` with `{"actor": "…"}`: 202.
-pub async fn acknowledge(
+pub(crate) async fn acknowledge(
     State(state): State<WebState>,
     Path(id): Path<String>,
     Json(body): Json<Acknowledgement>,

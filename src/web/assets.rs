@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 /// One file of the pages.
 #[derive(Debug)]
-pub struct Asset {
+pub(crate) struct Asset {
     /// Its address, hash included.
     pub path: String,
     content_type: &'static str,
@@ -17,19 +17,19 @@ pub struct Asset {
 }
 
 /// How everything looks.
-pub static STYLE: LazyLock<Asset> =
+pub(crate) static STYLE: LazyLock<Asset> =
     LazyLock::new(|| asset("app", "css", "text/css; charset=utf-8", include_str!("assets/app.css")));
 /// What keeps an open page fresh.
-pub static SCRIPT: LazyLock<Asset> =
+pub(crate) static SCRIPT: LazyLock<Asset> =
     LazyLock::new(|| asset("app", "js", "text/javascript; charset=utf-8", include_str!("assets/app.js")));
 /// The finch in the browser's tab.
-pub static ICON: LazyLock<Asset> =
+pub(crate) static ICON: LazyLock<Asset> =
     LazyLock::new(|| asset("serin", "svg", "image/svg+xml", include_str!("assets/serin.svg")));
 
 const FOREVER: [(HeaderName, &str); 1] = [(header::CACHE_CONTROL, "public, max-age=31536000, immutable")];
 
 /// `GET /assets/{name}`.
-pub async fn serve(Path(name): Path<String>) -> Response {
+pub(crate) async fn serve(Path(name): Path<String>) -> Response {
     let asked = format!("/assets/{name}");
     for asset in [&*STYLE, &*SCRIPT, &*ICON] {
         if asset.path == asked {

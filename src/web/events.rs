@@ -56,7 +56,7 @@ struct EventStream {
 }
 
 /// `GET /events`.
-pub async fn stream(State(state): State<WebState>, line: Option<Extension<Arc<ConnectionLine>>>) -> Response {
+pub(crate) async fn stream(State(state): State<WebState>, line: Option<Extension<Arc<ConnectionLine>>>) -> Response {
     let permit = Arc::clone(&state.streams).try_acquire_owned().ok();
     let Some(permit) = permit.filter(|_| line.is_none_or(|line| line.becomes_stream())) else {
         let mut answer = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too many pages are open").into_response();

@@ -13,7 +13,7 @@ use crate::domain::wording;
 /// A moment: relative in the text, absolute in the title.
 #[derive(Debug, Clone, PartialEq, Eq, Template)]
 #[template(path = "part/moment.html")]
-pub struct Timestamp {
+pub(crate) struct Timestamp {
     /// For machines and the script.
     pub iso: String,
     /// Absolute, in UTC.
@@ -26,18 +26,18 @@ impl HtmlSafe for Timestamp {}
 
 impl Timestamp {
     /// A moment as seen from now.
-    pub fn new(at: DateTime<Utc>, now: DateTime<Utc>) -> Self {
+    pub(crate) fn new(at: DateTime<Utc>, now: DateTime<Utc>) -> Self {
         Self { iso: at.to_rfc3339_opts(SecondsFormat::Secs, true), title: absolute(at), ago: ago(at, now) }
     }
 }
 
 /// A moment in full, such as `2026-11-21 09:14:03 UTC`.
-pub fn absolute(at: DateTime<Utc>) -> String {
+pub(crate) fn absolute(at: DateTime<Utc>) -> String {
     at.format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
 /// How long ago, such as `12 s ago`; `in 30 s` for what is to come.
-pub fn ago(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
+pub(crate) fn ago(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
     match (now - at).to_std() {
         Ok(age) if age < Duration::from_secs(1) => "now".to_owned(),
         Ok(age) => format!("{} ago", wording::coarse(age)),
@@ -49,7 +49,7 @@ pub fn ago(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
 }
 
 /// A length in its two greatest units, such as `3 h 20 min`; below a second as measured.
-pub fn span(length: Duration) -> String {
+pub(crate) fn span(length: Duration) -> String {
     if length.as_secs() == 0 && !length.is_zero() {
         return millis(length.as_secs_f64() * 1e3);
     }
@@ -57,7 +57,7 @@ pub fn span(length: Duration) -> String {
 }
 
 /// Milliseconds, such as `640 ms` or `1.24 s`.
-pub fn millis(ms: f64) -> String {
+pub(crate) fn millis(ms: f64) -> String {
     match ms {
         _ if !ms.is_finite() => "–".to_owned(),
         _ if ms < 9.95 => format!("{ms:.1} ms"),
@@ -68,7 +68,7 @@ pub fn millis(ms: f64) -> String {
 }
 
 /// A share as per cent, rounded down, so that only all is `100 %`.
-pub fn share(share: f64) -> String {
+pub(crate) fn share(share: f64) -> String {
     if share >= 1.0 {
         return "100 %".to_owned();
     }
@@ -77,7 +77,7 @@ pub fn share(share: f64) -> String {
 }
 
 /// A size, such as `12.4 kB`.
-pub fn bytes(size: u64) -> String {
+pub(crate) fn bytes(size: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
     let exact = size as f64;
     match size {
@@ -89,7 +89,7 @@ pub fn bytes(size: u64) -> String {
 }
 
 /// A count with narrow spaces between thousands, such as `28 800`.
-pub fn count(n: u64) -> String {
+pub(crate) fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -102,12 +102,12 @@ pub fn count(n: u64) -> String {
 }
 
 /// A word as people read it: `cold_start` becomes `cold start`.
-pub fn spaced(slug: &str) -> String {
+pub(crate) fn spaced(slug: &str) -> String {
     slug.replace('_', " ")
 }
 
 /// A key and a value of an address's query, escaped.
-pub struct Query<'a>(pub &'a [(&'a str, &'a str)]);
+pub(crate) struct Query<'a>(pub &'a [(&'a str, &'a str)]);
 
 impl fmt::Display for Query<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

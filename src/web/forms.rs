@@ -11,18 +11,18 @@ use crate::web::state::WebState;
 use crate::web::tools;
 
 /// Remembers who took an incident last on this browser, so that nobody types a name at night twice.
-pub const ACTOR_COOKIE: &str = "serin_actor";
+pub(crate) const ACTOR_COOKIE: &str = "serin_actor";
 
 /// Who takes an incident.
 #[derive(Debug, Deserialize)]
-pub struct FormAnswer {
+pub(crate) struct FormAnswer {
     #[serde(default)]
     actor: String,
 }
 
 /// Who accepts which tools.
 #[derive(Debug, Deserialize)]
-pub struct Accepting {
+pub(crate) struct Accepting {
     #[serde(default)]
     actor: String,
     #[serde(default)]
@@ -31,13 +31,17 @@ pub struct Accepting {
 
 /// Where to go back to.
 #[derive(Debug, Deserialize)]
-pub struct Looking {
+pub(crate) struct Looking {
     #[serde(default)]
     incident: String,
 }
 
 /// `POST /monitors/{id}/recheck`.
-pub async fn recheck(State(state): State<WebState>, Path(id): Path<String>, Form(looking): Form<Looking>) -> Response {
+pub(crate) async fn recheck(
+    State(state): State<WebState>,
+    Path(id): Path<String>,
+    Form(looking): Form<Looking>,
+) -> Response {
     match actions::recheck(&state, &id) {
         Ok(asked_at) => {
             let said = format!("recheck&at={}", asked_at.timestamp());
@@ -51,7 +55,11 @@ pub async fn recheck(State(state): State<WebState>, Path(id): Path<String>, Form
 }
 
 /// `POST /monitors/{id}/accept`.
-pub async fn accept(State(state): State<WebState>, Path(id): Path<String>, Form(taking): Form<Accepting>) -> Response {
+pub(crate) async fn accept(
+    State(state): State<WebState>,
+    Path(id): Path<String>,
+    Form(taking): Form<Accepting>,
+) -> Response {
     let said = match tools::ask_to_accept(&state, &id, &taking.actor, Some(&taking.hash)).await {
         Ok(()) => "accepted",
         Err(problem) => match problem.status {
@@ -65,7 +73,7 @@ pub async fn accept(State(state): State<WebState>, Path(id): Path<String>, Form(
 }
 
 /// `POST /incidents/{id}/acknowledge`.
-pub async fn acknowledge(
+pub(crate) async fn acknowledge(
     State(state): State<WebState>,
     Path(id): Path<String>,
     Form(taking): Form<FormAnswer>,
@@ -89,7 +97,7 @@ fn remembered(actor: &str) -> String {
 }
 
 /// A name out of its cookie.
-pub fn decoded(cookie: &str) -> String {
+pub(crate) fn decoded(cookie: &str) -> String {
     let bytes = format!("actor={cookie}");
     form_urlencoded::parse(bytes.as_bytes()).next().map(|(_, actor)| actions::cleaned(&actor)).unwrap_or_default()
 }

@@ -19,11 +19,11 @@ use crate::web::source::PeerAddress;
 use crate::web::state::{Settings, WebState};
 
 /// The cookie that holds a session's id.
-pub const SESSION_COOKIE: &str = "serin_session";
+pub(crate) const SESSION_COOKIE: &str = "serin_session";
 
 /// What the guard found out about a request, for the handlers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Visit {
+pub(crate) struct Visit {
     /// Whether this visitor may see the fleet.
     pub admitted: bool,
     /// Whether a session was needed and is there, so that signing out means something.
@@ -31,7 +31,7 @@ pub struct Visit {
 }
 
 /// Asks everything, then hands the request on.
-pub async fn check(State(state): State<WebState>, mut request: Request, next: Next) -> Response {
+pub(crate) async fn check(State(state): State<WebState>, mut request: Request, next: Next) -> Response {
     let public_url = state.fleet_now().public_url.clone();
     let open_to_any_host = matches!(request.uri().path(), "/healthz" | "/readyz");
     let host = host_of(&request);
@@ -57,7 +57,7 @@ pub async fn check(State(state): State<WebState>, mut request: Request, next: Ne
 }
 
 /// Puts the headers on every answer that keep a browser from being talked into anything.
-pub async fn armour(request: Request, next: Next) -> Response {
+pub(crate) async fn armour(request: Request, next: Next) -> Response {
     const HEADERS: [(&str, &str); 7] = [
         (
             "content-security-policy",
@@ -84,12 +84,12 @@ pub async fn armour(request: Request, next: Next) -> Response {
 }
 
 /// The address a request is from; unspecified where the server was not told.
-pub fn source(request_parts: &axum::http::Extensions) -> IpAddr {
+pub(crate) fn source(request_parts: &axum::http::Extensions) -> IpAddr {
     request_parts.get::<PeerAddress>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |PeerAddress(address)| *address)
 }
 
 /// The value of a cookie.
-pub fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+pub(crate) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers
         .get_all(header::COOKIE)
         .iter()

@@ -16,14 +16,14 @@ use crate::web::state::WebState;
 
 /// What the address may ask for.
 #[derive(Debug, Default, Deserialize)]
-pub struct HistoryQuery {
+pub(crate) struct HistoryQuery {
     range: Option<String>,
     heat: Option<String>,
 }
 
 /// A monitor's past.
 #[derive(Debug, Serialize)]
-pub struct HistoryBody {
+pub(crate) struct HistoryBody {
     monitor: String,
     first_seen: Option<DateTime<Utc>>,
     uptime: Vec<UptimeBody>,
@@ -78,7 +78,7 @@ struct SliceBody {
 }
 
 /// `GET /api/v1/monitors/{id}/history`: `range` (30m, 3h, 24h, 7d, 30d, 90d; 24h without it) and `heat` (7d, 35d).
-pub async fn show(
+pub(crate) async fn show(
     State(state): State<WebState>,
     Path(id): Path<String>,
     Query(asked): Query<HistoryQuery>,

@@ -28,7 +28,7 @@ const HISTOGRAMS_MONITORS_MAX: usize = 500;
 const MONITORS_MAX: usize = 50_000;
 
 /// `GET /metrics`.
-pub async fn scrape(State(state): State<WebState>) -> Response {
+pub(crate) async fn scrape(State(state): State<WebState>) -> Response {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Scrape { state }));
     let mut text = String::new();

@@ -11,31 +11,31 @@
 
 pub mod state;
 
-pub mod source;
+pub(crate) mod source;
 pub mod connections;
-pub mod sessions;
-pub mod guard;
+pub(crate) mod sessions;
+pub(crate) mod guard;
 
-pub mod assets;
-pub mod draw;
-pub mod format;
+pub(crate) mod assets;
+pub(crate) mod draw;
+pub(crate) mod format;
 
-pub mod ranges;
-pub mod past;
+pub(crate) mod ranges;
+pub(crate) mod past;
 
-pub mod problem;
-pub mod actions;
-pub mod api;
-pub mod status;
-pub mod history;
-pub mod tools;
-pub mod transcripts;
-pub mod events;
-pub mod forms;
-pub mod metrics;
-pub mod pages;
-pub mod ready;
-pub mod starting;
+pub(crate) mod problem;
+pub(crate) mod actions;
+pub(crate) mod api;
+pub(crate) mod status;
+pub(crate) mod history;
+pub(crate) mod tools;
+pub(crate) mod transcripts;
+pub(crate) mod events;
+pub(crate) mod forms;
+pub(crate) mod metrics;
+pub(crate) mod pages;
+pub(crate) mod ready;
+pub(crate) mod starting;
 
-pub mod router;
+pub(crate) mod router;
 pub mod serve;

@@ -19,7 +19,7 @@ const UPTIMES: [Range; 4] = [Range::Day, Range::Week, Range::Month, Range::Quart
 
 /// How many days a heat map covers, today counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum HeatDays {
+pub(crate) enum HeatDays {
     /// 7 days.
     #[default]
     Week,
@@ -29,7 +29,7 @@ pub enum HeatDays {
 
 /// What was read.
 #[derive(Debug, Default)]
-pub struct PastBeats {
+pub(crate) struct PastBeats {
     /// Slices of the median.
     pub fine: Vec<LatencySlice>,
     /// Slices of P95.
@@ -44,7 +44,7 @@ pub struct PastBeats {
 
 /// Uptime over one range.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Uptime {
+pub(crate) struct Uptime {
     /// The range.
     pub range: Range,
     /// Where the whole begins: at the hour or day (UTC) that holds the range's start, or when the monitor was first seen.
@@ -63,7 +63,7 @@ pub struct Uptime {
 
 impl HeatDays {
     /// The word in addresses.
-    pub const fn slug(self) -> &'static str {
+    pub(crate) const fn slug(self) -> &'static str {
         match self {
             Self::Week => "7d",
             Self::Kept => "35d",
@@ -71,12 +71,12 @@ impl HeatDays {
     }
 
     /// The length of a word.
-    pub fn from_slug(slug: &str) -> Option<Self> {
+    pub(crate) fn from_slug(slug: &str) -> Option<Self> {
         [Self::Week, Self::Kept].into_iter().find(|days| days.slug() == slug)
     }
 
     /// Days, today counted in.
-    pub const fn days(self) -> u16 {
+    pub(crate) const fn days(self) -> u16 {
         match self {
             Self::Week => 7,
             Self::Kept => 35,
@@ -84,19 +84,19 @@ impl HeatDays {
     }
 
     /// The first of them.
-    pub fn first(self, now: DateTime<Utc>) -> DateTime<Utc> {
+    pub(crate) fn first(self, now: DateTime<Utc>) -> DateTime<Utc> {
         day_of(now) - TimeDelta::days(i64::from(self.days()) - 1)
     }
 }
 
 impl Uptime {
     /// The share of seen time in which the server could be asked, 0 to 1; none where nothing was seen.
-    pub fn uptime(&self) -> Option<f64> {
+    pub(crate) fn uptime(&self) -> Option<f64> {
         self.covered.uptime()
     }
 
     /// The share of the whole that was seen, 0 to 1.
-    pub fn coverage(&self) -> f64 {
+    pub(crate) fn coverage(&self) -> f64 {
         self.covered.coverage((self.to - self.from).to_std().unwrap_or_default())
     }
 }
@@ -105,7 +105,7 @@ impl Uptime {
 ///
 /// # Errors
 /// Where the database does not answer in time.
-pub async fn read(state: &WebState, id: &MonitorId, cut: Cut, heat: HeatDays) -> Result<PastBeats, Away> {
+pub(crate) async fn read(state: &WebState, id: &MonitorId, cut: Cut, heat: HeatDays) -> Result<PastBeats, Away> {
     let (store, now) = (&state.store, cut.to);
     let by_day = UPTIMES.map(|range| uptime_from(range, now)).into_iter().min().unwrap_or(now);
     let mut since = Since { hours: uptime_from(Range::Day, now), days: day_of(by_day), heat: heat.first(now) };

@@ -9,7 +9,7 @@ use crate::web::state::Away;
 
 /// An answer that says what is wrong: `{"error": "…"}` with its status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Problem {
+pub(crate) struct Problem {
     /// The status.
     pub status: StatusCode,
     /// What is wrong, for people.
@@ -18,7 +18,7 @@ pub struct Problem {
 
 impl Problem {
     /// A problem.
-    pub const fn new(status: StatusCode, error: &'static str) -> Self {
+    pub(crate) const fn new(status: StatusCode, error: &'static str) -> Self {
         Self { status, error }
     }
 }

@@ -21,7 +21,7 @@ const OF_DAYS: [u64; 4] = [DAY_S, 2 * DAY_S, 7 * DAY_S, 14 * DAY_S];
 
 /// A range of time that ends now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Range {
+pub(crate) enum Range {
     /// Half an hour.
     HalfHour,
     /// Three hours: what the monitor's page opens with, since incidents live there.
@@ -38,7 +38,7 @@ pub enum Range {
 
 /// What the slices of a range are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Grain {
+pub(crate) enum Grain {
     /// Single beats.
     Beats,
     /// Whole hours.
@@ -50,7 +50,7 @@ pub enum Grain {
 /// A range, cut into slices. Slices begin at whole multiples of their length, so that a chart drawn again shows the
 /// same figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cut {
+pub(crate) struct Cut {
     /// The range.
     pub range: Range,
     /// The start of the first slice; at most one slice before the range's own start.
@@ -65,10 +65,11 @@ pub struct Cut {
 
 impl Range {
     /// All of them, the shortest first.
-    pub const ALL: [Self; 6] = [Self::HalfHour, Self::ThreeHours, Self::Day, Self::Week, Self::Month, Self::Quarter];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::HalfHour, Self::ThreeHours, Self::Day, Self::Week, Self::Month, Self::Quarter];
 
     /// The word in addresses and on pages.
-    pub const fn slug(self) -> &'static str {
+    pub(crate) const fn slug(self) -> &'static str {
         match self {
             Self::HalfHour => "30m",
             Self::ThreeHours => "3h",
@@ -80,12 +81,12 @@ impl Range {
     }
 
     /// The range of a word.
-    pub fn from_slug(slug: &str) -> Option<Self> {
+    pub(crate) fn from_slug(slug: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|range| range.slug() == slug)
     }
 
     /// How long it is.
-    pub const fn length(self) -> TimeDelta {
+    pub(crate) const fn length(self) -> TimeDelta {
         match self {
             Self::HalfHour => TimeDelta::minutes(30),
             Self::ThreeHours => TimeDelta::hours(3),
@@ -97,7 +98,7 @@ impl Range {
     }
 
     /// What its slices are made of.
-    pub const fn grain(self) -> Grain {
+    pub(crate) const fn grain(self) -> Grain {
         match self {
             Self::HalfHour | Self::ThreeHours | Self::Day => Grain::Beats,
             Self::Week => Grain::Hours,
@@ -107,7 +108,7 @@ impl Range {
 }
 
 /// Cuts a range, for a monitor with a beat `every` so often and so many samples per beat.
-pub fn cut(range: Range, every: Duration, per_beat: u32, now: DateTime<Utc>) -> Cut {
+pub(crate) fn cut(range: Range, every: Duration, per_beat: u32, now: DateTime<Utc>) -> Cut {
     let p95_takes = every.as_secs_f64() * f64::from(P95_SAMPLES_MIN) / f64::from(per_beat.max(1)) * SPARE;
     let lengths: &[u64] = match range.grain() {
         Grain::Beats => &OF_BEATS,
@@ -125,7 +126,7 @@ pub fn cut(range: Range, every: Duration, per_beat: u32, now: DateTime<Utc>) -> 
 }
 
 /// The last whole multiple of a length, counted from 1970, that is not after a moment.
-pub fn floor(at: DateTime<Utc>, length: Duration) -> DateTime<Utc> {
+pub(crate) fn floor(at: DateTime<Utc>, length: Duration) -> DateTime<Utc> {
     let length = i64::try_from(length.as_micros()).unwrap_or(i64::MAX).max(1);
     let micros = at.timestamp_micros();
     // Built anew: a clock's nanoseconds would stay behind, and a whole hour would begin after itself.
@@ -133,12 +134,12 @@ pub fn floor(at: DateTime<Utc>, length: Duration) -> DateTime<Utc> {
 }
 
 /// The start of the hour that holds a moment.
-pub fn hour_of(at: DateTime<Utc>) -> DateTime<Utc> {
+pub(crate) fn hour_of(at: DateTime<Utc>) -> DateTime<Utc> {
     floor(at, Duration::from_secs(HOUR_S))
 }
 
 /// The start of the day (UTC) that holds a moment.
-pub fn day_of(at: DateTime<Utc>) -> DateTime<Utc> {
+pub(crate) fn day_of(at: DateTime<Utc>) -> DateTime<Utc> {
     floor(at, Duration::from_secs(DAY_S))
 }
 

@@ -25,12 +25,12 @@ struct Readiness {
 }
 
 /// `GET /healthz`.
-pub async fn health() -> &'static str {
+pub(crate) async fn health() -> &'static str {
     "ok\n"
 }
 
 /// `GET /readyz`: 200, or 503 with what is missing.
-pub async fn ready(State(state): State<WebState>) -> Response {
+pub(crate) async fn ready(State(state): State<WebState>) -> Response {
     let filter = IncidentFilter { open: Some(true), ..IncidentFilter::default() };
     let read = tokio::time::timeout(READ_WITHIN, state.store.incidents(&filter)).await;
     let mut why = Vec::new();

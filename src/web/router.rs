@@ -22,7 +22,7 @@ const BODY_BYTES_MAX: usize = 16 * 1024;
 const ANSWER_WITHIN: Duration = Duration::from_secs(15);
 
 /// The whole web. A request has to bring its `web::source::Source`, so that wrong tokens are counted by it.
-pub fn router(state: WebState) -> Router {
+pub(crate) fn router(state: WebState) -> Router {
     Router::new()
         .merge(pages())
         .nest("/api/v1", api_routes())

@@ -20,7 +20,7 @@ use crate::web::source::Peer;
 /// Sessions at once; the oldest makes room. More people than ever watch one fleet.
 const SESSIONS_MAX: usize = 1_000;
 /// A session lasts a long shift.
-pub const SESSION_HOURS: i64 = 12;
+pub(crate) const SESSION_HOURS: i64 = 12;
 /// Failures from one source within [`FAILURE_WINDOW`] before it is told to stop: typing errors pass, guessing does not.
 const FAILURES_MAX: u32 = 10;
 /// Failures are forgotten after this long without another.

@@ -16,7 +16,7 @@ use crate::live::state::{LiveState, STARTING};
 use crate::web::guard;
 
 /// What is answered while Serin starts.
-pub fn router(live: Arc<LiveState>) -> Router {
+pub(crate) fn router(live: Arc<LiveState>) -> Router {
     Router::new()
         .route("/healthz", get(health))
         .route("/readyz", get(ready))

@@ -23,7 +23,7 @@ const LATE_MS_MAX: u64 = 1000;
 
 /// How Serin is.
 #[derive(Debug, Serialize)]
-pub struct Status {
+pub(crate) struct Status {
     /// Nothing is in `ill`.
     well: bool,
     /// What is not as it should be, a line each, the worst first.
@@ -148,7 +148,7 @@ struct AlertBody {
 }
 
 /// `GET /api/v1/status`. It answers while the database is away, and says so.
-pub async fn show(State(state): State<WebState>) -> Json<Status> {
+pub(crate) async fn show(State(state): State<WebState>) -> Json<Status> {
     let now = Utc::now();
     let metrics = state.live.metrics();
     let figures = state.ask(state.store.figures(now)).await.ok();

@@ -26,7 +26,7 @@ const LOCK_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// The tools of one monitor.
 #[derive(Debug, Serialize)]
-pub struct ToolsBody {
+pub(crate) struct ToolsBody {
     monitor: String,
     accepted: Option<ListBody>,
     seen: Option<ListBody>,
@@ -88,21 +88,21 @@ struct PastBody {
 
 /// Who accepts which list.
 #[derive(Debug, Deserialize)]
-pub struct Acceptance {
+pub(crate) struct Acceptance {
     actor: String,
     /// The hash that was looked at; without it, whatever is seen now.
     hash: Option<String>,
 }
 
 /// `GET /api/v1/monitors/{id}/tools`.
-pub async fn show(State(state): State<WebState>, Path(id): Path<String>) -> Result<Json<ToolsBody>, Problem> {
+pub(crate) async fn show(State(state): State<WebState>, Path(id): Path<String>) -> Result<Json<ToolsBody>, Problem> {
     let view = found(&state, &id)?;
     let history = state.ask(state.store.listings(&view.id)).await?;
     Ok(Json(body(&view, history)))
 }
 
 /// `POST /api/v1/monitors/{id}/accept` with `{"actor": "…", "hash": "…"}`: 202, the move follows.
-pub async fn accept(
+pub(crate) async fn accept(
     State(state): State<WebState>,
     Path(id): Path<String>,
     Json(acceptance): Json<Acceptance>,
@@ -111,7 +111,7 @@ pub async fn accept(
 }
 
 /// Asks for a monitor's tools to be accepted as they are.
-pub async fn ask_to_accept(state: &WebState, id: &str, actor: &str, hash: Option<&str>) -> Result<(), Problem> {
+pub(crate) async fn ask_to_accept(state: &WebState, id: &str, actor: &str, hash: Option<&str>) -> Result<(), Problem> {
     let conflict = |why| Problem::new(StatusCode::CONFLICT, why);
     let actor = cleaned(actor);
     if actor.is_empty() {

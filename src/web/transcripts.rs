@@ -12,7 +12,7 @@ use crate::web::state::WebState;
 
 /// The transcripts of an incident, those of the failures that led to it first.
 #[derive(Debug, Serialize)]
-pub struct Transcripts {
+pub(crate) struct Transcripts {
     incident: String,
     monitor: String,
     signal: &'static str,
@@ -21,7 +21,7 @@ pub struct Transcripts {
 
 /// One of them, without its text.
 #[derive(Debug, Serialize)]
-pub struct TranscriptBody {
+pub(crate) struct TranscriptBody {
     hash: String,
     started_at: DateTime<Utc>,
     failure_reason: String,
@@ -31,7 +31,7 @@ pub struct TranscriptBody {
 
 /// The text of one.
 #[derive(Debug, Serialize)]
-pub struct TranscriptText {
+pub(crate) struct TranscriptText {
     hash: String,
     text: String,
 }
@@ -40,7 +40,10 @@ pub struct TranscriptText {
 ///
 /// # Errors
 /// 404 where there is no such incident, 503 where the database does not answer.
-pub async fn of_incident(State(state): State<WebState>, Path(id): Path<String>) -> Result<Json<Transcripts>, Problem> {
+pub(crate) async fn of_incident(
+    State(state): State<WebState>,
+    Path(id): Path<String>,
+) -> Result<Json<Transcripts>, Problem> {
     let missing = Problem::new(StatusCode::NOT_FOUND, "there is no incident with this id");
     let incident = state.ask(state.store.incident(&id)).await?.ok_or(missing)?;
     let lines = state.ask(state.store.transcripts(&id)).await?;
@@ -56,7 +59,10 @@ pub async fn of_incident(State(state): State<WebState>, Path(id): Path<String>) 
 ///
 /// # Errors
 /// 404 where there is none, or none any more; 503 where the database does not answer.
-pub async fn text(State(state): State<WebState>, Path(hash): Path<String>) -> Result<Json<TranscriptText>, Problem> {
+pub(crate) async fn text(
+    State(state): State<WebState>,
+    Path(hash): Path<String>,
+) -> Result<Json<TranscriptText>, Problem> {
     let missing = Problem::new(StatusCode::NOT_FOUND, "there is no such transcript; they are kept for 30 days");
     let text = state.ask(state.store.transcript(&hash)).await?.ok_or(missing)?;
     Ok(Json(TranscriptText { hash, text }))

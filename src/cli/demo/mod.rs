@@ -5,10 +5,10 @@
 //! too, because what a receiver sees is what counts. Read: `theatre` (what breaks, and when),
 //! `inbox`, `smtp_sink`.
 
-pub mod theatre;
+pub(crate) mod theatre;
 pub mod inbox;
 pub mod smtp_sink;
 
-pub mod command;
+pub(crate) mod command;
 
 pub use command::{DemoArgs, run};

@@ -11,7 +11,7 @@ use serin_reference::serve::server::Running;
 
 /// Who plays.
 #[derive(Debug)]
-pub struct DemoStage {
+pub(crate) struct DemoStage {
     /// docs, policies, support, handbook.
     pub servers: Vec<Running>,
     /// What reached a human.
@@ -56,7 +56,7 @@ const PLAY: &[(u64, Act, &str)] = &[
 const EPILOGUE: Duration = Duration::from_secs(25);
 
 /// Plays until it is over, then waits for shutdown; gives the servers back.
-pub async fn run(stage: DemoStage, shutdown: CancellationToken) -> Vec<Running> {
+pub(crate) async fn run(stage: DemoStage, shutdown: CancellationToken) -> Vec<Running> {
     let DemoStage { servers, inbox, calm } = stage;
     let teller = tokio::spawn(tell(inbox, shutdown.clone()));
     if calm {

@@ -18,7 +18,7 @@ use crate::store::read::export::Span;
 
 /// What can be exported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum ExportWhat {
+pub(crate) enum ExportWhat {
     /// A row a beat, by monitor and moment; as far back as packs are kept.
     Beats,
     /// A row a monitor, day, stage and variant; as far back as days are kept.
@@ -31,7 +31,7 @@ pub enum ExportWhat {
 ///
 /// Moments are RFC 3339 in UTC. docs/operating.md lists the columns.
 #[derive(Debug, clap::Args)]
-pub struct ExportArgs {
+pub(crate) struct ExportArgs {
     /// What.
     #[arg(value_enum)]
     pub what: ExportWhat,
@@ -61,7 +61,7 @@ pub struct ExportArgs {
 ///
 /// # Errors
 /// Where the database cannot be read or the file not be written; a file that was begun is then taken away.
-pub async fn run(args: ExportArgs) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<ExitCode> {
     let database = args.database.path()?;
     let failed = |error| anyhow::anyhow!("{}: {error}", database.display());
     let store = Readers::beside(&database).await.map_err(failed)?;

@@ -6,9 +6,9 @@
 mod beats;
 mod incidents;
 mod percentiles;
-pub mod rows;
+pub(crate) mod rows;
 
 mod timestamps;
-pub mod command;
+pub(crate) mod command;
 
-pub use command::{ExportArgs, run};
+pub(crate) use command::{ExportArgs, run};

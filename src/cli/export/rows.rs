@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 /// The shape of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum FileFormat {
+pub(crate) enum FileFormat {
     /// RFC 4180: a line of names, then a line a row, ended by CR LF; nothing where there is no value.
     Csv,
     /// One JSON object a line; null where there is no value.
@@ -14,7 +14,7 @@ pub enum FileFormat {
 }
 
 /// Writes rows of the same columns.
-pub struct RowWriter<W: Write> {
+pub(crate) struct RowWriter<W: Write> {
     columns: &'static [&'static str],
     to: RowTarget<W>,
 }
@@ -29,7 +29,7 @@ impl<W: Write> RowWriter<W> {
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn new(shape: FileFormat, columns: &'static [&'static str], to: W) -> io::Result<Self> {
+    pub(crate) fn new(shape: FileFormat, columns: &'static [&'static str], to: W) -> io::Result<Self> {
         let to = match shape {
             FileFormat::Jsonl => RowTarget::Jsonl(to),
             FileFormat::Csv => {
@@ -45,7 +45,7 @@ impl<W: Write> RowWriter<W> {
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn row(&mut self, values: Vec<Value>) -> io::Result<()> {
+    pub(crate) fn row(&mut self, values: Vec<Value>) -> io::Result<()> {
         match &mut self.to {
             RowTarget::Csv(csv) => csv.write_record(values.into_iter().map(cell)).map_err(io_error),
             RowTarget::Jsonl(to) => {
@@ -61,7 +61,7 @@ impl<W: Write> RowWriter<W> {
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn end(self) -> io::Result<W> {
+    pub(crate) fn end(self) -> io::Result<W> {
         match self.to {
             RowTarget::Csv(csv) => csv.into_inner().map_err(|error| io::Error::from(error.error().kind())),
             RowTarget::Jsonl(mut to) => to.flush().map(|()| to),

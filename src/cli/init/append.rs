@@ -23,7 +23,7 @@ struct InsertionPoint {
 ///
 /// # Errors
 /// Where the file has no such list in block style, with the mend.
-pub fn inserted(text: &str, item: impl Fn(usize) -> String) -> Result<String, String> {
+pub(crate) fn inserted(text: &str, item: impl Fn(usize) -> String) -> Result<String, String> {
     let InsertionPoint { at, indent } = place(text)?;
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let (before, after) = text.split_at(at);
@@ -36,7 +36,7 @@ pub fn inserted(text: &str, item: impl Fn(usize) -> String) -> Result<String, St
 ///
 /// # Errors
 /// Every fault, as `serin check` prints them.
-pub fn checked(path: &Path, text: &str, known: &[(String, String)]) -> Result<Loaded, String> {
+pub(crate) fn checked(path: &Path, text: &str, known: &[(String, String)]) -> Result<Loaded, String> {
     let source = ConfigSource::new(path, text.as_bytes().to_vec(), None);
     let env = |name: &str| {
         let ours = known.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
@@ -49,7 +49,7 @@ pub fn checked(path: &Path, text: &str, known: &[(String, String)]) -> Result<Lo
 ///
 /// # Errors
 /// What the operating system refused; the file is then as it was.
-pub fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+pub(crate) fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = target.file_name().unwrap_or_default().to_string_lossy();

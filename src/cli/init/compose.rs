@@ -11,7 +11,7 @@ use crate::tool_lists::callable::COUNT_NAMES;
 
 /// Everything a proposed monitor says.
 #[derive(Debug, Clone, Default)]
-pub struct Draft {
+pub(crate) struct Draft {
     /// Its id.
     pub id: String,
     /// The name people read; none: the id is name enough.
@@ -56,7 +56,7 @@ const WITHIN: u32 = 5;
 
 impl Draft {
     /// The monitor as an item of `monitors:`, each line indented by so many blanks; ends with a line break.
-    pub fn item(&self, indent: usize) -> String {
+    pub(crate) fn item(&self, indent: usize) -> String {
         let mut out = String::new();
         let mut line = |depth: usize, text: &str| {
             let _ = writeln!(out, "{:width$}{text}", "", width = depth * 2);
@@ -93,7 +93,7 @@ impl Draft {
     }
 
     /// What the monitor costs its server, as a sentence.
-    pub fn calls(&self) -> Option<String> {
+    pub(crate) fn calls(&self) -> Option<String> {
         let calls = self.calls_per_day?;
         Some(format!("Up to {calls} calls a day; `every` and `search.per_beat` change that."))
     }
@@ -217,7 +217,7 @@ impl Draft {
 }
 
 /// A whole file around monitors that are written already: what the least file needs, and where people are told.
-pub fn new_file(items: &str) -> String {
+pub(crate) fn new_file(items: &str) -> String {
     format!(
         "# Written by `serin init`. `serin check` says whether it is right, `serin run` watches.\n\
          version: 1\n\

@@ -17,7 +17,7 @@ const ID_CHARS_MAX: usize = 40;
 ///
 /// At most about 40 requests are sent, to this server only. Exit code 0: all was found out; 2: the monitor is usable, and what is missing is said; 1: nothing could be proposed or written.
 #[derive(Debug, Clone, clap::Args)]
-pub struct InitArgs {
+pub(crate) struct InitArgs {
     /// Where the server answers MCP.
     pub url: String,
     /// The token it asks for. It is not written down: the YAML refers to a variable. `--bearer-env` keeps it out of your shell's history.
@@ -54,7 +54,7 @@ pub struct InitArgs {
 
 /// The server as it is asked, with what its YAML may not hold.
 #[derive(Debug)]
-pub struct InitInput {
+pub(crate) struct InitInput {
     url: Url,
     bearer: Option<TokenSource>,
     headers: Vec<(String, Secret)>,
@@ -69,7 +69,7 @@ struct TokenSource {
 
 /// How address and credentials are written, and the variables that have to be set for it.
 #[derive(Debug, Default)]
-pub struct WrittenReference {
+pub(crate) struct WrittenReference {
     /// The address, or a reference where it holds a secret.
     pub url: String,
     /// The bearer token as a reference.
@@ -84,13 +84,13 @@ pub struct WrittenReference {
 
 impl WrittenReference {
     /// Whether a text repeats a secret, in whatever case: a server may say our own token back to us.
-    pub fn betrays(&self, text: &str) -> bool {
+    pub(crate) fn betrays(&self, text: &str) -> bool {
         let text = text.to_lowercase();
         self.secrets().any(|secret| text.contains(&secret.to_lowercase()))
     }
 
     /// A text without our secrets.
-    pub fn masked(&self, text: &str) -> String {
+    pub(crate) fn masked(&self, text: &str) -> String {
         if self.betrays(text) { "(left out: it repeats a secret of ours)".to_owned() } else { text.to_owned() }
     }
 
@@ -107,7 +107,7 @@ impl InitInput {
     ///
     /// # Errors
     /// What cannot be used, with the mend.
-    pub fn read(args: &InitArgs) -> anyhow::Result<Self> {
+    pub(crate) fn read(args: &InitArgs) -> anyhow::Result<Self> {
         let url = Url::parse(&args.url).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         let Some(url) = url else {
             bail!("this is no address of a server; write it whole, such as https://docs.example.org/mcp");
@@ -135,7 +135,7 @@ impl InitInput {
     }
 
     /// The monitor that is explored.
-    pub fn monitor(&self) -> Monitor {
+    pub(crate) fn monitor(&self) -> Monitor {
         let shown = format!("{}{}", self.url.origin().ascii_serialization(), self.url.path());
         let mut monitor = Monitor::undeclared("new", Address { shown, resolved: Secret::new(self.url.as_str()) });
         monitor.auth.bearer = self.bearer.as_ref().map(|token| token.value.clone());
@@ -144,18 +144,18 @@ impl InitInput {
     }
 
     /// An id for it, where nobody chose one: what the server calls itself, else its host.
-    pub fn id(&self, server_name: Option<&str>) -> String {
+    pub(crate) fn id(&self, server_name: Option<&str>) -> String {
         let of_host = || slug(self.url.host_str().unwrap_or_default(), ID_CHARS_MAX);
         server_name.and_then(|name| slug(name, ID_CHARS_MAX)).or_else(of_host).unwrap_or_else(|| "server".to_owned())
     }
 
     /// Whether a name repeats a secret, so that an id made of it would.
-    pub fn betrayed(&self, name: &str) -> bool {
+    pub(crate) fn betrayed(&self, name: &str) -> bool {
         self.written("x").betrays(name)
     }
 
     /// How it is written under this id.
-    pub fn written(&self, id: &str) -> WrittenReference {
+    pub(crate) fn written(&self, id: &str) -> WrittenReference {
         let mut written =
             WrittenReference { url: self.url.as_str().replace("${", "$${"), ..WrittenReference::default() };
         let hides = !self.url.username().is_empty() || self.url.password().is_some() || self.url.query().is_some();
@@ -180,7 +180,7 @@ impl InitInput {
 ///
 /// # Errors
 /// Where there is no `=`.
-pub fn arguments(given: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
+pub(crate) fn arguments(given: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
     let one = |text: &String| -> anyhow::Result<(String, String)> {
         let (name, value) = text.split_once('=').context("an argument is given as NAME=VALUE")?;
         let json = serde_json::from_str::<serde_json::Value>(value).unwrap_or_else(|_| value.into());

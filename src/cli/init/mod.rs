@@ -4,12 +4,12 @@
 //! puts it into a file. Read: `given` (what a person said), `compose` (the YAML) on `scalar` (a stranger's text made
 //! safe), `append` (a file that people wrote).
 
-pub mod given;
-pub mod scalar;
-pub mod compose;
-pub mod append;
+pub(crate) mod given;
+pub(crate) mod scalar;
+pub(crate) mod compose;
+pub(crate) mod append;
 
-pub mod proposing;
+pub(crate) mod proposing;
 
-pub use given::InitArgs;
-pub use proposing::command;
+pub(crate) use given::InitArgs;
+pub(crate) use proposing::command;

@@ -34,7 +34,7 @@ const CONFIRMATIONS: usize = 2;
 ///
 /// # Errors
 /// Where the arguments cannot be used, or the file cannot be written as it should be.
-pub async fn command(args: InitArgs) -> anyhow::Result<ExitCode> {
+pub(crate) async fn command(args: InitArgs) -> anyhow::Result<ExitCode> {
     let given = InitInput::read(&args)?;
     if args.canaries > CANARIES_MAX {
         bail!("at most {CANARIES_MAX} canaries are looked for; further ones are better written by a person");

@@ -5,12 +5,12 @@ const WORDS: [&str; 13] =
     ["null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan", "inf", "version", "merge"];
 
 /// A text as a YAML value. References in it are written so that they stay text (`$${`).
-pub fn text(text: &str) -> String {
+pub(crate) fn text(text: &str) -> String {
     verbatim(&text.replace("${", "$${"))
 }
 
 /// A text as a YAML value, references left to be resolved.
-pub fn verbatim(text: &str) -> String {
+pub(crate) fn verbatim(text: &str) -> String {
     let starts_well = text.chars().next().is_some_and(|c| c.is_ascii_alphabetic());
     let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, ' ' | '_' | '.' | '/' | '-'));
     let alone = text.trim() == text && !WORDS.contains(&text.to_lowercase().as_str());
@@ -37,7 +37,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// A text inside a comment: one line, bounded, nothing that could end it.
-pub fn comment(text: &str) -> String {
+pub(crate) fn comment(text: &str) -> String {
     /// Characters of a comment that a person still reads.
     const CHARS_MAX: usize = 240;
     text.chars().map(|c| if printable(c) { c } else { '�' }).take(CHARS_MAX).collect()

@@ -4,7 +4,7 @@
 //! duration in two bytes), `steps` (the calls of an hour or a day), `histogram` (percentiles over months, by merging).
 
 pub mod window;
-pub mod warming;
+pub(crate) mod warming;
 pub mod code;
-pub mod steps;
+pub(crate) mod steps;
 pub mod histogram;

@@ -5,14 +5,14 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 /// A restart or `cache_warm: false` holds back the latency page for so long and no longer (DESIGN §4).
-pub const WARMING_CAP: Duration = Duration::from_secs(30 * 60);
+pub(crate) const WARMING_CAP: Duration = Duration::from_secs(30 * 60);
 
 /// The word pages show while it holds.
-pub const COLD_START: &str = "cold_start";
+pub(crate) const COLD_START: &str = "cold_start";
 
 /// What is known about a server being cold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Warming {
+pub(crate) struct Warming {
     /// When the server restarted, or first said that its cache is cold; none where neither happened.
     since: Option<DateTime<Utc>>,
     /// Whether the server's own word is what holds.
@@ -23,7 +23,7 @@ pub struct Warming {
 
 impl Warming {
     /// The server restarted: the cap starts anew.
-    pub const fn restarted(&mut self, now: DateTime<Utc>) {
+    pub(crate) const fn restarted(&mut self, now: DateTime<Utc>) {
         *self = Self { since: Some(now), by_word: false, warm_since: None };
     }
 
@@ -32,7 +32,7 @@ impl Warming {
     ///
     /// Neither saying "cold" for ever nor changing one's mind extends the cap: it starts anew only
     /// after the cache was warm for as long as the cap is.
-    pub fn hear(&mut self, cache_warm: bool, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    pub(crate) fn hear(&mut self, cache_warm: bool, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         if !cache_warm {
             let anew = self.since.is_none() || self.warm_since.is_some_and(|at| !within_cap(at, now));
             let since = if anew { Some(now) } else { self.since };
@@ -48,7 +48,7 @@ impl Warming {
     }
 
     /// Whether the latency page is held back at this moment.
-    pub fn holds(&self, now: DateTime<Utc>) -> bool {
+    pub(crate) fn holds(&self, now: DateTime<Utc>) -> bool {
         self.warm_since.is_none() && self.since.is_some_and(|since| within_cap(since, now))
     }
 }

@@ -21,7 +21,7 @@ pub struct Topic {
 
 /// Whom a finding would reach.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Hearing {
+pub(crate) struct Hearing {
     /// What was found.
     pub topic: Topic,
     /// How loud.
@@ -33,7 +33,7 @@ pub struct Hearing {
 }
 
 /// Whom each finding of a monitor would reach. `apart` are the reasons to tell apart, see [`named`].
-pub fn audience(monitor: &Monitor, routes: &[Route], apart: &[FailureReason]) -> Vec<Hearing> {
+pub(crate) fn audience(monitor: &Monitor, routes: &[Route], apart: &[FailureReason]) -> Vec<Hearing> {
     let mut found = Vec::new();
     for signal in Signal::ALL.into_iter().filter(|signal| judged(monitor, *signal)) {
         for (reason, class, severity) in loudness(&monitor.rules, signal) {
@@ -50,7 +50,7 @@ pub fn audience(monitor: &Monitor, routes: &[Route], apart: &[FailureReason]) ->
 }
 
 /// The reasons that some route names.
-pub fn named(routes: &[Route]) -> Vec<FailureReason> {
+pub(crate) fn named(routes: &[Route]) -> Vec<FailureReason> {
     let mut reasons: Vec<FailureReason> =
         routes.iter().flat_map(|route| route.matches.reason.iter().copied()).collect();
     reasons.sort_unstable();

@@ -3,5 +3,5 @@
 //! Read: `notification` (one thing to say), `audience` (to whom, by `route`), `delivery` (the promise to bring it).
 
 pub mod notification;
-pub mod audience;
+pub(crate) mod audience;
 pub mod delivery;

@@ -12,15 +12,15 @@ const CHUNK_CHARS_MAX: u32 = 20_000;
 const SEEN_SOURCES_MAX: usize = 3;
 
 /// Canaries that a finding names; the monitor's page shows them all.
-pub const EVIDENCE_CANARIES_MAX: usize = 8;
+pub(crate) const EVIDENCE_CANARIES_MAX: usize = 8;
 
 /// The evidence key under which a finding tells what one canary got.
-pub fn key(canary: &str) -> String {
+pub(crate) fn key(canary: &str) -> String {
     format!("canary.{canary}")
 }
 
 /// Judges an answer by what the canary declares; `expect` and `within` stand in for the lock.
-pub fn judge(canary: &Canary, answer: &Answer) -> AskVerdict {
+pub(crate) fn judge(canary: &Canary, answer: &Answer) -> AskVerdict {
     if canary.kind == CanaryKind::Negative {
         return judge_negative(canary, answer);
     }
@@ -44,7 +44,7 @@ pub fn judge(canary: &Canary, answer: &Answer) -> AskVerdict {
 }
 
 /// Rank, from 1, of the first expected source among the distinct sources of the answer.
-pub fn rank_of(expect: &[String], hits: &[Hit]) -> Option<u32> {
+pub(crate) fn rank_of(expect: &[String], hits: &[Hit]) -> Option<u32> {
     let mut distinct: Vec<&str> = Vec::new();
     for hit in hits {
         if distinct.contains(&hit.source.as_str()) {

@@ -16,7 +16,7 @@ const CONSTANT_LISTS_MIN: usize = 3;
 
 /// What the canaries say together.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Diagnosis {
+pub(crate) struct Diagnosis {
     /// The cause, as far as the wrong answers that stand say it.
     pub reason: FailureReason,
     /// How far it reaches.
@@ -30,7 +30,7 @@ pub struct Diagnosis {
 }
 
 /// Diagnoses; none where no canary is confirmed wrong.
-pub fn diagnose(
+pub(crate) fn diagnose(
     canaries: &[Canary],
     state: &BTreeMap<String, Box<CanaryState>>,
     horizon: Horizon,

@@ -15,7 +15,7 @@ use crate::domain::reason::FailureReason;
 
 /// From when on answers count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Horizon {
+pub(crate) struct Horizon {
     /// The fault's first wrong answer.
     pub since: DateTime<Utc>,
     /// When a wrong canary was last seen to turn right, while the incident is open.
@@ -28,7 +28,7 @@ pub struct Horizon {
 
 /// What one canary says of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CanaryHeard {
+pub(crate) enum CanaryHeard {
     /// Its answer since is right.
     Right,
     /// Its answer since is wrong.
@@ -41,7 +41,7 @@ pub enum CanaryHeard {
 
 impl Horizon {
     /// What a canary says of the fault.
-    pub fn heard(&self, canary: Option<&CanaryState>) -> CanaryHeard {
+    pub(crate) fn heard(&self, canary: Option<&CanaryState>) -> CanaryHeard {
         let Some(canary) = canary else { return CanaryHeard::NotAsked };
         let since = |moment: DateTime<Utc>| canary.answered_at.is_some_and(|at| at >= moment);
         let turned = self.turned_at.max(self.resumed_at);
@@ -58,7 +58,7 @@ impl Horizon {
 
 /// The count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Extent {
+pub(crate) struct Extent {
     /// The fault's first wrong answer.
     pub since: DateTime<Utc>,
     /// Canaries asked since.
@@ -77,7 +77,7 @@ pub struct Extent {
 
 /// Whether it is so, or was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tense {
+pub(crate) enum Tense {
     /// It is.
     Now,
     /// It was.
@@ -86,7 +86,7 @@ pub enum Tense {
 
 impl Extent {
     /// How far it reaches.
-    pub const fn reach(&self) -> IncidentReach {
+    pub(crate) const fn reach(&self) -> IncidentReach {
         match () {
             () if self.wrong >= self.asked => IncidentReach::All,
             () if self.wrong * 2 >= self.asked => IncidentReach::Half,
@@ -95,17 +95,17 @@ impl Extent {
     }
 
     /// Whether every wrong answer that it counts still stands: only then is anybody told.
-    pub const fn stands(&self) -> bool {
+    pub(crate) const fn stands(&self) -> bool {
         self.wrong > 0 && self.waiting == 0
     }
 
     /// Whether it reaches further than another; of two equal ones the better known counts.
-    pub fn exceeds(&self, wrong: usize, asked: usize) -> bool {
+    pub(crate) fn exceeds(&self, wrong: usize, asked: usize) -> bool {
         (self.wrong, self.asked) > (wrong, asked)
     }
 
     /// One sentence, such as `every search comes back empty: 5 of 5 asked since 00:53 UTC`.
-    pub fn said(&self, reason: FailureReason, tense: Tense, now: DateTime<Utc>) -> String {
+    pub(crate) fn said(&self, reason: FailureReason, tense: Tense, now: DateTime<Utc>) -> String {
         let every = self.alike == self.asked && self.not_asked == 0;
         let since = clock(self.since, now);
         let counted = format!("{}: {} of {} asked since {since}", words(reason, every, tense), self.alike, self.asked);
@@ -114,14 +114,14 @@ impl Extent {
     }
 
     /// In a few words, for the line of a signal: `0 of 5 right since 00:53 UTC, 3 not asked`.
-    pub fn figure(&self, now: DateTime<Utc>) -> String {
+    pub(crate) fn figure(&self, now: DateTime<Utc>) -> String {
         let right = self.asked - self.wrong - self.waiting;
         let counted = format!("{right} of {} right since {}", self.asked, clock(self.since, now));
         with(counted, &[(self.waiting, "to be asked again"), (self.not_asked, "not asked")])
     }
 
     /// One sentence for while wrong answers turn right, and none is told.
-    pub fn turning(&self, now: DateTime<Utc>) -> String {
+    pub(crate) fn turning(&self, now: DateTime<Utc>) -> String {
         let right = self.asked - self.wrong - self.waiting;
         let turn = if right == self.asked { "answers are right again" } else { "answers turn right" };
         let counted = format!("{turn}: {right} of {} asked since {}", self.asked, clock(self.since, now));
@@ -173,14 +173,18 @@ fn clock(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
 
 /// What every canary says of a fault, as far as it can say anything.
 #[derive(Debug)]
-pub struct Roll<'a> {
+pub(crate) struct Roll<'a> {
     /// In the order of the file.
     pub heard: Vec<(&'a Canary, Option<&'a CanaryState>, CanaryHeard)>,
 }
 
 impl<'a> Roll<'a> {
     /// Calls the roll.
-    pub fn call(canaries: &'a [Canary], state: &'a BTreeMap<String, Box<CanaryState>>, horizon: Horizon) -> Self {
+    pub(crate) fn call(
+        canaries: &'a [Canary],
+        state: &'a BTreeMap<String, Box<CanaryState>>,
+        horizon: Horizon,
+    ) -> Self {
         let heard = |canary: &'a Canary| {
             let known = state.get(&canary.id).map(|known| &**known);
             (canary, known, horizon.heard(known))
@@ -189,7 +193,7 @@ impl<'a> Roll<'a> {
     }
 
     /// The canaries that are wrong.
-    pub fn wrong(&self) -> impl Iterator<Item = (&'a Canary, &'a CanaryState)> {
+    pub(crate) fn wrong(&self) -> impl Iterator<Item = (&'a Canary, &'a CanaryState)> {
         let wrong = self.heard.iter().filter(|(.., heard)| *heard == CanaryHeard::Wrong);
         wrong.filter_map(|(canary, known, _)| Some((*canary, (*known)?)))
     }
@@ -203,7 +207,7 @@ impl<'a> Roll<'a> {
     }
 
     /// The count; `alike` of the wrong ones are wrong in the way that the reason names.
-    pub fn extent(&self, horizon: Horizon, alike: usize) -> Extent {
+    pub(crate) fn extent(&self, horizon: Horizon, alike: usize) -> Extent {
         let count = |wanted: CanaryHeard| self.counted().filter(|heard| *heard == wanted).count();
         let (wrong, waiting) = (count(CanaryHeard::Wrong), count(CanaryHeard::Waiting));
         Extent {
@@ -218,7 +222,7 @@ impl<'a> Roll<'a> {
     }
 
     /// Each kind's count, such as `3 of 4 meaning, 0 of 1 keyword and 1 not asked, 2 mixed not asked`.
-    pub fn kinds(&self) -> String {
+    pub(crate) fn kinds(&self) -> String {
         let of = |kind: CanaryKind| {
             let count = |wanted: fn(CanaryHeard) -> bool| {
                 self.heard.iter().filter(|(canary, _, heard)| canary.kind == kind && wanted(*heard)).count()

@@ -11,7 +11,7 @@ use crate::domain::monitor::CanaryKind;
 
 /// A stretch of a source, as a search brought it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SeenPassage {
+pub(crate) struct SeenPassage {
     /// The source's name, as answers give it.
     pub source: String,
     /// Its text on one line, bounded.
@@ -30,7 +30,7 @@ pub struct Proposal {
 }
 
 /// Words that no text can be about, to ask for what is not there.
-pub const NONSENSE: [&str; 2] = ["zorvex quandril mubbletock", "wexlifrant jorbequist plinnaver"];
+pub(crate) const NONSENSE: [&str; 2] = ["zorvex quandril mubbletock", "wexlifrant jorbequist plinnaver"];
 
 /// Characters of a word worth asking for; longer ones are hashes or lines without blanks.
 const TOKEN_CHARS_MAX: usize = 32;
@@ -63,7 +63,7 @@ const COMMON: &str = "about above after again against all also and answer answer
     without";
 
 /// Questions for a first look at what a server holds: rare-looking words of its own texts, the likeliest first.
-pub fn openers<'a>(texts: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<String> {
+pub(crate) fn openers<'a>(texts: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let mut words: Vec<(u32, String)> = Vec::new();
     for token in texts.into_iter().flat_map(tokens) {
@@ -78,7 +78,7 @@ pub fn openers<'a>(texts: impl IntoIterator<Item = &'a str>, most: usize) -> Vec
 }
 
 /// Questions out of the names of sources, from all over the list: `billing/late-invoices.md` asks for late invoices.
-pub fn named_openers(names: &[String], most: usize) -> Vec<String> {
+pub(crate) fn named_openers(names: &[String], most: usize) -> Vec<String> {
     let step = names.len().div_ceil(most.max(1)).max(1);
     let question = |name: &String| {
         let last = name.rsplit(['/', '#', ':', '\\']).find(|part| !part.is_empty())?;
@@ -99,7 +99,7 @@ pub fn named_openers(names: &[String], most: usize) -> Vec<String> {
 }
 
 /// What the passages suggest asking: keyword and mixed canaries in turn over all sources, the likeliest to hold first.
-pub fn proposals(passages: &[SeenPassage]) -> Vec<Proposal> {
+pub(crate) fn proposals(passages: &[SeenPassage]) -> Vec<Proposal> {
     let by_source = by_source(passages);
     let (mut first, mut mixed, mut second) = (Vec::new(), Vec::new(), Vec::new());
     for (source, texts) in &by_source {
@@ -128,7 +128,7 @@ pub fn proposals(passages: &[SeenPassage]) -> Vec<Proposal> {
 /// A limit between the scores of nonsense and those of right answers, where they lie far enough apart to hold.
 ///
 /// In the middle, to two digits. None where nonsense scores like an answer: fused ranks do.
-pub fn max_score(nonsense: &[f64], right: &[f64]) -> Option<f64> {
+pub(crate) fn max_score(nonsense: &[f64], right: &[f64]) -> Option<f64> {
     /// Nonsense must stay below this share of the least right answer, or the limit would be crossed by chance.
     const APART: f64 = 0.8;
     let top = nonsense.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -143,7 +143,7 @@ pub fn max_score(nonsense: &[f64], right: &[f64]) -> Option<f64> {
 }
 
 /// An id made of a text: its words in lowercase letters and digits, joined by `-`, as many as fit; none where nothing is left.
-pub fn slug(text: &str, chars: usize) -> Option<String> {
+pub(crate) fn slug(text: &str, chars: usize) -> Option<String> {
     let mut slug = String::new();
     for word in text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {
         if slug.is_empty() {

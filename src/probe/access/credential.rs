@@ -9,7 +9,7 @@ use crate::domain::monitor::Auth;
 
 /// The earliest end of what is shown: what the file says, or the `exp` of a bearer token that is a JWT (RFC 7519 §4.1.4),
 /// read and not verified, since it is the server who has to believe it.
-pub fn ends_at(auth: &Auth) -> Option<DateTime<Utc>> {
+pub(crate) fn ends_at(auth: &Auth) -> Option<DateTime<Utc>> {
     let token = auth.bearer.as_ref().and_then(|bearer| token_end(bearer.expose()));
     [auth.expires_at, token].into_iter().flatten().min()
 }

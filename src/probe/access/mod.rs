@@ -4,4 +4,4 @@ pub(crate) mod oauth;
 pub(crate) mod token_cache;
 pub(crate) mod admission;
 pub(crate) mod unauthenticated_check;
-pub mod credential;
+pub(crate) mod credential;

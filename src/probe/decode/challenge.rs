@@ -1,7 +1,7 @@
 //! `WWW-Authenticate`, as far as a probe needs it: the parameters of a Bearer challenge (RFC 9110 §11, RFC 6750 §3).
 
 /// A parameter of the Bearer challenge of a header; names in any case, quotes and escapes taken off.
-pub fn parameter(header: &str, name: &str) -> Option<String> {
+pub(crate) fn parameter(header: &str, name: &str) -> Option<String> {
     let at = header.to_ascii_lowercase().find("bearer")?;
     let mut rest = header.get(at + "bearer".len()..)?;
     loop {

@@ -22,7 +22,7 @@ const SCORE_PARTS: [&str; 4] = ["score", "similar", "relevan", "rank_score"];
 
 /// Pointers to the list of results and to the parts of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AnswerShape {
+pub(crate) struct AnswerShape {
     /// The list, from the answer's root.
     pub results: String,
     /// The parts, from one result; `total` stays empty.
@@ -30,7 +30,7 @@ pub struct AnswerShape {
 }
 
 /// The likeliest list of results among the values that an answer carries.
-pub fn find(values: &[Value]) -> Option<AnswerShape> {
+pub(crate) fn find(values: &[Value]) -> Option<AnswerShape> {
     values
         .iter()
         .find_map(|value| {

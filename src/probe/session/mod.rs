@@ -5,16 +5,16 @@
 
 pub(crate) mod message;
 pub(crate) mod caller;
-pub mod call;
+pub(crate) mod call;
 pub(crate) mod carriers;
 pub(crate) mod sessions;
 pub(crate) mod afterwards;
-pub mod unclosed_sessions;
-pub mod initialize;
-pub mod discover;
-pub mod handshake;
-pub mod process_pool;
-pub mod closing;
-pub mod listing;
+pub(crate) mod unclosed_sessions;
+pub(crate) mod initialize;
+pub(crate) mod discover;
+pub(crate) mod handshake;
+pub(crate) mod process_pool;
+pub(crate) mod closing;
+pub(crate) mod listing;
 pub(crate) mod offload;
-pub mod parameter_headers;
+pub(crate) mod parameter_headers;

@@ -1,7 +1,7 @@
 //! A probe, whole: its steps in order, and the looks beside them.
 
-pub mod steps;
-pub mod health_check;
-pub mod connectivity;
-pub mod reach;
-pub mod cross;
+pub(crate) mod steps;
+pub(crate) mod health_check;
+pub(crate) mod connectivity;
+pub(crate) mod reach;
+pub(crate) mod cross;

@@ -11,7 +11,7 @@ const NOTES_MAX: usize = 8;
 
 /// A running step.
 #[derive(Debug)]
-pub struct StepClock {
+pub(crate) struct StepClock {
     stage: Stage,
     label: String,
     started: Instant,
@@ -24,7 +24,7 @@ pub struct StepClock {
 
 impl StepClock {
     /// Starts now.
-    pub fn start(stage: Stage, label: &str) -> Self {
+    pub(crate) fn start(stage: Stage, label: &str) -> Self {
         Self {
             stage,
             label: label.to_owned(),
@@ -36,46 +36,46 @@ impl StepClock {
     }
 
     /// A second clock of the same step, for what is waited for at the same time.
-    pub fn twin(&self) -> Self {
+    pub(crate) fn twin(&self) -> Self {
         Self { started: self.started, ..Self::start(self.stage, &self.label) }
     }
 
     /// Takes over what the second clock saw of the answer.
-    pub fn join(&mut self, twin: Self) {
+    pub(crate) fn join(&mut self, twin: Self) {
         self.phases.answer = twin.phases.answer.or(self.phases.answer);
         self.phases.end = twin.phases.end.or(self.phases.end);
         twin.notes.into_iter().for_each(|note| self.note(note));
     }
 
     /// Since the start.
-    pub fn elapsed(&self) -> std::time::Duration {
+    pub(crate) fn elapsed(&self) -> std::time::Duration {
         self.started.elapsed()
     }
 
     /// Keeps an oddity that is legal, once.
-    pub fn note(&mut self, text: String) {
+    pub(crate) fn note(&mut self, text: String) {
         if self.notes.len() < NOTES_MAX && !self.notes.contains(&text) {
             self.notes.push(text);
         }
     }
 
     /// The first byte of an answer came. A step with several requests keeps the last one's.
-    pub fn headers(&mut self) {
+    pub(crate) fn headers(&mut self) {
         self.phases.headers = Some(self.elapsed());
     }
 
     /// The answer was read.
-    pub fn answer(&mut self) {
+    pub(crate) fn answer(&mut self) {
         self.phases.answer = Some(self.elapsed());
     }
 
     /// The body ended.
-    pub fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.phases.end = Some(self.elapsed());
     }
 
     /// Phases of a connection that began `offset` after the step did.
-    pub fn connected(&mut self, offset: std::time::Duration, times: Times) {
+    pub(crate) fn connected(&mut self, offset: std::time::Duration, times: Times) {
         self.fresh_connection = true;
         self.phases.name = times.name.map(|time| offset + time);
         self.phases.connect = times.connect.map(|time| offset + time);
@@ -84,7 +84,7 @@ impl StepClock {
 
     /// The step as it went. With an answer its duration is the time to the answer: a stream that stays open behind it
     /// costs the caller nothing.
-    pub fn stop(self, fault: Option<Fault>) -> Step {
+    pub(crate) fn stop(self, fault: Option<Fault>) -> Step {
         let elapsed = match (&fault, self.phases.answer) {
             (None, Some(answer)) => answer,
             _ => self.elapsed(),

@@ -1,11 +1,11 @@
 //! One exchange with a server, from the socket up: HTTP, the event stream of HTTP+SSE, a program's pipes; timed, and
 //! written down as it goes.
 
-pub mod clock;
+pub(crate) mod clock;
 pub mod transcript;
 pub mod head;
 pub mod reply;
-pub mod channel;
-pub mod program;
+pub(crate) mod channel;
+pub(crate) mod program;
 pub(crate) mod egress;
-pub mod connection;
+pub(crate) mod connection;

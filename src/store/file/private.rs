@@ -13,7 +13,7 @@ const MODE: u32 = 0o600;
 ///
 /// # Errors
 /// Where the system refuses.
-pub fn open(path: &Path) -> io::Result<File> {
+pub(crate) fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).truncate(false).write(true).mode(MODE).open(path)
 }
 
@@ -21,7 +21,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// Where the system refuses.
-pub fn begin_anew(file: &File) -> io::Result<()> {
+pub(crate) fn begin_anew(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(MODE))?;
     file.set_len(0)
 }

@@ -66,7 +66,7 @@ pub(in crate::store) fn day_from(number: i64) -> Result<DateTime<Utc>, StoreErro
 }
 
 /// The first moment of the hour that holds a moment.
-pub fn hour_of(at: DateTime<Utc>) -> DateTime<Utc> {
+pub(crate) fn hour_of(at: DateTime<Utc>) -> DateTime<Utc> {
     first_of(at, HOUR.num_seconds())
 }
 

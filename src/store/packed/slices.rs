@@ -32,7 +32,7 @@ pub struct LatencySlice {
 
 /// Slices of one stretch of time.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Sliced {
+pub(crate) struct Sliced {
     /// Whether they are of searches; else of tools/list, since there were no searches.
     pub of_searches: bool,
     /// Slices with a call, the oldest first.

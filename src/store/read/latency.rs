@@ -109,7 +109,11 @@ impl Readers {
 
 /// Percentiles of hours or days that were read already, as [`Readers::latency`] gives them; slices are made of whole
 /// ones of them, and those before `from` are left out.
-pub fn of_stretches(stretches: &[(DateTime<Utc>, Stretch)], from: DateTime<Utc>, slice: Duration) -> Vec<LatencySlice> {
+pub(crate) fn of_stretches(
+    stretches: &[(DateTime<Utc>, Stretch)],
+    from: DateTime<Utc>,
+    slice: Duration,
+) -> Vec<LatencySlice> {
     let within = stretches.iter().filter(|(at, _)| *at >= from);
     slices::of_histograms(within.map(|(at, stretch)| (*at, &stretch.histograms)), from, slice).slices
 }

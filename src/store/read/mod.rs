@@ -4,10 +4,10 @@
 //! `unsealed` (rows whose hour is not packed yet), `export` (the past as a stream), `figures` (how large it is).
 
 pub(in crate::store) mod unsealed;
-pub mod resume;
-pub mod recent;
-pub mod latency;
+pub(crate) mod resume;
+pub(crate) mod recent;
+pub(crate) mod latency;
 pub mod history;
-pub mod export;
-pub mod figures;
+pub(crate) mod export;
+pub(crate) mod figures;
 pub mod pages;

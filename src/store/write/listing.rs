@@ -13,12 +13,12 @@ use crate::store::values::column::{moment, moment_or_none, word};
 use crate::store::values::error::StoreError;
 
 /// Lists kept of one monitor beside the accepted one: a year of monthly releases, and room for a rollout that flaps.
-pub const KEPT_MAX: u32 = 30;
+pub(crate) const KEPT_MAX: u32 = 30;
 
 /// Bytes of lists kept of one monitor, with what is said of their differences: thirty of a usual server, whose list has
 /// some 10 kB. A probe brings none that is written in more than 400 kB (`probe::tools`), so that the accepted list and the
 /// latest, which always stay, fit into it.
-pub const BYTES_MAX: u32 = 1_000_000;
+pub(crate) const BYTES_MAX: u32 = 1_000_000;
 
 /// One list of a monitor's past.
 #[derive(Debug, Clone, PartialEq, Eq)]

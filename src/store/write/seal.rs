@@ -28,7 +28,7 @@ use crate::store::values::past::PastBeat;
 use crate::store::write::append::Names;
 
 /// How long an hour is over before it is sealed: the longest probe, and a clock that is put right by minutes.
-pub const GRACE: TimeDelta = TimeDelta::minutes(15);
+pub(crate) const GRACE: TimeDelta = TimeDelta::minutes(15);
 /// Answers that came so often in an hour get a number, which later hours will name as well.
 const OFTEN: usize = 3;
 /// Beats deleted in one transaction.

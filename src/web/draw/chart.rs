@@ -13,7 +13,7 @@ use crate::store::packed::slices::LatencySlice;
 use crate::web::format;
 
 /// A bound on a P95 takes so many samples (RETRIEVAL §4).
-pub const P95_SAMPLES_MIN: u32 = 59;
+pub(crate) const P95_SAMPLES_MIN: u32 = 59;
 /// Size of the drawing; it is stretched to its frame.
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 240.0;
@@ -26,7 +26,7 @@ const DAY: Duration = Duration::from_secs(24 * 3_600);
 
 /// What a chart is drawn from.
 #[derive(Debug, Clone)]
-pub struct ChartSource<'a> {
+pub(crate) struct ChartSource<'a> {
     /// The stretch of time.
     pub from: DateTime<Utc>,
     /// Its end.
@@ -48,7 +48,7 @@ pub struct ChartSource<'a> {
 /// A chart, ready to be drawn.
 #[derive(Debug, Clone, PartialEq, Template)]
 #[template(path = "part/chart.html")]
-pub struct Chart {
+pub(crate) struct Chart {
     /// The whole in words.
     pub summary: String,
     /// The median's outline.
@@ -75,7 +75,7 @@ impl HtmlSafe for Chart {}
 
 /// One slice.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ChartMark {
+pub(crate) struct ChartMark {
     /// Left edge.
     pub x: f64,
     /// Right edge.
@@ -88,7 +88,7 @@ pub struct ChartMark {
 
 /// One incident.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shade {
+pub(crate) struct Shade {
     /// Left edge.
     pub x: i64,
     /// How far it goes.
@@ -100,7 +100,7 @@ pub struct Shade {
 }
 
 /// The chart; none where nothing was measured.
-pub fn chart(source: &ChartSource<'_>) -> Option<Chart> {
+pub(crate) fn chart(source: &ChartSource<'_>) -> Option<Chart> {
     if source.fine.is_empty() {
         return None;
     }

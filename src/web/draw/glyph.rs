@@ -11,7 +11,7 @@ use crate::live::state::RollUp;
 /// A shape by name, out of the page's sheet of symbols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Template)]
 #[template(path = "part/glyph.html")]
-pub struct Glyph {
+pub(crate) struct Glyph {
     /// The symbol's and the class's name.
     pub name: &'static str,
 }
@@ -19,7 +19,7 @@ pub struct Glyph {
 impl HtmlSafe for Glyph {}
 
 /// A roll-up's shape; the name is its class as well.
-pub const fn of_roll_up(roll_up: RollUp) -> Glyph {
+pub(crate) const fn of_roll_up(roll_up: RollUp) -> Glyph {
     let name = match roll_up {
         RollUp::Down => "down",
         RollUp::NoAccess => "no-access",
@@ -33,7 +33,7 @@ pub const fn of_roll_up(roll_up: RollUp) -> Glyph {
 }
 
 /// A phase's shape.
-pub const fn of_phase(phase: Phase) -> Glyph {
+pub(crate) const fn of_phase(phase: Phase) -> Glyph {
     let name = match phase {
         Phase::Quiet => "quiet",
         Phase::Pending => "pending",
@@ -44,7 +44,7 @@ pub const fn of_phase(phase: Phase) -> Glyph {
 }
 
 /// A severity's shape.
-pub const fn of_severity(severity: Severity) -> Glyph {
+pub(crate) const fn of_severity(severity: Severity) -> Glyph {
     let name = match severity {
         Severity::Page => "page",
         Severity::Ticket => "ticket",
@@ -54,7 +54,7 @@ pub const fn of_severity(severity: Severity) -> Glyph {
 }
 
 /// A verdict's shape.
-pub const fn of_verdict(verdict: Verdict) -> Glyph {
+pub(crate) const fn of_verdict(verdict: Verdict) -> Glyph {
     let name = match verdict {
         Verdict::Good => "up",
         Verdict::Degraded => "degraded",

@@ -30,7 +30,7 @@ const ROW_PIXELS: [u16; 2] = [26, 16];
 
 /// What a heat map is drawn from.
 #[derive(Debug, Clone)]
-pub struct HeatSource<'a> {
+pub(crate) struct HeatSource<'a> {
     /// Hours with samples.
     pub hours: &'a [LatencySlice],
     /// The first day.
@@ -46,7 +46,7 @@ pub struct HeatSource<'a> {
 /// A heat map, ready to be drawn.
 #[derive(Debug, Clone, PartialEq, Template)]
 #[template(path = "part/heat.html")]
-pub struct Heat {
+pub(crate) struct Heat {
     /// The whole in words.
     pub summary: String,
     /// Height in drawing units.
@@ -73,7 +73,7 @@ impl HtmlSafe for Heat {}
 
 /// One hour.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Cell {
+pub(crate) struct Cell {
     /// The shade's class.
     pub class: &'static str,
     /// Left edge.
@@ -95,7 +95,7 @@ struct HeatScale {
 }
 
 /// The heat map; none where no hour has a sample.
-pub fn heat(source: &HeatSource<'_>) -> Option<Heat> {
+pub(crate) fn heat(source: &HeatSource<'_>) -> Option<Heat> {
     let scale = scale(source)?;
     let by_start: HashMap<DateTime<Utc>, &LatencySlice> = source.hours.iter().map(|hour| (hour.at, hour)).collect();
     let (mut cells, mut over, mut none, mut days) = (Vec::new(), String::new(), String::new(), Vec::new());

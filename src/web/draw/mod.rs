@@ -2,8 +2,8 @@
 //!
 //! Geometry is worked out here and written by the templates, which escape every word in it.
 
-pub mod chart;
-pub mod glyph;
-pub mod heat;
-pub mod strip;
-pub mod waterfall;
+pub(crate) mod chart;
+pub(crate) mod glyph;
+pub(crate) mod heat;
+pub(crate) mod strip;
+pub(crate) mod waterfall;

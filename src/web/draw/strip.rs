@@ -18,7 +18,7 @@ const TITLES_MAX: usize = 5;
 /// A strip, ready to be drawn.
 #[derive(Debug, Clone, PartialEq, Eq, Template)]
 #[template(path = "part/strip.html")]
-pub struct Strip {
+pub(crate) struct Strip {
     /// The whole in words.
     pub summary: String,
     /// A path for each verdict that occurs: class and outline.
@@ -31,7 +31,7 @@ impl HtmlSafe for Strip {}
 
 /// Neighbouring beats with one verdict and one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StripRun {
+pub(crate) struct StripRun {
     /// Where it starts.
     pub x: usize,
     /// How far it goes.
@@ -42,7 +42,7 @@ pub struct StripRun {
 
 impl Strip {
     /// The strip of some beats, the oldest first; the newest stands at the right edge.
-    pub fn new(marks: &[BeatMark]) -> Self {
+    pub(crate) fn new(marks: &[BeatMark]) -> Self {
         let marks = &marks[marks.len().saturating_sub(STRIP_LEN)..];
         let paths = [Verdict::Good, Verdict::Degraded, Verdict::Down, Verdict::Unknown]
             .into_iter()

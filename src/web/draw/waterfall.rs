@@ -10,14 +10,14 @@ const WIDTH: f64 = 1000.0;
 
 /// One step, ready to be drawn.
 #[derive(Debug, Clone, PartialEq)]
-pub struct WaterfallBar {
+pub(crate) struct WaterfallBar {
     /// Phases in order: class, start and width in drawing units (0–1000), title.
     pub pieces: Vec<WaterfallPiece>,
 }
 
 /// One phase of a step.
 #[derive(Debug, Clone, PartialEq)]
-pub struct WaterfallPiece {
+pub(crate) struct WaterfallPiece {
     /// The phase's class.
     pub class: &'static str,
     /// Where it starts.
@@ -29,7 +29,7 @@ pub struct WaterfallPiece {
 }
 
 /// A bar for every step. Steps run one after the other, so each starts where the last one ended.
-pub fn bars(observation: &Observation) -> Vec<WaterfallBar> {
+pub(crate) fn bars(observation: &Observation) -> Vec<WaterfallBar> {
     let total: Duration = observation.steps.iter().map(|step| step.elapsed).sum();
     let scale = WIDTH / total.max(observation.elapsed).as_secs_f64().max(1e-6);
     let mut start = Duration::ZERO;

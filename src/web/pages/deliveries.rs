@@ -25,7 +25,7 @@ struct DeliveriesPage {
 
 /// One delivery, ready to be drawn.
 #[derive(Debug)]
-pub struct DeliveryRow {
+pub(crate) struct DeliveryRow {
     /// As stored.
     pub line: DeliveryLine,
     /// The state's shape.
@@ -39,7 +39,7 @@ pub struct DeliveryRow {
 }
 
 /// `GET /deliveries`.
-pub async fn page(State(state): State<WebState>, Extension(visit): Extension<Visit>) -> Response {
+pub(crate) async fn page(State(state): State<WebState>, Extension(visit): Extension<Visit>) -> Response {
     let now = Utc::now();
     let found = state.ask(state.store.deliveries(None)).await;
     let page = DeliveriesPage {
@@ -52,7 +52,7 @@ pub async fn page(State(state): State<WebState>, Extension(visit): Extension<Vis
 }
 
 /// A delivery as a line of a list.
-pub fn row(line: DeliveryLine, now: DateTime<Utc>) -> DeliveryRow {
+pub(crate) fn row(line: DeliveryLine, now: DateTime<Utc>) -> DeliveryRow {
     let name = match line.state.as_str() {
         "sent" => "right",
         "dead" => "wrong",

@@ -13,7 +13,7 @@ use crate::web::draw::glyph;
 use crate::web::format::Query;
 
 /// Monitors on one page: with them it stays below 300 kB (DESIGN §10).
-pub const MONITORS_PER_PAGE: usize = 100;
+pub(crate) const MONITORS_PER_PAGE: usize = 100;
 /// Characters of one value that are looked at.
 const VALUE_CHARS_MAX: usize = 200;
 /// Labels asked for at once.
@@ -21,7 +21,7 @@ const LABELS_MAX: usize = 8;
 
 /// Which monitors a list wants.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct FleetFilter {
+pub(crate) struct FleetFilter {
     /// Only with this roll-up, by its class (`down`, `no-access`, …); empty: all.
     pub state: String,
     /// Only with all these labels.
@@ -34,7 +34,7 @@ pub struct FleetFilter {
 
 impl FleetFilter {
     /// Reads a query such as `state=down&label=team:docs&q=search&page=2`.
-    pub fn parse(query: &str) -> Self {
+    pub(crate) fn parse(query: &str) -> Self {
         let mut filter = Self { page: 1, ..Self::default() };
         for (key, value) in form_urlencoded::parse(query.as_bytes()) {
             let value: String = value.chars().filter(|c| !c.is_control()).take(VALUE_CHARS_MAX).collect();
@@ -52,7 +52,7 @@ impl FleetFilter {
     }
 
     /// The monitors wanted, whatever their roll-up: what the counts are taken over.
-    pub fn apply_but_state(&self, views: &[Arc<MonitorView>]) -> Vec<Arc<MonitorView>> {
+    pub(crate) fn apply_but_state(&self, views: &[Arc<MonitorView>]) -> Vec<Arc<MonitorView>> {
         let needle = self.q.to_lowercase();
         let has = |text: &str| text.to_lowercase().contains(&needle);
         let wanted = |view: &&Arc<MonitorView>| {
@@ -63,14 +63,14 @@ impl FleetFilter {
     }
 
     /// The monitors wanted.
-    pub fn apply(&self, views: &[Arc<MonitorView>]) -> Vec<Arc<MonitorView>> {
+    pub(crate) fn apply(&self, views: &[Arc<MonitorView>]) -> Vec<Arc<MonitorView>> {
         let mut found = self.apply_but_state(views);
         found.retain(|view| self.wants(view.roll_up));
         found
     }
 
     /// The same as the API counts: those that wait are up as well, see [`RollUp::settled`].
-    pub fn apply_settled(&self, views: &[Arc<MonitorView>]) -> Vec<Arc<MonitorView>> {
+    pub(crate) fn apply_settled(&self, views: &[Arc<MonitorView>]) -> Vec<Arc<MonitorView>> {
         let mut found = self.apply_but_state(views);
         found.retain(|view| self.wants(view.roll_up) || self.wants(view.roll_up.settled()));
         found
@@ -81,42 +81,42 @@ impl FleetFilter {
     }
 
     /// The page that is shown and how many there are, both from 1.
-    pub fn place(&self, found: usize) -> (usize, usize) {
+    pub(crate) fn place(&self, found: usize) -> (usize, usize) {
         let pages = found.div_ceil(MONITORS_PER_PAGE).max(1);
         (self.page.clamp(1, pages), pages)
     }
 
     /// What stands on the page that is shown.
-    pub fn slice<'a, T>(&self, found: &'a [T]) -> &'a [T] {
+    pub(crate) fn slice<'a, T>(&self, found: &'a [T]) -> &'a [T] {
         let (page, _) = self.place(found.len());
         let start = (page - 1) * MONITORS_PER_PAGE;
         &found[start.min(found.len())..(start + MONITORS_PER_PAGE).min(found.len())]
     }
 
     /// The address of the same list with another roll-up, first page.
-    pub fn with_state(&self, state: &str) -> String {
+    pub(crate) fn with_state(&self, state: &str) -> String {
         self.address(state, 1)
     }
 
     /// The address of another page of the same list.
-    pub fn with_page(&self, page: usize) -> String {
+    pub(crate) fn with_page(&self, page: usize) -> String {
         self.address(&self.state, page)
     }
 
     /// The address of the same list without one of its labels.
-    pub fn without_label(&self, label: &(String, String)) -> String {
+    pub(crate) fn without_label(&self, label: &(String, String)) -> String {
         let mut other = self.clone();
         other.labels.retain(|own| own != label);
         other.address(&other.state, 1)
     }
 
     /// Whether anything but a state is asked for.
-    pub fn searches(&self) -> bool {
+    pub(crate) fn searches(&self) -> bool {
         !self.labels.is_empty() || !self.q.is_empty()
     }
 
     /// Whether anything is asked for.
-    pub fn is_narrow(&self) -> bool {
+    pub(crate) fn is_narrow(&self) -> bool {
         !self.state.is_empty() || self.searches()
     }
 
@@ -132,7 +132,7 @@ impl FleetFilter {
 
 /// Which incidents a list wants.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct IncidentQuery {
+pub(crate) struct IncidentQuery {
     /// `open`, `ended`; empty: both.
     pub state: String,
     /// Only of this monitor; empty: all.
@@ -145,7 +145,7 @@ pub struct IncidentQuery {
 
 impl IncidentQuery {
     /// Reads a query such as `state=open&monitor=docs&signal=quality`.
-    pub fn parse(query: &str) -> Self {
+    pub(crate) fn parse(query: &str) -> Self {
         let mut asked = Self::default();
         for (key, value) in form_urlencoded::parse(query.as_bytes()) {
             let value: String = value.chars().filter(|c| !c.is_control()).take(VALUE_CHARS_MAX).collect();
@@ -161,7 +161,7 @@ impl IncidentQuery {
     }
 
     /// As the database wants it.
-    pub fn filter(&self) -> IncidentFilter {
+    pub(crate) fn filter(&self) -> IncidentFilter {
         IncidentFilter {
             monitor: (!self.monitor.is_empty()).then(|| MonitorId::new(&self.monitor)),
             signal: Signal::from_slug(&self.signal),
@@ -175,12 +175,12 @@ impl IncidentQuery {
     }
 
     /// The address of the same list with another state, first page.
-    pub fn with_state(&self, state: &str) -> String {
+    pub(crate) fn with_state(&self, state: &str) -> String {
         self.address(state, None)
     }
 
     /// The address of the page that follows an incident opened then.
-    pub fn after(&self, state: &str, last_opened_at: DateTime<Utc>) -> String {
+    pub(crate) fn after(&self, state: &str, last_opened_at: DateTime<Utc>) -> String {
         self.address(state, Some(last_opened_at))
     }
 

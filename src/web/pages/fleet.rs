@@ -85,7 +85,7 @@ struct FleetRow {
 
 /// P95 beside its limit.
 #[derive(Debug, Clone, PartialEq)]
-pub struct P95 {
+pub(crate) struct P95 {
     /// The figure.
     pub figure: String,
     /// Samples behind it.
@@ -98,7 +98,7 @@ pub struct P95 {
 
 impl P95 {
     /// P95 of a view, where there are samples enough.
-    pub fn of(view: &MonitorView) -> Option<Self> {
+    pub(crate) fn of(view: &MonitorView) -> Option<Self> {
         let (ms, n) = view.p95_ms?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is within 1 and 90")]
         let length = (ms / view.p95_limit_ms.max(1e-3) * 60.0).clamp(1.0, 90.0) as u32;
@@ -107,13 +107,13 @@ impl P95 {
 }
 
 /// How far a view is from a P95.
-pub fn samples(view: &MonitorView) -> String {
+pub(crate) fn samples(view: &MonitorView) -> String {
     let (held, needed) = view.p95_samples;
     format!("{held} of {needed} samples")
 }
 
 /// `GET /`.
-pub async fn page(
+pub(crate) async fn page(
     State(state): State<WebState>,
     Extension(visit): Extension<Visit>,
     RawQuery(query): RawQuery,

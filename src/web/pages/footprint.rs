@@ -12,7 +12,7 @@ use crate::web::format::{self, Timestamp};
 
 /// The part of the page.
 #[derive(Debug)]
-pub struct FootprintPart {
+pub(crate) struct FootprintPart {
     /// One row a figure.
     pub rows: Vec<FootprintLine>,
     /// How the server speaks, in one line; empty before it was found out.
@@ -25,7 +25,7 @@ pub struct FootprintPart {
 
 /// One figure of two days.
 #[derive(Debug, PartialEq, Eq)]
-pub struct FootprintLine {
+pub(crate) struct FootprintLine {
     /// What it counts.
     pub name: &'static str,
     /// Today, UTC.
@@ -37,7 +37,7 @@ pub struct FootprintLine {
 }
 
 /// Works the part out of the live view.
-pub fn tell(view: &MonitorView, declared: Option<&Monitor>, now: DateTime<Utc>) -> FootprintPart {
+pub(crate) fn tell(view: &MonitorView, declared: Option<&Monitor>, now: DateTime<Utc>) -> FootprintPart {
     let [yesterday, today] = &view.spent;
     let caps = declared.map(|monitor| monitor.caps).unwrap_or_default();
     let line = |name, figure: fn(&Footprint) -> String, cap: Option<String>| FootprintLine {
@@ -78,7 +78,7 @@ pub fn tell(view: &MonitorView, declared: Option<&Monitor>, now: DateTime<Utc>) 
 }
 
 /// Era and transport in words; the transport only where it is not the usual one.
-pub fn speaks(profile: &ServerProfile) -> String {
+pub(crate) fn speaks(profile: &ServerProfile) -> String {
     let era = profile.era.map_or("", |era| era.slug());
     let over = profile.transport.filter(|transport| *transport != Transport::Http).map_or("", |over| over.slug());
     [era, over].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" over ")
@@ -97,7 +97,7 @@ fn cautions(profile: &ServerProfile) -> Vec<&'static str> {
 }
 
 /// Why the schedule is not kept just now.
-pub fn held(hold: Hold, now: DateTime<Utc>) -> String {
+pub(crate) fn held(hold: Hold, now: DateTime<Utc>) -> String {
     let cap = |cap| match cap {
         Cap::Requests(limit) => format!("{} requests a day", format::count(limit)),
         Cap::Bytes(limit) => format!("{} a day", format::bytes(limit)),

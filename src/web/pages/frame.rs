@@ -16,7 +16,7 @@ const BANNER_CHARS_MAX: usize = 8_000;
 
 /// What stands around every page.
 #[derive(Debug, Clone)]
-pub struct Frame {
+pub(crate) struct Frame {
     /// The page's own title.
     pub title: String,
     /// Which entry of the navigation is this page's.
@@ -43,7 +43,7 @@ pub struct Frame {
 
 /// One banner, ready to be drawn.
 #[derive(Debug, Clone)]
-pub struct BannerLine {
+pub(crate) struct BannerLine {
     /// What it is about, in words.
     pub title: String,
     /// Its lines.
@@ -54,7 +54,7 @@ pub struct BannerLine {
 
 impl Frame {
     /// The frame of a page.
-    pub fn new(
+    pub(crate) fn new(
         state: &WebState,
         visit: Visit,
         now: DateTime<Utc>,
@@ -80,7 +80,7 @@ impl Frame {
     }
 
     /// The same, live.
-    pub fn watching(mut self, what: impl Into<String>) -> Self {
+    pub(crate) fn watching(mut self, what: impl Into<String>) -> Self {
         self.watch = what.into();
         self
     }
@@ -100,7 +100,7 @@ fn line(banner: Banner, now: DateTime<Utc>) -> BannerLine {
 }
 
 /// A page as an answer.
-pub fn show(status: StatusCode, page: &impl Template) -> Response {
+pub(crate) fn show(status: StatusCode, page: &impl Template) -> Response {
     match page.render() {
         Ok(html) => (status, Html(html)).into_response(),
         Err(error) => {

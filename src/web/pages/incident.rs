@@ -25,7 +25,7 @@ use crate::web::state::WebState;
 
 /// What the address may tell.
 #[derive(Debug, Default, Deserialize)]
-pub struct IncidentPageQuery {
+pub(crate) struct IncidentPageQuery {
     said: Option<String>,
     at: Option<i64>,
 }
@@ -81,7 +81,7 @@ struct TimelineEntry {
 }
 
 /// `GET /incidents/{id}`.
-pub async fn page(
+pub(crate) async fn page(
     State(state): State<WebState>,
     Extension(visit): Extension<Visit>,
     Path(id): Path<String>,

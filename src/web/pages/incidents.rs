@@ -39,7 +39,7 @@ struct IncidentSection {
 
 /// One incident in a list.
 #[derive(Debug)]
-pub struct IncidentRow {
+pub(crate) struct IncidentRow {
     /// Its page.
     pub href: String,
     /// The severity's shape; hollow where it ended.
@@ -63,7 +63,7 @@ pub struct IncidentRow {
 }
 
 /// `GET /incidents`.
-pub async fn page(
+pub(crate) async fn page(
     State(state): State<WebState>,
     Extension(visit): Extension<Visit>,
     RawQuery(query): RawQuery,
@@ -111,7 +111,7 @@ fn list(which: &str, found: Vec<Incident>, asked: &IncidentQuery, now: DateTime<
 }
 
 /// An incident as a line of a list.
-pub fn row(incident: Incident, now: DateTime<Utc>) -> IncidentRow {
+pub(crate) fn row(incident: Incident, now: DateTime<Utc>) -> IncidentRow {
     let open = incident.resolved_at.is_none();
     let lasted = incident.resolved_at.unwrap_or(now) - incident.opened_at;
     let lasted = format::span(lasted.to_std().unwrap_or_default());

@@ -16,7 +16,7 @@ use crate::web::state::WebState;
 
 /// What the form sends.
 #[derive(Debug, Deserialize)]
-pub struct SignIn {
+pub(crate) struct SignIn {
     #[serde(default)]
     token: String,
     #[serde(default)]
@@ -25,7 +25,7 @@ pub struct SignIn {
 
 /// Where to go once signed in, and why the form is there.
 #[derive(Debug, Default, Deserialize)]
-pub struct NextPage {
+pub(crate) struct NextPage {
     #[serde(default)]
     next: String,
     #[serde(default)]
@@ -42,7 +42,7 @@ struct LoginPage {
 }
 
 /// `GET /login`.
-pub async fn page(
+pub(crate) async fn page(
     State(state): State<WebState>,
     Extension(visit): Extension<Visit>,
     Query(asked): Query<NextPage>,
@@ -55,7 +55,11 @@ pub async fn page(
 }
 
 /// `POST /login`.
-pub async fn sign_in(State(state): State<WebState>, Extension(visit): Extension<Visit>, request: Request) -> Response {
+pub(crate) async fn sign_in(
+    State(state): State<WebState>,
+    Extension(visit): Extension<Visit>,
+    request: Request,
+) -> Response {
     let from = guard::source(request.extensions());
     let Ok(Form(asked)) = request.extract::<Form<SignIn>, _>().await else {
         return StatusCode::BAD_REQUEST.into_response();
@@ -79,7 +83,7 @@ pub async fn sign_in(State(state): State<WebState>, Extension(visit): Extension<
 }
 
 /// `POST /logout`.
-pub async fn sign_out(State(state): State<WebState>, headers: HeaderMap) -> Response {
+pub(crate) async fn sign_out(State(state): State<WebState>, headers: HeaderMap) -> Response {
     if let Some(id) = guard::cookie(&headers, SESSION_COOKIE) {
         state.sessions.close(id);
     }

@@ -2,24 +2,24 @@
 //!
 //! Read: `frame` (what all pages share), `filter` (what an address's query asks for), then the pages.
 
-pub mod frame;
+pub(crate) mod frame;
 
-pub mod filter;
+pub(crate) mod filter;
 
-pub mod fleet;
-pub mod incident;
-pub mod incidents;
-pub mod monitor;
-pub mod uptime;
+pub(crate) mod fleet;
+pub(crate) mod incident;
+pub(crate) mod incidents;
+pub(crate) mod monitor;
+pub(crate) mod uptime;
 
-pub mod probe;
-pub mod signals;
-pub mod footprint;
-pub mod recheck;
-pub mod tools;
-pub mod transcripts;
+pub(crate) mod probe;
+pub(crate) mod signals;
+pub(crate) mod footprint;
+pub(crate) mod recheck;
+pub(crate) mod tools;
+pub(crate) mod transcripts;
 
-pub mod deliveries;
-pub mod login;
-pub mod runbooks;
-pub mod unknown;
+pub(crate) mod deliveries;
+pub(crate) mod login;
+pub(crate) mod runbooks;
+pub(crate) mod unknown;

@@ -43,7 +43,7 @@ const BEATS_SHOWN: u32 = 20;
 const INCIDENTS_SHOWN: usize = 8;
 /// What the address may ask for.
 #[derive(Debug, Default, Deserialize)]
-pub struct MonitorQuery {
+pub(crate) struct MonitorQuery {
     range: Option<String>,
     heat: Option<String>,
     said: Option<String>,
@@ -135,7 +135,7 @@ struct StoredPart {
 }
 
 /// `GET /monitors/{id}`.
-pub async fn page(
+pub(crate) async fn page(
     State(state): State<WebState>,
     Extension(visit): Extension<Visit>,
     Path(id): Path<String>,

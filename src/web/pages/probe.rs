@@ -14,7 +14,7 @@ const TOOLS_SHOWN_MAX: usize = 100;
 
 /// A probe, ready to be drawn.
 #[derive(Debug)]
-pub struct ProbeStory {
+pub(crate) struct ProbeStory {
     /// The verdict's shape.
     pub glyph: Glyph,
     /// The verdict.
@@ -47,7 +47,7 @@ pub struct ProbeStory {
 
 /// One step.
 #[derive(Debug)]
-pub struct StepLine {
+pub(crate) struct StepLine {
     /// Its stage.
     pub stage: &'static str,
     /// What exactly.
@@ -64,7 +64,7 @@ pub struct StepLine {
 
 /// One finding.
 #[derive(Debug)]
-pub struct FindingLine {
+pub(crate) struct FindingLine {
     /// The signal it feeds.
     pub signal: &'static str,
     /// The cause.
@@ -79,7 +79,7 @@ pub struct FindingLine {
 
 /// One health address.
 #[derive(Debug)]
-pub struct HealthLine {
+pub(crate) struct HealthLine {
     /// The address as it may be shown.
     pub address: String,
     /// Whether all is well.
@@ -90,7 +90,7 @@ pub struct HealthLine {
 
 /// The tools.
 #[derive(Debug)]
-pub struct ToolsLine {
+pub(crate) struct ToolsLine {
     /// Names, and whether it is the one that searches.
     pub names: Vec<(String, bool)>,
     /// How many more there are.
@@ -102,7 +102,7 @@ pub struct ToolsLine {
 }
 
 /// Tells a probe.
-pub fn tell(observation: &Observation, outcome: &Outcome, now: DateTime<Utc>) -> ProbeStory {
+pub(crate) fn tell(observation: &Observation, outcome: &Outcome, now: DateTime<Utc>) -> ProbeStory {
     let late = (observation.started_at - observation.scheduled_at).to_std().unwrap_or_default();
     let server = observation.server.as_ref();
     let era = observation.era.map(|era| era.slug()).unwrap_or("era not known");
@@ -129,7 +129,7 @@ pub fn tell(observation: &Observation, outcome: &Outcome, now: DateTime<Utc>) ->
 }
 
 /// A verdict's shape by its stored word.
-pub fn glyph_of(verdict: &str) -> Glyph {
+pub(crate) fn glyph_of(verdict: &str) -> Glyph {
     glyph::of_verdict(Verdict::from_slug(verdict).unwrap_or(Verdict::Unknown))
 }
 

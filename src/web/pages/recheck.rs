@@ -7,7 +7,7 @@ use crate::live::state::MonitorView;
 use crate::web::format;
 
 /// One sentence about the look asked for at this moment.
-pub fn told(view: Option<&MonitorView>, asked_at: Option<DateTime<Utc>>) -> String {
+pub(crate) fn told(view: Option<&MonitorView>, asked_at: Option<DateTime<Utc>>) -> String {
     let coming = "A look was asked for. What it shows stands here as soon as it is over.".to_owned();
     let (Some(view), Some(asked_at)) = (view, asked_at) else { return coming };
     // The address has whole seconds.

@@ -33,7 +33,7 @@ struct RunbookPage {
 }
 
 /// `GET /runbooks`.
-pub async fn index(State(state): State<WebState>, Extension(visit): Extension<Visit>) -> Response {
+pub(crate) async fn index(State(state): State<WebState>, Extension(visit): Extension<Visit>) -> Response {
     let mut layers: Vec<(&'static str, Vec<Facts>)> = Vec::new();
     for facts in FailureReason::ALL.iter().map(|reason| reason.facts()) {
         match layers.last_mut() {
@@ -45,7 +45,7 @@ pub async fn index(State(state): State<WebState>, Extension(visit): Extension<Vi
 }
 
 /// `GET /runbooks/{reason}`.
-pub async fn page(
+pub(crate) async fn page(
     State(state): State<WebState>,
     Extension(visit): Extension<Visit>,
     Path(slug): Path<String>,

@@ -12,7 +12,7 @@ use crate::web::format::{self, Timestamp};
 
 /// One signal, ready to be drawn.
 #[derive(Debug, Clone)]
-pub struct SignalLine {
+pub(crate) struct SignalLine {
     /// Its word.
     pub signal: &'static str,
     /// The phase's shape; the severity's while an incident is open.
@@ -35,19 +35,17 @@ pub struct SignalLine {
 
 /// What a signal shows of its incident.
 #[derive(Debug, Clone)]
-pub struct IncidentLine {
+pub(crate) struct IncidentLine {
     /// Its page.
     pub href: String,
     /// Its cause.
     pub reason: &'static str,
     /// How loud.
     pub severity: &'static str,
-    /// One line.
-    pub summary: String,
 }
 
 /// Every signal of a monitor.
-pub fn lines(view: &MonitorView, fleet: &Fleet, now: DateTime<Utc>) -> Vec<SignalLine> {
+pub(crate) fn lines(view: &MonitorView, fleet: &Fleet, now: DateTime<Utc>) -> Vec<SignalLine> {
     let monitor = fleet.monitor(&view.id);
     view.signals
         .iter()
@@ -56,7 +54,7 @@ pub fn lines(view: &MonitorView, fleet: &Fleet, now: DateTime<Utc>) -> Vec<Signa
 }
 
 /// The signals that are not quiet, without their rules.
-pub fn loud_lines(view: &MonitorView, now: DateTime<Utc>) -> Vec<SignalLine> {
+pub(crate) fn loud_lines(view: &MonitorView, now: DateTime<Utc>) -> Vec<SignalLine> {
     let loud = view.signals.iter().filter(|signal| signal.phase != Phase::Quiet || signal.held_by.is_some());
     loud.map(|signal| line(signal, None, None, now)).collect()
 }
@@ -84,7 +82,6 @@ fn line(
             href: format!("/incidents/{}", incident.id),
             reason: incident.reason.slug(),
             severity: incident.severity.slug(),
-            summary: incident.summary.clone(),
         }),
         place: said.as_ref().zip(provenance).map(|(said, from)| from.shown(said.line)).unwrap_or_default(),
         opens: said.map(|said| said.opens).unwrap_or_default(),
@@ -92,7 +89,7 @@ fn line(
 }
 
 /// Why an opening is held back, in words.
-pub fn held(by: &str) -> String {
+pub(crate) fn held(by: &str) -> String {
     match by {
         "cold_start" => "held back: the server restarted or is warming its cache (at most 30 min)".to_owned(),
         "availability" => "held back while the server cannot be reached".to_owned(),

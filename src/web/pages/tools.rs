@@ -19,7 +19,7 @@ const HASH_CHARS: usize = 12;
 
 /// The part of the page.
 #[derive(Debug)]
-pub struct ToolsPart {
+pub(crate) struct ToolsPart {
     /// What is seen and accepted; none before the first list.
     pub now: Option<CurrentListing>,
     /// Every list there was, the latest first.
@@ -32,7 +32,7 @@ pub struct ToolsPart {
 
 /// One bucket of a histogram.
 #[derive(Debug, PartialEq, Eq)]
-pub struct ToolsBar {
+pub(crate) struct ToolsBar {
     /// Such as `up to 500`.
     pub name: String,
     /// How many answers.
@@ -43,7 +43,7 @@ pub struct ToolsBar {
 
 /// The tools as they are.
 #[derive(Debug)]
-pub struct CurrentListing {
+pub(crate) struct CurrentListing {
     /// Names, and whether it is the one that searches.
     pub names: Vec<(String, bool)>,
     /// How many more there are.
@@ -70,7 +70,7 @@ pub struct CurrentListing {
 
 /// A difference.
 #[derive(Debug)]
-pub struct ListingDiff {
+pub(crate) struct ListingDiff {
     /// Such as `12 tools accepted, 3 now`.
     pub count: String,
     /// What changed.
@@ -81,7 +81,7 @@ pub struct ListingDiff {
 
 /// One change.
 #[derive(Debug)]
-pub struct ChangeLine {
+pub(crate) struct ChangeLine {
     /// The class's word.
     pub class: &'static str,
     /// Its shape and colour.
@@ -94,7 +94,7 @@ pub struct ChangeLine {
 
 /// One list of the past.
 #[derive(Debug)]
-pub struct PastListing {
+pub(crate) struct PastListing {
     /// The beginning of its hash.
     pub short: String,
     /// When it was first seen.
@@ -112,7 +112,7 @@ pub struct PastListing {
 }
 
 /// Works the part out of the live view and the store's lines.
-pub fn tell(view: &MonitorView, history: Vec<ListingLine>, at: DateTime<Utc>) -> ToolsPart {
+pub(crate) fn tell(view: &MonitorView, history: Vec<ListingLine>, at: DateTime<Utc>) -> ToolsPart {
     ToolsPart {
         now: view.tools.as_ref().map(|tools| now(tools, at)),
         past: history.into_iter().map(|line| past(line, at)).collect(),
@@ -209,7 +209,7 @@ fn short(hash: &str) -> String {
 }
 
 /// What is said after somebody accepted, or tried to.
-pub fn said(word: &str) -> Option<&'static str> {
+pub(crate) fn said(word: &str) -> Option<&'static str> {
     match word {
         "accepted" => Some("Accepted. The new list stands here as soon as it is written down."),
         "refused" => Some(

@@ -26,7 +26,7 @@ struct TranscriptsPage {
 
 /// A transcript as a link.
 #[derive(Debug)]
-pub struct TranscriptLink {
+pub(crate) struct TranscriptLink {
     /// By this it is found.
     pub hash: String,
     /// When the beat started.
@@ -38,7 +38,7 @@ pub struct TranscriptLink {
 }
 
 /// `GET /incidents/{id}/transcripts`.
-pub async fn list(
+pub(crate) async fn list(
     State(state): State<WebState>,
     Extension(visit): Extension<Visit>,
     Path(id): Path<String>,
@@ -63,7 +63,7 @@ pub async fn list(
 }
 
 /// `GET /transcripts/{hash}`: plain text, which no browser takes for anything else.
-pub async fn text(
+pub(crate) async fn text(
     State(state): State<WebState>,
     Extension(visit): Extension<Visit>,
     Path(hash): Path<String>,
@@ -76,7 +76,7 @@ pub async fn text(
 }
 
 /// A transcript as a link.
-pub fn link(line: TranscriptLine, now: DateTime<Utc>) -> TranscriptLink {
+pub(crate) fn link(line: TranscriptLine, now: DateTime<Utc>) -> TranscriptLink {
     let size = match line.bytes {
         bytes @ ..1024 => format!("{bytes} bytes"),
         bytes => format!("{} kB", bytes / 1024),

@@ -20,18 +20,18 @@ struct UnknownPage {
 }
 
 /// Every address that has no page.
-pub async fn page(State(state): State<WebState>, Extension(visit): Extension<Visit>) -> Response {
+pub(crate) async fn page(State(state): State<WebState>, Extension(visit): Extension<Visit>) -> Response {
     missing(&state, visit, "There is no page at this address.")
 }
 
 /// Something that is not there.
-pub fn missing(state: &WebState, visit: Visit, said: &'static str) -> Response {
+pub(crate) fn missing(state: &WebState, visit: Visit, said: &'static str) -> Response {
     let frame = Frame::new(state, visit, Utc::now(), "", "Not found");
     show(StatusCode::NOT_FOUND, &UnknownPage { frame, title: "Not found", said })
 }
 
 /// Something only the database knows, which is away.
-pub fn away(state: &WebState, visit: Visit) -> Response {
+pub(crate) fn away(state: &WebState, visit: Visit) -> Response {
     let frame = Frame::new(state, visit, Utc::now(), "", "Not just now").watching("fleet");
     let said =
         "The database does not answer, and memory does not hold this. Watching goes on; the page comes back by itself.";

@@ -8,7 +8,7 @@ use crate::web::past::Uptime;
 
 /// One figure over one range, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UptimeCell {
+pub(crate) struct UptimeCell {
     /// What, and over which range; since when, where the monitor is younger than that.
     pub name: String,
     /// The share; a dash where nothing is known.
@@ -18,7 +18,7 @@ pub struct UptimeCell {
 }
 
 /// The cells, the shortest range first: uptime, and beside it right answers where canaries are declared.
-pub fn cells(uptimes: &[Uptime], has_canaries: bool) -> Vec<UptimeCell> {
+pub(crate) fn cells(uptimes: &[Uptime], has_canaries: bool) -> Vec<UptimeCell> {
     let both = |uptime: &Uptime| [Some(up(uptime)), has_canaries.then(|| right(uptime))];
     uptimes.iter().flat_map(both).flatten().collect()
 }

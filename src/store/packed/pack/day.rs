@@ -37,7 +37,7 @@ pub struct Series {
 }
 
 /// The histograms of a stretch of time.
-pub type Histograms = BTreeMap<Series, Steps>;
+pub(crate) type Histograms = BTreeMap<Series, Steps>;
 
 /// Counts beats of the schedule in.
 pub(in crate::store) fn count(histograms: &mut Histograms, beats: &[PastBeat]) {

@@ -14,7 +14,7 @@ mod times;
 mod timestamps;
 pub(in crate::store) mod bits;
 pub(in crate::store) mod words;
-pub mod day;
+pub(crate) mod day;
 pub(in crate::store) mod heat;
 #[cfg(test)]
 mod hour_tests;
