@@ -2,7 +2,7 @@
 //!
 //! A house of its own: of Serin it uses nothing but `serin-outbound`. From the ground up; arrows run downward only:
 //!
-//! - `text` words, tokens, reproducible draws; `fault` what can be broken, and what is
+//! - `text` words, tokens, reproducible draws; `lab` what can be broken, and what is
 //! - `cut` documents into chunks; `remote` servers we ask by HTTP, with limits and a circuit breaker
 //! - `bert` weights from a folder (feature `local-models`)
 //! - `embed` texts into vectors; `rerank` judges question and passage together
@@ -23,7 +23,7 @@ pub mod cli;
 pub mod cut;
 pub mod data;
 pub mod embed;
-pub mod fault;
+pub mod lab;
 pub mod find;
 pub mod index;
 pub mod project;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use reqwest::{Client, Method, Response, StatusCode};
 use serde_json::{Value, json};
-use serin_reference::fault::kinds::{Dose, Fault};
 use serin_reference::index::corpus::Corpus;
+use serin_reference::lab::kinds::{Dose, Fault};
 use serin_reference::serve::plain;
 use serin_reference::serve::{
     options::Options,

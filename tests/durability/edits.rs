@@ -1,6 +1,6 @@
 //! If we paged, we send the resolve: whatever is edited or removed meanwhile, while Serin runs or while it does not.
 
-use serin_reference::fault::kinds::{Dose, Fault};
+use serin_reference::lab::kinds::{Dose, Fault};
 
 use crate::outage::SENT;
 use crate::process::Serin;

@@ -10,7 +10,7 @@ use axum::middleware::{Next, from_fn};
 use serde_json::Value;
 use serin::cli::demo::inbox::Inbox;
 use serin::deliver::message::Message;
-use serin_reference::fault::kinds::{Dose, Fault};
+use serin_reference::lab::kinds::{Dose, Fault};
 use serin_reference::serve::server::{self, Running};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool, SqlitePoolOptions};
 use tempfile::TempDir;

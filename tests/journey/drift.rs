@@ -1,6 +1,6 @@
 //! Tools that change under their callers.
 
-use serin_reference::fault::kinds::{Dose, Fault};
+use serin_reference::lab::kinds::{Dose, Fault};
 
 use crate::stage::{Expected, Stage, evidence, reference, signal};
 

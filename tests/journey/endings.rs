@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use serde_json::{Value, json};
-use serin_reference::fault::kinds::{Dose, Fault};
+use serin_reference::lab::kinds::{Dose, Fault};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, Semaphore, watch};
 

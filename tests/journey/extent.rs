@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use serin::deliver::message::Message;
-use serin_reference::fault::kinds::{Dose, Fault};
+use serin_reference::lab::kinds::{Dose, Fault};
 
 use crate::stage::{Expected, Stage, evidence, reference, signal};
 

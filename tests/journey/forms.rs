@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use serin_reference::fault::kinds::{Dose, Fault};
+use serin_reference::lab::kinds::{Dose, Fault};
 use tokio::process::Command;
 
 use crate::stage::{PUBLIC, Stage, TOKEN, reference, signal};

@@ -1,7 +1,7 @@
 //! Servers that are gone, that were gone for a moment, and that do not let us in.
 
 use serde_json::Value;
-use serin_reference::fault::kinds::{Dose, Fault};
+use serin_reference::lab::kinds::{Dose, Fault};
 use serin_reference::serve::{options::Options, server};
 use tokio_util::sync::CancellationToken;
 

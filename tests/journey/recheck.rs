@@ -1,7 +1,7 @@
 //! A fix is confirmed at once: somebody asks for a look, by command, API or page.
 
 use serde_json::Value;
-use serin_reference::fault::kinds::{Dose, Fault};
+use serin_reference::lab::kinds::{Dose, Fault};
 use tokio::process::Command;
 
 use crate::stage::{Stage, reference, signal};

@@ -1,6 +1,6 @@
 //! Answers that are empty, wrong or errors.
 
-use serin_reference::fault::kinds::{Dose, Fault};
+use serin_reference::lab::kinds::{Dose, Fault};
 
 use crate::stage::{Expected, Stage, evidence, reference};
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serin_reference::fault::kinds::{Dose, Fault};
+use serin_reference::lab::kinds::{Dose, Fault};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 

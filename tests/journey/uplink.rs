@@ -153,8 +153,8 @@ async fn a_page_says_how_far_one_gets() {
     let stage = Stage::start(&format!("  - {{ id: docs, url: \"{}\" }}\n", server.mcp_url())).await;
     stage.well("docs").await;
     server.faults().on(
-        serin_reference::fault::kinds::Fault::Refused,
-        serin_reference::fault::kinds::Dose::of(serin_reference::fault::kinds::Fault::Refused),
+        serin_reference::lab::kinds::Fault::Refused,
+        serin_reference::lab::kinds::Dose::of(serin_reference::lab::kinds::Fault::Refused),
     );
     let down = Expected {
         monitor: "docs",

@@ -4,8 +4,8 @@ use std::process::Command;
 
 use reqwest::{Client, Method, Response, StatusCode};
 use serde_json::{Value, json};
-use serin_reference::fault::kinds::{Dose, Fault};
 use serin_reference::index::corpus::Corpus;
+use serin_reference::lab::kinds::{Dose, Fault};
 use serin_reference::serve::legacy::SESSIONS_MAX;
 use serin_reference::serve::options::Options;
 use serin_reference::serve::server::{self, Running};

@@ -13,8 +13,8 @@ use crate::data::judging::{self, Answer, Row};
 use crate::data::manuals;
 use crate::data::plan::Plan;
 use crate::data::question::Question;
-use crate::fault::kinds::{Dose, Fault};
 use crate::index::corpus::Corpus;
+use crate::lab::kinds::{Dose, Fault};
 use crate::serve::options::Options;
 use crate::serve::server::{self, Running};
 

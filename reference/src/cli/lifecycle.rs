@@ -11,9 +11,9 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
-use crate::fault::switches::Faults;
 use crate::index::lock::WriterLock;
 use crate::index::run::{self, Progress, Report};
+use crate::lab::switches::Faults;
 use crate::project::config::StoreChoice;
 use crate::project::opened::Project;
 use crate::project::place::Place;

@@ -9,10 +9,10 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::fault::switches::Faults;
 use crate::find::context::BUDGET_TOKENS;
 use crate::find::question::Question;
 use crate::find::retrieval::Retrieval;
+use crate::lab::switches::Faults;
 use crate::project::opened::Project;
 use crate::store::filter::Filter;
 use crate::text::secrets;

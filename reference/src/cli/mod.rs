@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use crate::fault::kinds::Fault;
+use crate::lab::kinds::Fault;
 
 pub mod figures;
 pub mod lifecycle;

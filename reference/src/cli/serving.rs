@@ -9,8 +9,8 @@ use ipnet::IpNet;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::fault::kinds::{self as fault, Dose, Fault};
 use crate::index::corpus::Corpus;
+use crate::lab::kinds::{self as fault, Dose, Fault};
 use crate::project::opened::{Project, ProjectError};
 use crate::project::place::PlaceError;
 use crate::serve::options::Options;

@@ -4,7 +4,7 @@
 //! `SIGNATURES` is the list to extend: a line is a fault, its dose, and what must be seen of it.
 
 use crate::data::judging::{self, Row};
-use crate::fault::kinds::{Dose, Fault};
+use crate::lab::kinds::{Dose, Fault};
 
 /// How far a hit rate may move and still count as kept: a question or two of 24.
 const KEPT_WITHIN: f64 = 0.09;

@@ -6,7 +6,6 @@
 //! linear in the text, whatever the text is.
 
 mod braces;
-pub mod damage;
 mod dialect;
 mod ends;
 mod fixed;
@@ -18,7 +17,7 @@ mod markdown;
 mod methods;
 mod offsets;
 mod outline;
-mod pack;
+pub(crate) mod pack;
 mod part;
 mod sentences;
 mod summary;

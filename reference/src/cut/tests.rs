@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use crate::cut::damage::{self, Damage};
 use crate::cut::{Chunk, Method, Role, SUMMARY_CHARS_MIN, Settings, TOKENS_MOST, cut, markdown};
+use crate::lab::damage::{self, Damage};
 use crate::text::tokens;
 
 /// Checks the promises of `cut` for one text and method; gives the chunks.

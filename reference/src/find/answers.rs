@@ -9,11 +9,11 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use sha2::{Digest as _, Sha256};
 
-use crate::fault::kinds::Fault;
-use crate::fault::switches::Faults;
 use crate::find::found::Found;
 use crate::find::guard;
 use crate::find::question::{CacheUse, Question};
+use crate::lab::kinds::Fault;
+use crate::lab::switches::Faults;
 use crate::store::contract::Connection;
 use crate::store::records::{CachedAnswer, NewAnswer, StoreError, Volatility};
 

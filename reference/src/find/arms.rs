@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use crate::fault::kinds::{Dose, Fault};
-use crate::fault::strikes::Strikes;
-use crate::fault::switches::Faults;
+use crate::lab::kinds::{Dose, Fault};
+use crate::lab::strikes::Strikes;
+use crate::lab::switches::Faults;
 use crate::store::contract::Connection;
 use crate::store::filter::Filter;
 use crate::store::records::{Place, StoreError, StoredSource};

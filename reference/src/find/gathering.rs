@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use crate::fault::kinds::Fault;
-use crate::fault::switches::Faults;
 use crate::find::found::Found;
 use crate::find::question::RetrievalError;
 use crate::find::sought::Sought;
 use crate::find::stages::{Stage, Stages};
 use crate::find::{arms, fusion};
+use crate::lab::kinds::Fault;
+use crate::lab::switches::Faults;
 use crate::store::contract::Connection;
 use crate::store::filter::Filter;
 use crate::store::records::{Place, StoredChunk};

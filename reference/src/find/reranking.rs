@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::fault::kinds::Fault;
-use crate::fault::switches::Faults;
 use crate::find::found::Found;
 use crate::find::stages::{Stage, Stages};
+use crate::lab::kinds::Fault;
+use crate::lab::switches::Faults;
 use crate::rerank::{Passage, Reranker};
 
 /// How long the reranker may take: past this the fused order is the better answer.

@@ -6,8 +6,6 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 
-use crate::fault::kinds::Fault;
-use crate::fault::switches::Faults;
 use crate::find::answers::{self, Key, Recalled, Remembering};
 use crate::find::context::Context;
 use crate::find::found::Found;
@@ -21,6 +19,8 @@ use crate::find::warmth::Warmth;
 use crate::find::writer::{self, Writer, Written};
 use crate::find::{arms, conversation, reranking, summaries};
 use crate::index::library::Library;
+use crate::lab::kinds::Fault;
+use crate::lab::switches::Faults;
 use crate::rerank::Reranker;
 use crate::store::contract::{Connection, Patience};
 use crate::store::filter::Filter;

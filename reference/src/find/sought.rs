@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::fault::kinds::Fault;
-use crate::fault::switches::Faults;
 use crate::find::question::RetrievalError;
 use crate::find::stages::{Stage, Stages};
 use crate::find::warmth::Warmth;
 use crate::find::writer::Written;
 use crate::index::library::Library;
+use crate::lab::kinds::Fault;
+use crate::lab::switches::Faults;
 use crate::store::contract::Connection;
 
 /// What is searched for.

@@ -7,13 +7,13 @@ use chrono::Utc;
 
 use crate::embed::hashing::HashingEmbedder;
 use crate::embed::provider::Provider;
-use crate::fault::switches::Faults;
 use crate::find::answers::Remembering;
 use crate::find::context::BUDGET_TOKENS;
 use crate::find::question::Question;
 use crate::find::retrieval::{Retrieval, Settings};
 use crate::index::document::{Cutting, Document};
 use crate::index::library::Library;
+use crate::lab::switches::Faults;
 use crate::store::filter::Filter;
 use crate::store::sqlite::open::SqliteStore;
 

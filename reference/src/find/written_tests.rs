@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use crate::embed::hashing::HashingEmbedder;
 use crate::embed::provider::Provider;
-use crate::fault::kinds::{Dose, Fault};
-use crate::fault::switches::Faults;
 use crate::find::context::BUDGET_TOKENS;
 use crate::find::question::{Findings, Question};
 use crate::find::retrieval::{Retrieval, Settings};
 use crate::find::writer::{Tasks, Writer};
 use crate::index::document::{Cutting, Document};
 use crate::index::library::Library;
+use crate::lab::kinds::{Dose, Fault};
+use crate::lab::switches::Faults;
 use crate::remote::scripted::{Reply, Scripted};
 use crate::remote::settings;
 use crate::store::contract::Patience;

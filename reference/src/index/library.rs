@@ -6,15 +6,15 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use sha2::{Digest as _, Sha256};
 
-use crate::cut::damage::{self, Damage};
 use crate::cut::{self, Chunk, Method, PARSER_VERSION, Role};
 use crate::embed::provider::Provider;
 use crate::embed::{EmbedError, Fingerprint, fingerprint};
-use crate::fault::kinds::{Dose, Fault};
-use crate::fault::switches::Faults;
 use crate::index::document::{Cutting, Document, Indexed};
 use crate::index::embedding::{Embedding, EmbeddingError};
 use crate::index::lock::{Holder, WriterLock};
+use crate::lab::damage::{self, Damage};
+use crate::lab::kinds::{Dose, Fault};
+use crate::lab::switches::Faults;
 use crate::store::contract::{Patience, Store};
 use crate::store::records::{NewSource, Replaced, StoreError, StoredSource};
 use crate::text::draw::{fnv, mix};

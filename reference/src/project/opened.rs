@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::embed::provider::Provider;
-use crate::fault::switches::Faults;
 use crate::find::writer::Writer;
 use crate::index::document::Cutting;
 use crate::index::library::{Library, LibraryError};
+use crate::lab::switches::Faults;
 use crate::project::config::{Config, ConfigError, StoreChoice};
 use crate::project::models;
 use crate::project::place::{Place, PlaceError};

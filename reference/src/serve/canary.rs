@@ -5,10 +5,10 @@
 
 use std::time::{Duration, Instant};
 
-use crate::fault::strikes::Strikes;
 use crate::find::arms;
 use crate::find::context::BUDGET_TOKENS;
 use crate::find::question::{Findings, Question, RetrievalError};
+use crate::lab::strikes::Strikes;
 use crate::serve::life::Life;
 use crate::serve::report::{CanaryNote, Report, Trouble, millis};
 use crate::store::contract::{Connection, Patience};

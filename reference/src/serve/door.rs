@@ -24,7 +24,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
-use crate::fault::kinds::Fault;
+use crate::lab::kinds::Fault;
 use crate::serve::health;
 use crate::serve::legacy;
 use crate::serve::life::Life;

@@ -22,8 +22,8 @@ use rmcp::transport::streamable_http_server::session::{ServerSseMessage, Session
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::sync::Mutex;
 
-use crate::fault::kinds::Fault;
-use crate::fault::switches::Faults;
+use crate::lab::kinds::Fault;
+use crate::lab::switches::Faults;
 use crate::serve::life::Life;
 use crate::serve::messages::{self, refusal};
 use crate::serve::tools::Desk;

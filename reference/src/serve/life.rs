@@ -10,13 +10,13 @@ use uuid::Uuid;
 
 use crate::embed::hashing::HashingEmbedder;
 use crate::embed::provider::Provider;
-use crate::fault::kinds::Fault;
-use crate::fault::switches::Faults;
 use crate::find::retrieval::{Retrieval, Settings};
 use crate::index::corpus::{self, Corpus, CorpusError};
 use crate::index::document::Cutting;
 use crate::index::fetch::Fetcher;
 use crate::index::library::{Library, LibraryError};
+use crate::lab::kinds::Fault;
+use crate::lab::switches::Faults;
 use crate::project::opened::ProjectError;
 use crate::rerank::Reranker;
 use crate::rerank::joint::JointReranker;

@@ -1,6 +1,5 @@
 //! Says all of it by MCP and HTTP, and fails on request.
 
-pub mod admin;
 pub mod answer;
 pub mod arguments;
 pub mod canary;

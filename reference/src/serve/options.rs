@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use crate::fault::kinds::{Dose, Fault};
 use crate::index::corpus::Corpus;
+use crate::lab::kinds::{Dose, Fault};
 use crate::project::opened::Project;
 
 /// What a server is to be.

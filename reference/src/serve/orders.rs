@@ -9,18 +9,18 @@ use tokio::sync::{mpsc, oneshot};
 /// The way to tell a server to crash.
 #[derive(Debug, Clone)]
 pub struct Orders {
-    pub(super) sender: mpsc::Sender<Order>,
-    pub(super) database: Arc<Database>,
+    pub(crate) sender: mpsc::Sender<Order>,
+    pub(crate) database: Arc<Database>,
 }
 
 #[derive(Debug)]
-pub(super) struct Order {
-    pub(super) down_for: Duration,
-    pub(super) done: oneshot::Sender<()>,
+pub(crate) struct Order {
+    pub(crate) down_for: Duration,
+    pub(crate) done: oneshot::Sender<()>,
 }
 
 impl Orders {
-    pub(super) async fn crash(&self, down_for: Duration) {
+    pub(crate) async fn crash(&self, down_for: Duration) {
         let (done, crashed) = oneshot::channel();
         if self.sender.send(Order { down_for, done }).await.is_ok() {
             // A server that stops instead of crashing is gone too.
@@ -29,7 +29,7 @@ impl Orders {
     }
 
     /// Ends the process as a crash does: no goodbye to anybody. A temporary index goes first.
-    pub(super) fn abort(&self) -> ! {
+    pub(crate) fn abort(&self) -> ! {
         self.database.remove();
         std::process::abort()
     }
@@ -37,19 +37,19 @@ impl Orders {
 
 /// The index file, taken away with the server where it is a temporary one.
 #[derive(Debug)]
-pub(super) struct Database {
-    pub(super) path: PathBuf,
+pub(crate) struct Database {
+    pub(crate) path: PathBuf,
     is_temporary: bool,
 }
 
 impl Database {
-    pub(super) fn at(path: Option<PathBuf>) -> Self {
+    pub(crate) fn at(path: Option<PathBuf>) -> Self {
         let is_temporary = path.is_none();
         let name = || std::env::temp_dir().join(format!("serin-reference-{}.db", uuid::Uuid::now_v7()));
         Self { path: path.unwrap_or_else(name), is_temporary }
     }
 
-    pub(super) fn remove(&self) {
+    pub(crate) fn remove(&self) {
         if !self.is_temporary {
             return;
         }

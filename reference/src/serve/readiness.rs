@@ -6,9 +6,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::fault::strikes::Strikes;
-use crate::fault::switches::Faults;
 use crate::find::arms;
+use crate::lab::strikes::Strikes;
+use crate::lab::switches::Faults;
 use crate::serve::life::Life;
 use crate::serve::report::{Report, Trouble, millis, pool};
 use crate::store::contract::{Connection, Patience};

@@ -13,9 +13,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::fault::kinds::Fault;
-use crate::fault::switches::Faults;
-use crate::serve::admin;
+use crate::lab::admin;
+use crate::lab::kinds::Fault;
+use crate::lab::switches::Faults;
 use crate::serve::door::Door;
 use crate::serve::legacy;
 use crate::serve::life::{Life, LifeError};

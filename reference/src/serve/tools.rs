@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use tracing::Instrument as _;
 use uuid::Uuid;
 
-use crate::fault::kinds::Fault;
+use crate::lab::kinds::Fault;
 use crate::serve::answer::{ConstraintsData, EmbeddingData, Envelope, ImpactData, IndexData, SearchData, SourcesData};
 use crate::serve::arguments::{
     ConstraintArguments, EmbeddingArguments, ImpactArguments, IndexArguments, NoArguments, SearchArguments,

@@ -4,11 +4,11 @@ use chrono::Utc;
 use rmcp::model::JsonObject;
 use sha2::{Digest as _, Sha256};
 
-use crate::fault::kinds::Fault;
 use crate::find::question::RetrievalError;
 use crate::index::document::{Document, Indexed};
 use crate::index::fetch::FetchError;
 use crate::index::library::{DOCUMENT_CHARS_MAX, LibraryError};
+use crate::lab::kinds::Fault;
 use crate::serve::answer::{
     self, ConstraintsData, EmbeddingData, Envelope, ImpactData, IndexData, SearchData, SourcesData,
 };

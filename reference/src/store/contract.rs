@@ -13,7 +13,7 @@ use std::fmt::Debug;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use crate::fault::strikes::Strikes;
+use crate::lab::strikes::Strikes;
 use crate::store::filter::Filter;
 use crate::store::records::{
     CachedAnswer, Figures, Near, NewAnswer, NewSource, Place, PoolFigures, Remembered, Replaced, StoreError,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use reqwest::{Client, Method, Response, StatusCode};
 use serde_json::{Value, json};
-use serin_reference::fault::kinds;
 use serin_reference::index::corpus::Corpus;
+use serin_reference::lab::kinds;
 use serin_reference::serve::{
     options::Options,
     server::{self, Running},

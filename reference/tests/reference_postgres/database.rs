@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serin_reference::fault::strikes::Strikes;
+use serin_reference::lab::strikes::Strikes;
 use serin_reference::store::contract::{Patience, Store};
 use serin_reference::store::filter::Filter;
 use serin_reference::store::postgres::open::{PostgresOptions, PostgresStore};

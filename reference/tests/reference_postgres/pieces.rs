@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serin_reference::cut::{Chunk, Role};
-use serin_reference::fault::strikes::Strikes;
+use serin_reference::lab::strikes::Strikes;
 use serin_reference::store::contract::{Connection, Patience, Store};
 use serin_reference::store::filter::Filter;
 use serin_reference::store::records::{NewAnswer, NewSource, Origin, Remembered, Replaced, StoreError, Volatility};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serin_reference::fault::kinds::{Dose, Fault};
-use serin_reference::fault::strikes::Strikes;
+use serin_reference::lab::kinds::{Dose, Fault};
+use serin_reference::lab::strikes::Strikes;
 use serin_reference::store::contract::Store;
 use serin_reference::store::filter::Filter;
 

@@ -7,7 +7,7 @@
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
 
-use crate::fault::strikes::Strikes;
+use crate::lab::strikes::Strikes;
 use crate::store::filter::Filter;
 use crate::store::postgres::fitting;
 use crate::store::records::{Near, Place, StoreError};

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
-use crate::fault::strikes::Strikes;
+use crate::lab::strikes::Strikes;
 use crate::store::contract::Connection;
 use crate::store::filter::Filter;
 use crate::store::postgres::pool::Held;

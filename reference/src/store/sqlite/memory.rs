@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 
-use crate::fault::strikes::Strikes;
+use crate::lab::strikes::Strikes;
 use crate::store::filter::{Filter, SourceFacts};
 use crate::store::records::{Near, Place};
 

@@ -9,7 +9,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _, Sqlite};
 
-use crate::fault::strikes::Strikes;
+use crate::lab::strikes::Strikes;
 use crate::store::contract::Connection;
 use crate::store::filter::{Filter, SourceFacts};
 use crate::store::records::{

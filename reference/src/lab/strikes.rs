@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use crate::fault::kinds::Dose;
+use crate::lab::kinds::Dose;
 use crate::text::draw::mix;
 
 /// What is struck in one search.

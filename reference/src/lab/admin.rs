@@ -17,8 +17,8 @@ use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::fault::kinds as fault;
-use crate::fault::switches::Faults;
+use crate::lab::kinds as fault;
+use crate::lab::switches::Faults;
 use crate::serve::orders::Orders;
 
 /// The longest a crashed server stays away: a day.
@@ -26,15 +26,15 @@ const DOWN_MS_MAX: u64 = 86_400_000;
 
 /// What the admin endpoint needs.
 #[derive(Debug, Clone)]
-pub(super) struct Desk {
-    pub(super) faults: Faults,
-    pub(super) orders: Orders,
+pub(crate) struct Desk {
+    pub(crate) faults: Faults,
+    pub(crate) orders: Orders,
     /// Whether a crash may take the process with it.
-    pub(super) may_exit: bool,
+    pub(crate) may_exit: bool,
 }
 
 /// Answers until stopped.
-pub(super) async fn serve(listener: TcpListener, desk: Desk, stop: CancellationToken) {
+pub(crate) async fn serve(listener: TcpListener, desk: Desk, stop: CancellationToken) {
     let router = Router::new()
         .route("/admin/faults", get(show).post(change).delete(mend))
         .route("/admin/crash", post(crash))

@@ -3,3 +3,5 @@
 pub mod kinds;
 pub mod strikes;
 pub mod switches;
+pub(crate) mod admin;
+pub mod damage;

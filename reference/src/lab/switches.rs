@@ -11,7 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::fault::kinds::{Dose, Fault};
+use crate::lab::kinds::{Dose, Fault};
 
 /// How long it may take to cut a large index again.
 const SETTLED_WITHIN: Duration = Duration::from_mins(2);
