@@ -275,6 +275,28 @@ fn nothing_knows_itself_by_way_of_others() {
     }
 }
 
+#[test]
+fn the_laboratory_stands_outside_of_what_it_breaks() {
+    const SITES_MAX: usize = 9;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("reference/src");
+    let mut sites = Vec::new();
+    for source in sources("reference/src") {
+        let name = source.path.strip_prefix(&root).expect("it is below").display().to_string();
+        if source.module == "lib" || name.starts_with("lab/") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&source.path).expect("a source is text");
+        // A seam that only the laboratory needs says so, and why; and so does a command that uses it.
+        sites
+            .extend(text.lines().filter(|line| line.trim_start().starts_with("// Laboratory: ")).map(|_| name.clone()));
+        let uses = named(&source.text).iter().any(|path| at(path, 0) == Some("lab"));
+        let speaks = source.text.contains("Fault::") || source.text.contains("Faults");
+        assert!(!(uses || speaks) || name.starts_with("cli/"), "{name} knows of the laboratory");
+        assert!(!uses || text.contains("// Laboratory: "), "{name} uses the laboratory and does not say why");
+    }
+    assert!(sites.len() <= SITES_MAX, "{} sites outside of lab/: {sites:?}", sites.len());
+}
+
 /// The plan as people read it, from the top.
 fn picture() -> String {
     let inside: BTreeMap<&str, &[&str]> = INSIDE.iter().copied().collect();

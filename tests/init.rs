@@ -16,7 +16,7 @@ use serin::config::read::source::ConfigSource;
 use serin::domain::fleet::Fleet;
 use serin::domain::monitor::CanaryKind;
 use serin_reference::index::corpus::Corpus;
-use serin_reference::serve::{options::Options, server};
+use serin_reference::lab::{options::Options, server};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 

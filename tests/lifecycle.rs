@@ -15,8 +15,8 @@ use chrono::Utc;
 use serde_json::{Value, json};
 use serin_reference::index::lock::WriterLock;
 use serin_reference::lab::kinds::{Dose, Fault};
+use serin_reference::lab::{options::Options, server};
 use serin_reference::project::opened::Project;
-use serin_reference::serve::{options::Options, server};
 use tokio_util::sync::CancellationToken;
 
 /// A project in a folder of its own.

@@ -10,7 +10,7 @@ use reqwest::{Client, Response, StatusCode};
 use serde_json::{Value, json};
 use serin_reference::index::corpus::{Corpus, DOCUMENTATION};
 use serin_reference::lab::kinds::{Dose, Fault};
-use serin_reference::serve::{
+use serin_reference::lab::{
     options::Options,
     server::{self, Running, ServeError},
 };
@@ -611,7 +611,10 @@ async fn the_admin_endpoint_takes_all_or_nothing_and_only_from_here() {
 async fn a_server_that_others_reach_needs_a_token_and_its_admin_is_local() {
     let stop = CancellationToken::new();
     let everywhere = Options { listen: "0.0.0.0:0".parse().unwrap(), ..Options::default() };
-    assert!(matches!(server::serve(everywhere, stop.clone()).await, Err(ServeError::TokenNeeded(_))));
+    assert!(matches!(
+        server::serve(everywhere, stop.clone()).await,
+        Err(ServeError::Server(serin_reference::serve::server::ServeError::TokenNeeded(_)))
+    ));
     let admin = Options { admin: Some("0.0.0.0:0".parse().unwrap()), ..Options::default() };
     assert!(matches!(server::serve(admin, stop).await, Err(ServeError::AdminNotLocal(_))));
 }

@@ -19,10 +19,8 @@ use serin_reference::find::answers::Remembering;
 use serin_reference::find::context::BUDGET_TOKENS;
 use serin_reference::find::question::Question;
 use serin_reference::find::retrieval::{Retrieval, Settings};
-use serin_reference::index::document::{Cutting, Document};
-use serin_reference::index::library::Library;
-use serin_reference::lab::strikes::Strikes;
-use serin_reference::lab::switches::Faults;
+use serin_reference::index::document::Document;
+use serin_reference::index::library::{Library, Parts};
 use serin_reference::rerank::joint::JointReranker;
 use serin_reference::store::filter::{Filter, SourceFacts};
 use serin_reference::store::sqlite::memory::Memory;
@@ -96,7 +94,7 @@ async fn in_memory(many: u64, asked: u64) -> anyhow::Result<()> {
     let exact = times((0..asked).map(|number| {
         let question = vectors.question(number);
         let since = Instant::now();
-        let near = memory.near(&question, &Filter::default(), DEPTH, &Strikes::default());
+        let near = memory.near(&question, &Filter::default(), DEPTH);
         (since.elapsed(), near.len())
     }));
     row(&format!("exact search of {many} × {WIDTH}"), &exact, "≤ 15 ms at 100,000");
@@ -129,7 +127,7 @@ async fn whole(asked: u64) -> anyhow::Result<()> {
 async fn index_and_search(folder: &std::path::Path, asked: u64) -> anyhow::Result<()> {
     let store = SqliteStore::open(&folder.join("index.db")).await?;
     let provider = Provider::Hashing(HashingEmbedder::INDEX);
-    let library = Library::open(Arc::new(store), provider, Cutting::default(), None, Faults::default()).await?;
+    let library = Library::open(Parts::new(Arc::new(store), provider)).await?;
     let plan = Plan::new(SEED, CHUNKS)?;
     let per_kind = usize::try_from(asked)? / 4 + 1;
     let documents: Vec<manuals::Document> = manuals::documents(plan, per_kind).collect();
@@ -165,7 +163,7 @@ async fn index_and_search(folder: &std::path::Path, asked: u64) -> anyhow::Resul
 }
 
 fn retrieval(library: Library, settings: Settings) -> Retrieval {
-    Retrieval::new(library, settings, Some(Arc::new(JointReranker)), None, Faults::default(), Instant::now())
+    Retrieval::new(library, settings, Some(Arc::new(JointReranker)), None)
 }
 
 async fn searched(retrieval: &Retrieval, questions: &[Question]) -> anyhow::Result<String> {

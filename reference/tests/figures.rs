@@ -8,15 +8,15 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use serin_reference::cli::laboratory::{self, Laboratory};
-use serin_reference::cli::signatures::SIGNATURES;
 use serin_reference::data::asking::Asker;
 use serin_reference::data::judging::{self, Row};
 use serin_reference::data::plan::Plan;
 use serin_reference::data::question::{self, Kind, Question};
 use serin_reference::index::corpus::DOCUMENTATION;
 use serin_reference::lab::kinds::{Dose, Fault};
-use serin_reference::serve::{options::Options, server};
+use serin_reference::lab::measuring::{self, Laboratory};
+use serin_reference::lab::signatures::SIGNATURES;
+use serin_reference::lab::{options::Options, server};
 use serin_reference::text::words;
 use tokio_util::sync::CancellationToken;
 
@@ -155,9 +155,9 @@ async fn check_arms(laboratory: &Laboratory, with_rerank: &[Row], healthy: &[jud
     let vector_only = arm(Some(Fault::KeywordArmOff)).await;
     let hybrid = laboratory.figures(healthy);
     for (name, rows) in [("keyword only", &keyword_only), ("vector only", &vector_only), ("hybrid", &hybrid)] {
-        print!("{}", laboratory::table_line(name, rows));
+        print!("{}", measuring::table_line(name, rows));
     }
-    print!("{}", laboratory::table_line("hybrid, reranked", with_rerank));
+    print!("{}", measuring::table_line("hybrid, reranked", with_rerank));
     for kind in ["mixed", "all"] {
         let best = hit(&keyword_only, kind).max(hit(&vector_only, kind));
         assert!(hit(&hybrid, kind) >= best, "both arms together are no worse on {kind} than the better one: {best}");
@@ -183,12 +183,12 @@ async fn generated_manuals_tell_arms_and_faults_apart() {
     let (rows, fused) = (laboratory.figures(&healthy.reranked), laboratory.figures(&healthy.fused));
     check_floors(&rows, GENERATED_FLOORS);
     assert_eq!(hit(&rows, "negative"), 1.0, "what is not there brings no high score");
-    print!("{}", laboratory::table_head(&rows));
+    print!("{}", measuring::table_head(&rows));
     check_arms(&laboratory, &rows, &healthy.fused).await;
     let mut differences = Vec::new();
     for signature in SIGNATURES {
         let broken = laboratory.broken(signature, &healthy).await;
-        print!("{}", laboratory::table_line(signature.what, &broken));
+        print!("{}", measuring::table_line(signature.what, &broken));
         let before = if signature.is_unranked() { &fused } else { &rows };
         differences.extend(signature.differences(before, &broken));
     }

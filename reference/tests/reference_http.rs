@@ -7,11 +7,11 @@ use reqwest::{Client, Method, Response, StatusCode};
 use serde_json::{Value, json};
 use serin_reference::index::corpus::Corpus;
 use serin_reference::lab::kinds::{Dose, Fault};
-use serin_reference::serve::plain;
-use serin_reference::serve::{
+use serin_reference::lab::{
     options::Options,
     server::{self, Running},
 };
+use serin_reference::serve::plain;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;

@@ -11,7 +11,7 @@ use serde_json::Value;
 use serin::cli::demo::inbox::Inbox;
 use serin::deliver::message::Message;
 use serin_reference::lab::kinds::{Dose, Fault};
-use serin_reference::serve::server::{self, Running};
+use serin_reference::lab::server::{self, Running};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool, SqlitePoolOptions};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -78,9 +78,9 @@ impl Stage {
         let stop = CancellationToken::new();
         let mut servers = Vec::new();
         for number in 0..count {
-            let options = serin_reference::serve::options::Options {
+            let options = serin_reference::lab::options::Options {
                 name: format!("s{number}"),
-                ..serin_reference::serve::options::Options::default()
+                ..serin_reference::lab::options::Options::default()
             };
             servers.push(server::serve(options, stop.clone()).await.expect("a reference server"));
         }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use serin_reference::lab::kinds::{Dose, Fault};
-use serin_reference::serve::{options::Options, server};
+use serin_reference::lab::{options::Options, server};
 use tokio_util::sync::CancellationToken;
 
 use crate::stage::{Expected, Process, Stage, TOKEN, crypto, evidence, reference, signal};

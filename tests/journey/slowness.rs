@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use serin_reference::lab::kinds::{Dose, Fault};
-use serin_reference::serve::server::Running;
+use serin_reference::lab::server::Running;
 
 use crate::stage::{Expected, Stage, reference, signal};
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use serin::cli::demo::inbox::{Hook, Inbox, InboxItem, Item, Mail};
 use serin::cli::demo::smtp_sink::{Manners, SmtpSink};
 use serin::deliver::message::Message;
-use serin_reference::serve::{
+use serin_reference::lab::{
     options::Options,
     server::{self, Running},
 };

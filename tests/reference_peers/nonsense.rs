@@ -3,8 +3,8 @@
 use reqwest::Client;
 use serde_json::{Value, json};
 use serin_reference::index::corpus::Corpus;
-use serin_reference::serve::options::Options;
-use serin_reference::serve::server;
+use serin_reference::lab::options::Options;
+use serin_reference::lab::server;
 use tokio_util::sync::CancellationToken;
 
 /// A body, and the status and code that answer it.

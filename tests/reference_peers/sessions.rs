@@ -6,9 +6,9 @@ use reqwest::{Client, Method, Response, StatusCode};
 use serde_json::{Value, json};
 use serin_reference::index::corpus::Corpus;
 use serin_reference::lab::kinds::{Dose, Fault};
+use serin_reference::lab::options::Options;
+use serin_reference::lab::server::{self, Running};
 use serin_reference::serve::legacy::SESSIONS_MAX;
-use serin_reference::serve::options::Options;
-use serin_reference::serve::server::{self, Running};
 use tokio_util::sync::CancellationToken;
 
 use crate::served::Served;

@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::cli::laboratory::{self, Laboratory};
-use crate::cli::signatures::SIGNATURES;
 use crate::data::asking::Asker;
 use crate::data::judging::{self, Answer, Row};
 use crate::data::manuals;
 use crate::data::plan::Plan;
 use crate::data::question;
+// Laboratory: figures of a server that is broken in one way after another.
+use crate::lab::measuring::{self, Laboratory};
+use crate::lab::signatures::SIGNATURES;
 
 /// Questions of a kind at most: ten thousand are a day of asking.
 const PER_KIND_MAX: u64 = 10_000;
@@ -123,11 +124,11 @@ async fn all_signatures(plan: Plan, per_kind: usize) -> anyhow::Result<()> {
     let laboratory = Laboratory::start(plan, per_kind).await?;
     let healthy = laboratory.ask().await;
     let (was, fused) = (laboratory.figures(&healthy.reranked), laboratory.figures(&healthy.fused));
-    anstream::print!("{}", laboratory::table_head(&was));
-    anstream::print!("{}", laboratory::table_line("none, no reranker", &fused));
+    anstream::print!("{}", measuring::table_head(&was));
+    anstream::print!("{}", measuring::table_line("none, no reranker", &fused));
     for signature in SIGNATURES {
         let rows = laboratory.broken(signature, &healthy).await;
-        anstream::print!("{}", laboratory::table_line(signature.what, &rows));
+        anstream::print!("{}", measuring::table_line(signature.what, &rows));
         let before = if signature.is_unranked() { &fused } else { &was };
         for difference in signature.differences(before, &rows) {
             anstream::eprintln!("unlike its signature: {difference}");

@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 
 use crate::index::lock::WriterLock;
 use crate::index::run::{self, Progress, Report};
-use crate::lab::switches::Faults;
 use crate::project::config::StoreChoice;
 use crate::project::opened::Project;
 use crate::project::place::Place;
@@ -71,7 +70,7 @@ pub struct IndexArgs {
 pub async fn index(args: IndexArgs) -> anyhow::Result<ExitCode> {
     let project = here()?;
     let plan = project.config.plan(&project.place).map_err(anyhow::Error::msg)?;
-    let library = match project.library(Faults::default()).await {
+    let library = match project.library().await {
         Err(crate::project::opened::ProjectError::Library(foreign)) if args.full_rebuild => {
             tracing::info!(%foreign, "an index of another embedder is built anew");
             project.library_anew().await?
@@ -169,7 +168,7 @@ pub struct StatusArgs {
 pub async fn status(args: StatusArgs) -> anyhow::Result<()> {
     let project = here()?;
     let place = &project.place;
-    let library = project.indexed_library(Faults::default()).await?;
+    let library = project.indexed_library().await?;
     let (last, broken_off) = run::last(&library).await?;
     let mut held = library.store().connect(Patience::Writer).await?;
     let figures = held.figures().await?;

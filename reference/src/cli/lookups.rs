@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use crate::find::context::BUDGET_TOKENS;
 use crate::find::question::Question;
 use crate::find::retrieval::Retrieval;
-use crate::lab::switches::Faults;
 use crate::project::opened::Project;
 use crate::store::filter::Filter;
 use crate::text::secrets;
@@ -193,9 +192,9 @@ fn bounded(reader: impl std::io::Read) -> anyhow::Result<String> {
 
 async fn opened() -> anyhow::Result<Retrieval> {
     let project = Project::find(&std::env::current_dir()?)?;
-    let library = project.indexed_library(Faults::default()).await?;
+    let library = project.indexed_library().await?;
     let (settings, reranker, writer) = (project.config.settings(), project.reranker()?, project.writer()?);
-    Ok(Retrieval::new(library, settings, reranker, writer, Faults::default(), Instant::now()))
+    Ok(Retrieval::new(library, settings, reranker, writer))
 }
 
 fn coded(error: &crate::find::question::RetrievalError) -> anyhow::Error {

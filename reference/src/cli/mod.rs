@@ -2,14 +2,10 @@
 
 use clap::{Args, Subcommand};
 
-use crate::lab::kinds::Fault;
-
 pub mod figures;
 pub mod lifecycle;
 pub mod lookups;
 pub mod serving;
-pub mod laboratory;
-pub mod signatures;
 
 /// The retrieval server that ships with Serin: index a project, serve it, break it, mend it.
 #[derive(Debug, Args)]
@@ -65,13 +61,7 @@ pub async fn run(args: ReferenceArgs) -> anyhow::Result<std::process::ExitCode> 
         ReferenceCommand::Generate(args) => figures::generate(&args).map(|()| done),
         ReferenceCommand::Figures(args) => figures::figures(args).await.map(|()| done),
         ReferenceCommand::Faults => {
-            for fault in Fault::ALL {
-                let facts = fault.facts();
-                let unit =
-                    if facts.unit.is_empty() { String::new() } else { format!("={} {}", facts.amount, facts.unit) };
-                let unit = if facts.modes.is_empty() { unit } else { format!("={}", facts.modes.join("|")) };
-                anstream::println!("{:<36} {}", format!("{}{unit}", facts.name), facts.acts);
-            }
+            serving::faults();
             Ok(done)
         }
     }

@@ -10,11 +10,12 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::index::corpus::Corpus;
+// Laboratory: whoever serves by hand wants it broken, and by the admin endpoint too.
 use crate::lab::kinds::{self as fault, Dose, Fault};
+use crate::lab::options::Options;
+use crate::lab::server;
 use crate::project::opened::{Project, ProjectError};
 use crate::project::place::PlaceError;
-use crate::serve::options::Options;
-use crate::serve::server;
 
 /// Arguments of `serin reference serve`.
 #[derive(Debug, Args)]
@@ -119,6 +120,16 @@ pub async fn serve(args: ServeArgs) -> anyhow::Result<()> {
         let _gone = std::fs::remove_file(note);
     }
     Ok(())
+}
+
+/// Lists every fault, and where it acts.
+pub fn faults() {
+    for fault in Fault::ALL {
+        let facts = fault.facts();
+        let unit = if facts.unit.is_empty() { String::new() } else { format!("={} {}", facts.amount, facts.unit) };
+        let unit = if facts.modes.is_empty() { unit } else { format!("={}", facts.modes.join("|")) };
+        anstream::println!("{:<36} {}", format!("{}{unit}", facts.name), facts.acts);
+    }
 }
 
 impl ServeArgs {

@@ -12,8 +12,6 @@ use sha2::{Digest as _, Sha256};
 use crate::find::found::Found;
 use crate::find::guard;
 use crate::find::question::{CacheUse, Question};
-use crate::lab::kinds::Fault;
-use crate::lab::switches::Faults;
 use crate::store::contract::Connection;
 use crate::store::records::{CachedAnswer, NewAnswer, StoreError, Volatility};
 
@@ -23,10 +21,6 @@ pub const SIMILAR_FROM: f64 = 0.92;
 const REVIEWED_BELOW: f64 = 0.95;
 /// From this on one that was just not given is logged too.
 const REVIEWED_FROM: f64 = 0.90;
-/// The guard of answers that `Fault::CacheFalseHit` remembers: no question has it, so that none is given
-/// to anybody by nearness once the fault is off.
-const UNGUARDED: &str = "*";
-
 /// How answers are remembered.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Remembering {
@@ -48,14 +42,12 @@ pub struct Key {
     exact: [u8; 32],
     scope: [u8; 32],
     guard: String,
-    is_open: bool,
 }
 
 impl Key {
-    /// The key of a question that is asked of a model with some settings.
-    pub fn of(question: &Question, model: &str, settings: &str, faults: &Faults) -> Self {
-        // The model belongs into the key: another's cosines mean something else.
-        let model = if faults.dose(Fault::CacheWithoutModel).is_some() { "" } else { model };
+    /// The key of a question that is asked of a model with some settings. The model belongs into it: another's
+    /// cosines mean something else.
+    pub fn of(question: &Question, model: &str, settings: &str) -> Self {
         let scope = digest(&[
             model,
             settings,
@@ -63,19 +55,8 @@ impl Key {
             &format!("{:.4}", question.min_score),
             &question.filter.line(),
         ]);
-        let is_open = faults.dose(Fault::CacheFalseHit).is_some();
         let exact = Sha256::new().chain_update(scope).chain_update(&question.text).finalize().into();
-        Self { exact, scope, guard: guard::of(&question.text), is_open }
-    }
-
-    /// Guards of the answers that may be given to it.
-    fn guards(&self) -> Vec<&str> {
-        if !self.is_open {
-            return vec![&self.guard];
-        }
-        let mut guards = vec![UNGUARDED, "", &self.guard];
-        guards.dedup();
-        guards
+        Self { exact, scope, guard: guard::of(&question.text) }
     }
 }
 
@@ -113,15 +94,10 @@ pub async fn similar(
     connection: &mut dyn Connection,
     key: &Key,
     vector: &[f32],
-    remembering: Remembering,
-    faults: &Faults,
+    similar_from: f64,
     now: DateTime<Utc>,
 ) -> Result<Option<Recalled>, StoreError> {
-    let from = faults.dose(Fault::CacheFalseHit).map_or(remembering.similar_from, |dose| dose.amount);
-    let mut answers = Vec::new();
-    for guard in key.guards() {
-        answers.extend(connection.answers(&key.scope, guard, now).await?);
-    }
+    let answers = connection.answers(&key.scope, &key.guard, now).await?;
     let cosine = |answer: &CachedAnswer| {
         answer.vector.iter().zip(vector).map(|(left, right)| f64::from(left * right)).sum::<f64>()
     };
@@ -130,9 +106,9 @@ pub async fn similar(
     let Some((near, answer)) = nearest else { return Ok(None) };
     if (REVIEWED_FROM..REVIEWED_BELOW).contains(&near) {
         let question: String = key.exact.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        tracing::info!(question, cosine = near, given = near >= from, "a remembered answer is near: review it");
+        tracing::info!(question, cosine = near, given = near >= similar_from, "a remembered answer is near: review it");
     }
-    Ok(if near >= from { recalled(answer, near, now) } else { None })
+    Ok(if near >= similar_from { recalled(answer, near, now) } else { None })
 }
 
 fn recalled(answer: &CachedAnswer, similarity: f64, now: DateTime<Utc>) -> Option<Recalled> {
@@ -168,7 +144,7 @@ pub async fn keep(
     let new = NewAnswer {
         exact,
         scope,
-        guard: if key.is_open { UNGUARDED } else { &key.guard },
+        guard: &key.guard,
         vector,
         hits: &hits,
         sources,

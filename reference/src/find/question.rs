@@ -32,7 +32,7 @@ pub struct Question {
 }
 
 /// What a search brought.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Findings {
     /// Hits, the best first.
     pub hits: Vec<Found>,

@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use crate::find::found::Found;
 use crate::find::stages::{Stage, Stages};
-use crate::lab::kinds::Fault;
-use crate::lab::switches::Faults;
 use crate::rerank::{Passage, Reranker};
 
 /// How long the reranker may take: past this the fused order is the better answer.
@@ -16,28 +14,22 @@ pub const SCOPE: &str = "rerank";
 
 /// Scores every candidate for the question it may answer; whether that could be done. Where not, the
 /// fused order stands.
-pub async fn rerank(
-    reranker: &Arc<dyn Reranker>,
-    question: &str,
-    candidates: &mut [Found],
-    stages: &Stages,
-    faults: &Faults,
-) -> bool {
+pub async fn rerank(reranker: &Arc<dyn Reranker>, question: &str, candidates: &mut [Found], stages: &Stages) -> bool {
     let _timed = stages.time(Stage::Rerank);
-    if faults.strikes(Fault::RerankerOff).is_some() || candidates.is_empty() {
+    if !reranker.is_asked() || candidates.is_empty() {
         return true;
     }
-    let is_reversed = faults.strikes(Fault::RerankerReversed).is_some();
-    let scoring = scores(reranker, question, candidates, faults);
+    let passages: Vec<Passage<'_>> = candidates.iter().map(passage).collect();
+    let cosines: Vec<f64> = candidates.iter().map(|found| found.score).collect();
+    let scoring = reranker.final_scores(question, &passages, &cosines);
     let scores = tokio::time::timeout(RERANK_WITHIN, scoring)
         .await
-        .unwrap_or_else(|_late| Err(format!("it took longer than {} ms", RERANK_WITHIN.as_millis())));
+        .map_err(|_late| format!("it took longer than {} ms", RERANK_WITHIN.as_millis()))
+        .and_then(|scores| scores.map_err(|error| error.to_string()));
     match scores {
         Ok(scores) if scores.len() == candidates.len() => {
-            let share = reranker.share();
             for (found, score) in candidates.iter_mut().zip(scores) {
-                let score = score * share + found.score * (1.0 - share);
-                found.final_score = if is_reversed { 1.0 - score } else { score };
+                found.final_score = score;
             }
             true
         }
@@ -45,22 +37,6 @@ pub async fn rerank(
         Err(error) => {
             tracing::warn!(error, "the reranker failed: the fused order is answered");
             false
-        }
-    }
-}
-
-async fn scores(
-    reranker: &Arc<dyn Reranker>,
-    question: &str,
-    candidates: &[Found],
-    faults: &Faults,
-) -> Result<Vec<f64>, String> {
-    match faults.strikes(Fault::RerankerFails) {
-        Some(dose) if dose.mode == "memory" => Err("out of memory, on request".to_owned()),
-        Some(_slow) => std::future::pending().await,
-        None => {
-            let passages: Vec<Passage<'_>> = candidates.iter().map(passage).collect();
-            reranker.scores(question, &passages).await.map_err(|error| error.to_string())
         }
     }
 }

@@ -1,9 +1,11 @@
 //! One search, whole: a connection, the memory of answers, both arms, fusion, rerank, the context.
 
 use std::collections::HashSet;
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use crate::find::answers::{self, Key, Recalled, Remembering};
@@ -15,27 +17,21 @@ use crate::find::ranking::{self, Pool, Ranking};
 use crate::find::rewriting::Rewriting;
 use crate::find::sought::{Embedded, Embedding, Sought};
 use crate::find::stages::{Stage, Stages};
+use crate::find::tuning::Tuning;
 use crate::find::warmth::Warmth;
 use crate::find::writer::{self, Writer, Written};
-use crate::find::{arms, conversation, reranking, summaries};
+use crate::find::{conversation, reranking, summaries};
 use crate::index::library::Library;
-use crate::lab::kinds::Fault;
-use crate::lab::switches::Faults;
 use crate::rerank::Reranker;
-use crate::store::contract::{Connection, Patience};
+use crate::store::contract::Connection;
 use crate::store::filter::Filter;
-use crate::store::records::{Remembered, StoreError};
+use crate::store::records::Remembered;
 use crate::text::draw::mix;
 
 /// Chunks each arm brings and the reranker looks at, where nothing else is set.
 pub const OVER_FETCH: usize = 20;
 /// The most that may be set.
 pub const OVER_FETCH_MAX: usize = 100;
-/// A hang ends after all, for a server must not keep what nobody waits for.
-const HANG_MAX: Duration = Duration::from_secs(120);
-/// The part of a cold start's wait below which it counts as over.
-const COLD_ABOVE: f64 = 0.1;
-
 /// How a server searches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -76,12 +72,43 @@ pub struct Retrieval {
     pub warmth: Warmth,
     /// How long each part of a search takes.
     pub stages: Stages,
-    gathering: Gathering,
     settings: Settings,
     settings_line: String,
     reranker: Option<Arc<dyn Reranker>>,
     writer: Option<Arc<Writer>>,
-    faults: Faults,
+    layer: Option<Arc<dyn Layer>>,
+}
+
+// Laboratory: searches that hang, fail or are swallowed cannot be had from below, where a search is only reads.
+/// Stands around every search, as middleware stands around requests: it may tune each anew, or answer in its place.
+#[async_trait]
+pub trait Layer: Debug + Send + Sync {
+    /// Answers a question, usually by `Retrieval::search_tuned`.
+    ///
+    /// # Errors
+    /// `RetrievalError`.
+    async fn search(&self, retrieval: &Retrieval, question: &Question) -> Result<Findings, RetrievalError>;
+
+    /// A caller of a tool is about to search; health, which searches too, does not come by here.
+    fn called(&self) {}
+
+    /// Whether it lets searches be as fast as they get.
+    fn is_warm(&self) -> bool {
+        true
+    }
+
+    /// What `/metrics` shows of it: name, meaning, value.
+    fn gauges(&self) -> Vec<(&'static str, &'static str, f64)> {
+        Vec::new()
+    }
+}
+
+/// One search: what is asked, by which numbers, and when.
+#[derive(Clone, Copy)]
+struct Search<'a> {
+    question: &'a Question,
+    tuning: &'a Tuning,
+    now: DateTime<Utc>,
 }
 
 /// What is remembered of a question.
@@ -107,70 +134,60 @@ struct Ranked {
 }
 
 impl Retrieval {
-    /// A retrieval whose cold start begins at `started`.
+    /// A retrieval with nothing around it.
     pub fn new(
         library: Library,
         settings: Settings,
         reranker: Option<Arc<dyn Reranker>>,
         writer: Option<Arc<Writer>>,
-        faults: Faults,
-        started: Instant,
     ) -> Self {
         let reranks = reranker.as_ref().map_or("", |reranker| reranker.name());
         let writes = writer.as_ref().map_or("", |writer| writer.line());
         let settings_line = format!("{}\n{reranks}\n{writes}", settings.line());
         let (warmth, stages) = (Warmth::default(), Stages::default());
-        let gathering = Gathering { stages: stages.clone(), faults: faults.clone(), started };
-        Self { library, warmth, stages, gathering, settings, settings_line, reranker, writer, faults }
+        Self { library, warmth, stages, settings, settings_line, reranker, writer, layer: None }
+    }
+
+    /// The same, with a layer around every search.
+    pub fn within(self, layer: Option<Arc<dyn Layer>>) -> Self {
+        Self { layer, ..self }
+    }
+
+    /// What stands around every search.
+    pub fn layer(&self) -> Option<&dyn Layer> {
+        self.layer.as_deref()
     }
 
     /// Answers a question.
     ///
     /// # Errors
-    /// `RetrievalError`, of which a naive server's faults (`PoolSaturated`, `ErrorAsEmpty`) make an empty list.
+    /// `RetrievalError`.
     pub async fn search(&self, question: &Question) -> Result<Findings, RetrievalError> {
-        // On the heap: with all its steps it is larger than whoever waits for it should carry.
-        let outcome = self.stages.whole(Box::pin(self.attempt(question))).await;
-        let naive = match &outcome {
-            Err(RetrievalError::Store(StoreError::Saturated { .. })) => {
-                self.faults.dose(Fault::PoolSaturated).is_some()
-            }
-            _ => false,
-        };
-        match outcome {
-            Err(error) if naive || self.faults.dose(Fault::ErrorAsEmpty).is_some() => {
-                tracing::warn!(%error, "swallowed, as a naive server does: the caller gets an empty list");
-                Ok(Findings {
-                    hits: Vec::new(),
-                    context: Context::default(),
-                    cache: CacheUse::default(),
-                    seen_before: 0,
-                    rewritten: Vec::new(),
-                    degraded: Vec::new(),
-                })
-            }
-            outcome => outcome,
+        match self.layer() {
+            Some(layer) => layer.search(self, question).await,
+            None => self.search_tuned(question, &Tuning::default()).await,
         }
     }
 
-    async fn attempt(&self, question: &Question) -> Result<Findings, RetrievalError> {
-        let is_slow = self.faults.dose(Fault::PoolSaturated).is_some_and(|dose| dose.mode == "slow");
-        let patience = if is_slow { Patience::Writer } else { Patience::Search };
+    /// Answers a question by these numbers, past the layer.
+    ///
+    /// # Errors
+    /// `RetrievalError`.
+    pub async fn search_tuned(&self, question: &Question, tuning: &Tuning) -> Result<Findings, RetrievalError> {
+        // On the heap: with all its steps it is larger than whoever waits for it should carry.
+        self.stages.whole(Box::pin(self.attempt(question, tuning))).await
+    }
+
+    async fn attempt(&self, question: &Question, tuning: &Tuning) -> Result<Findings, RetrievalError> {
         let connecting = self.stages.time(Stage::Connect);
-        let mut held = self.library.store().connect(patience).await?;
+        let mut held = self.library.store().connect(tuning.patience).await?;
         drop(connecting);
-        if self.faults.strikes(Fault::Hang).is_some() {
-            tokio::time::sleep(HANG_MAX).await;
-        }
-        if self.faults.strikes(Fault::ToolError).is_some() {
-            return Err(RetrievalError::Failed);
-        }
         if held.is_empty().await? {
             return Err(RetrievalError::IndexMissing);
         }
-        let now = Utc::now();
+        let search = Search { question, tuning, now: Utc::now() };
         let mut questions = self.settings.rewriting.questions(&question.text);
-        let (ranked, cache, degraded) = match self.recall(held.as_mut(), question, &questions[0], now).await? {
+        let (ranked, cache, degraded) = match self.recall(held.as_mut(), search, &questions[0]).await? {
             Memory::Answer(Recalled { ranked, cache }) => (ranked, cache, Vec::new()),
             Memory::Nothing(unanswered) => {
                 let mut written = Written::default();
@@ -178,12 +195,12 @@ impl Retrieval {
                     // A slow writer must not keep a connection that other searches wait for.
                     drop(held);
                     written = writer.write(&question.text, &questions).await;
-                    held = self.library.store().connect(patience).await?;
+                    held = self.library.store().connect(tuning.patience).await?;
                 }
-                self.find(held.as_mut(), question, &mut questions, written, unanswered, now).await?
+                self.find(held.as_mut(), search, &mut questions, written, unanswered).await?
             }
         };
-        let (hits, context, seen_before) = self.choose(held.as_mut(), question, ranked, now).await?;
+        let (hits, context, seen_before) = self.choose(held.as_mut(), search, ranked).await?;
         let rewritten = if questions.len() > 1 || questions[0] != question.text { questions } else { Vec::new() };
         Ok(Findings { hits, context, cache, seen_before, rewritten, degraded })
     }
@@ -192,14 +209,16 @@ impl Retrieval {
     async fn recall(
         &self,
         connection: &mut dyn Connection,
-        question: &Question,
+        search: Search<'_>,
         spelt_out: &str,
-        now: DateTime<Utc>,
     ) -> Result<Memory, RetrievalError> {
+        let Search { question, tuning, now } = search;
         let timed = self.stages.time(Stage::Recall);
         let (remembers, remembering) = (self.remembers(question), self.settings.remembering);
-        let model = self.library.embedding().question_model(spelt_out);
-        let key = Key::of(question, &model, &self.settings_line, &self.faults);
+        let model = self.library.vectors().question_model(spelt_out);
+        let model = if tuning.is_keyed_by_model { model.as_str() } else { "" };
+        let key = Key::of(question, model, &self.settings_line);
+        let similar_from = tuning.similar_from.unwrap_or(remembering.similar_from);
         let generation = connection.generation().await?;
         if remembers && let Some(same) = answers::same(connection, &key, now).await? {
             self.warmth.looked(true, Instant::now());
@@ -207,9 +226,7 @@ impl Retrieval {
         }
         drop(timed);
         let (vector, vector_age) = self.embedding(question).question(connection, spelt_out).await?;
-        if remembers
-            && let Some(similar) = answers::similar(connection, &key, &vector, remembering, &self.faults, now).await?
-        {
+        if remembers && let Some(similar) = answers::similar(connection, &key, &vector, similar_from, now).await? {
             self.warmth.looked(true, Instant::now());
             return Ok(Memory::Answer(similar));
         }
@@ -223,20 +240,20 @@ impl Retrieval {
     async fn find(
         &self,
         connection: &mut dyn Connection,
-        question: &Question,
+        search: Search<'_>,
         questions: &mut Vec<String>,
         written: Written,
         unanswered: Unanswered,
-        now: DateTime<Utc>,
     ) -> Result<(Vec<Found>, CacheUse, Vec<&'static str>), RetrievalError> {
+        let Search { question, tuning, now } = search;
         let Unanswered { key, generation, vector, vector_age } = unanswered;
-        if let Some(dose) = self.faults.strikes(Fault::SlowOnMiss) {
-            arms::pause(dose.amount).await;
+        if !tuning.miss_waits.is_zero() {
+            tokio::time::sleep(tuning.miss_waits).await;
         }
         let embedding = self.embedding(question);
         let mut sought = embedding.sought(connection, questions, &vector).await?;
         let is_whole = embedding.join(connection, &mut sought, written).await;
-        let Ranked { hits, mut degraded } = self.rank(connection, question, &sought, now).await?;
+        let Ranked { hits, mut degraded } = self.rank(connection, search, &sought).await?;
         if !is_whole {
             degraded.push(writer::SCOPE);
         }
@@ -251,42 +268,39 @@ impl Retrieval {
     async fn rank(
         &self,
         connection: &mut dyn Connection,
-        question: &Question,
+        search: Search<'_>,
         sought: &Sought,
-        now: DateTime<Utc>,
     ) -> Result<Ranked, RetrievalError> {
+        let Search { question, tuning, now } = search;
         let vector = &sought.questions[0].1;
+        let gathering = Gathering { stages: &self.stages, tuning };
         let depth = self.settings.over_fetch.max(question.top_k);
         let asks_all = question.filter.source_types.is_empty();
         let pools = if asks_all { ranking::pools(&connection.kinds().await?) } else { None };
         let mut candidates = Vec::new();
         match pools {
-            None => candidates = self.gathering.gather(connection, sought, &question.filter, depth).await?,
+            None => candidates = gathering.gather(connection, sought, &question.filter, depth).await?,
             Some(pools) => {
                 for Pool { kinds, size } in pools {
                     let filter = Filter { source_types: kinds, ..question.filter.clone() };
-                    let mut pool = self.gathering.gather(connection, sought, &filter, depth).await?;
+                    let mut pool = gathering.gather(connection, sought, &filter, depth).await?;
                     pool.truncate(size);
                     candidates.extend(pool);
                 }
             }
         }
-        let mut candidates = summaries::unfold(&self.gathering, connection, question, vector, candidates).await?;
+        let mut candidates = summaries::unfold(gathering, connection, question, vector, candidates).await?;
         let mut degraded = Vec::new();
         if let Some(reranker) = &self.reranker
-            && !reranking::rerank(reranker, &question.text, &mut candidates, &self.stages, &self.faults).await
+            && !reranking::rerank(reranker, &question.text, &mut candidates, &self.stages).await
         {
             degraded.push(reranking::SCOPE);
         }
         let mut hits = ranking::rank(candidates, &self.settings.ranking, now);
-        if self.faults.strikes(Fault::Shuffled).is_some() {
-            let draw = mix(self.gathering.started.elapsed().as_nanos() as u64);
+        if let Some(draw) = tuning.shuffled_by {
             hits.sort_by_key(|found| mix(draw ^ found.chunk.id.cast_unsigned()));
         }
-        hits.retain(|found| found.score >= question.min_score);
-        if self.faults.strikes(Fault::EmptyResults).is_some() {
-            hits.retain(|found| found.fused_score >= 0.5);
-        }
+        hits.retain(|found| found.score >= question.min_score && found.fused_score >= tuning.fused_min);
         Ok(Ranked { hits, degraded })
     }
 
@@ -294,13 +308,12 @@ impl Retrieval {
     async fn choose(
         &self,
         connection: &mut dyn Connection,
-        question: &Question,
+        search: Search<'_>,
         mut ranked: Vec<Found>,
-        now: DateTime<Utc>,
     ) -> Result<(Vec<Found>, Context, usize), RetrievalError> {
+        let Search { question, tuning, now } = search;
         let _timed = self.stages.time(Stage::Context);
-        let times = self.faults.dose(Fault::BudgetExceeded).map_or(1.0, |dose| dose.amount);
-        let budget = (question.budget_tokens as f64 * times) as usize;
+        let budget = (question.budget_tokens as f64 * tuning.budget_times) as usize;
         if question.expand {
             for found in &mut ranked {
                 if let Some(parent) = found.chunk.parent {
@@ -346,14 +359,11 @@ impl Retrieval {
     }
 
     fn embedding_with<'a>(&'a self, warmth: Option<&'a Warmth>) -> Embedding<'a> {
-        Embedding { library: &self.library, warmth, stages: &self.stages, faults: &self.faults }
+        Embedding { library: &self.library, warmth, stages: &self.stages }
     }
 
     /// Whether searches are as fast as they get: enough remembered, the cold start over.
     pub fn is_warm(&self, now: Instant) -> bool {
-        let cold = self.faults.dose(Fault::LatencyDecay).is_some_and(|dose| {
-            arms::fading(now.saturating_duration_since(self.gathering.started), dose.tau_ms) > COLD_ABOVE
-        });
-        !cold && self.warmth.is_warm(now)
+        self.layer().is_none_or(Layer::is_warm) && self.warmth.is_warm(now)
     }
 }

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::embed::Purpose;
 use crate::find::question::RetrievalError;
 use crate::find::stages::{Stage, Stages};
 use crate::find::warmth::Warmth;
 use crate::find::writer::Written;
 use crate::index::library::Library;
-use crate::lab::kinds::Fault;
-use crate::lab::switches::Faults;
 use crate::store::contract::Connection;
 
 /// What is searched for.
@@ -33,8 +32,6 @@ pub struct Embedding<'a> {
     pub warmth: Option<&'a Warmth>,
     /// How long it takes.
     pub stages: &'a Stages,
-    /// What is broken.
-    pub faults: &'a Faults,
 }
 
 impl Embedding<'_> {
@@ -74,8 +71,8 @@ impl Embedding<'_> {
             }
         }
         if let Some(passage) = written.passage {
-            match self.library.embedding().passage(connection, &passage).await {
-                Ok(made) => sought.passage = Some(made.vector.into()),
+            match self.library.vectors().searched_with(connection, &passage, Purpose::Document).await {
+                Ok(vector) => sought.passage = Some(vector.into()),
                 Err(error) => {
                     left_out(&error.into());
                     is_whole = false;
@@ -91,14 +88,14 @@ impl Embedding<'_> {
     /// `Embedder` where the provider is down.
     pub async fn question(self, connection: &mut dyn Connection, text: &str) -> Result<Embedded, RetrievalError> {
         let _timed = self.stages.time(Stage::Embed);
-        let embedding = self.library.embedding();
-        let model = embedding.question_model(text);
-        if self.faults.dose(Fault::EmbedderDown).is_none()
+        let vectors = self.library.vectors();
+        let model = vectors.question_model(text);
+        if vectors.may_be_remembered()
             && let Some((vector, age)) = self.warmth.and_then(|warmth| warmth.recall(&model, text, Instant::now()))
         {
             return Ok((vector, Some(age)));
         }
-        let vector: Arc<[f32]> = embedding.question(connection, text).await?.vector.into();
+        let vector: Arc<[f32]> = vectors.searched_with(connection, text, Purpose::Query).await?.into();
         if let Some(warmth) = self.warmth {
             warmth.keep(&model, text, Arc::clone(&vector), Instant::now());
         }

@@ -16,7 +16,7 @@ const PASSAGES_OF_SUMMARY: usize = 5;
 /// # Errors
 /// The store's.
 pub async fn unfold(
-    gathering: &Gathering,
+    gathering: Gathering<'_>,
     connection: &mut dyn Connection,
     question: &Question,
     vector: &[f32],

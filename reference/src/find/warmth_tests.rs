@@ -11,9 +11,8 @@ use crate::find::answers::Remembering;
 use crate::find::context::BUDGET_TOKENS;
 use crate::find::question::Question;
 use crate::find::retrieval::{Retrieval, Settings};
-use crate::index::document::{Cutting, Document};
-use crate::index::library::Library;
-use crate::lab::switches::Faults;
+use crate::index::document::Document;
+use crate::index::library::{Library, Parts};
 use crate::store::filter::Filter;
 use crate::store::sqlite::open::SqliteStore;
 
@@ -35,12 +34,12 @@ async fn rate(is_on: bool, questions: &[&str]) -> Option<f64> {
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(SqliteStore::open(&folder.path().join("index.db")).await.unwrap());
     let built_in = Provider::Hashing(HashingEmbedder::INDEX);
-    let library = Library::open(store, built_in, Cutting::default(), None, Faults::default()).await.unwrap();
+    let library = Library::open(Parts::new(store, built_in)).await.unwrap();
     let text = "A pool holds connections. A seal of the pump wears.";
     library.put(&Document::plain("a.md", "documentation", text), Utc::now()).await.unwrap();
     let remembering = Remembering { is_on, ..Remembering::default() };
     let settings = Settings { remembering, ..Settings::default() };
-    let retrieval = Retrieval::new(library, settings, None, None, Faults::default(), Instant::now());
+    let retrieval = Retrieval::new(library, settings, None, None);
     for text in questions {
         let bare = text.trim_start_matches('~');
         retrieval.search(&question(bare, bare != *text)).await.unwrap();

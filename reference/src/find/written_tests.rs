@@ -12,8 +12,9 @@ use crate::find::context::BUDGET_TOKENS;
 use crate::find::question::{Findings, Question};
 use crate::find::retrieval::{Retrieval, Settings};
 use crate::find::writer::{Tasks, Writer};
-use crate::index::document::{Cutting, Document};
-use crate::index::library::Library;
+use crate::index::document::Document;
+use crate::index::library::{Library, Parts};
+use crate::lab::decorated;
 use crate::lab::kinds::{Dose, Fault};
 use crate::lab::switches::Faults;
 use crate::remote::scripted::{Reply, Scripted};
@@ -82,12 +83,13 @@ impl Shelf {
     async fn retrieval(&self, writer: Option<Writer>, faults: &Faults) -> Retrieval {
         let store = SqliteStore::open(&self.0.path().join("index.db")).await.unwrap();
         let built_in = Provider::Hashing(HashingEmbedder::INDEX);
-        let library = Library::open(Arc::new(store), built_in, Cutting::default(), None, faults.clone()).await.unwrap();
+        let parts = decorated::parts(Parts::new(Arc::new(store), built_in), faults, Instant::now());
+        let library = Library::open(parts).await.unwrap();
         for (source, text) in DOCUMENTS {
             library.put(&Document::plain(source, "documentation", text), Utc::now()).await.unwrap();
         }
         let settings = Settings { over_fetch: DEPTH, ..Settings::default() };
-        Retrieval::new(library, settings, None, writer.map(Arc::new), faults.clone(), Instant::now())
+        Retrieval::new(library, settings, None, writer.map(Arc::new))
     }
 }
 

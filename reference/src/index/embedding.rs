@@ -5,22 +5,63 @@
 //! not kept beside the index; those of others are, since each costs money or time.
 
 use std::collections::HashMap;
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use async_trait::async_trait;
 use chrono::Utc;
 
 use crate::embed::cache_key::cache_key;
-use crate::embed::hashing::HashingEmbedder;
 use crate::embed::provider::Provider;
 use crate::embed::{EmbedError, Embedder, Purpose};
-use crate::lab::kinds::Fault;
-use crate::lab::switches::Faults;
 use crate::store::contract::{Connection, Patience, Store};
 use crate::store::records::StoreError;
-use crate::text::draw::{fnv, mix};
 
 /// Bytes of a text that are embedded: past this a chunk has no business being a chunk.
 const TEXT_BYTES_MAX: usize = 32_768;
+
+/// Vectors of documents and questions.
+#[async_trait]
+pub trait Vectors: Debug + Send + Sync {
+    /// What makes them.
+    fn embedder(&self) -> &Provider;
+
+    /// Vectors found in the store, and vectors that had to be made.
+    fn counts(&self) -> (u64, u64);
+
+    /// The vectors of documents, in their order. A text without a word has no direction: zeros.
+    ///
+    /// # Errors
+    /// `EmbeddingError`; nothing is made up.
+    async fn documents(&self, store: &dyn Store, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbeddingError>;
+
+    /// The vector that is searched with: of a question, or of a passage in a question's place, made as a
+    /// document's is.
+    ///
+    /// # Errors
+    /// `EmbeddingError`; nothing is made up.
+    async fn searched_with(
+        &self,
+        connection: &mut dyn Connection,
+        text: &str,
+        purpose: Purpose,
+    ) -> Result<Vec<f32>, EmbeddingError>;
+
+    /// Has the embedder make a question's vector now: a remembered one would show nothing of the provider.
+    ///
+    /// # Errors
+    /// `EmbedError`.
+    async fn ask(&self, text: &str) -> Result<Vec<f32>, EmbedError>;
+
+    /// The name of the model that a question is embedded with now.
+    fn question_model(&self, text: &str) -> String;
+
+    // Laboratory: a provider that is down shows only where no remembered vector stands in for it.
+    /// Whether a question's vector that is remembered may be taken in place of a new one.
+    fn may_be_remembered(&self) -> bool {
+        true
+    }
+}
 
 /// The embedder of an index, and what it has already made.
 #[derive(Debug)]
@@ -28,7 +69,6 @@ pub struct Embedding {
     provider: Provider,
     hits: AtomicU64,
     misses: AtomicU64,
-    faults: Faults,
 }
 
 /// Why there is no vector.
@@ -42,40 +82,27 @@ pub enum EmbeddingError {
     Store(#[from] StoreError),
 }
 
-/// A vector, and whether it had to be made.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Made {
-    /// The numbers.
-    pub vector: Vec<f32>,
-    /// Whether it was remembered.
-    pub remembered: bool,
-}
-
 impl Embedding {
     /// An embedding by a provider.
-    pub fn new(provider: Provider, faults: Faults) -> Self {
-        Self { provider, hits: AtomicU64::new(0), misses: AtomicU64::new(0), faults }
+    pub fn new(provider: Provider) -> Self {
+        Self { provider, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
     }
+}
 
-    /// The provider.
-    pub fn provider(&self) -> &Provider {
+#[async_trait]
+impl Vectors for Embedding {
+    fn embedder(&self) -> &Provider {
         &self.provider
     }
 
-    /// Vectors found in the store, and vectors that had to be made.
-    pub fn counts(&self) -> (u64, u64) {
+    fn counts(&self) -> (u64, u64) {
         (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed))
     }
 
-    /// The vectors of documents, in their order. A text without a word has no direction: zeros.
-    ///
-    /// # Errors
-    /// `EmbeddingError`; nothing is made up.
-    pub async fn documents(&self, store: &dyn Store, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbeddingError> {
+    async fn documents(&self, store: &dyn Store, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbeddingError> {
         if let Some(built_in) = self.provider.built_in() {
             return Ok(texts.iter().map(|text| built_in.embed(text)).collect());
         }
-        self.answers()?;
         let texts: Vec<String> = texts.iter().map(|text| bounded(text).to_owned()).collect();
         let keys: Vec<[u8; 32]> = texts.iter().map(|text| cache_key(&self.provider, Purpose::Document, text)).collect();
         let mut known = store.connect(Patience::Writer).await?.embedded(&keys).await?;
@@ -101,82 +128,33 @@ impl Embedding {
         Ok(keys.iter().map(|key| known.get(key).cloned().unwrap_or_else(|| vec![0.0; width])).collect())
     }
 
-    /// The vector of a question.
-    ///
-    /// # Errors
-    /// `EmbeddingError`; nothing is made up.
-    pub async fn question(&self, connection: &mut dyn Connection, text: &str) -> Result<Made, EmbeddingError> {
-        self.searched_with(connection, text, Purpose::Query).await
-    }
-
-    /// The vector of a passage that is searched with in a question's place, made as a document's is.
-    ///
-    /// # Errors
-    /// `EmbeddingError`; nothing is made up.
-    pub async fn passage(&self, connection: &mut dyn Connection, text: &str) -> Result<Made, EmbeddingError> {
-        self.searched_with(connection, text, Purpose::Document).await
-    }
-
     async fn searched_with(
         &self,
         connection: &mut dyn Connection,
         text: &str,
         purpose: Purpose,
-    ) -> Result<Made, EmbeddingError> {
-        self.answers()?;
-        let is_other = self.is_other(text);
+    ) -> Result<Vec<f32>, EmbeddingError> {
         if let Some(built_in) = self.provider.built_in() {
-            let model = if is_other { HashingEmbedder::OTHER } else { built_in };
-            return Ok(Made { vector: model.embed(text), remembered: false });
+            return Ok(built_in.embed(text));
         }
         let text = bounded(text).to_owned();
         let key = cache_key(&self.provider, purpose, &text);
-        let known = connection.embedded(&[key]).await?.remove(&key);
-        let remembered = known.is_some();
-        let count = if remembered { &self.hits } else { &self.misses };
-        count.fetch_add(1, Ordering::Relaxed);
-        let vector = match known {
-            Some(vector) => vector,
-            None => {
-                let vector = one(self.provider.embed(&[text], purpose).await?);
-                connection.keep_embedded(&[(key, vector.clone())], Utc::now()).await?;
-                vector
-            }
-        };
-        Ok(Made { vector: if is_other { other(&vector) } else { vector }, remembered })
+        if let Some(known) = connection.embedded(&[key]).await?.remove(&key) {
+            self.hits.fetch_add(1, Ordering::Relaxed);
+            return Ok(known);
+        }
+        self.misses.fetch_add(1, Ordering::Relaxed);
+        let vector = one(self.provider.embed(&[text], purpose).await?);
+        connection.keep_embedded(&[(key, vector.clone())], Utc::now()).await?;
+        Ok(vector)
     }
 
-    /// The name of the model that a question is embedded with now.
-    pub fn question_model(&self, text: &str) -> String {
-        let name = self.provider.model().name.to_string();
-        if self.is_other(text) { format!("{name}, another") } else { name }
-    }
-
-    /// Has the embedder make a vector now: a remembered one would show nothing of the provider.
-    ///
-    /// # Errors
-    /// `EmbedError`.
-    pub async fn ask(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
-        self.answers()?;
+    async fn ask(&self, text: &str) -> Result<Vec<f32>, EmbedError> {
         Ok(one(self.provider.embed(&[text.to_owned()], Purpose::Query).await?))
     }
 
-    /// Whether questions meet a provider that is down.
-    fn answers(&self) -> Result<(), EmbedError> {
-        match self.faults.strikes(Fault::EmbedderDown) {
-            Some(dose) if dose.mode == "error" => {
-                Err(EmbedError::Unavailable { host: "(fault)".to_owned(), why: "switched off on request".to_owned() })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Whether a question is embedded with another model than the index was. Which ones are is settled by
-    /// their words: whoever remembers vectors or answers by the model's name asks more than once.
-    fn is_other(&self, text: &str) -> bool {
-        let falls_back = self.faults.dose(Fault::EmbedderDown).filter(|dose| dose.mode == "fallback");
-        let others = [falls_back, self.faults.dose(Fault::WrongQueryModel)];
-        others.into_iter().flatten().any(|dose| dose.strikes(fnv(text.bytes())))
+    fn question_model(&self, _text: &str) -> String {
+        self.provider.model().name.to_string()
     }
 }
 
@@ -190,13 +168,4 @@ fn bounded(text: &str) -> &str {
         end -= 1;
     }
     &text[..end]
-}
-
-/// What another model of the same width would say: the same length, in directions that mean nothing
-/// here. Numbers change places and signs by a fixed draw.
-fn other(vector: &[f32]) -> Vec<f32> {
-    let mut places: Vec<usize> = (0..vector.len()).collect();
-    places.sort_by_key(|place| mix(0x0DD5_EED5 ^ *place as u64));
-    let sign = |place: usize| if mix(place as u64) >> 63 == 0 { 1.0 } else { -1.0 };
-    places.into_iter().enumerate().map(|(to, from)| vector[from] * sign(to)).collect()
 }

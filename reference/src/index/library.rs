@@ -6,34 +6,49 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use sha2::{Digest as _, Sha256};
 
-use crate::cut::{self, Chunk, Method, PARSER_VERSION, Role};
+use crate::cut::{Chunk, Method, PARSER_VERSION, Role};
 use crate::embed::provider::Provider;
 use crate::embed::{EmbedError, Fingerprint, fingerprint};
 use crate::index::document::{Cutting, Document, Indexed};
-use crate::index::embedding::{Embedding, EmbeddingError};
+use crate::index::embedding::{Embedding, EmbeddingError, Vectors};
 use crate::index::lock::{Holder, WriterLock};
-use crate::lab::damage::{self, Damage};
-use crate::lab::kinds::{Dose, Fault};
-use crate::lab::switches::Faults;
+use crate::index::preparing::{Preparing, Usual};
 use crate::store::contract::{Patience, Store};
 use crate::store::records::{NewSource, Replaced, StoreError, StoredSource};
-use crate::text::draw::{fnv, mix};
-use crate::text::secrets;
 
 /// Letters of a document: 50,000 tokens, a long manual's chapter.
 pub const DOCUMENT_CHARS_MAX: usize = 200_000;
 /// The fact that names the embedder an index was made with.
 const EMBEDDER: &str = "embedder";
 
+/// What a library is made of. Whoever wants something between the library and one of these puts it there.
+#[derive(Debug)]
+pub struct Parts {
+    /// Where chunks, words and vectors are kept.
+    pub store: Arc<dyn Store>,
+    /// What makes vectors.
+    pub vectors: Arc<dyn Vectors>,
+    /// What is done to documents before.
+    pub preparing: Arc<dyn Preparing>,
+    /// How they are cut where nobody says.
+    pub cutting: Cutting,
+    /// The file that writers lock; `None` for a store nobody else can reach.
+    pub lock: Option<PathBuf>,
+}
+
+impl Parts {
+    /// A store and an embedder, with nothing in between.
+    pub fn new(store: Arc<dyn Store>, provider: Provider) -> Self {
+        let (vectors, preparing) = (Arc::new(Embedding::new(provider)), Arc::new(Usual));
+        Self { store, vectors, preparing, cutting: Cutting::default(), lock: None }
+    }
+}
+
 /// A store, and how documents come into it.
 #[derive(Debug)]
 pub struct Library {
-    store: Arc<dyn Store>,
-    embedding: Embedding,
-    cutting: Cutting,
-    lock: Option<PathBuf>,
+    parts: Parts,
     writing: tokio::sync::Mutex<()>,
-    faults: Faults,
 }
 
 /// The right to write, held until it is dropped.
@@ -74,21 +89,13 @@ impl From<EmbeddingError> for LibraryError {
 }
 
 impl Library {
-    /// A library over a store. An index remembers the embedder that made it: another one's vectors
-    /// mean nothing in it. `lock` is the file that writers lock; `None` for a store nobody else can reach.
+    /// A library. An index remembers the embedder that made it: another one's vectors mean nothing in it.
     ///
     /// # Errors
     /// `Foreign` for an index of another embedder, or what the store says.
-    pub async fn open(
-        store: Arc<dyn Store>,
-        provider: Provider,
-        cutting: Cutting,
-        lock: Option<PathBuf>,
-        faults: Faults,
-    ) -> Result<Self, LibraryError> {
-        let known = store.connect(Patience::Writer).await?.fact(EMBEDDER).await?;
-        let embedding = Embedding::new(provider, faults.clone());
-        let library = Self { store, embedding, cutting, lock, writing: tokio::sync::Mutex::new(()), faults };
+    pub async fn open(parts: Parts) -> Result<Self, LibraryError> {
+        let known = parts.store.connect(Patience::Writer).await?.fact(EMBEDDER).await?;
+        let library = Self { parts, writing: tokio::sync::Mutex::new(()) };
         match known {
             Some(known) => library.recognise(&known).await?,
             None => library.sign().await?,
@@ -98,7 +105,7 @@ impl Library {
 
     /// Looks whether the index's embedder is ours.
     async fn recognise(&self, known: &str) -> Result<(), LibraryError> {
-        let built_in = self.embedding.provider().built_in();
+        let built_in = self.parts.vectors.embedder().built_in();
         if built_in.is_some_and(|built_in| built_in.fingerprint() == known) {
             // The first version of the index kept a digest; this one keeps vectors.
             return self.sign().await;
@@ -108,24 +115,24 @@ impl Library {
                 format!("this index was made with {known}, which is not known here: index again with --full-rebuild");
             return Err(LibraryError::Foreign(why));
         };
-        known.fits(&fingerprint(self.embedding.provider()).await?).map_err(LibraryError::Foreign)
+        known.fits(&fingerprint(self.parts.vectors.embedder()).await?).map_err(LibraryError::Foreign)
     }
 
     /// Writes down whose vectors the index holds.
     async fn sign(&self) -> Result<(), LibraryError> {
-        let own = fingerprint(self.embedding.provider()).await?;
+        let own = fingerprint(self.parts.vectors.embedder()).await?;
         let own = serde_json::to_string(&own).unwrap_or_default();
-        Ok(self.store.set_fact(EMBEDDER, Some(&own)).await?)
+        Ok(self.parts.store.set_fact(EMBEDDER, Some(&own)).await?)
     }
 
     /// What makes its vectors.
-    pub fn embedding(&self) -> &Embedding {
-        &self.embedding
+    pub fn vectors(&self) -> &dyn Vectors {
+        self.parts.vectors.as_ref()
     }
 
     /// The store.
     pub fn store(&self) -> &dyn Store {
-        self.store.as_ref()
+        self.parts.store.as_ref()
     }
 
     /// Takes the right to write: within this process callers queue, and of processes one has it.
@@ -135,7 +142,7 @@ impl Library {
     pub async fn write(&self, doing: &str, waits: bool) -> Result<Writing<'_>, StoreError> {
         let within = self.writing.lock().await;
         let take = move |path: PathBuf, doing: String| WriterLock::take(&path, &doing, waits, Utc::now());
-        let lock = match self.lock.clone() {
+        let lock = match self.parts.lock.clone() {
             None => None,
             Some(path) if waits => {
                 let doing = doing.to_owned();
@@ -152,11 +159,8 @@ impl Library {
     /// # Errors
     /// `StoreError::Full`, `Saturated` or `Sql`; the old text stays then.
     pub async fn put(&self, document: &Document<'_>, now: DateTime<Utc>) -> Result<Indexed, LibraryError> {
-        let leaks = self.faults.dose(Fault::SecretLeaked).is_some();
-        let clean = if leaks { None } else { Some(secrets::redact(document.text)) };
-        let (text, redacted) =
-            clean.as_ref().map_or((document.text, 0), |clean| (clean.text.as_ref(), clean.found.len()));
-        let indexed = self.keep(&Document { text, ..*document }, &self.content_hash(document.text), now).await?;
+        let (text, redacted) = self.parts.preparing.cleaned(document.text);
+        let indexed = self.keep(&Document { text: &text, ..*document }, &self.content_hash(document.text), now).await?;
         Ok(Indexed { redacted, ..indexed })
     }
 
@@ -166,21 +170,15 @@ impl Library {
         content_hash: &str,
         now: DateTime<Utc>,
     ) -> Result<Indexed, LibraryError> {
-        let Cutting { method, settings } = document.cutting.unwrap_or(self.cutting);
+        let Cutting { method, settings } = document.cutting.unwrap_or(self.parts.cutting);
         let method = method.unwrap_or_else(|| Method::of(document.source));
-        let chunks = cut::cut(method, document.text, &settings);
-        let chunks = damages(&self.faults).into_iter().fold(chunks, |chunks, (damage, dose)| {
-            damage::apply(damage, document.text, chunks, |place| strikes(damage, dose, document.source, place))
-        });
+        let chunks = self.parts.preparing.cut(document.source, method, document.text, &settings);
         let mut indexed = Indexed {
             chunks: chunks.iter().filter(|chunk| chunk.role != Role::Section).count(),
             tokens: chunks.iter().map(|chunk| chunk.tokens).sum(),
             redacted: 0,
             unchanged: false,
         };
-        if self.faults.dose(Fault::IndexFrozen).is_some() {
-            return Ok(indexed);
-        }
         let embedded = self.embed(chunks).await?;
         let parser = self.parser(document);
         let new = NewSource {
@@ -196,9 +194,9 @@ impl Library {
             text: document.text,
             indexed_at: now,
             chunks: &embedded,
-            drops_answers: self.faults.dose(Fault::CacheStale).is_none(),
+            drops_answers: true,
         };
-        indexed.unchanged = self.store.replace(new).await? == Replaced::Unchanged;
+        indexed.unchanged = self.parts.store.replace(new).await? == Replaced::Unchanged;
         Ok(indexed)
     }
 
@@ -208,7 +206,7 @@ impl Library {
     /// # Errors
     /// As `put`; sources before the one that failed are done.
     pub async fn recut(&self, now: DateTime<Utc>) -> Result<usize, LibraryError> {
-        let sources = self.store.connect(Patience::Writer).await?.sources().await?;
+        let sources = self.parts.store.connect(Patience::Writer).await?.sources().await?;
         let mut done = 0;
         for known in sources {
             let document = Document {
@@ -223,7 +221,7 @@ impl Library {
             if known.parser == self.parser(&document) {
                 continue;
             }
-            let text = self.store.connect(Patience::Writer).await?.text(&known.source).await?;
+            let text = self.parts.store.connect(Patience::Writer).await?.text(&known.source).await?;
             let Some(text) = text else { continue };
             self.keep(&Document { text: &text, ..document }, &known.content_hash, now).await?;
             done += 1;
@@ -231,9 +229,9 @@ impl Library {
         Ok(done)
     }
 
-    /// What faults do to chunks now, as one line: another line asks for `recut`.
-    pub fn damage(&self) -> String {
-        damages(&self.faults).iter().map(|(damage, dose)| format!("{damage:?}:{}:{};", dose.share, dose.seed)).collect()
+    /// How sources are cut now, beside their methods and settings: another line asks for `recut`.
+    pub fn cut_how(&self) -> String {
+        self.parts.preparing.cut_how()
     }
 
     /// Whether a source is this very document, cut as it would be cut now.
@@ -250,7 +248,7 @@ impl Library {
     /// # Errors
     /// The store's.
     pub async fn rebuild(&self) -> Result<(), LibraryError> {
-        self.store.wipe(false).await?;
+        self.parts.store.wipe(false).await?;
         self.sign().await
     }
 
@@ -258,7 +256,7 @@ impl Library {
     async fn embed(&self, chunks: Vec<Chunk>) -> Result<Vec<(Chunk, Option<Vec<f32>>)>, LibraryError> {
         let searched = chunks.iter().filter(|chunk| chunk.role != Role::Section);
         let texts: Vec<String> = searched.map(Chunk::searched).collect();
-        let mut vectors = self.embedding.documents(self.store(), &texts).await?.into_iter();
+        let mut vectors = self.parts.vectors.documents(self.store(), &texts).await?.into_iter();
         let with_vector = |chunk: Chunk| {
             let vector = if chunk.role == Role::Section { None } else { vectors.next() };
             (chunk, vector)
@@ -266,39 +264,17 @@ impl Library {
         Ok(chunks.into_iter().map(with_vector).collect())
     }
 
-    /// What a text is recognised by. One that was kept with its secrets is another, so that whoever sends
-    /// it again when they are taken out, or the other way round, is not told that nothing has changed.
+    /// What a text is recognised by.
     fn content_hash(&self, text: &str) -> String {
-        let leaks = if self.faults.dose(Fault::SecretLeaked).is_some() { "leaked:" } else { "" };
-        format!("{leaks}{}", hash(text))
+        format!("{}{}", self.parts.preparing.cleaned_how(), hash(text))
     }
 
     /// The parser and what it is told: a source that was cut by another is cut again.
     fn parser(&self, document: &Document<'_>) -> String {
-        let cutting = document.cutting.unwrap_or(self.cutting);
+        let cutting = document.cutting.unwrap_or(self.parts.cutting);
         let method = cutting.method.unwrap_or_else(|| Method::of(document.source));
-        format!("{PARSER_VERSION}/{}/{}", Cutting { method: Some(method), ..cutting }.name(), self.damage())
+        format!("{PARSER_VERSION}/{}/{}", Cutting { method: Some(method), ..cutting }.name(), self.cut_how())
     }
-}
-
-/// Faults that act on chunks, with their doses.
-fn damages(faults: &Faults) -> Vec<(Damage, Dose)> {
-    let known = [
-        (Fault::ChunksMidSentence, Damage::MidSentence),
-        (Fault::ChunksTripled, Damage::Small),
-        (Fault::ChunksEmpty, Damage::Emptied),
-        (Fault::ChunksDuplicated, Damage::Duplicated),
-    ];
-    known.into_iter().filter_map(|(fault, damage)| Some((damage, faults.dose(fault)?))).collect()
-}
-
-/// Whether a chunk is damaged: of some faults a share of the sources is, of others a share of the chunks.
-fn strikes(damage: Damage, dose: Dose, source: &str, place: usize) -> bool {
-    let place = match damage {
-        Damage::MidSentence | Damage::Small => 0,
-        Damage::Emptied | Damage::Duplicated => place as u64,
-    };
-    dose.strikes(mix(fnv(source.bytes()) ^ mix(place)))
 }
 
 fn hash(text: &str) -> String {

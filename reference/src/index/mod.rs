@@ -6,5 +6,6 @@ pub mod embedding;
 pub mod fetch;
 pub mod library;
 pub mod lock;
+pub mod preparing;
 pub mod run;
 pub mod walk;

@@ -17,55 +17,55 @@ use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::lab::crash::CrashControl;
 use crate::lab::kinds as fault;
 use crate::lab::switches::Faults;
-use crate::serve::orders::Orders;
 
 /// The longest a crashed server stays away: a day.
 const DOWN_MS_MAX: u64 = 86_400_000;
 
 /// What the admin endpoint needs.
 #[derive(Debug, Clone)]
-pub(crate) struct Desk {
-    pub(crate) faults: Faults,
-    pub(crate) orders: Orders,
+pub(super) struct Admin {
+    pub(super) faults: Faults,
+    pub(super) crash: CrashControl,
     /// Whether a crash may take the process with it.
-    pub(crate) may_exit: bool,
+    pub(super) may_exit: bool,
 }
 
 /// Answers until stopped.
-pub(crate) async fn serve(listener: TcpListener, desk: Desk, stop: CancellationToken) {
+pub(super) async fn serve(listener: TcpListener, admin: Admin, stop: CancellationToken) {
     let router = Router::new()
         .route("/admin/faults", get(show).post(change).delete(mend))
         .route("/admin/crash", post(crash))
         .layer(middleware::from_fn(only_local))
-        .with_state(desk);
+        .with_state(admin);
     if let Err(error) = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned()).await {
         tracing::error!(%error, "the admin endpoint stopped");
     }
 }
 
-async fn show(State(desk): State<Desk>) -> Json<Value> {
-    Json(desk.faults.report())
+async fn show(State(admin): State<Admin>) -> Json<Value> {
+    Json(admin.faults.report())
 }
 
 /// Names and values; all of them are understood, or none is changed.
-async fn change(State(desk): State<Desk>, Json(wanted): Json<Map<String, Value>>) -> Response {
+async fn change(State(admin): State<Admin>, Json(wanted): Json<Map<String, Value>>) -> Response {
     let read: Result<Vec<_>, _> = wanted.iter().map(|(name, value)| fault::read(name, value)).collect();
     match read {
-        Ok(settings) => settings.into_iter().for_each(|(fault, dose)| desk.faults.set(fault, dose)),
+        Ok(settings) => settings.into_iter().for_each(|(fault, dose)| admin.faults.set(fault, dose)),
         Err(error) => {
             return (StatusCode::BAD_REQUEST, Json(json!({ "error": error.to_string() }))).into_response();
         }
     }
-    desk.faults.settled().await;
-    Json(desk.faults.report()).into_response()
+    admin.faults.settled().await;
+    Json(admin.faults.report()).into_response()
 }
 
-async fn mend(State(desk): State<Desk>) -> Json<Value> {
-    desk.faults.all_off();
-    desk.faults.settled().await;
-    Json(desk.faults.report())
+async fn mend(State(admin): State<Admin>) -> Json<Value> {
+    admin.faults.all_off();
+    admin.faults.settled().await;
+    Json(admin.faults.report())
 }
 
 /// How to crash.
@@ -79,16 +79,16 @@ struct Crash {
     process: bool,
 }
 
-async fn crash(State(desk): State<Desk>, Json(wanted): Json<Crash>) -> Response {
+async fn crash(State(admin): State<Admin>, Json(wanted): Json<Crash>) -> Response {
     if wanted.process {
-        if !desk.may_exit {
+        if !admin.may_exit {
             let why = "this server shares its process with others: crash it with down_ms";
             return (StatusCode::CONFLICT, Json(json!({ "error": why }))).into_response();
         }
-        desk.orders.abort();
+        admin.crash.abort();
     }
     let down_for = Duration::from_millis(wanted.down_ms.min(DOWN_MS_MAX));
-    desk.orders.crash(down_for).await;
+    admin.crash.crash(down_for).await;
     Json(json!({ "crashed": true, "down_ms": wanted.down_ms.min(DOWN_MS_MAX) })).into_response()
 }
 

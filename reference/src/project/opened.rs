@@ -6,8 +6,7 @@ use std::sync::Arc;
 use crate::embed::provider::Provider;
 use crate::find::writer::Writer;
 use crate::index::document::Cutting;
-use crate::index::library::{Library, LibraryError};
-use crate::lab::switches::Faults;
+use crate::index::library::{Library, LibraryError, Parts};
 use crate::project::config::{Config, ConfigError, StoreChoice};
 use crate::project::models;
 use crate::project::place::{Place, PlaceError};
@@ -75,9 +74,17 @@ impl Project {
     ///
     /// # Errors
     /// As `store`, and `Library`.
-    pub async fn library(&self, faults: Faults) -> Result<Library, ProjectError> {
-        Ok(Library::open(self.store().await?, self.embedder()?, self.cutting()?, Some(self.place.lock()), faults)
-            .await?)
+    pub async fn library(&self) -> Result<Library, ProjectError> {
+        Ok(Library::open(self.parts().await?).await?)
+    }
+
+    /// What its library is made of.
+    ///
+    /// # Errors
+    /// As `store`.
+    pub async fn parts(&self) -> Result<Parts, ProjectError> {
+        let (cutting, lock) = (self.cutting()?, Some(self.place.lock()));
+        Ok(Parts { cutting, lock, ..Parts::new(self.store().await?, self.embedder()?) })
     }
 
     fn embedder(&self) -> Result<Provider, ProjectError> {
@@ -109,9 +116,9 @@ impl Project {
     /// # Errors
     /// As `store`.
     pub async fn library_anew(&self) -> Result<Library, ProjectError> {
-        let store = self.store().await?;
-        store.wipe(false).await?;
-        Ok(Library::open(store, self.embedder()?, self.cutting()?, Some(self.place.lock()), Faults::default()).await?)
+        let parts = self.parts().await?;
+        parts.store.wipe(false).await?;
+        Ok(Library::open(parts).await?)
     }
 
     /// Its library, for somebody who only reads: a project that was never indexed is an error here,
@@ -119,12 +126,12 @@ impl Project {
     ///
     /// # Errors
     /// `NoIndex`, and as `library`.
-    pub async fn indexed_library(&self, faults: Faults) -> Result<Library, ProjectError> {
+    pub async fn indexed_library(&self) -> Result<Library, ProjectError> {
         if let StoreChoice::Sqlite(path) = self.config.store(&self.place).map_err(ProjectError::Setting)?
             && !path.is_file()
         {
             return Err(ProjectError::NoIndex(self.place.root.clone()));
         }
-        self.library(faults).await
+        self.library().await
     }
 }

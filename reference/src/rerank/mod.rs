@@ -25,12 +25,32 @@ pub trait Reranker: Debug + Send + Sync {
         1.0
     }
 
+    // Laboratory: a reranker that is off leaves the fused scores, which no score of its own can say.
+    /// Whether it takes part in a search, asked once for each; where not, the fused order stands.
+    fn is_asked(&self) -> bool {
+        true
+    }
+
     /// How well each passage answers the question, 0 to 1, in the order of the passages. Scores of one call compare
     /// with each other; those of two calls need not.
     ///
     /// # Errors
     /// `RerankError`, and then for all of the passages.
     async fn scores(&self, question: &str, passages: &[Passage<'_>]) -> Result<Vec<f64>, RerankError>;
+
+    /// The final scores of the passages: its own, and their cosines with the question, mixed by `share`.
+    ///
+    /// # Errors
+    /// As `scores`.
+    async fn final_scores(
+        &self,
+        question: &str,
+        passages: &[Passage<'_>],
+        cosines: &[f64],
+    ) -> Result<Vec<f64>, RerankError> {
+        let (share, scores) = (self.share(), self.scores(question, passages).await?);
+        Ok(scores.iter().zip(cosines).map(|(score, cosine)| score * share + cosine * (1.0 - share)).collect())
+    }
 }
 
 /// What is judged.

@@ -5,10 +5,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::find::arms;
 use crate::find::context::BUDGET_TOKENS;
 use crate::find::question::{Findings, Question, RetrievalError};
-use crate::lab::strikes::Strikes;
 use crate::serve::life::Life;
 use crate::serve::report::{CanaryNote, Report, Trouble, millis};
 use crate::store::contract::{Connection, Patience};
@@ -37,8 +35,7 @@ pub async fn look(life: &Life, report: &mut Report) -> Result<(), Trouble> {
     let chosen = {
         let store = life.retrieval.library.store();
         let mut held = store.connect(Patience::Search).await.map_err(|error| Trouble::of_store(&error))?;
-        let strikes = arms::strikes(held.as_mut(), &life.faults).await.map_err(|error| Trouble::of_store(&error))?;
-        choose(held.as_mut(), &strikes).await.map_err(|error| Trouble::of_store(&error))?
+        choose(held.as_mut()).await.map_err(|error| Trouble::of_store(&error))?
     };
     let Some(chunk) = chosen else {
         return Err(Trouble::of("index_empty_or_stale", "nothing is indexed that could be found"));
@@ -113,7 +110,7 @@ fn question(chunk: &StoredChunk) -> Question {
 
 /// A passage of one of the largest sources that is there to be found, the same one each time;
 /// the longest where all are short.
-async fn choose(connection: &mut dyn Connection, strikes: &Strikes) -> Result<Option<StoredChunk>, StoreError> {
+async fn choose(connection: &mut dyn Connection) -> Result<Option<StoredChunk>, StoreError> {
     let mut sources = connection.sources().await?;
     sources.sort_by(|left, right| right.chunk_count.cmp(&left.chunk_count).then(left.source.cmp(&right.source)));
     let mut longest: Option<StoredChunk> = None;
@@ -121,7 +118,7 @@ async fn choose(connection: &mut dyn Connection, strikes: &Strikes) -> Result<Op
         for ordinal in 0..CHUNKS_LOOKED_AT {
             let Some(chunk) = connection.chunk_at(&source.source, ordinal).await? else { break };
             let is_there = chunk.role == "passage" && !chunk.content.trim().is_empty();
-            if !is_there || strikes.hides(&chunk.source, ordinal) {
+            if !is_there {
                 continue;
             }
             if chunk.tokens >= TOKENS_MIN {

@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use subtle::ConstantTimeEq as _;
@@ -24,14 +25,12 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
-use crate::lab::kinds::Fault;
 use crate::serve::health;
-use crate::serve::legacy;
+use crate::serve::legacy::{self, Sessions};
 use crate::serve::life::Life;
 use crate::serve::messages;
 use crate::serve::metrics;
 use crate::serve::plain;
-use crate::serve::tools::Desk;
 
 /// The longest body of a plain search: a question of 2,000 characters, escaped, with its filters.
 const SEARCH_BYTES_MAX: usize = 64 * 1024;
@@ -55,11 +54,9 @@ pub struct Door {
 }
 
 impl Door {
-    /// Starts to answer. `public` is for a listener that is not on loopback: any Host is taken then.
-    pub fn open(listener: TcpListener, life: &Arc<Life>, public: bool) -> Self {
-        let mcp = CancellationToken::new();
+    /// Starts to answer by a router, which ends its streams by `mcp`.
+    pub fn open(listener: TcpListener, router: Router, mcp: CancellationToken) -> Self {
         let closing = CancellationToken::new();
-        let router = router(Arc::clone(life), mcp.clone(), public);
         let task = tokio::spawn(accept(listener, router, closing.clone()));
         Self { closing, task, mcp }
     }
@@ -135,12 +132,18 @@ async fn connection(stream: TcpStream, router: Router, closing: CancellationToke
     }
 }
 
-fn router(life: Arc<Life>, mcp: CancellationToken, public: bool) -> Router {
+/// All that a server answers. `public` is for a listener that is not on loopback: any Host is taken then.
+pub fn router<H: ServerHandler + Clone>(
+    life: Arc<Life>,
+    handler: H,
+    sessions: Arc<Sessions>,
+    mcp: CancellationToken,
+    public: bool,
+) -> Router {
     let config = transport(mcp, public);
-    let sessions = legacy::router(&life, config.clone());
-    let desk = Desk(Arc::clone(&life));
+    let sessions = legacy::router(handler.clone(), sessions, config.clone());
     let service =
-        StreamableHttpService::new(move || Ok(desk.clone()), Arc::new(NeverSessionManager::default()), config);
+        StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(NeverSessionManager::default()), config);
     let mcp = Router::new().nest_service("/mcp", service).route_layer(middleware::from_fn(messages::read));
     let search = Router::new()
         .route("/search", post(plain::search))
@@ -175,17 +178,22 @@ fn transport(mcp: CancellationToken, public: bool) -> StreamableHttpServerConfig
 
 /// Asks callers of either mount for the token, where there is one.
 async fn authorise(State(life): State<Arc<Life>>, request: Request, next: Next) -> Response {
-    let asked = life.faults.dose(Fault::AuthRequired).is_some();
-    if !asked && life.bearer.is_none() {
+    let Some(token) = &life.bearer else { return next.run(request).await };
+    if bool::from(token.as_bytes().ct_eq(brought(request.headers()).as_bytes())) {
         return next.run(request).await;
     }
-    let brought = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let brought = brought.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
-    let fits = life.bearer.as_ref().is_some_and(|token| bool::from(token.as_bytes().ct_eq(brought.as_bytes())));
-    if fits && !asked {
-        return next.run(request).await;
-    }
-    let challenge =
-        if brought.is_empty() { "Bearer realm=\"mcp\"" } else { "Bearer realm=\"mcp\", error=\"invalid_token\"" };
+    challenge(request.headers())
+}
+
+/// The token that a request brings; empty where it brings none.
+fn brought(headers: &HeaderMap) -> &str {
+    let brought = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    brought.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default()
+}
+
+/// The refusal of a request without the token.
+pub fn challenge(headers: &HeaderMap) -> Response {
+    let is_bare = brought(headers).is_empty();
+    let challenge = if is_bare { "Bearer realm=\"mcp\"" } else { "Bearer realm=\"mcp\", error=\"invalid_token\"" };
     (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, challenge)], "a bearer token is needed\n").into_response()
 }

@@ -3,7 +3,7 @@
 //! `initialize` opens one and names it in `Mcp-Session-Id`, every later request carries that name,
 //! `DELETE` ends it, and one that nobody uses is forgotten. Only versions that have sessions are
 //! spoken here, so that a client of both eras meets what it would meet at an older server. They live
-//! in memory and go with the listener: a crash loses them all, and `Fault::SessionLost` loses one.
+//! in memory and go with the listener.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +14,7 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use futures_util::Stream;
+use rmcp::ServerHandler;
 use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ProtocolVersion, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError, SessionTransport,
@@ -22,11 +23,7 @@ use rmcp::transport::streamable_http_server::session::{ServerSseMessage, Session
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::sync::Mutex;
 
-use crate::lab::kinds::Fault;
-use crate::lab::switches::Faults;
-use crate::serve::life::Life;
 use crate::serve::messages::{self, refusal};
-use crate::serve::tools::Desk;
 
 /// Where it is mounted.
 pub const PATH: &str = "/legacy/mcp";
@@ -46,49 +43,44 @@ const SESSION_ID: &str = "mcp-session-id";
 /// What names a version of the protocol.
 const VERSION: &str = "mcp-protocol-version";
 
-/// The mount: a life's tools behind sessions.
-pub fn router(life: &Arc<Life>, config: StreamableHttpServerConfig) -> Router<Arc<Life>> {
-    let desk = Desk(Arc::clone(life));
-    let sessions = Arc::new(Sessions::new(SESSIONS_MAX, IDLE_MAX));
+/// The mount: tools behind sessions.
+pub fn router<H, S>(handler: H, sessions: Arc<Sessions>, config: StreamableHttpServerConfig) -> Router<S>
+where
+    H: ServerHandler + Clone,
+    S: Clone + Send + Sync + 'static,
+{
     let config = config.with_legacy_session_mode(true);
-    let service = StreamableHttpService::new(move || Ok(desk.clone()), Arc::clone(&sessions), config);
-    let lobby = Lobby { sessions, faults: life.faults.clone() };
+    let service = StreamableHttpService::new(move || Ok(handler.clone()), Arc::clone(&sessions), config);
     Router::new()
         .nest_service(PATH, service)
         .route_layer(middleware::from_fn(messages::read))
         // Comes first: whose session is gone is told that, whatever was said.
-        .route_layer(middleware::from_fn_with_state(lobby, attend))
+        .route_layer(middleware::from_fn_with_state(sessions, attend))
 }
 
-/// What stands before the sessions.
-#[derive(Debug, Clone)]
-struct Lobby {
-    sessions: Arc<Sessions>,
-    faults: Faults,
+/// The session that a request belongs to, where it speaks a version that has sessions.
+pub fn session_of(headers: &HeaderMap) -> Option<SessionId> {
+    let id = headers.get(SESSION_ID).and_then(|id| id.to_str().ok()).map(SessionId::from);
+    id.filter(|_| too_new(headers).is_none())
 }
 
-/// Refuses what has no session, and loses one where that is asked for.
-async fn attend(State(lobby): State<Lobby>, request: Request, next: Next) -> Response {
+/// Refuses what has no session.
+async fn attend(State(sessions): State<Arc<Sessions>>, request: Request, next: Next) -> Response {
     if let Some(refused) = too_new(request.headers()) {
         return refused;
     }
-    let id = request.headers().get(SESSION_ID).and_then(|id| id.to_str().ok()).map(SessionId::from);
-    let Some(id) = id else {
-        if request.method() == Method::POST && lobby.sessions.are_full().await {
+    let Some(id) = session_of(request.headers()) else {
+        if request.method() == Method::POST && sessions.are_full().await {
             return full();
         }
         return next.run(request).await;
     };
-    if !lobby.sessions.knows(&id).await {
-        return lost();
-    }
-    if lobby.faults.strikes(Fault::SessionLost).is_some() {
-        lobby.sessions.forget(&id).await;
+    if !sessions.knows(&id).await {
         return lost();
     }
     let response = next.run(request).await;
     // It may have ended between the look and the use; that is no fault inside.
-    if response.status() == StatusCode::INTERNAL_SERVER_ERROR && !lobby.sessions.knows(&id).await {
+    if response.status() == StatusCode::INTERNAL_SERVER_ERROR && !sessions.knows(&id).await {
         return lost();
     }
     response
@@ -106,7 +98,8 @@ fn too_new(headers: &HeaderMap) -> Option<Response> {
     Some(refusal(StatusCode::BAD_REQUEST, ErrorCode::INVALID_REQUEST, None, &why))
 }
 
-fn lost() -> Response {
+/// The refusal of a session that is not there.
+pub fn lost() -> Response {
     let why = "session not found: it has ended or was forgotten, so send initialize again";
     refusal(StatusCode::NOT_FOUND, ErrorCode::INVALID_REQUEST, None, why)
 }
@@ -136,6 +129,12 @@ pub enum SessionsError {
     /// It is not there, or does not work.
     #[error(transparent)]
     Session(#[from] LocalSessionManagerError),
+}
+
+impl Default for Sessions {
+    fn default() -> Self {
+        Self::new(SESSIONS_MAX, IDLE_MAX)
+    }
 }
 
 impl Sessions {
@@ -223,11 +222,9 @@ impl SessionManager for Sessions {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use axum::body::Body;
     use http_body_util::BodyExt as _;
-    use rmcp::ServerHandler;
-
-    use super::*;
 
     /// Short enough to be waited for, and long enough for a busy machine to open a stream within.
     const SHORT: Duration = Duration::from_secs(1);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
@@ -10,13 +10,11 @@ use uuid::Uuid;
 
 use crate::embed::hashing::HashingEmbedder;
 use crate::embed::provider::Provider;
-use crate::find::retrieval::{Retrieval, Settings};
-use crate::index::corpus::{self, Corpus, CorpusError};
-use crate::index::document::Cutting;
+use crate::find::retrieval::{Layer, Retrieval, Settings};
+use crate::find::writer::Writer;
+use crate::index::corpus::{self, CorpusError};
 use crate::index::fetch::Fetcher;
-use crate::index::library::{Library, LibraryError};
-use crate::lab::kinds::Fault;
-use crate::lab::switches::Faults;
+use crate::index::library::{Library, LibraryError, Parts};
 use crate::project::opened::ProjectError;
 use crate::rerank::Reranker;
 use crate::rerank::joint::JointReranker;
@@ -36,8 +34,6 @@ pub struct Life {
     pub started_at: DateTime<Utc>,
     /// The search.
     pub retrieval: Retrieval,
-    /// The switchboard, which outlives it.
-    pub faults: Faults,
     /// How old the indexing of a source may be before `/health` says so; `None` is any age.
     pub stale_after: Option<Duration>,
     /// Tokens of the longest chunk, and the index's count of changes when it was looked for.
@@ -52,35 +48,57 @@ pub struct Life {
     pub bearer: Option<String>,
 }
 
-impl Life {
-    /// Starts: opens the store and indexes what is new in the corpus.
+/// What a server is made of. Whoever wants something in between two parts puts it there before it begins.
+#[derive(Debug)]
+pub struct Assembly {
+    /// Of its library.
+    pub parts: Parts,
+    /// How it searches.
+    pub settings: Settings,
+    /// What judges question and passage together, if anything.
+    pub reranker: Option<Arc<dyn Reranker>>,
+    /// What words questions anew, if anything.
+    pub writer: Option<Arc<Writer>>,
+    /// What stands around searches, if anything.
+    pub layer: Option<Arc<dyn Layer>>,
+}
+
+impl Assembly {
+    /// What the options ask for: the project's parts, or the built-in ones over an index file.
     ///
     /// # Errors
-    /// `ProjectError`, or `CorpusError`, which hold the store's too.
-    pub async fn begin(options: &Options, database: &Path, faults: &Faults) -> Result<Self, LifeError> {
-        let (started, started_at) = (Instant::now(), Utc::now());
-        let (library, settings, reranker, writer) = match &options.project {
-            Some(project) => (
-                project.library(faults.clone()).await?,
-                project.config.settings(),
-                project.reranker()?,
-                project.writer()?,
-            ),
-            None => {
-                let (store, built_in) = (SqliteStore::open(database).await?, Provider::Hashing(HashingEmbedder::INDEX));
-                let library =
-                    Library::open(Arc::new(store), built_in, Cutting::default(), None, faults.clone()).await?;
-                let reranker: Arc<dyn Reranker> = Arc::new(JointReranker);
-                (library, Settings::default(), Some(reranker), None)
-            }
-        };
-        let forgets = faults.dose(Fault::IndexInMemory).is_some();
-        if forgets {
-            // What was only in memory went with the life before.
-            library.rebuild().await?;
+    /// `LifeError::Project`, `LifeError::Store`.
+    pub async fn of(options: &Options, database: &Path) -> Result<Self, LifeError> {
+        if let Some(project) = &options.project {
+            return Ok(Self {
+                parts: project.parts().await?,
+                settings: project.config.settings(),
+                reranker: project.reranker()?,
+                writer: project.writer()?,
+                layer: None,
+            });
         }
-        let corpus = if forgets { &Corpus::Empty } else { &options.corpus };
-        let sources = corpus::index(corpus, &library, started_at).await?;
+        let store = Arc::new(SqliteStore::open(database).await?);
+        Ok(Self {
+            parts: Parts::new(store, Provider::Hashing(HashingEmbedder::INDEX)),
+            settings: Settings::default(),
+            reranker: Some(Arc::new(JointReranker)),
+            writer: None,
+            layer: None,
+        })
+    }
+}
+
+impl Life {
+    /// Starts: opens the library and indexes what is new in the corpus.
+    ///
+    /// # Errors
+    /// `LibraryError`, or `CorpusError`, which hold the store's too.
+    pub async fn begin(options: &Options, assembly: Assembly) -> Result<Self, LifeError> {
+        let started_at = Utc::now();
+        let Assembly { parts, settings, reranker, writer, layer } = assembly;
+        let library = Library::open(parts).await?;
+        let sources = corpus::index(&options.corpus, &library, started_at).await?;
         let instance_id = Uuid::now_v7().to_string();
         tracing::info!(name = options.name, instance_id, sources, "reference server is ready");
         let root = options.root.clone().or_else(|| options.project.as_ref().map(|project| project.place.root.clone()));
@@ -88,8 +106,7 @@ impl Life {
             name: options.name.clone(),
             instance_id,
             started_at,
-            retrieval: Retrieval::new(library, settings, reranker, writer, faults.clone(), started),
-            faults: faults.clone(),
+            retrieval: Retrieval::new(library, settings, reranker, writer).within(layer),
             bearer: options.bearer.clone(),
             stale_after: options.stale_after,
             longest: Mutex::default(),

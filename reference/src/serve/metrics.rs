@@ -12,6 +12,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use crate::find::retrieval::Layer;
 use crate::serve::life::Life;
 use crate::store::contract::Patience;
 
@@ -24,7 +25,7 @@ pub async fn metrics(State(life): State<Arc<Life>>) -> Response {
     registry.register("documents", "Documents by what became of them", counts.documents.clone());
     let stages = life.retrieval.stages.family();
     registry.register("stage_seconds", "How long each part of a search takes", stages);
-    let (hits, misses) = life.retrieval.library.embedding().counts();
+    let (hits, misses) = life.retrieval.library.vectors().counts();
     let embeddings = [("embedding_cache_hits", hits), ("embedding_cache_misses", misses)];
     for (name, value) in embeddings {
         let counter: Counter<u64, AtomicU64> = Counter::default();
@@ -46,7 +47,9 @@ pub async fn metrics(State(life): State<Arc<Life>>) -> Response {
         "Hits of the last five minutes",
         life.retrieval.warmth.hit_rate(Instant::now()).unwrap_or(0.0),
     );
-    gauge("faults_active", "Faults that are switched on", life.faults.active().len() as f64);
+    for (name, help, value) in life.retrieval.layer().map(Layer::gauges).unwrap_or_default() {
+        gauge(name, help, value);
+    }
     gauge("started_at_seconds", "When this life began", life.started_at.timestamp_micros() as f64 / 1e6);
     // A pool that is saturated is not asked for more: what is known without it is shown all the same.
     if let Ok(mut held) = life.retrieval.library.store().connect(Patience::Search).await

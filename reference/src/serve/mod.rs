@@ -1,9 +1,10 @@
-//! Says all of it by MCP and HTTP, and fails on request.
+//! Says all of it by MCP and HTTP.
 
 pub mod answer;
 pub mod arguments;
 pub mod canary;
 pub mod counts;
+pub mod database;
 pub mod door;
 pub mod health;
 pub mod legacy;
@@ -11,7 +12,6 @@ pub mod life;
 pub mod messages;
 pub mod metrics;
 pub mod options;
-pub mod orders;
 pub mod plain;
 pub mod readiness;
 pub mod report;

@@ -7,7 +7,6 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 use crate::index::corpus::Corpus;
-use crate::lab::kinds::{Dose, Fault};
 use crate::project::opened::Project;
 
 /// What a server is to be.
@@ -15,20 +14,14 @@ use crate::project::opened::Project;
 pub struct Options {
     /// Where to listen; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Where the admin endpoint listens, on loopback; `None` is nowhere.
-    pub admin: Option<SocketAddr>,
     /// The index file; `None` is a temporary one that goes with the server.
     pub database: Option<PathBuf>,
     /// What it knows when it starts.
     pub corpus: Corpus,
-    /// What is broken from the start.
-    pub faults: Vec<(Fault, Dose)>,
     /// The name it goes by.
     pub name: String,
     /// The token that callers of `/mcp` must bring.
     pub bearer: Option<String>,
-    /// Whether a crash may take the process with it.
-    pub may_exit: bool,
     /// The project whose index is served; `None` is the index file above.
     pub project: Option<Project>,
     /// The folder that `index_document` may read files from; `None` is the project's, or none.
@@ -43,13 +36,10 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-            admin: None,
             database: None,
             corpus: Corpus::Documentation,
-            faults: Vec::new(),
             name: "serin-reference".to_owned(),
             bearer: None,
-            may_exit: false,
             project: None,
             root: None,
             stale_after: None,

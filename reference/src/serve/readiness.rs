@@ -6,9 +6,6 @@
 
 use std::time::{Duration, Instant};
 
-use crate::find::arms;
-use crate::lab::strikes::Strikes;
-use crate::lab::switches::Faults;
 use crate::serve::life::Life;
 use crate::serve::report::{Report, Trouble, millis, pool};
 use crate::store::contract::{Connection, Patience};
@@ -40,7 +37,7 @@ pub async fn look(life: &Life, report: &mut Report) -> Result<(), Trouble> {
     }
     let mut held = store.connect(Patience::Search).await.map_err(|error| Trouble::of_store(&error))?;
     let began = Instant::now();
-    let asked = tokio::time::timeout(VECTOR_QUERY_WITHIN, finds_itself(held.as_mut(), &life.faults)).await;
+    let asked = tokio::time::timeout(VECTOR_QUERY_WITHIN, finds_itself(held.as_mut())).await;
     drop(held);
     report.vector_query_ms = Some(millis(began.elapsed()));
     let found = asked.map_err(|_late| {
@@ -51,7 +48,7 @@ pub async fn look(life: &Life, report: &mut Report) -> Result<(), Trouble> {
         return Err(Trouble::of("vector_store_unreachable", "a stored vector does not find its own chunk"));
     }
     let began = Instant::now();
-    let asking = life.retrieval.library.embedding().ask(EMBEDDER_PROBE);
+    let asking = life.retrieval.library.vectors().ask(EMBEDDER_PROBE);
     let embedded = tokio::time::timeout(EMBEDDING_WITHIN, asking).await;
     report.embedding_ms = Some(millis(began.elapsed()));
     match embedded {
@@ -68,13 +65,10 @@ pub async fn look(life: &Life, report: &mut Report) -> Result<(), Trouble> {
 }
 
 /// Whether the vector arm brings the chunk whose vector it is asked with; so it does where there is none.
-async fn finds_itself(connection: &mut dyn Connection, faults: &Faults) -> Result<bool, StoreError> {
+async fn finds_itself(connection: &mut dyn Connection) -> Result<bool, StoreError> {
     let Some((source, vector)) = connection.sample().await? else { return Ok(true) };
-    let strikes = arms::strikes(connection, faults).await?;
-    // What the corpus has lost is no fault of the store.
-    let strikes = Strikes { missing: None, missing_sources: Default::default(), ..strikes };
     let filter = Filter { source, ..Filter::default() };
-    Ok(!arms::vector(connection, &vector, &filter, 1, &strikes, faults).await?.is_empty())
+    Ok(!connection.near(&vector, &filter, 1).await?.is_empty())
 }
 
 /// Whether searches wait and nothing is left to give them.

@@ -18,11 +18,10 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tracing::Instrument as _;
 use uuid::Uuid;
 
-use crate::lab::kinds::Fault;
 use crate::serve::answer::{ConstraintsData, EmbeddingData, Envelope, ImpactData, IndexData, SearchData, SourcesData};
 use crate::serve::arguments::{
     ConstraintArguments, EmbeddingArguments, ImpactArguments, IndexArguments, NoArguments, SearchArguments,
@@ -54,9 +53,6 @@ const IMPACT: &str = "Estimate how far a change reaches: the sources that use a 
     words in indexed text: a name made at run time is not seen.";
 const LIST: &str = "List what is indexed: every source with its number of chunks and when it was last indexed. Use it to see \
     whether a document is known at all, or too old to be trusted.";
-/// What a careless rewording looks like.
-const SEARCH_REWORDED: &str = "Searches documents.";
-
 impl ServerHandler for Desk {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
@@ -124,31 +120,9 @@ impl ServerHandler for Desk {
 }
 
 impl Desk {
-    fn drift(&self) -> Option<&'static str> {
-        self.0.faults.dose(Fault::SchemaDrift).map(|dose| dose.mode)
-    }
-
     fn tools(&self) -> Vec<Tool> {
-        let mut schema = JsonObject::clone(&schema_for_type::<SearchArguments>());
-        let mut description = SEARCH;
-        match self.drift() {
-            None => {}
-            Some("wording") => description = SEARCH_REWORDED,
-            Some("compatible") => {
-                let lang = json!({"type": "string", "default": "", "description": "Only sources in this language."});
-                schema
-                    .get_mut("properties")
-                    .and_then(Value::as_object_mut)
-                    .map(|all| all.insert("language".to_owned(), lang));
-            }
-            Some(_breaking) => {
-                let all = schema.get_mut("properties").and_then(Value::as_object_mut);
-                all.and_then(|all| all.remove("query").map(|query| all.insert("question".to_owned(), query)));
-                schema.insert("required".to_owned(), json!(["question"]));
-            }
-        }
         vec![
-            Tool::new("search_documents", description, Arc::new(schema))
+            Tool::new("search_documents", SEARCH, schema_for_type::<SearchArguments>())
                 .with_raw_output_schema(schema_for_output::<Envelope<SearchData>>())
                 .with_annotations(ToolAnnotations::with_title("Search documents").read_only(true).open_world(false)),
             Tool::new("index_document", INDEX, schema_for_type::<IndexArguments>())
@@ -178,22 +152,13 @@ impl Desk {
         ]
     }
 
-    async fn call(&self, name: &str, mut arguments: JsonObject) -> Result<CallToolResult, ErrorData> {
+    async fn call(&self, name: &str, arguments: JsonObject) -> Result<CallToolResult, ErrorData> {
         let life = &self.0;
         let operation = Uuid::now_v7().to_string();
         let span = tracing::info_span!("call", operation, tool = name);
         let answering = async {
             Ok(match name {
-                "search_documents" => {
-                    if self.drift() == Some("breaking") {
-                        // The new name is the only one the code knows now.
-                        arguments.remove("query");
-                        if let Some(question) = arguments.remove("question") {
-                            arguments.insert("query".to_owned(), question);
-                        }
-                    }
-                    result(life.search(arguments).await.of(&operation))
-                }
+                "search_documents" => result(life.search(arguments).await.of(&operation)),
                 "index_document" => result(life.index(arguments).await.of(&operation)),
                 "list_sources" => result(life.sources().await.of(&operation)),
                 "generate_embedding" => result(life.embedding(arguments).await.of(&operation)),

@@ -8,7 +8,6 @@ use crate::find::question::RetrievalError;
 use crate::index::document::{Document, Indexed};
 use crate::index::fetch::FetchError;
 use crate::index::library::{DOCUMENT_CHARS_MAX, LibraryError};
-use crate::lab::kinds::Fault;
 use crate::serve::answer::{
     self, ConstraintsData, EmbeddingData, Envelope, ImpactData, IndexData, SearchData, SourcesData,
 };
@@ -27,9 +26,8 @@ const EMBEDDED_CHARS_MAX: usize = 8_000;
 impl Life {
     /// `search_documents`.
     pub async fn search(&self, arguments: JsonObject) -> Envelope<SearchData> {
-        if self.faults.strikes(Fault::Panic).is_some() {
-            std::panic::panic_any("as requested");
-        }
+        // Laboratory: a tool that panics must do so here, where its caller is answered all the same.
+        self.retrieval.layer().inspect(|layer| layer.called());
         let ignored = arguments::unknown(&arguments, arguments::SEARCH_NAMES);
         let asked = arguments::read::<SearchArguments>(arguments).and_then(arguments::question);
         let question = match asked {
@@ -159,7 +157,7 @@ impl Life {
         let text = secrets::redact(&wanted.text).text.into_owned();
         match self.embed(&text, wanted.purpose).await {
             Ok(vector) => Envelope::ok(EmbeddingData {
-                model: self.retrieval.library.embedding().question_model(&text),
+                model: self.retrieval.library.vectors().question_model(&text),
                 dimensions: vector.len(),
                 vector,
                 tokens: tokens::count(&wanted.text),
@@ -172,7 +170,7 @@ impl Life {
     async fn embed(&self, text: &str, purpose: PurposeAlias) -> Result<Vec<f32>, RetrievalError> {
         let library = &self.retrieval.library;
         if purpose == PurposeAlias::Document {
-            let mut vectors = library.embedding().documents(library.store(), &[text.to_owned()]).await?;
+            let mut vectors = library.vectors().documents(library.store(), &[text.to_owned()]).await?;
             return Ok(vectors.pop().unwrap_or_default());
         }
         let mut held = library.store().connect(Patience::Search).await?;

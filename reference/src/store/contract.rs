@@ -13,7 +13,6 @@ use std::fmt::Debug;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use crate::lab::strikes::Strikes;
 use crate::store::filter::Filter;
 use crate::store::records::{
     CachedAnswer, Figures, Near, NewAnswer, NewSource, Place, PoolFigures, Remembered, Replaced, StoreError,
@@ -112,13 +111,7 @@ pub trait Connection: Debug + Send {
     ///
     /// # Errors
     /// `Sql`.
-    async fn near(
-        &mut self,
-        vector: &[f32],
-        filter: &Filter,
-        depth: usize,
-        strikes: &Strikes,
-    ) -> Result<Vec<Near>, StoreError>;
+    async fn near(&mut self, vector: &[f32], filter: &Filter, depth: usize) -> Result<Vec<Near>, StoreError>;
 
     /// Cosines of a vector and the chunks with these keys.
     ///

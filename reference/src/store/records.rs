@@ -245,6 +245,7 @@ pub struct NewSource<'a> {
     pub indexed_at: DateTime<Utc>,
     /// Its chunks, and the vectors of those that are searched.
     pub chunks: &'a [(Chunk, Option<Vec<f32>>)],
+    // Laboratory: answers go within the store's own transaction, so only a record can ask it to leave them.
     /// Whether remembered answers that touch it go, as they must.
     pub drops_answers: bool,
 }

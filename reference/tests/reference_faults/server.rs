@@ -6,7 +6,7 @@ use reqwest::{Client, Method, Response, StatusCode};
 use serde_json::{Value, json};
 use serin_reference::index::corpus::Corpus;
 use serin_reference::lab::kinds;
-use serin_reference::serve::{
+use serin_reference::lab::{
     options::Options,
     server::{self, Running},
 };

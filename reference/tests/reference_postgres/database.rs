@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use serin_reference::lab::strikes::Strikes;
 use serin_reference::store::contract::{Patience, Store};
 use serin_reference::store::filter::Filter;
 use serin_reference::store::postgres::open::{PostgresOptions, PostgresStore};
@@ -77,7 +76,7 @@ async fn vectors_of_another_width_need_a_full_rebuild() {
     for width in [16, 2_001] {
         store.wipe(true).await.unwrap();
         wide("b.md", width).put(&store).await.unwrap();
-        let found = near(&store, &drawn(1, width), &Filter::default(), 5, &Strikes::default()).await;
+        let found = near(&store, &drawn(1, width), &Filter::default(), 5).await;
         assert_eq!(found, ["b.md#0"], "after a wipe any width will do, even one HNSW does not take");
     }
     println!("{store:?}");
@@ -138,10 +137,10 @@ async fn check_filtered(server: Server) {
     // As PostgreSQL does by itself in a while.
     run(&server, "ANALYZE filters.chunks, filters.sources").await;
     let ahead = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
-    let found = near(&store, &ahead, &Filter::default(), 10, &Strikes::default()).await;
+    let found = near(&store, &ahead, &Filter::default(), 10).await;
     assert!(found.iter().all(|name| name.starts_with("near/")), "{found:?}");
     let filter = Filter { collection: Some("far".to_owned()), ..Filter::default() };
-    let found = near(&store, &ahead, &filter, 10, &Strikes::default()).await;
+    let found = near(&store, &ahead, &filter, 10).await;
     let mut truth: Vec<(f32, u64)> = (0..FAR).map(|number| (drawn(number, 8)[0], number)).collect();
     truth.sort_by(|a, b| b.0.total_cmp(&a.0));
     let truth: Vec<String> =
@@ -160,7 +159,7 @@ async fn check_filtered(server: Server) {
         });
         again.put(&store).await.unwrap();
     }
-    assert_eq!(near(&store, &ahead, &Filter::default(), 310, &Strikes::default()).await.len(), 310);
+    assert_eq!(near(&store, &ahead, &Filter::default(), 310).await.len(), 310);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

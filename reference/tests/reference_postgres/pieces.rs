@@ -2,7 +2,6 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serin_reference::cut::{Chunk, Role};
-use serin_reference::lab::strikes::Strikes;
 use serin_reference::store::contract::{Connection, Patience, Store};
 use serin_reference::store::filter::Filter;
 use serin_reference::store::records::{NewAnswer, NewSource, Origin, Remembered, Replaced, StoreError, Volatility};
@@ -113,15 +112,9 @@ pub(crate) async fn worded(store: &dyn Store, terms: &[&str], filter: &Filter, d
 }
 
 /// Sources and places of what the vector arm finds.
-pub(crate) async fn near(
-    store: &dyn Store,
-    vector: &[f32],
-    filter: &Filter,
-    depth: usize,
-    strikes: &Strikes,
-) -> Vec<String> {
+pub(crate) async fn near(store: &dyn Store, vector: &[f32], filter: &Filter, depth: usize) -> Vec<String> {
     let mut held = connect(store).await;
-    let near = held.near(vector, filter, depth, strikes).await.unwrap();
+    let near = held.near(vector, filter, depth).await.unwrap();
     assert!(
         near.is_sorted_by(|a, b| (b.cosine, &a.place) <= (a.cosine, &b.place)),
         "nearest first, equal ones by place: {near:?}"

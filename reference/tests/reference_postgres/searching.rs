@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use serin_reference::lab::kinds::{Dose, Fault};
+use serin_reference::lab::store::FaultyStore;
 use serin_reference::lab::strikes::Strikes;
+use serin_reference::lab::switches::Faults;
 use serin_reference::store::contract::Store;
 use serin_reference::store::filter::Filter;
 
@@ -17,7 +20,7 @@ async fn check_filter(store: &dyn Store, says: &str, change: impl FnOnce(&mut Fi
     let expected: BTreeSet<String> = expected.iter().map(|name| format!("{name}#0")).collect();
     let words = worded(store, &["pump"], &filter, 10).await;
     assert_eq!(words.into_iter().collect::<BTreeSet<_>>(), expected, "by words: {says}");
-    let meaning = near(store, &ahead(0.0), &filter, 10, &Strikes::default()).await;
+    let meaning = near(store, &ahead(0.0), &filter, 10).await;
     assert_eq!(meaning.into_iter().collect::<BTreeSet<_>>(), expected, "by meaning: {says}");
 }
 
@@ -156,54 +159,54 @@ pub(crate) async fn the_nearest_are_found(two: Arc<Two>) {
     let mut hits = 0;
     for question in 0..QUESTIONS {
         let vector = drawn(1_000_000 + question, WIDTH);
-        let (found, truth) =
-            (near(store, &vector, &Filter::default(), 10, &Strikes::default()).await, exact(&vector, |_| true, 10));
+        let (found, truth) = (near(store, &vector, &Filter::default(), 10).await, exact(&vector, |_| true, 10));
         assert_eq!(found.len(), 10, "as many as asked");
         assert!(two.is_approximate || found == truth, "a scan is exact: {found:?}, not {truth:?}");
         hits += found.iter().filter(|name| truth.contains(name)).count();
         let narrow = Filter { source: "s07".to_owned(), ..Filter::default() };
-        let found = near(store, &vector, &narrow, 10, &Strikes::default()).await;
+        let found = near(store, &vector, &narrow, 10).await;
         assert_eq!(found, exact(&vector, |number| number / 100 == 7, 10), "a narrow filter is exact in both");
     }
     let recall = hits as f64 / (QUESTIONS * 10) as f64;
     println!("recall at 10: {recall:.3}");
     assert!(recall >= 0.95, "recall at 10 is {recall}");
-    let whole = near(store, &drawn(1_000_000, WIDTH), &Filter::default(), 3_000, &Strikes::default()).await;
+    let whole = near(store, &drawn(1_000_000, WIDTH), &Filter::default(), 3_000).await;
     assert!((900..1_100).contains(&whole.len()), "half of them are beyond a right angle: {}", whole.len());
     // Among a thousand some are so near to each other that their order is a matter of rounding.
     let truth = exact(&drawn(1_000_000, WIDTH), |_| true, whole.len());
     let set = |names: Vec<String>| names.into_iter().collect::<BTreeSet<_>>();
     assert_eq!(set(whole), set(truth), "a deep search is exact in both");
-    assert_eq!(near(store, &[1.0; 3], &Filter::default(), 5, &Strikes::default()).await, [""; 0], "another width");
-    assert_eq!(
-        near(store, &[0.0; WIDTH as usize], &Filter::default(), 5, &Strikes::default()).await,
-        [""; 0],
-        "no direction"
-    );
+    assert_eq!(near(store, &[1.0; 3], &Filter::default(), 5).await, [""; 0], "another width");
+    assert_eq!(near(store, &[0.0; WIDTH as usize], &Filter::default(), 5).await, [""; 0], "no direction");
 }
 
 pub(crate) async fn faults_strike(two: Arc<Two>) {
     let store = &*two.one;
     fill(store).await;
     let vector = drawn(1_000_000, WIDTH);
-    let dose = |share: f64| Some(Dose { share, ..Dose::of(Fault::VectorsUnreachable) });
-    let half = Strikes { unreachable: dose(0.5), ..Strikes::default() };
-    let spared = |number: u64| !half.loses(&format!("s{:02}", number / 100), i64::try_from(number % 100).unwrap());
-    let (found, truth) = (near(store, &vector, &Filter::default(), 10, &half).await, exact(&vector, spared, 10));
+    let faults = Faults::default();
+    let faulty = FaultyStore::new(Arc::clone(&two.one), faults.clone(), Instant::now());
+    let half = Dose::of(Fault::VectorsUnreachable).share(0.5);
+    faults.on(Fault::VectorsUnreachable, half);
+    let lost = Strikes { unreachable: Some(half), ..Strikes::default() };
+    let spared = |number: u64| !lost.loses(&format!("s{:02}", number / 100), i64::try_from(number % 100).unwrap());
+    let (found, truth) = (near(&faulty, &vector, &Filter::default(), 10).await, exact(&vector, spared, 10));
     let right = found.iter().filter(|name| truth.contains(name)).count();
     assert!(
         found.len() == 10 && right >= if two.is_approximate { 9 } else { 10 },
         "half is lost: {found:?}, not {truth:?}"
     );
-    for (says, strikes) in [
-        ("all are lost", Strikes { unreachable: dose(1.0), ..Strikes::default() }),
-        ("all are zeros", Strikes { zeroed: dose(1.0), ..Strikes::default() }),
-        ("all are missing", Strikes { missing: dose(1.0), ..Strikes::default() }),
+    for (says, fault) in [
+        ("all are lost", Fault::VectorsUnreachable),
+        ("all are zeros", Fault::VectorsZeroed),
+        ("all are missing", Fault::CorpusTruncated),
     ] {
-        assert_eq!(near(store, &vector, &Filter::default(), 10, &strikes).await, [""; 0], "{says}");
+        faults.all_off();
+        faults.on(fault, Dose::of(fault));
+        assert_eq!(near(&faulty, &vector, &Filter::default(), 10).await, [""; 0], "{says}");
     }
-    let but_one = (0..CHUNKS / 100).filter(|number| *number != 7).map(|number| format!("s{number:02}")).collect();
-    let strikes = Strikes { missing_sources: but_one, ..Strikes::default() };
-    let found = near(store, &vector, &Filter::default(), 10, &strikes).await;
-    assert_eq!(found, exact(&vector, |number| number / 100 == 7, 10), "one source in twenty is left");
+    // All are of one moment, so that names decide which are the newest: the last.
+    faults.on(Fault::CorpusTruncated, Dose::of(Fault::CorpusTruncated).mode("newest").share(0.95));
+    let found = near(&faulty, &vector, &Filter::default(), 10).await;
+    assert_eq!(found, exact(&vector, |number| number / 100 == 0, 10), "one source in twenty is left");
 }

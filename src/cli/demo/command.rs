@@ -14,8 +14,8 @@ use crate::cli::demo::inbox::Inbox;
 use crate::cli::demo::smtp_sink::{Manners, SmtpSink};
 use crate::cli::demo::theatre;
 use crate::cli::run::stop_on_signal;
-use serin_reference::serve::options;
-use serin_reference::serve::server::{self, Running};
+use serin_reference::lab::options;
+use serin_reference::lab::server::{self, Running};
 
 /// The demo's servers: name, the variable of its port, and the port that the file names where it is unset.
 const SERVERS: [(&str, &str, u16); 4] = [

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::demo::inbox::{Inbox, InboxItem, Item};
 use crate::deliver::message::Message;
 use serin_reference::lab::kinds::{Dose, Fault};
-use serin_reference::serve::server::Running;
+use serin_reference::lab::server::Running;
 
 /// Who plays.
 #[derive(Debug)]

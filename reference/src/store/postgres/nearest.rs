@@ -7,7 +7,6 @@
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
 
-use crate::lab::strikes::Strikes;
 use crate::store::filter::Filter;
 use crate::store::postgres::fitting;
 use crate::store::records::{Near, Place, StoreError};
@@ -25,8 +24,6 @@ const CANDIDATES_MIN: usize = 400;
 const SCANNED_MAX: i64 = 10_000;
 /// Asked for beyond what is wanted, so that equal ones at the end can be ordered by place.
 const TIES: usize = 16;
-/// Rows a search with a fault looks at; with 99 in 100 struck there is still enough among them.
-const STRUCK_MAX: usize = 100_000;
 
 /// Where a search looks.
 struct Search<'a> {
@@ -47,7 +44,6 @@ pub async fn search(
     vector: &[f32],
     filter: &Filter,
     depth: usize,
-    strikes: &Strikes,
 ) -> Result<Vec<Near>, StoreError> {
     let mut view = connection.begin().await?;
     let (width, vectors): (i32, i64) = sqlx::query_as("SELECT width, vectors FROM tally").fetch_one(&mut *view).await?;
@@ -56,25 +52,13 @@ pub async fn search(
     }
     let fitting = if filter.is_open() { vectors } else { count(&mut view, filter).await? };
     let search = Search { vector, filter, iterates, fitting };
-    let mut wanted = depth.saturating_add(TIES).saturating_mul(if strikes.is_none() { 1 } else { 4 });
-    let mut kept = loop {
-        let met = search.fetch(&mut view, wanted).await?;
-        let all = met.len() < wanted || (!strikes.is_none() && wanted >= STRUCK_MAX);
-        let is_spared = |Place { source, ordinal, .. }: &Place| {
-            !strikes.loses(source, *ordinal) && !strikes.zeroes(source, *ordinal)
-        };
-        let kept: Vec<Near> = met.into_iter().filter(|near| is_spared(&near.place)).collect();
-        if strikes.is_none() || kept.len() >= depth || all {
-            break kept;
-        }
-        wanted = wanted.saturating_mul(8).min(STRUCK_MAX);
-    };
+    let mut met = search.fetch(&mut view, depth.saturating_add(TIES)).await?;
     view.commit().await?;
     // Of a vector of zeros the cosine is no number, and that is not near either.
-    kept.retain(|near| near.cosine > 0.0);
-    kept.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then_with(|| a.place.cmp(&b.place)));
-    kept.truncate(depth);
-    Ok(kept)
+    met.retain(|near| near.cosine > 0.0);
+    met.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then_with(|| a.place.cmp(&b.place)));
+    met.truncate(depth);
+    Ok(met)
 }
 
 async fn count(view: &mut PgConnection, filter: &Filter) -> Result<i64, StoreError> {

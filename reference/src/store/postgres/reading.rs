@@ -7,7 +7,6 @@ use chrono::{DateTime, Utc};
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
-use crate::lab::strikes::Strikes;
 use crate::store::contract::Connection;
 use crate::store::filter::Filter;
 use crate::store::postgres::pool::Held;
@@ -60,15 +59,9 @@ impl Connection for PostgresReader {
         terms::search(self.own(), words, filter, depth).await
     }
 
-    async fn near(
-        &mut self,
-        vector: &[f32],
-        filter: &Filter,
-        depth: usize,
-        strikes: &Strikes,
-    ) -> Result<Vec<Near>, StoreError> {
+    async fn near(&mut self, vector: &[f32], filter: &Filter, depth: usize) -> Result<Vec<Near>, StoreError> {
         let iterates = self.iterates;
-        nearest::search(self.own(), iterates, vector, filter, depth, strikes).await
+        nearest::search(self.own(), iterates, vector, filter, depth).await
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "a cosine, made of f32 numbers, needs no more")]

@@ -3,7 +3,6 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 
-use crate::lab::strikes::Strikes;
 use crate::store::filter::{Filter, SourceFacts};
 use crate::store::records::{Near, Place};
 
@@ -92,16 +91,14 @@ impl Memory {
 
     /// The nearest chunks of the sources that fit, the nearest first; equal ones by place. What is at a
     /// right angle or beyond is not near, so a question without words brings nothing.
-    pub fn near(&self, question: &[f32], filter: &Filter, depth: usize, strikes: &Strikes) -> Vec<Near> {
+    pub fn near(&self, question: &[f32], filter: &Filter, depth: usize) -> Vec<Near> {
         if depth == 0 || question.len() != self.width {
             return Vec::new();
         }
         let admitted: Vec<bool> = self.sources.iter().map(|slot| slot.is_alive && filter.admits(&slot.facts)).collect();
         let mut best: BinaryHeap<Worst<'_>> = BinaryHeap::with_capacity(depth + 1);
-        let untouched = strikes.is_none();
         for (entry, vector) in self.iter().filter(|(entry, _)| admitted[entry.slot as usize]) {
-            let cosine =
-                if untouched { dot(question, vector) } else { self.stricken(question, entry, vector, strikes) };
+            let cosine = dot(question, vector);
             if cosine <= 0.0 || (best.len() == depth && best.peek().is_some_and(|worst| cosine < worst.cosine)) {
                 continue;
             }
@@ -116,12 +113,6 @@ impl Memory {
             cosine,
         };
         best.into_sorted_vec().into_iter().map(near).collect()
-    }
-
-    fn stricken(&self, question: &[f32], entry: &Entry, vector: &[f32], strikes: &Strikes) -> f32 {
-        let (source, ordinal) = (&self.sources[entry.slot as usize].facts.source, i64::from(entry.ordinal));
-        let is_lost = strikes.loses(source, ordinal) || strikes.zeroes(source, ordinal);
-        if is_lost { 0.0 } else { dot(question, vector) }
     }
 
     /// The vector of a chunk.
@@ -235,7 +226,7 @@ mod tests {
     }
 
     fn check(says: &str, memory: &Memory, depth: usize, expected: &[i64]) {
-        let near = memory.near(&[0.0, 1.0, 0.0, 0.0], &Filter::default(), depth, &Strikes::default());
+        let near = memory.near(&[0.0, 1.0, 0.0, 0.0], &Filter::default(), depth);
         assert_eq!(near.iter().map(|near| near.place.id).collect::<Vec<_>>(), expected, "{says}");
     }
 
@@ -255,7 +246,7 @@ mod tests {
         memory.remove("s4");
         check("what is removed is gone", &memory, 2, &[9, 3]);
         assert!(memory.vector(4).is_none() && memory.vector(9).is_some());
-        assert!(memory.near(&[1.0], &Filter::default(), 5, &Strikes::default()).is_empty(), "another width");
+        assert!(memory.near(&[1.0], &Filter::default(), 5).is_empty(), "another width");
     }
 
     #[test]

@@ -9,7 +9,6 @@ use sqlx::pool::PoolConnection;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _, Sqlite};
 
-use crate::lab::strikes::Strikes;
 use crate::store::contract::Connection;
 use crate::store::filter::{Filter, SourceFacts};
 use crate::store::records::{
@@ -59,15 +58,9 @@ impl Connection for SqliteReader {
         terms::search(&mut self.connection, words, filter, depth).await
     }
 
-    async fn near(
-        &mut self,
-        vector: &[f32],
-        filter: &Filter,
-        depth: usize,
-        strikes: &Strikes,
-    ) -> Result<Vec<Near>, StoreError> {
+    async fn near(&mut self, vector: &[f32], filter: &Filter, depth: usize) -> Result<Vec<Near>, StoreError> {
         self.memory.follow(&mut self.connection).await?;
-        Ok(self.memory.read().near(vector, filter, depth, strikes))
+        Ok(self.memory.read().near(vector, filter, depth))
     }
 
     async fn cosines(&mut self, vector: &[f32], ids: &[i64]) -> Result<HashMap<i64, f32>, StoreError> {

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::signatures::Signature;
 use crate::data::asked;
 use crate::data::asking::Asker;
 use crate::data::judging::{self, Answer, Row};
@@ -15,8 +14,9 @@ use crate::data::plan::Plan;
 use crate::data::question::Question;
 use crate::index::corpus::Corpus;
 use crate::lab::kinds::{Dose, Fault};
-use crate::serve::options::Options;
-use crate::serve::server::{self, Running};
+use crate::lab::options::Options;
+use crate::lab::server::{self, Running};
+use crate::lab::signatures::Signature;
 
 /// A server over a generated corpus, and what to ask it.
 #[derive(Debug)]

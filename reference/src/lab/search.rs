@@ -1,0 +1,109 @@
+//! Searches that hang, fail, are swallowed or fused wrongly, on request.
+
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+
+use crate::find::question::{Findings, Question, RetrievalError};
+use crate::find::retrieval::{Layer, Retrieval};
+use crate::find::tuning::Tuning;
+use crate::lab::kinds::Fault;
+use crate::lab::switches::Faults;
+use crate::lab::waits;
+use crate::store::contract::Patience;
+use crate::store::records::StoreError;
+use crate::text::draw::mix;
+
+/// A hang ends after all, for a server must not keep what nobody waits for.
+const HANG_MAX: Duration = Duration::from_secs(120);
+/// The fused score that `Fault::EmptyResults` asks for; none reaches it.
+const NEVER_REACHED: f64 = 0.5;
+
+/// Stands around every search of a server.
+#[derive(Debug)]
+pub struct FaultyLayer {
+    faults: Faults,
+    started: Instant,
+}
+
+impl FaultyLayer {
+    /// A layer around a server whose cold start began at `started`.
+    pub fn new(faults: Faults, started: Instant) -> Self {
+        Self { faults, started }
+    }
+
+    fn is_on(&self, fault: Fault) -> bool {
+        self.faults.dose(fault).is_some()
+    }
+
+    /// A search that gets its connection, and then hangs or fails.
+    async fn attempt(&self, retrieval: &Retrieval, question: &Question) -> Result<Findings, RetrievalError> {
+        let tuning = self.tuning();
+        if self.is_on(Fault::Hang) || self.is_on(Fault::ToolError) {
+            let _held = retrieval.library.store().connect(tuning.patience).await?;
+            if self.faults.strikes(Fault::Hang).is_some() {
+                tokio::time::sleep(HANG_MAX).await;
+            }
+            if self.faults.strikes(Fault::ToolError).is_some() {
+                return Err(RetrievalError::Failed);
+            }
+        }
+        retrieval.search_tuned(question, &tuning).await
+    }
+
+    /// The settings of one search, wrong where that is asked for.
+    fn tuning(&self) -> Tuning {
+        let usual = Tuning::default();
+        let dose = |fault| self.faults.dose(fault);
+        let is_slow = dose(Fault::PoolSaturated).is_some_and(|dose| dose.mode == "slow");
+        let shuffles = self.faults.strikes(Fault::Shuffled).is_some();
+        let empties = self.faults.strikes(Fault::EmptyResults).is_some();
+        let miss_waits = self.faults.strikes(Fault::SlowOnMiss);
+        Tuning {
+            patience: if is_slow { Patience::Writer } else { usual.patience },
+            k: if self.is_on(Fault::RrfSteep) { 1.0 } else { usual.k },
+            first_rank: if self.is_on(Fault::RrfZeroBased) { 0 } else { usual.first_rank },
+            fused_max: dose(Fault::KCut).map_or(usual.fused_max, |dose| dose.amount as usize),
+            fused_min: if empties { NEVER_REACHED } else { usual.fused_min },
+            score_added: dose(Fault::ScoresOffset).map_or(usual.score_added, |dose| dose.amount),
+            shuffled_by: shuffles.then(|| mix(self.started.elapsed().as_nanos() as u64)),
+            budget_times: dose(Fault::BudgetExceeded).map_or(usual.budget_times, |dose| dose.amount),
+            similar_from: dose(Fault::CacheFalseHit).map(|dose| dose.amount),
+            is_keyed_by_model: !self.is_on(Fault::CacheWithoutModel),
+            miss_waits: miss_waits.map_or(usual.miss_waits, |dose| Duration::from_secs_f64(dose.amount / 1_000.0)),
+        }
+    }
+}
+
+#[async_trait]
+impl Layer for FaultyLayer {
+    async fn search(&self, retrieval: &Retrieval, question: &Question) -> Result<Findings, RetrievalError> {
+        // On the heap: with all its steps it is larger than whoever waits for it should carry.
+        let outcome = Box::pin(self.attempt(retrieval, question)).await;
+        let is_naive = match &outcome {
+            Err(RetrievalError::Store(StoreError::Saturated { .. })) => self.is_on(Fault::PoolSaturated),
+            _ => false,
+        };
+        match outcome {
+            Err(error) if is_naive || self.is_on(Fault::ErrorAsEmpty) => {
+                tracing::warn!(%error, "swallowed, as a naive server does: the caller gets an empty list");
+                Ok(Findings::default())
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn called(&self) {
+        if self.faults.strikes(Fault::Panic).is_some() {
+            std::panic::panic_any("as requested");
+        }
+    }
+
+    fn is_warm(&self) -> bool {
+        !waits::is_cold(&self.faults, self.started)
+    }
+
+    fn gauges(&self) -> Vec<(&'static str, &'static str, f64)> {
+        vec![("faults_active", "Faults that are switched on", self.faults.active().len() as f64)]
+    }
+}
