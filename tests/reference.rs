@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use reqwest::{Client, Response, StatusCode};
 use serde_json::{Value, json};
-use serin_reference::index::corpus::{Corpus, DOCUMENTATION};
+use serin_reference::index::corpus::Corpus;
+use serin_reference::index::documentation::SOURCES as DOCUMENTATION;
 use serin_reference::lab::kinds::{Dose, Fault};
 use serin_reference::lab::{
     options::Options,

@@ -17,14 +17,19 @@
 
 #[cfg(feature = "local-models")]
 pub mod bert;
+#[cfg(feature = "cli")]
 pub mod cli;
 pub mod cut;
+#[cfg(feature = "figures")]
 pub mod data;
 pub mod embed;
+#[cfg(feature = "lab")]
 pub mod lab;
 pub mod find;
 pub mod index;
+#[cfg(feature = "project")]
 pub mod project;
+#[cfg(feature = "remote")]
 pub mod remote;
 pub mod rerank;
 pub mod serve;

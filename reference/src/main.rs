@@ -4,7 +4,10 @@ use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use clap::Parser;
-use serin_reference::cli::{self, ReferenceArgs};
+#[cfg(feature = "cli")]
+use serin_reference::cli as command;
+#[cfg(not(feature = "cli"))]
+use serin_reference::serve::command;
 use tracing_subscriber::EnvFilter;
 
 /// Index a project, serve it by MCP and HTTP, break it, mend it.
@@ -12,7 +15,7 @@ use tracing_subscriber::EnvFilter;
 #[command(name = "serin-reference", version, max_term_width = 100)]
 struct Arguments {
     #[command(flatten)]
-    reference: ReferenceArgs,
+    reference: command::ReferenceArgs,
 }
 
 #[tokio::main]
@@ -25,10 +28,11 @@ async fn main() -> ExitCode {
         .with_ansi(std::io::stderr().is_terminal())
         .with_env_filter(filter)
         .init();
+    #[cfg(feature = "fetch")]
     if rustls::crypto::ring::default_provider().install_default().is_err() {
         tracing::debug!("a TLS provider was installed already");
     }
-    cli::run(arguments.reference).await.unwrap_or_else(|error| {
+    command::run(arguments.reference).await.unwrap_or_else(|error| {
         anstream::eprintln!("error: {error:#}");
         ExitCode::FAILURE
     })

@@ -12,7 +12,7 @@ use serin_reference::data::asking::Asker;
 use serin_reference::data::judging::{self, Row};
 use serin_reference::data::plan::Plan;
 use serin_reference::data::question::{self, Kind, Question};
-use serin_reference::index::corpus::DOCUMENTATION;
+use serin_reference::index::documentation::SOURCES as DOCUMENTATION;
 use serin_reference::lab::kinds::{Dose, Fault};
 use serin_reference::lab::measuring::{self, Laboratory};
 use serin_reference::lab::signatures::SIGNATURES;

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use serin_reference::index::corpus::DOCUMENTATION;
+use serin_reference::index::documentation::SOURCES as DOCUMENTATION;
 use serin_reference::text::draw::mix;
 use serin_reference::text::tokens;
 

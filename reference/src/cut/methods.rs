@@ -1,9 +1,7 @@
 //! The methods: what is kept together, below which headings, and what is left of it after packing.
 
 use crate::cut::markdown::{self, Kind};
-use crate::cut::outline;
 use crate::cut::pack::{self, Packer, Run};
-use crate::cut::topics as turns;
 use crate::cut::units::{self, Unit};
 
 /// A chunk to be, in bytes of the text.
@@ -20,13 +18,10 @@ pub(crate) struct Piece {
     pub(crate) parent: Option<usize>,
 }
 
-/// The longest parent: with four hits expanded, an answer still fits its budget of 2,000 tokens.
-const PARENT_TOKENS_MAX: usize = 500;
-
 /// What stands below one heading.
-struct Section {
-    path: String,
-    units: Vec<Unit>,
+pub(super) struct Section {
+    pub(super) path: String,
+    pub(super) units: Vec<Unit>,
 }
 
 /// By headings, then by sentences.
@@ -40,107 +35,13 @@ pub(crate) fn markdown(text: &str, tokens_max: usize, overlap: usize) -> Vec<Pie
     pieces
 }
 
-/// As `markdown`, each section before its passages; one that is too long is several parents.
-pub(crate) fn parent_child(text: &str, tokens_max: usize, overlap: usize) -> Vec<Piece> {
-    let mut pieces = Vec::new();
-    for section in sections(text, tokens_max) {
-        let parents = Packer::new(text, &section.path, PARENT_TOKENS_MAX.max(tokens_max));
-        let packer = Packer::new(text, &section.path, tokens_max);
-        for parent in parents.full(&section.units) {
-            let at = pieces.len();
-            pieces.push(Piece { is_section: true, ..piece(&section.path, &section.units, &parent) });
-            let units = &section.units[parent.first..=parent.last];
-            let children = packer.sentences(units, overlap);
-            pieces.extend(children.iter().map(|run| Piece { parent: Some(at), ..piece(&section.path, units, run) }));
-        }
-    }
-    pieces
-}
-
-/// By topic: headings are text like any other here, and each chunk has the path it begins under.
-pub(crate) fn topics(text: &str, tokens_max: usize) -> Vec<Piece> {
-    let mut units: Vec<Unit> = Vec::new();
-    let mut paths: Vec<(usize, String)> = Vec::new();
-    let mut titles = Titles::default();
-    let mut budget = Packer::new(text, "", tokens_max).budget();
-    for block in markdown::blocks(text) {
-        if let Kind::Heading(depth, title) = &block.kind {
-            titles.enter(*depth, title);
-            let path = pack::path(&titles.all(), tokens_max);
-            budget = Packer::new(text, &path, tokens_max).budget();
-            paths.push((units.len(), path));
-        }
-        units::push(text, block.start, block.end, block.kind != Kind::Code, budget, &mut units);
-    }
-    let sentences: Vec<&str> = units.iter().map(|unit| &text[unit.start..unit.end]).collect();
-    let ends = turns::turns(&sentences).into_iter().chain([units.len()]);
-    let mut pieces = Vec::new();
-    let mut first = 0;
-    for end in ends {
-        while first < end {
-            let known = paths.partition_point(|(from, _)| *from <= first);
-            let path = known.checked_sub(1).map_or("", |at| paths[at].1.as_str());
-            let run = Packer::new(text, path, tokens_max).next(&units[first..end]);
-            pieces.push(piece(path, &units[first..end], &run));
-            first += run.last + 1;
-        }
-    }
-    pieces
-}
-
-/// By function.
-pub(crate) fn code(text: &str, tokens_max: usize) -> Vec<Piece> {
-    let mut pieces = Vec::new();
-    for part in outline::parts(text) {
-        let titles: Vec<&str> = part.titles.iter().map(String::as_str).collect();
-        let path = pack::path(&titles, tokens_max);
-        let packer = Packer::new(text, &path, tokens_max);
-        let mut units = Vec::new();
-        if part.is_function {
-            units::push(text, part.start, part.end, false, packer.budget(), &mut units);
-        } else {
-            for (start, end) in paragraphs(text, part.start, part.end) {
-                units::push(text, start, end, false, packer.budget(), &mut units);
-            }
-        }
-        pieces.extend(packer.full(&units).iter().map(|run| piece(&path, &units, run)));
-    }
-    pieces
-}
-
-/// What a summary may be made of, and the first heading: sentences, else lines, as of code. None has
-/// more than half the tokens, so that there is room for two.
-pub(crate) fn statements(text: &str, tokens_max: usize, is_code: bool) -> (String, Vec<Unit>) {
-    let budget = tokens_max / 2;
-    let mut units = Vec::new();
-    let mut title = None;
-    let blocks = if is_code { Vec::new() } else { markdown::blocks(text) };
-    for block in blocks {
-        match block.kind {
-            Kind::Heading(_, first) => {
-                title.get_or_insert(first);
-            }
-            Kind::Sentence => units::push(text, block.start, block.end, true, budget, &mut units),
-            Kind::Row | Kind::Code => {}
-        }
-    }
-    if units.is_empty() {
-        let mut at = 0;
-        for line in text.split_inclusive('\n') {
-            units::push(text, at, at + line.len(), true, budget, &mut units);
-            at += line.len();
-        }
-    }
-    (pack::path(&title.iter().map(String::as_str).collect::<Vec<_>>(), tokens_max), units)
-}
-
-fn piece(path: &str, units: &[Unit], run: &Run) -> Piece {
+pub(super) fn piece(path: &str, units: &[Unit], run: &Run) -> Piece {
     let (start, end) = (units[run.first].start, units[run.last].end);
     Piece { section: path.to_owned(), start, end, tokens: run.tokens, is_section: false, parent: None }
 }
 
 /// The text by headings; headings with nothing below them leave nothing.
-fn sections(text: &str, tokens_max: usize) -> Vec<Section> {
+pub(super) fn sections(text: &str, tokens_max: usize) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();
     let mut titles = Titles::default();
     let mut is_new = true;
@@ -165,30 +66,15 @@ fn sections(text: &str, tokens_max: usize) -> Vec<Section> {
 
 /// The headings that are open, outermost first.
 #[derive(Default)]
-struct Titles(Vec<(usize, String)>);
+pub(super) struct Titles(Vec<(usize, String)>);
 
 impl Titles {
-    fn enter(&mut self, depth: usize, title: &str) {
+    pub(super) fn enter(&mut self, depth: usize, title: &str) {
         self.0.retain(|(above, _)| *above < depth);
         self.0.push((depth, title.to_owned()));
     }
 
-    fn all(&self) -> Vec<&str> {
+    pub(super) fn all(&self) -> Vec<&str> {
         self.0.iter().map(|(_, title)| title.as_str()).collect()
     }
-}
-
-/// Stretches between empty lines.
-fn paragraphs(text: &str, start: usize, end: usize) -> Vec<(usize, usize)> {
-    let mut found = Vec::new();
-    let (mut from, mut at) = (start, start);
-    for line in text[start..end].split_inclusive('\n') {
-        at += line.len();
-        if line.trim().is_empty() {
-            found.push((from, at));
-            from = at;
-        }
-    }
-    found.push((from, at));
-    found
 }

@@ -5,22 +5,36 @@
 //! its heading path included; nothing but white space and headings is lost between them. All work is
 //! linear in the text, whatever the text is.
 
+#[cfg(feature = "chunkers")]
 mod braces;
+#[cfg(feature = "chunkers")]
 mod dialect;
+#[cfg(feature = "chunkers")]
 mod ends;
+#[cfg(feature = "chunkers")]
 mod fixed;
+#[cfg(feature = "chunkers")]
 mod headers;
+#[cfg(feature = "chunkers")]
 mod heredoc;
+#[cfg(feature = "chunkers")]
 mod indents;
+#[cfg(feature = "chunkers")]
 mod lexer;
 mod markdown;
+#[cfg(feature = "chunkers")]
+mod chunkers;
 mod methods;
 mod offsets;
+#[cfg(feature = "chunkers")]
 mod outline;
 pub(crate) mod pack;
+#[cfg(feature = "chunkers")]
 mod part;
 mod sentences;
+#[cfg(feature = "chunkers")]
 mod summary;
+#[cfg(feature = "chunkers")]
 mod topics;
 mod units;
 
@@ -29,10 +43,10 @@ use std::str::FromStr;
 
 use crate::cut::methods::Piece;
 use crate::cut::offsets::Offsets;
-use crate::text::tokens;
 
 /// Changes with every change of what `cut` gives, so that an index knows what it must cut again.
-pub const PARSER_VERSION: &str = "3";
+/// The core alone cuts otherwise, so its indexes are cut again by whoever has all methods.
+pub const PARSER_VERSION: &str = if cfg!(feature = "chunkers") { "3" } else { "3-core" };
 
 /// A text of more characters than this also gets a summary.
 pub const SUMMARY_CHARS_MIN: usize = 50_000;
@@ -43,16 +57,23 @@ pub fn cut(method: Method, text: &str, settings: &Settings) -> Vec<Chunk> {
     let (max, overlap) = (settings.tokens_max, settings.overlap);
     let pieces = match method {
         Method::Markdown => methods::markdown(text, max, overlap),
-        Method::Code => methods::code(text, max),
-        Method::Topics => methods::topics(text, max),
+        #[cfg(feature = "chunkers")]
+        Method::Code => chunkers::code(text, max),
+        #[cfg(feature = "chunkers")]
+        Method::Topics => chunkers::topics(text, max),
+        #[cfg(feature = "chunkers")]
         Method::Fixed => fixed::pieces(text, settings.characters, settings.character_overlap, max),
-        Method::ParentChild => methods::parent_child(text, max, overlap),
+        #[cfg(feature = "chunkers")]
+        Method::ParentChild => chunkers::parent_child(text, max, overlap),
     };
     let offsets = Offsets::new(text);
+    #[cfg_attr(not(feature = "chunkers"), expect(unused_mut, reason = "summaries are a feature"))]
     let mut chunks: Vec<Chunk> = pieces.into_iter().map(|piece| chunk(text, &offsets, piece)).collect();
+    #[cfg(feature = "chunkers")]
     let length = offsets.characters(text.len());
+    #[cfg(feature = "chunkers")]
     if length > SUMMARY_CHARS_MIN && method != Method::Fixed {
-        chunks.extend(summary(method, text, max, length));
+        chunks.extend(chunkers::summary(method, text, max, length));
     }
     chunks
 }
@@ -124,40 +145,56 @@ pub enum Method {
     #[default]
     Markdown,
     /// By function; what stands between functions makes chunks of its own.
+    #[cfg(feature = "chunkers")]
     Code,
     /// Where the words change from one stretch of sentences to the next.
+    #[cfg(feature = "chunkers")]
     Topics,
     /// By characters, whatever stands there: the naive alternative.
+    #[cfg(feature = "chunkers")]
     Fixed,
     /// As Markdown, each passage within the section it is a part of.
+    #[cfg(feature = "chunkers")]
     ParentChild,
 }
 
-/// Ends of names whose files are code, or in which a hash is no heading.
-const CODE_ENDINGS: &[&str] = &[
-    "rs", "py", "pyi", "js", "jsx", "mjs", "cjs", "ts", "tsx", "go", "java", "kt", "kts", "c", "h", "cc", "cpp", "cxx",
-    "hpp", "cs", "swift", "scala", "php", "dart", "groovy", "rb", "rake", "sh", "bash", "zsh", "pl", "lua", "sql",
-    "yaml", "yml", "toml", "json", "ini", "css", "scss",
-];
-
 impl Method {
     /// Every method, in the order of the help.
-    pub const ALL: [Self; 5] = [Self::Markdown, Self::Code, Self::Topics, Self::Fixed, Self::ParentChild];
+    #[cfg(feature = "chunkers")]
+    pub const ALL: &'static [Self] = &[Self::Markdown, Self::Code, Self::Topics, Self::Fixed, Self::ParentChild];
+    /// The only method.
+    #[cfg(not(feature = "chunkers"))]
+    pub const ALL: &'static [Self] = &[Self::Markdown];
 
     /// The method that suits a source of this name where none is asked for.
+    #[cfg_attr(not(feature = "chunkers"), expect(unused_variables, reason = "all documents are prose"))]
     pub fn of(source: &str) -> Self {
-        let ending = source.rsplit(['/', '\\']).next().and_then(|name| name.rsplit_once('.')).map(|(_, ending)| ending);
-        let is_code = ending.is_some_and(|ending| CODE_ENDINGS.contains(&ending.to_lowercase().as_str()));
-        if is_code { Self::Code } else { Self::Markdown }
+        #[cfg(feature = "chunkers")]
+        if chunkers::is_code(source) {
+            return Self::Code;
+        }
+        Self::Markdown
+    }
+
+    /// Whether chunks are measured in characters, and not in tokens.
+    pub const fn counts_characters(self) -> bool {
+        #[cfg(feature = "chunkers")]
+        return matches!(self, Self::Fixed);
+        #[cfg(not(feature = "chunkers"))]
+        false
     }
 
     /// Its name on the command line and in a tool's arguments.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Markdown => "markdown",
+            #[cfg(feature = "chunkers")]
             Self::Code => "code",
+            #[cfg(feature = "chunkers")]
             Self::Topics => "topics",
+            #[cfg(feature = "chunkers")]
             Self::Fixed => "fixed",
+            #[cfg(feature = "chunkers")]
             Self::ParentChild => "parent_child",
         }
     }
@@ -173,8 +210,8 @@ impl FromStr for Method {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|method| method.name() == name).ok_or_else(|| {
-            let known = Self::ALL.map(Self::name).join(", ");
+        Self::ALL.iter().copied().find(|method| method.name() == name).ok_or_else(|| {
+            let known = Self::ALL.iter().map(|method| method.name()).collect::<Vec<_>>().join(", ");
             format!("`{name}` is no way to cut a document: say one of {known}")
         })
     }
@@ -267,13 +304,5 @@ fn chunk(text: &str, offsets: &Offsets<'_>, piece: Piece) -> Chunk {
     }
 }
 
-fn summary(method: Method, text: &str, tokens_max: usize, length: usize) -> Option<Chunk> {
-    let (section, units) = methods::statements(text, tokens_max, method == Method::Code);
-    let budget = tokens_max.saturating_sub(tokens::count(&section) + 1);
-    let fits = |content: &str| Some(tokens::count(&pack::searched(&section, content))).filter(|sum| *sum <= tokens_max);
-    let (content, tokens) = summary::extract(text, &units, budget, fits)?;
-    Some(Chunk { section, content, char_start: 0, char_end: length, tokens, role: Role::Summary, parent: None })
-}
-
-#[cfg(test)]
+#[cfg(all(test, feature = "lab"))]
 mod tests;

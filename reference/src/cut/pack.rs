@@ -92,6 +92,7 @@ impl<'a> Packer<'a> {
     }
 
     /// Runs of as many units as fit.
+    #[cfg(feature = "chunkers")]
     pub(crate) fn full(&self, units: &[Unit]) -> Vec<Run> {
         let mut runs = Vec::new();
         let mut first = 0;
@@ -105,6 +106,7 @@ impl<'a> Packer<'a> {
     }
 
     /// The first run of as many units as fit.
+    #[cfg(feature = "chunkers")]
     pub(crate) fn next(&self, units: &[Unit]) -> Run {
         self.reach(units, 0, usize::MAX)
     }

@@ -112,7 +112,7 @@ fn hostile_texts_keep_every_promise() {
         ("a separator of Unicode", "One.\u{2028}Two.\u{2029}Three.\u{85}".repeat(500)),
     ];
     for (says, text) in &table {
-        for method in Method::ALL {
+        for method in Method::ALL.iter().copied() {
             check(says, method, text, &settings(200, 1));
         }
     }
@@ -174,7 +174,7 @@ proptest! {
 
     #[test]
     fn any_text_keeps_every_promise(text in pieces(), tokens_max in 32_usize..120, overlap in 0_usize..=3) {
-        for method in Method::ALL {
+        for method in Method::ALL.iter().copied() {
             check("drawn", method, &text, &settings(tokens_max, overlap));
         }
     }
@@ -243,7 +243,7 @@ fn a_long_document_has_one_summary() {
     };
     let text = format!("# Boiler manual\n{}", (0..900).map(sentence).collect::<String>());
     assert!(text.len() > SUMMARY_CHARS_MIN);
-    for method in Method::ALL {
+    for method in Method::ALL.iter().copied() {
         let chunks = check("a long manual", method, &text, &Settings::default());
         let summaries: Vec<&Chunk> = chunks.iter().filter(|chunk| chunk.role == Role::Summary).collect();
         assert_eq!(summaries.len(), usize::from(method != Method::Fixed), "{method}");
@@ -276,7 +276,7 @@ fn names_say_how_they_are_cut() {
     is("notes", Method::Markdown);
     is("rs", Method::Markdown);
     is("a.rs/notes", Method::Markdown);
-    for method in Method::ALL {
+    for method in Method::ALL.iter().copied() {
         assert_eq!(method.to_string().parse(), Ok(method));
     }
     assert!("words".parse::<Method>().expect_err("unknown").contains("parent_child"));

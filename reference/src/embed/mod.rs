@@ -13,10 +13,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "remote")]
 use crate::remote::trouble::RemoteError;
 
 pub mod concepts;
 pub mod hashing;
+#[cfg(feature = "remote")]
 pub mod remote;
 #[cfg(feature = "local-models")]
 pub mod local;
@@ -156,6 +158,7 @@ pub enum EmbedError {
     },
 }
 
+#[cfg(feature = "remote")]
 impl From<RemoteError> for EmbedError {
     fn from(error: RemoteError) -> Self {
         match error {

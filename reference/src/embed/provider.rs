@@ -3,6 +3,7 @@
 use crate::embed::hashing::HashingEmbedder;
 #[cfg(feature = "local-models")]
 use crate::embed::local::LocalEmbedder;
+#[cfg(feature = "remote")]
 use crate::embed::remote::RemoteEmbedder;
 use crate::embed::{EmbedError, Embedder, Model, Purpose};
 
@@ -12,6 +13,7 @@ pub enum Provider {
     /// Built in.
     Hashing(HashingEmbedder),
     /// An OpenAI-compatible server.
+    #[cfg(feature = "remote")]
     Remote(Box<RemoteEmbedder>),
     /// Weights from a folder.
     #[cfg(feature = "local-models")]
@@ -23,6 +25,7 @@ impl Provider {
     pub fn built_in(&self) -> Option<HashingEmbedder> {
         match self {
             Self::Hashing(embedder) => Some(*embedder),
+            #[cfg(feature = "remote")]
             _ => None,
         }
     }
@@ -30,6 +33,7 @@ impl Provider {
     fn inner(&self) -> &dyn Embedder {
         match self {
             Self::Hashing(embedder) => embedder,
+            #[cfg(feature = "remote")]
             Self::Remote(embedder) => embedder.as_ref(),
             #[cfg(feature = "local-models")]
             Self::Local(embedder) => embedder,

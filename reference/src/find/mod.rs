@@ -7,6 +7,7 @@ pub mod question;
 pub mod stages;
 
 pub mod rewriting;
+#[cfg(feature = "generator")]
 pub mod writer;
 pub mod guard;
 pub mod answers;
@@ -21,8 +22,9 @@ pub mod ranking;
 pub mod conversation;
 pub mod context;
 pub mod retrieval;
+#[cfg(feature = "project")]
 pub mod codebase;
-#[cfg(test)]
+#[cfg(all(test, feature = "lab"))]
 mod written_tests;
 #[cfg(test)]
 mod warmth_tests;

@@ -15,11 +15,12 @@ use crate::find::gathering::Gathering;
 use crate::find::question::{CacheUse, Findings, Question, RetrievalError};
 use crate::find::ranking::{self, Pool, Ranking};
 use crate::find::rewriting::Rewriting;
-use crate::find::sought::{Embedded, Embedding, Sought};
+use crate::find::sought::{self, Embedded, Embedding, Sought, Written};
 use crate::find::stages::{Stage, Stages};
 use crate::find::tuning::Tuning;
 use crate::find::warmth::Warmth;
-use crate::find::writer::{self, Writer, Written};
+#[cfg(feature = "generator")]
+use crate::find::writer::Writer;
 use crate::find::{conversation, reranking, summaries};
 use crate::index::library::Library;
 use crate::rerank::Reranker;
@@ -75,6 +76,7 @@ pub struct Retrieval {
     settings: Settings,
     settings_line: String,
     reranker: Option<Arc<dyn Reranker>>,
+    #[cfg(feature = "generator")]
     writer: Option<Arc<Writer>>,
     layer: Option<Arc<dyn Layer>>,
 }
@@ -135,17 +137,29 @@ struct Ranked {
 
 impl Retrieval {
     /// A retrieval with nothing around it.
-    pub fn new(
-        library: Library,
-        settings: Settings,
-        reranker: Option<Arc<dyn Reranker>>,
-        writer: Option<Arc<Writer>>,
-    ) -> Self {
+    pub fn new(library: Library, settings: Settings, reranker: Option<Arc<dyn Reranker>>) -> Self {
         let reranks = reranker.as_ref().map_or("", |reranker| reranker.name());
-        let writes = writer.as_ref().map_or("", |writer| writer.line());
-        let settings_line = format!("{}\n{reranks}\n{writes}", settings.line());
+        let settings_line = format!("{}\n{reranks}\n", settings.line());
         let (warmth, stages) = (Warmth::default(), Stages::default());
-        Self { library, warmth, stages, settings, settings_line, reranker, writer, layer: None }
+        Self {
+            library,
+            warmth,
+            stages,
+            settings,
+            settings_line,
+            reranker,
+            #[cfg(feature = "generator")]
+            writer: None,
+            layer: None,
+        }
+    }
+
+    /// The same, with a language model that words questions anew.
+    #[cfg(feature = "generator")]
+    pub fn written_by(mut self, writer: Option<Arc<Writer>>) -> Self {
+        self.settings_line.push_str(writer.as_ref().map_or("", |writer| writer.line()));
+        self.writer = writer;
+        self
     }
 
     /// The same, with a layer around every search.
@@ -190,7 +204,11 @@ impl Retrieval {
         let (ranked, cache, degraded) = match self.recall(held.as_mut(), search, &questions[0]).await? {
             Memory::Answer(Recalled { ranked, cache }) => (ranked, cache, Vec::new()),
             Memory::Nothing(unanswered) => {
+                #[cfg(not(feature = "generator"))]
+                let written = Written::default();
+                #[cfg(feature = "generator")]
                 let mut written = Written::default();
+                #[cfg(feature = "generator")]
                 if let Some(writer) = self.writer.as_ref().filter(|_| !question.passes_memory) {
                     // A slow writer must not keep a connection that other searches wait for.
                     drop(held);
@@ -255,7 +273,7 @@ impl Retrieval {
         let is_whole = embedding.join(connection, &mut sought, written).await;
         let Ranked { hits, mut degraded } = self.rank(connection, search, &sought).await?;
         if !is_whole {
-            degraded.push(writer::SCOPE);
+            degraded.push(sought::SCOPE);
         }
         if self.remembers(question) && degraded.is_empty() {
             answers::keep(connection, &key, &vector, &hits, generation, now).await?;

@@ -7,7 +7,6 @@ use crate::embed::Purpose;
 use crate::find::question::RetrievalError;
 use crate::find::stages::{Stage, Stages};
 use crate::find::warmth::Warmth;
-use crate::find::writer::Written;
 use crate::index::library::Library;
 use crate::store::contract::Connection;
 
@@ -19,6 +18,20 @@ pub struct Sought {
     /// By the vector arm alone.
     pub passage: Option<Arc<[f32]>>,
 }
+
+/// What there is to search for beside what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Written {
+    /// Other wordings, two at most.
+    pub questions: Vec<String>,
+    /// A passage that could answer: to be embedded, and never to be shown.
+    pub passage: Option<String>,
+    /// Whether something that was wanted is missing.
+    pub is_partial: bool,
+}
+
+/// The scope of an answer that had to do without a part of what should have been written.
+pub const SCOPE: &str = "rewriting";
 
 /// A question's vector, and for how long it has been remembered; `None` where it was made for this.
 pub type Embedded = (Arc<[f32]>, Option<Duration>);

@@ -10,14 +10,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::find::sought::Written;
 use crate::remote::client::RemoteClient;
 use crate::remote::plain;
 use crate::remote::settings::{ApiKey, Settings, SettingsError};
 use crate::remote::trouble::RemoteError;
-use crate::text::secrets;
+use crate::text::cleaning::cleaned;
 
-/// The scope of an answer that had to do without it.
-pub const SCOPE: &str = "rewriting";
 /// How long it may take in all, a wish to be asked again included: who searches is waiting.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(3);
 /// How long one request may take: less than the whole, so that the breaker learns of a slow server
@@ -53,17 +52,6 @@ pub struct Tasks {
     pub hyde: bool,
 }
 
-/// What there is to search for beside what was asked.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Written {
-    /// Other wordings, two at most.
-    pub questions: Vec<String>,
-    /// A passage that could answer: to be embedded, and never to be shown.
-    pub passage: Option<String>,
-    /// Whether something that was wanted is missing.
-    pub is_partial: bool,
-}
-
 /// Asks an OpenAI-compatible server: `POST {base}/chat/completions`.
 #[derive(Debug)]
 pub struct Writer {
@@ -95,7 +83,7 @@ impl Writer {
     /// Has it write for a question. Wordings that are among the `known` questions are left out.
     pub async fn write(&self, asked: &str, known: &[String]) -> Written {
         // Whoever calls, from a terminal too: what is secret in a question stays here.
-        let clean = secrets::redact(asked).text;
+        let clean = cleaned(asked).0;
         let question: String = clean.chars().take(ASKED_CHARS_MAX).collect();
         let questions = async {
             if !self.tasks.rewrite {

@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn an_index_remembers_how_it_was_cut() {
         let settings = Settings::checked(120, 2, 300, 30).unwrap();
-        let cutting = Cutting { method: Some(Method::ParentChild), settings };
+        let cutting = Cutting { method: Some(Method::Markdown), settings };
         assert_eq!(Cutting::named(&format!("2/{}/", cutting.name())), Some(cutting));
         assert_eq!(Cutting::named(""), None, "an older index does not");
         assert_eq!(Cutting::named("2/magic/1/1/1/1/"), None);

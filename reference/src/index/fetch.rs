@@ -26,9 +26,6 @@ pub struct Fetcher {
 /// Why a document was not fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// Nothing was named.
-    #[error("send a 'text', a 'file' or a 'url'")]
-    Nothing,
     /// No folder is allowed.
     #[error("this server reads no files: start it with --root DIR, or send the document's 'text'")]
     NoRoot,
@@ -52,7 +49,6 @@ impl FetchError {
     /// Its code for callers.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Nothing => "INVALID_ARGUMENT",
             Self::NoRoot | Self::Outside(_) => "FILE_NOT_ALLOWED",
             Self::Unreadable { .. } => "DOCUMENT_UNREADABLE",
             Self::TooLarge(_) => "BUDGET_LIMIT_EXCEEDED",
@@ -61,6 +57,15 @@ impl FetchError {
 }
 
 impl Fetcher {
+    /// The own name and the text of a document that is named by a file or an address; `None` where it is not.
+    pub async fn named(&self, file: Option<&str>, url: Option<&str>) -> Option<(String, Result<String, FetchError>)> {
+        match (file, url) {
+            (Some(file), _) => Some((file.to_owned(), self.file(file))),
+            (None, Some(url)) => Some((url.to_owned(), self.url(url).await)),
+            (None, None) => None,
+        }
+    }
+
     /// A fetcher that reads below a folder, and talks to public addresses and the networks given.
     pub fn new(root: Option<PathBuf>, allow_private: Vec<IpNet>) -> Self {
         Self { root, allow_private }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 
 use crate::cut::{self, Chunk, Method, Settings};
-use crate::text::secrets;
+use crate::text::cleaning;
 
 // Laboratory: bad chunks are made between cutting and embedding, and the index must know its sources as cut so.
 /// What is done to a document before it is embedded. What it leaves behind in the index says how it was done, so that
@@ -33,8 +33,7 @@ pub struct Usual;
 
 impl Preparing for Usual {
     fn cleaned<'t>(&self, text: &'t str) -> (Cow<'t, str>, usize) {
-        let clean = secrets::redact(text);
-        (clean.text, clean.found.len())
+        cleaning::cleaned(text)
     }
 
     fn cut(&self, _source: &str, method: Method, text: &str, settings: &Settings) -> Vec<Chunk> {

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::lab::kinds::Fault;
 use crate::lab::switches::Faults;
 use crate::lab::tools::DriftingTools;
-use crate::serve::door;
+use crate::serve::door::{self, Entrance};
 use crate::serve::legacy::{self, Sessions};
 use crate::serve::life::Life;
 use crate::serve::tools::Desk;
@@ -24,7 +24,8 @@ pub fn router(life: &Arc<Life>, faults: &Faults, mcp: CancellationToken, public:
     let sessions = Arc::<Sessions>::default();
     let handler = DriftingTools::new(Desk(Arc::clone(life)), faults.clone());
     let state = (faults.clone(), Arc::clone(&sessions));
-    door::router(Arc::clone(life), handler, sessions, mcp, public).layer(middleware::from_fn_with_state(state, refuse))
+    door::router(Entrance { life: Arc::clone(life), handler, sessions, mcp, public })
+        .layer(middleware::from_fn_with_state(state, refuse))
 }
 
 async fn refuse(State((faults, sessions)): State<(Faults, Arc<Sessions>)>, request: Request, next: Next) -> Response {

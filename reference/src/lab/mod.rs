@@ -27,5 +27,7 @@ pub mod crash;
 pub mod options;
 pub mod server;
 
+#[cfg(feature = "figures")]
 pub mod signatures;
+#[cfg(feature = "figures")]
 pub mod measuring;

@@ -6,9 +6,11 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
+#[cfg(feature = "remote")]
 use crate::remote::trouble::RemoteError;
 
 pub mod joint;
+#[cfg(feature = "remote")]
 pub mod remote;
 #[cfg(feature = "local-models")]
 pub mod cross;
@@ -136,6 +138,7 @@ pub enum RerankError {
     },
 }
 
+#[cfg(feature = "remote")]
 impl From<RemoteError> for RerankError {
     fn from(error: RemoteError) -> Self {
         match error {

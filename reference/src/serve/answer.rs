@@ -3,7 +3,6 @@
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
-use crate::find::codebase::{Applying, Impact};
 use crate::find::found::Found;
 use crate::find::question::{Findings, Question, RetrievalError};
 use crate::store::records::{StoreError, StoredSource};
@@ -222,47 +221,6 @@ pub struct EmbeddingData {
     pub ignored_arguments: Vec<String>,
 }
 
-/// What `check_constraints` brings.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct ConstraintsData {
-    /// Constraints that the change touches, the first first.
-    pub constraints: Vec<Hit>,
-    /// How many there are.
-    pub total: usize,
-    /// Arguments that this tool does not know, and that had no effect.
-    pub ignored_arguments: Vec<String>,
-}
-
-/// What `query_impact` brings.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct ImpactData {
-    /// The name that was asked for.
-    pub symbol: String,
-    /// Sources that use it, the nearest first.
-    pub sources: Vec<ImpactNote>,
-    /// Sources that use it themselves.
-    pub direct: usize,
-    /// Sources that use what uses it.
-    pub indirect: usize,
-    /// Arguments that this tool does not know, and that had no effect.
-    pub ignored_arguments: Vec<String>,
-}
-
-/// A source that a change reaches.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct ImpactNote {
-    /// Its name.
-    pub source: String,
-    /// Its kind.
-    pub source_type: String,
-    /// Steps away, from 1.
-    pub distance: u32,
-    /// The name by which it is reached.
-    pub through: String,
-    /// Passages of it that hold that name.
-    pub mentions: usize,
-}
-
 /// Findings as a caller gets them.
 pub fn search(question: Question, findings: Findings, ignored_arguments: Vec<String>) -> SearchData {
     let Findings { hits, context, cache, seen_before, rewritten, degraded: _ } = findings;
@@ -290,31 +248,6 @@ pub fn search(question: Question, findings: Findings, ignored_arguments: Vec<Str
     }
 }
 
-/// Constraints as a caller gets them.
-pub fn constraints(applying: Vec<Applying>, ignored_arguments: Vec<String>) -> ConstraintsData {
-    let constraints: Vec<Hit> = applying.into_iter().map(|applying| hit(applying.rank, applying.found)).collect();
-    ConstraintsData { total: constraints.len(), constraints, ignored_arguments }
-}
-
-/// Reach as a caller gets it.
-pub fn impact(symbol: String, impacts: Vec<Impact>, ignored_arguments: Vec<String>) -> ImpactData {
-    let direct = impacts.iter().filter(|impact| impact.distance == 1).count();
-    let note = |Impact { source, source_type, distance, through, mentions }| ImpactNote {
-        source,
-        source_type,
-        distance,
-        through,
-        mentions,
-    };
-    ImpactData {
-        symbol,
-        direct,
-        indirect: impacts.len() - direct,
-        sources: impacts.into_iter().map(note).collect(),
-        ignored_arguments,
-    }
-}
-
 /// Sources as a caller gets them.
 pub fn sources(stored: Vec<StoredSource>) -> SourcesData {
     let stamp = |at: chrono::DateTime<chrono::Utc>| at.to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
@@ -337,7 +270,8 @@ pub fn sources(stored: Vec<StoredSource>) -> SourcesData {
     }
 }
 
-fn hit(rank: usize, found: Found) -> Hit {
+/// A hit as a caller gets it, at its rank.
+pub fn hit(rank: usize, found: Found) -> Hit {
     let Found { chunk, score, fused_score, final_score, expanded } = found;
     // Six digits: what is beyond them is noise of the machine.
     let rounded = |score: f64| (score * 1_000_000.0).round() / 1_000_000.0;

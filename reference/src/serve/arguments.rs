@@ -13,16 +13,12 @@ use crate::find::question::Question;
 use crate::index::document::Cutting;
 use crate::store::filter::Filter;
 use crate::store::records::Volatility;
-use crate::text::secrets;
+use crate::text::cleaning::cleaned;
 
 /// The most hits a search gives.
 pub const TOP_K_MAX: usize = 20;
 /// Letters of a question; longer ones are documents.
 const QUESTION_CHARS_MAX: usize = 2_000;
-/// Letters of a change that is checked: a large pull request.
-const CHANGE_CHARS_MAX: usize = 100_000;
-/// Letters of a change that are searched with: its description and the head of its diff.
-const CHANGE_CHARS_ASKED: usize = 4_000;
 /// Letters of a name: of a source, a collection, a conversation.
 const NAME_CHARS_MAX: usize = 300;
 /// Tags in a filter or of a document.
@@ -189,56 +185,12 @@ pub enum PurposeAlias {
 /// Names of the arguments of `generate_embedding`.
 pub const EMBEDDING_NAMES: &[&str] = &["text", "model", "purpose"];
 
-/// Arguments of `check_constraints`.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-pub struct ConstraintArguments {
-    /// The change you are about to make: what it does and why, and its diff where there is one.
-    pub change: String,
-    /// The ranks that count: a constraint among the first so many candidates applies.
-    #[serde(default = "three")]
-    #[schemars(range(min = 1, max = 12))]
-    pub max_rank: u32,
-    /// Leave out constraints whose score (0 to 1) is lower.
-    #[serde(default = "related")]
-    #[schemars(range(min = 0.0, max = 1.0))]
-    pub min_score: f64,
-}
-
-/// Names of the arguments of `check_constraints`.
-pub const CONSTRAINT_NAMES: &[&str] = &["change", "max_rank", "min_score"];
-
-/// Arguments of `query_impact`.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-pub struct ImpactArguments {
-    /// A function, a type, a file or a setting, by its exact name.
-    pub symbol: String,
-    /// Follow who uses its users so many steps, 1 to 3.
-    #[serde(default = "two")]
-    #[schemars(range(min = 1, max = 3))]
-    pub depth: u32,
-}
-
-/// Names of the arguments of `query_impact`.
-pub const IMPACT_NAMES: &[&str] = &["symbol", "depth"];
-
 /// Arguments of a tool that has none.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct NoArguments {}
 
 fn five() -> u32 {
     5
-}
-
-fn three() -> u32 {
-    3
-}
-
-fn two() -> u32 {
-    2
-}
-
-fn related() -> f64 {
-    0.2
 }
 
 fn document() -> String {
@@ -300,30 +252,6 @@ pub fn question(wanted: SearchArguments) -> Result<Question, String> {
     })
 }
 
-/// A change as a question: one line, its beginning where it is long.
-///
-/// # Errors
-/// The limit that is passed, and the mend.
-pub fn change(wanted: &ConstraintArguments) -> Result<String, String> {
-    if !(0.0..=1.0).contains(&wanted.min_score) || !(1..=12).contains(&wanted.max_rank) {
-        return Err("'min_score' is between 0 and 1, 'max_rank' between 1 and 12".to_owned());
-    }
-    let line = one_line("change", &wanted.change, CHANGE_CHARS_MAX, "check it file by file")?;
-    Ok(line.chars().take(CHANGE_CHARS_ASKED).collect())
-}
-
-/// The name of a thing in code.
-///
-/// # Errors
-/// The limit that is passed, and the mend.
-pub fn symbol(wanted: &ImpactArguments) -> Result<String, String> {
-    if !(1..=3).contains(&wanted.depth) {
-        return Err("'depth' is between 1 and 3".to_owned());
-    }
-    name_fits("symbol", &wanted.symbol, false)?;
-    Ok(wanted.symbol.trim().to_owned())
-}
-
 /// Checks a document's facts.
 ///
 /// # Errors
@@ -350,7 +278,7 @@ pub fn cutting(wanted: &IndexArguments) -> Result<Option<Cutting>, String> {
     }
     let method = method.as_deref().map(str::parse::<Method>).transpose()?;
     let usual = Settings::default();
-    let settings = if method == Some(Method::Fixed) {
+    let settings = if method.is_some_and(Method::counts_characters) {
         let characters = size.unwrap_or(usual.characters());
         let shared = overlap.unwrap_or(usual.character_overlap().min(characters / 2));
         Settings::checked(usual.tokens_max(), usual.overlap(), characters, shared)?
@@ -375,7 +303,11 @@ pub fn tags(mut tags: Vec<String>) -> Result<Vec<String>, String> {
     Ok(tags)
 }
 
-fn name_fits(what: &str, name: &str, may_be_empty: bool) -> Result<(), String> {
+/// Checks a name.
+///
+/// # Errors
+/// The limit that is passed.
+pub fn name_fits(what: &str, name: &str, may_be_empty: bool) -> Result<(), String> {
     let letters = name.chars().count();
     let is_missing = name.trim().is_empty() && !may_be_empty;
     if is_missing || letters > NAME_CHARS_MAX || name.chars().any(char::is_control) {
@@ -384,7 +316,11 @@ fn name_fits(what: &str, name: &str, may_be_empty: bool) -> Result<(), String> {
     Ok(())
 }
 
-fn one_line(name: &str, text: &str, limit: usize, mend: &str) -> Result<String, String> {
+/// A text of one line, without what is secret in it.
+///
+/// # Errors
+/// The limit that is passed, and the mend.
+pub fn one_line(name: &str, text: &str, limit: usize, mend: &str) -> Result<String, String> {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let text = text.trim().to_owned();
     let letters = text.chars().count();
@@ -395,5 +331,5 @@ fn one_line(name: &str, text: &str, limit: usize, mend: &str) -> Result<String, 
         return Err(format!("'{name}' has {letters} characters, {limit} are allowed: {mend}"));
     }
     // A question is embedded, perhaps elsewhere, and remembered: what is secret in it stays here.
-    Ok(secrets::redact(&text).text.into_owned())
+    Ok(cleaned(&text).0.into_owned())
 }

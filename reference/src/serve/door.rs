@@ -26,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
 use crate::serve::health;
+#[cfg(feature = "sessions")]
 use crate::serve::legacy::{self, Sessions};
 use crate::serve::life::Life;
 use crate::serve::messages;
@@ -132,16 +133,30 @@ async fn connection(stream: TcpStream, router: Router, closing: CancellationToke
     }
 }
 
-/// All that a server answers. `public` is for a listener that is not on loopback: any Host is taken then.
-pub fn router<H: ServerHandler + Clone>(
-    life: Arc<Life>,
-    handler: H,
-    sessions: Arc<Sessions>,
-    mcp: CancellationToken,
-    public: bool,
-) -> Router {
+/// What a router is made of.
+#[derive(Debug)]
+pub struct Entrance<H> {
+    /// Whose answers they are.
+    pub life: Arc<Life>,
+    /// Its MCP side.
+    pub handler: H,
+    /// The sessions that clients of older versions keep.
+    #[cfg(feature = "sessions")]
+    pub sessions: Arc<Sessions>,
+    /// Ends the streams of MCP.
+    pub mcp: CancellationToken,
+    /// Whether it is not on loopback: any Host is taken then.
+    pub public: bool,
+}
+
+/// All that a server answers.
+pub fn router<H: ServerHandler + Clone>(entrance: Entrance<H>) -> Router {
+    let Entrance { life, handler, mcp, public, .. } = entrance;
     let config = transport(mcp, public);
-    let sessions = legacy::router(handler.clone(), sessions, config.clone());
+    #[cfg(feature = "sessions")]
+    let sessions = legacy::router(handler.clone(), entrance.sessions, config.clone());
+    #[cfg(not(feature = "sessions"))]
+    let sessions = Router::new();
     let service =
         StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(NeverSessionManager::default()), config);
     let mcp = Router::new().nest_service("/mcp", service).route_layer(middleware::from_fn(messages::read));

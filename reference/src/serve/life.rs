@@ -11,10 +11,13 @@ use uuid::Uuid;
 use crate::embed::hashing::HashingEmbedder;
 use crate::embed::provider::Provider;
 use crate::find::retrieval::{Layer, Retrieval, Settings};
+#[cfg(feature = "generator")]
 use crate::find::writer::Writer;
 use crate::index::corpus::{self, CorpusError};
+#[cfg(feature = "fetch")]
 use crate::index::fetch::Fetcher;
 use crate::index::library::{Library, LibraryError, Parts};
+#[cfg(feature = "project")]
 use crate::project::opened::ProjectError;
 use crate::rerank::Reranker;
 use crate::rerank::joint::JointReranker;
@@ -41,6 +44,7 @@ pub struct Life {
     /// What it counts.
     pub counts: Counts,
     /// Brings documents that are named and not sent.
+    #[cfg(feature = "fetch")]
     pub fetcher: Fetcher,
     /// Whether the log has questions in words, and not as digests.
     pub logs_questions: bool,
@@ -58,6 +62,7 @@ pub struct Assembly {
     /// What judges question and passage together, if anything.
     pub reranker: Option<Arc<dyn Reranker>>,
     /// What words questions anew, if anything.
+    #[cfg(feature = "generator")]
     pub writer: Option<Arc<Writer>>,
     /// What stands around searches, if anything.
     pub layer: Option<Arc<dyn Layer>>,
@@ -68,7 +73,9 @@ impl Assembly {
     ///
     /// # Errors
     /// `LifeError::Project`, `LifeError::Store`.
+    #[cfg_attr(not(feature = "project"), expect(unused_variables, reason = "they ask for no project"))]
     pub async fn of(options: &Options, database: &Path) -> Result<Self, LifeError> {
+        #[cfg(feature = "project")]
         if let Some(project) = &options.project {
             return Ok(Self {
                 parts: project.parts().await?,
@@ -83,6 +90,7 @@ impl Assembly {
             parts: Parts::new(store, Provider::Hashing(HashingEmbedder::INDEX)),
             settings: Settings::default(),
             reranker: Some(Arc::new(JointReranker)),
+            #[cfg(feature = "generator")]
             writer: None,
             layer: None,
         })
@@ -96,23 +104,25 @@ impl Life {
     /// `LibraryError`, or `CorpusError`, which hold the store's too.
     pub async fn begin(options: &Options, assembly: Assembly) -> Result<Self, LifeError> {
         let started_at = Utc::now();
-        let Assembly { parts, settings, reranker, writer, layer } = assembly;
-        let library = Library::open(parts).await?;
-        let sources = corpus::index(&options.corpus, &library, started_at).await?;
+        let library = Library::open(assembly.parts).await?;
+        let retrieval = Retrieval::new(library, assembly.settings, assembly.reranker).within(assembly.layer);
+        #[cfg(feature = "generator")]
+        let retrieval = retrieval.written_by(assembly.writer);
+        let sources = corpus::index(&options.corpus, &retrieval.library, started_at).await?;
         let instance_id = Uuid::now_v7().to_string();
         tracing::info!(name = options.name, instance_id, sources, "reference server is ready");
-        let root = options.root.clone().or_else(|| options.project.as_ref().map(|project| project.place.root.clone()));
         Ok(Self {
             name: options.name.clone(),
             instance_id,
             started_at,
-            retrieval: Retrieval::new(library, settings, reranker, writer).within(layer),
+            retrieval,
             bearer: options.bearer.clone(),
             stale_after: options.stale_after,
             longest: Mutex::default(),
             counts: Counts::default(),
-            fetcher: Fetcher::new(root, options.allow_private.clone()),
-            logs_questions: options.project.as_ref().is_some_and(|project| project.config.logs_questions()),
+            #[cfg(feature = "fetch")]
+            fetcher: Fetcher::new(options.files_below(), options.allow_private.clone()),
+            logs_questions: options.logs_questions(),
         })
     }
 }
@@ -124,6 +134,7 @@ pub enum LifeError {
     #[error(transparent)]
     Corpus(#[from] CorpusError),
     /// The project cannot be opened.
+    #[cfg(feature = "project")]
     #[error(transparent)]
     Project(#[from] ProjectError),
     /// The library is not ours to use.

@@ -3,10 +3,15 @@
 pub mod answer;
 pub mod arguments;
 pub mod canary;
+#[cfg(feature = "project")]
+pub mod codebase;
+#[cfg(not(feature = "cli"))]
+pub mod command;
 pub mod counts;
 pub mod database;
 pub mod door;
 pub mod health;
+#[cfg(feature = "sessions")]
 pub mod legacy;
 pub mod life;
 pub mod messages;

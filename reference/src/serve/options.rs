@@ -4,9 +4,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+#[cfg(feature = "fetch")]
 use ipnet::IpNet;
 
 use crate::index::corpus::Corpus;
+#[cfg(feature = "project")]
 use crate::project::opened::Project;
 
 /// What a server is to be.
@@ -23,12 +25,15 @@ pub struct Options {
     /// The token that callers of `/mcp` must bring.
     pub bearer: Option<String>,
     /// The project whose index is served; `None` is the index file above.
+    #[cfg(feature = "project")]
     pub project: Option<Project>,
     /// The folder that `index_document` may read files from; `None` is the project's, or none.
+    #[cfg(feature = "fetch")]
     pub root: Option<PathBuf>,
     /// How old the indexing of a source may be before `/health` says so; `None` is any age.
     pub stale_after: Option<Duration>,
     /// Networks that `index_document` may read from although they are not public.
+    #[cfg(feature = "fetch")]
     pub allow_private: Vec<IpNet>,
 }
 
@@ -37,13 +42,36 @@ impl Default for Options {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             database: None,
-            corpus: Corpus::Documentation,
+            corpus: Corpus::default(),
             name: "serin-reference".to_owned(),
             bearer: None,
+            #[cfg(feature = "project")]
             project: None,
+            #[cfg(feature = "fetch")]
             root: None,
             stale_after: None,
+            #[cfg(feature = "fetch")]
             allow_private: Vec::new(),
         }
+    }
+}
+
+impl Options {
+    /// The folder that documents may be read from by their path.
+    #[cfg(feature = "fetch")]
+    pub fn files_below(&self) -> Option<PathBuf> {
+        #[cfg(feature = "project")]
+        let project = self.project.as_ref().map(|project| project.place.root.clone());
+        #[cfg(not(feature = "project"))]
+        let project = None;
+        self.root.clone().or(project)
+    }
+
+    /// Whether the log has questions in words, and not as digests.
+    pub fn logs_questions(&self) -> bool {
+        #[cfg(feature = "project")]
+        return self.project.as_ref().is_some_and(|project| project.config.logs_questions());
+        #[cfg(not(feature = "project"))]
+        false
     }
 }

@@ -10,7 +10,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::serve::database::Database;
-use crate::serve::door::{self, Door};
+use crate::serve::door::{self, Door, Entrance};
+#[cfg(feature = "sessions")]
 use crate::serve::legacy;
 use crate::serve::life::{Assembly, Life, LifeError};
 use crate::serve::options::Options;
@@ -56,6 +57,7 @@ impl Running {
     }
 
     /// The URL a client of sessions is given.
+    #[cfg(feature = "sessions")]
     pub fn legacy_url(&self) -> String {
         self.url(legacy::PATH)
     }
@@ -88,8 +90,15 @@ pub async fn serve(options: Options, stop: CancellationToken) -> Result<Running,
     let database = Database::at(options.database.clone());
     let life = Life::begin(&options, Assembly::of(&options, &database.path).await?).await?;
     let (life, mcp) = (Arc::new(life), CancellationToken::new());
-    let (handler, sessions) = (Desk(Arc::clone(&life)), Arc::default());
-    let router = door::router(Arc::clone(&life), handler, sessions, mcp.clone(), !address.ip().is_loopback());
+    let entrance = Entrance {
+        life: Arc::clone(&life),
+        handler: Desk(Arc::clone(&life)),
+        #[cfg(feature = "sessions")]
+        sessions: Arc::default(),
+        mcp: mcp.clone(),
+        public: !address.ip().is_loopback(),
+    };
+    let router = door::router(entrance);
     let door = Door::open(listener, router, mcp);
     let stopped = stop.clone();
     let task = tokio::spawn(async move {

@@ -22,10 +22,10 @@ use serde_json::json;
 use tracing::Instrument as _;
 use uuid::Uuid;
 
-use crate::serve::answer::{ConstraintsData, EmbeddingData, Envelope, ImpactData, IndexData, SearchData, SourcesData};
-use crate::serve::arguments::{
-    ConstraintArguments, EmbeddingArguments, ImpactArguments, IndexArguments, NoArguments, SearchArguments,
-};
+use crate::serve::answer::{EmbeddingData, Envelope, IndexData, SearchData, SourcesData};
+use crate::serve::arguments::{EmbeddingArguments, IndexArguments, NoArguments, SearchArguments};
+#[cfg(feature = "project")]
+use crate::serve::codebase;
 use crate::serve::life::Life;
 use crate::serve::schemas;
 
@@ -44,13 +44,6 @@ const INDEX: &str = "Add a document to the index, or replace it if its `source` 
 const EMBED: &str = "Get the vector of a text, as this index would embed it. Use it only when you compare texts yourself, \
     as in `{\"text\": \"a pool that runs dry\", \"purpose\": \"query\"}`; to find passages, search_documents \
     does this and the rest.";
-const CONSTRAINTS: &str = "Before you change code: get the constraints (rules, decisions, invariants) that the change \
-    touches. Describe the change and paste its diff: `{\"change\": \"retry writes in the outbox without a lock\"}`. \
-    Read each `content` and say how the change keeps it, or do not make the change. An empty list means that no known \
-    rule is near, not that there is none.";
-const IMPACT: &str = "Estimate how far a change reaches: the sources that use a function, type, file or setting by its exact \
-    name, and those that use its users. `{\"symbol\": \"commit_beat\"}` before you rename or change it. It counts \
-    words in indexed text: a name made at run time is not seen.";
 const LIST: &str = "List what is indexed: every source with its number of chunks and when it was last indexed. Use it to see \
     whether a document is known at all, or too old to be trusted.";
 impl ServerHandler for Desk {
@@ -121,7 +114,7 @@ impl ServerHandler for Desk {
 
 impl Desk {
     fn tools(&self) -> Vec<Tool> {
-        vec![
+        let tools = vec![
             Tool::new("search_documents", SEARCH, schema_for_type::<SearchArguments>())
                 .with_raw_output_schema(schema_for_output::<Envelope<SearchData>>())
                 .with_annotations(ToolAnnotations::with_title("Search documents").read_only(true).open_world(false)),
@@ -139,17 +132,10 @@ impl Desk {
             Tool::new("generate_embedding", EMBED, schema_for_type::<EmbeddingArguments>())
                 .with_raw_output_schema(schema_for_output::<Envelope<EmbeddingData>>())
                 .with_annotations(ToolAnnotations::with_title("Embed a text").read_only(true).open_world(false)),
-            Tool::new("check_constraints", CONSTRAINTS, schema_for_type::<ConstraintArguments>())
-                .with_raw_output_schema(schema_for_output::<Envelope<ConstraintsData>>())
-                .with_annotations(
-                    ToolAnnotations::with_title("Check a change against constraints").read_only(true).open_world(false),
-                ),
-            Tool::new("query_impact", IMPACT, schema_for_type::<ImpactArguments>())
-                .with_raw_output_schema(schema_for_output::<Envelope<ImpactData>>())
-                .with_annotations(
-                    ToolAnnotations::with_title("Estimate a change's reach").read_only(true).open_world(false),
-                ),
-        ]
+        ];
+        #[cfg(feature = "project")]
+        let tools = [tools, codebase::tools()].concat();
+        tools
     }
 
     async fn call(&self, name: &str, arguments: JsonObject) -> Result<CallToolResult, ErrorData> {
@@ -162,7 +148,9 @@ impl Desk {
                 "index_document" => result(life.index(arguments).await.of(&operation)),
                 "list_sources" => result(life.sources().await.of(&operation)),
                 "generate_embedding" => result(life.embedding(arguments).await.of(&operation)),
+                #[cfg(feature = "project")]
                 "check_constraints" => result(life.constraints(arguments).await.of(&operation)),
+                #[cfg(feature = "project")]
                 "query_impact" => result(life.impact(arguments).await.of(&operation)),
                 _ => {
                     let known = self.tools().iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>().join(", ");

@@ -6,18 +6,13 @@ use sha2::{Digest as _, Sha256};
 
 use crate::find::question::RetrievalError;
 use crate::index::document::{Document, Indexed};
-use crate::index::fetch::FetchError;
 use crate::index::library::{DOCUMENT_CHARS_MAX, LibraryError};
-use crate::serve::answer::{
-    self, ConstraintsData, EmbeddingData, Envelope, ImpactData, IndexData, SearchData, SourcesData,
-};
-use crate::serve::arguments::{
-    self, ConstraintArguments, EmbeddingArguments, ImpactArguments, IndexArguments, PurposeAlias, SearchArguments,
-};
+use crate::serve::answer::{self, EmbeddingData, Envelope, IndexData, SearchData, SourcesData};
+use crate::serve::arguments::{self, EmbeddingArguments, IndexArguments, PurposeAlias, SearchArguments};
 use crate::serve::life::Life;
 use crate::store::contract::Patience;
 use crate::store::records::{Origin, StoreError};
-use crate::text::secrets;
+use crate::text::cleaning::cleaned;
 use crate::text::tokens;
 
 /// Letters of a text to embed.
@@ -68,7 +63,7 @@ impl Life {
         };
         let (name, text) = match self.document_text(&wanted).await {
             Ok(found) => found,
-            Err(error) => return Envelope::error(error.code(), error.to_string()),
+            Err((code, why)) => return Envelope::error(code, why),
         };
         let letters = text.chars().count();
         if text.trim().is_empty() {
@@ -119,14 +114,18 @@ impl Life {
     }
 
     /// The name and the text of a document, from wherever it is.
-    async fn document_text(&self, wanted: &IndexArguments) -> Result<(String, String), FetchError> {
-        let named = |own: &str| if wanted.source.is_empty() { own.to_owned() } else { wanted.source.clone() };
-        match (&wanted.text, &wanted.file, &wanted.url) {
-            (Some(text), _, _) => Ok((named(""), text.clone())),
-            (_, Some(file), _) => Ok((named(file), self.fetcher.file(file)?)),
-            (_, _, Some(url)) => Ok((named(url), self.fetcher.url(url).await?)),
-            (None, None, None) => Err(FetchError::Nothing),
+    ///
+    /// # Errors
+    /// A code, and what is wrong.
+    async fn document_text(&self, wanted: &IndexArguments) -> Result<(String, String), (&'static str, String)> {
+        #[cfg(feature = "fetch")]
+        if let Some((own, fetched)) = self.fetcher.named(wanted.file.as_deref(), wanted.url.as_deref()).await {
+            let text = fetched.map_err(|error| (error.code(), error.to_string()))?;
+            let name = if wanted.source.is_empty() { own } else { wanted.source.clone() };
+            return Ok((name, text));
         }
+        let none = || ("INVALID_ARGUMENT", "this server is sent documents: send the document's 'text'".to_owned());
+        Ok((wanted.source.clone(), wanted.text.clone().ok_or_else(none)?))
     }
 
     /// `list_sources`.
@@ -154,7 +153,7 @@ impl Life {
             let why = format!("'text' has {letters} characters; 1 to {EMBEDDED_CHARS_MAX} can be embedded");
             return Envelope::error("INVALID_ARGUMENT", why);
         }
-        let text = secrets::redact(&wanted.text).text.into_owned();
+        let text = cleaned(&wanted.text).0.into_owned();
         match self.embed(&text, wanted.purpose).await {
             Ok(vector) => Envelope::ok(EmbeddingData {
                 model: self.retrieval.library.vectors().question_model(&text),
@@ -175,41 +174,6 @@ impl Life {
         }
         let mut held = library.store().connect(Patience::Search).await?;
         Ok(self.retrieval.embed(held.as_mut(), text).await?.0.to_vec())
-    }
-
-    /// `check_constraints`.
-    pub async fn constraints(&self, arguments: JsonObject) -> Envelope<ConstraintsData> {
-        let ignored = arguments::unknown(&arguments, arguments::CONSTRAINT_NAMES);
-        let wanted = match arguments::read::<ConstraintArguments>(arguments) {
-            Ok(wanted) => wanted,
-            Err(why) => return Envelope::error("INVALID_ARGUMENT", why),
-        };
-        let change = match arguments::change(&wanted) {
-            Ok(change) => change,
-            Err(why) => return Envelope::error("INVALID_ARGUMENT", why),
-        };
-        let max_rank = usize::try_from(wanted.max_rank).unwrap_or(usize::MAX);
-        match self.retrieval.constraints(&change, max_rank, wanted.min_score).await {
-            Ok(applying) => Envelope::ok(answer::constraints(applying, ignored)),
-            Err(error) => Envelope::failed("Checking the change", &error),
-        }
-    }
-
-    /// `query_impact`.
-    pub async fn impact(&self, arguments: JsonObject) -> Envelope<ImpactData> {
-        let ignored = arguments::unknown(&arguments, arguments::IMPACT_NAMES);
-        let wanted = match arguments::read::<ImpactArguments>(arguments) {
-            Ok(wanted) => wanted,
-            Err(why) => return Envelope::error("INVALID_ARGUMENT", why),
-        };
-        let symbol = match arguments::symbol(&wanted) {
-            Ok(symbol) => symbol,
-            Err(why) => return Envelope::error("INVALID_ARGUMENT", why),
-        };
-        match self.retrieval.impact(&symbol, wanted.depth).await {
-            Ok(impacts) => Envelope::ok(answer::impact(symbol, impacts, ignored)),
-            Err(error) => Envelope::failed(&format!("Looking for users of \"{symbol}\""), &error),
-        }
     }
 
     /// A question as the log has it: a digest, which is the same for the same words and is not the

@@ -5,6 +5,7 @@
 
 pub mod contract;
 pub mod filter;
+#[cfg(feature = "postgres")]
 pub mod postgres;
 pub mod records;
 pub mod sqlite;

@@ -1,9 +1,13 @@
 //! What a text is made of: words, tokens; and draws that come out the same everywhere.
 
+pub mod cleaning;
 pub mod draw;
 pub mod terms;
+#[cfg(feature = "secrets")]
 pub mod secret_rules;
+#[cfg(feature = "secrets")]
 mod secret_values;
+#[cfg(feature = "secrets")]
 pub mod secrets;
 pub mod tokens;
 pub mod trade;
