@@ -163,7 +163,7 @@ async fn index_and_search(folder: &std::path::Path, asked: u64) -> anyhow::Resul
 }
 
 fn retrieval(library: Library, settings: Settings) -> Retrieval {
-    Retrieval::new(library, settings, Some(Arc::new(JointReranker)))
+    Retrieval::new(library, settings).reranked_by(Some(Arc::new(JointReranker)))
 }
 
 async fn searched(retrieval: &Retrieval, questions: &[Question]) -> anyhow::Result<String> {

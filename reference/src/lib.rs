@@ -31,6 +31,7 @@ pub mod index;
 pub mod project;
 #[cfg(feature = "remote")]
 pub mod remote;
+#[cfg(feature = "rerank")]
 pub mod rerank;
 pub mod serve;
 pub mod store;

@@ -194,7 +194,7 @@ async fn opened() -> anyhow::Result<Retrieval> {
     let project = Project::find(&std::env::current_dir()?)?;
     let library = project.indexed_library().await?;
     let (settings, reranker, writer) = (project.config.settings(), project.reranker()?, project.writer()?);
-    Ok(Retrieval::new(library, settings, reranker).written_by(writer))
+    Ok(Retrieval::new(library, settings).reranked_by(reranker).written_by(writer))
 }
 
 fn coded(error: &crate::find::question::RetrievalError) -> anyhow::Error {

@@ -23,6 +23,7 @@ pub mod remote;
 #[cfg(feature = "local-models")]
 pub mod local;
 pub mod provider;
+#[cfg(feature = "remote")]
 pub mod cache_key;
 
 /// Makes vectors.

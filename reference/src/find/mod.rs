@@ -17,6 +17,7 @@ pub mod fusion;
 pub mod tuning;
 pub mod gathering;
 pub mod summaries;
+#[cfg(feature = "rerank")]
 pub mod reranking;
 pub mod ranking;
 pub mod conversation;

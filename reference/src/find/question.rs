@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::find::context::Context;
 use crate::find::found::Found;
-use crate::index::embedding::EmbeddingError;
 use crate::index::library::LibraryError;
+use crate::index::vectors::EmbeddingError;
 use crate::store::filter::Filter;
 use crate::store::records::StoreError;
 

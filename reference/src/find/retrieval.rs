@@ -14,6 +14,8 @@ use crate::find::found::Found;
 use crate::find::gathering::Gathering;
 use crate::find::question::{CacheUse, Findings, Question, RetrievalError};
 use crate::find::ranking::{self, Pool, Ranking};
+#[cfg(feature = "rerank")]
+use crate::find::reranking;
 use crate::find::rewriting::Rewriting;
 use crate::find::sought::{self, Embedded, Embedding, Sought, Written};
 use crate::find::stages::{Stage, Stages};
@@ -21,8 +23,9 @@ use crate::find::tuning::Tuning;
 use crate::find::warmth::Warmth;
 #[cfg(feature = "generator")]
 use crate::find::writer::Writer;
-use crate::find::{conversation, reranking, summaries};
+use crate::find::{conversation, summaries};
 use crate::index::library::Library;
+#[cfg(feature = "rerank")]
 use crate::rerank::Reranker;
 use crate::store::contract::Connection;
 use crate::store::filter::Filter;
@@ -75,6 +78,7 @@ pub struct Retrieval {
     pub stages: Stages,
     settings: Settings,
     settings_line: String,
+    #[cfg(feature = "rerank")]
     reranker: Option<Arc<dyn Reranker>>,
     #[cfg(feature = "generator")]
     writer: Option<Arc<Writer>>,
@@ -137,9 +141,8 @@ struct Ranked {
 
 impl Retrieval {
     /// A retrieval with nothing around it.
-    pub fn new(library: Library, settings: Settings, reranker: Option<Arc<dyn Reranker>>) -> Self {
-        let reranks = reranker.as_ref().map_or("", |reranker| reranker.name());
-        let settings_line = format!("{}\n{reranks}\n", settings.line());
+    pub fn new(library: Library, settings: Settings) -> Self {
+        let settings_line = settings.line();
         let (warmth, stages) = (Warmth::default(), Stages::default());
         Self {
             library,
@@ -147,16 +150,27 @@ impl Retrieval {
             stages,
             settings,
             settings_line,
-            reranker,
+            #[cfg(feature = "rerank")]
+            reranker: None,
             #[cfg(feature = "generator")]
             writer: None,
             layer: None,
         }
     }
 
+    /// The same, with a reranker behind the fusion.
+    #[cfg(feature = "rerank")]
+    pub fn reranked_by(mut self, reranker: Option<Arc<dyn Reranker>>) -> Self {
+        self.settings_line.push('\n');
+        self.settings_line.push_str(reranker.as_ref().map_or("", |reranker| reranker.name()));
+        self.reranker = reranker;
+        self
+    }
+
     /// The same, with a language model that words questions anew.
     #[cfg(feature = "generator")]
     pub fn written_by(mut self, writer: Option<Arc<Writer>>) -> Self {
+        self.settings_line.push('\n');
         self.settings_line.push_str(writer.as_ref().map_or("", |writer| writer.line()));
         self.writer = writer;
         self
@@ -307,8 +321,11 @@ impl Retrieval {
                 }
             }
         }
+        #[cfg_attr(not(feature = "rerank"), expect(unused_mut, reason = "nothing scores them anew"))]
         let mut candidates = summaries::unfold(gathering, connection, question, vector, candidates).await?;
+        #[cfg_attr(not(feature = "rerank"), expect(unused_mut, reason = "fusion lacks no part"))]
         let mut degraded = Vec::new();
+        #[cfg(feature = "rerank")]
         if let Some(reranker) = &self.reranker
             && !reranking::rerank(reranker, &question.text, &mut candidates, &self.stages).await
         {

@@ -39,7 +39,7 @@ async fn rate(is_on: bool, questions: &[&str]) -> Option<f64> {
     library.put(&Document::plain("a.md", "documentation", text), Utc::now()).await.unwrap();
     let remembering = Remembering { is_on, ..Remembering::default() };
     let settings = Settings { remembering, ..Settings::default() };
-    let retrieval = Retrieval::new(library, settings, None);
+    let retrieval = Retrieval::new(library, settings);
     for text in questions {
         let bare = text.trim_start_matches('~');
         retrieval.search(&question(bare, bare != *text)).await.unwrap();

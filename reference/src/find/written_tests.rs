@@ -89,7 +89,7 @@ impl Shelf {
             library.put(&Document::plain(source, "documentation", text), Utc::now()).await.unwrap();
         }
         let settings = Settings { over_fetch: DEPTH, ..Settings::default() };
-        Retrieval::new(library, settings, None).written_by(writer.map(Arc::new))
+        Retrieval::new(library, settings).written_by(writer.map(Arc::new))
     }
 }
 

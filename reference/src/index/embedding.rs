@@ -5,7 +5,6 @@
 //! not kept beside the index; those of others are, since each costs money or time.
 
 use std::collections::HashMap;
-use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
@@ -14,54 +13,11 @@ use chrono::Utc;
 use crate::embed::cache_key::cache_key;
 use crate::embed::provider::Provider;
 use crate::embed::{EmbedError, Embedder, Purpose};
+use crate::index::vectors::{EmbeddingError, Vectors, one};
 use crate::store::contract::{Connection, Patience, Store};
-use crate::store::records::StoreError;
 
 /// Bytes of a text that are embedded: past this a chunk has no business being a chunk.
 const TEXT_BYTES_MAX: usize = 32_768;
-
-/// Vectors of documents and questions.
-#[async_trait]
-pub trait Vectors: Debug + Send + Sync {
-    /// What makes them.
-    fn embedder(&self) -> &Provider;
-
-    /// Vectors found in the store, and vectors that had to be made.
-    fn counts(&self) -> (u64, u64);
-
-    /// The vectors of documents, in their order. A text without a word has no direction: zeros.
-    ///
-    /// # Errors
-    /// `EmbeddingError`; nothing is made up.
-    async fn documents(&self, store: &dyn Store, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbeddingError>;
-
-    /// The vector that is searched with: of a question, or of a passage in a question's place, made as a
-    /// document's is.
-    ///
-    /// # Errors
-    /// `EmbeddingError`; nothing is made up.
-    async fn searched_with(
-        &self,
-        connection: &mut dyn Connection,
-        text: &str,
-        purpose: Purpose,
-    ) -> Result<Vec<f32>, EmbeddingError>;
-
-    /// Has the embedder make a question's vector now: a remembered one would show nothing of the provider.
-    ///
-    /// # Errors
-    /// `EmbedError`.
-    async fn ask(&self, text: &str) -> Result<Vec<f32>, EmbedError>;
-
-    /// The name of the model that a question is embedded with now.
-    fn question_model(&self, text: &str) -> String;
-
-    // Laboratory: a provider that is down shows only where no remembered vector stands in for it.
-    /// Whether a question's vector that is remembered may be taken in place of a new one.
-    fn may_be_remembered(&self) -> bool {
-        true
-    }
-}
 
 /// The embedder of an index, and what it has already made.
 #[derive(Debug)]
@@ -69,17 +25,6 @@ pub struct Embedding {
     provider: Provider,
     hits: AtomicU64,
     misses: AtomicU64,
-}
-
-/// Why there is no vector.
-#[derive(Debug, thiserror::Error)]
-pub enum EmbeddingError {
-    /// The embedder does not make one.
-    #[error(transparent)]
-    Embedder(#[from] EmbedError),
-    /// What is remembered cannot be read or kept.
-    #[error(transparent)]
-    Store(#[from] StoreError),
 }
 
 impl Embedding {
@@ -156,10 +101,6 @@ impl Vectors for Embedding {
     fn question_model(&self, _text: &str) -> String {
         self.provider.model().name.to_string()
     }
-}
-
-fn one(vectors: Vec<Vec<f32>>) -> Vec<f32> {
-    vectors.into_iter().next().unwrap_or_default()
 }
 
 fn bounded(text: &str) -> &str {

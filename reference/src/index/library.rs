@@ -1,5 +1,6 @@
 //! What the server knows: documents are cut, embedded and kept here.
 
+#[cfg(feature = "project")]
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,9 +11,14 @@ use crate::cut::{Chunk, Method, PARSER_VERSION, Role};
 use crate::embed::provider::Provider;
 use crate::embed::{EmbedError, Fingerprint, fingerprint};
 use crate::index::document::{Cutting, Document, Indexed};
-use crate::index::embedding::{Embedding, EmbeddingError, Vectors};
+#[cfg(feature = "remote")]
+use crate::index::embedding::Embedding;
+#[cfg(feature = "project")]
 use crate::index::lock::{Holder, WriterLock};
 use crate::index::preparing::{Preparing, Usual};
+#[cfg(not(feature = "remote"))]
+use crate::index::vectors::BuiltIn as Embedding;
+use crate::index::vectors::{EmbeddingError, Vectors};
 use crate::store::contract::{Patience, Store};
 use crate::store::records::{NewSource, Replaced, StoreError, StoredSource};
 
@@ -33,6 +39,7 @@ pub struct Parts {
     /// How they are cut where nobody says.
     pub cutting: Cutting,
     /// The file that writers lock; `None` for a store nobody else can reach.
+    #[cfg(feature = "project")]
     pub lock: Option<PathBuf>,
 }
 
@@ -40,7 +47,14 @@ impl Parts {
     /// A store and an embedder, with nothing in between.
     pub fn new(store: Arc<dyn Store>, provider: Provider) -> Self {
         let (vectors, preparing) = (Arc::new(Embedding::new(provider)), Arc::new(Usual));
-        Self { store, vectors, preparing, cutting: Cutting::default(), lock: None }
+        Self {
+            store,
+            vectors,
+            preparing,
+            cutting: Cutting::default(),
+            #[cfg(feature = "project")]
+            lock: None,
+        }
     }
 }
 
@@ -55,9 +69,11 @@ pub struct Library {
 #[derive(Debug)]
 pub struct Writing<'a> {
     _within: tokio::sync::MutexGuard<'a, ()>,
+    #[cfg(feature = "project")]
     lock: Option<WriterLock>,
 }
 
+#[cfg(feature = "project")]
 impl Writing<'_> {
     /// Who had the lock and died with it.
     pub fn recovered(&self) -> Option<&Holder> {
@@ -139,19 +155,14 @@ impl Library {
     ///
     /// # Errors
     /// `Locked` with the process that has it, unless the caller `waits`.
+    #[cfg_attr(not(feature = "project"), expect(unused_variables, reason = "no other process writes"))]
     pub async fn write(&self, doing: &str, waits: bool) -> Result<Writing<'_>, StoreError> {
         let within = self.writing.lock().await;
-        let take = move |path: PathBuf, doing: String| WriterLock::take(&path, &doing, waits, Utc::now());
-        let lock = match self.parts.lock.clone() {
-            None => None,
-            Some(path) if waits => {
-                let doing = doing.to_owned();
-                let waiting = tokio::task::spawn_blocking(move || take(path, doing));
-                Some(waiting.await.map_err(|error| StoreError::Sql(sqlx::Error::Protocol(error.to_string())))??)
-            }
-            Some(path) => Some(take(path, doing.to_owned())?),
-        };
-        Ok(Writing { _within: within, lock })
+        Ok(Writing {
+            _within: within,
+            #[cfg(feature = "project")]
+            lock: WriterLock::taken(self.parts.lock.clone(), doing, waits).await?,
+        })
     }
 
     /// Cuts a document, embeds it and puts it in the place of what its source said before.

@@ -35,6 +35,20 @@ pub struct Holder {
 }
 
 impl WriterLock {
+    /// Takes the lock of a file, where there is one, and keeps the runtime free while it waits.
+    ///
+    /// # Errors
+    /// As `take`.
+    pub async fn taken(path: Option<PathBuf>, doing: &str, waits: bool) -> Result<Option<Self>, StoreError> {
+        let Some(path) = path else { return Ok(None) };
+        if !waits {
+            return Self::take(&path, doing, waits, Utc::now()).map(Some);
+        }
+        let doing = doing.to_owned();
+        let waiting = tokio::task::spawn_blocking(move || Self::take(&path, &doing, waits, Utc::now()));
+        waiting.await.map_err(|error| StoreError::Sql(sqlx::Error::Protocol(error.to_string())))?.map(Some)
+    }
+
     /// Takes the lock, or waits for it.
     ///
     /// # Errors

@@ -4,12 +4,15 @@ pub mod corpus;
 pub mod document;
 #[cfg(feature = "documentation")]
 pub mod documentation;
+#[cfg(feature = "remote")]
 pub mod embedding;
 #[cfg(feature = "fetch")]
 pub mod fetch;
 pub mod library;
+#[cfg(feature = "project")]
 pub mod lock;
 pub mod preparing;
+pub mod vectors;
 #[cfg(feature = "project")]
 pub mod run;
 #[cfg(feature = "project")]

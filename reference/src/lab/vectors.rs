@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::embed::hashing::HashingEmbedder;
 use crate::embed::provider::Provider;
 use crate::embed::{EmbedError, Purpose};
-use crate::index::embedding::{EmbeddingError, Vectors};
+use crate::index::vectors::{EmbeddingError, Vectors};
 use crate::lab::kinds::Fault;
 use crate::lab::switches::Faults;
 use crate::store::contract::{Connection, Store};

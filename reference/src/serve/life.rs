@@ -19,7 +19,9 @@ use crate::index::fetch::Fetcher;
 use crate::index::library::{Library, LibraryError, Parts};
 #[cfg(feature = "project")]
 use crate::project::opened::ProjectError;
+#[cfg(feature = "rerank")]
 use crate::rerank::Reranker;
+#[cfg(feature = "rerank")]
 use crate::rerank::joint::JointReranker;
 use crate::serve::counts::Counts;
 use crate::serve::options::Options;
@@ -60,6 +62,7 @@ pub struct Assembly {
     /// How it searches.
     pub settings: Settings,
     /// What judges question and passage together, if anything.
+    #[cfg(feature = "rerank")]
     pub reranker: Option<Arc<dyn Reranker>>,
     /// What words questions anew, if anything.
     #[cfg(feature = "generator")]
@@ -89,6 +92,7 @@ impl Assembly {
         Ok(Self {
             parts: Parts::new(store, Provider::Hashing(HashingEmbedder::INDEX)),
             settings: Settings::default(),
+            #[cfg(feature = "rerank")]
             reranker: Some(Arc::new(JointReranker)),
             #[cfg(feature = "generator")]
             writer: None,
@@ -105,7 +109,9 @@ impl Life {
     pub async fn begin(options: &Options, assembly: Assembly) -> Result<Self, LifeError> {
         let started_at = Utc::now();
         let library = Library::open(assembly.parts).await?;
-        let retrieval = Retrieval::new(library, assembly.settings, assembly.reranker).within(assembly.layer);
+        let retrieval = Retrieval::new(library, assembly.settings).within(assembly.layer);
+        #[cfg(feature = "rerank")]
+        let retrieval = retrieval.reranked_by(assembly.reranker);
         #[cfg(feature = "generator")]
         let retrieval = retrieval.written_by(assembly.writer);
         let sources = corpus::index(&options.corpus, &retrieval.library, started_at).await?;
