@@ -13,7 +13,8 @@ use crate::find::found::Found;
 use crate::find::guard;
 use crate::find::question::{CacheUse, Question};
 use crate::store::contract::Connection;
-use crate::store::records::{CachedAnswer, NewAnswer, StoreError, Volatility};
+use crate::store::learnt::{CachedAnswer, NewAnswer};
+use crate::store::records::{StoreError, Volatility};
 
 /// The cosine from which two questions may share an answer, where nothing else is set.
 pub const SIMILAR_FROM: f64 = 0.92;

@@ -9,7 +9,9 @@ pub mod stages;
 pub mod rewriting;
 #[cfg(feature = "generator")]
 pub mod writer;
+#[cfg(feature = "memory")]
 pub mod guard;
+#[cfg(feature = "memory")]
 pub mod answers;
 pub mod warmth;
 pub mod sought;
@@ -20,12 +22,15 @@ pub mod summaries;
 #[cfg(feature = "rerank")]
 pub mod reranking;
 pub mod ranking;
+#[cfg(feature = "memory")]
 pub mod conversation;
 pub mod context;
 pub mod retrieval;
+#[cfg(feature = "memory")]
+mod recalling;
 #[cfg(feature = "project")]
 pub mod codebase;
 #[cfg(all(test, feature = "lab"))]
 mod written_tests;
-#[cfg(test)]
+#[cfg(all(test, feature = "memory"))]
 mod warmth_tests;

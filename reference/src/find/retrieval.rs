@@ -1,6 +1,5 @@
 //! One search, whole: a connection, the memory of answers, both arms, fusion, rerank, the context.
 
-use std::collections::HashSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,7 +7,8 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use crate::find::answers::{self, Key, Recalled, Remembering};
+#[cfg(feature = "memory")]
+use crate::find::answers::{Key, Recalled, Remembering};
 use crate::find::context::Context;
 use crate::find::found::Found;
 use crate::find::gathering::Gathering;
@@ -19,17 +19,16 @@ use crate::find::reranking;
 use crate::find::rewriting::Rewriting;
 use crate::find::sought::{self, Embedded, Embedding, Sought, Written};
 use crate::find::stages::{Stage, Stages};
+use crate::find::summaries;
 use crate::find::tuning::Tuning;
 use crate::find::warmth::Warmth;
 #[cfg(feature = "generator")]
 use crate::find::writer::Writer;
-use crate::find::{conversation, summaries};
 use crate::index::library::Library;
 #[cfg(feature = "rerank")]
 use crate::rerank::Reranker;
 use crate::store::contract::Connection;
 use crate::store::filter::Filter;
-use crate::store::records::Remembered;
 use crate::text::draw::mix;
 
 /// Chunks each arm brings and the reranker looks at, where nothing else is set.
@@ -46,6 +45,7 @@ pub struct Settings {
     /// What short words stand for.
     pub rewriting: Rewriting,
     /// Whether answers are remembered.
+    #[cfg(feature = "memory")]
     pub remembering: Remembering,
 }
 
@@ -55,6 +55,7 @@ impl Default for Settings {
             over_fetch: OVER_FETCH,
             ranking: Ranking::default(),
             rewriting: Rewriting::default(),
+            #[cfg(feature = "memory")]
             remembering: Remembering::default(),
         }
     }
@@ -62,6 +63,7 @@ impl Default for Settings {
 
 impl Settings {
     /// The settings as one line: another line finds other answers.
+    #[cfg(feature = "memory")]
     fn line(&self) -> String {
         format!("{}\n{}\n{}", self.over_fetch, self.ranking.line(), self.rewriting.line())
     }
@@ -76,8 +78,9 @@ pub struct Retrieval {
     pub warmth: Warmth,
     /// How long each part of a search takes.
     pub stages: Stages,
-    settings: Settings,
-    settings_line: String,
+    pub(super) settings: Settings,
+    #[cfg(feature = "memory")]
+    pub(super) settings_line: String,
     #[cfg(feature = "rerank")]
     reranker: Option<Arc<dyn Reranker>>,
     #[cfg(feature = "generator")]
@@ -111,26 +114,29 @@ pub trait Layer: Debug + Send + Sync {
 
 /// One search: what is asked, by which numbers, and when.
 #[derive(Clone, Copy)]
-struct Search<'a> {
-    question: &'a Question,
-    tuning: &'a Tuning,
-    now: DateTime<Utc>,
+pub(super) struct Search<'a> {
+    pub(super) question: &'a Question,
+    pub(super) tuning: &'a Tuning,
+    pub(super) now: DateTime<Utc>,
 }
 
 /// What is remembered of a question.
-enum Memory {
+pub(super) enum Memory {
     /// Its answer.
+    #[cfg(feature = "memory")]
     Answer(Recalled),
     /// Nothing: what is known of it so far.
     Nothing(Unanswered),
 }
 
 /// A question without a remembered answer.
-struct Unanswered {
-    key: Key,
-    generation: i64,
-    vector: Arc<[f32]>,
-    vector_age: Option<Duration>,
+pub(super) struct Unanswered {
+    #[cfg(feature = "memory")]
+    pub(super) key: Key,
+    #[cfg(feature = "memory")]
+    pub(super) generation: i64,
+    pub(super) vector: Arc<[f32]>,
+    pub(super) vector_age: Option<Duration>,
 }
 
 /// What both arms and the reranker brought.
@@ -142,6 +148,7 @@ struct Ranked {
 impl Retrieval {
     /// A retrieval with nothing around it.
     pub fn new(library: Library, settings: Settings) -> Self {
+        #[cfg(feature = "memory")]
         let settings_line = settings.line();
         let (warmth, stages) = (Warmth::default(), Stages::default());
         Self {
@@ -149,6 +156,7 @@ impl Retrieval {
             warmth,
             stages,
             settings,
+            #[cfg(feature = "memory")]
             settings_line,
             #[cfg(feature = "rerank")]
             reranker: None,
@@ -161,8 +169,8 @@ impl Retrieval {
     /// The same, with a reranker behind the fusion.
     #[cfg(feature = "rerank")]
     pub fn reranked_by(mut self, reranker: Option<Arc<dyn Reranker>>) -> Self {
-        self.settings_line.push('\n');
-        self.settings_line.push_str(reranker.as_ref().map_or("", |reranker| reranker.name()));
+        #[cfg(feature = "memory")]
+        self.knows_by(reranker.as_ref().map_or("", |reranker| reranker.name()));
         self.reranker = reranker;
         self
     }
@@ -170,10 +178,16 @@ impl Retrieval {
     /// The same, with a language model that words questions anew.
     #[cfg(feature = "generator")]
     pub fn written_by(mut self, writer: Option<Arc<Writer>>) -> Self {
-        self.settings_line.push('\n');
-        self.settings_line.push_str(writer.as_ref().map_or("", |writer| writer.line()));
+        self.knows_by(writer.as_ref().map_or("", |writer| writer.line()));
         self.writer = writer;
         self
+    }
+
+    /// Whoever finds other answers has another line.
+    #[cfg(feature = "memory")]
+    fn knows_by(&mut self, part: &str) {
+        self.settings_line.push('\n');
+        self.settings_line.push_str(part);
     }
 
     /// The same, with a layer around every search.
@@ -216,6 +230,7 @@ impl Retrieval {
         let search = Search { question, tuning, now: Utc::now() };
         let mut questions = self.settings.rewriting.questions(&question.text);
         let (ranked, cache, degraded) = match self.recall(held.as_mut(), search, &questions[0]).await? {
+            #[cfg(feature = "memory")]
             Memory::Answer(Recalled { ranked, cache }) => (ranked, cache, Vec::new()),
             Memory::Nothing(unanswered) => {
                 #[cfg(not(feature = "generator"))]
@@ -237,35 +252,19 @@ impl Retrieval {
         Ok(Findings { hits, context, cache, seen_before, rewritten, degraded })
     }
 
-    /// Looks whether the answer is remembered: to the very words, or to a question that means the same.
+    /// The question's vector; no answer is remembered.
+    #[cfg(not(feature = "memory"))]
     async fn recall(
         &self,
         connection: &mut dyn Connection,
         search: Search<'_>,
         spelt_out: &str,
     ) -> Result<Memory, RetrievalError> {
-        let Search { question, tuning, now } = search;
-        let timed = self.stages.time(Stage::Recall);
-        let (remembers, remembering) = (self.remembers(question), self.settings.remembering);
-        let model = self.library.vectors().question_model(spelt_out);
-        let model = if tuning.is_keyed_by_model { model.as_str() } else { "" };
-        let key = Key::of(question, model, &self.settings_line);
-        let similar_from = tuning.similar_from.unwrap_or(remembering.similar_from);
-        let generation = connection.generation().await?;
-        if remembers && let Some(same) = answers::same(connection, &key, now).await? {
-            self.warmth.looked(true, Instant::now());
-            return Ok(Memory::Answer(same));
-        }
-        drop(timed);
-        let (vector, vector_age) = self.embedding(question).question(connection, spelt_out).await?;
-        if remembers && let Some(similar) = answers::similar(connection, &key, &vector, similar_from, now).await? {
-            self.warmth.looked(true, Instant::now());
-            return Ok(Memory::Answer(similar));
-        }
-        if !question.passes_memory {
+        let (vector, vector_age) = self.embedding(search.question).question(connection, spelt_out).await?;
+        if !search.question.passes_memory {
             self.warmth.looked(vector_age.is_some(), Instant::now());
         }
-        Ok(Memory::Nothing(Unanswered { key, generation, vector, vector_age }))
+        Ok(Memory::Nothing(Unanswered { vector, vector_age }))
     }
 
     /// Searches, and remembers what it finds. What was written joins the questions.
@@ -277,8 +276,8 @@ impl Retrieval {
         written: Written,
         unanswered: Unanswered,
     ) -> Result<(Vec<Found>, CacheUse, Vec<&'static str>), RetrievalError> {
-        let Search { question, tuning, now } = search;
-        let Unanswered { key, generation, vector, vector_age } = unanswered;
+        let Search { question, tuning, .. } = search;
+        let (vector, vector_age) = (Arc::clone(&unanswered.vector), unanswered.vector_age);
         if !tuning.miss_waits.is_zero() {
             tokio::time::sleep(tuning.miss_waits).await;
         }
@@ -289,8 +288,9 @@ impl Retrieval {
         if !is_whole {
             degraded.push(sought::SCOPE);
         }
-        if self.remembers(question) && degraded.is_empty() {
-            answers::keep(connection, &key, &vector, &hits, generation, now).await?;
+        #[cfg(feature = "memory")]
+        if degraded.is_empty() {
+            self.keep_answer(connection, search, &unanswered, &hits).await?;
         }
         *questions = sought.questions.into_iter().map(|(text, _)| text).collect();
         Ok((hits, CacheUse { vector_age, ..CacheUse::default() }, degraded))
@@ -346,7 +346,7 @@ impl Retrieval {
         search: Search<'_>,
         mut ranked: Vec<Found>,
     ) -> Result<(Vec<Found>, Context, usize), RetrievalError> {
-        let Search { question, tuning, now } = search;
+        let Search { question, tuning, .. } = search;
         let _timed = self.stages.time(Stage::Context);
         let budget = (question.budget_tokens as f64 * tuning.budget_times) as usize;
         if question.expand {
@@ -357,26 +357,13 @@ impl Retrieval {
                 }
             }
         }
-        if question.conversation.is_empty() {
-            ranked.truncate(question.top_k);
-            let context = super::context::assemble(&ranked, budget);
-            return Ok((ranked, context, 0));
+        #[cfg(feature = "memory")]
+        if !question.conversation.is_empty() {
+            return self.choose_unseen(connection, search, ranked, budget).await;
         }
-        let forget_before = now - conversation::REMEMBERED_FOR;
-        let shown = connection.shown(&question.conversation, forget_before).await?;
-        let seen: HashSet<String> = shown.into_iter().map(|shown| shown.chunk).collect();
-        let (hits, seen_before) = conversation::choose(ranked, &seen, question.top_k);
-        let context = conversation::assemble(&hits, &seen, budget);
-        let shown: Vec<Remembered> = hits
-            .iter()
-            .map(|found| Remembered { chunk: conversation::mark(&found.chunk), score: found.final_score })
-            .collect();
-        connection.keep_shown(&question.conversation, &shown, now, forget_before).await?;
-        Ok((hits, context, seen_before))
-    }
-
-    fn remembers(&self, question: &Question) -> bool {
-        self.settings.remembering.is_on && !question.passes_memory
+        ranked.truncate(question.top_k);
+        let context = super::context::assemble(&ranked, budget);
+        Ok((ranked, context, 0))
     }
 
     /// The vector of a question, and for how long it has been remembered here.
@@ -389,7 +376,7 @@ impl Retrieval {
         Ok((vector, age))
     }
 
-    fn embedding(&self, question: &Question) -> Embedding<'_> {
+    pub(super) fn embedding(&self, question: &Question) -> Embedding<'_> {
         self.embedding_with((!question.passes_memory).then_some(&self.warmth))
     }
 

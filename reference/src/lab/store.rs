@@ -13,9 +13,9 @@ use crate::lab::switches::Faults;
 use crate::lab::waits;
 use crate::store::contract::{Connection, Patience, Store};
 use crate::store::filter::Filter;
+use crate::store::learnt::{CachedAnswer, Learnt, NewAnswer, Remembered};
 use crate::store::records::{
-    CachedAnswer, Figures, Near, NewAnswer, NewSource, Place, PoolFigures, Remembered, Replaced, StoreError,
-    StoredChunk, StoredSource,
+    Figures, Near, NewSource, Place, PoolFigures, Replaced, StoreError, StoredChunk, StoredSource,
 };
 
 /// How much deeper the keyword arm looks where a fault hides what it finds: as if the rest were all there is.
@@ -205,7 +205,10 @@ impl Connection for FaultyConnection {
         let is_lost = own.iter().any(|near| struck.hides(&near.place.source, near.place.ordinal));
         Ok((!is_lost).then_some((source, vector)))
     }
+}
 
+#[async_trait]
+impl Learnt for FaultyConnection {
     async fn embedded(&mut self, keys: &[[u8; 32]]) -> Result<HashMap<[u8; 32], Vec<f32>>, StoreError> {
         self.inner.embedded(keys).await
     }

@@ -11,12 +11,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt::Debug;
 
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
 
 use crate::store::filter::Filter;
+#[cfg(feature = "memory")]
+use crate::store::learnt::Learnt as Besides;
 use crate::store::records::{
-    CachedAnswer, Figures, Near, NewAnswer, NewSource, Place, PoolFigures, Remembered, Replaced, StoreError,
-    StoredChunk, StoredSource,
+    Figures, Near, NewSource, Place, PoolFigures, Replaced, StoreError, StoredChunk, StoredSource,
 };
 
 /// The version of every store's tables; a store of an older one is migrated, of a newer one refused.
@@ -73,9 +73,16 @@ pub trait Store: Debug + Send + Sync {
     async fn close(&self);
 }
 
+/// What a connection can do besides: nothing, without the feature `memory`.
+#[cfg(not(feature = "memory"))]
+pub trait Besides {}
+
+#[cfg(not(feature = "memory"))]
+impl<T> Besides for T {}
+
 /// One connection of a store.
 #[async_trait]
-pub trait Connection: Debug + Send {
+pub trait Connection: Debug + Send + Besides {
     /// A fact about the index.
     ///
     /// # Errors
@@ -160,58 +167,4 @@ pub trait Connection: Debug + Send {
     /// # Errors
     /// `Sql`.
     async fn sample(&mut self) -> Result<Option<(String, Vec<f32>)>, StoreError>;
-
-    /// Vectors of texts already embedded, by the digest of model and text.
-    ///
-    /// # Errors
-    /// `Sql`.
-    async fn embedded(&mut self, keys: &[[u8; 32]]) -> Result<HashMap<[u8; 32], Vec<f32>>, StoreError>;
-
-    /// Keeps vectors for whoever embeds these texts again; the oldest go where there are too many.
-    ///
-    /// # Errors
-    /// `Sql`.
-    async fn keep_embedded(&mut self, vectors: &[([u8; 32], Vec<f32>)], now: DateTime<Utc>) -> Result<(), StoreError>;
-
-    /// The answer kept for exactly this question in exactly this scope.
-    ///
-    /// # Errors
-    /// `Sql`.
-    async fn answer(&mut self, exact: &[u8; 32], now: DateTime<Utc>) -> Result<Option<CachedAnswer>, StoreError>;
-
-    /// The newest answers of a scope that have a question's guard, for a comparison of meaning.
-    ///
-    /// # Errors
-    /// `Sql`.
-    async fn answers(
-        &mut self,
-        scope: &[u8; 32],
-        guard: &str,
-        now: DateTime<Utc>,
-    ) -> Result<Vec<CachedAnswer>, StoreError>;
-
-    /// Keeps an answer, unless the index has changed since it was found; expired ones, and the
-    /// oldest where there are too many, go.
-    ///
-    /// # Errors
-    /// `Sql`.
-    async fn keep_answer(&mut self, answer: &NewAnswer<'_>, now: DateTime<Utc>) -> Result<(), StoreError>;
-
-    /// What a conversation was shown since a moment: chunk and final score.
-    ///
-    /// # Errors
-    /// `Sql`.
-    async fn shown(&mut self, conversation: &str, since: DateTime<Utc>) -> Result<Vec<Remembered>, StoreError>;
-
-    /// Remembers what a conversation is shown now, and forgets what no conversation asks for any more.
-    ///
-    /// # Errors
-    /// `Sql`.
-    async fn keep_shown(
-        &mut self,
-        conversation: &str,
-        shown: &[Remembered],
-        now: DateTime<Utc>,
-        forget_before: DateTime<Utc>,
-    ) -> Result<(), StoreError>;
 }

@@ -5,6 +5,8 @@
 
 pub mod contract;
 pub mod filter;
+#[cfg(feature = "memory")]
+pub mod learnt;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 pub mod records;

@@ -4,7 +4,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serin_reference::cut::{Chunk, Role};
 use serin_reference::store::contract::{Connection, Patience, Store};
 use serin_reference::store::filter::Filter;
-use serin_reference::store::records::{NewAnswer, NewSource, Origin, Remembered, Replaced, StoreError, Volatility};
+use serin_reference::store::learnt::{NewAnswer, Remembered};
+use serin_reference::store::records::{NewSource, Origin, Replaced, StoreError, Volatility};
 use serin_reference::text::draw::mix;
 use serin_reference::text::tokens;
 

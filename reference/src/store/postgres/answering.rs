@@ -9,8 +9,9 @@ use chrono::{DateTime, Utc};
 use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, PgConnection, Row as _};
 
+use crate::store::learnt::{CachedAnswer, NewAnswer, Remembered};
 use crate::store::postgres::stems::storable;
-use crate::store::records::{CachedAnswer, NewAnswer, Remembered, StoreError};
+use crate::store::records::StoreError;
 
 /// Vectors remembered: 150 MB at 384 numbers each.
 const EMBEDDINGS_MAX: i64 = 100_000;

@@ -9,13 +9,11 @@ use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
 use crate::store::contract::Connection;
 use crate::store::filter::Filter;
+use crate::store::learnt::{CachedAnswer, Learnt, NewAnswer, Remembered};
 use crate::store::postgres::pool::Held;
 use crate::store::postgres::stems::storable;
 use crate::store::postgres::{answering, nearest, terms};
-use crate::store::records::{
-    CachedAnswer, Figures, Near, NewAnswer, Origin, Place, Remembered, StoreError, StoredChunk, StoredSource,
-    Volatility,
-};
+use crate::store::records::{Figures, Near, Origin, Place, StoreError, StoredChunk, StoredSource, Volatility};
 
 /// A connection of the pool.
 #[derive(Debug)]
@@ -144,7 +142,10 @@ impl Connection for PostgresReader {
             .fetch_optional(self.own())
             .await?)
     }
+}
 
+#[async_trait]
+impl Learnt for PostgresReader {
     async fn embedded(&mut self, keys: &[[u8; 32]]) -> Result<HashMap<[u8; 32], Vec<f32>>, StoreError> {
         answering::embedded(self.own(), keys).await
     }

@@ -2,13 +2,16 @@
 
 use std::collections::HashMap;
 
+use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Connection as _, Row as _, SqliteConnection};
 
-use crate::store::records::{CachedAnswer, NewAnswer, Remembered, StoreError};
+use crate::store::learnt::{CachedAnswer, Learnt, NewAnswer, Remembered};
+use crate::store::records::StoreError;
 use crate::store::sqlite::blob::{from_blob, to_blob};
 use crate::store::sqlite::following::generation;
+use crate::store::sqlite::reading::SqliteReader;
 
 /// Vectors remembered: 150 MB at 384 numbers each.
 const EMBEDDINGS_MAX: i64 = 100_000;
@@ -19,11 +22,53 @@ const COMPARED_MAX: i64 = 500;
 /// Keys in one statement.
 const KEYS_MAX: usize = 500;
 
+#[async_trait]
+impl Learnt for SqliteReader {
+    async fn embedded(&mut self, keys: &[[u8; 32]]) -> Result<HashMap<[u8; 32], Vec<f32>>, StoreError> {
+        embedded(&mut self.connection, keys).await
+    }
+
+    async fn keep_embedded(&mut self, vectors: &[([u8; 32], Vec<f32>)], now: DateTime<Utc>) -> Result<(), StoreError> {
+        keep_embedded(&mut self.connection, vectors, now).await
+    }
+
+    async fn answer(&mut self, exact: &[u8; 32], now: DateTime<Utc>) -> Result<Option<CachedAnswer>, StoreError> {
+        answer(&mut self.connection, exact, now).await
+    }
+
+    async fn answers(
+        &mut self,
+        scope: &[u8; 32],
+        guard: &str,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<CachedAnswer>, StoreError> {
+        answers(&mut self.connection, scope, guard, now).await
+    }
+
+    async fn keep_answer(&mut self, answer: &NewAnswer<'_>, now: DateTime<Utc>) -> Result<(), StoreError> {
+        keep_answer(&mut self.connection, answer, now).await
+    }
+
+    async fn shown(&mut self, conversation: &str, since: DateTime<Utc>) -> Result<Vec<Remembered>, StoreError> {
+        shown(&mut self.connection, conversation, since).await
+    }
+
+    async fn keep_shown(
+        &mut self,
+        conversation: &str,
+        shown: &[Remembered],
+        now: DateTime<Utc>,
+        forget_before: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        keep_shown(&mut self.connection, conversation, shown, now, forget_before).await
+    }
+}
+
 /// Vectors by the digests of their texts.
 ///
 /// # Errors
 /// `Sql`.
-pub async fn embedded(
+async fn embedded(
     connection: &mut SqliteConnection,
     keys: &[[u8; 32]],
 ) -> Result<HashMap<[u8; 32], Vec<f32>>, StoreError> {
@@ -46,7 +91,7 @@ pub async fn embedded(
 ///
 /// # Errors
 /// `Sql`.
-pub async fn keep_embedded(
+async fn keep_embedded(
     connection: &mut SqliteConnection,
     vectors: &[([u8; 32], Vec<f32>)],
     now: DateTime<Utc>,
@@ -74,7 +119,7 @@ pub async fn keep_embedded(
 ///
 /// # Errors
 /// `Sql`.
-pub async fn answer(
+async fn answer(
     connection: &mut SqliteConnection,
     exact: &[u8; 32],
     now: DateTime<Utc>,
@@ -91,7 +136,7 @@ pub async fn answer(
 ///
 /// # Errors
 /// `Sql`.
-pub async fn answers(
+async fn answers(
     connection: &mut SqliteConnection,
     scope: &[u8; 32],
     guard: &str,
@@ -122,7 +167,7 @@ fn cached(row: &SqliteRow) -> Result<CachedAnswer, StoreError> {
 ///
 /// # Errors
 /// `Sql`.
-pub async fn keep_answer(
+async fn keep_answer(
     connection: &mut SqliteConnection,
     new: &NewAnswer<'_>,
     now: DateTime<Utc>,
@@ -170,7 +215,7 @@ pub async fn keep_answer(
 ///
 /// # Errors
 /// `Sql`.
-pub async fn shown(
+async fn shown(
     connection: &mut SqliteConnection,
     conversation: &str,
     since: DateTime<Utc>,
@@ -187,7 +232,7 @@ pub async fn shown(
 ///
 /// # Errors
 /// `Sql`.
-pub async fn keep_shown(
+async fn keep_shown(
     connection: &mut SqliteConnection,
     conversation: &str,
     chunks: &[Remembered],

@@ -4,20 +4,17 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
+use chrono::DateTime;
 use sqlx::pool::PoolConnection;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Row as _, Sqlite};
 
 use crate::store::contract::Connection;
 use crate::store::filter::{Filter, SourceFacts};
-use crate::store::records::{
-    CachedAnswer, Figures, Near, NewAnswer, Origin, Place, Remembered, StoreError, StoredChunk, StoredSource,
-    Volatility,
-};
+use crate::store::records::{Figures, Near, Origin, Place, StoreError, StoredChunk, StoredSource, Volatility};
 use crate::store::sqlite::following::{self, Remembering, facts};
 use crate::store::sqlite::memory;
-use crate::store::sqlite::{answering, terms};
+use crate::store::sqlite::terms;
 
 /// Chunks asked for in one statement; a search asks for some dozens.
 const ROWS_MAX: usize = 1_000;
@@ -139,45 +136,6 @@ impl Connection for SqliteReader {
         self.memory.follow(&mut self.connection).await?;
         let memory = self.memory.read();
         Ok(memory.first().map(|(source, vector)| (source.to_owned(), vector.to_vec())))
-    }
-
-    async fn embedded(&mut self, keys: &[[u8; 32]]) -> Result<HashMap<[u8; 32], Vec<f32>>, StoreError> {
-        answering::embedded(&mut self.connection, keys).await
-    }
-
-    async fn keep_embedded(&mut self, vectors: &[([u8; 32], Vec<f32>)], now: DateTime<Utc>) -> Result<(), StoreError> {
-        answering::keep_embedded(&mut self.connection, vectors, now).await
-    }
-
-    async fn answer(&mut self, exact: &[u8; 32], now: DateTime<Utc>) -> Result<Option<CachedAnswer>, StoreError> {
-        answering::answer(&mut self.connection, exact, now).await
-    }
-
-    async fn answers(
-        &mut self,
-        scope: &[u8; 32],
-        guard: &str,
-        now: DateTime<Utc>,
-    ) -> Result<Vec<CachedAnswer>, StoreError> {
-        answering::answers(&mut self.connection, scope, guard, now).await
-    }
-
-    async fn keep_answer(&mut self, answer: &NewAnswer<'_>, now: DateTime<Utc>) -> Result<(), StoreError> {
-        answering::keep_answer(&mut self.connection, answer, now).await
-    }
-
-    async fn shown(&mut self, conversation: &str, since: DateTime<Utc>) -> Result<Vec<Remembered>, StoreError> {
-        answering::shown(&mut self.connection, conversation, since).await
-    }
-
-    async fn keep_shown(
-        &mut self,
-        conversation: &str,
-        shown: &[Remembered],
-        now: DateTime<Utc>,
-        forget_before: DateTime<Utc>,
-    ) -> Result<(), StoreError> {
-        answering::keep_shown(&mut self.connection, conversation, shown, now, forget_before).await
     }
 }
 
