@@ -4,8 +4,13 @@
 
 pub mod found;
 pub mod question;
+#[cfg(feature = "metrics")]
+pub mod stages;
+#[cfg(not(feature = "metrics"))]
+#[path = "untimed.rs"]
 pub mod stages;
 
+#[cfg(feature = "weights")]
 pub mod rewriting;
 #[cfg(feature = "generator")]
 pub mod writer;
@@ -18,10 +23,14 @@ pub mod sought;
 pub mod fusion;
 pub mod tuning;
 pub mod gathering;
+#[cfg(feature = "chunkers")]
 pub mod summaries;
 #[cfg(feature = "rerank")]
 pub mod reranking;
+#[cfg(feature = "weights")]
 pub mod ranking;
+#[cfg(feature = "weights")]
+pub mod pools;
 #[cfg(feature = "memory")]
 pub mod conversation;
 pub mod context;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+#[cfg(any(feature = "memory", feature = "weights"))]
 use chrono::{DateTime, Utc};
 
 #[cfg(feature = "memory")]
@@ -12,13 +13,18 @@ use crate::find::answers::{Key, Recalled, Remembering};
 use crate::find::context::Context;
 use crate::find::found::Found;
 use crate::find::gathering::Gathering;
+#[cfg(feature = "weights")]
+use crate::find::pools;
 use crate::find::question::{CacheUse, Findings, Question, RetrievalError};
-use crate::find::ranking::{self, Pool, Ranking};
+#[cfg(feature = "weights")]
+use crate::find::ranking::{self, Ranking};
 #[cfg(feature = "rerank")]
 use crate::find::reranking;
+#[cfg(feature = "weights")]
 use crate::find::rewriting::Rewriting;
 use crate::find::sought::{self, Embedded, Embedding, Sought, Written};
 use crate::find::stages::{Stage, Stages};
+#[cfg(feature = "chunkers")]
 use crate::find::summaries;
 use crate::find::tuning::Tuning;
 use crate::find::warmth::Warmth;
@@ -28,7 +34,6 @@ use crate::index::library::Library;
 #[cfg(feature = "rerank")]
 use crate::rerank::Reranker;
 use crate::store::contract::Connection;
-use crate::store::filter::Filter;
 use crate::text::draw::mix;
 
 /// Chunks each arm brings and the reranker looks at, where nothing else is set.
@@ -41,8 +46,10 @@ pub struct Settings {
     /// Chunks each arm brings and the reranker looks at.
     pub over_fetch: usize,
     /// What a source is worth beside its text.
+    #[cfg(feature = "weights")]
     pub ranking: Ranking,
     /// What short words stand for.
+    #[cfg(feature = "weights")]
     pub rewriting: Rewriting,
     /// Whether answers are remembered.
     #[cfg(feature = "memory")]
@@ -53,7 +60,9 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             over_fetch: OVER_FETCH,
+            #[cfg(feature = "weights")]
             ranking: Ranking::default(),
+            #[cfg(feature = "weights")]
             rewriting: Rewriting::default(),
             #[cfg(feature = "memory")]
             remembering: Remembering::default(),
@@ -65,6 +74,9 @@ impl Settings {
     /// The settings as one line: another line finds other answers.
     #[cfg(feature = "memory")]
     fn line(&self) -> String {
+        #[cfg(not(feature = "weights"))]
+        return self.over_fetch.to_string();
+        #[cfg(feature = "weights")]
         format!("{}\n{}\n{}", self.over_fetch, self.ranking.line(), self.rewriting.line())
     }
 }
@@ -117,6 +129,7 @@ pub trait Layer: Debug + Send + Sync {
 pub(super) struct Search<'a> {
     pub(super) question: &'a Question,
     pub(super) tuning: &'a Tuning,
+    #[cfg(any(feature = "memory", feature = "weights"))]
     pub(super) now: DateTime<Utc>,
 }
 
@@ -227,7 +240,15 @@ impl Retrieval {
         if held.is_empty().await? {
             return Err(RetrievalError::IndexMissing);
         }
-        let search = Search { question, tuning, now: Utc::now() };
+        let search = Search {
+            question,
+            tuning,
+            #[cfg(any(feature = "memory", feature = "weights"))]
+            now: Utc::now(),
+        };
+        #[cfg(not(feature = "weights"))]
+        let mut questions = vec![question.text.clone()];
+        #[cfg(feature = "weights")]
         let mut questions = self.settings.rewriting.questions(&question.text);
         let (ranked, cache, degraded) = match self.recall(held.as_mut(), search, &questions[0]).await? {
             #[cfg(feature = "memory")]
@@ -303,40 +324,39 @@ impl Retrieval {
         search: Search<'_>,
         sought: &Sought,
     ) -> Result<Ranked, RetrievalError> {
-        let Search { question, tuning, now } = search;
-        let vector = &sought.questions[0].1;
+        let Search { question, tuning, .. } = search;
         let gathering = Gathering { stages: &self.stages, tuning };
         let depth = self.settings.over_fetch.max(question.top_k);
-        let asks_all = question.filter.source_types.is_empty();
-        let pools = if asks_all { ranking::pools(&connection.kinds().await?) } else { None };
-        let mut candidates = Vec::new();
-        match pools {
-            None => candidates = gathering.gather(connection, sought, &question.filter, depth).await?,
-            Some(pools) => {
-                for Pool { kinds, size } in pools {
-                    let filter = Filter { source_types: kinds, ..question.filter.clone() };
-                    let mut pool = gathering.gather(connection, sought, &filter, depth).await?;
-                    pool.truncate(size);
-                    candidates.extend(pool);
-                }
-            }
-        }
-        #[cfg_attr(not(feature = "rerank"), expect(unused_mut, reason = "nothing scores them anew"))]
-        let mut candidates = summaries::unfold(gathering, connection, question, vector, candidates).await?;
-        #[cfg_attr(not(feature = "rerank"), expect(unused_mut, reason = "fusion lacks no part"))]
-        let mut degraded = Vec::new();
+        #[cfg(not(feature = "weights"))]
+        let candidates = gathering.gather(connection, sought, &question.filter, depth).await?;
+        #[cfg(feature = "weights")]
+        let candidates = pools::gather(gathering, connection, sought, &question.filter, depth).await?;
+        #[cfg(feature = "chunkers")]
+        let candidates = summaries::unfold(gathering, connection, question, &sought.questions[0].1, candidates).await?;
+        #[cfg(not(feature = "rerank"))]
+        let degraded = Vec::new();
         #[cfg(feature = "rerank")]
-        if let Some(reranker) = &self.reranker
-            && !reranking::rerank(reranker, &question.text, &mut candidates, &self.stages).await
-        {
-            degraded.push(reranking::SCOPE);
-        }
-        let mut hits = ranking::rank(candidates, &self.settings.ranking, now);
+        let (candidates, degraded) = self.rerank(question, candidates).await;
+        // The sort is stable: equal ones stay in the order of the fusion, which is by place.
+        #[cfg(not(feature = "weights"))]
+        let mut hits = candidates;
+        #[cfg(not(feature = "weights"))]
+        hits.sort_by(|left, right| right.final_score.total_cmp(&left.final_score));
+        #[cfg(feature = "weights")]
+        let mut hits = ranking::rank(candidates, &self.settings.ranking, search.now);
         if let Some(draw) = tuning.shuffled_by {
             hits.sort_by_key(|found| mix(draw ^ found.chunk.id.cast_unsigned()));
         }
         hits.retain(|found| found.score >= question.min_score && found.fused_score >= tuning.fused_min);
         Ok(Ranked { hits, degraded })
+    }
+
+    /// The candidates as the reranker scores them, and its name where it could not.
+    #[cfg(feature = "rerank")]
+    async fn rerank(&self, question: &Question, mut candidates: Vec<Found>) -> (Vec<Found>, Vec<&'static str>) {
+        let Some(reranker) = &self.reranker else { return (candidates, Vec::new()) };
+        let is_done = reranking::rerank(reranker, &question.text, &mut candidates, &self.stages).await;
+        (candidates, if is_done { Vec::new() } else { vec![reranking::SCOPE] })
     }
 
     /// The hits that are shown, and the context made of them.

@@ -30,6 +30,7 @@ use crate::serve::health;
 use crate::serve::legacy::{self, Sessions};
 use crate::serve::life::Life;
 use crate::serve::messages;
+#[cfg(feature = "metrics")]
 use crate::serve::metrics;
 use crate::serve::plain;
 
@@ -165,7 +166,7 @@ pub fn router<H: ServerHandler + Clone>(entrance: Entrance<H>) -> Router {
         .layer(DefaultBodyLimit::max(SEARCH_BYTES_MAX))
         .layer(middleware::from_fn_with_state(public, plain::only_ours))
         .with_state(Arc::clone(&life));
-    Router::new()
+    let router = Router::new()
         .merge(mcp)
         .merge(sessions)
         .merge(search)
@@ -173,10 +174,10 @@ pub fn router<H: ServerHandler + Clone>(entrance: Entrance<H>) -> Router {
         .route("/live", get(health::live))
         .route("/ready", get(health::ready))
         .route("/health", get(health::health))
-        .route("/metrics", get(metrics::metrics))
-        .route("/openapi.json", get(plain::openapi))
-        .layer(RequestBodyTimeoutLayer::new(BODY_PAUSE_MAX))
-        .with_state(life)
+        .route("/openapi.json", get(plain::openapi));
+    #[cfg(feature = "metrics")]
+    let router = router.route("/metrics", get(metrics::metrics));
+    router.layer(RequestBodyTimeoutLayer::new(BODY_PAUSE_MAX)).with_state(life)
 }
 
 /// How MCP travels, at both mounts.

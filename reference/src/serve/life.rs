@@ -23,6 +23,7 @@ use crate::project::opened::ProjectError;
 use crate::rerank::Reranker;
 #[cfg(feature = "rerank")]
 use crate::rerank::joint::JointReranker;
+#[cfg(feature = "metrics")]
 use crate::serve::counts::Counts;
 use crate::serve::options::Options;
 use crate::store::records::StoreError;
@@ -44,6 +45,7 @@ pub struct Life {
     /// Tokens of the longest chunk, and the index's count of changes when it was looked for.
     pub longest: Mutex<Option<(i64, i64)>>,
     /// What it counts.
+    #[cfg(feature = "metrics")]
     pub counts: Counts,
     /// Brings documents that are named and not sent.
     #[cfg(feature = "fetch")]
@@ -125,6 +127,7 @@ impl Life {
             bearer: options.bearer.clone(),
             stale_after: options.stale_after,
             longest: Mutex::default(),
+            #[cfg(feature = "metrics")]
             counts: Counts::default(),
             #[cfg(feature = "fetch")]
             fetcher: Fetcher::new(options.files_below(), options.allow_private.clone()),

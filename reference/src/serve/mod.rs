@@ -7,6 +7,7 @@ pub mod canary;
 pub mod codebase;
 #[cfg(not(feature = "cli"))]
 pub mod command;
+#[cfg(feature = "metrics")]
 pub mod counts;
 pub mod database;
 pub mod door;
@@ -15,6 +16,7 @@ pub mod health;
 pub mod legacy;
 pub mod life;
 pub mod messages;
+#[cfg(feature = "metrics")]
 pub mod metrics;
 pub mod options;
 pub mod plain;

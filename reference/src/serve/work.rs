@@ -31,6 +31,7 @@ impl Life {
         };
         let shown = self.shown(&question.text);
         let outcome = self.retrieval.search(&question).await;
+        #[cfg(feature = "metrics")]
         self.counts.searched(&outcome);
         match outcome {
             Ok(findings) => {
@@ -87,6 +88,7 @@ impl Life {
         };
         match self.put(&document).await {
             Ok(indexed) => {
+                #[cfg(feature = "metrics")]
                 self.counts.indexed(if indexed.unchanged { "unchanged" } else { "indexed" });
                 tracing::info!(source = name, chunks = indexed.chunks, indexed.unchanged, indexed.redacted, "indexed");
                 Envelope::ok(IndexData {
@@ -101,6 +103,7 @@ impl Life {
             Err(error) => {
                 tracing::warn!(source = name, %error, "indexing failed");
                 let error = RetrievalError::from(error);
+                #[cfg(feature = "metrics")]
                 self.counts.indexed(error.code().0);
                 Envelope::failed(&format!("Indexing \"{name}\""), &error)
             }
