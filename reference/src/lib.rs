@@ -1,19 +1,22 @@
 //! The reference RAG server: a model to copy, and a laboratory that fails on request.
 //!
-//! A house of its own: of Serin it uses nothing but `serin-outbound`. From the ground up; arrows run downward only:
+//! Of Serin it uses nothing but `serin-outbound`, and its core not even that. The core is what is compiled without
+//! features: a document of prose is cut, embedded, indexed, found and answered, on SQLite. Read it in this order;
+//! arrows run downward only, so each room is to be understood from those before it:
 //!
-//! - `text` words, tokens, reproducible draws
-//! - `cut` documents into chunks; `remote` servers we ask by HTTP, with limits and a circuit breaker
-//! - `bert` weights from a folder (feature `local-models`)
-//! - `embed` texts into vectors; `rerank` judges question and passage together
-//! - `store` chunks, words and vectors on disk
-//! - `index` documents and folders into the store
-//! - `find` a question's answer: both arms, fusion, rerank, context
-//! - `project` the configuration of an index, found from any folder below it
-//! - `data` beside them: documents made by seed, questions with known answers, and their figures
-//! - `serve` all of it by MCP and HTTP, with health
-//! - `lab` stands around all of them and breaks them on request; a life that can crash
-//! - `cli` the commands, which `serin reference` and the binary `serin-reference` have alike
+//! 1. `text` words, tokens, reproducible draws
+//! 2. `cut` documents into chunks: `cut::cut`, then `markdown` and `pack`
+//! 3. `embed` texts into vectors: the trait, then `hashing`
+//! 4. `store` chunks, words and vectors on disk: `contract` and `records`, then `sqlite`
+//! 5. `index` documents into the store: `library`
+//! 6. `find` a question's answer, both arms, fusion, context: `retrieval`
+//! 7. `serve` all of it by MCP and HTTP, with health: `server`, then `tools` and `work`
+//!
+//! Beside it, each a feature of `Cargo.toml`, all but `local-models` on by default: more ways to cut (`chunkers`), to
+//! rank (`weights`, `rerank`) and to remember (`memory`), models of others (`remote`, `generator`, `bert`), another
+//! store (`postgres`), secrets taken out (`secrets`), older clients (`sessions`), counters (`metrics`); `project` and its
+//! codebase; `data` and figures; `lab`, which stands around all of them and breaks them on request; and `cli`, the
+//! commands that `serin reference` and the binary `serin-reference` have alike.
 
 #[cfg(feature = "local-models")]
 pub mod bert;

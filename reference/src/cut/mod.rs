@@ -304,5 +304,6 @@ fn chunk(text: &str, offsets: &Offsets<'_>, piece: Piece) -> Chunk {
     }
 }
 
-#[cfg(all(test, feature = "lab"))]
+#[cfg(feature = "lab")]
+#[cfg(test)]
 mod tests;

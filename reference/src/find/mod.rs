@@ -39,7 +39,9 @@ pub mod retrieval;
 mod recalling;
 #[cfg(feature = "project")]
 pub mod codebase;
-#[cfg(all(test, feature = "lab"))]
+#[cfg(feature = "lab")]
+#[cfg(test)]
 mod written_tests;
-#[cfg(all(test, feature = "memory"))]
+#[cfg(feature = "memory")]
+#[cfg(test)]
 mod warmth_tests;

@@ -25,7 +25,7 @@ pub enum Stage {
 
 /// Times nothing.
 #[derive(Debug, Clone, Default)]
-pub struct Stages;
+pub struct Stages(());
 
 /// A stage under way.
 #[derive(Debug)]
