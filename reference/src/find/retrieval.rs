@@ -197,7 +197,7 @@ impl Retrieval {
     }
 
     /// Whoever finds other answers has another line.
-    #[cfg(feature = "memory")]
+    #[cfg(all(feature = "memory", feature = "rerank"))]
     fn knows_by(&mut self, part: &str) {
         self.settings_line.push('\n');
         self.settings_line.push_str(part);
