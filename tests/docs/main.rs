@@ -6,7 +6,7 @@ mod lists;
 
 use std::path::{Path, PathBuf};
 
-use serin_reference::index::corpus::DOCUMENTATION;
+use serin_reference::index::documentation::SOURCES;
 
 /// Words of the README at most: it orients a stranger in two minutes, the rest is in `docs/`.
 const README_WORDS_MAX: usize = 1_800;
@@ -53,8 +53,8 @@ fn the_readme_leads_to_every_page() {
 #[test]
 fn the_reference_server_serves_the_documentation() {
     for page in documentation() {
-        let served = DOCUMENTATION.iter().find(|(source, _)| *source == page);
-        let (_, served) = served.unwrap_or_else(|| panic!("add {page} to reference/src/index/corpus.rs"));
+        let served = SOURCES.iter().find(|(source, _)| *source == page);
+        let (_, served) = served.unwrap_or_else(|| panic!("add {page} to reference/src/index/documentation.rs"));
         assert_eq!(served.lines().next(), text(&page).lines().next(), "{page} is served under its own name");
     }
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::index::corpus::DOCUMENTATION;
+use crate::index::documentation::SOURCES;
 use crate::text::secret_rules::{TOKENS, VALUES};
 use crate::text::secrets::{Redacted, redact};
 
@@ -141,7 +141,7 @@ fn what_is_no_secret_stays() {
     is("half a web token", ["ey", "JhbGciOiJIUzI1NiJ9 is a header"].concat().as_str());
     is("words that begin like tokens", "task-oriented sk-learn hf_hub npm_config_registry asking SKU xoxo-");
     is("a mark within a word", &["my", "ghp", "_", SIGNS_36].concat());
-    for (source, text) in DOCUMENTATION {
+    for (source, text) in SOURCES {
         is(source, text);
     }
 }
