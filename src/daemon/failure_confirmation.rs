@@ -7,7 +7,7 @@ use crate::daemon::loop_context::LoopContext;
 use crate::daemon::runtime::MonitorRuntime;
 use crate::domain::classify::{LADDER, may_be_ours, our_own, uplink_gone};
 use crate::domain::fault::FaultKind;
-use crate::domain::fleet::Fleet;
+use crate::domain::fleet::Control;
 use crate::domain::observation::{ConnectivityStep, Observation};
 use crate::domain::outcome::{Evidence, Finding, Outcome};
 use crate::domain::server_profile::RecentAction;
@@ -19,14 +19,13 @@ const RECENT_ACTION: &str = "just_before";
 /// A failure within so many beats of something we did may be of our making.
 const BEATS_SUSPECTED: u32 = 2;
 
-/// Takes an outcome back where our own uplink is gone; else, after a first failure, starts the connectivity diagnosis, and adds what
-/// it showed as soon as that is known, and what we did just before.
+/// Takes an outcome back where our own uplink is gone; else, after a first failure, starts the connectivity diagnosis,
+/// and adds what it showed as soon as that is known, and what we did just before.
 pub(crate) async fn confirm_failure(
     context: &LoopContext,
     runtime: &mut MonitorRuntime,
-    fleet: &Fleet,
-    seen: &mut Observation,
-    mut outcome: Outcome,
+    control: &[Control],
+    (seen, mut outcome): (&mut Observation, Outcome),
     deed: Option<RecentAction>,
     now: DateTime<Utc>,
 ) -> Outcome {
@@ -39,7 +38,6 @@ pub(crate) async fn confirm_failure(
     context.uplink.way(&context.alerts, &runtime.monitor.id, why, now);
     let ours = may_be_ours(&runtime.monitor, seen);
     let found = came_down(runtime, seen).await;
-    let control = &fleet.control;
     // While it is gone, each beat looks whether it is back.
     let gone = (ours && !control.is_empty() || context.uplink.was_gone())
         && context.uplink.is_gone(&context.prober, (&context.alerts, &context.live), control, now).await;

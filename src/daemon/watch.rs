@@ -80,7 +80,7 @@ pub(crate) async fn beat(
     // What is kept is in the database; memory would not hold that of a whole fleet.
     seen.transcript = None;
     let beat = (&seen, &outcome, &profile, transcripts);
-    let committed = commit(context, runtime, &fleet, &next, &decisions, beat, now).await;
+    let committed = commit(context, runtime, &fleet, (&next, &decisions), beat, now).await;
     context.note_write(committed.as_ref().err(), now);
     let mark =
         |verdict| BeatMark { at: now, verdict, reason: outcome.reason(), elapsed_ms: seen.elapsed.as_secs_f32() * 1e3 };
@@ -137,7 +137,8 @@ async fn observe(
     if outcome.verdict != Verdict::Good {
         seen.transcript = transcript.map(|transcript| transcript.written(&assignment, &seen, &outcome));
     }
-    let outcome = confirm_failure(context, runtime, fleet, &mut seen, outcome, profile.deed, now).await;
+    let judged = (&mut seen, outcome);
+    let outcome = confirm_failure(context, runtime, &fleet.control, judged, profile.deed, now).await;
     (seen, profile, outcome)
 }
 
@@ -201,8 +202,7 @@ async fn commit(
     context: &LoopContext,
     runtime: &MonitorRuntime,
     fleet: &Fleet,
-    next: &MonitorState,
-    decisions: &[Decision],
+    (next, decisions): (&MonitorState, &[Decision]),
     (seen, outcome, profile, transcripts): (&Observation, &Outcome, &ServerProfile, Vec<TranscriptRow>),
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 
 use crate::deliver::mail::Mailer;
 use crate::deliver::trust;
-use crate::deliver::webhook::WebhookClient;
+use crate::deliver::webhook::{Post, WebhookClient};
 use crate::domain::fleet::{Fleet, Heartbeat};
 use crate::domain::paging::delivery::AttemptEnd;
 use crate::domain::receiver::{Channel, Receiver};
@@ -45,7 +45,7 @@ impl ChannelSender {
     ) -> AttemptEnd {
         match &receiver.channel {
             Channel::Webhook { url, secrets } => {
-                self.hooks.send(&fleet.allow_private, url, secrets, id, payload, now).await
+                self.hooks.send(&fleet.allow_private, url, secrets, Post { id, body: payload, at: now }).await
             }
             // Boxed: a mail's conversation is large, and every webhook's future would carry its size.
             Channel::Email { to } => {

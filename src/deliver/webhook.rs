@@ -40,19 +40,17 @@ impl WebhookClient {
         Self { tls, client: Mutex::new(None) }
     }
 
-    /// One POST of exactly `body`.
+    /// One POST of exactly its body.
     pub(crate) async fn send(
         &self,
         allow: &[Network],
         address: &Address,
         secrets: &[Secret],
-        id: &str,
-        body: &str,
-        now: DateTime<Utc>,
+        post: Post<'_>,
     ) -> AttemptEnd {
-        let sending = self.exchange(allow, address, secrets, id, body, now);
+        let sending = self.exchange(allow, address, secrets, post);
         match tokio::time::timeout(ATTEMPT_MAX, sending).await {
-            Ok(Ok(answer)) => answer.judged(now),
+            Ok(Ok(answer)) => answer.judged(post.at),
             Ok(Err(end)) => end,
             Err(_) => failed(format!("no answer within {} s", ATTEMPT_MAX.as_secs())),
         }
@@ -80,9 +78,7 @@ impl WebhookClient {
         allow: &[Network],
         address: &Address,
         secrets: &[Secret],
-        id: &str,
-        body: &str,
-        now: DateTime<Utc>,
+        Post { id, body, at }: Post<'_>,
     ) -> Result<WebhookAnswer, AttemptEnd> {
         let allowed = networks(allow);
         let url = guarded_url(address, &allowed)?;
@@ -91,10 +87,10 @@ impl WebhookClient {
             .post(url)
             .header("content-type", "application/json")
             .header("webhook-id", id)
-            .header("webhook-timestamp", now.timestamp());
+            .header("webhook-timestamp", at.timestamp());
         if !secrets.is_empty() {
             let keys = secrets.iter().map(Secret::expose);
-            let signed = signature::header(keys, id, now.timestamp(), body.as_bytes());
+            let signed = signature::header(keys, id, at.timestamp(), body.as_bytes());
             request = request.header("webhook-signature", signed.map_err(|bad| refused(bad.to_string()))?);
         }
         let response = request.body(body.to_owned()).send().await.map_err(|error| ending(&error))?;
@@ -121,6 +117,14 @@ impl WebhookClient {
         *held = Some((allow.to_vec(), client.clone()));
         Ok(client)
     }
+}
+
+/// What is posted: a notification's id, its frozen body, and the time that is signed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Post<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) body: &'a str,
+    pub(crate) at: DateTime<Utc>,
 }
 
 /// What came back, as far as it is kept.

@@ -220,39 +220,35 @@ pub fn step(
     held: Option<&str>,
     now: DateTime<Utc>,
 ) -> (SignalState, Option<IncidentTurn>) {
+    let first =
+        |phase, held: Option<&str>| SignalState { streak: 1, held_by: held.map(str::to_owned), ..in_phase(phase, now) };
+    let longer = |held: Option<&str>| SignalState {
+        streak: state.streak + 1,
+        covered: state.covered + covered,
+        held_by: held.map(str::to_owned),
+        ..state.clone()
+    };
     match (state.phase, level) {
         (_, Level::Unknown) | (Phase::Quiet, Level::Calm) | (Phase::Open, Level::Elevated) => (state.clone(), None),
-        (Phase::Quiet, Level::Elevated) => advance(Phase::Pending, now, 1, Duration::ZERO, thresholds, held, now),
-        (Phase::Pending, Level::Elevated) => {
-            advance(Phase::Pending, state.since, state.streak + 1, state.covered + covered, thresholds, held, now)
-        }
+        (Phase::Quiet, Level::Elevated) => advance(first(Phase::Pending, held), thresholds, now),
+        (Phase::Pending, Level::Elevated) => advance(longer(held), thresholds, now),
         (Phase::Pending, Level::Calm) => (SignalState::quiet(now), None),
-        (Phase::Open, Level::Calm) => advance(Phase::Clearing, now, 1, Duration::ZERO, thresholds, None, now),
-        (Phase::Clearing, Level::Calm) => {
-            advance(Phase::Clearing, state.since, state.streak + 1, state.covered + covered, thresholds, None, now)
-        }
+        (Phase::Open, Level::Calm) => advance(first(Phase::Clearing, None), thresholds, now),
+        (Phase::Clearing, Level::Calm) => advance(longer(None), thresholds, now),
         (Phase::Clearing, Level::Elevated) => (in_phase(Phase::Open, now), None),
     }
 }
 
-/// Stays in a waiting phase, or leaves it where its need is met.
-fn advance(
-    phase: Phase,
-    since: DateTime<Utc>,
-    streak: u32,
-    covered: Duration,
-    thresholds: Thresholds,
-    held: Option<&str>,
-    now: DateTime<Utc>,
-) -> (SignalState, Option<IncidentTurn>) {
-    let (need, next, turn) = match phase {
+/// Stays in a waiting phase, or leaves it where its need is met and nothing holds it.
+fn advance(waiting: SignalState, thresholds: Thresholds, now: DateTime<Utc>) -> (SignalState, Option<IncidentTurn>) {
+    let (need, next, turn) = match waiting.phase {
         Phase::Pending => (thresholds.open, Phase::Open, IncidentTurn::Opened),
         _ => (thresholds.close, Phase::Quiet, IncidentTurn::Resolved),
     };
-    if need.is_met(streak, covered) && held.is_none() {
+    if need.is_met(waiting.streak, waiting.covered) && waiting.held_by.is_none() {
         return (in_phase(next, now), Some(turn));
     }
-    (SignalState { phase, since, streak, covered, held_by: held.map(str::to_owned) }, None)
+    (waiting, None)
 }
 
 const fn in_phase(phase: Phase, now: DateTime<Utc>) -> SignalState {

@@ -25,7 +25,7 @@ use crate::probe::decode::answer;
 use crate::probe::decode::shape;
 use crate::probe::decode::sources;
 use crate::probe::prober::Prober;
-use crate::probe::session::caller::{Caller, bad_address};
+use crate::probe::session::caller::{Caller, Destination, bad_address};
 use crate::probe::session::closing::close;
 use crate::probe::session::handshake::{Opened, weigh_discover};
 use crate::probe::session::listing::all_pages;
@@ -138,7 +138,8 @@ impl Prober {
                 return found;
             }
         };
-        let mut caller = Caller::new(self.means(), target, &scrub, url, monitor, now, began + TIME_MAX);
+        let mut caller =
+            Caller::new(self.means(), Destination { target, url, until: began + TIME_MAX }, &scrub, monitor, now);
         converse(&mut caller, &self.programs, monitor, wish, &mut found).await;
         weigh_discover(&mut found.seen.steps, &mut found.profile);
         close(&mut caller, &mut found.profile, &mut found.seen).await;

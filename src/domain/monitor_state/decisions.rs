@@ -56,8 +56,7 @@ impl MonitorState {
     pub(super) fn decide(
         &mut self,
         signal: Signal,
-        reading: Reading,
-        cause: Option<Cause>,
+        (reading, cause): (Reading, Option<Cause>),
         beat: Beat<'_>,
         new_id: &mut dyn FnMut() -> String,
         decisions: &mut Vec<Decision>,

@@ -26,8 +26,8 @@ impl MonitorState {
         let fresh = next.take_in(beat, &mut decisions);
         next.hear_warmth(beat);
         for signal in Signal::ALL {
-            let (reading, cause) = next.level(signal, beat, fresh);
-            next.decide(signal, reading, cause, beat, new_id, &mut decisions);
+            let judged = next.level(signal, beat, fresh);
+            next.decide(signal, judged, beat, new_id, &mut decisions);
         }
         (next, decisions)
     }

@@ -2,18 +2,13 @@
 //!
 //! One request, which opens nothing that is not closed: tools/list where the server is modern, `initialize` where it is not.
 
-use chrono::{DateTime, Utc};
-use tokio::time::Instant;
-use url::Url;
-
 use crate::domain::monitor::{Auth, Monitor};
 use crate::domain::observation::{BeatKind, Observation, Stage, Stranger};
 use crate::domain::protocol::Era;
 use crate::domain::server_profile::ServerProfile;
-use crate::net::connect::Target;
 use crate::probe::assignment::Assignment;
 use crate::probe::decode::era::LEGACY;
-use crate::probe::session::caller::{Caller, Means};
+use crate::probe::session::caller::{Caller, Destination, Means};
 use crate::probe::session::message::Call;
 use crate::probe::wire::clock::StepClock;
 use crate::untrusted_text::{Scrub, readable};
@@ -36,18 +31,17 @@ pub(crate) fn is_due(assignment: &Assignment) -> bool {
 /// Asks as a stranger; what came of it is in `seen`, and in `profile` whether to ask again soon.
 pub(crate) async fn ask(
     means: Means<'_>,
-    (target, url): (Target, Url),
-    monitor: &Monitor,
+    mut destination: Destination,
+    assignment: &Assignment,
     scrub: &Scrub,
-    (now, until): (DateTime<Utc>, Instant),
     profile: &mut ServerProfile,
     seen: &mut Observation,
 ) {
-    let nobody = Monitor { auth: Auth::default(), ..monitor.clone() };
-    let mut url = url;
+    let nobody = Monitor { auth: Auth::default(), ..Monitor::clone(&assignment.monitor) };
     // Credentials in the address are credentials.
+    let url = &mut destination.url;
     let _no_host = url.set_username("").and_then(|()| url.set_password(None));
-    let mut caller = Caller::new(means, target, scrub, url, &nobody, now, until);
+    let mut caller = Caller::new(means, destination, scrub, &nobody, assignment.started_at);
     let mut clock = StepClock::start(Stage::Handshake, "as a stranger");
     let params = format!(
         r#""protocolVersion":"{LEGACY}","capabilities":{{}},"clientInfo":{{"name":"serin","version":"{}"}}"#,

@@ -47,6 +47,15 @@ pub(crate) struct Means<'a> {
     pub(crate) unclosed_sessions: &'a UnclosedSessions,
 }
 
+/// Where a caller calls, and how long it may.
+#[derive(Debug)]
+pub(crate) struct Destination {
+    pub(crate) target: Target,
+    pub(crate) url: Url,
+    /// No call lasts longer than this.
+    pub(crate) until: Instant,
+}
+
 /// Speaks MCP to one server for the length of one probe.
 #[derive(Debug)]
 pub(crate) struct Caller<'a> {
@@ -110,12 +119,10 @@ pub(crate) fn bad_address(scrub: &Scrub) -> Fault {
 impl<'a> Caller<'a> {
     pub(crate) fn new(
         means: Means<'a>,
-        target: Target,
+        Destination { target, url, until }: Destination,
         scrub: &'a Scrub,
-        url: Url,
         monitor: &'a Monitor,
         started_at: DateTime<Utc>,
-        until: Instant,
     ) -> Self {
         let mut base = HeaderMap::with_capacity(12);
         if let Ok(host) = HeaderValue::from_str(&target.authority()) {

@@ -19,7 +19,7 @@ use crate::domain::protocol::Era;
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::wording::counted;
 use crate::net::connect::Target;
-use crate::probe::session::caller::{Caller, Means};
+use crate::probe::session::caller::{Caller, Destination, Means};
 use crate::probe::session::message::Call;
 use crate::probe::wire::clock::StepClock;
 use crate::probe::wire::egress::{ClientIdentity, egress};
@@ -50,7 +50,8 @@ pub(crate) async fn diagnose(
     if monitor.reach.proxy.is_none() && !connectivity.socket(&target).await {
         return (connectivity.rungs, Footprint::default());
     }
-    let mut caller = Caller::new(means, target, scrub, url.clone(), monitor, now, connectivity.until);
+    let mut caller =
+        Caller::new(means, Destination { target, url: url.clone(), until: connectivity.until }, scrub, monitor, now);
     if connectivity.secured(&mut caller, &url).await && connectivity.bare(&mut caller, &url).await {
         connectivity.listed(&mut caller, profile).await;
     }

@@ -73,8 +73,7 @@ pub(crate) async fn check(
     caller: &mut Caller<'_>,
     differing: &Differing,
     assignment: &Assignment,
-    era: Era,
-    tools: &Listed,
+    (era, tools): (Era, &Listed),
     profile: &ServerProfile,
     seen: &mut Observation,
 ) {

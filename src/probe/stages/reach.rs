@@ -10,7 +10,7 @@ use crate::domain::fleet::Control;
 use crate::domain::monitor::Monitor;
 use crate::domain::observation::Stage;
 use crate::net::connect::Target;
-use crate::probe::session::caller::{Caller, Means, bad_address};
+use crate::probe::session::caller::{Caller, Destination, Means, bad_address};
 use crate::probe::wire::clock::StepClock;
 use crate::untrusted_text::Scrub;
 
@@ -22,7 +22,13 @@ pub(crate) async fn answers(means: Means<'_>, control: &Control, within: Duratio
     let Some((target, url)) = parsed else { return Err(bad_address(&scrub)) };
     let until = Instant::now() + within;
     let nobody = Monitor::undeclared("control", control.address.clone());
-    let mut caller = Caller::new(means, target, &scrub, url.clone(), &nobody, chrono::DateTime::UNIX_EPOCH, until);
+    let mut caller = Caller::new(
+        means,
+        Destination { target, url: url.clone(), until },
+        &scrub,
+        &nobody,
+        chrono::DateTime::UNIX_EPOCH,
+    );
     let answered = asked(&mut caller, &url, control, until).await;
     caller.wire.hang_up();
     answered

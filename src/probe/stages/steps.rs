@@ -12,7 +12,7 @@ use url::{Url, form_urlencoded};
 
 use crate::domain::answer::{Answer, Ask, Turn, Variant};
 use crate::domain::fault::{Fault, FaultKind};
-use crate::domain::monitor::{Canary, Monitor, Search};
+use crate::domain::monitor::{Canary, Monitor};
 use crate::domain::observation::{Observation, SourcesSeen, Stage, Step};
 use crate::domain::protocol::Era;
 use crate::domain::server_profile::ServerProfile;
@@ -23,7 +23,7 @@ use crate::probe::assignment::Assignment;
 use crate::probe::decode::answer;
 use crate::probe::decode::rpc::Misfit;
 use crate::probe::decode::sources;
-use crate::probe::session::caller::{Caller, Means, bad_address};
+use crate::probe::session::caller::{Caller, Destination, Means, bad_address};
 use crate::probe::session::closing::close;
 use crate::probe::session::discover::modern_result;
 use crate::probe::session::handshake::{Opened, is_forgotten, lost_its_session, open, resume, weigh_discover};
@@ -101,7 +101,9 @@ async fn visit(
     };
     let shown_until = target.identity_until().and_then(|until| DateTime::from_timestamp(until, 0));
     seen.credential_until = [seen.credential_until, shown_until].into_iter().flatten().min();
-    let mut caller = Caller::new(means, target, scrub, url.clone(), monitor, assignment.started_at, over - kept_back);
+    let until = over - kept_back;
+    let destination = Destination { target, url: url.clone(), until };
+    let mut caller = Caller::new(means, destination, scrub, monitor, assignment.started_at);
     caller.wire.transcript = Some(transcript);
     seen.trace = caller.trace();
     let opened = converse(&mut caller, programs, differing, assignment, profile, seen).await;
@@ -114,9 +116,8 @@ async fn visit(
         let bare = Target::of(&url)
             .and_then(|target| egress(means.connector, target, monitor, scrub, ClientIdentity::Nothing).ok());
         if let Some(target) = bare {
-            let times = (assignment.started_at, over - kept_back);
-            let at = (target, url.clone());
-            Box::pin(unauthenticated_check::ask(means, at, monitor, scrub, times, profile, seen)).await;
+            let destination = Destination { target, url: url.clone(), until };
+            Box::pin(unauthenticated_check::ask(means, destination, assignment, scrub, profile, seen)).await;
         }
     }
     for address in &monitor.health {
@@ -150,7 +151,7 @@ async fn converse(
     };
     search(caller, opened.era, &tools, assignment, seen).await;
     if monitor.reach.cross_check && fits(caller, monitor) {
-        Box::pin(cross::check(caller, differing, assignment, opened.era, &tools, profile, seen)).await;
+        Box::pin(cross::check(caller, differing, assignment, (opened.era, &tools), profile, seen)).await;
     }
     Some(opened)
 }
@@ -216,6 +217,7 @@ async fn search(caller: &mut Caller<'_>, era: Era, tools: &[Value], assignment: 
         return;
     };
     let schema = named(tools, &search_tool).map_or(&Value::Null, input_schema);
+    let tool = SearchTool { era, name: &search_tool, schema };
     for (nth, turn) in &assignment.asks {
         let Some(canary) = monitor.canaries.get(*nth) else {
             continue;
@@ -223,7 +225,7 @@ async fn search(caller: &mut Caller<'_>, era: Era, tools: &[Value], assignment: 
         let ask = if *turn == Turn::NotAsked || !fits(caller, monitor) {
             unasked(canary)
         } else {
-            ask(caller, era, &monitor.search, &search_tool, schema, canary, *turn, &mut seen.steps).await
+            ask(caller, tool, canary, *turn, &mut seen.steps).await
         };
         seen.asks.push(ask);
     }
@@ -233,7 +235,7 @@ async fn search(caller: &mut Caller<'_>, era: Era, tools: &[Value], assignment: 
     }
     for canary in further.canaries.iter().filter_map(|nth| monitor.canaries.get(*nth)) {
         let ask = if fits(caller, monitor) {
-            ask(caller, era, &monitor.search, &search_tool, schema, canary, Turn::ReAsk, &mut seen.steps).await
+            ask(caller, tool, canary, Turn::ReAsk, &mut seen.steps).await
         } else {
             unasked(canary)
         };
@@ -291,27 +293,23 @@ fn dropped_by_clients(era: Era, tools: &[Value], search_tool: Option<&str>) -> O
     Some(format!("clients have to drop the tool {name}: {why}"))
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "the parts of one beat that a call needs, each borrowed from another owner"
-)]
-async fn ask(
-    caller: &mut Caller<'_>,
+/// The tool that canaries are asked through, as this server lists it.
+#[derive(Debug, Clone, Copy)]
+struct SearchTool<'t> {
     era: Era,
-    search: &Search,
-    tool: &str,
-    schema: &Value,
-    canary: &Canary,
-    turn: Turn,
-    steps: &mut Vec<Step>,
-) -> Ask {
+    name: &'t str,
+    schema: &'t Value,
+}
+
+async fn ask(caller: &mut Caller<'_>, tool: SearchTool<'_>, canary: &Canary, turn: Turn, steps: &mut Vec<Step>) -> Ask {
+    let search = &caller.monitor().search;
     let mut arguments = format!("{{{}:{}", Value::from(search.query.as_str()), Value::from(canary.query.as_str()));
     for (name, value) in search.arguments.iter().filter(|(name, _)| **name != search.query) {
         arguments.push_str(&format!(",{}:{value}", Value::from(name.as_str())));
     }
     arguments.push('}');
     let mut clock = StepClock::start(Stage::Search, &canary.id);
-    let outcome = call_tool(caller, era, tool, &arguments, schema, &mut clock).await;
+    let outcome = call_tool(caller, tool.era, tool.name, &arguments, tool.schema, &mut clock).await;
     let result: Result<Answer, Fault> =
         outcome.and_then(|raw| answer::read(&raw, search).map_err(|misfit| fault_of(caller, &misfit)));
     let step = clock.stop(result.as_ref().err().cloned());
