@@ -26,7 +26,6 @@ pub(crate) const UNTRIED: u8 = 3;
 pub(crate) enum ReplayVerdict {
     /// It does not show any more.
     Gone(String),
-    /// It shows again.
     StillThere(String),
     /// Something else is wrong now.
     Another(String),
@@ -175,7 +174,6 @@ pub(crate) fn judge(then: &Head, now: &Head, signal: &str) -> ReplayVerdict {
 }
 
 impl ReplayVerdict {
-    /// The exit code.
     pub(crate) const fn code(&self) -> u8 {
         match self {
             Self::Gone(_) => 0,
@@ -194,7 +192,6 @@ impl ReplayVerdict {
         }
     }
 
-    /// One sentence.
     pub(crate) fn said(&self) -> String {
         match self {
             Self::Gone(said) => format!("the fault is gone: {said}"),

@@ -25,16 +25,21 @@ pub(super) const CHANGE_GAP: Duration = Duration::from_secs(1);
 /// Something other than a beat that needs the runtime.
 #[derive(Debug, Clone)]
 pub(super) enum PendingChange {
-    /// Another declaration.
     Edit(Arc<Monitor>),
     /// The same declaration, weighed anew: the file may have changed while Serin was down.
     Reconsider,
     /// No declaration any more.
     Remove,
     /// Somebody takes an incident.
-    Acknowledge { incident: String, actor: String },
+    Acknowledge {
+        incident: String,
+        actor: String,
+    },
     /// Somebody accepts the tools.
-    Accept { hash: String, actor: String },
+    Accept {
+        hash: String,
+        actor: String,
+    },
     /// Somebody wants a look now.
     Recheck,
 }

@@ -40,7 +40,6 @@ const ILL: [InternalAlert; 8] = [
     InternalAlert::UplinkLost,
 ];
 
-/// Runs until shutdown.
 pub(crate) async fn run(context: LoopContext, sender: Arc<ChannelSender>, shutdown: CancellationToken) {
     let mut fleets = context.fleet.clone();
     let mut signs = Signs { due: Instant::now(), lost: 0, kept_back: false };

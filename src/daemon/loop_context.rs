@@ -21,13 +21,9 @@ const DATABASE: &str = "database";
 /// Everything a loop needs. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct LoopContext {
-    /// The memory.
     pub store: Store,
-    /// The probe.
     pub prober: Arc<Prober>,
-    /// What pages show.
     pub live: Arc<LiveState>,
-    /// Our own alerts.
     pub alerts: InternalAlerts,
     /// The fleet in force.
     pub fleet: watch::Receiver<Arc<Fleet>>,

@@ -26,7 +26,6 @@ pub(crate) struct Notifier<'a> {
     pub fleet: &'a Fleet,
     /// Whom it is about.
     pub monitor: &'a Monitor,
-    /// The turn's moment.
     pub now: DateTime<Utc>,
 }
 

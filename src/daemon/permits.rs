@@ -38,7 +38,6 @@ const PERMITS_MIN: u64 = 16;
 /// What a limit on open files leaves room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shares {
-    /// Places for probes.
     pub probes: usize,
     /// Connections to the pages, event streams among them.
     pub pages: usize,
@@ -57,7 +56,6 @@ pub(crate) fn sized(files: u64) -> Shares {
     Shares { probes, pages, streams }
 }
 
-/// All places.
 #[derive(Debug, Clone)]
 pub(crate) struct Permits {
     short: Arc<Semaphore>,

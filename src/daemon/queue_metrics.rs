@@ -25,7 +25,6 @@ const MOVED: &str = "database_moved";
 /// The kind of the banner about deliveries that do not get through.
 const DELIVERIES: &str = "deliveries";
 
-/// Runs until shutdown.
 pub(crate) async fn run(context: LoopContext, shutdown: CancellationToken) {
     while !shutdown.is_cancelled() {
         let now = Utc::now();

@@ -41,11 +41,9 @@ pub(crate) type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 /// Puts a file's `log` in force, at start and with every reload.
 pub(crate) type Logging = Arc<dyn Fn(&Log) + Send + Sync>;
 
-/// The loop.
 pub(crate) struct Reload {
     /// What it works with.
     pub context: LoopContext,
-    /// The file.
     pub path: PathBuf,
     /// How a variable is looked up.
     pub env: Environment,
@@ -66,7 +64,6 @@ impl std::fmt::Debug for Reload {
 }
 
 impl Reload {
-    /// Runs until shutdown.
     pub(crate) async fn run(self, shutdown: CancellationToken) {
         let mut judged = self.fleet.borrow().provenance.hash.clone();
         let mut reader = SourceReader::new(&self.path);
@@ -176,7 +173,6 @@ enum Looked {
     Faulty {
         /// What stands for its content.
         hash: String,
-        /// Its faults, rendered.
         why: String,
     },
 }

@@ -38,11 +38,9 @@ const DAYS_SAVED_EVERY: Duration = Duration::from_secs(600);
 /// One monitor in the daemon. Owned by whoever works on it: the scheduler, or the one beat in flight.
 #[derive(Debug)]
 pub(crate) struct MonitorRuntime {
-    /// What is declared.
     pub monitor: Arc<Monitor>,
     /// How it stands; replaced only after the beat that changed it was remembered.
     pub state: MonitorState,
-    /// What probes learnt.
     pub profile: ServerProfile,
     /// The order of a round of canaries.
     pub round: Vec<usize>,
@@ -97,7 +95,6 @@ pub(crate) struct LastListing {
     pub tools: ToolsSeen,
     /// In which era it was asked for.
     pub era: Option<Era>,
-    /// When.
     pub at: DateTime<Utc>,
 }
 

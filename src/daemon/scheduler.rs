@@ -47,7 +47,6 @@ const CROWDED: &str = "all probe permits are taken; beats are skipped";
 /// The name under which the loop reports its turns.
 const NAME: &str = "scheduler";
 
-/// The loop.
 #[derive(Debug)]
 pub(crate) struct Scheduler {
     context: LoopContext,

@@ -30,7 +30,6 @@ const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// What is to be opened, and who hears of it while it is not.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Start<'a> {
-    /// The database.
     pub database: &'a Path,
     /// Whether a damaged one is put aside and a new one begun.
     pub set_aside_damaged: bool,
@@ -40,14 +39,12 @@ pub(crate) struct Start<'a> {
     pub source: &'a str,
     /// Told of what we wait for.
     pub alerts: &'a InternalAlerts,
-    /// Shows it.
     pub live: &'a Arc<LiveState>,
 }
 
 /// What a start needs of the database.
 #[derive(Debug)]
 pub(crate) struct Started {
-    /// The database, open.
     pub store: Store,
     /// A runtime for every monitor.
     pub runtimes: Vec<MonitorRuntime>,

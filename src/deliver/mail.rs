@@ -24,7 +24,6 @@ use rustls::pki_types::CertificateDer;
 /// Characters of a subject: longer ones are cut by every reader anyway.
 const SUBJECT_CHARS_MAX: usize = 160;
 
-/// Sends mails.
 #[derive(Debug)]
 pub(crate) struct Mailer {
     carrier: SmtpClient,

@@ -24,11 +24,8 @@ pub(crate) struct Queues {
 /// What a message says of a trouble.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum QueuedKind {
-    /// It began.
     Alert,
-    /// It lasts.
     Reminder,
-    /// It is over.
     Over,
 }
 

@@ -30,9 +30,7 @@ const CA_BYTES_MAX: u64 = 1 << 20;
 pub(crate) struct MailMessage {
     /// Names the delivery, so that recipients who took it are not asked for again.
     pub key: String,
-    /// The envelope's sender.
     pub from: Address,
-    /// The envelope's recipients.
     pub to: Vec<Address>,
     /// Headers and body, the same at every attempt.
     pub bytes: Vec<u8>,

@@ -26,7 +26,6 @@ const ANSWER_BYTES_MAX: usize = 2048;
 /// Idle connections kept for a receiver: messages come singly, and its load balancer drops idle ones anyway.
 const IDLE_PER_HOST_MAX: usize = 2;
 
-/// Sends webhooks.
 #[derive(Debug)]
 pub(crate) struct WebhookClient {
     tls: ClientConfig,

@@ -21,18 +21,15 @@ const HOUR_US: i64 = 3_600_000_000;
 pub enum Availability {
     /// The server could be asked.
     Up,
-    /// It could not.
     Down,
     /// Nothing was seen: our own trouble, a beat held back, a beat missed.
     Unknown,
 }
 
-/// Time by state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Covered {
     /// The server could be asked.
     pub up: Duration,
-    /// It could not.
     pub down: Duration,
     /// A beat was due, and nothing was seen.
     pub unknown: Duration,
@@ -67,7 +64,6 @@ impl Covered {
         hours
     }
 
-    /// Adds another stretch.
     pub fn add(&mut self, other: &Self) {
         self.up += other.up;
         self.down += other.down;

@@ -34,7 +34,6 @@ pub struct Restart {
     pub certain: bool,
     /// Whether it hands out sessions, which ended with the old process.
     pub sessions: bool,
-    /// What was seen.
     pub evidence: Vec<Evidence>,
 }
 

@@ -10,7 +10,6 @@ use crate::domain::signal::Signal;
 pub struct Route {
     /// What it wants to hear of; every given part has to fit.
     pub matches: Match,
-    /// Names of receivers.
     pub to: Vec<String>,
     /// Name of the receiver that hears of it where one of `to` cannot be reached.
     pub fallback: Option<String>,
@@ -36,15 +35,10 @@ pub struct Match {
 /// What is to be routed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Subject<'a> {
-    /// How loud.
     pub severity: Severity,
-    /// Of which signal.
     pub signal: Option<Signal>,
-    /// Why.
     pub reason: Option<FailureReason>,
-    /// The monitor's labels.
     pub labels: &'a BTreeMap<String, String>,
-    /// The monitor's id.
     pub monitor: &'a str,
 }
 

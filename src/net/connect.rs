@@ -139,7 +139,6 @@ impl Connector {
     }
 }
 
-/// Where to connect.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     host: Host<String>,
@@ -266,9 +265,7 @@ impl Connection {
 pub(crate) struct Times {
     /// The name was resolved.
     pub name: Option<Duration>,
-    /// TCP stood.
     pub connect: Option<Duration>,
-    /// TLS stood.
     pub tls: Option<Duration>,
 }
 
@@ -276,7 +273,6 @@ pub(crate) struct Times {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 pub(crate) struct ConnectError {
-    /// What went wrong.
     pub trouble: ConnectFailure,
     /// The evidence: every address tried, by family.
     pub detail: String,

@@ -11,13 +11,11 @@ pub(crate) enum ConnectFailure {
     NameNotResolved,
     /// The guard does not let the address pass.
     Guarded(Refusal),
-    /// Nothing listens.
     Refused,
     /// TCP was not answered in time.
     TimedOut,
     /// The connection was reset.
     Reset,
-    /// No route.
     Unreachable,
     /// The chain is not trusted.
     TlsUntrusted,

@@ -27,7 +27,6 @@ pub(crate) struct Proxy {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProxyKind {
-    /// CONNECT.
     Http,
     /// SOCKS5; names are resolved here.
     Socks5,

@@ -17,7 +17,6 @@ const RECEIVED_MAX: u64 = 64 * 1024 * 1024;
 /// An established connection's bytes.
 #[derive(Debug)]
 pub(crate) enum Stream {
-    /// TCP alone.
     Plain(Counted),
     /// TLS over TCP; boxed, for a TLS session is a kilobyte.
     Tls(Box<TlsStream<Counted>>),
@@ -32,12 +31,10 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    /// Bytes sent.
     pub(crate) fn sent(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// Bytes received.
     pub(crate) fn received(&self) -> u64 {
         self.received.load(Ordering::Relaxed)
     }

@@ -93,9 +93,7 @@ impl Files {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{} cannot be used: {why}", .path.display())]
 pub(crate) struct TrustError {
-    /// Which.
     pub path: PathBuf,
-    /// Why.
     pub why: String,
 }
 

@@ -58,7 +58,6 @@ const ARGUMENT_BYTES_MAX: usize = 500;
 /// A search tool and its call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Callable {
-    /// The tool.
     pub tool: String,
     /// The argument that takes the question.
     pub query: String,

@@ -69,7 +69,6 @@ struct KnownCounts {
 /// Counting time that is left.
 #[derive(Debug)]
 struct Allowance {
-    /// Seconds.
     saved: f64,
     at: Instant,
 }

@@ -31,7 +31,6 @@ pub(crate) struct MonitorList {
     monitors: Vec<MonitorBody>,
 }
 
-/// One monitor.
 #[derive(Debug, Serialize)]
 pub(crate) struct MonitorBody {
     id: String,
@@ -142,7 +141,6 @@ pub(crate) struct IncidentList {
     next: Option<String>,
 }
 
-/// One incident.
 #[derive(Debug, Serialize)]
 pub(crate) struct IncidentBody {
     id: String,
@@ -186,7 +184,6 @@ pub(crate) struct TimelineBody {
     text: String,
 }
 
-/// One delivery.
 #[derive(Debug, Serialize)]
 pub(crate) struct DeliveryBody {
     id: String,
@@ -217,7 +214,6 @@ pub(crate) async fn monitors(State(state): State<WebState>, RawQuery(query): Raw
     Json(MonitorList { total: found.len(), page, pages, monitors })
 }
 
-/// `GET /api/v1/monitors/{id}`.
 pub(crate) async fn monitor(
     State(state): State<WebState>,
     Path(id): Path<String>,
@@ -239,7 +235,6 @@ pub(crate) async fn incidents(
     Ok(Json(IncidentList { incidents: found.into_iter().map(|found| incident_body(&state, found)).collect(), next }))
 }
 
-/// `GET /api/v1/incidents/{id}`.
 pub(crate) async fn incident(
     State(state): State<WebState>,
     Path(id): Path<String>,

@@ -16,7 +16,6 @@ pub(crate) struct Asset {
     text: &'static str,
 }
 
-/// How everything looks.
 pub(crate) static STYLE: LazyLock<Asset> =
     LazyLock::new(|| asset("app", "css", "text/css; charset=utf-8", include_str!("assets/app.css")));
 /// What keeps an open page fresh.
@@ -28,7 +27,6 @@ pub(crate) static ICON: LazyLock<Asset> =
 
 const FOREVER: [(HeaderName, &str); 1] = [(header::CACHE_CONTROL, "public, max-age=31536000, immutable")];
 
-/// `GET /assets/{name}`.
 pub(crate) async fn serve(Path(name): Path<String>) -> Response {
     let asked = format!("/assets/{name}");
     for asset in [&*STYLE, &*SCRIPT, &*ICON] {

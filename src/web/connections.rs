@@ -76,7 +76,6 @@ enum ConnectionActivity {
     Answering,
     /// The same, and its answer is an event stream.
     Streaming,
-    /// Everything was answered.
     Idle,
 }
 
@@ -114,7 +113,6 @@ impl ConnectionLine {
         source::of(address, headers, &self.all.limits.trusted_proxies)
     }
 
-    /// Bytes came.
     pub(in crate::web) fn has_read(&self) {
         let mut progress = self.progress();
         let now = Instant::now();

@@ -55,7 +55,6 @@ struct EventStream {
     _permit: OwnedSemaphorePermit,
 }
 
-/// `GET /events`.
 pub(crate) async fn stream(State(state): State<WebState>, line: Option<Extension<Arc<ConnectionLine>>>) -> Response {
     let permit = Arc::clone(&state.streams).try_acquire_owned().ok();
     let Some(permit) = permit.filter(|_| line.is_none_or(|line| line.becomes_stream())) else {

@@ -16,7 +16,6 @@ use crate::domain::wording;
 pub(crate) struct Timestamp {
     /// For machines and the script.
     pub iso: String,
-    /// Absolute, in UTC.
     pub title: String,
     /// Relative, as of the drawing of the page.
     pub ago: String,

@@ -36,7 +36,6 @@ pub(crate) struct Looking {
     incident: String,
 }
 
-/// `POST /monitors/{id}/recheck`.
 pub(crate) async fn recheck(
     State(state): State<WebState>,
     Path(id): Path<String>,
@@ -54,7 +53,6 @@ pub(crate) async fn recheck(
     }
 }
 
-/// `POST /monitors/{id}/accept`.
 pub(crate) async fn accept(
     State(state): State<WebState>,
     Path(id): Path<String>,
@@ -72,7 +70,6 @@ pub(crate) async fn accept(
     ([(header::SET_COOKIE, remembered(&taking.actor))], answer).into_response()
 }
 
-/// `POST /incidents/{id}/acknowledge`.
 pub(crate) async fn acknowledge(
     State(state): State<WebState>,
     Path(id): Path<String>,

@@ -21,7 +21,6 @@ pub(crate) struct HistoryQuery {
     heat: Option<String>,
 }
 
-/// A monitor's past.
 #[derive(Debug, Serialize)]
 pub(crate) struct HistoryBody {
     monitor: String,

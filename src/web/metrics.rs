@@ -27,7 +27,6 @@ const HISTOGRAMS_MONITORS_MAX: usize = 500;
 /// Monitors shown in one scrape; what DESIGN §10 promises to carry.
 const MONITORS_MAX: usize = 50_000;
 
-/// `GET /metrics`.
 pub(crate) async fn scrape(State(state): State<WebState>) -> Response {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Scrape { state }));

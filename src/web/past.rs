@@ -20,19 +20,16 @@ const UPTIMES: [Range; 4] = [Range::Day, Range::Week, Range::Month, Range::Quart
 /// How many days a heat map covers, today counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum HeatDays {
-    /// 7 days.
     #[default]
     Week,
     /// 35 days, as long as hours are kept where nothing else is set.
     Kept,
 }
 
-/// What was read.
 #[derive(Debug, Default)]
 pub(crate) struct PastBeats {
     /// Slices of the median.
     pub fine: Vec<LatencySlice>,
-    /// Slices of P95.
     pub coarse: Vec<LatencySlice>,
     /// Hours of the heat map, the oldest first; hours without a sample are left out.
     pub heat: Vec<LatencySlice>,
@@ -45,15 +42,12 @@ pub(crate) struct PastBeats {
 /// Uptime over one range.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Uptime {
-    /// The range.
     pub range: Range,
     /// Where the whole begins: at the hour or day (UTC) that holds the range's start, or when the monitor was first seen.
     pub from: DateTime<Utc>,
-    /// Where it ends.
     pub to: DateTime<Utc>,
     /// Whether the monitor is younger than the range.
     pub is_young: bool,
-    /// Time by state.
     pub covered: Covered,
     /// How often canaries were right since `answers_from`.
     pub answers: Answers,

@@ -10,14 +10,12 @@ use crate::web::state::Away;
 /// An answer that says what is wrong: `{"error": "…"}` with its status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Problem {
-    /// The status.
     pub status: StatusCode,
     /// What is wrong, for people.
     pub error: &'static str,
 }
 
 impl Problem {
-    /// A problem.
     pub(crate) const fn new(status: StatusCode, error: &'static str) -> Self {
         Self { status, error }
     }

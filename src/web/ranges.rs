@@ -22,28 +22,20 @@ const OF_DAYS: [u64; 4] = [DAY_S, 2 * DAY_S, 7 * DAY_S, 14 * DAY_S];
 /// A range of time that ends now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Range {
-    /// Half an hour.
     HalfHour,
     /// Three hours: what the monitor's page opens with, since incidents live there.
     ThreeHours,
-    /// 24 hours.
     Day,
-    /// 7 days.
     Week,
-    /// 30 days.
     Month,
-    /// 90 days.
     Quarter,
 }
 
 /// What the slices of a range are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Grain {
-    /// Single beats.
     Beats,
-    /// Whole hours.
     Hours,
-    /// Whole days (UTC).
     Days,
 }
 
@@ -51,11 +43,9 @@ pub(crate) enum Grain {
 /// same figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cut {
-    /// The range.
     pub range: Range,
     /// The start of the first slice; at most one slice before the range's own start.
     pub from: DateTime<Utc>,
-    /// Now.
     pub to: DateTime<Utc>,
     /// Length of a slice of the median.
     pub fine: Duration,

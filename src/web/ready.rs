@@ -24,7 +24,6 @@ struct Readiness {
     why: Vec<String>,
 }
 
-/// `GET /healthz`.
 pub(crate) async fn health() -> &'static str {
     "ok\n"
 }

@@ -46,7 +46,6 @@ struct Failures {
 pub enum AuthResult {
     /// It is the right one.
     Right,
-    /// It is not.
     Wrong,
     /// It is not, and neither were many others from this source.
     TooOften,
@@ -91,7 +90,6 @@ impl Sessions {
         self.sessions.lock().get(&hash(id)).is_some_and(|ends_at| *ends_at > now)
     }
 
-    /// Ends a session.
     pub fn close(&self, id: &str) {
         self.sessions.lock().remove(&hash(id));
     }

@@ -21,7 +21,6 @@ use crate::web::state::WebState;
 /// Starts later than this, for the hundredth that is latest, are said to be ill: what a fleet is promised (DESIGN §10).
 const LATE_MS_MAX: u64 = 1000;
 
-/// How Serin is.
 #[derive(Debug, Serialize)]
 pub(crate) struct Status {
     /// Nothing is in `ill`.
@@ -55,7 +54,6 @@ struct Versions {
     serin: &'static str,
     /// None where the database did not answer.
     sqlite: Option<String>,
-    /// Of the tables.
     schema: Option<i64>,
     rustc: &'static str,
     target: &'static str,
@@ -72,7 +70,6 @@ struct MonitorsBody {
     waiting: usize,
 }
 
-/// Since the start.
 #[derive(Debug, Serialize)]
 struct BeatsBody {
     good: u64,

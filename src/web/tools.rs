@@ -43,7 +43,6 @@ pub(crate) struct ToolsBody {
     history: Vec<PastBody>,
 }
 
-/// One list.
 #[derive(Debug, Serialize)]
 struct ListBody {
     hash: String,
@@ -54,7 +53,6 @@ struct ListBody {
     tokens: Option<u32>,
 }
 
-/// One change.
 #[derive(Debug, Serialize)]
 struct ChangeBody {
     class: &'static str,
@@ -94,7 +92,6 @@ pub(crate) struct Acceptance {
     hash: Option<String>,
 }
 
-/// `GET /api/v1/monitors/{id}/tools`.
 pub(crate) async fn show(State(state): State<WebState>, Path(id): Path<String>) -> Result<Json<ToolsBody>, Problem> {
     let view = found(&state, &id)?;
     let history = state.ask(state.store.listings(&view.id)).await?;

@@ -260,7 +260,6 @@ async fn follow(
     Sse::new(events).keep_alive(KeepAlive::default())
 }
 
-/// The page: templates/inbox.html.
 #[derive(Template)]
 #[template(path = "inbox.html")]
 struct InboxPage {

@@ -9,14 +9,12 @@ use crate::deliver::message::Message;
 use serin_reference::lab::kinds::{Dose, Fault};
 use serin_reference::lab::server::Running;
 
-/// Who plays.
 #[derive(Debug)]
 pub(crate) struct DemoStage {
     /// docs, policies, support, handbook.
     pub servers: Vec<Running>,
     /// What reached a human.
     pub inbox: Inbox,
-    /// Break nothing.
     pub calm: bool,
 }
 

@@ -13,7 +13,6 @@ use crate::store::file::readers::Readers;
 use crate::store::read::export::Span;
 use crate::store::values::past::{PastAsk, PastBeat};
 
-/// The columns.
 pub(super) const COLUMNS: &[&str] = &[
     "monitor",
     "scheduled_at",

@@ -11,7 +11,6 @@ use crate::domain::incident::{Incident, ResolveCause};
 use crate::store::file::readers::Readers;
 use crate::store::read::export::Span;
 
-/// The columns.
 pub(super) const COLUMNS: &[&str] = &[
     "id",
     "monitor",

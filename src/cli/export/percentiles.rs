@@ -14,7 +14,6 @@ use crate::store::file::readers::Readers;
 use crate::store::packed::pack::day::Series;
 use crate::store::read::export::Span;
 
-/// The columns.
 pub(super) const COLUMNS: &[&str] = &[
     "monitor",
     "day",

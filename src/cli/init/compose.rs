@@ -12,7 +12,6 @@ use crate::tool_lists::callable::COUNT_NAMES;
 /// Everything a proposed monitor says.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Draft {
-    /// Its id.
     pub id: String,
     /// The name people read; none: the id is name enough.
     pub name: Option<String>,

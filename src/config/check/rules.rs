@@ -74,7 +74,6 @@ pub(in crate::config) struct RuleBasis {
     pub health: usize,
     /// Results a search asks for, where it says so.
     pub results_asked: Option<u32>,
-    /// The monitor's.
     pub place: TextSpan,
 }
 

@@ -205,7 +205,6 @@ impl Checker<'_> {
         None
     }
 
-    /// A whole number.
     pub(in crate::config) fn whole(
         &mut self,
         what: impl Display + Copy,

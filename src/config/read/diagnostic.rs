@@ -20,7 +20,6 @@ const QUOTED_CHARS_MAX: usize = 80;
 /// the first one from byte 0 and line 1, so that a place needs no file beside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(in crate::config) struct TextSpan {
-    /// First byte.
     pub start: u32,
     /// The byte after the last.
     pub end: u32,

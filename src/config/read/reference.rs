@@ -17,7 +17,6 @@ const SECRET_FILE_BYTES_MAX: u64 = 64 * 1024;
 /// One stretch of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::config) enum ReferencePart<'a> {
-    /// Stands for itself.
     Text(&'a str),
     /// A variable, and what to take where it is not set.
     Env {
@@ -26,7 +25,9 @@ pub(in crate::config) enum ReferencePart<'a> {
         default: Option<&'a str>,
     },
     /// A file's content, without the line break at its end.
-    File { path: &'a str },
+    File {
+        path: &'a str,
+    },
 }
 
 /// Whether a text refers to anything.

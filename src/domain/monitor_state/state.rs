@@ -25,7 +25,6 @@ pub struct MonitorState {
     pub(super) signals: [SignalState; 8],
     /// Each signal's latest reading.
     pub(super) readings: [Reading; 8],
-    /// Open incidents.
     pub(super) open: BTreeMap<Signal, OpenSignal>,
     /// Canaries by id. Boxed, since a node of the map has room for eleven, and most monitors have two.
     pub canaries: BTreeMap<String, Box<CanaryState>>,

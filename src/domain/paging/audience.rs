@@ -22,9 +22,7 @@ pub struct Topic {
 /// Whom a finding would reach.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Hearing {
-    /// What was found.
     pub topic: Topic,
-    /// How loud.
     pub severity: Severity,
     /// The receivers; empty: nobody.
     pub to: Vec<String>,

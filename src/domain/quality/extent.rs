@@ -22,7 +22,6 @@ pub(crate) struct Horizon {
     pub turned_at: Option<DateTime<Utc>>,
     /// When Serin took the incident up again after a restart: what was wrong before is asked once more.
     pub resumed_at: Option<DateTime<Utc>>,
-    /// The turn's moment.
     pub now: DateTime<Utc>,
 }
 
@@ -56,12 +55,10 @@ impl Horizon {
     }
 }
 
-/// The count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Extent {
     /// The fault's first wrong answer.
     pub since: DateTime<Utc>,
-    /// Canaries asked since.
     pub asked: usize,
     /// Those of them that are wrong.
     pub wrong: usize,
@@ -78,9 +75,7 @@ pub(crate) struct Extent {
 /// Whether it is so, or was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tense {
-    /// It is.
     Now,
-    /// It was.
     Past,
 }
 
@@ -179,7 +174,6 @@ pub(crate) struct Roll<'a> {
 }
 
 impl<'a> Roll<'a> {
-    /// Calls the roll.
     pub(crate) fn call(
         canaries: &'a [Canary],
         state: &'a BTreeMap<String, Box<CanaryState>>,

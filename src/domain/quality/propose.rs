@@ -21,9 +21,7 @@ pub(crate) struct SeenPassage {
 /// A question and the source that should answer it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
-    /// What is asked.
     pub query: String,
-    /// What it isolates.
     pub kind: CanaryKind,
     /// The source it was taken from; empty for a negative canary.
     pub source: String,

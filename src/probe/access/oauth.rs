@@ -75,7 +75,6 @@ enum Side {
     Issuer,
 }
 
-/// An answer, whole.
 struct TokenAnswer {
     status: u16,
     headers: HeaderMap,

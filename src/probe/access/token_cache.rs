@@ -18,7 +18,6 @@ const TOKENS_MAX: usize = 50_000;
 const WAIT_FIRST: Duration = Duration::from_secs(30);
 const WAIT_DOUBLINGS_MAX: u32 = 5;
 
-/// Tokens and refusals.
 #[derive(Debug, Default)]
 pub(crate) struct TokenCache {
     known: Mutex<HashMap<MonitorId, (String, CachedToken)>>,
@@ -27,10 +26,13 @@ pub(crate) struct TokenCache {
 /// How it stands with a monitor's token.
 #[derive(Debug, Clone)]
 pub(crate) enum CachedToken {
-    /// There is one.
     Held(AccessToken),
     /// The last attempt brought none.
-    Refused { fault: Fault, again_at: DateTime<Utc>, in_a_row: u32 },
+    Refused {
+        fault: Fault,
+        again_at: DateTime<Utc>,
+        in_a_row: u32,
+    },
 }
 
 impl TokenCache {

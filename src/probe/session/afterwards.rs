@@ -13,7 +13,6 @@ use crate::probe::wire::clock::StepClock;
 /// What became of a server after something was done to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Afterwards {
-    /// It answers.
     Answers,
     /// It does not, and did before.
     Gone,

@@ -24,7 +24,6 @@ pub(crate) enum Discovery {
     Modern(ServerIdentity),
     /// It says so, and yet cannot be spoken to.
     Faulty(BrokenReply),
-    /// Nothing says so.
     Other(BrokenReply),
 }
 

@@ -32,7 +32,6 @@ pub(super) struct OutgoingRequest {
     pub(super) trace: String,
 }
 
-/// A request.
 #[derive(Debug, Default)]
 pub(crate) struct Call<'c> {
     pub(crate) method: &'c str,

@@ -64,7 +64,6 @@ pub(crate) fn unfit(schema: &Value) -> Option<String> {
     None
 }
 
-/// A marked property.
 struct HeaderMark<'s> {
     path: Vec<&'s str>,
     property: &'s Value,

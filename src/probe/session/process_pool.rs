@@ -40,7 +40,6 @@ impl PooledProcess {
     }
 }
 
-/// All of them.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessPool {
     programs: Mutex<HashMap<MonitorId, PooledProcess>>,

@@ -11,7 +11,6 @@ use crate::domain::monitor::{Monitor, MonitorId};
 /// Monitors with such sessions that are remembered: some thousand probes die together when Serin's own task breaks down.
 const MONITORS_MAX: usize = 4_096;
 
-/// Sessions by monitor.
 #[derive(Debug, Default)]
 pub(crate) struct UnclosedSessions {
     sessions: Mutex<HashMap<MonitorId, (String, Vec<HeaderValue>)>>,

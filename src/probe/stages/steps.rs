@@ -207,7 +207,6 @@ async fn connect(caller: &mut Caller<'_>, profile: &mut ServerProfile, seen: &mu
     well.then_some(())
 }
 
-/// Sources and canaries.
 async fn search(caller: &mut Caller<'_>, era: Era, tools: &[Value], assignment: &Assignment, seen: &mut Observation) {
     let monitor = &*assignment.monitor;
     if assignment.ask_sources {

@@ -9,7 +9,6 @@ use crate::net::connect::Times;
 /// Notes kept of one step.
 const NOTES_MAX: usize = 8;
 
-/// A running step.
 #[derive(Debug)]
 pub(crate) struct StepClock {
     stage: Stage,
@@ -23,7 +22,6 @@ pub(crate) struct StepClock {
 }
 
 impl StepClock {
-    /// Starts now.
     pub(crate) fn start(stage: Stage, label: &str) -> Self {
         Self {
             stage,
@@ -47,7 +45,6 @@ impl StepClock {
         twin.notes.into_iter().for_each(|note| self.note(note));
     }
 
-    /// Since the start.
     pub(crate) fn elapsed(&self) -> std::time::Duration {
         self.started.elapsed()
     }
@@ -69,7 +66,6 @@ impl StepClock {
         self.phases.answer = Some(self.elapsed());
     }
 
-    /// The body ended.
     pub(crate) fn end(&mut self) {
         self.phases.end = Some(self.elapsed());
     }

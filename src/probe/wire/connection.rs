@@ -88,7 +88,6 @@ pub(crate) enum Piece {
     End,
     /// The limit was reached.
     Late,
-    /// The connection broke.
     Broken(Fault),
 }
 
@@ -107,7 +106,6 @@ impl<'a> Wire<'a> {
         }
     }
 
-    /// Keeps what passes.
     pub(crate) const fn kept_in(mut self, transcript: Option<&'a Transcript>) -> Self {
         self.transcript = transcript;
         self

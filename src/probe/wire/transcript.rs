@@ -105,7 +105,6 @@ impl Transcript {
         &self.scrub
     }
 
-    /// A connection stands.
     pub(crate) fn connected(&self, authority: &str, times: Times) {
         let took = times.tls.or(times.connect).map(shown).unwrap_or_default();
         let mut head = format!("connected {authority} in {took}");

@@ -31,7 +31,6 @@ const FIRST: &[&str] =
 /// How much of a file was found sound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) enum IntegrityResult {
-    /// All of it.
     Whole,
     /// As much as there was time for.
     Partly,

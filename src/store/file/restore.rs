@@ -137,7 +137,6 @@ fn move_log(database: &Path, aside: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Such as `serin.db.replaced-20261121T091403Z`.
 fn free_name(database: &Path, word: &str, now: DateTime<Utc>) -> Option<PathBuf> {
     let dated = format!(".{word}-{}", now.format("%Y%m%dT%H%M%SZ"));
     let names = std::iter::once(dated.clone()).chain((2..ASIDE_MAX).map(|number| format!("{dated}-{number}")));

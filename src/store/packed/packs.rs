@@ -28,7 +28,6 @@ pub struct Sealing {
     pub rolled_until: DateTime<Utc>,
 }
 
-/// One hour.
 pub(in crate::store) const HOUR: TimeDelta = TimeDelta::hours(1);
 /// Microseconds of an hour.
 pub(in crate::store) const HOUR_US: i64 = 3_600_000_000;
@@ -45,12 +44,10 @@ pub(in crate::store) const fn from_slot(slot: i64) -> (i64, i64) {
     (slot >> 32, slot & 0xffff_ffff)
 }
 
-/// Hours since 1970.
 pub(in crate::store) const fn hour_number(at: DateTime<Utc>) -> i64 {
     at.timestamp_micros().div_euclid(HOUR_US)
 }
 
-/// Days since 1970.
 pub(in crate::store) const fn day_number(at: DateTime<Utc>) -> i64 {
     at.timestamp_micros().div_euclid(HOUR_US * DAY_HOURS)
 }
@@ -190,7 +187,6 @@ pub(in crate::store) async fn beats_of(
     read.named(&meanings).map_err(|error| damaged("a pack", &error))
 }
 
-/// Reads a pack.
 pub(in crate::store) fn read(at: DateTime<Utc>, data: &[u8]) -> Result<Hour, StoreError> {
     hour::decode(at, data).map_err(|error| damaged("a pack", &error))
 }

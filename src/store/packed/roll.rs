@@ -17,7 +17,6 @@ use crate::store::values::past::PastBeat;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// One monitor's day.
 #[derive(Debug)]
 pub(in crate::store) struct DayRow {
     slot: i64,

@@ -16,11 +16,8 @@ use crate::store::values::past::PastBeat;
 /// Percentiles of search calls in one slice of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LatencySlice {
-    /// The slice's start.
     pub at: DateTime<Utc>,
-    /// Samples in it.
     pub n: u32,
-    /// Median in milliseconds.
     pub p50_ms: f64,
     /// 95th percentile in milliseconds; none below 59 samples in the slice is the page's business, not ours.
     pub p95_ms: f64,
@@ -60,7 +57,6 @@ impl SlicePart {
         Self { at, searches: of(Stage::Search), tools: of(Stage::Tools) }
     }
 
-    /// Of one beat.
     pub(in crate::store) fn of_beat(beat: &PastBeat) -> Self {
         let asks = beat.asks.iter().filter(|ask| ask.is_timed() && ask.shape.variant == Variant::Plain);
         Self {

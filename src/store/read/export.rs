@@ -24,7 +24,6 @@ pub struct Span {
     pub monitor: Option<MonitorId>,
     /// From this moment on.
     pub from: DateTime<Utc>,
-    /// Before this moment.
     pub to: DateTime<Utc>,
 }
 

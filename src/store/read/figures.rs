@@ -17,7 +17,6 @@ const DAYS_FULL: u64 = 35;
 /// The database in figures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
-    /// The file.
     pub path: PathBuf,
     /// Its bytes, those to be reused included.
     pub bytes: u64,

@@ -29,7 +29,6 @@ use crate::store::values::past::PastBeat;
 /// Packs of one hour each that lie between two hours, both counted in; `$1` is the first hour, `$2` the last, `$3` the owner.
 const PACKS: &str = "WITH RECURSIVE hours (h) AS (VALUES ($1) UNION ALL SELECT h + 1 FROM hours WHERE h < $2) \
      SELECT h, data FROM hours CROSS JOIN beat_packs ON slot = (h << 32) | $3 ORDER BY h";
-/// Days likewise.
 const DAYS: &str = "WITH RECURSIVE days_asked (d) AS (VALUES ($1) UNION ALL SELECT d + 1 FROM days_asked WHERE d < $2) \
      SELECT d, up, down, unknown, maintenance, latencies, hours, asked, right_answers FROM days_asked CROSS JOIN days ON slot = (d << 32) | $3 \
      ORDER BY d";

@@ -23,11 +23,8 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// One beat of a monitor's recent past.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BeatLine {
-    /// When it started.
     pub at: DateTime<Utc>,
-    /// The kind's word.
     pub kind: String,
-    /// The verdict's word.
     pub verdict: String,
     /// `seen`, `missed`, `internal`, `uplink`.
     pub seen: String,

@@ -37,11 +37,8 @@ macro_rules! is_truth {
 /// One answer of the recent past, as windows want it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskLine {
-    /// Whose.
     pub monitor: MonitorId,
-    /// The canary.
     pub canary: String,
-    /// Which text.
     pub variant: Variant,
     /// Why it was asked.
     pub turn: Turn,
@@ -281,7 +278,6 @@ async fn asks_of_rows(
     Ok(asks)
 }
 
-/// The newest first.
 async fn strips_of_rows(
     connection: &mut SqliteConnection,
     since: DateTime<Utc>,

@@ -37,7 +37,6 @@ impl Rows {
         self
     }
 
-    /// Writes the rows.
     pub(in crate::store) async fn run<R>(
         &'static self,
         connection: &mut SqliteConnection,

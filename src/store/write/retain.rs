@@ -37,12 +37,9 @@ pub(in crate::store) struct Doom {
     pub(in crate::store) now: DateTime<Utc>,
 }
 
-/// What is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) enum Table {
-    /// Ranked lists.
     Lists,
-    /// Names of sources.
     Sources,
 }
 

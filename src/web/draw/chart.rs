@@ -29,7 +29,6 @@ const DAY: Duration = Duration::from_secs(24 * 3_600);
 pub(crate) struct ChartSource<'a> {
     /// The stretch of time.
     pub from: DateTime<Utc>,
-    /// Its end.
     pub to: DateTime<Utc>,
     /// Fine slices, for the median.
     pub fine: &'a [LatencySlice],
@@ -51,15 +50,12 @@ pub(crate) struct ChartSource<'a> {
 pub(crate) struct Chart {
     /// The whole in words.
     pub summary: String,
-    /// The median's outline.
     pub p50: String,
-    /// Slices of P95.
     pub p95: Vec<ChartMark>,
     /// Slices in which calls ran into the timeout.
     pub censored: Vec<ChartMark>,
     /// Height of the limit.
     pub limit_y: Option<f64>,
-    /// Incidents.
     pub shades: Vec<Shade>,
     /// Labels of the upright axis, the topmost first.
     pub heights: Vec<String>,
@@ -73,29 +69,22 @@ pub(crate) struct Chart {
 
 impl HtmlSafe for Chart {}
 
-/// One slice.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ChartMark {
-    /// Left edge.
     pub x: f64,
-    /// Right edge.
     pub x2: f64,
-    /// Height.
     pub y: f64,
     /// What it is, in words.
     pub title: String,
 }
 
-/// One incident.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shade {
-    /// Left edge.
     pub x: i64,
     /// How far it goes.
     pub width: i64,
     /// What it was, in words.
     pub title: String,
-    /// Its page.
     pub href: String,
 }
 

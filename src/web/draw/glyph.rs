@@ -32,7 +32,6 @@ pub(crate) const fn of_roll_up(roll_up: RollUp) -> Glyph {
     Glyph { name }
 }
 
-/// A phase's shape.
 pub(crate) const fn of_phase(phase: Phase) -> Glyph {
     let name = match phase {
         Phase::Quiet => "quiet",
@@ -43,7 +42,6 @@ pub(crate) const fn of_phase(phase: Phase) -> Glyph {
     Glyph { name }
 }
 
-/// A severity's shape.
 pub(crate) const fn of_severity(severity: Severity) -> Glyph {
     let name = match severity {
         Severity::Page => "page",
@@ -53,7 +51,6 @@ pub(crate) const fn of_severity(severity: Severity) -> Glyph {
     Glyph { name }
 }
 
-/// A verdict's shape.
 pub(crate) const fn of_verdict(verdict: Verdict) -> Glyph {
     let name = match verdict {
         Verdict::Good => "up",

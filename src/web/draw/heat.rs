@@ -31,11 +31,8 @@ const ROW_PIXELS: [u16; 2] = [26, 16];
 /// What a heat map is drawn from.
 #[derive(Debug, Clone)]
 pub(crate) struct HeatSource<'a> {
-    /// Hours with samples.
     pub hours: &'a [LatencySlice],
-    /// The first day.
     pub first: DateTime<Utc>,
-    /// How many days.
     pub days: u16,
     /// Hours after this one are still to come.
     pub now: DateTime<Utc>,
@@ -55,7 +52,6 @@ pub(crate) struct Heat {
     pub pixels: u16,
     /// The class of its frame: `low` where there are many rows.
     pub rows_class: &'static str,
-    /// Hours with samples.
     pub cells: Vec<Cell>,
     /// Marks of hours over the limit.
     pub over: String,
@@ -71,16 +67,11 @@ pub(crate) struct Heat {
 
 impl HtmlSafe for Heat {}
 
-/// One hour.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cell {
-    /// The shade's class.
     pub class: &'static str,
-    /// Left edge.
     pub x: f64,
-    /// Upper edge.
     pub y: f64,
-    /// Width and height.
     pub size: f64,
     /// What it is, in words.
     pub title: String,

@@ -32,7 +32,6 @@ impl HtmlSafe for Strip {}
 /// Neighbouring beats with one verdict and one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StripRun {
-    /// Where it starts.
     pub x: usize,
     /// How far it goes.
     pub width: usize,

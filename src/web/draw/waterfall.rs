@@ -18,9 +18,7 @@ pub(crate) struct WaterfallBar {
 /// One phase of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct WaterfallPiece {
-    /// The phase's class.
     pub class: &'static str,
-    /// Where it starts.
     pub x: f64,
     /// How long it is; at least so much that it is seen.
     pub width: f64,

@@ -26,9 +26,7 @@ struct DeliveriesPage {
 /// One delivery, ready to be drawn.
 #[derive(Debug)]
 pub(crate) struct DeliveryRow {
-    /// As stored.
     pub line: DeliveryLine,
-    /// The state's shape.
     pub glyph: Glyph,
     /// When it came to be.
     pub created: Timestamp,
@@ -38,7 +36,6 @@ pub(crate) struct DeliveryRow {
     pub last: Option<Timestamp>,
 }
 
-/// `GET /deliveries`.
 pub(crate) async fn page(State(state): State<WebState>, Extension(visit): Extension<Visit>) -> Response {
     let now = Utc::now();
     let found = state.ask(state.store.deliveries(None)).await;

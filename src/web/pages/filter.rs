@@ -62,7 +62,6 @@ impl FleetFilter {
         views.iter().filter(wanted).cloned().collect()
     }
 
-    /// The monitors wanted.
     pub(crate) fn apply(&self, views: &[Arc<MonitorView>]) -> Vec<Arc<MonitorView>> {
         let mut found = self.apply_but_state(views);
         found.retain(|view| self.wants(view.roll_up));

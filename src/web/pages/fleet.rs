@@ -60,7 +60,6 @@ struct Tile {
     chosen: bool,
 }
 
-/// One monitor.
 #[derive(Debug)]
 struct FleetRow {
     id: String,
@@ -86,9 +85,7 @@ struct FleetRow {
 /// P95 beside its limit.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct P95 {
-    /// The figure.
     pub figure: String,
-    /// Samples behind it.
     pub n: u32,
     /// Whether it is above the limit.
     pub over: bool,
@@ -112,7 +109,6 @@ pub(crate) fn samples(view: &MonitorView) -> String {
     format!("{held} of {needed} samples")
 }
 
-/// `GET /`.
 pub(crate) async fn page(
     State(state): State<WebState>,
     Extension(visit): Extension<Visit>,

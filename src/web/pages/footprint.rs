@@ -26,11 +26,8 @@ pub(crate) struct FootprintPart {
 /// One figure of two days.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FootprintLine {
-    /// What it counts.
     pub name: &'static str,
-    /// Today, UTC.
     pub today: String,
-    /// Yesterday.
     pub yesterday: String,
     /// The cap of the file.
     pub cap: String,

@@ -25,11 +25,8 @@ pub(crate) struct Frame {
     pub watch: String,
     /// Lines across the top.
     pub banners: Vec<BannerLine>,
-    /// The style's address.
     pub css: &'static str,
-    /// The script's address.
     pub js: &'static str,
-    /// The icon's address.
     pub icon: &'static str,
     /// When it was drawn, in full.
     pub drawn_at: String,
@@ -46,9 +43,7 @@ pub(crate) struct Frame {
 pub(crate) struct BannerLine {
     /// What it is about, in words.
     pub title: String,
-    /// Its lines.
     pub text: String,
-    /// Since when.
     pub since: Timestamp,
 }
 
@@ -79,7 +74,6 @@ impl Frame {
         }
     }
 
-    /// The same, live.
     pub(crate) fn watching(mut self, what: impl Into<String>) -> Self {
         self.watch = what.into();
         self

@@ -66,7 +66,6 @@ struct IncidentPage {
     said: Option<String>,
 }
 
-/// How it ended.
 #[derive(Debug)]
 struct Ended {
     at: Timestamp,
@@ -80,7 +79,6 @@ struct TimelineEntry {
     line: TimelineLine,
 }
 
-/// `GET /incidents/{id}`.
 pub(crate) async fn page(
     State(state): State<WebState>,
     Extension(visit): Extension<Visit>,

@@ -40,21 +40,14 @@ struct IncidentSection {
 /// One incident in a list.
 #[derive(Debug)]
 pub(crate) struct IncidentRow {
-    /// Its page.
     pub href: String,
     /// The severity's shape; hollow where it ended.
     pub glyph: Glyph,
-    /// How loud.
     pub severity: &'static str,
-    /// Whose.
     pub monitor: String,
-    /// Of which signal.
     pub signal: &'static str,
-    /// The cause.
     pub reason: &'static str,
-    /// One line.
     pub summary: String,
-    /// When it opened.
     pub opened: Timestamp,
     /// How it stands, in words.
     pub state: String,
@@ -62,7 +55,6 @@ pub(crate) struct IncidentRow {
     pub open: bool,
 }
 
-/// `GET /incidents`.
 pub(crate) async fn page(
     State(state): State<WebState>,
     Extension(visit): Extension<Visit>,

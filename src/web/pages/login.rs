@@ -41,7 +41,6 @@ struct LoginPage {
     needed: bool,
 }
 
-/// `GET /login`.
 pub(crate) async fn page(
     State(state): State<WebState>,
     Extension(visit): Extension<Visit>,
@@ -54,7 +53,6 @@ pub(crate) async fn page(
     form(&state, visit, StatusCode::OK, &asked.next, (asked.said == "over").then_some(over))
 }
 
-/// `POST /login`.
 pub(crate) async fn sign_in(
     State(state): State<WebState>,
     Extension(visit): Extension<Visit>,
@@ -82,7 +80,6 @@ pub(crate) async fn sign_in(
     }
 }
 
-/// `POST /logout`.
 pub(crate) async fn sign_out(State(state): State<WebState>, headers: HeaderMap) -> Response {
     if let Some(id) = guard::cookie(&headers, SESSION_COOKIE) {
         state.sessions.close(id);

@@ -103,7 +103,6 @@ struct MonitorLink {
     chosen: bool,
 }
 
-/// One canary.
 #[derive(Debug)]
 struct CanaryRow {
     view: CanaryView,
@@ -134,7 +133,6 @@ struct StoredPart {
     transcript: Option<TranscriptLine>,
 }
 
-/// `GET /monitors/{id}`.
 pub(crate) async fn page(
     State(state): State<WebState>,
     Extension(visit): Extension<Visit>,

@@ -15,13 +15,10 @@ const TOOLS_SHOWN_MAX: usize = 100;
 /// A probe, ready to be drawn.
 #[derive(Debug)]
 pub(crate) struct ProbeStory {
-    /// The verdict's shape.
     pub glyph: Glyph,
-    /// The verdict.
     pub verdict: &'static str,
     /// Why it took place.
     pub kind: &'static str,
-    /// When it started.
     pub at: Timestamp,
     /// How long it took.
     pub elapsed: String,
@@ -31,7 +28,6 @@ pub(crate) struct ProbeStory {
     pub server: String,
     /// The era and version spoken.
     pub protocol: String,
-    /// The steps.
     pub steps: Vec<StepLine>,
     /// What was wrong, the leading cause first.
     pub findings: Vec<FindingLine>,
@@ -45,39 +41,28 @@ pub(crate) struct ProbeStory {
     pub tools: Option<ToolsLine>,
 }
 
-/// One step.
 #[derive(Debug)]
 pub(crate) struct StepLine {
-    /// Its stage.
     pub stage: &'static str,
-    /// What exactly.
     pub label: String,
-    /// Its length.
     pub elapsed: String,
     /// Where the time went.
     pub bar: WaterfallBar,
-    /// What broke.
     pub fault: Option<(String, String)>,
     /// Oddities that are legal.
     pub notes: Vec<String>,
 }
 
-/// One finding.
 #[derive(Debug)]
 pub(crate) struct FindingLine {
     /// The signal it feeds.
     pub signal: &'static str,
-    /// The cause.
     pub reason: &'static str,
-    /// Where it showed.
     pub stage: &'static str,
-    /// One line.
     pub summary: String,
-    /// What was seen.
     pub evidence: Vec<Evidence>,
 }
 
-/// One health address.
 #[derive(Debug)]
 pub(crate) struct HealthLine {
     /// The address as it may be shown.
@@ -88,7 +73,6 @@ pub(crate) struct HealthLine {
     pub said: String,
 }
 
-/// The tools.
 #[derive(Debug)]
 pub(crate) struct ToolsLine {
     /// Names, and whether it is the one that searches.
@@ -101,7 +85,6 @@ pub(crate) struct ToolsLine {
     pub invalid_call: Option<String>,
 }
 
-/// Tells a probe.
 pub(crate) fn tell(observation: &Observation, outcome: &Outcome, now: DateTime<Utc>) -> ProbeStory {
     let late = (observation.started_at - observation.scheduled_at).to_std().unwrap_or_default();
     let server = observation.server.as_ref();

@@ -32,7 +32,6 @@ struct RunbookPage {
     html: String,
 }
 
-/// `GET /runbooks`.
 pub(crate) async fn index(State(state): State<WebState>, Extension(visit): Extension<Visit>) -> Response {
     let mut layers: Vec<(&'static str, Vec<Facts>)> = Vec::new();
     for facts in FailureReason::ALL.iter().map(|reason| reason.facts()) {
@@ -44,7 +43,6 @@ pub(crate) async fn index(State(state): State<WebState>, Extension(visit): Exten
     show(StatusCode::OK, &IndexPage { frame: Frame::new(&state, visit, Utc::now(), "runbooks", "Runbooks"), layers })
 }
 
-/// `GET /runbooks/{reason}`.
 pub(crate) async fn page(
     State(state): State<WebState>,
     Extension(visit): Extension<Visit>,

@@ -13,7 +13,6 @@ use crate::web::format::{self, Timestamp};
 /// One signal, ready to be drawn.
 #[derive(Debug, Clone)]
 pub(crate) struct SignalLine {
-    /// Its word.
     pub signal: &'static str,
     /// The phase's shape; the severity's while an incident is open.
     pub glyph: Glyph,
@@ -36,11 +35,8 @@ pub(crate) struct SignalLine {
 /// What a signal shows of its incident.
 #[derive(Debug, Clone)]
 pub(crate) struct IncidentLine {
-    /// Its page.
     pub href: String,
-    /// Its cause.
     pub reason: &'static str,
-    /// How loud.
     pub severity: &'static str,
 }
 

@@ -35,7 +35,6 @@ pub(crate) struct ToolsPart {
 pub(crate) struct ToolsBar {
     /// Such as `up to 500`.
     pub name: String,
-    /// How many answers.
     pub count: String,
     /// Length of its bar, of 1,000.
     pub width: u64,
@@ -50,7 +49,6 @@ pub(crate) struct CurrentListing {
     pub more: usize,
     /// The whole hash, which the form sends along.
     pub hash: String,
-    /// Its beginning.
     pub short: String,
     /// When the list was seen.
     pub seen: Timestamp,
@@ -62,33 +60,25 @@ pub(crate) struct CurrentListing {
     pub differs: Option<ListingDiff>,
     /// Calls of canaries that no longer fit, in words; empty where all do.
     pub calls: String,
-    /// Which, and why.
     pub broken: Vec<(String, String)>,
     /// Texts that read like instructions, accepted or not.
     pub instructions: Vec<Instruction>,
 }
 
-/// A difference.
 #[derive(Debug)]
 pub(crate) struct ListingDiff {
     /// Such as `12 tools accepted, 3 now`.
     pub count: String,
-    /// What changed.
     pub changes: Vec<ChangeLine>,
-    /// Changes beyond those.
     pub more: u32,
 }
 
-/// One change.
 #[derive(Debug)]
 pub(crate) struct ChangeLine {
-    /// The class's word.
     pub class: &'static str,
     /// Its shape and colour.
     pub glyph: Glyph,
-    /// The tool.
     pub tool: String,
-    /// What changed.
     pub what: String,
 }
 
@@ -107,7 +97,6 @@ pub(crate) struct PastListing {
     pub accepted: Option<(String, Timestamp)>,
     /// Such as `3 changes against 5e1b0c77aa42`; empty for a first list without anything to say.
     pub story: String,
-    /// What changed.
     pub changes: Vec<ChangeLine>,
 }
 

@@ -31,13 +31,11 @@ pub(crate) struct TranscriptLink {
     pub hash: String,
     /// When the beat started.
     pub at: Timestamp,
-    /// Its cause.
     pub reason: String,
     /// Such as `3 kB`.
     pub size: String,
 }
 
-/// `GET /incidents/{id}/transcripts`.
 pub(crate) async fn list(
     State(state): State<WebState>,
     Extension(visit): Extension<Visit>,

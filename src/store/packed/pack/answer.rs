@@ -15,9 +15,7 @@ const SCORE_CUT: u32 = 32 - SCORE_BITS;
 /// One distinct answer of an hour.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::store) enum PackedAnswer {
-    /// There was none.
     None,
-    /// Written out.
     Whole(PastAnswer),
     /// By its number; as it is read, by what lies between it and the one before.
     Number(i64),

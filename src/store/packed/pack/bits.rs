@@ -18,11 +18,9 @@ const PARAMETER_MAX: u32 = 30;
 /// Bits of a parameter.
 const PARAMETER_BITS: u32 = 5;
 
-/// Bits being written.
 pub(in crate::store) struct BitWriter(BigEndianWriter<Vec<u8>>);
 
 impl BitWriter {
-    /// Nothing yet.
     pub(in crate::store) fn new() -> Self {
         Self(BigEndianWriter::new(Vec::with_capacity(512)))
     }
@@ -32,7 +30,6 @@ impl BitWriter {
         self.0.into_inner().map_err(io::Error::other)
     }
 
-    /// One bit.
     pub(in crate::store) fn bit(&mut self, bit: bool) -> io::Result<()> {
         self.0.write_bit(bit)
     }
@@ -99,7 +96,6 @@ impl<'a> BitReader<'a> {
         Self(BigEndianReader::new(bytes))
     }
 
-    /// One bit.
     pub(in crate::store) fn bit(&mut self) -> io::Result<bool> {
         self.0.read_bit().ok_or_else(end)
     }

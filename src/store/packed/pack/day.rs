@@ -28,7 +28,6 @@ const STEPS_MAX: usize = 4_000;
 /// pierces caches: each is a population of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Series {
-    /// The stage.
     pub stage: Stage,
     /// Which text of a canary; plain for all other stages.
     pub variant: Variant,
@@ -140,7 +139,6 @@ pub(in crate::store) fn decode(bytes: &[u8]) -> io::Result<Histograms> {
     Ok(histograms)
 }
 
-/// Steps and counts.
 fn read_steps(read: &mut BitReader<'_>) -> io::Result<Vec<(i64, i64)>> {
     let steps = read.count(STEPS_MAX)?;
     if steps == 0 {

@@ -8,7 +8,6 @@ use crate::store::values::past::PastAnswer;
 /// The numbers by which names and answers are written.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Numbers {
-    /// Each canary's.
     pub(in crate::store) canaries: HashMap<Arc<str>, i64>,
     /// Those of answers that have one, by [`crate::store::packed::pack::answer::answer_bytes`].
     pub(in crate::store) answers: HashMap<Vec<u8>, i64>,
@@ -17,8 +16,6 @@ pub(in crate::store) struct Numbers {
 /// What numbers stand for.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Meanings {
-    /// Canaries by number.
     pub(in crate::store) canaries: HashMap<i64, Arc<str>>,
-    /// Answers by number.
     pub(in crate::store) answers: HashMap<i64, PastAnswer>,
 }
