@@ -40,7 +40,7 @@ pub(crate) struct Remote {
 /// What it answered: the status, and the JSON of its body (null where there is none).
 #[derive(Debug)]
 pub(crate) struct ApiAnswer {
-    /// The HTTP status.
+    /// Status of the answer.
     pub status: u16,
     /// The body.
     pub body: Value,

@@ -48,7 +48,7 @@ const RECORD_GRACE: Duration = Duration::from_secs(5);
 /// The loop that keeps promises.
 #[derive(Debug, Clone)]
 pub struct DeliveryWorker {
-    /// The outbox.
+    /// Where deliveries wait and attempts are recorded.
     pub store: Store,
     /// How a message goes out.
     pub sender: Arc<ChannelSender>,

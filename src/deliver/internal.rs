@@ -47,7 +47,7 @@ const DETAIL_CHARS_MAX: usize = 400;
 /// One kind of trouble, while it lasts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenAlert {
-    /// Since when.
+    /// When it began, UTC.
     pub since: DateTime<Utc>,
     /// What was last seen of it; one line.
     pub detail: String,

@@ -80,11 +80,11 @@ pub struct Message {
 pub struct MessageIncident {
     /// Its id, the same in every message of it.
     pub id: String,
-    /// Of which signal.
+    /// The signal that was elevated.
     pub signal: String,
-    /// How loud.
+    /// Whether it wakes somebody, waits for working hours, or is only noted.
     pub severity: String,
-    /// When it opened.
+    /// When its signal had been elevated long enough, UTC.
     pub opened_at: String,
     /// When it ended; null while it is open.
     pub resolved_at: Option<String>,
@@ -107,20 +107,20 @@ pub struct MessageIncident {
 /// A monitor in a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageMonitor {
-    /// Its id.
+    /// Its id, as it stands in addresses.
     pub id: String,
     /// The name people read.
     pub name: String,
     /// The address as it may be shown: userinfo and query masked.
     pub url: String,
-    /// Labels.
+    /// Labels of the file, as routes and filters match them.
     pub labels: BTreeMap<String, String>,
 }
 
 /// Where a rule stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageRule {
-    /// The file.
+    /// Path of the file, as people open it.
     pub file: String,
     /// The line, from 1.
     pub line: u32,

@@ -7,7 +7,7 @@ use crate::domain::fault::Fault;
 /// One canary of a beat.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ask {
-    /// The canary's id.
+    /// Id of the canary, unique within its monitor.
     pub canary: String,
     /// Its text, or one that pierces caches.
     pub variant: Variant,

@@ -29,7 +29,7 @@ pub struct Baseline {
     pub listing: Arc<Listing>,
     /// `first-stable` or a person.
     pub accepted_by: String,
-    /// Since when.
+    /// When it was accepted, UTC.
     pub accepted_at: DateTime<Utc>,
 }
 

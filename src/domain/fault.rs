@@ -3,7 +3,7 @@
 /// What broke, as the wire showed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Which.
+    /// What broke, as a closed list.
     pub kind: FaultKind,
     /// One bounded line of evidence, free of control characters and secrets.
     pub detail: String,

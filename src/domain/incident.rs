@@ -15,15 +15,15 @@ use crate::domain::signal::{Level, Phase, Signal, SignalState};
 pub struct Incident {
     /// UUIDv7.
     pub id: String,
-    /// Whose.
+    /// Id of the monitor it belongs to.
     pub monitor: MonitorId,
-    /// Of which signal.
+    /// The signal that was elevated.
     pub signal: Signal,
     /// Which part of the signal; empty where it has no parts.
     pub subject: String,
-    /// How loud.
+    /// Whether it wakes somebody, waits for working hours, or is only noted.
     pub severity: Severity,
-    /// The cause.
+    /// The failure reason, as page, webhook and runbook name it.
     pub reason: FailureReason,
     /// Where it showed, as the stage's word.
     pub stage: String,
@@ -33,9 +33,9 @@ pub struct Incident {
     pub evidence: Vec<Evidence>,
     /// The rule that led here.
     pub rule: RulePlace,
-    /// When it opened.
+    /// When its signal had been elevated long enough, UTC.
     pub opened_at: DateTime<Utc>,
-    /// When it ended.
+    /// When its signal had been calm long enough, UTC; none while it is open.
     pub resolved_at: Option<DateTime<Utc>>,
     /// Why it ended.
     pub resolve_cause: Option<ResolveCause>,
@@ -64,9 +64,9 @@ pub struct Course {
 /// What is told of an incident, as far as a change of it is news.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToldAs {
-    /// The cause.
+    /// The failure reason, as page, webhook and runbook name it.
     pub reason: FailureReason,
-    /// How loud.
+    /// Whether it wakes somebody, waits for working hours, or is only noted.
     pub severity: Severity,
     /// How far it reaches, where that is counted.
     pub reach: Option<IncidentReach>,
@@ -84,7 +84,7 @@ pub enum IncidentReach {
 }
 
 impl IncidentReach {
-    /// The word stored.
+    /// The word that stands in the database for it.
     pub const fn slug(self) -> &'static str {
         match self {
             Self::Some => "some",
@@ -110,7 +110,7 @@ pub struct Worst {
     pub asked: usize,
     /// One line that starts with the monitor's id, in the past tense.
     pub summary: String,
-    /// What was seen.
+    /// Key and value of each thing seen, in the order in which it is shown.
     pub evidence: Vec<Evidence>,
 }
 

@@ -42,7 +42,7 @@ impl fmt::Debug for MonitorId {
 /// One MCP server under watch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Monitor {
-    /// Identity.
+    /// The id of the file: its key everywhere, never changed by a reload.
     pub id: MonitorId,
     /// The name people read.
     pub name: String,
@@ -220,7 +220,7 @@ pub struct OAuth {
 pub struct ProbeIdentity {
     /// Names the secret, so that it can be rotated.
     pub key: String,
-    /// The secret.
+    /// Shared with the owner of the server; signs the header.
     pub secret: Secret,
 }
 
@@ -268,9 +268,9 @@ pub struct SearchFields {
 pub struct Canary {
     /// Identity within the monitor.
     pub id: String,
-    /// What is asked.
+    /// The text given to the search tool.
     pub query: String,
-    /// What it isolates.
+    /// Which part of retrieval it tests, such as meaning or exact words.
     pub kind: CanaryKind,
     /// Sources any of which is the right answer; empty for a negative canary.
     pub expect: Vec<String>,

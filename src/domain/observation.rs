@@ -17,7 +17,7 @@ use crate::domain::tools::{Drift, KnownCalls, Listing};
 pub struct Observation {
     /// Whom it looked at.
     pub monitor: MonitorId,
-    /// Why it looked.
+    /// Scheduled, suspect, asked for by somebody, or a drill.
     pub kind: BeatKind,
     /// When it should have started.
     pub scheduled_at: DateTime<Utc>,
@@ -323,7 +323,7 @@ pub enum Stranger {
 /// One step of the connectivity diagnosis: name, TCP, TLS, HTTP without credentials, tools/list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectivityStep {
-    /// Which.
+    /// `name`, `tcp`, `tls`, `http` or `tools/list`.
     pub name: &'static str,
     /// Whether one gets past it.
     pub holds: bool,

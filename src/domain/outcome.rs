@@ -21,7 +21,7 @@ impl Outcome {
         self.findings.iter().find(|finding| finding.signal == signal)
     }
 
-    /// The leading cause.
+    /// The first finding's reason; none where nothing was found.
     pub fn reason(&self) -> Option<FailureReason> {
         let told = self.findings.first().map(|finding| finding.reason);
         // What will happen in some days makes no beat bad today.
@@ -64,15 +64,15 @@ impl Verdict {
 pub struct Finding {
     /// The signal it feeds; follows from reason and stage (DESIGN §5).
     pub signal: Signal,
-    /// The cause.
+    /// The failure reason, as page, webhook and runbook name it.
     pub reason: FailureReason,
     /// How loud, where the finding itself decides (contract classes); else the rule's.
     pub severity: Option<Severity>,
-    /// Where it showed.
+    /// The stage of the probe in which it showed.
     pub stage: Stage,
     /// One line, without the monitor's name.
     pub summary: String,
-    /// What was seen.
+    /// Key and value of each thing seen, in the order in which it is shown.
     pub evidence: Vec<Evidence>,
 }
 
@@ -81,7 +81,7 @@ pub struct Finding {
 pub struct Evidence {
     /// What it is, in `snake_case`.
     pub key: String,
-    /// What was seen.
+    /// What was seen, as one line for people.
     pub value: String,
 }
 

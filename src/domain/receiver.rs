@@ -43,7 +43,7 @@ pub struct Smtp {
     pub tls: SmtpTls,
     /// User and password, where the server asks for them.
     pub login: Option<(String, Secret)>,
-    /// The sender.
+    /// Address in `From`, and of the envelope.
     pub from: String,
     /// A file of PEM certificates trusted besides the machine's own.
     pub ca: Option<String>,

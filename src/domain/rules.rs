@@ -9,7 +9,7 @@ use crate::domain::reason::Severity;
 pub struct Rules {
     /// Transport, protocol, handshake and tools faults.
     pub availability: StreakRule,
-    /// Credentials and certificates.
+    /// When credentials, certificates and closed doors count as an incident.
     pub access: StreakRule,
     /// The share of failed search calls.
     pub errors: ErrorsRule,
@@ -19,7 +19,7 @@ pub struct Rules {
     pub contract: ContractRule,
     /// The server's own word.
     pub health: StreakRule,
-    /// Canary answers.
+    /// How many wrong answers in a row count as an incident.
     pub quality: QualityRule,
     /// Age of the newest index; none: not judged.
     pub freshness: Option<FreshnessRule>,
@@ -66,7 +66,7 @@ impl Rules {
 /// Where a rule stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RulePlace {
-    /// The file.
+    /// Path of the file, as people open it.
     pub file: String,
     /// The line, from 1.
     pub line: u32,
@@ -83,7 +83,7 @@ pub struct StreakRule {
     pub recover_after: u32,
     /// Covered time from the first bad beat before anybody is told.
     pub page_after: Duration,
-    /// How loud.
+    /// Whether it wakes somebody, waits for working hours, or is only noted.
     pub severity: Severity,
     /// The line that declares it, or the monitor's own.
     pub line: u32,
@@ -100,11 +100,11 @@ impl StreakRule {
 pub struct ErrorsRule {
     /// Failed ÷ asked, 0–1.
     pub share: f64,
-    /// The window.
+    /// How far back failed calls count.
     pub window: Duration,
     /// Failed calls there must be at least.
     pub min_bad: u32,
-    /// How loud.
+    /// Whether it wakes somebody, waits for working hours, or is only noted.
     pub severity: Severity,
     /// The line that declares it, or the monitor's own.
     pub line: u32,
@@ -123,7 +123,7 @@ pub struct LatencyRule {
     pub sustained: Duration,
     /// Samples that the window has to hold.
     pub min_samples: u32,
-    /// How loud.
+    /// Whether it wakes somebody, waits for working hours, or is only noted.
     pub severity: Severity,
     /// The line that declares it, or the monitor's own.
     pub line: u32,
@@ -150,7 +150,7 @@ pub struct QualityRule {
     pub within: u32,
     /// The canary's wrong answers in a row.
     pub after: u32,
-    /// How loud.
+    /// Whether it wakes somebody, waits for working hours, or is only noted.
     pub severity: Severity,
     /// The line that declares it, or the monitor's own.
     pub line: u32,
@@ -159,9 +159,9 @@ pub struct QualityRule {
 /// Opens when the index is older than it may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FreshnessRule {
-    /// The greatest age.
+    /// How old the newest source may be.
     pub older_than: Duration,
-    /// How loud.
+    /// Whether it wakes somebody, waits for working hours, or is only noted.
     pub severity: Severity,
     /// The line that declares it, or the monitor's own.
     pub line: u32,
@@ -174,7 +174,7 @@ pub struct ContextRule {
     pub tools_tokens: Option<u32>,
     /// Tokens that one answer may have; none: any number.
     pub answer_tokens: Option<u32>,
-    /// How loud.
+    /// Whether it wakes somebody, waits for working hours, or is only noted.
     pub severity: Severity,
     /// The line that declares it, or the monitor's own.
     pub line: u32,

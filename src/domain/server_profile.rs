@@ -91,9 +91,9 @@ pub struct KeptSession {
 /// Something we did that servers were seen to die of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecentAction {
-    /// What.
+    /// What was done.
     pub what: RiskyAction,
-    /// When.
+    /// When it happened, UTC.
     pub at: DateTime<Utc>,
 }
 

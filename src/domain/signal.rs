@@ -120,7 +120,7 @@ impl Phase {
 /// One signal's state, as it is kept between beats and over restarts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SignalState {
-    /// Where it is.
+    /// Quiet, pending, open or clearing.
     pub phase: Phase,
     /// When it got there.
     pub since: DateTime<Utc>,

@@ -23,7 +23,7 @@ pub struct Listing {
 /// One tool, reduced to what is compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolSeen {
-    /// Its name.
+    /// Name of the tool, as clients call it.
     pub name: String,
     /// Hash over everything.
     pub full_hash: String,
@@ -34,7 +34,7 @@ pub struct ToolSeen {
 /// A text that reads like an instruction to a model rather than like documentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instruction {
-    /// The tool.
+    /// Name of the tool.
     pub tool: String,
     /// Where in the tool, such as `description` or `argument query`.
     pub place: String,
@@ -135,7 +135,7 @@ pub const NEW: &str = "the tool is new";
 pub struct ToolChange {
     /// How much it matters.
     pub class: ChangeClass,
-    /// The tool.
+    /// Name of the tool.
     pub tool: String,
     /// One line without the tool's name, such as ``argument `lang` is now required``.
     pub what: String,

@@ -46,7 +46,7 @@ pub struct HeartbeatNote {
 /// Beats of the last [`LATELY`], or since the start where that is less.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RecentBeats {
-    /// The stretch.
+    /// How long it is: [`LATELY`], or since the start where that is less.
     pub over: Duration,
     /// Starts by lateness, as in [`ProcessMetrics::lateness`].
     pub late: Vec<u64>,

@@ -81,13 +81,13 @@ impl RollUp {
 /// One monitor, as pages show it.
 #[derive(Debug, Clone)]
 pub struct MonitorView {
-    /// Identity.
+    /// The id of the file: its key everywhere, never changed by a reload.
     pub id: MonitorId,
     /// The name people read.
     pub name: String,
     /// The address as it may be shown.
     pub url: String,
-    /// Labels.
+    /// Labels of the file, as routes and filters match them.
     pub labels: BTreeMap<String, String>,
     /// Time between scheduled beats.
     pub every: Duration,
@@ -150,7 +150,7 @@ impl MonitorView {
 pub struct ToolsView {
     /// The list seen last, with the calls we know of it.
     pub seen: ToolsSeen,
-    /// When.
+    /// When the list was last seen, UTC.
     pub seen_at: DateTime<Utc>,
     /// In which era it was asked for.
     pub era: Option<Era>,
@@ -168,9 +168,9 @@ impl ToolsView {
 /// One signal of a monitor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SignalView {
-    /// Which.
+    /// The signal that is judged.
     pub signal: Signal,
-    /// Where it is.
+    /// Quiet, pending, open or clearing.
     pub phase: Phase,
     /// What the latest reading says.
     pub level: Level,
@@ -187,26 +187,26 @@ pub struct SignalView {
 /// What a signal line shows of its incident.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenIncident {
-    /// Its id.
+    /// Its id, as it stands in addresses.
     pub id: String,
-    /// Its cause.
+    /// The failure reason, as page, webhook and runbook name it.
     pub reason: FailureReason,
-    /// How loud.
+    /// Whether it wakes somebody, waits for working hours, or is only noted.
     pub severity: Severity,
-    /// One line.
+    /// The headline, one line without markup.
     pub summary: String,
-    /// When it opened.
+    /// When its signal had been elevated long enough, UTC.
     pub opened_at: DateTime<Utc>,
 }
 
 /// One beat of the strip.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BeatMark {
-    /// When it started.
+    /// When the probe started, UTC.
     pub at: DateTime<Utc>,
-    /// As one word.
+    /// Good, degraded, down, or unknown.
     pub verdict: Verdict,
-    /// The leading cause.
+    /// The first finding's reason; none where nothing was found.
     pub reason: Option<FailureReason>,
     /// Duration of the whole probe in milliseconds.
     pub elapsed_ms: f32,
@@ -215,11 +215,11 @@ pub struct BeatMark {
 /// One canary's last answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CanaryView {
-    /// Its id.
+    /// Its id, as it stands in addresses.
     pub id: String,
-    /// What it isolates.
+    /// Which part of retrieval it tests, such as meaning or exact words.
     pub kind: CanaryKind,
-    /// What is asked.
+    /// The text given to the search tool.
     pub query: String,
     /// What is expected, in words.
     pub expected: String,
@@ -246,7 +246,7 @@ pub struct Banner {
     pub kind: &'static str,
     /// One or more lines for people.
     pub text: String,
-    /// Since when.
+    /// When it began, UTC.
     pub since: DateTime<Utc>,
 }
 

@@ -15,7 +15,7 @@ use crate::tool_lists::known::KnownLists;
 pub struct Assignment {
     /// Whom to look at.
     pub monitor: Arc<Monitor>,
-    /// Why.
+    /// Scheduled, suspect, asked for by somebody, or a drill.
     pub kind: BeatKind,
     /// When it was due.
     pub scheduled_at: DateTime<Utc>,

@@ -39,7 +39,7 @@ pub struct Settings {
 pub struct WebState {
     /// The last known state of everything.
     pub live: Arc<LiveState>,
-    /// The database.
+    /// What pages read of the past; while it is away they go on from `live`.
     pub store: Store,
     /// What does not change while the process lives.
     pub settings: Arc<Settings>,

@@ -32,7 +32,7 @@ pub struct MonitorState {
     pub latency: LatencyWindow,
     /// Search calls of the errors window.
     pub errors: ErrorsWindow,
-    /// The accepted tools.
+    /// The accepted list of tools, and the candidate for the next.
     pub tools: ToolsState,
     /// By what a restart is recognised.
     pub marks: RestartMarks,
@@ -59,17 +59,17 @@ pub(super) struct OpenSignal {
 /// One beat, judged, with what the loop knows about it.
 #[derive(Debug, Clone, Copy)]
 pub struct Beat<'a> {
-    /// Whose.
+    /// Id of the monitor it belongs to.
     pub monitor: &'a Monitor,
     /// Where the rules came from.
     pub provenance: &'a Provenance,
-    /// What was seen.
+    /// Everything the probe saw.
     pub seen: &'a Observation,
-    /// What it means.
+    /// What `classify` made of it.
     pub outcome: &'a Outcome,
     /// Time since the beat before during which we were looking.
     pub covered: Duration,
-    /// The turn's moment.
+    /// The clock as the turn read it, UTC.
     pub now: DateTime<Utc>,
 }
 

@@ -16,9 +16,9 @@ pub struct Notification {
     pub id: String,
     /// Its place among the notifications of its incident, from 1; 1 where there is no incident.
     pub sequence: u32,
-    /// What happened.
+    /// Opened, updated, resolved, restarted or a test.
     pub event: Event,
-    /// When it happened.
+    /// When it was decided, UTC.
     pub at: DateTime<Utc>,
     /// The incident as it stood then, where there is one.
     pub incident: Option<Incident>,
@@ -28,11 +28,11 @@ pub struct Notification {
     pub reason: Option<FailureReason>,
     /// Where it showed, as the stage's word.
     pub failed_stage: Option<String>,
-    /// How loud.
+    /// Whether it wakes somebody, waits for working hours, or is only noted.
     pub severity: Severity,
     /// One line that starts with the monitor's id.
     pub summary: String,
-    /// What was seen.
+    /// Key and value of each thing seen, in the order in which it is shown.
     pub evidence: Vec<Evidence>,
     /// What would resolve it, as a sentence.
     pub resolves_when: Option<String>,
@@ -49,13 +49,13 @@ pub struct Notification {
 /// What a message shows of a monitor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MonitorCard {
-    /// Its id.
+    /// Its id, as it stands in addresses.
     pub id: String,
     /// The name people read.
     pub name: String,
     /// The address as it may be shown.
     pub url: String,
-    /// Labels.
+    /// Labels of the file, as routes and filters match them.
     pub labels: BTreeMap<String, String>,
 }
 

@@ -71,7 +71,7 @@ pub struct Before {
 pub struct RequestHead {
     /// Its id.
     pub canary: String,
-    /// Why.
+    /// Whether it was its turn, or it was asked again.
     pub turn: String,
 }
 
@@ -93,7 +93,7 @@ pub struct StepSeen {
 /// One canary's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerSeen {
-    /// The canary.
+    /// Id of the canary.
     pub canary: String,
     /// How it was judged.
     pub verdict: String,
@@ -108,11 +108,11 @@ pub struct AnswerSeen {
 pub struct FindingSeen {
     /// The signal it feeds.
     pub signal: String,
-    /// The cause.
+    /// The failure reason, as page, webhook and runbook name it.
     pub reason: String,
-    /// Where it showed.
+    /// The stage of the probe in which it showed.
     pub stage: String,
-    /// One line.
+    /// The headline, one line without markup.
     pub summary: String,
 }
 

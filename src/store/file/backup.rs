@@ -28,9 +28,9 @@ const PARTIAL: &str = ".partial";
 /// A backup that was written, synced and looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Backup {
-    /// Its size.
+    /// Size of the file in bytes.
     pub bytes: u64,
-    /// What it holds.
+    /// The version of its tables, and how many monitors and incidents it holds.
     pub contents: Contents,
 }
 

@@ -27,9 +27,9 @@ const ASIDE_MAX: u32 = 100;
 /// A database that was put back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
-    /// Its size.
+    /// Size of the file in bytes.
     pub bytes: u64,
-    /// What it holds.
+    /// The version of its tables, and how many monitors and incidents it holds.
     pub contents: Contents,
     /// Where the one before is kept; none where there was none.
     pub aside: Option<PathBuf>,

@@ -50,34 +50,34 @@ pub struct IncidentFilter {
 /// One line of an incident's timeline, as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimelineLine {
-    /// When.
+    /// When it happened, UTC.
     pub at: DateTime<Utc>,
     /// `opened`, `updated`, `acknowledged`, `resolved`, `held` and the like.
     pub kind: String,
     /// Who did it.
     pub actor: String,
-    /// One line.
+    /// What the timeline shows, one line without markup.
     pub text: String,
 }
 
 /// One delivery of the ledger, with its last attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryLine {
-    /// Its id.
+    /// Its id, as it stands in addresses.
     pub id: String,
-    /// The notification.
+    /// Id of the notification, a UUIDv7.
     pub notification: String,
     /// Its incident, where it has one.
     pub incident: Option<String>,
-    /// The event's word.
+    /// Such as `incident.opened`.
     pub event: String,
     /// Its place in the incident.
     pub sequence: u32,
-    /// The receiver.
+    /// Name of the receiver in the file.
     pub receiver: String,
     /// The receiver it stands in for, where it is a fallback.
     pub fallback_of: Option<String>,
-    /// The state's word.
+    /// Pending, sent or dead, as stored.
     pub state: String,
     /// When it came to be.
     pub created_at: DateTime<Utc>,

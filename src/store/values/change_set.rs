@@ -70,7 +70,7 @@ pub enum BeatSeen {
 }
 
 impl BeatSeen {
-    /// The word stored.
+    /// The word that stands in the database for it.
     pub const fn slug(self) -> &'static str {
         match self {
             Self::Seen => "seen",
@@ -92,11 +92,11 @@ impl BeatSeen {
 /// One beat.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BeatRow {
-    /// Whose.
+    /// Id of the monitor it belongs to.
     pub monitor: MonitorId,
     /// When it was due.
     pub scheduled_at: DateTime<Utc>,
-    /// When it started.
+    /// When the probe started, UTC.
     pub started_at: DateTime<Utc>,
     /// Why it took place.
     pub kind: BeatKind,
@@ -106,11 +106,11 @@ pub struct BeatRow {
     pub transport: Option<Transport>,
     /// Whether it showed us anything.
     pub seen: BeatSeen,
-    /// As one word.
+    /// Good, degraded, down, or unknown.
     pub verdict: Verdict,
-    /// The leading cause.
+    /// The first finding's reason; none where nothing was found.
     pub reason: Option<FailureReason>,
-    /// Where it showed.
+    /// The stage of the probe in which it showed.
     pub stage: Option<Stage>,
     /// Duration of the whole probe.
     pub elapsed: Duration,
@@ -138,9 +138,9 @@ pub struct StageTimes {
 /// One canary of a beat.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskRow {
-    /// The canary.
+    /// Id of the canary.
     pub canary: String,
-    /// Which text.
+    /// The plain question, or one of its variants.
     pub variant: Variant,
     /// Why it was asked, or that it was not.
     pub turn: Turn,
@@ -169,13 +169,13 @@ pub struct AskRow {
 /// One signal's state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SignalRow {
-    /// Whose.
+    /// Id of the monitor it belongs to.
     pub monitor: MonitorId,
-    /// Which.
+    /// The signal that is judged.
     pub signal: Signal,
     /// Which part; empty where it has no parts. A canary's own streak is kept under `quality`, `canary:ID`.
     pub subject: String,
-    /// The state.
+    /// Its phase, and for how long and how often it was seen.
     pub state: SignalState,
     /// Hash of the rule it was judged by.
     pub rule_hash: String,
@@ -184,15 +184,15 @@ pub struct SignalRow {
 /// One line of an incident's timeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimelineRow {
-    /// Whose.
+    /// Id of the incident, a UUIDv7.
     pub incident: String,
-    /// When.
+    /// When it happened, UTC.
     pub at: DateTime<Utc>,
     /// `opened`, `updated`, `acknowledged`, `resolved`, `held`, `told` and the like.
     pub kind: String,
     /// Who did it: `serin` or a person.
     pub actor: String,
-    /// One line.
+    /// What the timeline shows, one line without markup.
     pub text: String,
 }
 
@@ -221,11 +221,11 @@ pub struct Addressee {
 /// A baseline of the tools.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolsRow {
-    /// Whose.
+    /// Id of the monitor it belongs to.
     pub monitor: MonitorId,
     /// In which era they were listed.
     pub era: Option<Era>,
-    /// The tools.
+    /// The tools as they were seen when they were accepted.
     pub tools: ToolsSeen,
     /// From when on it is the baseline.
     pub from: DateTime<Utc>,
@@ -236,7 +236,7 @@ pub struct ToolsRow {
 /// A transcript that is kept; several rows may share one text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptRow {
-    /// Whose.
+    /// Id of the monitor it belongs to.
     pub monitor: MonitorId,
     /// Of which beat: when that started.
     pub started_at: DateTime<Utc>,
@@ -253,22 +253,22 @@ pub struct TranscriptRow {
 /// What was learnt of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerProfileRow {
-    /// Whose.
+    /// Id of the monitor it belongs to.
     pub monitor: MonitorId,
     /// What stands for the address it was learnt of.
     pub address: String,
-    /// What.
+    /// What the probe found out.
     pub profile: ServerProfile,
 }
 
 /// A list of tools, as it was seen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListingRow {
-    /// Whose.
+    /// Id of the monitor it belongs to.
     pub monitor: MonitorId,
     /// In which era it was listed.
     pub era: Option<Era>,
-    /// The list.
+    /// The tools as they were listed.
     pub listing: Arc<Listing>,
     /// When it was seen.
     pub at: DateTime<Utc>,
@@ -281,7 +281,7 @@ pub struct ListingRow {
 /// What a person did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionRow {
-    /// When.
+    /// When it happened, UTC.
     pub at: DateTime<Utc>,
     /// Who, as they wrote it.
     pub actor: String,
@@ -294,7 +294,7 @@ pub struct ActionRow {
 /// Marks by which a restart is recognised.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MarksRow {
-    /// Whose.
+    /// Id of the monitor it belongs to.
     pub monitor: String,
     /// The instance id it reported.
     pub instance: Option<String>,

@@ -21,7 +21,7 @@ use crate::store::values::change_set::{BeatSeen, StageTimes};
 pub struct PastBeat {
     /// When it was due.
     pub scheduled_at: DateTime<Utc>,
-    /// When it started.
+    /// When the probe started, UTC.
     pub started_at: DateTime<Utc>,
     /// What it was and what came of it.
     pub shape: BeatShape,
@@ -46,11 +46,11 @@ pub struct BeatShape {
     pub fresh_connection: bool,
     /// Whether it showed us anything.
     pub seen: BeatSeen,
-    /// As one word.
+    /// Good, degraded, down, or unknown.
     pub verdict: Verdict,
-    /// The leading cause.
+    /// The first finding's reason; none where nothing was found.
     pub reason: Option<FailureReason>,
-    /// Where it showed.
+    /// The stage of the probe in which it showed.
     pub stage: Option<Stage>,
     /// The file in force, by its number.
     pub config: i64,
@@ -59,7 +59,7 @@ pub struct BeatShape {
 /// One canary of a beat.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastAsk {
-    /// The canary's id.
+    /// Id of the canary, unique within its monitor.
     pub canary: Arc<str>,
     /// What it was and what came of it.
     pub shape: AskShape,
@@ -76,7 +76,7 @@ pub struct PastAsk {
 /// What many asks have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AskShape {
-    /// Which text.
+    /// The plain question, or one of its variants.
     pub variant: Variant,
     /// Why it was asked, or that it was not.
     pub turn: Turn,

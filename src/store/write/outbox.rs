@@ -49,7 +49,7 @@ macro_rules! claimable {
 /// What may be claimed in one turn.
 #[derive(Debug, Clone, Default)]
 pub struct Claiming {
-    /// Promises at most.
+    /// Deliveries that may be claimed at once.
     pub limit: usize,
     /// Promises of one receiver at most, those in flight included.
     pub per_receiver: usize,
@@ -73,17 +73,17 @@ impl Claiming {
 /// One promise, lent out to be kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
-    /// The delivery's id.
+    /// Id of the delivery, a UUIDv7.
     pub delivery: String,
     /// The notification's id, constant over attempts and receivers.
     pub notification: String,
-    /// The frozen bytes.
+    /// The message as it was written at the decision; every attempt sends these bytes.
     pub payload: String,
-    /// To whom.
+    /// Name of the receiver in the file.
     pub receiver: String,
     /// Who hears of it where this receiver cannot be reached.
     pub fallback: Option<String>,
-    /// How loud.
+    /// Whether it wakes somebody, waits for working hours, or is only noted.
     pub severity: Severity,
     /// The proof of this claim.
     pub lease: String,
@@ -96,7 +96,7 @@ pub struct Claim {
 /// How a try ended and what follows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attempted {
-    /// The delivery's id.
+    /// Id of the delivery, a UUIDv7.
     pub delivery: String,
     /// The claim under which it was tried.
     pub lease: String,
@@ -159,7 +159,7 @@ pub struct Backlog {
 /// A receiver for whom a delivery waits longer than [`FALLBACK_AFTER`], or was tried three times in vain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Behind {
-    /// Its name.
+    /// Name of the receiver in the file.
     pub receiver: String,
     /// Deliveries still to be brought to it.
     pub waiting: u64,
