@@ -62,10 +62,10 @@ async fn measure(args: &MemoryBench, folder: &Path) -> anyhow::Result<()> {
     // Hour by hour, as the janitor does: rows of a whole day would stretch the file.
     for hour in 0..args.days * 24 {
         watch(&store, args.monitors, from, hour * 60..(hour + 1) * 60).await?;
-        app::maintain(&store, moment(from, (hour + 1) * 60)).await?;
+        app::maintain(&store, timestamp(from, (hour + 1) * 60)).await?;
     }
     let spent = (usage::cpu() - started).as_secs_f64();
-    let until = moment(from, args.days * DAY);
+    let until = timestamp(from, args.days * DAY);
     let beats = args.monitors * args.days * DAY;
     anstream::println!("| what | measured | goal |\n|---|---|---|");
     row(
@@ -219,7 +219,7 @@ pub(crate) async fn watch(
 fn record(monitor: u64, minute: u64, from: DateTime<Utc>) -> ChangeSet {
     let salt = monitor * 1_000_003 + minute;
     // As the schedule's own: evenly over a twentieth of the interval.
-    let scheduled_at = moment(from, minute) + TimeDelta::microseconds((mixed(salt) % 3_000_000).cast_signed());
+    let scheduled_at = timestamp(from, minute) + TimeDelta::microseconds((mixed(salt) % 3_000_000).cast_signed());
     let stages = StageTimes {
         connect: Some(noisy(3_000, salt * 3)),
         handshake: Some(noisy(9_000, salt * 5)),
@@ -291,7 +291,7 @@ pub(crate) fn midnight(days: u64) -> DateTime<Utc> {
     today - TimeDelta::days(days.cast_signed())
 }
 
-fn moment(from: DateTime<Utc>, minute: u64) -> DateTime<Utc> {
+fn timestamp(from: DateTime<Utc>, minute: u64) -> DateTime<Utc> {
     from + TimeDelta::minutes(minute.cast_signed())
 }
 

@@ -72,11 +72,11 @@ fn of_database(remote: &RemoteArgs) -> Option<String> {
     };
     let log = std::fs::metadata(format!("{}-wal", path.display()));
     let times = [std::fs::metadata(&path), log].into_iter().filter_map(|file| file.ok()?.modified().ok());
-    let written = times.max().map(|at| format!("; last written {}", moment(at.into())));
+    let written = times.max().map(|at| format!("; last written {}", timestamp(at.into())));
     Some(format!("{}: {held}{}", path.display(), written.unwrap_or_default()))
 }
 
-fn moment(at: DateTime<Utc>) -> String {
+fn timestamp(at: DateTime<Utc>) -> String {
     at.format("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
@@ -124,7 +124,7 @@ fn length(seconds: &Value) -> String {
 }
 
 fn at(value: &Value) -> String {
-    value.as_str().and_then(|text| text.parse().ok()).map_or_else(|| "an unknown moment".to_owned(), moment)
+    value.as_str().and_then(|text| text.parse().ok()).map_or_else(|| "an unknown moment".to_owned(), timestamp)
 }
 
 fn up(body: &Value) -> String {
@@ -217,7 +217,7 @@ fn heartbeat(body: &Value) -> String {
     let taken = match &body["taken_at"] {
         Value::Null if body.is_null() => return "none declared".to_owned(),
         Value::Null => "none taken since the start".to_owned(),
-        moment => format!("last taken {}", at(moment)),
+        timestamp => format!("last taken {}", at(timestamp)),
     };
     body["failing"].as_str().map_or_else(|| taken.clone(), |why| format!("{taken}; the latest failed: {why}"))
 }

@@ -27,12 +27,12 @@ impl ConnectivityTask {
     ) -> Self {
         let (prober, monitor, profile) = (Arc::clone(&context.prober), Arc::clone(monitor), profile.clone());
         Self(tokio::spawn(async move {
-            let (mut rungs, cost) = prober.diagnose(&monitor, &profile, now).await;
-            if uplink_holds && !rungs.is_empty() {
+            let (mut tried, cost) = prober.diagnose(&monitor, &profile, now).await;
+            if uplink_holds && !tried.is_empty() {
                 let said = "a control address answers".to_owned();
-                rungs.insert(0, ConnectivityStep { name: "uplink", holds: true, said, elapsed: Duration::ZERO });
+                tried.insert(0, ConnectivityStep { name: "uplink", holds: true, said, elapsed: Duration::ZERO });
             }
-            (rungs, cost)
+            (tried, cost)
         }))
     }
 

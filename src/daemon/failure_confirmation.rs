@@ -26,7 +26,7 @@ pub(crate) async fn confirm_failure(
     runtime: &mut MonitorRuntime,
     control: &[Control],
     (seen, mut outcome): (&mut Observation, Outcome),
-    deed: Option<RecentAction>,
+    recent_action: Option<RecentAction>,
     now: DateTime<Utc>,
 ) -> Outcome {
     let ours = our_own(seen);
@@ -46,18 +46,19 @@ pub(crate) async fn confirm_failure(
     }
     let Some(finding) = outcome.findings.iter_mut().find(|finding| finding.signal == Signal::Availability) else {
         runtime.connectivity.clear();
-        runtime.deed = None;
+        runtime.recent_action = None;
         return outcome;
     };
     let phase = runtime.state.signal(Signal::Availability).phase;
     if phase == Phase::Quiet {
         let suspected = runtime.monitor.every * BEATS_SUSPECTED + runtime.monitor.probe_budget;
         // Later than `now` where this very beat did it.
-        runtime.deed = deed.filter(|deed| (now - deed.at).to_std().unwrap_or_default() <= suspected);
+        runtime.recent_action =
+            recent_action.filter(|recent_action| (now - recent_action.at).to_std().unwrap_or_default() <= suspected);
     }
-    if let Some(rungs) = found {
-        seen.connectivity.clone_from(&rungs);
-        runtime.connectivity = rungs;
+    if let Some(tried) = found {
+        seen.connectivity.clone_from(&tried);
+        runtime.connectivity = tried;
     }
     // One that found no place is climbed with the next look; once people were told, nobody waits for it any more.
     if matches!(phase, Phase::Quiet | Phase::Pending) && runtime.connectivity.is_empty() && runtime.diagnosing.is_none()
@@ -69,35 +70,35 @@ pub(crate) async fn confirm_failure(
     if !runtime.connectivity.is_empty() {
         finding.evidence.push(Evidence::new(LADDER, said(&runtime.connectivity)));
     }
-    if let Some(deed) = &runtime.deed {
-        own_up(finding, deed);
+    if let Some(recent_action) = &runtime.recent_action {
+        own_up(finding, recent_action);
     }
     outcome
 }
 
 /// What a diagnosis showed that has ended since the last beat; this one pays for it.
 async fn came_down(runtime: &mut MonitorRuntime, seen: &mut Observation) -> Option<Vec<ConnectivityStep>> {
-    let (rungs, cost) = runtime.diagnosing.take_if(|diagnosing| diagnosing.is_over())?.end().await;
+    let (tried, cost) = runtime.diagnosing.take_if(|diagnosing| diagnosing.is_over())?.end().await;
     seen.footprint = seen.footprint.plus(cost);
-    (!rungs.is_empty()).then_some(rungs)
+    (!tried.is_empty()).then_some(tried)
 }
 
 /// Whoever is woken has to know first that it may have been us.
-fn own_up(finding: &mut Finding, deed: &RecentAction) {
-    let did = format!("{} at {} UTC", deed.what.said(), deed.at.format("%H:%M:%S"));
+fn own_up(finding: &mut Finding, recent_action: &RecentAction) {
+    let did = format!("{} at {} UTC", recent_action.what.said(), recent_action.at.format("%H:%M:%S"));
     finding.summary = format!("{did}, and then: {}", finding.summary);
     finding.evidence.insert(0, Evidence::new(RECENT_ACTION, did));
 }
 
 /// One line, from the first step on.
 fn said(connectivity: &[ConnectivityStep]) -> String {
-    let rung = |rung: &ConnectivityStep| {
-        let word = if rung.holds { "ok" } else { "fails" };
+    let step = |step: &ConnectivityStep| {
+        let word = if step.holds { "ok" } else { "fails" };
         // The uplink was looked at for everybody: what that took is nobody's time here.
-        let took = if rung.elapsed.is_zero() { String::new() } else { format!(", {} ms", rung.elapsed.as_millis()) };
-        format!("{} {word} ({}{took})", rung.name, rung.said)
+        let took = if step.elapsed.is_zero() { String::new() } else { format!(", {} ms", step.elapsed.as_millis()) };
+        format!("{} {word} ({}{took})", step.name, step.said)
     };
-    connectivity.iter().map(rung).collect::<Vec<_>>().join(" → ")
+    connectivity.iter().map(step).collect::<Vec<_>>().join(" → ")
 }
 
 #[cfg(test)]
@@ -108,13 +109,13 @@ mod tests {
 
     #[test]
     fn a_ladder_reads_as_one_line() {
-        let rung = |name, holds, said: &str| ConnectivityStep {
+        let step = |name, holds, said: &str| ConnectivityStep {
             name,
             holds,
             said: said.to_owned(),
             elapsed: Duration::from_millis(3),
         };
-        let connectivity = [rung("name", true, "10.0.0.1"), rung("tcp", false, "10.0.0.1:443 Connection refused")];
+        let connectivity = [step("name", true, "10.0.0.1"), step("tcp", false, "10.0.0.1:443 Connection refused")];
         assert_eq!(said(&connectivity), "name ok (10.0.0.1, 3 ms) → tcp fails (10.0.0.1:443 Connection refused, 3 ms)");
     }
 }

@@ -71,7 +71,7 @@ pub(crate) struct MonitorRuntime {
     /// The connectivity diagnosis under way.
     pub diagnosing: Option<ConnectivityTask>,
     /// What Serin itself did just before the failure that is still in doubt.
-    pub deed: Option<RecentAction>,
+    pub recent_action: Option<RecentAction>,
     /// Which transcripts were kept lately.
     pub transcript_policy: TranscriptPolicy,
     /// The quiet its server asked for.
@@ -122,7 +122,7 @@ impl MonitorRuntime {
             clock: Clock::default(),
             connectivity: Vec::new(),
             diagnosing: None,
-            deed: None,
+            recent_action: None,
             transcript_policy: TranscriptPolicy::default(),
             quiet: Quiet::default(),
             days: [Spent::default(), Spent { day: Spent::day_of(now), ..Spent::default() }],

@@ -170,8 +170,8 @@ impl Scheduler {
 
     /// Starts everything that is due, and plans the next beat of each.
     fn start_due(&mut self, now: DateTime<Utc>) {
-        let moment = Instant::now();
-        while self.dues.peek().is_some_and(|Reverse(due)| due.at <= moment) {
+        let started = Instant::now();
+        while self.dues.peek().is_some_and(|Reverse(due)| due.at <= started) {
             let Some(Reverse(due)) = self.dues.pop() else { break };
             let Some(slot) = self.slots.get(&due.monitor) else { continue };
             let current = if due.suspect { slot.suspects } else { slot.plan };
@@ -179,7 +179,7 @@ impl Scheduler {
                 continue;
             }
             if !due.suspect {
-                self.context.live.metrics().started_late(moment.duration_since(due.at));
+                self.context.live.metrics().started_late(started.duration_since(due.at));
                 self.plan(&due.monitor, after(due.wall, now));
             }
             let kind = if due.suspect { BeatKind::Suspect } else { BeatKind::Scheduled };
@@ -360,9 +360,9 @@ impl Scheduler {
     fn suspect(&mut self, id: &MonitorId, walls: Vec<DateTime<Utc>>) {
         let Some(slot) = self.slots.get_mut(id) else { return };
         slot.suspects += 1;
-        let (plan, now, moment) = (slot.suspects, Utc::now(), Instant::now());
+        let (plan, now, clock) = (slot.suspects, Utc::now(), Instant::now());
         for wall in walls {
-            let at = moment + (wall - now).to_std().unwrap_or_default();
+            let at = clock + (wall - now).to_std().unwrap_or_default();
             self.dues.push(Reverse(Due { at, wall, monitor: id.clone(), suspect: true, plan }));
         }
     }

@@ -138,7 +138,7 @@ async fn observe(
         seen.transcript = transcript.map(|transcript| transcript.written(&assignment, &seen, &outcome));
     }
     let judged = (&mut seen, outcome);
-    let outcome = confirm_failure(context, runtime, &fleet.control, judged, profile.deed, now).await;
+    let outcome = confirm_failure(context, runtime, &fleet.control, judged, profile.recent_action, now).await;
     (seen, profile, outcome)
 }
 

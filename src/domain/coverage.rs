@@ -110,8 +110,10 @@ mod tests {
         half[30..].iter_mut().for_each(|(_, state)| *state = Down);
         let mut blind = every_minute(Up);
         blind[10..20].iter_mut().for_each(|(_, state)| *state = Unknown);
-        let gap: Vec<_> =
-            every_minute(Up).into_iter().filter(|(moment, _)| *moment < at(600) || *moment >= at(3000)).collect();
+        let gap: Vec<_> = every_minute(Up)
+            .into_iter()
+            .filter(|(timestamp, _)| *timestamp < at(600) || *timestamp >= at(3000))
+            .collect();
         let at_second_40: Vec<_> = (-1..60).map(|minute| (at(minute * 60 + 40), Up)).collect();
         let slow = (-8..6).map(|tenth| (at(tenth * 600), Up));
         let edited: Vec<_> = slow.chain((0..60).map(|second| (at(3540 + second), Up))).collect();

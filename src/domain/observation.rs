@@ -323,7 +323,7 @@ pub enum Stranger {
 /// One step of the connectivity diagnosis: name, TCP, TLS, HTTP without credentials, tools/list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectivityStep {
-    /// `name`, `tcp`, `tls`, `http` or `tools/list`.
+    /// What was tried, such as `uplink`, `name`, `tcp` or `tls`; the words stand in the evidence key `ladder`.
     pub name: &'static str,
     /// Whether one gets past it.
     pub holds: bool,

@@ -22,7 +22,7 @@ pub struct ServerProfile {
     /// The session that probes share, since closing one may bring this server down.
     pub kept: Option<Arc<KeptSession>>,
     /// What was last done to it for the first time. Not kept over restarts.
-    pub deed: Option<RecentAction>,
+    pub recent_action: Option<RecentAction>,
     /// Whether `server/discover` brings the server down, as it does two old releases in the field.
     pub discover: Caution,
     /// Whether closing a session brings the server down.

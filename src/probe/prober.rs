@@ -25,7 +25,7 @@ use crate::probe::wire::transcript::Transcript;
 use crate::tool_lists::interner::ListingInterner;
 use crate::tool_lists::tokens::Tokens;
 
-/// Ladders climbed at once. They run beside beats and outside their permits; where a whole fleet fails, these few say
+/// Connectivity diagnoses at once. They run beside beats and outside their permits; where a whole fleet fails, these few say
 /// enough, and leave files and time to the beats.
 const LADDERS_MAX: usize = 64;
 

@@ -360,16 +360,16 @@ async fn what_we_did_for_the_first_time_is_remembered_for_an_incident() {
     let mut beats = Beats::of(&server, ServerProfile::default());
     beats.next().await;
     assert_eq!(
-        beats.profile().deed.map(|deed| deed.what),
+        beats.profile().recent_action.map(|recent_action| recent_action.what),
         Some(RiskyAction::Closing),
         "the last of two, {:?}",
         beats.profile()
     );
-    let at = beats.profile().deed.map(|deed| deed.at);
+    let at = beats.profile().recent_action.map(|recent_action| recent_action.at);
     beats.at(now() + TimeDelta::minutes(1)).await;
-    assert_eq!(beats.profile().deed.map(|deed| deed.at), at, "the second time is no news");
+    assert_eq!(beats.profile().recent_action.map(|recent_action| recent_action.at), at, "the second time is no news");
     let fixed = ServerProfile { closing: Caution::Harmless, ..ServerProfile::default() };
     let mut beats = Beats::of(&server, fixed);
     beats.next().await;
-    assert_eq!(beats.profile().deed.map(|deed| deed.what), Some(RiskyAction::Discover));
+    assert_eq!(beats.profile().recent_action.map(|recent_action| recent_action.what), Some(RiskyAction::Discover));
 }

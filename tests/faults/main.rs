@@ -297,10 +297,10 @@ async fn the_ladder_says_how_far_one_gets() {
     for (sentence, url, expected) in rows {
         let mut monitor = monitor(&url, 0);
         monitor.auth.bearer = Some(Secret::new("tok-123456"));
-        let (rungs, _) = prober.diagnose(&monitor, &ServerProfile::default(), now()).await;
+        let (tried, _) = prober.diagnose(&monitor, &ServerProfile::default(), now()).await;
         let seen: Vec<String> =
-            rungs.iter().map(|rung| format!("{}{}", rung.name, if rung.holds { "" } else { "!" })).collect();
-        assert_eq!(seen.join(" "), expected, "{sentence}: {rungs:#?}");
+            tried.iter().map(|step| format!("{}{}", step.name, if step.holds { "" } else { "!" })).collect();
+        assert_eq!(seen.join(" "), expected, "{sentence}: {tried:#?}");
     }
     let heads = plain.seen().heads;
     let bare = heads.iter().find(|head| head.starts_with("GET ")).expect("a rung without credentials");

@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use crate::cli::export::rows::RowWriter;
-use crate::cli::export::timestamps::{moment, monitors, ms};
+use crate::cli::export::timestamps::{monitors, ms, timestamp};
 use crate::domain::monitor::MonitorId;
 use crate::store::file::readers::Readers;
 use crate::store::read::export::Span;
@@ -63,8 +63,8 @@ fn values(monitor: &MonitorId, beat: &PastBeat, lists: &SourceLists) -> Vec<Valu
     let shape = &beat.shape;
     vec![
         json!(monitor.as_str()),
-        json!(moment(beat.scheduled_at)),
-        json!(moment(beat.started_at)),
+        json!(timestamp(beat.scheduled_at)),
+        json!(timestamp(beat.started_at)),
         json!(shape.kind.slug()),
         json!(shape.era.map(|era| era.slug())),
         json!(shape.transport.slug()),

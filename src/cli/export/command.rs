@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use crate::cli::database::DatabaseArgs;
 use crate::cli::export::rows::{FileFormat, RowWriter};
-use crate::cli::export::timestamps::moment_of;
+use crate::cli::export::timestamps::timestamp_of;
 use crate::cli::export::{beats, incidents, percentiles};
 use crate::domain::monitor::MonitorId;
 use crate::domain::wording::counted;
@@ -39,10 +39,10 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_name = "ID")]
     pub monitor: Option<String>,
     /// From this moment or day (UTC) on, such as `2026-11-01` or `2026-11-01T09:00:00Z`.
-    #[arg(long, value_name = "MOMENT", value_parser = moment_of)]
+    #[arg(long, value_name = "MOMENT", value_parser = timestamp_of)]
     pub from: Option<DateTime<Utc>>,
     /// Before this moment or day (UTC).
-    #[arg(long, value_name = "MOMENT", value_parser = moment_of)]
+    #[arg(long, value_name = "MOMENT", value_parser = timestamp_of)]
     pub to: Option<DateTime<Utc>>,
     /// The shape of the file.
     #[arg(long, value_enum, default_value = "csv")]

@@ -6,7 +6,7 @@ use futures_util::TryStreamExt as _;
 use serde_json::{Map, Value, json};
 
 use crate::cli::export::rows::RowWriter;
-use crate::cli::export::timestamps::moment;
+use crate::cli::export::timestamps::timestamp;
 use crate::domain::incident::{Incident, ResolveCause};
 use crate::store::file::readers::Readers;
 use crate::store::read::export::Span;
@@ -63,13 +63,13 @@ fn values(incident: Incident) -> Vec<Value> {
         json!(incident.reason.slug()),
         json!(incident.stage),
         json!(incident.summary),
-        json!(moment(incident.opened_at)),
-        json!(incident.resolved_at.map(moment)),
+        json!(timestamp(incident.opened_at)),
+        json!(incident.resolved_at.map(timestamp)),
         json!(duration),
         json!(incident.resolve_cause.as_ref().map(ResolveCause::slug)),
         json!(into),
         json!(acknowledged_by),
-        json!(acknowledged_at.map(moment)),
+        json!(acknowledged_at.map(timestamp)),
         json!(incident.rule.file),
         json!(incident.rule.line),
         json!(incident.rule.commit),

@@ -30,17 +30,17 @@ pub(in crate::cli::export) fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-pub(in crate::cli::export) fn moment(at: DateTime<Utc>) -> String {
+pub(in crate::cli::export) fn timestamp(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Micros, true)
 }
 
 /// A moment with its zone, or the first moment of a day in UTC.
-pub(in crate::cli::export) fn moment_of(text: &str) -> Result<DateTime<Utc>, String> {
+pub(in crate::cli::export) fn timestamp_of(text: &str) -> Result<DateTime<Utc>, String> {
     if let Ok(day) = text.parse::<NaiveDate>() {
         return Ok(day.and_time(NaiveTime::MIN).and_utc());
     }
-    let moment = DateTime::parse_from_rfc3339(text).map(|at| at.to_utc());
-    moment.map_err(|_| "write a day as 2026-11-01, or a moment with its zone as 2026-11-01T09:00:00Z".to_owned())
+    let timestamp = DateTime::parse_from_rfc3339(text).map(|at| at.to_utc());
+    timestamp.map_err(|_| "write a day as 2026-11-01, or a moment with its zone as 2026-11-01T09:00:00Z".to_owned())
 }
 
 #[cfg(test)]
@@ -56,7 +56,7 @@ mod tests {
             ("yesterday", None, "nor is a word"),
         ];
         for (text, expected, sentence) in rows {
-            assert_eq!(moment_of(text).ok().map(moment).as_deref(), expected, "{sentence}");
+            assert_eq!(timestamp_of(text).ok().map(timestamp).as_deref(), expected, "{sentence}");
         }
     }
 }

@@ -54,7 +54,7 @@ pub(in crate::config) fn auth(checker: &mut Checker<'_>, what: &str, node: &Node
             .report(Diagnostic::new(second.place, message).note(first.place, "first here").help("keep one of the two"));
     }
     let shows = bearer.is_some() || oauth.is_some() || !headers.is_empty();
-    let expires_at = fields.get("expires").and_then(|entry| moment(checker, what, entry));
+    let expires_at = fields.get("expires").and_then(|entry| timestamp(checker, what, entry));
     let strangers = fields.get("refuses_strangers");
     let refuses = strangers.and_then(|entry| checker.choice("'refuses_strangers'", &entry.value, &YES_OR_NO));
     let refuses = refuses.unwrap_or_default();
@@ -166,11 +166,11 @@ fn issuer_of(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Opt
 }
 
 /// A moment, or a date, which ends with its last second.
-fn moment(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<DateTime<Utc>> {
+fn timestamp(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<DateTime<Utc>> {
     let text = checker.setting(format_args!("'expires' of {what}"), &entry.value)?;
-    let moment = DateTime::parse_from_rfc3339(&text).ok().map(|moment| moment.to_utc());
+    let timestamp = DateTime::parse_from_rfc3339(&text).ok().map(|timestamp| timestamp.to_utc());
     let date = || NaiveDate::parse_from_str(&text, "%Y-%m-%d").ok()?.and_hms_opt(23, 59, 59);
-    let found = moment.or_else(|| Some(date()?.and_utc()));
+    let found = timestamp.or_else(|| Some(date()?.and_utc()));
     if found.is_none() {
         let diagnostic =
             Diagnostic::new(entry.value.place, format!("'expires' of {what} is no moment: {}", quoted(&text)));

@@ -42,7 +42,7 @@ impl Horizon {
     /// What a canary says of the fault.
     pub(crate) fn heard(&self, canary: Option<&CanaryState>) -> CanaryHeard {
         let Some(canary) = canary else { return CanaryHeard::NotAsked };
-        let since = |moment: DateTime<Utc>| canary.answered_at.is_some_and(|at| at >= moment);
+        let since = |timestamp: DateTime<Utc>| canary.answered_at.is_some_and(|at| at >= timestamp);
         let turned = self.turned_at.max(self.resumed_at);
         // What was last answered long before a restart is not remembered; a confirmed canary is taken for wrong.
         let wrong = canary.is_wrong() || canary.is_confirmed() && canary.last.is_none();

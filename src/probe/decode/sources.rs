@@ -17,7 +17,7 @@ pub const TOOL_NAMES: [&str; 3] = ["list_sources", "list_documents", "get_source
 const LISTS: [&str; 9] =
     ["/sources", "/data/sources", "/documents", "/data/documents", "/items", "/results", "/result", "/data", ""];
 /// Where the moment of indexing stands, the plainest first. A file's own date is none.
-const MOMENTS: [&str; 9] = [
+const TIMESTAMPS: [&str; 9] = [
     "last_indexed",
     "last_indexed_at",
     "lastIndexed",
@@ -81,7 +81,7 @@ fn is_map(value: &Value) -> bool {
 }
 
 fn indexed_at(source: &Value) -> Option<DateTime<Utc>> {
-    MOMENTS.iter().find_map(|key| timestamp(source.get(*key)?))
+    TIMESTAMPS.iter().find_map(|key| timestamp(source.get(*key)?))
 }
 
 #[cfg(test)]

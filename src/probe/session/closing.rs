@@ -27,7 +27,7 @@ pub(crate) async fn close(caller: &mut Caller<'_>, profile: &mut ServerProfile, 
     keep(caller, profile, seen);
     let well = seen.steps.iter().all(|step| step.fault.is_none());
     if caller.close(profile, &mut clock).await && profile.closing == Caution::Unchecked {
-        profile.deed = Some(RecentAction { what: RiskyAction::Closing, at: caller.now() });
+        profile.recent_action = Some(RecentAction { what: RiskyAction::Closing, at: caller.now() });
         if well {
             check_after_closing(caller, profile, seen.era.unwrap_or(Era::Legacy), &mut clock).await;
         }

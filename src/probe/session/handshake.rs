@@ -282,7 +282,7 @@ async fn look_beside(
             return Some(legacy);
         }
     } else {
-        profile.deed = Some(RecentAction { what: RiskyAction::Discover, at: caller.now() });
+        profile.recent_action = Some(RecentAction { what: RiskyAction::Discover, at: caller.now() });
     }
     let until = known.until(caller);
     let outcome = discover(caller, until, steps).await;

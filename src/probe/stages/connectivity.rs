@@ -45,10 +45,10 @@ pub(crate) async fn diagnose(
     let Ok(target) = egress(means.connector, target, monitor, scrub, ClientIdentity::Identity) else {
         return (Vec::new(), Footprint::default());
     };
-    let mut connectivity = Diagnosing { rungs: Vec::new(), until: Instant::now() + CLIMB_MAX, scrub };
+    let mut connectivity = Diagnosing { tried: Vec::new(), until: Instant::now() + CLIMB_MAX, scrub };
     // Behind a proxy the name and the socket are the proxy's own matter.
     if monitor.reach.proxy.is_none() && !connectivity.socket(&target).await {
-        return (connectivity.rungs, Footprint::default());
+        return (connectivity.tried, Footprint::default());
     }
     let mut caller =
         Caller::new(means, Destination { target, url: url.clone(), until: connectivity.until }, scrub, monitor, now);
@@ -58,18 +58,18 @@ pub(crate) async fn diagnose(
     let mut clock = StepClock::start(Stage::Handshake, "closing");
     caller.close(profile, &mut clock).await;
     caller.wire.hang_up();
-    (connectivity.rungs, caller.wire.footprint)
+    (connectivity.tried, caller.wire.footprint)
 }
 
 struct Diagnosing<'s> {
-    rungs: Vec<ConnectivityStep>,
+    tried: Vec<ConnectivityStep>,
     until: Instant,
     scrub: &'s Scrub,
 }
 
 impl Diagnosing<'_> {
-    fn rung(&mut self, name: &'static str, began: Instant, holds: bool, said: &str) -> bool {
-        self.rungs.push(ConnectivityStep { name, holds, said: self.scrub.line(said), elapsed: began.elapsed() });
+    fn step(&mut self, name: &'static str, began: Instant, holds: bool, said: &str) -> bool {
+        self.tried.push(ConnectivityStep { name, holds, said: self.scrub.line(said), elapsed: began.elapsed() });
         holds
     }
 
@@ -78,11 +78,11 @@ impl Diagnosing<'_> {
         let began = Instant::now();
         let addresses = match timeout_at(self.until, target.addresses()).await {
             Ok(Ok(addresses)) => addresses,
-            Ok(Err(error)) => return self.rung("name", began, false, &error.to_string()),
-            Err(_) => return self.rung("name", began, false, "the resolver did not answer in time"),
+            Ok(Err(error)) => return self.step("name", began, false, &error.to_string()),
+            Err(_) => return self.step("name", began, false, "the resolver did not answer in time"),
         };
         let list: Vec<String> = addresses.iter().map(|address| address.ip().to_string()).collect();
-        self.rung("name", began, true, &list.join(", "));
+        self.step("name", began, true, &list.join(", "));
         let began = Instant::now();
         let tried =
             futures_util::future::join_all(addresses.iter().take(ADDRESSES_TRIED).map(|at| stands(*at, self.until)));
@@ -96,7 +96,7 @@ impl Diagnosing<'_> {
                 Err(why) => format!("{at} {why}"),
             })
             .collect();
-        self.rung("tcp", began, holds, &said.join("; "))
+        self.step("tcp", began, holds, &said.join("; "))
     }
 
     async fn secured(&mut self, caller: &mut Caller<'_>, url: &Url) -> bool {
@@ -104,7 +104,7 @@ impl Diagnosing<'_> {
         let connected = caller.wire.connect(&mut clock, self.until).await;
         let name = if url.scheme() == "https" { "tls" } else { "connect" };
         match connected {
-            Err(fault) => self.rung(name, began, false, &fault.detail),
+            Err(fault) => self.step(name, began, false, &fault.detail),
             Ok(()) if name == "connect" => true,
             Ok(()) => {
                 let days =
@@ -113,7 +113,7 @@ impl Diagnosing<'_> {
                     || "stands".to_owned(),
                     |days| format!("stands; certificate valid for {}", counted(days, "day", "days")),
                 );
-                self.rung(name, began, true, &said)
+                self.step(name, began, true, &said)
             }
         }
     }
@@ -124,7 +124,7 @@ impl Diagnosing<'_> {
         let mut request = caller.plain_get(url);
         caller.strip(&mut request);
         match caller.wire.send(request, &mut clock, self.until).await {
-            Err(fault) => self.rung("unauthenticated", began, false, &fault.detail),
+            Err(fault) => self.step("unauthenticated", began, false, &fault.detail),
             Ok(reply) => {
                 caller.keep_session(&reply);
                 let header = |name| reply.headers.get(name).and_then(|value| value.to_str().ok());
@@ -136,7 +136,7 @@ impl Diagnosing<'_> {
                 }
                 // What it says does not matter here, and may have no end.
                 caller.wire.hang_up();
-                self.rung("unauthenticated", began, true, &said)
+                self.step("unauthenticated", began, true, &said)
             }
         }
     }
@@ -146,8 +146,8 @@ impl Diagnosing<'_> {
         let (began, mut clock) = (Instant::now(), StepClock::start(Stage::Tools, ""));
         let call = Call { method: "tools/list", ..Call::default() };
         match caller.ask(profile.era.unwrap_or(Era::Modern), &call, &mut clock).await {
-            Ok(raw) => self.rung("list", began, true, &format!("tools/list answers {} bytes", raw.get().len())),
-            Err(broken) => self.rung("list", began, false, &broken.fault.detail),
+            Ok(raw) => self.step("list", began, true, &format!("tools/list answers {} bytes", raw.get().len())),
+            Err(broken) => self.step("list", began, false, &broken.fault.detail),
         };
     }
 }

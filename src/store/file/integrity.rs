@@ -15,7 +15,7 @@ use chrono::{DateTime, Utc};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row, SqliteConnection};
 
 use crate::store::file::schema;
-use crate::store::values::column::moment_from;
+use crate::store::values::column::timestamp_from;
 use crate::store::values::error::StoreError;
 
 /// Time for the look at start: a quarter of what opening a year-old database may take until the first beat.
@@ -114,7 +114,7 @@ async fn contents(connection: &mut SqliteConnection) -> Result<Contents, StoreEr
         monitors: row.try_get::<i64, _>(0)?.unsigned_abs(),
         incidents: row.try_get::<i64, _>(1)?.unsigned_abs(),
         open: row.try_get::<i64, _>(2)?.unsigned_abs(),
-        last_beat: row.try_get::<Option<i64>, _>(3)?.map(moment_from).transpose()?,
+        last_beat: row.try_get::<Option<i64>, _>(3)?.map(timestamp_from).transpose()?,
     })
 }
 

@@ -11,7 +11,7 @@ use crate::store::packed::pack::answer::{PackedAnswer, answer_from};
 use crate::store::packed::pack::hour::{self, Hour};
 use crate::store::packed::pack::numbers::Meanings;
 use crate::store::values::change_set::LOCAL;
-use crate::store::values::column::{moment, moment_from};
+use crate::store::values::column::{timestamp, timestamp_from};
 use crate::store::values::error::StoreError;
 use crate::store::values::past::PastBeat;
 
@@ -54,12 +54,12 @@ pub(in crate::store) const fn day_number(at: DateTime<Utc>) -> i64 {
 
 /// The first moment of an hour by its number.
 pub(in crate::store) fn hour_from(number: i64) -> Result<DateTime<Utc>, StoreError> {
-    moment_from(number.saturating_mul(HOUR_US))
+    timestamp_from(number.saturating_mul(HOUR_US))
 }
 
 /// The first moment of a day by its number.
 pub(in crate::store) fn day_from(number: i64) -> Result<DateTime<Utc>, StoreError> {
-    moment_from(number.saturating_mul(HOUR_US * DAY_HOURS))
+    timestamp_from(number.saturating_mul(HOUR_US * DAY_HOURS))
 }
 
 /// The first moment of the hour that holds a moment.
@@ -84,10 +84,10 @@ pub(in crate::store) async fn sealing(connection: &mut SqliteConnection) -> Resu
         .fetch_one(connection)
         .await?;
     Ok(Sealing {
-        begun_until: moment(&row, 0)?,
-        sealed_until: moment(&row, 1)?,
-        swept_until: moment(&row, 2)?,
-        rolled_until: moment(&row, 3)?,
+        begun_until: timestamp(&row, 0)?,
+        sealed_until: timestamp(&row, 1)?,
+        swept_until: timestamp(&row, 2)?,
+        rolled_until: timestamp(&row, 3)?,
     })
 }
 

@@ -14,7 +14,7 @@ use crate::domain::incident::Incident;
 use crate::domain::monitor::MonitorId;
 use crate::store::file::readers::Readers;
 use crate::store::file::schema;
-use crate::store::values::column::{incident, incidents, moment};
+use crate::store::values::column::{incident, incidents, timestamp};
 use crate::store::values::error::StoreError;
 
 /// What is wanted of the past.
@@ -63,6 +63,6 @@ impl Readers {
     /// Where the database does not answer.
     pub async fn monitors_ever(&self) -> Result<Vec<(MonitorId, DateTime<Utc>)>, StoreError> {
         let rows = sqlx::query("SELECT id, first_seen FROM monitors ORDER BY id").fetch_all(&self.readers).await?;
-        rows.iter().map(|row| Ok((MonitorId::new(row.try_get(0)?), moment(row, 1)?))).collect()
+        rows.iter().map(|row| Ok((MonitorId::new(row.try_get(0)?), timestamp(row, 1)?))).collect()
     }
 }

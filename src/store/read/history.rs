@@ -22,7 +22,7 @@ use crate::store::packed::roll::{Counting, Stretch};
 use crate::store::packed::slices;
 use crate::store::packed::slices::{LatencySlice, Sliced, joined};
 use crate::store::read::unsealed;
-use crate::store::values::column::{length, moment};
+use crate::store::values::column::{length, timestamp};
 use crate::store::values::error::StoreError;
 use crate::store::values::past::PastBeat;
 
@@ -183,7 +183,7 @@ impl Readers {
             .bind(monitor.as_str())
             .fetch_optional(&self.readers)
             .await?;
-        row.map(|row| moment(&row, 0)).transpose()
+        row.map(|row| timestamp(&row, 0)).transpose()
     }
 
     /// The sources of ranked lists, by the lists' numbers; a list that is forgotten is left out.

@@ -8,7 +8,7 @@ use crate::domain::incident::Incident;
 use crate::domain::monitor::MonitorId;
 use crate::domain::signal::Signal;
 use crate::store::file::readers::Readers;
-use crate::store::values::column::{incident, incidents, moment, moment_or_none};
+use crate::store::values::column::{incident, incidents, timestamp, timestamp_or_none};
 use crate::store::values::error::StoreError;
 
 /// Rows one page of a list holds.
@@ -135,7 +135,7 @@ impl Readers {
         .await?;
         let line = |row: &SqliteRow| {
             Ok(TimelineLine {
-                at: moment(row, 0)?,
+                at: timestamp(row, 0)?,
                 kind: row.try_get(1)?,
                 actor: row.try_get(2)?,
                 text: row.try_get(3)?,
@@ -193,10 +193,10 @@ fn delivery_line(row: &SqliteRow) -> Result<DeliveryLine, StoreError> {
         receiver: row.try_get(5)?,
         fallback_of: row.try_get(6)?,
         state: row.try_get(7)?,
-        created_at: moment(row, 8)?,
-        next_at: moment_or_none(row, 9)?,
+        created_at: timestamp(row, 8)?,
+        next_at: timestamp_or_none(row, 9)?,
         attempts: row.try_get(10)?,
-        last_at: moment_or_none(row, 11)?,
+        last_at: timestamp_or_none(row, 11)?,
         last: row.try_get(12)?,
     })
 }

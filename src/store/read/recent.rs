@@ -20,7 +20,7 @@ use crate::store::packed::pack::hour::Hour;
 use crate::store::packed::pack::numbers::Meanings;
 use crate::store::packed::packs::{self, HOUR, HOUR_US, damaged, from_slot, hour_from, hour_number, slot};
 use crate::store::read::unsealed::is_late;
-use crate::store::values::column::{ask_verdict, length, moment, word, word_or_none};
+use crate::store::values::column::{ask_verdict, length, timestamp, word, word_or_none};
 use crate::store::values::error::StoreError;
 use crate::store::values::past::PastBeat;
 
@@ -266,7 +266,7 @@ async fn asks_of_rows(
             variant: word(row.try_get(2)?, "variant", Variant::from_slug)?,
             turn: word(row.try_get(3)?, "turn", Turn::from_slug)?,
             scheduled: row.try_get::<&str, _>(4)? == "scheduled",
-            started_at: moment(&row, 5)?,
+            started_at: timestamp(&row, 5)?,
             elapsed: length(&row, 6)?,
             verdict: word(row.try_get(7)?, "verdict", ask_verdict)?,
             reason: word_or_none(row.try_get(8)?, "reason", FailureReason::from_slug)?,
@@ -296,7 +296,7 @@ async fn strips_of_rows(
         let strip = strips.entry(MonitorId::new(row.try_get(0)?)).or_default();
         if strip.len() < STRIP_LEN {
             strip.push(BeatMark {
-                at: moment(&row, 1)?,
+                at: timestamp(&row, 1)?,
                 verdict: word(row.try_get(2)?, "outcome", Verdict::from_slug)?,
                 reason: word_or_none(row.try_get(3)?, "reason", FailureReason::from_slug)?,
                 elapsed_ms: length(&row, 4)?.as_secs_f32() * 1000.0,

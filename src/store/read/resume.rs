@@ -14,7 +14,7 @@ use crate::domain::signal::{Phase, Signal, SignalState};
 use crate::domain::tools::{Listing, ToolSeen};
 use crate::store::file::readers::Readers;
 use crate::store::values::change_set::{Addressee, DETECTOR_VERSION, LOCAL, MarksRow, SignalRow, ToolsRow};
-use crate::store::values::column::{incident, incidents, length, moment, moment_or_none, word};
+use crate::store::values::column::{incident, incidents, length, timestamp, timestamp_or_none, word};
 use crate::store::values::error::StoreError;
 
 impl Readers {
@@ -39,7 +39,7 @@ impl Readers {
                     subject: row.try_get(2)?,
                     state: SignalState {
                         phase: word(row.try_get(3)?, "phase", Phase::from_slug)?,
-                        since: moment(row, 4)?,
+                        since: timestamp(row, 4)?,
                         streak: row.try_get(5)?,
                         covered: length(row, 6)?,
                         held_by: row.try_get(7)?,
@@ -98,8 +98,8 @@ impl Readers {
                     monitor: row.try_get(0)?,
                     instance: row.try_get(1)?,
                     version: row.try_get(2)?,
-                    process_started_at: moment_or_none(row, 3)?,
-                    restarted_at: moment_or_none(row, 4)?,
+                    process_started_at: timestamp_or_none(row, 3)?,
+                    restarted_at: timestamp_or_none(row, 4)?,
                 })
             })
             .collect()
@@ -137,7 +137,7 @@ fn baseline(row: &SqliteRow, lists: &HashMap<String, Arc<Listing>>) -> Result<Op
             invalid_call: row.try_get(6)?,
             ..ToolsSeen::default()
         },
-        from: moment(row, 3)?,
+        from: timestamp(row, 3)?,
         accepted_by: row.try_get(4)?,
     }))
 }

@@ -16,7 +16,7 @@ use crate::domain::outcome::Verdict;
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::reason::FailureReason;
 use crate::store::values::change_set::{BeatSeen, LOCAL, StageTimes};
-use crate::store::values::column::{ask_verdict, length, moment, word, word_or_none};
+use crate::store::values::column::{ask_verdict, length, timestamp, word, word_or_none};
 use crate::store::values::error::StoreError;
 use crate::store::values::past::{AskShape, BeatShape, PastAnswer, PastAsk, PastBeat};
 
@@ -104,8 +104,8 @@ async fn asks_of(
 
 fn beat(row: &SqliteRow, asks: Vec<PastAsk>) -> Result<PastBeat, StoreError> {
     Ok(PastBeat {
-        started_at: moment(row, 0)?,
-        scheduled_at: moment(row, 1)?,
+        started_at: timestamp(row, 0)?,
+        scheduled_at: timestamp(row, 1)?,
         shape: BeatShape {
             kind: word(row.try_get(2)?, "kind", BeatKind::from_slug)?,
             era: word_or_none(row.try_get(3)?, "era", Era::from_slug)?,

@@ -32,7 +32,7 @@ pub(in crate::store) use incidents;
 /// An incident from a row of [`incidents!`].
 pub(in crate::store) fn incident(row: &SqliteRow) -> Result<Incident, StoreError> {
     let cause: Option<String> = row.try_get(14)?;
-    let acknowledged = row.try_get::<Option<String>, _>(16)?.zip(moment_or_none(row, 17)?);
+    let acknowledged = row.try_get::<Option<String>, _>(16)?.zip(timestamp_or_none(row, 17)?);
     Ok(Incident {
         id: row.try_get(0)?,
         monitor: MonitorId::new(row.try_get(1)?),
@@ -44,8 +44,8 @@ pub(in crate::store) fn incident(row: &SqliteRow) -> Result<Incident, StoreError
         summary: row.try_get(7)?,
         evidence: evidence_from(row.try_get(8)?)?,
         rule: RulePlace { file: row.try_get(9)?, line: row.try_get(10)?, commit: row.try_get(11)? },
-        opened_at: moment(row, 12)?,
-        resolved_at: moment_or_none(row, 13)?,
+        opened_at: timestamp(row, 12)?,
+        resolved_at: timestamp_or_none(row, 13)?,
         resolve_cause: cause.map(|slug| resolve_cause(&slug, row)).transpose()?,
         acknowledged,
         sequence: row.try_get(18)?,
@@ -98,17 +98,17 @@ pub(in crate::store) fn ask_verdict(slug: &str) -> Option<&'static str> {
 }
 
 /// A moment from a column of microseconds.
-pub(in crate::store) fn moment(row: &SqliteRow, index: usize) -> Result<DateTime<Utc>, StoreError> {
-    moment_from(row.try_get(index)?)
+pub(in crate::store) fn timestamp(row: &SqliteRow, index: usize) -> Result<DateTime<Utc>, StoreError> {
+    timestamp_from(row.try_get(index)?)
 }
 
 /// A moment from a column of microseconds that may be empty.
-pub(in crate::store) fn moment_or_none(row: &SqliteRow, index: usize) -> Result<Option<DateTime<Utc>>, StoreError> {
-    row.try_get::<Option<i64>, _>(index)?.map(moment_from).transpose()
+pub(in crate::store) fn timestamp_or_none(row: &SqliteRow, index: usize) -> Result<Option<DateTime<Utc>>, StoreError> {
+    row.try_get::<Option<i64>, _>(index)?.map(timestamp_from).transpose()
 }
 
 /// A moment from microseconds.
-pub(in crate::store) fn moment_from(micros: i64) -> Result<DateTime<Utc>, StoreError> {
+pub(in crate::store) fn timestamp_from(micros: i64) -> Result<DateTime<Utc>, StoreError> {
     DateTime::from_timestamp_micros(micros).ok_or_else(|| StoreError::Unreadable(format!("moment {micros}")))
 }
 

@@ -8,7 +8,7 @@ use sqlx::{Row, SqliteConnection};
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::MonitorId;
 use crate::store::values::change_set::TimelineRow;
-use crate::store::values::column::moment_from;
+use crate::store::values::column::timestamp_from;
 use crate::store::values::error::StoreError;
 use crate::store::values::rows::Rows;
 use crate::store::write::append::Names;
@@ -90,7 +90,7 @@ pub(in crate::store) async fn loaded(
             query.bind(monitor.as_str()).bind(id.as_str()).bind(hash.as_str()).bind(now)
         })
         .await?;
-    rows.iter().map(|row| Ok((MonitorId::new(row.try_get(0)?), moment_from(row.try_get(1)?)?))).collect()
+    rows.iter().map(|row| Ok((MonitorId::new(row.try_get(0)?), timestamp_from(row.try_get(1)?)?))).collect()
 }
 
 /// See [`crate::store::Store::touch`].

@@ -9,7 +9,7 @@ use crate::domain::protocol::Era;
 use crate::domain::tools::{ChangeClass, Drift, Listing, ToolChange};
 use crate::store::file::readers::Readers;
 use crate::store::values::change_set::{ChangeSet, ListingRow};
-use crate::store::values::column::{moment, moment_or_none, word};
+use crate::store::values::column::{timestamp, timestamp_or_none, word};
 use crate::store::values::error::StoreError;
 
 /// Lists kept of one monitor beside the accepted one: a year of monthly releases, and room for a rollout that flaps.
@@ -177,13 +177,13 @@ impl Readers {
                 let changes = changes_from(row.try_get(7)?)?;
                 Ok(ListingLine {
                     hash: row.try_get(0)?,
-                    first_seen: moment(row, 1)?,
-                    last_seen: moment(row, 2)?,
+                    first_seen: timestamp(row, 1)?,
+                    last_seen: timestamp(row, 2)?,
                     era: Era::from_slug(row.try_get(3)?),
                     tools: row.try_get(4)?,
                     tokens: row.try_get(5)?,
                     drift: Drift { against: row.try_get(6)?, changes, more: 0 },
-                    accepted: row.try_get::<Option<String>, _>(8)?.zip(moment_or_none(row, 9)?),
+                    accepted: row.try_get::<Option<String>, _>(8)?.zip(timestamp_or_none(row, 9)?),
                 })
             })
             .collect()

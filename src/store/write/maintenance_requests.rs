@@ -11,7 +11,7 @@ use crate::domain::monitor::MonitorId;
 use crate::store::packed::packs::{self, DAY_HOURS, Sealing, day_number, slot};
 use crate::store::packed::roll::rolled_up;
 use crate::store::read::unsealed;
-use crate::store::values::column::moment_from;
+use crate::store::values::column::timestamp_from;
 use crate::store::values::error::StoreError;
 use crate::store::write::handle::Store;
 use crate::store::write::maintenance::Maintenance;
@@ -41,7 +41,7 @@ impl Store {
             .fetch_one(&self.readers)
             .await?
             .try_get(0)?;
-        oldest.map(moment_from).transpose().map(|oldest| oldest.map(packs::hour_of))
+        oldest.map(timestamp_from).transpose().map(|oldest| oldest.map(packs::hour_of))
     }
 
     /// Who has beats between two moments that have rows.

@@ -16,7 +16,7 @@ use sqlx::{Row, SqliteConnection};
 use crate::domain::paging::delivery::{AttemptEnd, DeliveryState, FALLBACK_AFTER};
 use crate::domain::reason::Severity;
 use crate::store::file::readers::Readers;
-use crate::store::values::column::{moment, moment_from, new_id, word};
+use crate::store::values::column::{new_id, timestamp, timestamp_from, word};
 use crate::store::values::error::StoreError;
 use crate::store::write::enqueue::wake;
 
@@ -215,8 +215,8 @@ impl Readers {
                 .await?
                 .try_get(0)?;
         Ok(Outlook {
-            claim_at: due.into_iter().chain(lent).min().map(moment_from).transpose()?,
-            fallback_at: fallback_at.map(moment_from).transpose()?,
+            claim_at: due.into_iter().chain(lent).min().map(timestamp_from).transpose()?,
+            fallback_at: fallback_at.map(timestamp_from).transpose()?,
         })
     }
 
@@ -234,7 +234,7 @@ impl Readers {
             .try_get(0)?;
         Ok(Backlog {
             pending: waiting.try_get::<i64, _>(0)?.unsigned_abs(),
-            oldest: waiting.try_get::<Option<i64>, _>(1)?.map(moment_from).transpose()?,
+            oldest: waiting.try_get::<Option<i64>, _>(1)?.map(timestamp_from).transpose()?,
             dead: dead.unsigned_abs(),
             behind: self.behind(now).await?,
         })
@@ -256,7 +256,7 @@ impl Readers {
         .await?;
         let behind = |row: &SqliteRow| {
             let waiting: i64 = row.try_get(1)?;
-            let (receiver, since, why) = (row.try_get(0)?, moment(row, 2)?, row.try_get(3)?);
+            let (receiver, since, why) = (row.try_get(0)?, timestamp(row, 2)?, row.try_get(3)?);
             Ok(Behind { receiver, waiting: waiting.unsigned_abs(), since, why })
         };
         rows.iter().map(behind).collect()
@@ -376,7 +376,7 @@ fn claim_from(row: &SqliteRow) -> Result<Claim, StoreError> {
         severity: word(row.try_get(5)?, "severity", Severity::from_slug)?,
         lease: row.try_get(6)?,
         tries: row.try_get(7)?,
-        promised_at: moment(row, 8)?,
+        promised_at: timestamp(row, 8)?,
     })
 }
 

@@ -17,7 +17,7 @@ use crate::domain::server_profile::{Caution, KeptSession, ServerProfile};
 use crate::store::file::readers::Readers;
 use crate::store::file::schema;
 use crate::store::values::change_set::{ChangeSet, ServerProfileRow};
-use crate::store::values::column::{moment_or_none, word, word_or_none};
+use crate::store::values::column::{timestamp_or_none, word, word_or_none};
 use crate::store::values::error::StoreError;
 use crate::store::values::rows::Rows;
 
@@ -177,15 +177,15 @@ impl Readers {
 /// What was learnt, from these columns on.
 fn profile_of(row: &SqliteRow, first: usize) -> Result<ServerProfile, StoreError> {
     let [id, version]: [Option<String>; 2] = [row.try_get(first + 8)?, row.try_get(first + 9)?];
-    let opened_at = moment_or_none(row, first + 10)?;
+    let opened_at = timestamp_or_none(row, first + 10)?;
     let kept = id.zip(version.as_deref().and_then(legacy_version)).zip(opened_at);
     Ok(ServerProfile {
         era: word_or_none(row.try_get(first)?, "era", Era::from_slug)?,
         transport: word_or_none(row.try_get(first + 1)?, "transport", Transport::from_slug)?,
-        era_found_at: moment_or_none(row, first + 2)?,
+        era_found_at: timestamp_or_none(row, first + 2)?,
         discover: word(row.try_get(first + 3)?, "discover", Caution::from_slug)?,
         closing: word(row.try_get(first + 4)?, "closing", Caution::from_slug)?,
-        certificate_until: moment_or_none(row, first + 5)?,
+        certificate_until: timestamp_or_none(row, first + 5)?,
         admits_strangers: row.try_get(first + 6)?,
         answered: row.try_get::<Option<String>, _>(first + 7)?.as_deref().and_then(legacy_version),
         kept: kept.map(|((id, version), opened_at)| Arc::new(KeptSession { id, version, opened_at })),

@@ -8,7 +8,7 @@ use sqlx::{Row, SqliteConnection};
 use crate::domain::monitor::MonitorId;
 use crate::store::file::readers::Readers;
 use crate::store::values::change_set::ChangeSet;
-use crate::store::values::column::moment;
+use crate::store::values::column::timestamp;
 use crate::store::values::error::StoreError;
 
 /// Failures keep theirs so long (DESIGN §8): a post-mortem is written within the month.
@@ -163,7 +163,7 @@ fn hash(text: &str) -> String {
 
 fn line(row: &SqliteRow) -> Result<TranscriptLine, StoreError> {
     Ok(TranscriptLine {
-        started_at: moment(row, 0)?,
+        started_at: timestamp(row, 0)?,
         hash: row.try_get(1)?,
         reason: row.try_get(2)?,
         bytes: row.try_get(3)?,

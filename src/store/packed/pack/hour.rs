@@ -21,7 +21,7 @@ use crate::store::packed::pack::bits::{BitReader, BitWriter, damaged};
 use crate::store::packed::pack::numbers::{Meanings, Numbers};
 use crate::store::packed::pack::tables::{as_before, from_before, table_of};
 use crate::store::packed::pack::times::{code, duration};
-use crate::store::packed::pack::timestamps::{read_gaps, read_moments, write_moments};
+use crate::store::packed::pack::timestamps::{read_gaps, read_timestamps, write_timestamps};
 use crate::store::packed::pack::words;
 use crate::store::values::change_set::{BeatSeen, StageTimes};
 use crate::store::values::past::{BeatShape, PastAsk, PastBeat};
@@ -64,7 +64,7 @@ pub(in crate::store) fn encode(hour: DateTime<Utc>, beats: &[PastBeat], numbers:
     let mut written = BitWriter::new();
     written.gamma(LAYOUT)?;
     written.gamma(beats.len() as u64)?;
-    write_moments(&mut written, hour, beats)?;
+    write_timestamps(&mut written, hour, beats)?;
     let forms: Vec<Form> = beats.iter().map(form).collect();
     let (table, places) = table_of(&forms);
     written.gamma(table.len() as u64)?;
@@ -92,7 +92,7 @@ pub(in crate::store) fn decode(hour: DateTime<Utc>, bytes: &[u8]) -> io::Result<
     let layout = read.gamma()?;
     let count = read.count(BEATS_MAX)?;
     let moments = match layout {
-        LAYOUT => read_moments(&mut read, hour, count)?,
+        LAYOUT => read_timestamps(&mut read, hour, count)?,
         LAYOUT_OF_GAPS => read_gaps(&mut read, hour, count)?,
         _ => return Err(damaged("a pack of a newer Serin")),
     };

@@ -113,8 +113,8 @@ fn kept(beat: &PastBeat) -> PastBeat {
     [connect, handshake, tools, health].into_iter().flatten().for_each(step);
     step(&mut beat.elapsed);
     beat.asks.iter_mut().for_each(|ask| step(&mut ask.elapsed));
-    for moment in [&mut beat.scheduled_at, &mut beat.started_at] {
-        *moment = DateTime::from_timestamp_millis(moment.timestamp_millis() / 10 * 10).unwrap();
+    for timestamp in [&mut beat.scheduled_at, &mut beat.started_at] {
+        *timestamp = DateTime::from_timestamp_millis(timestamp.timestamp_millis() / 10 * 10).unwrap();
     }
     for ask in &mut beat.asks {
         ask.answer = ask

@@ -17,12 +17,12 @@ const UNIT_MS: i64 = 10;
 const SECOND: i64 = 1000 / UNIT_MS;
 
 /// Writes the moments of beats that are sorted by their start.
-pub(in crate::store::packed::pack) fn write_moments(
+pub(in crate::store::packed::pack) fn write_timestamps(
     written: &mut BitWriter,
     hour: DateTime<Utc>,
     beats: &[PastBeat],
 ) -> io::Result<()> {
-    let since = |moment: DateTime<Utc>| units(moment) - units(hour);
+    let since = |timestamp: DateTime<Utc>| units(timestamp) - units(hour);
     let scheduled: Vec<i64> = beats.iter().map(|beat| since(beat.scheduled_at)).collect();
     let (first, every) = (scheduled.first().copied().unwrap_or_default(), usual_gap(&scheduled));
     written.signed(first)?;
@@ -37,7 +37,7 @@ pub(in crate::store::packed::pack) fn write_moments(
 }
 
 /// Reads when each beat was due and when it started.
-pub(in crate::store::packed::pack) fn read_moments(
+pub(in crate::store::packed::pack) fn read_timestamps(
     read: &mut BitReader<'_>,
     hour: DateTime<Utc>,
     count: usize,
@@ -54,7 +54,7 @@ pub(in crate::store::packed::pack) fn read_moments(
             turn = turn.saturating_add(steps[place - 1]).saturating_add(1);
             scheduled = first.saturating_add(turn.saturating_mul(every)).saturating_add(off[place - 1]);
         }
-        moments.push((moment(scheduled)?, moment(scheduled.saturating_add(late))?));
+        moments.push((timestamp(scheduled)?, timestamp(scheduled.saturating_add(late))?));
     }
     Ok(moments)
 }
@@ -84,11 +84,11 @@ fn usual_gap(scheduled: &[i64]) -> i64 {
     ((gap + SECOND / 2).div_euclid(SECOND) * SECOND).max(SECOND)
 }
 
-fn units(moment: DateTime<Utc>) -> i64 {
-    moment.timestamp_millis().div_euclid(UNIT_MS)
+fn units(timestamp: DateTime<Utc>) -> i64 {
+    timestamp.timestamp_millis().div_euclid(UNIT_MS)
 }
 
-fn moment(units: i64) -> io::Result<DateTime<Utc>> {
+fn timestamp(units: i64) -> io::Result<DateTime<Utc>> {
     at_ms(units.saturating_mul(UNIT_MS))
 }
 
