@@ -105,7 +105,7 @@ impl Prober {
     /// Looks at a server for the first time. Only address, credentials and limits of `monitor` are used; `profile` is
     /// what is known of it from elsewhere.
     ///
-    /// Never fails: what could not be found out is said in [`Explored::gaps`].
+    /// Never fails: what could not be found out is said in `Explored::gaps`.
     pub async fn explore(
         &self,
         monitor: &Monitor,

@@ -48,11 +48,11 @@ pub struct Since {
 /// What a monitor's past came to.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Summary {
-    /// As [`Readers::hours`] gives them.
+    /// As `Readers::hours` gives them.
     pub hours: Vec<(DateTime<Utc>, Stretch)>,
-    /// As [`Readers::days`] gives them.
+    /// As `Readers::days` gives them.
     pub days: Vec<(DateTime<Utc>, Stretch)>,
-    /// Percentiles of each hour with a call, as [`Readers::latency`] gives them, the oldest first.
+    /// Percentiles of each hour with a call, as `Readers::latency` gives them, the oldest first.
     pub heat: Vec<LatencySlice>,
 }
 
