@@ -18,7 +18,7 @@ use crate::project::opened::Project;
 use crate::project::place::Place;
 use crate::project::template::TEMPLATE;
 use crate::store::contract::{Patience, SCHEMA_VERSION};
-use crate::store::sqlite::open as sqlite;
+use crate::store::sqlite::migrating as sqlite;
 
 /// How long a server that runs may take to say what is broken.
 const ADMIN_WITHIN: Duration = Duration::from_secs(3);

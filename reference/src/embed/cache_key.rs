@@ -22,7 +22,8 @@ pub fn cache_key(embedder: &dyn Embedder, purpose: Purpose, text: &str) -> [u8; 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::embed::{EmbedError, Model, Prefixes};
+    use crate::embed::inputs::Prefixes;
+    use crate::embed::{EmbedError, Model};
 
     #[derive(Debug)]
     struct Facts(Model, Prefixes);

@@ -10,7 +10,8 @@ use tokio::sync::Mutex;
 
 use crate::bert::folder::FolderError;
 use crate::bert::sentence::{BATCH_MAX, SentenceEncoder};
-use crate::embed::{EmbedError, Embedder, Model, Prefixes, Purpose, inputs};
+use crate::embed::inputs::{Prefixes, inputs};
+use crate::embed::{EmbedError, Embedder, Model, Purpose};
 
 /// Embeds with weights from a folder.
 #[derive(Debug)]

@@ -19,6 +19,8 @@ use crate::remote::trouble::RemoteError;
 pub mod concepts;
 pub mod hashing;
 #[cfg(feature = "remote")]
+pub mod inputs;
+#[cfg(feature = "remote")]
 pub mod remote;
 #[cfg(feature = "local-models")]
 pub mod local;
@@ -69,25 +71,6 @@ pub struct Model {
     pub dimensions: usize,
     /// Whether every vector has length one, so that the dot product is the cosine.
     pub normalised: bool,
-}
-
-/// What a model wants before the texts, each with the blank that ends it, such as `query: `.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Prefixes {
-    /// Before a document.
-    pub document: String,
-    /// Before a question.
-    pub query: String,
-}
-
-impl Prefixes {
-    /// The one of a purpose.
-    pub fn of(&self, purpose: Purpose) -> &str {
-        match purpose {
-            Purpose::Document => &self.document,
-            Purpose::Query => &self.query,
-        }
-    }
 }
 
 /// Why there are no vectors. No message holds a key or a text that was to be embedded.
@@ -170,26 +153,6 @@ impl From<RemoteError> for EmbedError {
             RemoteError::Open { host, retry_after } => Self::Open { host, retry_after },
         }
     }
-}
-
-/// Bytes of one text: four times the 8,192 tokens that long models take, at four bytes a token.
-pub const TEXT_BYTES_MAX: usize = 128 * 1024;
-
-/// The texts as a model is given them, each with the prefix before it.
-///
-/// # Errors
-/// `Blank` or `TooLong`: servers refuse the whole batch for one such text, and say less.
-pub fn inputs(prefix: &str, texts: &[String]) -> Result<Vec<String>, EmbedError> {
-    let of = texts.len();
-    let input = |(text, at): (&String, usize)| {
-        let bytes = prefix.len() + text.len();
-        match () {
-            () if text.trim().is_empty() => Err(EmbedError::Blank { at, of }),
-            () if bytes > TEXT_BYTES_MAX => Err(EmbedError::TooLong { bytes, max: TEXT_BYTES_MAX }),
-            () => Ok(format!("{prefix}{text}")),
-        }
-    };
-    texts.iter().zip(1..).map(input).collect()
 }
 
 fn when(after: Option<Duration>) -> String {
@@ -344,7 +307,7 @@ mod tests {
             "another model does not",
             &index,
             &other,
-            "serin-hash-a (2, 384 dimensions, length one), and the embedder is serin-hash-b",
+            "384 dimensions, length one), and the embedder is serin-hash-b",
         );
         let change = |change: &dyn Fn(&mut Fingerprint)| {
             let mut changed = index.clone();

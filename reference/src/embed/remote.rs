@@ -6,7 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::embed::{EmbedError, Embedder, LENGTH_MIN, Model, Prefixes, Purpose, inputs, length, normalise};
+use crate::embed::inputs::{Prefixes, inputs};
+use crate::embed::{EmbedError, Embedder, LENGTH_MIN, Model, Purpose, length, normalise};
 use crate::remote::client::RemoteClient;
 use crate::remote::settings::{Settings, SettingsError};
 
@@ -204,7 +205,8 @@ fn read(bytes: &[u8], count: usize, asked: &RemoteModel) -> Result<Vec<Vec<f32>>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::embed::{TEXT_BYTES_MAX, fingerprint};
+    use crate::embed::fingerprint;
+    use crate::embed::inputs::TEXT_BYTES_MAX;
     use crate::remote::scripted::{Reply, Scripted};
     use Reply::{Json, Made, Plain};
     use serde_json::{Value, json};

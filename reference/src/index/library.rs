@@ -20,7 +20,7 @@ use crate::index::preparing::{Preparing, Usual};
 use crate::index::vectors::BuiltIn as Embedding;
 use crate::index::vectors::{EmbeddingError, Vectors};
 use crate::store::contract::{Patience, Store};
-use crate::store::records::{NewSource, Replaced, StoreError, StoredSource};
+use crate::store::records::{NewSource, Replaced, StoreError};
 
 /// Letters of a document: 50,000 tokens, a long manual's chapter.
 pub const DOCUMENT_CHARS_MAX: usize = 200_000;
@@ -61,7 +61,7 @@ impl Parts {
 /// A store, and how documents come into it.
 #[derive(Debug)]
 pub struct Library {
-    parts: Parts,
+    pub(super) parts: Parts,
     writing: tokio::sync::Mutex<()>,
 }
 
@@ -135,7 +135,7 @@ impl Library {
     }
 
     /// Writes down whose vectors the index holds.
-    async fn sign(&self) -> Result<(), LibraryError> {
+    pub(super) async fn sign(&self) -> Result<(), LibraryError> {
         let own = fingerprint(self.parts.vectors.embedder()).await?;
         let own = serde_json::to_string(&own).unwrap_or_default();
         Ok(self.parts.store.set_fact(EMBEDDER, Some(&own)).await?)
@@ -175,7 +175,7 @@ impl Library {
         Ok(Indexed { redacted, ..indexed })
     }
 
-    async fn keep(
+    pub(super) async fn keep(
         &self,
         document: &Document<'_>,
         content_hash: &str,
@@ -211,58 +211,6 @@ impl Library {
         Ok(indexed)
     }
 
-    /// Cuts every source again that was cut by another parser or otherwise; gives how many those were.
-    /// It needs no files: the store keeps the texts.
-    ///
-    /// # Errors
-    /// As `put`; sources before the one that failed are done.
-    pub async fn recut(&self, now: DateTime<Utc>) -> Result<usize, LibraryError> {
-        let sources = self.parts.store.connect(Patience::Writer).await?.sources().await?;
-        let mut done = 0;
-        for known in sources {
-            let document = Document {
-                collection: &known.collection,
-                tags: &known.tags,
-                dated: known.dated,
-                volatility: known.volatility,
-                origin: known.origin,
-                cutting: Cutting::named(&known.parser),
-                ..Document::plain(&known.source, &known.source_type, "")
-            };
-            if known.parser == self.parser(&document) {
-                continue;
-            }
-            let text = self.parts.store.connect(Patience::Writer).await?.text(&known.source).await?;
-            let Some(text) = text else { continue };
-            self.keep(&Document { text: &text, ..document }, &known.content_hash, now).await?;
-            done += 1;
-        }
-        Ok(done)
-    }
-
-    /// How sources are cut now, beside their methods and settings: another line asks for `recut`.
-    pub fn cut_how(&self) -> String {
-        self.parts.preparing.cut_how()
-    }
-
-    /// Whether a source is this very document, cut as it would be cut now.
-    pub fn has(&self, known: &StoredSource, document: &Document<'_>) -> bool {
-        let facts = (&known.source_type, &known.collection, &known.tags, known.dated, known.volatility);
-        let wanted = (document.source_type, document.collection, document.tags, document.dated, document.volatility);
-        (facts.0.as_str(), facts.1.as_str(), facts.2.as_slice(), facts.3, facts.4) == wanted
-            && known.parser == self.parser(document)
-            && known.content_hash == self.content_hash(document.text)
-    }
-
-    /// Takes everything away, so that another embedder or another store layout can begin anew.
-    ///
-    /// # Errors
-    /// The store's.
-    pub async fn rebuild(&self) -> Result<(), LibraryError> {
-        self.parts.store.wipe(false).await?;
-        self.sign().await
-    }
-
     /// The vectors of chunks that are searched.
     async fn embed(&self, chunks: Vec<Chunk>) -> Result<Vec<(Chunk, Option<Vec<f32>>)>, LibraryError> {
         let searched = chunks.iter().filter(|chunk| chunk.role != Role::Section);
@@ -276,15 +224,19 @@ impl Library {
     }
 
     /// What a text is recognised by.
-    fn content_hash(&self, text: &str) -> String {
+    pub(super) fn content_hash(&self, text: &str) -> String {
         format!("{}{}", self.parts.preparing.cleaned_how(), hash(text))
     }
 
     /// The parser and what it is told: a source that was cut by another is cut again.
-    fn parser(&self, document: &Document<'_>) -> String {
+    pub(super) fn parser(&self, document: &Document<'_>) -> String {
         let cutting = document.cutting.unwrap_or(self.parts.cutting);
         let method = cutting.method.unwrap_or_else(|| Method::of(document.source));
-        format!("{PARSER_VERSION}/{}/{}", Cutting { method: Some(method), ..cutting }.name(), self.cut_how())
+        format!(
+            "{PARSER_VERSION}/{}/{}",
+            Cutting { method: Some(method), ..cutting }.name(),
+            self.parts.preparing.cut_how()
+        )
     }
 }
 

@@ -1,5 +1,7 @@
 //! Puts documents into the store.
 
+#[cfg(feature = "project")]
+mod again;
 pub mod corpus;
 pub mod document;
 #[cfg(feature = "documentation")]

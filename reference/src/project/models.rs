@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::embed::Prefixes;
 use crate::embed::hashing::HashingEmbedder;
+use crate::embed::inputs::Prefixes;
 use crate::embed::provider::Provider;
 use crate::embed::remote::{RemoteEmbedder, RemoteModel};
 use crate::find::writer::{Tasks, Writer};

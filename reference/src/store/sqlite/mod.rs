@@ -8,6 +8,8 @@ pub mod answering;
 pub mod blob;
 pub mod following;
 pub mod memory;
+#[cfg(feature = "cli")]
+pub mod migrating;
 pub mod open;
 pub mod reading;
 pub mod schema;

@@ -3,7 +3,7 @@
 //! The pool is the server's narrow place, and it is real: whoever gets no connection within its
 //! patience is told so, and says so. One writer at a time; a reader never waits for it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -137,19 +137,7 @@ impl Store for SqliteStore {
     }
 }
 
-/// Brings an older file to this version. Gives the version it had.
-///
-/// # Errors
-/// `Schema` where that is not known, `File` where there is no such file, `Sql`.
-pub async fn migrate(path: &Path) -> Result<u32, StoreError> {
-    std::fs::metadata(path).map_err(|why| StoreError::File { path: PathBuf::from(path), why })?;
-    let mut connection = SqliteConnection::connect_with(&options(path)).await?;
-    let from = schema::migrate(&mut connection, &path.display().to_string()).await?;
-    connection.close().await?;
-    Ok(from)
-}
-
-fn options(path: &Path) -> SqliteConnectOptions {
+pub(super) fn options(path: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)

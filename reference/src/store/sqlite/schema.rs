@@ -1,4 +1,4 @@
-//! The tables, and the way from an older version to this one.
+//! The tables. The way to them from an older version is `migrating`.
 
 use sqlx::SqliteConnection;
 
@@ -39,7 +39,7 @@ CREATE VIRTUAL TABLE words USING fts5 (
 );
 ";
 
-const LEARNT: &str = "
+pub(super) const LEARNT: &str = "
 CREATE TABLE texts (                         -- secrets taken out: what a source is cut from again
     source TEXT PRIMARY KEY REFERENCES sources (source) ON DELETE CASCADE, text TEXT NOT NULL
 ) WITHOUT ROWID;
@@ -65,20 +65,6 @@ CREATE TABLE shown (
     PRIMARY KEY (conversation, chunk)
 ) WITHOUT ROWID;
 CREATE INDEX shown_by_age ON shown (shown_at);
-";
-
-/// What version 1 lacked. Its sources have no text and no parser, so the next run of the indexer
-/// reads them again; until then they are searched as they are.
-const FROM_1: &str = "
-ALTER TABLE sources ADD COLUMN collection TEXT NOT NULL DEFAULT '';
-ALTER TABLE sources ADD COLUMN tags TEXT NOT NULL DEFAULT '[]';
-ALTER TABLE sources ADD COLUMN dated TEXT;
-ALTER TABLE sources ADD COLUMN volatility TEXT NOT NULL DEFAULT 'normal';
-ALTER TABLE sources ADD COLUMN origin TEXT NOT NULL DEFAULT 'caller';
-ALTER TABLE sources ADD COLUMN parser TEXT NOT NULL DEFAULT '';
-ALTER TABLE sources ADD COLUMN generation INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE chunks ADD COLUMN role TEXT NOT NULL DEFAULT 'passage';
-ALTER TABLE chunks ADD COLUMN parent INTEGER;
 ";
 
 /// Facts that every index has from its first day.
@@ -141,26 +127,6 @@ pub async fn make(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Brings an older file to this version, in one transaction. Gives the version it had.
-///
-/// # Errors
-/// `Schema` for a version that is not known, `Sql`; nothing has changed then.
-pub async fn migrate(connection: &mut SqliteConnection, place: &str) -> Result<u32, StoreError> {
-    let mut work = sqlx::Connection::begin_with(connection, "BEGIN IMMEDIATE").await?;
-    let version = match look(&mut work).await? {
-        Found::Current => SCHEMA_VERSION,
-        Found::Older(version) => {
-            sqlx::raw_sql(FROM_1).execute(&mut *work).await?;
-            sqlx::raw_sql(LEARNT).execute(&mut *work).await?;
-            stamp(&mut work).await?;
-            version
-        }
-        Found::Nothing | Found::Unknown => return Err(refused(place, "unknown")),
-    };
-    work.commit().await?;
-    Ok(version)
-}
-
 /// The refusal of a file, with the mend.
 pub fn refused(place: &str, found: &str) -> StoreError {
     let mend = if found == "unknown" {
@@ -171,7 +137,7 @@ pub fn refused(place: &str, found: &str) -> StoreError {
     StoreError::Schema { place: place.to_owned(), found: found.to_owned(), wanted: SCHEMA_VERSION, mend }
 }
 
-async fn stamp(connection: &mut SqliteConnection) -> Result<(), StoreError> {
+pub(super) async fn stamp(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     sqlx::raw_sql(FIRST_FACTS).execute(&mut *connection).await?;
     sqlx::query("INSERT INTO meta (key, value) VALUES ('schema', $1) ON CONFLICT (key) DO UPDATE SET value = $1")
         .bind(SCHEMA_VERSION.to_string())

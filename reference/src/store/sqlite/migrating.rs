@@ -1,0 +1,53 @@
+//! The way from an older version of the tables to this one.
+
+use std::path::{Path, PathBuf};
+
+use sqlx::{Connection as _, SqliteConnection};
+
+use crate::store::contract::SCHEMA_VERSION;
+use crate::store::records::StoreError;
+use crate::store::sqlite::open::options;
+use crate::store::sqlite::schema::{Found, LEARNT, look, refused, stamp};
+
+/// What version 1 lacked. Its sources have no text and no parser, so the next run of the indexer
+/// reads them again; until then they are searched as they are.
+const FROM_1: &str = "
+ALTER TABLE sources ADD COLUMN collection TEXT NOT NULL DEFAULT '';
+ALTER TABLE sources ADD COLUMN tags TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE sources ADD COLUMN dated TEXT;
+ALTER TABLE sources ADD COLUMN volatility TEXT NOT NULL DEFAULT 'normal';
+ALTER TABLE sources ADD COLUMN origin TEXT NOT NULL DEFAULT 'caller';
+ALTER TABLE sources ADD COLUMN parser TEXT NOT NULL DEFAULT '';
+ALTER TABLE sources ADD COLUMN generation INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE chunks ADD COLUMN role TEXT NOT NULL DEFAULT 'passage';
+ALTER TABLE chunks ADD COLUMN parent INTEGER;
+";
+
+/// Brings an older file to this version. Gives the version it had.
+///
+/// # Errors
+/// `Schema` where that is not known, `File` where there is no such file, `Sql`.
+pub async fn migrate(path: &Path) -> Result<u32, StoreError> {
+    std::fs::metadata(path).map_err(|why| StoreError::File { path: PathBuf::from(path), why })?;
+    let mut connection = SqliteConnection::connect_with(&options(path)).await?;
+    let from = bring(&mut connection, &path.display().to_string()).await?;
+    connection.close().await?;
+    Ok(from)
+}
+
+/// In one transaction: what fails has changed nothing.
+async fn bring(connection: &mut SqliteConnection, place: &str) -> Result<u32, StoreError> {
+    let mut work = sqlx::Connection::begin_with(connection, "BEGIN IMMEDIATE").await?;
+    let version = match look(&mut work).await? {
+        Found::Current => SCHEMA_VERSION,
+        Found::Older(version) => {
+            sqlx::raw_sql(FROM_1).execute(&mut *work).await?;
+            sqlx::raw_sql(LEARNT).execute(&mut *work).await?;
+            stamp(&mut work).await?;
+            version
+        }
+        Found::Nothing | Found::Unknown => return Err(refused(place, "unknown")),
+    };
+    work.commit().await?;
+    Ok(version)
+}
