@@ -206,21 +206,6 @@ pub struct SourceNote {
     pub date: Option<String>,
 }
 
-/// What `generate_embedding` brings.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct EmbeddingData {
-    /// The model's name.
-    pub model: String,
-    /// Numbers in the vector.
-    pub dimensions: usize,
-    /// The vector; its length is one where the model is a normalised one.
-    pub vector: Vec<f32>,
-    /// Tokens of the text, by the o200k vocabulary.
-    pub tokens: usize,
-    /// Arguments that this tool does not know, and that had no effect.
-    pub ignored_arguments: Vec<String>,
-}
-
 /// Findings as a caller gets them.
 pub fn search(question: Question, findings: Findings, ignored_arguments: Vec<String>) -> SearchData {
     let Findings { hits, context, cache, seen_before, rewritten, degraded: _ } = findings;

@@ -15,6 +15,8 @@ use crate::store::filter::Filter;
 use crate::store::records::Volatility;
 use crate::text::cleaning::cleaned;
 
+/// The longest request over MCP: a document of 200,000 characters, escaped.
+pub const BODY_BYTES_MAX: usize = 1 << 20;
 /// The most hits a search gives.
 pub const TOP_K_MAX: usize = 20;
 /// Letters of a question; longer ones are documents.
@@ -147,43 +149,6 @@ pub const INDEX_NAMES: &[&str] = &[
     "chunk_size",
     "chunk_overlap",
 ];
-
-/// Arguments of `generate_embedding`.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-pub struct EmbeddingArguments {
-    /// The text, at most 8,000 characters.
-    pub text: String,
-    /// Which model: `index` is the one this index was built with, and the only one that can be
-    /// compared with it.
-    #[serde(default)]
-    pub model: ModelAlias,
-    /// What the text is: models that were trained with prefixes embed questions in another way.
-    #[serde(default)]
-    pub purpose: PurposeAlias,
-}
-
-/// A model by what it is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ModelAlias {
-    /// The one the index was built with.
-    #[default]
-    Index,
-}
-
-/// What a text is embedded for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PurposeAlias {
-    /// To ask with.
-    #[default]
-    Query,
-    /// To be found.
-    Document,
-}
-
-/// Names of the arguments of `generate_embedding`.
-pub const EMBEDDING_NAMES: &[&str] = &["text", "model", "purpose"];
 
 /// Arguments of a tool that has none.
 #[derive(Debug, Deserialize, JsonSchema)]

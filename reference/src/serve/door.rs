@@ -25,10 +25,12 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
+use crate::serve::arguments::BODY_BYTES_MAX;
 use crate::serve::health;
 #[cfg(feature = "sessions")]
 use crate::serve::legacy::{self, Sessions};
 use crate::serve::life::Life;
+#[cfg(feature = "strict")]
 use crate::serve::messages;
 #[cfg(feature = "metrics")]
 use crate::serve::metrics;
@@ -160,7 +162,9 @@ pub fn router<H: ServerHandler + Clone>(entrance: Entrance<H>) -> Router {
     let sessions = Router::new();
     let service =
         StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(NeverSessionManager::default()), config);
-    let mcp = Router::new().nest_service("/mcp", service).route_layer(middleware::from_fn(messages::read));
+    let mcp = Router::new().nest_service("/mcp", service);
+    #[cfg(feature = "strict")]
+    let mcp = mcp.route_layer(middleware::from_fn(messages::read));
     let search = Router::new()
         .route("/search", post(plain::search))
         .layer(DefaultBodyLimit::max(SEARCH_BYTES_MAX))
@@ -186,7 +190,7 @@ fn transport(mcp: CancellationToken, public: bool) -> StreamableHttpServerConfig
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .with_sse_keep_alive(None)
-        .with_max_request_body_bytes(messages::BODY_BYTES_MAX)
+        .with_max_request_body_bytes(BODY_BYTES_MAX)
         .with_allowed_origins(["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"])
         .with_cancellation_token(mcp);
     if public { config.disable_allowed_hosts() } else { config }

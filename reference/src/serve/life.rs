@@ -2,9 +2,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
+#[cfg(feature = "census")]
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+#[cfg(feature = "census")]
 use parking_lot::Mutex;
 use uuid::Uuid;
 
@@ -41,8 +43,10 @@ pub struct Life {
     /// The search.
     pub retrieval: Retrieval,
     /// How old the indexing of a source may be before `/health` says so; `None` is any age.
+    #[cfg(feature = "census")]
     pub stale_after: Option<Duration>,
     /// Tokens of the longest chunk, and the index's count of changes when it was looked for.
+    #[cfg(feature = "census")]
     pub longest: Mutex<Option<(i64, i64)>>,
     /// What it counts.
     #[cfg(feature = "metrics")]
@@ -125,7 +129,9 @@ impl Life {
             started_at,
             retrieval,
             bearer: options.bearer.clone(),
+            #[cfg(feature = "census")]
             stale_after: options.stale_after,
+            #[cfg(feature = "census")]
             longest: Mutex::default(),
             #[cfg(feature = "metrics")]
             counts: Counts::default(),

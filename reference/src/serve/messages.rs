@@ -19,8 +19,8 @@ use rmcp::model::{
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-/// The longest request: a document of 200,000 characters, escaped.
-pub const BODY_BYTES_MAX: usize = 1 << 20;
+use crate::serve::arguments::BODY_BYTES_MAX;
+
 /// Methods that are there in both eras: if one is not recognised, its parameters are why.
 const METHODS: [&str; 2] = ["tools/list", "tools/call"];
 /// Methods that left with 2026-07-28: a request that describes itself asks for what is not there.

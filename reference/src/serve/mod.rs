@@ -3,6 +3,8 @@
 pub mod answer;
 pub mod arguments;
 pub mod canary;
+#[cfg(feature = "census")]
+pub mod census;
 #[cfg(feature = "project")]
 pub mod codebase;
 #[cfg(not(feature = "cli"))]
@@ -11,10 +13,13 @@ pub mod command;
 pub mod counts;
 pub mod database;
 pub mod door;
+#[cfg(feature = "vectors")]
+pub mod embedding;
 pub mod health;
 #[cfg(feature = "sessions")]
 pub mod legacy;
 pub mod life;
+#[cfg(feature = "strict")]
 pub mod messages;
 #[cfg(feature = "metrics")]
 pub mod metrics;
@@ -22,6 +27,7 @@ pub mod options;
 pub mod plain;
 pub mod readiness;
 pub mod report;
+#[cfg(feature = "strict")]
 pub mod schemas;
 pub mod server;
 pub mod tools;

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+#[cfg(feature = "census")]
 use std::time::Duration;
 
 #[cfg(feature = "fetch")]
@@ -31,6 +32,7 @@ pub struct Options {
     #[cfg(feature = "fetch")]
     pub root: Option<PathBuf>,
     /// How old the indexing of a source may be before `/health` says so; `None` is any age.
+    #[cfg(feature = "census")]
     pub stale_after: Option<Duration>,
     /// Networks that `index_document` may read from although they are not public.
     #[cfg(feature = "fetch")]
@@ -49,6 +51,7 @@ impl Default for Options {
             project: None,
             #[cfg(feature = "fetch")]
             root: None,
+            #[cfg(feature = "census")]
             stale_after: None,
             #[cfg(feature = "fetch")]
             allow_private: Vec::new(),

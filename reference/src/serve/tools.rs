@@ -22,11 +22,14 @@ use serde_json::json;
 use tracing::Instrument as _;
 use uuid::Uuid;
 
-use crate::serve::answer::{EmbeddingData, Envelope, IndexData, SearchData, SourcesData};
-use crate::serve::arguments::{EmbeddingArguments, IndexArguments, NoArguments, SearchArguments};
+use crate::serve::answer::{Envelope, IndexData, SearchData, SourcesData};
+use crate::serve::arguments::{IndexArguments, NoArguments, SearchArguments};
 #[cfg(feature = "project")]
 use crate::serve::codebase;
+#[cfg(feature = "vectors")]
+use crate::serve::embedding;
 use crate::serve::life::Life;
+#[cfg(feature = "strict")]
 use crate::serve::schemas;
 
 /// The MCP side of a life.
@@ -41,9 +44,6 @@ const SEARCH: &str = "Search the indexed documentation and get the passages that
 const INDEX: &str = "Add a document to the index, or replace it if its `source` is there already; it can be searched when \
     this returns. Use it when a user hands you text to remember, as in `{\"source\": \"notes/standup.md\", \"text\": \
     \"# Standup\\n…\"}`. Do not send secrets.";
-const EMBED: &str = "Get the vector of a text, as this index would embed it. Use it only when you compare texts yourself, \
-    as in `{\"text\": \"a pool that runs dry\", \"purpose\": \"query\"}`; to find passages, search_documents \
-    does this and the rest.";
 const LIST: &str = "List what is indexed: every source with its number of chunks and when it was last indexed. Use it to see \
     whether a document is known at all, or too old to be trusted.";
 impl ServerHandler for Desk {
@@ -61,7 +61,7 @@ impl ServerHandler for Desk {
         if page.is_some_and(|page| page.cursor.is_some()) {
             return Err(ErrorData::invalid_params("there is no such cursor: the list has one page", None));
         }
-        Ok(ListToolsResult::with_all_items(self.tools().into_iter().map(schemas::plain).collect()))
+        Ok(ListToolsResult::with_all_items(self.tools()))
     }
 
     async fn call_tool(
@@ -129,12 +129,13 @@ impl Desk {
             Tool::new("list_sources", LIST, schema_for_type::<NoArguments>())
                 .with_raw_output_schema(schema_for_output::<Envelope<SourcesData>>())
                 .with_annotations(ToolAnnotations::with_title("List sources").read_only(true).open_world(false)),
-            Tool::new("generate_embedding", EMBED, schema_for_type::<EmbeddingArguments>())
-                .with_raw_output_schema(schema_for_output::<Envelope<EmbeddingData>>())
-                .with_annotations(ToolAnnotations::with_title("Embed a text").read_only(true).open_world(false)),
         ];
+        #[cfg(feature = "vectors")]
+        let tools = [tools, vec![embedding::tool()]].concat();
         #[cfg(feature = "project")]
         let tools = [tools, codebase::tools()].concat();
+        #[cfg(feature = "strict")]
+        let tools = tools.into_iter().map(schemas::plain).collect();
         tools
     }
 
@@ -147,6 +148,7 @@ impl Desk {
                 "search_documents" => result(life.search(arguments).await.of(&operation)),
                 "index_document" => result(life.index(arguments).await.of(&operation)),
                 "list_sources" => result(life.sources().await.of(&operation)),
+                #[cfg(feature = "vectors")]
                 "generate_embedding" => result(life.embedding(arguments).await.of(&operation)),
                 #[cfg(feature = "project")]
                 "check_constraints" => result(life.constraints(arguments).await.of(&operation)),

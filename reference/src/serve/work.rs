@@ -7,16 +7,11 @@ use sha2::{Digest as _, Sha256};
 use crate::find::question::RetrievalError;
 use crate::index::document::{Document, Indexed};
 use crate::index::library::{DOCUMENT_CHARS_MAX, LibraryError};
-use crate::serve::answer::{self, EmbeddingData, Envelope, IndexData, SearchData, SourcesData};
-use crate::serve::arguments::{self, EmbeddingArguments, IndexArguments, PurposeAlias, SearchArguments};
+use crate::serve::answer::{self, Envelope, IndexData, SearchData, SourcesData};
+use crate::serve::arguments::{self, IndexArguments, SearchArguments};
 use crate::serve::life::Life;
 use crate::store::contract::Patience;
 use crate::store::records::{Origin, StoreError};
-use crate::text::cleaning::cleaned;
-use crate::text::tokens;
-
-/// Letters of a text to embed.
-const EMBEDDED_CHARS_MAX: usize = 8_000;
 
 impl Life {
     /// `search_documents`.
@@ -142,41 +137,6 @@ impl Life {
                 Envelope::failed("Listing sources", &RetrievalError::Store(error))
             }
         }
-    }
-
-    /// `generate_embedding`.
-    pub async fn embedding(&self, arguments: JsonObject) -> Envelope<EmbeddingData> {
-        let ignored = arguments::unknown(&arguments, arguments::EMBEDDING_NAMES);
-        let wanted = match arguments::read::<EmbeddingArguments>(arguments) {
-            Ok(wanted) => wanted,
-            Err(why) => return Envelope::error("INVALID_ARGUMENT", why),
-        };
-        let letters = wanted.text.chars().count();
-        if wanted.text.trim().is_empty() || letters > EMBEDDED_CHARS_MAX {
-            let why = format!("'text' has {letters} characters; 1 to {EMBEDDED_CHARS_MAX} can be embedded");
-            return Envelope::error("INVALID_ARGUMENT", why);
-        }
-        let text = cleaned(&wanted.text).0.into_owned();
-        match self.embed(&text, wanted.purpose).await {
-            Ok(vector) => Envelope::ok(EmbeddingData {
-                model: self.retrieval.library.vectors().question_model(&text),
-                dimensions: vector.len(),
-                vector,
-                tokens: tokens::count(&wanted.text),
-                ignored_arguments: ignored,
-            }),
-            Err(error) => Envelope::failed("Embedding the text", &error),
-        }
-    }
-
-    async fn embed(&self, text: &str, purpose: PurposeAlias) -> Result<Vec<f32>, RetrievalError> {
-        let library = &self.retrieval.library;
-        if purpose == PurposeAlias::Document {
-            let mut vectors = library.vectors().documents(library.store(), &[text.to_owned()]).await?;
-            return Ok(vectors.pop().unwrap_or_default());
-        }
-        let mut held = library.store().connect(Patience::Search).await?;
-        Ok(self.retrieval.embed(held.as_mut(), text).await?.0.to_vec())
     }
 
     /// A question as the log has it: a digest, which is the same for the same words and is not the

@@ -1,0 +1,117 @@
+//! The tool `generate_embedding`: the vector of a text, as the index would embed it.
+
+use rmcp::handler::server::common::{schema_for_output, schema_for_type};
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use rmcp::schemars::{self, JsonSchema};
+use serde::{Deserialize, Serialize};
+
+use crate::find::question::RetrievalError;
+use crate::serve::answer::Envelope;
+use crate::serve::arguments;
+use crate::serve::life::Life;
+use crate::store::contract::Patience;
+use crate::text::cleaning::cleaned;
+use crate::text::tokens;
+
+/// Letters of a text to embed.
+const EMBEDDED_CHARS_MAX: usize = 8_000;
+
+const EMBED: &str = "Get the vector of a text, as this index would embed it. Use it only when you compare texts yourself, \
+    as in `{\"text\": \"a pool that runs dry\", \"purpose\": \"query\"}`; to find passages, search_documents \
+    does this and the rest.";
+
+/// Arguments of `generate_embedding`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub struct EmbeddingArguments {
+    /// The text, at most 8,000 characters.
+    pub text: String,
+    /// Which model: `index` is the one this index was built with, and the only one that can be
+    /// compared with it.
+    #[serde(default)]
+    pub model: ModelAlias,
+    /// What the text is: models that were trained with prefixes embed questions in another way.
+    #[serde(default)]
+    pub purpose: PurposeAlias,
+}
+
+/// A model by what it is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelAlias {
+    /// The one the index was built with.
+    #[default]
+    Index,
+}
+
+/// What a text is embedded for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PurposeAlias {
+    /// To ask with.
+    #[default]
+    Query,
+    /// To be found.
+    Document,
+}
+
+/// Names of the arguments of `generate_embedding`.
+pub const EMBEDDING_NAMES: &[&str] = &["text", "model", "purpose"];
+
+/// What `generate_embedding` brings.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct EmbeddingData {
+    /// The model's name.
+    pub model: String,
+    /// Numbers in the vector.
+    pub dimensions: usize,
+    /// The vector; its length is one where the model is a normalised one.
+    pub vector: Vec<f32>,
+    /// Tokens of the text, by the o200k vocabulary.
+    pub tokens: usize,
+    /// Arguments that this tool does not know, and that had no effect.
+    pub ignored_arguments: Vec<String>,
+}
+
+/// The tool as `tools/list` describes it.
+pub fn tool() -> Tool {
+    Tool::new("generate_embedding", EMBED, schema_for_type::<EmbeddingArguments>())
+        .with_raw_output_schema(schema_for_output::<Envelope<EmbeddingData>>())
+        .with_annotations(ToolAnnotations::with_title("Embed a text").read_only(true).open_world(false))
+}
+
+impl Life {
+    /// `generate_embedding`.
+    pub async fn embedding(&self, arguments: JsonObject) -> Envelope<EmbeddingData> {
+        let ignored = arguments::unknown(&arguments, EMBEDDING_NAMES);
+        let wanted = match arguments::read::<EmbeddingArguments>(arguments) {
+            Ok(wanted) => wanted,
+            Err(why) => return Envelope::error("INVALID_ARGUMENT", why),
+        };
+        let letters = wanted.text.chars().count();
+        if wanted.text.trim().is_empty() || letters > EMBEDDED_CHARS_MAX {
+            let why = format!("'text' has {letters} characters; 1 to {EMBEDDED_CHARS_MAX} can be embedded");
+            return Envelope::error("INVALID_ARGUMENT", why);
+        }
+        let text = cleaned(&wanted.text).0.into_owned();
+        match self.embed(&text, wanted.purpose).await {
+            Ok(vector) => Envelope::ok(EmbeddingData {
+                model: self.retrieval.library.vectors().question_model(&text),
+                dimensions: vector.len(),
+                vector,
+                tokens: tokens::count(&wanted.text),
+                ignored_arguments: ignored,
+            }),
+            Err(error) => Envelope::failed("Embedding the text", &error),
+        }
+    }
+
+    async fn embed(&self, text: &str, purpose: PurposeAlias) -> Result<Vec<f32>, RetrievalError> {
+        let library = &self.retrieval.library;
+        if purpose == PurposeAlias::Document {
+            let mut vectors = library.vectors().documents(library.store(), &[text.to_owned()]).await?;
+            return Ok(vectors.pop().unwrap_or_default());
+        }
+        let mut held = library.store().connect(Patience::Search).await?;
+        Ok(self.retrieval.embed(held.as_mut(), text).await?.0.to_vec())
+    }
+}
