@@ -18,8 +18,11 @@ pub mod writer;
 pub mod guard;
 #[cfg(feature = "memory")]
 pub mod answers;
+#[cfg(feature = "memory")]
 pub mod warmth;
 pub mod sought;
+#[cfg(feature = "generator")]
+pub mod written;
 pub mod fusion;
 pub mod tuning;
 pub mod gathering;
@@ -37,6 +40,8 @@ pub mod context;
 pub mod retrieval;
 #[cfg(feature = "memory")]
 mod recalling;
+#[cfg(feature = "generator")]
+mod writing;
 #[cfg(feature = "project")]
 pub mod codebase;
 #[cfg(feature = "lab")]

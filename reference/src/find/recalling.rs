@@ -8,8 +8,11 @@ use crate::find::context::Context;
 use crate::find::conversation;
 use crate::find::found::Found;
 use crate::find::question::{Question, RetrievalError};
-use crate::find::retrieval::{Memory, Retrieval, Search, Unanswered};
+use crate::find::retrieval::{Layer, Memory, Retrieval, Search, Unanswered};
+use crate::find::sought::{Embedded, Embedding};
 use crate::find::stages::Stage;
+#[cfg(feature = "generator")]
+use crate::find::written::Written;
 use crate::store::contract::Connection;
 use crate::store::learnt::Remembered;
 
@@ -42,7 +45,14 @@ impl Retrieval {
         if !question.passes_memory {
             self.warmth.looked(vector_age.is_some(), Instant::now());
         }
-        Ok(Memory::Nothing(Unanswered { key, generation, vector, vector_age }))
+        Ok(Memory::Nothing(Unanswered {
+            key,
+            generation,
+            vector,
+            vector_age,
+            #[cfg(feature = "generator")]
+            written: Written::default(),
+        }))
     }
 
     /// Keeps an answer, where this question's are kept.
@@ -80,6 +90,22 @@ impl Retrieval {
             .collect();
         connection.keep_shown(&question.conversation, &shown, now, forget_before).await?;
         Ok((hits, context, seen_before))
+    }
+
+    /// The vector of a question, and for how long it has been remembered here.
+    ///
+    /// # Errors
+    /// `Embedder` where the provider is down.
+    pub async fn embed(&self, connection: &mut dyn Connection, text: &str) -> Result<Embedded, RetrievalError> {
+        let embedding = Embedding { library: &self.library, warmth: Some(&self.warmth), stages: &self.stages };
+        let (vector, age) = embedding.question(connection, text).await?;
+        self.warmth.looked(age.is_some(), Instant::now());
+        Ok((vector, age))
+    }
+
+    /// Whether searches are as fast as they get: enough remembered, the cold start over.
+    pub fn is_warm(&self, now: Instant) -> bool {
+        self.layer().is_none_or(Layer::is_warm) && self.warmth.is_warm(now)
     }
 
     fn remembers(&self, question: &Question) -> bool {

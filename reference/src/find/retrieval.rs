@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 #[cfg(any(feature = "memory", feature = "weights"))]
@@ -22,14 +22,17 @@ use crate::find::ranking::{self, Ranking};
 use crate::find::reranking;
 #[cfg(feature = "weights")]
 use crate::find::rewriting::Rewriting;
-use crate::find::sought::{self, Embedded, Embedding, Sought, Written};
+use crate::find::sought::{Embedding, Sought};
 use crate::find::stages::{Stage, Stages};
 #[cfg(feature = "chunkers")]
 use crate::find::summaries;
 use crate::find::tuning::Tuning;
+#[cfg(feature = "memory")]
 use crate::find::warmth::Warmth;
 #[cfg(feature = "generator")]
 use crate::find::writer::Writer;
+#[cfg(feature = "generator")]
+use crate::find::written::Written;
 use crate::index::library::Library;
 #[cfg(feature = "rerank")]
 use crate::rerank::Reranker;
@@ -87,6 +90,7 @@ pub struct Retrieval {
     /// What there is to find.
     pub library: Library,
     /// Questions already embedded.
+    #[cfg(feature = "memory")]
     pub warmth: Warmth,
     /// How long each part of a search takes.
     pub stages: Stages,
@@ -96,7 +100,7 @@ pub struct Retrieval {
     #[cfg(feature = "rerank")]
     reranker: Option<Arc<dyn Reranker>>,
     #[cfg(feature = "generator")]
-    writer: Option<Arc<Writer>>,
+    pub(super) writer: Option<Arc<Writer>>,
     layer: Option<Arc<dyn Layer>>,
 }
 
@@ -150,6 +154,8 @@ pub(super) struct Unanswered {
     pub(super) generation: i64,
     pub(super) vector: Arc<[f32]>,
     pub(super) vector_age: Option<Duration>,
+    #[cfg(feature = "generator")]
+    pub(super) written: Written,
 }
 
 /// What both arms and the reranker brought.
@@ -163,11 +169,11 @@ impl Retrieval {
     pub fn new(library: Library, settings: Settings) -> Self {
         #[cfg(feature = "memory")]
         let settings_line = settings.line();
-        let (warmth, stages) = (Warmth::default(), Stages::default());
         Self {
             library,
-            warmth,
-            stages,
+            #[cfg(feature = "memory")]
+            warmth: Warmth::default(),
+            stages: Stages::default(),
             settings,
             #[cfg(feature = "memory")]
             settings_line,
@@ -254,18 +260,13 @@ impl Retrieval {
             #[cfg(feature = "memory")]
             Memory::Answer(Recalled { ranked, cache }) => (ranked, cache, Vec::new()),
             Memory::Nothing(unanswered) => {
-                #[cfg(not(feature = "generator"))]
-                let written = Written::default();
                 #[cfg(feature = "generator")]
-                let mut written = Written::default();
+                let (again, unanswered) = self.word_anew(held, search, &questions, unanswered).await?;
                 #[cfg(feature = "generator")]
-                if let Some(writer) = self.writer.as_ref().filter(|_| !question.passes_memory) {
-                    // A slow writer must not keep a connection that other searches wait for.
-                    drop(held);
-                    written = writer.write(&question.text, &questions).await;
-                    held = self.library.store().connect(tuning.patience).await?;
+                {
+                    held = again;
                 }
-                self.find(held.as_mut(), search, &mut questions, written, unanswered).await?
+                self.find(held.as_mut(), search, &mut questions, unanswered).await?
             }
         };
         let (hits, context, seen_before) = self.choose(held.as_mut(), search, ranked).await?;
@@ -282,9 +283,6 @@ impl Retrieval {
         spelt_out: &str,
     ) -> Result<Memory, RetrievalError> {
         let (vector, vector_age) = self.embedding(search.question).question(connection, spelt_out).await?;
-        if !search.question.passes_memory {
-            self.warmth.looked(vector_age.is_some(), Instant::now());
-        }
         Ok(Memory::Nothing(Unanswered { vector, vector_age }))
     }
 
@@ -294,7 +292,6 @@ impl Retrieval {
         connection: &mut dyn Connection,
         search: Search<'_>,
         questions: &mut Vec<String>,
-        written: Written,
         unanswered: Unanswered,
     ) -> Result<(Vec<Found>, CacheUse, Vec<&'static str>), RetrievalError> {
         let Search { question, tuning, .. } = search;
@@ -303,12 +300,12 @@ impl Retrieval {
             tokio::time::sleep(tuning.miss_waits).await;
         }
         let embedding = self.embedding(question);
-        let mut sought = embedding.sought(connection, questions, &vector).await?;
-        let is_whole = embedding.join(connection, &mut sought, written).await;
-        let Ranked { hits, mut degraded } = self.rank(connection, search, &sought).await?;
-        if !is_whole {
-            degraded.push(sought::SCOPE);
-        }
+        let sought = embedding.sought(connection, questions, &vector).await?;
+        #[cfg(feature = "generator")]
+        let (sought, missing) = embedding.join(connection, sought, unanswered.written.clone()).await;
+        let Ranked { hits, degraded } = self.rank(connection, search, &sought).await?;
+        #[cfg(feature = "generator")]
+        let degraded = [degraded, missing].concat();
         #[cfg(feature = "memory")]
         if degraded.is_empty() {
             self.keep_answer(connection, search, &unanswered, &hits).await?;
@@ -386,26 +383,13 @@ impl Retrieval {
         Ok((ranked, context, 0))
     }
 
-    /// The vector of a question, and for how long it has been remembered here.
-    ///
-    /// # Errors
-    /// `Embedder` where the provider is down.
-    pub async fn embed(&self, connection: &mut dyn Connection, text: &str) -> Result<Embedded, RetrievalError> {
-        let (vector, age) = self.embedding_with(Some(&self.warmth)).question(connection, text).await?;
-        self.warmth.looked(age.is_some(), Instant::now());
-        Ok((vector, age))
-    }
-
+    #[cfg_attr(not(feature = "memory"), expect(unused_variables, reason = "no question is remembered"))]
     pub(super) fn embedding(&self, question: &Question) -> Embedding<'_> {
-        self.embedding_with((!question.passes_memory).then_some(&self.warmth))
-    }
-
-    fn embedding_with<'a>(&'a self, warmth: Option<&'a Warmth>) -> Embedding<'a> {
-        Embedding { library: &self.library, warmth, stages: &self.stages }
-    }
-
-    /// Whether searches are as fast as they get: enough remembered, the cold start over.
-    pub fn is_warm(&self, now: Instant) -> bool {
-        self.layer().is_none_or(Layer::is_warm) && self.warmth.is_warm(now)
+        Embedding {
+            library: &self.library,
+            #[cfg(feature = "memory")]
+            warmth: (!question.passes_memory).then_some(&self.warmth),
+            stages: &self.stages,
+        }
     }
 }

@@ -1,11 +1,14 @@
-//! What is searched for: the questions, each with its vector, and what a writer added to them.
+//! What is searched for: the questions, each with its vector.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+#[cfg(feature = "memory")]
+use std::time::Instant;
 
 use crate::embed::Purpose;
 use crate::find::question::RetrievalError;
 use crate::find::stages::{Stage, Stages};
+#[cfg(feature = "memory")]
 use crate::find::warmth::Warmth;
 use crate::index::library::Library;
 use crate::store::contract::Connection;
@@ -19,20 +22,6 @@ pub struct Sought {
     pub passage: Option<Arc<[f32]>>,
 }
 
-/// What there is to search for beside what was asked.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Written {
-    /// Other wordings, two at most.
-    pub questions: Vec<String>,
-    /// A passage that could answer: to be embedded, and never to be shown.
-    pub passage: Option<String>,
-    /// Whether something that was wanted is missing.
-    pub is_partial: bool,
-}
-
-/// The scope of an answer that had to do without a part of what should have been written.
-pub const SCOPE: &str = "rewriting";
-
 /// A question's vector, and for how long it has been remembered; `None` where it was made for this.
 pub type Embedded = (Arc<[f32]>, Option<Duration>);
 
@@ -42,6 +31,7 @@ pub struct Embedding<'a> {
     /// Whose model embeds.
     pub library: &'a Library,
     /// Vectors of questions already asked; `None` where it is asked afresh.
+    #[cfg(feature = "memory")]
     pub warmth: Option<&'a Warmth>,
     /// How long it takes.
     pub stages: &'a Stages,
@@ -69,32 +59,6 @@ impl Embedding<'_> {
         Ok(Sought { questions: with_vectors, passage: None })
     }
 
-    /// Adds what was written; whether nothing of it is missing. A text of the writer's that cannot be
-    /// embedded is left out, for it must never fail a search.
-    pub async fn join(self, connection: &mut dyn Connection, sought: &mut Sought, written: Written) -> bool {
-        let mut is_whole = !written.is_partial;
-        let left_out = |error: &RetrievalError| tracing::warn!(%error, "what was written cannot be embedded");
-        for text in written.questions {
-            match self.question(connection, &text).await {
-                Ok((vector, _)) => sought.questions.push((text, vector)),
-                Err(error) => {
-                    left_out(&error);
-                    is_whole = false;
-                }
-            }
-        }
-        if let Some(passage) = written.passage {
-            match self.library.vectors().searched_with(connection, &passage, Purpose::Document).await {
-                Ok(vector) => sought.passage = Some(vector.into()),
-                Err(error) => {
-                    left_out(&error.into());
-                    is_whole = false;
-                }
-            }
-        }
-        is_whole
-    }
-
     /// The vector of a question.
     ///
     /// # Errors
@@ -102,13 +66,16 @@ impl Embedding<'_> {
     pub async fn question(self, connection: &mut dyn Connection, text: &str) -> Result<Embedded, RetrievalError> {
         let _timed = self.stages.time(Stage::Embed);
         let vectors = self.library.vectors();
+        #[cfg(feature = "memory")]
         let model = vectors.question_model(text);
+        #[cfg(feature = "memory")]
         if vectors.may_be_remembered()
             && let Some((vector, age)) = self.warmth.and_then(|warmth| warmth.recall(&model, text, Instant::now()))
         {
             return Ok((vector, Some(age)));
         }
         let vector: Arc<[f32]> = vectors.searched_with(connection, text, Purpose::Query).await?.into();
+        #[cfg(feature = "memory")]
         if let Some(warmth) = self.warmth {
             warmth.keep(&model, text, Arc::clone(&vector), Instant::now());
         }

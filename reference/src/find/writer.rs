@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::find::sought::Written;
+use crate::find::written::Written;
 use crate::remote::client::RemoteClient;
 use crate::remote::plain;
 use crate::remote::settings::{ApiKey, Settings, SettingsError};

@@ -1,6 +1,8 @@
 //! What `/live`, `/ready` and `/health` answer, and why a server is not well.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+#[cfg(feature = "memory")]
+use std::time::Instant;
 
 use chrono::{DateTime, Utc};
 use rmcp::schemars::{self, JsonSchema};
@@ -120,12 +122,19 @@ impl Trouble {
 
 /// A report in which nobody has looked at anything yet.
 pub fn unseen(life: &Life) -> Report {
-    let now = Instant::now();
+    #[cfg(feature = "memory")]
+    let (cache_warm, hit_rate) = {
+        let now = Instant::now();
+        (life.retrieval.is_warm(now), life.retrieval.warmth.hit_rate(now))
+    };
+    // Nothing is remembered, so no search is faster than the first.
+    #[cfg(not(feature = "memory"))]
+    let (cache_warm, hit_rate) = (true, None);
     Report {
         status: "ok",
         reason: None,
         detail: None,
-        cache_warm: life.retrieval.is_warm(now),
+        cache_warm,
         instance_id: life.instance_id.clone(),
         started_at: stamp(life.started_at),
         version: env!("CARGO_PKG_VERSION"),
@@ -137,7 +146,7 @@ pub fn unseen(life: &Life) -> Report {
         canary: None,
         chunk_tokens: None,
         stale_sources: None,
-        cache: Cache { hit_rate: life.retrieval.warmth.hit_rate(now), answers: None },
+        cache: Cache { hit_rate, answers: None },
     }
 }
 
