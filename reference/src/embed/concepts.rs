@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+#[cfg(feature = "figures")]
 use crate::text::trade;
 use crate::text::words as text;
 
@@ -39,6 +40,7 @@ static WORDINGS: LazyLock<HashMap<String, Vec<&'static str>>> = LazyLock::new(||
         }
     }
     // The manuals' trade is a table of its own, which their generator shares.
+    #[cfg(feature = "figures")]
     for concept in trade::concepts() {
         for wording in concept {
             wordings.entry(text::stem(wording)).or_default().push(concept[0]);
@@ -132,9 +134,11 @@ mod tests {
         assert_eq!(of_text("slow"), of_text("sluggish"));
         assert_eq!(of_text("restarted"), of_text("reboots"));
         assert!(of_text("sourdough").is_empty());
+        #[cfg(feature = "figures")]
         assert_eq!(of_text("a rattle of the impeller"), of_text("jangle in the rotor"));
     }
 
+    #[cfg(feature = "figures")]
     #[test]
     fn the_two_tables_do_not_mix() {
         for wording in trade::concepts().flatten() {

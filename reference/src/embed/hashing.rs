@@ -12,7 +12,7 @@
 use std::borrow::Cow;
 
 use crate::embed::{EmbedError, Embedder, Model, Purpose, concepts, normalise};
-use crate::text::draw::mix;
+use crate::text::draw::{fnv, mix};
 use crate::text::words as text;
 
 /// Numbers in a vector.
@@ -32,8 +32,10 @@ static INDEX_MODEL: Model = model("serin-hash-a");
 static OTHER_MODEL: Model = model("serin-hash-b");
 
 const fn model(name: &'static str) -> Model {
-    // A change of this file or of `text::words` that moves vectors is another revision.
-    Model { name: Cow::Borrowed(name), revision: Cow::Borrowed("2"), dimensions: DIMENSIONS, normalised: true }
+    // A change of this file or of `text::words` that moves vectors is another revision. Without the words of the
+    // manuals' trade vectors are others too, so an index is not searched by a program that reads it otherwise.
+    let revision = if cfg!(feature = "figures") { "2" } else { "2-core" };
+    Model { name: Cow::Borrowed(name), revision: Cow::Borrowed(revision), dimensions: DIMENSIONS, normalised: true }
 }
 
 /// The built-in embedder.
@@ -119,12 +121,7 @@ impl HashingEmbedder {
     }
 
     fn hash(self, block: &str, feature: &str) -> u64 {
-        // FNV-1a, whose constants are the published ones, then mixed with the model's seed.
-        let fnv = block
-            .bytes()
-            .chain(feature.bytes())
-            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-        mix(fnv ^ mix(self.seed))
+        mix(fnv(block.bytes().chain(feature.bytes())) ^ mix(self.seed))
     }
 }
 

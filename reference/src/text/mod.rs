@@ -10,5 +10,6 @@ mod secret_values;
 #[cfg(feature = "secrets")]
 pub mod secrets;
 pub mod tokens;
+#[cfg(feature = "figures")]
 pub mod trade;
 pub mod words;
