@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::embed::inputs::{Prefixes, inputs};
+use crate::embed::trouble::ServerError;
 use crate::embed::{EmbedError, Embedder, LENGTH_MIN, Model, Purpose, length, normalise};
 use crate::remote::client::RemoteClient;
 use crate::remote::settings::{Settings, SettingsError};
@@ -105,7 +106,7 @@ impl RemoteEmbedder {
             dimensions: self.asked.ask_dimensions.then_some(self.asked.dimensions),
         };
         let read = |bytes: &[u8]| read(bytes, input.len(), &self.asked);
-        Ok(self.client.post("embeddings", &request, read).await?)
+        Ok(self.client.post("embeddings", &request, read).await.map_err(ServerError::from)?)
     }
 }
 
@@ -339,7 +340,7 @@ mod tests {
         assert_eq!(embedder.embed(&[], Purpose::Document).await, Ok(vec![]), "nothing is nothing to ask");
         assert!(server.asked().is_empty());
         let error = embedder.embed(&texts(&["a", "b"]), Purpose::Document).await.unwrap_err();
-        assert!(matches!(error, EmbedError::Unavailable { .. }), "{error}");
+        assert!(matches!(error, EmbedError::Server(ServerError::Unavailable { .. })), "{error}");
     }
 
     #[tokio::test]

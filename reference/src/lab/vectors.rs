@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::embed::hashing::HashingEmbedder;
 use crate::embed::provider::Provider;
+use crate::embed::trouble::ServerError;
 use crate::embed::{EmbedError, Purpose};
 use crate::index::vectors::{EmbeddingError, Vectors};
 use crate::lab::kinds::Fault;
@@ -33,7 +34,8 @@ impl FaultyVectors {
     fn answers(&self) -> Result<(), EmbedError> {
         match self.faults.strikes(Fault::EmbedderDown) {
             Some(dose) if dose.mode == "error" => {
-                Err(EmbedError::Unavailable { host: "(fault)".to_owned(), why: "switched off on request".to_owned() })
+                Err(ServerError::Unavailable { host: "(fault)".to_owned(), why: "switched off on request".to_owned() }
+                    .into())
             }
             _ => Ok(()),
         }
