@@ -9,6 +9,9 @@ use crate::cut::units::{self, Unit};
 use crate::cut::{Chunk, Method, Role, summary as sentences};
 use crate::text::tokens;
 
+/// A text of more characters than this also gets a summary.
+pub(super) const SUMMARY_CHARS_MIN: usize = 50_000;
+
 /// Ends of names whose files are code, or in which a hash is no heading.
 const CODE_ENDINGS: &[&str] = &[
     "rs", "py", "pyi", "js", "jsx", "mjs", "cjs", "ts", "tsx", "go", "java", "kt", "kts", "c", "h", "cc", "cpp", "cxx",

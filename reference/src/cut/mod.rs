@@ -48,9 +48,6 @@ use crate::cut::offsets::Offsets;
 /// The core alone cuts otherwise, so its indexes are cut again by whoever has all methods.
 pub const PARSER_VERSION: &str = if cfg!(feature = "chunkers") { "3" } else { "3-core" };
 
-/// A text of more characters than this also gets a summary.
-pub const SUMMARY_CHARS_MIN: usize = 50_000;
-
 /// Cuts a text. Passages and sections come in order, each section before its passages; a summary,
 /// where there is one, is the last. A text without anything to read gives nothing.
 pub fn cut(method: Method, text: &str, settings: &Settings) -> Vec<Chunk> {
@@ -72,7 +69,7 @@ pub fn cut(method: Method, text: &str, settings: &Settings) -> Vec<Chunk> {
     #[cfg(feature = "chunkers")]
     let length = offsets.characters(text.len());
     #[cfg(feature = "chunkers")]
-    if length > SUMMARY_CHARS_MIN && method != Method::Fixed {
+    if length > chunkers::SUMMARY_CHARS_MIN && method != Method::Fixed {
         chunks.extend(chunkers::summary(method, text, max, length));
     }
     chunks
@@ -124,17 +121,6 @@ impl Role {
             Self::Section => "section",
             Self::Summary => "summary",
         }
-    }
-}
-
-impl FromStr for Role {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        [Self::Passage, Self::Section, Self::Summary]
-            .into_iter()
-            .find(|role| role.name() == name)
-            .ok_or_else(|| format!("`{name}` is no role of a chunk: say passage, section or summary"))
     }
 }
 

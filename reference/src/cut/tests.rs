@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use crate::cut::{Chunk, Method, Role, SUMMARY_CHARS_MIN, Settings, TOKENS_MOST, cut, markdown};
+use crate::cut::chunkers::SUMMARY_CHARS_MIN;
+use crate::cut::{Chunk, Method, Role, Settings, TOKENS_MOST, cut, markdown};
 use crate::lab::damage::{self, Damage};
 use crate::text::tokens;
 

@@ -6,13 +6,14 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use sha2::{Digest as _, Sha256};
 
 use crate::find::found::Found;
 use crate::find::guard;
 use crate::find::question::{CacheUse, Question};
 use crate::store::contract::Connection;
+use crate::store::filter::Filter;
 use crate::store::learnt::{CachedAnswer, NewAnswer};
 use crate::store::records::{StoreError, Volatility};
 
@@ -54,10 +55,28 @@ impl Key {
             settings,
             &question.top_k.to_string(),
             &format!("{:.4}", question.min_score),
-            &question.filter.line(),
+            &line(&question.filter),
         ]);
         let exact = Sha256::new().chain_update(scope).chain_update(&question.text).finalize().into();
         Self { exact, scope, guard: guard::of(&question.text) }
+    }
+}
+
+/// A filter as one line: two filters are the same exactly where their lines are.
+fn line(filter: &Filter) -> String {
+    let day = |day: Option<NaiveDate>| day.map(|day| day.to_string()).unwrap_or_default();
+    let (tags, kinds) = (filter.tags.join("\u{1f}"), filter.source_types.join("\u{1f}"));
+    let collection = filter.collection.as_deref().unwrap_or("\u{1d}");
+    [filter.source.as_str(), collection, &tags, &kinds, &day(filter.since), &day(filter.until)].join("\u{1e}")
+}
+
+/// How long an answer from a source is kept.
+const fn lasting(volatility: Volatility) -> Duration {
+    match volatility {
+        Volatility::Stable => Duration::from_hours(24),
+        Volatility::Normal => Duration::from_hours(8),
+        Volatility::Changing => Duration::from_hours(1),
+        Volatility::Live => Duration::ZERO,
     }
 }
 
@@ -133,7 +152,7 @@ pub async fn keep(
     generation: i64,
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
-    let keeps = ranked.iter().map(|found| found.chunk.volatility).max().map_or(Duration::ZERO, Volatility::keeps);
+    let keeps = ranked.iter().map(|found| found.chunk.volatility).max().map_or(Duration::ZERO, lasting);
     let Ok(hits) = serde_json::to_string(ranked) else { return Ok(()) };
     if keeps.is_zero() {
         return Ok(());
@@ -153,4 +172,29 @@ pub async fn keep(
         generation,
     };
     connection.keep_answer(&new, now).await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn lines_tell_filters_apart() {
+        let day = "2026-03-01".parse().ok();
+        let filters = [
+            Filter::default(),
+            Filter { source: "plant".to_owned(), ..Filter::default() },
+            Filter { collection: Some(String::new()), ..Filter::default() },
+            Filter { collection: Some("plant".to_owned()), ..Filter::default() },
+            Filter { tags: vec!["plant".to_owned()], ..Filter::default() },
+            Filter { tags: vec!["plant".to_owned(), "wet".to_owned()], ..Filter::default() },
+            Filter { source_types: vec!["plant".to_owned()], ..Filter::default() },
+            Filter { since: day, ..Filter::default() },
+            Filter { until: day, ..Filter::default() },
+        ];
+        let lines: HashSet<String> = filters.iter().map(line).collect();
+        assert_eq!(lines.len(), filters.len(), "{lines:?}");
+    }
 }

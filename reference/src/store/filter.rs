@@ -49,14 +49,6 @@ impl Filter {
     pub fn is_open(&self) -> bool {
         *self == Self::default()
     }
-
-    /// The filter as one line: two filters are the same exactly where their lines are.
-    pub fn line(&self) -> String {
-        let day = |day: Option<NaiveDate>| day.map(|day| day.to_string()).unwrap_or_default();
-        let (tags, kinds) = (self.tags.join("\u{1f}"), self.source_types.join("\u{1f}"));
-        let collection = self.collection.as_deref().unwrap_or("\u{1d}");
-        [self.source.as_str(), collection, &tags, &kinds, &day(self.since), &day(self.until)].join("\u{1e}")
-    }
 }
 
 #[cfg(test)]
@@ -77,7 +69,6 @@ mod tests {
         let mut filter = Filter::default();
         change(&mut filter);
         assert_eq!(filter.admits(&facts(dated)), expected, "{says}");
-        assert_eq!(filter.line() == Filter::default().line(), filter.is_open(), "{says}: the line tells filters apart");
     }
 
     #[test]

@@ -206,16 +206,6 @@ impl Volatility {
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|volatility| volatility.name() == name)
     }
-
-    /// How long an answer from such a source is kept.
-    pub const fn keeps(self) -> Duration {
-        match self {
-            Self::Stable => Duration::from_hours(24),
-            Self::Normal => Duration::from_hours(8),
-            Self::Changing => Duration::from_hours(1),
-            Self::Live => Duration::ZERO,
-        }
-    }
 }
 
 /// A source about to be kept.
