@@ -38,7 +38,7 @@ const TURN_MAX: Duration = Duration::from_secs(20);
 const SUSPECT_PUT_OFF: Duration = Duration::from_secs(1);
 /// Our own trouble has to be gone for so long before it counts as over.
 const CALM_AFTER: Duration = Duration::from_secs(120);
-/// The wall clock may be behind the monotonic one by so much without having been set.
+/// The two clocks may be apart by so much without one having been set.
 const SKEW_MAX: chrono::TimeDelta = chrono::TimeDelta::seconds(1);
 /// Beats that come back together are taken in at one turn; as many as share a commit.
 const RETURNS_MAX: usize = 512;
@@ -179,8 +179,10 @@ impl Scheduler {
                 continue;
             }
             if !due.suspect {
-                self.context.live.metrics().started_late(started.duration_since(due.at));
-                self.plan(&due.monitor, after(due.wall, now));
+                let late = started.duration_since(due.at);
+                self.context.live.metrics().started_late(late);
+                let from = after(due.wall, now, late, slot.declared.every);
+                self.plan(&due.monitor, from, now);
             }
             let kind = if due.suspect { BeatKind::Suspect } else { BeatKind::Scheduled };
             self.start(&due.monitor, kind, due.wall);
@@ -344,14 +346,14 @@ impl Scheduler {
         let declared = Arc::clone(&runtime.monitor);
         let slot = Slot { runtime: Some(Box::new(runtime)), declared, plan: 0, suspects: 0, changes: Vec::new() };
         self.slots.insert(id.clone(), slot);
-        self.plan(&id, now);
+        self.plan(&id, now, now);
     }
 
-    /// Plans the next scheduled beat.
-    fn plan(&mut self, id: &MonitorId, now: DateTime<Utc>) {
+    /// Plans the first scheduled beat after `from`.
+    fn plan(&mut self, id: &MonitorId, from: DateTime<Utc>, now: DateTime<Utc>) {
         let Some(slot) = self.slots.get_mut(id) else { return };
         let every = slot.declared.every;
-        let wall = schedule::next_due(id, every, self.salt, now);
+        let wall = schedule::next_due(id, every, self.salt, from);
         let at = Instant::now() + (wall - now).to_std().unwrap_or_default();
         self.dues.push(Reverse(Due { at, wall, monitor: id.clone(), suspect: false, plan: slot.plan }));
     }
@@ -412,7 +414,8 @@ impl Scheduler {
                     }
                     tokio::spawn(apply_change(self.context.clone(), runtime, change, self.back.clone()));
                     if replan {
-                        self.plan(id, Utc::now());
+                        let now = Utc::now();
+                        self.plan(id, now, now);
                     }
                     return;
                 }
@@ -421,11 +424,14 @@ impl Scheduler {
     }
 }
 
-/// From when on the next beat is looked for. The two clocks are read one after the other, and a busy machine may stop us
-/// between: a beat that starts by the monotonic one before its moment by the wall clock would be planned, and missed,
-/// once more. A wall clock that was set back further is followed.
-fn after(wall: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
-    if wall > now && wall - now < SKEW_MAX { wall } else { now }
+/// From when on the next beat is looked for, `late` being how late this one is by the clock that nobody sets.
+///
+/// The two clocks are read one after the other, and a busy machine may stop us between: a beat that starts by the
+/// monotonic one before its time by the wall clock would be planned, and missed, once more. A wall clock that was set is
+/// followed, but not at once: by it the next beat may be due while this one is under way, and would be missed.
+fn after(wall: DateTime<Utc>, now: DateTime<Utc>, late: Duration, every: Duration) -> DateTime<Utc> {
+    let off = (now - wall) - chrono::TimeDelta::from_std(late).unwrap_or_default();
+    if off.abs() >= SKEW_MAX { now + every / 2 } else { wall.max(now) }
 }
 
 #[cfg(test)]

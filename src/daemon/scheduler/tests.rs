@@ -37,19 +37,29 @@ fn suspects(scheduler: &Scheduler) -> usize {
 #[test]
 fn a_beat_that_starts_early_is_not_planned_once_more() {
     let wall = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
-    let rows = [
-        (5, wall + Duration::from_millis(5), "late, as beats are"),
-        (0, wall, "on the moment"),
-        (-20, wall, "early by what the machine did between two looks at its clocks"),
-        (-3_600_000, wall - Duration::from_secs(3_600), "the clock was set back, and is followed"),
-    ];
-    for (late_ms, expected, sentence) in rows {
-        assert_eq!(after(wall, wall + chrono::TimeDelta::milliseconds(late_ms)), expected, "{sentence}");
-    }
     let (id, every) = (MonitorId::new("docs"), Duration::from_secs(60));
+    let (half, hour) = (Duration::from_secs(30), Duration::from_secs(3_600));
+    let rows = [
+        (5, 5, wall + Duration::from_millis(5), "late, as beats are"),
+        (0, 0, wall, "on time"),
+        (-20, 0, wall, "early by what the machine did between two looks at its clocks"),
+        (40_000, 40_000, wall + Duration::from_secs(40), "late by both clocks: the very next one is not left out"),
+        (-3_600_000, 0, wall - hour + half, "the clock was set back, and is followed"),
+        (3_600_000, 0, wall + hour + half, "the clock was set forward, and is followed"),
+    ];
+    for (wall_ms, late_ms, expected, sentence) in rows {
+        let now = wall + chrono::TimeDelta::milliseconds(wall_ms);
+        assert_eq!(after(wall, now, Duration::from_millis(late_ms), every), expected, "{sentence}");
+    }
+    for set_by in (-7_200..7_200).filter(|seconds: &i64| seconds.abs() > 1) {
+        let now = wall + chrono::TimeDelta::seconds(set_by);
+        let next = schedule::next_due(&id, every, 7, after(wall, now, Duration::ZERO, every));
+        assert!(next - now >= chrono::TimeDelta::seconds(30), "set by {set_by} s: the beat under way has time to end");
+    }
     let due = schedule::next_due(&id, every, 7, wall);
     let early = due - Duration::from_millis(20);
-    assert!(schedule::next_due(&id, every, 7, after(due, early)) > due, "the next one is another one");
+    let from = after(due, early, Duration::ZERO, every);
+    assert!(schedule::next_due(&id, every, 7, from) > due, "the next one is another one");
 }
 
 #[tokio::test]
@@ -69,7 +79,7 @@ async fn without_a_permit_nothing_is_lost_but_the_scheduled_beat() {
     scheduler.finish(BeatReturn { monitor: docs().id.clone(), runtime: Some(runtime), after: BeatResult::default() });
     let _permit = scheduler.permits.start().unwrap();
     scheduler.start(&docs().id, BeatKind::Suspect, Utc::now());
-    assert!(scheduler.slots[&docs().id].runtime.is_some(), "the seat stays at home");
+    assert!(scheduler.slots[&docs().id].runtime.is_some(), "the runtime stays where it was");
     assert_eq!(suspects(&scheduler), 1, "and the suspect beat is put off");
 }
 
