@@ -201,11 +201,18 @@ async fn killed_fifty_times_while_putting_back_the_database_is_the_old_or_the_ne
     assert!(serin(&stage, &["restore", backups[0].to_str().expect("a name")]).await.status.success());
     let took_ms = u64::try_from(took.elapsed().as_millis()).expect("not that long");
     let (mut now, mut changed, mut killed) = (0, 0, 0);
+    // Kills are spread over twice the time it takes, which other work on the machine changes: one that came too late
+    // says how long it takes now, and one that came in time lets the next come later.
+    let mut spread_ms = took_ms * 2;
     for _ in 0..KILLS {
         let next = 1 - now;
         let arguments = ["restore", backups[next].to_str().expect("a name")];
+        let began = std::time::Instant::now();
         let mut child = command(&stage, &arguments).stdout(std::process::Stdio::null()).spawn().expect("it starts");
-        tokio::time::sleep(Duration::from_millis(random.random_range(0..took_ms * 2))).await;
+        let kill_after = Duration::from_millis(random.random_range(0..spread_ms.max(2)));
+        let in_time = tokio::time::timeout(kill_after, child.wait()).await.is_err();
+        let took_now = u64::try_from(began.elapsed().as_millis()).expect("not that long");
+        spread_ms = if in_time { spread_ms + spread_ms / 8 + 1 } else { took_now * 2 };
         child.start_kill().ok();
         let status = bounded("it ends", child.wait()).await.expect("its status");
         killed += u32::from(!status.success());
