@@ -46,8 +46,10 @@ git add --all
 git apply "$root"/docs/contributing/*.patch
 git diff --stat
 
-# Dependencies come compiled from the tree's own folder, where the copy's packages are others, by their path; what is
-# built of the copy stays beside it.
+# Dependencies come compiled from the tree's own folder. There cargo knows a package by its name and version and not by where
+# it lies, so the copy has a version of its own: else the tree's next build would take up what was built of the copy.
+sed -i '/^\[workspace.package\]/,/^$/s/^version = .*/version = "0.0.0-contributing"/' Cargo.toml
+sed -i '/^name = "serin/{n;s/^version = .*/version = "0.0.0-contributing"/}' Cargo.lock
 export CARGO_BUILD_BUILD_DIR=$root/target CARGO_TARGET_DIR=$root/target/contributing/built
 cargo test --locked --quiet --no-run --lib --test config --test floors --test docs
 cargo run --locked --quiet -- schema >monitors.json
