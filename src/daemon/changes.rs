@@ -50,7 +50,7 @@ pub(crate) async fn remove(
     let ended = next.remove(now);
     end(context, runtime, next, ended, now).await?;
     context.prober.release(&runtime.monitor.id).await;
-    context.uplink.way(&context.alerts, &runtime.monitor.id, None, now);
+    context.uplink.note_egress(&context.alerts, &runtime.monitor.id, None, now);
     context.live.remove(&runtime.monitor.id);
     Ok(())
 }

@@ -35,7 +35,7 @@ pub(crate) async fn confirm_failure(
         return outcome;
     }
     let why = ours.and(outcome.findings.first()).map(|finding| finding.summary.as_str());
-    context.uplink.way(&context.alerts, &runtime.monitor.id, why, now);
+    context.uplink.note_egress(&context.alerts, &runtime.monitor.id, why, now);
     let ours = may_be_ours(&runtime.monitor, seen);
     let found = came_down(runtime, seen).await;
     // While it is gone, each beat looks whether it is back.

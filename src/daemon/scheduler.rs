@@ -140,8 +140,8 @@ impl Scheduler {
         }
         // What they opened they close.
         let runtimes = self.slots.values_mut().filter_map(|slot| slot.runtime.as_mut());
-        let climbs = runtimes.filter_map(|runtime| runtime.diagnosing.take()).map(ConnectivityTask::end);
-        futures_util::future::join_all(climbs).await;
+        let diagnoses = runtimes.filter_map(|runtime| runtime.diagnosing.take()).map(ConnectivityTask::end);
+        futures_util::future::join_all(diagnoses).await;
     }
 
     /// What edited rules no longer warrant ends, also where the file was edited while Serin was down.

@@ -39,7 +39,7 @@ pub struct Uplink {
 
 impl Uplink {
     /// Takes in whether our own way to a monitor's server was blocked; one alert while any is, and its all-clear.
-    pub fn way(&self, alerts: &InternalAlerts, monitor: &MonitorId, blocked: Option<&str>, now: DateTime<Utc>) {
+    pub fn note_egress(&self, alerts: &InternalAlerts, monitor: &MonitorId, blocked: Option<&str>, now: DateTime<Utc>) {
         let mut all = self.blocked.lock();
         match blocked {
             Some(why) => {

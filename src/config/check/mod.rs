@@ -1,8 +1,9 @@
 //! Rules written by hand, section by section, which make domain values of a tree or say what is wrong with it.
 //!
-//! Read `keys` (what may stand where), `checker` and `scalars` (what all sections share), `load` and `document` (all files together), then the sections:
-//! `process`, `receivers`, `routes`, `layers` (defaults beneath a monitor), `search`, `rules`, `canaries`, `caps`, `auth`,
-//! `reach`, `network_path`, `monitors`, `heartbeat`, `logging`; last `definition`.
+//! Read `keys` (what may stand where), `checker` and `scalars` (what all sections share), `load` and `document` (all
+//! files together), then the sections: `process`, `receivers`, `routes`, `layers` (defaults beneath a monitor),
+//! `search`, `rules`, `canaries`, `caps`, `auth`, `reach`, `network_path`, `monitors`, `heartbeat`, `logging`; last
+//! `definition`.
 
 pub(super) mod keys;
 pub(super) mod shape;

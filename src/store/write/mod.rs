@@ -1,10 +1,10 @@
 //! Everything that changes the database: what the writer does in its transactions, and how it is asked to.
 //!
 //! Read `handle` (the open database), `writer` (the one that writes), `ask` (what it can be asked); `append` the beats,
-//! `intern` what repeats, `probe_memory` what was learnt and spent, `transcript` what was said over the wire, `listing` the lists
-//! of tools, `decide` the incidents, `enqueue` who is told, `outbox` how that goes, `config_history` what people and files say;
-//! `seal` (an hour's rows become packs), `retain` (forgetting), `maintenance` (the janitor's steps in the writer;
-//! `maintenance_requests` asks for them).
+//! `intern` what repeats, `probe_memory` what was learnt and spent, `transcript` what was said over the wire, `listing`
+//! the lists of tools, `decide` the incidents, `enqueue` who is told, `outbox` how that goes, `config_history` what
+//! people and files say; `seal` (an hour's rows become packs), `retain` (forgetting), `maintenance` (the janitor's
+//! steps in the writer; `maintenance_requests` asks for them).
 
 pub(in crate::store) mod append;
 pub(in crate::store) mod intern;
