@@ -5,11 +5,11 @@
 //! arrows run downward only, so each room is to be understood from those before it:
 //!
 //! 1. `text` words, tokens, reproducible draws
-//! 2. `cut` documents into chunks: `cut::cut`, then `markdown` and `pack`
+//! 2. `chunk` documents into chunks: `chunk::split`, then `headings`, `markdown` and `pack`
 //! 3. `embed` texts into vectors: the trait, then `hashing`
 //! 4. `store` chunks, words and vectors on disk: `contract` and `records`, then `sqlite`
 //! 5. `index` documents into the store: `library`
-//! 6. `find` a question's answer, both arms, fusion, context: `retrieval`
+//! 6. `find` a question's answer, both retrievers, fusion, context: `retrieval`
 //! 7. `serve` all of it by MCP and HTTP, with health: `server`, then `tools` and `work`
 //!
 //! Beside it, each a feature of `Cargo.toml`, all but `local-models` on by default: more ways to cut (`chunkers`), to
@@ -23,13 +23,13 @@
 pub mod bert;
 #[cfg(feature = "cli")]
 pub mod cli;
-pub mod cut;
+pub mod chunk;
 #[cfg(feature = "figures")]
 pub mod data;
 pub mod embed;
 #[cfg(feature = "lab")]
 pub mod lab;
-pub mod find;
+pub mod search;
 pub mod index;
 #[cfg(feature = "project")]
 pub mod project;

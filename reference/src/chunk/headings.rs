@@ -1,8 +1,8 @@
 //! The methods: what is kept together, below which headings, and what is left of it after packing.
 
-use crate::cut::markdown::{self, Kind};
-use crate::cut::pack::{self, Packer, Run};
-use crate::cut::units::{self, Unit};
+use crate::chunk::markdown::{self, Kind};
+use crate::chunk::pack::{self, Packer, Run};
+use crate::chunk::units::{self, Unit};
 
 /// A chunk to be, in bytes of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! The rules are those of CommonMark (0.31) for what decides where a chunk may end: ATX and setext
 //! headings, fences, paragraphs. Lists and quotes stay as they are written.
 
-use crate::cut::sentences;
+use crate::chunk::sentences;
 
 /// What a block is.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 //! What is embedded is the heading path and the text together, so that is what is counted. Counts of
 //! parts do not add up to that of the whole: the sum says where to stop, the whole is then counted.
 
-use crate::cut::units::Unit;
+use crate::chunk::units::Unit;
 use crate::text::tokens;
 
-/// What is embedded and what the keyword arm reads of a stretch: its headings and its text.
+/// What is embedded and what the keyword retriever reads of a stretch: its headings and its text.
 pub(crate) fn searched(section: &str, content: &str) -> String {
     format!("{section}\n{content}")
 }

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use crate::cut::chunkers::SUMMARY_CHARS_MIN;
-use crate::cut::{Chunk, Method, Role, Settings, TOKENS_MOST, cut, markdown};
+use crate::chunk::chunkers::methods::SUMMARY_CHARS_MIN;
+use crate::chunk::{Chunk, Method, Role, Settings, TOKENS_MOST, markdown, split};
 use crate::lab::damage::{self, Damage};
 use crate::text::tokens;
 
 /// Checks the promises of `cut` for one text and method; gives the chunks.
 fn check(says: &str, method: Method, text: &str, settings: &Settings) -> Vec<Chunk> {
-    let chunks = cut(method, text, settings);
+    let chunks = split(method, text, settings);
     let letters: Vec<char> = text.chars().collect();
     let mut last_start = 0;
     for (place, chunk) in chunks.iter().enumerate() {
@@ -249,9 +249,9 @@ fn a_long_document_has_one_summary() {
         let summaries: Vec<&Chunk> = chunks.iter().filter(|chunk| chunk.role == Role::Summary).collect();
         assert_eq!(summaries.len(), usize::from(method != Method::Fixed), "{method}");
         assert!(summaries.iter().all(|summary| summary.content.contains("boiler")), "{method}");
-        assert_eq!(chunks, cut(method, &text, &Settings::default()), "{method}: the same each time");
+        assert_eq!(chunks, split(method, &text, &Settings::default()), "{method}: the same each time");
     }
-    let short = cut(Method::Markdown, &text[..40_000], &Settings::default());
+    let short = split(Method::Markdown, &text[..40_000], &Settings::default());
     assert!(short.iter().all(|chunk| chunk.role != Role::Summary));
 }
 
@@ -286,7 +286,7 @@ fn names_say_how_they_are_cut() {
 #[test]
 fn damage_is_what_a_bad_chunker_does() {
     let text = format!("# A\n{}", "Some sentence of this document stands here, complete. ".repeat(40));
-    let chunks = cut(Method::ParentChild, &text, &Settings::default());
+    let chunks = split(Method::ParentChild, &text, &Settings::default());
     let passages = |chunks: &[Chunk]| chunks.iter().filter(|chunk| chunk.role == Role::Passage).count();
     let whole = passages(&chunks);
     let is = |says: &str, damage: Damage, expected: usize| {

@@ -9,10 +9,10 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::find::context::BUDGET_TOKENS;
-use crate::find::question::Question;
-use crate::find::retrieval::Retrieval;
 use crate::project::opened::Project;
+use crate::search::context::BUDGET_TOKENS;
+use crate::search::question::Question;
+use crate::search::retrieval::Retrieval;
 use crate::store::filter::Filter;
 use crate::text::secrets;
 
@@ -154,7 +154,7 @@ pub async fn check_constraints(args: ConstraintsArgs) -> anyhow::Result<ExitCode
     let (named, open): (Vec<_>, Vec<_>) =
         applying.into_iter().partition(|applying| change.contains(&applying.found.chunk.source));
     if args.json {
-        let shown = |list: &[crate::find::codebase::Applying]| -> Vec<Value> {
+        let shown = |list: &[crate::search::codebase::Applying]| -> Vec<Value> {
             list.iter()
                 .map(|applying| {
                     let chunk = &applying.found.chunk;
@@ -197,7 +197,7 @@ async fn opened() -> anyhow::Result<Retrieval> {
     Ok(Retrieval::new(library, settings).reranked_by(reranker).written_by(writer))
 }
 
-fn coded(error: &crate::find::question::RetrievalError) -> anyhow::Error {
+fn coded(error: &crate::search::question::RetrievalError) -> anyhow::Error {
     let (code, next) = error.code();
     anyhow::anyhow!("{code}: {error}. {next}")
 }

@@ -3,7 +3,7 @@
 use crate::data::passage;
 use crate::data::plan::{Passage, Plan};
 use crate::data::question::{Expected, FULL, Kind, NEAR, Question};
-use crate::text::trade;
+use crate::text::concepts;
 use crate::text::words;
 
 /// Codes as people type them.
@@ -134,7 +134,7 @@ fn mixed(plan: &Plan, document: usize, passage: &Passage, number: usize) -> Opti
 /// Puts a passage's concepts into a question; `wording` says in which of their wordings.
 fn fill(phrase: &str, passage: &Passage, wording: impl Fn(usize) -> usize) -> String {
     let mut query = phrase.to_owned();
-    for (slot, (name, concepts)) in trade::SLOTS.iter().enumerate() {
+    for (slot, (name, concepts)) in concepts::SLOTS.iter().enumerate() {
         query = query.replace(&format!("{{{name}}}"), concepts[passage.concepts[slot]][wording(slot)]);
     }
     query
@@ -152,7 +152,7 @@ mod tests {
         let mut here: HashSet<String> = (0..plan.documents())
             .flat_map(|document| words::content_stems(&passage::document(&plan, document)))
             .collect();
-        here.extend(trade::concepts().flatten().flat_map(|wording| words::content_stems(wording)));
+        here.extend(concepts::concepts().flatten().flat_map(|wording| words::content_stems(wording)));
         for question in negatives(usize::MAX) {
             let shared: Vec<String> =
                 words::content_stems(&question.query).into_iter().filter(|stem| here.contains(stem)).collect();

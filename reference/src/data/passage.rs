@@ -1,13 +1,13 @@
 //! The text of a document: its introduction and its passages, from templates.
 //!
-//! Templates speak in the first wordings of `trade` and in words of no concept, so that a question in
+//! Templates speak in the first wordings of `concepts` and in words of no concept, so that a question in
 //! the other wordings shares no stem with them. Each passage is one heading and five sentences, which
 //! every sensible chunker leaves whole.
 
 use chrono::{Days, NaiveDate};
 
 use crate::data::plan::{Passage, Plan, Product};
-use crate::text::trade;
+use crate::text::concepts;
 
 /// The phrases of a sentence; `{part}` and the like are filled in.
 type Phrases = [&'static str; 4];
@@ -106,7 +106,7 @@ fn phrase(phrases: &Phrases, passage: &Passage, place: u32) -> &'static str {
 /// Puts the passage's own words in; a capital name gives a capital word.
 fn fill(phrase: &str, passage: &Passage) -> String {
     let mut filled = phrase.to_owned();
-    for ((slot, concepts), concept) in trade::SLOTS.iter().zip(passage.concepts) {
+    for ((slot, concepts), concept) in concepts::SLOTS.iter().zip(passage.concepts) {
         filled = put(&filled, slot, concepts[concept][0]);
     }
     filled = put(&filled, "measure", &passage.measure.to_string());
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn every_place_is_filled_and_no_question_wording_gets_in() {
-        let foreign: std::collections::HashSet<String> = trade::concepts()
+        let foreign: std::collections::HashSet<String> = concepts::concepts()
             .flat_map(|wordings| &wordings[1..])
             .flat_map(|wording| words::content_stems(wording))
             .collect();

@@ -1,8 +1,8 @@
 //! What the generator will write, as arithmetic: which document holds which passages, and what each
 //! is about. Any passage can be worked out alone, so nothing has to be kept while millions are written.
 
+use crate::text::concepts;
 use crate::text::draw::mix;
-use crate::text::trade;
 
 /// The least a corpus has: below it BM25 weighs nothing.
 pub const CHUNKS_MIN: usize = 100;
@@ -172,7 +172,7 @@ impl Plan {
             id,
             ordinal,
             phrases: self.draw(origin as u64, "phrases"),
-            concepts: std::array::from_fn(|slot| (combination >> (4 * slot)) as usize % trade::CONCEPTS),
+            concepts: std::array::from_fn(|slot| (combination >> (4 * slot)) as usize % concepts::CONCEPTS),
             measure,
             code: (ordinal % 3 == 2).then(|| {
                 let number = 1_000_000 + permute(id as u64, mix(self.seed ^ 0xC0DE));

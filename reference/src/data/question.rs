@@ -18,9 +18,9 @@ const LINE_BYTES_MAX: usize = 64 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Holds a token that only its source has: the keyword arm.
+    /// Holds a token that only its source has: the keyword retriever.
     Keyword,
-    /// Shares no content stem with its source: the vector arm.
+    /// Shares no content stem with its source: the vector retriever.
     Meaning,
     /// Asked as a person would: both.
     Mixed,

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 #[cfg(feature = "figures")]
-use crate::text::trade;
+use crate::text::concepts;
 use crate::text::words as text;
 
 /// Concepts that a text speaks of, by its stems in their order; a concept comes once per mention.
@@ -41,7 +41,7 @@ static WORDINGS: LazyLock<HashMap<String, Vec<&'static str>>> = LazyLock::new(||
     }
     // The manuals' trade is a table of its own, which their generator shares.
     #[cfg(feature = "figures")]
-    for concept in trade::concepts() {
+    for concept in concepts::concepts() {
         for wording in concept {
             wordings.entry(text::stem(wording)).or_default().push(concept[0]);
         }
@@ -141,7 +141,7 @@ mod tests {
     #[cfg(feature = "figures")]
     #[test]
     fn the_two_tables_do_not_mix() {
-        for wording in trade::concepts().flatten() {
+        for wording in concepts::concepts().flatten() {
             assert_eq!(of(&text::content_stems(wording)).len(), 1, "{wording} is one concept");
         }
     }

@@ -2,7 +2,7 @@
 
 use chrono::NaiveDate;
 
-use crate::cut::{Method, Settings};
+use crate::chunk::{Method, Settings};
 use crate::store::records::{Origin, Volatility};
 
 /// What is to be indexed. Its date and kind are facts that filters look at.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use sha2::{Digest as _, Sha256};
 
-use crate::cut::{Chunk, Method, PARSER_VERSION, Role};
+use crate::chunk::{Chunk, Method, PARSER_VERSION, Role};
 use crate::embed::provider::Provider;
 use crate::embed::{EmbedError, Fingerprint, fingerprint};
 use crate::index::document::{Cutting, Document, Indexed};

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Debug;
 
-use crate::cut::{self, Chunk, Method, Settings};
+use crate::chunk::{self, Chunk, Method, Settings};
 use crate::text::cleaning;
 
 // Laboratory: bad chunks are made between cutting and embedding, and the index must know its sources as cut so.
@@ -37,6 +37,6 @@ impl Preparing for Usual {
     }
 
     fn cut(&self, _source: &str, method: Method, text: &str, settings: &Settings) -> Vec<Chunk> {
-        cut::cut(method, text, settings)
+        chunk::split(method, text, settings)
     }
 }

@@ -13,8 +13,8 @@ use crate::text::draw::mix;
 
 /// What is struck in one search.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Strikes {
-    /// Chunks that the vector arm cannot reach.
+pub struct FaultActivation {
+    /// Chunks that the vector retriever cannot reach.
     pub unreachable: Option<Dose>,
     /// Chunks whose vectors read as zero.
     pub zeroed: Option<Dose>,
@@ -24,37 +24,37 @@ pub struct Strikes {
     pub missing_sources: HashSet<String>,
 }
 
-impl Strikes {
+impl FaultActivation {
     /// Whether nothing is struck, which is every day's case.
     pub fn is_none(&self) -> bool {
         self.unreachable.is_none() && self.zeroed.is_none() && self.hides_none()
     }
 
-    /// Whether both arms see every chunk.
+    /// Whether both retrievers see every chunk.
     pub fn hides_none(&self) -> bool {
         self.missing.is_none() && self.missing_sources.is_empty()
     }
 
-    /// Whether neither arm sees a chunk.
+    /// Whether neither retriever sees a chunk.
     pub fn hides(&self, source: &str, ordinal: i64) -> bool {
-        struck(self.missing, source, ordinal) || self.missing_sources.contains(source)
+        affected(self.missing, source, ordinal) || self.missing_sources.contains(source)
     }
 
-    /// Whether the vector arm does not reach a chunk.
+    /// Whether the vector retriever does not reach a chunk.
     pub fn loses(&self, source: &str, ordinal: i64) -> bool {
-        struck(self.unreachable, source, ordinal) || self.hides(source, ordinal)
+        affected(self.unreachable, source, ordinal) || self.hides(source, ordinal)
     }
 
     /// Whether a chunk's vector reads as zero.
     pub fn zeroes(&self, source: &str, ordinal: i64) -> bool {
-        struck(self.zeroed, source, ordinal)
+        affected(self.zeroed, source, ordinal)
     }
 }
 
-fn struck(dose: Option<Dose>, source: &str, ordinal: i64) -> bool {
+fn affected(dose: Option<Dose>, source: &str, ordinal: i64) -> bool {
     dose.is_some_and(|dose| {
         let number = source.bytes().fold(mix(ordinal.cast_unsigned()), |sum, byte| mix(sum ^ u64::from(byte)));
-        dose.strikes(number)
+        dose.applies_to(number)
     })
 }
 
@@ -62,10 +62,10 @@ fn struck(dose: Option<Dose>, source: &str, ordinal: i64) -> bool {
 ///
 /// # Errors
 /// The store's.
-pub async fn now(connection: &mut dyn Connection, faults: &Faults) -> Result<Strikes, StoreError> {
+pub async fn now(connection: &mut dyn Connection, faults: &Faults) -> Result<FaultActivation, StoreError> {
     let truncated = faults.dose(Fault::CorpusTruncated);
     let newest = truncated.filter(|dose| dose.mode == "newest");
-    Ok(Strikes {
+    Ok(FaultActivation {
         unreachable: faults.dose_since(Fault::VectorsUnreachable).map(|(dose, since)| healed(dose, since)),
         zeroed: faults.dose(Fault::VectorsZeroed),
         missing: truncated.filter(|dose| dose.mode == "share"),

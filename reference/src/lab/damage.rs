@@ -1,9 +1,9 @@
 //! What a bad chunker makes of a document, on request.
 //!
 //! Each works on real chunks of the real text and gives chunks whose offsets and tokens are true, so
-//! that everything behind it (embedding, store, both arms) acts as it would on such an index.
+//! that everything behind it (embedding, store, both retrievers) acts as it would on such an index.
 
-use crate::cut::{Chunk, Role, pack};
+use crate::chunk::{Chunk, Role, pack};
 use crate::text::tokens;
 
 /// In which way.
@@ -24,16 +24,16 @@ const MID_SENTENCE_CHARACTERS: usize = 397;
 /// How many a small chunk's passage becomes.
 const SMALL_PARTS: usize = 3;
 
-/// Damages the chunks of a text. `struck` picks by place in the list which passages are hit; under
+/// Damages the chunks of a text. `affected` picks by place in the list which passages are hit; under
 /// `MidSentence` the whole text is, if any passage is. Sections and summaries are left alone, and every
 /// `parent` points at its section afterwards.
-pub fn apply(damage: Damage, text: &str, chunks: Vec<Chunk>, struck: impl Fn(usize) -> bool) -> Vec<Chunk> {
+pub fn apply(damage: Damage, text: &str, chunks: Vec<Chunk>, affected: impl Fn(usize) -> bool) -> Vec<Chunk> {
     match damage {
-        Damage::MidSentence if (0..chunks.len()).any(&struck) => mid_sentence(text),
+        Damage::MidSentence if (0..chunks.len()).any(&affected) => mid_sentence(text),
         Damage::MidSentence => chunks,
-        Damage::Emptied => replaced(chunks, struck, |chunk| vec![emptied(chunk)]),
-        Damage::Duplicated => replaced(chunks, struck, |chunk| vec![chunk.clone(), chunk]),
-        Damage::Small => replaced(chunks, struck, thirds),
+        Damage::Emptied => replaced(chunks, affected, |chunk| vec![emptied(chunk)]),
+        Damage::Duplicated => replaced(chunks, affected, |chunk| vec![chunk.clone(), chunk]),
+        Damage::Small => replaced(chunks, affected, thirds),
     }
 }
 
@@ -52,12 +52,12 @@ pub fn mid_sentence(text: &str) -> Vec<Chunk> {
 }
 
 /// Puts what `become` gives in the place of each struck passage, and moves the parents along.
-fn replaced(chunks: Vec<Chunk>, struck: impl Fn(usize) -> bool, becomes: impl Fn(Chunk) -> Vec<Chunk>) -> Vec<Chunk> {
+fn replaced(chunks: Vec<Chunk>, affected: impl Fn(usize) -> bool, becomes: impl Fn(Chunk) -> Vec<Chunk>) -> Vec<Chunk> {
     let mut now: Vec<Chunk> = Vec::with_capacity(chunks.len());
     let mut places = Vec::with_capacity(chunks.len());
     for (place, chunk) in chunks.into_iter().enumerate() {
         places.push(now.len());
-        if chunk.role == Role::Passage && struck(place) { now.extend(becomes(chunk)) } else { now.push(chunk) }
+        if chunk.role == Role::Passage && affected(place) { now.extend(becomes(chunk)) } else { now.push(chunk) }
     }
     for chunk in &mut now {
         chunk.parent = chunk.parent.and_then(|parent| places.get(parent).copied());

@@ -11,7 +11,7 @@ use crate::lab::store::FaultyStore;
 use crate::lab::switches::Faults;
 use crate::lab::vectors::FaultyVectors;
 use crate::rerank::Reranker;
-use crate::serve::life::Assembly;
+use crate::serve::state::Assembly;
 
 /// A library whose parts fail as the switches say; its cold start began at `started`.
 pub fn parts(parts: Parts, faults: &Faults, started: Instant) -> Parts {

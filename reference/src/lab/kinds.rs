@@ -172,7 +172,7 @@ impl Dose {
     }
 
     /// Whether the thing with this number is among those struck.
-    pub fn strikes(&self, number: u64) -> bool {
+    pub fn applies_to(&self, number: u64) -> bool {
         // The upper 53 bits are what an f64 holds exactly.
         let drawn = (mix(mix(self.seed) ^ number) >> 11) as f64 / (1_u64 << 53) as f64;
         drawn < self.share
@@ -315,13 +315,13 @@ mod tests {
     #[test]
     fn a_share_strikes_the_same_ones_again() {
         let dose = Dose::of(Fault::ToolError).share(0.25).seed(3);
-        let struck = |dose: Dose| (0..10_000).filter(|number| dose.strikes(*number)).collect::<Vec<_>>();
-        let share = struck(dose).len();
+        let affected = |dose: Dose| (0..10_000).filter(|number| dose.applies_to(*number)).collect::<Vec<_>>();
+        let share = affected(dose).len();
         assert!((2_300..2_700).contains(&share), "a quarter, not {share}");
-        assert_eq!(struck(dose), struck(dose));
-        assert_ne!(struck(dose), struck(dose.seed(4)));
-        assert_eq!(struck(dose.share(0.0)).len(), 0);
-        assert_eq!(struck(dose.share(1.0)).len(), 10_000);
+        assert_eq!(affected(dose), affected(dose));
+        assert_ne!(affected(dose), affected(dose.seed(4)));
+        assert_eq!(affected(dose.share(0.0)).len(), 0);
+        assert_eq!(affected(dose.share(1.0)).len(), 10_000);
     }
 
     #[test]

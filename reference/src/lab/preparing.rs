@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::cut::{Chunk, Method, Settings};
+use crate::chunk::{Chunk, Method, Settings};
 use crate::index::preparing::Preparing;
 use crate::lab::damage::{self, Damage};
 use crate::lab::kinds::{Dose, Fault};
@@ -53,7 +53,7 @@ impl Preparing for FaultyPreparing {
     fn cut(&self, source: &str, method: Method, text: &str, settings: &Settings) -> Vec<Chunk> {
         let chunks = self.inner.cut(source, method, text, settings);
         self.damages().into_iter().fold(chunks, |chunks, (damage, dose)| {
-            damage::apply(damage, text, chunks, |place| strikes(damage, dose, source, place))
+            damage::apply(damage, text, chunks, |place| is_damaged(damage, dose, source, place))
         })
     }
 
@@ -65,10 +65,10 @@ impl Preparing for FaultyPreparing {
 }
 
 /// Whether a chunk is damaged: of some faults a share of the sources is, of others a share of the chunks.
-fn strikes(damage: Damage, dose: Dose, source: &str, place: usize) -> bool {
+fn is_damaged(damage: Damage, dose: Dose, source: &str, place: usize) -> bool {
     let place = match damage {
         Damage::MidSentence | Damage::Small => 0,
         Damage::Emptied | Damage::Duplicated => place as u64,
     };
-    dose.strikes(mix(fnv(source.bytes()) ^ mix(place)))
+    dose.applies_to(mix(fnv(source.bytes()) ^ mix(place)))
 }

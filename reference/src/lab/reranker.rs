@@ -29,7 +29,7 @@ impl Reranker for FaultyReranker {
     }
 
     fn is_asked(&self) -> bool {
-        self.faults.strikes(Fault::RerankerOff).is_none()
+        self.faults.activated(Fault::RerankerOff).is_none()
     }
 
     fn share(&self) -> f64 {
@@ -46,8 +46,8 @@ impl Reranker for FaultyReranker {
         passages: &[Passage<'_>],
         cosines: &[f64],
     ) -> Result<Vec<f64>, RerankError> {
-        let is_reversed = self.faults.strikes(Fault::RerankerReversed).is_some();
-        let scores = match self.faults.strikes(Fault::RerankerFails) {
+        let is_reversed = self.faults.activated(Fault::RerankerReversed).is_some();
+        let scores = match self.faults.activated(Fault::RerankerFails) {
             Some(dose) if dose.mode == "memory" => {
                 Err(RerankError::Local { why: "out of memory, on request".to_owned() })
             }

@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 
-use crate::find::question::{Findings, Question, RetrievalError};
-use crate::find::retrieval::{Layer, Retrieval};
-use crate::find::tuning::Tuning;
 use crate::lab::kinds::Fault;
 use crate::lab::switches::Faults;
 use crate::lab::waits;
+use crate::search::question::{Findings, Question, RetrievalError};
+use crate::search::retrieval::{Layer, Retrieval};
+use crate::search::tuning::Tuning;
 use crate::store::contract::Patience;
 use crate::store::records::StoreError;
 use crate::text::draw::mix;
@@ -41,10 +41,10 @@ impl FaultyLayer {
         let tuning = self.tuning();
         if self.is_on(Fault::Hang) || self.is_on(Fault::ToolError) {
             let _held = retrieval.library.store().connect(tuning.patience).await?;
-            if self.faults.strikes(Fault::Hang).is_some() {
+            if self.faults.activated(Fault::Hang).is_some() {
                 tokio::time::sleep(HANG_MAX).await;
             }
-            if self.faults.strikes(Fault::ToolError).is_some() {
+            if self.faults.activated(Fault::ToolError).is_some() {
                 return Err(RetrievalError::Failed);
             }
         }
@@ -56,9 +56,9 @@ impl FaultyLayer {
         let usual = Tuning::default();
         let dose = |fault| self.faults.dose(fault);
         let is_slow = dose(Fault::PoolSaturated).is_some_and(|dose| dose.mode == "slow");
-        let shuffles = self.faults.strikes(Fault::Shuffled).is_some();
-        let empties = self.faults.strikes(Fault::EmptyResults).is_some();
-        let miss_waits = self.faults.strikes(Fault::SlowOnMiss);
+        let shuffles = self.faults.activated(Fault::Shuffled).is_some();
+        let empties = self.faults.activated(Fault::EmptyResults).is_some();
+        let miss_waits = self.faults.activated(Fault::SlowOnMiss);
         Tuning {
             patience: if is_slow { Patience::Writer } else { usual.patience },
             k: if self.is_on(Fault::RrfSteep) { 1.0 } else { usual.k },
@@ -94,7 +94,7 @@ impl Layer for FaultyLayer {
     }
 
     fn called(&self) {
-        if self.faults.strikes(Fault::Panic).is_some() {
+        if self.faults.activated(Fault::Panic).is_some() {
             std::panic::panic_any("as requested");
         }
     }

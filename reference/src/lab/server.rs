@@ -1,8 +1,8 @@
 //! The server that fails: options in, an address out, running until it is told to stop.
 //!
-//! One task watches over it: it opens the door, holds the pool when that is asked for, closes the
-//! door and opens it again, and starts another life after a crash. The address stays the same over
-//! all lives. Dropping `Running` stops nothing; the token given to `serve` does.
+//! One task watches over it: it opens the listener, holds the pool when that is asked for, closes the
+//! listener and opens it again, and starts another run after a crash. The address stays the same over
+//! all restarts. Dropping `Running` stops nothing; the token given to `serve` does.
 
 use std::net::SocketAddr;
 use std::ops::Deref;
@@ -17,15 +17,15 @@ use crate::index::corpus::Corpus;
 use crate::lab::admin::{self, Admin};
 use crate::lab::crash::{Crash, CrashControl};
 use crate::lab::decorated;
-use crate::lab::door;
 use crate::lab::kinds::Fault;
+use crate::lab::listener;
 use crate::lab::options::Options;
 use crate::lab::switches::Faults;
 use crate::serve::database::Database;
-use crate::serve::door::Door;
-use crate::serve::life::{Assembly, Life, LifeError};
+use crate::serve::listener::Listener;
 use crate::serve::options as serve;
 use crate::serve::server;
+use crate::serve::state::{Assembly, ServerState, StartError};
 use crate::store::contract::{Connection, Patience};
 use crate::store::records::StoreError;
 
@@ -70,7 +70,7 @@ impl Running {
         self.faults.clone()
     }
 
-    /// Crashes: listener and connections are gone when this returns. After `down_for` another life
+    /// Crashes: listener and connections are gone when this returns. After `down_for` another run
     /// begins at the same address, with a new instance id and nothing remembered but its index file.
     pub async fn crash(&self, down_for: Duration) {
         self.crashes.crash(down_for).await;
@@ -102,7 +102,7 @@ pub async fn serve(options: Options, stop: CancellationToken) -> Result<Running,
     }
     let (listener, address) = server::listen(&server).await?;
     let database = Arc::new(Database::at(server.database.clone()));
-    let life = begin(&server, &database, &faults).await.map_err(server::ServeError::from)?;
+    let state = begin(&server, &database, &faults).await.map_err(server::ServeError::from)?;
     let (sender, crashes) = mpsc::channel(CRASHES_MAX);
     let crash = CrashControl { sender, database: Arc::clone(&database) };
     let admin = match options.admin {
@@ -115,25 +115,25 @@ pub async fn serve(options: Options, stop: CancellationToken) -> Result<Running,
         }
     };
     let keeper = Keeper { options: server, address, database, faults: faults.clone(), crashes, stop: stop.clone() };
-    let task = tokio::spawn(keeper.keep(Arc::new(life), listener));
+    let task = tokio::spawn(keeper.keep(Arc::new(state), listener));
     faults.settled().await;
     Ok(Running { admin, server: server::Running::new(address, stop, task), faults, crashes: crash })
 }
 
-/// Begins a life with the laboratory around each of its parts.
-async fn begin(options: &serve::Options, database: &Database, faults: &Faults) -> Result<Life, LifeError> {
+/// Begins a run with the laboratory around each of its parts.
+async fn begin(options: &serve::Options, database: &Database, faults: &Faults) -> Result<ServerState, StartError> {
     let started = Instant::now();
     let assembly = decorated::assembly(Assembly::of(options, &database.path).await?, faults, started);
     if faults.dose(Fault::IndexInMemory).is_none() {
-        return Life::begin(options, assembly).await;
+        return ServerState::begin(options, assembly).await;
     }
-    // What was only in memory went with the life before.
-    let life = Life::begin(&serve::Options { corpus: Corpus::Empty, ..options.clone() }, assembly).await?;
-    life.retrieval.library.rebuild().await?;
-    Ok(life)
+    // What was only in memory went with the run before.
+    let state = ServerState::begin(&serve::Options { corpus: Corpus::Empty, ..options.clone() }, assembly).await?;
+    state.retrieval.library.rebuild().await?;
+    Ok(state)
 }
 
-/// Watches over a server through all its lives.
+/// Watches over a server through all its restarts.
 struct Keeper {
     options: serve::Options,
     address: SocketAddr,
@@ -149,17 +149,17 @@ enum End {
 }
 
 impl Keeper {
-    async fn keep(mut self, life: Arc<Life>, listener: TcpListener) {
-        self.lives(life, listener).await;
+    async fn keep(mut self, state: Arc<ServerState>, listener: TcpListener) {
+        self.runs(state, listener).await;
         // Nothing is applied any more: nobody need wait for it.
         self.faults.applied(u64::MAX);
     }
 
-    async fn lives(&mut self, mut life: Arc<Life>, listener: TcpListener) {
+    async fn runs(&mut self, mut state: Arc<ServerState>, listener: TcpListener) {
         let mut listener = Some(listener);
         loop {
-            let end = self.live(&life, listener.take()).await;
-            life.retrieval.library.store().close().await;
+            let end = self.run(&state, listener.take()).await;
+            state.retrieval.library.store().close().await;
             let End::Crashed(crash) = end else { return };
             tracing::warn!(down_for = ?crash.down_for, "crashed on request");
             // Whoever ordered it may have gone away.
@@ -169,7 +169,7 @@ impl Keeper {
                 () = tokio::time::sleep(crash.down_for) => {}
             }
             match begin(&self.options, &self.database, &self.faults).await {
-                Ok(next) => life = Arc::new(next),
+                Ok(next) => state = Arc::new(next),
                 Err(error) => {
                     tracing::error!(%error, "could not start again");
                     return;
@@ -178,42 +178,42 @@ impl Keeper {
         }
     }
 
-    /// One life. Ends with the door shut.
-    async fn live(&mut self, life: &Arc<Life>, listener: Option<TcpListener>) -> End {
+    /// One run, from a start to its crash. Ends with the listener closed.
+    async fn run(&mut self, state: &Arc<ServerState>, bound: Option<TcpListener>) -> End {
         let mut changes = self.faults.changes();
         self.faults.restarted();
         let mut held: Vec<Box<dyn Connection>> = Vec::new();
-        let mut listener = listener;
-        let mut door: Option<Door> = None;
+        let mut bound = bound;
+        let mut listener: Option<Listener> = None;
         let mut damage: Option<String> = None;
         loop {
             let generation = *changes.borrow_and_update();
-            recut(life, &self.faults, &mut held, &mut damage).await;
-            hold(life, &self.faults, &mut held).await;
+            recut(state, &self.faults, &mut held, &mut damage).await;
+            hold(state, &self.faults, &mut held).await;
             if self.faults.dose(Fault::Refused).is_some() {
-                listener = None;
-                if let Some(door) = door.take() {
-                    door.slam().await;
+                bound = None;
+                if let Some(open) = listener.take() {
+                    open.abort().await;
                 }
-            } else if door.is_none() {
-                let bound = match listener.take() {
+            } else if listener.is_none() {
+                let again = match bound.take() {
                     Some(bound) => Some(bound),
                     None => self.bind_again().await,
                 };
-                door = bound.map(|bound| self.open(bound, life));
+                listener = again.map(|bound| self.open(bound, state));
             }
             self.faults.applied(generation);
             tokio::select! {
                 () = self.stop.cancelled() => {
                     drop(held);
-                    if let Some(door) = door {
-                        door.close().await;
+                    if let Some(open) = listener {
+                        open.close().await;
                     }
                     return End::Stopped;
                 }
                 Some(crash) = self.crashes.recv() => {
-                    if let Some(door) = door {
-                        door.slam().await;
+                    if let Some(open) = listener {
+                        open.abort().await;
                     }
                     return End::Crashed(crash);
                 }
@@ -223,10 +223,10 @@ impl Keeper {
         }
     }
 
-    fn open(&self, listener: TcpListener, life: &Arc<Life>) -> Door {
+    fn open(&self, bound: TcpListener, state: &Arc<ServerState>) -> Listener {
         let mcp = CancellationToken::new();
-        let router = door::router(life, &self.faults, mcp.clone(), !self.address.ip().is_loopback());
-        Door::open(listener, router, mcp)
+        let router = listener::router(state, &self.faults, mcp.clone(), !self.address.ip().is_loopback());
+        Listener::open(bound, router, mcp)
     }
 
     /// The same port again; somebody else may have it for a moment. `None` when it is time to stop.
@@ -246,8 +246,8 @@ impl Keeper {
 
 /// Cuts what is there again, where a fault of the cutting came or went. It gives back the connections
 /// that are held, for it needs some itself; `hold` takes them again.
-async fn recut(life: &Life, faults: &Faults, held: &mut Vec<Box<dyn Connection>>, damage: &mut Option<String>) {
-    let library = &life.retrieval.library;
+async fn recut(state: &ServerState, faults: &Faults, held: &mut Vec<Box<dyn Connection>>, damage: &mut Option<String>) {
+    let library = &state.retrieval.library;
     let wanted = library.cut_how();
     // A frozen index is cut once it thaws.
     if damage.as_ref() == Some(&wanted) || faults.dose(Fault::IndexFrozen).is_some() {
@@ -268,8 +268,8 @@ async fn recut(life: &Life, faults: &Faults, held: &mut Vec<Box<dyn Connection>>
 }
 
 /// Takes so many of the pool's connections as the fault wants, or gives them back.
-async fn hold(life: &Life, faults: &Faults, held: &mut Vec<Box<dyn Connection>>) {
-    let store = life.retrieval.library.store();
+async fn hold(state: &ServerState, faults: &Faults, held: &mut Vec<Box<dyn Connection>>) {
+    let store = state.retrieval.library.store();
     let share = faults.dose(Fault::PoolSaturated).map_or(0.0, |dose| dose.share);
     let wanted = (f64::from(store.pool().max) * share).ceil() as usize;
     held.truncate(wanted);

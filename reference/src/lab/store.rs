@@ -7,8 +7,8 @@ use std::time::Instant;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
+use crate::lab::activation::{self, FaultActivation};
 use crate::lab::kinds::Fault;
-use crate::lab::strikes::{self, Strikes};
 use crate::lab::switches::Faults;
 use crate::lab::waits;
 use crate::store::contract::{Connection, Patience, Store};
@@ -18,9 +18,9 @@ use crate::store::records::{
     Figures, Near, NewSource, Place, PoolFigures, Replaced, StoreError, StoredChunk, StoredSource,
 };
 
-/// How much deeper the keyword arm looks where a fault hides what it finds: as if the rest were all there is.
+/// How much deeper the keyword retriever looks where a fault hides what it finds: as if the rest were all there is.
 const DEEPER: usize = 10;
-/// Rows that the vector arm looks at under a fault; with 99 in 100 struck there is still enough among them.
+/// Rows that the vector retriever looks at under a fault; with 99 in 100 struck there is still enough among them.
 const STRUCK_MAX: usize = 100_000;
 /// The guard of answers that `Fault::CacheFalseHit` remembers: no question has it, so that none is given
 /// to anybody by nearness once the fault is off.
@@ -83,13 +83,13 @@ struct FaultyConnection {
     inner: Box<dyn Connection>,
     faults: Faults,
     started: Instant,
-    /// Whether the vector arm waits the next time: a search asks for words first, health for vectors alone.
+    /// Whether the vector retriever waits the next time: a search asks for words first, health for vectors alone.
     waits: bool,
 }
 
 impl FaultyConnection {
-    async fn struck(&mut self) -> Result<Strikes, StoreError> {
-        strikes::now(self.inner.as_mut(), &self.faults).await
+    async fn affected(&mut self) -> Result<FaultActivation, StoreError> {
+        activation::now(self.inner.as_mut(), &self.faults).await
     }
 
     /// What is near and was not struck, looked for ever deeper until there is enough of it.
@@ -98,14 +98,14 @@ impl FaultyConnection {
         vector: &[f32],
         filter: &Filter,
         depth: usize,
-        struck: &Strikes,
+        affected: &FaultActivation,
     ) -> Result<Vec<Near>, StoreError> {
         let mut wanted = depth.saturating_mul(4);
         loop {
             let met = self.inner.near(vector, filter, wanted).await?;
             let is_all = met.len() < wanted || wanted >= STRUCK_MAX;
             let is_spared = |Place { source, ordinal, .. }: &Place| {
-                !struck.loses(source, *ordinal) && !struck.zeroes(source, *ordinal)
+                !affected.loses(source, *ordinal) && !affected.zeroes(source, *ordinal)
             };
             let kept: Vec<Near> = met.into_iter().filter(|near| is_spared(&near.place)).take(depth).collect();
             if kept.len() >= depth || is_all {
@@ -136,28 +136,28 @@ impl Connection for FaultyConnection {
 
     async fn worded(&mut self, terms: &[String], filter: &Filter, depth: usize) -> Result<Vec<Place>, StoreError> {
         self.waits = true;
-        if self.faults.strikes(Fault::KeywordArmOff).is_some() {
+        if self.faults.activated(Fault::KeywordArmOff).is_some() {
             return Ok(Vec::new());
         }
-        let struck = self.struck().await?;
-        let deep = if struck.is_none() { depth } else { depth * DEEPER };
+        let affected = self.affected().await?;
+        let deep = if affected.is_none() { depth } else { depth * DEEPER };
         let found = self.inner.worded(terms, filter, deep).await?;
-        let seen = found.into_iter().filter(|place| !struck.hides(&place.source, place.ordinal));
+        let seen = found.into_iter().filter(|place| !affected.hides(&place.source, place.ordinal));
         Ok(seen.take(depth).collect())
     }
 
     async fn near(&mut self, vector: &[f32], filter: &Filter, depth: usize) -> Result<Vec<Near>, StoreError> {
         if std::mem::take(&mut self.waits) {
-            waits::vector_arm(&self.faults, self.started).await;
+            waits::nearest(&self.faults, self.started).await;
         }
-        if self.faults.strikes(Fault::VectorArmOff).is_some() {
+        if self.faults.activated(Fault::VectorArmOff).is_some() {
             return Ok(Vec::new());
         }
-        let struck = self.struck().await?;
-        if struck.is_none() {
+        let affected = self.affected().await?;
+        if affected.is_none() {
             return self.inner.near(vector, filter, depth).await;
         }
-        self.spared(vector, filter, depth, &struck).await
+        self.spared(vector, filter, depth, &affected).await
     }
 
     async fn cosines(&mut self, vector: &[f32], ids: &[i64]) -> Result<HashMap<i64, f32>, StoreError> {
@@ -171,7 +171,7 @@ impl Connection for FaultyConnection {
     /// A passage that the corpus has lost has no text to be asked for, so that health's canary passes it by.
     async fn chunk_at(&mut self, source: &str, ordinal: i64) -> Result<Option<StoredChunk>, StoreError> {
         let Some(mut chunk) = self.inner.chunk_at(source, ordinal).await? else { return Ok(None) };
-        if chunk.role == "passage" && self.struck().await?.hides(source, ordinal) {
+        if chunk.role == "passage" && self.affected().await?.hides(source, ordinal) {
             chunk.content.clear();
         }
         Ok(Some(chunk))
@@ -196,13 +196,13 @@ impl Connection for FaultyConnection {
     /// What the corpus has lost is no sample of it.
     async fn sample(&mut self) -> Result<Option<(String, Vec<f32>)>, StoreError> {
         let Some((source, vector)) = self.inner.sample().await? else { return Ok(None) };
-        let struck = self.struck().await?;
-        if struck.hides_none() {
+        let affected = self.affected().await?;
+        if affected.hides_none() {
             return Ok(Some((source, vector)));
         }
         let filter = Filter { source: source.clone(), ..Filter::default() };
         let own = self.inner.near(&vector, &filter, 1).await?;
-        let is_lost = own.iter().any(|near| struck.hides(&near.place.source, near.place.ordinal));
+        let is_lost = own.iter().any(|near| affected.hides(&near.place.source, near.place.ordinal));
         Ok((!is_lost).then_some((source, vector)))
     }
 }

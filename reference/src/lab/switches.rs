@@ -32,7 +32,7 @@ struct Board {
 struct Broken {
     dose: Dose,
     since: Instant,
-    /// Calls it could have struck in this life. Each fault counts its own, so that whatever else is on
+    /// Calls it could have struck since the last start. Each fault counts its own, so that whatever else is on
     /// or was on, the same ones are struck.
     calls: u64,
 }
@@ -76,12 +76,12 @@ impl Faults {
     }
 
     /// The dose of a fault that strikes this call; each asking is a call of its own.
-    pub fn strikes(&self, fault: Fault) -> Option<Dose> {
+    pub fn activated(&self, fault: Fault) -> Option<Dose> {
         let mut board = self.board();
         let broken = board.get_mut(&fault)?;
         let call = broken.calls;
         broken.calls += 1;
-        broken.dose.strikes(call).then_some(broken.dose)
+        broken.dose.applies_to(call).then_some(broken.dose)
     }
 
     /// What is broken now.
@@ -118,7 +118,7 @@ impl Faults {
         self.0.wanted.subscribe()
     }
 
-    /// Counts calls anew, as a life begins: it is struck as the one before was.
+    /// Counts calls anew, as a server begins: it is struck as the one before was.
     pub(crate) fn restarted(&self) {
         self.board().values_mut().for_each(|broken| broken.calls = 0);
     }

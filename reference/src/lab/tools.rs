@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::lab::kinds::Fault;
 use crate::lab::switches::Faults;
-use crate::serve::tools::Desk;
+use crate::serve::tools::McpHandler;
 
 /// The tool that drifts.
 const DRIFTS: &str = "search_documents";
@@ -23,13 +23,13 @@ const REWORDED: &str = "Searches documents.";
 /// The tools behind the switchboard.
 #[derive(Debug, Clone)]
 pub struct DriftingTools {
-    inner: Desk,
+    inner: McpHandler,
     faults: Faults,
 }
 
 impl DriftingTools {
     /// Tools that drift as the switches say.
-    pub fn new(inner: Desk, faults: Faults) -> Self {
+    pub fn new(inner: McpHandler, faults: Faults) -> Self {
         Self { inner, faults }
     }
 

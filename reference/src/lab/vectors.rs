@@ -32,7 +32,7 @@ impl FaultyVectors {
 
     /// Whether questions meet a provider that is down.
     fn answers(&self) -> Result<(), EmbedError> {
-        match self.faults.strikes(Fault::EmbedderDown) {
+        match self.faults.activated(Fault::EmbedderDown) {
             Some(dose) if dose.mode == "error" => {
                 Err(ServerError::Unavailable { host: "(fault)".to_owned(), why: "switched off on request".to_owned() }
                     .into())
@@ -46,7 +46,7 @@ impl FaultyVectors {
     fn is_other(&self, text: &str) -> bool {
         let falls_back = self.faults.dose(Fault::EmbedderDown).filter(|dose| dose.mode == "fallback");
         let others = [falls_back, self.faults.dose(Fault::WrongQueryModel)];
-        others.into_iter().flatten().any(|dose| dose.strikes(fnv(text.bytes())))
+        others.into_iter().flatten().any(|dose| dose.applies_to(fnv(text.bytes())))
     }
 }
 

@@ -9,9 +9,9 @@ use crate::lab::switches::Faults;
 const COLD_ABOVE: f64 = 0.1;
 
 /// How long the vector arm waits before it scans.
-pub async fn vector_arm(faults: &Faults, started: Instant) {
-    let mut wait_ms = faults.strikes(Fault::LatencyStep).map_or(0.0, |dose| dose.amount);
-    if let Some(dose) = faults.strikes(Fault::LatencyDecay) {
+pub async fn nearest(faults: &Faults, started: Instant) {
+    let mut wait_ms = faults.activated(Fault::LatencyStep).map_or(0.0, |dose| dose.amount);
+    if let Some(dose) = faults.activated(Fault::LatencyDecay) {
         wait_ms += dose.amount * fading(started.elapsed(), dose.tau_ms);
     }
     if wait_ms >= 1.0 {

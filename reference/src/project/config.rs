@@ -4,11 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::cut;
-use crate::find::answers::Remembering;
-use crate::find::ranking::Ranking;
-use crate::find::retrieval::{OVER_FETCH_MAX, Settings};
-use crate::find::rewriting::Rewriting;
+use crate::chunk;
 use crate::index::document::Cutting;
 use crate::index::run::{Budgets, Plan, Rule};
 use crate::index::walk::Selection;
@@ -17,6 +13,10 @@ use crate::project::place::Place;
 use crate::project::sections::{
     AnswersConfig, ChunksConfig, IndexConfig, LogConfig, LoggedQuestions, RuleConfig, SearchConfig, StoreConfig,
 };
+use crate::search::answers::Remembering;
+use crate::search::ranking::Ranking;
+use crate::search::retrieval::{OVER_FETCH_MAX, Settings};
+use crate::search::rewriting::Rewriting;
 
 /// Bytes of a configuration.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
@@ -162,7 +162,7 @@ impl Config {
     pub fn cutting(&self) -> Result<Cutting, String> {
         let ChunksConfig { method, tokens, overlap, characters, character_overlap } = &self.chunks;
         let method = method.as_deref().map(str::parse).transpose()?;
-        let settings = cut::Settings::checked(*tokens, *overlap, *characters, *character_overlap)?;
+        let settings = chunk::Settings::checked(*tokens, *overlap, *characters, *character_overlap)?;
         Ok(Cutting { method, settings })
     }
 

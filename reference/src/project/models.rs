@@ -9,12 +9,12 @@ use crate::embed::hashing::HashingEmbedder;
 use crate::embed::inputs::Prefixes;
 use crate::embed::provider::Provider;
 use crate::embed::remote::{RemoteEmbedder, RemoteModel};
-use crate::find::writer::{Tasks, Writer};
 use crate::project::place::Place;
 use crate::remote::settings::{ApiKey, Settings};
 use crate::rerank::Reranker;
 use crate::rerank::joint::JointReranker;
 use crate::rerank::remote::{RemoteReranker, Scale};
+use crate::search::writer::{Tasks, Writer};
 
 /// An embedder as it is written: `builtin`, `http: {…}` or `folder: {…}`.
 #[derive(Debug, Clone, Deserialize, Default)]

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::embed::provider::Provider;
-use crate::find::writer::Writer;
 use crate::index::document::Cutting;
 use crate::index::library::{Library, LibraryError, Parts};
 use crate::project::config::{Config, ConfigError, StoreChoice};
 use crate::project::models;
 use crate::project::place::{Place, PlaceError};
 use crate::rerank::Reranker;
+use crate::search::writer::Writer;
 use crate::store::contract::Store;
 use crate::store::postgres::open::{PostgresOptions, PostgresStore};
 use crate::store::records::StoreError;

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use crate::cut;
-use crate::find::answers::SIMILAR_FROM;
-use crate::find::ranking::Ranking;
-use crate::find::retrieval::OVER_FETCH;
+use crate::chunk;
 use crate::project::models::{RerankerConfig, WriterConfig};
+use crate::search::answers::SIMILAR_FROM;
+use crate::search::ranking::Ranking;
+use crate::search::retrieval::OVER_FETCH;
 use crate::store::records::Volatility;
 
 /// Where the index is kept.
@@ -77,7 +77,7 @@ pub(super) struct ChunksConfig {
 
 impl Default for ChunksConfig {
     fn default() -> Self {
-        let usual = cut::Settings::default();
+        let usual = chunk::Settings::default();
         Self {
             method: None,
             tokens: usual.tokens_max(),

@@ -9,9 +9,9 @@ use std::time::Duration;
 use chrono::{DateTime, NaiveDate, Utc};
 use sha2::{Digest as _, Sha256};
 
-use crate::find::found::Found;
-use crate::find::guard;
-use crate::find::question::{CacheUse, Question};
+use crate::search::found::Found;
+use crate::search::guard;
+use crate::search::question::{CacheUse, Question};
 use crate::store::contract::Connection;
 use crate::store::filter::Filter;
 use crate::store::learnt::{CachedAnswer, NewAnswer};

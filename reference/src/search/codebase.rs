@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::find::context::BUDGET_TOKENS;
-use crate::find::found::Found;
-use crate::find::question::{Question, RetrievalError};
-use crate::find::retrieval::Retrieval;
+use crate::search::context::BUDGET_TOKENS;
+use crate::search::found::Found;
+use crate::search::question::{Question, RetrievalError};
+use crate::search::retrieval::Retrieval;
 use crate::store::contract::Patience;
 use crate::store::filter::Filter;
 
@@ -114,7 +114,7 @@ impl Retrieval {
     }
 }
 
-/// Whether a text holds a name as a whole word: the keyword arm stems, and `puts` is not `put`.
+/// Whether a text holds a name as a whole word: the keyword retriever stems, and `puts` is not `put`.
 fn mentions(text: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(name).any(|(at, _)| {

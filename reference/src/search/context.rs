@@ -3,7 +3,7 @@
 //! Hits that overlap in their source become one passage, so that no sentence is paid for twice.
 //! Passages come by relevance, what is in one by position.
 
-use crate::find::found::Found;
+use crate::search::found::Found;
 use crate::store::records::StoredChunk;
 use crate::text::tokens;
 

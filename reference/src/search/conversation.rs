@@ -7,8 +7,8 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crate::find::context::{self, Context};
-use crate::find::found::Found;
+use crate::search::context::{self, Context};
+use crate::search::found::Found;
 use crate::store::records::StoredChunk;
 use crate::text::draw::fnv;
 

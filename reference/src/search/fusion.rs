@@ -1,7 +1,7 @@
 //! Reciprocal rank fusion: several lists become one without their scores having to be compared.
 //!
 //! A chunk's fused score is the sum of 1/(60 + rank) over the lists it stands in, ranks from 1
-//! (Cormack, Clarke and Büttcher, 2009): first in both arms is 2/61, first in one is 1/61.
+//! (Cormack, Clarke and Büttcher, 2009): first in both retrievers is 2/61, first in one is 1/61.
 
 use std::collections::BTreeMap;
 

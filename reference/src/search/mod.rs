@@ -19,13 +19,13 @@ pub mod guard;
 #[cfg(feature = "memory")]
 pub mod answers;
 #[cfg(feature = "memory")]
-pub mod warmth;
-pub mod sought;
+pub mod query_cache;
+pub mod query_vectors;
 #[cfg(feature = "generator")]
 pub mod written;
 pub mod fusion;
 pub mod tuning;
-pub mod gathering;
+pub mod retrievers;
 #[cfg(feature = "chunkers")]
 pub mod summaries;
 #[cfg(feature = "rerank")]
@@ -49,4 +49,4 @@ pub mod codebase;
 mod written_tests;
 #[cfg(feature = "memory")]
 #[cfg(test)]
-mod warmth_tests;
+mod query_cache_tests;

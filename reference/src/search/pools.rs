@@ -1,10 +1,10 @@
 //! Candidates of a codebase: few rules are never crowded out by much code.
 
-use crate::find::found::Found;
-use crate::find::gathering::Gathering;
-use crate::find::question::RetrievalError;
-use crate::find::ranking::{self, Pool};
-use crate::find::sought::Sought;
+use crate::search::found::Found;
+use crate::search::query_vectors::QueryVectors;
+use crate::search::question::RetrievalError;
+use crate::search::ranking::{self, Pool};
+use crate::search::retrievers::Retrievers;
 use crate::store::contract::Connection;
 use crate::store::filter::Filter;
 
@@ -12,20 +12,20 @@ use crate::store::filter::Filter;
 ///
 /// # Errors
 /// The store's.
-pub async fn gather(
-    gathering: Gathering<'_>,
+pub async fn candidates(
+    retrievers: Retrievers<'_>,
     connection: &mut dyn Connection,
-    sought: &Sought,
+    query_vectors: &QueryVectors,
     filter: &Filter,
     depth: usize,
 ) -> Result<Vec<Found>, RetrievalError> {
     let asks_all = filter.source_types.is_empty();
     let pools = if asks_all { ranking::pools(&connection.kinds().await?) } else { None };
-    let Some(pools) = pools else { return gathering.gather(connection, sought, filter, depth).await };
+    let Some(pools) = pools else { return retrievers.candidates(connection, query_vectors, filter, depth).await };
     let mut candidates = Vec::new();
     for Pool { kinds, size } in pools {
         let filter = Filter { source_types: kinds, ..filter.clone() };
-        let mut pool = gathering.gather(connection, sought, &filter, depth).await?;
+        let mut pool = retrievers.candidates(connection, query_vectors, &filter, depth).await?;
         pool.truncate(size);
         candidates.extend(pool);
     }

@@ -23,7 +23,7 @@ const WARM_ABOVE: f64 = 0.2;
 
 /// The memory.
 #[derive(Debug, Default)]
-pub struct Warmth(Mutex<Memory>);
+pub struct QueryCache(Mutex<Memory>);
 
 #[derive(Debug, Default)]
 struct Memory {
@@ -32,7 +32,7 @@ struct Memory {
     looks: VecDeque<(Instant, bool)>,
 }
 
-impl Warmth {
+impl QueryCache {
     /// The vector of a question, by its model and its words, and for how long it has been here.
     pub fn recall(&self, model: &str, question: &str, now: Instant) -> Option<(Arc<[f32]>, Duration)> {
         let known = self.memory().vectors.get(&key(model, question)).cloned();
@@ -92,34 +92,34 @@ fn key(model: &str, question: &str) -> [u8; 32] {
 mod tests {
     use super::*;
 
-    fn asked(warmth: &Warmth, model: &str, question: &str, now: Instant) -> bool {
-        let known = warmth.recall(model, question, now).is_some();
-        warmth.looked(known, now);
-        warmth.keep(model, question, Arc::from([1.0_f32]), now);
+    fn asked(query_cache: &QueryCache, model: &str, question: &str, now: Instant) -> bool {
+        let known = query_cache.recall(model, question, now).is_some();
+        query_cache.looked(known, now);
+        query_cache.keep(model, question, Arc::from([1.0_f32]), now);
         known
     }
 
     #[test]
     fn a_memory_warms_and_cools() {
-        let warmth = Warmth::default();
+        let query_cache = QueryCache::default();
         let start = Instant::now();
-        assert!(!warmth.is_warm(start), "nothing asked is cold");
-        assert!(!asked(&warmth, "a", "a pool", start), "the first is made");
-        assert!(!warmth.is_warm(start), "only misses is cold");
-        assert!(!asked(&warmth, "b", "a pool", start), "another model's vector is not taken");
-        assert!(asked(&warmth, "a", "a pool", start), "the second is found");
-        assert!(warmth.is_warm(start), "one of three is warm");
-        assert!(!warmth.is_warm(start + WINDOW * 2), "and cools when nobody asks");
+        assert!(!query_cache.is_warm(start), "nothing asked is cold");
+        assert!(!asked(&query_cache, "a", "a pool", start), "the first is made");
+        assert!(!query_cache.is_warm(start), "only misses is cold");
+        assert!(!asked(&query_cache, "b", "a pool", start), "another model's vector is not taken");
+        assert!(asked(&query_cache, "a", "a pool", start), "the second is found");
+        assert!(query_cache.is_warm(start), "one of three is warm");
+        assert!(!query_cache.is_warm(start + WINDOW * 2), "and cools when nobody asks");
     }
 
     #[test]
     fn a_memory_has_an_end() {
-        let warmth = Warmth::default();
+        let query_cache = QueryCache::default();
         let now = Instant::now();
         for number in 0..=QUESTIONS_MAX {
-            asked(&warmth, "a", &number.to_string(), now);
+            asked(&query_cache, "a", &number.to_string(), now);
         }
-        assert!(warmth.recall("a", "0", now).is_none(), "the oldest had to go");
-        assert!(warmth.recall("a", "900", now).is_some(), "a newer one is still there");
+        assert!(query_cache.recall("a", "0", now).is_none(), "the oldest had to go");
+        assert!(query_cache.recall("a", "900", now).is_some(), "a newer one is still there");
     }
 }

@@ -7,12 +7,12 @@ use chrono::Utc;
 
 use crate::embed::hashing::HashingEmbedder;
 use crate::embed::provider::Provider;
-use crate::find::answers::Remembering;
-use crate::find::context::BUDGET_TOKENS;
-use crate::find::question::Question;
-use crate::find::retrieval::{Retrieval, Settings};
 use crate::index::document::Document;
 use crate::index::library::{Library, Parts};
+use crate::search::answers::Remembering;
+use crate::search::context::BUDGET_TOKENS;
+use crate::search::question::Question;
+use crate::search::retrieval::{Retrieval, Settings};
 use crate::store::filter::Filter;
 use crate::store::sqlite::open::SqliteStore;
 
@@ -44,7 +44,7 @@ async fn rate(is_on: bool, questions: &[&str]) -> Option<f64> {
         let bare = text.trim_start_matches('~');
         retrieval.search(&question(bare, bare != *text)).await.unwrap();
     }
-    retrieval.warmth.hit_rate(Instant::now())
+    retrieval.query_cache.hit_rate(Instant::now())
 }
 
 #[tokio::test]

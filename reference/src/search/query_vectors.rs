@@ -6,19 +6,19 @@ use std::time::Duration;
 use std::time::Instant;
 
 use crate::embed::Purpose;
-use crate::find::question::RetrievalError;
-use crate::find::stages::{Stage, Stages};
-#[cfg(feature = "memory")]
-use crate::find::warmth::Warmth;
 use crate::index::library::Library;
+#[cfg(feature = "memory")]
+use crate::search::query_cache::QueryCache;
+use crate::search::question::RetrievalError;
+use crate::search::stages::{Stage, Stages};
 use crate::store::contract::Connection;
 
 /// What is searched for.
 #[derive(Debug)]
-pub struct Sought {
-    /// By both arms, each with its vector; the first is what was asked.
+pub struct QueryVectors {
+    /// By both retrievers, each with its vector; the first is what was asked.
     pub questions: Vec<(String, Arc<[f32]>)>,
-    /// By the vector arm alone.
+    /// By the vector retriever alone.
     pub passage: Option<Arc<[f32]>>,
 }
 
@@ -32,7 +32,7 @@ pub struct Embedding<'a> {
     pub library: &'a Library,
     /// Vectors of questions already asked; `None` where it is asked afresh.
     #[cfg(feature = "memory")]
-    pub warmth: Option<&'a Warmth>,
+    pub query_cache: Option<&'a QueryCache>,
     /// How long it takes.
     pub stages: &'a Stages,
 }
@@ -42,12 +42,12 @@ impl Embedding<'_> {
     ///
     /// # Errors
     /// `Embedder` where the provider is down.
-    pub async fn sought(
+    pub async fn query_vectors(
         self,
         connection: &mut dyn Connection,
         questions: &[String],
         first: &Arc<[f32]>,
-    ) -> Result<Sought, RetrievalError> {
+    ) -> Result<QueryVectors, RetrievalError> {
         let mut with_vectors = Vec::with_capacity(questions.len());
         for (number, text) in questions.iter().enumerate() {
             let vector = match number {
@@ -56,7 +56,7 @@ impl Embedding<'_> {
             };
             with_vectors.push((text.clone(), vector));
         }
-        Ok(Sought { questions: with_vectors, passage: None })
+        Ok(QueryVectors { questions: with_vectors, passage: None })
     }
 
     /// The vector of a question.
@@ -70,14 +70,15 @@ impl Embedding<'_> {
         let model = vectors.question_model(text);
         #[cfg(feature = "memory")]
         if vectors.may_be_remembered()
-            && let Some((vector, age)) = self.warmth.and_then(|warmth| warmth.recall(&model, text, Instant::now()))
+            && let Some((vector, age)) =
+                self.query_cache.and_then(|query_cache| query_cache.recall(&model, text, Instant::now()))
         {
             return Ok((vector, Some(age)));
         }
         let vector: Arc<[f32]> = vectors.searched_with(connection, text, Purpose::Query).await?.into();
         #[cfg(feature = "memory")]
-        if let Some(warmth) = self.warmth {
-            warmth.keep(&model, text, Arc::clone(&vector), Instant::now());
+        if let Some(query_cache) = self.query_cache {
+            query_cache.keep(&model, text, Arc::clone(&vector), Instant::now());
         }
         Ok((vector, None))
     }

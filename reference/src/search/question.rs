@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::find::context::Context;
-use crate::find::found::Found;
 use crate::index::library::LibraryError;
 use crate::index::vectors::EmbeddingError;
+use crate::search::context::Context;
+use crate::search::found::Found;
 use crate::store::filter::Filter;
 use crate::store::records::StoreError;
 

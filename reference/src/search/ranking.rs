@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, NaiveDate, Utc};
 
-use crate::find::found::Found;
+use crate::search::found::Found;
 
 /// How hits are ranked.
 #[derive(Debug, Clone, PartialEq)]

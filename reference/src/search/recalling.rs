@@ -3,16 +3,16 @@
 use std::collections::HashSet;
 use std::time::Instant;
 
-use crate::find::answers::{self, Key};
-use crate::find::context::Context;
-use crate::find::conversation;
-use crate::find::found::Found;
-use crate::find::question::{Question, RetrievalError};
-use crate::find::retrieval::{Layer, Memory, Retrieval, Search, Unanswered};
-use crate::find::sought::{Embedded, Embedding};
-use crate::find::stages::Stage;
+use crate::search::answers::{self, Key};
+use crate::search::context::Context;
+use crate::search::conversation;
+use crate::search::found::Found;
+use crate::search::query_vectors::{Embedded, Embedding};
+use crate::search::question::{Question, RetrievalError};
+use crate::search::retrieval::{Layer, Memory, Retrieval, Search, Unanswered};
+use crate::search::stages::Stage;
 #[cfg(feature = "generator")]
-use crate::find::written::Written;
+use crate::search::written::Written;
 use crate::store::contract::Connection;
 use crate::store::learnt::Remembered;
 
@@ -33,17 +33,17 @@ impl Retrieval {
         let similar_from = tuning.similar_from.unwrap_or(remembering.similar_from);
         let generation = connection.generation().await?;
         if remembers && let Some(same) = answers::same(connection, &key, now).await? {
-            self.warmth.looked(true, Instant::now());
+            self.query_cache.looked(true, Instant::now());
             return Ok(Memory::Answer(same));
         }
         drop(timed);
         let (vector, vector_age) = self.embedding(question).question(connection, spelt_out).await?;
         if remembers && let Some(similar) = answers::similar(connection, &key, &vector, similar_from, now).await? {
-            self.warmth.looked(true, Instant::now());
+            self.query_cache.looked(true, Instant::now());
             return Ok(Memory::Answer(similar));
         }
         if !question.passes_memory {
-            self.warmth.looked(vector_age.is_some(), Instant::now());
+            self.query_cache.looked(vector_age.is_some(), Instant::now());
         }
         Ok(Memory::Nothing(Unanswered {
             key,
@@ -97,15 +97,16 @@ impl Retrieval {
     /// # Errors
     /// `Embedder` where the provider is down.
     pub async fn embed(&self, connection: &mut dyn Connection, text: &str) -> Result<Embedded, RetrievalError> {
-        let embedding = Embedding { library: &self.library, warmth: Some(&self.warmth), stages: &self.stages };
+        let embedding =
+            Embedding { library: &self.library, query_cache: Some(&self.query_cache), stages: &self.stages };
         let (vector, age) = embedding.question(connection, text).await?;
-        self.warmth.looked(age.is_some(), Instant::now());
+        self.query_cache.looked(age.is_some(), Instant::now());
         Ok((vector, age))
     }
 
     /// Whether searches are as fast as they get: enough remembered, the cold start over.
     pub fn is_warm(&self, now: Instant) -> bool {
-        self.layer().is_none_or(Layer::is_warm) && self.warmth.is_warm(now)
+        self.layer().is_none_or(Layer::is_warm) && self.query_cache.is_warm(now)
     }
 
     fn remembers(&self, question: &Question) -> bool {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::find::found::Found;
-use crate::find::stages::{Stage, Stages};
 use crate::rerank::{Passage, Reranker};
+use crate::search::found::Found;
+use crate::search::stages::{Stage, Stages};
 
 /// How long the reranker may take: past this the fused order is the better answer.
 const RERANK_WITHIN: Duration = Duration::from_secs(2);

@@ -1,4 +1,4 @@
-//! One search, whole: a connection, the memory of answers, both arms, fusion, rerank, the context.
+//! One search, whole: a connection, the memory of answers, both retrievers, fusion, rerank, the context.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -8,45 +8,45 @@ use async_trait::async_trait;
 #[cfg(any(feature = "memory", feature = "weights"))]
 use chrono::{DateTime, Utc};
 
-#[cfg(feature = "memory")]
-use crate::find::answers::{Key, Recalled, Remembering};
-use crate::find::context::Context;
-use crate::find::found::Found;
-use crate::find::gathering::Gathering;
-#[cfg(feature = "weights")]
-use crate::find::pools;
-use crate::find::question::{CacheUse, Findings, Question, RetrievalError};
-#[cfg(feature = "weights")]
-use crate::find::ranking::{self, Ranking};
-#[cfg(feature = "rerank")]
-use crate::find::reranking;
-#[cfg(feature = "weights")]
-use crate::find::rewriting::Rewriting;
-use crate::find::sought::{Embedding, Sought};
-use crate::find::stages::{Stage, Stages};
-#[cfg(feature = "chunkers")]
-use crate::find::summaries;
-use crate::find::tuning::Tuning;
-#[cfg(feature = "memory")]
-use crate::find::warmth::Warmth;
-#[cfg(feature = "generator")]
-use crate::find::writer::Writer;
-#[cfg(feature = "generator")]
-use crate::find::written::Written;
 use crate::index::library::Library;
 #[cfg(feature = "rerank")]
 use crate::rerank::Reranker;
+#[cfg(feature = "memory")]
+use crate::search::answers::{Key, Recalled, Remembering};
+use crate::search::context::Context;
+use crate::search::found::Found;
+#[cfg(feature = "weights")]
+use crate::search::pools;
+#[cfg(feature = "memory")]
+use crate::search::query_cache::QueryCache;
+use crate::search::query_vectors::{Embedding, QueryVectors};
+use crate::search::question::{CacheUse, Findings, Question, RetrievalError};
+#[cfg(feature = "weights")]
+use crate::search::ranking::{self, Ranking};
+#[cfg(feature = "rerank")]
+use crate::search::reranking;
+use crate::search::retrievers::Retrievers;
+#[cfg(feature = "weights")]
+use crate::search::rewriting::Rewriting;
+use crate::search::stages::{Stage, Stages};
+#[cfg(feature = "chunkers")]
+use crate::search::summaries;
+use crate::search::tuning::Tuning;
+#[cfg(feature = "generator")]
+use crate::search::writer::Writer;
+#[cfg(feature = "generator")]
+use crate::search::written::Written;
 use crate::store::contract::Connection;
 use crate::text::draw::mix;
 
-/// Chunks each arm brings and the reranker looks at, where nothing else is set.
+/// Chunks each retriever brings and the reranker looks at, where nothing else is set.
 pub const OVER_FETCH: usize = 20;
 /// The most that may be set.
 pub const OVER_FETCH_MAX: usize = 100;
 /// How a server searches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Chunks each arm brings and the reranker looks at.
+    /// Chunks each retriever brings and the reranker looks at.
     pub over_fetch: usize,
     /// What a source is worth beside its text.
     #[cfg(feature = "weights")]
@@ -91,7 +91,7 @@ pub struct Retrieval {
     pub library: Library,
     /// Questions already embedded.
     #[cfg(feature = "memory")]
-    pub warmth: Warmth,
+    pub query_cache: QueryCache,
     /// How long each part of a search takes.
     pub stages: Stages,
     pub(super) settings: Settings,
@@ -158,7 +158,7 @@ pub(super) struct Unanswered {
     pub(super) written: Written,
 }
 
-/// What both arms and the reranker brought.
+/// What both retrievers and the reranker brought.
 struct Ranked {
     hits: Vec<Found>,
     degraded: Vec<&'static str>,
@@ -172,7 +172,7 @@ impl Retrieval {
         Self {
             library,
             #[cfg(feature = "memory")]
-            warmth: Warmth::default(),
+            query_cache: QueryCache::default(),
             stages: Stages::default(),
             settings,
             #[cfg(feature = "memory")]
@@ -300,36 +300,37 @@ impl Retrieval {
             tokio::time::sleep(tuning.miss_waits).await;
         }
         let embedding = self.embedding(question);
-        let sought = embedding.sought(connection, questions, &vector).await?;
+        let query_vectors = embedding.query_vectors(connection, questions, &vector).await?;
         #[cfg(feature = "generator")]
-        let (sought, missing) = embedding.join(connection, sought, unanswered.written.clone()).await;
-        let Ranked { hits, degraded } = self.rank(connection, search, &sought).await?;
+        let (query_vectors, missing) = embedding.join(connection, query_vectors, unanswered.written.clone()).await;
+        let Ranked { hits, degraded } = self.rank(connection, search, &query_vectors).await?;
         #[cfg(feature = "generator")]
         let degraded = [degraded, missing].concat();
         #[cfg(feature = "memory")]
         if degraded.is_empty() {
             self.keep_answer(connection, search, &unanswered, &hits).await?;
         }
-        *questions = sought.questions.into_iter().map(|(text, _)| text).collect();
+        *questions = query_vectors.questions.into_iter().map(|(text, _)| text).collect();
         Ok((hits, CacheUse { vector_age, ..CacheUse::default() }, degraded))
     }
 
-    /// Both arms for every question, fused, reranked, and ranked with what the sources are worth.
+    /// Both retrievers for every question, fused, reranked, and ranked with what the sources are worth.
     async fn rank(
         &self,
         connection: &mut dyn Connection,
         search: Search<'_>,
-        sought: &Sought,
+        query_vectors: &QueryVectors,
     ) -> Result<Ranked, RetrievalError> {
         let Search { question, tuning, .. } = search;
-        let gathering = Gathering { stages: &self.stages, tuning };
+        let retrievers = Retrievers { stages: &self.stages, tuning };
         let depth = self.settings.over_fetch.max(question.top_k);
         #[cfg(not(feature = "weights"))]
-        let candidates = gathering.gather(connection, sought, &question.filter, depth).await?;
+        let candidates = retrievers.candidates(connection, query_vectors, &question.filter, depth).await?;
         #[cfg(feature = "weights")]
-        let candidates = pools::gather(gathering, connection, sought, &question.filter, depth).await?;
+        let candidates = pools::candidates(retrievers, connection, query_vectors, &question.filter, depth).await?;
         #[cfg(feature = "chunkers")]
-        let candidates = summaries::unfold(gathering, connection, question, &sought.questions[0].1, candidates).await?;
+        let candidates =
+            summaries::unfold(retrievers, connection, question, &query_vectors.questions[0].1, candidates).await?;
         #[cfg(not(feature = "rerank"))]
         let degraded = Vec::new();
         #[cfg(feature = "rerank")]
@@ -388,7 +389,7 @@ impl Retrieval {
         Embedding {
             library: &self.library,
             #[cfg(feature = "memory")]
-            warmth: (!question.passes_memory).then_some(&self.warmth),
+            query_cache: (!question.passes_memory).then_some(&self.query_cache),
             stages: &self.stages,
         }
     }

@@ -1,56 +1,56 @@
-//! Candidates: what both arms bring, fused into one list, and read.
+//! Candidates: what both retrievers bring, fused into one list, and read.
 
 use std::collections::HashMap;
 
-use crate::find::found::Found;
-use crate::find::fusion;
-use crate::find::question::RetrievalError;
-use crate::find::sought::Sought;
-use crate::find::stages::{Stage, Stages};
-use crate::find::tuning::Tuning;
+use crate::search::found::Found;
+use crate::search::fusion;
+use crate::search::query_vectors::QueryVectors;
+use crate::search::question::RetrievalError;
+use crate::search::stages::{Stage, Stages};
+use crate::search::tuning::Tuning;
 use crate::store::contract::Connection;
 use crate::store::filter::Filter;
 use crate::store::records::{Place, StoreError, StoredChunk};
 use crate::text::terms;
 
-/// Both arms, for one search.
+/// Both retrievers, for one search.
 #[derive(Debug, Clone, Copy)]
-pub struct Gathering<'a> {
+pub struct Retrievers<'a> {
     /// How long each takes.
     pub stages: &'a Stages,
     /// How they are fused.
     pub tuning: &'a Tuning,
 }
 
-impl Gathering<'_> {
-    /// Both arms for every question, and the vector arm for a passage, fused into one list of candidates.
+impl Retrievers<'_> {
+    /// Both retrievers for every question, and the vector retriever for a passage, fused into one list of candidates.
     ///
     /// # Errors
     /// The store's.
-    pub async fn gather(
+    pub async fn candidates(
         &self,
         connection: &mut dyn Connection,
-        sought: &Sought,
+        query_vectors: &QueryVectors,
         filter: &Filter,
         depth: usize,
     ) -> Result<Vec<Found>, RetrievalError> {
-        let mut lists = Vec::with_capacity(sought.questions.len() * 2 + 1);
-        for (text, vector) in &sought.questions {
-            lists.extend(self.both_arms(connection, text, vector, filter, depth).await?);
+        let mut lists = Vec::with_capacity(query_vectors.questions.len() * 2 + 1);
+        for (text, vector) in &query_vectors.questions {
+            lists.extend(self.both(connection, text, vector, filter, depth).await?);
         }
-        if let Some(passage) = &sought.passage {
-            lists.push(vector_arm(connection, passage, filter, depth).await?);
+        if let Some(passage) = &query_vectors.passage {
+            lists.push(nearest(connection, passage, filter, depth).await?);
         }
         let mut fused = self.fuse(lists);
         fused.truncate(depth.min(self.tuning.fused_max));
-        self.read(connection, &sought.questions[0].1, fused).await
+        self.read(connection, &query_vectors.questions[0].1, fused).await
     }
 
-    /// Both arms for one question, the best first.
+    /// Both retrievers for one question, the best first.
     ///
     /// # Errors
     /// The store's.
-    pub async fn both_arms(
+    pub async fn both(
         &self,
         connection: &mut dyn Connection,
         text: &str,
@@ -63,7 +63,7 @@ impl Gathering<'_> {
             connection.worded(&terms::of(text), filter, depth).await?
         };
         let _timed = self.stages.time(Stage::Vector);
-        Ok([words, vector_arm(connection, vector, filter, depth).await?])
+        Ok([words, nearest(connection, vector, filter, depth).await?])
     }
 
     /// One list of several: keys, the best first, each with the sum of its reciprocal ranks.
@@ -97,7 +97,7 @@ impl Gathering<'_> {
 }
 
 /// Chunks whose vectors are near, the nearest first.
-async fn vector_arm(
+async fn nearest(
     connection: &mut dyn Connection,
     vector: &[f32],
     filter: &Filter,

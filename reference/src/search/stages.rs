@@ -22,9 +22,9 @@ pub enum Stage {
     Recall,
     /// Embedding the question.
     Embed,
-    /// The keyword arm.
+    /// The keyword retriever.
     Keyword,
-    /// The vector arm.
+    /// The vector retriever.
     Vector,
     /// Reading question and passages together.
     Rerank,

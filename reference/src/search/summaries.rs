@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::find::found::Found;
-use crate::find::gathering::Gathering;
-use crate::find::question::{Question, RetrievalError};
+use crate::search::found::Found;
+use crate::search::question::{Question, RetrievalError};
+use crate::search::retrievers::Retrievers;
 use crate::store::contract::Connection;
 use crate::store::filter::Filter;
 
@@ -16,7 +16,7 @@ const PASSAGES_OF_SUMMARY: usize = 5;
 /// # Errors
 /// The store's.
 pub async fn unfold(
-    gathering: Gathering<'_>,
+    retrievers: Retrievers<'_>,
     connection: &mut dyn Connection,
     question: &Question,
     vector: &[f32],
@@ -34,8 +34,8 @@ pub async fn unfold(
         }
         let filter = Filter { source: found.chunk.source.clone(), ..question.filter.clone() };
         let depth = PASSAGES_OF_SUMMARY + 1;
-        let lists = gathering.both_arms(connection, &question.text, vector, &filter, depth).await?;
-        let passages = gathering.read(connection, vector, gathering.fuse(lists.into())).await?;
+        let lists = retrievers.both(connection, &question.text, vector, &filter, depth).await?;
+        let passages = retrievers.read(connection, vector, retrievers.fuse(lists.into())).await?;
         let of_document = passages
             .into_iter()
             .filter(|passage| passage.chunk.source == found.chunk.source && passage.chunk.role == "passage")

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::find::fusion;
+use crate::search::fusion;
 use crate::store::contract::Patience;
 
 // Laboratory: fusion and budgets that are deliberately wrong are settings of one search, read nowhere else.
@@ -13,7 +13,7 @@ pub struct Tuning {
     pub patience: Patience,
     /// The constant of reciprocal rank fusion.
     pub k: f64,
-    /// The rank of the first hit of an arm.
+    /// The rank of the first hit of a retriever.
     pub first_rank: u32,
     /// Hits that are left of the fused list, at most.
     pub fused_max: usize,

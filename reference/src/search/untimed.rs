@@ -9,9 +9,9 @@ pub enum Stage {
     Connect,
     /// Embedding the question.
     Embed,
-    /// The keyword arm.
+    /// The keyword retriever.
     Keyword,
-    /// The vector arm.
+    /// The vector retriever.
     Vector,
     /// Choosing hits and assembling the context.
     Context,

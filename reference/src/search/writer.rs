@@ -10,11 +10,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::find::written::Written;
 use crate::remote::client::RemoteClient;
 use crate::remote::plain;
 use crate::remote::settings::{ApiKey, Settings, SettingsError};
 use crate::remote::trouble::RemoteError;
+use crate::search::written::Written;
 use crate::text::cleaning::cleaned;
 
 /// How long it may take in all, a wish to be asked again included: who searches is waiting.
@@ -28,7 +28,7 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024;
 const WRITTEN_TOKENS_MAX: u32 = 320;
 /// Characters of a question that it is shown; a longer one is a document.
 const ASKED_CHARS_MAX: usize = 2_000;
-/// Questions it may add: each costs both arms once more.
+/// Questions it may add: each costs both retrievers once more.
 const QUESTIONS_MAX: usize = 2;
 /// Characters of a question that it adds.
 const QUESTION_CHARS_MAX: usize = 300;

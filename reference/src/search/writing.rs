@@ -1,8 +1,8 @@
 //! The step of a search in which a language model words the question anew.
 
-use crate::find::question::RetrievalError;
-use crate::find::retrieval::{Retrieval, Search, Unanswered};
-use crate::find::written::Written;
+use crate::search::question::RetrievalError;
+use crate::search::retrieval::{Retrieval, Search, Unanswered};
+use crate::search::written::Written;
 use crate::store::contract::Connection;
 
 impl Retrieval {

@@ -1,8 +1,8 @@
 //! What a writer adds to what is searched for.
 
 use crate::embed::Purpose;
-use crate::find::question::RetrievalError;
-use crate::find::sought::{Embedding, Sought};
+use crate::search::query_vectors::{Embedding, QueryVectors};
+use crate::search::question::RetrievalError;
 use crate::store::contract::Connection;
 
 /// What there is to search for beside what was asked.
@@ -25,14 +25,14 @@ impl Embedding<'_> {
     pub async fn join(
         self,
         connection: &mut dyn Connection,
-        mut sought: Sought,
+        mut query_vectors: QueryVectors,
         written: Written,
-    ) -> (Sought, Vec<&'static str>) {
+    ) -> (QueryVectors, Vec<&'static str>) {
         let mut is_whole = !written.is_partial;
         let left_out = |error: &RetrievalError| tracing::warn!(%error, "what was written cannot be embedded");
         for text in written.questions {
             match self.question(connection, &text).await {
-                Ok((vector, _)) => sought.questions.push((text, vector)),
+                Ok((vector, _)) => query_vectors.questions.push((text, vector)),
                 Err(error) => {
                     left_out(&error);
                     is_whole = false;
@@ -41,13 +41,13 @@ impl Embedding<'_> {
         }
         if let Some(passage) = written.passage {
             match self.library.vectors().searched_with(connection, &passage, Purpose::Document).await {
-                Ok(vector) => sought.passage = Some(vector.into()),
+                Ok(vector) => query_vectors.passage = Some(vector.into()),
                 Err(error) => {
                     left_out(&error.into());
                     is_whole = false;
                 }
             }
         }
-        (sought, if is_whole { Vec::new() } else { vec![SCOPE] })
+        (query_vectors, if is_whole { Vec::new() } else { vec![SCOPE] })
     }
 }

@@ -3,8 +3,8 @@
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
-use crate::find::found::Found;
-use crate::find::question::{Findings, Question, RetrievalError};
+use crate::search::found::Found;
+use crate::search::question::{Findings, Question, RetrievalError};
 use crate::store::records::{StoreError, StoredSource};
 
 /// The envelope.

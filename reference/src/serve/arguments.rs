@@ -7,10 +7,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::cut::{Method, Settings};
-use crate::find::context::BUDGET_TOKENS;
-use crate::find::question::Question;
+use crate::chunk::{Method, Settings};
 use crate::index::document::Cutting;
+use crate::search::context::BUDGET_TOKENS;
+use crate::search::question::Question;
 use crate::store::filter::Filter;
 use crate::store::records::Volatility;
 use crate::text::cleaning::cleaned;

@@ -5,10 +5,10 @@
 
 use std::time::{Duration, Instant};
 
-use crate::find::context::BUDGET_TOKENS;
-use crate::find::question::{Findings, Question, RetrievalError};
-use crate::serve::life::Life;
+use crate::search::context::BUDGET_TOKENS;
+use crate::search::question::{Findings, Question, RetrievalError};
 use crate::serve::report::{CanaryNote, Report, Trouble, millis};
+use crate::serve::state::ServerState;
 use crate::store::contract::{Connection, Patience};
 use crate::store::filter::Filter;
 use crate::store::records::{StoreError, StoredChunk};
@@ -31,9 +31,9 @@ const TOKENS_MIN: i64 = 20;
 ///
 /// # Errors
 /// `index_empty_or_stale` where none is stored, `empty_results`, `wrong_results`, or what fails.
-pub async fn look(life: &Life, report: &mut Report) -> Result<(), Trouble> {
+pub async fn look(state: &ServerState, report: &mut Report) -> Result<(), Trouble> {
     let chosen = {
-        let store = life.retrieval.library.store();
+        let store = state.retrieval.library.store();
         let mut held = store.connect(Patience::Search).await.map_err(|error| Trouble::of_store(&error))?;
         choose(held.as_mut()).await.map_err(|error| Trouble::of_store(&error))?
     };
@@ -42,7 +42,7 @@ pub async fn look(life: &Life, report: &mut Report) -> Result<(), Trouble> {
     };
     let began = Instant::now();
     let question = question(&chunk);
-    let searched = tokio::time::timeout(WITHIN, life.retrieval.search(&question)).await;
+    let searched = tokio::time::timeout(WITHIN, state.retrieval.search(&question)).await;
     let took_ms = millis(began.elapsed());
     report.canary = Some(CanaryNote { rank: None, score: None, took_ms });
     let judged = match searched {

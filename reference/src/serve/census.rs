@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::serve::life::Life;
 use crate::serve::report::{ChunkTokens, Report, Trouble};
+use crate::serve::state::ServerState;
 use crate::store::contract::{Connection, Patience};
 use crate::store::records::{Figures, StoreError, StoredSource};
 
@@ -31,11 +31,11 @@ pub struct Census {
 ///
 /// # Errors
 /// What fails, an empty index, or one with holes.
-pub async fn take(life: &Life, report: &mut Report) -> Result<Census, Trouble> {
+pub async fn take(state: &ServerState, report: &mut Report) -> Result<Census, Trouble> {
     let counting = async {
-        let mut held = life.retrieval.library.store().connect(Patience::Search).await?;
+        let mut held = state.retrieval.library.store().connect(Patience::Search).await?;
         let counted = (held.figures().await?, held.sources().await?);
-        Ok((counted.0, counted.1, longest(life, held.as_mut()).await?))
+        Ok((counted.0, counted.1, longest(state, held.as_mut()).await?))
     };
     let (figures, sources, worst) = tokio::time::timeout(COUNTING_WITHIN + LONGEST_WITHIN, counting)
         .await
@@ -45,7 +45,7 @@ pub async fn take(life: &Life, report: &mut Report) -> Result<Census, Trouble> {
     report.sources = Some(figures.sources);
     report.cache.answers = Some(figures.answers);
     report.chunk_tokens = Some(ChunkTokens { mean: figures.mean_tokens, worst, limit: CHUNK_TOKENS_MAX });
-    if let Some(limit) = life.stale_after {
+    if let Some(limit) = state.stale_after {
         let stale = stale(&sources, limit, Utc::now());
         report.stale_sources = Some(stale.len());
         let oldest: Vec<&str> = stale.iter().take(STALE_NAMED_MAX).map(|source| source.source.as_str()).collect();
@@ -96,16 +96,16 @@ fn chunks_fit(mean: f64, worst: Option<i64>) -> Result<(), Trouble> {
 }
 
 /// Tokens of the longest chunk, looked for once for each change of the index; `None` where that takes too long.
-async fn longest(life: &Life, connection: &mut dyn Connection) -> Result<Option<i64>, StoreError> {
+async fn longest(state: &ServerState, connection: &mut dyn Connection) -> Result<Option<i64>, StoreError> {
     let generation = connection.generation().await?;
-    let known = *life.longest.lock();
+    let known = *state.longest.lock();
     if let Some((_, tokens)) = known.filter(|(of, _)| *of == generation) {
         return Ok(Some(tokens));
     }
     match tokio::time::timeout(LONGEST_WITHIN, connection.longest()).await {
         Ok(tokens) => {
             let tokens = tokens?;
-            *life.longest.lock() = Some((generation, tokens));
+            *state.longest.lock() = Some((generation, tokens));
             Ok(Some(tokens))
         }
         Err(_late) => Ok(None),

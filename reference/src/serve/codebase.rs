@@ -5,10 +5,10 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use crate::find::codebase::{Applying, Impact};
+use crate::search::codebase::{Applying, Impact};
 use crate::serve::answer::{Envelope, Hit, hit};
 use crate::serve::arguments::{self, name_fits, one_line};
-use crate::serve::life::Life;
+use crate::serve::state::ServerState;
 
 /// Letters of a change that is checked: a large pull request.
 const CHANGE_CHARS_MAX: usize = 100_000;
@@ -123,7 +123,7 @@ pub fn tools() -> Vec<Tool> {
     ]
 }
 
-impl Life {
+impl ServerState {
     /// `check_constraints`.
     pub async fn constraints(&self, arguments: JsonObject) -> Envelope<ConstraintsData> {
         let ignored = arguments::unknown(&arguments, CONSTRAINT_NAMES);

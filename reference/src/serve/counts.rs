@@ -1,12 +1,12 @@
-//! What a server counts over its life.
+//! What a server counts since its start.
 
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 
-use crate::find::question::{CacheUse, Findings, RetrievalError};
+use crate::search::question::{CacheUse, Findings, RetrievalError};
 
-/// What a server counts over its life.
+/// What a server counts since its start.
 #[derive(Debug, Default)]
 pub struct Counts {
     pub(super) searches: Family<Outcome, Counter>,

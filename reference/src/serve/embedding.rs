@@ -5,10 +5,10 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use crate::find::question::RetrievalError;
+use crate::search::question::RetrievalError;
 use crate::serve::answer::Envelope;
 use crate::serve::arguments;
-use crate::serve::life::Life;
+use crate::serve::state::ServerState;
 use crate::store::contract::Patience;
 use crate::text::cleaning::cleaned;
 use crate::text::tokens;
@@ -79,7 +79,7 @@ pub fn tool() -> Tool {
         .with_annotations(ToolAnnotations::with_title("Embed a text").read_only(true).open_world(false))
 }
 
-impl Life {
+impl ServerState {
     /// `generate_embedding`.
     pub async fn embedding(&self, arguments: JsonObject) -> Envelope<EmbeddingData> {
         let ignored = arguments::unknown(&arguments, EMBEDDING_NAMES);

@@ -12,35 +12,35 @@ use axum::http::StatusCode;
 
 #[cfg(feature = "census")]
 use crate::serve::census;
-use crate::serve::life::Life;
 use crate::serve::report::{Report, Trouble, unseen};
+use crate::serve::state::ServerState;
 use crate::serve::{canary, readiness};
 
 /// `/live`.
-pub async fn live(State(life): State<Arc<Life>>) -> (StatusCode, Json<Report>) {
-    reply(unseen(&life), Ok(()))
+pub async fn live(State(state): State<Arc<ServerState>>) -> (StatusCode, Json<Report>) {
+    reply(unseen(&state), Ok(()))
 }
 
 /// `/ready`.
-pub async fn ready(State(life): State<Arc<Life>>) -> (StatusCode, Json<Report>) {
-    let mut report = unseen(&life);
-    let looked = readiness::look(&life, &mut report).await;
+pub async fn ready(State(state): State<Arc<ServerState>>) -> (StatusCode, Json<Report>) {
+    let mut report = unseen(&state);
+    let looked = readiness::look(&state, &mut report).await;
     reply(report, looked)
 }
 
 /// `/health`.
-pub async fn health(State(life): State<Arc<Life>>) -> (StatusCode, Json<Report>) {
-    let mut report = unseen(&life);
-    let looked = examine(&life, &mut report).await;
+pub async fn health(State(state): State<Arc<ServerState>>) -> (StatusCode, Json<Report>) {
+    let mut report = unseen(&state);
+    let looked = examine(&state, &mut report).await;
     reply(report, looked)
 }
 
 /// Looks at everything; the first that is not well is the trouble, the nearest to the machine first.
-async fn examine(life: &Life, report: &mut Report) -> Result<(), Trouble> {
-    readiness::look(life, report).await?;
+async fn examine(state: &ServerState, report: &mut Report) -> Result<(), Trouble> {
+    readiness::look(state, report).await?;
     #[cfg(feature = "census")]
-    let census = census::take(life, report).await?;
-    canary::look(life, report).await?;
+    let census = census::take(state, report).await?;
+    canary::look(state, report).await?;
     #[cfg(feature = "census")]
     census.judge()?;
     Ok(())

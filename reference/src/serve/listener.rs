@@ -29,12 +29,12 @@ use crate::serve::arguments::BODY_BYTES_MAX;
 use crate::serve::health;
 #[cfg(feature = "sessions")]
 use crate::serve::legacy::{self, Sessions};
-use crate::serve::life::Life;
 #[cfg(feature = "strict")]
 use crate::serve::messages;
 #[cfg(feature = "metrics")]
 use crate::serve::metrics;
 use crate::serve::plain;
+use crate::serve::state::ServerState;
 
 /// The longest body of a plain search: a question of 2,000 characters, escaped, with its filters.
 const SEARCH_BYTES_MAX: usize = 64 * 1024;
@@ -51,13 +51,13 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// A listener at work.
 #[derive(Debug)]
-pub struct Door {
+pub struct Listener {
     closing: CancellationToken,
     task: JoinHandle<()>,
     mcp: CancellationToken,
 }
 
-impl Door {
+impl Listener {
     /// Starts to answer by a router, which ends its streams by `mcp`.
     pub fn open(listener: TcpListener, router: Router, mcp: CancellationToken) -> Self {
         let closing = CancellationToken::new();
@@ -76,7 +76,7 @@ impl Door {
     }
 
     /// Drops listener and connections, whatever is under way.
-    pub async fn slam(self) {
+    pub async fn abort(self) {
         self.task.abort();
         // The listener is gone once the task is; an abort is its only way to end, so its error is no news.
         let _aborted = self.task.await;
@@ -138,9 +138,9 @@ async fn connection(stream: TcpStream, router: Router, closing: CancellationToke
 
 /// What a router is made of.
 #[derive(Debug)]
-pub struct Entrance<H> {
+pub struct Endpoint<H> {
     /// Whose answers they are.
-    pub life: Arc<Life>,
+    pub state: Arc<ServerState>,
     /// Its MCP side.
     pub handler: H,
     /// The sessions that clients of older versions keep.
@@ -153,11 +153,11 @@ pub struct Entrance<H> {
 }
 
 /// All that a server answers.
-pub fn router<H: ServerHandler + Clone>(entrance: Entrance<H>) -> Router {
-    let Entrance { life, handler, mcp, public, .. } = entrance;
+pub fn router<H: ServerHandler + Clone>(endpoint: Endpoint<H>) -> Router {
+    let Endpoint { state, handler, mcp, public, .. } = endpoint;
     let config = transport(mcp, public);
     #[cfg(feature = "sessions")]
-    let sessions = legacy::router(handler.clone(), entrance.sessions, config.clone());
+    let sessions = legacy::router(handler.clone(), endpoint.sessions, config.clone());
     #[cfg(not(feature = "sessions"))]
     let sessions = Router::new();
     let service =
@@ -169,19 +169,19 @@ pub fn router<H: ServerHandler + Clone>(entrance: Entrance<H>) -> Router {
         .route("/search", post(plain::search))
         .layer(DefaultBodyLimit::max(SEARCH_BYTES_MAX))
         .layer(middleware::from_fn_with_state(public, plain::only_ours))
-        .with_state(Arc::clone(&life));
+        .with_state(Arc::clone(&state));
     let router = Router::new()
         .merge(mcp)
         .merge(sessions)
         .merge(search)
-        .layer(middleware::from_fn_with_state(Arc::clone(&life), authorise))
+        .layer(middleware::from_fn_with_state(Arc::clone(&state), authorise))
         .route("/live", get(health::live))
         .route("/ready", get(health::ready))
         .route("/health", get(health::health))
         .route("/openapi.json", get(plain::openapi));
     #[cfg(feature = "metrics")]
     let router = router.route("/metrics", get(metrics::metrics));
-    router.layer(RequestBodyTimeoutLayer::new(BODY_PAUSE_MAX)).with_state(life)
+    router.layer(RequestBodyTimeoutLayer::new(BODY_PAUSE_MAX)).with_state(state)
 }
 
 /// How MCP travels, at both mounts.
@@ -197,8 +197,8 @@ fn transport(mcp: CancellationToken, public: bool) -> StreamableHttpServerConfig
 }
 
 /// Asks callers of either mount for the token, where there is one.
-async fn authorise(State(life): State<Arc<Life>>, request: Request, next: Next) -> Response {
-    let Some(token) = &life.bearer else { return next.run(request).await };
+async fn authorise(State(state): State<Arc<ServerState>>, request: Request, next: Next) -> Response {
+    let Some(token) = &state.bearer else { return next.run(request).await };
     if bool::from(token.as_bytes().ct_eq(brought(request.headers()).as_bytes())) {
         return next.run(request).await;
     }

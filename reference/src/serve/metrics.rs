@@ -12,20 +12,20 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::find::retrieval::Layer;
-use crate::serve::life::Life;
+use crate::search::retrieval::Layer;
+use crate::serve::state::ServerState;
 use crate::store::contract::Patience;
 
 /// `/metrics`.
-pub async fn metrics(State(life): State<Arc<Life>>) -> Response {
+pub async fn metrics(State(state): State<Arc<ServerState>>) -> Response {
     let mut registry = Registry::with_prefix("serin_reference");
-    let counts = &life.counts;
+    let counts = &state.counts;
     registry.register("searches", "Searches by how they ended", counts.searches.clone());
     registry.register("answers", "Searches by where their answer came from", counts.answers.clone());
     registry.register("documents", "Documents by what became of them", counts.documents.clone());
-    let stages = life.retrieval.stages.family();
+    let stages = state.retrieval.stages.family();
     registry.register("stage_seconds", "How long each part of a search takes", stages);
-    let (hits, misses) = life.retrieval.library.vectors().counts();
+    let (hits, misses) = state.retrieval.library.vectors().counts();
     let embeddings = [("embedding_cache_hits", hits), ("embedding_cache_misses", misses)];
     for (name, value) in embeddings {
         let counter: Counter<u64, AtomicU64> = Counter::default();
@@ -37,7 +37,7 @@ pub async fn metrics(State(life): State<Arc<Life>>) -> Response {
         gauge.set(value);
         registry.register(name, help, gauge);
     };
-    let pool = life.retrieval.library.store().pool();
+    let pool = state.retrieval.library.store().pool();
     gauge("pool_size", "Connections open", f64::from(pool.size));
     gauge("pool_idle", "Connections idle", pool.idle as f64);
     gauge("pool_waiting", "Callers waiting for a connection", pool.waiting as f64);
@@ -45,14 +45,14 @@ pub async fn metrics(State(life): State<Arc<Life>>) -> Response {
     gauge(
         "cache_hit_rate",
         "Hits of the last five minutes",
-        life.retrieval.warmth.hit_rate(Instant::now()).unwrap_or(0.0),
+        state.retrieval.query_cache.hit_rate(Instant::now()).unwrap_or(0.0),
     );
-    for (name, help, value) in life.retrieval.layer().map(Layer::gauges).unwrap_or_default() {
+    for (name, help, value) in state.retrieval.layer().map(Layer::gauges).unwrap_or_default() {
         gauge(name, help, value);
     }
-    gauge("started_at_seconds", "When this life began", life.started_at.timestamp_micros() as f64 / 1e6);
+    gauge("started_at_seconds", "When this life began", state.started_at.timestamp_micros() as f64 / 1e6);
     // A pool that is saturated is not asked for more: what is known without it is shown all the same.
-    if let Ok(mut held) = life.retrieval.library.store().connect(Patience::Search).await
+    if let Ok(mut held) = state.retrieval.library.store().connect(Patience::Search).await
         && let Ok(figures) = held.figures().await
     {
         gauge("chunks", "Chunks that are searched", figures.chunks as f64);

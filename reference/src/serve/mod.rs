@@ -12,13 +12,13 @@ pub mod command;
 #[cfg(feature = "metrics")]
 pub mod counts;
 pub mod database;
-pub mod door;
+pub mod listener;
 #[cfg(feature = "vectors")]
 pub mod embedding;
 pub mod health;
 #[cfg(feature = "sessions")]
 pub mod legacy;
-pub mod life;
+pub mod state;
 #[cfg(feature = "strict")]
 pub mod messages;
 #[cfg(feature = "metrics")]

@@ -18,14 +18,14 @@ use uuid::Uuid;
 
 use crate::serve::answer::{Envelope, SearchData};
 use crate::serve::arguments::SearchArguments;
-use crate::serve::life::Life;
 use crate::serve::report::Report;
+use crate::serve::state::ServerState;
 
 /// Seconds after which a caller may ask again where the server is busy or lacks a part.
 const RETRY_AFTER_SECONDS: u32 = 5;
 
 /// `POST /search`.
-pub async fn search(State(life): State<Arc<Life>>, body: Bytes) -> Response {
+pub async fn search(State(state): State<Arc<ServerState>>, body: Bytes) -> Response {
     let operation = Uuid::now_v7().to_string();
     let arguments = match serde_json::from_slice::<JsonObject>(&body) {
         Ok(arguments) => arguments,
@@ -35,7 +35,7 @@ pub async fn search(State(life): State<Arc<Life>>, body: Bytes) -> Response {
         }
     };
     let span = tracing::info_span!("call", operation, tool = "POST /search");
-    let searching = AssertUnwindSafe(life.search(arguments).instrument(span)).catch_unwind();
+    let searching = AssertUnwindSafe(state.search(arguments).instrument(span)).catch_unwind();
     let envelope = searching.await.unwrap_or_else(|_panic| {
         tracing::error!(operation, "a search panicked");
         Envelope::error("INTERNAL_ERROR", "The search broke off. Ask again.".to_owned())

@@ -6,8 +6,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::serve::life::Life;
 use crate::serve::report::{Report, Trouble, millis, pool};
+use crate::serve::state::ServerState;
 use crate::store::contract::{Connection, Patience};
 use crate::store::filter::Filter;
 use crate::store::records::{PoolFigures, StoreError};
@@ -26,8 +26,8 @@ const EMBEDDER_PROBE: &str = "health";
 ///
 /// # Errors
 /// What does not work.
-pub async fn look(life: &Life, report: &mut Report) -> Result<(), Trouble> {
-    let store = life.retrieval.library.store();
+pub async fn look(state: &ServerState, report: &mut Report) -> Result<(), Trouble> {
+    let store = state.retrieval.library.store();
     if is_saturated(store.pool()) {
         tokio::time::sleep(POOL_SECOND_LOOK).await;
         report.pool = pool(store.pool());
@@ -48,7 +48,7 @@ pub async fn look(life: &Life, report: &mut Report) -> Result<(), Trouble> {
         return Err(Trouble::of("vector_store_unreachable", "a stored vector does not find its own chunk"));
     }
     let began = Instant::now();
-    let asking = life.retrieval.library.vectors().ask(EMBEDDER_PROBE);
+    let asking = state.retrieval.library.vectors().ask(EMBEDDER_PROBE);
     let embedded = tokio::time::timeout(EMBEDDING_WITHIN, asking).await;
     report.embedding_ms = Some(millis(began.elapsed()));
     match embedded {

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
-use crate::serve::life::Life;
+use crate::serve::state::ServerState;
 use crate::store::records::{PoolFigures, StoreError};
 
 /// What all three answer; null where nobody looked. Who asks needs no token, so no document is named.
@@ -121,11 +121,11 @@ impl Trouble {
 }
 
 /// A report in which nobody has looked at anything yet.
-pub fn unseen(life: &Life) -> Report {
+pub fn unseen(state: &ServerState) -> Report {
     #[cfg(feature = "memory")]
     let (cache_warm, hit_rate) = {
         let now = Instant::now();
-        (life.retrieval.is_warm(now), life.retrieval.warmth.hit_rate(now))
+        (state.retrieval.is_warm(now), state.retrieval.query_cache.hit_rate(now))
     };
     // Nothing is remembered, so no search is faster than the first.
     #[cfg(not(feature = "memory"))]
@@ -135,10 +135,10 @@ pub fn unseen(life: &Life) -> Report {
         reason: None,
         detail: None,
         cache_warm,
-        instance_id: life.instance_id.clone(),
-        started_at: stamp(life.started_at),
+        instance_id: state.instance_id.clone(),
+        started_at: stamp(state.started_at),
         version: env!("CARGO_PKG_VERSION"),
-        pool: pool(life.retrieval.library.store().pool()),
+        pool: pool(state.retrieval.library.store().pool()),
         vector_query_ms: None,
         embedding_ms: None,
         chunks: None,

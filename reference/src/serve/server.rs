@@ -10,12 +10,12 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::serve::database::Database;
-use crate::serve::door::{self, Door, Entrance};
 #[cfg(feature = "sessions")]
 use crate::serve::legacy;
-use crate::serve::life::{Assembly, Life, LifeError};
+use crate::serve::listener::{self, Endpoint, Listener};
 use crate::serve::options::Options;
-use crate::serve::tools::Desk;
+use crate::serve::state::{Assembly, ServerState, StartError};
+use crate::serve::tools::McpHandler;
 
 /// Why a server does not start.
 #[derive(Debug, thiserror::Error)]
@@ -31,9 +31,9 @@ pub enum ServeError {
     /// A server others can reach needs a token.
     #[error("{0} can be reached by others: give a token, or listen on loopback")]
     TokenNeeded(SocketAddr),
-    /// Its first life does not begin.
+    /// It does not begin.
     #[error(transparent)]
-    Life(#[from] LifeError),
+    ServerState(#[from] StartError),
 }
 
 /// A server that runs.
@@ -86,25 +86,25 @@ impl Running {
 /// # Errors
 /// `ServeError`; nothing listens then.
 pub async fn serve(options: Options, stop: CancellationToken) -> Result<Running, ServeError> {
-    let (listener, address) = listen(&options).await?;
+    let (bound, address) = listen(&options).await?;
     let database = Database::at(options.database.clone());
-    let life = Life::begin(&options, Assembly::of(&options, &database.path).await?).await?;
-    let (life, mcp) = (Arc::new(life), CancellationToken::new());
-    let entrance = Entrance {
-        life: Arc::clone(&life),
-        handler: Desk(Arc::clone(&life)),
+    let state = ServerState::begin(&options, Assembly::of(&options, &database.path).await?).await?;
+    let (state, mcp) = (Arc::new(state), CancellationToken::new());
+    let endpoint = Endpoint {
+        state: Arc::clone(&state),
+        handler: McpHandler(Arc::clone(&state)),
         #[cfg(feature = "sessions")]
         sessions: Arc::default(),
         mcp: mcp.clone(),
         public: !address.ip().is_loopback(),
     };
-    let router = door::router(entrance);
-    let door = Door::open(listener, router, mcp);
+    let router = listener::router(endpoint);
+    let listener = Listener::open(bound, router, mcp);
     let stopped = stop.clone();
     let task = tokio::spawn(async move {
         stopped.cancelled().await;
-        door.close().await;
-        life.retrieval.library.store().close().await;
+        listener.close().await;
+        state.retrieval.library.store().close().await;
         drop(database);
     });
     Ok(Running::new(address, stop, task))

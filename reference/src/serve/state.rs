@@ -1,4 +1,4 @@
-//! One life of a server, from its start to its crash: what a restart loses.
+//! What a server holds from its start to its crash, and a restart loses.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,9 +12,6 @@ use uuid::Uuid;
 
 use crate::embed::hashing::HashingEmbedder;
 use crate::embed::provider::Provider;
-use crate::find::retrieval::{Layer, Retrieval, Settings};
-#[cfg(feature = "generator")]
-use crate::find::writer::Writer;
 use crate::index::corpus::{self, CorpusError};
 #[cfg(feature = "fetch")]
 use crate::index::fetch::Fetcher;
@@ -25,6 +22,9 @@ use crate::project::opened::ProjectError;
 use crate::rerank::Reranker;
 #[cfg(feature = "rerank")]
 use crate::rerank::joint::JointReranker;
+use crate::search::retrieval::{Layer, Retrieval, Settings};
+#[cfg(feature = "generator")]
+use crate::search::writer::Writer;
 #[cfg(feature = "metrics")]
 use crate::serve::counts::Counts;
 use crate::serve::options::Options;
@@ -33,7 +33,7 @@ use crate::store::sqlite::open::SqliteStore;
 
 /// What every part of a running server reaches for.
 #[derive(Debug)]
-pub struct Life {
+pub struct ServerState {
     /// The name it goes by.
     pub name: String,
     /// New with each start.
@@ -83,7 +83,7 @@ impl Assembly {
     /// # Errors
     /// `LifeError::Project`, `LifeError::Store`.
     #[cfg_attr(not(feature = "project"), expect(unused_variables, reason = "they ask for no project"))]
-    pub async fn of(options: &Options, database: &Path) -> Result<Self, LifeError> {
+    pub async fn of(options: &Options, database: &Path) -> Result<Self, StartError> {
         #[cfg(feature = "project")]
         if let Some(project) = &options.project {
             return Ok(Self {
@@ -107,12 +107,12 @@ impl Assembly {
     }
 }
 
-impl Life {
+impl ServerState {
     /// Starts: opens the library and indexes what is new in the corpus.
     ///
     /// # Errors
     /// `LibraryError`, or `CorpusError`, which hold the store's too.
-    pub async fn begin(options: &Options, assembly: Assembly) -> Result<Self, LifeError> {
+    pub async fn begin(options: &Options, assembly: Assembly) -> Result<Self, StartError> {
         let started_at = Utc::now();
         let library = Library::open(assembly.parts).await?;
         let retrieval = Retrieval::new(library, assembly.settings).within(assembly.layer);
@@ -142,9 +142,9 @@ impl Life {
     }
 }
 
-/// Why a life does not begin.
+/// Why a server does not begin.
 #[derive(Debug, thiserror::Error)]
-pub enum LifeError {
+pub enum StartError {
     /// The corpus cannot be indexed.
     #[error(transparent)]
     Corpus(#[from] CorpusError),

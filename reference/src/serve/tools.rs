@@ -28,13 +28,13 @@ use crate::serve::arguments::{IndexArguments, NoArguments, SearchArguments};
 use crate::serve::codebase;
 #[cfg(feature = "vectors")]
 use crate::serve::embedding;
-use crate::serve::life::Life;
 #[cfg(feature = "strict")]
 use crate::serve::schemas;
+use crate::serve::state::ServerState;
 
-/// The MCP side of a life.
+/// The MCP side of a server.
 #[derive(Debug, Clone)]
-pub struct Desk(pub Arc<Life>);
+pub struct McpHandler(pub Arc<ServerState>);
 
 const SEARCH: &str = "Search the indexed documentation and get the passages that answer a question, best first. Use it \
     before you answer anything about this server, its runbooks or retrieval in general, and cite the `source` of what \
@@ -46,7 +46,7 @@ const INDEX: &str = "Add a document to the index, or replace it if its `source` 
     \"# Standup\\n…\"}`. Do not send secrets.";
 const LIST: &str = "List what is indexed: every source with its number of chunks and when it was last indexed. Use it to see \
     whether a document is known at all, or too old to be trusted.";
-impl ServerHandler for Desk {
+impl ServerHandler for McpHandler {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new(self.0.name.clone(), env!("CARGO_PKG_VERSION")))
@@ -112,7 +112,7 @@ impl ServerHandler for Desk {
     }
 }
 
-impl Desk {
+impl McpHandler {
     fn tools(&self) -> Vec<Tool> {
         let tools = vec![
             Tool::new("search_documents", SEARCH, schema_for_type::<SearchArguments>())
@@ -140,20 +140,20 @@ impl Desk {
     }
 
     async fn call(&self, name: &str, arguments: JsonObject) -> Result<CallToolResult, ErrorData> {
-        let life = &self.0;
+        let state = &self.0;
         let operation = Uuid::now_v7().to_string();
         let span = tracing::info_span!("call", operation, tool = name);
         let answering = async {
             Ok(match name {
-                "search_documents" => result(life.search(arguments).await.of(&operation)),
-                "index_document" => result(life.index(arguments).await.of(&operation)),
-                "list_sources" => result(life.sources().await.of(&operation)),
+                "search_documents" => result(state.search(arguments).await.of(&operation)),
+                "index_document" => result(state.index(arguments).await.of(&operation)),
+                "list_sources" => result(state.sources().await.of(&operation)),
                 #[cfg(feature = "vectors")]
-                "generate_embedding" => result(life.embedding(arguments).await.of(&operation)),
+                "generate_embedding" => result(state.embedding(arguments).await.of(&operation)),
                 #[cfg(feature = "project")]
-                "check_constraints" => result(life.constraints(arguments).await.of(&operation)),
+                "check_constraints" => result(state.constraints(arguments).await.of(&operation)),
                 #[cfg(feature = "project")]
-                "query_impact" => result(life.impact(arguments).await.of(&operation)),
+                "query_impact" => result(state.impact(arguments).await.of(&operation)),
                 _ => {
                     let known = self.tools().iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>().join(", ");
                     return Err(ErrorData::invalid_params(format!("there is no such tool; there are {known}"), None));

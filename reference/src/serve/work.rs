@@ -4,16 +4,16 @@ use chrono::Utc;
 use rmcp::model::JsonObject;
 use sha2::{Digest as _, Sha256};
 
-use crate::find::question::RetrievalError;
 use crate::index::document::{Document, Indexed};
 use crate::index::library::{DOCUMENT_CHARS_MAX, LibraryError};
+use crate::search::question::RetrievalError;
 use crate::serve::answer::{self, Envelope, IndexData, SearchData, SourcesData};
 use crate::serve::arguments::{self, IndexArguments, SearchArguments};
-use crate::serve::life::Life;
+use crate::serve::state::ServerState;
 use crate::store::contract::Patience;
 use crate::store::records::{Origin, StoreError};
 
-impl Life {
+impl ServerState {
     /// `search_documents`.
     pub async fn search(&self, arguments: JsonObject) -> Envelope<SearchData> {
         // Laboratory: a tool that panics must do so here, where its caller is answered all the same.

@@ -7,7 +7,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
-use crate::cut::Chunk;
+use crate::chunk::Chunk;
 
 /// What goes wrong with a store.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +72,7 @@ pub struct Place {
     pub id: i64,
 }
 
-/// A chunk the vector arm found.
+/// A chunk the vector retriever found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Near {
     /// Which it is.
@@ -264,7 +264,7 @@ pub struct Figures {
     pub answers: i64,
     /// Vectors remembered.
     pub embeddings: i64,
-    /// Vectors that the vector arm can reach; fewer than chunks is a hole.
+    /// Vectors that the vector retriever can reach; fewer than chunks is a hole.
     pub reachable: i64,
 }
 

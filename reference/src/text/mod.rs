@@ -11,5 +11,5 @@ mod secret_values;
 pub mod secrets;
 pub mod tokens;
 #[cfg(feature = "figures")]
-pub mod trade;
+pub mod concepts;
 pub mod words;

@@ -27,19 +27,19 @@ async fn check_share(fault: &str, parts: &Value) {
     let server = knowing("live", &json!({})).await;
     let healthy = seen_of_a_dozen(&server).await;
     server.switch(&dose(7)).await;
-    let struck = seen_of_a_dozen(&server).await;
-    assert_ne!(struck, healthy, "{fault}: something is struck");
+    let affected = seen_of_a_dozen(&server).await;
+    assert_ne!(affected, healthy, "{fault}: something is struck");
     server.crash().await;
-    assert_eq!(seen_of_a_dozen(&server).await, struck, "{fault}: after a restart");
+    assert_eq!(seen_of_a_dozen(&server).await, affected, "{fault}: after a restart");
     server.mend().await;
     assert_eq!(seen_of_a_dozen(&server).await, healthy, "{fault}: mended");
     server.switch(&dose(7)).await;
-    assert_eq!(seen_of_a_dozen(&server).await, struck, "{fault}: switched on again");
+    assert_eq!(seen_of_a_dozen(&server).await, affected, "{fault}: switched on again");
     server.mend().await;
     server.switch(&dose(8)).await;
-    assert_ne!(seen_of_a_dozen(&server).await, struck, "{fault}: by another seed");
+    assert_ne!(seen_of_a_dozen(&server).await, affected, "{fault}: by another seed");
     let other = knowing("live", &dose(7)).await;
-    assert_eq!(seen_of_a_dozen(&other).await, struck, "{fault}: on another server");
+    assert_eq!(seen_of_a_dozen(&other).await, affected, "{fault}: on another server");
 }
 
 #[tokio::test]

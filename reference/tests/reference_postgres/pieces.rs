@@ -1,7 +1,7 @@
 //! Sources, vectors and answers to try a store with.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use serin_reference::cut::{Chunk, Role};
+use serin_reference::chunk::{Chunk, Role};
 use serin_reference::store::contract::{Connection, Patience, Store};
 use serin_reference::store::filter::Filter;
 use serin_reference::store::learnt::{NewAnswer, Remembered};

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
+use serin_reference::lab::activation::FaultActivation;
 use serin_reference::lab::kinds::{Dose, Fault};
 use serin_reference::lab::store::FaultyStore;
-use serin_reference::lab::strikes::Strikes;
 use serin_reference::lab::switches::Faults;
 use serin_reference::store::contract::Store;
 use serin_reference::store::filter::Filter;
@@ -188,7 +188,7 @@ pub(crate) async fn faults_strike(two: Arc<Two>) {
     let faulty = FaultyStore::new(Arc::clone(&two.one), faults.clone(), Instant::now());
     let half = Dose::of(Fault::VectorsUnreachable).share(0.5);
     faults.on(Fault::VectorsUnreachable, half);
-    let lost = Strikes { unreachable: Some(half), ..Strikes::default() };
+    let lost = FaultActivation { unreachable: Some(half), ..FaultActivation::default() };
     let spared = |number: u64| !lost.loses(&format!("s{:02}", number / 100), i64::try_from(number % 100).unwrap());
     let (found, truth) = (near(&faulty, &vector, &Filter::default(), 10).await, exact(&vector, spared, 10));
     let right = found.iter().filter(|name| truth.contains(name)).count();

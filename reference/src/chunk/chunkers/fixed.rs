@@ -1,7 +1,7 @@
 //! Cuts by characters, whatever stands there: what a naive chunker does.
 
-use crate::cut::methods::Piece;
-use crate::cut::pack;
+use crate::chunk::headings::Piece;
+use crate::chunk::pack;
 use crate::text::tokens;
 
 /// Pieces of so many characters, the given number shared with the neighbour. A piece is shorter where

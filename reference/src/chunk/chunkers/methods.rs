@@ -1,31 +1,20 @@
 //! The methods beyond prose by its headings, and summaries of long documents.
 
-use crate::cut::markdown::{self, Kind};
-use crate::cut::methods::{Piece, Titles, piece, sections};
-use crate::cut::outline;
-use crate::cut::pack::{self, Packer};
-use crate::cut::topics as turns;
-use crate::cut::units::{self, Unit};
-use crate::cut::{Chunk, Method, Role, summary as sentences};
+use crate::chunk::chunkers::code::outline;
+use crate::chunk::chunkers::{summary as sentences, topics as turns};
+use crate::chunk::chunks::{Chunk, Role};
+use crate::chunk::headings::{Piece, Titles, piece, sections};
+use crate::chunk::markdown::{self, Kind};
+use crate::chunk::method::Method;
+use crate::chunk::pack::{self, Packer};
+use crate::chunk::units::{self, Unit};
 use crate::text::tokens;
 
 /// A text of more characters than this also gets a summary.
-pub(super) const SUMMARY_CHARS_MIN: usize = 50_000;
+pub(crate) const SUMMARY_CHARS_MIN: usize = 50_000;
 
-/// Ends of names whose files are code, or in which a hash is no heading.
-const CODE_ENDINGS: &[&str] = &[
-    "rs", "py", "pyi", "js", "jsx", "mjs", "cjs", "ts", "tsx", "go", "java", "kt", "kts", "c", "h", "cc", "cpp", "cxx",
-    "hpp", "cs", "swift", "scala", "php", "dart", "groovy", "rb", "rake", "sh", "bash", "zsh", "pl", "lua", "sql",
-    "yaml", "yml", "toml", "json", "ini", "css", "scss",
-];
 /// The longest parent: with four hits expanded, an answer still fits its budget of 2,000 tokens.
 const PARENT_TOKENS_MAX: usize = 500;
-
-/// Whether a source of this name is code.
-pub(super) fn is_code(source: &str) -> bool {
-    let ending = source.rsplit(['/', '\\']).next().and_then(|name| name.rsplit_once('.')).map(|(_, ending)| ending);
-    ending.is_some_and(|ending| CODE_ENDINGS.contains(&ending.to_lowercase().as_str()))
-}
 
 /// As `markdown`, each section before its passages; one that is too long is several parents.
 pub(crate) fn parent_child(text: &str, tokens_max: usize, overlap: usize) -> Vec<Piece> {
@@ -96,7 +85,7 @@ pub(crate) fn code(text: &str, tokens_max: usize) -> Vec<Piece> {
 }
 
 /// The summary of a text.
-pub(super) fn summary(method: Method, text: &str, tokens_max: usize, length: usize) -> Option<Chunk> {
+pub(crate) fn summary(method: Method, text: &str, tokens_max: usize, length: usize) -> Option<Chunk> {
     let (section, units) = statements(text, tokens_max, method == Method::Code);
     let budget = tokens_max.saturating_sub(tokens::count(&section) + 1);
     let fits = |content: &str| Some(tokens::count(&pack::searched(&section, content))).filter(|sum| *sum <= tokens_max);

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::cut::units::Unit;
+use crate::chunk::units::Unit;
 use crate::text::words;
 
 /// The best sentences that are considered, so that the work stays linear in the text.

@@ -1,4 +1,4 @@
-//! A filter as SQL: the sources that fit, found once for both arms.
+//! A filter as SQL: the sources that fit, found once for both retrievers.
 
 use sqlx::Postgres;
 use sqlx::postgres::PgArguments;

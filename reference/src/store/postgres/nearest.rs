@@ -1,4 +1,4 @@
-//! The vector arm: HNSW where it finds enough, a whole scan where it would not.
+//! The vector retriever: HNSW where it finds enough, a whole scan where it would not.
 //!
 //! HNSW walks a graph and gives what it met: fewer than asked where a filter throws most of it away,
 //! where deleted rows still stand in the graph, or where the graph is not well connected. So a result

@@ -1,4 +1,4 @@
-//! A chunk as the keyword arm keeps it: every stem with its weight and its places.
+//! A chunk as the keyword retriever keeps it: every stem with its weight and its places.
 //!
 //! Texts are taken apart at every sign first, as FTS5's `unicode61` does, so that `pool.size` is found
 //! by *pool*; a term with a sign inside is a phrase, and its places tell whether it is truly there.

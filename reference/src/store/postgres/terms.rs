@@ -1,4 +1,4 @@
-//! The keyword arm: BM25 over our own postings, computed in the database, exact.
+//! The keyword retriever: BM25 over our own postings, computed in the database, exact.
 //!
 //! The formula is that of SQLite's FTS5, so both stores rank alike (<https://sqlite.org/fts5.html#the_bm25_function>):
 //! the sum over terms of idf · f · (k1 + 1) / (f + k1 · (1 - b + b · length / mean length)), with

@@ -96,7 +96,7 @@ type Vectors = BTreeMap<String, Vec<(i64, i64, Vec<f32>)>>;
 
 async fn all_vectors(view: &mut SqliteConnection) -> Result<Vectors, StoreError> {
     let rows = sqlx::query("SELECT id, source, ordinal, vector FROM chunks WHERE length(vector) > 0 ORDER BY id");
-    gather(rows.fetch_all(view).await?)
+    candidates(rows.fetch_all(view).await?)
 }
 
 async fn some_vectors(view: &mut SqliteConnection, changed: &[(SourceFacts, i64)]) -> Result<Vectors, StoreError> {
@@ -108,12 +108,12 @@ async fn some_vectors(view: &mut SqliteConnection, changed: &[(SourceFacts, i64)
         .bind(&facts.source)
         .fetch_all(&mut *view)
         .await?;
-        vectors.extend(gather(rows)?);
+        vectors.extend(candidates(rows)?);
     }
     Ok(vectors)
 }
 
-fn gather(rows: Vec<SqliteRow>) -> Result<Vectors, StoreError> {
+fn candidates(rows: Vec<SqliteRow>) -> Result<Vectors, StoreError> {
     let mut vectors = Vectors::new();
     for row in rows {
         let bytes: &[u8] = row.try_get(3)?;

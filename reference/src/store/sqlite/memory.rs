@@ -9,7 +9,7 @@ use crate::store::records::{Near, Place};
 /// Dead entries that are put up with before the slice is made anew, however small it is.
 const DEAD_MIN: usize = 1_024;
 
-/// What the vector arm scans.
+/// What the vector retriever scans.
 #[derive(Debug, Default)]
 pub struct Memory {
     /// The file's count of changes that this has followed to.

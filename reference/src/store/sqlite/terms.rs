@@ -1,4 +1,4 @@
-//! The keyword arm: BM25 over FTS5.
+//! The keyword retriever: BM25 over FTS5.
 
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection};

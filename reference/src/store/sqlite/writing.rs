@@ -2,7 +2,7 @@
 
 use sqlx::{Connection as _, SqliteConnection};
 
-use crate::cut::Chunk;
+use crate::chunk::Chunk;
 use crate::store::filter::SourceFacts;
 use crate::store::records::{NewSource, Replaced, StoreError};
 use crate::store::sqlite::blob::to_blob;

@@ -1,8 +1,8 @@
 //! Functions of languages whose blocks stand in braces.
 
-use crate::cut::dialect::Dialect;
-use crate::cut::headers::{self, Around, Header};
-use crate::cut::part::{self, Part};
+use crate::chunk::chunkers::code::dialect::Dialect;
+use crate::chunk::chunkers::code::headers::{self, Around, Header};
+use crate::chunk::chunkers::code::part::{self, Part};
 
 /// How far along a line is looked for what stands before or after; keeps a long line linear.
 const LOOK_BACK_BYTES: usize = 200;

@@ -4,9 +4,9 @@
 //! which. Who writes these languages indents them, so a function ends where a line stands as far out as
 //! its first one; where that line is no end, the function ended before it.
 
-use crate::cut::dialect::Dialect;
-use crate::cut::lexer::COMMENT;
-use crate::cut::part::{self, Part};
+use crate::chunk::chunkers::code::dialect::Dialect;
+use crate::chunk::chunkers::code::lexer::COMMENT;
+use crate::chunk::chunkers::code::part::{self, Part};
 
 /// A line; what stands in a string over several lines is of one.
 struct Line<'a> {
@@ -162,7 +162,7 @@ fn body(lines: &[Line<'_>], indent: usize, dialect: Dialect) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cut::lexer;
+    use crate::chunk::chunkers::code::lexer;
 
     /// Functions as their titles and their text.
     fn check(says: &str, dialect: Dialect, text: &str, expected: &[(&str, &str)]) {

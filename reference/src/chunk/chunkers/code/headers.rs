@@ -1,8 +1,8 @@
 //! What a brace opens, told by the words before it.
 
-use crate::cut::dialect::Dialect;
-use crate::cut::lexer::{COMMENT, LITERAL};
-use crate::cut::part;
+use crate::chunk::chunkers::code::dialect::Dialect;
+use crate::chunk::chunkers::code::lexer::{COMMENT, LITERAL};
+use crate::chunk::chunkers::code::part;
 
 /// What a block stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Functions of a language whose blocks are indented: Python.
 
-use crate::cut::lexer::COMMENT;
-use crate::cut::part::{self, Part};
+use crate::chunk::chunkers::code::lexer::COMMENT;
+use crate::chunk::chunkers::code::part::{self, Part};
 
 /// What a logical line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

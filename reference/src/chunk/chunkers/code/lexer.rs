@@ -5,8 +5,8 @@
 
 use std::collections::VecDeque;
 
-use crate::cut::dialect::Dialect;
-use crate::cut::heredoc;
+use crate::chunk::chunkers::code::dialect::Dialect;
+use crate::chunk::chunkers::code::heredoc;
 
 /// Stands for each byte of a comment.
 pub(crate) const COMMENT: u8 = 1;

@@ -4,12 +4,12 @@
 //! count for nothing. A decorator, an attribute and the comment lines right above belong to their
 //! function; so do closing braces that nothing else claims. Functions within functions stay there.
 
-use crate::cut::braces;
-use crate::cut::dialect::{self, Dialect};
-use crate::cut::ends;
-use crate::cut::indents;
-use crate::cut::lexer;
-use crate::cut::part::Part;
+use crate::chunk::chunkers::code::braces;
+use crate::chunk::chunkers::code::dialect::{self, Dialect};
+use crate::chunk::chunkers::code::ends;
+use crate::chunk::chunkers::code::indents;
+use crate::chunk::chunkers::code::lexer;
+use crate::chunk::chunkers::code::part::Part;
 
 /// The whole file in parts, in order, without holes.
 pub(crate) fn parts(text: &str) -> Vec<Part> {

@@ -1,6 +1,6 @@
 //! A part of a code file, and how its lines are read; below everything that finds parts.
 
-use crate::cut::lexer::COMMENT;
+use crate::chunk::chunkers::code::lexer::COMMENT;
 
 /// A stretch of the file, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
