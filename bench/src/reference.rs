@@ -21,7 +21,8 @@ use serin_reference::rerank::joint::JointReranker;
 use serin_reference::search::answers::Remembering;
 use serin_reference::search::context::BUDGET_TOKENS;
 use serin_reference::search::question::Question;
-use serin_reference::search::retrieval::{Retrieval, Settings};
+use serin_reference::search::retrieval::Retrieval;
+use serin_reference::search::settings::SearchSettings;
 use serin_reference::store::filter::{Filter, SourceFacts};
 use serin_reference::store::sqlite::memory::Memory;
 use serin_reference::store::sqlite::open::SqliteStore;
@@ -144,15 +145,17 @@ async fn index_and_search(folder: &std::path::Path, asked: u64) -> anyhow::Resul
     row("resident growth by it, as of 100,000 chunks", &format!("{grown:.0} MB"), "stated");
     let bytes = std::fs::metadata(folder.join("index.db"))?.len() as f64 / chunks as f64;
     row("file per chunk", &format!("{bytes:.0} bytes"), "stated");
-    let settings =
-        Settings { remembering: Remembering { is_on: false, ..Remembering::default() }, ..Settings::default() };
+    let settings = SearchSettings {
+        remembering: Remembering { is_on: false, ..Remembering::default() },
+        ..SearchSettings::default()
+    };
     let retrieval = retrieval(library, settings);
     let questions: Vec<Question> =
         documents.iter().flat_map(|document| &document.questions).map(|known| question(&known.query)).collect();
     let hybrid = searched(&retrieval, &questions).await?;
     row(&format!("hybrid query with rerank and context at {chunks} chunks"), &hybrid, "p95 ≤ 10 ms");
     let Retrieval { library, .. } = retrieval;
-    let retrieval = self::retrieval(library, Settings::default());
+    let retrieval = self::retrieval(library, SearchSettings::default());
     for question in &questions {
         retrieval.search(question).await?;
     }
@@ -162,8 +165,8 @@ async fn index_and_search(folder: &std::path::Path, asked: u64) -> anyhow::Resul
     Ok(())
 }
 
-fn retrieval(library: Library, settings: Settings) -> Retrieval {
-    Retrieval::new(library, settings).reranked_by(Some(Arc::new(JointReranker)))
+fn retrieval(library: Library, settings: SearchSettings) -> Retrieval {
+    Retrieval::new(library, SearchSettings { reranker: Some(Arc::new(JointReranker)), ..settings })
 }
 
 async fn searched(retrieval: &Retrieval, questions: &[Question]) -> anyhow::Result<String> {

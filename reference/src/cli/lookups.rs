@@ -193,8 +193,7 @@ fn bounded(reader: impl std::io::Read) -> anyhow::Result<String> {
 async fn opened() -> anyhow::Result<Retrieval> {
     let project = Project::find(&std::env::current_dir()?)?;
     let library = project.indexed_library().await?;
-    let (settings, reranker, writer) = (project.config.settings(), project.reranker()?, project.writer()?);
-    Ok(Retrieval::new(library, settings).reranked_by(reranker).written_by(writer))
+    Ok(Retrieval::new(library, project.settings()?))
 }
 
 fn coded(error: &crate::search::question::RetrievalError) -> anyhow::Error {

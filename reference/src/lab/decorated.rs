@@ -11,6 +11,7 @@ use crate::lab::store::FaultyStore;
 use crate::lab::switches::Faults;
 use crate::lab::vectors::FaultyVectors;
 use crate::rerank::Reranker;
+use crate::search::settings::SearchSettings;
 use crate::serve::state::Assembly;
 
 /// A library whose parts fail as the switches say; its cold start began at `started`.
@@ -28,8 +29,7 @@ pub fn assembly(assembly: Assembly, faults: &Faults, started: Instant) -> Assemb
     let reranker = |inner| Arc::new(FaultyReranker::new(inner, faults.clone())) as Arc<dyn Reranker>;
     Assembly {
         parts: parts(assembly.parts, faults, started),
-        reranker: assembly.reranker.map(reranker),
+        settings: SearchSettings { reranker: assembly.settings.reranker.map(reranker), ..assembly.settings },
         layer: Some(Arc::new(FaultyLayer::new(faults.clone(), started))),
-        ..assembly
     }
 }

@@ -15,8 +15,8 @@ use crate::project::sections::{
 };
 use crate::search::answers::Remembering;
 use crate::search::ranking::Ranking;
-use crate::search::retrieval::{OVER_FETCH_MAX, Settings};
 use crate::search::rewriting::Rewriting;
+use crate::search::settings::{OVER_FETCH_MAX, SearchSettings};
 
 /// Bytes of a configuration.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
@@ -167,9 +167,9 @@ impl Config {
     }
 
     /// How it is searched.
-    pub fn settings(&self) -> Settings {
+    pub fn settings(&self) -> SearchSettings {
         let search = &self.search;
-        Settings {
+        SearchSettings {
             over_fetch: search.over_fetch,
             ranking: Ranking {
                 weight: search.weight,
@@ -179,6 +179,7 @@ impl Config {
             },
             rewriting: Rewriting::new(search.terms.clone(), search.split_questions),
             remembering: Remembering { is_on: self.answers.remember, similar_from: self.answers.similar_from },
+            ..SearchSettings::default()
         }
     }
 
@@ -231,7 +232,7 @@ mod tests {
     #[test]
     fn the_template_says_the_defaults() {
         let config = Config::parse(TEMPLATE).unwrap();
-        assert_eq!(config.settings(), Settings::default());
+        assert_eq!(format!("{:?}", config.settings()), format!("{:?}", SearchSettings::default()));
         assert!(config.writer().is_none());
         assert_eq!(config.index.budgets.bytes, BudgetsConfig::default().bytes);
         let place = Place { root: PathBuf::from("/p") };

@@ -9,8 +9,7 @@ use crate::index::library::{Library, LibraryError, Parts};
 use crate::project::config::{Config, ConfigError, StoreChoice};
 use crate::project::models;
 use crate::project::place::{Place, PlaceError};
-use crate::rerank::Reranker;
-use crate::search::writer::Writer;
+use crate::search::settings::SearchSettings;
 use crate::store::contract::Store;
 use crate::store::postgres::open::{PostgresOptions, PostgresStore};
 use crate::store::records::StoreError;
@@ -91,20 +90,14 @@ impl Project {
         models::embedder(self.config.embedder(), &self.place).map_err(ProjectError::Setting)
     }
 
-    /// Its reranker; `None` where none is wanted.
+    /// How it is searched, with its reranker and its writer of questions where they are wanted.
     ///
     /// # Errors
     /// `Setting`.
-    pub fn reranker(&self) -> Result<Option<Arc<dyn Reranker>>, ProjectError> {
-        models::reranker(self.config.reranker(), &self.place).map_err(ProjectError::Setting)
-    }
-
-    /// Its writer of questions; `None` where none is wanted.
-    ///
-    /// # Errors
-    /// `Setting`.
-    pub fn writer(&self) -> Result<Option<Arc<Writer>>, ProjectError> {
-        models::writer(self.config.writer()).map_err(ProjectError::Setting)
+    pub fn settings(&self) -> Result<SearchSettings, ProjectError> {
+        let reranker = models::reranker(self.config.reranker(), &self.place).map_err(ProjectError::Setting)?;
+        let writer = models::writer(self.config.writer()).map_err(ProjectError::Setting)?;
+        Ok(SearchSettings { reranker, writer, ..self.config.settings() })
     }
 
     fn cutting(&self) -> Result<Cutting, ProjectError> {

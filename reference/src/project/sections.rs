@@ -9,7 +9,7 @@ use crate::chunk;
 use crate::project::models::{RerankerConfig, WriterConfig};
 use crate::search::answers::SIMILAR_FROM;
 use crate::search::ranking::Ranking;
-use crate::search::retrieval::OVER_FETCH;
+use crate::search::settings::OVER_FETCH;
 use crate::store::records::Volatility;
 
 /// Where the index is kept.

@@ -39,7 +39,7 @@ impl Default for Remembering {
 }
 
 /// A question as the memory knows it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Key {
     exact: [u8; 32],
     scope: [u8; 32],

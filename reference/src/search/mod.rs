@@ -1,6 +1,7 @@
 //! Finds what answers a question.
 //!
-//! `retrieval` is the whole way; the rest are its steps, in their order.
+//! `retrieval` is the whole way, and what comes before it here are its parts. Behind it are the steps that features add,
+//! each with what it is made of.
 
 pub mod found;
 pub mod question;
@@ -10,43 +11,45 @@ pub mod stages;
 #[path = "untimed.rs"]
 pub mod stages;
 
+pub mod query_vectors;
+pub mod fusion;
+pub mod tuning;
+pub mod retrievers;
+pub mod context;
+pub mod step;
+pub mod settings;
+pub mod retrieval;
+
 #[cfg(feature = "weights")]
 pub mod rewriting;
-#[cfg(feature = "generator")]
-pub mod writer;
+#[cfg(feature = "weights")]
+pub mod ranking;
+#[cfg(feature = "weights")]
+pub mod weights;
 #[cfg(feature = "memory")]
 pub mod guard;
 #[cfg(feature = "memory")]
 pub mod answers;
 #[cfg(feature = "memory")]
 pub mod query_cache;
-pub mod query_vectors;
-#[cfg(feature = "generator")]
-pub mod written;
-pub mod fusion;
-pub mod tuning;
-pub mod retrievers;
+#[cfg(feature = "memory")]
+pub mod conversation;
+#[cfg(feature = "memory")]
+pub mod recalling;
 #[cfg(feature = "chunkers")]
 pub mod summaries;
 #[cfg(feature = "rerank")]
 pub mod reranking;
-#[cfg(feature = "weights")]
-pub mod ranking;
-#[cfg(feature = "weights")]
-pub mod pools;
-#[cfg(feature = "memory")]
-pub mod conversation;
-pub mod context;
-pub mod retrieval;
-#[cfg(feature = "memory")]
-mod recalling;
 #[cfg(feature = "generator")]
-mod writing;
+pub mod writer;
+#[cfg(feature = "generator")]
+pub mod written;
 #[cfg(feature = "project")]
 pub mod codebase;
-#[cfg(feature = "lab")]
-#[cfg(test)]
-mod written_tests;
+
 #[cfg(feature = "memory")]
 #[cfg(test)]
 mod query_cache_tests;
+#[cfg(feature = "lab")]
+#[cfg(test)]
+mod written_tests;

@@ -12,7 +12,8 @@ use crate::index::library::{Library, Parts};
 use crate::search::answers::Remembering;
 use crate::search::context::BUDGET_TOKENS;
 use crate::search::question::Question;
-use crate::search::retrieval::{Retrieval, Settings};
+use crate::search::retrieval::Retrieval;
+use crate::search::settings::SearchSettings;
 use crate::store::filter::Filter;
 use crate::store::sqlite::open::SqliteStore;
 
@@ -38,7 +39,7 @@ async fn rate(is_on: bool, questions: &[&str]) -> Option<f64> {
     let text = "A pool holds connections. A seal of the pump wears.";
     library.put(&Document::plain("a.md", "documentation", text), Utc::now()).await.unwrap();
     let remembering = Remembering { is_on, ..Remembering::default() };
-    let settings = Settings { remembering, ..Settings::default() };
+    let settings = SearchSettings { remembering, ..SearchSettings::default() };
     let retrieval = Retrieval::new(library, settings);
     for text in questions {
         let bare = text.trim_start_matches('~');

@@ -1,115 +1,118 @@
-//! What a search remembers: answers to what was asked before, and what a conversation was shown.
+//! The step that remembers: vectors of questions, answers to what was asked before, and what a conversation was shown.
 
 use std::collections::HashSet;
-use std::time::Instant;
+use std::mem;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use crate::search::answers::{self, Key};
-use crate::search::context::Context;
+use async_trait::async_trait;
+
+use crate::search::answers::{self, Key, Recalled, Remembering};
 use crate::search::conversation;
-use crate::search::found::Found;
-use crate::search::query_vectors::{Embedded, Embedding};
+use crate::search::query_cache::QueryCache;
 use crate::search::question::{Question, RetrievalError};
-use crate::search::retrieval::{Layer, Memory, Retrieval, Search, Unanswered};
 use crate::search::stages::Stage;
-#[cfg(feature = "generator")]
-use crate::search::written::Written;
-use crate::store::contract::Connection;
+use crate::search::step::{Search, Step};
 use crate::store::learnt::Remembered;
 
-impl Retrieval {
-    /// Looks whether the answer is remembered: to the very words, or to a question that means the same.
-    pub(super) async fn recall(
-        &self,
-        connection: &mut dyn Connection,
-        search: Search<'_>,
-        spelt_out: &str,
-    ) -> Result<Memory, RetrievalError> {
-        let Search { question, tuning, now } = search;
-        let timed = self.stages.time(Stage::Recall);
-        let (remembers, remembering) = (self.remembers(question), self.settings.remembering);
-        let model = self.library.vectors().question_model(spelt_out);
-        let model = if tuning.is_keyed_by_model { model.as_str() } else { "" };
-        let key = Key::of(question, model, &self.settings_line);
-        let similar_from = tuning.similar_from.unwrap_or(remembering.similar_from);
-        let generation = connection.generation().await?;
-        if remembers && let Some(same) = answers::same(connection, &key, now).await? {
-            self.query_cache.looked(true, Instant::now());
-            return Ok(Memory::Answer(same));
-        }
-        drop(timed);
-        let (vector, vector_age) = self.embedding(question).question(connection, spelt_out).await?;
-        if remembers && let Some(similar) = answers::similar(connection, &key, &vector, similar_from, now).await? {
-            self.query_cache.looked(true, Instant::now());
-            return Ok(Memory::Answer(similar));
-        }
-        if !question.passes_memory {
-            self.query_cache.looked(vector_age.is_some(), Instant::now());
-        }
-        Ok(Memory::Nothing(Unanswered {
-            key,
-            generation,
-            vector,
-            vector_age,
-            #[cfg(feature = "generator")]
-            written: Written::default(),
-        }))
+/// Remembers for the next question.
+#[derive(Debug)]
+pub struct Recalling {
+    /// Whether answers are, and how near a question must be to be given another's.
+    pub remembering: Remembering,
+    /// Questions already embedded.
+    pub query_cache: Arc<QueryCache>,
+}
+
+/// A question without a remembered answer: how its own is kept once it is found.
+#[derive(Debug, Clone)]
+struct Unanswered {
+    key: Key,
+    generation: i64,
+}
+
+#[async_trait]
+impl Step for Recalling {
+    fn known_vector(&self, model: &str, text: &str) -> Option<(Arc<[f32]>, Duration)> {
+        self.query_cache.recall(model, text, Instant::now())
     }
 
-    /// Keeps an answer, where this question's are kept.
-    pub(super) async fn keep_answer(
-        &self,
-        connection: &mut dyn Connection,
-        search: Search<'_>,
-        unanswered: &Unanswered,
-        hits: &[Found],
-    ) -> Result<(), RetrievalError> {
-        if self.remembers(search.question) {
-            let Unanswered { key, generation, vector, .. } = unanswered;
-            answers::keep(connection, key, vector, hits, *generation, search.now).await?;
+    fn keep_vector(&self, model: &str, text: &str, vector: &Arc<[f32]>) {
+        self.query_cache.keep(model, text, Arc::clone(vector), Instant::now());
+    }
+
+    /// Looks whether the answer is remembered: to the very words, or to a question that means the same.
+    async fn prepare(&self, search: &mut Search<'_>) -> Result<bool, RetrievalError> {
+        let Search { question, tuning, now, settings_line, embedding, .. } = *search;
+        let timed = embedding.stages.time(Stage::Recall);
+        let remembers = self.remembers(question);
+        let model = embedding.library.vectors().question_model(&search.query_vectors.questions[0]);
+        let model = if tuning.is_keyed_by_model { model.as_str() } else { "" };
+        let key = Key::of(question, model, settings_line);
+        let similar_from = tuning.similar_from.unwrap_or(self.remembering.similar_from);
+        let generation = search.connection.generation().await?;
+        if remembers && let Some(same) = answers::same(search.connection.as_mut(), &key, now).await? {
+            self.give(same, search);
+            return Ok(true);
+        }
+        drop(timed);
+        search.embed(1).await?;
+        let (connection, vector) = (search.connection.as_mut(), &search.query_vectors.vectors[0]);
+        if remembers && let Some(similar) = answers::similar(connection, &key, vector, similar_from, now).await? {
+            self.give(similar, search);
+            return Ok(true);
+        }
+        if !question.passes_memory {
+            self.query_cache.looked(search.findings.cache.vector_age.is_some(), Instant::now());
+        }
+        search.kept.insert(Unanswered { key, generation });
+        Ok(false)
+    }
+
+    /// Keeps the answer, where this question's are kept and nothing is missing of it.
+    async fn found(&self, search: &mut Search<'_>) -> Result<(), RetrievalError> {
+        let (vector, findings) = (&search.query_vectors.vectors[0], &search.findings);
+        if self.remembers(search.question)
+            && findings.degraded.is_empty()
+            && let Some(Unanswered { key, generation }) = search.kept.get()
+        {
+            let connection = search.connection.as_mut();
+            answers::keep(connection, key, vector, &findings.hits, *generation, search.now).await?;
         }
         Ok(())
     }
 
     /// The hits that a conversation was not shown yet, and the context made of them.
-    pub(super) async fn choose_unseen(
-        &self,
-        connection: &mut dyn Connection,
-        search: Search<'_>,
-        ranked: Vec<Found>,
-        budget: usize,
-    ) -> Result<(Vec<Found>, Context, usize), RetrievalError> {
-        let Search { question, now, .. } = search;
+    async fn choose(&self, search: &mut Search<'_>, budget: usize) -> Result<bool, RetrievalError> {
+        let Search { question, now, .. } = *search;
+        if question.conversation.is_empty() {
+            return Ok(false);
+        }
         let forget_before = now - conversation::REMEMBERED_FOR;
-        let shown = connection.shown(&question.conversation, forget_before).await?;
+        let shown = search.connection.shown(&question.conversation, forget_before).await?;
         let seen: HashSet<String> = shown.into_iter().map(|shown| shown.chunk).collect();
-        let (hits, seen_before) = conversation::choose(ranked, &seen, question.top_k);
-        let context = conversation::assemble(&hits, &seen, budget);
-        let shown: Vec<Remembered> = hits
+        let findings = &mut search.findings;
+        (findings.hits, findings.seen_before) =
+            conversation::choose(mem::take(&mut findings.hits), &seen, question.top_k);
+        findings.context = conversation::assemble(&findings.hits, &seen, budget);
+        let shown: Vec<Remembered> = findings
+            .hits
             .iter()
             .map(|found| Remembered { chunk: conversation::mark(&found.chunk), score: found.final_score })
             .collect();
-        connection.keep_shown(&question.conversation, &shown, now, forget_before).await?;
-        Ok((hits, context, seen_before))
+        search.connection.keep_shown(&question.conversation, &shown, now, forget_before).await?;
+        Ok(true)
     }
+}
 
-    /// The vector of a question, and for how long it has been remembered here.
-    ///
-    /// # Errors
-    /// `Embedder` where the provider is down.
-    pub async fn embed(&self, connection: &mut dyn Connection, text: &str) -> Result<Embedded, RetrievalError> {
-        let embedding =
-            Embedding { library: &self.library, query_cache: Some(&self.query_cache), stages: &self.stages };
-        let (vector, age) = embedding.question(connection, text).await?;
-        self.query_cache.looked(age.is_some(), Instant::now());
-        Ok((vector, age))
-    }
-
-    /// Whether searches are as fast as they get: enough remembered, the cold start over.
-    pub fn is_warm(&self, now: Instant) -> bool {
-        self.layer().is_none_or(Layer::is_warm) && self.query_cache.is_warm(now)
-    }
-
+impl Recalling {
     fn remembers(&self, question: &Question) -> bool {
-        self.settings.remembering.is_on && !question.passes_memory
+        self.remembering.is_on && !question.passes_memory
+    }
+
+    fn give(&self, Recalled { ranked, cache }: Recalled, search: &mut Search<'_>) {
+        self.query_cache.looked(true, Instant::now());
+        search.findings.hits = ranked;
+        search.findings.cache = cache;
     }
 }

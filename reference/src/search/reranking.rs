@@ -3,18 +3,43 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
+
 use crate::rerank::{Passage, Reranker};
 use crate::search::found::Found;
+use crate::search::question::RetrievalError;
 use crate::search::stages::{Stage, Stages};
+use crate::search::step::{QuestionEmbedder, Search, Step};
 
 /// How long the reranker may take: past this the fused order is the better answer.
 const RERANK_WITHIN: Duration = Duration::from_secs(2);
 /// The name of what is degraded where it fails.
 pub const SCOPE: &str = "rerank";
 
+/// Has a reranker score the candidates, where there is one.
+#[derive(Debug)]
+pub struct Reranking(pub Option<Arc<dyn Reranker>>);
+
+#[async_trait]
+impl Step for Reranking {
+    fn line(&self) -> Option<String> {
+        Some(self.0.as_ref().map_or("", |reranker| reranker.name()).to_owned())
+    }
+
+    async fn refine(&self, search: &mut Search<'_>) -> Result<(), RetrievalError> {
+        let Search { question, embedding: QuestionEmbedder { stages, .. }, .. } = *search;
+        if let Some(reranker) = &self.0
+            && !rerank(reranker, &question.text, &mut search.findings.hits, stages).await
+        {
+            search.findings.degraded.push(SCOPE);
+        }
+        Ok(())
+    }
+}
+
 /// Scores every candidate for the question it may answer; whether that could be done. Where not, the
 /// fused order stands.
-pub async fn rerank(reranker: &Arc<dyn Reranker>, question: &str, candidates: &mut [Found], stages: &Stages) -> bool {
+async fn rerank(reranker: &Arc<dyn Reranker>, question: &str, candidates: &mut [Found], stages: &Stages) -> bool {
     let _timed = stages.time(Stage::Rerank);
     if !reranker.is_asked() || candidates.is_empty() {
         return true;

@@ -35,7 +35,7 @@ impl Retrievers<'_> {
         depth: usize,
     ) -> Result<Vec<Found>, RetrievalError> {
         let mut lists = Vec::with_capacity(query_vectors.questions.len() * 2 + 1);
-        for (text, vector) in &query_vectors.questions {
+        for (text, vector) in query_vectors.questions.iter().zip(&query_vectors.vectors) {
             lists.extend(self.both(connection, text, vector, filter, depth).await?);
         }
         if let Some(passage) = &query_vectors.passage {
@@ -43,7 +43,7 @@ impl Retrievers<'_> {
         }
         let mut fused = self.fuse(lists);
         fused.truncate(depth.min(self.tuning.fused_max));
-        self.read(connection, &query_vectors.questions[0].1, fused).await
+        self.read(connection, &query_vectors.vectors[0], fused).await
     }
 
     /// Both retrievers for one question, the best first.

@@ -14,7 +14,6 @@ use crate::remote::client::RemoteClient;
 use crate::remote::plain;
 use crate::remote::settings::{ApiKey, Settings, SettingsError};
 use crate::remote::trouble::RemoteError;
-use crate::search::written::Written;
 use crate::text::cleaning::cleaned;
 
 /// How long it may take in all, a wish to be asked again included: who searches is waiting.
@@ -50,6 +49,17 @@ pub struct Tasks {
     /// A hypothetical passage, whose vector is searched with: HyDE, of Gao et al., "Precise Zero-Shot
     /// Dense Retrieval without Relevance Labels" (2022, arXiv:2212.10496).
     pub hyde: bool,
+}
+
+/// What there is to search for beside what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Written {
+    /// Other wordings, two at most.
+    pub questions: Vec<String>,
+    /// A passage that could answer: to be embedded, and never to be shown.
+    pub passage: Option<String>,
+    /// Whether something that was wanted is missing.
+    pub is_partial: bool,
 }
 
 /// Asks an OpenAI-compatible server: `POST {base}/chat/completions`.

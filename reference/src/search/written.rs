@@ -1,53 +1,68 @@
-//! What a writer adds to what is searched for.
+//! The step in which a language model words a question anew.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
 
 use crate::embed::Purpose;
-use crate::search::query_vectors::{Embedding, QueryVectors};
 use crate::search::question::RetrievalError;
-use crate::store::contract::Connection;
-
-/// What there is to search for beside what was asked.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Written {
-    /// Other wordings, two at most.
-    pub questions: Vec<String>,
-    /// A passage that could answer: to be embedded, and never to be shown.
-    pub passage: Option<String>,
-    /// Whether something that was wanted is missing.
-    pub is_partial: bool,
-}
+use crate::search::step::{Search, Step};
+use crate::search::writer::{Writer, Written};
 
 /// The scope of an answer that had to do without a part of what should have been written.
 pub const SCOPE: &str = "rewriting";
 
-impl Embedding<'_> {
-    /// Adds what was written, and names what is missing of it. A text of the writer's that cannot be
-    /// embedded is left out, for it must never fail a search.
-    pub async fn join(
-        self,
-        connection: &mut dyn Connection,
-        mut query_vectors: QueryVectors,
-        written: Written,
-    ) -> (QueryVectors, Vec<&'static str>) {
-        let mut is_whole = !written.is_partial;
-        let left_out = |error: &RetrievalError| tracing::warn!(%error, "what was written cannot be embedded");
-        for text in written.questions {
-            match self.question(connection, &text).await {
-                Ok((vector, _)) => query_vectors.questions.push((text, vector)),
-                Err(error) => {
-                    left_out(&error);
-                    is_whole = false;
-                }
+/// Has a writer add to what is searched for, where there is one.
+#[derive(Debug)]
+pub struct Rewording(pub Option<Arc<Writer>>);
+
+#[async_trait]
+impl Step for Rewording {
+    fn line(&self) -> Option<String> {
+        Some(self.0.as_ref().map_or("", |writer| writer.line()).to_owned())
+    }
+
+    async fn widen<'a>(&self, mut search: Search<'a>) -> Result<Search<'a>, RetrievalError> {
+        let Search { question, tuning, embedding, .. } = search;
+        let Some(writer) = self.0.as_ref().filter(|_| !question.passes_memory) else { return Ok(search) };
+        // A slow writer must not keep a connection that other searches wait for.
+        drop(search.connection);
+        let written = writer.write(&question.text, &search.query_vectors.questions).await;
+        search.connection = embedding.library.store().connect(tuning.patience).await?;
+        search.embed(usize::MAX).await?;
+        join(&mut search, written).await;
+        Ok(search)
+    }
+}
+
+/// Adds what was written, and says so where something is missing of it. A text of the writer's that cannot be
+/// embedded is left out, for it must never fail a search.
+async fn join(search: &mut Search<'_>, written: Written) {
+    let mut is_whole = !written.is_partial;
+    let left_out = |error: &RetrievalError| tracing::warn!(%error, "what was written cannot be embedded");
+    let (embedding, connection) = (search.embedding, search.connection.as_mut());
+    for text in written.questions {
+        match embedding.question(connection, &text).await {
+            Ok((vector, _)) => {
+                search.query_vectors.questions.push(text);
+                search.query_vectors.vectors.push(vector);
+            }
+            Err(error) => {
+                left_out(&error);
+                is_whole = false;
             }
         }
-        if let Some(passage) = written.passage {
-            match self.library.vectors().searched_with(connection, &passage, Purpose::Document).await {
-                Ok(vector) => query_vectors.passage = Some(vector.into()),
-                Err(error) => {
-                    left_out(&error.into());
-                    is_whole = false;
-                }
+    }
+    if let Some(passage) = written.passage {
+        match embedding.library.vectors().searched_with(connection, &passage, Purpose::Document).await {
+            Ok(vector) => search.query_vectors.passage = Some(vector.into()),
+            Err(error) => {
+                left_out(&error.into());
+                is_whole = false;
             }
         }
-        (query_vectors, if is_whole { Vec::new() } else { vec![SCOPE] })
+    }
+    if !is_whole {
+        search.findings.degraded.push(SCOPE);
     }
 }

@@ -17,7 +17,8 @@ use crate::remote::scripted::{Reply, Scripted};
 use crate::remote::settings;
 use crate::search::context::BUDGET_TOKENS;
 use crate::search::question::{Findings, Question};
-use crate::search::retrieval::{Retrieval, Settings};
+use crate::search::retrieval::Retrieval;
+use crate::search::settings::SearchSettings;
 use crate::search::writer::{Tasks, Writer};
 use crate::store::contract::Patience;
 use crate::store::filter::Filter;
@@ -88,8 +89,8 @@ impl Shelf {
         for (source, text) in DOCUMENTS {
             library.put(&Document::plain(source, "documentation", text), Utc::now()).await.unwrap();
         }
-        let settings = Settings { over_fetch: DEPTH, ..Settings::default() };
-        Retrieval::new(library, settings).written_by(writer.map(Arc::new))
+        let writer = writer.map(Arc::new);
+        Retrieval::new(library, SearchSettings { over_fetch: DEPTH, writer, ..SearchSettings::default() })
     }
 }
 

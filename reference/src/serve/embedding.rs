@@ -1,5 +1,7 @@
 //! The tool `generate_embedding`: the vector of a text, as the index would embed it.
 
+use std::time::Instant;
+
 use rmcp::handler::server::common::{schema_for_output, schema_for_type};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use rmcp::schemars::{self, JsonSchema};
@@ -112,6 +114,8 @@ impl ServerState {
             return Ok(vectors.pop().unwrap_or_default());
         }
         let mut held = library.store().connect(Patience::Search).await?;
-        Ok(self.retrieval.embed(held.as_mut(), text).await?.0.to_vec())
+        let (vector, age) = self.retrieval.embedding(true).question(held.as_mut(), text).await?;
+        self.retrieval.query_cache.looked(age.is_some(), Instant::now());
+        Ok(vector.to_vec())
     }
 }

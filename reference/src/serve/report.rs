@@ -8,6 +8,8 @@ use chrono::{DateTime, Utc};
 use rmcp::schemars::{self, JsonSchema};
 use serde::Serialize;
 
+#[cfg(feature = "memory")]
+use crate::search::retrieval::Layer;
 use crate::serve::state::ServerState;
 use crate::store::records::{PoolFigures, StoreError};
 
@@ -124,8 +126,8 @@ impl Trouble {
 pub fn unseen(state: &ServerState) -> Report {
     #[cfg(feature = "memory")]
     let (cache_warm, hit_rate) = {
-        let now = Instant::now();
-        (state.retrieval.is_warm(now), state.retrieval.query_cache.hit_rate(now))
+        let (now, cache) = (Instant::now(), &state.retrieval.query_cache);
+        (state.retrieval.layer().is_none_or(Layer::is_warm) && cache.is_warm(now), cache.hit_rate(now))
     };
     // Nothing is remembered, so no search is faster than the first.
     #[cfg(not(feature = "memory"))]

@@ -19,12 +19,9 @@ use crate::index::library::{Library, LibraryError, Parts};
 #[cfg(feature = "project")]
 use crate::project::opened::ProjectError;
 #[cfg(feature = "rerank")]
-use crate::rerank::Reranker;
-#[cfg(feature = "rerank")]
 use crate::rerank::joint::JointReranker;
-use crate::search::retrieval::{Layer, Retrieval, Settings};
-#[cfg(feature = "generator")]
-use crate::search::writer::Writer;
+use crate::search::retrieval::{Layer, Retrieval};
+use crate::search::settings::SearchSettings;
 #[cfg(feature = "metrics")]
 use crate::serve::counts::Counts;
 use crate::serve::options::Options;
@@ -66,13 +63,7 @@ pub struct Assembly {
     /// Of its library.
     pub parts: Parts,
     /// How it searches.
-    pub settings: Settings,
-    /// What judges question and passage together, if anything.
-    #[cfg(feature = "rerank")]
-    pub reranker: Option<Arc<dyn Reranker>>,
-    /// What words questions anew, if anything.
-    #[cfg(feature = "generator")]
-    pub writer: Option<Arc<Writer>>,
+    pub settings: SearchSettings,
     /// What stands around searches, if anything.
     pub layer: Option<Arc<dyn Layer>>,
 }
@@ -86,22 +77,16 @@ impl Assembly {
     pub async fn of(options: &Options, database: &Path) -> Result<Self, StartError> {
         #[cfg(feature = "project")]
         if let Some(project) = &options.project {
-            return Ok(Self {
-                parts: project.parts().await?,
-                settings: project.config.settings(),
-                reranker: project.reranker()?,
-                writer: project.writer()?,
-                layer: None,
-            });
+            return Ok(Self { parts: project.parts().await?, settings: project.settings()?, layer: None });
         }
         let store = Arc::new(SqliteStore::open(database).await?);
         Ok(Self {
             parts: Parts::new(store, Provider::Hashing(HashingEmbedder::INDEX)),
-            settings: Settings::default(),
-            #[cfg(feature = "rerank")]
-            reranker: Some(Arc::new(JointReranker)),
-            #[cfg(feature = "generator")]
-            writer: None,
+            settings: SearchSettings {
+                #[cfg(feature = "rerank")]
+                reranker: Some(Arc::new(JointReranker)),
+                ..SearchSettings::default()
+            },
             layer: None,
         })
     }
@@ -116,10 +101,6 @@ impl ServerState {
         let started_at = Utc::now();
         let library = Library::open(assembly.parts).await?;
         let retrieval = Retrieval::new(library, assembly.settings).within(assembly.layer);
-        #[cfg(feature = "rerank")]
-        let retrieval = retrieval.reranked_by(assembly.reranker);
-        #[cfg(feature = "generator")]
-        let retrieval = retrieval.written_by(assembly.writer);
         let sources = corpus::index(&options.corpus, &retrieval.library, started_at).await?;
         let instance_id = Uuid::now_v7().to_string();
         tracing::info!(name = options.name, instance_id, sources, "reference server is ready");
