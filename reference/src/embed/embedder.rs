@@ -6,7 +6,7 @@ use std::fmt::{self, Debug};
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "remote")]
-use crate::embed::trouble::ServerError;
+use crate::remote::trouble::ServerError;
 
 /// Makes vectors.
 #[async_trait::async_trait]

@@ -21,8 +21,6 @@ pub mod provider;
 pub mod fingerprint;
 #[cfg(feature = "remote")]
 pub mod cache_key;
-#[cfg(feature = "remote")]
-pub mod trouble;
 
 pub use embedder::{EmbedError, Embedder, Model, Purpose};
 pub use fingerprint::{Fingerprint, Probe, fingerprint};

@@ -7,11 +7,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::embed::inputs::{Prefixes, inputs};
-use crate::embed::trouble::ServerError;
 use crate::embed::{EmbedError, Embedder, LENGTH_MIN, Model, Purpose, length, normalise};
 use crate::remote::client::RemoteClient;
+use crate::remote::listed::in_order;
 use crate::remote::settings::{Settings, SettingsError};
+use crate::remote::trouble::ServerError;
 
+/// What messages call such a server.
+pub const EMBEDDING_SERVER: &str = "embedding server";
 /// Inputs of one request, at most: OpenAI's limit, and nobody's is known to be higher.
 pub const BATCH_MAX: usize = 2_048;
 /// Inputs of one request unless told otherwise: hosted servers answer these within a second or two.
@@ -106,7 +109,8 @@ impl RemoteEmbedder {
             dimensions: self.asked.ask_dimensions.then_some(self.asked.dimensions),
         };
         let read = |bytes: &[u8]| read(bytes, input.len(), &self.asked);
-        Ok(self.client.post("embeddings", &request, read).await.map_err(ServerError::from)?)
+        let vectors = self.client.post("embeddings", &request, read).await;
+        vectors.map_err(|error| ServerError { role: EMBEDDING_SERVER, error }.into())
     }
 }
 
@@ -177,30 +181,26 @@ fn read(bytes: &[u8], count: usize, asked: &RemoteModel) -> Result<Vec<Vec<f32>>
     if answer.data.len() != count {
         return Err(format!("it has {} vectors for {count} texts", answer.data.len()));
     }
-    let mut vectors: Vec<Option<Vec<f32>>> = vec![None; count];
-    for Embedded { index, mut embedding } in answer.data {
-        let Some(place @ None) = vectors.get_mut(index) else {
-            return Err(format!("index {index} is there twice, or beyond the {count} texts"));
-        };
-        let (width, wanted) = (embedding.len(), asked.dimensions);
-        if width != wanted {
-            return Err(format!(
-                "a vector has {width} dimensions where {wanted} are declared; declare the model's width"
-            ));
-        }
-        if embedding.iter().any(|number| !number.is_finite()) {
-            return Err(format!("vector {index} has a number that is none"));
-        }
-        if length(&embedding) <= LENGTH_MIN {
-            return Err(format!("vector {index} is all zeros"));
-        }
-        if asked.normalise {
-            normalise(&mut embedding);
-        }
-        *place = Some(embedding);
+    let vectors = answer.data.into_iter().map(|Embedded { index, embedding }| (index, embedding));
+    in_order(vectors, (count, "texts"), |index, vector| checked(index, vector, asked))
+}
+
+/// A vector of an answer, where it is one of the model's.
+fn checked(index: usize, mut vector: Vec<f32>, asked: &RemoteModel) -> Result<Vec<f32>, String> {
+    let (width, wanted) = (vector.len(), asked.dimensions);
+    if width != wanted {
+        return Err(format!("a vector has {width} dimensions where {wanted} are declared; declare the model's width"));
     }
-    // As many as places, none twice: each place is filled.
-    Ok(vectors.into_iter().flatten().collect())
+    if vector.iter().any(|number| !number.is_finite()) {
+        return Err(format!("vector {index} has a number that is none"));
+    }
+    if length(&vector) <= LENGTH_MIN {
+        return Err(format!("vector {index} is all zeros"));
+    }
+    if asked.normalise {
+        normalise(&mut vector);
+    }
+    Ok(vector)
 }
 
 #[cfg(test)]
@@ -209,6 +209,7 @@ mod tests {
     use crate::embed::fingerprint;
     use crate::embed::inputs::TEXT_BYTES_MAX;
     use crate::remote::scripted::{Reply, Scripted};
+    use crate::remote::trouble::RemoteError;
     use Reply::{Json, Made, Plain};
     use serde_json::{Value, json};
 
@@ -340,7 +341,10 @@ mod tests {
         assert_eq!(embedder.embed(&[], Purpose::Document).await, Ok(vec![]), "nothing is nothing to ask");
         assert!(server.asked().is_empty());
         let error = embedder.embed(&texts(&["a", "b"]), Purpose::Document).await.unwrap_err();
-        assert!(matches!(error, EmbedError::Server(ServerError::Unavailable { .. })), "{error}");
+        assert!(
+            matches!(error, EmbedError::Server(ServerError { error: RemoteError::Unavailable { .. }, .. })),
+            "{error}"
+        );
     }
 
     #[tokio::test]

@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use crate::embed::hashing::HashingEmbedder;
 use crate::embed::provider::Provider;
-use crate::embed::trouble::ServerError;
+use crate::embed::remote::EMBEDDING_SERVER;
 use crate::embed::{EmbedError, Purpose};
 use crate::index::vectors::{EmbeddingError, Vectors};
 use crate::lab::kinds::Fault;
 use crate::lab::switches::Faults;
+use crate::remote::trouble::{RemoteError, ServerError};
 use crate::store::contract::{Connection, Store};
 use crate::text::draw::{fnv, mix};
 
@@ -34,8 +35,8 @@ impl FaultyVectors {
     fn answers(&self) -> Result<(), EmbedError> {
         match self.faults.activated(Fault::EmbedderDown) {
             Some(dose) if dose.mode == "error" => {
-                Err(ServerError::Unavailable { host: "(fault)".to_owned(), why: "switched off on request".to_owned() }
-                    .into())
+                let (host, why) = ("(fault)".to_owned(), "switched off on request".to_owned());
+                Err(ServerError { role: EMBEDDING_SERVER, error: RemoteError::Unavailable { host, why } }.into())
             }
             _ => Ok(()),
         }

@@ -3,12 +3,13 @@
 //!
 //! Knows nothing of embeddings or reranking. What such a server says is hostile: its bodies are bounded,
 //! its texts are shown as one plain line, its redirects are not followed. Read `breaker`,
-//! `trouble`, `settings` and `plain`, then `client`.
+//! `trouble`, `settings`, `plain` and `listed`, then `client`.
 
 pub mod breaker;
 pub mod trouble;
 pub mod settings;
 pub mod plain;
+pub mod listed;
 pub mod client;
 #[cfg(test)]
 pub(crate) mod scripted;

@@ -1,5 +1,6 @@
-//! What can go wrong with a server that we ask; rooms above give each a mend in their own words.
+//! What can go wrong with a server that we ask, and the mend of each.
 
+use std::fmt;
 use std::time::Duration;
 
 /// Why there is no answer. No message holds a key, nor more of the address than the host.
@@ -47,4 +48,43 @@ pub enum RemoteError {
         /// When it is tried again; zero while a trial is on its way.
         retry_after: Duration,
     },
+}
+
+/// The same of a server that is known by what it is to us, each with its mend.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct ServerError {
+    /// What it is to us, such as `embedding server`.
+    pub role: &'static str,
+    /// What went wrong.
+    pub error: RemoteError,
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let role = self.role;
+        match &self.error {
+            RemoteError::Unavailable { host, why } => write!(
+                formatter,
+                "the {role} {host} does not answer ({why}): see that it runs and that its address is right"
+            ),
+            RemoteError::Limited { host, retry_after } => {
+                write!(formatter, "the {role} {host} has had too many requests: ask again {}", when(*retry_after))
+            }
+            RemoteError::Refused { host, status, said } => write!(
+                formatter,
+                "the {role} {host} refused with HTTP {status}: mend the key, the model or the address ({said})"
+            ),
+            RemoteError::Malformed { host, why } => {
+                write!(formatter, "the answer of the {role} {host} cannot be used: {why}")
+            }
+            RemoteError::Open { host, retry_after } => {
+                let when = when(Some(*retry_after));
+                write!(formatter, "the {role} {host} failed three times within a minute: it is asked again {when}")
+            }
+        }
+    }
+}
+
+fn when(after: Option<Duration>) -> String {
+    after.map_or_else(|| "later".to_owned(), |after| format!("in {} s", after.as_secs_f64().ceil()))
 }

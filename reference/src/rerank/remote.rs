@@ -7,7 +7,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::remote::client::RemoteClient;
+use crate::remote::listed::in_order;
 use crate::remote::settings::{Settings, SettingsError};
+use crate::remote::trouble::ServerError;
 use crate::rerank::{Passage, RerankError, Reranker, bounded, readable};
 
 /// What a server's scores are.
@@ -52,7 +54,8 @@ impl Reranker for RemoteReranker {
         let top_n = documents.len();
         let request = Request { model: &self.model, query: readable(question), documents: &documents, top_n };
         let read = |bytes: &[u8]| read(bytes, top_n, self.scale);
-        Ok(self.client.post("rerank", &request, read).await?)
+        let scores = self.client.post("rerank", &request, read).await;
+        scores.map_err(|error| ServerError { role: "rerank server", error }.into())
     }
 }
 
@@ -82,22 +85,13 @@ fn read(bytes: &[u8], count: usize, scale: Scale) -> Result<Vec<f64>, String> {
     if answer.results.len() != count {
         return Err(format!("it judges {} of {count} documents", answer.results.len()));
     }
-    let mut scores: Vec<Option<f64>> = vec![None; count];
-    for Judged { index, relevance_score: score } in answer.results {
-        let Some(place @ None) = scores.get_mut(index) else {
-            return Err(format!("index {index} is there twice, or beyond the {count} documents"));
-        };
-        *place = Some(match scale {
-            Scale::Logit if score.is_finite() => 1.0 / (1.0 + (-score).exp()),
-            Scale::Unit if (0.0..=1.0).contains(&score) => score,
-            Scale::Unit => {
-                return Err(format!("score {score} is not within 0 and 1; declare that its scores are logits"));
-            }
-            Scale::Logit => return Err(format!("score {score} is no number")),
-        });
-    }
-    // As many as places, none twice: each place is filled.
-    Ok(scores.into_iter().flatten().collect())
+    let scores = answer.results.into_iter().map(|Judged { index, relevance_score }| (index, relevance_score));
+    in_order(scores, (count, "documents"), |_, score| match scale {
+        Scale::Logit if score.is_finite() => Ok(1.0 / (1.0 + (-score).exp())),
+        Scale::Unit if (0.0..=1.0).contains(&score) => Ok(score),
+        Scale::Unit => Err(format!("score {score} is not within 0 and 1; declare that its scores are logits")),
+        Scale::Logit => Err(format!("score {score} is no number")),
+    })
 }
 
 #[cfg(test)]
@@ -145,6 +139,13 @@ mod tests {
             Plain(502, &[], ""),
             Err("the rerank server HOST does not answer (HTTP 502: it said nothing): see that it runs and that its \
                  address is right"),
+        )
+        .await;
+        check(
+            "too many requests",
+            Unit,
+            Plain(429, &[("retry-after", "60")], ""),
+            Err("the rerank server HOST has had too many requests: ask again in 60 s"),
         )
         .await;
     }

@@ -1,10 +1,9 @@
 //! What every reranker promises.
 
 use std::fmt::Debug;
-use std::time::Duration;
 
 #[cfg(feature = "remote")]
-use crate::remote::trouble::RemoteError;
+use crate::remote::trouble::ServerError;
 
 /// Scores passages.
 #[async_trait::async_trait]
@@ -71,40 +70,10 @@ impl Passage<'_> {
 /// Why there are no scores. No message holds a key or a text that was to be judged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RerankError {
-    /// No answer, or one that says the server is in trouble.
-    #[error("the rerank server {host} does not answer ({why}): see that it runs and that its address is right")]
-    Unavailable {
-        /// The server.
-        host: String,
-        /// What happened.
-        why: String,
-    },
-    /// Too many requests.
-    #[error("the rerank server {host} has had too many requests: ask again later, or less often")]
-    Limited {
-        /// The server.
-        host: String,
-        /// After how long it wants to be asked again, if it says.
-        retry_after: Option<Duration>,
-    },
-    /// It will not do this, now or later.
-    #[error("the rerank server {host} refused with HTTP {status}: mend the key, the model or the address ({said})")]
-    Refused {
-        /// The server.
-        host: String,
-        /// 300 to 499.
-        status: u16,
-        /// The beginning of what it said, one line, without the key.
-        said: String,
-    },
-    /// An answer that is none.
-    #[error("the answer of the rerank server {host} cannot be used: {why}")]
-    Malformed {
-        /// The server.
-        host: String,
-        /// What is wrong, with the mend where there is one.
-        why: String,
-    },
+    /// The server that judges.
+    #[cfg(feature = "remote")]
+    #[error(transparent)]
+    Server(#[from] ServerError),
     /// More than is ever judged at once.
     #[error("{count} passages are too many to rerank: over-fetch at most {max}")]
     TooMany {
@@ -113,33 +82,12 @@ pub enum RerankError {
         /// The limit.
         max: usize,
     },
-    /// Not asked, since it failed too often just now.
-    #[error("the rerank server {host} failed three times within a minute and is left alone for a while")]
-    Open {
-        /// The server.
-        host: String,
-        /// When it is tried again.
-        retry_after: Duration,
-    },
     /// The model in this process failed.
     #[error("the local reranker failed ({why}): see that its folder is whole, then start again")]
     Local {
         /// What happened.
         why: String,
     },
-}
-
-#[cfg(feature = "remote")]
-impl From<RemoteError> for RerankError {
-    fn from(error: RemoteError) -> Self {
-        match error {
-            RemoteError::Unavailable { host, why } => Self::Unavailable { host, why },
-            RemoteError::Limited { host, retry_after } => Self::Limited { host, retry_after },
-            RemoteError::Refused { host, status, said } => Self::Refused { host, status, said },
-            RemoteError::Malformed { host, why } => Self::Malformed { host, why },
-            RemoteError::Open { host, retry_after } => Self::Open { host, retry_after },
-        }
-    }
 }
 
 /// The beginning of a question or a passage, as much as any model reads of it.
