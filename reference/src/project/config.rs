@@ -16,12 +16,14 @@ use crate::project::sections::{
 use crate::search::answers::Remembering;
 use crate::search::ranking::Ranking;
 use crate::search::rewriting::Rewriting;
-use crate::search::settings::{OVER_FETCH_MAX, SearchSettings};
+use crate::search::settings::SearchSettings;
 
 /// Bytes of a configuration.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 /// Rules of an index.
 const RULES_MAX: usize = 200;
+/// Chunks that the reranker may be set to look at.
+const OVER_FETCH_MAX: usize = 100;
 
 /// A configuration.
 #[derive(Debug, Clone, Deserialize)]

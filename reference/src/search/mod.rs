@@ -11,7 +11,6 @@ pub mod stages;
 #[path = "untimed.rs"]
 pub mod stages;
 
-pub mod query_vectors;
 pub mod fusion;
 pub mod tuning;
 pub mod retrievers;
@@ -47,6 +46,9 @@ pub mod written;
 #[cfg(feature = "project")]
 pub mod codebase;
 
+#[cfg(feature = "lab")]
+#[cfg(test)]
+mod step_tests;
 #[cfg(feature = "memory")]
 #[cfg(test)]
 mod query_cache_tests;

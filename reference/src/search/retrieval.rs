@@ -11,8 +11,8 @@ use crate::index::library::Library;
 use crate::search::context;
 #[cfg(feature = "memory")]
 use crate::search::query_cache::QueryCache;
-use crate::search::query_vectors::QueryVectors;
 use crate::search::question::{Findings, Question, RetrievalError};
+use crate::search::retrievers::QueryVectors;
 use crate::search::settings::SearchSettings;
 use crate::search::stages::{Stage, Stages};
 use crate::search::step::{QuestionEmbedder, Search, Step};
@@ -30,7 +30,7 @@ pub struct Retrieval {
     /// How long each part of a search takes.
     pub stages: Stages,
     over_fetch: usize,
-    steps: Vec<Box<dyn Step>>,
+    pub(super) steps: Vec<Box<dyn Step>>,
     settings_line: String,
     layer: Option<Arc<dyn Layer>>,
 }

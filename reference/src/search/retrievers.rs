@@ -1,10 +1,10 @@
 //! Candidates: what both retrievers bring, fused into one list, and read.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::search::found::Found;
 use crate::search::fusion;
-use crate::search::query_vectors::QueryVectors;
 use crate::search::question::RetrievalError;
 use crate::search::stages::{Stage, Stages};
 use crate::search::tuning::Tuning;
@@ -12,6 +12,17 @@ use crate::store::contract::Connection;
 use crate::store::filter::Filter;
 use crate::store::records::{Place, StoreError, StoredChunk};
 use crate::text::terms;
+
+/// What is searched for.
+#[derive(Debug, Default)]
+pub struct QueryVectors {
+    /// By both retrievers; the first is what was asked.
+    pub questions: Vec<String>,
+    /// The questions' vectors, in their order, as far as they are embedded.
+    pub vectors: Vec<Arc<[f32]>>,
+    /// By the vector retriever alone.
+    pub passage: Option<Arc<[f32]>>,
+}
 
 /// Both retrievers, for one search.
 #[derive(Debug, Clone, Copy)]

@@ -1,36 +1,9 @@
 //! How a server searches: its settings, and the steps that features add.
 
-#[cfg(any(feature = "memory", feature = "rerank", feature = "generator"))]
-use std::sync::Arc;
-
-#[cfg(feature = "rerank")]
-use crate::rerank::Reranker;
-#[cfg(feature = "memory")]
-use crate::search::answers::Remembering;
-#[cfg(feature = "memory")]
-use crate::search::query_cache::QueryCache;
-#[cfg(feature = "weights")]
-use crate::search::ranking::Ranking;
-#[cfg(feature = "memory")]
-use crate::search::recalling::Recalling;
-#[cfg(feature = "rerank")]
-use crate::search::reranking::Reranking;
-#[cfg(feature = "weights")]
-use crate::search::rewriting::Rewriting;
 use crate::search::step::Step;
-#[cfg(feature = "chunkers")]
-use crate::search::summaries::Unfolding;
-#[cfg(feature = "weights")]
-use crate::search::weights::Weighing;
-#[cfg(feature = "generator")]
-use crate::search::writer::Writer;
-#[cfg(feature = "generator")]
-use crate::search::written::Rewording;
 
 /// Chunks each retriever brings and the reranker looks at, where nothing else is set.
 pub const OVER_FETCH: usize = 20;
-/// The most that may be set.
-pub const OVER_FETCH_MAX: usize = 100;
 
 /// How a server searches.
 #[derive(Debug, Clone)]
@@ -39,19 +12,19 @@ pub struct SearchSettings {
     pub over_fetch: usize,
     /// What a source is worth beside its text.
     #[cfg(feature = "weights")]
-    pub ranking: Ranking,
+    pub ranking: crate::search::ranking::Ranking,
     /// What short words stand for.
     #[cfg(feature = "weights")]
-    pub rewriting: Rewriting,
+    pub rewriting: crate::search::rewriting::Rewriting,
     /// Whether answers are remembered.
     #[cfg(feature = "memory")]
-    pub remembering: Remembering,
+    pub remembering: crate::search::answers::Remembering,
     /// What judges question and passage together, if anything.
     #[cfg(feature = "rerank")]
-    pub reranker: Option<Arc<dyn Reranker>>,
+    pub reranker: Option<std::sync::Arc<dyn crate::rerank::Reranker>>,
     /// What words questions anew, if anything.
     #[cfg(feature = "generator")]
-    pub writer: Option<Arc<Writer>>,
+    pub writer: Option<std::sync::Arc<crate::search::writer::Writer>>,
 }
 
 impl Default for SearchSettings {
@@ -59,11 +32,11 @@ impl Default for SearchSettings {
         Self {
             over_fetch: OVER_FETCH,
             #[cfg(feature = "weights")]
-            ranking: Ranking::default(),
+            ranking: Default::default(),
             #[cfg(feature = "weights")]
-            rewriting: Rewriting::default(),
+            rewriting: Default::default(),
             #[cfg(feature = "memory")]
-            remembering: Remembering::default(),
+            remembering: Default::default(),
             #[cfg(feature = "rerank")]
             reranker: None,
             #[cfg(feature = "generator")]
@@ -78,18 +51,24 @@ impl SearchSettings {
         not(any(feature = "weights", feature = "memory", feature = "rerank")),
         expect(clippy::unused_self, reason = "there is nothing to add")
     )]
-    pub(super) fn steps(self, #[cfg(feature = "memory")] query_cache: &Arc<QueryCache>) -> Vec<Box<dyn Step>> {
+    pub(super) fn steps(
+        self,
+        #[cfg(feature = "memory")] query_cache: &std::sync::Arc<crate::search::query_cache::QueryCache>,
+    ) -> Vec<Box<dyn Step>> {
         vec![
             #[cfg(feature = "weights")]
-            Box::new(Weighing { ranking: self.ranking, rewriting: self.rewriting }),
+            Box::new(crate::search::weights::Weighing { ranking: self.ranking, rewriting: self.rewriting }),
             #[cfg(feature = "memory")]
-            Box::new(Recalling { remembering: self.remembering, query_cache: Arc::clone(query_cache) }),
+            Box::new(crate::search::recalling::Recalling {
+                remembering: self.remembering,
+                query_cache: std::sync::Arc::clone(query_cache),
+            }),
             #[cfg(feature = "chunkers")]
-            Box::new(Unfolding),
+            Box::new(crate::search::summaries::Unfolding),
             #[cfg(feature = "rerank")]
-            Box::new(Reranking(self.reranker)),
+            Box::new(crate::search::reranking::Reranking(self.reranker)),
             #[cfg(feature = "generator")]
-            Box::new(Rewording(self.writer)),
+            Box::new(crate::search::written::Rewording(self.writer)),
         ]
     }
 }

@@ -12,9 +12,8 @@ use http::Extensions;
 
 use crate::embed::Purpose;
 use crate::index::library::Library;
-use crate::search::query_vectors::{Embedded, QueryVectors};
 use crate::search::question::{Findings, Question, RetrievalError};
-use crate::search::retrievers::Retrievers;
+use crate::search::retrievers::{QueryVectors, Retrievers};
 use crate::search::stages::{Stage, Stages};
 use crate::search::tuning::Tuning;
 use crate::store::contract::Connection;
@@ -130,11 +129,15 @@ pub struct QuestionEmbedder<'a> {
 }
 
 impl QuestionEmbedder<'_> {
-    /// The vector of a question.
+    /// The vector of a question, and for how long it has been known; `None` where it was made for this.
     ///
     /// # Errors
     /// `Embedder` where the provider is down.
-    pub async fn question(&self, connection: &mut dyn Connection, text: &str) -> Result<Embedded, RetrievalError> {
+    pub async fn question(
+        &self,
+        connection: &mut dyn Connection,
+        text: &str,
+    ) -> Result<(Arc<[f32]>, Option<Duration>), RetrievalError> {
         let _timed = self.stages.time(Stage::Embed);
         let vectors = self.library.vectors();
         let model = vectors.question_model(text);
