@@ -24,7 +24,7 @@ use serin_reference::search::question::Question;
 use serin_reference::search::retrieval::Retrieval;
 use serin_reference::search::settings::SearchSettings;
 use serin_reference::store::filter::{Filter, SourceFacts};
-use serin_reference::store::sqlite::memory::Memory;
+use serin_reference::store::sqlite::memory::InMemoryVectors;
 use serin_reference::store::sqlite::open::SqliteStore;
 use serin_reference::text::draw::mix;
 use serin_reference::text::tokens;
@@ -217,8 +217,8 @@ impl Vectors {
         drawn(mix(self.many) ^ number)
     }
 
-    fn remembered(&self) -> Memory {
-        let mut memory = Memory::default();
+    fn remembered(&self) -> InMemoryVectors {
+        let mut memory = InMemoryVectors::default();
         // Ten chunks a source, as documents have them.
         for (source, vectors) in self.numbers.chunks(WIDTH * 10).enumerate() {
             let facts = SourceFacts { source: format!("s{source}"), ..SourceFacts::default() };

@@ -11,9 +11,9 @@ use crate::lab::activation::{self, FaultActivation};
 use crate::lab::kinds::Fault;
 use crate::lab::switches::Faults;
 use crate::lab::waits;
+use crate::store::cache::{CachedAnswer, NewAnswer, ShownChunk, StoreCache};
 use crate::store::contract::{Connection, Patience, Store};
 use crate::store::filter::Filter;
-use crate::store::learnt::{CachedAnswer, Learnt, NewAnswer, Remembered};
 use crate::store::records::{
     Figures, Near, NewSource, Place, PoolFigures, Replaced, StoreError, StoredChunk, StoredSource,
 };
@@ -208,7 +208,7 @@ impl Connection for FaultyConnection {
 }
 
 #[async_trait]
-impl Learnt for FaultyConnection {
+impl StoreCache for FaultyConnection {
     async fn embedded(&mut self, keys: &[[u8; 32]]) -> Result<HashMap<[u8; 32], Vec<f32>>, StoreError> {
         self.inner.embedded(keys).await
     }
@@ -246,14 +246,14 @@ impl Learnt for FaultyConnection {
         self.inner.keep_answer(&NewAnswer { guard: UNGUARDED, ..answer.clone() }, now).await
     }
 
-    async fn shown(&mut self, conversation: &str, since: DateTime<Utc>) -> Result<Vec<Remembered>, StoreError> {
+    async fn shown(&mut self, conversation: &str, since: DateTime<Utc>) -> Result<Vec<ShownChunk>, StoreError> {
         self.inner.shown(conversation, since).await
     }
 
     async fn keep_shown(
         &mut self,
         conversation: &str,
-        shown: &[Remembered],
+        shown: &[ShownChunk],
         now: DateTime<Utc>,
         forget_before: DateTime<Utc>,
     ) -> Result<(), StoreError> {

@@ -12,9 +12,9 @@ use sha2::{Digest as _, Sha256};
 use crate::search::found::Found;
 use crate::search::guard;
 use crate::search::question::{CacheUse, Question};
+use crate::store::cache::{CachedAnswer, NewAnswer};
 use crate::store::contract::Connection;
 use crate::store::filter::Filter;
-use crate::store::learnt::{CachedAnswer, NewAnswer};
 use crate::store::records::{StoreError, Volatility};
 
 /// The cosine from which two questions may share an answer, where nothing else is set.

@@ -13,7 +13,7 @@ use crate::search::query_cache::QueryCache;
 use crate::search::question::{Question, RetrievalError};
 use crate::search::stages::Stage;
 use crate::search::step::{Search, Step};
-use crate::store::learnt::Remembered;
+use crate::store::cache::ShownChunk;
 
 /// Remembers for the next question.
 #[derive(Debug)]
@@ -95,10 +95,10 @@ impl Step for Recalling {
         (findings.hits, findings.seen_before) =
             conversation::choose(mem::take(&mut findings.hits), &seen, question.top_k);
         findings.context = conversation::assemble(&findings.hits, &seen, budget);
-        let shown: Vec<Remembered> = findings
+        let shown: Vec<ShownChunk> = findings
             .hits
             .iter()
-            .map(|found| Remembered { chunk: conversation::mark(&found.chunk), score: found.final_score })
+            .map(|found| ShownChunk { chunk: conversation::mark(&found.chunk), score: found.final_score })
             .collect();
         search.connection.keep_shown(&question.conversation, &shown, now, forget_before).await?;
         Ok(true)

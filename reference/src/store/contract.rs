@@ -12,9 +12,9 @@ use std::fmt::Debug;
 
 use async_trait::async_trait;
 
-use crate::store::filter::Filter;
 #[cfg(feature = "memory")]
-use crate::store::learnt::Learnt as Besides;
+use crate::store::cache::StoreCache as Besides;
+use crate::store::filter::Filter;
 use crate::store::records::{
     Figures, Near, NewSource, Place, PoolFigures, Replaced, StoreError, StoredChunk, StoredSource,
 };
@@ -31,7 +31,7 @@ pub enum Patience {
     Writer,
 }
 
-/// A store of sources, their chunks, words and vectors; and of what was learnt by answering.
+/// A store of sources, their chunks, words and vectors; and of cached embeddings, answers and conversations.
 #[async_trait]
 pub trait Store: Debug + Send + Sync {
     /// A connection of the pool, held until it is dropped.

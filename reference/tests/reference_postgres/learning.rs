@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use serin_reference::store::cache::NewAnswer;
 use serin_reference::store::contract::Store;
-use serin_reference::store::learnt::NewAnswer;
 
 use crate::Two;
 use crate::pieces::{Piece, answer, connect, later, now, remembered};

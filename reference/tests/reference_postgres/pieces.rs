@@ -2,9 +2,9 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serin_reference::chunk::{Chunk, Role};
+use serin_reference::store::cache::{NewAnswer, ShownChunk};
 use serin_reference::store::contract::{Connection, Patience, Store};
 use serin_reference::store::filter::Filter;
-use serin_reference::store::learnt::{NewAnswer, Remembered};
 use serin_reference::store::records::{NewSource, Origin, Replaced, StoreError, Volatility};
 use serin_reference::text::draw::mix;
 use serin_reference::text::tokens;
@@ -139,6 +139,6 @@ pub(crate) fn answer(number: u8, sources: &[&'static str], generation: i64) -> N
     }
 }
 
-pub(crate) fn remembered(chunk: &str, score: f64) -> Remembered {
-    Remembered { chunk: chunk.to_owned(), score }
+pub(crate) fn remembered(chunk: &str, score: f64) -> ShownChunk {
+    ShownChunk { chunk: chunk.to_owned(), score }
 }

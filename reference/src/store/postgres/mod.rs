@@ -5,7 +5,7 @@
 //! writers queue behind one row, and readers never wait for them.
 
 pub mod address;
-pub mod answering;
+pub mod cache;
 pub mod fitting;
 pub mod nearest;
 pub mod open;

@@ -26,7 +26,7 @@ const SCANNED_MAX: i64 = 10_000;
 const TIES: usize = 16;
 
 /// Where a search looks.
-struct Search<'a> {
+struct VectorSearch<'a> {
     vector: &'a [f32],
     filter: &'a Filter,
     iterates: bool,
@@ -51,7 +51,7 @@ pub async fn search(
         return Ok(Vec::new());
     }
     let fitting = if filter.is_open() { vectors } else { count(&mut view, filter).await? };
-    let search = Search { vector, filter, iterates, fitting };
+    let search = VectorSearch { vector, filter, iterates, fitting };
     let mut met = search.fetch(&mut view, depth.saturating_add(TIES)).await?;
     view.commit().await?;
     // Of a vector of zeros the cosine is no number, and that is not near either.
@@ -71,7 +71,7 @@ async fn count(view: &mut PgConnection, filter: &Filter) -> Result<i64, StoreErr
     Ok(fitting::bind(query, filter).fetch_one(view).await?.try_get(0)?)
 }
 
-impl Search<'_> {
+impl VectorSearch<'_> {
     async fn fetch(&self, view: &mut PgConnection, wanted: usize) -> Result<Vec<Near>, StoreError> {
         let is_few = !self.filter.is_open() && self.fitting <= SCANNED_MAX;
         if is_few || wanted > CANDIDATES_MAX || self.vector.len() > HNSW_WIDTH_MAX {

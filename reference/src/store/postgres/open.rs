@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use sqlx::{Connection as _, PgConnection};
 
 use crate::store::contract::{Connection, Patience, Store};
-use crate::store::postgres::pool::{Pool, SEARCH_WAITS, WRITER_WAITS, set, silent};
+use crate::store::postgres::pool::{PostgresPool, SEARCH_WAITS, WRITER_WAITS, set, silent};
 use crate::store::postgres::reading::PostgresReader;
 use crate::store::postgres::{address, schema, writing};
 use crate::store::records::{NewSource, PoolFigures, Replaced, StoreError};
@@ -31,7 +31,7 @@ impl Default for PostgresOptions {
 
 /// A store in a PostgreSQL database.
 pub struct PostgresStore {
-    pool: Pool,
+    pool: PostgresPool,
     iterates: bool,
     writing: tokio::sync::Mutex<()>,
 }
@@ -62,7 +62,7 @@ impl PostgresStore {
             first.close().await?;
             ground
         };
-        let pool = Pool::open(connect, place, options.pool, ground.search_path).await?;
+        let pool = PostgresPool::open(connect, place, options.pool, ground.search_path).await?;
         Ok(Self { pool, iterates: ground.iterates, writing: tokio::sync::Mutex::new(()) })
     }
 }

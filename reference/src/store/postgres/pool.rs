@@ -25,7 +25,7 @@ const STEP_MEMORY: &str = "64MB";
 
 /// Connections to one database.
 #[derive(Debug)]
-pub struct Pool {
+pub struct PostgresPool {
     /// The database, without user or password.
     pub place: String,
     pool: PgPool,
@@ -64,7 +64,7 @@ impl Drop for Counted<'_> {
     }
 }
 
-impl Pool {
+impl PostgresPool {
     /// Opens them all.
     ///
     /// # Errors

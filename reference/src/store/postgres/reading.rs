@@ -7,12 +7,12 @@ use chrono::{DateTime, Utc};
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
+use crate::store::cache::{CachedAnswer, NewAnswer, ShownChunk, StoreCache};
 use crate::store::contract::Connection;
 use crate::store::filter::Filter;
-use crate::store::learnt::{CachedAnswer, Learnt, NewAnswer, Remembered};
 use crate::store::postgres::pool::Held;
 use crate::store::postgres::stems::storable;
-use crate::store::postgres::{answering, nearest, terms};
+use crate::store::postgres::{cache, nearest, terms};
 use crate::store::records::{Figures, Near, Origin, Place, StoreError, StoredChunk, StoredSource, Volatility};
 
 /// A connection of the pool.
@@ -145,17 +145,17 @@ impl Connection for PostgresReader {
 }
 
 #[async_trait]
-impl Learnt for PostgresReader {
+impl StoreCache for PostgresReader {
     async fn embedded(&mut self, keys: &[[u8; 32]]) -> Result<HashMap<[u8; 32], Vec<f32>>, StoreError> {
-        answering::embedded(self.own(), keys).await
+        cache::embedded(self.own(), keys).await
     }
 
     async fn keep_embedded(&mut self, vectors: &[([u8; 32], Vec<f32>)], now: DateTime<Utc>) -> Result<(), StoreError> {
-        answering::keep_embedded(self.own(), vectors, now).await
+        cache::keep_embedded(self.own(), vectors, now).await
     }
 
     async fn answer(&mut self, exact: &[u8; 32], now: DateTime<Utc>) -> Result<Option<CachedAnswer>, StoreError> {
-        answering::answer(self.own(), exact, now).await
+        cache::answer(self.own(), exact, now).await
     }
 
     async fn answers(
@@ -164,25 +164,25 @@ impl Learnt for PostgresReader {
         guard: &str,
         now: DateTime<Utc>,
     ) -> Result<Vec<CachedAnswer>, StoreError> {
-        answering::answers(self.own(), scope, guard, now).await
+        cache::answers(self.own(), scope, guard, now).await
     }
 
     async fn keep_answer(&mut self, answer: &NewAnswer<'_>, now: DateTime<Utc>) -> Result<(), StoreError> {
-        answering::keep_answer(self.own(), answer, now).await
+        cache::keep_answer(self.own(), answer, now).await
     }
 
-    async fn shown(&mut self, conversation: &str, since: DateTime<Utc>) -> Result<Vec<Remembered>, StoreError> {
-        answering::shown(self.own(), conversation, since).await
+    async fn shown(&mut self, conversation: &str, since: DateTime<Utc>) -> Result<Vec<ShownChunk>, StoreError> {
+        cache::shown(self.own(), conversation, since).await
     }
 
     async fn keep_shown(
         &mut self,
         conversation: &str,
-        shown: &[Remembered],
+        shown: &[ShownChunk],
         now: DateTime<Utc>,
         forget_before: DateTime<Utc>,
     ) -> Result<(), StoreError> {
-        answering::keep_shown(self.own(), conversation, shown, now, forget_before).await
+        cache::keep_shown(self.own(), conversation, shown, now, forget_before).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! Memory follows the file, whoever has written it.
+//! Vectors in memory follow the file, whoever has written it.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -10,24 +10,24 @@ use sqlx::{Row as _, SqliteConnection};
 use crate::store::filter::SourceFacts;
 use crate::store::records::StoreError;
 use crate::store::sqlite::blob::from_blob;
-use crate::store::sqlite::memory::Memory;
+use crate::store::sqlite::memory::InMemoryVectors;
 
 /// The vectors in memory, shared by every connection of the pool.
 #[derive(Debug, Default)]
-pub struct Remembering {
-    memory: RwLock<Memory>,
+pub struct SharedVectors {
+    memory: RwLock<InMemoryVectors>,
     /// Held while memory follows the file, so that one connection reads and the others wait for it.
     following: tokio::sync::Mutex<()>,
 }
 
-impl Remembering {
+impl SharedVectors {
     /// The vectors, to search.
-    pub fn read(&self) -> RwLockReadGuard<'_, Memory> {
+    pub fn read(&self) -> RwLockReadGuard<'_, InMemoryVectors> {
         self.memory.read()
     }
 
     /// The vectors, to change.
-    pub fn write(&self) -> RwLockWriteGuard<'_, Memory> {
+    pub fn write(&self) -> RwLockWriteGuard<'_, InMemoryVectors> {
         self.memory.write()
     }
 
@@ -59,7 +59,7 @@ pub async fn generation(connection: &mut SqliteConnection) -> Result<i64, StoreE
 ///
 /// # Errors
 /// `Sql`.
-async fn follow(connection: &mut SqliteConnection, memory: &Remembering) -> Result<(), StoreError> {
+async fn follow(connection: &mut SqliteConnection, memory: &SharedVectors) -> Result<(), StoreError> {
     let mut view = sqlx::Connection::begin(connection).await?;
     let generation = generation(&mut view).await?;
     let rows = sqlx::query(
@@ -92,15 +92,18 @@ async fn follow(connection: &mut SqliteConnection, memory: &Remembering) -> Resu
     Ok(())
 }
 
-type Vectors = BTreeMap<String, Vec<(i64, i64, Vec<f32>)>>;
+type VectorsBySource = BTreeMap<String, Vec<(i64, i64, Vec<f32>)>>;
 
-async fn all_vectors(view: &mut SqliteConnection) -> Result<Vectors, StoreError> {
+async fn all_vectors(view: &mut SqliteConnection) -> Result<VectorsBySource, StoreError> {
     let rows = sqlx::query("SELECT id, source, ordinal, vector FROM chunks WHERE length(vector) > 0 ORDER BY id");
     candidates(rows.fetch_all(view).await?)
 }
 
-async fn some_vectors(view: &mut SqliteConnection, changed: &[(SourceFacts, i64)]) -> Result<Vectors, StoreError> {
-    let mut vectors = Vectors::new();
+async fn some_vectors(
+    view: &mut SqliteConnection,
+    changed: &[(SourceFacts, i64)],
+) -> Result<VectorsBySource, StoreError> {
+    let mut vectors = VectorsBySource::new();
     for (facts, _) in changed {
         let rows = sqlx::query(
             "SELECT id, source, ordinal, vector FROM chunks WHERE source = $1 AND length(vector) > 0 ORDER BY id",
@@ -113,8 +116,8 @@ async fn some_vectors(view: &mut SqliteConnection, changed: &[(SourceFacts, i64)
     Ok(vectors)
 }
 
-fn candidates(rows: Vec<SqliteRow>) -> Result<Vectors, StoreError> {
-    let mut vectors = Vectors::new();
+fn candidates(rows: Vec<SqliteRow>) -> Result<VectorsBySource, StoreError> {
+    let mut vectors = VectorsBySource::new();
     for row in rows {
         let bytes: &[u8] = row.try_get(3)?;
         let entry = (row.try_get(0)?, row.try_get(2)?, from_blob(bytes));

@@ -11,7 +11,7 @@ const DEAD_MIN: usize = 1_024;
 
 /// What the vector retriever scans.
 #[derive(Debug, Default)]
-pub struct Memory {
+pub struct InMemoryVectors {
     /// The file's count of changes that this has followed to.
     pub generation: i64,
     width: usize,
@@ -37,7 +37,7 @@ struct Slot {
     is_alive: bool,
 }
 
-impl Memory {
+impl InMemoryVectors {
     /// Chunks that can be found.
     pub fn len(&self) -> usize {
         self.entries.len() - self.dead
@@ -215,8 +215,8 @@ mod tests {
         SourceFacts { source: source.to_owned(), ..SourceFacts::default() }
     }
 
-    fn memory(sources: usize) -> Memory {
-        let mut memory = Memory::default();
+    fn memory(sources: usize) -> InMemoryVectors {
+        let mut memory = InMemoryVectors::default();
         for number in 0..sources {
             let id = i64::try_from(number).unwrap();
             let vector = [1.0, number as f32, 0.0, 0.0];
@@ -225,7 +225,7 @@ mod tests {
         memory
     }
 
-    fn check(says: &str, memory: &Memory, depth: usize, expected: &[i64]) {
+    fn check(says: &str, memory: &InMemoryVectors, depth: usize, expected: &[i64]) {
         let near = memory.near(&[0.0, 1.0, 0.0, 0.0], &Filter::default(), depth);
         assert_eq!(near.iter().map(|near| near.place.id).collect::<Vec<_>>(), expected, "{says}");
     }

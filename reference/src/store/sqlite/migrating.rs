@@ -7,7 +7,7 @@ use sqlx::{Connection as _, SqliteConnection};
 use crate::store::contract::SCHEMA_VERSION;
 use crate::store::records::StoreError;
 use crate::store::sqlite::open::options;
-use crate::store::sqlite::schema::{Found, LEARNT, look, refused, stamp};
+use crate::store::sqlite::schema::{NEW_IN_2, TablesVersion, look, refused, stamp};
 
 /// What version 1 lacked. Its sources have no text and no parser, so the next run of the indexer
 /// reads them again; until then they are searched as they are.
@@ -39,14 +39,14 @@ pub async fn migrate(path: &Path) -> Result<u32, StoreError> {
 async fn bring(connection: &mut SqliteConnection, place: &str) -> Result<u32, StoreError> {
     let mut work = sqlx::Connection::begin_with(connection, "BEGIN IMMEDIATE").await?;
     let version = match look(&mut work).await? {
-        Found::Current => SCHEMA_VERSION,
-        Found::Older(version) => {
+        TablesVersion::Current => SCHEMA_VERSION,
+        TablesVersion::Older(version) => {
             sqlx::raw_sql(FROM_1).execute(&mut *work).await?;
-            sqlx::raw_sql(LEARNT).execute(&mut *work).await?;
+            sqlx::raw_sql(NEW_IN_2).execute(&mut *work).await?;
             stamp(&mut work).await?;
             version
         }
-        Found::Nothing | Found::Unknown => return Err(refused(place, "unknown")),
+        TablesVersion::Nothing | TablesVersion::Unknown => return Err(refused(place, "unknown")),
     };
     work.commit().await?;
     Ok(version)

@@ -3,9 +3,9 @@
 //! The vectors are scanned whole, which is exact and therefore its own ground truth. Memory follows
 //! the file by the index's count of changes, so two servers on one file see the same index.
 
-#[cfg(feature = "memory")]
-pub mod answering;
 pub mod blob;
+#[cfg(feature = "memory")]
+pub mod cache;
 pub mod following;
 pub mod memory;
 #[cfg(feature = "cli")]

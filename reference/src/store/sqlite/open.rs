@@ -15,9 +15,9 @@ use sqlx::{Connection as _, Sqlite, SqliteConnection};
 
 use crate::store::contract::{Connection, Patience, Store};
 use crate::store::records::{NewSource, PoolFigures, Replaced, StoreError};
-use crate::store::sqlite::following::Remembering;
+use crate::store::sqlite::following::SharedVectors;
 use crate::store::sqlite::reading::SqliteReader;
-use crate::store::sqlite::schema::{self, Found};
+use crate::store::sqlite::schema::{self, TablesVersion};
 use crate::store::sqlite::writing;
 
 /// Connections in the pool: enough for two cores, few enough that saturation is easily met.
@@ -35,7 +35,7 @@ pub struct SqliteStore {
     pool: SqlitePool,
     waiting: AtomicUsize,
     writing: tokio::sync::Mutex<()>,
-    memory: Arc<Remembering>,
+    memory: Arc<SharedVectors>,
 }
 
 impl SqliteStore {
@@ -47,12 +47,12 @@ impl SqliteStore {
         let mut first = SqliteConnection::connect_with(&options(path)).await?;
         let place = path.display().to_string();
         match schema::look(&mut first).await? {
-            Found::Current => {}
-            Found::Nothing => schema::make(&mut first).await?,
-            Found::Older(version) => return Err(schema::refused(&place, &version.to_string())),
-            Found::Unknown => return Err(schema::refused(&place, "unknown")),
+            TablesVersion::Current => {}
+            TablesVersion::Nothing => schema::make(&mut first).await?,
+            TablesVersion::Older(version) => return Err(schema::refused(&place, &version.to_string())),
+            TablesVersion::Unknown => return Err(schema::refused(&place, "unknown")),
         }
-        let memory = Arc::new(Remembering::default());
+        let memory = Arc::new(SharedVectors::default());
         // No count of changes is this one, so that whatever is in the file is read.
         memory.write().generation = -1;
         memory.follow(&mut first).await?;

@@ -12,7 +12,7 @@ use sqlx::{AssertSqlSafe, Row as _, Sqlite};
 use crate::store::contract::Connection;
 use crate::store::filter::{Filter, SourceFacts};
 use crate::store::records::{Figures, Near, Origin, Place, StoreError, StoredChunk, StoredSource, Volatility};
-use crate::store::sqlite::following::{self, Remembering, facts};
+use crate::store::sqlite::following::{self, SharedVectors, facts};
 use crate::store::sqlite::memory;
 use crate::store::sqlite::terms;
 
@@ -25,7 +25,7 @@ pub struct SqliteReader {
     /// The connection, given back when this is dropped.
     pub connection: PoolConnection<Sqlite>,
     /// The vectors.
-    pub memory: Arc<Remembering>,
+    pub memory: Arc<SharedVectors>,
 }
 
 #[async_trait]

@@ -39,7 +39,7 @@ CREATE VIRTUAL TABLE words USING fts5 (
 );
 ";
 
-pub(super) const LEARNT: &str = "
+pub(super) const NEW_IN_2: &str = "
 CREATE TABLE texts (                         -- secrets taken out: what a source is cut from again
     source TEXT PRIMARY KEY REFERENCES sources (source) ON DELETE CASCADE, text TEXT NOT NULL
 ) WITHOUT ROWID;
@@ -76,7 +76,7 @@ INSERT INTO meta (key, value) SELECT 'next_id', coalesce(max(id), 0) + 1 FROM ch
 
 /// What was found in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
+pub enum TablesVersion {
     /// No tables: a new file.
     Nothing,
     /// Tables of this version.
@@ -91,23 +91,23 @@ pub enum Found {
 ///
 /// # Errors
 /// `Sql` for a file that is no database.
-pub async fn look(connection: &mut SqliteConnection) -> Result<Found, StoreError> {
+pub async fn look(connection: &mut SqliteConnection) -> Result<TablesVersion, StoreError> {
     let tables: i64 =
         sqlx::query_scalar("SELECT count(*) FROM sqlite_schema WHERE name IN ('meta', 'chunks', 'sources')")
             .fetch_one(&mut *connection)
             .await?;
     if tables == 0 {
-        return Ok(Found::Nothing);
+        return Ok(TablesVersion::Nothing);
     }
     if tables < 3 {
-        return Ok(Found::Unknown);
+        return Ok(TablesVersion::Unknown);
     }
     let version: Option<String> =
         sqlx::query_scalar("SELECT value FROM meta WHERE key = 'schema'").fetch_optional(&mut *connection).await?;
     Ok(match version.and_then(|version| version.parse::<u32>().ok()) {
-        Some(SCHEMA_VERSION) => Found::Current,
-        Some(older) if (1..SCHEMA_VERSION).contains(&older) => Found::Older(older),
-        _ => Found::Unknown,
+        Some(SCHEMA_VERSION) => TablesVersion::Current,
+        Some(older) if (1..SCHEMA_VERSION).contains(&older) => TablesVersion::Older(older),
+        _ => TablesVersion::Unknown,
     })
 }
 
@@ -118,9 +118,9 @@ pub async fn look(connection: &mut SqliteConnection) -> Result<Found, StoreError
 /// `Sql`.
 pub async fn make(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     let mut work = sqlx::Connection::begin_with(connection, "BEGIN IMMEDIATE").await?;
-    if look(&mut work).await? == Found::Nothing {
+    if look(&mut work).await? == TablesVersion::Nothing {
         sqlx::raw_sql(TABLES).execute(&mut *work).await?;
-        sqlx::raw_sql(LEARNT).execute(&mut *work).await?;
+        sqlx::raw_sql(NEW_IN_2).execute(&mut *work).await?;
         stamp(&mut work).await?;
     }
     work.commit().await?;

@@ -6,7 +6,7 @@ use crate::chunk::Chunk;
 use crate::store::filter::SourceFacts;
 use crate::store::records::{NewSource, Replaced, StoreError};
 use crate::store::sqlite::blob::to_blob;
-use crate::store::sqlite::following::{self, Remembering};
+use crate::store::sqlite::following::{self, SharedVectors};
 
 /// The most chunks an index holds: 1.5 GB of vectors of 384 numbers, and a scan of a tenth of a second.
 pub const CHUNKS_MAX: usize = 1_000_000;
@@ -17,7 +17,7 @@ pub const CHUNKS_MAX: usize = 1_000_000;
 /// `Full`, `Sql`; nothing has changed then.
 pub async fn replace(
     connection: &mut SqliteConnection,
-    memory: &Remembering,
+    memory: &SharedVectors,
     new: &NewSource<'_>,
 ) -> Result<Replaced, StoreError> {
     let mut work = connection.begin_with("BEGIN IMMEDIATE").await?;
@@ -80,7 +80,11 @@ async fn is_same(work: &mut SqliteConnection, new: &NewSource<'_>) -> Result<Opt
 ///
 /// # Errors
 /// `Sql`.
-pub async fn remove(connection: &mut SqliteConnection, memory: &Remembering, source: &str) -> Result<bool, StoreError> {
+pub async fn remove(
+    connection: &mut SqliteConnection,
+    memory: &SharedVectors,
+    source: &str,
+) -> Result<bool, StoreError> {
     let mut work = connection.begin_with("BEGIN IMMEDIATE").await?;
     if !delete(&mut work, source).await? {
         return Ok(false);
@@ -100,7 +104,11 @@ pub async fn remove(connection: &mut SqliteConnection, memory: &Remembering, sou
 ///
 /// # Errors
 /// `Sql`.
-pub async fn wipe(connection: &mut SqliteConnection, memory: &Remembering, embeddings: bool) -> Result<(), StoreError> {
+pub async fn wipe(
+    connection: &mut SqliteConnection,
+    memory: &SharedVectors,
+    embeddings: bool,
+) -> Result<(), StoreError> {
     let mut work = connection.begin_with("BEGIN IMMEDIATE").await?;
     for table in ["words", "chunks", "texts", "sources", "answer_sources", "answers", "shown"] {
         sqlx::query(sqlx::AssertSqlSafe(format!("DELETE FROM {table}"))).execute(&mut *work).await?;

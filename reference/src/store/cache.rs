@@ -1,4 +1,5 @@
-//! What a store keeps of what was learnt by answering: paid vectors, answers, and what conversations were shown.
+//! What a store keeps so that it need not be had again: embeddings that were paid for, answers, and what conversations
+//! were shown.
 
 use std::collections::HashMap;
 
@@ -7,9 +8,9 @@ use chrono::{DateTime, Utc};
 
 use crate::store::records::StoreError;
 
-/// A connection of a store that remembers.
+/// A connection of a store that keeps embeddings, answers and conversations.
 #[async_trait]
-pub trait Learnt {
+pub trait StoreCache {
     /// Vectors of texts already embedded, by the digest of model and text.
     ///
     /// # Errors
@@ -50,7 +51,7 @@ pub trait Learnt {
     ///
     /// # Errors
     /// `Sql`.
-    async fn shown(&mut self, conversation: &str, since: DateTime<Utc>) -> Result<Vec<Remembered>, StoreError>;
+    async fn shown(&mut self, conversation: &str, since: DateTime<Utc>) -> Result<Vec<ShownChunk>, StoreError>;
 
     /// Remembers what a conversation is shown now, and forgets what no conversation asks for any more.
     ///
@@ -59,13 +60,13 @@ pub trait Learnt {
     async fn keep_shown(
         &mut self,
         conversation: &str,
-        shown: &[Remembered],
+        shown: &[ShownChunk],
         now: DateTime<Utc>,
         forget_before: DateTime<Utc>,
     ) -> Result<(), StoreError>;
 }
 
-/// An answer about to be remembered.
+/// An answer about to be cached.
 #[derive(Debug, Clone)]
 pub struct NewAnswer<'a> {
     /// Digest of question and scope.
@@ -86,7 +87,7 @@ pub struct NewAnswer<'a> {
     pub generation: i64,
 }
 
-/// A remembered answer.
+/// A cached answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CachedAnswer {
     /// The question's vector.
@@ -99,7 +100,7 @@ pub struct CachedAnswer {
 
 /// A chunk a conversation has been shown.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Remembered {
+pub struct ShownChunk {
     /// The chunk's name.
     pub chunk: String,
     /// The final score it was shown with.

@@ -1,4 +1,4 @@
-//! What was learnt by answering: vectors of texts, answers, and what a conversation was shown.
+//! Cached embeddings, answers, and what conversations were shown.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Connection as _, Row as _, SqliteConnection};
 
-use crate::store::learnt::{CachedAnswer, Learnt, NewAnswer, Remembered};
+use crate::store::cache::{CachedAnswer, NewAnswer, ShownChunk, StoreCache};
 use crate::store::records::StoreError;
 use crate::store::sqlite::blob::{from_blob, to_blob};
 use crate::store::sqlite::following::generation;
@@ -23,7 +23,7 @@ const COMPARED_MAX: i64 = 500;
 const KEYS_MAX: usize = 500;
 
 #[async_trait]
-impl Learnt for SqliteReader {
+impl StoreCache for SqliteReader {
     async fn embedded(&mut self, keys: &[[u8; 32]]) -> Result<HashMap<[u8; 32], Vec<f32>>, StoreError> {
         embedded(&mut self.connection, keys).await
     }
@@ -49,14 +49,14 @@ impl Learnt for SqliteReader {
         keep_answer(&mut self.connection, answer, now).await
     }
 
-    async fn shown(&mut self, conversation: &str, since: DateTime<Utc>) -> Result<Vec<Remembered>, StoreError> {
+    async fn shown(&mut self, conversation: &str, since: DateTime<Utc>) -> Result<Vec<ShownChunk>, StoreError> {
         shown(&mut self.connection, conversation, since).await
     }
 
     async fn keep_shown(
         &mut self,
         conversation: &str,
-        shown: &[Remembered],
+        shown: &[ShownChunk],
         now: DateTime<Utc>,
         forget_before: DateTime<Utc>,
     ) -> Result<(), StoreError> {
@@ -219,13 +219,13 @@ async fn shown(
     connection: &mut SqliteConnection,
     conversation: &str,
     since: DateTime<Utc>,
-) -> Result<Vec<Remembered>, StoreError> {
+) -> Result<Vec<ShownChunk>, StoreError> {
     let rows = sqlx::query("SELECT chunk, score FROM shown WHERE conversation = $1 AND shown_at >= $2 ORDER BY chunk")
         .bind(conversation.to_owned())
         .bind(since.timestamp_micros())
         .fetch_all(connection)
         .await?;
-    rows.iter().map(|row| Ok(Remembered { chunk: row.try_get(0)?, score: row.try_get(1)? })).collect()
+    rows.iter().map(|row| Ok(ShownChunk { chunk: row.try_get(0)?, score: row.try_get(1)? })).collect()
 }
 
 /// Remembers what it is shown now.
@@ -235,7 +235,7 @@ async fn shown(
 async fn keep_shown(
     connection: &mut SqliteConnection,
     conversation: &str,
-    chunks: &[Remembered],
+    chunks: &[ShownChunk],
     now: DateTime<Utc>,
     forget_before: DateTime<Utc>,
 ) -> Result<(), StoreError> {

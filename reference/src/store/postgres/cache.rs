@@ -1,4 +1,4 @@
-//! What was learnt by answering: vectors of texts, answers, and what a conversation was shown.
+//! Cached embeddings, answers, and what conversations were shown.
 //!
 //! Many servers write here at once. Rows are written in the order of their keys, and what is too old
 //! or too much is taken away only where nobody else has it in hand: no two wait for each other in a circle.
@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, PgConnection, Row as _};
 
-use crate::store::learnt::{CachedAnswer, NewAnswer, Remembered};
+use crate::store::cache::{CachedAnswer, NewAnswer, ShownChunk};
 use crate::store::postgres::stems::storable;
 use crate::store::records::StoreError;
 
@@ -215,13 +215,13 @@ pub async fn shown(
     connection: &mut PgConnection,
     conversation: &str,
     since: DateTime<Utc>,
-) -> Result<Vec<Remembered>, StoreError> {
+) -> Result<Vec<ShownChunk>, StoreError> {
     let rows = sqlx::query("SELECT chunk, score FROM shown WHERE conversation = $1 AND shown_at >= $2 ORDER BY chunk")
         .bind(storable(conversation).into_owned())
         .bind(since.timestamp_micros())
         .fetch_all(connection)
         .await?;
-    rows.iter().map(|row| Ok(Remembered { chunk: row.try_get(0)?, score: row.try_get(1)? })).collect()
+    rows.iter().map(|row| Ok(ShownChunk { chunk: row.try_get(0)?, score: row.try_get(1)? })).collect()
 }
 
 /// Remembers what it is shown now.
@@ -231,7 +231,7 @@ pub async fn shown(
 pub async fn keep_shown(
     connection: &mut PgConnection,
     conversation: &str,
-    chunks: &[Remembered],
+    chunks: &[ShownChunk],
     now: DateTime<Utc>,
     forget_before: DateTime<Utc>,
 ) -> Result<(), StoreError> {
