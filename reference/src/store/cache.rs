@@ -8,6 +8,24 @@ use chrono::{DateTime, Utc};
 
 use crate::store::records::StoreError;
 
+/// Vectors remembered: 150 MB at 384 numbers each.
+pub const EMBEDDINGS_MAX: i64 = 100_000;
+/// Answers remembered: 20 MB at a usual length.
+pub const ANSWERS_MAX: i64 = 2_000;
+/// Answers of one scope and guard whose meaning is compared with a question's.
+pub const COMPARED_MAX: i64 = 500;
+/// Keys in one statement.
+pub const KEYS_MAX: usize = 500;
+/// The answer to exactly this question, not yet expired, as `AnswerRow`.
+pub const ANSWER: &str = "SELECT vector, hits, made_at FROM answers WHERE exact = $1 AND expires_at > $2";
+/// What a conversation was shown since a moment, as `ShownRow`.
+pub const SHOWN: &str = "SELECT chunk, score FROM shown WHERE conversation = $1 AND shown_at >= $2 ORDER BY chunk";
+
+/// An answer's vector as the database keeps it, its hits, and when it was made.
+pub type AnswerRow<Vector> = (Vector, String, i64);
+/// A chunk's name and its score.
+pub type ShownRow = (String, f64);
+
 /// A connection of a store that keeps embeddings, answers and conversations.
 #[async_trait]
 pub trait StoreCache {
@@ -98,6 +116,13 @@ pub struct CachedAnswer {
     pub made_at: DateTime<Utc>,
 }
 
+impl CachedAnswer {
+    /// The answer of a row, whose vector is read by `vector`.
+    pub fn from_row<Vector>((kept, hits, made_at): AnswerRow<Vector>, vector: impl FnOnce(Vector) -> Vec<f32>) -> Self {
+        Self { vector: vector(kept), hits, made_at: DateTime::from_timestamp_micros(made_at).unwrap_or_default() }
+    }
+}
+
 /// A chunk a conversation has been shown.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShownChunk {
@@ -105,4 +130,10 @@ pub struct ShownChunk {
     pub chunk: String,
     /// The final score it was shown with.
     pub score: f64,
+}
+
+impl From<ShownRow> for ShownChunk {
+    fn from((chunk, score): ShownRow) -> Self {
+        Self { chunk, score }
+    }
 }

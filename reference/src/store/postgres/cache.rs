@@ -5,68 +5,151 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, PgConnection, Row as _};
 
-use crate::store::cache::{CachedAnswer, NewAnswer, ShownChunk};
+use crate::store::cache::{
+    ANSWER, ANSWERS_MAX, AnswerRow, COMPARED_MAX, CachedAnswer, EMBEDDINGS_MAX, KEYS_MAX, NewAnswer, SHOWN, ShownChunk,
+    ShownRow, StoreCache,
+};
+use crate::store::postgres::reading::PostgresReader;
 use crate::store::postgres::stems::storable;
 use crate::store::records::StoreError;
 
-/// Vectors remembered: 150 MB at 384 numbers each.
-const EMBEDDINGS_MAX: i64 = 100_000;
-/// Answers remembered: 20 MB at a usual length.
-const ANSWERS_MAX: i64 = 2_000;
-/// Answers of one scope and guard whose meaning is compared with a question's.
-const COMPARED_MAX: i64 = 500;
-/// Keys in one statement.
-const KEYS_MAX: usize = 500;
-
-/// Vectors by the digests of their texts.
-///
-/// # Errors
-/// `Sql`.
-pub async fn embedded(
-    connection: &mut PgConnection,
-    keys: &[[u8; 32]],
-) -> Result<HashMap<[u8; 32], Vec<f32>>, StoreError> {
-    let mut found = HashMap::with_capacity(keys.len());
-    for page in keys.chunks(KEYS_MAX) {
-        let page: Vec<Vec<u8>> = page.iter().map(|key| key.to_vec()).collect();
-        let query = sqlx::query("SELECT key, vector FROM embeddings WHERE key = ANY($1)").bind(page);
-        for row in query.fetch_all(&mut *connection).await? {
-            let key: &[u8] = row.try_get(0)?;
-            if let Ok(key) = <[u8; 32]>::try_from(key) {
-                found.insert(key, row.try_get(1)?);
+#[async_trait]
+impl StoreCache for PostgresReader {
+    async fn embedded(&mut self, keys: &[[u8; 32]]) -> Result<HashMap<[u8; 32], Vec<f32>>, StoreError> {
+        let mut found = HashMap::with_capacity(keys.len());
+        for page in keys.chunks(KEYS_MAX) {
+            let page: Vec<Vec<u8>> = page.iter().map(|key| key.to_vec()).collect();
+            let query = sqlx::query("SELECT key, vector FROM embeddings WHERE key = ANY($1)").bind(page);
+            for row in query.fetch_all(self.own()).await? {
+                let key: &[u8] = row.try_get(0)?;
+                if let Ok(key) = <[u8; 32]>::try_from(key) {
+                    found.insert(key, row.try_get(1)?);
+                }
             }
         }
+        Ok(found)
     }
-    Ok(found)
-}
 
-/// Keeps vectors; the oldest go.
-///
-/// # Errors
-/// `Sql`.
-pub async fn keep_embedded(
-    connection: &mut PgConnection,
-    vectors: &[([u8; 32], Vec<f32>)],
-    now: DateTime<Utc>,
-) -> Result<(), StoreError> {
-    let ordered: BTreeMap<&[u8; 32], &Vec<f32>> = vectors.iter().map(|(key, vector)| (key, vector)).collect();
-    let ordered: Vec<_> = ordered.into_iter().collect();
-    let mut work = connection.begin().await?;
-    for page in ordered.chunks(KEYS_MAX) {
-        insert_embedded(&mut work, page, now).await?;
+    async fn keep_embedded(&mut self, vectors: &[([u8; 32], Vec<f32>)], now: DateTime<Utc>) -> Result<(), StoreError> {
+        let ordered: BTreeMap<&[u8; 32], &Vec<f32>> = vectors.iter().map(|(key, vector)| (key, vector)).collect();
+        let ordered: Vec<_> = ordered.into_iter().collect();
+        let mut work = self.own().begin().await?;
+        for page in ordered.chunks(KEYS_MAX) {
+            insert_embedded(&mut work, page, now).await?;
+        }
+        sqlx::query(
+            "DELETE FROM embeddings WHERE key IN (SELECT key FROM embeddings ORDER BY made_at, key \
+             LIMIT greatest(0, (SELECT count(*) FROM embeddings) - $1) FOR UPDATE SKIP LOCKED)",
+        )
+        .bind(EMBEDDINGS_MAX)
+        .execute(&mut *work)
+        .await?;
+        Ok(work.commit().await?)
     }
-    sqlx::query(
-        "DELETE FROM embeddings WHERE key IN (SELECT key FROM embeddings ORDER BY made_at, key \
-         LIMIT greatest(0, (SELECT count(*) FROM embeddings) - $1) FOR UPDATE SKIP LOCKED)",
-    )
-    .bind(EMBEDDINGS_MAX)
-    .execute(&mut *work)
-    .await?;
-    Ok(work.commit().await?)
+
+    async fn answer(&mut self, exact: &[u8; 32], now: DateTime<Utc>) -> Result<Option<CachedAnswer>, StoreError> {
+        let query = sqlx::query_as(ANSWER).bind(exact.to_vec()).bind(now.timestamp_micros());
+        Ok(query.fetch_optional(self.own()).await?.map(cached))
+    }
+
+    async fn answers(
+        &mut self,
+        scope: &[u8; 32],
+        guard: &str,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<CachedAnswer>, StoreError> {
+        let rows = sqlx::query_as(
+            "SELECT vector, hits, made_at FROM answers WHERE scope = $1 AND md5(guard) = md5($2) AND guard = $2 \
+             AND expires_at > $3 ORDER BY made_at DESC, exact LIMIT $4",
+        )
+        .bind(scope.to_vec())
+        .bind(storable(guard).into_owned())
+        .bind(now.timestamp_micros())
+        .bind(COMPARED_MAX)
+        .fetch_all(self.own())
+        .await?;
+        Ok(rows.into_iter().map(cached).collect())
+    }
+
+    /// A writer holds the row that is asked for here while it changes the index, and the answer would be out of date
+    /// when it is done.
+    async fn keep_answer(&mut self, new: &NewAnswer<'_>, now: DateTime<Utc>) -> Result<(), StoreError> {
+        let mut work = self.own().begin().await?;
+        let generation: Option<i64> =
+            sqlx::query_scalar("SELECT value::bigint FROM meta WHERE key = 'generation' FOR SHARE SKIP LOCKED")
+                .fetch_optional(&mut *work)
+                .await?;
+        if generation != Some(new.generation) {
+            return Ok(());
+        }
+        make_room(&mut work, now).await?;
+        sqlx::query(
+            "INSERT INTO answers (exact, scope, guard, vector, hits, made_at, expires_at) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (exact) DO UPDATE SET scope = excluded.scope, \
+             guard = excluded.guard, vector = excluded.vector, hits = excluded.hits, made_at = excluded.made_at, \
+             expires_at = excluded.expires_at",
+        )
+        .bind(new.exact.to_vec())
+        .bind(new.scope.to_vec())
+        .bind(storable(new.guard).into_owned())
+        .bind(new.vector.to_vec())
+        .bind(storable(new.hits).into_owned())
+        .bind(now.timestamp_micros())
+        .bind(new.expires_at.timestamp_micros())
+        .execute(&mut *work)
+        .await?;
+        sqlx::query("DELETE FROM answer_sources WHERE exact = $1").bind(new.exact.to_vec()).execute(&mut *work).await?;
+        let sources: Vec<String> = new.sources.iter().map(|source| storable(source).into_owned()).collect();
+        sqlx::query("INSERT INTO answer_sources (source, exact) SELECT DISTINCT source, $2 FROM unnest($1::text[]) AS touched (source)")
+            .bind(sources)
+            .bind(new.exact.to_vec())
+            .execute(&mut *work)
+            .await?;
+        Ok(work.commit().await?)
+    }
+
+    async fn shown(&mut self, conversation: &str, since: DateTime<Utc>) -> Result<Vec<ShownChunk>, StoreError> {
+        let query = sqlx::query_as::<_, ShownRow>(SHOWN)
+            .bind(storable(conversation).into_owned())
+            .bind(since.timestamp_micros());
+        Ok(query.fetch_all(self.own()).await?.into_iter().map(ShownChunk::from).collect())
+    }
+
+    async fn keep_shown(
+        &mut self,
+        conversation: &str,
+        shown: &[ShownChunk],
+        now: DateTime<Utc>,
+        forget_before: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        let ordered: BTreeMap<String, f64> =
+            shown.iter().map(|chunk| (storable(&chunk.chunk).into_owned(), chunk.score)).collect();
+        let (names, scores): (Vec<String>, Vec<f64>) = ordered.into_iter().unzip();
+        let mut work = self.own().begin().await?;
+        sqlx::query(
+            "DELETE FROM shown WHERE (conversation, chunk) IN \
+             (SELECT conversation, chunk FROM shown WHERE shown_at < $1 FOR UPDATE SKIP LOCKED)",
+        )
+        .bind(forget_before.timestamp_micros())
+        .execute(&mut *work)
+        .await?;
+        sqlx::query(
+            "INSERT INTO shown (conversation, chunk, score, shown_at) \
+             SELECT $1, chunk, score, $4 FROM unnest($2::text[], $3::float8[]) AS new (chunk, score) \
+             ON CONFLICT (conversation, chunk) DO UPDATE SET score = excluded.score, shown_at = excluded.shown_at",
+        )
+        .bind(storable(conversation).into_owned())
+        .bind(names)
+        .bind(scores)
+        .bind(now.timestamp_micros())
+        .execute(&mut *work)
+        .await?;
+        Ok(work.commit().await?)
+    }
 }
 
 /// The vectors go over as one list of numbers, and each row takes its stretch.
@@ -98,98 +181,6 @@ async fn insert_embedded(
     Ok(())
 }
 
-/// The answer to exactly this question.
-///
-/// # Errors
-/// `Sql`.
-pub async fn answer(
-    connection: &mut PgConnection,
-    exact: &[u8; 32],
-    now: DateTime<Utc>,
-) -> Result<Option<CachedAnswer>, StoreError> {
-    let row = sqlx::query("SELECT vector, hits, made_at FROM answers WHERE exact = $1 AND expires_at > $2")
-        .bind(exact.to_vec())
-        .bind(now.timestamp_micros())
-        .fetch_optional(connection)
-        .await?;
-    row.as_ref().map(cached).transpose()
-}
-
-/// The newest answers of a scope and guard.
-///
-/// # Errors
-/// `Sql`.
-pub async fn answers(
-    connection: &mut PgConnection,
-    scope: &[u8; 32],
-    guard: &str,
-    now: DateTime<Utc>,
-) -> Result<Vec<CachedAnswer>, StoreError> {
-    let rows = sqlx::query(
-        "SELECT vector, hits, made_at FROM answers WHERE scope = $1 AND md5(guard) = md5($2) AND guard = $2 \
-         AND expires_at > $3 ORDER BY made_at DESC, exact LIMIT $4",
-    )
-    .bind(scope.to_vec())
-    .bind(storable(guard).into_owned())
-    .bind(now.timestamp_micros())
-    .bind(COMPARED_MAX)
-    .fetch_all(connection)
-    .await?;
-    rows.iter().map(cached).collect()
-}
-
-fn cached(row: &PgRow) -> Result<CachedAnswer, StoreError> {
-    Ok(CachedAnswer {
-        vector: row.try_get(0)?,
-        hits: row.try_get(1)?,
-        made_at: DateTime::from_timestamp_micros(row.try_get(2)?).unwrap_or_default(),
-    })
-}
-
-/// Keeps an answer, unless the index has changed since it was found, or is being changed: a writer
-/// holds the row that is asked for here, and the answer would be out of date when it is done.
-///
-/// # Errors
-/// `Sql`.
-pub async fn keep_answer(
-    connection: &mut PgConnection,
-    new: &NewAnswer<'_>,
-    now: DateTime<Utc>,
-) -> Result<(), StoreError> {
-    let mut work = connection.begin().await?;
-    let generation: Option<i64> =
-        sqlx::query_scalar("SELECT value::bigint FROM meta WHERE key = 'generation' FOR SHARE SKIP LOCKED")
-            .fetch_optional(&mut *work)
-            .await?;
-    if generation != Some(new.generation) {
-        return Ok(());
-    }
-    make_room(&mut work, now).await?;
-    sqlx::query(
-        "INSERT INTO answers (exact, scope, guard, vector, hits, made_at, expires_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (exact) DO UPDATE SET scope = excluded.scope, \
-         guard = excluded.guard, vector = excluded.vector, hits = excluded.hits, made_at = excluded.made_at, \
-         expires_at = excluded.expires_at",
-    )
-    .bind(new.exact.to_vec())
-    .bind(new.scope.to_vec())
-    .bind(storable(new.guard).into_owned())
-    .bind(new.vector.to_vec())
-    .bind(storable(new.hits).into_owned())
-    .bind(now.timestamp_micros())
-    .bind(new.expires_at.timestamp_micros())
-    .execute(&mut *work)
-    .await?;
-    sqlx::query("DELETE FROM answer_sources WHERE exact = $1").bind(new.exact.to_vec()).execute(&mut *work).await?;
-    let sources: Vec<String> = new.sources.iter().map(|source| storable(source).into_owned()).collect();
-    sqlx::query("INSERT INTO answer_sources (source, exact) SELECT DISTINCT source, $2 FROM unnest($1::text[]) AS touched (source)")
-        .bind(sources)
-        .bind(new.exact.to_vec())
-        .execute(&mut *work)
-        .await?;
-    Ok(work.commit().await?)
-}
-
 async fn make_room(work: &mut PgConnection, now: DateTime<Utc>) -> Result<(), StoreError> {
     sqlx::query(
         "DELETE FROM answers WHERE exact IN (SELECT exact FROM answers WHERE expires_at <= $1 FOR UPDATE SKIP LOCKED)",
@@ -207,55 +198,6 @@ async fn make_room(work: &mut PgConnection, now: DateTime<Utc>) -> Result<(), St
     Ok(())
 }
 
-/// What a conversation was shown.
-///
-/// # Errors
-/// `Sql`.
-pub async fn shown(
-    connection: &mut PgConnection,
-    conversation: &str,
-    since: DateTime<Utc>,
-) -> Result<Vec<ShownChunk>, StoreError> {
-    let rows = sqlx::query("SELECT chunk, score FROM shown WHERE conversation = $1 AND shown_at >= $2 ORDER BY chunk")
-        .bind(storable(conversation).into_owned())
-        .bind(since.timestamp_micros())
-        .fetch_all(connection)
-        .await?;
-    rows.iter().map(|row| Ok(ShownChunk { chunk: row.try_get(0)?, score: row.try_get(1)? })).collect()
-}
-
-/// Remembers what it is shown now.
-///
-/// # Errors
-/// `Sql`.
-pub async fn keep_shown(
-    connection: &mut PgConnection,
-    conversation: &str,
-    chunks: &[ShownChunk],
-    now: DateTime<Utc>,
-    forget_before: DateTime<Utc>,
-) -> Result<(), StoreError> {
-    let ordered: BTreeMap<String, f64> =
-        chunks.iter().map(|chunk| (storable(&chunk.chunk).into_owned(), chunk.score)).collect();
-    let (names, scores): (Vec<String>, Vec<f64>) = ordered.into_iter().unzip();
-    let mut work = connection.begin().await?;
-    sqlx::query(
-        "DELETE FROM shown WHERE (conversation, chunk) IN \
-         (SELECT conversation, chunk FROM shown WHERE shown_at < $1 FOR UPDATE SKIP LOCKED)",
-    )
-    .bind(forget_before.timestamp_micros())
-    .execute(&mut *work)
-    .await?;
-    sqlx::query(
-        "INSERT INTO shown (conversation, chunk, score, shown_at) \
-         SELECT $1, chunk, score, $4 FROM unnest($2::text[], $3::float8[]) AS new (chunk, score) \
-         ON CONFLICT (conversation, chunk) DO UPDATE SET score = excluded.score, shown_at = excluded.shown_at",
-    )
-    .bind(storable(conversation).into_owned())
-    .bind(names)
-    .bind(scores)
-    .bind(now.timestamp_micros())
-    .execute(&mut *work)
-    .await?;
-    Ok(work.commit().await?)
+fn cached(row: AnswerRow<Vec<f32>>) -> CachedAnswer {
+    CachedAnswer::from_row(row, |vector| vector)
 }

@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use sqlx::{Connection as _, PgConnection};
 
 use crate::store::contract::{Connection, Patience, Store};
-use crate::store::postgres::pool::{PostgresPool, SEARCH_WAITS, WRITER_WAITS, set, silent};
+use crate::store::pool::WRITER_WAITS;
+use crate::store::postgres::pool::{PostgresPool, set, silent};
 use crate::store::postgres::reading::PostgresReader;
 use crate::store::postgres::{address, schema, writing};
 use crate::store::records::{NewSource, PoolFigures, Replaced, StoreError};
@@ -70,11 +71,7 @@ impl PostgresStore {
 #[async_trait]
 impl Store for PostgresStore {
     async fn connect(&self, patience: Patience) -> Result<Box<dyn Connection>, StoreError> {
-        let waits = match patience {
-            Patience::Search => SEARCH_WAITS,
-            Patience::Writer => WRITER_WAITS,
-        };
-        Ok(Box::new(PostgresReader { held: self.pool.acquire(waits).await?, iterates: self.iterates }))
+        Ok(Box::new(PostgresReader { held: self.pool.acquire(patience).await?, iterates: self.iterates }))
     }
 
     fn pool(&self) -> PoolFigures {
@@ -84,24 +81,24 @@ impl Store for PostgresStore {
     async fn replace(&self, new: NewSource<'_>) -> Result<Replaced, StoreError> {
         // Writers of one server queue here, so that they do not fill its pool while they wait for each other.
         let _alone = self.writing.lock().await;
-        let mut held = self.pool.acquire(WRITER_WAITS).await?;
+        let mut held = self.pool.acquire(Patience::Writer).await?;
         writing::replace(&mut held.connection, &new).await
     }
 
     async fn remove(&self, source: &str) -> Result<bool, StoreError> {
         let _alone = self.writing.lock().await;
-        let mut held = self.pool.acquire(WRITER_WAITS).await?;
+        let mut held = self.pool.acquire(Patience::Writer).await?;
         writing::remove(&mut held.connection, source).await
     }
 
     async fn wipe(&self, embeddings: bool) -> Result<(), StoreError> {
         let _alone = self.writing.lock().await;
-        let mut held = self.pool.acquire(WRITER_WAITS).await?;
+        let mut held = self.pool.acquire(Patience::Writer).await?;
         writing::wipe(&mut held.connection, embeddings).await
     }
 
     async fn set_fact(&self, key: &str, value: Option<&str>) -> Result<(), StoreError> {
-        let mut held = self.pool.acquire(WRITER_WAITS).await?;
+        let mut held = self.pool.acquire(Patience::Writer).await?;
         writing::set_fact(&mut held.connection, key, value).await
     }
 

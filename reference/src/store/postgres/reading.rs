@@ -3,17 +3,15 @@
 use std::collections::{BTreeSet, HashMap};
 
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
-use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
-use crate::store::cache::{CachedAnswer, NewAnswer, ShownChunk, StoreCache};
 use crate::store::contract::Connection;
 use crate::store::filter::Filter;
 use crate::store::postgres::pool::Held;
 use crate::store::postgres::stems::storable;
-use crate::store::postgres::{cache, nearest, terms};
-use crate::store::records::{Figures, Near, Origin, Place, StoreError, StoredChunk, StoredSource, Volatility};
+use crate::store::postgres::{nearest, terms};
+use crate::store::records::{Figures, Near, Place, StoreError, StoredChunk, StoredSource};
+use crate::store::rows::{self, CHUNKS, ChunkRow};
 
 /// A connection of the pool.
 #[derive(Debug)]
@@ -25,7 +23,8 @@ pub struct PostgresReader {
 }
 
 impl PostgresReader {
-    fn own(&mut self) -> &mut PgConnection {
+    /// The connection itself.
+    pub fn own(&mut self) -> &mut PgConnection {
         &mut self.held.connection
     }
 }
@@ -33,14 +32,11 @@ impl PostgresReader {
 #[async_trait]
 impl Connection for PostgresReader {
     async fn fact(&mut self, key: &str) -> Result<Option<String>, StoreError> {
-        Ok(sqlx::query_scalar("SELECT value FROM meta WHERE key = $1")
-            .bind(storable(key).into_owned())
-            .fetch_optional(self.own())
-            .await?)
+        Ok(sqlx::query_scalar(rows::FACT).bind(storable(key).into_owned()).fetch_optional(self.own()).await?)
     }
 
     async fn generation(&mut self) -> Result<i64, StoreError> {
-        Ok(sqlx::query_scalar("SELECT value::bigint FROM meta WHERE key = 'generation'").fetch_one(self.own()).await?)
+        Ok(sqlx::query_scalar(rows::GENERATION).fetch_one(self.own()).await?)
     }
 
     async fn is_empty(&mut self) -> Result<bool, StoreError> {
@@ -79,39 +75,24 @@ impl Connection for PostgresReader {
     }
 
     async fn chunks(&mut self, ids: &[i64]) -> Result<Vec<StoredChunk>, StoreError> {
-        let rows = sqlx::query(AssertSqlSafe(format!("{CHUNKS} WHERE chunks.id = ANY($1)")))
-            .bind(ids.to_vec())
-            .fetch_all(self.own())
-            .await?;
-        rows.iter().map(chunk).collect()
+        let sql = format!("{CHUNKS} WHERE chunks.id = ANY($1)");
+        let query = sqlx::query_as::<_, ChunkRow>(AssertSqlSafe(sql)).bind(ids.to_vec());
+        Ok(query.fetch_all(self.own()).await?.into_iter().map(StoredChunk::from).collect())
     }
 
     async fn chunk_at(&mut self, source: &str, ordinal: i64) -> Result<Option<StoredChunk>, StoreError> {
-        let row = sqlx::query(AssertSqlSafe(format!("{CHUNKS} WHERE chunks.source = $1 AND chunks.ordinal = $2")))
-            .bind(storable(source).into_owned())
-            .bind(ordinal)
-            .fetch_optional(self.own())
-            .await?;
-        row.as_ref().map(chunk).transpose()
+        let sql = format!("{CHUNKS} WHERE chunks.source = $1 AND chunks.ordinal = $2");
+        let query = sqlx::query_as::<_, ChunkRow>(AssertSqlSafe(sql)).bind(storable(source).into_owned()).bind(ordinal);
+        Ok(query.fetch_optional(self.own()).await?.map(StoredChunk::from))
     }
 
     async fn sources(&mut self) -> Result<Vec<StoredSource>, StoreError> {
-        let rows = sqlx::query(
-            "SELECT sources.source, source_type, collection, tags, dated, volatility, content_hash, parser, \
-             count(chunks.id), indexed_at, origin FROM sources \
-             LEFT JOIN chunks ON chunks.source = sources.source AND chunks.role <> 'section' \
-             GROUP BY sources.source ORDER BY 1",
-        )
-        .fetch_all(self.own())
-        .await?;
-        rows.iter().map(source).collect()
+        let rows = sqlx::query_as(rows::SOURCES).fetch_all(self.own()).await?;
+        Ok(rows.into_iter().map(|row| rows::source(row, |tags| tags)).collect())
     }
 
     async fn text(&mut self, source: &str) -> Result<Option<String>, StoreError> {
-        Ok(sqlx::query_scalar("SELECT text FROM texts WHERE source = $1")
-            .bind(storable(source).into_owned())
-            .fetch_optional(self.own())
-            .await?)
+        Ok(sqlx::query_scalar(rows::TEXT).bind(storable(source).into_owned()).fetch_optional(self.own()).await?)
     }
 
     async fn figures(&mut self) -> Result<Figures, StoreError> {
@@ -132,9 +113,7 @@ impl Connection for PostgresReader {
     }
 
     async fn longest(&mut self) -> Result<i64, StoreError> {
-        Ok(sqlx::query_scalar("SELECT coalesce(max(tokens), 0)::bigint FROM chunks WHERE role <> 'section'")
-            .fetch_one(self.own())
-            .await?)
+        Ok(sqlx::query_scalar(rows::LONGEST).fetch_one(self.own()).await?)
     }
 
     async fn sample(&mut self) -> Result<Option<(String, Vec<f32>)>, StoreError> {
@@ -142,89 +121,4 @@ impl Connection for PostgresReader {
             .fetch_optional(self.own())
             .await?)
     }
-}
-
-#[async_trait]
-impl StoreCache for PostgresReader {
-    async fn embedded(&mut self, keys: &[[u8; 32]]) -> Result<HashMap<[u8; 32], Vec<f32>>, StoreError> {
-        cache::embedded(self.own(), keys).await
-    }
-
-    async fn keep_embedded(&mut self, vectors: &[([u8; 32], Vec<f32>)], now: DateTime<Utc>) -> Result<(), StoreError> {
-        cache::keep_embedded(self.own(), vectors, now).await
-    }
-
-    async fn answer(&mut self, exact: &[u8; 32], now: DateTime<Utc>) -> Result<Option<CachedAnswer>, StoreError> {
-        cache::answer(self.own(), exact, now).await
-    }
-
-    async fn answers(
-        &mut self,
-        scope: &[u8; 32],
-        guard: &str,
-        now: DateTime<Utc>,
-    ) -> Result<Vec<CachedAnswer>, StoreError> {
-        cache::answers(self.own(), scope, guard, now).await
-    }
-
-    async fn keep_answer(&mut self, answer: &NewAnswer<'_>, now: DateTime<Utc>) -> Result<(), StoreError> {
-        cache::keep_answer(self.own(), answer, now).await
-    }
-
-    async fn shown(&mut self, conversation: &str, since: DateTime<Utc>) -> Result<Vec<ShownChunk>, StoreError> {
-        cache::shown(self.own(), conversation, since).await
-    }
-
-    async fn keep_shown(
-        &mut self,
-        conversation: &str,
-        shown: &[ShownChunk],
-        now: DateTime<Utc>,
-        forget_before: DateTime<Utc>,
-    ) -> Result<(), StoreError> {
-        cache::keep_shown(self.own(), conversation, shown, now, forget_before).await
-    }
-}
-
-const CHUNKS: &str = "SELECT chunks.id, chunks.source, source_type, collection, dated, volatility, role, ordinal, \
-    parent, section, content, char_start, char_end, tokens \
-    FROM chunks JOIN sources ON sources.source = chunks.source";
-
-fn source(row: &PgRow) -> Result<StoredSource, StoreError> {
-    Ok(StoredSource {
-        source: row.try_get(0)?,
-        source_type: row.try_get(1)?,
-        collection: row.try_get(2)?,
-        tags: row.try_get(3)?,
-        dated: row.try_get(4)?,
-        volatility: volatility(row, 5)?,
-        content_hash: row.try_get(6)?,
-        parser: row.try_get(7)?,
-        chunk_count: row.try_get(8)?,
-        indexed_at: DateTime::from_timestamp_micros(row.try_get(9)?).unwrap_or_default(),
-        origin: Origin::named(row.try_get(10)?).unwrap_or_default(),
-    })
-}
-
-fn chunk(row: &PgRow) -> Result<StoredChunk, StoreError> {
-    Ok(StoredChunk {
-        id: row.try_get(0)?,
-        source: row.try_get(1)?,
-        source_type: row.try_get(2)?,
-        collection: row.try_get(3)?,
-        dated: row.try_get(4)?,
-        volatility: volatility(row, 5)?,
-        role: row.try_get(6)?,
-        ordinal: row.try_get(7)?,
-        parent: row.try_get(8)?,
-        section: row.try_get(9)?,
-        content: row.try_get(10)?,
-        char_start: row.try_get(11)?,
-        char_end: row.try_get(12)?,
-        tokens: row.try_get(13)?,
-    })
-}
-
-fn volatility(row: &PgRow, column: usize) -> Result<Volatility, StoreError> {
-    Ok(Volatility::named(row.try_get(column)?).unwrap_or_default())
 }

@@ -8,10 +8,9 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use crate::store::postgres::nearest::HNSW_WIDTH_MAX;
 use crate::store::postgres::stems::{self, storable};
-use crate::store::records::{NewSource, Replaced, StoreError};
+use crate::store::records::{CHUNKS_MAX, NewSource, Replaced, StoreError};
+use crate::store::rows;
 
-/// The most chunks an index holds, as in a file: what is beyond has not been measured.
-pub const CHUNKS_MAX: usize = 1_000_000;
 /// Chunks in one statement: half a megabyte of text and vectors.
 const CHUNKS_PAGE: usize = 200;
 /// Postings in one statement: some hundred kilobytes.
@@ -106,12 +105,8 @@ pub async fn wipe(connection: &mut PgConnection, embeddings: bool) -> Result<(),
 /// `Sql`.
 pub async fn set_fact(connection: &mut PgConnection, key: &str, value: Option<&str>) -> Result<(), StoreError> {
     let query = match value {
-        Some(value) => sqlx::query(
-            "INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-        )
-        .bind(storable(key).into_owned())
-        .bind(storable(value).into_owned()),
-        None => sqlx::query("DELETE FROM meta WHERE key = $1").bind(storable(key).into_owned()),
+        Some(value) => sqlx::query(rows::SET_FACT).bind(storable(key).into_owned()).bind(storable(value).into_owned()),
+        None => sqlx::query(rows::FORGET_FACT).bind(storable(key).into_owned()),
     };
     query.execute(connection).await?;
     Ok(())
@@ -228,35 +223,18 @@ async fn fit_width(work: &mut PgConnection, wanted: usize) -> Result<(), StoreEr
     Ok(())
 }
 
-/// An answer that touches the source may be wrong now. A new source may answer better than what any
-/// answer holds, so it drops them all.
 async fn drop_answers(work: &mut PgConnection, name: &str, is_new: bool) -> Result<(), StoreError> {
-    let query = if is_new {
-        sqlx::query("DELETE FROM answers")
-    } else {
-        sqlx::query("DELETE FROM answers WHERE exact IN (SELECT exact FROM answer_sources WHERE source = $1)")
-            .bind(name)
-    };
+    let query = if is_new { sqlx::query(rows::DROP_ANSWERS) } else { sqlx::query(rows::DROP_ANSWERS_OF).bind(name) };
     query.execute(work).await?;
     Ok(())
 }
 
 async fn next_generation(work: &mut PgConnection) -> Result<i64, StoreError> {
-    Ok(sqlx::query_scalar(
-        "UPDATE meta SET value = (value::bigint + 1)::text WHERE key = 'generation' RETURNING value::bigint",
-    )
-    .fetch_one(work)
-    .await?)
+    Ok(sqlx::query_scalar(rows::NEXT_GENERATION).fetch_one(work).await?)
 }
 
-/// Keys for new chunks. None is ever given twice, so a key that somebody holds never means another text.
 async fn reserve_ids(work: &mut PgConnection, count: usize) -> Result<i64, StoreError> {
-    Ok(sqlx::query_scalar(
-        "UPDATE meta SET value = (value::bigint + $1)::text WHERE key = 'next_id' RETURNING value::bigint - $1",
-    )
-    .bind(i64::try_from(count).unwrap_or(0))
-    .fetch_one(work)
-    .await?)
+    Ok(sqlx::query_scalar(rows::RESERVE_IDS).bind(i64::try_from(count).unwrap_or(0)).fetch_one(work).await?)
 }
 
 async fn insert_source(
@@ -266,28 +244,21 @@ async fn insert_source(
     generation: i64,
 ) -> Result<(), StoreError> {
     let tags: Vec<String> = new.tags.iter().map(|tag| storable(tag).into_owned()).collect();
-    sqlx::query(
-        "INSERT INTO sources (source, source_type, collection, tags, dated, volatility, content_hash, parser, \
-         indexed_at, generation, origin) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
-    )
-    .bind(name)
-    .bind(storable(new.source_type).into_owned())
-    .bind(storable(new.collection).into_owned())
-    .bind(tags)
-    .bind::<Option<NaiveDate>>(new.dated)
-    .bind(new.volatility.name())
-    .bind(new.content_hash)
-    .bind(new.parser)
-    .bind(new.indexed_at.timestamp_micros())
-    .bind(generation)
-    .bind(new.origin.name())
-    .execute(&mut *work)
-    .await?;
-    sqlx::query("INSERT INTO texts (source, text) VALUES ($1, $2)")
+    sqlx::query(rows::INSERT_SOURCE)
         .bind(name)
-        .bind(storable(new.text).into_owned())
-        .execute(work)
+        .bind(storable(new.source_type).into_owned())
+        .bind(storable(new.collection).into_owned())
+        .bind(tags)
+        .bind::<Option<NaiveDate>>(new.dated)
+        .bind(new.volatility.name())
+        .bind(new.content_hash)
+        .bind(new.parser)
+        .bind(new.indexed_at.timestamp_micros())
+        .bind(generation)
+        .bind(new.origin.name())
+        .execute(&mut *work)
         .await?;
+    sqlx::query(rows::INSERT_TEXT).bind(name).bind(storable(new.text).into_owned()).execute(work).await?;
     Ok(())
 }
 

@@ -9,6 +9,7 @@ use sqlx::{Row as _, SqliteConnection};
 
 use crate::store::filter::SourceFacts;
 use crate::store::records::StoreError;
+use crate::store::rows;
 use crate::store::sqlite::blob::from_blob;
 use crate::store::sqlite::memory::InMemoryVectors;
 
@@ -50,9 +51,7 @@ impl SharedVectors {
 /// # Errors
 /// `Sql`.
 pub async fn generation(connection: &mut SqliteConnection) -> Result<i64, StoreError> {
-    Ok(sqlx::query_scalar("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'generation'")
-        .fetch_one(connection)
-        .await?)
+    Ok(sqlx::query_scalar(rows::GENERATION).fetch_one(connection).await?)
 }
 
 /// Reads into memory what the file has and it has not, within one view of the file.
@@ -127,10 +126,7 @@ fn candidates(rows: Vec<SqliteRow>) -> Result<VectorsBySource, StoreError> {
 }
 
 /// What a filter looks at, from the first five columns of a row.
-///
-/// # Errors
-/// `Sql`.
-pub fn facts(row: &SqliteRow) -> Result<SourceFacts, StoreError> {
+fn facts(row: &SqliteRow) -> Result<SourceFacts, StoreError> {
     let Json(tags) = row.try_get::<Json<Vec<String>>, _>(3)?;
     Ok(SourceFacts {
         source: row.try_get(0)?,

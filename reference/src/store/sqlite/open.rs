@@ -1,19 +1,17 @@
 //! The file and its pool.
 //!
-//! The pool is the server's narrow place, and it is real: whoever gets no connection within its
-//! patience is told so, and says so. One writer at a time; a reader never waits for it.
+//! One writer at a time; a reader never waits for it.
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sqlx::pool::PoolConnection;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{Connection as _, Sqlite, SqliteConnection};
 
 use crate::store::contract::{Connection, Patience, Store};
+use crate::store::pool::ConnectionPool;
 use crate::store::records::{NewSource, PoolFigures, Replaced, StoreError};
 use crate::store::sqlite::following::SharedVectors;
 use crate::store::sqlite::reading::SqliteReader;
@@ -22,18 +20,13 @@ use crate::store::sqlite::writing;
 
 /// Connections in the pool: enough for two cores, few enough that saturation is easily met.
 pub const CONNECTIONS: u32 = 4;
-/// How long a start or a writer waits for a connection.
-const WRITER_WAITS: Duration = Duration::from_secs(30);
-/// How long a search waits for one.
-const SEARCH_WAITS: Duration = Duration::from_millis(250);
 /// How long a statement waits for another process's write.
 const BUSY_LIMIT: Duration = Duration::from_secs(10);
 
 /// A store in a file.
 #[derive(Debug)]
 pub struct SqliteStore {
-    pool: SqlitePool,
-    waiting: AtomicUsize,
+    pool: ConnectionPool<Sqlite>,
     writing: tokio::sync::Mutex<()>,
     memory: Arc<SharedVectors>,
 }
@@ -57,83 +50,47 @@ impl SqliteStore {
         memory.write().generation = -1;
         memory.follow(&mut first).await?;
         first.close().await?;
-        let pool = SqlitePoolOptions::new()
-            .max_connections(CONNECTIONS)
-            // Opened at the start and kept, so that a search waits for others and never for a file to open.
-            .min_connections(CONNECTIONS)
-            .acquire_timeout(WRITER_WAITS)
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .test_before_acquire(false)
-            // Being kept waiting is this pool's ordinary life, and a fault of ours besides.
-            .acquire_slow_level(tracing::log::LevelFilter::Off)
-            .connect_with(options(path))
-            .await?;
-        Ok(Self { pool, waiting: AtomicUsize::new(0), writing: tokio::sync::Mutex::new(()), memory })
-    }
-
-    async fn acquire(&self, waits: Duration) -> Result<PoolConnection<Sqlite>, StoreError> {
-        struct Waiting<'a>(&'a AtomicUsize);
-        impl Drop for Waiting<'_> {
-            fn drop(&mut self) {
-                self.0.fetch_sub(1, Ordering::Relaxed);
-            }
-        }
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-        let _waiting = Waiting(&self.waiting);
-        match tokio::time::timeout(waits, self.pool.acquire()).await {
-            Ok(Ok(connection)) => Ok(connection),
-            Err(_) | Ok(Err(sqlx::Error::PoolTimedOut)) => Err(StoreError::Saturated { waited: waits }),
-            Ok(Err(error)) => Err(error.into()),
-        }
+        let pool = ConnectionPool::options(CONNECTIONS).test_before_acquire(false).connect_with(options(path)).await?;
+        Ok(Self { pool: ConnectionPool::new(pool), writing: tokio::sync::Mutex::new(()), memory })
     }
 }
 
 #[async_trait]
 impl Store for SqliteStore {
     async fn connect(&self, patience: Patience) -> Result<Box<dyn Connection>, StoreError> {
-        let waits = match patience {
-            Patience::Search => SEARCH_WAITS,
-            Patience::Writer => WRITER_WAITS,
-        };
-        let connection = self.acquire(waits).await?;
+        let connection = self.pool.acquire(patience).await?;
         Ok(Box::new(SqliteReader { connection, memory: Arc::clone(&self.memory) }))
     }
 
     fn pool(&self) -> PoolFigures {
-        PoolFigures {
-            size: self.pool.size(),
-            idle: self.pool.num_idle(),
-            waiting: self.waiting.load(Ordering::Relaxed),
-            max: CONNECTIONS,
-        }
+        self.pool.figures()
     }
 
     async fn replace(&self, new: NewSource<'_>) -> Result<Replaced, StoreError> {
         let _alone = self.writing.lock().await;
-        let mut connection = self.acquire(WRITER_WAITS).await?;
+        let mut connection = self.pool.acquire(Patience::Writer).await?;
         writing::replace(&mut connection, &self.memory, &new).await
     }
 
     async fn remove(&self, source: &str) -> Result<bool, StoreError> {
         let _alone = self.writing.lock().await;
-        let mut connection = self.acquire(WRITER_WAITS).await?;
+        let mut connection = self.pool.acquire(Patience::Writer).await?;
         writing::remove(&mut connection, &self.memory, source).await
     }
 
     async fn wipe(&self, embeddings: bool) -> Result<(), StoreError> {
         let _alone = self.writing.lock().await;
-        let mut connection = self.acquire(WRITER_WAITS).await?;
+        let mut connection = self.pool.acquire(Patience::Writer).await?;
         writing::wipe(&mut connection, &self.memory, embeddings).await
     }
 
     async fn set_fact(&self, key: &str, value: Option<&str>) -> Result<(), StoreError> {
-        let mut connection = self.acquire(WRITER_WAITS).await?;
+        let mut connection = self.pool.acquire(Patience::Writer).await?;
         writing::set_fact(&mut connection, key, value).await
     }
 
     async fn close(&self) {
-        let _ended = tokio::time::timeout(Duration::from_secs(1), self.pool.close()).await;
+        self.pool.close().await;
     }
 }
 

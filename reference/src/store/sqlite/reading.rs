@@ -4,15 +4,15 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use chrono::DateTime;
 use sqlx::pool::PoolConnection;
-use sqlx::sqlite::SqliteRow;
+use sqlx::types::Json;
 use sqlx::{AssertSqlSafe, Row as _, Sqlite};
 
 use crate::store::contract::Connection;
-use crate::store::filter::{Filter, SourceFacts};
-use crate::store::records::{Figures, Near, Origin, Place, StoreError, StoredChunk, StoredSource, Volatility};
-use crate::store::sqlite::following::{self, SharedVectors, facts};
+use crate::store::filter::Filter;
+use crate::store::records::{Figures, Near, Place, StoreError, StoredChunk, StoredSource};
+use crate::store::rows::{self, CHUNKS, ChunkRow};
+use crate::store::sqlite::following::{self, SharedVectors};
 use crate::store::sqlite::memory;
 use crate::store::sqlite::terms;
 
@@ -31,10 +31,7 @@ pub struct SqliteReader {
 #[async_trait]
 impl Connection for SqliteReader {
     async fn fact(&mut self, key: &str) -> Result<Option<String>, StoreError> {
-        Ok(sqlx::query_scalar("SELECT value FROM meta WHERE key = $1")
-            .bind(key.to_owned())
-            .fetch_optional(&mut *self.connection)
-            .await?)
+        Ok(sqlx::query_scalar(rows::FACT).bind(key.to_owned()).fetch_optional(&mut *self.connection).await?)
     }
 
     async fn generation(&mut self) -> Result<i64, StoreError> {
@@ -71,41 +68,25 @@ impl Connection for SqliteReader {
             // Keys are our own integers: written into the text, for SQLite binds no lists.
             let list = page.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
             let sql = format!("{CHUNKS} WHERE chunks.id IN ({list})");
-            let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(&mut *self.connection).await?;
-            for row in &rows {
-                chunks.push(chunk(row)?);
-            }
+            let rows: Vec<ChunkRow> = sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut *self.connection).await?;
+            chunks.extend(rows.into_iter().map(StoredChunk::from));
         }
         Ok(chunks)
     }
 
     async fn chunk_at(&mut self, source: &str, ordinal: i64) -> Result<Option<StoredChunk>, StoreError> {
         let sql = format!("{CHUNKS} WHERE chunks.source = $1 AND chunks.ordinal = $2");
-        let row = sqlx::query(AssertSqlSafe(sql))
-            .bind(source.to_owned())
-            .bind(ordinal)
-            .fetch_optional(&mut *self.connection)
-            .await?;
-        row.as_ref().map(chunk).transpose()
+        let query = sqlx::query_as::<_, ChunkRow>(AssertSqlSafe(sql)).bind(source.to_owned()).bind(ordinal);
+        Ok(query.fetch_optional(&mut *self.connection).await?.map(StoredChunk::from))
     }
 
     async fn sources(&mut self) -> Result<Vec<StoredSource>, StoreError> {
-        let rows = sqlx::query(
-            "SELECT sources.source, source_type, collection, tags, dated, volatility, content_hash, parser, \
-             count(chunks.id), indexed_at, origin FROM sources \
-             LEFT JOIN chunks ON chunks.source = sources.source AND chunks.role <> 'section' \
-             GROUP BY sources.source ORDER BY 1",
-        )
-        .fetch_all(&mut *self.connection)
-        .await?;
-        rows.iter().map(source).collect()
+        let rows = sqlx::query_as(rows::SOURCES).fetch_all(&mut *self.connection).await?;
+        Ok(rows.into_iter().map(|row| rows::source(row, |Json(tags)| tags)).collect())
     }
 
     async fn text(&mut self, source: &str) -> Result<Option<String>, StoreError> {
-        Ok(sqlx::query_scalar("SELECT text FROM texts WHERE source = $1")
-            .bind(source.to_owned())
-            .fetch_optional(&mut *self.connection)
-            .await?)
+        Ok(sqlx::query_scalar(rows::TEXT).bind(source.to_owned()).fetch_optional(&mut *self.connection).await?)
     }
 
     async fn figures(&mut self) -> Result<Figures, StoreError> {
@@ -127,9 +108,7 @@ impl Connection for SqliteReader {
     }
 
     async fn longest(&mut self) -> Result<i64, StoreError> {
-        Ok(sqlx::query_scalar("SELECT coalesce(max(tokens), 0) FROM chunks WHERE role <> 'section'")
-            .fetch_one(&mut *self.connection)
-            .await?)
+        Ok(sqlx::query_scalar(rows::LONGEST).fetch_one(&mut *self.connection).await?)
     }
 
     async fn sample(&mut self) -> Result<Option<(String, Vec<f32>)>, StoreError> {
@@ -137,49 +116,4 @@ impl Connection for SqliteReader {
         let memory = self.memory.read();
         Ok(memory.first().map(|(source, vector)| (source.to_owned(), vector.to_vec())))
     }
-}
-
-const CHUNKS: &str = "SELECT chunks.id, chunks.source, source_type, collection, dated, volatility, role, ordinal, \
-    parent, section, content, char_start, char_end, tokens \
-    FROM chunks JOIN sources ON sources.source = chunks.source";
-
-fn source(row: &SqliteRow) -> Result<StoredSource, StoreError> {
-    let at: i64 = row.try_get(9)?;
-    let SourceFacts { source, source_type, collection, tags, dated } = facts(row)?;
-    Ok(StoredSource {
-        source,
-        source_type,
-        collection,
-        tags,
-        dated,
-        volatility: volatility(row, 5)?,
-        origin: Origin::named(row.try_get(10)?).unwrap_or_default(),
-        content_hash: row.try_get(6)?,
-        parser: row.try_get(7)?,
-        chunk_count: row.try_get(8)?,
-        indexed_at: DateTime::from_timestamp_micros(at).unwrap_or_default(),
-    })
-}
-
-fn chunk(row: &SqliteRow) -> Result<StoredChunk, StoreError> {
-    Ok(StoredChunk {
-        id: row.try_get(0)?,
-        source: row.try_get(1)?,
-        source_type: row.try_get(2)?,
-        collection: row.try_get(3)?,
-        dated: row.try_get(4)?,
-        volatility: volatility(row, 5)?,
-        role: row.try_get(6)?,
-        ordinal: row.try_get(7)?,
-        parent: row.try_get(8)?,
-        section: row.try_get(9)?,
-        content: row.try_get(10)?,
-        char_start: row.try_get(11)?,
-        char_end: row.try_get(12)?,
-        tokens: row.try_get(13)?,
-    })
-}
-
-fn volatility(row: &SqliteRow, column: usize) -> Result<Volatility, StoreError> {
-    Ok(Volatility::named(row.try_get(column)?).unwrap_or_default())
 }

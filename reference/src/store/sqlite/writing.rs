@@ -4,12 +4,10 @@ use sqlx::{Connection as _, SqliteConnection};
 
 use crate::chunk::Chunk;
 use crate::store::filter::SourceFacts;
-use crate::store::records::{NewSource, Replaced, StoreError};
+use crate::store::records::{CHUNKS_MAX, NewSource, Replaced, StoreError};
+use crate::store::rows;
 use crate::store::sqlite::blob::to_blob;
-use crate::store::sqlite::following::{self, SharedVectors};
-
-/// The most chunks an index holds: 1.5 GB of vectors of 384 numbers, and a scan of a tenth of a second.
-pub const CHUNKS_MAX: usize = 1_000_000;
+use crate::store::sqlite::following::SharedVectors;
 
 /// Replaces a source.
 ///
@@ -128,12 +126,8 @@ pub async fn wipe(
 /// `Sql`.
 pub async fn set_fact(connection: &mut SqliteConnection, key: &str, value: Option<&str>) -> Result<(), StoreError> {
     let query = match value {
-        Some(value) => sqlx::query(
-            "INSERT INTO meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-        )
-        .bind(key.to_owned())
-        .bind(value.to_owned()),
-        None => sqlx::query("DELETE FROM meta WHERE key = $1").bind(key.to_owned()),
+        Some(value) => sqlx::query(rows::SET_FACT).bind(key.to_owned()).bind(value.to_owned()),
+        None => sqlx::query(rows::FORGET_FACT).bind(key.to_owned()),
     };
     query.execute(connection).await?;
     Ok(())
@@ -149,61 +143,36 @@ async fn delete(work: &mut SqliteConnection, source: &str) -> Result<bool, Store
     Ok(deleted.rows_affected() > 0)
 }
 
-/// An answer that touches the source may be wrong now. A new source may answer better than what any
-/// answer holds, so it drops them all.
 async fn drop_answers(work: &mut SqliteConnection, source: &str, is_new: bool) -> Result<(), StoreError> {
-    let query = if is_new {
-        sqlx::query("DELETE FROM answers")
-    } else {
-        sqlx::query("DELETE FROM answers WHERE exact IN (SELECT exact FROM answer_sources WHERE source = $1)")
-            .bind(source)
-    };
+    let query = if is_new { sqlx::query(rows::DROP_ANSWERS) } else { sqlx::query(rows::DROP_ANSWERS_OF).bind(source) };
     query.execute(work).await?;
     Ok(())
 }
 
 async fn next_generation(work: &mut SqliteConnection) -> Result<i64, StoreError> {
-    sqlx::query("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE key = 'generation'")
-        .execute(&mut *work)
-        .await?;
-    following::generation(work).await
+    Ok(sqlx::query_scalar(rows::NEXT_GENERATION).fetch_one(work).await?)
 }
 
-/// Keys for new chunks. None is ever given twice, so a key that somebody holds never means another text.
 async fn reserve_ids(work: &mut SqliteConnection, count: usize) -> Result<i64, StoreError> {
-    let first: i64 = sqlx::query_scalar("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'next_id'")
-        .fetch_one(&mut *work)
-        .await?;
-    sqlx::query("UPDATE meta SET value = $1 WHERE key = 'next_id'")
-        .bind((first + i64::try_from(count).unwrap_or(0)).to_string())
-        .execute(work)
-        .await?;
-    Ok(first)
+    Ok(sqlx::query_scalar(rows::RESERVE_IDS).bind(i64::try_from(count).unwrap_or(0)).fetch_one(work).await?)
 }
 
 async fn insert_source(work: &mut SqliteConnection, new: &NewSource<'_>, generation: i64) -> Result<(), StoreError> {
-    sqlx::query(
-        "INSERT INTO sources (source, source_type, collection, tags, dated, volatility, content_hash, parser, indexed_at, \
-         generation, origin) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
-    )
-    .bind(new.source)
-    .bind(new.source_type)
-    .bind(new.collection)
-    .bind(sqlx::types::Json(new.tags))
-    .bind(new.dated)
-    .bind(new.volatility.name())
-    .bind(new.content_hash)
-    .bind(new.parser)
-    .bind(new.indexed_at.timestamp_micros())
-    .bind(generation)
-    .bind(new.origin.name())
-    .execute(&mut *work)
-    .await?;
-    sqlx::query("INSERT INTO texts (source, text) VALUES ($1, $2)")
+    sqlx::query(rows::INSERT_SOURCE)
         .bind(new.source)
-        .bind(new.text)
-        .execute(work)
+        .bind(new.source_type)
+        .bind(new.collection)
+        .bind(sqlx::types::Json(new.tags))
+        .bind(new.dated)
+        .bind(new.volatility.name())
+        .bind(new.content_hash)
+        .bind(new.parser)
+        .bind(new.indexed_at.timestamp_micros())
+        .bind(generation)
+        .bind(new.origin.name())
+        .execute(&mut *work)
         .await?;
+    sqlx::query(rows::INSERT_TEXT).bind(new.source).bind(new.text).execute(work).await?;
     Ok(())
 }
 
