@@ -26,31 +26,20 @@ pub type AnswerRow<Vector> = (Vector, String, i64);
 /// A chunk's name and its score.
 pub type ShownRow = (String, f64);
 
-/// A connection of a store that keeps embeddings, answers and conversations.
+/// A connection of a store that keeps embeddings, answers and conversations. Whatever is asked of it fails with `Sql`
+/// where the database does.
 #[async_trait]
 pub trait StoreCache {
     /// Vectors of texts already embedded, by the digest of model and text.
-    ///
-    /// # Errors
-    /// `Sql`.
     async fn embedded(&mut self, keys: &[[u8; 32]]) -> Result<HashMap<[u8; 32], Vec<f32>>, StoreError>;
 
     /// Keeps vectors for whoever embeds these texts again; the oldest go where there are too many.
-    ///
-    /// # Errors
-    /// `Sql`.
     async fn keep_embedded(&mut self, vectors: &[([u8; 32], Vec<f32>)], now: DateTime<Utc>) -> Result<(), StoreError>;
 
     /// The answer kept for exactly this question in exactly this scope.
-    ///
-    /// # Errors
-    /// `Sql`.
     async fn answer(&mut self, exact: &[u8; 32], now: DateTime<Utc>) -> Result<Option<CachedAnswer>, StoreError>;
 
     /// The newest answers of a scope that have a question's guard, for a comparison of meaning.
-    ///
-    /// # Errors
-    /// `Sql`.
     async fn answers(
         &mut self,
         scope: &[u8; 32],
@@ -60,21 +49,12 @@ pub trait StoreCache {
 
     /// Keeps an answer, unless the index has changed since it was found; expired ones, and the
     /// oldest where there are too many, go.
-    ///
-    /// # Errors
-    /// `Sql`.
     async fn keep_answer(&mut self, answer: &NewAnswer<'_>, now: DateTime<Utc>) -> Result<(), StoreError>;
 
     /// What a conversation was shown since a moment: chunk and final score.
-    ///
-    /// # Errors
-    /// `Sql`.
     async fn shown(&mut self, conversation: &str, since: DateTime<Utc>) -> Result<Vec<ShownChunk>, StoreError>;
 
     /// Remembers what a conversation is shown now, and forgets what no conversation asks for any more.
-    ///
-    /// # Errors
-    /// `Sql`.
     async fn keep_shown(
         &mut self,
         conversation: &str,

@@ -80,91 +80,49 @@ pub trait Besides {}
 #[cfg(not(feature = "memory"))]
 impl<T> Besides for T {}
 
-/// One connection of a store.
+/// One connection of a store. Whatever is asked of it fails with `Sql` where the database does.
 #[async_trait]
 pub trait Connection: Debug + Send + Besides {
     /// A fact about the index.
-    ///
-    /// # Errors
-    /// `Sql`.
     async fn fact(&mut self, key: &str) -> Result<Option<String>, StoreError>;
 
     /// Counts every change of the index; an answer found under another count may be out of date.
-    ///
-    /// # Errors
-    /// `Sql`.
     async fn generation(&mut self) -> Result<i64, StoreError>;
 
     /// Whether nothing can be found at all.
-    ///
-    /// # Errors
-    /// `Sql`.
     async fn is_empty(&mut self) -> Result<bool, StoreError>;
 
     /// The kinds of sources there are.
-    ///
-    /// # Errors
-    /// `Sql`.
     async fn kinds(&mut self) -> Result<BTreeSet<String>, StoreError>;
 
     /// Chunks that hold terms of a question, the best first by BM25; equal ones by place.
-    ///
-    /// # Errors
-    /// `Sql`.
     async fn worded(&mut self, terms: &[String], filter: &Filter, depth: usize) -> Result<Vec<Place>, StoreError>;
 
     /// Chunks whose vectors are near, the nearest first; equal ones by place. A chunk at a right angle
     /// or beyond is not near.
-    ///
-    /// # Errors
-    /// `Sql`.
     async fn near(&mut self, vector: &[f32], filter: &Filter, depth: usize) -> Result<Vec<Near>, StoreError>;
 
     /// Cosines of a vector and the chunks with these keys.
-    ///
-    /// # Errors
-    /// `Sql`.
     async fn cosines(&mut self, vector: &[f32], ids: &[i64]) -> Result<HashMap<i64, f32>, StoreError>;
 
     /// The chunks with these keys, in no order.
-    ///
-    /// # Errors
-    /// `Sql`.
     async fn chunks(&mut self, ids: &[i64]) -> Result<Vec<StoredChunk>, StoreError>;
 
     /// The chunk at a place of a source, such as the section around a passage.
-    ///
-    /// # Errors
-    /// `Sql`.
     async fn chunk_at(&mut self, source: &str, ordinal: i64) -> Result<Option<StoredChunk>, StoreError>;
 
     /// Every source, by name.
-    ///
-    /// # Errors
-    /// `Sql`.
     async fn sources(&mut self) -> Result<Vec<StoredSource>, StoreError>;
 
     /// The text of a source as it was indexed, secrets already taken out.
-    ///
-    /// # Errors
-    /// `Sql`.
     async fn text(&mut self, source: &str) -> Result<Option<String>, StoreError>;
 
     /// Counts over the whole index.
-    ///
-    /// # Errors
-    /// `Sql`.
     async fn figures(&mut self) -> Result<Figures, StoreError>;
 
     /// Tokens of the longest chunk that is searched, 0 where there is none. It may read the whole index.
-    ///
-    /// # Errors
-    /// `Sql`.
     async fn longest(&mut self) -> Result<i64, StoreError>;
 
     /// Any stored vector, with its source: what a health check searches with.
-    ///
-    /// # Errors
-    /// `Sql`.
     async fn sample(&mut self) -> Result<Option<(String, Vec<f32>)>, StoreError>;
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use async_trait::async_trait;
-use sqlx::{AssertSqlSafe, PgConnection, Row as _};
+use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::store::contract::Connection;
 use crate::store::filter::Filter;
@@ -96,20 +96,13 @@ impl Connection for PostgresReader {
     }
 
     async fn figures(&mut self) -> Result<Figures, StoreError> {
-        let row = sqlx::query(
+        let (chunks, sources, mean_tokens, answers, embeddings, reachable) = sqlx::query_as(
             "SELECT chunks, (SELECT count(*) FROM sources), coalesce(tokens::float8 / nullif(chunks, 0), 0), \
              (SELECT count(*) FROM answers), (SELECT count(*) FROM embeddings), vectors FROM tally",
         )
         .fetch_one(self.own())
         .await?;
-        Ok(Figures {
-            chunks: row.try_get(0)?,
-            sources: row.try_get(1)?,
-            mean_tokens: row.try_get(2)?,
-            answers: row.try_get(3)?,
-            embeddings: row.try_get(4)?,
-            reachable: row.try_get(5)?,
-        })
+        Ok(Figures { chunks, sources, mean_tokens, answers, embeddings, reachable })
     }
 
     async fn longest(&mut self) -> Result<i64, StoreError> {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use chrono::NaiveDate;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use sqlx::sqlite::SqliteRow;
 use sqlx::types::Json;
@@ -61,22 +62,20 @@ pub async fn generation(connection: &mut SqliteConnection) -> Result<i64, StoreE
 async fn follow(connection: &mut SqliteConnection, memory: &SharedVectors) -> Result<(), StoreError> {
     let mut view = sqlx::Connection::begin(connection).await?;
     let generation = generation(&mut view).await?;
-    let rows = sqlx::query(
+    let rows: Vec<(String, String, String, Json<Vec<String>>, Option<NaiveDate>, i64)> = sqlx::query_as(
         "SELECT source, source_type, collection, tags, dated, generation FROM sources ORDER BY generation, source",
     )
     .fetch_all(&mut *view)
     .await?;
-    let mut present = HashSet::new();
+    let (mut present, all) = (HashSet::new(), rows.len());
     let mut changed: Vec<(SourceFacts, i64)> = Vec::new();
-    for row in &rows {
-        let facts = facts(row)?;
-        let written: i64 = row.try_get(5)?;
-        present.insert(facts.source.clone());
-        if memory.read().generation_of(&facts.source) != Some(written) {
-            changed.push((facts, written));
+    for (source, source_type, collection, Json(tags), dated, written) in rows {
+        present.insert(source.clone());
+        if memory.read().generation_of(&source) != Some(written) {
+            changed.push((SourceFacts { source, source_type, collection, tags, dated }, written));
         }
     }
-    let everything = changed.len() == rows.len();
+    let everything = changed.len() == all;
     let vectors = if everything { all_vectors(&mut view).await? } else { some_vectors(&mut view, &changed).await? };
     let mut memory = memory.write();
     let gone: Vec<String> = memory.names().filter(|name| !present.contains(*name)).map(str::to_owned).collect();
@@ -123,16 +122,4 @@ fn candidates(rows: Vec<SqliteRow>) -> Result<VectorsBySource, StoreError> {
         vectors.entry(row.try_get(1)?).or_default().push(entry);
     }
     Ok(vectors)
-}
-
-/// What a filter looks at, from the first five columns of a row.
-fn facts(row: &SqliteRow) -> Result<SourceFacts, StoreError> {
-    let Json(tags) = row.try_get::<Json<Vec<String>>, _>(3)?;
-    Ok(SourceFacts {
-        source: row.try_get(0)?,
-        source_type: row.try_get(1)?,
-        collection: row.try_get(2)?,
-        tags,
-        dated: row.try_get(4)?,
-    })
 }

@@ -30,7 +30,7 @@ struct Entry {
     ordinal: u32,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Slot {
     facts: SourceFacts,
     generation: i64,
@@ -146,23 +146,17 @@ impl InMemoryVectors {
     fn compact(&mut self) {
         let mut kept = Self { generation: self.generation, width: self.width, ..Self::default() };
         let mut moved = HashMap::<u32, u32>::new();
-        for (entry, vector) in self.iter().filter(|(entry, _)| self.sources[entry.slot as usize].is_alive) {
-            let slot = *moved.entry(entry.slot).or_insert_with(|| {
-                let old = &self.sources[entry.slot as usize];
-                kept.sources.push(Slot { facts: old.facts.clone(), generation: old.generation, is_alive: true });
-                u32::try_from(kept.sources.len() - 1).unwrap_or(u32::MAX)
-            });
-            kept.numbers.extend_from_slice(vector);
-            kept.entries.push(Entry { slot, ..*entry });
+        for (old, slot) in (0_u32..).zip(&self.sources).filter(|(_, slot)| slot.is_alive) {
+            let new = u32::try_from(kept.sources.len()).unwrap_or(u32::MAX);
+            moved.insert(old, new);
+            kept.by_name.insert(slot.facts.source.clone(), new);
+            kept.sources.push(slot.clone());
         }
-        // A source without a chunk is known too.
-        for (name, slot) in &self.by_name {
-            if !moved.contains_key(slot) {
-                let old = &self.sources[*slot as usize];
-                moved.insert(*slot, u32::try_from(kept.sources.len()).unwrap_or(u32::MAX));
-                kept.sources.push(Slot { facts: old.facts.clone(), generation: old.generation, is_alive: true });
+        for (entry, vector) in self.iter() {
+            if let Some(slot) = moved.get(&entry.slot) {
+                kept.numbers.extend_from_slice(vector);
+                kept.entries.push(Entry { slot: *slot, ..*entry });
             }
-            kept.by_name.insert(name.clone(), moved[slot]);
         }
         *self = kept;
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use sqlx::pool::PoolConnection;
 use sqlx::types::Json;
-use sqlx::{AssertSqlSafe, Row as _, Sqlite};
+use sqlx::{AssertSqlSafe, Sqlite};
 
 use crate::store::contract::Connection;
 use crate::store::filter::Filter;
@@ -15,9 +15,6 @@ use crate::store::rows::{self, CHUNKS, ChunkRow};
 use crate::store::sqlite::following::{self, SharedVectors};
 use crate::store::sqlite::memory;
 use crate::store::sqlite::terms;
-
-/// Chunks asked for in one statement; a search asks for some dozens.
-const ROWS_MAX: usize = 1_000;
 
 /// A connection of the pool.
 #[derive(Debug)]
@@ -63,15 +60,9 @@ impl Connection for SqliteReader {
     }
 
     async fn chunks(&mut self, ids: &[i64]) -> Result<Vec<StoredChunk>, StoreError> {
-        let mut chunks = Vec::with_capacity(ids.len());
-        for page in ids.chunks(ROWS_MAX) {
-            // Keys are our own integers: written into the text, for SQLite binds no lists.
-            let list = page.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
-            let sql = format!("{CHUNKS} WHERE chunks.id IN ({list})");
-            let rows: Vec<ChunkRow> = sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut *self.connection).await?;
-            chunks.extend(rows.into_iter().map(StoredChunk::from));
-        }
-        Ok(chunks)
+        let sql = format!("{CHUNKS} WHERE chunks.id IN (SELECT value FROM json_each($1))");
+        let query = sqlx::query_as::<_, ChunkRow>(AssertSqlSafe(sql)).bind(Json(ids));
+        Ok(query.fetch_all(&mut *self.connection).await?.into_iter().map(StoredChunk::from).collect())
     }
 
     async fn chunk_at(&mut self, source: &str, ordinal: i64) -> Result<Option<StoredChunk>, StoreError> {
@@ -91,20 +82,14 @@ impl Connection for SqliteReader {
 
     async fn figures(&mut self) -> Result<Figures, StoreError> {
         self.memory.follow(&mut self.connection).await?;
-        let row = sqlx::query(
+        let (chunks, sources, mean_tokens, answers, embeddings) = sqlx::query_as(
             "SELECT count(*), (SELECT count(*) FROM sources), coalesce(avg(tokens), 0.0), \
              (SELECT count(*) FROM answers), (SELECT count(*) FROM embeddings) FROM chunks WHERE role <> 'section'",
         )
         .fetch_one(&mut *self.connection)
         .await?;
-        Ok(Figures {
-            chunks: row.try_get(0)?,
-            sources: row.try_get(1)?,
-            mean_tokens: row.try_get(2)?,
-            answers: row.try_get(3)?,
-            embeddings: row.try_get(4)?,
-            reachable: i64::try_from(self.memory.read().len()).unwrap_or(i64::MAX),
-        })
+        let reachable = i64::try_from(self.memory.read().len()).unwrap_or(i64::MAX);
+        Ok(Figures { chunks, sources, mean_tokens, answers, embeddings, reachable })
     }
 
     async fn longest(&mut self) -> Result<i64, StoreError> {
