@@ -10,7 +10,8 @@ use serin::domain::observation::{Observation, Stage};
 use serin::domain::reason::FailureReason as R;
 
 use crate::fault_server::{Act, FaultServer, Script, json, result, status, stream};
-use crate::{MODERN_TOOLS, TOOLS, check, first_fault, legacy, modern, monitor, probe, with};
+use crate::probing::{check, first_fault, monitor, probe};
+use crate::scripts::{MODERN_TOOLS, TOOLS, legacy, modern, with};
 
 /// Makes the pieces of a coded body from its text.
 type Encode = fn(&str) -> Vec<Vec<u8>>;
@@ -121,7 +122,7 @@ async fn gzip_and_deflate_are_read_as_they_come() {
 async fn both_are_asked_for_everywhere() {
     let server = FaultServer::start(legacy(), None).await;
     let mut monitor = monitor(&format!("http://{}/mcp", server.address), 1);
-    monitor.health = vec![crate::address(&format!("http://{}/health", server.address))];
+    monitor.health = vec![crate::probing::address(&format!("http://{}/health", server.address))];
     let seen = probe(monitor).await;
     assert_eq!(first_fault(&seen), None, "{seen:#?}");
     for (asked, head) in server.seen().asked.iter().zip(server.seen().heads) {

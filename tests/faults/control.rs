@@ -7,7 +7,8 @@ use serin::domain::fleet::Control;
 use serin::probe::prober::Prober;
 
 use crate::fault_server::{Act, FaultServer, Script, status};
-use crate::{acceptor, address};
+use crate::probing::address;
+use crate::tls::acceptor;
 
 /// Far beyond what an answer on loopback takes.
 const WITHIN: Duration = Duration::from_secs(20);

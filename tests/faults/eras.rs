@@ -12,7 +12,8 @@ use serin::probe::assignment::Assignment;
 use serin::probe::prober::Prober;
 
 use crate::fault_server::{Act, FaultServer, Script, result, status};
-use crate::{MODERN_TOOLS, TOOLS, assignment, first_fault, legacy, modern, monitor, now, say, with};
+use crate::probing::{assignment, first_fault, monitor, now};
+use crate::scripts::{MODERN_TOOLS, TOOLS, legacy, modern, say, with};
 
 /// A server of both eras, with these tools in the newer one.
 fn both(modern_tools: &str) -> Script {

@@ -12,7 +12,8 @@ use serin::probe::assignment::Assignment;
 use serin::probe::prober::Prober;
 
 use crate::fault_server::{Act, FaultServer, Script, json, result, status};
-use crate::{DISCOVERED, TOOLS, assignment, first_fault, legacy, modern, monitor, now, say, with};
+use crate::probing::{assignment, first_fault, monitor, now};
+use crate::scripts::{DISCOVERED, TOOLS, legacy, modern, say, with};
 
 /// A session id as the Python SDK gives it, and its successor.
 const ID: &str = "0123456789abcdef0123456789abcdef";

@@ -141,7 +141,7 @@ async fn a_program_is_started_asked_and_stopped() {
 #[tokio::test]
 async fn a_program_finds_the_trace_in_meta() {
     let stage = Scene::new("well");
-    let seen = crate::recorded(&Prober::new(4), &stage.assignment(ServerProfile::default())).await;
+    let seen = crate::probing::recorded(&Prober::new(4), &stage.assignment(ServerProfile::default())).await;
     let text = seen.transcript.clone().expect("it is recorded");
     let named = format!(r#""_meta":{{"traceparent":"00-{:032x}-"#, seen.trace);
     assert!(text.matches(named.as_str()).count() >= 3, "{named} in {text}");

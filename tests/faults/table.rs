@@ -1,7 +1,6 @@
 //! Every row of the table of faults that a probe tells apart: what the server does, where it shows, as which fault, for
 //! which reason and signal, and a part of the evidence. HTTP+SSE has its rows in `older`, programs theirs in `programs`.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
@@ -11,12 +10,11 @@ use serin::domain::observation::{Observation, Stage};
 use serin::domain::reason::FailureReason as R;
 use serin::domain::signal::Signal;
 use serin::probe::prober::Prober;
-use tokio_rustls::TlsAcceptor;
 
 use crate::fault_server::{Act, FaultServer, Script, json, result, status, stream};
-use crate::{
-    DISCOVERED, TIMEOUT, TOOLS, assignment, check, common, first_fault, legacy, modern, monitor, probe, say, with,
-};
+use crate::probing::{TIMEOUT, assignment, check, common, first_fault, monitor, probe};
+use crate::scripts::{DISCOVERED, TOOLS, legacy, modern, say, with};
+use crate::tls::acceptor;
 
 /// What the server does, where it shows, as what, for which reason, and a part of the evidence.
 type Row = (&'static str, Script, Stage, F, R, &'static str);
@@ -255,25 +253,6 @@ async fn faults_before_http() {
         assert_eq!((outcome.reason(), outcome.findings[0].signal), (Some(reason), Signal::Availability), "{sentence}");
         common(sentence, &seen);
     }
-}
-
-/// TLS with a certificate of this issuer, for these names.
-pub(crate) fn acceptor(issuer: &CertifiedIssuer<'_, KeyPair>, names: &[&str], expired: bool) -> TlsAcceptor {
-    let mut params =
-        CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).expect("a certificate");
-    if expired {
-        params.not_before = rcgen::date_time_ymd(2019, 1, 1);
-        params.not_after = rcgen::date_time_ymd(2020, 1, 1);
-    }
-    let key = KeyPair::generate().expect("a certificate");
-    let certificate = params.signed_by(&key, issuer).expect("a certificate");
-    let config = rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("a certificate")
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate.der().clone()], key.serialize_der().try_into().expect("a certificate"))
-        .expect("a certificate");
-    TlsAcceptor::from(Arc::new(config))
 }
 
 #[tokio::test]

@@ -5,7 +5,8 @@ use serin::domain::classify::{TRACE_ID, classify};
 
 use crate::fault_server::{Act, FaultServer, Seen, status};
 use crate::older::older;
-use crate::{first_fault, legacy, modern, monitor, probe, say, with};
+use crate::probing::{first_fault, monitor, probe};
+use crate::scripts::{legacy, modern, say, with};
 
 /// The trace of each call that arrived, as its header has it, once it is known that its body says the same.
 fn traces(sentence: &str, seen: &Seen) -> Vec<String> {

@@ -10,7 +10,8 @@ use serin::probe::wire::head::Head;
 use serin::probe::wire::transcript::TRANSCRIPT_BYTES_MAX;
 
 use crate::fault_server::{Act, FaultServer, Script, result, status};
-use crate::{legacy, modern, monitor, probe, with};
+use crate::probing::{monitor, probe};
+use crate::scripts::{legacy, modern, with};
 
 /// The transcript of a probe that failed; it keeps its bounds and tells of itself.
 fn kept<'o>(sentence: &str, seen: &'o Observation) -> &'o str {

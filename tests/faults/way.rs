@@ -21,7 +21,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 use crate::fault_server::FaultServer;
-use crate::{acceptor, address, assignment, first_fault, legacy, modern, monitor, probe};
+use crate::probing::{address, assignment, first_fault, monitor, probe};
+use crate::scripts::{legacy, modern};
+use crate::tls::acceptor;
 
 fn issuer(name: &str) -> CertifiedIssuer<'static, KeyPair> {
     let mut params = CertificateParams::new(Vec::new()).unwrap();

@@ -1,0 +1,169 @@
+//! What one probe finds out of a server, and the next one does with it.
+
+use std::sync::Arc;
+
+use serin::domain::protocol::Era;
+use serin::domain::server_profile::Caution;
+use serin::probe::prober::Prober;
+
+use crate::fault_server::{Act, FaultServer, Seen, status};
+use crate::probing::{BUDGET, TIMEOUT, assignment, first_fault, monitor, now};
+use crate::scripts::{legacy, modern, say, with};
+
+#[tokio::test]
+async fn what_is_learnt_spares_the_next_probe() {
+    let server = FaultServer::start(legacy(), None).await;
+    let mut assignment = assignment(monitor(&format!("http://{}/mcp", server.address), 1));
+    assignment.ask_sources = true;
+    let prober = Prober::new(8);
+    let (first, profile) = prober.run(&assignment).await;
+    assert_eq!(first.sources.as_ref().map(|sources| sources.count), Some(1));
+    assert_eq!((profile.era, profile.era_found_at.is_some()), (Some(Era::Legacy), true));
+    let before = server.seen().asked.len();
+    assignment.profile = profile.clone();
+    let (seen, again) = prober.run(&assignment).await;
+    assert_eq!(again, profile, "nothing new was learnt");
+    assert_eq!((seen.footprint.connections, seen.footprint.requests), (1, 6), "one connection, no request too many");
+    assert_eq!(server.seen().asked[before], "initialize", "discover is not asked again");
+    assignment.profile.era_found_at = Some(now() - chrono::TimeDelta::hours(29));
+    let before = server.seen().asked.len();
+    prober.run(&assignment).await;
+    let asked = server.seen().asked[before..].to_vec();
+    assert_eq!(asked[0], "initialize", "after a day it is looked for again, in the same order: {asked:?}");
+    assert!(asked.contains(&"server/discover".to_owned()), "{asked:?}");
+    let upgraded = FaultServer::start(
+        with(
+            modern(),
+            "initialize",
+            say(status(
+                "404 Not Found",
+                "Content-Type: application/json\r\n",
+                r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32601,"message":"no"}}"#,
+            )),
+        ),
+        None,
+    )
+    .await;
+    let mut assignment = self::assignment(monitor(&format!("http://{}/mcp", upgraded.address), 1));
+    assignment.profile = profile;
+    let (seen, profile) = prober.run(&assignment).await;
+    assert_eq!((first_fault(&seen), profile.era), (None, Some(Era::Modern)), "an upgrade is no failure");
+}
+
+#[tokio::test]
+async fn what_hurts_a_server_is_never_done_to_it_again() {
+    let prober = Prober::new(8);
+    let mortal = FaultServer::start(with(legacy(), "server/discover", Act::Die), None).await;
+    let (_, profile) = prober.run(&assignment(monitor(&format!("http://{}/mcp", mortal.address), 1))).await;
+    assert_eq!(profile.discover, Caution::Harmful, "it was gone after discover");
+    let restarted = FaultServer::start(legacy(), None).await;
+    let mut again = assignment(monitor(&format!("http://{}/mcp", restarted.address), 1));
+    again.profile = profile;
+    let (seen, profile) = prober.run(&again).await;
+    assert_eq!((first_fault(&seen), profile.era, profile.discover), (None, Some(Era::Legacy), Caution::Harmful));
+    assert!(!restarted.seen().asked.iter().any(|asked| asked == "server/discover"), "{:?}", restarted.seen().asked);
+    assert_eq!(profile.closing, Caution::Harmless, "it still answered after its session was closed");
+
+    let mortal = FaultServer::start(with(legacy(), "DELETE", Act::Die), None).await;
+    let (seen, profile) = prober.run(&assignment(monitor(&format!("http://{}/mcp", mortal.address), 1))).await;
+    assert_eq!(profile.closing, Caution::Harmful, "it was gone after the DELETE: {seen:#?}");
+    let restarted = FaultServer::start(legacy(), None).await;
+    let mut again = assignment(monitor(&format!("http://{}/mcp", restarted.address), 1));
+    again.profile = profile;
+    let (seen, _) = prober.run(&again).await;
+    assert!(!restarted.seen().asked.iter().any(|asked| asked == "DELETE"), "{:?}", restarted.seen().asked);
+    assert_eq!((seen.footprint.sessions_opened, seen.footprint.sessions_closed), (1, 0), "which the footprint says");
+}
+
+#[tokio::test]
+async fn whether_a_server_survived_is_told_from_what_it_answers() {
+    let gone = || status("500 Internal Server Error", "", "");
+    let (opened, none) = match &legacy()["initialize"] {
+        Act::Say(text) => (text.clone(), status("404 Not Found", "", "")),
+        _ => panic!("the script has changed"),
+    };
+    let deleted = || status("200 OK", "", "");
+    let refused =
+        |text: &str| say(status("400 Bad Request", "Content-Type: application/json\r\nConnection: close\r\n", text));
+    let error = r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32601,"message":"no"}}"#;
+    let dying = match refused(error) {
+        Act::Say(text) => Act::SayAndDie(text),
+        other => other,
+    };
+    // What happens, whether discover and the closing are harmful then, and what the server was sent.
+    let rows = [
+        ("a ping is answered with 404", with(legacy(), "ping", say(none)), (Caution::Harmless, Caution::Harmless)),
+        (
+            "its tasks broke down with the session: 500 to everything",
+            with(with(legacy(), "ping", say(gone())), "initialize", Act::Turn(opened.clone(), gone())),
+            (Caution::Harmless, Caution::Harmful),
+        ),
+        (
+            "a confused server: 500 to a ping without a session, and well all the same",
+            with(legacy(), "ping", say(gone())),
+            (Caution::Harmless, Caution::Harmless),
+        ),
+        (
+            "it says yes to the closing and is gone",
+            with(legacy(), "DELETE", Act::SayAndDie(deleted())),
+            (Caution::Harmless, Caution::Harmful),
+        ),
+        (
+            "it answers discover and is dead for the next connection",
+            with(legacy(), "server/discover", dying),
+            (Caution::Harmful, Caution::Unchecked),
+        ),
+        (
+            "it is slow after the closing, which proves nothing",
+            with(
+                with(legacy(), "ping", Act::SayAndHold(String::new())),
+                "initialize",
+                Act::Turn(opened.clone(), "HTTP/1.1 ".to_owned()),
+            ),
+            (Caution::Harmless, Caution::Unchecked),
+        ),
+    ];
+    for (sentence, script, expected) in rows {
+        let server = FaultServer::start(script, None).await;
+        let (seen, profile) =
+            Prober::new(8).run(&assignment(monitor(&format!("http://{}/mcp", server.address), 1))).await;
+        assert_eq!((profile.discover, profile.closing), expected, "{sentence}: {seen:#?}");
+        let told = seen.steps.iter().flat_map(|step| &step.notes).filter(|note| note.contains("the server was gone"));
+        let harmful = expected.0 == Caution::Harmful || expected.1 == Caution::Harmful;
+        assert_eq!(told.count(), usize::from(harmful), "{sentence}: it is told once");
+    }
+}
+
+#[tokio::test]
+async fn a_session_of_a_dropped_probe_is_closed_by_the_next() {
+    let Act::Say(opened) = &legacy()["initialize"] else { panic!("the script has changed") };
+    let fresh = with(legacy(), "initialize", say(opened.replace("s-1", "s-{n}")));
+    let server = FaultServer::start(with(fresh, "tools/list", Act::SayAndHold(String::new())), None).await;
+    let mut monitor = monitor(&format!("http://{}/mcp", server.address), 1);
+    monitor.timeout = BUDGET;
+    let prober = Prober::new(8);
+    let mut assignment = assignment(monitor);
+    let listed = async {
+        while !server.seen().asked.iter().any(|asked| asked == "tools/list") {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        _ = prober.run(&assignment) => panic!("it never answers"),
+        () = listed => {}
+    }
+    assert!(!server.seen().asked.iter().any(|asked| asked == "DELETE"), "nothing could be closed");
+    Arc::make_mut(&mut assignment.monitor).timeout = TIMEOUT;
+    let (seen, _) = prober.run(&assignment).await;
+    assert_eq!((seen.footprint.sessions_opened, seen.footprint.sessions_closed), (1, 2), "{:?}", seen.footprint);
+    let Seen { asked, heads, .. } = server.seen();
+    let closed: std::collections::BTreeSet<&str> = asked
+        .iter()
+        .zip(&heads)
+        .filter(|(asked, _)| *asked == "DELETE")
+        .filter_map(|(_, head)| head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")))
+        .collect();
+    assert_eq!(closed.len(), 2, "the one of its own, and the one that was left: {closed:?}");
+    let (seen, _) = prober.run(&assignment).await;
+    assert_eq!(seen.footprint.sessions_closed, 1, "nothing is owed any more: {:?}", seen.footprint);
+}

@@ -1,0 +1,104 @@
+//! One probe of one server, and what holds of each.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serin::domain::answer::Turn;
+use serin::domain::classify::classify;
+use serin::domain::fault::FaultKind;
+use serin::domain::monitor::{Canary, CanaryKind, Monitor};
+use serin::domain::observation::{BeatKind, Observation, Stage};
+use serin::domain::secret::{Address, Secret};
+use serin::domain::server_profile::ServerProfile;
+use serin::probe::assignment::{Assignment, Further};
+use serin::probe::prober::Prober;
+use serin::tool_lists::known::KnownLists;
+
+use crate::fault_server::{FaultServer, Script};
+
+/// Long enough for loopback under load, short enough for rows that wait for it.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(2);
+pub(crate) const BUDGET: Duration = Duration::from_secs(12);
+
+pub(crate) fn address(url: &str) -> Address {
+    Address { shown: url.to_owned(), resolved: Secret::new(url) }
+}
+
+pub(crate) fn monitor(url: &str, canaries: usize) -> Monitor {
+    let canary = |nth: usize| Canary {
+        id: format!("c{nth}"),
+        query: "what is \"one\"?".to_owned(),
+        kind: CanaryKind::Mixed,
+        expect: vec!["a.md".to_owned()],
+        within: 5,
+        max_score: None,
+        line: 1,
+        definition_hash: String::new(),
+    };
+    let mut monitor = Monitor::undeclared("m", address(url));
+    monitor.search.arguments = BTreeMap::from([("top_k".to_owned(), "5".to_owned())]);
+    monitor.search.per_beat = 2;
+    monitor.canaries = (0..canaries).map(canary).collect();
+    (monitor.timeout, monitor.probe_budget) = (TIMEOUT, BUDGET);
+    monitor
+}
+
+pub(crate) fn now() -> DateTime<Utc> {
+    "2026-11-21T09:00:00Z".parse().expect("a moment")
+}
+
+pub(crate) fn assignment(monitor: Monitor) -> Assignment {
+    let asks = (0..monitor.canaries.len()).map(|nth| (nth, Turn::Scheduled)).collect();
+    Assignment {
+        monitor: Arc::new(monitor),
+        kind: BeatKind::Scheduled,
+        scheduled_at: now(),
+        started_at: now(),
+        asks,
+        further: Further::NONE,
+        ask_sources: false,
+        profile: ServerProfile::default(),
+        lists: KnownLists::default(),
+    }
+}
+
+/// What a probe saw, with its transcript, whatever came of it.
+pub(crate) async fn probe(monitor: Monitor) -> Observation {
+    recorded(&Prober::new(8), &assignment(monitor)).await
+}
+
+pub(crate) async fn recorded(prober: &Prober, assignment: &Assignment) -> Observation {
+    let (mut seen, _, transcript) = prober.record(assignment).await;
+    let outcome = classify(&assignment.monitor, &seen);
+    seen.transcript = transcript.map(|transcript| transcript.written(assignment, &seen, &outcome));
+    seen
+}
+
+pub(crate) fn first_fault(seen: &Observation) -> Option<(Stage, FaultKind)> {
+    seen.steps.iter().find_map(|step| step.fault.as_ref().map(|fault| (step.stage, fault.kind)))
+}
+
+/// One row: what this server does is this fault, at this stage; the budget holds and no session stays open.
+pub(crate) async fn check(sentence: &str, script: Script, expected: Option<(Stage, FaultKind)>) -> Observation {
+    let server = FaultServer::start(script, None).await;
+    let seen = probe(monitor(&format!("http://{}/mcp", server.address), 1)).await;
+    assert_eq!(first_fault(&seen), expected, "{sentence}: {seen:#?}");
+    common(sentence, &seen);
+    let deletes = server.seen().asked.iter().filter(|asked| *asked == "DELETE").count();
+    assert_eq!(deletes, seen.footprint.sessions_opened as usize, "{sentence}: every session is closed once");
+    seen
+}
+
+pub(crate) fn common(sentence: &str, seen: &Observation) {
+    assert!(seen.elapsed < BUDGET + Duration::from_secs(3), "{sentence}: the budget holds, {:?}", seen.elapsed);
+    assert_eq!(seen.asks.len(), 1, "{sentence}: the canary is accounted for");
+    for fault in seen.steps.iter().filter_map(|step| step.fault.as_ref()) {
+        assert!(fault.detail.chars().count() <= 301, "{sentence}: evidence is bounded");
+        assert!(!fault.detail.chars().any(char::is_control), "{sentence}: evidence is one line: {:?}", fault.detail);
+    }
+    if seen.fault_before_search().is_some() {
+        assert!(seen.asks.iter().all(|ask| ask.turn == Turn::NotAsked && ask.result.is_none()), "{sentence}");
+    }
+}
