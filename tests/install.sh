@@ -5,7 +5,7 @@
 # the official conformance runner that
 # tests/conformance.rs puts our prober before, and tests/reference_peers our server (with the node 24
 # it needs), the Inspector and the count of tokens that the latter need besides, the fuzzer that
-# reference/tests/reference_http.rs turns on /openapi.json, what drives the browsers of tests/web.rs and tests/journey, and the clock
+# reference/tests/reference_http.rs turns on /openapi.json, what drives the browsers of tests/web and tests/journey, and the clock
 # that tests/durability sets. Needs node 20 or newer, npm and python 3.11 or newer; Chromium, Firefox and libfaketime come
 # from Debian, as root.
 set -eu

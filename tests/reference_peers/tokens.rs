@@ -58,7 +58,7 @@ const CODE: &[&str] = &[
     include_str!("tokens.rs"),
     include_str!("count.mjs"),
     include_str!("../install.sh"),
-    include_str!("../reference.rs"),
+    include_str!("../reference/main.rs"),
     include_str!("../third_party/search_mcp.py"),
     include_str!("../reference_peers/package.json"),
 ];

@@ -1,0 +1,6 @@
+//! What is wrong with a file: a sentence, the file, and each fault as `line:column message => mend`.
+
+mod structure;
+mod monitors;
+mod rules;
+mod paging;

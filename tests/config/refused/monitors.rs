@@ -1,0 +1,260 @@
+//! Monitors: whom they look at, how they reach it, and what they ask.
+
+use crate::{check, faults, with_monitor, with_sections};
+
+#[test]
+fn identities_and_addresses() {
+    check(
+        "an id with a capital and a space",
+        "version: 1\nmonitors: [{ id: My Docs, url: \"http://a/\" }]\n",
+        &[
+            "2:18 monitor 'My Docs' has a shape that ids may not have => lowercase letters, digits, `.`, `_` and `-`, a letter or digit first, at most 64: such as 'my-docs'",
+        ],
+    );
+    check(
+        "one id twice",
+        "version: 1\nmonitors:\n  - { id: a, url: \"http://a/\" }\n  - { id: a, url: \"http://b/\" }\n",
+        &["4:11 monitor 'a' is declared twice => give each monitor its own id"],
+    );
+    check(
+        "one canary twice",
+        &with_monitor("canaries:\n  - { id: a, query: q, expect: [s] }\n  - { id: a, query: r, expect: [s] }"),
+        &["7:9 canary 'a' is declared twice in monitor 'docs' => give each its own id"],
+    );
+    for (url, expected) in [
+        ("docs.example.org/mcp", "the address of monitor 'a' is no URL"),
+        ("ftp://docs.example.org/", "the address of monitor 'a' is neither http nor https"),
+        ("http://h/mcp#top", "the address of monitor 'a' has a fragment, which is never sent"),
+        ("\"http://h/\\tmcp\"", "the address of monitor 'a' is no URL"),
+        ("http://h:0/", "the address of monitor 'a' is no URL"),
+    ] {
+        let text = format!("version: 1\nmonitors:\n  - id: a\n    url: {url}\n");
+        let found = faults(&text);
+        assert_eq!((found.count(), &*found.list()[0].message), (1, expected), "{url}");
+    }
+    check(
+        "a reference where pages would show it",
+        &with_monitor("name: \"${env:DOCS_TOKEN}\""),
+        &[
+            "5:11 the name of monitor 'docs' is shown on pages and in messages, so that it may not refer to anything => write it out; `$${` stands for the characters `${`",
+        ],
+    );
+}
+
+#[test]
+fn canaries_that_contradict_themselves() {
+    let rows: [(&str, &str, &[&str]); 5] = [
+        (
+            "expects nothing",
+            "{ id: a, query: q }",
+            &[
+                "6:7 canary 'a' expects nothing, so that no answer is right or wrong => add `expect: [ … ]`, or `kind: negative` where nothing may be found",
+            ],
+        ),
+        (
+            "negative and expects something",
+            "{ id: a, query: q, kind: negative, expect: [s] }",
+            &[
+                "6:42 canary 'a' is negative: nothing may be found, and 'expect' says otherwise => leave 'expect' out, or change 'kind'",
+            ],
+        ),
+        (
+            "a score that nothing looks at",
+            "{ id: a, query: q, expect: [s], max_score: 0.3 }",
+            &[
+                "6:39 'max_score' of canary 'a' holds for negative canaries only => leave 'max_score' out, or change 'kind'",
+            ],
+        ),
+        (
+            "a rank beyond what is asked for",
+            "{ id: a, query: q, expect: [s], within: 6 }",
+            &["6:47 rank 6 is never reached: a search asks for 5 results => at most 5, or raise the argument"],
+        ),
+        (
+            "a key for later",
+            "{ id: a, query: q, expect: [s], forbid: [t] }",
+            &[
+                "6:39 this version cannot honour 'forbid' of canary 'a' yet => leave it out, so that nobody relies on it",
+            ],
+        ),
+    ];
+    for (sentence, canary, expected) in rows {
+        let text = with_monitor(&format!("canaries:\n- {canary}\nsearch: {{ arguments: {{ top_k: 5 }} }}"));
+        check(sentence, &text, expected);
+    }
+}
+
+#[test]
+fn a_probe_identity_that_proves_nothing() {
+    let rows: [(&str, &str, &[&str]); 3] = [
+        (
+            "without its secret",
+            "serin: { probe_identity: { key: ops-1 } }\n",
+            &[
+                "3:10 'probe_identity' has no 'secret' => such as `{ key: ops-1, secret: \"${env:SERIN_PROBE_SECRET}\" }`",
+            ],
+        ),
+        (
+            "a secret in the file",
+            "serin: { probe_identity: { key: ops-1, secret: abcdefghijklmnopqrstuvwxyz } }\n",
+            &[
+                "3:48 the secret of 'probe_identity' stands in the file, where everybody with the repository reads it => write `${env:NAME}` or `${file:/run/secrets/x}`, and change the secret",
+            ],
+        ),
+        (
+            "a secret that can be guessed",
+            "serin: { probe_identity: { key: ops-1, secret: \"${env:SERIN_TOKEN}\" } }\n",
+            &[
+                "3:48 the secret of 'probe_identity' is shorter than 16 bytes => make one with `openssl rand -base64 32`",
+            ],
+        ),
+    ];
+    for (sentence, more, expected) in rows {
+        check(sentence, &with_sections(more), expected);
+    }
+}
+
+#[test]
+fn control_addresses_are_few() {
+    check(
+        "none at all",
+        &with_sections("serin: { control: [] }\n"),
+        &["3:19 'control' names 0 addresses => one to 3, of servers that have nothing to do with the monitors"],
+    );
+}
+
+#[test]
+fn control_addresses_that_say_too_little_or_too_much() {
+    let rows: [(&str, &str, &[&str]); 3] = [
+        (
+            "no address",
+            "{ status: 204 }",
+            &["3:20 a control address has no 'url' => such as `{ url: https://status.example.org/, status: 200 }`"],
+        ),
+        (
+            "no status of HTTP",
+            "{ url: \"https://a/\", status: 99 }",
+            &["3:49 'status' is out of its range: '99' => between 100 and 599"],
+        ),
+        (
+            "a key that there is not",
+            "{ url: \"https://a/\", state: 204 }",
+            &["3:41 a control address has no key 'state' => known here: url, status, contains"],
+        ),
+    ];
+    for (sentence, item, expected) in rows {
+        check(sentence, &with_sections(&format!("serin: {{ control: [{item}] }}\n")), expected);
+    }
+}
+
+#[test]
+fn caps_that_do_not_fit() {
+    let rows: [(&str, &str, &[&str]); 4] = [
+        (
+            "less than one beat an hour",
+            "caps: { requests_per_day: 50 }",
+            &[
+                "5:31 monitor 'docs' sends 4 requests a beat, and 50 a day are less than one beat an hour => at least 96, or fewer canaries a beat (`search.per_beat`)",
+            ],
+        ),
+        (
+            "a size without its unit",
+            "caps: { bytes_per_day: 500 }",
+            &[
+                "5:28 'bytes_per_day' takes a size, and this is '500' => a whole number with kB, MB or GB, such as `500MB`",
+            ],
+        ),
+        (
+            "nothing at all",
+            "caps: { bytes_per_day: 0MB }",
+            &[
+                "5:28 'bytes_per_day' takes a size, and this is '0MB' => a whole number with kB, MB or GB, such as `500MB`",
+            ],
+        ),
+        (
+            "another key",
+            "caps: { calls: 5 }",
+            &["5:13 'caps' of monitor 'docs' has no key 'calls' => known here: requests_per_day, bytes_per_day"],
+        ),
+    ];
+    for (sentence, more, expected) in rows {
+        check(sentence, &with_monitor(more), expected);
+    }
+}
+
+#[test]
+fn how_a_server_is_reached() {
+    let with_program = |line: &str| {
+        with_monitor(line).replace("    url: https://docs.example.org/mcp\n", "    command: docs-server\n")
+    };
+    assert!(with_program("every: 60s").contains("command: docs-server"), "the file of the tests has changed");
+    check(
+        "two ways at once",
+        &with_monitor("command: docs-server"),
+        &[
+            "5:5 monitor 'docs' has both 'url' and 'command' => a server is reached in one way: leave one of the two out",
+        ],
+    );
+    check(
+        "a program's key beside an address",
+        &with_monitor("keep: true"),
+        &[
+            "5:5 'keep' of monitor 'docs' belongs to a program => leave it out, or write `command:` in the place of `url:`",
+        ],
+    );
+    check(
+        "stdio to an address",
+        &with_monitor("transport: stdio"),
+        &[
+            "5:5 monitor 'docs' has an address, and stdio takes a program => write `command:` in the place of `url:`, or leave 'transport' out",
+        ],
+    );
+    check(
+        "a transport that there is not",
+        &with_monitor("transport: websocket"),
+        &["5:16 the transport of monitor 'docs' cannot be 'websocket' => one of: http, sse, stdio"],
+    );
+    check(
+        "an era that sse has not",
+        &with_monitor("transport: sse\nera: modern"),
+        &["6:5 monitor 'docs' cannot be modern over sse, which only the older era has => leave one of the two out"],
+    );
+    check(
+        "a check of both eras, and one of them fixed",
+        &with_monitor("era: legacy\ncross_check: true"),
+        &[
+            "6:5 'cross_check' of monitor 'docs' asks both eras, and the file fixes one => leave out 'cross_check', or 'era' and 'transport'",
+        ],
+    );
+    check(
+        "HTTP to a program",
+        &with_program("transport: http"),
+        &["5:5 monitor 'docs' is a program, which is spoken to over stdio => leave 'transport' out"],
+    );
+    check(
+        "a bearer for a program",
+        &with_program("auth: { bearer: \"${env:DOCS_TOKEN}\" }"),
+        &[
+            "5:5 monitor 'docs' is a program, which takes no 'auth' => give it its credentials by `env: { NAME: \"${env:NAME}\" }`",
+        ],
+    );
+    check(
+        "a secret in the open",
+        &with_program("env: { API_TOKEN: abc }"),
+        &[
+            "5:23 the variable API_TOKEN of monitor 'docs' stands in the file, where everybody with the repository reads it => write `${env:NAME}` or `${file:/run/secrets/x}`, and change the secret",
+        ],
+    );
+    check(
+        "a variable that can have no such name",
+        &with_program("env: { 2ND: b }"),
+        &["5:12 '2ND' is no name of a variable => letters, digits and `_`, a letter first"],
+    );
+    check(
+        "a command for a shell",
+        &with_program("every: 60s").replace("command: docs-server", "command: node server.js"),
+        &[
+            "4:14 the command of monitor 'docs' holds a blank, and no shell reads it => write the program alone, and `args: [a, b]` beside it",
+        ],
+    );
+}

@@ -1,0 +1,314 @@
+//! How a monitor's state goes over many beats: what opens, what ends, and what is never told.
+
+#![expect(clippy::unwrap_used, reason = "a test stops where what it stands on is missing")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serin::domain::answer::{Answer, Ask, Hit, Turn, Variant};
+use serin::domain::classify::classify;
+use serin::domain::fault::{Fault, FaultKind};
+use serin::domain::fleet::Provenance;
+use serin::domain::incident::{Incident, ResolveCause};
+use serin::domain::monitor::{Canary, CanaryKind, Monitor, MonitorId};
+use serin::domain::monitor_state::{Beat, Decision, MonitorState};
+use serin::domain::observation::{BeatKind, HealthSeen, Observation, Phases, SourcesSeen, Stage, Step, ToolsSeen};
+use serin::domain::outcome::Outcome;
+use serin::domain::secret::{Address, Secret};
+use serin::domain::tools::{Listing, ToolSeen};
+
+mod outages;
+mod answers;
+mod signals;
+mod endings;
+mod histories;
+
+fn at(second: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap()
+}
+
+fn address(shown: &str) -> Address {
+    Address { shown: shown.to_owned(), resolved: Secret::new(shown) }
+}
+
+fn canary(id: &str) -> Canary {
+    Canary {
+        id: id.to_owned(),
+        query: format!("about {id}"),
+        kind: CanaryKind::Meaning,
+        expect: vec!["a.md".to_owned()],
+        within: 3,
+        max_score: None,
+        line: 1,
+        definition_hash: id.to_owned(),
+    }
+}
+
+/// Three canaries, one health address, the standard rules.
+fn docs() -> Monitor {
+    let mut monitor = Monitor::undeclared("docs", address("http://docs/mcp"));
+    monitor.canaries = vec![canary("a"), canary("b"), canary("c")];
+    monitor.search.per_beat = 3;
+    monitor.health = vec![address("http://docs/health")];
+    monitor
+}
+
+fn step(stage: Stage, fault: Option<FaultKind>) -> Step {
+    Step {
+        stage,
+        label: stage.slug().to_owned(),
+        elapsed: Duration::from_millis(10),
+        phases: Phases::default(),
+        fresh_connection: true,
+        fault: fault.map(|kind| Fault { kind, detail: "as seen".to_owned() }),
+        notes: Vec::new(),
+    }
+}
+
+fn tools(shape: &str) -> ToolsSeen {
+    let tool = ToolSeen { name: "search".to_owned(), full_hash: shape.to_owned(), shape_hash: shape.to_owned() };
+    let listing = Listing { hash: shape.to_owned(), tools: vec![tool], ..Listing::default() };
+    ToolsSeen { listing: Arc::new(listing), search_tool: Some("search".to_owned()), ..ToolsSeen::default() }
+}
+
+fn answer(sources: &[&str]) -> Result<Answer, Fault> {
+    let hit = |(at, source): (usize, &&str)| Hit {
+        source: (*source).to_owned(),
+        score: Some(0.9),
+        chars: 100,
+        excerpt: format!("{source} {at}"),
+    };
+    Ok(Answer { hits: sources.iter().enumerate().map(hit).collect(), ..Answer::default() })
+}
+
+fn ask(canary: &str, result: Result<Answer, Fault>) -> Ask {
+    Ask {
+        canary: canary.to_owned(),
+        variant: Variant::Plain,
+        turn: Turn::Scheduled,
+        elapsed: Duration::from_millis(20),
+        fresh_connection: false,
+        result: Some(result),
+    }
+}
+
+fn says(ok: bool, reason: Option<&str>, cache_warm: Option<bool>) -> HealthSeen {
+    HealthSeen {
+        address: "http://docs/health".to_owned(),
+        status: Some(if ok { 200 } else { 503 }),
+        ok,
+        reason: reason.map(str::to_owned),
+        cache_warm,
+        instance: None,
+        process_started_at: None,
+        version: None,
+        fault: None,
+    }
+}
+
+/// A beat on which everything is well.
+fn well(now: DateTime<Utc>) -> Observation {
+    Observation {
+        elapsed: Duration::from_millis(50),
+        steps: [Stage::Connect, Stage::Handshake, Stage::Tools].into_iter().map(|stage| step(stage, None)).collect(),
+        tools: Some(tools("v1")),
+        asks: ["a", "b", "c"].into_iter().map(|id| ask(id, answer(&["a.md"]))).collect(),
+        health: vec![says(true, None, None)],
+        ..Observation::blank(MonitorId::new("docs"), BeatKind::Scheduled, now, now)
+    }
+}
+
+/// What a beat shows instead of everything being well.
+type Look = fn(&mut Observation);
+
+fn fails_at(seen: &mut Observation, stage: Stage, kind: FaultKind) {
+    seen.steps.retain(|step| step.stage < stage);
+    seen.steps.push(step(stage, Some(kind)));
+    seen.tools = None;
+    seen.asks.clear();
+}
+
+const WELL: Look = |_| {};
+const REFUSED: Look = |seen| {
+    fails_at(seen, Stage::Connect, FaultKind::Refused);
+    seen.health.clear();
+};
+const HANGS: Look = |seen| fails_at(seen, Stage::Handshake, FaultKind::Silent);
+const LOCKED_OUT: Look = |seen| fails_at(seen, Stage::Handshake, FaultKind::AuthRejected);
+const THROTTLED: Look = |seen| fails_at(seen, Stage::Handshake, FaultKind::RateLimited { retry_after_seconds: None });
+const EMPTY: Look = |seen| answers(seen, &[]);
+const WRONG: Look = |seen| answers(seen, &["z.md"]);
+const EMPTY_AND_SATURATED: Look = |seen| {
+    answers(seen, &[]);
+    seen.health = vec![says(false, Some("pool_saturated"), None)];
+};
+const SATURATED: Look = |seen| seen.health = vec![says(false, Some("pool_saturated"), None)];
+const WRONG_AND_UNHEALTHY: Look = |seen| {
+    answers(seen, &["z.md"]);
+    seen.health = vec![says(false, Some("disk on fire"), None)];
+};
+const SEARCH_LOCKED: Look = |seen| {
+    seen.steps.push(step(Stage::Search, Some(FaultKind::AuthRejected)));
+    fail_asks(seen, FaultKind::AuthRejected);
+};
+const TOOL_ERRORS: Look = |seen| fail_asks(seen, FaultKind::ToolError);
+const SLOW: Look = |seen| slow(seen);
+const SLOW_AND_COLD: Look = |seen| {
+    slow(seen);
+    seen.health = vec![says(true, None, Some(false))];
+};
+const OTHER_TOOLS: Look = |seen| seen.tools = Some(tools("v2"));
+const LIGHT: Look = |seen| weigh(seen, 900, &[("a", 500), ("b", 500), ("c", 500)]);
+const HEAVY_A: Look = |seen| weigh(seen, 900, &[("a", 1_500), ("b", 500), ("c", 500)]);
+const ONLY_B: Look = |seen| weigh(seen, 900, &[("b", 500)]);
+const HEAVY_TOOLS: Look = |seen| weigh(seen, 2_001, &[("a", 500), ("b", 500), ("c", 500)]);
+const STALE: Look = |seen| {
+    let last_indexed_at = Some(seen.started_at - Duration::from_secs(7200));
+    seen.sources = Some(SourcesSeen { count: 1, last_indexed_at });
+};
+const CURRENT: Look = |seen| seen.sources = Some(SourcesSeen { count: 1, last_indexed_at: Some(seen.started_at) });
+
+fn answers(seen: &mut Observation, sources: &[&str]) {
+    for ask in &mut seen.asks {
+        ask.result = Some(answer(sources));
+    }
+}
+
+fn fail_asks(seen: &mut Observation, kind: FaultKind) {
+    for ask in &mut seen.asks {
+        ask.result = Some(Err(Fault { kind, detail: "as seen".to_owned() }));
+    }
+}
+
+/// What the list and the answers of these canaries cost; the others are not asked.
+fn weigh(seen: &mut Observation, tools: u32, answers: &[(&str, u32)]) {
+    Arc::make_mut(&mut seen.tools.as_mut().unwrap().listing).tokens = Some(tools);
+    seen.asks.retain(|ask| answers.iter().any(|(id, _)| *id == ask.canary));
+    for ask in &mut seen.asks {
+        let tokens = answers.iter().find(|(id, _)| *id == ask.canary).map(|(_, tokens)| *tokens);
+        ask.result.as_mut().unwrap().as_mut().unwrap().tokens = tokens;
+    }
+}
+
+fn slow(seen: &mut Observation) {
+    for ask in &mut seen.asks {
+        ask.elapsed = Duration::from_secs(2);
+    }
+}
+
+/// A monitor under watch, beat by beat.
+struct Scene {
+    monitor: Monitor,
+    state: MonitorState,
+    second: i64,
+    beats: u32,
+    ids: u32,
+    told: Vec<String>,
+    decided: Vec<Decision>,
+    /// When each was decided, in seconds.
+    moments: Vec<i64>,
+}
+
+impl Scene {
+    fn new(monitor: Monitor) -> Self {
+        Self {
+            monitor,
+            state: MonitorState::new(at(0)),
+            second: 0,
+            beats: 0,
+            ids: 0,
+            told: Vec::new(),
+            decided: Vec::new(),
+            moments: Vec::new(),
+        }
+    }
+
+    /// One beat, so many covered seconds after the one before.
+    fn beat(&mut self, after: u32, look: impl Fn(&mut Observation)) {
+        self.second += i64::from(after);
+        let mut seen = well(at(self.second));
+        look(&mut seen);
+        let outcome = classify(&self.monitor, &seen);
+        self.weigh(&seen, &outcome, after);
+    }
+
+    fn weigh(&mut self, seen: &Observation, outcome: &Outcome, after: u32) {
+        let provenance = Provenance::default();
+        let beat = Beat {
+            monitor: &self.monitor,
+            provenance: &provenance,
+            seen,
+            outcome,
+            covered: Duration::from_secs(u64::from(after)),
+            now: at(self.second),
+        };
+        let ids = &mut self.ids;
+        let mut id = || {
+            *ids += 1;
+            format!("i{ids}")
+        };
+        let (next, decisions) = self.state.weigh(beat, &mut id);
+        self.state = next;
+        self.beats += 1;
+        for decision in &decisions {
+            self.told.extend(word(decision).map(|word| format!("{} {word}", self.beats)));
+        }
+        self.moments.extend(decisions.iter().map(|_| self.second));
+        self.decided.extend(decisions);
+    }
+
+    fn beats(&mut self, beats: &[(u32, u32, Look)]) {
+        for (times, after, look) in beats {
+            for _ in 0..*times {
+                self.beat(*after, look);
+            }
+        }
+    }
+}
+
+fn word(decision: &Decision) -> Option<String> {
+    Some(match decision {
+        Decision::Opened { incident, silent } => {
+            let how = if *silent { "silently opened" } else { "opened" };
+            format!("{how} {} {}", incident.signal.slug(), incident.reason.slug())
+        }
+        Decision::Updated(incident) => format!("updated {} {}", incident.signal.slug(), incident.reason.slug()),
+        Decision::LookedCloser(incident) => format!("looked closer at {}", incident.signal.slug()),
+        Decision::Resolved(incident) => {
+            let why = incident.resolve_cause.as_ref().map_or("", ResolveCause::slug);
+            format!("resolved {} {why}", incident.signal.slug())
+        }
+        Decision::Restarted(restart) => format!("restarted, {}", if restart.certain { "certainly" } else { "likely" }),
+        Decision::Refreshed(_) | Decision::ToolsSettled => return None,
+    })
+}
+
+/// Beats as (times, seconds after the one before, what they show); what is told as "beat what".
+fn check(sentence: &str, monitor: Monitor, beats: &[(u32, u32, Look)], told: &[&str]) {
+    let mut scene = Scene::new(monitor);
+    scene.beats(beats);
+    assert_eq!(scene.told, told, "{sentence}");
+}
+
+/// As `docs`, with rules that need no page of beats to be met.
+fn with(edit: impl Fn(&mut Monitor)) -> Monitor {
+    let mut monitor = docs();
+    edit(&mut monitor);
+    monitor
+}
+
+fn incident_of(decision: &Decision) -> Option<&Incident> {
+    match decision {
+        Decision::Opened { incident, .. } | Decision::Updated(incident) | Decision::Resolved(incident) => {
+            Some(incident)
+        }
+        _ => None,
+    }
+}
+
+fn quick_latency(monitor: &mut Monitor) {
+    monitor.rules.latency.sustained = Duration::from_secs(120);
+    monitor.rules.latency.window = Duration::from_secs(300);
+    monitor.rules.latency.min_samples = 3;
+}

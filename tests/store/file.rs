@@ -1,0 +1,119 @@
+//! The file: one Serin at a time, a lock or a full disk that heals, and who may read it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serin::domain::monitor::MonitorId;
+use serin::store::values::change_set::{AskRow, ChangeSet};
+use serin::store::{OpenError, Store, StoreError};
+use sqlx::Connection;
+
+use crate::{Place, ask, at, beat, number, record, stranger};
+
+#[tokio::test]
+async fn a_second_serin_is_refused() {
+    let place = Place::new();
+    let store = place.open().await;
+    let second = Store::open(&place.path()).await.expect_err("one database, one serin");
+    assert!(matches!(second, OpenError::InUse { .. }), "{second}");
+    assert!(second.to_string().contains("in use by another serin; stop that one"), "it names the mend: {second}");
+    store.close().await;
+    place.open().await.close().await;
+}
+
+#[tokio::test]
+async fn a_locked_database_is_said_and_heals() {
+    let place = Place::new();
+    let store = place.open().await;
+    let mut other = stranger(&place.path()).await;
+    sqlx::query("BEGIN IMMEDIATE").execute(&mut other).await.expect("it locks");
+    let (one, two) = tokio::join!(store.commit(record("a", 0)), store.commit(record("b", 0)));
+    assert_eq!((one, two), (Err(StoreError::Locked), Err(StoreError::Locked)), "everybody of the batch hears of it");
+    assert_eq!(store.beats(&MonitorId::new("a"), 1, at(3600)).await, Ok(vec![]), "reading goes on");
+    sqlx::query("ROLLBACK").execute(&mut other).await.expect("it lets go");
+    other.close().await.expect("it closes");
+    assert_eq!(store.commit(record("a", 0)).await, Ok(()), "writing resumes by itself");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_full_disk_is_said_and_heals() {
+    let place = Place::new();
+    let store = place.open().await;
+    let pages = number(&place.path(), "PRAGMA page_count").await;
+    store.limit_pages(u32::try_from(pages).expect("a small file")).await.expect("limited");
+    let large = |n: i64| ChangeSet {
+        beat: Some(beat("a", n)),
+        asks: (0..20).map(|i| AskRow { canary: format!("{i}{}", "x".repeat(400)), ..ask("", 1) }).collect(),
+        ..ChangeSet::default()
+    };
+    let mut refusal = Ok(());
+    for n in 0..200 {
+        refusal = store.commit(large(n)).await;
+        if refusal.is_err() {
+            break;
+        }
+    }
+    assert_eq!(refusal, Err(StoreError::Full), "a full disk has its own name");
+    let beats = number(&place.path(), "SELECT COUNT(*) FROM beats").await;
+    let asks = number(&place.path(), "SELECT COUNT(*) FROM asks").await;
+    assert_eq!(asks, beats * 20, "no record was written in part");
+    store.limit_pages(0).await.expect("space again");
+    assert_eq!(store.commit(large(1000)).await, Ok(()), "writing resumes by itself");
+    store.close().await;
+}
+
+/// The permissions of what lies in a folder, by name.
+fn modes(folder: &Path) -> BTreeMap<String, u32> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let files = std::fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file"));
+    let mode = |file: &std::fs::DirEntry| file.metadata().expect("it is there").permissions().mode() & 0o777;
+    files.map(|file| (file.file_name().to_string_lossy().into_owned(), mode(&file))).collect()
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("it is ours");
+}
+
+#[tokio::test]
+async fn nobody_else_reads_what_serin_writes() {
+    let place = Place::new();
+    let folder = place.folder.path();
+    let store = place.open().await;
+    store.commit(record("docs", 0)).await.expect("it commits");
+    let backup = folder.join("backup.db");
+    // What an older Serin left behind half-written is not written on as it was.
+    std::fs::write(folder.join("backup.db.partial"), "").expect("a file");
+    set_mode(&folder.join("backup.db.partial"), 0o644);
+    serin::store::file::backup::write(&place.path(), &backup, false).await.expect("a backup");
+    let output = folder.join("beats.csv");
+    let mut export = std::process::Command::new(env!("CARGO_BIN_EXE_serin"));
+    export.args(["export", "beats", "--database"]).arg(place.path()).arg("--output").arg(&output);
+    assert!(export.status().expect("the binary starts").success());
+    let ours = ["backup.db", "beats.csv", "serin.db", "serin.db-shm", "serin.db-wal", "serin.db.lock"];
+    assert_eq!(modes(folder), ours.map(|name| (name.to_owned(), 0o600)).into());
+    store.close().await;
+
+    // A backup of an older Serin, or one that somebody copied: what is put back is as private as a new one.
+    set_mode(&backup, 0o644);
+    let fresh = tempfile::tempdir().expect("a folder");
+    let put_back = fresh.path().join("serin.db");
+    serin::store::file::restore::restore(&backup, &put_back, at(0)).await.expect("it is put back");
+    assert!(modes(fresh.path()).values().all(|mode| *mode == 0o600), "{:?}", modes(fresh.path()));
+}
+
+#[tokio::test]
+async fn a_database_that_others_were_let_read_stays_so() {
+    let place = Place::new();
+    place.open().await.close().await;
+    set_mode(&place.path(), 0o640);
+    let store = place.open().await;
+    store.commit(record("docs", 0)).await.expect("it commits");
+    let modes = modes(place.folder.path());
+    assert_eq!(["serin.db", "serin.db-wal", "serin.db-shm"].map(|name| modes[name]), [0o640; 3]);
+    serin::store::file::backup::write(&place.path(), &place.folder.path().join("backup.db"), false)
+        .await
+        .expect("a backup");
+    assert_eq!(self::modes(place.folder.path())["backup.db"], 0o600, "a backup is its own file");
+}

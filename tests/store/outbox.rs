@@ -1,0 +1,208 @@
+//! The outbox: order, fallbacks, overdue pages, and a death between claim and record.
+
+use chrono::{DateTime, Utc};
+use serin::domain::paging::delivery::{AttemptEnd, FALLBACK_AFTER};
+use serin::store::Store;
+use serin::store::values::change_set::Outgoing;
+use serin::store::write::outbox::{Attempted, Claim, Claiming, LEASE, NextAttempt};
+
+use crate::{Place, at, claimed, incident, outgoing, saying, wide};
+
+fn ended(claim: &Claim, now: DateTime<Utc>, end: AttemptEnd, next: NextAttempt, stand_ins: &[&str]) -> Attempted {
+    Attempted {
+        delivery: claim.delivery.clone(),
+        lease: claim.lease.clone(),
+        started_at: now,
+        ended_at: now,
+        end,
+        next,
+        stand_ins: stand_ins.iter().map(|name| (*name).to_owned()).collect(),
+    }
+}
+
+fn failed() -> AttemptEnd {
+    AttemptEnd::Failed { why: "503".to_owned(), retry_after: None }
+}
+
+async fn send(store: &Store, claim: &Claim, now: DateTime<Utc>) {
+    store
+        .attempted(ended(claim, now, AttemptEnd::Accepted, NextAttempt::Sent, &[]))
+        .await
+        .expect("the try is recorded");
+}
+
+#[tokio::test]
+async fn order_is_strict_for_an_incident_and_a_receiver_and_only_there() {
+    let place = Place::new();
+    let store = place.open().await;
+    let (one, two) = (incident("i1", "docs", 0), incident("i2", "wiki", 0));
+    let out = vec![
+        outgoing("n1", Some(&one), 1, &[("oncall", None), ("mail", None)]),
+        outgoing("n2", Some(&one), 2, &[("oncall", None)]),
+        outgoing("m1", Some(&two), 1, &[("oncall", None)]),
+        outgoing("r1", None, 1, &[("oncall", None)]),
+    ];
+    store.commit(saying(out)).await.expect("committed");
+
+    let (names, claims) = claimed(&store, at(0)).await;
+    assert_eq!(
+        names,
+        ["m1>oncall", "n1>mail", "n1>oncall", "r1>oncall"],
+        "the second of an incident waits for the first"
+    );
+    let first = claims.iter().find(|c| c.notification == "n1" && c.receiver == "oncall").expect("claimed");
+    assert!(claimed(&store, at(1)).await.0.is_empty(), "what is lent out is not lent twice");
+
+    store.attempted(ended(first, at(2), failed(), NextAttempt::Retry(at(7)), &[])).await.expect("recorded");
+    let outlook = store.outlook(at(3), &wide()).await.expect("outlook");
+    assert_eq!(outlook.claim_at, Some(at(7)), "the failed one is next, not its successor");
+    assert!(claimed(&store, at(6)).await.0.is_empty(), "a failed first still blocks its successor");
+    let (names, claims) = claimed(&store, at(7)).await;
+    assert_eq!(names, ["n1>oncall"], "and is tried again first");
+    assert_eq!(claims[0].payload, first.payload, "with identical bytes");
+
+    store.attempted(ended(&claims[0], at(8), failed(), NextAttempt::Dead, &[])).await.expect("recorded");
+    let (names, claims) = claimed(&store, at(9)).await;
+    assert_eq!(names, ["n2>oncall"], "a dead one no longer blocks");
+    send(&store, &claims[0], at(9)).await;
+
+    let ledger = store.deliveries(Some("i1")).await.expect("ledger");
+    let dead = ledger.iter().find(|line| line.state == "dead").expect("one is dead");
+    assert_eq!((dead.attempts, dead.last.as_deref()), (2, Some("503")), "the ledger says why");
+    assert_eq!(store.replay(&dead.id, "kim", at(20)).await, Ok(true), "a dead one can be replayed");
+    assert_eq!(store.replay(&dead.id, "kim", at(20)).await, Ok(false), "a pending one need not be");
+    let (names, claims) = claimed(&store, at(20)).await;
+    assert_eq!(names, ["n1>oncall"], "the replayed one is due at once");
+    assert_eq!((claims[0].tries, claims[0].promised_at), (0, at(20)), "with its patience renewed");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_full_receiver_delays_nobody_else() {
+    let place = Place::new();
+    let store = place.open().await;
+    let many: Vec<Outgoing> = (0..20).map(|n| outgoing(&format!("n{n:02}"), None, 1, &[("slow", None)])).collect();
+    store.commit(saying(many)).await.expect("committed");
+    store.commit(saying(vec![outgoing("x", None, 1, &[("quick", None)])])).await.expect("committed");
+
+    let two = Claiming { limit: 10, per_receiver: 2, ..Claiming::default() };
+    let mut got: Vec<_> = store.claim(at(0), two).await.expect("claims").into_iter().map(|c| c.receiver).collect();
+    got.sort();
+    assert_eq!(got, ["quick", "slow", "slow"], "a receiver gets no more than its share");
+    let full =
+        Claiming { limit: 10, per_receiver: 2, in_flight: [("slow".to_owned(), 2)].into(), ..Claiming::default() };
+    assert!(store.claim(at(0), full.clone()).await.expect("claims").is_empty(), "a full one gets nothing");
+    let outlook = store.outlook(at(1), &full).await.expect("outlook");
+    assert_eq!(outlook.claim_at, Some(at(0) + LEASE), "and what it waits for does not keep the courier awake");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_fallback_is_woken_once_and_hears_all_that_follows() {
+    let place = Place::new();
+    let store = place.open().await;
+    let one = incident("i1", "docs", 0);
+    let to = [("oncall", Some("mail"))];
+    let first = vec![outgoing("n1", Some(&one), 1, &to), outgoing("n2", Some(&one), 2, &to)];
+    store.commit(saying(first)).await.expect("committed");
+    let (_, claims) = claimed(&store, at(0)).await;
+    assert_eq!(
+        store.outlook(at(0), &wide()).await.expect("outlook").fallback_at,
+        Some(at(0) + FALLBACK_AFTER),
+        "after 2 min"
+    );
+    assert_eq!(store.wake_fallbacks(at(119)).await, Ok(0), "not before");
+
+    store
+        .attempted(ended(&claims[0], at(1), failed(), NextAttempt::Retry(at(600)), &["mail"]))
+        .await
+        .expect("recorded");
+    assert_eq!(store.wake_fallbacks(at(130)).await, Ok(0), "what was woken already is not woken again");
+    let (names, claims) = claimed(&store, at(130)).await;
+    assert_eq!(names, ["n1>mail"], "the fallback gets the first, in order");
+    send(&store, &claims[0], at(131)).await;
+    let (names, claims) = claimed(&store, at(132)).await;
+    assert_eq!(names, ["n2>mail"], "and what waited behind it");
+    send(&store, &claims[0], at(132)).await;
+
+    store.commit(saying(vec![outgoing("n3", Some(&one), 3, &to)])).await.expect("committed");
+    assert_eq!(claimed(&store, at(133)).await.0, ["n3>mail"], "and all that follows");
+    let told: Vec<_> = store.told("i1").await.expect("told").into_iter().map(|a| (a.receiver, a.fallback)).collect();
+    let expected = [("mail".to_owned(), None), ("oncall".to_owned(), Some("mail".to_owned()))];
+    assert_eq!(told.len(), 2, "everybody who was promised anything: {told:?}");
+    assert!(expected.iter().all(|one| told.contains(one)), "with their fallbacks: {told:?}");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn an_overdue_page_wakes_its_fallback_by_itself() {
+    let place = Place::new();
+    let store = place.open().await;
+    let one = incident("i1", "docs", 0);
+    let out = vec![outgoing("n1", Some(&one), 1, &[("oncall", Some("mail")), ("mail", None)])];
+    store.commit(saying(out)).await.expect("committed");
+    assert_eq!(store.wake_fallbacks(at(120)).await, Ok(1), "two minutes are over");
+    let ledger = store.deliveries(None).await.expect("ledger");
+    assert_eq!(ledger.len(), 2, "a fallback that hears of it anyway is not told twice");
+    assert_eq!(store.wake_fallbacks(at(500)).await, Ok(0), "once is enough");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn what_a_clock_that_was_ahead_put_off_is_due_again() {
+    let place = Place::new();
+    let store = place.open().await;
+    let promised =
+        vec![outgoing("n1", None, 1, &[("oncall", Some("mail"))]), outgoing("n2", None, 1, &[("ops", None)])];
+    store.commit(saying(promised)).await.expect("committed");
+    for claim in claimed(&store, at(0)).await.1 {
+        let next = NextAttempt::Retry(at(60));
+        store.attempted(ended(&claim, at(30), failed(), next, &[])).await.expect("recorded");
+    }
+    assert_eq!(store.reckon_anew(at(40)).await, Ok(0), "what was reckoned by this clock waits");
+    assert!(claimed(&store, at(40)).await.0.is_empty());
+    // Back by three hours.
+    let back = at(40 - 3 * 3600);
+    assert!(claimed(&store, back).await.0.is_empty(), "by itself it would wait for hours");
+    assert_eq!(store.reckon_anew(back).await, Ok(2), "both are due");
+    let claims = claimed(&store, back).await.1;
+    assert_eq!(claims.iter().map(|claim| claim.promised_at).collect::<Vec<_>>(), [back, back], "their age counts anew");
+    let outlook = store.outlook(back, &wide()).await.expect("an outlook");
+    let fallback_at = outlook.fallback_at.map(|at| (at - back).num_seconds());
+    assert_eq!(fallback_at, Some(120), "and the fallback is woken in its time");
+    store.close().await;
+}
+
+#[test]
+fn a_death_between_claim_and_record_repeats_the_same_bytes() {
+    let place = Place::new();
+    let runtime = || tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
+    let first = runtime();
+    let before = first.block_on(async {
+        let store = place.open().await;
+        store.commit(saying(vec![outgoing("n1", None, 1, &[("oncall", None)])])).await.expect("committed");
+        let lost = claimed(&store, at(0)).await.1;
+        assert!(claimed(&store, at(1)).await.0.is_empty(), "a lease holds");
+        let claims = claimed(&store, at(0) + LEASE).await.1;
+        assert_eq!(claims[0].delivery, lost[0].delivery, "and runs out, should a try die alone");
+        (claims[0].clone(), store)
+    });
+    // The runtime goes, and the writer with it in the middle of its life: nothing is closed in order.
+    drop(first);
+    let (before, _store) = before;
+    runtime().block_on(async {
+        let store = place.open().await;
+        let after = claimed(&store, at(31)).await.1;
+        let same = |claim: &Claim| (claim.delivery.clone(), claim.notification.clone(), claim.payload.clone());
+        assert_eq!(same(&after[0]), same(&before), "the dead hold nothing: same id, same bytes, at once");
+        store.attempted(ended(&before, at(32), failed(), NextAttempt::Dead, &[])).await.expect("recorded");
+        assert_eq!(
+            store.backlog(Utc::now()).await.expect("backlog").dead,
+            0,
+            "a no counts only for the holder of the lease"
+        );
+        send(&store, &after[0], at(33)).await;
+        assert_eq!(store.backlog(Utc::now()).await.expect("backlog").pending, 0, "a yes ends it");
+        store.close().await;
+    });
+}
