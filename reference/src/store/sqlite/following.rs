@@ -55,6 +55,9 @@ pub async fn generation(connection: &mut SqliteConnection) -> Result<i64, StoreE
     Ok(sqlx::query_scalar(rows::GENERATION).fetch_one(connection).await?)
 }
 
+/// What a filter looks at of a source, and the generation it was written in.
+type FactsRow = (String, String, String, Json<Vec<String>>, Option<NaiveDate>, i64);
+
 /// Reads into memory what the file has and it has not, within one view of the file.
 ///
 /// # Errors
@@ -62,7 +65,7 @@ pub async fn generation(connection: &mut SqliteConnection) -> Result<i64, StoreE
 async fn follow(connection: &mut SqliteConnection, memory: &SharedVectors) -> Result<(), StoreError> {
     let mut view = sqlx::Connection::begin(connection).await?;
     let generation = generation(&mut view).await?;
-    let rows: Vec<(String, String, String, Json<Vec<String>>, Option<NaiveDate>, i64)> = sqlx::query_as(
+    let rows: Vec<FactsRow> = sqlx::query_as(
         "SELECT source, source_type, collection, tags, dated, generation FROM sources ORDER BY generation, source",
     )
     .fetch_all(&mut *view)
