@@ -15,12 +15,12 @@ use serin::deliver::internal::InternalAlerts;
 use serin::deliver::internal_alert::InternalAlert;
 use serin::deliver::message::{Message, freeze};
 use serin::domain::fleet::{Fleet, Network};
-use serin::domain::incident::{Course, Incident};
+use serin::domain::incident::Incident;
 use serin::domain::monitor::MonitorId;
 use serin::domain::outcome::Evidence;
 use serin::domain::paging::delivery::AttemptEnd;
 use serin::domain::paging::notification::{Event, MonitorCard, Notification};
-use serin::domain::reason::{FailureReason, Severity};
+use serin::domain::reason::FailureReason;
 use serin::domain::receiver::{Channel, Receiver, Smtp, SmtpTls};
 use serin::domain::rules::RulePlace;
 use serin::domain::secret::{Address, Secret};
@@ -29,6 +29,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
+
+#[expect(dead_code, reason = "other tests need more of it")]
+mod common;
+
+use common::paging;
 
 /// Base64 of 32 bytes.
 const SECRET: &str = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
@@ -53,45 +58,35 @@ fn notification(id: &str, sequence: u32, event: Event, summary: &str) -> Notific
     let opened_at = at("2026-11-21T09:14:03Z");
     let rule = RulePlace { file: "monitors.yaml".into(), line: 24, commit: Some("c0ffee".into()) };
     let evidence = vec![Evidence::new("answer", summary), Evidence::new("rank", "none of 5")];
+    let incident = Incident {
+        signal: Signal::Quality,
+        reason: FailureReason::WrongResults,
+        stage: "search".into(),
+        summary: summary.into(),
+        evidence: evidence.clone(),
+        rule: rule.clone(),
+        sequence,
+        ..paging::incident("0199-incident", MonitorId::new("docs"), opened_at)
+    };
     Notification {
-        id: id.into(),
         sequence,
         event,
-        at: opened_at,
-        incident: Some(Incident {
-            id: "0199-incident".into(),
-            monitor: MonitorId::new("docs"),
-            signal: Signal::Quality,
-            subject: String::new(),
-            severity: Severity::Page,
-            reason: FailureReason::WrongResults,
-            stage: "search".into(),
-            summary: summary.into(),
-            evidence: evidence.clone(),
-            rule: rule.clone(),
-            opened_at,
-            resolved_at: None,
-            resolve_cause: None,
-            acknowledged: None,
-            sequence,
-            course: Course::default(),
-        }),
         monitor: MonitorCard {
             id: "docs".into(),
             name: "Product documentation".into(),
             url: "https://docs.example/mcp".into(),
             labels: BTreeMap::new(),
         },
-        reason: Some(FailureReason::WrongResults),
-        failed_stage: Some("search".into()),
-        severity: Severity::Page,
+        reason: Some(incident.reason),
+        failed_stage: Some(incident.stage.clone()),
+        incident: Some(incident),
         summary: summary.into(),
         evidence,
         resolves_when: Some("two good rounds".into()),
         runbook_url: "https://serin.example/runbooks/wrong_results".into(),
         incident_url: Some("https://serin.example/incidents/0199-incident".into()),
         rule: Some(rule),
-        reproduce: "serin probe docs".into(),
+        ..paging::notification(id, opened_at)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The delivery worker over a real database and real webhook receivers: nothing lost, nothing overtaken, nobody delayed.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -12,21 +12,23 @@ use chrono::Utc;
 use serin::daemon::delivery_worker::DeliveryWorker;
 use serin::deliver::channel::ChannelSender;
 use serin::domain::fleet::{Fleet, Network};
-use serin::domain::incident::{Course, Incident};
+use serin::domain::incident::Incident;
 use serin::domain::monitor::MonitorId;
-use serin::domain::paging::notification::{Event, MonitorCard, Notification};
-use serin::domain::reason::{FailureReason, Severity};
+use serin::domain::paging::notification::Notification;
 use serin::domain::receiver::{Channel, Receiver};
-use serin::domain::rules::RulePlace;
 use serin::domain::secret::{Address, Secret};
-use serin::domain::signal::Signal;
 use serin::store::Store;
-use serin::store::values::change_set::{Addressee, ChangeSet, Outgoing};
+use serin::store::values::change_set::{ChangeSet, Outgoing};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+
+#[expect(dead_code, reason = "other tests need more of it")]
+mod common;
+
+use common::paging;
 
 /// One message as a receiver got it.
 #[derive(Debug, Clone, PartialEq)]
@@ -157,56 +159,11 @@ fn fleet(address: SocketAddr, receivers: &[&str]) -> Fleet {
 /// A page of incident `incident`, promised now.
 fn page(id: &str, incident: &str, sequence: u32, to: &[(&str, Option<&str>)]) -> Outgoing {
     let now = Utc::now();
-    let rule = RulePlace { file: "monitors.yaml".to_owned(), line: 1, commit: None };
-    let incident = Incident {
-        id: incident.to_owned(),
-        monitor: MonitorId::new("docs"),
-        signal: Signal::Availability,
-        subject: String::new(),
-        severity: Severity::Page,
-        reason: FailureReason::ConnectionRefused,
-        stage: "connect".to_owned(),
-        summary: "docs: refused".to_owned(),
-        evidence: Vec::new(),
-        rule: rule.clone(),
-        opened_at: now,
-        resolved_at: None,
-        resolve_cause: None,
-        acknowledged: None,
-        sequence,
-        course: Course::default(),
-    };
-    let monitor = MonitorCard {
-        id: "docs".to_owned(),
-        name: "Docs".to_owned(),
-        url: "http://docs".to_owned(),
-        labels: BTreeMap::new(),
-    };
-    let notification = Notification {
-        id: id.to_owned(),
-        sequence,
-        event: Event::IncidentOpened,
-        at: now,
-        incident: Some(incident),
-        monitor,
-        reason: Some(FailureReason::ConnectionRefused),
-        failed_stage: Some("connect".to_owned()),
-        severity: Severity::Page,
-        summary: "docs: refused".to_owned(),
-        evidence: Vec::new(),
-        resolves_when: None,
-        runbook_url: String::new(),
-        incident_url: None,
-        rule: Some(rule),
-        reproduce: "serin probe docs".to_owned(),
-    };
-    let addressee = |(receiver, fallback): &(&str, Option<&str>)| Addressee {
-        receiver: (*receiver).to_owned(),
-        receiver_hash: String::new(),
-        fallback: fallback.map(str::to_owned),
-    };
+    let incident = Incident { sequence, ..paging::incident(incident, MonitorId::new("docs"), now) };
+    let rule = Some(incident.rule.clone());
+    let notification = Notification { sequence, incident: Some(incident), rule, ..paging::notification(id, now) };
     let payload = serin::deliver::message::freeze(&notification);
-    Outgoing { notification, payload, to: to.iter().map(addressee).collect() }
+    Outgoing { notification, payload, to: paging::addressees(to) }
 }
 
 #[tokio::test]

@@ -15,6 +15,8 @@ use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+#[expect(dead_code, reason = "other tests need more of it")]
+mod common;
 #[path = "pages/fixture/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "the other pages' tests need more of it")]
 mod fixture;

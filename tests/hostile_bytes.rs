@@ -12,13 +12,11 @@ use proptest::sample::{Index, select};
 use proptest::test_runner::TestCaseError;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use serin::domain::answer::{HITS_MAX, Turn};
+use serin::domain::answer::HITS_MAX;
 use serin::domain::fault::FaultKind;
-use serin::domain::monitor::{Canary, CanaryKind, Monitor};
-use serin::domain::observation::{BeatKind, Observation};
-use serin::domain::secret::{Address, Secret};
-use serin::domain::server_profile::ServerProfile;
-use serin::probe::assignment::{Assignment, Further};
+use serin::domain::monitor::Monitor;
+use serin::domain::observation::Observation;
+use serin::probe::assignment::Assignment;
 use serin::probe::decode::answer;
 use serin::probe::decode::health;
 use serin::probe::decode::rpc;
@@ -34,6 +32,11 @@ use serin::untrusted_text::{DETAIL_CHARS_MAX, EXCERPT_CHARS_MAX, NAME_CHARS_MAX}
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
+#[expect(dead_code, reason = "other tests need more of it")]
+mod common;
+
+use common::monitors::{address, assignment, canary};
+
 /// Short, so that a server that hangs costs little; what is asserted is a bound, however slow the machine.
 const TIMEOUT: Duration = Duration::from_millis(60);
 const BUDGET: Duration = Duration::from_millis(240);
@@ -47,37 +50,15 @@ const BESIDE_THE_BODY: u64 = 1024 * 1024;
 
 /// A monitor that asks for everything a probe can ask for.
 fn monitor(port: u16) -> Monitor {
-    let url = format!("http://127.0.0.1:{port}/mcp");
-    let address = |url: String| Address { shown: url.clone(), resolved: Secret::new(&url) };
-    let mut monitor = Monitor::undeclared("m", address(url));
-    monitor.health = vec![address(format!("http://127.0.0.1:{port}/health"))];
-    monitor.canaries = vec![Canary {
-        id: "c".to_owned(),
-        query: "q".to_owned(),
-        kind: CanaryKind::Mixed,
-        expect: vec!["a.md".to_owned()],
-        within: 5,
-        max_score: None,
-        line: 1,
-        definition_hash: String::new(),
-    }];
+    let mut monitor = Monitor::undeclared("m", address(&format!("http://127.0.0.1:{port}/mcp")));
+    monitor.health = vec![address(&format!("http://127.0.0.1:{port}/health"))];
+    monitor.canaries = vec![canary("c")];
     (monitor.timeout, monitor.probe_budget) = (TIMEOUT, BUDGET);
     monitor
 }
 
 async fn probe(monitor: Monitor) -> Observation {
-    let now = Utc::now();
-    let assignment = Assignment {
-        monitor: Arc::new(monitor),
-        kind: BeatKind::Scheduled,
-        scheduled_at: now,
-        started_at: now,
-        asks: vec![(0, Turn::Scheduled)],
-        further: Further::NONE,
-        ask_sources: true,
-        profile: ServerProfile::default(),
-        lists: KnownLists::default(),
-    };
+    let assignment = Assignment { ask_sources: true, ..assignment(monitor, Utc::now()) };
     Prober::new(1).run(&assignment).await.0
 }
 

@@ -16,13 +16,17 @@ use serin::domain::monitor::{Monitor, OAuth};
 use serin::domain::observation::{BeatKind, Observation, Stranger};
 use serin::domain::outcome::{Outcome, Verdict};
 use serin::domain::reason::FailureReason;
-use serin::domain::secret::{Address, Secret};
+use serin::domain::secret::Secret;
 use serin::domain::server_profile::ServerProfile;
 use serin::domain::signal::Signal;
-use serin::probe::assignment::{Assignment, Further};
+use serin::probe::assignment::Assignment;
 use serin::probe::prober::Prober;
-use serin::tool_lists::known::KnownLists;
 use tokio::net::TcpListener;
+
+#[expect(dead_code, reason = "other tests need more of it")]
+mod common;
+
+use common::monitors::{address, assignment};
 
 const SECRET: &str = "s3cret-of-serin";
 
@@ -144,8 +148,7 @@ impl Both {
     }
 
     fn monitor(&self) -> Monitor {
-        let url = format!("{}/mcp", self.home);
-        let mut monitor = Monitor::undeclared("m", Address { shown: url.clone(), resolved: Secret::new(&url) });
+        let mut monitor = Monitor::undeclared("m", address(&format!("{}/mcp", self.home)));
         monitor.auth.oauth = Some(OAuth {
             issuer: self.manners.lock().unwrap().issuer.map_or(format!("{}/as", self.home), str::to_owned),
             client_id: "serin".to_owned(),
@@ -171,17 +174,7 @@ async fn beat(
     now: DateTime<Utc>,
     profile: ServerProfile,
 ) -> (Observation, Outcome, ServerProfile) {
-    let assignment = Assignment {
-        monitor: Arc::new(monitor.clone()),
-        kind: BeatKind::Recheck,
-        scheduled_at: now,
-        started_at: now,
-        asks: Vec::new(),
-        further: Further::NONE,
-        ask_sources: false,
-        profile,
-        lists: KnownLists::default(),
-    };
+    let assignment = Assignment { kind: BeatKind::Recheck, profile, ..assignment(monitor.clone(), now) };
     let (seen, profile) = prober.run(&assignment).await;
     let outcome = classify(monitor, &seen);
     for secret in [SECRET, "-secret"] {
@@ -383,7 +376,7 @@ async fn an_issuer_that_fails_is_no_refusal_and_a_server_that_fails_is_its_own_m
     }
     let mut monitor = Both::start(ok()).await.monitor();
     let proxy = format!("http://{absent}");
-    monitor.reach.proxy = Some(Address { shown: proxy.clone(), resolved: Secret::new(&proxy) });
+    monitor.reach.proxy = Some(address(&proxy));
     let (seen, outcome, _) = beat(&Prober::new(8), &monitor, at(0), ServerProfile::default()).await;
     assert_eq!(
         (outcome.verdict, outcome.reason()),
@@ -434,17 +427,7 @@ async fn a_server_that_lets_strangers_in_leaks() {
     assert!(!profile.admits_strangers);
     let asked = |seconds: i64| {
         let (prober, monitor) = (&prober, &monitor);
-        let assignment = Assignment {
-            monitor: Arc::new(monitor.clone()),
-            kind: BeatKind::Scheduled,
-            scheduled_at: at(seconds),
-            started_at: at(seconds),
-            asks: Vec::new(),
-            further: Further::NONE,
-            ask_sources: false,
-            profile: ServerProfile::default(),
-            lists: KnownLists::default(),
-        };
+        let assignment = assignment(monitor.clone(), at(seconds));
         async move { prober.run(&assignment).await.0.stranger.is_some() }
     };
     let mut times = 0;

@@ -7,21 +7,24 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serin::daemon::janitor::{JanitorPlan, turn};
-use serin::domain::answer::{Turn, Variant};
 use serin::domain::fleet::Retention;
 use serin::domain::latency::code::LatencyCode;
 use serin::domain::latency::histogram::Latencies;
 use serin::domain::monitor::MonitorId;
-use serin::domain::observation::{BeatKind, Stage};
+use serin::domain::observation::Stage;
 use serin::domain::outcome::Verdict;
-use serin::domain::protocol::Era;
 use serin::domain::reason::FailureReason;
 use serin::store::Store;
 use serin::store::read::history::Since;
-use serin::store::values::change_set::{AskRow, BeatRow, BeatSeen, ChangeSet, StageTimes};
+use serin::store::values::change_set::{AskRow, BeatRow, ChangeSet, StageTimes};
 use serin::store::values::past::PastBeat;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Row};
+
+#[expect(dead_code, reason = "other tests need more of it")]
+mod common;
+
+use common::beats;
 
 /// Where the child of the kill test finds its database.
 const DATABASE: &str = "SERIN_TEST_SEALING_DATABASE";
@@ -46,16 +49,9 @@ fn record(monitor: &str, minute: i64) -> ChangeSet {
     let is_down = draw(salt).is_multiple_of(97);
     let ask = |turn: i64| {
         let late = draw(salt + turn).is_multiple_of(53);
+        let elapsed =
+            if late { Duration::from_secs(10) } else { Duration::from_micros(20_000 + draw(salt * 7 + turn) % 30_000) };
         AskRow {
-            canary: format!("canary-{}", (minute * 2 + turn) % 5),
-            variant: Variant::Plain,
-            turn: Turn::Scheduled,
-            elapsed: if late {
-                Duration::from_secs(10)
-            } else {
-                Duration::from_micros(20_000 + draw(salt * 7 + turn) % 30_000)
-            },
-            fresh_connection: false,
             verdict: if late { "failed" } else { "right" },
             reason: late.then_some(FailureReason::Timeout),
             rank: (!late).then_some(1),
@@ -64,17 +60,12 @@ fn record(monitor: &str, minute: i64) -> ChangeSet {
             lengths: vec![400, 380],
             bytes: 2048 + draw(salt) % 5,
             tokens: Some(512),
+            ..beats::ask(&format!("canary-{}", (minute * 2 + turn) % 5), elapsed)
         }
     };
     ChangeSet {
         beat: Some(BeatRow {
-            monitor: MonitorId::new(monitor),
-            scheduled_at: at(minute),
             started_at,
-            kind: BeatKind::Scheduled,
-            era: Some(Era::Modern),
-            transport: None,
-            seen: BeatSeen::Seen,
             verdict: if is_down { Verdict::Down } else { Verdict::Good },
             reason: is_down.then_some(FailureReason::ConnectionRefused),
             stage: is_down.then_some(Stage::Connect),
@@ -85,8 +76,7 @@ fn record(monitor: &str, minute: i64) -> ChangeSet {
                 tools: Some(Duration::from_micros(3_000 + draw(salt + 2) % 900)),
                 health: None,
             },
-            fresh_connection: true,
-            config_hash: "abc".to_owned(),
+            ..beats::beat(MonitorId::new(monitor), at(minute))
         }),
         asks: if is_down { Vec::new() } else { vec![ask(0), ask(1)] },
         ..ChangeSet::default()

@@ -10,17 +10,21 @@ use std::time::Duration;
 
 use chrono::Utc;
 use futures_util::stream::{self, StreamExt as _};
-use serin::domain::answer::Turn;
 use serin::domain::monitor::{Canary, CanaryKind, Monitor, Program};
-use serin::domain::observation::{BeatKind, Observation, Stage};
+use serin::domain::observation::{Observation, Stage};
 use serin::domain::protocol::{Era, Transport};
-use serin::domain::secret::{Address, Secret};
+use serin::domain::secret::Secret;
 use serin::domain::server_profile::ServerProfile;
-use serin::probe::assignment::{Assignment, Further};
+use serin::probe::assignment::Assignment;
 use serin::probe::prober::Prober;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
+
+#[expect(dead_code, reason = "other tests need more of it")]
+mod common;
+
+use common::monitors::{self, address};
 
 /// A slow machine under load still starts an interpreter within this.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -50,7 +54,7 @@ async fn start(program: &str, arguments: &[&str]) -> (Child, u16) {
 }
 
 fn monitor(url: &str, canaries: Vec<Canary>) -> Monitor {
-    let mut monitor = Monitor::undeclared("m", Address { shown: url.to_owned(), resolved: Secret::new(url) });
+    let mut monitor = Monitor::undeclared("m", address(url));
     monitor.search.arguments = BTreeMap::from([("top_k".to_owned(), "2".to_owned())]);
     monitor.search.per_beat = 2;
     monitor.canaries = canaries;
@@ -60,31 +64,16 @@ fn monitor(url: &str, canaries: Vec<Canary>) -> Monitor {
 
 fn canary(id: &str, query: &str, expect: &str) -> Canary {
     Canary {
-        id: id.to_owned(),
         query: query.to_owned(),
         kind: CanaryKind::Keyword,
         expect: vec![expect.to_owned()],
         within: 2,
-        max_score: None,
-        line: 1,
-        definition_hash: String::new(),
+        ..monitors::canary(id)
     }
 }
 
 fn assignment(monitor: &Arc<Monitor>, profile: ServerProfile) -> Assignment {
-    let asks = (0..monitor.canaries.len()).map(|nth| (nth, Turn::Scheduled)).collect();
-    let now = Utc::now();
-    Assignment {
-        monitor: Arc::clone(monitor),
-        kind: BeatKind::Scheduled,
-        scheduled_at: now,
-        started_at: now,
-        asks,
-        further: Further::NONE,
-        ask_sources: false,
-        profile,
-        lists: serin::tool_lists::known::KnownLists::default(),
-    }
+    Assignment { profile, ..monitors::assignment(Arc::clone(monitor), Utc::now()) }
 }
 
 async fn probe(monitor: Monitor, profile: ServerProfile) -> (Observation, ServerProfile) {

@@ -122,7 +122,7 @@ async fn gzip_and_deflate_are_read_as_they_come() {
 async fn both_are_asked_for_everywhere() {
     let server = FaultServer::start(legacy(), None).await;
     let mut monitor = monitor(&format!("http://{}/mcp", server.address), 1);
-    monitor.health = vec![crate::probing::address(&format!("http://{}/health", server.address))];
+    monitor.health = vec![crate::common::monitors::address(&format!("http://{}/health", server.address))];
     let seen = probe(monitor).await;
     assert_eq!(first_fault(&seen), None, "{seen:#?}");
     for (asked, head) in server.seen().asked.iter().zip(server.seen().heads) {

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
 use serin::domain::fleet::Control;
 use serin::probe::prober::Prober;
 
+use crate::common::monitors::address;
 use crate::fault_server::{Act, FaultServer, Script, status};
-use crate::probing::address;
-use crate::tls::acceptor;
+use crate::tls::{acceptor, authority, trusting};
 
 /// Far beyond what an answer on loopback takes.
 const WITHIN: Duration = Duration::from_secs(20);
@@ -59,15 +58,12 @@ async fn a_gateway_that_answers_everything_is_not_the_address_that_was_named() {
 
 #[tokio::test]
 async fn over_https_only_the_named_host_answers() {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-    let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(issuer.der().clone()).unwrap();
+    let issuer = authority("ours");
     let page = || always(status("200 OK", "", "here"));
     let own = FaultServer::start(page(), Some(acceptor(&issuer, &["127.0.0.1"], false))).await;
     let other = FaultServer::start(page(), Some(acceptor(&issuer, &["gateway.example"], false))).await;
-    let (known, unknown) = (Prober::with_roots(roots, 8), Prober::with_roots(rustls::RootCertStore::empty(), 8));
+    let (known, unknown) =
+        (Prober::with_roots(trusting(&issuer), 8), Prober::with_roots(rustls::RootCertStore::empty(), 8));
     let rows = [
         (&known, &own, true, "its own certificate"),
         (&known, &other, false, "a certificate for another name"),

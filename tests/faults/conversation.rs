@@ -10,8 +10,9 @@ use serin::domain::protocol::Era;
 use serin::domain::secret::Secret;
 use serin::probe::prober::Prober;
 
+use crate::common::monitors::address;
 use crate::fault_server::{Act, FaultServer, Script, json, result, status, stream};
-use crate::probing::{TIMEOUT, address, assignment, check, first_fault, monitor, probe};
+use crate::probing::{TIMEOUT, assignment, check, first_fault, monitor, probe};
 use crate::scripts::{FOUND, legacy, modern, say, with};
 
 #[tokio::test]

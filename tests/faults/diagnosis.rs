@@ -1,6 +1,5 @@
 //! How far one gets on the way to a server: name, TCP, TLS, HTTP, one after the other.
 
-use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
 use serin::domain::secret::Secret;
 use serin::domain::server_profile::ServerProfile;
 use serin::probe::prober::Prober;
@@ -8,16 +7,12 @@ use serin::probe::prober::Prober;
 use crate::fault_server::{FaultServer, status};
 use crate::probing::{monitor, now};
 use crate::scripts::{modern, say, with};
-use crate::tls::acceptor;
+use crate::tls::{acceptor, authority, trusting};
 
 #[tokio::test]
 async fn the_ladder_says_how_far_one_gets() {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-    let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(issuer.der().clone()).unwrap();
-    let prober = Prober::with_roots(roots, 8);
+    let issuer = authority("ours");
+    let prober = Prober::with_roots(trusting(&issuer), 8);
     let plain = FaultServer::start(modern(), None).await;
     let failing = FaultServer::start(
         with(modern(), "tools/list", say(status("500 Internal Server Error", "", "no index"))),

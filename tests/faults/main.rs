@@ -1,5 +1,8 @@
 //! Every fault a probe tells apart, met on a real socket.
 
+#[expect(dead_code, reason = "other tests need more of it")]
+#[path = "../common/mod.rs"]
+mod common;
 mod fault_server;
 mod scripts;
 mod probing;

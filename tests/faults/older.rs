@@ -1,25 +1,21 @@
 //! HTTP+SSE of 2024-11-05: found, spoken, remembered, and every fault it has of its own.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
-use serin::domain::answer::Turn;
 use serin::domain::classify::reason_of;
 use serin::domain::fault::FaultKind;
-use serin::domain::monitor::{Canary, CanaryKind, Monitor};
-use serin::domain::observation::{BeatKind, Observation, Stage};
+use serin::domain::monitor::Monitor;
+use serin::domain::observation::{Observation, Stage};
 use serin::domain::protocol::{Era, Transport};
 use serin::domain::reason::FailureReason;
-use serin::domain::secret::{Address, Secret};
 use serin::domain::server_profile::{Caution, ServerProfile};
-use serin::probe::assignment::{Assignment, Further};
+use serin::probe::assignment::Assignment;
 use serin::probe::prober::Prober;
 
+use crate::common::monitors::canary;
 use crate::fault_server::{Act, FaultServer, Script, json, status, stream};
-
-const TIMEOUT: Duration = Duration::from_secs(2);
-const BUDGET: Duration = Duration::from_secs(12);
+use crate::probing::{self, BUDGET, assignment, first_fault, now};
+use crate::scripts::with;
 
 const TOOLS: &str = r#"{"tools":[{"name":"search","inputSchema":{"properties":{"query":{"type":"string"}}}}]}"#;
 const FOUND: &str = r#"{"structuredContent":{"results":[{"text":"one","source":"a.md","score":0.9}]}}"#;
@@ -45,45 +41,16 @@ pub(crate) fn older() -> Script {
     ])
 }
 
-fn with(mut script: Script, key: &'static str, act: Act) -> Script {
-    script.insert(key, act);
-    script
-}
-
 fn monitor(server: &FaultServer) -> Monitor {
     let url = format!("http://{}/mcp", server.address);
-    let mut monitor = Monitor::undeclared("m", Address { shown: url.clone(), resolved: Secret::new(&url) });
-    monitor.canaries = vec![Canary {
-        id: "c".to_owned(),
-        query: "one".to_owned(),
-        kind: CanaryKind::Mixed,
-        expect: vec!["a.md".to_owned()],
-        within: 5,
-        max_score: None,
-        line: 1,
-        definition_hash: String::new(),
-    }];
+    let mut monitor = probing::monitor(&url, 0);
+    monitor.canaries = vec![canary("c")];
     monitor.search.per_beat = 1;
-    (monitor.timeout, monitor.probe_budget) = (TIMEOUT, BUDGET);
     monitor
 }
 
-fn now() -> DateTime<Utc> {
-    "2026-11-21T09:00:00Z".parse().expect("a moment")
-}
-
 async fn probe(monitor: Monitor, profile: ServerProfile) -> (Observation, ServerProfile) {
-    let assignment = Assignment {
-        monitor: Arc::new(monitor),
-        kind: BeatKind::Scheduled,
-        scheduled_at: now(),
-        started_at: now(),
-        asks: vec![(0, Turn::Scheduled)],
-        further: Further::NONE,
-        ask_sources: false,
-        profile,
-        lists: serin::tool_lists::known::KnownLists::default(),
-    };
+    let assignment = Assignment { profile, ..assignment(monitor) };
     Prober::new(8).run(&assignment).await
 }
 
@@ -96,10 +63,6 @@ fn known() -> ServerProfile {
         closing: Caution::Harmless,
         ..ServerProfile::default()
     }
-}
-
-fn first_fault(seen: &Observation) -> Option<(Stage, FaultKind)> {
-    seen.steps.iter().find_map(|step| step.fault.as_ref().map(|fault| (step.stage, fault.kind)))
 }
 
 /// No stream outlives its probe; the server hears of it a moment later.

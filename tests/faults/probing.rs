@@ -1,42 +1,26 @@
 //! One probe of one server, and what holds of each.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serin::domain::answer::Turn;
 use serin::domain::classify::classify;
 use serin::domain::fault::FaultKind;
-use serin::domain::monitor::{Canary, CanaryKind, Monitor};
-use serin::domain::observation::{BeatKind, Observation, Stage};
-use serin::domain::secret::{Address, Secret};
-use serin::domain::server_profile::ServerProfile;
-use serin::probe::assignment::{Assignment, Further};
+use serin::domain::monitor::{Canary, Monitor};
+use serin::domain::observation::{Observation, Stage};
+use serin::probe::assignment::Assignment;
 use serin::probe::prober::Prober;
-use serin::tool_lists::known::KnownLists;
 
+use crate::common::monitors::{self, address, canary};
 use crate::fault_server::{FaultServer, Script};
 
 /// Long enough for loopback under load, short enough for rows that wait for it.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) const BUDGET: Duration = Duration::from_secs(12);
 
-pub(crate) fn address(url: &str) -> Address {
-    Address { shown: url.to_owned(), resolved: Secret::new(url) }
-}
-
 pub(crate) fn monitor(url: &str, canaries: usize) -> Monitor {
-    let canary = |nth: usize| Canary {
-        id: format!("c{nth}"),
-        query: "what is \"one\"?".to_owned(),
-        kind: CanaryKind::Mixed,
-        expect: vec!["a.md".to_owned()],
-        within: 5,
-        max_score: None,
-        line: 1,
-        definition_hash: String::new(),
-    };
+    let canary = |nth: usize| Canary { query: "what is \"one\"?".to_owned(), ..canary(&format!("c{nth}")) };
     let mut monitor = Monitor::undeclared("m", address(url));
     monitor.search.arguments = BTreeMap::from([("top_k".to_owned(), "5".to_owned())]);
     monitor.search.per_beat = 2;
@@ -50,18 +34,7 @@ pub(crate) fn now() -> DateTime<Utc> {
 }
 
 pub(crate) fn assignment(monitor: Monitor) -> Assignment {
-    let asks = (0..monitor.canaries.len()).map(|nth| (nth, Turn::Scheduled)).collect();
-    Assignment {
-        monitor: Arc::new(monitor),
-        kind: BeatKind::Scheduled,
-        scheduled_at: now(),
-        started_at: now(),
-        asks,
-        further: Further::NONE,
-        ask_sources: false,
-        profile: ServerProfile::default(),
-        lists: KnownLists::default(),
-    }
+    monitors::assignment(monitor, now())
 }
 
 /// What a probe saw, with its transcript, whatever came of it.

@@ -1,21 +1,22 @@
 //! Servers that are programs: started, kept, restarted, stopped, and every fault they have of their own.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::Utc;
-use serin::domain::answer::Turn;
 use serin::domain::classify::reason_of;
 use serin::domain::fault::FaultKind;
-use serin::domain::monitor::{Canary, CanaryKind, Monitor, Program};
-use serin::domain::observation::{BeatKind, Observation, Stage};
+use serin::domain::monitor::{Monitor, Program};
+use serin::domain::observation::{Observation, Stage};
 use serin::domain::protocol::{Era, Transport};
 use serin::domain::reason::FailureReason;
-use serin::domain::secret::{Address, Secret};
+use serin::domain::secret::Secret;
 use serin::domain::server_profile::{Caution, ServerProfile};
-use serin::probe::assignment::{Assignment, Further};
+use serin::probe::assignment::Assignment;
 use serin::probe::prober::Prober;
+
+use crate::common::monitors::{address, assignment, canary};
+use crate::probing::first_fault;
 
 /// Starting a shell and a few seds takes a while on a machine under load.
 const PATIENT: Duration = Duration::from_secs(20);
@@ -39,19 +40,10 @@ impl Scene {
             ("TOKEN".to_owned(), Secret::new("tok-123456")),
         ];
         let shown = format!("stdio: sh {} {mode}", script.display());
-        let mut monitor = Monitor::undeclared("m", Address { resolved: Secret::new(&shown), shown });
+        let mut monitor = Monitor::undeclared("m", address(&shown));
         monitor.reach.program = Some(Program { command: "sh".to_owned(), args, env, keep: false });
         monitor.reach.transport = Some(Transport::Stdio);
-        monitor.canaries = vec![Canary {
-            id: "c".to_owned(),
-            query: "one".to_owned(),
-            kind: CanaryKind::Mixed,
-            expect: vec!["a.md".to_owned()],
-            within: 5,
-            max_score: None,
-            line: 1,
-            definition_hash: String::new(),
-        }];
+        monitor.canaries = vec![canary("c")];
         monitor.search.per_beat = 1;
         (monitor.timeout, monitor.probe_budget) = (PATIENT, PATIENT * 3);
         Self { folder, monitor }
@@ -92,27 +84,12 @@ impl Scene {
     }
 
     fn assignment(&self, profile: ServerProfile) -> Assignment {
-        let now = Utc::now();
-        Assignment {
-            monitor: Arc::new(self.monitor.clone()),
-            kind: BeatKind::Scheduled,
-            scheduled_at: now,
-            started_at: now,
-            asks: vec![(0, Turn::Scheduled)],
-            further: Further::NONE,
-            ask_sources: false,
-            profile,
-            lists: serin::tool_lists::known::KnownLists::default(),
-        }
+        Assignment { profile, ..assignment(self.monitor.clone(), Utc::now()) }
     }
 
     async fn probe(&self, prober: &Prober, profile: ServerProfile) -> (Observation, ServerProfile) {
         prober.run(&self.assignment(profile)).await
     }
-}
-
-fn first_fault(seen: &Observation) -> Option<(Stage, FaultKind)> {
-    seen.steps.iter().find_map(|step| step.fault.as_ref().map(|fault| (step.stage, fault.kind)))
 }
 
 fn notes(seen: &Observation) -> String {

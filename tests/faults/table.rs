@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
 use serin::domain::classify::classify;
 use serin::domain::fault::FaultKind as F;
 use serin::domain::observation::{Observation, Stage};
@@ -14,7 +13,7 @@ use serin::probe::prober::Prober;
 use crate::fault_server::{Act, FaultServer, Script, json, result, status, stream};
 use crate::probing::{TIMEOUT, assignment, check, common, first_fault, monitor, probe};
 use crate::scripts::{DISCOVERED, TOOLS, legacy, modern, say, with};
-use crate::tls::acceptor;
+use crate::tls::{self, acceptor, authority};
 
 /// What the server does, where it shows, as what, for which reason, and a part of the evidence.
 type Row = (&'static str, Script, Stage, F, R, &'static str);
@@ -257,12 +256,8 @@ async fn faults_before_http() {
 
 #[tokio::test]
 async fn faults_of_tls() {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-    let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(issuer.der().clone()).unwrap();
-    let trusting = Prober::with_roots(roots, 8);
+    let issuer = authority("ours");
+    let trusting = Prober::with_roots(tls::trusting(&issuer), 8);
     let wary = Prober::with_roots(rustls::RootCertStore::empty(), 8);
     let (good, other) = (&["127.0.0.1"][..], &["other.example"][..]);
     let rows = [
@@ -305,12 +300,8 @@ async fn faults_of_tls() {
 
 #[tokio::test]
 async fn the_end_of_a_certificate_is_known_over_resumed_sessions_too() {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-    let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(issuer.der().clone()).unwrap();
-    let prober = Prober::with_roots(roots, 8);
+    let issuer = authority("ours");
+    let prober = Prober::with_roots(tls::trusting(&issuer), 8);
     let server = FaultServer::start(modern(), Some(acceptor(&issuer, &["127.0.0.1"], false))).await;
     let mut assignment = assignment(monitor(&format!("https://{}/mcp", server.address), 0));
     let mut ends = Vec::new();

@@ -23,3 +23,18 @@ pub(crate) fn acceptor(issuer: &CertifiedIssuer<'_, KeyPair>, names: &[&str], ex
         .expect("a certificate");
     TlsAcceptor::from(Arc::new(config))
 }
+
+/// An authority by this name, whose certificate nobody knows yet.
+pub(crate) fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
+    let mut params = CertificateParams::new(Vec::new()).expect("a certificate");
+    params.distinguished_name.push(rcgen::DnType::CommonName, name);
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a certificate")).expect("a certificate")
+}
+
+/// The roots of somebody who trusts this authority and no other.
+pub(crate) fn trusting(issuer: &CertifiedIssuer<'_, KeyPair>) -> rustls::RootCertStore {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(issuer.der().clone()).expect("a certificate");
+    roots
+}

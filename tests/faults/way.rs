@@ -20,17 +20,11 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
+use crate::common::monitors::address;
 use crate::fault_server::FaultServer;
-use crate::probing::{address, assignment, first_fault, monitor, probe};
+use crate::probing::{assignment, first_fault, monitor, probe};
 use crate::scripts::{legacy, modern};
-use crate::tls::acceptor;
-
-fn issuer(name: &str) -> CertifiedIssuer<'static, KeyPair> {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    params.distinguished_name.push(rcgen::DnType::CommonName, name);
-    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
-}
+use crate::tls::{acceptor, authority, trusting};
 
 /// Writes a file whose time differs from that of any other write.
 fn put(folder: &Path, name: &str, text: &str, second: u64) -> PathBuf {
@@ -68,7 +62,7 @@ async fn headers_of_the_file_are_for_the_servers_own_origin() {
 
 #[tokio::test]
 async fn a_private_authority_is_trusted_where_the_file_says_so_and_read_again_when_it_changes() {
-    let (ours, theirs) = (issuer("ours"), issuer("theirs"));
+    let (ours, theirs) = (authority("ours"), authority("theirs"));
     let server = FaultServer::start(modern(), Some(acceptor(&ours, &["127.0.0.1"], false))).await;
     let folder = tempfile::tempdir().unwrap();
     let path = put(folder.path(), "ca.pem", &theirs.pem(), 0);
@@ -89,8 +83,7 @@ async fn a_private_authority_is_trusted_where_the_file_says_so_and_read_again_wh
 
 /// A server that asks for a certificate of this authority.
 fn strict(issuer: &CertifiedIssuer<'_, KeyPair>) -> TlsAcceptor {
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(issuer.der().clone()).unwrap();
+    let roots = trusting(issuer);
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier = rustls::server::WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
     let key = KeyPair::generate().unwrap();
@@ -106,7 +99,7 @@ fn strict(issuer: &CertifiedIssuer<'_, KeyPair>) -> TlsAcceptor {
 
 #[tokio::test]
 async fn our_own_certificate_is_a_matter_of_access() {
-    let (ours, theirs) = (issuer("ours"), issuer("theirs"));
+    let (ours, theirs) = (authority("ours"), authority("theirs"));
     let server = FaultServer::start(modern(), Some(strict(&ours))).await;
     let folder = tempfile::tempdir().unwrap();
     let identity = |name: &str, issuer: &CertifiedIssuer<'_, KeyPair>| {
@@ -251,7 +244,7 @@ async fn socks5(mut stream: TcpStream, login: Option<&str>, noted: &Mutex<Vec<St
 
 #[tokio::test]
 async fn proxies_lead_to_the_server_and_their_own_trouble_is_ours() {
-    let authority = issuer("ours");
+    let authority = authority("ours");
     let mut roots = rustls::RootCertStore::empty();
     roots.add(authority.der().clone()).unwrap();
     let prober = Prober::with_roots(roots, 8);

@@ -15,9 +15,13 @@ use serin::domain::monitor::{Canary, CanaryKind, Monitor, MonitorId};
 use serin::domain::monitor_state::{Beat, Decision, MonitorState};
 use serin::domain::observation::{BeatKind, HealthSeen, Observation, Phases, SourcesSeen, Stage, Step, ToolsSeen};
 use serin::domain::outcome::Outcome;
-use serin::domain::secret::{Address, Secret};
 use serin::domain::tools::{Listing, ToolSeen};
 
+use crate::common::monitors::{self, address};
+
+#[expect(dead_code, reason = "other tests need more of it")]
+#[path = "../common/mod.rs"]
+mod common;
 mod outages;
 mod answers;
 mod signals;
@@ -28,20 +32,13 @@ fn at(second: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap()
 }
 
-fn address(shown: &str) -> Address {
-    Address { shown: shown.to_owned(), resolved: Secret::new(shown) }
-}
-
 fn canary(id: &str) -> Canary {
     Canary {
-        id: id.to_owned(),
         query: format!("about {id}"),
         kind: CanaryKind::Meaning,
-        expect: vec!["a.md".to_owned()],
         within: 3,
-        max_score: None,
-        line: 1,
         definition_hash: id.to_owned(),
+        ..monitors::canary(id)
     }
 }
 

@@ -6,16 +6,14 @@ use std::time::Duration;
 
 use chrono::Utc;
 use futures_util::future::join_all;
-use serin::domain::answer::Turn;
 use serin::domain::monitor::{Canary, CanaryKind, Monitor};
-use serin::domain::observation::{BeatKind, Observation};
-use serin::domain::secret::{Address, Secret};
+use serin::domain::observation::Observation;
 use serin::domain::server_profile::ServerProfile;
-use serin::probe::assignment::{Assignment, Further};
+use serin::probe::assignment::Assignment;
 use serin::probe::prober::Prober;
-use serin::tool_lists::known::KnownLists;
 use tokio::sync::Semaphore;
 
+use crate::common::monitors::{address, assignment, canary};
 use crate::release::{Counts, Manner, Release, Server};
 use crate::serin::{Watch, serin};
 
@@ -194,19 +192,15 @@ pub(crate) struct Beating {
 
 impl Beating {
     pub(crate) fn of(server: &Server) -> Self {
-        let url = server.url();
-        let mut monitor = Monitor::undeclared("m", Address { shown: url.clone(), resolved: Secret::new(&url) });
+        let mut monitor = Monitor::undeclared("m", address(&server.url()));
         monitor.search.arguments = BTreeMap::from([("top_k".to_owned(), "2".to_owned())]);
         monitor.search.per_beat = 1;
         monitor.canaries = vec![Canary {
-            id: "err-4417".to_owned(),
             query: "ERR-4417".to_owned(),
             kind: CanaryKind::Keyword,
             expect: vec!["errors/4417.md".to_owned()],
             within: 2,
-            max_score: None,
-            line: 1,
-            definition_hash: String::new(),
+            ..canary("err-4417")
         }];
         (monitor.every, monitor.timeout, monitor.probe_budget) = (TIMEOUT, TIMEOUT, TIMEOUT * 4);
         Self { monitor: Arc::new(monitor), prober: Prober::new(4), profile: Some(ServerProfile::default()) }
@@ -229,18 +223,8 @@ impl Beating {
 
     /// One beat, whatever it finds.
     pub(crate) async fn look(&mut self) -> Observation {
-        let now = Utc::now();
-        let assignment = Assignment {
-            monitor: Arc::clone(&self.monitor),
-            kind: BeatKind::Scheduled,
-            scheduled_at: now,
-            started_at: now,
-            asks: vec![(0, Turn::Scheduled)],
-            ask_sources: false,
-            profile: self.profile.take().expect("the last beat ended"),
-            further: Further::NONE,
-            lists: KnownLists::default(),
-        };
+        let profile = self.profile.take().expect("the last beat ended");
+        let assignment = Assignment { profile, ..assignment(Arc::clone(&self.monitor), Utc::now()) };
         let (seen, profile) = self.prober.run(&assignment).await;
         self.profile = Some(profile);
         seen

@@ -8,6 +8,9 @@
 //!
 //! Run with `cargo test --test old_releases -- --ignored`, or with all tests by `--include-ignored`.
 
+#[expect(dead_code, reason = "other tests need more of it")]
+#[path = "../common/mod.rs"]
+mod common;
 mod client;
 mod comings;
 mod lives;

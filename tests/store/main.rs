@@ -1,26 +1,24 @@
 //! The store over a real file: what is promised survives, what is in order stays in order, and our trouble has a name.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use serin::domain::answer::{Turn, Variant};
-use serin::domain::incident::{Course, Incident};
+use serin::domain::incident::Incident;
 use serin::domain::monitor::MonitorId;
-use serin::domain::observation::BeatKind;
-use serin::domain::outcome::{Evidence, Verdict};
-use serin::domain::paging::notification::{Event, MonitorCard, Notification};
-use serin::domain::protocol::Era;
-use serin::domain::reason::{FailureReason, Severity};
-use serin::domain::rules::RulePlace;
-use serin::domain::signal::Signal;
+use serin::domain::outcome::Evidence;
+use serin::domain::paging::notification::Notification;
 use serin::store::Store;
-use serin::store::values::change_set::{Addressee, AskRow, BeatRow, BeatSeen, ChangeSet, Outgoing, StageTimes};
+use serin::store::values::change_set::{AskRow, BeatRow, ChangeSet, Outgoing, StageTimes};
 use serin::store::write::outbox::{Claim, Claiming};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Row};
 
+use crate::common::{beats, paging};
+
+#[expect(dead_code, reason = "other tests need more of it")]
+#[path = "../common/mod.rs"]
+mod common;
 mod resuming;
 mod outbox;
 mod file;
@@ -51,38 +49,20 @@ fn at(seconds: i64) -> DateTime<Utc> {
 
 fn beat(monitor: &str, seconds: i64) -> BeatRow {
     BeatRow {
-        monitor: MonitorId::new(monitor),
-        scheduled_at: at(seconds),
         started_at: at(seconds) + TimeDelta::milliseconds(3),
-        kind: BeatKind::Scheduled,
-        era: Some(Era::Modern),
-        transport: None,
-        seen: BeatSeen::Seen,
-        verdict: Verdict::Good,
-        reason: None,
-        stage: None,
-        elapsed: Duration::from_millis(42),
         stages: StageTimes { tools: Some(Duration::from_millis(7)), ..StageTimes::default() },
-        fresh_connection: true,
-        config_hash: "abc".to_owned(),
+        ..beats::beat(MonitorId::new(monitor), at(seconds))
     }
 }
 
 fn ask(canary: &str, elapsed_ms: u64) -> AskRow {
     AskRow {
-        canary: canary.to_owned(),
-        variant: Variant::Plain,
-        turn: Turn::Scheduled,
-        elapsed: Duration::from_millis(elapsed_ms),
-        fresh_connection: false,
-        verdict: "right",
-        reason: None,
-        rank: Some(1),
         sources: vec!["auth/tokens.md".to_owned(), "errors/4417.md".to_owned()],
         scores: vec![Some(0.9), None],
         lengths: vec![400, 380],
         bytes: 2048,
         tokens: Some(512),
+        ..beats::ask(canary, Duration::from_millis(elapsed_ms))
     }
 }
 
@@ -95,58 +75,15 @@ fn record(monitor: &str, seconds: i64) -> ChangeSet {
 }
 
 fn incident(id: &str, monitor: &str, seconds: i64) -> Incident {
-    Incident {
-        id: id.to_owned(),
-        monitor: MonitorId::new(monitor),
-        signal: Signal::Availability,
-        subject: String::new(),
-        severity: Severity::Page,
-        reason: FailureReason::ConnectionRefused,
-        stage: "connect".to_owned(),
-        summary: format!("{monitor}: refused"),
-        evidence: vec![Evidence::new("address", "127.0.0.1:9\n\"</script>")],
-        rule: RulePlace { file: "monitors.yaml".to_owned(), line: 12, commit: Some("c0ffee".to_owned()) },
-        opened_at: at(seconds),
-        resolved_at: None,
-        resolve_cause: None,
-        acknowledged: None,
-        sequence: 1,
-        course: Course::default(),
-    }
+    let evidence = vec![Evidence::new("address", "127.0.0.1:9\n\"</script>")];
+    Incident { evidence, ..paging::incident(id, MonitorId::new(monitor), at(seconds)) }
 }
 
 fn outgoing(id: &str, of: Option<&Incident>, sequence: u32, to: &[(&str, Option<&str>)]) -> Outgoing {
-    let addressee = |(receiver, fallback): &(&str, Option<&str>)| Addressee {
-        receiver: (*receiver).to_owned(),
-        receiver_hash: "h".to_owned(),
-        fallback: fallback.map(str::to_owned),
-    };
     Outgoing {
-        notification: Notification {
-            id: id.to_owned(),
-            sequence,
-            event: Event::IncidentOpened,
-            at: at(0),
-            incident: of.cloned(),
-            monitor: MonitorCard {
-                id: "docs".to_owned(),
-                name: "Docs".to_owned(),
-                url: "http://docs/mcp".to_owned(),
-                labels: BTreeMap::new(),
-            },
-            reason: Some(FailureReason::ConnectionRefused),
-            failed_stage: Some("connect".to_owned()),
-            severity: Severity::Page,
-            summary: "docs: refused".to_owned(),
-            evidence: Vec::new(),
-            resolves_when: None,
-            runbook_url: "http://serin/runbooks/connection_refused".to_owned(),
-            incident_url: None,
-            rule: None,
-            reproduce: "serin probe docs".to_owned(),
-        },
+        notification: Notification { sequence, incident: of.cloned(), ..paging::notification(id, at(0)) },
         payload: format!("{{\"id\":\"{id}\",\"text\":\"é \\u0000\"}}"),
-        to: to.iter().map(addressee).collect(),
+        to: paging::addressees(to),
     }
 }
 

@@ -6,13 +6,12 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use serin::domain::fleet::{Fleet, Provenance};
 use serin::domain::incident::{Course, Incident, IncidentReach, ResolveCause, ToldAs, Worst};
-use serin::domain::monitor::{Canary, CanaryKind, Monitor, MonitorId};
+use serin::domain::monitor::{Canary, Monitor, MonitorId};
 use serin::domain::observation::{Footprint, ToolsSeen};
 use serin::domain::outcome::Evidence;
 use serin::domain::protocol::{Era, Transport};
 use serin::domain::rate_limit::Spent;
 use serin::domain::reason::{FailureReason, Severity};
-use serin::domain::secret::{Address, Secret};
 use serin::domain::server_profile::{Caution, KeptSession, ServerProfile};
 use serin::domain::signal::{Phase, Signal, SignalState};
 use serin::domain::tools::{Listing, ToolSeen};
@@ -23,6 +22,7 @@ use serin::store::values::change_set::{
 };
 use serin::store::write::probe_memory::recall;
 
+use crate::common::monitors;
 use crate::{Place, at, beat, claimed, incident, number, outgoing, record};
 
 #[tokio::test]
@@ -261,19 +261,9 @@ async fn lists_that_repeat_are_kept_once() {
 }
 
 fn fleet(hash: &str, monitors: &[(&str, &[&str])]) -> Fleet {
-    let canary = |id: &&str| Canary {
-        id: (*id).to_owned(),
-        query: "q".to_owned(),
-        kind: CanaryKind::Mixed,
-        expect: Vec::new(),
-        within: 5,
-        max_score: None,
-        line: 1,
-        definition_hash: "c".to_owned(),
-    };
+    let canary = |id: &&str| Canary { expect: Vec::new(), definition_hash: "c".to_owned(), ..monitors::canary(id) };
     let monitor = |(id, canaries): &(&str, &[&str])| {
-        let url = Address { shown: "http://x".to_owned(), resolved: Secret::new("http://x") };
-        let mut monitor = Monitor::undeclared(id, url);
+        let mut monitor = Monitor::undeclared(id, monitors::address("http://x"));
         monitor.canaries = canaries.iter().map(canary).collect();
         monitor.definition_hash = "m".to_owned();
         Arc::new(monitor)

@@ -5,6 +5,9 @@
 use fixture::Running;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, header, redirect};
 
+#[expect(dead_code, reason = "other tests need more of it")]
+#[path = "../common/mod.rs"]
+mod common;
 #[path = "../pages/fixture/mod.rs"]
 mod fixture;
 #[path = "../pages/connections.rs"]
