@@ -1,6 +1,7 @@
 //! Tools that change under their callers.
 
 use serin_reference::lab::kinds::{Dose, Fault};
+use serin_reference::lab::server::Running;
 
 use crate::stage::{Expected, Stage, evidence, reference, signal};
 
@@ -43,6 +44,19 @@ async fn a_change_of_tools_is_as_loud_as_it_hurts() {
     }
 }
 
+/// A reference server as monitor `docs`, which was well once.
+async fn docs() -> (Running, Stage) {
+    let server = reference().await;
+    let stage = Stage::start(&format!(
+        "  - id: docs\n    url: {}\n    canaries:\n      \
+         - {{ id: card, query: OC-31, expect: [reference/oncall.md], kind: keyword }}\n",
+        server.mcp_url()
+    ))
+    .await;
+    stage.well("docs").await;
+    (server, stage)
+}
+
 /// Runs `serin accept` against the stage's Serin: whether it went well and what it says.
 async fn accept(stage: &Stage, id: &str, more: &[&str]) -> (bool, String) {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_serin"));
@@ -54,14 +68,7 @@ async fn accept(stage: &Stage, id: &str, more: &[&str]) -> (bool, String) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_accepts_what_changed() {
-    let server = reference().await;
-    let stage = Stage::start(&format!(
-        "  - id: docs\n    url: {}\n    canaries:\n      \
-         - {{ id: card, query: OC-31, expect: [reference/oncall.md], kind: keyword }}\n",
-        server.mcp_url()
-    ))
-    .await;
-    stage.well("docs").await;
+    let (server, stage) = docs().await;
     let refused = [
         ("docs", "nothing differs", "while nothing changed"),
         ("nobody", "no monitor with this id", "of a monitor that is not there"),
@@ -105,14 +112,7 @@ async fn a_person_accepts_what_changed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn accepting_does_not_mend_a_call_that_breaks() {
-    let server = reference().await;
-    let stage = Stage::start(&format!(
-        "  - id: docs\n    url: {}\n    canaries:\n      \
-         - {{ id: card, query: OC-31, expect: [reference/oncall.md], kind: keyword }}\n",
-        server.mcp_url()
-    ))
-    .await;
-    stage.well("docs").await;
+    let (server, stage) = docs().await;
     server.faults().on(Fault::SchemaDrift, Dose::of(Fault::SchemaDrift).mode("breaking"));
     let drifted =
         Expected { monitor: "docs", signal: "contract", reason: "schema_drift", severity: "page", stage: "tools" };
