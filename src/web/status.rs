@@ -14,8 +14,8 @@ use crate::domain::outcome::Verdict;
 use crate::domain::wording::{counted, span};
 use crate::live::process_metrics::{FileNote, HeartbeatNote, ProcessMetrics, RecentBeats};
 use crate::live::state::RollUp;
+use crate::store::read::backlog::Backlog;
 use crate::store::read::figures::Figures;
-use crate::store::write::outbox::Backlog;
 use crate::web::state::WebState;
 
 /// Starts later than this, for the hundredth that is latest, are said to be ill: what a fleet is promised (DESIGN §10).
@@ -294,7 +294,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::store::write::outbox::Behind;
+    use crate::store::read::backlog::Behind;
 
     fn check(lately: RecentBeats, silent: &[&str], backlog: Option<Backlog>, expected: &[&str], sentence: &str) {
         let found = ill(&lately, &[], silent, backlog.as_ref());

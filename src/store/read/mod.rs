@@ -1,7 +1,8 @@
 //! What starts, pages, the API and `serin export` ask for. Every query is bounded and takes a reading connection.
 //!
 //! Read `pages`, then `latency` and `history` (over hours, days and months), `resume` and `recent` (what a start needs),
-//! `unsealed` (rows whose hour is not packed yet), `export` (the past as a stream), `figures` (how large it is).
+//! `unsealed` (rows whose hour is not packed yet), `export` (the past as a stream), `figures` (how large it is), `backlog` (what of
+//! the outbox waits).
 
 pub(in crate::store) mod unsealed;
 pub(crate) mod resume;
@@ -10,4 +11,5 @@ pub(crate) mod latency;
 pub mod history;
 pub(crate) mod export;
 pub(crate) mod figures;
+pub(crate) mod backlog;
 pub mod pages;
