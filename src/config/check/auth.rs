@@ -6,7 +6,7 @@ use http::HeaderName;
 use crate::config::check::checker::Checker;
 use crate::config::check::process::is_loopback;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
-use crate::config::read::tree::{MapEntry, Node};
+use crate::config::read::node::{MapEntry, Node};
 use crate::domain::monitor::{Auth, OAuth};
 use crate::domain::secret::{Address, Secret};
 

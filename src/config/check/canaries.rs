@@ -6,7 +6,7 @@ use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::definition;
 use crate::config::check::rules::within;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan};
-use crate::config::read::tree::{Node, NodeValue};
+use crate::config::read::node::{Node, NodeValue};
 use crate::domain::monitor::{Canary, CanaryKind};
 
 /// A good set is 24 (RETRIEVAL §2); a round over more would take hours.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::config::check::checker::Checker;
 use crate::config::check::layers::Layers;
 use crate::config::read::diagnostic::{Diagnostic, quoted};
-use crate::config::read::tree::Node;
+use crate::config::read::node::Node;
 use crate::domain::monitor::{Caps, Monitor};
 use crate::domain::wording::as_written;
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::config::check::keys;
 use crate::config::check::shape::ValueShape;
 use crate::config::read::diagnostic::{Collector, Diagnostic, TextSpan, quoted};
-use crate::config::read::tree::{Child, MapEntry, Node, NodeValue};
+use crate::config::read::node::{Child, MapEntry, Node, NodeValue};
 
 /// Keys whose values are secrets.
 const SECRET_WORDS: &[&str] = &["secret", "secrets", "password", "token", "bearer"];

@@ -8,7 +8,7 @@ use crate::config::check::checker::Checker;
 use crate::config::check::keys;
 use crate::config::check::shape::ValueShape;
 use crate::config::read::diagnostic::Diagnostic;
-use crate::config::read::tree::{Node, NodeValue};
+use crate::config::read::node::{Node, NodeValue};
 use crate::domain::fleet::Control;
 use crate::domain::secret::Address;
 

@@ -17,8 +17,8 @@ use crate::config::check::receivers;
 use crate::config::check::routes;
 use crate::config::check::shape::ValueShape;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
+use crate::config::read::node::{MapEntry, Node, NodeValue, Tree};
 use crate::config::read::source::ConfigSource;
-use crate::config::read::tree::{MapEntry, Node, NodeValue, Tree};
 use crate::domain::fleet::{Fleet, Provenance};
 
 /// Keys starting with `x-`; each key of the file is compared with each of them.

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::config::check::checker::Checker;
-use crate::config::read::tree::MapEntry;
+use crate::config::read::node::MapEntry;
 use crate::domain::fleet::Heartbeat;
 
 /// Time between two where the file says nothing: what outside watchers expect.

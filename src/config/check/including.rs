@@ -3,7 +3,7 @@
 use crate::config::check::checker::Checker;
 use crate::config::read::diagnostic::Diagnostic;
 use crate::config::read::include::{GLOBS_MAX, GlobFinding};
-use crate::config::read::tree::{MapEntry, NodeValue};
+use crate::config::read::node::{MapEntry, NodeValue};
 
 /// Checks the `include:` of one file and says what was found about its globs.
 pub(in crate::config) fn include(

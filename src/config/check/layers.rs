@@ -1,7 +1,7 @@
 //! One section written in two places: a monitor's own, and the one of `defaults` beneath it.
 
 use crate::config::check::checker::Fields;
-use crate::config::read::tree::MapEntry;
+use crate::config::read::node::MapEntry;
 
 /// Keys looked up in the monitor first, then in `defaults`.
 #[derive(Debug, Clone, Copy, Default)]

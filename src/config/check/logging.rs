@@ -4,7 +4,7 @@ use tracing::level_filters::LevelFilter;
 
 use crate::config::check::checker::{Checker, similar};
 use crate::config::read::diagnostic::{Diagnostic, quoted};
-use crate::config::read::tree::MapEntry;
+use crate::config::read::node::MapEntry;
 
 /// The rooms of the house, by which levels are told apart; `rag` is the reference server, a package of its own.
 /// The words stay though rooms come and go: `targets` says which each means.

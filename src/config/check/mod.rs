@@ -1,6 +1,6 @@
 //! Rules written by hand, section by section, which make domain values of a tree or say what is wrong with it.
 //!
-//! Read `keys` (what may stand where), `checker` and `scalars` (what all sections share), `load` and `document` (all
+//! Read `keys` (what may stand where), `checker`, `scalars`, `numbers` and `addresses` (what all sections share), `load` and `document` (all
 //! files together), then the sections: `process`, `receivers`, `routes`, `layers` (defaults beneath a monitor),
 //! `search`, `rules`, `canaries`, `caps`, `auth`, `reach`, `network_path`, `monitors`, `heartbeat`, `logging`; last
 //! `definition`.
@@ -9,6 +9,8 @@ pub(super) mod keys;
 pub(super) mod shape;
 pub mod checker;
 pub(super) mod scalars;
+pub(super) mod numbers;
+pub(super) mod addresses;
 pub(super) mod layers;
 pub(super) mod definition;
 pub(super) mod auth;

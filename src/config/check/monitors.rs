@@ -16,7 +16,7 @@ use crate::config::check::routes::labels;
 use crate::config::check::rules::{EVERY, RuleBasis, RuleFields, rules};
 use crate::config::check::search;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan};
-use crate::config::read::tree::{MapEntry, Node};
+use crate::config::read::node::{MapEntry, Node};
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::secret::Address;
 use crate::domain::wording::as_written;

@@ -16,7 +16,7 @@ use crate::config::check::logging::{self, Log};
 use crate::config::check::retention::retention;
 use crate::config::check::shape::ValueShape;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
-use crate::config::read::tree::{MapEntry, Node};
+use crate::config::read::node::{MapEntry, Node};
 use crate::domain::fleet::{Control, Heartbeat, Network, Retention, Runbooks};
 use crate::domain::monitor::ProbeIdentity;
 use crate::domain::reason::FailureReason;

@@ -3,8 +3,8 @@
 use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::layers::Layers;
 use crate::config::read::diagnostic::{Diagnostic, quoted};
+use crate::config::read::node::{MapEntry, Node};
 use crate::config::read::reference::redacted;
-use crate::config::read::tree::{MapEntry, Node};
 use crate::domain::monitor::{Program, Reach};
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::secret::{Address, Secret};

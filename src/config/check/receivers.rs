@@ -10,7 +10,7 @@ use crate::config::check::checker::{Checker, Fields, similar};
 use crate::config::check::definition;
 use crate::config::check::process::mailbox;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
-use crate::config::read::tree::MapEntry;
+use crate::config::read::node::MapEntry;
 use crate::domain::receiver::{Channel, Receiver};
 use crate::domain::route::Route;
 use crate::domain::secret::Secret;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 
 use crate::config::check::checker::Checker;
-use crate::config::read::tree::Node;
+use crate::config::read::node::Node;
 use crate::domain::fleet::Retention;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);

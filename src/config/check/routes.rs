@@ -7,7 +7,7 @@ use crate::config::check::checker::{Checker, Fields, similar};
 use crate::config::check::process::names;
 use crate::config::check::receivers::Receivers;
 use crate::config::read::diagnostic::{DIAGNOSTICS_SHOWN_MAX, Diagnostic, TextSpan, quoted};
-use crate::config::read::tree::{MapEntry, Node, NodeValue};
+use crate::config::read::node::{MapEntry, Node, NodeValue};
 use crate::domain::monitor::Monitor;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::route::{Match, Route};

@@ -10,7 +10,7 @@ use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::keys;
 use crate::config::check::layers::Layers;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan};
-use crate::config::read::tree::{MapEntry, Node};
+use crate::config::read::node::{MapEntry, Node};
 use crate::domain::answer::HITS_MAX;
 use crate::domain::reason::Severity;
 use crate::domain::rules::{

@@ -6,7 +6,7 @@ use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::layers::Layers;
 use crate::config::check::shape::ValueShape;
 use crate::config::read::diagnostic::{Diagnostic, quoted};
-use crate::config::read::tree::{Node, NodeValue};
+use crate::config::read::node::{Node, NodeValue};
 use crate::domain::monitor::{Search, SearchFields};
 
 /// Each canary asked is a paid call on somebody's server (RETRIEVAL §2).

@@ -17,8 +17,9 @@ use crate::config::check::keys;
 use crate::config::check::scalars::ID_CHARS_MAX;
 use crate::config::check::shape::ValueShape;
 use crate::config::read::diagnostic::{Collector, Text, TextSpan};
+use crate::config::read::node::{Node, NodeValue, Tree};
 use crate::config::read::source::ConfigSource;
-use crate::config::read::tree::{self, Budget, Node, NodeValue, Tree};
+use crate::config::read::tree::{self, Budget};
 use crate::domain::wording::as_written;
 
 /// Passes over all places; each goes one level deeper, and the file has fewer.

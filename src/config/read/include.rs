@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use crate::config::read::bytes::{self, FILE_BYTES_MAX, ReadError};
 use crate::config::read::diagnostic::{Collector, Text};
 use crate::config::read::glob::{self, Nothing};
-use crate::config::read::tree::{self, Budget, NodeValue};
+use crate::config::read::node::NodeValue;
+use crate::config::read::tree::{self, Budget};
 
 /// Files of one fleet: a team each, and ten times as many.
 const FILES_MAX: usize = 2_000;

@@ -1,13 +1,14 @@
 //! Files as they stand: bytes, what they include, YAML as a tree that keeps its places, and how a fault in them is said.
 //!
-//! Read `bytes`, `glob` and `include` (the files beside the first), `source` (all with their commit), `tree` (YAML with
-//! places; `map_keys` and `redaction` help it), `diagnostic` (how it is said), `reference` (`${…}`).
+//! Read `bytes`, `glob` and `include` (the files beside the first), `source` (all with their commit), `node` (values
+//! with their places) and `tree` (how they are put together; `map_keys` and `redaction` help it), `diagnostic` (how it is said), `reference` (`${…}`).
 
 pub mod bytes;
 pub(super) mod glob;
 pub mod diagnostic;
 pub(super) mod map_keys;
 pub(super) mod redaction;
+pub(super) mod node;
 pub(super) mod tree;
 pub(super) mod reference;
 pub(super) mod include;

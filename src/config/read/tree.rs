@@ -7,13 +7,13 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::ops::Deref;
 use std::rc::Rc;
 
 use serde_yaml::granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, options};
 
 use crate::config::read::diagnostic::{Collector, Diagnostic, Text, TextSpan, is_secret_key, quoted};
 use crate::config::read::map_keys::{MapKeys, is_plain};
+use crate::config::read::node::{Child, MapEntry, Node, NodeValue, Tree};
 use crate::config::read::redaction::{secret_parts, secret_stretch};
 
 /// Nodes of all files: 50,000 monitors of sixty nodes each, and as much again.
@@ -22,73 +22,6 @@ const NODES_MAX: usize = 6_000_000;
 const MERGED_KEYS_MAX: usize = 2_000_000;
 /// Nesting, aliases followed; a fleet needs seven levels.
 const DEPTH_MAX: u16 = 64;
-
-/// A value with its place.
-#[derive(Debug, Clone)]
-pub(in crate::config) struct Node<'a> {
-    pub value: NodeValue<'a>,
-    /// Where it stands; an alias stands where its anchor is.
-    pub place: TextSpan,
-    depth: u16,
-}
-
-/// A node inside another one.
-#[derive(Debug, Clone)]
-pub(in crate::config) enum Child<'a> {
-    /// Of this parent alone.
-    Own(Node<'a>),
-    /// Of every place that an alias or `<<` brings it to.
-    Shared(Rc<Node<'a>>),
-}
-
-impl<'a> Deref for Child<'a> {
-    type Target = Node<'a>;
-
-    fn deref(&self) -> &Node<'a> {
-        match self {
-            Self::Own(node) => node,
-            Self::Shared(node) => node,
-        }
-    }
-}
-
-/// The three shapes of YAML.
-#[derive(Debug, Clone)]
-pub(in crate::config) enum NodeValue<'a> {
-    /// A text as written, escapes resolved.
-    Scalar {
-        text: Cow<'a, str>,
-        /// Without quotes, so that it may be a number or nothing at all.
-        plain: bool,
-    },
-    List(Vec<Child<'a>>),
-    /// Keys and values in the order of the file, merged ones last; keys are unique.
-    Map(Vec<MapEntry<'a>>),
-}
-
-/// A key and its value.
-#[derive(Debug, Clone)]
-pub(in crate::config) struct MapEntry<'a> {
-    pub key: Cow<'a, str>,
-    /// Of the key; its value has its own.
-    pub place: TextSpan,
-    pub value: Child<'a>,
-}
-
-impl Node<'_> {
-    /// Nothing was written: empty, `~` or `null`.
-    pub(in crate::config) fn is_null(&self) -> bool {
-        matches!(&self.value, NodeValue::Scalar { text, plain: true } if matches!(&**text, "" | "~" | "null" | "Null" | "NULL"))
-    }
-}
-
-/// One file, which is one document.
-#[derive(Debug)]
-pub(in crate::config) struct Tree<'a> {
-    pub root: Child<'a>,
-    /// Places of nodes that an alias refers to.
-    pub referred: Vec<TextSpan>,
-}
 
 /// Reads a text; none where its structure cannot be read at all, which the collector then says.
 ///

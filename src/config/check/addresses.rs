@@ -1,0 +1,79 @@
+//! Values that lead somewhere: what is connected to, and what people follow. The file lies in git, so that no password may
+//! stand in them.
+
+use std::fmt::Display;
+
+use url::Url;
+
+use crate::config::check::checker::Checker;
+use crate::config::check::scalars::Resolved;
+use crate::config::check::shape::ValueShape;
+use crate::config::read::diagnostic::{Diagnostic, TextSpan};
+use crate::config::read::node::Node;
+use crate::config::read::reference::{holds_password, redacted};
+use crate::domain::secret::{Address, Secret};
+
+/// What browsers and proxies carry at most.
+const URL_BYTES_MAX: usize = 2_048;
+
+/// Stands in for an address whose variable is not set; `.invalid` never resolves (RFC 2606).
+const STAND_IN_URL: &str = "http://unset.invalid/";
+
+impl Checker<'_> {
+    /// A place to connect to: http or https, without a fragment. Never none without a fault.
+    pub(in crate::config) fn address(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<Address> {
+        self.ask(node.place, || ValueShape::Address);
+        let Resolved { written, value } = self.resolved(what, node)?;
+        let shown = redacted(&written);
+        self.no_password(what, node.place, &written)?;
+        let Some(value) = value else { return Some(Address { shown, resolved: Secret::new(STAND_IN_URL) }) };
+        self.url(what, node.place, &value, false)?;
+        Some(Address { shown, resolved: Secret::new(&value) })
+    }
+
+    /// A URL that people follow, which may have a fragment.
+    pub(in crate::config) fn link(&mut self, what: impl Display + Copy, node: &Node<'_>) -> Option<String> {
+        self.ask(node.place, || ValueShape::Address);
+        let (written, _) = self.scalar(what, node)?;
+        self.no_password(what, node.place, written)?;
+        let value = self.setting(what, node)?;
+        self.url(what, node.place, &value, true)?;
+        Some(value)
+    }
+
+    /// A URL without a password that is written out in the file, since the file lies in git.
+    pub(in crate::config) fn no_password(
+        &mut self,
+        what: impl Display + Copy,
+        place: TextSpan,
+        written: &str,
+    ) -> Option<()> {
+        if !holds_password(written) {
+            return Some(());
+        }
+        let message = format!("{what} holds a password, which everybody with the repository reads");
+        let mend = "put it outside the file, such as `https://${env:USER}:${env:PASSWORD}@…`, and change it";
+        self.report(Diagnostic::new(place, message).help(mend));
+        None
+    }
+
+    /// The message names no part of the value: it may have been resolved from a secret.
+    fn url(&mut self, what: impl Display + Copy, place: TextSpan, value: &str, fragment: bool) -> Option<Url> {
+        const MEND: &str = "write a whole address, such as `https://docs.example.org/mcp`";
+        // The parser takes white space out in silence, so it is looked for first.
+        let plain = !value.chars().any(|c| c.is_whitespace() || c.is_control()) && value.len() <= URL_BYTES_MAX;
+        let url = Url::parse(value).ok().filter(|url| plain && url.has_host() && url.port() != Some(0));
+        let diagnostic = match url {
+            None => Diagnostic::new(place, format!("{what} is no URL")).help(MEND),
+            Some(url) if !matches!(url.scheme(), "http" | "https") => {
+                Diagnostic::new(place, format!("{what} is neither http nor https")).help(MEND)
+            }
+            Some(url) if !fragment && url.fragment().is_some() => {
+                Diagnostic::new(place, format!("{what} has a fragment, which is never sent")).help("leave `#…` out")
+            }
+            Some(url) => return Some(url),
+        };
+        self.report(diagnostic);
+        None
+    }
+}
