@@ -1,8 +1,11 @@
 //! Lists of tools: reduced, held against each other, read for instructions and weighed in tokens. No sockets.
 //!
-//! Read `tools`, then `diff`; `known` is what a probe holds a list against.
+//! Read `tools`, then `diff` on `schema_diff` (with `json_schema` and `diff_words`); `known` is what a probe holds a list against.
 
 pub mod known;
+pub(crate) mod json_schema;
+pub(crate) mod diff_words;
+pub(crate) mod schema_diff;
 pub(crate) mod diff;
 pub(crate) mod instructions;
 pub mod schema;

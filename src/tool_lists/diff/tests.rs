@@ -1,6 +1,5 @@
-use serde_json::{Value, json};
-
 use super::changes;
+use serde_json::{Value, json};
 
 fn search(schema: Value) -> Value {
     json!({"name": "search", "inputSchema": schema})
@@ -27,7 +26,11 @@ fn argument(sentence: &str, before: Value, now: Value, expected: &[&str]) {
 fn no_line_is_longer_than_a_line() {
     let schema = |kind: &str| search(json!({"properties": {"q": {"type": kind.repeat(100_000)}}}));
     for change in changes(&[schema("a")], &[schema("b\n")]) {
-        assert!(change.what.chars().count() <= super::WHAT_CHARS_MAX + 1, "{} characters", change.what.len());
+        assert!(
+            change.what.chars().count() <= crate::tool_lists::schema_diff::WHAT_CHARS_MAX + 1,
+            "{} characters",
+            change.what.len()
+        );
         assert!(!change.what.contains('\n'), "one line");
     }
 }
