@@ -14,7 +14,7 @@ use crate::domain::observation::{Footprint, Observation, Stage, Step};
 use crate::domain::secret::Secret;
 use crate::domain::server_profile::ServerProfile;
 use crate::net::connect::Connector;
-use crate::probe::access::oauth::Attempt;
+use crate::probe::access::attempt::Attempt;
 use crate::probe::access::token_cache::{CachedToken, TokenCache};
 use crate::probe::assignment::Assignment;
 use crate::probe::wire::clock::StepClock;

@@ -12,28 +12,18 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
-use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT, WWW_AUTHENTICATE};
-use http::{HeaderMap, HeaderValue, Method, Request};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::{HeaderValue, Method, Request};
 use http_body_util::Full;
 use serde_json::Value;
-use std::sync::OnceLock;
-use tokio::time::Instant;
-use url::{Host, Url, form_urlencoded};
+use url::{Url, form_urlencoded};
 
-use crate::domain::fault::{Fault, FaultKind};
-use crate::domain::monitor::{Monitor, OAuth};
-use crate::domain::observation::{Footprint, Stage, Step};
+use crate::domain::fault::Fault;
 use crate::domain::secret::Secret;
-use crate::net::connect::{Connector, Target};
+use crate::probe::access::attempt::{Attempt, Side, TokenAnswer, shown};
 use crate::probe::decode::challenge::parameter;
-use crate::probe::decode::coding;
 use crate::probe::decode::era::MODERN;
-use crate::probe::session::message::{AGENT, TRACE, new_trace, traceparent};
-use crate::probe::wire::clock::StepClock;
-use crate::probe::wire::connection::Wire;
-use crate::probe::wire::egress::{ClientIdentity, egress};
-use crate::probe::wire::reply::ReadLimits;
-use crate::untrusted_text::{Scrub, readable};
+use crate::untrusted_text::readable;
 
 /// A token that does not say how long it lives is taken for this long.
 const LIFE_DEFAULT: Duration = Duration::from_secs(300);
@@ -49,53 +39,7 @@ pub(crate) struct AccessToken {
     pub(crate) renew_at: DateTime<Utc>,
 }
 
-/// One attempt to get a token.
-pub(crate) struct Attempt<'a> {
-    connector: &'a Connector,
-    monitor: &'a Monitor,
-    oauth: &'a OAuth,
-    scrub: &'a Scrub,
-    home: Url,
-    now: DateTime<Utc>,
-    until: Instant,
-    /// The trace that its requests belong to.
-    pub(crate) trace: u128,
-    /// What was done, for the page.
-    pub(crate) steps: Vec<Step>,
-    /// What the monitor's own origin had to bear.
-    pub(crate) footprint: Footprint,
-}
-
-/// Whose answer a request waits for; what goes wrong is told of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    /// The monitored server, or what it names as its own.
-    Server,
-    /// The declared issuer, or the token endpoint it names.
-    Issuer,
-}
-
-struct TokenAnswer {
-    status: u16,
-    headers: HeaderMap,
-    body: Vec<u8>,
-}
-
 impl<'a> Attempt<'a> {
-    /// An attempt that ends at `until`; none where the monitor's address is none.
-    pub(crate) fn new(
-        connector: &'a Connector,
-        monitor: &'a Monitor,
-        oauth: &'a OAuth,
-        scrub: &'a Scrub,
-        now: DateTime<Utc>,
-        until: Instant,
-    ) -> Option<Self> {
-        let home = Url::parse(monitor.url.resolved.expose()).ok()?;
-        let (steps, footprint) = (Vec::new(), Footprint::default());
-        Some(Self { connector, monitor, oauth, scrub, home, now, until, trace: new_trace(), steps, footprint })
-    }
-
     /// Gets a token.
     ///
     /// # Errors
@@ -106,11 +50,6 @@ impl<'a> Attempt<'a> {
         let resource = self.resource(&challenge).await?;
         let issuer = self.issuer().await?;
         self.ask(&challenge, resource.as_ref(), &issuer).await
-    }
-
-    /// The trace of the next request.
-    fn traceparent(&self) -> String {
-        traceparent(self.trace, self.steps.len() as u64 + 1)
     }
 
     /// What the server says to a caller without a token; nothing where it does not refuse.
@@ -288,108 +227,6 @@ impl<'a> Attempt<'a> {
         }
         Ok(None)
     }
-
-    async fn send(
-        &mut self,
-        side: Side,
-        label: &str,
-        url: &Url,
-        mut request: Request<Full<Bytes>>,
-    ) -> Result<TokenAnswer, Fault> {
-        let mut clock = StepClock::start(Stage::Handshake, label);
-        clock.note(self.scrub.line(&shown(url)));
-        let mut footprint = Footprint::default();
-        let outcome = self.exchange(url, &mut request, &mut clock, &mut footprint).await;
-        if url.origin() == self.home.origin() {
-            self.footprint = self.footprint.plus(footprint);
-        }
-        let outcome = outcome.map_err(|fault| self.unreached(side, url, &fault));
-        self.steps.push(clock.stop(None));
-        outcome
-    }
-
-    async fn exchange(
-        &self,
-        url: &Url,
-        request: &mut Request<Full<Bytes>>,
-        clock: &mut StepClock,
-        footprint: &mut Footprint,
-    ) -> Result<TokenAnswer, Fault> {
-        let unsafe_address = || self.refused("neither https nor this machine");
-        let target = Target::of(url).filter(|_| url.scheme() == "https" || is_local(url)).ok_or_else(unsafe_address)?;
-        let host = HeaderValue::from_str(&target.authority()).map_err(|_| self.refused("no host"))?;
-        let shows = if url.origin() == self.home.origin() { ClientIdentity::Identity } else { ClientIdentity::Nothing };
-        let target = egress(self.connector, target, self.monitor, self.scrub, shows)?;
-        *request.uri_mut() = url[url::Position::BeforePath..url::Position::AfterQuery].parse().unwrap_or_default();
-        request.headers_mut().insert(HOST, host);
-        request.headers_mut().insert(USER_AGENT, HeaderValue::from_static(AGENT));
-        request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static(coding::ACCEPTED));
-        request.headers_mut().extend(HeaderValue::from_str(&self.traceparent()).ok().map(|value| (TRACE, value)));
-        let mut wire = Wire::new(self.connector, target, self.scrub);
-        if !self.is_declared(url) {
-            wire = wire.guarded();
-        }
-        let exchanged = async {
-            let mut reply = wire.send(request.clone(), clock, self.until).await?;
-            let reading = ReadLimits {
-                id: 0,
-                scrub: self.scrub,
-                credentials_sent: false,
-                in_session: false,
-                now: self.now,
-                deadline: self.until,
-                resume: OnceLock::new(),
-                transcript: None,
-            };
-            let body = reading.whole(&mut wire, &reply.headers, &mut reply.body).await?;
-            clock.answer();
-            Ok(TokenAnswer { status: reply.status.as_u16(), headers: reply.headers, body })
-        };
-        let outcome = exchanged.await;
-        wire.hang_up();
-        *footprint = wire.footprint;
-        outcome
-    }
-
-    /// Whether the file names this host, so that no guard stands before it.
-    fn is_declared(&self, url: &Url) -> bool {
-        let issuer = Url::parse(&self.oauth.issuer).ok();
-        [Some(&self.home), issuer.as_ref()].into_iter().flatten().any(|known| known.host() == url.host())
-    }
-
-    /// What kept an answer from coming, told of whoever it was asked of.
-    fn unreached(&self, side: Side, url: &Url, fault: &Fault) -> Fault {
-        use FaultKind as K;
-        let kind = match (fault.kind, side) {
-            // Our own way is our own trouble, whoever it was to lead to.
-            (K::WayBlocked | K::OutOfFiles, _) => fault.kind,
-            (kind, Side::Server) if url.origin() == self.home.origin() => kind,
-            // What a guard or a certificate forbids is forbidden, not broken.
-            (K::Guarded | K::AuthRequired | K::AuthRejected, _) | (_, Side::Server) => K::AuthRejected,
-            (_, Side::Issuer) => K::IssuerFailed,
-        };
-        self.scrub.fault(kind, &format!("OAuth: {} cannot be reached: {}", shown(url), fault.detail))
-    }
-
-    /// An answer that says that whoever gives it cannot do its work just now.
-    fn unable(&self, side: Side, url: &Url, status: u16) -> Fault {
-        let said = format!("{} answers {status}", shown(url));
-        match side {
-            Side::Issuer => self.issuer_failed(&said),
-            Side::Server if url.origin() == self.home.origin() => {
-                self.scrub.fault(FaultKind::HttpStatus(status), &format!("OAuth: {said}"))
-            }
-            Side::Server => self.refused(&said),
-        }
-    }
-
-    fn issuer_failed(&self, detail: &str) -> Fault {
-        self.scrub.fault(FaultKind::IssuerFailed, &format!("OAuth: {detail}"))
-    }
-
-    fn refused(&self, detail: &str) -> Fault {
-        self.scrub.fault(FaultKind::AuthRejected, &format!("OAuth: {detail}"))
-    }
 }
 
 /// RFC 6749 §2.3.1: both parts are encoded as in a form before they are joined.
@@ -399,17 +236,4 @@ fn basic(id: &str, secret: &str) -> HeaderValue {
     let mut value = HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("Basic"));
     value.set_sensitive(true);
     value
-}
-
-fn shown(url: &Url) -> String {
-    format!("{}{}", url.origin().ascii_serialization(), url.path())
-}
-
-fn is_local(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(Host::Ipv6(ip)) => ip.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost",
-        None => false,
-    }
 }
