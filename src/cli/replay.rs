@@ -14,7 +14,7 @@ use crate::domain::monitor::Monitor;
 use crate::domain::observation::BeatKind;
 use crate::domain::wording::counted;
 use crate::probe::assignment::{Assignment, Further};
-use crate::probe::stages::steps::secrets_of;
+use crate::probe::stages::secrets::secrets_of;
 use crate::probe::wire::head::{AnswerSeen, FindingSeen, Head, StepSeen};
 use crate::tool_lists::known::KnownLists;
 

@@ -20,6 +20,8 @@ use crate::probe::session::caller::Means;
 use crate::probe::session::process_pool::ProcessPool;
 use crate::probe::session::unclosed_sessions::UnclosedSessions;
 use crate::probe::stages::cross::Differing;
+use crate::probe::stages::search::not_asked;
+use crate::probe::stages::secrets::secrets_of;
 use crate::probe::stages::{connectivity, reach, steps};
 use crate::probe::wire::transcript::Transcript;
 use crate::tool_lists::interner::ListingInterner;
@@ -108,12 +110,12 @@ impl Prober {
         assignment: &Assignment,
         oauth: &OAuth,
     ) -> (Observation, ServerProfile, Option<Transcript>) {
-        let scrub = steps::secrets_of(&assignment.monitor);
+        let scrub = secrets_of(&assignment.monitor);
         loop {
             let (own, secret, kept, steps, cost) =
                 match admission::admit(&self.connector, &self.token_cache, assignment, oauth, &scrub).await {
                     Admission::Refused { fault, steps, cost, trace } => {
-                        let asks = steps::not_asked(assignment, 0);
+                        let asks = not_asked(assignment, 0);
                         let (seen, profile) = admission::outside(assignment, fault, steps, (cost, trace), asks);
                         return (seen, profile, None);
                     }
@@ -158,7 +160,7 @@ impl Prober {
         now: DateTime<Utc>,
     ) -> (Vec<ConnectivityStep>, Footprint) {
         let Ok(_place) = self.diagnoses.try_acquire() else { return (Vec::new(), Footprint::default()) };
-        let scrub = steps::secrets_of(monitor);
+        let scrub = secrets_of(monitor);
         Box::pin(connectivity::diagnose(self.means(), monitor, &scrub, profile, now)).await
     }
 

@@ -21,7 +21,7 @@ use crate::domain::outcome::{AskVerdict, Verdict};
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::wording::counted;
 use crate::probe::assignment::{Assignment, Further};
-use crate::probe::explore::{CANARIES_MAX, Explored, Wish};
+use crate::probe::explore::explored::{CANARIES_MAX, Explored, Wish};
 use crate::probe::prober::Prober;
 
 /// All was found out, and less than that.

@@ -4,46 +4,22 @@
 //! those answer `initialize` with a version that says so. Who answers it is up, and legacy unless a valid answer to
 //! `server/discover` says modern.
 
-use std::time::Duration;
-
-use chrono::{DateTime, TimeDelta, Utc};
-use tokio::time::Instant;
-
 use crate::domain::fault::{Fault, FaultKind};
-use crate::domain::monitor::{Monitor, MonitorId};
+use crate::domain::monitor::Monitor;
 use crate::domain::observation::{ServerIdentity, Stage, Step};
 use crate::domain::protocol::{Era, Transport, legacy_version};
 use crate::domain::server_profile::{Caution, RecentAction, RiskyAction, ServerProfile};
 use crate::probe::session::afterwards::is_gone;
 use crate::probe::session::caller::Caller;
 use crate::probe::session::discover::{DISCOVER, Discovery, discover};
-use crate::probe::session::initialize::{STREAM, initialize};
+use crate::probe::session::initialize::initialize;
+use crate::probe::session::kept_session::go_on;
+use crate::probe::session::known_era::{KnownEra, relook_is_due};
 use crate::probe::session::message::Call;
+use crate::probe::session::opened::Opened;
+use crate::probe::session::refusal::{excuse, is_bare, is_refusal, merge};
 use crate::probe::wire::clock::StepClock;
 use crate::probe::wire::reply::BrokenReply;
-use crate::untrusted_text::Scrub;
-
-/// A remembered era is looked at again after this many hours, and up to [`RELOOK_JITTER_HOURS`] more: about once a day,
-/// and not all monitors at once.
-const RELOOK_HOURS: i64 = 20;
-const RELOOK_JITTER_HOURS: i64 = 8;
-
-/// Ways a conversation may be opened in: `initialize`, `server/discover`, and the event stream of the older transport.
-/// Each gets its part of the budget, so that one that hangs leaves time for the others.
-const OPENINGS: u32 = 3;
-
-/// A kept session is made anew after so long: what it costs the server is then known by the day.
-const SESSION_KEPT: TimeDelta = TimeDelta::hours(1);
-
-/// The label of the step that goes on with a kept session.
-const KEPT: &str = "kept session";
-
-/// A conversation that is open.
-#[derive(Debug, Clone)]
-pub(crate) struct Opened {
-    pub(crate) era: Era,
-    pub(crate) server: ServerIdentity,
-}
 
 /// Opens the conversation; each request is a step. What is learnt of the server goes into `profile`.
 pub(crate) async fn open(
@@ -93,38 +69,6 @@ pub(crate) async fn resume(caller: &mut Caller<'_>, before: &Opened, steps: &mut
     let well = fault.is_none();
     steps.push(clock.stop(fault));
     well.then(|| before.clone())
-}
-
-/// What is known before the first request, by the file or from earlier probes.
-struct KnownEra {
-    fixed_era: Option<Era>,
-    fixed_transport: Option<Transport>,
-    era: Option<Era>,
-    transport: Option<Transport>,
-    share: Duration,
-}
-
-impl KnownEra {
-    fn of(monitor: &Monitor, profile: &ServerProfile, now: DateTime<Utc>) -> Self {
-        let reach = &monitor.reach;
-        let stdio = reach.program.is_some().then_some(Transport::Stdio);
-        let fixed_transport = reach.transport.or(stdio);
-        // The older transport has no modern era.
-        let fixed_era = if fixed_transport == Some(Transport::Sse) { Some(Era::Legacy) } else { reach.era };
-        // Whoever speaks the modern era is probed in it: there is nothing newer to look for.
-        let settled = |era: &Era| *era == Era::Modern || !relook_is_due(&monitor.id, profile, now);
-        let era = fixed_era.or(match profile.discover {
-            Caution::Harmful => Some(Era::Legacy),
-            _ => profile.era.filter(settled),
-        });
-        let transport = fixed_transport.or(profile.transport.filter(|_| era.is_some()));
-        Self { fixed_era, fixed_transport, era, transport, share: monitor.probe_budget / OPENINGS }
-    }
-
-    /// When an opening that starts now has to be done.
-    fn until(&self, caller: &Caller<'_>) -> Instant {
-        caller.deadline().min(Instant::now() + self.share)
-    }
 }
 
 /// The modern era, where the file says so or it was found before. One bad answer does not end it: the beat goes on in
@@ -333,46 +277,6 @@ pub(crate) fn weigh_discover(steps: &mut [Step], profile: &mut ServerProfile) {
     }
 }
 
-/// Goes on in the session that earlier probes left open, where there is one that can be used. Nothing is asked: servers
-/// do not all know `ping`, and the list of tools says as well whether the session is there still.
-fn go_on(
-    caller: &mut Caller<'_>,
-    known: &KnownEra,
-    profile: &mut ServerProfile,
-    steps: &mut Vec<Step>,
-) -> Option<Opened> {
-    let kept = profile.kept.clone()?;
-    let over_http = matches!(known.transport, None | Some(Transport::Http));
-    if !over_http || caller.now() - kept.opened_at >= SESSION_KEPT || !caller.go_on(&kept) {
-        profile.kept = None;
-        return None;
-    }
-    let step = StepClock::start(Stage::Handshake, KEPT).stop(None);
-    steps.push(Step { elapsed: Duration::ZERO, ..step });
-    let server = ServerIdentity { protocol: kept.version.to_owned(), ..ServerIdentity::default() };
-    Some(Opened { era: Era::Legacy, server })
-}
-
-/// After a failure in a kept session: whether the server knows it no longer, so that a new one is to be opened in the same
-/// beat. Old releases say 400 of it, others 404.
-pub(crate) fn is_forgotten(steps: &mut [Step], caller: &mut Caller<'_>, profile: &mut ServerProfile) -> bool {
-    let went_on = steps.iter().any(|step| step.label == KEPT);
-    let Some(last) = steps.last_mut().filter(|_| went_on) else { return false };
-    let gone = |fault: &Fault| matches!(fault.kind, FaultKind::SessionLost | FaultKind::HttpStatus(400 | 404));
-    if !last.fault.as_ref().is_some_and(gone) {
-        return false;
-    }
-    excuse(last, "the server knows the kept session no longer; a new one is opened");
-    profile.kept = None;
-    caller.leave_legacy();
-    true
-}
-
-/// Whether a kept session was gone when this probe wanted to go on with it.
-pub(crate) fn lost_its_session(steps: &[Step]) -> bool {
-    steps.iter().any(|step| step.label == KEPT) && steps.iter().any(|step| step.label == "initialize")
-}
-
 /// A program takes one opening in its life, so that another one needs another process; an address takes many.
 async fn start_anew(caller: &mut Caller<'_>, monitor: &Monitor, steps: &mut Vec<Step>) -> bool {
     let Some(program) = &monitor.reach.program else { return true };
@@ -393,72 +297,4 @@ async fn is_there(caller: &mut Caller<'_>) -> bool {
 
 fn answered(profile: &mut ServerProfile, server: &ServerIdentity) {
     profile.answered = legacy_version(&server.protocol);
-}
-
-/// A step that failed and does not count as a failure.
-fn excuse(step: &mut Step, why: &str) {
-    if let Some(fault) = step.fault.take() {
-        step.notes.push(format!("{}; {why}", fault.detail));
-    }
-}
-
-/// Where every opening failed one fault stands, and tells what the others met: that of `main`, the first that says more
-/// than that this opening is not known there, or else the first.
-fn merge(scrub: &Scrub, steps: &mut [Step], first: usize, main: Option<usize>) {
-    let failed: Vec<usize> = (first..steps.len()).filter(|nth| steps[*nth].fault.is_some()).collect();
-    let notifier = |nth: &&usize| {
-        let step = &steps[**nth];
-        step.label != STREAM && step.fault.as_ref().is_some_and(|fault| !is_unspoken(fault.kind))
-    };
-    let main = main.or_else(|| failed.iter().find(notifier).or(failed.first()).copied());
-    let Some(main) = main.filter(|_| failed.len() > 1) else {
-        return;
-    };
-    let told = |nth: &usize| {
-        let step = &steps[*nth];
-        let detail = step.fault.as_ref().map_or("", |fault| fault.detail.as_str());
-        format!("{}: {detail}", step.label)
-    };
-    let order = std::iter::once(&main).chain(failed.iter().filter(|nth| **nth != main));
-    let detail = scrub.line(&order.map(told).collect::<Vec<_>>().join("; "));
-    for nth in failed {
-        let step = &mut steps[nth];
-        match &mut step.fault {
-            Some(fault) if nth == main => fault.detail.clone_from(&detail),
-            _ => excuse(step, "see the other opening"),
-        }
-    }
-}
-
-/// What a server says of a method that it does not know.
-const fn is_unspoken(kind: FaultKind) -> bool {
-    use FaultKind::{HttpStatus, RpcError, WrongVersion};
-    matches!(kind, HttpStatus(400 | 404..=406 | 415 | 422 | 501) | RpcError(-32602..=-32600) | WrongVersion)
-}
-
-/// Whether the server is there and does not take this opening. Credentials, load, redirects, gateways that find nobody,
-/// silence and broken connections are none: they say nothing of the era, and what comes back to life might die of the
-/// next request.
-fn is_refusal(broken: &BrokenReply) -> bool {
-    use FaultKind::{BodyTruncated, ClosedEarly, Reset, Silent, SlowBody, SlowHead, StreamEnded, StreamWithoutAnswer};
-    match broken.status {
-        // Without HTTP only a refusal in the protocol's own words says anything.
-        None => broken.error.is_some(),
-        Some(300..=399 | 401 | 429 | 502..=504) => false,
-        Some(_) => !matches!(
-            broken.fault.kind,
-            BodyTruncated | ClosedEarly | Reset | Silent | SlowHead | SlowBody | StreamEnded | StreamWithoutAnswer
-        ),
-    }
-}
-
-/// A refusal that an HTTP+SSE server answers a POST with.
-fn is_bare(broken: &BrokenReply) -> bool {
-    broken.error.is_none() && matches!(broken.status, Some(400 | 404 | 405))
-}
-
-fn relook_is_due(monitor: &MonitorId, profile: &ServerProfile, now: DateTime<Utc>) -> bool {
-    let jitter = monitor.as_str().bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
-    let hours = RELOOK_HOURS + i64::from(jitter) % RELOOK_JITTER_HOURS;
-    profile.era_found_at.is_none_or(|found_at| now - found_at > TimeDelta::hours(hours))
 }

@@ -6,14 +6,15 @@
 
 use std::collections::HashMap;
 
+use parking_lot::Mutex;
+
 use crate::domain::fault::FaultKind;
 use crate::domain::monitor::{Monitor, MonitorId, Program};
 use crate::domain::observation::{Observation, Stage, Step};
 use crate::probe::session::caller::{Caller, Carrier};
-use crate::probe::session::handshake::Opened;
+use crate::probe::session::opened::Opened;
 use crate::probe::wire::clock::StepClock;
 use crate::probe::wire::program::Process;
-use parking_lot::Mutex;
 
 /// Programs kept at once: each is a process with three pipes. Beyond, they are started for each beat.
 const POOL_MAX: usize = 256;

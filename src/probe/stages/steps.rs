@@ -2,43 +2,37 @@
 
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, TimeDelta};
 use serde_json::Value;
-use serde_json::value::RawValue;
 use tokio::time::Instant;
-use url::{Url, form_urlencoded};
+use url::Url;
 
-use crate::domain::answer::{Answer, Ask, Turn, Variant};
-use crate::domain::fault::{Fault, FaultKind};
-use crate::domain::monitor::{Canary, Monitor};
-use crate::domain::observation::{Observation, SourcesSeen, Stage, Step};
+use crate::domain::fault::FaultKind;
+use crate::domain::monitor::Monitor;
+use crate::domain::observation::{Observation, Stage};
 use crate::domain::protocol::Era;
 use crate::domain::server_profile::ServerProfile;
 use crate::net::connect::Target;
 use crate::probe::access::credential;
 use crate::probe::access::unauthenticated_check;
 use crate::probe::assignment::Assignment;
-use crate::probe::decode::answer;
-use crate::probe::decode::rpc::Misfit;
-use crate::probe::decode::sources;
 use crate::probe::session::caller::{Caller, Destination, Means, bad_address};
 use crate::probe::session::closing::close;
-use crate::probe::session::discover::modern_result;
-use crate::probe::session::handshake::{Opened, is_forgotten, lost_its_session, open, resume, weigh_discover};
+use crate::probe::session::handshake::{open, resume, weigh_discover};
+use crate::probe::session::kept_session::{is_forgotten, lost_its_session};
 use crate::probe::session::listing::{Listed, all_pages};
-use crate::probe::session::message::Call;
-use crate::probe::session::parameter_headers::{parameter_headers, unfit};
+use crate::probe::session::opened::Opened;
+use crate::probe::session::parameter_headers::unfit;
 use crate::probe::session::process_pool::{ProcessPool, leave, start_again, take_up};
 use crate::probe::stages::cross;
 use crate::probe::stages::cross::Differing;
 use crate::probe::stages::health_check::check_health;
+use crate::probe::stages::search::{fits, not_asked, search};
+use crate::probe::stages::secrets::secrets_of;
 use crate::probe::wire::clock::StepClock;
 use crate::probe::wire::egress::{ClientIdentity, egress};
 use crate::probe::wire::transcript::Transcript;
 use crate::tool_lists::tools::{input_schema, named};
-use crate::untrusted_text::Scrub;
 
 /// The part of the budget, at most, that is kept back for the health addresses: the cause they name outweighs one more search.
 const HEALTH_SHARE: u32 = 4;
@@ -207,47 +201,6 @@ async fn connect(caller: &mut Caller<'_>, profile: &mut ServerProfile, seen: &mu
     well.then_some(())
 }
 
-async fn search(caller: &mut Caller<'_>, era: Era, tools: &[Value], assignment: &Assignment, seen: &mut Observation) {
-    let monitor = &*assignment.monitor;
-    if assignment.ask_sources {
-        ask_sources(caller, era, tools, seen).await;
-    }
-    let Some(search_tool) = seen.tools.as_ref().and_then(|seen| seen.search_tool.clone()) else {
-        return;
-    };
-    let schema = named(tools, &search_tool).map_or(&Value::Null, input_schema);
-    let tool = SearchTool { era, name: &search_tool, schema };
-    for (nth, turn) in &assignment.asks {
-        let Some(canary) = monitor.canaries.get(*nth) else {
-            continue;
-        };
-        let ask = if *turn == Turn::NotAsked || !fits(caller, monitor) {
-            unasked(canary)
-        } else {
-            ask(caller, tool, canary, *turn, &mut seen.steps).await
-        };
-        seen.asks.push(ask);
-    }
-    let further = &assignment.further;
-    if further.canaries.is_empty() || !(further.called_for)(monitor, seen) {
-        return;
-    }
-    for canary in further.canaries.iter().filter_map(|nth| monitor.canaries.get(*nth)) {
-        let ask = if fits(caller, monitor) {
-            ask(caller, tool, canary, Turn::ReAsk, &mut seen.steps).await
-        } else {
-            unasked(canary)
-        };
-        seen.asks.push(ask);
-    }
-}
-
-/// Whether a whole call still fits into the budget; with a budget of less than two calls, half of it is enough.
-fn fits(caller: &Caller<'_>, monitor: &Monitor) -> bool {
-    let left = caller.until.saturating_duration_since(Instant::now());
-    left >= monitor.timeout.min(monitor.probe_budget / 2)
-}
-
 /// All pages of tools/list; none where it failed, or where the search tool that canaries need is not there.
 async fn list_tools(
     caller: &mut Caller<'_>,
@@ -292,94 +245,6 @@ fn dropped_by_clients(era: Era, tools: &[Value], search_tool: Option<&str>) -> O
     Some(format!("clients have to drop the tool {name}: {why}"))
 }
 
-/// The tool that canaries are asked through, as this server lists it.
-#[derive(Debug, Clone, Copy)]
-struct SearchTool<'t> {
-    era: Era,
-    name: &'t str,
-    schema: &'t Value,
-}
-
-async fn ask(caller: &mut Caller<'_>, tool: SearchTool<'_>, canary: &Canary, turn: Turn, steps: &mut Vec<Step>) -> Ask {
-    let search = &caller.monitor().search;
-    let mut arguments = format!("{{{}:{}", Value::from(search.query.as_str()), Value::from(canary.query.as_str()));
-    for (name, value) in search.arguments.iter().filter(|(name, _)| **name != search.query) {
-        arguments.push_str(&format!(",{}:{value}", Value::from(name.as_str())));
-    }
-    arguments.push('}');
-    let mut clock = StepClock::start(Stage::Search, &canary.id);
-    let outcome = call_tool(caller, tool.era, tool.name, &arguments, tool.schema, &mut clock).await;
-    let result: Result<Answer, Fault> =
-        outcome.and_then(|raw| answer::read(&raw, search).map_err(|misfit| fault_of(caller, &misfit)));
-    let step = clock.stop(result.as_ref().err().cloned());
-    let ask = Ask {
-        canary: canary.id.clone(),
-        variant: Variant::Plain,
-        turn,
-        elapsed: step.elapsed,
-        fresh_connection: step.fresh_connection,
-        result: Some(result),
-    };
-    steps.push(step);
-    ask
-}
-
-/// Asks the source-listing tool, where there is one. Its failure is no fault of the search: it stays a note.
-async fn ask_sources(caller: &mut Caller<'_>, era: Era, tools: &[Value], seen: &mut Observation) {
-    let Some(name) = sources::TOOL_NAMES.into_iter().find(|name| named(tools, name).is_some()) else {
-        return;
-    };
-    let mut clock = StepClock::start(Stage::Search, name);
-    let outcome = call_tool(caller, era, name, "{}", &Value::Null, &mut clock).await;
-    let read: Result<SourcesSeen, Fault> =
-        outcome.and_then(|raw| sources::read(&raw).map_err(|misfit| fault_of(caller, &misfit)));
-    match read {
-        Ok(sources) => seen.sources = Some(sources),
-        Err(fault) => clock.note(format!("{name} failed: {}", fault.detail)),
-    }
-    seen.steps.push(clock.stop(None));
-}
-
-pub(crate) async fn call_tool(
-    caller: &mut Caller<'_>,
-    era: Era,
-    tool: &str,
-    arguments: &str,
-    schema: &Value,
-    clock: &mut StepClock,
-) -> Result<Box<RawValue>, Fault> {
-    let params = format!(r#""name":{},"arguments":{arguments}"#, Value::from(tool));
-    let headers = if era == Era::Modern { parameter_headers(schema, arguments) } else { Vec::new() };
-    let call = Call { method: "tools/call", name: Some(tool), params: &params, headers };
-    let raw = caller.ask(era, &call, clock).await.map_err(|broken| broken.fault)?;
-    if era == Era::Modern {
-        modern_result(&raw, false, caller, clock)?;
-    }
-    Ok(raw)
-}
-
-pub(crate) fn fault_of(caller: &Caller<'_>, misfit: &Misfit) -> Fault {
-    caller.scrub.fault(misfit.kind, &misfit.detail)
-}
-
-/// Canaries that were meant to be asked and were not reached.
-pub(crate) fn not_asked(assignment: &Assignment, reached: usize) -> Vec<Ask> {
-    let canaries = &assignment.monitor.canaries;
-    let meant = assignment.asks.iter().filter_map(|(nth, _)| canaries.get(*nth));
-    meant.skip(reached).map(unasked).collect()
-}
-
-fn unasked(canary: &Canary) -> Ask {
-    Ask {
-        canary: canary.id.clone(),
-        variant: Variant::Plain,
-        turn: Turn::NotAsked,
-        elapsed: Duration::ZERO,
-        fresh_connection: false,
-        result: None,
-    }
-}
-
 fn blank(assignment: &Assignment) -> Observation {
     let Assignment { monitor, kind, scheduled_at, started_at, asks, .. } = assignment;
     Observation {
@@ -388,39 +253,4 @@ fn blank(assignment: &Assignment) -> Observation {
         health: Vec::with_capacity(monitor.health.len()),
         ..Observation::blank(monitor.id.clone(), *kind, *scheduled_at, *started_at)
     }
-}
-
-/// Everything we send that may not come back in evidence: the bearer, what the URLs hide, and what a program gets.
-pub(crate) fn secrets_of(monitor: &Monitor) -> Scrub {
-    let auth = &monitor.auth;
-    let bearer = auth.bearer.iter().chain(auth.headers.iter().map(|(_, value)| value));
-    let bearer = bearer.chain(auth.oauth.iter().map(|oauth| &oauth.client_secret)).map(|one| one.expose().to_owned());
-    let urls = std::iter::once(&monitor.url).chain(&monitor.health).chain(&monitor.reach.proxy);
-    let parsed = urls.filter_map(|address| Some((Url::parse(address.resolved.expose()).ok()?, &address.shown)));
-    let hidden = parsed.flat_map(|(url, shown)| {
-        let decoded = |text: &str| {
-            form_urlencoded::parse(format!("x={}", text.replace('+', "%2B")).as_bytes())
-                .next()
-                .map(|(_, value)| value.into_owned())
-                .unwrap_or_default()
-        };
-        // As written, as it is sent, and as it stands in a header.
-        let login = url.password().map(|password| (decoded(url.username()), decoded(password)));
-        let password =
-            url.password().map(str::to_owned).into_iter().chain(login.into_iter().flat_map(|(user, password)| {
-                let basic = STANDARD.encode(format!("{user}:{password}"));
-                [password, basic]
-            }));
-        let query = url.query().map(str::to_owned);
-        let values: Vec<String> = url.query_pairs().map(|(_, value)| value.into_owned()).collect();
-        // What does not stand in the shown address was resolved from somewhere.
-        let path = url.path().split('/').filter(|part| !shown.contains(*part)).map(str::to_owned);
-        password.chain(query).chain(values).chain(path).collect::<Vec<_>>()
-    });
-    let variables = monitor.reach.program.iter().flat_map(|program| &program.env).map(|(_, value)| value);
-    // An argument that does not stand in the shown address was resolved from somewhere.
-    let arguments = monitor.reach.program.iter().flat_map(|program| &program.args);
-    let arguments = arguments.filter(|argument| !monitor.url.shown.contains(argument.expose()));
-    let given = variables.chain(arguments).map(|value| value.expose().to_owned());
-    Scrub::new(bearer.chain(hidden).chain(given))
 }

@@ -1,216 +1,55 @@
-//! A first look at a server that nobody has described yet: what it speaks, how it is searched, what could be asked.
-//!
-//! One conversation, closed at its end, of at most [`REQUESTS_MAX`] requests. First the server's own words are asked
-//! for, then the rare ones of what came back; only what the server then answered from the same source is proposed.
+//! Searching a server for the first time: its own words first, then the rare ones of what came back.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use crate::probe::explore::explored::Explored;
+use std::collections::BTreeSet;
 
-use chrono::{DateTime, Utc};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
-use url::Url;
 
 use crate::domain::answer::{Answer, Hit};
 use crate::domain::fault::{Fault, FaultKind};
-use crate::domain::monitor::{CanaryKind, Monitor, Search, SearchFields};
-use crate::domain::observation::{BeatKind, Observation, Stage};
+use crate::domain::monitor::{CanaryKind, Search};
+use crate::domain::observation::Stage;
 use crate::domain::protocol::Era;
 use crate::domain::quality::canary::rank_of;
 use crate::domain::quality::propose::{NONSENSE, Proposal, SeenPassage, max_score, named_openers, openers, proposals};
-use crate::domain::server_profile::ServerProfile;
-use crate::net::connect::Target;
 use crate::probe::decode::answer;
 use crate::probe::decode::shape;
 use crate::probe::decode::sources;
-use crate::probe::prober::Prober;
-use crate::probe::session::caller::{Caller, Destination, bad_address};
-use crate::probe::session::closing::close;
-use crate::probe::session::handshake::{Opened, weigh_discover};
-use crate::probe::session::listing::all_pages;
+use crate::probe::session::caller::Caller;
 use crate::probe::session::message::Call;
-use crate::probe::session::process_pool::ProcessPool;
-use crate::probe::stages::steps::{NO_ADDRESS, call_tool, fault_of, meet, secrets_of};
+use crate::probe::stages::search::{call_tool, fault_of};
 use crate::probe::wire::clock::StepClock;
-use crate::probe::wire::egress::{ClientIdentity, egress};
-use crate::tool_lists::callable::{Callable, find};
-use crate::tool_lists::known::KnownLists;
-use crate::tool_lists::tools::{input_schema, name_of, named, reduce};
+use crate::tool_lists::tools::{input_schema, name_of, named};
 use crate::untrusted_text::escaped;
 
 /// Requests of one exploration, opening and closing included: a person waits, and a server bears it.
 pub(crate) const REQUESTS_MAX: u32 = 22;
-/// Canaries looked for at most: enough for a start, and each is asked here and again when it is confirmed.
-pub(crate) const CANARIES_MAX: usize = 8;
 
-/// The whole exploration, however slow the server.
-const TIME_MAX: Duration = Duration::from_secs(90);
 /// Words of the server's own asked first.
 const OPENERS: usize = 4;
+
 /// Asked where the server's own words brought too little: what most texts have to do with.
 const PLAIN_QUESTIONS: [&str; 2] = ["what is the first thing to know?", "how does it work?"];
+
 /// Sources from which canaries can be taken without all of them hanging on one.
 const SOURCES_ENOUGH: usize = 3;
+
 /// Failed searches in a row after which no further one is sent.
 const FAILURES_MAX: u32 = 2;
+
 /// Candidates tried beyond those wanted.
 const SPARE_CANDIDATES: usize = 4;
+
 /// A sentence's source came back within this rank, deeper ranks being no safe ground; a keyword's came first.
 const RANK_MAX: u32 = 3;
+
 /// Requests kept for closing and the look whether the server bore it.
 const KEPT_FOR_CLOSING: u32 = 4;
 
-/// What whoever explores already knows or wants.
-#[derive(Debug, Clone, Default)]
-pub struct Wish {
-    /// The tool that searches.
-    pub tool: Option<String>,
-    /// Its argument that takes the question.
-    pub query: Option<String>,
-    /// Further arguments, each value as JSON text.
-    pub arguments: BTreeMap<String, String>,
-    /// Canaries wanted, at most [`CANARIES_MAX`].
-    pub canaries: usize,
-}
-
-/// What an exploration found.
-#[derive(Debug, Clone)]
-pub struct Explored {
-    /// The conversation: steps, era, transport, identity, tools, sources, what it cost. Its asks stay empty.
-    pub seen: Observation,
-    /// What the next probe can use.
-    pub profile: ServerProfile,
-    /// How the server is searched; none where that was not found out.
-    pub search: Option<Search>,
-    /// Canaries that the server answered as proposed, with the highest score allowed to a negative one.
-    pub canaries: Vec<(Proposal, Option<f64>)>,
-    /// Durations of the searches that were answered; of tools/list where none was.
-    pub durations: Vec<Duration>,
-    /// What was guessed or left out, and should be looked at.
-    pub guesses: Vec<String>,
-    /// What could not be found out, a sentence each.
-    pub gaps: Vec<String>,
-}
-
-impl Explored {
-    /// Whether the server asked for quiet, so that nothing more should be sent.
-    pub fn was_throttled(&self) -> bool {
-        let faults = self.seen.steps.iter().filter_map(|step| step.fault.as_ref());
-        faults.into_iter().any(|fault| matches!(fault.kind, FaultKind::RateLimited { .. }))
-    }
-}
-
-impl Prober {
-    /// Looks at a server for the first time. Only address, credentials and limits of `monitor` are used; `profile` is
-    /// what is known of it from elsewhere.
-    ///
-    /// Never fails: what could not be found out is said in `Explored::gaps`.
-    pub async fn explore(
-        &self,
-        monitor: &Monitor,
-        wish: &Wish,
-        profile: ServerProfile,
-        now: DateTime<Utc>,
-    ) -> Explored {
-        let mut found = Explored {
-            seen: Observation::blank(monitor.id.clone(), BeatKind::Burst, now, now),
-            // Whether the session is there still shows in a beat, which opens another where it is not; here it would not.
-            profile: ServerProfile { kept: None, ..profile },
-            search: None,
-            canaries: Vec::new(),
-            durations: Vec::new(),
-            guesses: Vec::new(),
-            gaps: Vec::new(),
-        };
-        let began = Instant::now();
-        let scrub = secrets_of(monitor);
-        let address = if monitor.reach.program.is_some() { NO_ADDRESS } else { monitor.url.resolved.expose() };
-        let parsed = Url::parse(address).ok().and_then(|url| Some((Target::of(&url)?, url)));
-        let Some((target, url)) = parsed else {
-            found.gaps.push(unreachable(Stage::Connect, &bad_address(&scrub)));
-            return found;
-        };
-        let target = match egress(&self.connector, target, monitor, &scrub, ClientIdentity::Identity) {
-            Ok(target) => target,
-            Err(fault) => {
-                found.gaps.push(unreachable(Stage::Connect, &fault));
-                return found;
-            }
-        };
-        let mut caller =
-            Caller::new(self.means(), Destination { target, url, until: began + TIME_MAX }, &scrub, monitor, now);
-        converse(&mut caller, &self.programs, monitor, wish, &mut found).await;
-        weigh_discover(&mut found.seen.steps, &mut found.profile);
-        close(&mut caller, &mut found.profile, &mut found.seen).await;
-        if let Some(process) = caller.take_program() {
-            process.stop().await;
-        }
-        caller.wire.hang_up();
-        found.seen.footprint = caller.wire.footprint;
-        found.seen.elapsed = began.elapsed();
-        found
-    }
-}
-
-/// From the connection to the last search; ends early where the next step has nothing to stand on.
-async fn converse(
-    caller: &mut Caller<'_>,
-    programs: &ProcessPool,
-    monitor: &Monitor,
-    wish: &Wish,
-    found: &mut Explored,
-) {
-    let Some(Opened { era, .. }) = meet(caller, programs, monitor, &mut found.profile, &mut found.seen).await else {
-        let broken = found.seen.steps.iter().rev().find_map(|step| Some((step.stage, step.fault.as_ref()?)));
-        found.gaps.extend(broken.map(|(stage, fault)| unreachable(stage, fault)));
-        return;
-    };
-    let mut clock = StepClock::start(Stage::Tools, "tools/list");
-    let listed = all_pages(caller, era, &mut clock).await;
-    let step = clock.stop(listed.as_ref().err().cloned());
-    found.durations.extend(step.fault.is_none().then_some(step.elapsed));
-    found.seen.steps.push(step);
-    let tools = match listed {
-        Ok(tools) => tools,
-        Err(fault) => {
-            found.gaps.push(unreachable(Stage::Tools, &fault));
-            return;
-        }
-    };
-    let callable = find(&tools, wish.tool.as_deref(), wish.query.as_deref(), &wish.arguments);
-    let search = callable.map(|callable| {
-        found.guesses.extend(callable.guesses.iter().cloned());
-        as_search(callable)
-    });
-    let reduced = search.as_ref().ok().unwrap_or(&monitor.search);
-    found.seen.tools = Some(reduce(&tools, reduced, &KnownLists::default()));
-    match search {
-        Err(why) => found.gaps.push(why),
-        Ok(search) => {
-            let mut talk = Talk::new(caller, era, &tools, search, found);
-            talk.run(wish.canaries.min(CANARIES_MAX)).await;
-        }
-    }
-}
-
-fn as_search(callable: Callable) -> Search {
-    let Callable { tool, query, arguments, .. } = callable;
-    Search { tool: Some(tool), query, arguments, results: None, fields: SearchFields::default(), per_beat: 2 }
-}
-
-/// Why the server could not be asked at all, and what would help.
-fn unreachable(stage: Stage, fault: &Fault) -> String {
-    let said = format!("at {}: {}", stage.slug(), fault.detail);
-    match fault.kind {
-        FaultKind::AuthRequired => format!("the server needs credentials, {said}; give them with --bearer-env"),
-        FaultKind::AuthRejected => format!("the server refused these credentials, {said}"),
-        _ => format!("the server could not be asked, {said}"),
-    }
-}
-
 /// Searching a server that is found to be searchable.
-struct Talk<'t, 'a> {
+pub(super) struct Talk<'t, 'a> {
     caller: &'t mut Caller<'a>,
     era: Era,
     tools: &'t [Value],
@@ -222,11 +61,17 @@ struct Talk<'t, 'a> {
 }
 
 impl<'t, 'a> Talk<'t, 'a> {
-    fn new(caller: &'t mut Caller<'a>, era: Era, tools: &'t [Value], search: Search, found: &'t mut Explored) -> Self {
+    pub(super) fn new(
+        caller: &'t mut Caller<'a>,
+        era: Era,
+        tools: &'t [Value],
+        search: Search,
+        found: &'t mut Explored,
+    ) -> Self {
         Self { caller, era, tools, search, found, passages: Vec::new(), answered: 0, failures: 0 }
     }
 
-    async fn run(&mut self, wanted: usize) {
+    pub(super) async fn run(&mut self, wanted: usize) {
         let names = self.material().await;
         let tool = self.search.tool.clone().unwrap_or_default();
         let texts = self.texts_of(&tool);

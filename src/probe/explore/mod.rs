@@ -1,0 +1,7 @@
+//! A first look at a server that nobody has described yet.
+//!
+//! Read `explored` (what is wanted, and what was found), `first_look` (one conversation) on `talk` (its searches).
+
+pub(crate) mod explored;
+pub(crate) mod talk;
+pub(crate) mod first_look;

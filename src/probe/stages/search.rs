@@ -1,0 +1,158 @@
+//! The searches of a probe: its canaries and the source-listing tool, as far as the budget reaches.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use crate::domain::answer::{Answer, Ask, Turn, Variant};
+use crate::domain::fault::Fault;
+use crate::domain::monitor::{Canary, Monitor};
+use crate::domain::observation::{Observation, SourcesSeen, Stage, Step};
+use crate::domain::protocol::Era;
+use crate::probe::assignment::Assignment;
+use crate::probe::decode::answer;
+use crate::probe::decode::rpc::Misfit;
+use crate::probe::decode::sources;
+use crate::probe::session::caller::Caller;
+use crate::probe::session::discover::modern_result;
+use crate::probe::session::message::Call;
+use crate::probe::session::parameter_headers::parameter_headers;
+use crate::probe::wire::clock::StepClock;
+use crate::tool_lists::tools::{input_schema, named};
+
+pub(super) async fn search(
+    caller: &mut Caller<'_>,
+    era: Era,
+    tools: &[Value],
+    assignment: &Assignment,
+    seen: &mut Observation,
+) {
+    let monitor = &*assignment.monitor;
+    if assignment.ask_sources {
+        ask_sources(caller, era, tools, seen).await;
+    }
+    let Some(search_tool) = seen.tools.as_ref().and_then(|seen| seen.search_tool.clone()) else {
+        return;
+    };
+    let schema = named(tools, &search_tool).map_or(&Value::Null, input_schema);
+    let tool = SearchTool { era, name: &search_tool, schema };
+    for (nth, turn) in &assignment.asks {
+        let Some(canary) = monitor.canaries.get(*nth) else {
+            continue;
+        };
+        let ask = if *turn == Turn::NotAsked || !fits(caller, monitor) {
+            unasked(canary)
+        } else {
+            ask(caller, tool, canary, *turn, &mut seen.steps).await
+        };
+        seen.asks.push(ask);
+    }
+    let further = &assignment.further;
+    if further.canaries.is_empty() || !(further.called_for)(monitor, seen) {
+        return;
+    }
+    for canary in further.canaries.iter().filter_map(|nth| monitor.canaries.get(*nth)) {
+        let ask = if fits(caller, monitor) {
+            ask(caller, tool, canary, Turn::ReAsk, &mut seen.steps).await
+        } else {
+            unasked(canary)
+        };
+        seen.asks.push(ask);
+    }
+}
+
+/// Whether a whole call still fits into the budget; with a budget of less than two calls, half of it is enough.
+pub(super) fn fits(caller: &Caller<'_>, monitor: &Monitor) -> bool {
+    let left = caller.until.saturating_duration_since(Instant::now());
+    left >= monitor.timeout.min(monitor.probe_budget / 2)
+}
+
+/// The tool that canaries are asked through, as this server lists it.
+#[derive(Debug, Clone, Copy)]
+struct SearchTool<'t> {
+    era: Era,
+    name: &'t str,
+    schema: &'t Value,
+}
+
+async fn ask(caller: &mut Caller<'_>, tool: SearchTool<'_>, canary: &Canary, turn: Turn, steps: &mut Vec<Step>) -> Ask {
+    let search = &caller.monitor().search;
+    let mut arguments = format!("{{{}:{}", Value::from(search.query.as_str()), Value::from(canary.query.as_str()));
+    for (name, value) in search.arguments.iter().filter(|(name, _)| **name != search.query) {
+        arguments.push_str(&format!(",{}:{value}", Value::from(name.as_str())));
+    }
+    arguments.push('}');
+    let mut clock = StepClock::start(Stage::Search, &canary.id);
+    let outcome = call_tool(caller, tool.era, tool.name, &arguments, tool.schema, &mut clock).await;
+    let result: Result<Answer, Fault> =
+        outcome.and_then(|raw| answer::read(&raw, search).map_err(|misfit| fault_of(caller, &misfit)));
+    let step = clock.stop(result.as_ref().err().cloned());
+    let ask = Ask {
+        canary: canary.id.clone(),
+        variant: Variant::Plain,
+        turn,
+        elapsed: step.elapsed,
+        fresh_connection: step.fresh_connection,
+        result: Some(result),
+    };
+    steps.push(step);
+    ask
+}
+
+/// Asks the source-listing tool, where there is one. Its failure is no fault of the search: it stays a note.
+async fn ask_sources(caller: &mut Caller<'_>, era: Era, tools: &[Value], seen: &mut Observation) {
+    let Some(name) = sources::TOOL_NAMES.into_iter().find(|name| named(tools, name).is_some()) else {
+        return;
+    };
+    let mut clock = StepClock::start(Stage::Search, name);
+    let outcome = call_tool(caller, era, name, "{}", &Value::Null, &mut clock).await;
+    let read: Result<SourcesSeen, Fault> =
+        outcome.and_then(|raw| sources::read(&raw).map_err(|misfit| fault_of(caller, &misfit)));
+    match read {
+        Ok(sources) => seen.sources = Some(sources),
+        Err(fault) => clock.note(format!("{name} failed: {}", fault.detail)),
+    }
+    seen.steps.push(clock.stop(None));
+}
+
+pub(crate) async fn call_tool(
+    caller: &mut Caller<'_>,
+    era: Era,
+    tool: &str,
+    arguments: &str,
+    schema: &Value,
+    clock: &mut StepClock,
+) -> Result<Box<RawValue>, Fault> {
+    let params = format!(r#""name":{},"arguments":{arguments}"#, Value::from(tool));
+    let headers = if era == Era::Modern { parameter_headers(schema, arguments) } else { Vec::new() };
+    let call = Call { method: "tools/call", name: Some(tool), params: &params, headers };
+    let raw = caller.ask(era, &call, clock).await.map_err(|broken| broken.fault)?;
+    if era == Era::Modern {
+        modern_result(&raw, false, caller, clock)?;
+    }
+    Ok(raw)
+}
+
+pub(crate) fn fault_of(caller: &Caller<'_>, misfit: &Misfit) -> Fault {
+    caller.scrub.fault(misfit.kind, &misfit.detail)
+}
+
+/// Canaries that were meant to be asked and were not reached.
+pub(crate) fn not_asked(assignment: &Assignment, reached: usize) -> Vec<Ask> {
+    let canaries = &assignment.monitor.canaries;
+    let meant = assignment.asks.iter().filter_map(|(nth, _)| canaries.get(*nth));
+    meant.skip(reached).map(unasked).collect()
+}
+
+fn unasked(canary: &Canary) -> Ask {
+    Ask {
+        canary: canary.id.clone(),
+        variant: Variant::Plain,
+        turn: Turn::NotAsked,
+        elapsed: Duration::ZERO,
+        fresh_connection: false,
+        result: None,
+    }
+}
