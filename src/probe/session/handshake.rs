@@ -29,12 +29,13 @@ pub(crate) async fn open(
     steps: &mut Vec<Step>,
 ) -> Option<Opened> {
     let known = KnownEra::of(monitor, profile, caller.now());
+    let mut opening = Opening { caller, monitor, known, profile, steps };
     let opened = if known.era == Some(Era::Modern) {
-        open_modern(caller, monitor, &known, profile, steps).await
-    } else if let Some(opened) = go_on(caller, &known, profile, steps) {
+        opening.modern().await
+    } else if let Some(opened) = go_on(opening.caller, &known, opening.profile, opening.steps) {
         return Some(opened);
     } else {
-        open_legacy(caller, monitor, &known, profile, steps).await
+        opening.legacy().await
     }?;
     let (era, transport) = (Some(opened.era), Some(caller.transport()));
     // What is known already is no news, which would be written with every beat.
@@ -71,190 +72,196 @@ pub(crate) async fn resume(caller: &mut Caller<'_>, before: &Opened, steps: &mut
     well.then(|| before.clone())
 }
 
-/// The modern era, where the file says so or it was found before. One bad answer does not end it: the beat goes on in
-/// the older era if that is spoken, and only a second one in a row makes it the monitor's.
-async fn open_modern(
-    caller: &mut Caller<'_>,
-    monitor: &Monitor,
-    known: &KnownEra,
-    profile: &mut ServerProfile,
-    steps: &mut Vec<Step>,
-) -> Option<Opened> {
-    let first = steps.len();
-    let until = known.until(caller);
-    let broken = match discover(caller, until, steps).await {
-        Discovery::Modern(server) => {
-            profile.era_in_doubt = false;
-            return Some(Opened { era: Era::Modern, server });
-        }
-        Discovery::Faulty(broken) | Discovery::Other(broken) => broken,
-    };
-    if known.fixed_era.is_some() || !is_refusal(&broken) || !start_anew(caller, monitor, steps).await {
-        return None;
-    }
-    let until = known.until(caller);
-    match initialize(caller, known.fixed_transport, until, steps).await {
-        Ok(server) => {
-            excuse(&mut steps[first], "it answers initialize instead");
-            answered(profile, &server);
-            // One that may die of it is not asked a second time.
-            profile.era_in_doubt = !profile.era_in_doubt && !profile.may_be_fragile();
-            Some(Opened { era: Era::Legacy, server })
-        }
-        Err(_) => {
-            merge(caller.scrub, steps, first, None);
-            None
-        }
-    }
+/// One opening: who speaks, what was known, and what is learnt.
+struct Opening<'o, 'a> {
+    caller: &'o mut Caller<'a>,
+    monitor: &'o Monitor,
+    known: KnownEra,
+    profile: &'o mut ServerProfile,
+    steps: &'o mut Vec<Step>,
 }
 
-/// The legacy era, and the look whether the server speaks the modern one, where that is not known.
-async fn open_legacy(
-    caller: &mut Caller<'_>,
-    monitor: &Monitor,
-    known: &KnownEra,
-    profile: &mut ServerProfile,
-    steps: &mut Vec<Step>,
-) -> Option<Opened> {
-    let first = steps.len();
-    let until = known.until(caller);
-    let broken = match initialize(caller, known.transport, until, steps).await {
-        Ok(server) => {
-            answered(profile, &server);
-            let legacy = Opened { era: Era::Legacy, server };
-            let open = known.era.is_none() && !profile.may_be_fragile() && caller.transport() != Transport::Sse;
-            return Some(if open {
-                look_beside(caller, monitor, known, legacy, profile, steps).await?
-            } else {
-                legacy
-            });
-        }
-        Err(broken) => broken,
-    };
-    // It did answer, and what follows is not taken: nothing is to be found out about the era.
-    if let Some(version) = caller.version() {
-        profile.answered = Some(version);
-        return None;
+impl Opening<'_, '_> {
+    async fn initialize(&mut self, transport: Option<Transport>) -> Result<ServerIdentity, BrokenReply> {
+        let until = self.known.until(self.caller);
+        let server = initialize(self.caller, transport, until, self.steps).await?;
+        self.profile.answered = legacy_version(&server.protocol);
+        Ok(server)
     }
-    // What is known to be of the older era is in trouble when it says 500, and not another by that.
-    let troubled = known.era.is_some() && broken.status.is_some_and(|status| status >= 500);
-    if !is_refusal(&broken) || troubled {
-        return None;
+
+    async fn discover(&mut self) -> Discovery {
+        let until = self.known.until(self.caller);
+        discover(self.caller, until, self.steps).await
     }
-    if known.transport == Some(Transport::Sse) && known.fixed_transport.is_none() {
-        caller.close_stream();
-        let met = steps.len() - 1;
-        excuse(&mut steps[met], "looking for the transport again");
-        let anew = KnownEra { transport: None, era: None, ..*known };
-        let opened = Box::pin(open_legacy(caller, monitor, &anew, profile, steps)).await;
-        if opened.is_none() {
-            // Nothing else is spoken there, so what was met first is what is wrong.
-            steps[met].fault = Some(broken.fault);
-            steps[met + 1..].iter_mut().for_each(|step| excuse(step, "nor in another way"));
-        }
-        return opened;
+
+    /// Several openings failed from the step `first` on: one fault is told, that of `main` where one is named.
+    fn failed(&mut self, first: usize, main: Option<usize>) {
+        merge(self.caller.scrub, self.steps, first, main);
     }
-    // What may die of it is asked only when it says itself, in the protocol's words, that it is another by now.
-    let fragile = profile.discover == Caution::Harmful || profile.may_be_fragile();
-    let may_discover = known.fixed_era.is_none() && (!fragile || broken.error.is_some());
-    if may_discover && start_anew(caller, monitor, steps).await {
-        let until = known.until(caller);
-        match discover(caller, until, steps).await {
+
+    /// The modern era, where the file says so or it was found before. One bad answer does not end it: the beat goes on in
+    /// the older era if that is spoken, and only a second one in a row makes it the monitor's.
+    async fn modern(&mut self) -> Option<Opened> {
+        let first = self.steps.len();
+        let broken = match self.discover().await {
             Discovery::Modern(server) => {
-                excuse(&mut steps[first], "it speaks the newer era");
-                profile.discover = Caution::Harmless;
+                self.profile.era_in_doubt = false;
                 return Some(Opened { era: Era::Modern, server });
             }
-            // Its own words are nearer to the cause than the refusal of an era that it does not speak.
-            Discovery::Faulty(_) => {
-                let claim = steps.len() - 1;
-                merge(caller.scrub, steps, first, Some(claim));
-                return None;
+            Discovery::Faulty(broken) | Discovery::Other(broken) => broken,
+        };
+        if self.known.fixed_era.is_some() || !is_refusal(&broken) || !self.start_anew().await {
+            return None;
+        }
+        let Ok(server) = self.initialize(self.known.fixed_transport).await else {
+            self.failed(first, None);
+            return None;
+        };
+        excuse(&mut self.steps[first], "it answers initialize instead");
+        // One that may die of it is not asked a second time.
+        self.profile.era_in_doubt = !self.profile.era_in_doubt && !self.profile.may_be_fragile();
+        Some(Opened { era: Era::Legacy, server })
+    }
+
+    /// The legacy era, and the look whether the server speaks the modern one, where that is not known.
+    async fn legacy(&mut self) -> Option<Opened> {
+        let first = self.steps.len();
+        match self.initialize(self.known.transport).await {
+            Ok(server) => {
+                let legacy = Opened { era: Era::Legacy, server };
+                let is_open = self.known.era.is_none()
+                    && !self.profile.may_be_fragile()
+                    && self.caller.transport() != Transport::Sse;
+                if is_open { self.look_beside(legacy).await } else { Some(legacy) }
             }
-            Discovery::Other(_) => {}
+            Err(broken) => self.otherwise(first, broken).await,
         }
     }
-    let older = known.fixed_transport.is_none() && is_bare(&broken);
-    let opened = if older { open_older(caller, known, first, profile, steps).await } else { None };
-    if opened.is_none() {
-        merge(caller.scrub, steps, first, None);
-    }
-    opened
-}
 
-/// HTTP+SSE, where a POST is not taken (MCP.md, step 3).
-async fn open_older(
-    caller: &mut Caller<'_>,
-    known: &KnownEra,
-    first: usize,
-    profile: &mut ServerProfile,
-    steps: &mut Vec<Step>,
-) -> Option<Opened> {
-    let tried = steps.len();
-    let until = known.until(caller);
-    let outcome = initialize(caller, Some(Transport::Sse), until, steps).await;
-    let is_older = match &outcome {
-        Ok(_) => true,
-        Err(broken) => caller.transport() == Transport::Sse || broken.fault.kind == FaultKind::ForeignEndpoint,
-    };
-    if is_older {
-        steps[first..tried].iter_mut().for_each(|step| excuse(step, "it speaks HTTP+SSE instead"));
-    }
-    let server = outcome.ok()?;
-    answered(profile, &server);
-    Some(Opened { era: Era::Legacy, server })
-}
-
-/// Whether a server that answered `initialize` speaks the modern era too. None where the look brought it down.
-async fn look_beside(
-    caller: &mut Caller<'_>,
-    monitor: &Monitor,
-    known: &KnownEra,
-    legacy: Opened,
-    profile: &mut ServerProfile,
-    steps: &mut Vec<Step>,
-) -> Option<Opened> {
-    // After `initialize` a program refuses it, and some do not survive it: a second one is asked.
-    let own = caller.take_program();
-    if let (Some(_), Some(program)) = (&own, &monitor.reach.program) {
-        let mut clock = StepClock::start(Stage::Connect, &monitor.url.shown);
-        let started = caller.start_program(program, &mut clock);
-        clock.note("a second process, to look for the newer era".to_owned());
-        steps.push(clock.stop(None));
-        if started.is_err() {
-            caller.put_program(own?);
-            return Some(legacy);
+    /// What else may be spoken where `initialize`, the step `first`, was not taken.
+    async fn otherwise(&mut self, first: usize, broken: BrokenReply) -> Option<Opened> {
+        // It did answer, and what follows is not taken: nothing is to be found out about the era.
+        if let Some(version) = self.caller.version() {
+            self.profile.answered = Some(version);
+            return None;
         }
-    } else {
-        profile.recent_action = Some(RecentAction { what: RiskyAction::Discover, at: caller.now() });
+        // What is known to be of the older era is in trouble when it says 500, and not another by that.
+        let troubled = self.known.era.is_some() && broken.status.is_some_and(|status| status >= 500);
+        if !is_refusal(&broken) || troubled {
+            return None;
+        }
+        if self.known.transport == Some(Transport::Sse) && self.known.fixed_transport.is_none() {
+            return self.another_transport(broken).await;
+        }
+        // What may die of it is asked only when it says itself, in the protocol's words, that it is another by now.
+        let fragile = self.profile.discover == Caution::Harmful || self.profile.may_be_fragile();
+        let may_discover = self.known.fixed_era.is_none() && (!fragile || broken.error.is_some());
+        if may_discover && self.start_anew().await {
+            match self.discover().await {
+                Discovery::Modern(server) => {
+                    excuse(&mut self.steps[first], "it speaks the newer era");
+                    self.profile.discover = Caution::Harmless;
+                    return Some(Opened { era: Era::Modern, server });
+                }
+                // Its own words are nearer to the cause than the refusal of an era that it does not speak.
+                Discovery::Faulty(_) => {
+                    self.failed(first, Some(self.steps.len() - 1));
+                    return None;
+                }
+                Discovery::Other(_) => {}
+            }
+        }
+        let older = self.known.fixed_transport.is_none() && is_bare(&broken);
+        let opened = if older { self.older(first).await } else { None };
+        if opened.is_none() {
+            self.failed(first, None);
+        }
+        opened
     }
-    let until = known.until(caller);
-    let outcome = discover(caller, until, steps).await;
-    if let Discovery::Modern(server) = outcome {
-        profile.discover = Caution::Harmless;
-        caller.leave_legacy();
+
+    /// The event stream that earlier probes found is not there: nothing is taken as known any more.
+    async fn another_transport(&mut self, broken: BrokenReply) -> Option<Opened> {
+        self.caller.close_stream();
+        let met = self.steps.len() - 1;
+        excuse(&mut self.steps[met], "looking for the transport again");
+        self.known = KnownEra { transport: None, era: None, ..self.known };
+        let opened = Box::pin(self.legacy()).await;
+        if opened.is_none() {
+            // Nothing else is spoken there, so what was met first is what is wrong.
+            self.steps[met].fault = Some(broken.fault);
+            self.steps[met + 1..].iter_mut().for_each(|step| excuse(step, "nor in another way"));
+        }
+        opened
+    }
+
+    /// HTTP+SSE, where a POST is not taken (MCP.md, step 3).
+    async fn older(&mut self, first: usize) -> Option<Opened> {
+        let tried = self.steps.len();
+        let outcome = self.initialize(Some(Transport::Sse)).await;
+        let is_older = match &outcome {
+            Ok(_) => true,
+            Err(broken) => self.caller.transport() == Transport::Sse || broken.fault.kind == FaultKind::ForeignEndpoint,
+        };
+        if is_older {
+            self.steps[first..tried].iter_mut().for_each(|step| excuse(step, "it speaks HTTP+SSE instead"));
+        }
+        Some(Opened { era: Era::Legacy, server: outcome.ok()? })
+    }
+
+    /// Whether a server that answered `initialize` speaks the modern era too. None where the look brought it down.
+    async fn look_beside(&mut self, legacy: Opened) -> Option<Opened> {
+        // After `initialize` a program refuses it, and some do not survive it: a second one is asked.
+        let own = self.caller.take_program();
+        let monitor = self.monitor;
+        if let (Some(_), Some(program)) = (&own, &monitor.reach.program) {
+            let mut clock = StepClock::start(Stage::Connect, &monitor.url.shown);
+            let started = self.caller.start_program(program, &mut clock);
+            clock.note("a second process, to look for the newer era".to_owned());
+            self.steps.push(clock.stop(None));
+            if started.is_err() {
+                self.caller.put_program(own?);
+                return Some(legacy);
+            }
+        } else {
+            self.profile.recent_action = Some(RecentAction { what: RiskyAction::Discover, at: self.caller.now() });
+        }
+        let broken = match self.discover().await {
+            Discovery::Modern(server) => {
+                self.profile.discover = Caution::Harmless;
+                self.caller.leave_legacy();
+                if let Some(own) = own {
+                    own.stop().await;
+                }
+                return Some(Opened { era: Era::Modern, server });
+            }
+            Discovery::Other(broken) | Discovery::Faulty(broken) => broken,
+        };
         if let Some(own) = own {
-            own.stop().await;
+            self.caller.stop_program().await;
+            self.caller.put_program(own);
+            if matches!(broken.fault.kind, FaultKind::ProgramEnded | FaultKind::Silent | FaultKind::StreamGarbage) {
+                self.profile.discover = Caution::Harmful;
+            }
+        } else if is_gone(broken.fault.kind) && !is_there(self.caller).await {
+            self.profile.discover = Caution::Harmful;
+            self.steps.last_mut()?.notes.push(GONE_AFTER_DISCOVER.to_owned());
+            return None;
         }
-        return Some(Opened { era: Era::Modern, server });
+        excuse(self.steps.last_mut()?, "no server of the newer era");
+        Some(legacy)
     }
-    let broken = match outcome {
-        Discovery::Other(broken) | Discovery::Faulty(broken) => broken,
-        Discovery::Modern(_) => return None,
-    };
-    if let Some(own) = own {
-        caller.stop_program().await;
-        caller.put_program(own);
-        if matches!(broken.fault.kind, FaultKind::ProgramEnded | FaultKind::Silent | FaultKind::StreamGarbage) {
-            profile.discover = Caution::Harmful;
-        }
-    } else if is_gone(broken.fault.kind) && !is_there(caller).await {
-        profile.discover = Caution::Harmful;
-        steps.last_mut()?.notes.push(GONE_AFTER_DISCOVER.to_owned());
-        return None;
+
+    /// A program takes one opening in its life, so that another one needs another process; an address takes many.
+    async fn start_anew(&mut self) -> bool {
+        let Some(program) = &self.monitor.reach.program else { return true };
+        self.caller.stop_program().await;
+        let mut clock = StepClock::start(Stage::Connect, &self.monitor.url.shown);
+        let fault = self.caller.start_program(program, &mut clock).err();
+        clock.note("started again for the other era".to_owned());
+        let well = fault.is_none();
+        self.steps.push(clock.stop(fault));
+        well
     }
-    excuse(steps.last_mut()?, "no server of the newer era");
-    Some(legacy)
 }
 
 const GONE_AFTER_DISCOVER: &str = "the server was gone after server/discover, which is not sent to it again";
@@ -277,24 +284,8 @@ pub(crate) fn weigh_discover(steps: &mut [Step], profile: &mut ServerProfile) {
     }
 }
 
-/// A program takes one opening in its life, so that another one needs another process; an address takes many.
-async fn start_anew(caller: &mut Caller<'_>, monitor: &Monitor, steps: &mut Vec<Step>) -> bool {
-    let Some(program) = &monitor.reach.program else { return true };
-    caller.stop_program().await;
-    let mut clock = StepClock::start(Stage::Connect, &monitor.url.shown);
-    let fault = caller.start_program(program, &mut clock).err();
-    clock.note("started again for the other era".to_owned());
-    let well = fault.is_none();
-    steps.push(clock.stop(fault));
-    well
-}
-
 async fn is_there(caller: &mut Caller<'_>) -> bool {
     let mut clock = StepClock::start(Stage::Handshake, "still there?");
     let deadline = caller.deadline();
     !caller.wire.connect(&mut clock, deadline).await.is_err_and(|fault| is_gone(fault.kind))
-}
-
-fn answered(profile: &mut ServerProfile, server: &ServerIdentity) {
-    profile.answered = legacy_version(&server.protocol);
 }

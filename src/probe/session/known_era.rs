@@ -21,6 +21,7 @@ const RELOOK_JITTER_HOURS: i64 = 8;
 const OPENINGS: u32 = 3;
 
 /// What is known before the first request, by the file or from earlier probes.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct KnownEra {
     pub(super) fixed_era: Option<Era>,
     pub(super) fixed_transport: Option<Transport>,
