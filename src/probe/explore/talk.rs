@@ -202,7 +202,7 @@ impl<'t, 'a> Talk<'t, 'a> {
     /// One search; none where it failed, nothing more may be sent, or the answer cannot be read.
     async fn ask(&mut self, question: &str) -> Option<Answer> {
         let sent = self.caller.wire.footprint.requests;
-        let late = Instant::now() >= self.caller.until;
+        let late = Instant::now() >= self.caller.limits.until;
         if sent + KEPT_FOR_CLOSING >= REQUESTS_MAX || self.failures >= FAILURES_MAX || late {
             return None;
         }

@@ -65,7 +65,7 @@ impl<'a> Caller<'a> {
         clock: &mut StepClock,
     ) -> Result<StatusCode, Fault> {
         self.wire.hang_up();
-        let deadline = Instant::now() + CLOSE_LIMIT.min(self.timeout);
+        let deadline = Instant::now() + CLOSE_LIMIT.min(self.limits.timeout);
         let letter = self.letter(era, call, true);
         let reply = self.post(era, call, &letter, clock, deadline).await?;
         self.let_go(&reply);

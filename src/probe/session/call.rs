@@ -13,8 +13,7 @@ use crate::domain::protocol::Era;
 use crate::probe::decode::era::MODERN;
 use crate::probe::session::caller::{Caller, Carrier, bad_address};
 use crate::probe::session::message::{
-    Call, LAST_EVENT_ID, METHOD, NAME, OutgoingRequest, PROTOCOL, SESSION, TRACE, body_of, header_value, path_of,
-    traceparent,
+    Call, LAST_EVENT_ID, METHOD, NAME, OutgoingRequest, PROTOCOL, TRACE, body_of, header_value, path_of, traceparent,
 };
 use crate::probe::wire::channel::read_off;
 use crate::probe::wire::clock::StepClock;
@@ -99,8 +98,7 @@ impl<'a> Caller<'a> {
         let headers = request.headers_mut();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         headers.insert(LAST_EVENT_ID, resume.last_id.clone());
-        headers.extend(self.protocol.clone().map(|value| (PROTOCOL, value)));
-        headers.extend(self.session.clone().map(|value| (SESSION, value)));
+        self.session.sign(headers);
         let reply = self.wire.send(request, clock, deadline).await.ok()?;
         clock.note(format!("the server ended the stream before the answer; taken up again: {}", reply.status));
         if reply.status != StatusCode::OK {
@@ -185,8 +183,7 @@ impl<'a> Caller<'a> {
                 headers.extend(call.headers.iter().cloned());
             }
             Era::Legacy => {
-                headers.extend(self.protocol.clone().map(|value| (PROTOCOL, value)));
-                headers.extend(self.session.clone().map(|value| (SESSION, value)));
+                self.session.sign(headers);
             }
         }
         request
@@ -217,7 +214,7 @@ impl<'a> Caller<'a> {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
         *request.uri_mut() = path_of(&self.url);
-        *request.headers_mut() = self.base.clone();
+        *request.headers_mut() = self.headers.base.clone();
         request.headers_mut().extend(HeaderValue::from_str(trace).ok().map(|value| (TRACE, value)));
         request
     }

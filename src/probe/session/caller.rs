@@ -19,7 +19,7 @@ use crate::domain::secret::Secret;
 use crate::net::connect::{Connector, Target};
 use crate::probe::decode::coding;
 use crate::probe::decode::identity;
-use crate::probe::session::message::{AGENT, new_trace};
+use crate::probe::session::message::{AGENT, PROTOCOL, SESSION, new_trace};
 use crate::probe::session::unclosed_sessions::UnclosedSessions;
 use crate::probe::wire::channel::Channel;
 use crate::probe::wire::connection::Wire;
@@ -59,36 +59,85 @@ pub(crate) struct Destination {
 /// Speaks MCP to one server for the length of one probe.
 #[derive(Debug)]
 pub(crate) struct Caller<'a> {
-    pub(super) connector: &'a Connector,
+    pub(super) means: Means<'a>,
+    pub(super) monitor: &'a Monitor,
+    pub(crate) scrub: &'a Scrub,
     pub(crate) wire: Wire<'a>,
     pub(crate) carrier: Carrier<'a>,
-    pub(crate) scrub: &'a Scrub,
+    /// Where calls go; a redirect moves it once.
     pub(super) url: Url,
-    pub(super) base: HeaderMap,
-    pub(super) credentials_sent: bool,
-    /// Headers that are for the monitor's own origin and nobody else.
-    pub(super) secret: Vec<HeaderName>,
-    pub(super) timeout: Duration,
-    /// No call lasts longer than this.
-    pub(crate) until: Instant,
-    pub(super) started_at: DateTime<Utc>,
-    pub(super) started: Instant,
+    pub(super) redirected: bool,
+    pub(super) headers: OwnHeaders,
+    pub(crate) limits: CallLimits,
+    pub(crate) session: LegacySession,
     pub(super) trace: u128,
     /// Ids given out so far; a kept program's go on from beat to beat.
     pub(crate) requests: u64,
-    pub(super) redirected: bool,
-    /// The legacy version agreed on, once it is.
+}
+
+/// What every request carries.
+#[derive(Debug)]
+pub(super) struct OwnHeaders {
+    pub(super) base: HeaderMap,
+    pub(super) credentials_sent: bool,
+    /// Headers that are for the monitor's own origin and nobody else.
+    secret: Vec<HeaderName>,
+}
+
+/// How long calls may take, and what time it is.
+#[derive(Debug)]
+pub(crate) struct CallLimits {
+    pub(super) timeout: Duration,
+    /// No call lasts longer than this.
+    pub(crate) until: Instant,
+    started_at: DateTime<Utc>,
+    started: Instant,
+}
+
+/// The legacy conversation, as far as it has come. The modern era has none.
+#[derive(Debug, Default)]
+pub(crate) struct LegacySession {
+    /// The version agreed on, once it is.
     pub(crate) protocol: Option<HeaderValue>,
     /// The session that calls belong to.
-    pub(crate) session: Option<HeaderValue>,
+    pub(crate) id: Option<HeaderValue>,
+    /// Sessions that replies opened and that are still to be closed.
     pub(super) open: Vec<HeaderValue>,
     /// The session that the latest reply named.
     pub(super) named: Option<HeaderValue>,
-    pub(super) unclosed_sessions: &'a UnclosedSessions,
-    pub(super) monitor: &'a Monitor,
 }
 
-pub(super) fn authorization(monitor: &Monitor, url: &Url) -> Option<HeaderValue> {
+impl LegacySession {
+    /// Says in a request which conversation it belongs to.
+    pub(super) fn sign(&self, headers: &mut HeaderMap) {
+        headers.extend(self.protocol.clone().map(|value| (PROTOCOL, value)));
+        headers.extend(self.id.clone().map(|value| (SESSION, value)));
+    }
+}
+
+impl OwnHeaders {
+    fn new(monitor: &Monitor, target: &Target, url: &Url, started_at: DateTime<Utc>) -> Self {
+        let mut base = HeaderMap::with_capacity(12);
+        if let Ok(host) = HeaderValue::from_str(&target.authority()) {
+            base.insert(HOST, host);
+        }
+        base.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        base.insert(ACCEPT_ENCODING, HeaderValue::from_static(coding::ACCEPTED));
+        let identity = monitor.identity.as_ref();
+        base.extend(
+            identity.and_then(|known| Some((identity::HEADER, identity::header(known, &monitor.id, started_at)?))),
+        );
+        let credentials = authorization(monitor, url);
+        let declared = declared_headers(monitor);
+        let credentials_sent = credentials.is_some() || !declared.is_empty();
+        let secret = declared.iter().map(|(name, _)| name.clone()).chain([AUTHORIZATION]).collect();
+        base.extend(credentials.map(|value| (AUTHORIZATION, value)));
+        base.extend(declared);
+        Self { base, credentials_sent, secret }
+    }
+}
+
+fn authorization(monitor: &Monitor, url: &Url) -> Option<HeaderValue> {
     let text = match &monitor.auth.bearer {
         Some(bearer) => format!("Bearer {}", bearer.expose()),
         None if !url.username().is_empty() || url.password().is_some() => {
@@ -102,7 +151,7 @@ pub(super) fn authorization(monitor: &Monitor, url: &Url) -> Option<HeaderValue>
 }
 
 /// Further headers of the file; `config` has checked names and values.
-pub(super) fn declared_headers(monitor: &Monitor) -> Vec<(HeaderName, HeaderValue)> {
+fn declared_headers(monitor: &Monitor) -> Vec<(HeaderName, HeaderValue)> {
     let header = |(name, value): &(String, Secret)| {
         let mut value = HeaderValue::from_str(value.expose()).ok()?;
         value.set_sensitive(true);
@@ -124,48 +173,19 @@ impl<'a> Caller<'a> {
         monitor: &'a Monitor,
         started_at: DateTime<Utc>,
     ) -> Self {
-        let mut base = HeaderMap::with_capacity(12);
-        if let Ok(host) = HeaderValue::from_str(&target.authority()) {
-            base.insert(HOST, host);
-        }
-        base.insert(USER_AGENT, HeaderValue::from_static(AGENT));
-        base.insert(ACCEPT_ENCODING, HeaderValue::from_static(coding::ACCEPTED));
-        let identity = monitor.identity.as_ref();
-        base.extend(
-            identity.and_then(|known| Some((identity::HEADER, identity::header(known, &monitor.id, started_at)?))),
-        );
-        let credentials = authorization(monitor, &url);
-        let credentials_sent = credentials.is_some();
-        if let Some(value) = credentials {
-            base.insert(AUTHORIZATION, value);
-        }
-        let declared = declared_headers(monitor);
-        let credentials_sent = credentials_sent || !declared.is_empty();
-        let secret: Vec<HeaderName> = declared.iter().map(|(name, _)| name.clone()).chain([AUTHORIZATION]).collect();
-        base.extend(declared);
-        let Means { connector, unclosed_sessions } = means;
         Self {
-            connector,
-            wire: Wire::new(connector, target, scrub),
-            carrier: Carrier::Http,
+            means,
+            monitor,
             scrub,
+            headers: OwnHeaders::new(monitor, &target, &url, started_at),
+            wire: Wire::new(means.connector, target, scrub),
+            carrier: Carrier::Http,
             url,
-            base,
-            credentials_sent,
-            secret,
-            timeout: monitor.timeout,
-            until,
-            started_at,
-            started: Instant::now(),
+            redirected: false,
+            limits: CallLimits { timeout: monitor.timeout, until, started_at, started: Instant::now() },
+            session: LegacySession { open: means.unclosed_sessions.take(monitor), ..LegacySession::default() },
             trace: new_trace(),
             requests: 0,
-            redirected: false,
-            protocol: None,
-            session: None,
-            open: unclosed_sessions.take(monitor),
-            named: None,
-            unclosed_sessions,
-            monitor,
         }
     }
 
@@ -178,9 +198,9 @@ impl<'a> Caller<'a> {
         ReadLimits {
             id,
             scrub: self.scrub,
-            credentials_sent: self.credentials_sent,
+            credentials_sent: self.headers.credentials_sent,
             // The stream is the session.
-            in_session: self.session.is_some() || matches!(self.carrier, Carrier::Sse(_)),
+            in_session: self.session.id.is_some() || matches!(self.carrier, Carrier::Sse(_)),
             now: self.now(),
             deadline,
             transcript: self.wire.transcript,
@@ -190,17 +210,17 @@ impl<'a> Caller<'a> {
 
     /// The wall clock, carried on from the moment the probe was given.
     pub(crate) fn now(&self) -> DateTime<Utc> {
-        self.started_at + TimeDelta::from_std(self.started.elapsed()).unwrap_or_default()
+        self.limits.started_at + TimeDelta::from_std(self.limits.started.elapsed()).unwrap_or_default()
     }
 
     /// When a call that starts now has to be done.
     pub(crate) fn deadline(&self) -> Instant {
-        (Instant::now() + self.timeout).min(self.until)
+        (Instant::now() + self.limits.timeout).min(self.limits.until)
     }
 
     /// The legacy version agreed on, once it is.
     pub(crate) fn version(&self) -> Option<&'static str> {
-        legacy_version(self.protocol.as_ref()?.to_str().ok()?)
+        legacy_version(self.session.protocol.as_ref()?.to_str().ok()?)
     }
 
     /// The trace that all requests of this probe belong to.
@@ -219,7 +239,7 @@ impl<'a> Caller<'a> {
 
     /// Takes out what only the monitor's own origin may see.
     pub(crate) fn strip(&self, request: &mut Request<Full<Bytes>>) {
-        for name in &self.secret {
+        for name in &self.headers.secret {
             request.headers_mut().remove(name);
         }
     }

@@ -21,7 +21,8 @@ impl<'a> Caller<'a> {
     pub(crate) async fn open_stream(&mut self, deadline: Instant, clock: &mut StepClock) -> Result<(), BrokenReply> {
         let mut request = self.request(Method::GET, Bytes::new());
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let wire = Wire::new(self.connector, self.wire.target().clone(), self.scrub).kept_in(self.wire.transcript);
+        let wire =
+            Wire::new(self.means.connector, self.wire.target().clone(), self.scrub).kept_in(self.wire.transcript);
         let reading = self.reading(0, deadline);
         match Box::pin(Channel::open(wire, request, &self.url, &reading, clock)).await {
             Ok(channel) => {

@@ -40,7 +40,7 @@ pub(crate) async fn close(caller: &mut Caller<'_>, profile: &mut ServerProfile, 
 
 /// Keeps the session that this probe spoke in, where it is one that stays open and was well.
 fn keep(caller: &Caller<'_>, profile: &mut ServerProfile, seen: &Observation) {
-    let Some((session, version)) = caller.session.as_ref().zip(caller.version()) else { return };
+    let Some((session, version)) = caller.session.id.as_ref().zip(caller.version()) else { return };
     // One whose opening was not finished is not spoken in again: old releases die of that too.
     let well = seen.era == Some(Era::Legacy)
         && !seen.steps.iter().filter_map(|step| step.fault.as_ref()).any(|fault| fault.kind == FaultKind::SessionLost);

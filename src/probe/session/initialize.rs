@@ -55,7 +55,7 @@ pub(crate) async fn initialized(
         return Err(bad(FaultKind::WrongVersion, &format!("asked for {LEGACY}, answered with {version}")));
     }
     let server = identity(&result, version);
-    caller.protocol = HeaderValue::from_str(version).ok();
+    caller.session.protocol = HeaderValue::from_str(version).ok();
     caller.join_session();
     let call = Call { method: "notifications/initialized", ..Call::default() };
     caller.tell(Era::Legacy, &call, clock).await?;

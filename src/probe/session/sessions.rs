@@ -25,7 +25,7 @@ impl<'a> Caller<'a> {
         let mut closed = matches!(self.carrier, Carrier::Sse(_));
         self.close_stream();
         let deadline = Instant::now() + CLOSE_LIMIT;
-        for session in std::mem::take(&mut self.open) {
+        for session in std::mem::take(&mut self.session.open) {
             if self.spares(profile, &session) {
                 clock.note("a session stays open: closing one may bring this server down".to_owned());
                 continue;
@@ -33,7 +33,7 @@ impl<'a> Caller<'a> {
             closed = true;
             let mut request = self.request(Method::DELETE, Bytes::new());
             request.headers_mut().insert(SESSION, session.clone());
-            let version = self.protocol.clone().unwrap_or(HeaderValue::from_static(LEGACY));
+            let version = self.session.protocol.clone().unwrap_or(HeaderValue::from_static(LEGACY));
             request.headers_mut().insert(PROTOCOL, version);
             match self.wire.send(request, clock, deadline).await {
                 Ok(reply) if reply.status.is_success() || reply.status.as_u16() == 404 => {
@@ -46,11 +46,11 @@ impl<'a> Caller<'a> {
                 }
                 Err(fault) => {
                     clock.note(self.scrub.line(&format!("the session could not be closed: {}", fault.detail)));
-                    self.open.push(session);
+                    self.session.open.push(session);
                 }
             }
         }
-        self.session = None;
+        self.session.id = None;
         closed
     }
 
@@ -62,8 +62,8 @@ impl<'a> Caller<'a> {
     /// Goes on in a session that an earlier probe left open; false where its id cannot be one.
     pub(crate) fn go_on(&mut self, kept: &KeptSession) -> bool {
         let Ok(id) = HeaderValue::from_str(&kept.id) else { return false };
-        self.session = Some(id);
-        self.protocol = Some(HeaderValue::from_static(kept.version));
+        self.session.id = Some(id);
+        self.session.protocol = Some(HeaderValue::from_static(kept.version));
         // Whoever else speaks in it just now counts from elsewhere.
         self.requests = u64::from(rand::random::<u32>()) << 8;
         true
@@ -71,36 +71,36 @@ impl<'a> Caller<'a> {
 
     /// Speaks outside the legacy conversation from now on; its session is still to be closed.
     pub(crate) fn leave_legacy(&mut self) {
-        (self.session, self.protocol) = (None, None);
+        (self.session.id, self.session.protocol) = (None, None);
     }
 
     /// Takes note of the session that a reply named: error replies open some too.
     pub(crate) fn keep_session(&mut self, reply: &Reply) {
-        self.named = reply.headers.get(SESSION).cloned();
+        self.session.named = reply.headers.get(SESSION).cloned();
         if let Some(id) = reply.headers.get(SESSION)
-            && self.open.len() < SESSIONS_MAX
-            && !self.open.contains(id)
-            && self.session.as_ref() != Some(id)
+            && self.session.open.len() < SESSIONS_MAX
+            && !self.session.open.contains(id)
+            && self.session.id.as_ref() != Some(id)
         {
-            self.open.push(id.clone());
+            self.session.open.push(id.clone());
             self.wire.footprint.sessions_opened += 1;
         }
     }
 
     /// The session the last reply opened becomes ours.
     pub(crate) fn join_session(&mut self) {
-        self.session = self.named.clone();
+        self.session.id = self.session.named.clone();
     }
 }
 
 impl Drop for Caller<'_> {
     /// What is still open is closed by the next probe: this one was dropped, or the server did not take the closing.
     fn drop(&mut self) {
-        if !self.open.is_empty() {
-            self.unclosed_sessions.leave(
+        if !self.session.open.is_empty() {
+            self.means.unclosed_sessions.leave(
                 &self.monitor.id,
                 &self.monitor.definition_hash,
-                std::mem::take(&mut self.open),
+                std::mem::take(&mut self.session.open),
             );
         }
     }

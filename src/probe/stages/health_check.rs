@@ -26,7 +26,7 @@ pub(crate) async fn check_health(
     over: Instant,
     seen: &mut Observation,
 ) -> Footprint {
-    caller.until = over;
+    caller.limits.until = over;
     let mut elsewhere = Footprint::default();
     let deadline = caller.deadline();
     if deadline <= Instant::now() {

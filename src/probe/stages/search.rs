@@ -65,7 +65,7 @@ pub(super) async fn search(
 
 /// Whether a whole call still fits into the budget; with a budget of less than two calls, half of it is enough.
 pub(super) fn fits(caller: &Caller<'_>, monitor: &Monitor) -> bool {
-    let left = caller.until.saturating_duration_since(Instant::now());
+    let left = caller.limits.until.saturating_duration_since(Instant::now());
     left >= monitor.timeout.min(monitor.probe_budget / 2)
 }
 
