@@ -27,7 +27,9 @@ pub(crate) async fn accept(
     actor: &str,
     now: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
-    let Some(listed) = runtime.listed.clone().filter(|listed| listed.tools.hash == hash) else { return Ok(false) };
+    let Some(listed) = runtime.listings.last.clone().filter(|listed| listed.tools.hash == hash) else {
+        return Ok(false);
+    };
     if runtime.state.tools.baseline.as_ref().is_none_or(|baseline| baseline.listing.hash == hash) {
         return Ok(false);
     }

@@ -45,32 +45,34 @@ pub(crate) async fn confirm_failure(
         return uplink_gone(outcome);
     }
     let Some(finding) = outcome.findings.iter_mut().find(|finding| finding.signal == Signal::Availability) else {
-        runtime.connectivity.clear();
-        runtime.recent_action = None;
+        runtime.doubt.connectivity.clear();
+        runtime.doubt.recent_action = None;
         return outcome;
     };
     let phase = runtime.state.signal(Signal::Availability).phase;
     if phase == Phase::Quiet {
         let suspected = runtime.monitor.every * BEATS_SUSPECTED + runtime.monitor.probe_budget;
         // Later than `now` where this very beat did it.
-        runtime.recent_action =
+        runtime.doubt.recent_action =
             recent_action.filter(|recent_action| (now - recent_action.at).to_std().unwrap_or_default() <= suspected);
     }
     if let Some(tried) = found {
         seen.connectivity.clone_from(&tried);
-        runtime.connectivity = tried;
+        runtime.doubt.connectivity = tried;
     }
     // One that found no place is climbed with the next look; once people were told, nobody waits for it any more.
-    if matches!(phase, Phase::Quiet | Phase::Pending) && runtime.connectivity.is_empty() && runtime.diagnosing.is_none()
+    if matches!(phase, Phase::Quiet | Phase::Pending)
+        && runtime.doubt.connectivity.is_empty()
+        && runtime.doubt.diagnosing.is_none()
     {
         let uplink_holds = ours && !control.is_empty();
-        runtime.diagnosing =
+        runtime.doubt.diagnosing =
             Some(ConnectivityTask::start(context, &runtime.monitor, &runtime.profile, uplink_holds, now));
     }
-    if !runtime.connectivity.is_empty() {
-        finding.evidence.push(Evidence::new(LADDER, said(&runtime.connectivity)));
+    if !runtime.doubt.connectivity.is_empty() {
+        finding.evidence.push(Evidence::new(LADDER, said(&runtime.doubt.connectivity)));
     }
-    if let Some(recent_action) = &runtime.recent_action {
+    if let Some(recent_action) = &runtime.doubt.recent_action {
         own_up(finding, recent_action);
     }
     outcome
@@ -78,7 +80,7 @@ pub(crate) async fn confirm_failure(
 
 /// What a diagnosis showed that has ended since the last beat; this one pays for it.
 async fn came_down(runtime: &mut MonitorRuntime, seen: &mut Observation) -> Option<Vec<ConnectivityStep>> {
-    let (tried, cost) = runtime.diagnosing.take_if(|diagnosing| diagnosing.is_over())?.end().await;
+    let (tried, cost) = runtime.doubt.diagnosing.take_if(|diagnosing| diagnosing.is_over())?.end().await;
     seen.footprint = seen.footprint.plus(cost);
     (!tried.is_empty()).then_some(tried)
 }

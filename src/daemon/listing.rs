@@ -15,8 +15,8 @@ const NOTED_EVERY: chrono::TimeDelta = chrono::TimeDelta::hours(1);
 /// What a beat has to write down of the list it saw; none most of the time.
 pub(crate) fn row(runtime: &MonitorRuntime, seen: &Observation, now: DateTime<Utc>) -> Option<ListingRow> {
     let tools = seen.tools.as_ref()?;
-    let listed = runtime.listed.as_ref();
-    let noted = runtime.listing_noted.as_ref().is_some_and(|(hash, counted, at)| {
+    let listed = runtime.listings.last.as_ref();
+    let noted = runtime.listings.noted.as_ref().is_some_and(|(hash, counted, at)| {
         *hash == tools.hash && *counted == tools.tokens.is_some() && now - *at < NOTED_EVERY
     });
     if noted {

@@ -48,7 +48,7 @@ pub(crate) async fn runtimes(
     let mut runtimes: HashMap<MonitorId, MonitorRuntime> = HashMap::with_capacity(fleet.monitors.len());
     for monitor in &fleet.monitors {
         let mut runtime = MonitorRuntime::new(Arc::clone(monitor), now);
-        runtime.first_seen = first_seen.get(&monitor.id).copied().unwrap_or(now);
+        runtime.history.first_seen = first_seen.get(&monitor.id).copied().unwrap_or(now);
         runtimes.insert(monitor.id.clone(), runtime);
     }
     for incident in store.open_incidents().await? {
@@ -76,12 +76,12 @@ pub(crate) async fn runtimes(
     windows(store, fleet, &mut runtimes, now).await?;
     for (id, strip) in store.recent_beats(now - DAY).await? {
         if let Some(runtime) = runtimes.get_mut(&id) {
-            runtime.strip = strip.into();
+            runtime.history.strip = strip.into();
         }
     }
     for (id, hours) in store.coverage(now - DAY).await? {
         if let Some(runtime) = runtimes.get_mut(&id) {
-            runtime.restore_hours(hours);
+            runtime.history.hours = hours.into();
         }
     }
     marks(store, &mut runtimes).await?;
@@ -206,7 +206,7 @@ async fn known(
     }
     for (id, days) in store.spent(now).await? {
         if let Some(runtime) = runtimes.get_mut(&id) {
-            runtime.restore_days(&days);
+            runtime.spending.restore_days(&days);
         }
     }
     Ok(())

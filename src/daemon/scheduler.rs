@@ -140,7 +140,7 @@ impl Scheduler {
         }
         // What they opened they close.
         let runtimes = self.slots.values_mut().filter_map(|slot| slot.runtime.as_mut());
-        let diagnoses = runtimes.filter_map(|runtime| runtime.diagnosing.take()).map(ConnectivityTask::end);
+        let diagnoses = runtimes.filter_map(|runtime| runtime.doubt.diagnosing.take()).map(ConnectivityTask::end);
         futures_util::future::join_all(diagnoses).await;
     }
 
@@ -204,7 +204,7 @@ impl Scheduler {
             return;
         };
         let now = Utc::now();
-        if let Some(hold) = runtime.hold(kind, now) {
+        if let Some(hold) = runtime.spending.hold(&runtime.monitor, kind, now) {
             let mut runtime = runtime;
             self.context.live.put(runtime.view(now));
             slot.runtime = Some(runtime);

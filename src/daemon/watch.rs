@@ -66,11 +66,12 @@ pub(crate) async fn beat(
     let observed = permit.within(observe(context, runtime, &fleet, (kind, scheduled_at, now))).await;
     let Some((mut seen, profile, outcome)) = observed else {
         // It was made to bear something, though nobody knows how much.
-        runtime.spend(&Observation::blank(runtime.monitor.id.clone(), kind, scheduled_at, now));
+        let unseen = Observation::blank(runtime.monitor.id.clone(), kind, scheduled_at, now);
+        runtime.spending.spend(&unseen, runtime.monitor.every);
         return BeatResult { given_up: Some((kind, scheduled_at)), ..BeatResult::default() };
     };
-    runtime.spend(&seen);
-    let covered = runtime.covered(started);
+    runtime.spending.spend(&seen, runtime.monitor.every);
+    let covered = runtime.history.covered(started, runtime.monitor.every);
     let beat =
         Beat { monitor: &runtime.monitor, provenance: &fleet.provenance, seen: &seen, outcome: &outcome, covered, now };
     let (next, decisions) = runtime.state.weigh(beat, &mut || Uuid::now_v7().to_string());
@@ -86,7 +87,7 @@ pub(crate) async fn beat(
         |verdict| BeatMark { at: now, verdict, reason: outcome.reason(), elapsed_ms: seen.elapsed.as_secs_f32() * 1e3 };
     let scheduled = kind == BeatKind::Scheduled;
     if let Err(error) = committed {
-        runtime.count(BeatMark { reason: None, ..mark(Verdict::Unknown) }, lived, scheduled);
+        runtime.history.count(BeatMark { reason: None, ..mark(Verdict::Unknown) }, lived, scheduled);
         runtime.trouble = Some(format!("this beat could not be remembered: {error}"));
         context.live.metrics().beat(Verdict::Unknown);
         context.live.put(runtime.view(now));
@@ -97,24 +98,24 @@ pub(crate) async fn beat(
     runtime.state = next;
     runtime.profile = profile;
     runtime.transcript_policy = transcript_policy;
-    runtime.days_saved(now);
+    runtime.spending.days_saved(now);
     // What showed us nothing covers no time.
     if outcome.verdict != Verdict::Unknown {
-        runtime.last_started = Some(started);
+        runtime.history.last_started = Some(started);
     }
     // What there was no time for is still due.
     let asked = seen.asks.iter().filter(|ask| ask.turn == Turn::Scheduled).count();
-    runtime.turn = runtime.turn.wrapping_add(asked);
+    runtime.round.turn = runtime.round.turn.wrapping_add(asked);
     // One that answered nothing readable was asked all the same: once an hour is what the file promises.
     let asked_sources =
         seen.steps.iter().any(|step| step.stage == Stage::Search && sources::TOOL_NAMES.contains(&step.label.as_str()));
     if asked_sources {
         runtime.sources_asked_at = Some(now);
     }
-    runtime.count(mark(outcome.verdict), lived, scheduled);
+    runtime.history.count(mark(outcome.verdict), lived, scheduled);
     runtime.trouble = None;
     context.live.metrics().beat(outcome.verdict);
-    runtime.list(&seen, now, noted);
+    runtime.listings.see(&seen, now, noted);
     runtime.weigh(&seen);
     // Judged and written down; what is left is what pages show, and a fleet has fifty thousand of it.
     seen.forget_texts();
@@ -217,7 +218,7 @@ async fn commit(
             address: address_hash(&runtime.monitor),
             profile: profile.clone(),
         }),
-        spent: runtime.unsaved_days(now),
+        spent: runtime.spending.unsaved_days(now).into_iter().map(|day| (runtime.monitor.id.clone(), day)).collect(),
         listing: listing::row(runtime, seen, now),
         transcripts,
         ..ChangeSet::default()

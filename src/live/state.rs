@@ -83,16 +83,8 @@ impl RollUp {
 pub struct MonitorView {
     /// The id of the file: its key everywhere, never changed by a reload.
     pub id: MonitorId,
-    /// The name people read.
-    pub name: String,
-    /// The address as it may be shown.
-    pub url: String,
-    /// Labels of the file, as routes and filters match them.
-    pub labels: BTreeMap<String, String>,
-    /// Time between scheduled beats.
-    pub every: Duration,
-    /// The line of the file on which it starts.
-    pub line: u32,
+    /// What the file says of it.
+    pub declared: DeclaredView,
     /// The roll-up.
     pub roll_up: RollUp,
     /// When the roll-up last changed.
@@ -101,32 +93,22 @@ pub struct MonitorView {
     pub signals: Vec<SignalView>,
     /// The last beats, the oldest first, at most [`STRIP_LEN`].
     pub strip: Arc<[BeatMark]>,
-    /// P95 over the rule's window in milliseconds, with its sample count; none below the least.
-    pub p95_ms: Option<(f64, u32)>,
-    /// Samples in the window, and the least that P95 takes.
-    pub p95_samples: (u32, u32),
-    /// The P95 limit in milliseconds.
-    pub p95_limit_ms: f64,
+    /// How long its searches take, beside the limit.
+    pub latency: LatencyView,
     /// Every canary's last answer, in the order of the file.
     pub canaries: Vec<CanaryView>,
     /// What the last beat saw and what it meant; none before the first.
     pub last: Option<Arc<(Observation, Outcome)>>,
-    /// What probes cost the server, yesterday and today (UTC).
-    pub spent: [Spent; 2],
-    /// Why the next beat of the schedule is not made, where it is held back.
-    pub hold: Option<Hold>,
+    /// What probes cost the server, and what holds them back.
+    pub cost: CostView,
     /// What probes learnt of the server.
     pub profile: ServerProfile,
     /// The tools seen last and those accepted; none before the first list.
     pub tools: Option<ToolsView>,
     /// Tokens of the canaries' answers since Serin started.
     pub answer_tokens: Spread,
-    /// Calls a day that the schedule amounts to.
-    pub calls_per_day: u64,
-    /// Seen ÷ due time over the last 24 h (or since the monitor is known), 0–1; none before the first beat.
-    pub coverage: Option<f64>,
-    /// Up ÷ seen time over the same stretch, 0–1.
-    pub uptime: Option<f64>,
+    /// How much of the last day was seen.
+    pub day: DayView,
     /// Our own trouble that keeps this view from being fresh, where there is one.
     pub trouble: Option<String>,
 }
@@ -143,6 +125,52 @@ impl MonitorView {
         let right = answered.clone().filter(|canary| canary.verdict.as_deref() == Some("right"));
         (right.count(), answered.count())
     }
+}
+
+/// What the file says of a monitor, as far as pages show it.
+#[derive(Debug, Clone)]
+pub struct DeclaredView {
+    /// The name people read.
+    pub name: String,
+    /// The address as it may be shown.
+    pub url: String,
+    /// Labels of the file, as routes and filters match them.
+    pub labels: BTreeMap<String, String>,
+    /// Time between scheduled beats.
+    pub every: Duration,
+    /// The line of the file on which it starts.
+    pub line: u32,
+    /// Calls a day that the schedule amounts to.
+    pub calls_per_day: u64,
+}
+
+/// Durations of searches over the rule's window.
+#[derive(Debug, Clone, Copy)]
+pub struct LatencyView {
+    /// P95 in milliseconds, with its sample count; none below the least.
+    pub p95_ms: Option<(f64, u32)>,
+    /// Samples in the window, and the least that P95 takes.
+    pub samples: (u32, u32),
+    /// The P95 limit in milliseconds.
+    pub limit_ms: f64,
+}
+
+/// What probes cost a server.
+#[derive(Debug, Clone)]
+pub struct CostView {
+    /// Yesterday and today (UTC), today last.
+    pub spent: [Spent; 2],
+    /// Why the next beat of the schedule is not made, where it is held back.
+    pub hold: Option<Hold>,
+}
+
+/// How much of a day was seen.
+#[derive(Debug, Clone, Copy)]
+pub struct DayView {
+    /// Seen ÷ due time over the last 24 h (or since the monitor is known), 0–1; none before the first beat.
+    pub coverage: Option<f64>,
+    /// Up ÷ seen time over the same stretch, 0–1.
+    pub uptime: Option<f64>,
 }
 
 /// The tools of a monitor.

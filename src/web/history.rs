@@ -94,7 +94,7 @@ pub(crate) async fn show(
         Some(word) => HeatDays::from_slug(word).ok_or_else(|| unknown("heat is one of 7d, 35d"))?,
     };
     let per_beat = state.fleet_now().monitor(&view.id).map_or(1, |monitor| monitor.per_beat());
-    let cut = cut(range, view.every, per_beat, Utc::now());
+    let cut = cut(range, view.declared.every, per_beat, Utc::now());
     let read = past::read(&state, &view.id, cut, heat).await?;
     Ok(Json(HistoryBody {
         monitor: view.id.to_string(),
@@ -105,7 +105,7 @@ pub(crate) async fn show(
             from: cut.from,
             to: cut.to,
             slice_seconds: cut.coarse.as_secs(),
-            limit_ms: view.p95_limit_ms,
+            limit_ms: view.latency.limit_ms,
             slices: read.coarse.iter().map(slice_body).collect(),
         },
         hours: read.heat.iter().map(slice_body).collect(),

@@ -69,14 +69,14 @@ fn monitors(to: &mut DescriptorEncoder, views: &Views) -> Result<(), Error> {
     let help = "95th percentile of search calls over the rule's window; absent below its least samples";
     let mut family = to.encode_descriptor("serin_search_p95", help, Some(&Unit::Seconds), MetricType::Gauge)?;
     for view in views {
-        if let Some((p95_ms, _)) = view.p95_ms {
+        if let Some((p95_ms, _)) = view.latency.p95_ms {
             gauge(&mut family, &[("monitor", view.id.as_str())], p95_ms / 1e3)?;
         }
     }
     let help = "share of due time over the last 24 h in which something was seen";
     let mut family = to.encode_descriptor("serin_coverage_ratio", help, None, MetricType::Gauge)?;
     for view in views {
-        if let Some(coverage) = view.coverage {
+        if let Some(coverage) = view.day.coverage {
             gauge(&mut family, &[("monitor", view.id.as_str())], coverage)?;
         }
     }
@@ -159,27 +159,27 @@ fn manners(to: &mut DescriptorEncoder, views: &Views) -> Result<(), Error> {
     let help = "requests that probes sent today (UTC)";
     let mut family = to.encode_descriptor("serin_probe_requests_today", help, None, MetricType::Gauge)?;
     for view in shown() {
-        let requests = i64::from(view.spent[1].footprint.requests);
+        let requests = i64::from(view.cost.spent[1].footprint.requests);
         gauge(&mut family, &[("monitor", view.id.as_str())], requests)?;
     }
     let help = "bytes that probes sent and received today (UTC)";
     let mut family = to.encode_descriptor("serin_probe_today", help, Some(&Unit::Bytes), MetricType::Gauge)?;
     for view in shown() {
-        let cost = view.spent[1].footprint;
+        let cost = view.cost.spent[1].footprint;
         let bytes = i64::try_from(cost.bytes_out.saturating_add(cost.bytes_in)).unwrap_or(i64::MAX);
         gauge(&mut family, &[("monitor", view.id.as_str())], bytes)?;
     }
     let help = "sessions that probes opened today (UTC) and did not close";
     let mut family = to.encode_descriptor("serin_probe_sessions_left_today", help, None, MetricType::Gauge)?;
     for view in shown() {
-        let cost = view.spent[1].footprint;
+        let cost = view.cost.spent[1].footprint;
         let left = i64::from(cost.sessions_opened) - i64::from(cost.sessions_closed);
         gauge(&mut family, &[("monitor", view.id.as_str())], left)?;
     }
     let help = "1 while beats are held back: the server asked for quiet, or a cap is spent or spaces them";
     let mut family = to.encode_descriptor("serin_monitor_held", help, None, MetricType::Gauge)?;
     for view in views {
-        let why = match view.hold {
+        let why = match view.cost.hold {
             None => continue,
             Some(Hold::Quiet { .. }) => "quiet",
             Some(Hold::Spent { .. }) => "cap_spent",

@@ -116,7 +116,7 @@ pub(crate) async fn ask_to_accept(state: &WebState, id: &str, actor: &str, hash:
     }
     let view = found(state, id)?;
     let tools = view.tools.as_ref().ok_or(conflict("no tools were seen since Serin started; look again first"))?;
-    let limit = view.every * STALE_BEATS;
+    let limit = view.declared.every * STALE_BEATS;
     if (Utc::now() - tools.seen_at).to_std().is_ok_and(|age| age > limit) {
         return Err(conflict("the tools were last seen more than 3 beats ago; look again first"));
     }

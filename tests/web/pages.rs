@@ -127,12 +127,14 @@ async fn what_a_server_says_stays_text() {
     let mut view = fixture::view(0, now);
     let last = view.last.clone().unwrap();
     let (mut observation, mut outcome) = (*last).clone();
-    for text in [&mut view.name, &mut view.url, &mut view.canaries[0].got, &mut view.signals[0].figure] {
+    for text in
+        [&mut view.declared.name, &mut view.declared.url, &mut view.canaries[0].got, &mut view.signals[0].figure]
+    {
         *text = HOSTILE.to_owned();
     }
     view.canaries[0].query = HOSTILE.to_owned();
     view.trouble = Some(HOSTILE.to_owned());
-    view.labels.insert(HOSTILE.to_owned(), HOSTILE.to_owned());
+    view.declared.labels.insert(HOSTILE.to_owned(), HOSTILE.to_owned());
     observation.steps[0].label = HOSTILE.to_owned();
     observation.steps[0].notes = vec![HOSTILE.to_owned()];
     observation.server.as_mut().unwrap().name = HOSTILE.to_owned();
@@ -262,7 +264,7 @@ async fn pages_look_right_in_a_browser() {
     let looked = tokio::spawn(async move {
         let asked = running.commands.recv().await;
         let mut view = fixture::view(1, Utc::now());
-        view.name = "Looked at again".to_owned();
+        view.declared.name = "Looked at again".to_owned();
         live.put(view);
         asked
     });

@@ -88,7 +88,7 @@ async fn while_a_server_has_quiet_only_a_person_gets_through() {
     let folder = tempfile::tempdir().unwrap();
     let (mut scheduler, mut runtime) = busy(folder.path()).await;
     let until = Utc::now() + Duration::from_secs(3_600);
-    runtime.quiet.until = Some(until);
+    runtime.spending.quiet.until = Some(until);
     scheduler.finish(BeatReturn { monitor: docs().id.clone(), runtime: Some(runtime), after: BeatResult::default() });
     scheduler.start(&docs().id, BeatKind::Scheduled, Utc::now());
     assert!(scheduler.slots[&docs().id].runtime.is_some(), "no beat sets out");

@@ -56,8 +56,8 @@ impl FleetFilter {
         let needle = self.q.to_lowercase();
         let has = |text: &str| text.to_lowercase().contains(&needle);
         let wanted = |view: &&Arc<MonitorView>| {
-            self.labels.iter().all(|(key, value)| view.labels.get(key) == Some(value))
-                && (needle.is_empty() || has(view.id.as_str()) || has(&view.name) || has(&view.url))
+            self.labels.iter().all(|(key, value)| view.declared.labels.get(key) == Some(value))
+                && (needle.is_empty() || has(view.id.as_str()) || has(&view.declared.name) || has(&view.declared.url))
         };
         views.iter().filter(wanted).cloned().collect()
     }

@@ -10,7 +10,7 @@ use axum::response::Response;
 use chrono::{DateTime, Utc};
 
 use crate::domain::reason::Severity;
-use crate::live::state::{MonitorView, RollUp};
+use crate::live::state::{LatencyView, MonitorView, RollUp};
 use crate::web::draw::glyph::{self, Glyph};
 use crate::web::draw::strip::Strip;
 use crate::web::format::{self, Query, Timestamp};
@@ -94,18 +94,18 @@ pub(crate) struct P95 {
 }
 
 impl P95 {
-    /// P95 of a view, where there are samples enough.
-    pub(crate) fn of(view: &MonitorView) -> Option<Self> {
-        let (ms, n) = view.p95_ms?;
+    /// None where there are not samples enough.
+    pub(crate) fn of(latency: &LatencyView) -> Option<Self> {
+        let (ms, n) = latency.p95_ms?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is within 1 and 90")]
-        let length = (ms / view.p95_limit_ms.max(1e-3) * 60.0).clamp(1.0, 90.0) as u32;
-        Some(Self { figure: format::millis(ms), n, over: ms > view.p95_limit_ms, length })
+        let length = (ms / latency.limit_ms.max(1e-3) * 60.0).clamp(1.0, 90.0) as u32;
+        Some(Self { figure: format::millis(ms), n, over: ms > latency.limit_ms, length })
     }
 }
 
-/// How far a view is from a P95.
-pub(crate) fn samples(view: &MonitorView) -> String {
-    let (held, needed) = view.p95_samples;
+/// How far it is from a P95.
+pub(crate) fn samples(latency: &LatencyView) -> String {
+    let (held, needed) = latency.samples;
     format!("{held} of {needed} samples")
 }
 
@@ -221,29 +221,29 @@ fn narrowed_by(filter: &FleetFilter) -> Vec<(bool, String)> {
 
 fn row(view: &MonitorView, now: DateTime<Utc>) -> FleetRow {
     let seen = view.last.as_ref().map(|last| last.0.started_at);
-    let old = seen.is_none_or(|at| (now - at).to_std().is_ok_and(|age| age > view.every * OLD_INTERVALS));
+    let old = seen.is_none_or(|at| (now - at).to_std().is_ok_and(|age| age > view.declared.every * OLD_INTERVALS));
     let (right, answered) = view.canary_score();
     let label = |(key, value): (&String, &String)| {
         (value.clone(), format!("/?{}", Query(&[("label", &format!("{key}:{value}"))])))
     };
     FleetRow {
         id: view.id.to_string(),
-        name: view.name.clone(),
+        name: view.declared.name.clone(),
         glyph: glyph::of_roll_up(view.roll_up),
         word: view.roll_up.word(),
         since: Timestamp::new(view.since, now),
-        labels: view.labels.iter().take(LABELS_SHOWN_MAX).map(label).collect(),
+        labels: view.declared.labels.iter().take(LABELS_SHOWN_MAX).map(label).collect(),
         lines: signals::loud_lines(view, now),
         strip: Strip::new(&view.strip),
-        p95: P95::of(view),
-        limit: format::millis(view.p95_limit_ms),
-        samples: samples(view),
+        p95: P95::of(&view.latency),
+        limit: format::millis(view.latency.limit_ms),
+        samples: samples(&view.latency),
         canaries: (!view.canaries.is_empty()).then_some((right, answered)),
-        coverage: view.coverage.map(format::share).unwrap_or_default(),
+        coverage: view.day.coverage.map(format::share).unwrap_or_default(),
         seen: seen.map(|at| Timestamp::new(at, now)),
         old,
         era: footprint::speaks(&view.profile),
         trouble: view.trouble.clone(),
-        hold: view.hold.map(|hold| footprint::held(hold, now)),
+        hold: view.cost.hold.map(|hold| footprint::held(hold, now)),
     }
 }

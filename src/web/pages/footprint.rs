@@ -35,7 +35,7 @@ pub(crate) struct FootprintLine {
 
 /// Works the part out of the live view.
 pub(crate) fn tell(view: &MonitorView, declared: Option<&Monitor>, now: DateTime<Utc>) -> FootprintPart {
-    let [yesterday, today] = &view.spent;
+    let [yesterday, today] = &view.cost.spent;
     let caps = declared.map(|monitor| monitor.caps).unwrap_or_default();
     let line = |name, figure: fn(&Footprint) -> String, cap: Option<String>| FootprintLine {
         name,

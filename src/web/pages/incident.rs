@@ -146,7 +146,7 @@ fn told(state: &WebState, visit: Visit, incident: Incident, now: DateTime<Utc>) 
     let open = incident.resolved_at.is_none();
     IncidentPage {
         frame: Frame::new(state, visit, now, "incidents", title).watching(format!("incident:{}", incident.id)),
-        monitor_name: view.as_ref().map_or_else(|| incident.monitor.to_string(), |view| view.name.clone()),
+        monitor_name: view.as_ref().map_or_else(|| incident.monitor.to_string(), |view| view.declared.name.clone()),
         is_watched: view.is_some(),
         signal: incident.signal.slug(),
         glyph: if open { glyph::of_severity(incident.severity) } else { Glyph { name: "right" } },
@@ -206,8 +206,9 @@ fn from_live(state: &WebState, id: &str) -> Option<Incident> {
         let open = signal.incident.as_ref()?;
         let finding = view.last.as_ref().and_then(|last| last.1.finding(signal.signal));
         let rules = fleet.monitor(&view.id).map(|monitor| &monitor.rules);
-        let line =
-            rules.and_then(|rules| rule_text::rule_text(rules, signal.signal)).map_or(view.line, |said| said.line);
+        let line = rules
+            .and_then(|rules| rule_text::rule_text(rules, signal.signal))
+            .map_or(view.declared.line, |said| said.line);
         Some(Incident {
             id: open.id.clone(),
             monitor: view.id.clone(),

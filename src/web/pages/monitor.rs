@@ -152,22 +152,23 @@ pub(crate) async fn page(
     let declared = fleet.monitor(&view.id).map(|monitor| &**monitor);
     let range = asked.range.as_deref().and_then(Range::from_slug).unwrap_or(Range::ThreeHours);
     let heat = asked.heat.as_deref().and_then(HeatDays::from_slug).unwrap_or_default();
-    let cut = ranges::cut(range, view.every, declared.map_or(1, Monitor::per_beat), now);
+    let cut = ranges::cut(range, view.declared.every, declared.map_or(1, Monitor::per_beat), now);
     let kept = kept(&state, &view.id, cut, heat).await;
     let away = kept.is_err();
     let mut kept = kept.unwrap_or_default();
     let page = MonitorPage {
-        frame: Frame::new(&state, visit, now, "fleet", view.name.clone()).watching(format!("monitor:{}", view.id)),
+        frame: Frame::new(&state, visit, now, "fleet", view.declared.name.clone())
+            .watching(format!("monitor:{}", view.id)),
         id: view.id.to_string(),
-        name: view.name.clone(),
-        url: view.url.clone(),
+        name: view.declared.name.clone(),
+        url: view.declared.url.clone(),
         glyph: glyph::of_roll_up(view.roll_up),
         word: view.roll_up.word(),
         since: Timestamp::new(view.since, now),
         seen: view.last.as_ref().map(|last| Timestamp::new(last.0.started_at, now)),
-        labels: view.labels.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
+        labels: view.declared.labels.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
         trouble: view.trouble.clone(),
-        hold: view.hold.map(|hold| footprint::held(hold, now)),
+        hold: view.cost.hold.map(|hold| footprint::held(hold, now)),
         said: match asked.said.as_deref() {
             Some("recheck") => {
                 Some(recheck::told(Some(&view), asked.at.and_then(|at| DateTime::from_timestamp(at, 0))))
@@ -193,7 +194,7 @@ pub(crate) async fn page(
         beats: kept.beats.into_iter().map(|line| beat_row(line, now)).collect(),
         incidents: kept.incidents.into_iter().take(INCIDENTS_SHOWN).map(|one| incidents::row(one, now)).collect(),
         away,
-        place: fleet.provenance.shown(view.line),
+        place: fleet.provenance.shown(view.declared.line),
     };
     show(StatusCode::OK, &page)
 }
@@ -234,7 +235,7 @@ fn drawn(view: &MonitorView, kept: &StoredPart, cut: Cut) -> Option<Chart> {
         fine_length: cut.fine,
         coarse: &kept.past.coarse,
         coarse_length: cut.coarse,
-        limit_ms: view.p95_limit_ms,
+        limit_ms: view.latency.limit_ms,
         incidents: &kept.shaded,
     })
 }
@@ -245,19 +246,21 @@ fn heated(view: &MonitorView, kept: &StoredPart, days: HeatDays, now: DateTime<U
         first: days.first(now),
         days: days.days(),
         now,
-        limit_ms: view.p95_limit_ms,
+        limit_ms: view.latency.limit_ms,
     })
 }
 
 fn figures(view: &MonitorView, away: bool) -> Vec<MonitorFigure> {
-    let limit = format::millis(view.p95_limit_ms);
-    let p95 = P95::of(view);
+    let limit = format::millis(view.latency.limit_ms);
+    let p95 = P95::of(&view.latency);
     let (right, answered) = view.canary_score();
     let mut figures = vec![
         MonitorFigure {
             name: "p95 of search",
             bad: p95.as_ref().is_some_and(|p95| p95.over),
-            note: p95.as_ref().map_or_else(|| fleet::samples(view), |p95| format!("limit {limit}, n = {}", p95.n)),
+            note: p95
+                .as_ref()
+                .map_or_else(|| fleet::samples(&view.latency), |p95| format!("limit {limit}, n = {}", p95.n)),
             value: p95.map_or_else(|| "–".to_owned(), |p95| p95.figure),
         },
         MonitorFigure {
@@ -272,14 +275,17 @@ fn figures(view: &MonitorView, away: bool) -> Vec<MonitorFigure> {
         },
         MonitorFigure {
             name: "calls a day",
-            value: format::count(view.calls_per_day),
-            note: format!("a beat every {}", format::span(view.every)),
+            value: format::count(view.declared.calls_per_day),
+            note: format!("a beat every {}", format::span(view.declared.every)),
             bad: false,
         },
         MonitorFigure {
             name: "asked today",
-            value: format::count(u64::from(view.spent[1].footprint.requests)),
-            note: format!("{} yesterday; days are UTC", format::count(u64::from(view.spent[0].footprint.requests))),
+            value: format::count(u64::from(view.cost.spent[1].footprint.requests)),
+            note: format!(
+                "{} yesterday; days are UTC",
+                format::count(u64::from(view.cost.spent[0].footprint.requests))
+            ),
             bad: false,
         },
     ];
@@ -297,7 +303,7 @@ fn remembered_uptime(view: &MonitorView) -> [MonitorFigure; 2] {
         note: share.map_or_else(|| "nothing seen yet".to_owned(), |_| of.to_owned()),
         bad: false,
     };
-    [one("up", view.uptime, "of seen time, 24 h"), one("coverage", view.coverage, "of due time, 24 h")]
+    [one("up", view.day.uptime, "of seen time, 24 h"), one("coverage", view.day.coverage, "of due time, 24 h")]
 }
 
 fn canary_row(view: &CanaryView, now: DateTime<Utc>) -> CanaryRow {

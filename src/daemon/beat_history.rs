@@ -1,0 +1,96 @@
+//! What a monitor's beats came to over the last day: its strip, its hours, and how far time was covered.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio::time::Instant;
+
+use crate::daemon::clock::Clock;
+use crate::domain::outcome::Verdict;
+use crate::live::state::{BeatMark, STRIP_LEN};
+use crate::store::read::recent::HourCount;
+
+/// Hours that coverage and uptime look back over.
+const DAY_HOURS: i64 = 24;
+
+/// The beats of one monitor, counted.
+#[derive(Debug)]
+pub(crate) struct BeatHistory {
+    /// Since when the monitor is known.
+    pub first_seen: DateTime<Utc>,
+    /// The last beats, the oldest first; shared with what pages show.
+    pub strip: Arc<[BeatMark]>,
+    /// Start of the last beat that was remembered, for covered time.
+    pub last_started: Option<Instant>,
+    /// Scheduled beats by hour, the oldest first.
+    pub hours: VecDeque<HourCount>,
+    /// Stretches of the wall clock that never were, since it was set forward over them.
+    skipped: VecDeque<(DateTime<Utc>, DateTime<Utc>)>,
+    clock: Clock,
+}
+
+impl BeatHistory {
+    /// No beat yet.
+    pub(crate) fn new(first_seen: DateTime<Utc>) -> Self {
+        Self {
+            first_seen,
+            strip: Arc::new([]),
+            last_started: None,
+            hours: VecDeque::new(),
+            skipped: VecDeque::new(),
+            clock: Clock::default(),
+        }
+    }
+
+    /// Time since the last remembered beat, as far as it counts as covered: one interval and a half at most.
+    pub(crate) fn covered(&self, started: Instant, every: Duration) -> Duration {
+        let most = every.mul_f64(1.5);
+        self.last_started.map_or(Duration::ZERO, |last| started.duration_since(last).min(most))
+    }
+
+    /// Counts a beat in for strip and coverage; `lived` is the machine's age when it started.
+    pub(crate) fn count(&mut self, mark: BeatMark, lived: Duration, scheduled: bool) {
+        self.skipped.extend(self.clock.skipped(mark.at, lived));
+        self.clock.read(mark.at, lived);
+        let gone = (self.strip.len() + 1).saturating_sub(STRIP_LEN);
+        self.strip = self.strip[gone..].iter().copied().chain([mark]).collect();
+        if !scheduled {
+            return;
+        }
+        let hour_us = 3_600_000_000;
+        let hour = DateTime::from_timestamp_micros(mark.at.timestamp_micros().div_euclid(hour_us) * hour_us);
+        let hour = hour.unwrap_or(mark.at);
+        if self.hours.back().is_none_or(|last| last.hour != hour) {
+            self.hours.push_back(HourCount { hour, due: 0, seen: 0, up: 0 });
+        }
+        if let Some(last) = self.hours.back_mut() {
+            last.due += 1;
+            last.seen += u32::from(mark.verdict != Verdict::Unknown);
+            last.up += u32::from(matches!(mark.verdict, Verdict::Good | Verdict::Degraded));
+        }
+        let oldest = hour - chrono::Duration::hours(DAY_HOURS);
+        while self.hours.front().is_some_and(|first| first.hour <= oldest) {
+            self.hours.pop_front();
+        }
+        while self.skipped.front().is_some_and(|(_, to)| *to <= oldest) {
+            self.skipped.pop_front();
+        }
+    }
+
+    /// Seen ÷ due time and up ÷ seen time over the last day, or since the monitor is known.
+    pub(crate) fn coverage(&self, every: Duration, now: DateTime<Utc>) -> (Option<f64>, Option<f64>) {
+        let seen: u32 = self.hours.iter().map(|hour| hour.seen).sum();
+        let up: u32 = self.hours.iter().map(|hour| hour.up).sum();
+        if seen == 0 {
+            return (None, None);
+        }
+        let oldest = self.hours.front().map_or(now, |hour| hour.hour).min(now - chrono::Duration::hours(DAY_HOURS));
+        let from = self.first_seen.max(oldest);
+        let skipped = self.skipped.iter().map(|(since, to)| (*to - from.max(*since)).to_std().unwrap_or_default());
+        let stretch = (now - from).to_std().unwrap_or_default().saturating_sub(skipped.sum());
+        let due = (stretch.as_secs_f64() / every.as_secs_f64()).max(f64::from(seen));
+        (Some(f64::from(seen) / due), Some(f64::from(up) / f64::from(seen)))
+    }
+}
