@@ -8,6 +8,7 @@ use axum::response::Response;
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 
+use crate::domain::fleet::Fleet;
 use crate::domain::incident::{Course, Incident, ResolveCause};
 use crate::domain::monitor::MonitorId;
 use crate::domain::outcome::Evidence;
@@ -35,35 +36,64 @@ pub(crate) struct IncidentPageQuery {
 struct IncidentPage {
     frame: Frame,
     id: String,
-    monitor: String,
-    monitor_name: String,
+    monitor: WatchedMonitor,
+    head: IncidentHead,
+    cause: IncidentCause,
+    rule: RuleStory,
+    timeline: Vec<TimelineEntry>,
+    deliveries: Vec<DeliveryRow>,
+    /// Transcripts kept of it.
+    transcripts: usize,
+    /// Whether the database does not answer.
+    away: bool,
+    /// The name that the visitor gave last.
+    actor: String,
+    said: Option<String>,
+}
+
+#[derive(Debug)]
+struct WatchedMonitor {
+    id: String,
+    name: String,
+    /// Whether it is still declared, so that it can be looked at.
     is_watched: bool,
+}
+
+/// What happened, how loud, and how long it took.
+#[derive(Debug)]
+struct IncidentHead {
     signal: &'static str,
     subject: String,
     glyph: Glyph,
     severity: &'static str,
     summary: String,
+    opened: Timestamp,
+    ended: Option<Ended>,
+    lasted: String,
+    /// Who took it, and when.
+    taken: Option<(String, Timestamp)>,
+}
+
+/// Why, and what to do about it.
+#[derive(Debug)]
+struct IncidentCause {
     reason: &'static str,
     meaning: &'static str,
     layer: &'static str,
     stage: String,
     evidence: Vec<Evidence>,
-    opened: Timestamp,
-    ended: Option<Ended>,
-    lasted: String,
-    taken: Option<(String, Timestamp)>,
     runbook: String,
     own_runbook: String,
-    rule: String,
+    /// The command that repeats the probe.
+    reproduce: String,
+}
+
+/// The rule that opened it; `opens` and `resolves` are empty where it is no longer in the file.
+#[derive(Debug)]
+struct RuleStory {
+    place: String,
     opens: String,
     resolves: String,
-    reproduce: String,
-    timeline: Vec<TimelineEntry>,
-    deliveries: Vec<DeliveryRow>,
-    transcripts: usize,
-    away: bool,
-    actor: String,
-    said: Option<String>,
 }
 
 #[derive(Debug)]
@@ -114,10 +144,10 @@ pub(crate) async fn page(
     page.actor = guard::cookie(&headers, forms::ACTOR_COOKIE).map(forms::decoded).unwrap_or_default();
     page.said = match asked.said.as_deref() {
         Some("recheck") => {
-            let view = state.live.get(&MonitorId::new(&page.monitor));
+            let view = state.live.get(&MonitorId::new(&page.monitor.id));
             Some(recheck::told(view.as_deref(), asked.at.and_then(|at| DateTime::from_timestamp(at, 0))))
         }
-        word => said(word, page.taken.as_ref().map(|(actor, _)| actor.as_str())),
+        word => said(word, page.head.taken.as_ref().map(|(actor, _)| actor.as_str())),
     };
     show(StatusCode::OK, &page)
 }
@@ -134,48 +164,69 @@ fn said(word: Option<&str>, taken_by: Option<&str>) -> Option<String> {
     Some(said.to_owned())
 }
 
+/// The page without what the database adds to it.
 fn told(state: &WebState, visit: Visit, incident: Incident, now: DateTime<Utc>) -> IncidentPage {
     let fleet = state.fleet_now();
     let view = state.live.get(&incident.monitor);
-    let rules = fleet.monitor(&incident.monitor).map(|monitor| &monitor.rules);
-    let rule_said = rules.and_then(|rules| rule_text::rule_text(rules, incident.signal));
-    let facts = incident.reason.facts();
-    let lasted = incident.resolved_at.unwrap_or(now) - incident.opened_at;
-    let commit = incident.rule.commit.as_ref().map(|commit| format!(" @ {commit}")).unwrap_or_default();
-    let title = format!("{}: {}", incident.monitor, facts.slug);
-    let open = incident.resolved_at.is_none();
+    let title = format!("{}: {}", incident.monitor, incident.reason.slug());
     IncidentPage {
         frame: Frame::new(state, visit, now, "incidents", title).watching(format!("incident:{}", incident.id)),
-        monitor_name: view.as_ref().map_or_else(|| incident.monitor.to_string(), |view| view.declared.name.clone()),
-        is_watched: view.is_some(),
-        signal: incident.signal.slug(),
-        glyph: if open { glyph::of_severity(incident.severity) } else { Glyph { name: "right" } },
-        severity: incident.severity.slug(),
-        reason: facts.slug,
-        meaning: facts.meaning,
-        layer: facts.layer.title(),
-        opened: Timestamp::new(incident.opened_at, now),
-        ended: incident.resolved_at.map(|at| ended(at, incident.resolve_cause.as_ref(), now)),
-        lasted: format::span(lasted.to_std().unwrap_or_default()),
-        taken: incident.acknowledged.as_ref().map(|(actor, at)| (actor.clone(), Timestamp::new(*at, now))),
-        runbook: fleet.runbooks.url(incident.reason, ""),
-        own_runbook: format!("/runbooks/{}", facts.slug),
-        rule: format!("{}:{}{commit}", incident.rule.file, incident.rule.line),
-        opens: rule_said.as_ref().map(|said| said.opens.clone()).unwrap_or_default(),
-        resolves: rule_said.map(|said| sentence(&said.resolves)).unwrap_or_default(),
-        reproduce: format!("serin probe {}", incident.monitor),
+        monitor: WatchedMonitor {
+            id: incident.monitor.to_string(),
+            name: view.as_ref().map_or_else(|| incident.monitor.to_string(), |view| view.declared.name.clone()),
+            is_watched: view.is_some(),
+        },
+        rule: rule(&incident, &fleet),
         timeline: Vec::new(),
         deliveries: Vec::new(),
         transcripts: 0,
         away: false,
         actor: String::new(),
         said: None,
-        id: incident.id,
-        monitor: incident.monitor.to_string(),
-        subject: incident.subject,
-        summary: incident.summary,
+        id: incident.id.clone(),
+        head: head(&incident, now),
+        cause: cause(incident, &fleet),
+    }
+}
+
+fn head(incident: &Incident, now: DateTime<Utc>) -> IncidentHead {
+    let lasted = incident.resolved_at.unwrap_or(now) - incident.opened_at;
+    let open = incident.resolved_at.is_none();
+    IncidentHead {
+        signal: incident.signal.slug(),
+        subject: incident.subject.clone(),
+        glyph: if open { glyph::of_severity(incident.severity) } else { Glyph { name: "right" } },
+        severity: incident.severity.slug(),
+        summary: incident.summary.clone(),
+        opened: Timestamp::new(incident.opened_at, now),
+        ended: incident.resolved_at.map(|at| ended(at, incident.resolve_cause.as_ref(), now)),
+        lasted: format::span(lasted.to_std().unwrap_or_default()),
+        taken: incident.acknowledged.as_ref().map(|(actor, at)| (actor.clone(), Timestamp::new(*at, now))),
+    }
+}
+
+fn cause(incident: Incident, fleet: &Fleet) -> IncidentCause {
+    let facts = incident.reason.facts();
+    IncidentCause {
+        reason: facts.slug,
+        meaning: facts.meaning,
+        layer: facts.layer.title(),
         stage: incident.stage,
         evidence: incident.evidence,
+        runbook: fleet.runbooks.url(incident.reason, ""),
+        own_runbook: format!("/runbooks/{}", facts.slug),
+        reproduce: format!("serin probe {}", incident.monitor),
+    }
+}
+
+fn rule(incident: &Incident, fleet: &Fleet) -> RuleStory {
+    let rules = fleet.monitor(&incident.monitor).map(|monitor| &monitor.rules);
+    let said = rules.and_then(|rules| rule_text::rule_text(rules, incident.signal));
+    let commit = incident.rule.commit.as_ref().map(|commit| format!(" @ {commit}")).unwrap_or_default();
+    RuleStory {
+        place: format!("{}:{}{commit}", incident.rule.file, incident.rule.line),
+        opens: said.as_ref().map(|said| said.opens.clone()).unwrap_or_default(),
+        resolves: said.map(|said| sentence(&said.resolves)).unwrap_or_default(),
     }
 }
 

@@ -54,36 +54,75 @@ pub(crate) struct MonitorQuery {
 #[template(path = "monitor.html")]
 struct MonitorPage {
     frame: Frame,
+    /// What `part/tools.html` puts into its form, too.
     id: String,
+    head: MonitorHead,
+    notices: Notices,
+    figures: FiguresPanel,
+    signals: Vec<SignalLine>,
+    latency: LatencyPanel,
+    heat: HeatPanel,
+    canaries: CanaryPanel,
+    probe: Option<ProbeStory>,
+    transcript: Option<TranscriptLink>,
+    footprint: FootprintPart,
+    tools: ToolsPart,
+    incidents: Vec<IncidentRow>,
+    beats: Vec<MonitorBeat>,
+    /// Whether the database does not answer.
+    away: bool,
+    /// The name that the visitor gave last.
+    actor: String,
+    /// File and line of the declaration.
+    place: String,
+}
+
+/// Which monitor it is, and how it stands.
+#[derive(Debug)]
+struct MonitorHead {
     name: String,
     url: String,
+    labels: Vec<(String, String)>,
     glyph: Glyph,
     word: &'static str,
     since: Timestamp,
     seen: Option<Timestamp>,
-    labels: Vec<(String, String)>,
+}
+
+/// Lines between head and figures, each for people.
+#[derive(Debug)]
+struct Notices {
+    said: Option<String>,
     trouble: Option<String>,
     hold: Option<String>,
-    said: Option<String>,
-    signals: Vec<SignalLine>,
-    strip: Strip,
+}
+
+#[derive(Debug)]
+struct FiguresPanel {
     figures: Vec<MonitorFigure>,
+    strip: Strip,
     uptimes: Vec<UptimeCell>,
+}
+
+/// Durations over a range; no chart where nothing was measured.
+#[derive(Debug)]
+struct LatencyPanel {
     ranges: Vec<MonitorLink>,
     chart: Option<Chart>,
-    heats: Vec<MonitorLink>,
+}
+
+/// Durations by hour of the day; no drawing where nothing was measured.
+#[derive(Debug)]
+struct HeatPanel {
+    links: Vec<MonitorLink>,
     heat: Option<Heat>,
-    canaries: Vec<CanaryRow>,
+}
+
+#[derive(Debug)]
+struct CanaryPanel {
+    rows: Vec<CanaryRow>,
+    /// Right at their last answer, of all that answered.
     score: (usize, usize),
-    probe: Option<ProbeStory>,
-    transcript: Option<TranscriptLink>,
-    footprint: FootprintPart,
-    beats: Vec<MonitorBeat>,
-    incidents: Vec<IncidentRow>,
-    actor: String,
-    tools: ToolsPart,
-    away: bool,
-    place: String,
 }
 
 /// One figure of the header.
@@ -160,43 +199,58 @@ pub(crate) async fn page(
         frame: Frame::new(&state, visit, now, "fleet", view.declared.name.clone())
             .watching(format!("monitor:{}", view.id)),
         id: view.id.to_string(),
-        name: view.declared.name.clone(),
-        url: view.declared.url.clone(),
-        glyph: glyph::of_roll_up(view.roll_up),
-        word: view.roll_up.word(),
-        since: Timestamp::new(view.since, now),
-        seen: view.last.as_ref().map(|last| Timestamp::new(last.0.started_at, now)),
-        labels: view.declared.labels.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
-        trouble: view.trouble.clone(),
-        hold: view.cost.hold.map(|hold| footprint::held(hold, now)),
-        said: match asked.said.as_deref() {
-            Some("recheck") => {
-                Some(recheck::told(Some(&view), asked.at.and_then(|at| DateTime::from_timestamp(at, 0))))
-            }
-            Some(word) => tools::said(word).map(str::to_owned),
-            None => None,
-        },
-        actor: guard::cookie(&headers, forms::ACTOR_COOKIE).map(forms::decoded).unwrap_or_default(),
+        head: head(&view, now),
+        notices: notices(&view, &asked, now),
         tools: tools::tell(&view, std::mem::take(&mut kept.listings), now),
         signals: signals::lines(&view, &fleet, now),
-        strip: Strip::new(&view.strip),
-        figures: figures(&view, away),
-        uptimes: uptime::cells(&kept.past.uptimes, !view.canaries.is_empty()),
-        ranges: Range::ALL.map(|one| link(one, heat, "latency", one.slug(), one == range)).into(),
-        chart: drawn(&view, &kept, cut),
-        heats: [HeatDays::Week, HeatDays::Kept].map(|one| link(range, one, "heat", one.slug(), one == heat)).into(),
-        heat: heated(&view, &kept, heat, now),
-        canaries: view.canaries.iter().map(|canary| canary_row(canary, now)).collect(),
-        score: view.canary_score(),
+        figures: FiguresPanel {
+            figures: figures(&view, away),
+            strip: Strip::new(&view.strip),
+            uptimes: uptime::cells(&kept.past.uptimes, !view.canaries.is_empty()),
+        },
+        latency: LatencyPanel {
+            ranges: Range::ALL.map(|one| link(one, heat, "latency", one.slug(), one == range)).into(),
+            chart: drawn(&view, &kept, cut),
+        },
+        heat: HeatPanel {
+            links: [HeatDays::Week, HeatDays::Kept].map(|one| link(range, one, "heat", one.slug(), one == heat)).into(),
+            heat: heated(&view, &kept, heat, now),
+        },
+        canaries: CanaryPanel {
+            rows: view.canaries.iter().map(|canary| canary_row(canary, now)).collect(),
+            score: view.canary_score(),
+        },
         probe: view.last.as_ref().map(|last| probe::tell(&last.0, &last.1, now)),
         transcript: kept.transcript.map(|line| transcripts::link(line, now)),
         footprint: footprint::tell(&view, declared, now),
         beats: kept.beats.into_iter().map(|line| beat_row(line, now)).collect(),
         incidents: kept.incidents.into_iter().take(INCIDENTS_SHOWN).map(|one| incidents::row(one, now)).collect(),
         away,
+        actor: guard::cookie(&headers, forms::ACTOR_COOKIE).map(forms::decoded).unwrap_or_default(),
         place: fleet.provenance.shown(view.declared.line),
     };
     show(StatusCode::OK, &page)
+}
+
+fn head(view: &MonitorView, now: DateTime<Utc>) -> MonitorHead {
+    MonitorHead {
+        name: view.declared.name.clone(),
+        url: view.declared.url.clone(),
+        labels: view.declared.labels.iter().map(|(key, value)| (key.clone(), value.clone())).collect(),
+        glyph: glyph::of_roll_up(view.roll_up),
+        word: view.roll_up.word(),
+        since: Timestamp::new(view.since, now),
+        seen: view.last.as_ref().map(|last| Timestamp::new(last.0.started_at, now)),
+    }
+}
+
+fn notices(view: &MonitorView, asked: &MonitorQuery, now: DateTime<Utc>) -> Notices {
+    let said = match asked.said.as_deref() {
+        Some("recheck") => Some(recheck::told(Some(view), asked.at.and_then(|at| DateTime::from_timestamp(at, 0)))),
+        Some(word) => tools::said(word).map(str::to_owned),
+        None => None,
+    };
+    Notices { said, trouble: view.trouble.clone(), hold: view.cost.hold.map(|hold| footprint::held(hold, now)) }
 }
 
 async fn kept(state: &WebState, id: &MonitorId, cut: Cut, heat: HeatDays) -> Result<StoredPart, Away> {
