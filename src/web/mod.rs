@@ -4,10 +4,9 @@
 //! are drawn from the live state in memory, so they stay up while the database is away, and say so. All
 //! text that came from a server is escaped by the templates; nothing is trusted that a browser sends.
 //! Read: `state` (what every handler gets), `sessions` (who is let in), `guard` (what is asked at the
-//! door), `format` and `draw` (figures and shapes), `ranges` and `past` (what a monitor did over days), `pages`, `api`,
-//! `source` (whom a request is from), `connections` (who may be
-//! connected), `starting` (before there is anything to show), and on top
-//! `router` and `serve`.
+//! door), `format` and `draw` (figures and shapes), `ranges` and `past` (what a monitor did over days), `pages`, the API
+//! (`monitors`, `incidents`, `tools`, `history`, `transcripts`, `status`), `source` (whom a request is from),
+//! `connections` (who may be connected), `starting` (before there is anything to show), and on top `router` and `serve`.
 
 pub mod state;
 
@@ -25,7 +24,8 @@ pub(crate) mod past;
 
 pub(crate) mod problem;
 pub(crate) mod actions;
-pub(crate) mod api;
+pub(crate) mod monitors;
+pub(crate) mod incidents;
 pub(crate) mod status;
 pub(crate) mod history;
 pub(crate) mod tools;

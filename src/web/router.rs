@@ -11,10 +11,13 @@ use tower_http::compression::CompressionLayer;
 use tower_http::timeout::TimeoutLayer;
 
 use crate::web::pages::{
-    deliveries, fleet, incident, incidents, login, monitor, runbooks, transcripts as transcript_pages, unknown,
+    deliveries, fleet, incident, incidents as incident_pages, login, monitor, runbooks,
+    transcripts as transcript_pages, unknown,
 };
 use crate::web::state::WebState;
-use crate::web::{api, assets, events, forms, guard, history, metrics, ready, status, tools, transcripts};
+use crate::web::{
+    assets, events, forms, guard, history, incidents, metrics, monitors, ready, status, tools, transcripts,
+};
 
 /// Forms and API bodies are a few words.
 const BODY_BYTES_MAX: usize = 16 * 1024;
@@ -47,7 +50,7 @@ fn pages() -> Router<WebState> {
         .route("/monitors/{id}", get(monitor::page))
         .route("/monitors/{id}/recheck", post(forms::recheck))
         .route("/monitors/{id}/accept", post(forms::accept))
-        .route("/incidents", get(incidents::page))
+        .route("/incidents", get(incident_pages::page))
         .route("/incidents/{id}", get(incident::page))
         .route("/incidents/{id}/acknowledge", post(forms::acknowledge))
         .route("/incidents/{id}/transcripts", get(transcript_pages::list))
@@ -61,20 +64,20 @@ fn pages() -> Router<WebState> {
 
 /// What a caller may wait for longer than for a page; it keeps a limit of its own.
 fn patient() -> Router<WebState> {
-    Router::new().route("/api/v1/monitors/{id}/recheck", post(api::recheck))
+    Router::new().route("/api/v1/monitors/{id}/recheck", post(monitors::recheck))
 }
 
 fn api_routes() -> Router<WebState> {
     Router::new()
         .route("/status", get(status::show))
-        .route("/monitors", get(api::monitors))
-        .route("/monitors/{id}", get(api::monitor))
+        .route("/monitors", get(monitors::list))
+        .route("/monitors/{id}", get(monitors::show))
         .route("/monitors/{id}/tools", get(tools::show))
         .route("/monitors/{id}/history", get(history::show))
         .route("/monitors/{id}/accept", post(tools::accept))
-        .route("/incidents", get(api::incidents))
-        .route("/incidents/{id}", get(api::incident))
-        .route("/incidents/{id}/acknowledge", post(api::acknowledge))
+        .route("/incidents", get(incidents::list))
+        .route("/incidents/{id}", get(incidents::show))
+        .route("/incidents/{id}/acknowledge", post(incidents::acknowledge))
         .route("/incidents/{id}/transcripts", get(transcripts::of_incident))
         .route("/transcripts/{hash}", get(transcripts::text))
 }

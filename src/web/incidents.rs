@@ -1,0 +1,165 @@
+//! `/api/v1/incidents`: the incidents as JSON, and who takes one. Times are RFC 3339 in UTC.
+
+use axum::Json;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::StatusCode;
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::domain::incident::{Incident, ResolveCause};
+use crate::store::read::pages::{DeliveryLine, PAGE_ROWS, TimelineLine};
+use crate::web::actions;
+use crate::web::pages::filter::IncidentQuery;
+use crate::web::problem::Problem;
+use crate::web::state::WebState;
+
+/// A page of incidents; `next` is the `before` of the page after this one.
+#[derive(Debug, Serialize)]
+pub(crate) struct IncidentList {
+    incidents: Vec<IncidentBody>,
+    next: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct IncidentBody {
+    id: String,
+    monitor: String,
+    signal: &'static str,
+    subject: String,
+    severity: &'static str,
+    failure_reason: &'static str,
+    failed_stage: String,
+    summary: String,
+    evidence: std::collections::BTreeMap<String, String>,
+    opened_at: DateTime<Utc>,
+    resolved_at: Option<DateTime<Utc>>,
+    resolve_cause: Option<&'static str>,
+    absorbed_into: Option<String>,
+    acknowledged_by: Option<String>,
+    acknowledged_at: Option<DateTime<Utc>>,
+    rule: RuleBody,
+    runbook_url: String,
+    reproduce: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeline: Option<Vec<TimelineBody>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deliveries: Option<Vec<DeliveryBody>>,
+}
+
+/// Where a rule stands.
+#[derive(Debug, Serialize)]
+pub(crate) struct RuleBody {
+    file: String,
+    line: u32,
+    commit: Option<String>,
+}
+
+/// One line of a timeline.
+#[derive(Debug, Serialize)]
+pub(crate) struct TimelineBody {
+    at: DateTime<Utc>,
+    kind: String,
+    actor: String,
+    text: String,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct DeliveryBody {
+    id: String,
+    notification: String,
+    event: String,
+    receiver: String,
+    fallback_of: Option<String>,
+    state: String,
+    attempts: u32,
+    created_at: DateTime<Utc>,
+    next_at: Option<DateTime<Utc>>,
+    last: Option<String>,
+}
+
+/// Who takes an incident.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Acknowledgement {
+    actor: String,
+}
+
+/// `GET /api/v1/incidents`: `monitor`, `signal`, `state` (open, ended) and `before` as filters.
+pub(crate) async fn list(
+    State(state): State<WebState>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<IncidentList>, Problem> {
+    let filter = IncidentQuery::parse(query.as_deref().unwrap_or_default()).filter();
+    let found = state.ask(state.store.incidents(&filter)).await?;
+    let full = found.len() >= PAGE_ROWS as usize;
+    let next = found.last().filter(|_| full).map(|last| last.opened_at.to_rfc3339());
+    Ok(Json(IncidentList { incidents: found.into_iter().map(|found| incident_body(&state, found)).collect(), next }))
+}
+
+pub(crate) async fn show(State(state): State<WebState>, Path(id): Path<String>) -> Result<Json<IncidentBody>, Problem> {
+    let missing = Problem::new(StatusCode::NOT_FOUND, "there is no incident with this id");
+    let found = state.ask(state.store.incident(&id)).await?.ok_or(missing)?;
+    let timeline = state.ask(state.store.timeline(&id)).await?;
+    let deliveries = state.ask(state.store.deliveries(Some(&id))).await?;
+    let mut body = incident_body(&state, found);
+    body.timeline = Some(timeline.into_iter().map(timeline_body).collect());
+    body.deliveries = Some(deliveries.into_iter().map(delivery_body).collect());
+    Ok(Json(body))
+}
+
+/// `POST /api/v1/incidents/{id}/acknowledge` with `{"actor": "…"}`: 202.
+pub(crate) async fn acknowledge(
+    State(state): State<WebState>,
+    Path(id): Path<String>,
+    Json(body): Json<Acknowledgement>,
+) -> Result<StatusCode, Problem> {
+    actions::acknowledge(&state, &id, &body.actor).await.map(|()| StatusCode::ACCEPTED)
+}
+
+fn incident_body(state: &WebState, incident: Incident) -> IncidentBody {
+    let fleet = state.fleet_now();
+    let (acknowledged_by, acknowledged_at) = incident.acknowledged.unzip();
+    IncidentBody {
+        id: incident.id,
+        signal: incident.signal.slug(),
+        subject: incident.subject,
+        severity: incident.severity.slug(),
+        failure_reason: incident.reason.slug(),
+        failed_stage: incident.stage,
+        summary: incident.summary,
+        evidence: incident.evidence.into_iter().map(|evidence| (evidence.key, evidence.value)).collect(),
+        opened_at: incident.opened_at,
+        resolved_at: incident.resolved_at,
+        resolve_cause: incident.resolve_cause.as_ref().map(ResolveCause::slug),
+        absorbed_into: match incident.resolve_cause {
+            Some(ResolveCause::Absorbed { into }) => Some(into),
+            _ => None,
+        },
+        acknowledged_by,
+        acknowledged_at,
+        rule: RuleBody { file: incident.rule.file, line: incident.rule.line, commit: incident.rule.commit },
+        runbook_url: fleet.runbooks.url(incident.reason, &fleet.public_url),
+        reproduce: format!("serin probe {}", incident.monitor),
+        monitor: incident.monitor.to_string(),
+        timeline: None,
+        deliveries: None,
+    }
+}
+
+fn timeline_body(line: TimelineLine) -> TimelineBody {
+    TimelineBody { at: line.at, kind: line.kind, actor: line.actor, text: line.text }
+}
+
+fn delivery_body(line: DeliveryLine) -> DeliveryBody {
+    DeliveryBody {
+        id: line.id,
+        notification: line.notification,
+        event: line.event,
+        receiver: line.receiver,
+        fallback_of: line.fallback_of,
+        state: line.state,
+        attempts: line.attempts,
+        created_at: line.created_at,
+        next_at: line.next_at,
+        last: line.last,
+    }
+}
