@@ -20,23 +20,15 @@ pub(crate) struct IncidentList {
     next: Option<String>,
 }
 
+/// One incident. Its groups are structs here and one flat object in JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct IncidentBody {
     id: String,
     monitor: String,
-    signal: &'static str,
-    subject: String,
-    severity: &'static str,
-    failure_reason: &'static str,
-    failed_stage: String,
-    summary: String,
-    evidence: std::collections::BTreeMap<String, String>,
-    opened_at: DateTime<Utc>,
-    resolved_at: Option<DateTime<Utc>>,
-    resolve_cause: Option<&'static str>,
-    absorbed_into: Option<String>,
-    acknowledged_by: Option<String>,
-    acknowledged_at: Option<DateTime<Utc>>,
+    #[serde(flatten)]
+    cause: CauseBody,
+    #[serde(flatten)]
+    course: CourseBody,
     rule: RuleBody,
     runbook_url: String,
     reproduce: String,
@@ -44,6 +36,28 @@ pub(crate) struct IncidentBody {
     timeline: Option<Vec<TimelineBody>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     deliveries: Option<Vec<DeliveryBody>>,
+}
+
+#[derive(Debug, Serialize)]
+struct CauseBody {
+    signal: &'static str,
+    subject: String,
+    severity: &'static str,
+    failure_reason: &'static str,
+    failed_stage: String,
+    summary: String,
+    evidence: std::collections::BTreeMap<String, String>,
+}
+
+/// When it began and ended, and who took it.
+#[derive(Debug, Serialize)]
+struct CourseBody {
+    opened_at: DateTime<Utc>,
+    resolved_at: Option<DateTime<Utc>>,
+    resolve_cause: Option<&'static str>,
+    absorbed_into: Option<String>,
+    acknowledged_by: Option<String>,
+    acknowledged_at: Option<DateTime<Utc>>,
 }
 
 /// Where a rule stands.
@@ -119,27 +133,31 @@ fn incident_body(state: &WebState, incident: Incident) -> IncidentBody {
     let fleet = state.fleet_now();
     let (acknowledged_by, acknowledged_at) = incident.acknowledged.unzip();
     IncidentBody {
-        id: incident.id,
-        signal: incident.signal.slug(),
-        subject: incident.subject,
-        severity: incident.severity.slug(),
-        failure_reason: incident.reason.slug(),
-        failed_stage: incident.stage,
-        summary: incident.summary,
-        evidence: incident.evidence.into_iter().map(|evidence| (evidence.key, evidence.value)).collect(),
-        opened_at: incident.opened_at,
-        resolved_at: incident.resolved_at,
-        resolve_cause: incident.resolve_cause.as_ref().map(ResolveCause::slug),
-        absorbed_into: match incident.resolve_cause {
-            Some(ResolveCause::Absorbed { into }) => Some(into),
-            _ => None,
-        },
-        acknowledged_by,
-        acknowledged_at,
-        rule: RuleBody { file: incident.rule.file, line: incident.rule.line, commit: incident.rule.commit },
         runbook_url: fleet.runbooks.url(incident.reason, &fleet.public_url),
         reproduce: format!("serin probe {}", incident.monitor),
+        id: incident.id,
         monitor: incident.monitor.to_string(),
+        cause: CauseBody {
+            signal: incident.signal.slug(),
+            subject: incident.subject,
+            severity: incident.severity.slug(),
+            failure_reason: incident.reason.slug(),
+            failed_stage: incident.stage,
+            summary: incident.summary,
+            evidence: incident.evidence.into_iter().map(|evidence| (evidence.key, evidence.value)).collect(),
+        },
+        course: CourseBody {
+            opened_at: incident.opened_at,
+            resolved_at: incident.resolved_at,
+            resolve_cause: incident.resolve_cause.as_ref().map(ResolveCause::slug),
+            absorbed_into: match incident.resolve_cause {
+                Some(ResolveCause::Absorbed { into }) => Some(into),
+                _ => None,
+            },
+            acknowledged_by,
+            acknowledged_at,
+        },
+        rule: RuleBody { file: incident.rule.file, line: incident.rule.line, commit: incident.rule.commit },
         timeline: None,
         deliveries: None,
     }

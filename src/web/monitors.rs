@@ -14,7 +14,7 @@ use crate::domain::observation::Footprint;
 use crate::domain::rate_limit::{Hold, Spent};
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::Signal;
-use crate::live::state::{CanaryView, MonitorView, SignalView};
+use crate::live::state::{CanaryView, DayView, DeclaredView, LatencyView, MonitorView, SignalView};
 use crate::web::actions;
 use crate::web::pages::filter::FleetFilter;
 use crate::web::problem::Problem;
@@ -29,24 +29,18 @@ pub(crate) struct MonitorList {
     monitors: Vec<MonitorBody>,
 }
 
+/// One monitor. Its groups are structs here and one flat object in JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct MonitorBody {
-    id: String,
-    name: String,
-    url: String,
-    labels: std::collections::BTreeMap<String, String>,
-    state: &'static str,
-    /// Signals over their limit that open nothing yet: not for long enough, or held back.
-    waiting: Vec<&'static str>,
-    since: DateTime<Utc>,
-    seen_at: Option<DateTime<Utc>>,
-    era: Option<&'static str>,
+    #[serde(flatten)]
+    declared: DeclaredBody,
+    #[serde(flatten)]
+    state: StateBody,
     every_seconds: f64,
-    p95_ms: Option<f64>,
-    p95_samples: Option<u32>,
-    p95_limit_ms: f64,
-    coverage: Option<f64>,
-    uptime: Option<f64>,
+    #[serde(flatten)]
+    latency: LatencyBody,
+    #[serde(flatten)]
+    day: DayBody,
     calls_per_day: u64,
     footprint: FootprintBody,
     #[serde(rename = "learnt")]
@@ -57,6 +51,38 @@ pub(crate) struct MonitorBody {
     signals: Vec<SignalBody>,
     #[serde(skip_serializing_if = "Option::is_none")]
     canaries: Option<Vec<CanaryBody>>,
+}
+
+#[derive(Debug, Serialize)]
+struct DeclaredBody {
+    id: String,
+    name: String,
+    url: String,
+    labels: std::collections::BTreeMap<String, String>,
+}
+
+#[derive(Debug, Serialize)]
+struct StateBody {
+    state: &'static str,
+    /// Signals over their limit that open nothing yet: not for long enough, or held back.
+    waiting: Vec<&'static str>,
+    since: DateTime<Utc>,
+    seen_at: Option<DateTime<Utc>>,
+    era: Option<&'static str>,
+}
+
+#[derive(Debug, Serialize)]
+struct LatencyBody {
+    p95_ms: Option<f64>,
+    p95_samples: Option<u32>,
+    p95_limit_ms: f64,
+}
+
+/// Shares of the last day, 0–1.
+#[derive(Debug, Serialize)]
+struct DayBody {
+    coverage: Option<f64>,
+    uptime: Option<f64>,
 }
 
 /// What probes cost the server, by day (UTC).
@@ -197,31 +223,43 @@ pub(crate) async fn recheck(
 }
 
 fn monitor_body(view: &MonitorView, whole: bool) -> MonitorBody {
-    let last = view.last.as_ref().map(|last| &last.0);
+    let DayView { coverage, uptime } = view.day;
+    let [yesterday, today] = &view.cost.spent;
     MonitorBody {
-        id: view.id.to_string(),
-        name: view.declared.name.clone(),
-        url: view.declared.url.clone(),
-        labels: view.declared.labels.clone(),
-        state: view.roll_up.settled().word(),
-        waiting: view.waiting().map(Signal::slug).collect(),
-        since: view.since,
-        seen_at: last.map(|seen| seen.started_at),
-        era: last.and_then(|seen| seen.era).map(|era| era.slug()),
+        declared: declared_body(view),
+        state: state_body(view),
         every_seconds: view.declared.every.as_secs_f64(),
-        p95_ms: view.latency.p95_ms.map(|(ms, _)| ms),
-        p95_samples: view.latency.p95_ms.map(|(_, n)| n),
-        p95_limit_ms: view.latency.limit_ms,
-        coverage: view.day.coverage,
-        uptime: view.day.uptime,
+        latency: latency_body(&view.latency),
+        day: DayBody { coverage, uptime },
         calls_per_day: view.declared.calls_per_day,
-        footprint: FootprintBody { yesterday: spent_body(&view.cost.spent[0]), today: spent_body(&view.cost.spent[1]) },
+        footprint: FootprintBody { yesterday: spent_body(yesterday), today: spent_body(today) },
         profile: learnt_body(&view.profile),
         held: view.cost.hold.map(hold_body),
         trouble: view.trouble.clone(),
         signals: view.signals.iter().map(signal_body).collect(),
         canaries: whole.then(|| view.canaries.iter().map(canary_body).collect()),
     }
+}
+
+fn declared_body(view: &MonitorView) -> DeclaredBody {
+    let DeclaredView { name, url, labels, .. } = view.declared.clone();
+    DeclaredBody { id: view.id.to_string(), name, url, labels }
+}
+
+fn state_body(view: &MonitorView) -> StateBody {
+    let last = view.last.as_ref().map(|last| &last.0);
+    StateBody {
+        state: view.roll_up.settled().word(),
+        waiting: view.waiting().map(Signal::slug).collect(),
+        since: view.since,
+        seen_at: last.map(|seen| seen.started_at),
+        era: last.and_then(|seen| seen.era).map(|era| era.slug()),
+    }
+}
+
+fn latency_body(latency: &LatencyView) -> LatencyBody {
+    let (p95_ms, p95_samples) = latency.p95_ms.unzip();
+    LatencyBody { p95_ms, p95_samples, p95_limit_ms: latency.limit_ms }
 }
 
 fn spent_body(day: &Spent) -> SpentBody {
