@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config;
 use crate::config::check::checker::Unset;
-use crate::config::read::source;
+use crate::config::read::source::{self, ConfigSource};
 use crate::daemon::delivery_worker::DeliveryWorker;
 use crate::daemon::loop_context::LoopContext;
 use crate::daemon::permits::Shares;
@@ -61,7 +61,7 @@ pub type Logging = reload::Logging;
 /// What a Serin is started with.
 #[derive(Clone)]
 pub struct Options {
-    /// monitors.yaml.
+    /// The file that declares the fleet; its folder holds the lock of accepted tools.
     pub config: PathBuf,
     /// How a variable is looked up.
     pub env: Environment,
@@ -81,10 +81,10 @@ impl Options {
     }
 }
 
-/// A Serin that runs.
+/// The loops of one process; [`Running::ended`] waits for them.
 #[derive(Debug)]
 pub struct Running {
-    /// Where its pages are.
+    /// The address bound, with the real port where 0 was asked for.
     pub address: SocketAddr,
     /// How many monitors it started with.
     pub monitors: usize,
@@ -103,17 +103,8 @@ pub struct Running {
 /// Where the file has faults, the address is taken, the database can never be opened, each with the mend; or where it was
 /// told to stop meanwhile.
 pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Result<Running> {
-    let source = source::read(&options.config)?;
-    let loaded = config::load(&source, &*options.env, Unset::Refuse).map_err(|faults| anyhow::anyhow!("{faults}"))?;
-    (options.logging)(&loaded.settings.log);
-    for warning in &loaded.warnings {
-        tracing::warn!("{warning}");
-    }
-    let listen = loaded.settings.listen;
-    let listener = TcpListener::bind(listen).await.with_context(|| {
-        format!("cannot listen on {listen}: is another Serin running? `serin.listen` in {} moves it", source.name)
-    })?;
-    let (address, listener) = (listener.local_addr()?, Arc::new(listener));
+    let (source, loaded) = configuration(&options)?;
+    let (address, listener) = listening(loaded.settings.listen, &source.name).await?;
     let fleet = Arc::new(loaded.fleet);
     let (fleet_in_force, fleets) = watch::channel(Arc::clone(&fleet));
     let (alerts, live, sender) =
@@ -180,20 +171,9 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
         look: options.look,
     };
     let scheduler = Scheduler::new(context.clone(), runtimes, probes);
-    let beat_threads = BeatThreads::new(batch_window::rate(&fleet))?;
-    let scheduler_over = worker_stop.clone();
-    let stop = shutdown.clone();
-    let prober = Arc::clone(&context.prober);
-    tasks.spawn(async move {
-        let beats = async move {
-            scheduler.run(wishes, stop).await;
-            scheduler_over.cancel();
-            // Their pipes belong to these threads.
-            prober.release_all().await;
-        };
-        beat_threads.run(beats).await;
-        "scheduler"
-    });
+    let beats = beats(scheduler, Arc::clone(&context.prober), wishes, shutdown.clone(), worker_stop.clone());
+    let threads = BeatThreads::new(batch_window::rate(&fleet))?;
+    tasks.spawn(named("scheduler", async move { threads.run(beats).await }));
     tasks.spawn(named("courier", worker.run(worker_stop)));
     tasks.spawn(named("reload", reload.run(shutdown.clone())));
     tasks.spawn(named("gauge", queue_metrics::run(context.clone(), shutdown.clone())));
@@ -202,6 +182,39 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
     tasks.spawn(named("web", serve(listener, web, limits, shutdown.clone())));
     let live = Arc::clone(&context.live);
     Ok(Running { address, monitors: fleet.monitors.len(), live, tasks, alerts: context.alerts, store, shutdown })
+}
+
+/// The file, read and free of faults; its log settings are in force and its warnings told.
+fn configuration(options: &Options) -> anyhow::Result<(ConfigSource, config::Loaded)> {
+    let source = source::read(&options.config)?;
+    let loaded = config::load(&source, &*options.env, Unset::Refuse).map_err(|faults| anyhow::anyhow!("{faults}"))?;
+    (options.logging)(&loaded.settings.log);
+    for warning in &loaded.warnings {
+        tracing::warn!("{warning}");
+    }
+    Ok((source, loaded))
+}
+
+/// Binds, and says which address it came to be; `file` is named where that fails.
+async fn listening(listen: SocketAddr, file: &str) -> anyhow::Result<(SocketAddr, Arc<TcpListener>)> {
+    let listener = TcpListener::bind(listen).await.with_context(|| {
+        format!("cannot listen on {listen}: is another Serin running? `serin.listen` in {file} moves it")
+    })?;
+    Ok((listener.local_addr()?, Arc::new(listener)))
+}
+
+/// Every beat until `stop`; `over` is cancelled once the last one is decided.
+async fn beats(
+    scheduler: Scheduler,
+    prober: Arc<Prober>,
+    wishes: mpsc::Receiver<Command>,
+    stop: CancellationToken,
+    over: CancellationToken,
+) {
+    scheduler.run(wishes, stop).await;
+    over.cancel();
+    // Their pipes belong to these threads.
+    prober.release_all().await;
 }
 
 impl Running {

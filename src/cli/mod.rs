@@ -6,6 +6,7 @@ pub mod check;
 pub(crate) mod schema;
 pub(crate) mod plan;
 mod observe;
+pub(crate) mod probe_json;
 pub(crate) mod probe;
 pub mod demo;
 pub(crate) mod bench;

@@ -33,10 +33,10 @@ use crate::domain::signal::{Phase, Signal};
 use crate::live::state::{BeatMark, LiveChange};
 use crate::probe::assignment::{Assignment, Further};
 use crate::probe::decode::sources;
-use crate::store::StoreError;
 use crate::store::values::change_set::StageTimes;
 use crate::store::values::change_set::{BeatRow, BeatSeen, ChangeSet, ServerProfileRow, ToolsRow, TranscriptRow};
 use crate::store::write::probe_memory::address_hash;
+use crate::store::{Store, StoreError};
 
 /// Noting a missed beat waits for the store so long and no longer: while it stands still, every beat
 /// is missed, and what waits would grow without end.
@@ -224,50 +224,61 @@ async fn commit(
         ..ChangeSet::default()
     };
     for decision in decisions {
-        let (event, incident) = match decision {
-            Decision::Opened { incident, silent } => {
-                if !silent {
-                    record.outbox.push(notifier.opened(incident));
-                }
-                (Event::IncidentOpened, incident)
-            }
-            Decision::Updated(incident) => {
-                record.outbox.push(notifier.changed(&context.store, Event::IncidentUpdated, incident).await?);
-                (Event::IncidentUpdated, incident)
-            }
-            Decision::LookedCloser(incident) => {
-                record.outbox.push(notifier.looked_closer(&context.store, incident).await?);
-                record.timeline.push(closer_look(incident, now));
-                record.incidents.push(incident.clone());
-                continue;
-            }
-            Decision::Resolved(incident) => {
-                record.outbox.push(notifier.resolved(&context.store, incident).await?);
-                (Event::IncidentResolved, incident)
-            }
-            Decision::Refreshed(incident) => {
-                record.incidents.push(incident.clone());
-                continue;
-            }
-            Decision::Restarted(restart) => {
-                record.outbox.push(notifier.restarted(restart));
-                continue;
-            }
-            Decision::ToolsSettled => {
-                record.tools = seen.tools.clone().map(|tools| ToolsRow {
-                    monitor: runtime.monitor.id.clone(),
-                    era: seen.era,
-                    tools,
-                    from: now,
-                    accepted_by: FIRST_STABLE.to_owned(),
-                });
-                continue;
-            }
-        };
-        record.timeline.push(timeline(event, incident, "serin", now));
-        record.incidents.push(incident.clone());
+        add_decision(&mut record, (decision, seen), &context.store, &notifier).await?;
     }
     context.store.commit(record).await
+}
+
+/// What a decision adds to the beat's transaction: its incident, a line of its timeline, and who is told.
+async fn add_decision(
+    record: &mut ChangeSet,
+    (decision, seen): (&Decision, &Observation),
+    store: &Store,
+    notifier: &Notifier<'_>,
+) -> Result<(), StoreError> {
+    let (event, incident) = match decision {
+        Decision::Opened { incident, silent } => {
+            if !silent {
+                record.outbox.push(notifier.opened(incident));
+            }
+            (Event::IncidentOpened, incident)
+        }
+        Decision::Updated(incident) => {
+            record.outbox.push(notifier.changed(store, Event::IncidentUpdated, incident).await?);
+            (Event::IncidentUpdated, incident)
+        }
+        Decision::LookedCloser(incident) => {
+            record.outbox.push(notifier.looked_closer(store, incident).await?);
+            record.timeline.push(closer_look(incident, notifier.now));
+            record.incidents.push(incident.clone());
+            return Ok(());
+        }
+        Decision::Resolved(incident) => {
+            record.outbox.push(notifier.resolved(store, incident).await?);
+            (Event::IncidentResolved, incident)
+        }
+        Decision::Refreshed(incident) => {
+            record.incidents.push(incident.clone());
+            return Ok(());
+        }
+        Decision::Restarted(restart) => {
+            record.outbox.push(notifier.restarted(restart));
+            return Ok(());
+        }
+        Decision::ToolsSettled => {
+            record.tools = seen.tools.clone().map(|tools| ToolsRow {
+                monitor: notifier.monitor.id.clone(),
+                era: seen.era,
+                tools,
+                from: notifier.now,
+                accepted_by: FIRST_STABLE.to_owned(),
+            });
+            return Ok(());
+        }
+    };
+    record.timeline.push(timeline(event, incident, "serin", notifier.now));
+    record.incidents.push(incident.clone());
+    Ok(())
 }
 
 fn announce(context: &LoopContext, decisions: &[Decision]) {

@@ -18,7 +18,7 @@ use crate::net::files;
 use crate::net::proxy::Proxy;
 use crate::net::stream::{Counted, Stream, Traffic};
 use crate::net::trust::{Files, TrustError, Trusts};
-use serin_outbound::guard::allowed;
+use serin_outbound::guard::{Refusal, allowed};
 use serin_outbound::tls::{Tls, roots, valid_until};
 
 /// Addresses tried of one name: enough for both families of a small pool, and each failing one costs a share of the limit.
@@ -69,46 +69,11 @@ impl Connector {
     ) -> Result<Connection, ConnectError> {
         let started = Instant::now();
         let mut times = Times::default();
-        let fail = |trouble, detail, times| ConnectError { trouble, detail, times };
-        let addresses = match timeout_at(deadline, target.first_hop()).await {
-            Ok(Ok(addresses)) => addresses,
-            Ok(Err(error)) => return Err(fail(name_trouble(&error), error.to_string(), times)),
-            Err(_) => {
-                return Err(fail(ConnectFailure::NameNotResolved, "the resolver did not answer in time".into(), times));
-            }
-        };
+        let fail = |(trouble, detail), times| ConnectError { trouble, detail, times };
+        let addresses = first_hop(target, deadline).await.map_err(|why| fail(why, times))?;
         times.name = Some(started.elapsed());
-        if let Some(allow) = guard {
-            for address in &addresses {
-                allowed(address.ip(), allow)
-                    .map_err(|refusal| fail(ConnectFailure::Guarded(refusal), refusal.to_string(), times))?;
-            }
-        }
-        let (tcp, mut notes) = match first_that_answers(&addresses, deadline).await {
-            Ok(stood) => stood,
-            Err((trouble, detail))
-                if trouble != ConnectFailure::OutOfFiles
-                    && let Some(proxy) = &target.proxy =>
-            {
-                let detail = format!("the proxy {proxy} cannot be reached: {detail}");
-                return Err(fail(ConnectFailure::ProxyFailed, detail, times));
-            }
-            Err((trouble, detail)) => return Err(fail(trouble, detail, times)),
-        };
-        let tcp = match &target.proxy {
-            None => tcp,
-            Some(proxy) => {
-                notes.push(format!("through the proxy {proxy}"));
-                match timeout_at(deadline, target.tunnel(proxy, tcp)).await {
-                    Ok(Ok(tcp)) => tcp,
-                    Ok(Err((trouble, detail))) => return Err(fail(trouble, detail, times)),
-                    Err(_) => {
-                        let detail = format!("the proxy {proxy} did not answer in time");
-                        return Err(fail(ConnectFailure::ProxyFailed, detail, times));
-                    }
-                }
-            }
-        };
+        guarded(&addresses, guard).map_err(|why| fail(why, times))?;
+        let (tcp, notes) = reached(target, &addresses, deadline).await.map_err(|why| fail(why, times))?;
         times.connect = Some(started.elapsed());
         // Small requests one after the other: waiting for more bytes would cost 40 ms each.
         let _ = tcp.set_nodelay(true);
@@ -122,11 +87,8 @@ impl Connector {
         let handshake = TlsConnector::from(target.config(&self.tls)).connect(name.clone(), counted);
         let tls = match timeout_at(deadline, Box::pin(handshake)).await {
             Ok(Ok(tls)) => tls,
-            Ok(Err(error)) => {
-                let (trouble, detail) = tls_trouble(&error);
-                return Err(fail(trouble, detail, times));
-            }
-            Err(_) => return Err(fail(ConnectFailure::TlsFailed, "the TLS handshake stalled".into(), times)),
+            Ok(Err(error)) => return Err(fail(tls_trouble(&error), times)),
+            Err(_) => return Err(fail((ConnectFailure::TlsFailed, "the TLS handshake stalled".into()), times)),
         };
         connection.times.tls = Some(started.elapsed());
         let session = tls.get_ref().1;
@@ -136,6 +98,41 @@ impl Connector {
         }
         connection.stream = Some(Stream::Tls(Box::new(tls)));
         Ok(connection)
+    }
+}
+
+/// Where the first hop is, by name.
+async fn first_hop(target: &Target, deadline: Instant) -> Result<Vec<SocketAddr>, (ConnectFailure, String)> {
+    match timeout_at(deadline, target.first_hop()).await {
+        Ok(Ok(addresses)) => Ok(addresses),
+        Ok(Err(error)) => Err((name_trouble(&error), error.to_string())),
+        Err(_) => Err((ConnectFailure::NameNotResolved, "the resolver did not answer in time".into())),
+    }
+}
+
+/// Whether all of the addresses may be reached; without a guard any may.
+fn guarded(addresses: &[SocketAddr], guard: Option<&[IpNet]>) -> Result<(), (ConnectFailure, String)> {
+    let Some(allow) = guard else { return Ok(()) };
+    let forbid = |refusal: Refusal| (ConnectFailure::Guarded(refusal), refusal.to_string());
+    addresses.iter().try_for_each(|address| allowed(address.ip(), allow).map_err(forbid))
+}
+
+/// A connection to the target, through its proxy where it has one, and what is worth a note about it.
+async fn reached(
+    target: &Target,
+    addresses: &[SocketAddr],
+    deadline: Instant,
+) -> Result<(TcpStream, Vec<String>), (ConnectFailure, String)> {
+    let stood = first_that_answers(addresses, deadline).await;
+    let Some(proxy) = &target.proxy else { return stood };
+    let (tcp, mut notes) = stood.map_err(|(trouble, detail)| match trouble {
+        ConnectFailure::OutOfFiles => (trouble, detail),
+        _ => (ConnectFailure::ProxyFailed, format!("the proxy {proxy} cannot be reached: {detail}")),
+    })?;
+    notes.push(format!("through the proxy {proxy}"));
+    match timeout_at(deadline, target.tunnel(proxy, tcp)).await {
+        Ok(tunnel) => tunnel.map(|tcp| (tcp, notes)),
+        Err(_) => Err((ConnectFailure::ProxyFailed, format!("the proxy {proxy} did not answer in time"))),
     }
 }
 
@@ -276,7 +273,6 @@ pub(crate) struct ConnectError {
     pub trouble: ConnectFailure,
     /// The evidence: every address tried, by family.
     pub detail: String,
-    /// Phases that were done.
     pub times: Times,
 }
 

@@ -16,6 +16,9 @@ use crate::probe::wire::egress::{ClientIdentity, egress};
 use crate::probe::wire::reply::{ReadLimits, status_fault};
 use crate::untrusted_text::readable;
 
+/// Status and body, with a fault where the status is one.
+type Fetched = Result<(u16, Vec<u8>, Option<Fault>), Fault>;
+
 /// Asks one health address, over the same connection where it is the same origin; what another origin had to bear is
 /// given back.
 pub(crate) async fn check_health(
@@ -44,36 +47,54 @@ pub(crate) async fn check_health(
             let reading = caller.reading(0, deadline);
             fetch(&mut caller.wire, request, &reading, &mut clock).await
         }
-        Some((target, url)) => {
-            let mut request = caller.plain_get(&url);
-            // Credentials belong to the origin they were declared for.
-            caller.strip(&mut request);
-            let host = HeaderValue::from_str(&target.authority()).ok();
-            request.headers_mut().extend(host.map(|host| (http::header::HOST, host)));
-            match egress(connector, target, caller.monitor(), caller.scrub, ClientIdentity::Nothing) {
-                Err(fault) => Err(fault),
-                Ok(target) => {
-                    let mut wire = Wire::new(connector, target, caller.scrub).kept_in(caller.wire.transcript);
-                    let mut reading = caller.reading(0, deadline);
-                    reading.credentials_sent = false;
-                    let fetched = fetch(&mut wire, request, &reading, &mut clock).await;
-                    wire.hang_up();
-                    elsewhere = wire.footprint;
-                    fetched
-                }
-            }
+        Some(found) => {
+            let (fetched, cost) = fetch_elsewhere(connector, caller, found, deadline, &mut clock).await;
+            elsewhere = cost;
+            fetched
         }
     };
-    let seen_now = match outcome {
+    let seen_now = read(caller, &address.shown, outcome);
+    seen.steps.push(clock.stop(seen_now.fault.clone()));
+    seen.health.push(seen_now);
+    elsewhere
+}
+
+/// Asks an address of another origin, over a connection of its own and without credentials: they belong to the origin
+/// they were declared for.
+async fn fetch_elsewhere(
+    connector: &Connector,
+    caller: &mut Caller<'_>,
+    (target, url): (Target, Url),
+    deadline: Instant,
+    clock: &mut StepClock,
+) -> (Fetched, Footprint) {
+    let mut request = caller.plain_get(&url);
+    caller.strip(&mut request);
+    let host = HeaderValue::from_str(&target.authority()).ok();
+    request.headers_mut().extend(host.map(|host| (http::header::HOST, host)));
+    let target = match egress(connector, target, caller.monitor(), caller.scrub, ClientIdentity::Nothing) {
+        Err(fault) => return (Err(fault), Footprint::default()),
+        Ok(target) => target,
+    };
+    let mut wire = Wire::new(connector, target, caller.scrub).kept_in(caller.wire.transcript);
+    let reading = ReadLimits { credentials_sent: false, ..caller.reading(0, deadline) };
+    let fetched = fetch(&mut wire, request, &reading, clock).await;
+    wire.hang_up();
+    (fetched, wire.footprint)
+}
+
+/// What an answer says of the server's health.
+fn read(caller: &Caller<'_>, address: &str, outcome: Fetched) -> HealthSeen {
+    match outcome {
         Ok((status, body, fault)) => {
-            let mut read = health::read_health(&address.shown, status, &body, caller.now());
+            let mut read = health::read_health(address, status, &body, caller.now());
             read.reason = read.reason.map(|reason| caller.scrub.line(&reason));
             // A server that says why it is not well has answered; its status alone is a fault only where nothing else speaks.
             read.fault = fault.filter(|_| !read.ok && read.reason.is_none());
             read
         }
         Err(fault) => HealthSeen {
-            address: address.shown.clone(),
+            address: address.to_owned(),
             status: None,
             ok: false,
             reason: None,
@@ -83,10 +104,7 @@ pub(crate) async fn check_health(
             version: None,
             fault: Some(fault),
         },
-    };
-    seen.steps.push(clock.stop(seen_now.fault.clone()));
-    seen.health.push(seen_now);
-    elsewhere
+    }
 }
 
 async fn fetch(
@@ -94,7 +112,7 @@ async fn fetch(
     request: http::Request<http_body_util::Full<bytes::Bytes>>,
     reading: &ReadLimits<'_>,
     clock: &mut StepClock,
-) -> Result<(u16, Vec<u8>, Option<Fault>), Fault> {
+) -> Fetched {
     let mut reply = wire.send(request, clock, reading.deadline).await?;
     let body = reading.whole(wire, &reply.headers, &mut reply.body).await?;
     clock.answer();
