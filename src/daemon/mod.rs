@@ -4,7 +4,7 @@
 //! `beat_history` and `spending`, `view` (as pages show it), `watch`
 //! (one beat, whole) with `rows` (what is written of it), `changes` (what else changes a monitor's state),
 //! `transcript_policy` (which transcripts stay), `notify` (from a decision to what is queued), `batch_window` (how many
-//! start together), `permits` (who may be in flight), `scheduler` (who is due) on `beat_task`, `delivery_worker`
+//! start together), `permits` (who may be in flight), `scheduler` (who is due) on `dues` and `beat_task`, `delivery_worker`
 //! (claim, send, record), `resume` (where the last run stood), `startup` (the database, open), `reload` (the file,
 //! whenever it changes), `queue_metrics` (what nobody else would notice), `heartbeat` (that we are well, to somebody
 //! outside), `janitor` (forgets what is over).
@@ -28,6 +28,7 @@ pub(crate) mod transcript_policy;
 pub(crate) mod notify;
 pub(crate) mod batch_window;
 pub(crate) mod permits;
+pub(crate) mod dues;
 pub(crate) mod scheduler;
 pub mod delivery_worker;
 pub(crate) mod resume;

@@ -7,8 +7,7 @@
 //!   A beat that falls due meanwhile is counted as missed, never queued.
 //! - We may die anywhere: what a beat decided is in the store, the rest is decided again.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::daemon::batch_window;
 use crate::daemon::beat_task::{BeatReturn, PendingChange, apply_change, run_beat};
 use crate::daemon::connectivity::ConnectivityTask;
+use crate::daemon::dues::{Dues, after};
 use crate::daemon::loop_context::LoopContext;
 use crate::daemon::permits::Permits;
 use crate::daemon::runtime::MonitorRuntime;
@@ -29,17 +29,13 @@ use crate::domain::fleet::Fleet;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::observation::BeatKind;
 use crate::domain::rate_limit::Hold;
-use crate::domain::schedule::{self, Command};
+use crate::domain::schedule::Command;
 use crate::store::values::change_set::BeatSeen;
 
 /// The loop looks up at least this often, to report its turn.
 const TURN_MAX: Duration = Duration::from_secs(20);
-/// A suspect beat that finds another under way, or no permit, is tried again after this.
-const SUSPECT_PUT_OFF: Duration = Duration::from_secs(1);
 /// Our own trouble has to be gone for so long before it counts as over.
 const CALM_AFTER: Duration = Duration::from_secs(120);
-/// The two clocks may be apart by so much without one having been set.
-const SKEW_MAX: chrono::TimeDelta = chrono::TimeDelta::seconds(1);
 /// Beats that come back together are taken in at one turn; as many as share a commit.
 const RETURNS_MAX: usize = 512;
 /// What is told where no place is left for a probe.
@@ -52,7 +48,7 @@ pub(crate) struct Scheduler {
     context: LoopContext,
     permits: Permits,
     slots: HashMap<MonitorId, Slot>,
-    dues: BinaryHeap<Reverse<Due>>,
+    dues: Dues,
     returns: mpsc::UnboundedReceiver<BeatReturn>,
     /// Bounded by the number of runtimes: each is lent once.
     back: mpsc::UnboundedSender<BeatReturn>,
@@ -61,8 +57,6 @@ pub(crate) struct Scheduler {
     crowded_at: Option<Instant>,
     /// When a beat last broke down.
     broke_down_at: Option<Instant>,
-    /// Moves each beat a little, another way in each Serin.
-    salt: u64,
     /// How long due beats gather before they start together.
     window: Duration,
 }
@@ -80,15 +74,6 @@ struct Slot {
     changes: Vec<PendingChange>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Due {
-    at: Instant,
-    wall: DateTime<Utc>,
-    monitor: MonitorId,
-    suspect: bool,
-    plan: u64,
-}
-
 impl Scheduler {
     /// A scheduler over these monitors, with so many probes in flight at once.
     pub(crate) fn new(context: LoopContext, runtimes: Vec<MonitorRuntime>, permits: usize) -> Self {
@@ -98,13 +83,12 @@ impl Scheduler {
             context,
             permits: Permits::new(permits),
             slots: HashMap::with_capacity(runtimes.len()),
-            dues: BinaryHeap::with_capacity(runtimes.len() * 2),
+            dues: Dues::new(runtimes.len()),
             returns,
             back,
             fleet,
             crowded_at: None,
             broke_down_at: None,
-            salt: rand::random(),
             window: batch_window::width(0.0),
         };
         for runtime in runtimes {
@@ -125,7 +109,7 @@ impl Scheduler {
             self.start_due(now);
             self.measure_load(now);
             // What falls due within a tick starts together.
-            let wake = self.dues.peek().map_or_else(|| Instant::now() + TURN_MAX, |Reverse(due)| due.at + self.window);
+            let wake = self.dues.next_at().map_or_else(|| Instant::now() + TURN_MAX, |at| at + self.window);
             tokio::select! {
                 () = shutdown.cancelled() => break,
                 1.. = self.returns.recv_many(&mut backs, RETURNS_MAX) => backs.drain(..).for_each(|back| self.take_back(back)),
@@ -171,8 +155,7 @@ impl Scheduler {
     /// Starts everything that is due, and plans the next beat of each.
     fn start_due(&mut self, now: DateTime<Utc>) {
         let started = Instant::now();
-        while self.dues.peek().is_some_and(|Reverse(due)| due.at <= started) {
-            let Some(Reverse(due)) = self.dues.pop() else { break };
+        while let Some(due) = self.dues.pop_until(started) {
             let Some(slot) = self.slots.get(&due.monitor) else { continue };
             let current = if due.suspect { slot.suspects } else { slot.plan };
             if current != due.plan {
@@ -191,7 +174,7 @@ impl Scheduler {
 
     fn start(&mut self, id: &MonitorId, kind: BeatKind, wall: DateTime<Utc>) {
         let Some(slot) = self.slots.get_mut(id) else { return };
-        let Some(runtime) = slot.runtime.take() else {
+        let Some(mut runtime) = slot.runtime.take() else {
             match kind {
                 BeatKind::Scheduled => {
                     let declared = Arc::clone(&slot.declared);
@@ -205,13 +188,11 @@ impl Scheduler {
         };
         let now = Utc::now();
         if let Some(hold) = runtime.spending.hold(&runtime.monitor, kind, now) {
-            let mut runtime = runtime;
             self.context.live.put(runtime.view(now));
             slot.runtime = Some(runtime);
             return self.hold(id, kind, wall, hold);
         }
         let Some(permit) = self.permits.start() else {
-            let mut runtime = runtime;
             self.context.live.put(runtime.view(now));
             slot.runtime = Some(runtime);
             return self.skip_without_permit(id, kind, wall);
@@ -237,14 +218,7 @@ impl Scheduler {
         let Some(slot) = self.slots.get(id) else { return };
         match (kind, hold) {
             (BeatKind::Suspect, Hold::Quiet { until, .. }) => {
-                let at = Instant::now() + (until - Utc::now()).to_std().unwrap_or_default();
-                self.dues.push(Reverse(Due {
-                    at,
-                    wall: until,
-                    monitor: id.clone(),
-                    suspect: true,
-                    plan: slot.suspects,
-                }));
+                self.dues.suspect(id, slot.suspects, until, Utc::now());
             }
             (BeatKind::Scheduled, Hold::Quiet { .. } | Hold::Spent { .. }) => {
                 self.unmade(Arc::clone(&slot.declared), wall, BeatSeen::Held);
@@ -351,29 +325,26 @@ impl Scheduler {
 
     /// Plans the first scheduled beat after `from`.
     fn plan(&mut self, id: &MonitorId, from: DateTime<Utc>, now: DateTime<Utc>) {
-        let Some(slot) = self.slots.get_mut(id) else { return };
-        let every = slot.declared.every;
-        let wall = schedule::next_due(id, every, self.salt, from);
-        let at = Instant::now() + (wall - now).to_std().unwrap_or_default();
-        self.dues.push(Reverse(Due { at, wall, monitor: id.clone(), suspect: false, plan: slot.plan }));
+        if let Some(slot) = self.slots.get(id) {
+            self.dues.scheduled(id, slot.plan, slot.declared.every, from, now);
+        }
     }
 
     /// Plans suspect beats in the place of those planned before.
     fn suspect(&mut self, id: &MonitorId, walls: Vec<DateTime<Utc>>) {
         let Some(slot) = self.slots.get_mut(id) else { return };
         slot.suspects += 1;
-        let (plan, now, clock) = (slot.suspects, Utc::now(), Instant::now());
+        let now = Utc::now();
         for wall in walls {
-            let at = clock + (wall - now).to_std().unwrap_or_default();
-            self.dues.push(Reverse(Due { at, wall, monitor: id.clone(), suspect: true, plan }));
+            self.dues.suspect(id, slot.suspects, wall, now);
         }
     }
 
     /// Puts a suspect beat that could not start off for a moment; a newer plan or a good beat drops it.
     fn again(&mut self, id: &MonitorId, wall: DateTime<Utc>) {
-        let Some(slot) = self.slots.get(id) else { return };
-        let at = Instant::now() + SUSPECT_PUT_OFF;
-        self.dues.push(Reverse(Due { at, wall, monitor: id.clone(), suspect: true, plan: slot.suspects }));
+        if let Some(slot) = self.slots.get(id) {
+            self.dues.put_off(id, slot.suspects, wall);
+        }
     }
 
     fn send(&mut self, id: &MonitorId, change: PendingChange) {
@@ -422,16 +393,6 @@ impl Scheduler {
             }
         }
     }
-}
-
-/// From when on the next beat is looked for, `late` being how late this one is by the clock that nobody sets.
-///
-/// The two clocks are read one after the other, and a busy machine may stop us between: a beat that starts by the
-/// monotonic one before its time by the wall clock would be planned, and missed, once more. A wall clock that was set is
-/// followed, but not at once: by it the next beat may be due while this one is under way, and would be missed.
-fn after(wall: DateTime<Utc>, now: DateTime<Utc>, late: Duration, every: Duration) -> DateTime<Utc> {
-    let off = (now - wall) - chrono::TimeDelta::from_std(late).unwrap_or_default();
-    if off.abs() >= SKEW_MAX { now + every / 2 } else { wall.max(now) }
 }
 
 #[cfg(test)]

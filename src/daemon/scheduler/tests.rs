@@ -1,6 +1,7 @@
 use super::*;
 use crate::daemon::watch::BeatResult;
 use crate::deliver::internal::InternalAlerts;
+use crate::domain::schedule;
 use crate::domain::secret::{Address, Secret};
 use crate::live::state::LiveState;
 use crate::probe::prober::Prober;
@@ -31,7 +32,7 @@ async fn busy(folder: &std::path::Path) -> (Scheduler, Box<MonitorRuntime>) {
 }
 
 fn suspects(scheduler: &Scheduler) -> usize {
-    scheduler.dues.iter().filter(|Reverse(due)| due.suspect).count()
+    scheduler.dues.iter().filter(|due| due.suspect).count()
 }
 
 #[test]
@@ -94,8 +95,8 @@ async fn while_a_server_has_quiet_only_a_person_gets_through() {
     assert!(scheduler.slots[&docs().id].runtime.is_some(), "no beat sets out");
     scheduler.start(&docs().id, BeatKind::Suspect, Utc::now());
     assert!(scheduler.slots[&docs().id].runtime.is_some(), "nor a suspect one");
-    let put_off = scheduler.dues.iter().find(|Reverse(due)| due.suspect).unwrap();
-    assert_eq!(put_off.0.wall, until, "which waits for the end of the quiet");
+    let put_off = scheduler.dues.iter().find(|due| due.suspect).unwrap();
+    assert_eq!(put_off.wall, until, "which waits for the end of the quiet");
     scheduler.start(&docs().id, BeatKind::Recheck, Utc::now());
     assert!(scheduler.slots[&docs().id].runtime.is_none(), "a person may look");
 }
