@@ -88,7 +88,7 @@ fn told(id: &str, body: &Value) -> String {
     lines.join("\n")
 }
 
-/// Such as `kim@laptop`.
+/// Who accepts, from the environment, such as `kim@laptop`.
 fn somebody() -> String {
     let user =
         ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok()).filter(|user| !user.is_empty());

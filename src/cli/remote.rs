@@ -29,7 +29,7 @@ pub(crate) struct RemoteArgs {
     pub token: Option<String>,
 }
 
-/// A running Serin.
+/// The API of another process, by the address and token of its file.
 #[derive(Debug)]
 pub(crate) struct Remote {
     base: String,
@@ -40,9 +40,8 @@ pub(crate) struct Remote {
 /// What it answered: the status, and the JSON of its body (null where there is none).
 #[derive(Debug)]
 pub(crate) struct ApiAnswer {
-    /// Status of the answer.
     pub status: u16,
-    /// The body.
+    /// As JSON; null where it is none.
     pub body: Value,
 }
 

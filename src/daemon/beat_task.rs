@@ -28,14 +28,12 @@ pub(super) enum PendingChange {
     Edit(Arc<Monitor>),
     /// The same declaration, weighed anew: the file may have changed while Serin was down.
     Reconsider,
-    /// No declaration any more.
+    /// The file no longer declares it: its incidents end.
     Remove,
-    /// Somebody takes an incident.
     Acknowledge {
         incident: String,
         actor: String,
     },
-    /// Somebody accepts the tools.
     Accept {
         hash: String,
         actor: String,

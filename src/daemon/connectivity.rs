@@ -36,7 +36,6 @@ impl ConnectivityTask {
         }))
     }
 
-    /// Whether it is over.
     pub(crate) fn is_over(&self) -> bool {
         self.0.is_finished()
     }

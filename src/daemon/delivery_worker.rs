@@ -211,7 +211,6 @@ fn until(at: DateTime<Utc>, now: DateTime<Utc>) -> Duration {
     (at - now).to_std().unwrap_or_default().clamp(LOOK_GAP, LOOK_EVERY)
 }
 
-/// The tries in flight.
 #[derive(Debug, Default)]
 struct InFlight {
     tasks: JoinSet<()>,

@@ -59,9 +59,8 @@ pub(crate) async fn run(context: LoopContext, sender: Arc<ChannelSender>, shutdo
 
 /// What the loop remembers from turn to turn; a restart begins anew.
 struct Signs {
-    /// When the next is due.
     due: Instant,
-    /// Lost in a row.
+    /// Heartbeats in a row that did not get through.
     lost: u32,
     /// Whether the last one was not sent, since we are not well.
     kept_back: bool,

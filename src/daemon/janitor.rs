@@ -21,7 +21,6 @@ use crate::store::write::seal::GRACE;
 
 /// How often it looks whether there is something to do.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
-/// How often it forgets.
 const FORGET_EVERY: TimeDelta = TimeDelta::days(1);
 /// Between two steps it rests as long as the step took, within these: beats go first.
 const REST: std::ops::RangeInclusive<Duration> = Duration::from_millis(5)..=Duration::from_millis(200);
@@ -68,7 +67,7 @@ const DAILY: [Forgetting; 9] = [
     Forgetting::Transcripts,
 ];
 
-/// Runs until shutdown.
+/// Seals, rolls up and forgets, a step a turn, until shutdown.
 pub async fn run(context: LoopContext, shutdown: CancellationToken) {
     let mut plan = JanitorPlan::default();
     while !shutdown.is_cancelled() {

@@ -25,7 +25,7 @@ pub struct LoopContext {
     pub prober: Arc<Prober>,
     pub live: Arc<LiveState>,
     pub alerts: InternalAlerts,
-    /// The fleet in force.
+    /// Changes with each reload of the file.
     pub fleet: watch::Receiver<Arc<Fleet>>,
     /// Our own connection to the network.
     pub uplink: Arc<Uplink>,

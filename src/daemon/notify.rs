@@ -24,7 +24,6 @@ use crate::store::values::change_set::{Addressee, Outgoing, TimelineRow};
 pub(crate) struct Notifier<'a> {
     /// The fleet in force: routes, runbooks, addresses.
     pub fleet: &'a Fleet,
-    /// Whom it is about.
     pub monitor: &'a Monitor,
     pub now: DateTime<Utc>,
 }

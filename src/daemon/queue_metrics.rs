@@ -12,7 +12,6 @@ use crate::domain::wording::counted;
 use crate::live::state::Banner;
 use crate::store::StoreError;
 
-/// How often it looks.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Where nothing was written for so long, a write of our own shows whether anything could be.
 const PROVE_AFTER: Duration = Duration::from_secs(20);

@@ -42,7 +42,6 @@ pub(crate) type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 pub(crate) type Logging = Arc<dyn Fn(&Log) + Send + Sync>;
 
 pub(crate) struct Reload {
-    /// What it works with.
     pub context: LoopContext,
     pub path: PathBuf,
     /// How a variable is looked up.
@@ -161,7 +160,6 @@ impl Reload {
     }
 }
 
-/// What a look found.
 enum Looked {
     /// What was judged last, or something that is still being written.
     Same,

@@ -46,7 +46,6 @@ pub(crate) struct Start<'a> {
 #[derive(Debug)]
 pub(crate) struct Started {
     pub store: Store,
-    /// A runtime for every monitor.
     pub runtimes: Vec<MonitorRuntime>,
     /// Where the damaged one is kept, where this one began anew.
     pub aside: Option<PathBuf>,

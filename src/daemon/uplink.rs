@@ -28,7 +28,7 @@ const HOLDS_FOR: Duration = Duration::from_secs(5);
 /// The kind of the banner.
 const UPLINK: &str = "uplink";
 
-/// What is known of the uplink.
+/// Whether our own way out holds, as the probes of all monitors show it.
 #[derive(Debug, Default)]
 pub struct Uplink {
     checked_at: Mutex<Option<Instant>>,

@@ -41,13 +41,12 @@ const SAID_MAX: usize = 32;
 const PARTING_MAX: Duration = Duration::from_secs(5);
 /// So many files free at once are no chance: the shortage is over.
 const FILES_FREE: usize = 16;
-/// Characters of a detail.
 const DETAIL_CHARS_MAX: usize = 400;
 
 /// One kind of trouble, while it lasts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenAlert {
-    /// When it began, UTC.
+    /// When it was raised, UTC.
     pub since: DateTime<Utc>,
     /// What was last seen of it; one line.
     pub detail: String,
@@ -90,7 +89,7 @@ struct LastSaid {
 }
 
 impl InternalAlerts {
-    /// Nothing is wrong yet.
+    /// An empty set; clones share it.
     pub fn new() -> Self {
         Self::default()
     }

@@ -34,7 +34,7 @@ pub enum InternalAlert {
 }
 
 impl InternalAlert {
-    /// Every kind.
+    /// All of them, so that a test can go over each.
     pub const ALL: [Self; 13] = [
         Self::DiskFull,
         Self::DatabaseLocked,
@@ -101,7 +101,7 @@ impl InternalAlert {
         }
     }
 
-    /// What would end it.
+    /// The sentence of message and page that says what would end it.
     pub const fn resolves_when(self) -> &'static str {
         match self {
             Self::DiskFull => "a write succeeds again; free room on the volume that holds the database",
@@ -122,7 +122,7 @@ impl InternalAlert {
         }
     }
 
-    /// The runbook.
+    /// The reason whose runbook it links to.
     pub const fn reason(self) -> FailureReason {
         match self {
             Self::UplinkLost => FailureReason::MonitorUplink,

@@ -41,7 +41,7 @@ pub fn freeze(notification: &Notification) -> String {
 /// One message, as a receiver reads it. Keys stand in this order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// [`VERSION`].
+    /// [`VERSION`], which a key that changes its meaning raises.
     pub version: u32,
     /// Equal to `webhook-id`; constant over attempts and receivers.
     pub id: String,
@@ -63,7 +63,7 @@ pub struct Message {
     pub summary: String,
     /// What was seen, key by key.
     pub evidence: MessageEvidence,
-    /// Where to look first.
+    /// The team's own runbook, or else the page of Serin's.
     pub runbook_url: String,
     /// The rule that led here; null where none did.
     pub rule: Option<MessageRule>,
@@ -75,7 +75,7 @@ pub struct Message {
     pub resolves_when: Option<String>,
 }
 
-/// An incident in a message.
+/// The incident as it stood at the decision, keys in this order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageIncident {
     /// Its id, the same in every message of it.
@@ -92,7 +92,7 @@ pub struct MessageIncident {
     pub duration_seconds: Option<i64>,
     /// Room for grouping; always null in this version.
     pub group_key: Option<String>,
-    /// Its page.
+    /// Its page under `serin.public_url`; none where that is not declared.
     pub url: Option<String>,
     /// Which part of the signal; empty where it has no parts.
     pub subject: String,
@@ -100,16 +100,16 @@ pub struct MessageIncident {
     pub resolve_cause: Option<String>,
     /// The incident that carries the cause on, where this one was absorbed.
     pub absorbed_into: Option<String>,
-    /// Who took it.
+    /// The name given with the acknowledgement; none while nobody took it.
     pub acknowledged_by: Option<String>,
 }
 
-/// A monitor in a message.
+/// Which monitor it is about, with the labels that routes matched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageMonitor {
     /// Its id, as it stands in addresses.
     pub id: String,
-    /// The name people read.
+    /// `name` of the file, else the id.
     pub name: String,
     /// The address as it may be shown: userinfo and query masked.
     pub url: String,
@@ -117,12 +117,12 @@ pub struct MessageMonitor {
     pub labels: BTreeMap<String, String>,
 }
 
-/// Where a rule stands.
+/// File, line and commit of the rule that opened it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageRule {
     /// Path of the file, as people open it.
     pub file: String,
-    /// The line, from 1.
+    /// Line of the rule in that file, from 1.
     pub line: u32,
     /// The commit; null outside git.
     pub commit: Option<String>,

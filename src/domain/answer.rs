@@ -24,9 +24,9 @@ pub struct Ask {
 /// Which text of a canary was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Variant {
-    /// The stable text.
+    /// The text of the file, the same in each beat: caches may answer it.
     Plain,
-    /// One that pierces caches.
+    /// A text that was never asked before, so that no cache answers it.
     Fresh,
 }
 
@@ -82,7 +82,7 @@ pub struct Answer {
     pub total: Option<u64>,
     /// What the server says of itself in the answer, such as `degraded: true`, at most a handful.
     pub self_reported: Vec<String>,
-    /// Bytes of the answer.
+    /// Length of the JSON-RPC result in bytes.
     pub bytes: u64,
     /// Tokens of what a model would read of it; none where they were not counted.
     pub tokens: Option<u32>,
@@ -93,14 +93,14 @@ pub struct Answer {
 /// Results kept of one answer.
 pub const HITS_MAX: usize = 50;
 
-/// One result.
+/// One result of a search, in the order of the answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
     /// The source's name; empty where none was found.
     pub source: String,
     /// The score; none where there is none or it is not a number.
     pub score: Option<f64>,
-    /// Characters of text.
+    /// Characters of the whole text, of which `excerpt` is the beginning.
     pub chars: u32,
     /// The first words of the text, bounded, for the evidence.
     pub excerpt: String,

@@ -15,17 +15,17 @@ const NAMED_MAX: usize = 8;
 /// From a short answer to what fills a small model's whole context.
 pub const BOUNDS: [u32; 9] = [125, 250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000];
 
-/// A histogram of tokens.
+/// Figures of tokens, counted into buckets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spread {
     /// Figures up to each bound, and above the last; each figure counts once.
     pub counts: [u64; BOUNDS.len() + 1],
-    /// All figures together.
+    /// Their sum, from which the mean is reckoned.
     pub sum: u64,
 }
 
 impl Spread {
-    /// Takes a figure in.
+    /// Counts one figure into its bucket.
     pub fn push(&mut self, tokens: u32) {
         let bucket = BOUNDS.iter().position(|bound| tokens <= *bound).unwrap_or(BOUNDS.len());
         self.counts[bucket] += 1;

@@ -22,12 +22,12 @@ const NAMED_CHANGES_MAX: usize = 12;
 /// Equal lists in a row that make a first baseline.
 const STABLE_AFTER: u32 = 2;
 
-/// The tools that were accepted.
+/// The list of tools that is held to be right, by whom it was accepted, and when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Baseline {
     /// They; shared with the beats that see the same ones.
     pub listing: Arc<Listing>,
-    /// `first-stable` or a person.
+    /// `first-stable`, or the name of the person who accepted it.
     pub accepted_by: String,
     /// When it was accepted, UTC.
     pub accepted_at: DateTime<Utc>,

@@ -13,7 +13,6 @@ use chrono::{DateTime, Utc};
 const ALONE_US: i64 = 300_000_000;
 /// Beats on each side by which the usual gap is told.
 const NEIGHBOURS: usize = 4;
-/// Microseconds of an hour.
 const HOUR_US: i64 = 3_600_000_000;
 
 /// What a beat of the schedule says of the time after it.

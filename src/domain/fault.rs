@@ -18,11 +18,11 @@ pub enum FaultKind {
     OutOfFiles,
     /// The host name has no address.
     NameNotResolved,
-    /// Nothing listens.
+    /// TCP was refused: nothing listens on that port.
     Refused,
     /// TCP was not answered in time.
     ConnectTimeout,
-    /// The connection was reset.
+    /// The peer reset the connection (RST) after it stood.
     Reset,
     /// No route to the host or network.
     Unreachable,
@@ -42,7 +42,7 @@ pub enum FaultKind {
     SlowHead,
     /// The answer is not HTTP.
     NotHttp,
-    /// Closed before an answer.
+    /// The peer closed the connection before the head of an answer.
     ClosedEarly,
     /// The body ended before its announced length.
     BodyTruncated,
@@ -65,7 +65,7 @@ pub enum FaultKind {
     HttpStatus(u16),
     /// A redirect that a probe does not follow.
     Redirected(u16),
-    /// 200 with HTML.
+    /// HTTP 200 with HTML, such as a login page or a proxy's own.
     Html,
     /// 200 with another content type, or none.
     WrongContentType,
@@ -83,7 +83,7 @@ pub enum FaultKind {
     BadResult,
     /// A version that was not asked for or does not exist.
     WrongVersion,
-    /// A JSON-RPC error.
+    /// An error in the protocol's own words, by its JSON-RPC code.
     RpcError(i64),
     /// The tool answered `isError: true`.
     ToolError,

@@ -29,7 +29,7 @@ pub struct Fleet {
     pub routes: Vec<Route>,
     /// Names of receivers that hear of Serin's own trouble, directly and without database or outbox.
     pub internal: Vec<String>,
-    /// Runbook addresses.
+    /// Where messages send people: the team's own pages, else Serin's.
     pub runbooks: Runbooks,
     /// Networks in private space that receivers may be reached in.
     pub allow_private: Vec<Network>,
@@ -49,11 +49,11 @@ pub struct Fleet {
 /// answers in its place. Without either, any answer will do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Control {
-    /// Where it is.
+    /// The URL that is asked.
     pub address: Address,
     /// The status its answer has.
     pub status: Option<u16>,
-    /// What its body contains.
+    /// Text its body has to contain; none: the status is enough.
     pub contains: Option<String>,
 }
 
@@ -82,12 +82,12 @@ impl Default for Retention {
 }
 
 impl Fleet {
-    /// The monitor with this id.
+    /// None where it is not declared, be it by a typing error or removed since.
     pub fn monitor(&self, id: &MonitorId) -> Option<&Arc<Monitor>> {
         self.monitors.iter().find(|monitor| monitor.id == *id)
     }
 
-    /// The receiver with this name.
+    /// None where it is not declared any more.
     pub fn receiver(&self, name: &str) -> Option<&Arc<Receiver>> {
         self.receivers.iter().find(|receiver| receiver.name == name)
     }
@@ -144,7 +144,7 @@ impl Provenance {
 pub struct Heartbeat {
     /// Where to. Whoever knows it can pretend to be us, so it is shown nowhere.
     pub url: Address,
-    /// Time between two.
+    /// Time between two heartbeats.
     pub every: Duration,
     /// Whether it is a POST; else a GET.
     pub post: bool,
@@ -155,7 +155,7 @@ pub struct Heartbeat {
 pub struct Runbooks {
     /// Used where a reason has none of its own; `{reason}` stands for the slug.
     pub default: Option<String>,
-    /// By reason.
+    /// Whole addresses of single reasons, which go before the base.
     pub by_reason: BTreeMap<FailureReason, String>,
 }
 

@@ -13,7 +13,7 @@ use crate::domain::signal::{Level, Phase, Signal, SignalState};
 /// One monitor × one signal × one subject, from opening to resolution.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Incident {
-    /// UUIDv7.
+    /// A UUIDv7: sorts by when it opened.
     pub id: String,
     /// Id of the monitor it belongs to.
     pub monitor: MonitorId,
@@ -37,7 +37,7 @@ pub struct Incident {
     pub opened_at: DateTime<Utc>,
     /// When its signal had been calm long enough, UTC; none while it is open.
     pub resolved_at: Option<DateTime<Utc>>,
-    /// Why it ended.
+    /// None while it is open.
     pub resolve_cause: Option<ResolveCause>,
     /// Who took it, and when.
     pub acknowledged: Option<(String, DateTime<Utc>)>,
@@ -79,7 +79,7 @@ pub enum IncidentReach {
     Some,
     /// At least half, and not all.
     Half,
-    /// All.
+    /// All of the canaries asked.
     All,
 }
 
@@ -102,11 +102,11 @@ impl IncidentReach {
 /// An incident at its greatest extent: what its end is told with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Worst {
-    /// The cause then.
+    /// The reason at that extent.
     pub reason: FailureReason,
-    /// Canaries that were wrong.
+    /// How many of the canaries asked were wrong.
     pub wrong: usize,
-    /// Canaries asked.
+    /// How many canaries had been asked.
     pub asked: usize,
     /// One line that starts with the monitor's id, in the past tense.
     pub summary: String,
@@ -134,14 +134,14 @@ impl Course {
     }
 }
 
-/// Why an incident ended.
+/// What closed an incident: the server, the file, a person, or another incident.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResolveCause {
     /// The signal was calm for long enough.
     Recovered,
     /// A newer incident carries the same cause.
     Absorbed {
-        /// Which.
+        /// Id of the incident that goes on in its place.
         into: String,
     },
     /// The rule was edited, and it no longer warrants an incident.
@@ -202,9 +202,9 @@ pub struct Thresholds {
 /// What a step did to the incident.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IncidentTurn {
-    /// It opened.
+    /// Elevated for as long as the rule says: an incident begins.
     Opened,
-    /// It ended.
+    /// Calm for as long as the rule says: it is over.
     Resolved,
 }
 

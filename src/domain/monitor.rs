@@ -21,7 +21,7 @@ impl MonitorId {
         Self(Arc::from(id))
     }
 
-    /// The id as written.
+    /// The text of the file, `[a-z0-9][a-z0-9._-]*`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -44,7 +44,7 @@ impl fmt::Debug for MonitorId {
 pub struct Monitor {
     /// The id of the file: its key everywhere, never changed by a reload.
     pub id: MonitorId,
-    /// The name people read.
+    /// `name` of the file, else the id.
     pub name: String,
     /// Where the server answers MCP.
     pub url: Address,
@@ -66,7 +66,7 @@ pub struct Monitor {
     pub canaries: Vec<Canary>,
     /// Time between scheduled beats.
     pub every: Duration,
-    /// Limit on one call.
+    /// No single call of a probe may take longer.
     pub timeout: Duration,
     /// Limit on a whole beat.
     pub probe_budget: Duration,
@@ -207,9 +207,9 @@ pub struct Auth {
 pub struct OAuth {
     /// The authorization server, exactly as its metadata has to name itself.
     pub issuer: String,
-    /// The client's id.
+    /// `client_id` as the issuer knows it (RFC 6749).
     pub client_id: String,
-    /// The client's secret.
+    /// Sent to the issuer's token endpoint and nowhere else.
     pub client_secret: Secret,
     /// What is asked for; empty: what the server's challenge names.
     pub scope: Option<String>,
@@ -227,7 +227,7 @@ pub struct ProbeIdentity {
 /// What probes may cost a server on a day; none: no cap. Beats that no longer fit are not made, and the page says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Caps {
-    /// Requests a day.
+    /// Cap on requests a day (UTC); none: no cap.
     pub requests_per_day: Option<u64>,
     /// Bytes a day, both directions.
     pub bytes_per_day: Option<u64>,
@@ -266,7 +266,7 @@ pub struct SearchFields {
 /// A search whose right answer is known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Canary {
-    /// Identity within the monitor.
+    /// Unique within its monitor; results are kept by it.
     pub id: String,
     /// The text given to the search tool.
     pub query: String,

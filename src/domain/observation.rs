@@ -15,13 +15,13 @@ use crate::domain::tools::{Drift, KnownCalls, Listing};
 /// One probe, from first byte to last.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observation {
-    /// Whom it looked at.
+    /// Id of the monitor probed.
     pub monitor: MonitorId,
     /// Scheduled, suspect, asked for by somebody, or a drill.
     pub kind: BeatKind,
     /// When it should have started.
     pub scheduled_at: DateTime<Utc>,
-    /// When it did start.
+    /// When it did start, UTC; later than due where permits ran out.
     pub started_at: DateTime<Utc>,
     /// From start to the last byte, closing included.
     pub elapsed: Duration,
@@ -115,7 +115,7 @@ impl Observation {
 /// Why a beat took place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BeatKind {
-    /// By the schedule.
+    /// By the schedule: the only kind that counts for percentiles and coverage.
     Scheduled,
     /// Soon after a failure, to tell a blip from an outage.
     Suspect,
@@ -123,7 +123,7 @@ pub enum BeatKind {
     Recheck,
     /// Several in a row, to measure.
     Burst,
-    /// Part of a rehearsal.
+    /// Part of a rehearsal: nothing is wrong, and the message says so.
     Drill,
 }
 
@@ -198,16 +198,16 @@ pub struct ServerIdentity {
     pub protocol: String,
 }
 
-/// One step, as it went.
+/// One request or connection of a probe: how long it took, and what broke.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// Which stage.
+    /// The stage whose fault this step's would be.
     pub stage: Stage,
     /// What exactly: a method, a canary's id, a health address.
     pub label: String,
     /// From the step's own start to its end.
     pub elapsed: Duration,
-    /// Where the time went.
+    /// How far each part of an exchange had come, and when.
     pub phases: Phases,
     /// Whether the step opened its own connection.
     pub fresh_connection: bool,
@@ -316,7 +316,7 @@ pub struct SourcesSeen {
 pub enum Stranger {
     /// It is let in; what it got, in one bounded line.
     Admitted(String),
-    /// It is refused.
+    /// It is refused, as it should be where credentials are declared.
     Refused,
 }
 
@@ -329,7 +329,7 @@ pub struct ConnectivityStep {
     pub holds: bool,
     /// What it showed; one bounded line.
     pub said: String,
-    /// How long it took.
+    /// Zero where it was looked at for everybody, as the uplink is.
     pub elapsed: Duration,
 }
 
@@ -338,9 +338,9 @@ pub struct ConnectivityStep {
 pub struct Footprint {
     /// HTTP requests sent, closing included.
     pub requests: u32,
-    /// Bytes sent.
+    /// Bytes sent over the wire, TLS included.
     pub bytes_out: u64,
-    /// Bytes received.
+    /// Bytes received over the wire, TLS included.
     pub bytes_in: u64,
     /// Connections opened.
     pub connections: u32,
@@ -353,7 +353,7 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// Both together.
+    /// The sum of two, which stops at the largest number.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self {

@@ -4,7 +4,7 @@ use crate::domain::observation::Stage;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::signal::Signal;
 
-/// The judgement of one observation.
+/// What one probe means: a verdict, and the findings it rests on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// The beat as one word, for the strip and the exit code.
@@ -86,23 +86,23 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// A piece of evidence.
+    /// `key` names what was looked at, `value` says what was seen.
     pub fn new(key: &str, value: impl Into<String>) -> Self {
         Self { key: key.to_owned(), value: value.into() }
     }
 }
 
-/// The judgement of one ask.
+/// Whether a canary got what it declares, as [`AskVerdict::slug`] is stored.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AskVerdict {
-    /// The right answer.
+    /// An expected source came back in time and high enough; or nothing did, where nothing should.
     Right {
         /// Rank of the expected source, from 1; none for a negative canary.
         rank: Option<u32>,
     },
-    /// An answer, and it is wrong.
+    /// An answer came, and not the one declared.
     Wrong {
-        /// Why.
+        /// What it is counted as.
         reason: FailureReason,
         /// Rank of the expected source, where it was found beyond `within`.
         rank: Option<u32>,
@@ -111,7 +111,7 @@ pub enum AskVerdict {
     },
     /// No answer: that is never a matter of quality.
     Failed {
-        /// Why.
+        /// What it is counted as.
         reason: FailureReason,
     },
     /// Not asked: neither good nor bad.

@@ -36,7 +36,7 @@ impl Era {
     }
 }
 
-/// What carries the protocol.
+/// Streamable HTTP, the HTTP+SSE of 2024-11-05, or a program's pipes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Transport {
     /// One address, POST, answers as JSON or as a stream; both eras.
@@ -48,7 +48,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// Every transport.
+    /// Every transport there is: where a stored word is looked up.
     pub const ALL: [Self; 3] = [Self::Http, Self::Sse, Self::Stdio];
 
     /// The word used in YAML, table and page.

@@ -59,9 +59,9 @@ impl Quiet {
 pub struct Spent {
     /// Days since 1970-01-01, UTC.
     pub day: i64,
-    /// Beats made.
+    /// Beats made that day, of every kind.
     pub beats: u64,
-    /// What they came to.
+    /// What those beats cost the server, summed up.
     pub footprint: Footprint,
 }
 
@@ -77,7 +77,6 @@ impl Spent {
         self.footprint = self.footprint.plus(cost);
     }
 
-    /// When its day ends.
     fn ends_at(&self) -> DateTime<Utc> {
         DateTime::from_timestamp((self.day + 1) * DAY.as_secs() as i64, 0).unwrap_or(DateTime::<Utc>::MAX_UTC)
     }
@@ -88,21 +87,21 @@ impl Spent {
 pub enum Hold {
     /// The server asked for quiet.
     Quiet {
-        /// Until then.
+        /// When the server may be asked again, UTC.
         until: DateTime<Utc>,
         /// Its `Retry-After`; none: our own doubling gap.
         asked: Option<Duration>,
     },
     /// A cap is used up.
     Spent {
-        /// Which.
+        /// The cap that holds it back.
         cap: Cap,
-        /// The day's end.
+        /// Midnight UTC, when caps begin anew.
         until: DateTime<Utc>,
     },
     /// Beats are spaced so that a cap lasts the day.
     Spaced {
-        /// Which.
+        /// The cap that holds it back.
         cap: Cap,
         /// The time from one beat to the next that it allows.
         every: Duration,
@@ -112,7 +111,7 @@ pub enum Hold {
 /// A cap of the file, with its figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cap {
-    /// Requests a day.
+    /// So many requests a day (UTC).
     Requests(u64),
     /// Bytes a day, both directions.
     Bytes(u64),

@@ -2,12 +2,12 @@
 
 use crate::domain::secret::{Address, Secret};
 
-/// A named destination.
+/// One entry of `receivers:`: whom routes name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Receiver {
-    /// The name routes use.
+    /// Unique in the file; routes, fallbacks and the ledger use it.
     pub name: String,
-    /// How it is reached.
+    /// Webhook or mail, with what each needs.
     pub channel: Channel,
     /// The line of the file on which it stands.
     pub line: u32,
@@ -15,12 +15,12 @@ pub struct Receiver {
     pub definition_hash: String,
 }
 
-/// How a receiver is reached.
+/// Webhook or mail, with what each needs to be sent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Channel {
     /// An HTTP POST after Standard Webhooks.
     Webhook {
-        /// Where to.
+        /// The URL that each message is posted to.
         url: Address,
         /// Signing secrets, the first one current; each as written (`whsec_…` or plain text). May be empty: unsigned.
         secrets: Vec<Secret>,
@@ -32,12 +32,12 @@ pub enum Channel {
     },
 }
 
-/// The mail server.
+/// `smtp:` of the file: the one server all mails go through.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Smtp {
     /// Host name or address.
     pub host: String,
-    /// TCP port.
+    /// 25, 465 or 587 as a rule; any is taken.
     pub port: u16,
     /// How the connection is protected.
     pub tls: SmtpTls,

@@ -27,7 +27,7 @@ pub struct RestartMarks {
     pub restarted_at: Option<DateTime<Utc>>,
 }
 
-/// A restart that was seen.
+/// A server that was started anew, and what shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restart {
     /// Whether the server's own marks prove it.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::signal::Signal;
 
-/// One line of `routes:`.
+/// An entry of `routes:`; the first that fits decides.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Route {
     /// What it wants to hear of; every given part has to fit.
@@ -42,7 +42,6 @@ pub(crate) struct Subject<'a> {
     pub monitor: &'a str,
 }
 
-/// The first route that fits.
 pub(crate) fn first_match<'a>(routes: &'a [Route], subject: Subject<'_>) -> Option<&'a Route> {
     routes.iter().find(|route| fits(&route.matches, subject))
 }

@@ -8,9 +8,7 @@ use crate::domain::wording::{as_written, counted};
 /// A rule as people read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RuleText {
-    /// What opens an incident.
     pub opens: String,
-    /// What would resolve it.
     pub resolves: String,
     /// How loud, where the rule has one severity for everything.
     pub severity: Option<Severity>,

@@ -13,11 +13,11 @@ pub struct Rules {
     pub access: StreakRule,
     /// The share of failed search calls.
     pub errors: ErrorsRule,
-    /// P95 of search calls.
+    /// When search calls are too slow.
     pub latency: LatencyRule,
-    /// tools/list against the baseline.
+    /// What a changed list of tools is worth.
     pub contract: ContractRule,
-    /// The server's own word.
+    /// When the server's own word that it is unwell counts.
     pub health: StreakRule,
     /// How many wrong answers in a row count as an incident.
     pub quality: QualityRule,
@@ -63,12 +63,12 @@ impl Rules {
     }
 }
 
-/// Where a rule stands.
+/// File, line and commit of a rule, for messages and pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RulePlace {
     /// Path of the file, as people open it.
     pub file: String,
-    /// The line, from 1.
+    /// Line of the rule in that file, from 1.
     pub line: u32,
     /// The commit, where the file is in git.
     pub commit: Option<String>,
@@ -113,7 +113,7 @@ pub struct ErrorsRule {
 /// Opens when P95 stays above a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LatencyRule {
-    /// The limit on P95.
+    /// P95 above this is elevated.
     pub p95: Duration,
     /// The sliding window P95 is taken over.
     pub window: Duration,

@@ -13,14 +13,14 @@ use crate::domain::monitor::{Monitor, MonitorId};
 pub enum Command {
     /// Somebody takes an open incident.
     Acknowledge {
-        /// The incident's id.
+        /// Id of an open incident, a UUIDv7.
         incident: String,
         /// Who, as they wrote it: bounded and free of control characters.
         actor: String,
     },
     /// Somebody accepts a monitor's tools as they are.
     Accept {
-        /// Which monitor.
+        /// Id of the monitor to look at.
         monitor: MonitorId,
         /// The hash of the list that was looked at: another one is not accepted in its place.
         hash: String,
@@ -29,7 +29,7 @@ pub enum Command {
     },
     /// Look at a monitor now.
     Recheck {
-        /// Which.
+        /// Id of the monitor whose tools are accepted.
         monitor: MonitorId,
     },
 }

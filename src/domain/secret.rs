@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Wraps a resolved value.
+    /// Takes a resolved value; from here on it never shows itself.
     pub fn new(value: &str) -> Self {
         Self(Arc::from(value))
     }

@@ -13,7 +13,7 @@ pub struct ServerProfile {
     pub era: Option<Era>,
     /// The transport found, with the era.
     pub transport: Option<Transport>,
-    /// When they were found.
+    /// When era and transport were found, UTC; they are looked at again about daily.
     pub era_found_at: Option<DateTime<Utc>>,
     /// Whether the beat before had to go on in the other era. Not kept over restarts.
     pub era_in_doubt: bool,
@@ -84,16 +84,16 @@ pub struct KeptSession {
     pub id: String,
     /// The version agreed on in it.
     pub version: &'static str,
-    /// When it was opened.
+    /// When a probe opened it, UTC.
     pub opened_at: DateTime<Utc>,
 }
 
 /// Something we did that servers were seen to die of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecentAction {
-    /// What was done.
+    /// The request that may have brought it down.
     pub what: RiskyAction,
-    /// When it happened, UTC.
+    /// When it was sent, UTC.
     pub at: DateTime<Utc>,
 }
 
@@ -119,7 +119,7 @@ impl RiskyAction {
 /// Whether a thing we do was seen to hurt a server (MCP.md, "Do no harm").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Caution {
-    /// Not looked at yet.
+    /// Never asked, so nobody knows.
     #[default]
     Unchecked,
     /// The server still answered after it.

@@ -15,15 +15,15 @@ pub enum Signal {
     Access,
     /// The share of failed search calls.
     Errors,
-    /// P95 of search calls.
+    /// P95 of search calls over the rule's window.
     Latency,
     /// tools/list against the baseline.
     Contract,
-    /// Canary answers.
+    /// Whether canaries get the answers they should.
     Quality,
-    /// Age of the index.
+    /// How long ago any source was indexed.
     Freshness,
-    /// The server's own word.
+    /// What the server's health addresses say.
     Health,
 }
 
@@ -63,7 +63,7 @@ impl Signal {
 /// What a window or a beat says of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Level {
-    /// Nothing to tell.
+    /// Within its limit.
     Calm,
     /// Above its limit.
     Elevated,
@@ -89,7 +89,7 @@ pub enum Phase {
     Quiet,
     /// Elevated, not yet for long enough.
     Pending,
-    /// An incident is open.
+    /// Over its limit for long enough: an incident is open.
     Open,
     /// An incident is open and the signal is calm, not yet for long enough.
     Clearing,
@@ -122,7 +122,7 @@ impl Phase {
 pub struct SignalState {
     /// Quiet, pending, open or clearing.
     pub phase: Phase,
-    /// When it got there.
+    /// When it got into its phase, UTC.
     pub since: DateTime<Utc>,
     /// Readings in a row that speak for leaving the phase (Pending, Clearing); 0 otherwise.
     pub streak: u32,
@@ -142,7 +142,7 @@ impl SignalState {
 /// A figure in a window, with the number of samples behind it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
-    /// What the figure says.
+    /// The figure against the rule's limit.
     pub level: Level,
     /// The figure as a page shows it, such as `p95 1240 ms` or `3 of 40 failed`; empty where there is none.
     pub figure: String,

@@ -25,7 +25,7 @@ pub struct Listing {
 pub struct ToolSeen {
     /// Name of the tool, as clients call it.
     pub name: String,
-    /// Hash over everything.
+    /// Hash over everything, texts included; `hash` leaves texts out.
     pub full_hash: String,
     /// Hash without titles and descriptions.
     pub shape_hash: String,
@@ -91,7 +91,7 @@ impl Drift {
         self.changes.first().map(|change| change.class)
     }
 
-    /// Changes of a class.
+    /// How many of the changes kept are of a class.
     pub fn count(&self, class: ChangeClass) -> usize {
         self.changes.iter().filter(|change| change.class == class).count()
     }
@@ -130,10 +130,10 @@ pub const GONE: &str = "the tool is gone";
 /// What is said of a tool that was not listed before.
 pub const NEW: &str = "the tool is new";
 
-/// One thing that changed.
+/// One difference between two lists, as a line for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolChange {
-    /// How much it matters.
+    /// Whether it breaks calls, is a wording only, or tells models what to do.
     pub class: ChangeClass,
     /// Name of the tool.
     pub tool: String,
@@ -142,7 +142,7 @@ pub struct ToolChange {
 }
 
 impl ToolChange {
-    /// A change.
+    /// `tool` and `what` are to be bounded and escaped by the caller.
     pub fn new(class: ChangeClass, tool: &str, what: String) -> Self {
         Self { class, tool: tool.to_owned(), what }
     }

@@ -50,12 +50,12 @@ pub struct RecentBeats {
     pub over: Duration,
     /// Starts by lateness, as in [`ProcessMetrics::lateness`].
     pub late: Vec<u64>,
-    /// Beats missed.
+    /// Beats that fell due and were not made.
     pub missed: u64,
 }
 
 impl RecentBeats {
-    /// Starts counted.
+    /// Beats that were started, late or not.
     pub fn starts(&self) -> u64 {
         self.late.iter().sum()
     }
@@ -132,7 +132,7 @@ impl ProcessMetrics {
         turns.iter().filter(|(_, (_, at))| at.elapsed() > LOOP_SILENT_MAX).map(|(name, _)| *name).collect()
     }
 
-    /// A beat was judged.
+    /// Counts a beat by its verdict.
     pub fn beat(&self, verdict: Verdict) {
         self.counter(verdict).fetch_add(1, Ordering::Relaxed);
     }
@@ -204,7 +204,7 @@ impl ProcessMetrics {
         file.refused = Some((now, why.to_owned()));
     }
 
-    /// The file in force.
+    /// Which file is in force since when, and whether a newer one was refused.
     pub fn file(&self) -> FileNote {
         self.file.lock().clone()
     }

@@ -34,9 +34,9 @@ const CHANGES_MAX: usize = 1024;
 /// The roll-up of a monitor, worst first (DESIGN §2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RollUp {
-    /// Availability is open.
+    /// The availability signal is open: nobody can ask it anything.
     Down,
-    /// Access is open.
+    /// The access signal is open: credentials or certificates.
     NoAccess,
     /// Any other signal is open.
     Degraded,
@@ -46,12 +46,12 @@ pub enum RollUp {
     Waiting,
     /// Nothing seen yet, or not lately.
     Unknown,
-    /// Well.
+    /// Seen lately, and no signal is over its limit.
     Up,
 }
 
 impl RollUp {
-    /// The words shown.
+    /// As pages and the API write it, such as `no access`.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Down => "down",
@@ -85,7 +85,7 @@ pub struct MonitorView {
     pub id: MonitorId,
     /// What the file says of it.
     pub declared: DeclaredView,
-    /// The roll-up.
+    /// The worst of its signals in one word.
     pub roll_up: RollUp,
     /// When the roll-up last changed.
     pub since: DateTime<Utc>,
@@ -130,7 +130,7 @@ impl MonitorView {
 /// What the file says of a monitor, as far as pages show it.
 #[derive(Debug, Clone)]
 pub struct DeclaredView {
-    /// The name people read.
+    /// `name` of the file, else the id.
     pub name: String,
     /// The address as it may be shown.
     pub url: String,
@@ -173,7 +173,7 @@ pub struct DayView {
     pub uptime: Option<f64>,
 }
 
-/// The tools of a monitor.
+/// The list of tools as last seen, beside the accepted one.
 #[derive(Debug, Clone)]
 pub struct ToolsView {
     /// The list seen last, with the calls we know of it.
@@ -193,7 +193,7 @@ impl ToolsView {
     }
 }
 
-/// One signal of a monitor.
+/// Where a signal stands, its reading, and its incident.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SignalView {
     /// The signal that is judged.
@@ -227,7 +227,7 @@ pub struct OpenIncident {
     pub opened_at: DateTime<Utc>,
 }
 
-/// One beat of the strip.
+/// What a strip shows of one beat.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BeatMark {
     /// When the probe started, UTC.
@@ -240,7 +240,7 @@ pub struct BeatMark {
     pub elapsed_ms: f32,
 }
 
-/// One canary's last answer.
+/// A canary as declared, and its last answer in words.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CanaryView {
     /// Its id, as it stands in addresses.
@@ -323,7 +323,7 @@ impl LiveState {
         self.tell(LiveChange::Fleet);
     }
 
-    /// One monitor.
+    /// The view of one monitor; none where it is not declared.
     pub fn get(&self, id: &MonitorId) -> Option<Arc<MonitorView>> {
         self.views.read().get(id).cloned()
     }

@@ -14,7 +14,6 @@ pub(crate) enum ConnectFailure {
     Refused,
     /// TCP was not answered in time.
     TimedOut,
-    /// The connection was reset.
     Reset,
     Unreachable,
     /// The chain is not trusted.

@@ -25,7 +25,6 @@ pub(crate) struct Files {
     pub identity: Option<(PathBuf, PathBuf)>,
 }
 
-/// Configurations by their files.
 #[derive(Debug, Default)]
 pub(crate) struct Trusts {
     known: Mutex<HashMap<Files, ReadFiles>>,

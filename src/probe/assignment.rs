@@ -13,11 +13,11 @@ use crate::tool_lists::known::KnownLists;
 /// What one beat is to do.
 #[derive(Debug, Clone)]
 pub struct Assignment {
-    /// Whom to look at.
+    /// Address, limits and canaries of the monitor to probe.
     pub monitor: Arc<Monitor>,
     /// Scheduled, suspect, asked for by somebody, or a drill.
     pub kind: BeatKind,
-    /// When it was due.
+    /// When it was due, UTC.
     pub scheduled_at: DateTime<Utc>,
     /// Now, as the loop that starts it read the clock.
     pub started_at: DateTime<Utc>,
@@ -27,7 +27,7 @@ pub struct Assignment {
     pub further: Further,
     /// Whether to ask the source-listing tool too.
     pub ask_sources: bool,
-    /// What earlier probes learnt.
+    /// What earlier probes learnt of the server; the probe gives back its own.
     pub profile: ServerProfile,
     /// Lists of tools that are remembered.
     pub lists: KnownLists,

@@ -48,7 +48,6 @@ pub(crate) const COUNT_NAMES: [&str; 9] =
 const RESULTS_ASKED: i64 = 5;
 /// Words of a tool's name by which it says that it searches.
 const TELLING_WORDS: [&str; 7] = ["search", "retrieve", "query", "lookup", "find", "ask", "rag"];
-/// Tools named in one sentence.
 const NAMED_MAX: usize = 5;
 /// Arguments a call is given; a tool that demands more is not guessed.
 const ARGUMENTS_MAX: usize = 20;

@@ -206,7 +206,7 @@ pub fn hashes(tools: &[Value]) -> BTreeMap<String, String> {
     texts.into_iter().map(|(name, texts)| (name, sum(texts))).collect()
 }
 
-/// The tool with this name.
+/// The first tool of that name, as callers get it; none where there is none.
 pub fn named<'a>(tools: &'a [Value], name: &str) -> Option<&'a Value> {
     tools.iter().find(|tool| name_of(tool) == name)
 }

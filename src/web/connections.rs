@@ -45,9 +45,9 @@ pub struct Limits {
     pub write_stall: Duration,
     /// Connections at once, event streams among them.
     pub connections: usize,
-    /// Event streams among them.
+    /// Event streams at once, all peers together; each is a connection, too.
     pub streams: usize,
-    /// Connections of one peer.
+    /// Connections at once of one peer, by its address.
     pub per_peer: usize,
     /// Peers that speak for many people, and whose word counts on whom they speak for.
     pub trusted_proxies: Vec<IpNet>,
@@ -189,7 +189,7 @@ impl Drop for Answering {
     }
 }
 
-/// All connections.
+/// Who is connected, by peer, so that one peer cannot take every place.
 #[derive(Debug)]
 pub struct Connections {
     limits: Limits,
@@ -215,7 +215,7 @@ impl Drop for ConnectionPlace {
 }
 
 impl Connections {
-    /// None yet.
+    /// No connection yet; `limits` hold for its whole life.
     pub fn new(limits: Limits) -> Arc<Self> {
         Arc::new(Self { limits, lines: Mutex::default(), changed: Notify::new() })
     }

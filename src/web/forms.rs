@@ -13,7 +13,6 @@ use crate::web::tools;
 /// Remembers who took an incident last on this browser, so that nobody types a name at night twice.
 pub(crate) const ACTOR_COOKIE: &str = "serin_actor";
 
-/// Who takes an incident.
 #[derive(Debug, Deserialize)]
 pub(crate) struct FormAnswer {
     #[serde(default)]

@@ -88,7 +88,6 @@ pub(crate) fn source(request_parts: &axum::http::Extensions) -> IpAddr {
     request_parts.get::<PeerAddress>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |PeerAddress(address)| *address)
 }
 
-/// The value of a cookie.
 pub(crate) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers
         .get_all(header::COOKIE)
@@ -223,7 +222,6 @@ fn without_port(host: &str) -> &str {
 /// Who sent an action, as far as headers tell that no page can write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RequestSource {
-    /// A page of ours.
     Ours,
     /// A page of somebody else, or one that hides whose it is.
     Elsewhere,

@@ -60,7 +60,6 @@ struct CourseBody {
     acknowledged_at: Option<DateTime<Utc>>,
 }
 
-/// Where a rule stands.
 #[derive(Debug, Serialize)]
 pub(crate) struct RuleBody {
     file: String,
@@ -68,7 +67,6 @@ pub(crate) struct RuleBody {
     commit: Option<String>,
 }
 
-/// One line of a timeline.
 #[derive(Debug, Serialize)]
 pub(crate) struct TimelineBody {
     at: DateTime<Utc>,

@@ -92,7 +92,6 @@ pub(crate) struct FootprintBody {
     today: SpentBody,
 }
 
-/// One day of it.
 #[derive(Debug, Serialize)]
 pub(crate) struct SpentBody {
     beats: u64,
@@ -129,7 +128,6 @@ pub(crate) struct HoldBody {
     every_seconds: Option<f64>,
 }
 
-/// One signal of a monitor.
 #[derive(Debug, Serialize)]
 pub(crate) struct SignalBody {
     signal: &'static str,
@@ -143,7 +141,6 @@ pub(crate) struct SignalBody {
     severity: Option<&'static str>,
 }
 
-/// One canary of a monitor.
 #[derive(Debug, Serialize)]
 pub(crate) struct CanaryBody {
     id: String,
@@ -188,7 +185,6 @@ pub(crate) struct Recheck {
     recheck: LookBody,
 }
 
-/// What a look showed.
 #[derive(Debug, Serialize)]
 pub(crate) struct LookBody {
     started_at: DateTime<Utc>,

@@ -14,7 +14,6 @@ use crate::store::read::latency::of_stretches;
 use crate::web::ranges::{Cut, Grain, Range, day_of, hour_of};
 use crate::web::state::{Away, WebState};
 
-/// Ranges that uptime is told for.
 const UPTIMES: [Range; 4] = [Range::Day, Range::Week, Range::Month, Range::Quarter];
 
 /// How many days a heat map covers, today counted in.
@@ -28,7 +27,6 @@ pub(crate) enum HeatDays {
 
 #[derive(Debug, Default)]
 pub(crate) struct PastBeats {
-    /// Slices of the median.
     pub fine: Vec<LatencySlice>,
     pub coarse: Vec<LatencySlice>,
     /// Hours of the heat map, the oldest first; hours without a sample are left out.
@@ -77,7 +75,6 @@ impl HeatDays {
         }
     }
 
-    /// The first of them.
     pub(crate) fn first(self, now: DateTime<Utc>) -> DateTime<Utc> {
         day_of(now) - TimeDelta::days(i64::from(self.days()) - 1)
     }

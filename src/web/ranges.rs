@@ -70,12 +70,10 @@ impl Range {
         }
     }
 
-    /// The range of a word.
     pub(crate) fn from_slug(slug: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|range| range.slug() == slug)
     }
 
-    /// How long it is.
     pub(crate) const fn length(self) -> TimeDelta {
         match self {
             Self::HalfHour => TimeDelta::minutes(30),

@@ -43,11 +43,11 @@ pub struct WebState {
     pub store: Store,
     /// What does not change while the process lives.
     pub settings: Arc<Settings>,
-    /// The fleet in force.
+    /// Changes with each reload of the file.
     pub fleet: watch::Receiver<Arc<Fleet>>,
-    /// Where commands go.
+    /// Commands for the scheduler; the channel is bounded.
     pub commands: mpsc::Sender<Command>,
-    /// Ends event streams.
+    /// Cancelled when Serin stops; event streams end then.
     pub shutdown: CancellationToken,
     /// Who is signed in, and who failed to.
     pub sessions: Arc<Sessions>,
@@ -83,7 +83,7 @@ impl WebState {
         }
     }
 
-    /// The fleet in force now.
+    /// The fleet in force; a reload does not change the one in hand.
     pub fn fleet_now(&self) -> Arc<Fleet> {
         self.fleet.borrow().clone()
     }

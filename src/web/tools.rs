@@ -24,7 +24,6 @@ const STALE_BEATS: u32 = 3;
 /// A lock file of ten thousand monitors is a few megabytes; more is no lock file.
 const LOCK_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// The tools of one monitor.
 #[derive(Debug, Serialize)]
 pub(crate) struct ToolsBody {
     monitor: String,
@@ -69,7 +68,6 @@ struct InstructionBody {
     excerpt: String,
 }
 
-/// One list of the past.
 #[derive(Debug, Serialize)]
 struct PastBody {
     hash: String,

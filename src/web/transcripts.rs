@@ -29,7 +29,6 @@ pub(crate) struct TranscriptBody {
     url: String,
 }
 
-/// The text of one.
 #[derive(Debug, Serialize)]
 pub(crate) struct TranscriptText {
     hash: String,

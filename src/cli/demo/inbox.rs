@@ -42,9 +42,9 @@ pub(super) struct KeptItem {
 pub struct Item {
     /// Counts up from 1, over webhooks and mails.
     pub number: u64,
-    /// When it arrived.
+    /// UTC, by the inbox's own clock.
     pub received_at: DateTime<Utc>,
-    /// What it is.
+    /// Flattened in JSON, with the kind under `channel`.
     #[serde(flatten)]
     pub what: InboxItem,
 }
@@ -59,39 +59,39 @@ pub enum InboxItem {
     Mail(Mail),
 }
 
-/// One webhook.
+/// A POST to `/hook` with its headers as they came, signed or not.
 #[derive(Debug, Clone, Serialize)]
 pub struct Hook {
-    /// `webhook-id`.
+    /// Header `webhook-id`: the same in each attempt.
     pub id: String,
-    /// `webhook-timestamp`.
+    /// Header `webhook-timestamp`: seconds since 1970, as text.
     pub timestamp: String,
-    /// `webhook-signature`.
+    /// Header `webhook-signature`: `v1,` and base64, several with blanks between.
     pub signature: String,
     /// Whether the signature verified; none where the inbox knows no secret.
     pub verified: Option<bool>,
-    /// What it was answered.
+    /// The HTTP status it was answered with.
     pub answered: u16,
     /// The exact body, as text.
     pub body: String,
 }
 
-/// One mail.
+/// What the SMTP sink took, decoded and raw.
 #[derive(Debug, Clone, Serialize)]
 pub struct Mail {
-    /// The envelope's sender.
+    /// `MAIL FROM` of the envelope.
     pub from: String,
-    /// The envelope's recipients.
+    /// `RCPT TO` of the envelope, in order.
     pub to: Vec<String>,
-    /// The decoded subject.
+    /// The header, decoded (RFC 2047); empty where there is none.
     pub subject: String,
-    /// The decoded text.
+    /// The first text part, decoded; empty where there is none.
     pub text: String,
     /// Everything as it came over the wire.
     pub raw: String,
     /// Whether the connection was encrypted.
     pub encrypted: bool,
-    /// Who signed in.
+    /// The user of `AUTH`; none where nobody signed in.
     pub login: Option<String>,
 }
 
@@ -148,7 +148,7 @@ impl Inbox {
         }
     }
 
-    /// A mail arrived.
+    /// Takes a mail in as the sink got it; `raw` is its bytes.
     pub fn keep_mail(&self, from: String, to: Vec<String>, raw: &[u8], encrypted: bool, login: Option<String>) {
         let parsed = MessageParser::default().parse(raw);
         let subject = parsed.as_ref().and_then(|mail| mail.subject()).unwrap_or_default().to_owned();

@@ -21,7 +21,6 @@ use crate::cli::demo::inbox::Inbox;
 
 /// Bytes of one line; RFC 5321 asks for 1000.
 const LINE_BYTES_MAX: u64 = 4096;
-/// Bytes of one mail.
 const MAIL_BYTES_MAX: usize = 1 << 20;
 /// Recipients of one mail; RFC 5321 asks for 100.
 const RECIPIENTS_MAX: usize = 100;
@@ -30,7 +29,7 @@ const CONNECTIONS_MAX: usize = 32;
 /// A client that says nothing for so long is let go.
 const IDLE_MAX: Duration = Duration::from_secs(30);
 
-/// How the sink behaves.
+/// What the sink offers and refuses, so that each case of a mail server can be met.
 #[derive(Debug, Clone, Default)]
 pub struct Manners {
     /// The certificate for STARTTLS; none: not offered.

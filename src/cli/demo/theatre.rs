@@ -11,14 +11,12 @@ use serin_reference::lab::server::Running;
 
 #[derive(Debug)]
 pub(crate) struct DemoStage {
-    /// docs, policies, support, handbook.
+    /// The reference servers, in the order docs, policies, support, handbook.
     pub servers: Vec<Running>,
-    /// What reached a human.
     pub inbox: Inbox,
     pub calm: bool,
 }
 
-/// One thing that happens.
 enum Act {
     Break(usize, Fault, f64),
     Mend(usize, Fault),

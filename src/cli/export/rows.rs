@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value};
 
-/// The shape of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum FileFormat {
     /// RFC 4180: a line of names, then a line a row, ended by CR LF; nothing where there is no value.

@@ -21,7 +21,7 @@ pub(crate) struct Draft {
     pub bearer: Option<String>,
     /// Further headers, each value as a reference.
     pub headers: Vec<(String, String)>,
-    /// How it is searched.
+    /// Tool and arguments; none where they were not found out.
     pub search: Option<Search>,
     /// Canaries, with the highest score allowed to a negative one.
     pub canaries: Vec<(Proposal, Option<f64>)>,

@@ -134,7 +134,6 @@ impl InitInput {
         Ok(Self { url, bearer, headers })
     }
 
-    /// The monitor that is explored.
     pub(crate) fn monitor(&self) -> Monitor {
         let shown = format!("{}{}", self.url.origin().ascii_serialization(), self.url.path());
         let mut monitor = Monitor::undeclared("new", Address { shown, resolved: Secret::new(self.url.as_str()) });

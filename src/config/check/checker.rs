@@ -160,7 +160,6 @@ impl<'e> Checker<'e> {
         }
     }
 
-    /// The items of a list.
     pub(in crate::config) fn list<'n, 'a>(
         &mut self,
         what: impl Display + Copy,

@@ -275,7 +275,6 @@ pub(in crate::config) fn about(path: &str) -> Option<String> {
     of(path).or_else(|| of(&format!("monitors.{}", path.strip_prefix("defaults.")?)))
 }
 
-/// The section and the key in it.
 fn split(path: &'static str) -> (&'static str, &'static str) {
     path.rsplit_once('.').unwrap_or(("", path))
 }

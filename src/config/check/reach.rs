@@ -9,7 +9,6 @@ use crate::domain::monitor::{Program, Reach};
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::secret::{Address, Secret};
 
-/// Keys that belong to a program.
 const PROGRAM_KEYS: [&str; 3] = ["args", "env", "keep"];
 const ARGS_MAX: usize = 64;
 const ENV_MAX: usize = 64;

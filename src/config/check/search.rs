@@ -144,7 +144,6 @@ fn write_json(checker: &mut Checker<'_>, node: &Node<'_>, json: &mut String) -> 
     true
 }
 
-/// Reads `fields:` of a search.
 pub(in crate::config) fn places(checker: &mut Checker<'_>, node: &Node<'_>) -> SearchFields {
     let fields = checker.fields("'fields' of search", node, "monitors.search.fields");
     let mut read = |key: &str| {

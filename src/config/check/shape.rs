@@ -19,13 +19,11 @@ pub(in crate::config) enum ValueShape {
     Whole(RangeInclusive<u32>),
     /// A number with or without a point.
     Decimal,
-    /// A duration with its unit.
     Duration(RangeInclusive<Duration>),
     /// A share such as `5%`.
     Share,
     /// An `http` or `https` URL.
     Address,
-    /// A reference to a secret.
     Secret,
     /// Anything that JSON can say.
     Any,

@@ -53,7 +53,7 @@ pub struct Renamed {
 pub struct Moved {
     /// Its history stays where it is and is not continued.
     pub from: MonitorId,
-    /// Begins without a history.
+    /// Its new id, which begins without a history.
     pub to: MonitorId,
 }
 

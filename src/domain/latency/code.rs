@@ -10,7 +10,6 @@ use std::time::Duration;
 
 /// Codes below this are microseconds.
 const EXACT: u32 = 256;
-/// Steps of one doubling.
 const STEPS: u32 = 128;
 /// The longest duration that has a code of its own: 2^32 µs are 71 minutes, and a probe ends long before.
 pub const LONGEST: Duration = Duration::from_micros(u32::MAX as u64);

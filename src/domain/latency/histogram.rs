@@ -22,7 +22,7 @@ pub struct Latencies {
     censored: Option<Histogram<u32>>,
 }
 
-/// One percentile.
+/// A percentile read from a histogram, with what it rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Percentile {
     /// The duration, right to two digits.

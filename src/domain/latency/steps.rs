@@ -22,7 +22,7 @@ impl Steps {
         }
     }
 
-    /// Takes a call in.
+    /// Counts one call; a censored one was cut by its timeout, so it took longer than its code says.
     pub fn record(&mut self, code: LatencyCode, is_censored: bool) {
         self.record_many(code, is_censored, 1);
     }

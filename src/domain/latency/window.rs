@@ -13,7 +13,7 @@ const SAMPLES_MAX: usize = 4_800;
 /// By how many samples a full ring grows: the state is cloned with each beat, which takes away what was spare.
 const GROWTH: usize = 8;
 
-/// One timed call.
+/// A search call of the window: when, how long, and whether its timeout cut it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
     /// When its beat started, in UTC microseconds.
@@ -39,7 +39,7 @@ pub struct LatencyWindow {
 }
 
 impl LatencyWindow {
-    /// Takes in a sample.
+    /// Adds a sample at the end; where it is full, the oldest goes.
     pub fn push(&mut self, sample: Sample) {
         if self.samples.len() == SAMPLES_MAX {
             self.samples.pop_front();
@@ -78,12 +78,12 @@ impl LatencyWindow {
         u32::try_from(self.samples.len()).unwrap_or(u32::MAX)
     }
 
-    /// Whether it holds none.
+    /// Whether no call lies in the window.
     pub fn is_empty(&self) -> bool {
         self.samples.is_empty()
     }
 
-    /// What the window says.
+    /// P95 of the window against the rule.
     pub fn reading(&self, rule: &LatencyRule) -> Reading {
         let needed = rule.min_samples;
         let Some((p95, samples)) = self.p95() else {

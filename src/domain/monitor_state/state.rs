@@ -18,7 +18,7 @@ use crate::domain::quality::confirmation::CanaryState;
 use crate::domain::restart::{Restart, RestartMarks};
 use crate::domain::signal::{Level, Phase, Reading, Signal, SignalState};
 
-/// How one monitor stands.
+/// Phases, readings, incidents and windows of one monitor: what one beat hands to the next.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MonitorState {
     /// Each signal's state, in [`Signal::ALL`]'s order.
@@ -59,11 +59,11 @@ pub(super) struct OpenSignal {
 /// One beat, judged, with what the loop knows about it.
 #[derive(Debug, Clone, Copy)]
 pub struct Beat<'a> {
-    /// Id of the monitor it belongs to.
+    /// The declaration in force for this beat.
     pub monitor: &'a Monitor,
     /// Where the rules came from.
     pub provenance: &'a Provenance,
-    /// Everything the probe saw.
+    /// The beat's observation, with the answers' texts still in it.
     pub seen: &'a Observation,
     /// What `classify` made of it.
     pub outcome: &'a Outcome,
@@ -79,12 +79,12 @@ impl Beat<'_> {
     }
 }
 
-/// What a beat changed.
+/// What is to be written and told because of a beat.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
     /// An incident opened; a silent one took over the cause of one that was told already.
     Opened {
-        /// It.
+        /// As it is to be written.
         incident: Incident,
         /// Whether nobody is told.
         silent: bool,
@@ -95,9 +95,9 @@ pub enum Decision {
     LookedCloser(Incident),
     /// Its headline or evidence changed, and nobody is told.
     Refreshed(Incident),
-    /// It ended.
+    /// The incident, with its end and cause.
     Resolved(Incident),
-    /// The server restarted.
+    /// The server was started anew, by the marks it shows of that.
     Restarted(Restart),
     /// A first baseline of the tools stands.
     ToolsSettled,
@@ -123,17 +123,17 @@ impl MonitorState {
         }
     }
 
-    /// A signal's state.
+    /// Where a signal stands between quiet and open, and since when.
     pub const fn signal(&self, signal: Signal) -> &SignalState {
         &self.signals[signal as usize]
     }
 
-    /// A signal's latest reading.
+    /// What the latest beat said of a signal: its level and its figure.
     pub const fn reading(&self, signal: Signal) -> &Reading {
         &self.readings[signal as usize]
     }
 
-    /// A signal's open incident.
+    /// The incident that is open or clearing on a signal.
     pub fn incident(&self, signal: Signal) -> Option<&Incident> {
         self.open.get(&signal).map(|open| &open.incident)
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Where a delivery stands.
+/// Stored as its slug; only `Pending` is ever claimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DeliveryState {
     /// Still to be brought.
@@ -29,10 +29,10 @@ impl DeliveryState {
     }
 }
 
-/// How one attempt ended.
+/// What a receiver said to one attempt, which decides whether there is another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AttemptEnd {
-    /// The receiver took it.
+    /// The receiver took it: the delivery is done.
     Accepted,
     /// It may work later.
     Failed {

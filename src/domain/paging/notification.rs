@@ -22,7 +22,7 @@ pub struct Notification {
     pub at: DateTime<Utc>,
     /// The incident as it stood then, where there is one.
     pub incident: Option<Incident>,
-    /// Whom it is about.
+    /// The monitor that it is about, as messages show it.
     pub monitor: MonitorCard,
     /// The cause, where there is one.
     pub reason: Option<FailureReason>,
@@ -36,7 +36,7 @@ pub struct Notification {
     pub evidence: Vec<Evidence>,
     /// What would resolve it, as a sentence.
     pub resolves_when: Option<String>,
-    /// Where to look first.
+    /// The team's own runbook, or else the page of Serin's.
     pub runbook_url: String,
     /// Where the incident's page is.
     pub incident_url: Option<String>,
@@ -51,7 +51,7 @@ pub struct Notification {
 pub struct MonitorCard {
     /// Its id, as it stands in addresses.
     pub id: String,
-    /// The name people read.
+    /// `name` of the file, else the id.
     pub name: String,
     /// The address as it may be shown.
     pub url: String,
@@ -62,7 +62,7 @@ pub struct MonitorCard {
 /// What happened (DESIGN §7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Event {
-    /// An incident opened.
+    /// A signal was elevated for as long as its rule says.
     IncidentOpened,
     /// Its reason, severity or extent changed.
     IncidentUpdated,
@@ -72,18 +72,18 @@ pub enum Event {
     IncidentEscalated,
     /// A person took it.
     IncidentAcknowledged,
-    /// It ended.
+    /// It recovered, or what it was about is gone.
     IncidentResolved,
     /// The server restarted, and its sessions with it where it has any.
     ServerRestarted,
-    /// The tools changed.
+    /// The list of tools differs from the accepted one.
     ContractChanged,
-    /// A rehearsal.
+    /// Nothing is wrong: somebody wants to know who would hear of it.
     Drill,
 }
 
 impl Event {
-    /// Every event.
+    /// All nine, for whatever goes over them.
     pub const ALL: [Self; 9] = [
         Self::IncidentOpened,
         Self::IncidentUpdated,

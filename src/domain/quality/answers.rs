@@ -10,7 +10,6 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// Takes one question in.
     pub const fn count(&mut self, is_right: bool) {
         self.asked += 1;
         self.right += is_right as u64;

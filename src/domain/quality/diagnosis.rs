@@ -19,7 +19,6 @@ const CONSTANT_LISTS_MIN: usize = 3;
 pub(crate) struct Diagnosis {
     /// The cause, as far as the wrong answers that stand say it.
     pub reason: FailureReason,
-    /// How far it reaches.
     pub extent: Extent,
     /// One line, without the monitor's name.
     pub summary: String,

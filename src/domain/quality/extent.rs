@@ -80,7 +80,6 @@ pub(crate) enum Tense {
 }
 
 impl Extent {
-    /// How far it reaches.
     pub(crate) const fn reach(&self) -> IncidentReach {
         match () {
             () if self.wrong >= self.asked => IncidentReach::All,
@@ -186,7 +185,6 @@ impl<'a> Roll<'a> {
         Self { heard: canaries.iter().map(heard).collect() }
     }
 
-    /// The canaries that are wrong.
     pub(crate) fn wrong(&self) -> impl Iterator<Item = (&'a Canary, &'a CanaryState)> {
         let wrong = self.heard.iter().filter(|(.., heard)| *heard == CanaryHeard::Wrong);
         wrong.filter_map(|(canary, known, _)| Some((*canary, (*known)?)))

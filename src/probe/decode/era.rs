@@ -20,7 +20,7 @@ pub enum Discovered<'a> {
     Result(&'a [String]),
     /// A JSON-RPC error and its `data.supported`.
     Error {
-        /// Its code.
+        /// The JSON-RPC code.
         code: i64,
         /// The versions it lists.
         supported: &'a [String],

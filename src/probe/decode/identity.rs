@@ -13,7 +13,7 @@ use sha2::Sha256;
 
 use crate::domain::monitor::{MonitorId, ProbeIdentity};
 
-/// The header's name.
+/// Sent with each request of a monitor that declares `identity`.
 pub const HEADER: HeaderName = HeaderName::from_static("serin-probe");
 
 /// The header of one probe; none only where the id or the key id could not stand in a header, which `config` rules out.

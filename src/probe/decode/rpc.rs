@@ -24,10 +24,10 @@ pub enum RpcMessage<'a> {
     Other,
 }
 
-/// A JSON-RPC error.
+/// The `error` of a JSON-RPC response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RpcError {
-    /// Its code.
+    /// `error.code`, such as -32601 for an unknown method.
     pub code: i64,
     /// Its message, as it came: not yet bounded.
     pub message: String,
@@ -38,7 +38,7 @@ pub struct RpcError {
 /// Bytes that are no answer to our request, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
-    /// The fault.
+    /// What it is counted as.
     pub kind: FaultKind,
     /// The evidence, not yet scrubbed.
     pub detail: String,

@@ -15,7 +15,7 @@ pub(crate) const CANARIES_MAX: usize = 8;
 /// What whoever explores already knows or wants.
 #[derive(Debug, Clone, Default)]
 pub struct Wish {
-    /// The tool that searches.
+    /// The tool to search with; none: the one that looks most like it.
     pub tool: Option<String>,
     /// Its argument that takes the question.
     pub query: Option<String>,

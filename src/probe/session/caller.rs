@@ -38,10 +38,8 @@ pub(crate) enum Carrier<'a> {
     Stdio(Box<Process>),
 }
 
-/// What every probe shares.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Means<'a> {
-    /// How connections come about.
     pub(crate) connector: &'a Connector,
     /// What earlier probes could not close.
     pub(crate) unclosed_sessions: &'a UnclosedSessions,
@@ -189,7 +187,6 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Whose server it is.
     pub(crate) const fn monitor(&self) -> &'a Monitor {
         self.monitor
     }

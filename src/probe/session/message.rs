@@ -21,7 +21,6 @@ pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event
 
 pub(crate) const TRACE: HeaderName = HeaderName::from_static("traceparent");
 
-/// How we name ourselves.
 pub(crate) const AGENT: &str = concat!("serin/", env!("CARGO_PKG_VERSION"));
 
 /// A message as it goes out: the trace in its `_meta` is that of the header of whatever request carries it.
@@ -80,7 +79,6 @@ pub(super) fn body_of(era: Era, call: &Call<'_>, id: Option<u64>, trace: &str) -
     Bytes::from(format!(r#"{{"jsonrpc":"2.0",{id}"method":"{method}","params":{params}}}"#))
 }
 
-/// The parameters of `initialize`.
 pub(crate) fn initialize_params() -> String {
     let version = env!("CARGO_PKG_VERSION");
     format!(r#""protocolVersion":"{LEGACY}","capabilities":{{}},"clientInfo":{{"name":"serin","version":"{version}"}}"#)

@@ -61,7 +61,6 @@ impl StepClock {
         self.phases.headers = Some(self.elapsed());
     }
 
-    /// The answer was read.
     pub(crate) fn answer(&mut self) {
         self.phases.answer = Some(self.elapsed());
     }

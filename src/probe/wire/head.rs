@@ -28,7 +28,7 @@ const SOURCES_SHOWN: [usize; 4] = [10, 5, 2, 0];
 /// One probe, as a program reads it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Head {
-    /// The monitor's id.
+    /// Id of the monitor in its file.
     pub monitor: String,
     /// Hash of its definition.
     pub definition: String,
@@ -42,7 +42,7 @@ pub struct Head {
     pub before: Before,
     /// The era found, where one was.
     pub era: Option<String>,
-    /// The transport found.
+    /// Slug of the transport; none where none was found.
     pub transport: Option<String>,
     /// Canaries to be asked, in order.
     pub asks: Vec<RequestHead>,
@@ -52,7 +52,7 @@ pub struct Head {
     pub steps: Vec<StepSeen>,
     /// The canaries' answers, in order.
     pub answers: Vec<AnswerSeen>,
-    /// What was wrong.
+    /// The findings of the judgement, the leading one first.
     pub findings: Vec<FindingSeen>,
 }
 
@@ -69,33 +69,33 @@ pub struct Before {
 /// One canary that was to be asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestHead {
-    /// Its id.
+    /// Id of the canary in its monitor.
     pub canary: String,
     /// Whether it was its turn, or it was asked again.
     pub turn: String,
 }
 
-/// One step.
+/// A step as the transcript's first line keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepSeen {
-    /// Its stage.
+    /// Slug of the stage, such as `handshake`.
     pub stage: String,
-    /// What exactly.
+    /// A method, a canary's id or a health address.
     pub label: String,
     /// How long it took, milliseconds.
     pub elapsed_ms: f64,
     /// What broke: the word, with its figure.
     pub fault: Option<String>,
-    /// The evidence of that.
+    /// What the fault's evidence was; none without a fault.
     pub detail: Option<String>,
 }
 
-/// One canary's answer.
+/// How one canary was answered and judged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerSeen {
     /// Id of the canary.
     pub canary: String,
-    /// How it was judged.
+    /// `right`, `wrong`, `failed` or `not_asked`.
     pub verdict: String,
     /// How many results there were.
     pub results: usize,
@@ -106,7 +106,7 @@ pub struct AnswerSeen {
 /// One thing that was wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FindingSeen {
-    /// The signal it feeds.
+    /// Slug of the signal, such as `availability`.
     pub signal: String,
     /// The failure reason, as page, webhook and runbook name it.
     pub reason: String,
@@ -206,7 +206,7 @@ impl Before {
 }
 
 impl RequestHead {
-    /// Why, as a value.
+    /// The turn that the stored word stands for.
     pub fn why(&self) -> Turn {
         [Turn::ReAsk, Turn::NotAsked].into_iter().find(|turn| turn.slug() == self.turn).unwrap_or(Turn::Scheduled)
     }

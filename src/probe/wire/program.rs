@@ -66,7 +66,6 @@ const LATE_MAX: usize = 64;
 /// Requests of a server that are answered during one call; a client without capabilities gets a ping at most.
 const REPLIES_MAX: usize = 16;
 
-/// A program that runs.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,

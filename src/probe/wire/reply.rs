@@ -69,7 +69,6 @@ pub(crate) struct Resume {
 }
 
 impl ReadLimits<'_> {
-    /// Reads the whole answer.
     pub(crate) async fn result(
         &self,
         wire: &mut Wire<'_>,

@@ -121,7 +121,6 @@ impl Transcript {
         self.push('*', text, &[], 0, None);
     }
 
-    /// A request goes out.
     pub(crate) fn request(&self, request: &Request<Full<Bytes>>) {
         let mut head = String::with_capacity(512);
         let _ = write!(head, "{} {}", request.method(), self.path(request.uri()));

@@ -116,25 +116,25 @@ pub enum BackupError {
     /// Somebody's file is in the way.
     #[error("{} is there already; name another file, or replace it with --force", .path.display())]
     Exists {
-        /// The file.
+        /// The file in question.
         path: PathBuf,
     },
     /// A folder is in the way.
     #[error("{} is a folder; name a file in it", .path.display())]
     Folder {
-        /// The folder.
+        /// The folder in question.
         path: PathBuf,
     },
     /// The backup would overwrite what it is a backup of.
     #[error("{} belongs to the database itself; name another file, best on another disk", .path.display())]
     Itself {
-        /// The file.
+        /// The file in question.
         path: PathBuf,
     },
     /// Two backups to one name at once.
     #[error("another backup is being written to {}; wait for it, or name another file", .path.display())]
     UnderWay {
-        /// The partial file.
+        /// The half-written copy.
         path: PathBuf,
     },
     /// A file that was copied by hand, without its newest part.
@@ -144,31 +144,31 @@ pub enum BackupError {
         .path.display(), .path.display()
     )]
     WithLog {
-        /// The file.
+        /// The file in question.
         path: PathBuf,
     },
     /// Another program has the database open.
     #[error("another process has {} open; end it first (an open sqlite3 shell, a backup, an export)", .path.display())]
     Held {
-        /// The database.
+        /// The database that is open elsewhere.
         path: PathBuf,
     },
-    /// The system refuses.
+    /// The operating system refuses to read, write or rename it.
     #[error("cannot {doing} {}: {source}", .path.display())]
     File {
         /// What was tried, such as `write`.
         doing: &'static str,
-        /// The file.
+        /// The file in question.
         path: PathBuf,
-        /// Why.
+        /// What refused it, in its own words.
         source: io::Error,
     },
     /// The database, or the copy, cannot be used.
     #[error("{}: {source}", .path.display())]
     Store {
-        /// Which.
+        /// The database, or its copy.
         path: PathBuf,
-        /// Why.
+        /// What refused it, in its own words.
         source: StoreError,
     },
     /// The database cannot be had for ourselves alone.

@@ -29,9 +29,7 @@ pub struct Sealing {
 }
 
 pub(in crate::store) const HOUR: TimeDelta = TimeDelta::hours(1);
-/// Microseconds of an hour.
 pub(in crate::store) const HOUR_US: i64 = 3_600_000_000;
-/// Hours of a day.
 pub(in crate::store) const DAY_HOURS: i64 = 24;
 
 /// Where the pack of an hour, or the row of a day, stands: in the order of time, then of owners.

@@ -29,9 +29,9 @@ pub(in crate::store) struct DayRow {
 /// What a stretch of time came to.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Stretch {
-    /// Time by state.
+    /// How much of it was up, down or unknown.
     pub covered: Covered,
-    /// How long calls took.
+    /// Durations of calls, from which percentiles are read.
     pub histograms: Histograms,
     /// How often canaries were right.
     pub answers: Answers,
@@ -81,7 +81,6 @@ impl Counting {
     }
 }
 
-/// Writes rows of days.
 pub(in crate::store) async fn keep(connection: &mut SqliteConnection, rows: &[DayRow]) -> Result<(), StoreError> {
     for row in rows {
         let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);

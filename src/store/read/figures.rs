@@ -14,7 +14,7 @@ use crate::store::values::error::StoreError;
 /// Days after which a monitor's past takes no more room but in counts of days: packs are kept that long.
 const DAYS_FULL: u64 = 35;
 
-/// The database in figures.
+/// How large the database is, and what it is made of.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
     pub path: PathBuf,
@@ -26,7 +26,7 @@ pub struct Figures {
     pub log_bytes: u64,
     /// Days that the monitors of the fleet are known, at most 35 each, added up.
     pub monitor_days: f64,
-    /// The version of SQLite.
+    /// As SQLite writes it, such as `3.50.4`.
     pub sqlite: String,
     /// The version of the tables.
     pub schema: i64,

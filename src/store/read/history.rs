@@ -37,15 +37,15 @@ const HOUR: Duration = Duration::from_secs(3_600);
 /// From when on each part of a [`Summary`] is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Since {
-    /// The first hour.
+    /// Hours from this one on.
     pub hours: DateTime<Utc>,
-    /// The first day (UTC).
+    /// Days (UTC) from this one on.
     pub days: DateTime<Utc>,
     /// The first day of the heat map.
     pub heat: DateTime<Utc>,
 }
 
-/// What a monitor's past came to.
+/// A monitor's past by hours, days and for the heat map, each as far as it was asked for.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Summary {
     /// As `Readers::hours` gives them.

@@ -50,11 +50,11 @@ pub struct IncidentFilter {
 /// One line of an incident's timeline, as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimelineLine {
-    /// When it happened, UTC.
+    /// When it was written, UTC.
     pub at: DateTime<Utc>,
     /// `opened`, `updated`, `acknowledged`, `resolved`, `held` and the like.
     pub kind: String,
-    /// Who did it.
+    /// `serin`, or the name of a person.
     pub actor: String,
     /// What the timeline shows, one line without markup.
     pub text: String,
@@ -79,11 +79,11 @@ pub struct DeliveryLine {
     pub fallback_of: Option<String>,
     /// Pending, sent or dead, as stored.
     pub state: String,
-    /// When it came to be.
+    /// When it was queued, UTC.
     pub created_at: DateTime<Utc>,
     /// When it is tried next, where it is pending.
     pub next_at: Option<DateTime<Utc>>,
-    /// Attempts made.
+    /// Attempts made, replays included.
     pub attempts: u32,
     /// When the last attempt ended.
     pub last_at: Option<DateTime<Utc>>,

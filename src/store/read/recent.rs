@@ -40,13 +40,13 @@ pub struct AskLine {
     pub monitor: MonitorId,
     pub canary: String,
     pub variant: Variant,
-    /// Why it was asked.
+    /// In its turn of the round, or again because of a doubt.
     pub turn: Turn,
     /// Whether its beat was one of the schedule's.
     pub scheduled: bool,
     /// When its beat started.
     pub started_at: DateTime<Utc>,
-    /// Duration of the call.
+    /// From the call's start to the last byte.
     pub elapsed: Duration,
     /// `right`, `wrong`, `failed`; as [`crate::domain::outcome::AskVerdict::slug`].
     pub verdict: &'static str,
@@ -183,7 +183,6 @@ fn add(count: &mut [u32; 3], more: [u32; 3]) {
     count.iter_mut().zip(more).for_each(|(count, more)| *count += more);
 }
 
-/// Whose packs are whose.
 async fn owners(connection: &mut SqliteConnection) -> Result<HashMap<i64, MonitorId>, StoreError> {
     let rows = sqlx::query("SELECT number, monitor FROM pack_owners").fetch_all(connection).await?;
     rows.iter().map(|row| Ok((row.try_get(0)?, MonitorId::new(row.try_get(1)?)))).collect()

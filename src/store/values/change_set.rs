@@ -42,7 +42,7 @@ pub struct ChangeSet {
     pub tools: Option<ToolsRow>,
     /// A list of tools that was seen, where that is worth writing down.
     pub listing: Option<ListingRow>,
-    /// What a person did.
+    /// Who accepted or acknowledged; none for a beat.
     pub action: Option<ActionRow>,
     /// Marks by which a restart is recognised, where they changed.
     pub marks: Option<MarksRow>,
@@ -57,13 +57,13 @@ pub struct ChangeSet {
 /// Whether a due beat showed us anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BeatSeen {
-    /// It did.
+    /// It ran, and saw the server or its absence.
     Seen,
     /// It was due and did not take place.
     Missed,
-    /// Our own trouble.
+    /// Our own trouble kept it from seeing anything.
     Internal,
-    /// Our own network.
+    /// Our own network was gone.
     Uplink,
     /// It was due and was not made: the server asked for quiet, or a cap of the file is used up.
     Held,
@@ -89,16 +89,16 @@ impl BeatSeen {
     }
 }
 
-/// One beat.
+/// A row of `beats`: when, why, how long, and what came of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BeatRow {
     /// Id of the monitor it belongs to.
     pub monitor: MonitorId,
-    /// When it was due.
+    /// When it was due, UTC.
     pub scheduled_at: DateTime<Utc>,
     /// When the probe started, UTC.
     pub started_at: DateTime<Utc>,
-    /// Why it took place.
+    /// By the schedule, in doubt, or because somebody asked.
     pub kind: BeatKind,
     /// The protocol's era, where known.
     pub era: Option<Era>,
@@ -118,7 +118,7 @@ pub struct BeatRow {
     pub stages: StageTimes,
     /// Whether tools/list had a connection of its own.
     pub fresh_connection: bool,
-    /// The file in force.
+    /// Hash of the file in force at its start.
     pub config_hash: String,
 }
 
@@ -144,7 +144,7 @@ pub struct AskRow {
     pub variant: Variant,
     /// Why it was asked, or that it was not.
     pub turn: Turn,
-    /// Duration of the call.
+    /// From the call's start to the last byte.
     pub elapsed: Duration,
     /// Whether the call opened its own connection.
     pub fresh_connection: bool,
@@ -156,17 +156,17 @@ pub struct AskRow {
     pub rank: Option<u32>,
     /// Sources in the order given.
     pub sources: Vec<String>,
-    /// Their scores.
+    /// Score of each place; none where the server gives none.
     pub scores: Vec<Option<f64>>,
     /// Characters of their texts.
     pub lengths: Vec<u32>,
-    /// Bytes of the answer.
+    /// Length of the JSON-RPC result in bytes.
     pub bytes: u64,
     /// Tokens of the answer, where they were counted.
     pub tokens: Option<u32>,
 }
 
-/// One signal's state.
+/// A row of `signal_state`: a signal, or one canary of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SignalRow {
     /// Id of the monitor it belongs to.
@@ -218,7 +218,7 @@ pub struct Addressee {
     pub fallback: Option<String>,
 }
 
-/// A baseline of the tools.
+/// A list of tools that becomes the accepted one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolsRow {
     /// Id of the monitor it belongs to.
@@ -229,7 +229,7 @@ pub struct ToolsRow {
     pub tools: ToolsSeen,
     /// From when on it is the baseline.
     pub from: DateTime<Utc>,
-    /// `first-stable` or a person.
+    /// `first-stable`, or the name of the person who accepted it.
     pub accepted_by: String,
 }
 
@@ -242,7 +242,7 @@ pub struct TranscriptRow {
     pub started_at: DateTime<Utc>,
     /// Of which incident; empty while there is none.
     pub incident: String,
-    /// The beat's cause.
+    /// The leading reason of the beat it belongs to.
     pub reason: FailureReason,
     /// Bounded, and without secrets.
     pub text: Arc<str>,
@@ -250,7 +250,7 @@ pub struct TranscriptRow {
     pub leads_since: Option<DateTime<Utc>>,
 }
 
-/// What was learnt of a server.
+/// What probes learnt of the server behind one address; of another it is worth nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerProfileRow {
     /// Id of the monitor it belongs to.
@@ -270,7 +270,7 @@ pub struct ListingRow {
     pub era: Option<Era>,
     /// The tools as they were listed.
     pub listing: Arc<Listing>,
-    /// When it was seen.
+    /// When the beat saw it, UTC.
     pub at: DateTime<Utc>,
     /// How it differs from what is accepted.
     pub drift: Drift,
@@ -278,7 +278,7 @@ pub struct ListingRow {
     pub before: Option<(String, DateTime<Utc>)>,
 }
 
-/// What a person did.
+/// A row of `actions`: who accepted or acknowledged what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionRow {
     /// When it happened, UTC.

@@ -46,23 +46,23 @@ pub enum OpenError {
     /// Another Serin runs on this database.
     #[error("{} is in use by another serin; stop that one, or give this one a `database:` of its own", .path.display())]
     InUse {
-        /// The database.
+        /// The database file in question.
         path: PathBuf,
     },
     /// The database, or the lock file beside it, cannot be opened or made.
     #[error("cannot lock {}: {source}; the folder must exist and be writable", .path.display())]
     Lock {
-        /// The file.
+        /// The file that cannot be locked.
         path: PathBuf,
-        /// Why.
+        /// What refused it, in its own words.
         source: std::io::Error,
     },
     /// The tables cannot be brought to this version.
     #[error("cannot bring {} up to this version ({message}); was it written by a newer Serin?", .path.display())]
     Migrate {
-        /// The database.
+        /// The database file in question.
         path: PathBuf,
-        /// Why.
+        /// What the migration ended with.
         message: String,
     },
     /// The file is no sound database. What is said is the way out, since nobody can be paged while it lasts.
@@ -72,17 +72,17 @@ pub enum OpenError {
         .path.display()
     )]
     Damaged {
-        /// The database.
+        /// The database file in question.
         path: PathBuf,
         /// What is wrong with it.
         what: String,
     },
-    /// The database itself.
+    /// It does not open, for a reason of the database's own.
     #[error("cannot open {}: {source}", .path.display())]
     Database {
-        /// The database.
+        /// The database file in question.
         path: PathBuf,
-        /// Why.
+        /// What refused it, in its own words.
         source: StoreError,
     },
 }

@@ -19,7 +19,7 @@ use crate::store::values::change_set::{BeatSeen, StageTimes};
 /// all else is as it was.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastBeat {
-    /// When it was due.
+    /// When it was due, UTC.
     pub scheduled_at: DateTime<Utc>,
     /// When the probe started, UTC.
     pub started_at: DateTime<Utc>,
@@ -36,11 +36,11 @@ pub struct PastBeat {
 /// What many beats have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BeatShape {
-    /// Why it took place.
+    /// By the schedule, in doubt, or because somebody asked.
     pub kind: BeatKind,
     /// The protocol's era, where known.
     pub era: Option<Era>,
-    /// What carried the protocol.
+    /// Streamable HTTP, HTTP+SSE or stdio.
     pub transport: Transport,
     /// Whether tools/list had a connection of its own.
     pub fresh_connection: bool,
@@ -63,11 +63,11 @@ pub struct PastAsk {
     pub canary: Arc<str>,
     /// What it was and what came of it.
     pub shape: AskShape,
-    /// Duration of the call.
+    /// From the call's start to the last byte.
     pub elapsed: Duration,
     /// What was answered; none where nothing was.
     pub answer: Option<PastAnswer>,
-    /// Bytes of the answer.
+    /// Length of the JSON-RPC result in bytes.
     pub bytes: u64,
     /// Tokens of the answer, where they were counted.
     pub tokens: Option<u32>,

@@ -25,13 +25,12 @@ pub(crate) const BYTES_MAX: u32 = 1_000_000;
 pub struct ListingLine {
     /// Hash over all tools.
     pub hash: String,
-    /// When it was first seen.
+    /// When a beat first saw it, UTC.
     pub first_seen: DateTime<Utc>,
     /// When it was last written down as seen; the current one is younger than that.
     pub last_seen: DateTime<Utc>,
     /// The era it was asked for in, where known.
     pub era: Option<Era>,
-    /// How many tools it has.
     pub tools: u32,
     /// Tokens of the whole list, where they were counted.
     pub tokens: Option<u32>,

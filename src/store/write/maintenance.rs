@@ -11,7 +11,6 @@ use crate::store::write::retain;
 use crate::store::write::seal;
 use crate::store::write::seal::Owned;
 
-/// One step of it.
 #[derive(Debug)]
 pub(in crate::store) enum Maintenance {
     /// Beats from before this moment are late from now on.

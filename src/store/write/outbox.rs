@@ -98,20 +98,20 @@ pub struct Attempted {
     pub lease: String,
     /// When the try began.
     pub started_at: DateTime<Utc>,
-    /// When it ended.
+    /// When it ended, UTC: retries are reckoned from here.
     pub ended_at: DateTime<Utc>,
-    /// How it ended.
+    /// What the receiver answered, or why it could not.
     pub end: AttemptEnd,
-    /// What follows.
+    /// Done, tried again, or given up.
     pub next: NextAttempt,
     /// Receivers that hear of it, and of all that follows on its order key, from now on.
     pub stand_ins: Vec<String>,
 }
 
-/// What follows a try.
+/// What becomes of a delivery after a try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextAttempt {
-    /// Done.
+    /// The receiver has it.
     Sent,
     /// Tried again at this moment.
     Retry(DateTime<Utc>),
@@ -120,7 +120,7 @@ pub enum NextAttempt {
 }
 
 impl NextAttempt {
-    /// The state that follows.
+    /// As the row's column `state` keeps it.
     pub const fn state(self) -> DeliveryState {
         match self {
             Self::Sent => DeliveryState::Sent,

@@ -17,7 +17,6 @@ const KEPT: TimeDelta = TimeDelta::days(30);
 /// Rows forgotten in one transaction: whoever waits for the writer waits some milliseconds for this.
 const FORGOTTEN_AT_ONCE: u32 = 200;
 
-/// Lines of one list.
 const LINES_MAX: u32 = 50;
 
 /// One kept transcript, without its text.
@@ -29,7 +28,7 @@ pub struct TranscriptLine {
     pub hash: String,
     /// The beat's leading cause, as its slug.
     pub reason: String,
-    /// Bytes of the text.
+    /// Length of the text in bytes, as it is downloaded.
     pub bytes: u32,
 }
 

@@ -90,7 +90,6 @@ pub(in crate::store) struct Signals {
     pub(in crate::store) gather_us: Arc<AtomicU64>,
 }
 
-/// The writer's own state.
 #[derive(Debug)]
 pub(in crate::store) struct Writer {
     database: PathBuf,

@@ -27,10 +27,8 @@ const DAY: Duration = Duration::from_secs(24 * 3_600);
 /// What a chart is drawn from.
 #[derive(Debug, Clone)]
 pub(crate) struct ChartSource<'a> {
-    /// The stretch of time.
     pub from: DateTime<Utc>,
     pub to: DateTime<Utc>,
-    /// Fine slices, for the median.
     pub fine: &'a [LatencySlice],
     /// How long a fine slice is.
     pub fine_length: Duration,
@@ -54,7 +52,7 @@ pub(crate) struct Chart {
     pub p95: Vec<ChartMark>,
     /// Slices in which calls ran into the timeout.
     pub censored: Vec<ChartMark>,
-    /// Height of the limit.
+    /// Height of the limit in drawing units.
     pub limit_y: Option<f64>,
     pub shades: Vec<Shade>,
     /// Labels of the upright axis, the topmost first.
@@ -74,16 +72,13 @@ pub(crate) struct ChartMark {
     pub x: f64,
     pub x2: f64,
     pub y: f64,
-    /// What it is, in words.
     pub title: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shade {
     pub x: i64,
-    /// How far it goes.
     pub width: i64,
-    /// What it was, in words.
     pub title: String,
     pub href: String,
 }

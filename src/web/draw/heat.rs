@@ -73,7 +73,6 @@ pub(crate) struct Cell {
     pub x: f64,
     pub y: f64,
     pub size: f64,
-    /// What it is, in words.
     pub title: String,
 }
 

@@ -10,7 +10,6 @@ use askama::filters::HtmlSafe;
 use crate::domain::outcome::Verdict;
 use crate::live::state::{BeatMark, STRIP_LEN};
 
-/// Width of one mark.
 const STEP: usize = 4;
 /// Runs that carry a title of their own, the latest first; a strip of many short runs stays small all the same.
 const TITLES_MAX: usize = 5;
@@ -33,9 +32,7 @@ impl HtmlSafe for Strip {}
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StripRun {
     pub x: usize,
-    /// How far it goes.
     pub width: usize,
-    /// What it was, in words.
     pub title: String,
 }
 

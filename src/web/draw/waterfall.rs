@@ -22,7 +22,6 @@ pub(crate) struct WaterfallPiece {
     pub x: f64,
     /// How long it is; at least so much that it is seen.
     pub width: f64,
-    /// What it is, in words.
     pub title: String,
 }
 

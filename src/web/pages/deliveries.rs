@@ -28,9 +28,7 @@ struct DeliveriesPage {
 pub(crate) struct DeliveryRow {
     pub line: DeliveryLine,
     pub glyph: Glyph,
-    /// When it came to be.
     pub created: Timestamp,
-    /// When it is tried next.
     pub next: Option<Timestamp>,
     /// When the last attempt ended.
     pub last: Option<Timestamp>,
@@ -48,7 +46,6 @@ pub(crate) async fn page(State(state): State<WebState>, Extension(visit): Extens
     show(StatusCode::OK, &page)
 }
 
-/// A delivery as a line of a list.
 pub(crate) fn row(line: DeliveryLine, now: DateTime<Utc>) -> DeliveryRow {
     let name = match line.state.as_str() {
         "sent" => "right",

@@ -10,10 +10,8 @@ use crate::domain::server_profile::{Caution, ServerProfile};
 use crate::live::state::MonitorView;
 use crate::web::format::{self, Timestamp};
 
-/// The part of the page.
 #[derive(Debug)]
 pub(crate) struct FootprintPart {
-    /// One row a figure.
     pub rows: Vec<FootprintLine>,
     /// How the server speaks, in one line; empty before it was found out.
     pub speaks: String,
@@ -29,7 +27,7 @@ pub(crate) struct FootprintLine {
     pub name: &'static str,
     pub today: String,
     pub yesterday: String,
-    /// The cap of the file.
+    /// Empty where the file sets none.
     pub cap: String,
 }
 

@@ -17,7 +17,6 @@ const BANNER_CHARS_MAX: usize = 8_000;
 /// What stands around every page.
 #[derive(Debug, Clone)]
 pub(crate) struct Frame {
-    /// The page's own title.
     pub title: String,
     /// Which entry of the navigation is this page's.
     pub here: &'static str,
@@ -48,7 +47,6 @@ pub(crate) struct BannerLine {
 }
 
 impl Frame {
-    /// The frame of a page.
     pub(crate) fn new(
         state: &WebState,
         visit: Visit,
@@ -93,7 +91,6 @@ fn line(banner: Banner, now: DateTime<Utc>) -> BannerLine {
     BannerLine { title, text, since: Timestamp::new(banner.since, now) }
 }
 
-/// A page as an answer.
 pub(crate) fn show(status: StatusCode, page: &impl Template) -> Response {
     match page.render() {
         Ok(html) => (status, Html(html)).into_response(),

@@ -42,7 +42,6 @@ struct IncidentPage {
     rule: RuleStory,
     timeline: Vec<TimelineEntry>,
     deliveries: Vec<DeliveryRow>,
-    /// Transcripts kept of it.
     transcripts: usize,
     /// Whether the database does not answer.
     away: bool,

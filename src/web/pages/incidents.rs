@@ -37,7 +37,6 @@ struct IncidentSection {
     next: Option<String>,
 }
 
-/// One incident in a list.
 #[derive(Debug)]
 pub(crate) struct IncidentRow {
     pub href: String,
@@ -49,9 +48,8 @@ pub(crate) struct IncidentRow {
     pub reason: &'static str,
     pub summary: String,
     pub opened: Timestamp,
-    /// How it stands, in words.
+    /// Such as `open` or `recovered after 26 min`.
     pub state: String,
-    /// Whether it is open.
     pub open: bool,
 }
 

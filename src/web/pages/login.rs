@@ -14,7 +14,6 @@ use crate::web::pages::frame::{Frame, show};
 use crate::web::sessions::{AuthResult, SESSION_HOURS};
 use crate::web::state::WebState;
 
-/// What the form sends.
 #[derive(Debug, Deserialize)]
 pub(crate) struct SignIn {
     #[serde(default)]

@@ -125,7 +125,6 @@ struct CanaryPanel {
     score: (usize, usize),
 }
 
-/// One figure of the header.
 #[derive(Debug)]
 struct MonitorFigure {
     name: &'static str,
@@ -134,7 +133,6 @@ struct MonitorFigure {
     bad: bool,
 }
 
-/// One choice among ranges.
 #[derive(Debug)]
 struct MonitorLink {
     name: &'static str,

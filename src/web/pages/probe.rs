@@ -17,10 +17,8 @@ const TOOLS_SHOWN_MAX: usize = 100;
 pub(crate) struct ProbeStory {
     pub glyph: Glyph,
     pub verdict: &'static str,
-    /// Why it took place.
     pub kind: &'static str,
     pub at: Timestamp,
-    /// How long it took.
     pub elapsed: String,
     /// How late it started; empty where that is nothing to speak of.
     pub late: String,
@@ -35,7 +33,6 @@ pub(crate) struct ProbeStory {
     pub health: Vec<HealthLine>,
     /// The sources, where they were listed.
     pub sources: Option<String>,
-    /// What it cost the server.
     pub cost: String,
     /// The tools, where they were listed.
     pub tools: Option<ToolsLine>,
@@ -46,7 +43,6 @@ pub(crate) struct StepLine {
     pub stage: &'static str,
     pub label: String,
     pub elapsed: String,
-    /// Where the time went.
     pub bar: WaterfallBar,
     pub fault: Option<(String, String)>,
     /// Oddities that are legal.
@@ -55,7 +51,6 @@ pub(crate) struct StepLine {
 
 #[derive(Debug)]
 pub(crate) struct FindingLine {
-    /// The signal it feeds.
     pub signal: &'static str,
     pub reason: &'static str,
     pub stage: &'static str,
@@ -67,7 +62,6 @@ pub(crate) struct FindingLine {
 pub(crate) struct HealthLine {
     /// The address as it may be shown.
     pub address: String,
-    /// Whether all is well.
     pub ok: bool,
     /// Everything it said, in words.
     pub said: String,
@@ -77,7 +71,6 @@ pub(crate) struct HealthLine {
 pub(crate) struct ToolsLine {
     /// Names, and whether it is the one that searches.
     pub names: Vec<(String, bool)>,
-    /// How many more there are.
     pub more: usize,
     /// The beginning of the hash over all of them.
     pub hash: String,

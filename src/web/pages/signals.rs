@@ -18,21 +18,17 @@ pub(crate) struct SignalLine {
     pub glyph: Glyph,
     /// The phase's word, also its class.
     pub phase: &'static str,
-    /// The reading in words.
     pub figure: String,
-    /// Since when it is in its phase.
     pub since: Timestamp,
     /// What holds it back, in words; empty where nothing does.
     pub held: String,
     /// The incident's cause and id, where one is open.
     pub incident: Option<IncidentLine>,
-    /// What opens it, in words.
     pub opens: String,
     /// The rule's place, such as `monitors.yaml:24`; empty where the file has moved on.
     pub place: String,
 }
 
-/// What a signal shows of its incident.
 #[derive(Debug, Clone)]
 pub(crate) struct IncidentLine {
     pub href: String,
@@ -40,7 +36,6 @@ pub(crate) struct IncidentLine {
     pub severity: &'static str,
 }
 
-/// Every signal of a monitor.
 pub(crate) fn lines(view: &MonitorView, fleet: &Fleet, now: DateTime<Utc>) -> Vec<SignalLine> {
     let monitor = fleet.monitor(&view.id);
     view.signals

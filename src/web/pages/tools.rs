@@ -17,7 +17,6 @@ const PAST_CHANGES_MAX: usize = 20;
 /// Characters of a hash that tell lists apart for a person.
 const HASH_CHARS: usize = 12;
 
-/// The part of the page.
 #[derive(Debug)]
 pub(crate) struct ToolsPart {
     /// What is seen and accepted; none before the first list.
@@ -40,17 +39,14 @@ pub(crate) struct ToolsBar {
     pub width: u64,
 }
 
-/// The tools as they are.
 #[derive(Debug)]
 pub(crate) struct CurrentListing {
     /// Names, and whether it is the one that searches.
     pub names: Vec<(String, bool)>,
-    /// How many more there are.
     pub more: usize,
     /// The whole hash, which the form sends along.
     pub hash: String,
     pub short: String,
-    /// When the list was seen.
     pub seen: Timestamp,
     /// Tokens of the list in words; empty where they were not counted.
     pub tokens: String,
@@ -76,24 +72,20 @@ pub(crate) struct ListingDiff {
 #[derive(Debug)]
 pub(crate) struct ChangeLine {
     pub class: &'static str,
-    /// Its shape and colour.
     pub glyph: Glyph,
     pub tool: String,
     pub what: String,
 }
 
-/// One list of the past.
 #[derive(Debug)]
 pub(crate) struct PastListing {
     /// The beginning of its hash.
     pub short: String,
-    /// When it was first seen.
     pub first: Timestamp,
     /// When it was last written down.
     pub last: Timestamp,
-    /// Its size in words.
+    /// Such as `7 tools`, with its tokens where they were counted.
     pub size: String,
-    /// Who accepted it, and when.
     pub accepted: Option<(String, Timestamp)>,
     /// Such as `3 changes against 5e1b0c77aa42`; empty for a first list without anything to say.
     pub story: String,

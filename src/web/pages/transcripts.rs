@@ -24,10 +24,8 @@ struct TranscriptsPage {
     rows: Vec<TranscriptLink>,
 }
 
-/// A transcript as a link.
 #[derive(Debug)]
 pub(crate) struct TranscriptLink {
-    /// By this it is found.
     pub hash: String,
     /// When the beat started.
     pub at: Timestamp,
@@ -73,7 +71,6 @@ pub(crate) async fn text(
     }
 }
 
-/// A transcript as a link.
 pub(crate) fn link(line: TranscriptLine, now: DateTime<Utc>) -> TranscriptLink {
     let size = match line.bytes {
         bytes @ ..1024 => format!("{bytes} bytes"),

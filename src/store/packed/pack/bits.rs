@@ -15,7 +15,6 @@ const ESCAPE: u32 = 20;
 const ALL_ZERO: u32 = 31;
 /// The greatest parameter of a column.
 const PARAMETER_MAX: u32 = 30;
-/// Bits of a parameter.
 const PARAMETER_BITS: u32 = 5;
 
 pub(in crate::store) struct BitWriter(BigEndianWriter<Vec<u8>>);

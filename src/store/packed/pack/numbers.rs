@@ -13,7 +13,6 @@ pub(in crate::store) struct Numbers {
     pub(in crate::store) answers: HashMap<Vec<u8>, i64>,
 }
 
-/// What numbers stand for.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Meanings {
     pub(in crate::store) canaries: HashMap<i64, Arc<str>>,

@@ -6,7 +6,6 @@ use std::time::Duration;
 use crate::domain::latency::code::LatencyCode;
 use crate::store::packed::pack::bits::damaged;
 
-/// The step of a duration.
 pub(in crate::store::packed::pack) fn code(duration: Duration) -> i64 {
     i64::from(LatencyCode::of(duration).0)
 }
