@@ -16,7 +16,7 @@ use serin::config::read::source::ConfigSource;
 use serin::domain::fleet::Fleet;
 use serin::domain::monitor::CanaryKind;
 use serin_reference::index::corpus::Corpus;
-use serin_reference::lab::{options::Options, server};
+use serin_reference::lab::{options::LabOptions, server};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -61,7 +61,7 @@ async fn probed_well(sentence: &str, yaml: &str, variables: &[(&str, &str)]) {
 }
 
 async fn reference(bearer: Option<&str>) -> (String, tokio_util::sync::DropGuard) {
-    let options = Options {
+    let options = LabOptions {
         listen: ([127, 0, 0, 1], 0).into(),
         admin: None,
         database: None,
@@ -70,7 +70,7 @@ async fn reference(bearer: Option<&str>) -> (String, tokio_util::sync::DropGuard
         name: "Product docs".to_owned(),
         bearer: bearer.map(str::to_owned),
         may_exit: false,
-        ..Options::default()
+        ..LabOptions::default()
     };
     let stop = CancellationToken::new();
     let running = server::serve(options, stop.clone()).await.unwrap();

@@ -15,7 +15,7 @@ use chrono::Utc;
 use serde_json::{Value, json};
 use serin_reference::index::lock::WriterLock;
 use serin_reference::lab::kinds::{Dose, Fault};
-use serin_reference::lab::{options::Options, server};
+use serin_reference::lab::{options::LabOptions, server};
 use serin_reference::project::opened::Project;
 use tokio_util::sync::CancellationToken;
 
@@ -278,15 +278,18 @@ async fn a_planted_secret_gets_nowhere() {
     running.stop().await;
 }
 
-async fn serve(project: &Workspace) -> server::Running {
+async fn serve(project: &Workspace) -> server::LabServer {
     let _already = rustls::crypto::ring::default_provider().install_default();
     let found = Project::find(project.folder.path()).unwrap();
-    let options =
-        Options { corpus: serin_reference::index::corpus::Corpus::Empty, project: Some(found), ..Options::default() };
+    let options = LabOptions {
+        corpus: serin_reference::index::corpus::Corpus::Empty,
+        project: Some(found),
+        ..LabOptions::default()
+    };
     server::serve(options, CancellationToken::new()).await.unwrap()
 }
 
-async fn call(running: &server::Running, tool: &str, arguments: Value) -> Value {
+async fn call(running: &server::LabServer, tool: &str, arguments: Value) -> Value {
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let body =
         json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
@@ -304,7 +307,7 @@ async fn two_servers_on_one_index_see_each_others_writes() {
     let project = Workspace::new(&[("pump.md", PUMP)]);
     project.index();
     let (left, right) = (serve(&project).await, serve(&project).await);
-    let write = async |running: &server::Running, name: &str| {
+    let write = async |running: &server::LabServer, name: &str| {
         for number in 0..20 {
             let text = format!("# Note {name} {number}\nThe word of {name}{number}x is kept.\n");
             loop {

@@ -12,7 +12,7 @@ use clap::Args;
 
 use crate::usage;
 use serin_reference::data::manuals;
-use serin_reference::data::plan::Plan;
+use serin_reference::data::plan::ManualsPlan;
 use serin_reference::embed::hashing::HashingEmbedder;
 use serin_reference::embed::provider::Provider;
 use serin_reference::index::document::Document;
@@ -129,9 +129,9 @@ async fn index_and_search(folder: &std::path::Path, asked: u64) -> anyhow::Resul
     let store = SqliteStore::open(&folder.join("index.db")).await?;
     let provider = Provider::Hashing(HashingEmbedder::INDEX);
     let library = Library::open(Parts::new(Arc::new(store), provider)).await?;
-    let plan = Plan::new(SEED, CHUNKS)?;
+    let plan = ManualsPlan::new(SEED, CHUNKS)?;
     let per_kind = usize::try_from(asked)? / 4 + 1;
-    let documents: Vec<manuals::Document> = manuals::documents(plan, per_kind).collect();
+    let documents: Vec<manuals::Manual> = manuals::documents(plan, per_kind).collect();
     // The first count of a process reads the vocabulary of tokens.
     tokens::count("warm up");
     let (before, since) = (usage::resident_mb(), Instant::now());

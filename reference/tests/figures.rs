@@ -9,14 +9,14 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use serin_reference::data::asking::Asker;
-use serin_reference::data::judging::{self, Row};
-use serin_reference::data::plan::Plan;
-use serin_reference::data::question::{self, Kind, Question};
+use serin_reference::data::judging::{self, FiguresRow};
+use serin_reference::data::plan::ManualsPlan;
+use serin_reference::data::question::{self, JudgedQuestion, QuestionKind};
 use serin_reference::index::documentation::SOURCES as DOCUMENTATION;
 use serin_reference::lab::kinds::{Dose, Fault};
 use serin_reference::lab::measuring::{self, Laboratory};
 use serin_reference::lab::signatures::SIGNATURES;
-use serin_reference::lab::{options::Options, server};
+use serin_reference::lab::{options::LabOptions, server};
 use serin_reference::text::words;
 use tokio_util::sync::CancellationToken;
 
@@ -71,15 +71,15 @@ const LOOK_ELSEWHERE: &[Fault] = &[
     Fault::Refused,
 ];
 
-fn golden() -> Vec<Question> {
+fn golden() -> Vec<JudgedQuestion> {
     question::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/documentation.jsonl")).unwrap()
 }
 
-fn hit(rows: &[Row], kind: &str) -> f64 {
+fn hit(rows: &[FiguresRow], kind: &str) -> f64 {
     judging::of(rows, kind).unwrap().hit_at_5.unwrap()
 }
 
-fn check_floors(rows: &[Row], floors: &[(&str, f64, f64)]) {
+fn check_floors(rows: &[FiguresRow], floors: &[(&str, f64, f64)]) {
     for (kind, hit_floor, mrr_floor) in floors {
         let row = judging::of(rows, kind).unwrap();
         println!(
@@ -104,7 +104,7 @@ fn the_golden_file_keeps_its_word() {
             assert!(known.contains(expected.source.as_str()), "{}: there is no {}", question.id, expected.source);
         }
     }
-    for question in questions.iter().filter(|question| question.kind == Kind::Meaning) {
+    for question in questions.iter().filter(|question| question.kind == QuestionKind::Meaning) {
         let asked = words::content_stems(&question.query);
         for expected in &question.expected {
             let (_, text) = DOCUMENTATION.iter().find(|(source, _)| *source == expected.source).unwrap();
@@ -113,15 +113,15 @@ fn the_golden_file_keeps_its_word() {
             assert!(shared.is_empty(), "{} shares {shared:?} with {}", question.id, expected.source);
         }
     }
-    let kinds: HashSet<Kind> = questions.iter().map(|question| question.kind).collect();
-    assert_eq!(kinds.len(), Kind::ALL.len(), "every kind is asked");
+    let kinds: HashSet<QuestionKind> = questions.iter().map(|question| question.kind).collect();
+    assert_eq!(kinds.len(), QuestionKind::ALL.len(), "every kind is asked");
 }
 
 #[tokio::test]
 async fn our_documentation_answers_its_golden_questions() {
     // Another test of this process may have been first.
     let _already = rustls::crypto::ring::default_provider().install_default();
-    let running = server::serve(Options::default(), CancellationToken::new()).await.unwrap();
+    let running = server::serve(LabOptions::default(), CancellationToken::new()).await.unwrap();
     let questions = golden();
     let answers = Asker::new(&running.mcp_url(), None).unwrap().ask(&questions).await;
     let rows = judging::judge(&questions, &answers, None);
@@ -144,7 +144,7 @@ fn every_fault_has_a_look_or_is_known_to_have_none_here() {
 }
 
 /// Both arms against each alone, without the reranker; and the reranked list beside them.
-async fn check_arms(laboratory: &Laboratory, with_rerank: &[Row], healthy: &[judging::Answer]) {
+async fn check_arms(laboratory: &Laboratory, with_rerank: &[FiguresRow], healthy: &[judging::GivenAnswer]) {
     let unranked = [(Fault::RerankerOff, Dose::of(Fault::RerankerOff))];
     let arm = async |off: Option<Fault>| {
         let faults: Vec<(Fault, Dose)> =
@@ -178,7 +178,7 @@ async fn check_arms(laboratory: &Laboratory, with_rerank: &[Row], healthy: &[jud
 #[tokio::test]
 async fn generated_manuals_tell_arms_and_faults_apart() {
     let _already = rustls::crypto::ring::default_provider().install_default();
-    let laboratory = Laboratory::start(Plan::new(SEED, CHUNKS).unwrap(), PER_KIND).await.unwrap();
+    let laboratory = Laboratory::start(ManualsPlan::new(SEED, CHUNKS).unwrap(), PER_KIND).await.unwrap();
     let healthy = laboratory.ask().await;
     let (rows, fused) = (laboratory.figures(&healthy.reranked), laboratory.figures(&healthy.fused));
     check_floors(&rows, GENERATED_FLOORS);

@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 use serin_reference::index::corpus::Corpus;
 use serin_reference::lab::kinds::{Dose, Fault};
 use serin_reference::lab::{
-    options::Options,
-    server::{self, Running},
+    options::LabOptions,
+    server::{self, LabServer},
 };
 use serin_reference::serve::plain;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
-async fn serve(options: Options) -> Running {
+async fn serve(options: LabOptions) -> LabServer {
     let _already = rustls::crypto::ring::default_provider().install_default();
     server::serve(options, CancellationToken::new()).await.unwrap()
 }
@@ -25,18 +25,18 @@ fn client() -> Client {
     Client::builder().no_proxy().timeout(Duration::from_secs(30)).build().unwrap()
 }
 
-async fn post(running: &Running, body: impl Into<reqwest::Body>) -> Response {
+async fn post(running: &LabServer, body: impl Into<reqwest::Body>) -> Response {
     client().post(running.url("search")).header("Content-Type", "application/json").body(body).send().await.unwrap()
 }
 
-async fn search(running: &Running, arguments: Value) -> (StatusCode, Value) {
+async fn search(running: &LabServer, arguments: Value) -> (StatusCode, Value) {
     let answer = post(running, arguments.to_string()).await;
     (answer.status(), answer.json().await.unwrap())
 }
 
 #[tokio::test]
 async fn plain_http_finds_what_mcp_finds() {
-    let running = serve(Options::default()).await;
+    let running = serve(LabOptions::default()).await;
     let arguments = json!({"query": "who gets buzzed at bedtime", "top_k": 3, "source": "reference/"});
     let (status, mut plain) = search(&running, arguments.clone()).await;
     assert_eq!(status, StatusCode::OK);
@@ -60,14 +60,14 @@ async fn plain_http_finds_what_mcp_finds() {
 
 #[tokio::test]
 async fn each_trouble_has_its_status() {
-    let check = async |says: &str, running: &Running, body: &str, status: StatusCode, code: &str| {
+    let check = async |says: &str, running: &LabServer, body: &str, status: StatusCode, code: &str| {
         let answer = post(running, body.to_owned()).await;
         let (got, again) = (answer.status(), answer.headers().contains_key("retry-after"));
         let envelope: Value = answer.json().await.unwrap();
         assert_eq!((got, envelope["error_code"].as_str()), (status, Some(code)), "{says}: {envelope}");
         assert_eq!(again, status == StatusCode::SERVICE_UNAVAILABLE, "{says}: when to ask again");
     };
-    let running = serve(Options::default()).await;
+    let running = serve(LabOptions::default()).await;
     let question = r#"{"query": "OC-31"}"#;
     check("no JSON", &running, "{", StatusCode::BAD_REQUEST, "INVALID_ARGUMENT").await;
     check("a list", &running, "[]", StatusCode::BAD_REQUEST, "INVALID_ARGUMENT").await;
@@ -93,9 +93,9 @@ async fn each_trouble_has_its_status() {
         check(fault.name(), &running, question, status, code).await;
         running.faults().off(fault);
     }
-    let empty = serve(Options { corpus: Corpus::Empty, ..Options::default() }).await;
+    let empty = serve(LabOptions { corpus: Corpus::Empty, ..LabOptions::default() }).await;
     check("nothing indexed", &empty, question, StatusCode::NOT_FOUND, "INDEX_MISSING").await;
-    let closed = serve(Options { bearer: Some("open-sesame".to_owned()), ..Options::default() }).await;
+    let closed = serve(LabOptions { bearer: Some("open-sesame".to_owned()), ..LabOptions::default() }).await;
     assert_eq!(post(&closed, question).await.status(), StatusCode::UNAUTHORIZED);
     let named = client().post(closed.url("search")).bearer_auth("open-sesame").body(question).send().await.unwrap();
     assert_eq!(named.status(), StatusCode::OK);
@@ -103,7 +103,7 @@ async fn each_trouble_has_its_status() {
 
 #[tokio::test]
 async fn a_page_from_elsewhere_gets_nothing() {
-    let running = serve(Options::default()).await;
+    let running = serve(LabOptions::default()).await;
     let check = async |says: &str, header: &str, value: &str, status: StatusCode| {
         let request = client().post(running.url("search")).header(header, value).body(r#"{"query": "OC-31"}"#);
         assert_eq!(request.send().await.unwrap().status(), status, "{says}");
@@ -116,7 +116,7 @@ async fn a_page_from_elsewhere_gets_nothing() {
 
 #[tokio::test]
 async fn every_answer_is_as_openapi_says() {
-    let running = serve(Options::default()).await;
+    let running = serve(LabOptions::default()).await;
     let described: Value = client().get(running.url("openapi.json")).send().await.unwrap().json().await.unwrap();
     assert_eq!(described, plain::document());
     assert_eq!(described["openapi"], "3.1.0");
@@ -146,7 +146,7 @@ async fn every_answer_is_as_openapi_says() {
 }
 
 /// The value of a metric's line that begins so.
-async fn metric(running: &Running, begins: &str) -> f64 {
+async fn metric(running: &LabServer, begins: &str) -> f64 {
     let text = client().get(running.url("metrics")).send().await.unwrap().text().await.unwrap();
     let line = text.lines().find(|line| line.starts_with(begins));
     line.unwrap_or_else(|| panic!("no {begins} in {text}")).rsplit(' ').next().unwrap().parse().unwrap()
@@ -154,7 +154,7 @@ async fn metric(running: &Running, begins: &str) -> f64 {
 
 #[tokio::test]
 async fn metrics_count_what_happens() {
-    let running = serve(Options::default()).await;
+    let running = serve(LabOptions::default()).await;
     let ok = "serin_reference_searches_total{outcome=\"ok\"}";
     search(&running, json!({"query": "OC-31"})).await;
     assert_eq!(metric(&running, ok).await, 1.0);
@@ -179,7 +179,7 @@ async fn metrics_count_what_happens() {
 
 #[tokio::test]
 async fn health_says_what_it_sees() {
-    let check = async |says: &str, options: Options, ready: Option<&str>, health: Option<&str>| {
+    let check = async |says: &str, options: LabOptions, ready: Option<&str>, health: Option<&str>| {
         let running = serve(options).await;
         for (path, reason) in [("ready", ready), ("health", health)] {
             let answer = client().get(running.url(path)).send().await.unwrap();
@@ -195,12 +195,12 @@ async fn health_says_what_it_sees() {
             "{says}: it lives"
         );
     };
-    let broken = |fault: Fault| Options { faults: vec![(fault, Dose::of(fault))], ..Options::default() };
-    let with = |fault: Fault, mode: &'static str| Options {
+    let broken = |fault: Fault| LabOptions { faults: vec![(fault, Dose::of(fault))], ..LabOptions::default() };
+    let with = |fault: Fault, mode: &'static str| LabOptions {
         faults: vec![(fault, Dose::of(fault).mode(mode))],
-        ..Options::default()
+        ..LabOptions::default()
     };
-    check("a healthy server", Options::default(), None, None).await;
+    check("a healthy server", LabOptions::default(), None, None).await;
     let pool = Some("pool_saturated");
     check("no connection is free", broken(Fault::PoolSaturated), pool, pool).await;
     check("nor where callers wait for one", with(Fault::PoolSaturated, "slow"), pool, pool).await;
@@ -211,24 +211,24 @@ async fn health_says_what_it_sees() {
     let store = Some("vector_store_unreachable");
     check("vectors cannot be reached", broken(Fault::VectorsUnreachable), store, store).await;
     check("vectors are zeros", broken(Fault::VectorsZeroed), store, store).await;
-    let nothing = Options { corpus: Corpus::Empty, ..Options::default() };
+    let nothing = LabOptions { corpus: Corpus::Empty, ..LabOptions::default() };
     check("nothing is indexed, which a start waits for", nothing, None, Some("index_empty_or_stale")).await;
-    let old = Options { stale_after: Some(Duration::ZERO), ..Options::default() };
+    let old = LabOptions { stale_after: Some(Duration::ZERO), ..LabOptions::default() };
     check("what is indexed is old", old, None, Some("source_stale")).await;
     check("a text is far from itself by another model", broken(Fault::WrongQueryModel), None, wrong).await;
     check("the vector arm brings nothing", broken(Fault::VectorArmOff), store, store).await;
     let empty = Some("empty_results");
     check("a threshold that nobody passes", broken(Fault::EmptyResults), None, empty).await;
     let swallowed = [Fault::ErrorAsEmpty, Fault::ToolError].map(|fault| (fault, Dose::of(fault)));
-    let swallowed = Options { faults: swallowed.to_vec(), ..Options::default() };
+    let swallowed = LabOptions { faults: swallowed.to_vec(), ..LabOptions::default() };
     check("an error that is swallowed", swallowed, None, empty).await;
     check("an error that is not", broken(Fault::ToolError), None, Some("unhealthy")).await;
     check("the worst first", broken(Fault::RerankerReversed), None, wrong).await;
     check("all of the corpus is lost", broken(Fault::CorpusTruncated), None, Some("index_empty_or_stale")).await;
     let half = vec![(Fault::CorpusTruncated, Dose::of(Fault::CorpusTruncated).share(0.5))];
-    check("what is left of it finds itself", Options { faults: half, ..Options::default() }, None, None).await;
+    check("what is left of it finds itself", LabOptions { faults: half, ..LabOptions::default() }, None, None).await;
     let half = vec![(Fault::PoolSaturated, Dose::of(Fault::PoolSaturated).share(0.5))];
-    check("half a pool is a pool", Options { faults: half, ..Options::default() }, None, None).await;
+    check("half a pool is a pool", LabOptions { faults: half, ..LabOptions::default() }, None, None).await;
     check("meaning alone finds a text", broken(Fault::KeywordArmOff), None, None).await;
     check("slowness is for others to judge", broken(Fault::LatencyStep), None, None).await;
     check("chunks cut in mid-sentence are not long", broken(Fault::ChunksMidSentence), None, None).await;
@@ -238,7 +238,7 @@ async fn health_says_what_it_sees() {
 #[tokio::test]
 async fn a_full_pool_is_named_while_searches_still_wait() {
     let dose = Dose::of(Fault::PoolSaturated).mode("slow");
-    let running = serve(Options { faults: vec![(Fault::PoolSaturated, dose)], ..Options::default() }).await;
+    let running = serve(LabOptions { faults: vec![(Fault::PoolSaturated, dose)], ..LabOptions::default() }).await;
     let url = running.url("search");
     let waiting = tokio::spawn(async move { client().post(url).body(r#"{"query": "OC-31"}"#).send().await });
     let look = async |path| -> Value { client().get(running.url(path)).send().await.unwrap().json().await.unwrap() };
@@ -254,7 +254,7 @@ async fn a_full_pool_is_named_while_searches_still_wait() {
 
 #[tokio::test]
 async fn health_warms_nothing_and_says_what_it_saw() {
-    let running = serve(Options { stale_after: Some(Duration::from_hours(1)), ..Options::default() }).await;
+    let running = serve(LabOptions { stale_after: Some(Duration::from_hours(1)), ..LabOptions::default() }).await;
     let look = async || -> Value { client().get(running.url("health")).send().await.unwrap().json().await.unwrap() };
     for _ in 0..3 {
         let report = look().await;
@@ -273,7 +273,7 @@ async fn health_warms_nothing_and_says_what_it_saw() {
 
 #[tokio::test]
 async fn stale_sources_are_counted_and_not_named_to_strangers() {
-    let running = serve(Options { stale_after: Some(Duration::ZERO), ..Options::default() }).await;
+    let running = serve(LabOptions { stale_after: Some(Duration::ZERO), ..LabOptions::default() }).await;
     let report: Value = client().get(running.url("health")).send().await.unwrap().json().await.unwrap();
     assert_eq!(report["stale_sources"], report["sources"]);
     assert!(!report.to_string().contains(".md"), "no document is named: {report}");
@@ -285,7 +285,7 @@ async fn stale_sources_are_counted_and_not_named_to_strangers() {
 #[tokio::test]
 #[ignore = "needs tests/install.sh"]
 async fn a_fuzzer_finds_nothing() {
-    let running = serve(Options::default()).await;
+    let running = serve(LabOptions::default()).await;
     let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/openapi/.venv/bin/schemathesis");
     let folder = tempfile::tempdir().unwrap();
     let told = tokio::process::Command::new(program)
@@ -300,7 +300,7 @@ async fn a_fuzzer_finds_nothing() {
 
 #[tokio::test]
 async fn a_body_that_does_not_go_on_is_not_waited_for() {
-    let running = serve(Options::default()).await;
+    let running = serve(LabOptions::default()).await;
     for path in ["/search", "/mcp"] {
         let mut stream = TcpStream::connect(running.address).await.unwrap();
         let head = format!(

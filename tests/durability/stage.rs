@@ -11,7 +11,7 @@ use serde_json::Value;
 use serin::cli::demo::inbox::Inbox;
 use serin::deliver::message::Message;
 use serin_reference::lab::kinds::{Dose, Fault};
-use serin_reference::lab::server::{self, Running};
+use serin_reference::lab::server::{self, LabServer};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool, SqlitePoolOptions};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -47,7 +47,7 @@ pub(crate) struct File {
 /// Servers, receivers and the folder.
 pub(crate) struct Stage {
     pub(crate) folder: TempDir,
-    pub(crate) servers: Vec<Running>,
+    pub(crate) servers: Vec<LabServer>,
     /// Told of incidents.
     pub(crate) oncall: Inbox,
     /// The fallback of `oncall`.
@@ -78,9 +78,9 @@ impl Stage {
         let stop = CancellationToken::new();
         let mut servers = Vec::new();
         for number in 0..count {
-            let options = serin_reference::lab::options::Options {
+            let options = serin_reference::lab::options::LabOptions {
                 name: format!("s{number}"),
-                ..serin_reference::lab::options::Options::default()
+                ..serin_reference::lab::options::LabOptions::default()
             };
             servers.push(server::serve(options, stop.clone()).await.expect("a reference server"));
         }
@@ -99,7 +99,7 @@ impl Stage {
         let database = eyes(&folder.path().join("serin.db"));
         let ids = ["s0", "s1", "s2", "s3"];
         let watched =
-            |(id, server): (&'static str, &Running)| Watched { id, url: server.mcp_url(), keys: String::new() };
+            |(id, server): (&'static str, &LabServer)| Watched { id, url: server.mcp_url(), keys: String::new() };
         let file = File {
             monitors: ids.into_iter().zip(&servers).map(watched).collect(),
             receivers: vec!["oncall", "spare", "ops"],

@@ -1,7 +1,7 @@
 //! Tools that change under their callers.
 
 use serin_reference::lab::kinds::{Dose, Fault};
-use serin_reference::lab::server::Running;
+use serin_reference::lab::server::LabServer;
 
 use crate::stage::{Expected, Stage, evidence, reference, signal};
 
@@ -45,7 +45,7 @@ async fn a_change_of_tools_is_as_loud_as_it_hurts() {
 }
 
 /// A reference server as monitor `docs`, which was well once.
-async fn docs() -> (Running, Stage) {
+async fn docs() -> (LabServer, Stage) {
     let server = reference().await;
     let stage = Stage::start(&format!(
         "  - id: docs\n    url: {}\n    canaries:\n      \

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use serin_reference::lab::kinds::{Dose, Fault};
-use serin_reference::lab::{options::Options, server};
+use serin_reference::lab::{options::LabOptions, server};
 use tokio_util::sync::CancellationToken;
 
 use crate::stage::{Expected, Process, Stage, TOKEN, crypto, evidence, reference, signal};
@@ -92,7 +92,7 @@ async fn a_crash_that_is_over_before_the_page_is_only_a_restart() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_wants_a_token_is_a_matter_of_access() {
     crypto();
-    let options = Options { bearer: Some(TOKEN.to_owned()), ..Options::default() };
+    let options = LabOptions { bearer: Some(TOKEN.to_owned()), ..LabOptions::default() };
     let server = server::serve(options, CancellationToken::new()).await.unwrap();
     let url = server.mcp_url();
     let stage = Stage::start(&format!("  - id: locked\n    url: {url}\n{CANARIES}")).await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use serin_reference::lab::kinds::{Dose, Fault};
-use serin_reference::lab::server::Running;
+use serin_reference::lab::server::LabServer;
 
 use crate::stage::{Expected, Stage, reference, signal};
 
@@ -17,7 +17,7 @@ const CANARIES: &str = "    canaries:
       - { id: pool, query: how many connections does the pool hold, expect: [reference/pool.md], kind: mixed }
 ";
 
-fn slow(server: &Running) {
+fn slow(server: &LabServer) {
     server.faults().on(Fault::LatencyStep, Dose::of(Fault::LatencyStep).amount(SLOW_MS));
 }
 

@@ -11,8 +11,8 @@ use serin::cli::demo::inbox::{Hook, Inbox, InboxItem, Item, Mail};
 use serin::cli::demo::smtp_sink::{Manners, SmtpSink};
 use serin::deliver::message::Message;
 use serin_reference::lab::{
-    options::Options,
-    server::{self, Running},
+    options::LabOptions,
+    server::{self, LabServer},
 };
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::TcpListener;
@@ -357,9 +357,9 @@ pub(crate) fn crypto() {
 }
 
 /// A reference server within this process.
-pub(crate) async fn reference() -> Running {
+pub(crate) async fn reference() -> LabServer {
     crypto();
-    server::serve(Options::default(), CancellationToken::new()).await.unwrap()
+    server::serve(LabOptions::default(), CancellationToken::new()).await.unwrap()
 }
 
 /// A reference server in a process of its own, which can really crash.

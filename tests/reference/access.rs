@@ -3,15 +3,15 @@
 use reqwest::StatusCode;
 use serde_json::json;
 use serin_reference::lab::kinds::{Dose, Fault};
-use serin_reference::lab::options::Options;
-use serin_reference::lab::server::ServeError;
+use serin_reference::lab::options::LabOptions;
+use serin_reference::lab::server::LabError;
 use tokio_util::sync::CancellationToken;
 
 use crate::{LEGACY, healthy, server};
 
 #[tokio::test]
 async fn a_token_is_asked_for() {
-    let server = server(Options { bearer: Some("s3cret".to_owned()), ..Options::default() }).await;
+    let server = server(LabOptions { bearer: Some("s3cret".to_owned()), ..LabOptions::default() }).await;
     let ask = async |token: &str| {
         let request = server.client.post(server.running.mcp_url()).bearer_auth(token);
         let request = request.header("Accept", "application/json, text/event-stream");
@@ -48,11 +48,11 @@ async fn the_admin_endpoint_takes_all_or_nothing_and_only_from_here() {
 #[tokio::test]
 async fn a_server_that_others_reach_needs_a_token_and_its_admin_is_local() {
     let stop = CancellationToken::new();
-    let everywhere = Options { listen: "0.0.0.0:0".parse().unwrap(), ..Options::default() };
+    let everywhere = LabOptions { listen: "0.0.0.0:0".parse().unwrap(), ..LabOptions::default() };
     assert!(matches!(
         server::serve(everywhere, stop.clone()).await,
-        Err(ServeError::Server(serin_reference::serve::server::ServeError::TokenNeeded(_)))
+        Err(LabError::Server(serin_reference::serve::server::ServeError::TokenNeeded(_)))
     ));
-    let admin = Options { admin: Some("0.0.0.0:0".parse().unwrap()), ..Options::default() };
-    assert!(matches!(server::serve(admin, stop).await, Err(ServeError::AdminNotLocal(_))));
+    let admin = LabOptions { admin: Some("0.0.0.0:0".parse().unwrap()), ..LabOptions::default() };
+    assert!(matches!(server::serve(admin, stop).await, Err(LabError::AdminNotLocal(_))));
 }

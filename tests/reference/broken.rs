@@ -6,7 +6,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 use serin_reference::index::corpus::Corpus;
 use serin_reference::lab::kinds::{Dose, Fault};
-use serin_reference::lab::options::Options;
+use serin_reference::lab::options::LabOptions;
 
 use crate::{LEGACY, MODERN, broken, healthy, server, sources};
 
@@ -58,7 +58,7 @@ async fn errors_are_errors_unless_they_are_swallowed() {
 
 #[tokio::test]
 async fn an_empty_index_is_named() {
-    let server = server(Options { corpus: Corpus::Empty, ..Options::default() }).await;
+    let server = server(LabOptions { corpus: Corpus::Empty, ..LabOptions::default() }).await;
     assert_eq!(server.search("OC-31").await["error_code"], "INDEX_MISSING");
     assert_eq!(server.health("health").await.1["reason"], "index_empty_or_stale");
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use serin_reference::index::corpus::Corpus;
 use serin_reference::index::documentation::SOURCES as DOCUMENTATION;
 use serin_reference::lab::kinds::{Dose, Fault};
-use serin_reference::lab::options::Options;
+use serin_reference::lab::options::LabOptions;
 use serin_reference::text::words as text;
 
 use crate::{CANARIES, MODERN, broken, healthy, server, sources};
@@ -136,15 +136,15 @@ async fn a_folder_is_a_corpus_and_a_file_is_an_index() {
     std::fs::write(folder.path().join("sub/a.md"), "# A\nThe quagga-17 valve.").unwrap();
     std::fs::write(folder.path().join("b.txt"), b"broken \xff text about okapi-18").unwrap();
     std::fs::write(folder.path().join("c.bin"), "no").unwrap();
-    let options = Options {
+    let options = LabOptions {
         corpus: Corpus::Folder(folder.path().to_owned()),
         database: Some(folder.path().join("index.db")),
-        ..Options::default()
+        ..LabOptions::default()
     };
     let first = server(options.clone()).await;
     assert_eq!(sources(&first.search("quagga-17").await)[0], "sub/a.md");
     assert_eq!(sources(&first.search("okapi-18").await)[0], "b.txt");
     first.running.stop().await;
-    let second = server(Options { corpus: Corpus::Empty, ..options }).await;
+    let second = server(LabOptions { corpus: Corpus::Empty, ..options }).await;
     assert_eq!(sources(&second.search("quagga-17").await)[0], "sub/a.md", "the file remembers");
 }

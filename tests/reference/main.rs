@@ -10,8 +10,8 @@ use std::time::Duration;
 use reqwest::{Client, Response, StatusCode};
 use serde_json::{Value, json};
 use serin_reference::lab::kinds::{Dose, Fault};
-use serin_reference::lab::options::Options;
-use serin_reference::lab::server::{self, Running};
+use serin_reference::lab::options::LabOptions;
+use serin_reference::lab::server::{self, LabServer};
 use tokio_util::sync::CancellationToken;
 
 mod corpus;
@@ -49,24 +49,24 @@ const CANARIES: &[(&str, &str, &str, &[&str])] = &[
 ];
 
 struct Server {
-    running: Running,
+    running: LabServer,
     client: Client,
 }
 
-async fn server(options: Options) -> Server {
+async fn server(options: LabOptions) -> Server {
     // Another test of this process may have been first.
     let _already = rustls::crypto::ring::default_provider().install_default();
-    let options = Options { admin: Some("127.0.0.1:0".parse().unwrap()), ..options };
+    let options = LabOptions { admin: Some("127.0.0.1:0".parse().unwrap()), ..options };
     let running = server::serve(options, CancellationToken::new()).await.unwrap();
     Server { running, client: Client::builder().no_proxy().timeout(Duration::from_secs(30)).build().unwrap() }
 }
 
 async fn healthy() -> Server {
-    server(Options::default()).await
+    server(LabOptions::default()).await
 }
 
 async fn broken(fault: Fault, dose: Dose) -> Server {
-    server(Options { faults: vec![(fault, dose)], ..Options::default() }).await
+    server(LabOptions { faults: vec![(fault, dose)], ..LabOptions::default() }).await
 }
 
 impl Server {

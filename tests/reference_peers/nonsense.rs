@@ -3,7 +3,7 @@
 use reqwest::Client;
 use serde_json::{Value, json};
 use serin_reference::index::corpus::Corpus;
-use serin_reference::lab::options::Options;
+use serin_reference::lab::options::LabOptions;
 use serin_reference::lab::server;
 use tokio_util::sync::CancellationToken;
 
@@ -22,7 +22,7 @@ async fn check(client: &Client, url: &str, says: &str, body: &str, expected: (u1
 #[tokio::test]
 async fn nonsense_is_answered_by_its_code() {
     let _already = rustls::crypto::ring::default_provider().install_default();
-    let options = Options { corpus: Corpus::Empty, ..Options::default() };
+    let options = LabOptions { corpus: Corpus::Empty, ..LabOptions::default() };
     let running = server::serve(options, CancellationToken::new()).await.unwrap();
     let client = Client::builder().no_proxy().build().unwrap();
     for url in [running.mcp_url(), running.legacy_url()] {

@@ -6,8 +6,8 @@ use reqwest::{Client, Method, Response, StatusCode};
 use serde_json::{Value, json};
 use serin_reference::index::corpus::Corpus;
 use serin_reference::lab::kinds::{Dose, Fault};
-use serin_reference::lab::options::Options;
-use serin_reference::lab::server::{self, Running};
+use serin_reference::lab::options::LabOptions;
+use serin_reference::lab::server::{self, LabServer};
 use serin_reference::serve::legacy::SESSIONS_MAX;
 use tokio_util::sync::CancellationToken;
 
@@ -77,8 +77,9 @@ impl Raw {
 }
 
 /// A server that knows nothing, which its sessions do not need.
-async fn empty() -> (Running, Raw) {
-    let options = Options { corpus: Corpus::Empty, admin: Some("127.0.0.1:0".parse().unwrap()), ..Options::default() };
+async fn empty() -> (LabServer, Raw) {
+    let options =
+        LabOptions { corpus: Corpus::Empty, admin: Some("127.0.0.1:0".parse().unwrap()), ..LabOptions::default() };
     let running = server::serve(options, CancellationToken::new()).await.unwrap();
     let raw = Raw::new(&running.legacy_url());
     (running, raw)

@@ -5,7 +5,7 @@ use candle_core::{DType, Device, Module as _, Result, Tensor};
 use candle_nn::{Embedding, LayerNorm, Linear, ops};
 use tokenizers::{EncodeInput, Tokenizer};
 
-use crate::bert::folder::{Activation, Config, Folder, FolderError, Weights};
+use crate::bert::folder::{Activation, BertConfig, BertWeights, Folder, FolderError};
 
 /// What is added to the attention of a place that only pads: after softmax nothing is left of it.
 const PADDED: f64 = -1e9;
@@ -17,11 +17,11 @@ pub struct Encoder {
     positions: Tensor,
     types: Embedding,
     norm: LayerNorm,
-    layers: Vec<Layer>,
+    layers: Vec<EncoderLayer>,
 }
 
 #[derive(Debug)]
-struct Layer {
+struct EncoderLayer {
     attention: Attention,
     attention_norm: LayerNorm,
     wide: Linear,
@@ -84,7 +84,7 @@ impl Encoder {
             types: tensors.embedding("embeddings.token_type_embeddings", config.type_vocab_size, hidden)?,
             norm: tensors.norm("embeddings.LayerNorm", config)?,
             layers: (0..config.num_hidden_layers)
-                .map(|number| Layer::of(&tensors, &format!("encoder.layer.{number}"), config))
+                .map(|number| EncoderLayer::of(&tensors, &format!("encoder.layer.{number}"), config))
                 .collect::<std::result::Result<_, _>>()?,
         })
     }
@@ -107,8 +107,8 @@ impl Encoder {
     }
 }
 
-impl Layer {
-    fn of(tensors: &Named<'_>, at: &str, config: &Config) -> std::result::Result<Self, FolderError> {
+impl EncoderLayer {
+    fn of(tensors: &Named<'_>, at: &str, config: &BertConfig) -> std::result::Result<Self, FolderError> {
         let (hidden, between) = (config.hidden_size, config.intermediate_size);
         let linear = |name: &str, from, to| tensors.linear(&format!("{at}.{name}"), from, to);
         Ok(Self {
@@ -159,13 +159,13 @@ impl Attention {
 /// A model's tensors by the names within BERT, which files may precede with `bert.`.
 #[derive(Debug)]
 pub struct Named<'a> {
-    weights: &'a Weights,
+    weights: &'a BertWeights,
     prefix: &'static str,
 }
 
 impl<'a> Named<'a> {
     /// The tensors of these weights.
-    pub fn of(weights: &'a Weights) -> Self {
+    pub fn of(weights: &'a BertWeights) -> Self {
         let prefix = if weights.has("bert.embeddings.word_embeddings.weight") { "bert." } else { "" };
         Self { weights, prefix }
     }
@@ -183,7 +183,7 @@ impl<'a> Named<'a> {
         Ok(Embedding::new(self.get(&format!("{name}.weight"), &[count, hidden])?, hidden))
     }
 
-    fn norm(&self, name: &str, config: &Config) -> std::result::Result<LayerNorm, FolderError> {
+    fn norm(&self, name: &str, config: &BertConfig) -> std::result::Result<LayerNorm, FolderError> {
         // Files made from TensorFlow's checkpoints have the older names.
         let old = self.weights.has(&format!("{}{name}.gamma", self.prefix));
         let (weight, bias) = if old { ("gamma", "beta") } else { ("weight", "bias") };

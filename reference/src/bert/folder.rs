@@ -39,16 +39,16 @@ pub struct Folder {
     /// The beginning of SHA-256 over configuration, tokenizer and weights.
     pub revision: String,
     /// `config.json`.
-    pub config: Config,
+    pub config: BertConfig,
     /// `tokenizer.json`, set to cut and to pad.
     pub tokenizer: Tokenizer,
     /// `model.safetensors`.
-    pub weights: Weights,
+    pub weights: BertWeights,
 }
 
 /// `config.json`, as far as it decides what is computed.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Config {
+pub struct BertConfig {
     model_type: String,
     #[serde(default)]
     position_embedding_type: Option<String>,
@@ -115,14 +115,14 @@ impl Folder {
             Ok((path, bytes))
         };
         let (config_path, config) = file("config.json", JSON_BYTES_MAX)?;
-        let config: Config = parse(&config_path, &config)?;
+        let config: BertConfig = parse(&config_path, &config)?;
         config.check().map_err(|why| FolderError { path: config_path, why })?;
         let (tokenizer_path, tokenizer) = file("tokenizer.json", JSON_BYTES_MAX)?;
         let tokens_max = tokens_max(path, &config)?;
         let tokenizer =
             tokenizer_of(&tokenizer, &config, tokens_max).map_err(|why| FolderError { path: tokenizer_path, why })?;
         let (weights_path, weights) = file("model.safetensors", WEIGHTS_BYTES_MAX)?;
-        let weights = Weights::read(weights_path, &weights)?;
+        let weights = BertWeights::read(weights_path, &weights)?;
         let revision = digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let name = whole.file_name().map_or_else(|| "local".to_owned(), |name| name.to_string_lossy().into_owned());
@@ -130,7 +130,7 @@ impl Folder {
     }
 }
 
-impl Config {
+impl BertConfig {
     fn check(&self) -> Result<(), String> {
         if self.model_type != "bert" {
             return Err(format!(
@@ -163,13 +163,13 @@ impl Config {
 }
 
 /// Tokens of a text that this model reads.
-fn tokens_max(folder: &Path, config: &Config) -> Result<usize, FolderError> {
+fn tokens_max(folder: &Path, config: &BertConfig) -> Result<usize, FolderError> {
     let named: Option<SentenceConfig> = optional(&folder.join("sentence_bert_config.json"))?;
     let wanted = named.and_then(|file| file.max_seq_length).unwrap_or(TOKENS_MAX);
     Ok(wanted.min(TOKENS_MAX).min(config.max_position_embeddings))
 }
 
-fn tokenizer_of(bytes: &[u8], config: &Config, tokens_max: usize) -> Result<Tokenizer, String> {
+fn tokenizer_of(bytes: &[u8], config: &BertConfig, tokens_max: usize) -> Result<Tokenizer, String> {
     let bad =
         |error: tokenizers::Error| format!("it is not a tokenizer ({error}): copy it again from the model's page");
     let mut tokenizer = Tokenizer::from_bytes(bytes).map_err(bad)?;
@@ -186,12 +186,12 @@ fn tokenizer_of(bytes: &[u8], config: &Config, tokens_max: usize) -> Result<Toke
 
 /// Named tensors.
 #[derive(Debug)]
-pub struct Weights {
+pub struct BertWeights {
     path: PathBuf,
     tensors: HashMap<String, Tensor>,
 }
 
-impl Weights {
+impl BertWeights {
     fn read(path: PathBuf, bytes: &[u8]) -> Result<Self, FolderError> {
         match candle_core::safetensors::load_buffer(bytes, &Device::Cpu) {
             Ok(tensors) => Ok(Self { path, tensors }),

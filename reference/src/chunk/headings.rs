@@ -1,6 +1,6 @@
 //! The methods: what is kept together, below which headings, and what is left of it after packing.
 
-use crate::chunk::markdown::{self, Kind};
+use crate::chunk::markdown::{self, BlockKind};
 use crate::chunk::pack::{self, Packer, Run};
 use crate::chunk::units::{self, Unit};
 
@@ -47,7 +47,7 @@ pub(super) fn sections(text: &str, tokens_max: usize) -> Vec<Section> {
     let mut is_new = true;
     let mut budget = 0;
     for block in markdown::blocks(text) {
-        if let Kind::Heading(depth, title) = &block.kind {
+        if let BlockKind::Heading(depth, title) = &block.kind {
             titles.enter(*depth, title);
             is_new = true;
             continue;
@@ -58,7 +58,7 @@ pub(super) fn sections(text: &str, tokens_max: usize) -> Vec<Section> {
             sections.push(Section { path, units: Vec::new() });
         }
         if let Some(section) = sections.last_mut() {
-            units::push(text, block.start, block.end, block.kind != Kind::Code, budget, &mut section.units);
+            units::push(text, block.start, block.end, block.kind != BlockKind::Code, budget, &mut section.units);
         }
     }
     sections

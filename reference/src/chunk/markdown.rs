@@ -8,7 +8,7 @@ use crate::chunk::sentences;
 
 /// What a block is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum BlockKind {
     /// A heading of this depth, 1 to 6, and its title.
     Heading(usize, String),
     /// A sentence, or an item of a list without one.
@@ -22,7 +22,7 @@ pub(crate) enum Kind {
 /// A stretch of the text, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Block {
-    pub(crate) kind: Kind,
+    pub(crate) kind: BlockKind,
     pub(crate) start: usize,
     pub(crate) end: usize,
 }
@@ -39,7 +39,7 @@ pub(crate) fn blocks(text: &str) -> Vec<Block> {
     let mut reader = Reader { text, blocks: Vec::new(), paragraph: None, fence: None };
     let mut at = front_matter(text);
     if at > 0 {
-        reader.push(Kind::Code, 0, at);
+        reader.push(BlockKind::Code, 0, at);
     }
     for line in text[at..].split_inclusive('\n') {
         reader.line(at, line);
@@ -76,14 +76,14 @@ impl<'a> Reader<'a> {
             self.close_paragraph();
         } else if let Some((depth, title)) = heading(line) {
             self.close_paragraph();
-            self.push(Kind::Heading(depth, title.to_owned()), start, end);
+            self.push(BlockKind::Heading(depth, title.to_owned()), start, end);
         } else if let Some(depth) = underline(line).filter(|_| self.paragraph_is_a_title()) {
             let (from, _) = self.paragraph.take().unwrap_or((start, start));
             let title = self.text[from..start].trim().to_owned();
-            self.push(Kind::Heading(depth, title), from, end);
+            self.push(BlockKind::Heading(depth, title), from, end);
         } else if bare.starts_with('|') {
             self.close_paragraph();
-            self.push(Kind::Row, start, end);
+            self.push(BlockKind::Row, start, end);
         } else {
             if is_item(bare) {
                 self.close_paragraph();
@@ -101,20 +101,20 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn push(&mut self, kind: Kind, start: usize, end: usize) {
+    fn push(&mut self, kind: BlockKind, start: usize, end: usize) {
         self.blocks.push(Block { kind, start, end });
     }
 
     fn close_fence(&mut self, end: usize) {
         if let Some((start, _)) = self.fence.take() {
-            self.push(Kind::Code, start, end);
+            self.push(BlockKind::Code, start, end);
         }
     }
 
     fn close_paragraph(&mut self) {
         if let Some((start, end)) = self.paragraph.take() {
             for (start, end) in sentences::split(self.text, start, end) {
-                self.push(Kind::Sentence, start, end);
+                self.push(BlockKind::Sentence, start, end);
             }
         }
     }
@@ -194,10 +194,10 @@ mod tests {
             .iter()
             .map(|block| {
                 let name = match &block.kind {
-                    Kind::Heading(depth, title) => format!("{depth} {title}"),
-                    Kind::Sentence => "sentence".to_owned(),
-                    Kind::Row => "row".to_owned(),
-                    Kind::Code => "code".to_owned(),
+                    BlockKind::Heading(depth, title) => format!("{depth} {title}"),
+                    BlockKind::Sentence => "sentence".to_owned(),
+                    BlockKind::Row => "row".to_owned(),
+                    BlockKind::Code => "code".to_owned(),
                 };
                 (name, text[block.start..block.end].trim())
             })
@@ -230,6 +230,6 @@ mod tests {
     #[test]
     fn a_line_without_end_is_no_heading() {
         let line = format!("# {}", "x ".repeat(500));
-        assert!(blocks(&line).iter().all(|block| block.kind == Kind::Sentence));
+        assert!(blocks(&line).iter().all(|block| block.kind == BlockKind::Sentence));
     }
 }

@@ -24,5 +24,5 @@ mod tests;
 
 pub use chunks::{Chunk, Role};
 pub use method::Method;
-pub use settings::{CHARACTERS_LEAST, CHARACTERS_MOST, OVERLAP_MOST, Settings, TOKENS_LEAST, TOKENS_MOST};
+pub use settings::{CHARACTERS_LEAST, CHARACTERS_MOST, ChunkSettings, OVERLAP_MOST, TOKENS_LEAST, TOKENS_MOST};
 pub use split::{PARSER_VERSION, split};

@@ -2,7 +2,7 @@
 
 /// How large chunks are. Only `checked` makes them, so they can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
+pub struct ChunkSettings {
     tokens_max: usize,
     overlap: usize,
     characters: usize,
@@ -20,13 +20,13 @@ pub const CHARACTERS_LEAST: usize = 64;
 /// The most: about what the most tokens hold.
 pub const CHARACTERS_MOST: usize = 2_000;
 
-impl Default for Settings {
+impl Default for ChunkSettings {
     fn default() -> Self {
         Self { tokens_max: 200, overlap: 1, characters: 512, character_overlap: 64 }
     }
 }
 
-impl Settings {
+impl ChunkSettings {
     /// `tokens_max` of a chunk with its headings, `overlap` in sentences; of `Method::Fixed` the
     /// `characters` of a chunk and `character_overlap` between neighbours.
     ///

@@ -6,7 +6,7 @@ use crate::chunk::chunks::{Chunk, Role};
 use crate::chunk::headings::{self, Piece};
 use crate::chunk::method::Method;
 use crate::chunk::offsets::Offsets;
-use crate::chunk::settings::Settings;
+use crate::chunk::settings::ChunkSettings;
 
 /// Changes with every change of what `split` gives, so that an index knows what it must cut again.
 /// The core alone cuts otherwise, so its indexes are cut again by whoever has all methods.
@@ -14,7 +14,7 @@ pub const PARSER_VERSION: &str = if cfg!(feature = "chunkers") { "3" } else { "3
 
 /// Cuts a text. Passages and sections come in order, each section before its passages; a summary,
 /// where there is one, is the last. A text without anything to read gives nothing.
-pub fn split(method: Method, text: &str, settings: &Settings) -> Vec<Chunk> {
+pub fn split(method: Method, text: &str, settings: &ChunkSettings) -> Vec<Chunk> {
     let (max, overlap) = (settings.tokens_max(), settings.overlap());
     let pieces = match method {
         Method::Markdown => headings::markdown(text, max, overlap),

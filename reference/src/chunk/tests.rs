@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use crate::chunk::chunkers::methods::SUMMARY_CHARS_MIN;
-use crate::chunk::{Chunk, Method, Role, Settings, TOKENS_MOST, markdown, split};
+use crate::chunk::{Chunk, ChunkSettings, Method, Role, TOKENS_MOST, markdown, split};
 use crate::lab::damage::{self, Damage};
 use crate::text::tokens;
 
 /// Checks the promises of `cut` for one text and method; gives the chunks.
-fn check(says: &str, method: Method, text: &str, settings: &Settings) -> Vec<Chunk> {
+fn check(says: &str, method: Method, text: &str, settings: &ChunkSettings) -> Vec<Chunk> {
     let chunks = split(method, text, settings);
     let letters: Vec<char> = text.chars().collect();
     let mut last_start = 0;
@@ -58,7 +58,7 @@ fn nothing_is_lost(says: &str, method: Method, text: &str, chunks: &[Chunk]) {
     let mut headings: BTreeSet<usize> = BTreeSet::new();
     if matches!(method, Method::Markdown | Method::ParentChild) {
         for block in markdown::blocks(text) {
-            if matches!(block.kind, markdown::Kind::Heading(..)) {
+            if matches!(block.kind, markdown::BlockKind::Heading(..)) {
                 headings.extend(block.start..block.end);
             }
         }
@@ -71,8 +71,8 @@ fn nothing_is_lost(says: &str, method: Method, text: &str, chunks: &[Chunk]) {
     }
 }
 
-fn settings(tokens_max: usize, overlap: usize) -> Settings {
-    Settings::checked(tokens_max, overlap, 512, 64).unwrap()
+fn settings(tokens_max: usize, overlap: usize) -> ChunkSettings {
+    ChunkSettings::checked(tokens_max, overlap, 512, 64).unwrap()
 }
 
 #[test]
@@ -182,7 +182,7 @@ proptest! {
 }
 
 fn contents(method: Method, text: &str) -> Vec<(String, String)> {
-    let chunks = check("contents", method, text, &Settings::default());
+    let chunks = check("contents", method, text, &ChunkSettings::default());
     chunks.into_iter().map(|chunk| (chunk.section, chunk.content)).collect()
 }
 
@@ -228,7 +228,7 @@ fn topics_begin_where_the_words_change() {
 #[test]
 fn a_passage_lies_within_its_section() {
     let text = format!("# A\n{}\n# B\nShort.\n", "A sentence of the first section stands here. ".repeat(20));
-    let chunks = check("two sections", Method::ParentChild, &text, &Settings::default());
+    let chunks = check("two sections", Method::ParentChild, &text, &ChunkSettings::default());
     let parents: Vec<&str> =
         chunks.iter().filter(|chunk| chunk.role == Role::Section).map(|chunk| chunk.section.as_str()).collect();
     assert_eq!(parents, ["A", "B"]);
@@ -245,27 +245,27 @@ fn a_long_document_has_one_summary() {
     let text = format!("# Boiler manual\n{}", (0..900).map(sentence).collect::<String>());
     assert!(text.len() > SUMMARY_CHARS_MIN);
     for method in Method::ALL.iter().copied() {
-        let chunks = check("a long manual", method, &text, &Settings::default());
+        let chunks = check("a long manual", method, &text, &ChunkSettings::default());
         let summaries: Vec<&Chunk> = chunks.iter().filter(|chunk| chunk.role == Role::Summary).collect();
         assert_eq!(summaries.len(), usize::from(method != Method::Fixed), "{method}");
         assert!(summaries.iter().all(|summary| summary.content.contains("boiler")), "{method}");
-        assert_eq!(chunks, split(method, &text, &Settings::default()), "{method}: the same each time");
+        assert_eq!(chunks, split(method, &text, &ChunkSettings::default()), "{method}: the same each time");
     }
-    let short = split(Method::Markdown, &text[..40_000], &Settings::default());
+    let short = split(Method::Markdown, &text[..40_000], &ChunkSettings::default());
     assert!(short.iter().all(|chunk| chunk.role != Role::Summary));
 }
 
 #[test]
 fn settings_name_the_mend() {
-    let is = |says: &str, got: Result<Settings, String>, names: &str| {
+    let is = |says: &str, got: Result<ChunkSettings, String>, names: &str| {
         assert!(got.expect_err(says).contains(names), "{says}");
     };
-    is("too few tokens", Settings::checked(31, 1, 512, 64), "32 to 500");
-    is("more than health allows", Settings::checked(501, 1, 512, 64), "32 to 500");
-    is("nothing new in a chunk", Settings::checked(200, 4, 512, 64), "0 to 3");
-    is("too few characters", Settings::checked(200, 1, 10, 0), "64 to 2000");
-    is("more overlap than half", Settings::checked(200, 1, 100, 51), "0 to 50");
-    assert_eq!(Settings::checked(200, 1, 512, 64), Ok(Settings::default()));
+    is("too few tokens", ChunkSettings::checked(31, 1, 512, 64), "32 to 500");
+    is("more than health allows", ChunkSettings::checked(501, 1, 512, 64), "32 to 500");
+    is("nothing new in a chunk", ChunkSettings::checked(200, 4, 512, 64), "0 to 3");
+    is("too few characters", ChunkSettings::checked(200, 1, 10, 0), "64 to 2000");
+    is("more overlap than half", ChunkSettings::checked(200, 1, 100, 51), "0 to 50");
+    assert_eq!(ChunkSettings::checked(200, 1, 512, 64), Ok(ChunkSettings::default()));
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn names_say_how_they_are_cut() {
 #[test]
 fn damage_is_what_a_bad_chunker_does() {
     let text = format!("# A\n{}", "Some sentence of this document stands here, complete. ".repeat(40));
-    let chunks = split(Method::ParentChild, &text, &Settings::default());
+    let chunks = split(Method::ParentChild, &text, &ChunkSettings::default());
     let passages = |chunks: &[Chunk]| chunks.iter().filter(|chunk| chunk.role == Role::Passage).count();
     let whole = passages(&chunks);
     let is = |says: &str, damage: Damage, expected: usize| {

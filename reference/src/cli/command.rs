@@ -70,14 +70,14 @@ mod tests {
     use clap::Parser;
 
     #[derive(Debug, Parser)]
-    struct Line {
+    struct CommandLine {
         #[command(flatten)]
         args: ReferenceArgs,
     }
 
     fn check(says: &str, line: &str, faults: Option<usize>) {
         let words = std::iter::once("reference").chain(line.split(' '));
-        let read = Line::try_parse_from(words).ok().map(|line| match line.args.command {
+        let read = CommandLine::try_parse_from(words).ok().map(|line| match line.args.command {
             ReferenceCommand::Serve(args) => args.faults(),
             _ => 0,
         });

@@ -7,9 +7,9 @@ use anyhow::Context as _;
 use clap::Args;
 
 use crate::data::asking::Asker;
-use crate::data::judging::{self, Answer, Row};
+use crate::data::judging::{self, FiguresRow, GivenAnswer};
 use crate::data::manuals;
-use crate::data::plan::Plan;
+use crate::data::plan::ManualsPlan;
 use crate::data::question;
 // Laboratory: figures of a server that is broken in one way after another.
 use crate::lab::measuring::{self, Laboratory};
@@ -80,7 +80,7 @@ pub struct FiguresArgs {
 /// # Errors
 /// A size that is not made, or a folder that cannot or must not be written.
 pub fn generate(args: &GenerateArgs) -> anyhow::Result<()> {
-    let plan = Plan::new(args.seed, args.chunks)?;
+    let plan = ManualsPlan::new(args.seed, args.chunks)?;
     let written = manuals::write(plan, usize::try_from(args.per_kind)?, &args.out, args.force)?;
     anstream::println!(
         "{} chunks in {} documents, and {} questions in {}",
@@ -98,7 +98,7 @@ pub fn generate(args: &GenerateArgs) -> anyhow::Result<()> {
 /// Files that cannot be read or written, a server that answers nothing at all.
 pub async fn figures(args: FiguresArgs) -> anyhow::Result<()> {
     if args.signatures {
-        return all_signatures(Plan::new(args.seed, args.chunks)?, usize::try_from(args.per_kind)?).await;
+        return all_signatures(ManualsPlan::new(args.seed, args.chunks)?, usize::try_from(args.per_kind)?).await;
     }
     let path = args.questions.context("--questions names the file to ask")?;
     let questions = question::read(&path)?;
@@ -120,7 +120,7 @@ pub async fn figures(args: FiguresArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn all_signatures(plan: Plan, per_kind: usize) -> anyhow::Result<()> {
+async fn all_signatures(plan: ManualsPlan, per_kind: usize) -> anyhow::Result<()> {
     let laboratory = Laboratory::start(plan, per_kind).await?;
     let healthy = laboratory.ask().await;
     let (was, fused) = (laboratory.figures(&healthy.reranked), laboratory.figures(&healthy.fused));
@@ -138,7 +138,7 @@ async fn all_signatures(plan: Plan, per_kind: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn answers(path: &std::path::Path) -> anyhow::Result<Vec<Answer>> {
+fn answers(path: &std::path::Path) -> anyhow::Result<Vec<GivenAnswer>> {
     let unread = || format!("{} cannot be read", path.display());
     let length = std::fs::metadata(path).with_context(unread)?.len();
     anyhow::ensure!(length <= ANSWERS_BYTES_MAX, "{} is no file of answers: it is too long", path.display());
@@ -146,7 +146,7 @@ fn answers(path: &std::path::Path) -> anyhow::Result<Vec<Answer>> {
     serde_json::from_slice(&text).with_context(|| format!("{} does not hold what --save writes", path.display()))
 }
 
-fn table(rows: &[Row]) -> String {
+fn table(rows: &[FiguresRow]) -> String {
     let mut table = format!(
         "{:<9} {:>6} {:>6} {:>6} {:>9} {:>6} {:>8} {:>10} {:>11}\n",
         "kind", "asked", "failed", "hit@5", "recall@5", "MRR", "nDCG@10", "median RBO", "top-1 ratio"

@@ -12,10 +12,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
 use crate::index::lock::WriterLock;
-use crate::index::run::{self, Progress, Report};
+use crate::index::run::{self, IndexReport, Progress};
 use crate::project::config::StoreChoice;
 use crate::project::opened::Project;
-use crate::project::place::Place;
+use crate::project::place::ProjectFolder;
 use crate::project::template::TEMPLATE;
 use crate::store::contract::{Patience, SCHEMA_VERSION};
 use crate::store::sqlite::migrating as sqlite;
@@ -40,7 +40,7 @@ pub struct SetupArgs {
 /// `PlaceError`.
 pub fn setup(args: SetupArgs) -> anyhow::Result<()> {
     let root = args.folder.canonicalize().with_context(|| format!("{} is no folder", args.folder.display()))?;
-    let place = Place::set_up(&root, TEMPLATE, args.force)?;
+    let place = ProjectFolder::set_up(&root, TEMPLATE, args.force)?;
     anstream::println!("wrote {}", place.config().display());
     anstream::println!("next: read it, then run `serin reference index`");
     Ok(())
@@ -115,8 +115,8 @@ impl Progress for Bar {
     }
 }
 
-fn print_report(report: &Report, names_skipped: bool) {
-    let Report { scanned, indexed, unchanged, removed, chunks, tokens, redacted, .. } = report;
+fn print_report(report: &IndexReport, names_skipped: bool) {
+    let IndexReport { scanned, indexed, unchanged, removed, chunks, tokens, redacted, .. } = report;
     if report.resumed {
         anstream::println!("an earlier run was broken off: went on where it was");
     }
@@ -145,7 +145,7 @@ fn print_report(report: &Report, names_skipped: bool) {
     }
 }
 
-fn report_json(report: &Report, names_skipped: bool) -> Value {
+fn report_json(report: &IndexReport, names_skipped: bool) -> Value {
     let mut value = serde_json::to_value(report).unwrap_or_default();
     if names_skipped {
         value["skipped_files"] = json!(report.skipped_files);
@@ -210,7 +210,7 @@ pub async fn status(args: StatusArgs) -> anyhow::Result<()> {
 }
 
 /// The server of this project that runs, and what is broken in it; `None` where none answers.
-async fn running_server(place: &Place) -> Option<Value> {
+async fn running_server(place: &ProjectFolder) -> Option<Value> {
     let note = std::fs::read_to_string(place.server_note()).ok()?;
     let note: Value = serde_json::from_str(&note).ok()?;
     let client = reqwest::Client::builder().no_proxy().timeout(ADMIN_WITHIN).build().ok()?;

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::index::corpus::Corpus;
 // Laboratory: whoever serves by hand wants it broken, and by the admin endpoint too.
 use crate::lab::kinds::{self as fault, Dose, Fault};
-use crate::lab::options::Options;
+use crate::lab::options::LabOptions;
 use crate::lab::server;
 use crate::project::opened::{Project, ProjectError};
 use crate::project::place::PlaceError;
@@ -74,7 +74,7 @@ pub async fn serve(args: ServeArgs) -> anyhow::Result<()> {
     if let Some(project) = &project {
         anstream::println!("project {}", project.place.root.display());
     }
-    let options = Options {
+    let options = LabOptions {
         listen: args.listen,
         admin: Some(args.admin),
         database: args.database,

@@ -1,8 +1,8 @@
 //! How the generated corpus is asked: one question of a kind about one passage, or about nothing in it.
 
 use crate::data::passage;
-use crate::data::plan::{Passage, Plan};
-use crate::data::question::{Expected, FULL, Kind, NEAR, Question};
+use crate::data::plan::{ManualPassage, ManualsPlan};
+use crate::data::question::{Expected, FULL, JudgedQuestion, NEAR, QuestionKind};
 use crate::text::concepts;
 use crate::text::words;
 
@@ -64,40 +64,46 @@ const ELSEWHERE: [&str; 32] = [
 /// A question of a kind about a passage; `None` where the passage does not carry one.
 ///
 /// `number` counts the questions of the kind, and names this one.
-pub fn question(plan: &Plan, document: usize, passage: &Passage, kind: Kind, number: usize) -> Option<Question> {
+pub fn question(
+    plan: &ManualsPlan,
+    document: usize,
+    passage: &ManualPassage,
+    kind: QuestionKind,
+    number: usize,
+) -> Option<JudgedQuestion> {
     let query = match kind {
-        Kind::Keyword => keyword(passage, number)?,
-        Kind::Meaning => meaning(plan, document, passage, number)?,
-        Kind::Mixed => mixed(plan, document, passage, number)?,
-        Kind::Verbatim => (passage.ordinal > 0).then(|| passage::body(passage))?,
-        Kind::Negative => return None,
+        QuestionKind::Keyword => keyword(passage, number)?,
+        QuestionKind::Meaning => meaning(plan, document, passage, number)?,
+        QuestionKind::Mixed => mixed(plan, document, passage, number)?,
+        QuestionKind::Verbatim => (passage.ordinal > 0).then(|| passage::body(passage))?,
+        QuestionKind::Negative => return None,
     };
     let mut expected = vec![Expected { source: plan.source(document), grade: FULL }];
     expected.extend(passage.twin.map(|twin| Expected { source: plan.source(twin), grade: NEAR }));
-    Some(Question { id: name(kind, number), kind, query, expected })
+    Some(JudgedQuestion { id: name(kind, number), kind, query, expected })
 }
 
 /// Questions about what the corpus does not hold, at most as many as there are topics.
-pub fn negatives(count: usize) -> impl Iterator<Item = Question> {
-    (0..).zip(ELSEWHERE).take(count).map(|(number, query)| Question {
-        id: name(Kind::Negative, number),
-        kind: Kind::Negative,
+pub fn negatives(count: usize) -> impl Iterator<Item = JudgedQuestion> {
+    (0..).zip(ELSEWHERE).take(count).map(|(number, query)| JudgedQuestion {
+        id: name(QuestionKind::Negative, number),
+        kind: QuestionKind::Negative,
         query: query.to_owned(),
         expected: Vec::new(),
     })
 }
 
-fn name(kind: Kind, number: usize) -> String {
+fn name(kind: QuestionKind, number: usize) -> String {
     format!("{}-{:04}", kind.name(), number + 1)
 }
 
-fn keyword(passage: &Passage, number: usize) -> Option<String> {
+fn keyword(passage: &ManualPassage, number: usize) -> Option<String> {
     let code = passage.code.as_ref()?;
     Some(CODES[number % CODES.len()].replace("{code}", code))
 }
 
 /// All five concepts in other words. A passage with a twin is left out, since nothing tells the two apart.
-fn meaning(plan: &Plan, document: usize, passage: &Passage, number: usize) -> Option<String> {
+fn meaning(plan: &ManualsPlan, document: usize, passage: &ManualPassage, number: usize) -> Option<String> {
     if passage.ordinal == 0 || passage.twin.is_some() {
         return None;
     }
@@ -111,7 +117,7 @@ fn meaning(plan: &Plan, document: usize, passage: &Passage, number: usize) -> Op
 
 /// The product, and three concepts that tell the passage from the product's others; for an
 /// introduction, which each fourth question wants, its date.
-fn mixed(plan: &Plan, document: usize, passage: &Passage, number: usize) -> Option<String> {
+fn mixed(plan: &ManualsPlan, document: usize, passage: &ManualPassage, number: usize) -> Option<String> {
     let product = plan.product(document);
     let product = format!("{} {}", product.name, product.model);
     let wants_introduction = number % 4 == 3;
@@ -119,7 +125,7 @@ fn mixed(plan: &Plan, document: usize, passage: &Passage, number: usize) -> Opti
         return None;
     }
     if wants_introduction {
-        let (_, title) = Plan::kind(document);
+        let (_, title) = ManualsPlan::kind(document);
         return Some(DATES[number / 4 % DATES.len()].replace("{product}", &product).replace("{title}", title));
     }
     let (phrase, slots) = MIXED[(number - number / 4) % MIXED.len()];
@@ -132,7 +138,7 @@ fn mixed(plan: &Plan, document: usize, passage: &Passage, number: usize) -> Opti
 }
 
 /// Puts a passage's concepts into a question; `wording` says in which of their wordings.
-fn fill(phrase: &str, passage: &Passage, wording: impl Fn(usize) -> usize) -> String {
+fn fill(phrase: &str, passage: &ManualPassage, wording: impl Fn(usize) -> usize) -> String {
     let mut query = phrase.to_owned();
     for (slot, (name, concepts)) in concepts::SLOTS.iter().enumerate() {
         query = query.replace(&format!("{{{name}}}"), concepts[passage.concepts[slot]][wording(slot)]);
@@ -148,7 +154,7 @@ mod tests {
 
     #[test]
     fn what_is_elsewhere_is_not_here() {
-        let plan = Plan::new(5, 4_000).unwrap();
+        let plan = ManualsPlan::new(5, 4_000).unwrap();
         let mut here: HashSet<String> = (0..plan.documents())
             .flat_map(|document| words::content_stems(&passage::document(&plan, document)))
             .collect();

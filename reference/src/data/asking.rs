@@ -9,8 +9,8 @@ use reqwest::Client;
 use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 
-use crate::data::judging::{Answer, Given};
-use crate::data::question::Question;
+use crate::data::judging::{Given, GivenAnswer};
+use crate::data::question::JudgedQuestion;
 
 /// Hits asked for: enough that ten different sources are among them.
 const TOP_K: usize = 20;
@@ -73,14 +73,14 @@ impl Asker {
     }
 
     /// Asks every question, in order. A call that fails is an answer without hits that says why.
-    pub async fn ask(&self, questions: &[Question]) -> Vec<Answer> {
+    pub async fn ask(&self, questions: &[JudgedQuestion]) -> Vec<GivenAnswer> {
         let mut answers = Vec::with_capacity(questions.len());
         for question in questions {
             let (hits, failure) = match self.search(&question.query).await {
                 Ok(hits) => (Some(hits), None),
                 Err(error) => (None, Some(error.to_string().chars().take(FAILURE_CHARS_MAX).collect())),
             };
-            answers.push(Answer { id: question.id.clone(), hits, failure });
+            answers.push(GivenAnswer { id: question.id.clone(), hits, failure });
         }
         answers
     }

@@ -9,11 +9,11 @@ use crate::data::question::Expected;
 pub const RBO_P: f64 = 0.9;
 
 /// A hit: its source and the score that the list is ordered by.
-pub type Hit<'a> = (&'a str, f64);
+pub type SourceHit<'a> = (&'a str, f64);
 
 /// The list without repeats: of each source its first hit.
-pub fn distinct<'a>(hits: &[Hit<'a>]) -> Vec<Hit<'a>> {
-    let mut list: Vec<Hit<'a>> = Vec::with_capacity(hits.len());
+pub fn distinct<'a>(hits: &[SourceHit<'a>]) -> Vec<SourceHit<'a>> {
+    let mut list: Vec<SourceHit<'a>> = Vec::with_capacity(hits.len());
     for hit in hits {
         if !list.iter().any(|(source, _)| *source == hit.0) {
             list.push(*hit);
@@ -23,12 +23,12 @@ pub fn distinct<'a>(hits: &[Hit<'a>]) -> Vec<Hit<'a>> {
 }
 
 /// Whether a full answer is among the first `k`. A near-duplicate is none where there is a better one.
-pub fn hit_at(list: &[Hit<'_>], expected: &[Expected], k: usize) -> bool {
+pub fn hit_at(list: &[SourceHit<'_>], expected: &[Expected], k: usize) -> bool {
     list.iter().take(k).any(|(source, _)| is_full(expected, source))
 }
 
 /// Found ÷ declared among the first `k`, 0 to 1; near-duplicates count. 0 where nothing is declared.
-pub fn recall_at(list: &[Hit<'_>], expected: &[Expected], k: usize) -> f64 {
+pub fn recall_at(list: &[SourceHit<'_>], expected: &[Expected], k: usize) -> f64 {
     if expected.is_empty() {
         return 0.0;
     }
@@ -38,7 +38,7 @@ pub fn recall_at(list: &[Hit<'_>], expected: &[Expected], k: usize) -> f64 {
 
 /// 1 ÷ rank of the first full answer, 0 where there is none. Among equal scores it takes the last
 /// place, for their order is nobody's merit.
-pub fn reciprocal_rank(list: &[Hit<'_>], expected: &[Expected]) -> f64 {
+pub fn reciprocal_rank(list: &[SourceHit<'_>], expected: &[Expected]) -> f64 {
     let Some(at) = list.iter().position(|(source, _)| is_full(expected, source)) else { return 0.0 };
     // Lists need not be sorted by this score, so only neighbours count as tied.
     let tied = list[at + 1..].iter().take_while(|(_, score)| *score == list[at].1).count();
@@ -47,7 +47,7 @@ pub fn reciprocal_rank(list: &[Hit<'_>], expected: &[Expected]) -> f64 {
 
 /// Normalised discounted cumulative gain of the first `k`, 0 to 1: Σ grade ÷ log₂(rank + 1), over the
 /// same sum of the ideal order (Järvelin and Kekäläinen, 2002).
-pub fn ndcg_at(list: &[Hit<'_>], expected: &[Expected], k: usize) -> f64 {
+pub fn ndcg_at(list: &[SourceHit<'_>], expected: &[Expected], k: usize) -> f64 {
     let mut ideal: Vec<u8> = expected.iter().map(|expected| expected.grade).collect();
     ideal.sort_unstable_by(|left, right| right.cmp(left));
     let best = gain(ideal.into_iter().take(k));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     /// A list of hits by falling score.
-    fn ranked<'a>(sources: &[&'a str]) -> Vec<Hit<'a>> {
+    fn ranked<'a>(sources: &[&'a str]) -> Vec<SourceHit<'a>> {
         (0..).zip(sources).map(|(place, source)| (*source, 1.0 - f64::from(place) / 100.0)).collect()
     }
 
@@ -138,8 +138,9 @@ mod tests {
 
     #[test]
     fn reciprocal_ranks() {
-        let check =
-            |says: &str, list: &[Hit<'_>], wanted| near(says, reciprocal_rank(list, &expected(&[("a", 2)])), wanted);
+        let check = |says: &str, list: &[SourceHit<'_>], wanted| {
+            near(says, reciprocal_rank(list, &expected(&[("a", 2)])), wanted)
+        };
         check("first is one", &[("a", 9.0), ("b", 8.0)], 1.0);
         check("third is a third", &[("x", 9.0), ("b", 8.0), ("a", 7.0)], 1.0 / 3.0);
         check("absent is zero", &[("x", 9.0)], 0.0);

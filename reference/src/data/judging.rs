@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::figures::{self, Hit, RBO_P};
-use crate::data::question::{Kind, Question};
+use crate::data::figures::{self, RBO_P, SourceHit};
+use crate::data::question::{JudgedQuestion, QuestionKind};
 
 /// First hits in which an answer counts as found.
 pub const HIT_K: usize = 5;
@@ -31,7 +31,7 @@ pub struct Given {
 
 /// What a question brought.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct GivenAnswer {
     /// The question's id.
     pub id: String,
     /// The hits, the best first.
@@ -42,7 +42,7 @@ pub struct Answer {
 
 /// Figures of some questions. Means are over the answered ones and `None` where there are none.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Row {
+pub struct FiguresRow {
     /// A kind's name, or `all` for keyword, meaning and mixed together.
     pub kind: &'static str,
     /// Questions asked.
@@ -64,37 +64,42 @@ pub struct Row {
 }
 
 /// Figures by kind, and of the three ordinary kinds together; kinds that were not asked are left out.
-pub fn judge(questions: &[Question], answers: &[Answer], healthy: Option<&[Answer]>) -> Vec<Row> {
-    let by_id = |answers: &[Answer]| -> HashMap<String, Answer> {
+pub fn judge(
+    questions: &[JudgedQuestion],
+    answers: &[GivenAnswer],
+    healthy: Option<&[GivenAnswer]>,
+) -> Vec<FiguresRow> {
+    let by_id = |answers: &[GivenAnswer]| -> HashMap<String, GivenAnswer> {
         answers.iter().map(|answer| (answer.id.clone(), answer.clone())).collect()
     };
     let (answers, healthy) = (by_id(answers), healthy.map(by_id));
-    let rows = Kind::ALL.iter().map(|kind| (kind.name(), vec![*kind]));
-    rows.chain([("all", vec![Kind::Keyword, Kind::Meaning, Kind::Mixed])])
+    let rows = QuestionKind::ALL.iter().map(|kind| (kind.name(), vec![*kind]));
+    rows.chain([("all", vec![QuestionKind::Keyword, QuestionKind::Meaning, QuestionKind::Mixed])])
         .filter_map(|(name, kinds)| {
-            let asked: Vec<&Question> = questions.iter().filter(|question| kinds.contains(&question.kind)).collect();
+            let asked: Vec<&JudgedQuestion> =
+                questions.iter().filter(|question| kinds.contains(&question.kind)).collect();
             (!asked.is_empty()).then(|| row(name, &asked, &answers, healthy.as_ref()))
         })
         .collect()
 }
 
 /// The row of a kind; `None` where it was not asked.
-pub fn of<'r>(rows: &'r [Row], kind: &str) -> Option<&'r Row> {
+pub fn of<'r>(rows: &'r [FiguresRow], kind: &str) -> Option<&'r FiguresRow> {
     rows.iter().find(|row| row.kind == kind)
 }
 
 fn row(
     kind: &'static str,
-    asked: &[&Question],
-    answers: &HashMap<String, Answer>,
-    healthy: Option<&HashMap<String, Answer>>,
-) -> Row {
+    asked: &[&JudgedQuestion],
+    answers: &HashMap<String, GivenAnswer>,
+    healthy: Option<&HashMap<String, GivenAnswer>>,
+) -> FiguresRow {
     let (mut hit, mut recall, mut ranks, mut ndcg) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut overlaps, mut ratios) = (Vec::new(), Vec::new());
     for question in asked {
         let Some(hits) = answers.get(&question.id).and_then(|answer| answer.hits.as_ref()) else { continue };
         let list = list(hits);
-        if question.kind == Kind::Negative {
+        if question.kind == QuestionKind::Negative {
             hit.push(share(hits.iter().all(|given| given.score <= NEGATIVE_SCORE_MAX)));
         } else {
             hit.push(share(figures::hit_at(&list, &question.expected, HIT_K)));
@@ -112,7 +117,7 @@ fn row(
             ratios.push(now.final_score / then.final_score);
         }
     }
-    Row {
+    FiguresRow {
         kind,
         asked: asked.len(),
         failed: asked.len() - hit.len(),
@@ -125,11 +130,11 @@ fn row(
     }
 }
 
-fn list(hits: &[Given]) -> Vec<Hit<'_>> {
+fn list(hits: &[Given]) -> Vec<SourceHit<'_>> {
     figures::distinct(&hits.iter().map(|hit| (hit.source.as_str(), hit.final_score)).collect::<Vec<_>>())
 }
 
-fn first<'a>(list: &[Hit<'a>]) -> Vec<&'a str> {
+fn first<'a>(list: &[SourceHit<'a>]) -> Vec<&'a str> {
     list.iter().take(LIST_K).map(|(source, _)| *source).collect()
 }
 
@@ -146,23 +151,23 @@ mod tests {
     use super::*;
     use crate::data::question::{Expected, FULL};
 
-    fn question(id: &str, kind: Kind, source: &str) -> Question {
+    fn question(id: &str, kind: QuestionKind, source: &str) -> JudgedQuestion {
         let expected = match kind {
-            Kind::Negative => Vec::new(),
+            QuestionKind::Negative => Vec::new(),
             _ => vec![Expected { source: source.to_owned(), grade: FULL }],
         };
-        Question { id: id.to_owned(), kind, query: "?".to_owned(), expected }
+        JudgedQuestion { id: id.to_owned(), kind, query: "?".to_owned(), expected }
     }
 
-    fn answer(id: &str, hits: &[(&str, f64, f64)]) -> Answer {
+    fn answer(id: &str, hits: &[(&str, f64, f64)]) -> GivenAnswer {
         let given = |hit: &(&str, f64, f64)| Given { source: hit.0.to_owned(), final_score: hit.1, score: hit.2 };
-        Answer { id: id.to_owned(), hits: Some(hits.iter().map(given).collect()), failure: None }
+        GivenAnswer { id: id.to_owned(), hits: Some(hits.iter().map(given).collect()), failure: None }
     }
 
     #[test]
     fn a_failed_call_is_unknown_and_not_wrong() {
-        let questions = [question("a", Kind::Keyword, "a.md"), question("b", Kind::Keyword, "b.md")];
-        let failed = Answer { id: "b".to_owned(), hits: None, failure: Some("503".to_owned()) };
+        let questions = [question("a", QuestionKind::Keyword, "a.md"), question("b", QuestionKind::Keyword, "b.md")];
+        let failed = GivenAnswer { id: "b".to_owned(), hits: None, failure: Some("503".to_owned()) };
         let rows = judge(&questions, &[answer("a", &[("a.md", 1.0, 0.9)]), failed], None);
         let row = of(&rows, "keyword").unwrap();
         assert_eq!((row.asked, row.failed, row.hit_at_5), (2, 1, Some(1.0)));
@@ -172,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_negative_question_wants_quiet() {
-        let questions = [question("n", Kind::Negative, ""), question("m", Kind::Negative, "")];
+        let questions = [question("n", QuestionKind::Negative, ""), question("m", QuestionKind::Negative, "")];
         let rows = judge(&questions, &[answer("n", &[("a.md", 1.0, 0.31)]), answer("m", &[("a.md", 1.0, 0.3)])], None);
         assert_eq!(of(&rows, "negative").unwrap().hit_at_5, Some(0.5));
         assert_eq!(of(&rows, "all"), None, "they are not of the ordinary kinds");
@@ -180,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_run_is_set_beside_a_healthy_one() {
-        let questions = [question("a", Kind::Mixed, "a.md")];
+        let questions = [question("a", QuestionKind::Mixed, "a.md")];
         let healthy = [answer("a", &[("a.md", 2.0 / 61.0, 0.9), ("b.md", 1.0 / 62.0, 0.5)])];
         let now = [answer("a", &[("b.md", 1.0 / 61.0, 0.5), ("b.md", 1.0 / 62.0, 0.4), ("a.md", 1.0 / 63.0, 0.9)])];
         let rows = judge(&questions, &now, Some(&healthy));

@@ -9,30 +9,31 @@ use std::path::{Path, PathBuf};
 
 use crate::data::asked;
 use crate::data::passage;
-use crate::data::plan::Plan;
-use crate::data::question::{Kind, Question};
+use crate::data::plan::ManualsPlan;
+use crate::data::question::{JudgedQuestion, QuestionKind};
 
 /// The file of questions within a generated folder.
 pub const QUESTIONS_FILE: &str = "questions.jsonl";
 /// Kinds that are asked about passages.
-const KINDS: [Kind; 4] = [Kind::Keyword, Kind::Meaning, Kind::Mixed, Kind::Verbatim];
+const KINDS: [QuestionKind; 4] =
+    [QuestionKind::Keyword, QuestionKind::Meaning, QuestionKind::Mixed, QuestionKind::Verbatim];
 
 /// A document and what it is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Document {
+pub struct Manual {
     /// Its name: a path with `/`, ending in `.md`.
     pub source: String,
     /// Markdown.
     pub text: String,
     /// Questions whose full answer it is.
-    pub questions: Vec<Question>,
+    pub questions: Vec<JudgedQuestion>,
 }
 
 /// Every document of a plan, with `per_kind` questions of each kind spread over the corpus (fewer
 /// where a small corpus has no more passages of the sort).
-pub fn documents(plan: Plan, per_kind: usize) -> impl Iterator<Item = Document> {
+pub fn documents(plan: ManualsPlan, per_kind: usize) -> impl Iterator<Item = Manual> {
     let mut asked = [0; KINDS.len()];
-    (0..plan.documents()).map(move |document| Document {
+    (0..plan.documents()).map(move |document| Manual {
         source: plan.source(document),
         text: passage::document(&plan, document),
         questions: questions(&plan, document, per_kind, &mut asked),
@@ -41,7 +42,7 @@ pub fn documents(plan: Plan, per_kind: usize) -> impl Iterator<Item = Document> 
 
 /// What generating wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Written {
+pub struct ManualsWritten {
     /// Markdown files.
     pub documents: usize,
     /// Lines of `QUESTIONS_FILE`.
@@ -68,7 +69,7 @@ pub enum WriteError {
 ///
 /// # Errors
 /// `WriteError`; without `force` a folder that holds anything is left alone.
-pub fn write(plan: Plan, per_kind: usize, folder: &Path, force: bool) -> Result<Written, WriteError> {
+pub fn write(plan: ManualsPlan, per_kind: usize, folder: &Path, force: bool) -> Result<ManualsWritten, WriteError> {
     let at = |path: &Path| {
         let path = path.to_owned();
         move |why| WriteError::Io { path, why }
@@ -79,8 +80,8 @@ pub fn write(plan: Plan, per_kind: usize, folder: &Path, force: bool) -> Result<
     }
     let path = folder.join(QUESTIONS_FILE);
     let mut lines = BufWriter::new(fs::File::create(&path).map_err(at(&path))?);
-    let mut written = Written { documents: 0, questions: 0 };
-    let mut ask = |question: &Question, written: &mut Written| {
+    let mut written = ManualsWritten { documents: 0, questions: 0 };
+    let mut ask = |question: &JudgedQuestion, written: &mut ManualsWritten| {
         written.questions += 1;
         serde_json::to_writer(&mut lines, question).map_err(io::Error::from).and_then(|()| lines.write_all(b"\n"))
     };
@@ -104,7 +105,12 @@ pub fn write(plan: Plan, per_kind: usize, folder: &Path, force: bool) -> Result<
 
 /// The questions due in a document. Those of a kind stand at even distances: once a distance is
 /// passed, the next passage that carries such a question is asked about.
-fn questions(plan: &Plan, document: usize, per_kind: usize, asked: &mut [usize; KINDS.len()]) -> Vec<Question> {
+fn questions(
+    plan: &ManualsPlan,
+    document: usize,
+    per_kind: usize,
+    asked: &mut [usize; KINDS.len()],
+) -> Vec<JudgedQuestion> {
     let mut questions = Vec::new();
     for ordinal in 0..plan.passages(document) {
         let passage = plan.passage(document, ordinal);
@@ -129,7 +135,7 @@ mod tests {
 
     fn digest(seed: u64, chunks: usize) -> String {
         let mut digest = Sha256::new();
-        for document in documents(Plan::new(seed, chunks).unwrap(), 20) {
+        for document in documents(ManualsPlan::new(seed, chunks).unwrap(), 20) {
             digest.update(serde_json::to_vec(&(document.source, document.text, document.questions)).unwrap());
         }
         digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
@@ -147,9 +153,9 @@ mod tests {
 
     #[test]
     fn questions_have_exact_answers() {
-        let plan = Plan::new(9, 3_000).unwrap();
-        let all: Vec<Document> = documents(plan, 40).collect();
-        let asked: Vec<&Question> = all.iter().flat_map(|document| &document.questions).collect();
+        let plan = ManualsPlan::new(9, 3_000).unwrap();
+        let all: Vec<Manual> = documents(plan, 40).collect();
+        let asked: Vec<&JudgedQuestion> = all.iter().flat_map(|document| &document.questions).collect();
         for kind in KINDS {
             assert_eq!(asked.iter().filter(|question| question.kind == kind).count(), 40, "{kind:?}");
         }
@@ -159,15 +165,17 @@ mod tests {
                 let asked = words::content_stems(&question.query);
                 assert_eq!(question.expected[0].source, document.source);
                 match question.kind {
-                    Kind::Meaning => assert!(!asked.iter().any(|stem| stems.contains(stem)), "{}", question.query),
-                    Kind::Verbatim => assert!(document.text.contains(&question.query)),
-                    Kind::Keyword => {
+                    QuestionKind::Meaning => {
+                        assert!(!asked.iter().any(|stem| stems.contains(stem)), "{}", question.query)
+                    }
+                    QuestionKind::Verbatim => assert!(document.text.contains(&question.query)),
+                    QuestionKind::Keyword => {
                         let code = question.query.split([' ', ',']).find(|word| word.contains('-')).unwrap();
                         let holders = all.iter().filter(|other| other.text.contains(code)).count();
                         assert_eq!(holders, 1, "{code}");
                     }
-                    Kind::Mixed => assert!(asked.iter().any(|stem| stems.contains(stem)), "{}", question.query),
-                    Kind::Negative => panic!("no document answers it"),
+                    QuestionKind::Mixed => assert!(asked.iter().any(|stem| stems.contains(stem)), "{}", question.query),
+                    QuestionKind::Negative => panic!("no document answers it"),
                 }
             }
         }
@@ -176,9 +184,9 @@ mod tests {
     #[test]
     fn a_folder_is_written_once() {
         let folder = tempfile::tempdir().unwrap();
-        let plan = Plan::new(1, 120).unwrap();
+        let plan = ManualsPlan::new(1, 120).unwrap();
         let written = write(plan, 5, folder.path(), false).unwrap();
-        assert_eq!(written, Written { documents: 12, questions: 25 });
+        assert_eq!(written, ManualsWritten { documents: 12, questions: 25 });
         let read = crate::data::question::read(&folder.path().join(QUESTIONS_FILE)).unwrap();
         assert_eq!(read.len(), 25);
         assert!(read.iter().flat_map(|q| &q.expected).all(|expected| folder.path().join(&expected.source).is_file()));

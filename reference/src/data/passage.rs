@@ -6,7 +6,7 @@
 
 use chrono::{Days, NaiveDate};
 
-use crate::data::plan::{Passage, Plan, Product};
+use crate::data::plan::{ManualPassage, ManualsPlan, Product};
 use crate::text::concepts;
 
 /// The phrases of a sentence; `{part}` and the like are filled in.
@@ -57,9 +57,9 @@ const FIRST_DAY: Option<NaiveDate> = NaiveDate::from_ymd_opt(2019, 1, 7);
 const DAYS: u64 = 2_500;
 
 /// The whole text of a document, Markdown.
-pub fn document(plan: &Plan, document: usize) -> String {
+pub fn document(plan: &ManualsPlan, document: usize) -> String {
     let product = plan.product(document);
-    let (_, title) = Plan::kind(document);
+    let (_, title) = ManualsPlan::kind(document);
     let mut text =
         format!("# {} {}: {title}\n\n{}\n", product.name, product.model, introduction(plan, document, &product));
     for ordinal in 1..plan.passages(document) {
@@ -70,20 +70,20 @@ pub fn document(plan: &Plan, document: usize) -> String {
 }
 
 /// The text of a passage, as a chunk holds it.
-pub fn body(passage: &Passage) -> String {
+pub fn body(passage: &ManualPassage) -> String {
     let sentences = [&SIGHTINGS, &CAUSES, &CURES, &MEASURES, if passage.code.is_some() { &CODES } else { &CLOSINGS }];
     let filled = (1..).zip(sentences).map(|(place, phrases)| fill(phrase(phrases, passage, place), passage));
     filled.collect::<Vec<_>>().join(" ")
 }
 
 /// The day a document is valid from.
-pub fn valid_from(plan: &Plan, document: usize) -> NaiveDate {
+pub fn valid_from(plan: &ManualsPlan, document: usize) -> NaiveDate {
     let days = Days::new(plan.draw(document as u64, "valid") % DAYS);
     FIRST_DAY.and_then(|first| first.checked_add_days(days)).unwrap_or_default()
 }
 
-fn introduction(plan: &Plan, document: usize, product: &Product) -> String {
-    let (_, title) = Plan::kind(document);
+fn introduction(plan: &ManualsPlan, document: usize, product: &Product) -> String {
+    let (_, title) = ManualsPlan::kind(document);
     let version = plan.draw(document as u64, "version");
     format!(
         "The {} {} is a {}. These {title} are valid from {}. They apply to firmware {}.{}.{}. Earlier editions are \
@@ -99,12 +99,12 @@ fn introduction(plan: &Plan, document: usize, product: &Product) -> String {
 }
 
 /// One of four phrases; two bits of the passage's draw choose it, others for each place.
-fn phrase(phrases: &Phrases, passage: &Passage, place: u32) -> &'static str {
+fn phrase(phrases: &Phrases, passage: &ManualPassage, place: u32) -> &'static str {
     phrases[(passage.phrases >> (2 * place)) as usize % phrases.len()]
 }
 
 /// Puts the passage's own words in; a capital name gives a capital word.
-fn fill(phrase: &str, passage: &Passage) -> String {
+fn fill(phrase: &str, passage: &ManualPassage) -> String {
     let mut filled = phrase.to_owned();
     for ((slot, concepts), concept) in concepts::SLOTS.iter().zip(passage.concepts) {
         filled = put(&filled, slot, concepts[concept][0]);
@@ -137,7 +137,7 @@ mod tests {
             .flat_map(|wordings| &wordings[1..])
             .flat_map(|wording| words::content_stems(wording))
             .collect();
-        let plan = Plan::new(11, 1_000).unwrap();
+        let plan = ManualsPlan::new(11, 1_000).unwrap();
         for at in 0..plan.documents() {
             let text = document(&plan, at);
             assert!(!text.contains(['{', '}']), "{text}");
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn twins_read_alike_but_for_one_number() {
-        let plan = Plan::new(11, 1_000).unwrap();
+        let plan = ManualsPlan::new(11, 1_000).unwrap();
         let passage = plan.passage(0, 1);
         let twin = plan.passage(passage.twin.unwrap(), 1);
         let (left, right) = (body(&passage), body(&twin));

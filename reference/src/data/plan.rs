@@ -27,7 +27,7 @@ const BITS: u32 = 20;
 
 /// The size and seed of a corpus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Plan {
+pub struct ManualsPlan {
     seed: u64,
     chunks: usize,
     documents: usize,
@@ -86,7 +86,7 @@ const NAMES_STRIDE: usize = 1_223;
 
 /// What a passage is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Passage {
+pub struct ManualPassage {
     /// Its number in the corpus, which no other passage has.
     pub id: usize,
     /// Place in its document; 0 is the introduction.
@@ -103,7 +103,7 @@ pub struct Passage {
     pub twin: Option<usize>,
 }
 
-impl Plan {
+impl ManualsPlan {
     /// A corpus of exactly so many chunks (passages that fit one chunk each).
     ///
     /// # Errors
@@ -155,7 +155,7 @@ impl Plan {
     }
 
     /// A passage of a document.
-    pub fn passage(&self, document: usize, ordinal: usize) -> Passage {
+    pub fn passage(&self, document: usize, ordinal: usize) -> ManualPassage {
         let id = self.first(document) + ordinal;
         let twin = self.twin(document, ordinal);
         // The later twin repeats what the earlier one says.
@@ -168,7 +168,7 @@ impl Plan {
         if origin != id {
             measure = (measure + 1 + self.draw(id as u64, "measure") % 999) % 1_000;
         }
-        Passage {
+        ManualPassage {
             id,
             ordinal,
             phrases: self.draw(origin as u64, "phrases"),
@@ -183,7 +183,7 @@ impl Plan {
     }
 
     /// Whether these slots of a passage tell it from every other of the same product, its twin aside.
-    pub fn tells_apart(&self, document: usize, passage: &Passage, slots: &[usize]) -> bool {
+    pub fn tells_apart(&self, document: usize, passage: &ManualPassage, slots: &[usize]) -> bool {
         let block = document / BLOCK * BLOCK;
         (block..(block + BLOCK).min(self.documents)).all(|other| {
             (1..self.passages(other)).all(|ordinal| {
@@ -235,13 +235,13 @@ mod tests {
     #[test]
     fn a_size_is_met_exactly_or_refused() {
         for chunks in [100, 101, 109, 2_500, 99_999, 100_001, 1_000_000] {
-            let plan = Plan::new(7, chunks).unwrap();
+            let plan = ManualsPlan::new(7, chunks).unwrap();
             let total: usize = (0..plan.documents()).map(|document| plan.passages(document)).sum();
             assert_eq!(total, chunks);
             assert!(plan.documents() <= DOCUMENTS_MAX);
         }
-        assert_eq!(Plan::new(7, 99), Err(SizeError(99)));
-        assert_eq!(Plan::new(7, 1_000_001), Err(SizeError(1_000_001)));
+        assert_eq!(ManualsPlan::new(7, 99), Err(SizeError(99)));
+        assert_eq!(ManualsPlan::new(7, 1_000_001), Err(SizeError(1_000_001)));
     }
 
     #[test]
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn names_codes_and_combinations_are_unique() {
-        let plan = Plan::new(3, 20_000).unwrap();
+        let plan = ManualsPlan::new(3, 20_000).unwrap();
         let sources: HashSet<String> = (0..plan.documents()).map(|document| plan.source(document)).collect();
         assert_eq!(sources.len(), plan.documents());
         let (mut codes, mut combinations) = (HashSet::new(), HashSet::new());
@@ -265,7 +265,7 @@ mod tests {
                 assert_ne!(combinations.insert(passage.concepts), repeats, "only a twin repeats");
             }
         }
-        let largest = Plan::new(3, CHUNKS_MAX).unwrap();
+        let largest = ManualsPlan::new(3, CHUNKS_MAX).unwrap();
         let products: HashSet<String> =
             (0..largest.documents()).step_by(BLOCK).map(|document| largest.product(document).name).collect();
         assert_eq!(products.len(), DOCUMENTS_MAX / BLOCK);
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn twins_differ_in_their_measure_alone() {
-        let plan = Plan::new(3, 2_000).unwrap();
+        let plan = ManualsPlan::new(3, 2_000).unwrap();
         let mut twins = 0;
         for document in 0..plan.documents() {
             for ordinal in 0..plan.passages(document) {

@@ -17,7 +17,7 @@ const LINE_BYTES_MAX: usize = 64 * 1024;
 /// What a question isolates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum QuestionKind {
     /// Holds a token that only its source has: the keyword retriever.
     Keyword,
     /// Shares no content stem with its source: the vector retriever.
@@ -31,7 +31,7 @@ pub enum Kind {
     Verbatim,
 }
 
-impl Kind {
+impl QuestionKind {
     /// Every kind, in the order of tables.
     pub const ALL: [Self; 5] = [Self::Keyword, Self::Meaning, Self::Mixed, Self::Verbatim, Self::Negative];
 
@@ -65,11 +65,11 @@ fn full() -> u8 {
 /// A question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Question {
+pub struct JudgedQuestion {
     /// Its name, unique in its file.
     pub id: String,
     /// What it isolates.
-    pub kind: Kind,
+    pub kind: QuestionKind,
     /// As it is asked.
     pub query: String,
     /// Sources that answer; empty for a negative one, and only for it.
@@ -106,10 +106,10 @@ pub enum QuestionsError {
 ///
 /// # Errors
 /// `QuestionsError` for the first line that is not a question.
-pub fn read(path: &Path) -> Result<Vec<Question>, QuestionsError> {
+pub fn read(path: &Path) -> Result<Vec<JudgedQuestion>, QuestionsError> {
     let unreadable = |why| QuestionsError::Unreadable { path: path.to_owned(), why };
     let mut file = std::io::BufReader::new(std::fs::File::open(path).map_err(unreadable)?);
-    let mut questions: Vec<Question> = Vec::new();
+    let mut questions: Vec<JudgedQuestion> = Vec::new();
     let mut ids = std::collections::HashSet::new();
     for line in 1.. {
         let wrong = |why: String| QuestionsError::Line { path: path.to_owned(), line, why };
@@ -124,7 +124,7 @@ pub fn read(path: &Path) -> Result<Vec<Question>, QuestionsError> {
         if bytes.trim_ascii().is_empty() {
             continue;
         }
-        let question: Question = serde_json::from_slice(&bytes).map_err(|why| wrong(why.to_string()))?;
+        let question: JudgedQuestion = serde_json::from_slice(&bytes).map_err(|why| wrong(why.to_string()))?;
         checked(&question).map_err(wrong)?;
         if !ids.insert(question.id.clone()) {
             return Err(wrong(format!("the id '{}' is taken; give each question its own", question.id)));
@@ -137,11 +137,11 @@ pub fn read(path: &Path) -> Result<Vec<Question>, QuestionsError> {
     if questions.is_empty() { Err(QuestionsError::Empty(path.to_owned())) } else { Ok(questions) }
 }
 
-fn checked(question: &Question) -> Result<(), String> {
+fn checked(question: &JudgedQuestion) -> Result<(), String> {
     if question.id.trim().is_empty() || question.query.trim().is_empty() {
         return Err("'id' and 'query' must not be empty".to_owned());
     }
-    if (question.kind == Kind::Negative) != question.expected.is_empty() {
+    if (question.kind == QuestionKind::Negative) != question.expected.is_empty() {
         return Err("a negative question expects nothing, and every other one a source".to_owned());
     }
     let mut sources: Vec<&str> = question.expected.iter().map(|expected| expected.source.as_str()).collect();

@@ -26,10 +26,10 @@ mod tests {
     use crate::embed::{EmbedError, Model};
 
     #[derive(Debug)]
-    struct Facts(Model, Prefixes);
+    struct Declared(Model, Prefixes);
 
     #[async_trait::async_trait]
-    impl Embedder for Facts {
+    impl Embedder for Declared {
         fn model(&self) -> &Model {
             &self.0
         }
@@ -44,12 +44,12 @@ mod tests {
         }
     }
 
-    fn facts(name: &'static str, revision: &'static str, normalised: bool, query: &str) -> Facts {
+    fn facts(name: &'static str, revision: &'static str, normalised: bool, query: &str) -> Declared {
         let model = Model { name: name.into(), revision: revision.into(), dimensions: 1, normalised };
-        Facts(model, Prefixes { document: String::new(), query: query.to_owned() })
+        Declared(model, Prefixes { document: String::new(), query: query.to_owned() })
     }
 
-    fn check(says: &str, differs: bool, facts: &Facts, purpose: Purpose, text: &str) {
+    fn check(says: &str, differs: bool, facts: &Declared, purpose: Purpose, text: &str) {
         let base = cache_key(&self::facts("ab", "c", true, "q: "), Purpose::Document, "text");
         assert_eq!(cache_key(facts, purpose, text) != base, differs, "{says}");
     }

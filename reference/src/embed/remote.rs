@@ -10,7 +10,7 @@ use crate::embed::inputs::{Prefixes, inputs};
 use crate::embed::{EmbedError, Embedder, LENGTH_MIN, Model, Purpose, length, normalise};
 use crate::remote::client::RemoteClient;
 use crate::remote::listed::in_order;
-use crate::remote::settings::{Settings, SettingsError};
+use crate::remote::settings::{RemoteSettings, SettingsError};
 use crate::remote::trouble::ServerError;
 
 /// What messages call such a server.
@@ -85,7 +85,7 @@ impl RemoteEmbedder {
     ///
     /// # Errors
     /// Where settings or model cannot be.
-    pub fn new(settings: Settings, asked: RemoteModel) -> Result<Self, RemoteEmbedderError> {
+    pub fn new(settings: RemoteSettings, asked: RemoteModel) -> Result<Self, RemoteEmbedderError> {
         if !(1..=DIMENSIONS_MAX).contains(&asked.dimensions) {
             return Err(RemoteEmbedderError::Dimensions(asked.dimensions));
         }
@@ -102,7 +102,7 @@ impl RemoteEmbedder {
     }
 
     async fn batch(&self, input: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let request = Request {
+        let request = EmbeddingsRequest {
             model: &self.asked.name,
             input,
             encoding_format: "float",
@@ -139,7 +139,7 @@ impl Embedder for RemoteEmbedder {
 }
 
 #[derive(Serialize)]
-struct Request<'a> {
+struct EmbeddingsRequest<'a> {
     model: &'a str,
     input: &'a [String],
     encoding_format: &'a str,
@@ -148,12 +148,12 @@ struct Request<'a> {
 }
 
 #[derive(Deserialize)]
-struct Answer {
-    data: Vec<Embedded>,
+struct EmbeddingsAnswer {
+    data: Vec<EmbeddedText>,
 }
 
 #[derive(Deserialize)]
-struct Embedded {
+struct EmbeddedText {
     index: usize,
     embedding: Vec<f32>,
 }
@@ -176,12 +176,12 @@ fn batches(mut inputs: &[String], count_max: usize) -> Vec<&[String]> {
 
 /// The vectors of an answer in the order of the inputs.
 fn read(bytes: &[u8], count: usize, asked: &RemoteModel) -> Result<Vec<Vec<f32>>, String> {
-    let answer: Answer =
+    let answer: EmbeddingsAnswer =
         serde_json::from_slice(bytes).map_err(|error| format!("it is not an embeddings answer ({error})"))?;
     if answer.data.len() != count {
         return Err(format!("it has {} vectors for {count} texts", answer.data.len()));
     }
-    let vectors = answer.data.into_iter().map(|Embedded { index, embedding }| (index, embedding));
+    let vectors = answer.data.into_iter().map(|EmbeddedText { index, embedding }| (index, embedding));
     in_order(vectors, (count, "texts"), |index, vector| checked(index, vector, asked))
 }
 
@@ -379,7 +379,7 @@ mod tests {
     fn what_cannot_be_is_refused_before_anything_is_asked() {
         let check = |says: &str, base: &str, dimensions: usize, batch_max: usize, end: &str| {
             let model = RemoteModel { batch_max, ..RemoteModel::new("m", dimensions) };
-            let error = RemoteEmbedder::new(Settings::new(base, None), model).unwrap_err();
+            let error = RemoteEmbedder::new(RemoteSettings::new(base, None), model).unwrap_err();
             assert!(error.to_string().contains(end), "{says}: {error}");
         };
         check("no width", "http://localhost", 0, 1, "declare the model's width");

@@ -2,7 +2,7 @@
 
 use chrono::NaiveDate;
 
-use crate::chunk::{Method, Settings};
+use crate::chunk::{ChunkSettings, Method};
 use crate::store::records::{Origin, Volatility};
 
 /// What is to be indexed. Its date and kind are facts that filters look at.
@@ -51,7 +51,7 @@ pub struct Cutting {
     /// Where cuts are made; `None` is by what the source's name says it is.
     pub method: Option<Method>,
     /// How large chunks are.
-    pub settings: Settings,
+    pub settings: ChunkSettings,
 }
 
 impl Cutting {
@@ -68,7 +68,7 @@ impl Cutting {
         let mut parts = parser.split('/').skip(1);
         let method = parts.next()?.parse().ok()?;
         let mut number = || parts.next()?.parse().ok();
-        let settings = Settings::checked(number()?, number()?, number()?, number()?).ok()?;
+        let settings = ChunkSettings::checked(number()?, number()?, number()?, number()?).ok()?;
         Some(Self { method: Some(method), settings })
     }
 }
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn an_index_remembers_how_it_was_cut() {
-        let settings = Settings::checked(120, 2, 300, 30).unwrap();
+        let settings = ChunkSettings::checked(120, 2, 300, 30).unwrap();
         let cutting = Cutting { method: Some(Method::Markdown), settings };
         assert_eq!(Cutting::named(&format!("2/{}/", cutting.name())), Some(cutting));
         assert_eq!(Cutting::named(""), None, "an older index does not");

@@ -21,13 +21,13 @@ const TEXT_BYTES_MAX: usize = 32_768;
 
 /// The embedder of an index, and what it has already made.
 #[derive(Debug)]
-pub struct Embedding {
+pub struct KeptVectors {
     provider: Provider,
     hits: AtomicU64,
     misses: AtomicU64,
 }
 
-impl Embedding {
+impl KeptVectors {
     /// An embedding by a provider.
     pub fn new(provider: Provider) -> Self {
         Self { provider, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
@@ -35,7 +35,7 @@ impl Embedding {
 }
 
 #[async_trait]
-impl Vectors for Embedding {
+impl Vectors for KeptVectors {
     fn embedder(&self) -> &Provider {
         &self.provider
     }

@@ -12,12 +12,12 @@ use crate::embed::provider::Provider;
 use crate::embed::{EmbedError, Fingerprint, fingerprint};
 use crate::index::document::{Cutting, Document, Indexed};
 #[cfg(feature = "remote")]
-use crate::index::embedding::Embedding;
+use crate::index::embedding::KeptVectors;
 #[cfg(feature = "project")]
 use crate::index::lock::{Holder, WriterLock};
 use crate::index::preparing::{Preparing, Usual};
 #[cfg(not(feature = "remote"))]
-use crate::index::vectors::BuiltIn as Embedding;
+use crate::index::vectors::BuiltIn as KeptVectors;
 use crate::index::vectors::{EmbeddingError, Vectors};
 use crate::store::contract::{Patience, Store};
 use crate::store::records::{NewSource, Replaced, StoreError};
@@ -46,7 +46,7 @@ pub struct Parts {
 impl Parts {
     /// A store and an embedder, with nothing in between.
     pub fn new(store: Arc<dyn Store>, provider: Provider) -> Self {
-        let (vectors, preparing) = (Arc::new(Embedding::new(provider)), Arc::new(Usual));
+        let (vectors, preparing) = (Arc::new(KeptVectors::new(provider)), Arc::new(Usual));
         Self {
             store,
             vectors,
@@ -67,14 +67,14 @@ pub struct Library {
 
 /// The right to write, held until it is dropped.
 #[derive(Debug)]
-pub struct Writing<'a> {
+pub struct WriteGuard<'a> {
     _within: tokio::sync::MutexGuard<'a, ()>,
     #[cfg(feature = "project")]
     lock: Option<WriterLock>,
 }
 
 #[cfg(feature = "project")]
-impl Writing<'_> {
+impl WriteGuard<'_> {
     /// Who had the lock and died with it.
     pub fn recovered(&self) -> Option<&Holder> {
         self.lock.as_ref().and_then(|lock| lock.recovered.as_ref())
@@ -156,9 +156,9 @@ impl Library {
     /// # Errors
     /// `Locked` with the process that has it, unless the caller `waits`.
     #[cfg_attr(not(feature = "project"), expect(unused_variables, reason = "no other process writes"))]
-    pub async fn write(&self, doing: &str, waits: bool) -> Result<Writing<'_>, StoreError> {
+    pub async fn write(&self, doing: &str, waits: bool) -> Result<WriteGuard<'_>, StoreError> {
         let within = self.writing.lock().await;
-        Ok(Writing {
+        Ok(WriteGuard {
             _within: within,
             #[cfg(feature = "project")]
             lock: WriterLock::taken(self.parts.lock.clone(), doing, waits).await?,

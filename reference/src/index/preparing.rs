@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Debug;
 
-use crate::chunk::{self, Chunk, Method, Settings};
+use crate::chunk::{self, Chunk, ChunkSettings, Method};
 use crate::text::cleaning;
 
 // Laboratory: bad chunks are made between cutting and embedding, and the index must know its sources as cut so.
@@ -19,7 +19,7 @@ pub trait Preparing: Debug + Send + Sync {
     }
 
     /// A source's text in chunks.
-    fn cut(&self, source: &str, method: Method, text: &str, settings: &Settings) -> Vec<Chunk>;
+    fn cut(&self, source: &str, method: Method, text: &str, settings: &ChunkSettings) -> Vec<Chunk>;
 
     /// What stands behind the parser's name and settings.
     fn cut_how(&self) -> String {
@@ -36,7 +36,7 @@ impl Preparing for Usual {
         cleaning::cleaned(text)
     }
 
-    fn cut(&self, _source: &str, method: Method, text: &str, settings: &Settings) -> Vec<Chunk> {
+    fn cut(&self, _source: &str, method: Method, text: &str, settings: &ChunkSettings) -> Vec<Chunk> {
         chunk::split(method, text, settings)
     }
 }

@@ -26,7 +26,7 @@ const SNIFFED: usize = 8_192;
 
 /// What is indexed, as what, and how much of it.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct IndexPlan {
     /// Which files.
     pub selection: Selection,
     /// What is known of a file by its path; the first that fits counts.
@@ -91,7 +91,7 @@ pub trait Progress {
 
 /// What a run did.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct IndexReport {
     /// Files looked at.
     pub scanned: usize,
     /// Sources that are new or changed.
@@ -127,13 +127,13 @@ pub struct Report {
 /// The walk's in words, or the library's. What was indexed before that stays.
 pub async fn run(
     library: &Library,
-    plan: &Plan,
+    plan: &IndexPlan,
     full_rebuild: bool,
     progress: &mut dyn Progress,
-) -> Result<Report, RunError> {
+) -> Result<IndexReport, RunError> {
     let started = std::time::Instant::now();
     let Walked { files, skipped } = plan.selection.walk().map_err(RunError::Walk)?;
-    let mut report = Report { scanned: files.len() + skipped.len(), ..Report::default() };
+    let mut report = IndexReport { scanned: files.len() + skipped.len(), ..IndexReport::default() };
     skipped.into_iter().for_each(|skipped| report.skip(skipped));
     let store = library.store();
     let mut known: HashMap<String, StoredSource> = {
@@ -146,7 +146,7 @@ pub async fn run(
         library.rebuild().await?;
         known.clear();
     }
-    let mut spent = Spent::default();
+    let mut spent = BudgetSpent::default();
     for (done, file) in files.iter().enumerate() {
         progress.at(done, files.len(), &file.source);
         let before = known.remove(&file.source);
@@ -171,7 +171,7 @@ pub async fn run(
 ///
 /// # Errors
 /// The store's.
-pub async fn last(library: &Library) -> Result<(Option<Report>, bool), RunError> {
+pub async fn last(library: &Library) -> Result<(Option<IndexReport>, bool), RunError> {
     let mut held = library.store().connect(Patience::Writer).await?;
     let report = held.fact(LAST).await?.and_then(|report| serde_json::from_str(&report).ok());
     Ok((report, held.fact(RUNNING).await?.is_some()))
@@ -179,11 +179,11 @@ pub async fn last(library: &Library) -> Result<(Option<Report>, bool), RunError>
 
 async fn index_file(
     library: &Library,
-    plan: &Plan,
+    plan: &IndexPlan,
     file: &File,
     before: Option<&StoredSource>,
-    spent: &mut Spent,
-    report: &mut Report,
+    spent: &mut BudgetSpent,
+    report: &mut IndexReport,
 ) -> Result<(), RunError> {
     let bytes = match std::fs::read(&file.path) {
         Ok(bytes) => bytes,
@@ -242,13 +242,13 @@ fn dated(text: &str) -> Option<chrono::NaiveDate> {
 }
 
 #[derive(Debug, Default)]
-struct Spent {
+struct BudgetSpent {
     files: usize,
     bytes: u64,
     tokens: usize,
 }
 
-impl Spent {
+impl BudgetSpent {
     fn over(&self, budgets: &Budgets, next: &File) -> Option<&'static str> {
         if self.files >= budgets.files {
             Some("over the budget of files")
@@ -262,14 +262,14 @@ impl Spent {
     }
 }
 
-impl Report {
+impl IndexReport {
     fn skip(&mut self, skipped: Skipped) {
         *self.skipped.entry(skipped.why.clone()).or_default() += 1;
         self.skipped_files.push((skipped.source, skipped.why));
     }
 }
 
-impl Report {
+impl IndexReport {
     /// How long it took.
     pub fn took(&self) -> Duration {
         Duration::from_millis(self.took_ms)

@@ -70,7 +70,7 @@ async fn mend(State(admin): State<Admin>) -> Json<Value> {
 
 /// How to crash.
 #[derive(Debug, Deserialize)]
-struct Crash {
+struct CrashRequest {
     /// How long to stay away before it starts again.
     #[serde(default)]
     down_ms: u64,
@@ -79,7 +79,7 @@ struct Crash {
     process: bool,
 }
 
-async fn crash(State(admin): State<Admin>, Json(wanted): Json<Crash>) -> Response {
+async fn crash(State(admin): State<Admin>, Json(wanted): Json<CrashRequest>) -> Response {
     if wanted.process {
         if !admin.may_exit {
             let why = "this server shares its process with others: crash it with down_ms";

@@ -25,9 +25,9 @@ macro_rules! faults {
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
             /// Everything that is fixed about it.
-            pub const fn facts(self) -> Facts {
+            pub const fn facts(self) -> FaultFacts {
                 match self {
-                    $(Self::$name => Facts {
+                    $(Self::$name => FaultFacts {
                         name: $slug, alias: $alias, modes: &$modes, unit: $unit, amount: $amount, acts: $acts,
                     },)*
                 }
@@ -38,7 +38,7 @@ macro_rules! faults {
 
 /// What is fixed about a fault.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Facts {
+pub struct FaultFacts {
     /// Its name on the command line and at the admin endpoint.
     pub name: &'static str,
     /// Another name it answers to; empty where there is none.

@@ -8,24 +8,24 @@ use tokio_util::sync::CancellationToken;
 
 use crate::data::asked;
 use crate::data::asking::Asker;
-use crate::data::judging::{self, Answer, Row};
+use crate::data::judging::{self, FiguresRow, GivenAnswer};
 use crate::data::manuals;
-use crate::data::plan::Plan;
-use crate::data::question::Question;
+use crate::data::plan::ManualsPlan;
+use crate::data::question::JudgedQuestion;
 use crate::index::corpus::Corpus;
 use crate::lab::kinds::{Dose, Fault};
-use crate::lab::options::Options;
-use crate::lab::server::{self, Running};
+use crate::lab::options::LabOptions;
+use crate::lab::server::{self, LabServer};
 use crate::lab::signatures::Signature;
 
 /// A server over a generated corpus, and what to ask it.
 #[derive(Debug)]
 pub struct Laboratory {
-    running: Running,
+    running: LabServer,
     asker: Asker,
     runs: AtomicU64,
     /// Every question, negatives included.
-    pub questions: Vec<Question>,
+    pub questions: Vec<JudgedQuestion>,
 }
 
 impl Laboratory {
@@ -33,8 +33,8 @@ impl Laboratory {
     ///
     /// # Errors
     /// What kept the server from starting, or a document from getting in.
-    pub async fn start(plan: Plan, per_kind: usize) -> anyhow::Result<Self> {
-        let options = Options { corpus: Corpus::Empty, ..Options::default() };
+    pub async fn start(plan: ManualsPlan, per_kind: usize) -> anyhow::Result<Self> {
+        let options = LabOptions { corpus: Corpus::Empty, ..LabOptions::default() };
         let running = server::serve(options, CancellationToken::new()).await?;
         let asker = Asker::new(&running.mcp_url(), None)?;
         let (mut chunks, mut questions) = (0, Vec::new());
@@ -70,19 +70,19 @@ impl Laboratory {
     }
 
     /// Breaks the server as a signature says; gives the figures.
-    pub async fn broken(&self, signature: &Signature, healthy: &Healthy) -> Vec<Row> {
+    pub async fn broken(&self, signature: &Signature, healthy: &Healthy) -> Vec<FiguresRow> {
         self.under(signature.faults, signature.every, healthy.before(signature)).await
     }
 
     /// Switches faults on, asks one of every so many questions, switches them off; gives the figures.
-    pub async fn under(&self, faults: &[(Fault, Dose)], every: usize, healthy: &[Answer]) -> Vec<Row> {
+    pub async fn under(&self, faults: &[(Fault, Dose)], every: usize, healthy: &[GivenAnswer]) -> Vec<FiguresRow> {
         let switches = self.running.faults();
         for (fault, dose) in faults {
             switches.on(*fault, *dose);
         }
         switches.settled().await;
         self.forget_answers().await;
-        let asked: Vec<Question> = self.questions.iter().step_by(every.max(1)).cloned().collect();
+        let asked: Vec<JudgedQuestion> = self.questions.iter().step_by(every.max(1)).cloned().collect();
         let answers = self.asker.ask(&asked).await;
         switches.all_off();
         switches.settled().await;
@@ -90,7 +90,7 @@ impl Laboratory {
     }
 
     /// Figures of a healthy run, beside itself.
-    pub fn figures(&self, answers: &[Answer]) -> Vec<Row> {
+    pub fn figures(&self, answers: &[GivenAnswer]) -> Vec<FiguresRow> {
         judging::judge(&self.questions, answers, Some(answers))
     }
 
@@ -104,20 +104,20 @@ impl Laboratory {
 #[derive(Debug)]
 pub struct Healthy {
     /// With its reranker, as it is served.
-    pub reranked: Vec<Answer>,
+    pub reranked: Vec<GivenAnswer>,
     /// Without.
-    pub fused: Vec<Answer>,
+    pub fused: Vec<GivenAnswer>,
 }
 
 impl Healthy {
     /// What a fault is compared with: one that acts on the fused order, with that.
-    pub fn before(&self, signature: &Signature) -> &[Answer] {
+    pub fn before(&self, signature: &Signature) -> &[GivenAnswer] {
         if signature.is_unranked() { &self.fused } else { &self.reranked }
     }
 }
 
 /// The head of the table, and its healthy line.
-pub fn table_head(healthy: &[Row]) -> String {
+pub fn table_head(healthy: &[FiguresRow]) -> String {
     let mut table = String::from(
         "| fault | keyword | meaning | mixed | self | negatives quiet | median RBO | top-1 ratio |\n\
          |---|---|---|---|---|---|---|---|\n",
@@ -127,7 +127,7 @@ pub fn table_head(healthy: &[Row]) -> String {
 }
 
 /// A line of the Markdown table: hit@5 by kind, median RBO and top-1 ratio over the ordinary kinds.
-pub fn table_line(what: &str, rows: &[Row]) -> String {
+pub fn table_line(what: &str, rows: &[FiguresRow]) -> String {
     let shown = |figure: Option<f64>| figure.map_or_else(|| "–".to_owned(), |figure| format!("{figure:.2}"));
     let mut line = format!("| {what} |");
     for kind in ["keyword", "meaning", "mixed", "self", "negative"] {

@@ -13,7 +13,7 @@ use crate::serve::options as serve;
 
 /// What a server is to be: `serve::options::Options`, and what is broken in it.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct LabOptions {
     /// Where to listen; port 0 takes a free one.
     pub listen: SocketAddr,
     /// Where the admin endpoint listens, on loopback; `None` is nowhere.
@@ -40,7 +40,7 @@ pub struct Options {
     pub allow_private: Vec<IpNet>,
 }
 
-impl Default for Options {
+impl Default for LabOptions {
     fn default() -> Self {
         let serve::Options { listen, database, corpus, name, bearer, project, root, stale_after, allow_private } =
             serve::Options::default();
@@ -61,7 +61,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl LabOptions {
     /// The server by itself.
     pub fn server(&self) -> serve::Options {
         let Self { listen, database, corpus, name, bearer, project, root, stale_after, allow_private, .. } =

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::chunk::{Chunk, Method, Settings};
+use crate::chunk::{Chunk, ChunkSettings, Method};
 use crate::index::preparing::Preparing;
 use crate::lab::damage::{self, Damage};
 use crate::lab::kinds::{Dose, Fault};
@@ -50,7 +50,7 @@ impl Preparing for FaultyPreparing {
         if self.leaks() { "leaked:" } else { self.inner.cleaned_how() }
     }
 
-    fn cut(&self, source: &str, method: Method, text: &str, settings: &Settings) -> Vec<Chunk> {
+    fn cut(&self, source: &str, method: Method, text: &str, settings: &ChunkSettings) -> Vec<Chunk> {
         let chunks = self.inner.cut(source, method, text, settings);
         self.damages().into_iter().fold(chunks, |chunks, (damage, dose)| {
             damage::apply(damage, text, chunks, |place| is_damaged(damage, dose, source, place))

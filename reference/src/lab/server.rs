@@ -2,7 +2,7 @@
 //!
 //! One task watches over it: it opens the listener, holds the pool when that is asked for, closes the
 //! listener and opens it again, and starts another run after a crash. The address stays the same over
-//! all restarts. Dropping `Running` stops nothing; the token given to `serve` does.
+//! all restarts. Dropping `LabServer` stops nothing; the token given to `serve` does.
 
 use std::net::SocketAddr;
 use std::ops::Deref;
@@ -19,7 +19,7 @@ use crate::lab::crash::{Crash, CrashControl};
 use crate::lab::decorated;
 use crate::lab::kinds::Fault;
 use crate::lab::listener;
-use crate::lab::options::Options;
+use crate::lab::options::LabOptions;
 use crate::lab::switches::Faults;
 use crate::serve::database::Database;
 use crate::serve::listener::Listener;
@@ -36,7 +36,7 @@ const CRASHES_MAX: usize = 4;
 
 /// Why a server does not start.
 #[derive(Debug, thiserror::Error)]
-pub enum ServeError {
+pub enum LabError {
     /// The admin endpoint must be on loopback.
     #[error("the admin endpoint breaks things on request: {0} is not on loopback")]
     AdminNotLocal(SocketAddr),
@@ -47,7 +47,7 @@ pub enum ServeError {
 
 /// A server that runs, and how it is broken.
 #[derive(Debug)]
-pub struct Running {
+pub struct LabServer {
     /// Where its admin endpoint listens.
     pub admin: Option<SocketAddr>,
     server: server::Running,
@@ -56,7 +56,7 @@ pub struct Running {
 }
 
 /// The server by itself; its address stays while it refuses.
-impl Deref for Running {
+impl Deref for LabServer {
     type Target = server::Running;
 
     fn deref(&self) -> &server::Running {
@@ -64,7 +64,7 @@ impl Deref for Running {
     }
 }
 
-impl Running {
+impl LabServer {
     /// The switchboard.
     pub fn faults(&self) -> Faults {
         self.faults.clone()
@@ -90,11 +90,11 @@ impl Running {
 /// Starts a server and gives its address; it answers when this returns, and runs until `stop`.
 ///
 /// # Errors
-/// `ServeError`; nothing listens then.
-pub async fn serve(options: Options, stop: CancellationToken) -> Result<Running, ServeError> {
+/// `LabError`; nothing listens then.
+pub async fn serve(options: LabOptions, stop: CancellationToken) -> Result<LabServer, LabError> {
     let server = options.server();
     if let Some(admin) = options.admin.filter(|admin| !admin.ip().is_loopback()) {
-        return Err(ServeError::AdminNotLocal(admin));
+        return Err(LabError::AdminNotLocal(admin));
     }
     let faults = Faults::default();
     for (fault, dose) in &options.faults {
@@ -117,7 +117,7 @@ pub async fn serve(options: Options, stop: CancellationToken) -> Result<Running,
     let keeper = Keeper { options: server, address, database, faults: faults.clone(), crashes, stop: stop.clone() };
     let task = tokio::spawn(keeper.keep(Arc::new(state), listener));
     faults.settled().await;
-    Ok(Running { admin, server: server::Running::new(address, stop, task), faults, crashes: crash })
+    Ok(LabServer { admin, server: server::Running::new(address, stop, task), faults, crashes: crash })
 }
 
 /// Begins a run with the laboratory around each of its parts.
@@ -143,7 +143,7 @@ struct Keeper {
     stop: CancellationToken,
 }
 
-enum End {
+enum LabEnd {
     Stopped,
     Crashed(Crash),
 }
@@ -160,7 +160,7 @@ impl Keeper {
         loop {
             let end = self.run(&state, listener.take()).await;
             state.retrieval.library.store().close().await;
-            let End::Crashed(crash) = end else { return };
+            let LabEnd::Crashed(crash) = end else { return };
             tracing::warn!(down_for = ?crash.down_for, "crashed on request");
             // Whoever ordered it may have gone away.
             let _unheard = crash.done.send(());
@@ -179,7 +179,7 @@ impl Keeper {
     }
 
     /// One run, from a start to its crash. Ends with the listener closed.
-    async fn run(&mut self, state: &Arc<ServerState>, bound: Option<TcpListener>) -> End {
+    async fn run(&mut self, state: &Arc<ServerState>, bound: Option<TcpListener>) -> LabEnd {
         let mut changes = self.faults.changes();
         self.faults.restarted();
         let mut held: Vec<Box<dyn Connection>> = Vec::new();
@@ -209,13 +209,13 @@ impl Keeper {
                     if let Some(open) = listener {
                         open.close().await;
                     }
-                    return End::Stopped;
+                    return LabEnd::Stopped;
                 }
                 Some(crash) = self.crashes.recv() => {
                     if let Some(open) = listener {
                         open.abort().await;
                     }
-                    return End::Crashed(crash);
+                    return LabEnd::Crashed(crash);
                 }
                 // The sender is our own: it never goes away.
                 _changed = changes.changed() => {}

@@ -3,7 +3,7 @@
 //!
 //! `SIGNATURES` is the list to extend: a line is a fault, its dose, and what must be seen of it.
 
-use crate::data::judging::{self, Row};
+use crate::data::judging::{self, FiguresRow};
 use crate::lab::kinds::{Dose, Fault};
 
 /// How far a hit rate may move and still count as kept: a question or two of 24.
@@ -255,9 +255,9 @@ impl Signature {
     }
 
     /// In which ways figures differ from this look; empty where they do not.
-    pub fn differences(&self, healthy: &[Row], broken: &[Row]) -> Vec<String> {
+    pub fn differences(&self, healthy: &[FiguresRow], broken: &[FiguresRow]) -> Vec<String> {
         let mut differences = Vec::new();
-        let hit = |rows: &[Row], kind| judging::of(rows, kind).and_then(|row| row.hit_at_5);
+        let hit = |rows: &[FiguresRow], kind| judging::of(rows, kind).and_then(|row| row.hit_at_5);
         for (kind, way) in KINDS.into_iter().zip(self.hits) {
             if way == Way::Open {
                 continue;
@@ -296,8 +296,8 @@ impl Signature {
 mod tests {
     use super::*;
 
-    fn rows(hits: [f64; 4], rbo: f64, ratio: Option<f64>) -> Vec<Row> {
-        let row = |kind, hit| Row {
+    fn rows(hits: [f64; 4], rbo: f64, ratio: Option<f64>) -> Vec<FiguresRow> {
+        let row = |kind, hit| FiguresRow {
             kind,
             asked: 24,
             failed: 0,
@@ -311,7 +311,7 @@ mod tests {
         KINDS.into_iter().zip(hits).chain([("all", hits[0])]).map(|(kind, hit)| row(kind, hit)).collect()
     }
 
-    fn check(says: &str, broken: &[Row], expected: &[&str]) {
+    fn check(says: &str, broken: &[FiguresRow], expected: &[&str]) {
         let signature = Signature {
             what: "wrong model",
             faults: &[],
@@ -340,7 +340,7 @@ mod tests {
         check("lists that did not move", &rows([1.0, 0.0, 0.8, 1.0], 0.9, Some(1.0)), &["median RBO"]);
         check("scores that moved", &rows([1.0, 0.0, 0.8, 1.0], 0.4, Some(59.0)), &["top-1 ratio"]);
         check("no score to compare", &rows([1.0, 0.0, 0.8, 1.0], 0.4, None), &[]);
-        let unasked: Vec<Row> = rows([1.0, 0.0, 0.8, 1.0], 0.4, None).split_off(1);
+        let unasked: Vec<FiguresRow> = rows([1.0, 0.0, 0.8, 1.0], 0.4, None).split_off(1);
         check("a kind that nobody answered", &unasked, &["no keyword question"]);
     }
 }

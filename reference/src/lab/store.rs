@@ -15,7 +15,7 @@ use crate::store::cache::{CachedAnswer, NewAnswer, ShownChunk, StoreCache};
 use crate::store::contract::{Connection, Patience, Store};
 use crate::store::filter::Filter;
 use crate::store::records::{
-    Figures, Near, NewSource, Place, PoolFigures, Replaced, StoreError, StoredChunk, StoredSource,
+    ChunkPlace, Figures, Near, NewSource, PoolFigures, Replaced, StoreError, StoredChunk, StoredSource,
 };
 
 /// How much deeper the keyword retriever looks where a fault hides what it finds: as if the rest were all there is.
@@ -104,7 +104,7 @@ impl FaultyConnection {
         loop {
             let met = self.inner.near(vector, filter, wanted).await?;
             let is_all = met.len() < wanted || wanted >= STRUCK_MAX;
-            let is_spared = |Place { source, ordinal, .. }: &Place| {
+            let is_spared = |ChunkPlace { source, ordinal, .. }: &ChunkPlace| {
                 !affected.loses(source, *ordinal) && !affected.zeroes(source, *ordinal)
             };
             let kept: Vec<Near> = met.into_iter().filter(|near| is_spared(&near.place)).take(depth).collect();
@@ -134,7 +134,7 @@ impl Connection for FaultyConnection {
         self.inner.kinds().await
     }
 
-    async fn worded(&mut self, terms: &[String], filter: &Filter, depth: usize) -> Result<Vec<Place>, StoreError> {
+    async fn worded(&mut self, terms: &[String], filter: &Filter, depth: usize) -> Result<Vec<ChunkPlace>, StoreError> {
         self.waits = true;
         if self.faults.activated(Fault::KeywordArmOff).is_some() {
             return Ok(Vec::new());

@@ -6,10 +6,10 @@ use serde::Deserialize;
 
 use crate::chunk;
 use crate::index::document::Cutting;
-use crate::index::run::{Budgets, Plan, Rule};
+use crate::index::run::{Budgets, IndexPlan, Rule};
 use crate::index::walk::Selection;
 use crate::project::models::{EmbedderConfig, RerankerConfig, WriterConfig};
-use crate::project::place::Place;
+use crate::project::place::ProjectFolder;
 use crate::project::sections::{
     AnswersConfig, ChunksConfig, IndexConfig, LogConfig, LoggedQuestions, RuleConfig, SearchConfig, StoreConfig,
 };
@@ -28,7 +28,7 @@ const OVER_FETCH_MAX: usize = 100;
 /// A configuration.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Config {
+pub struct ProjectConfig {
     version: u32,
     #[serde(default)]
     store: StoreConfig,
@@ -64,12 +64,12 @@ pub struct ConfigError {
     pub why: String,
 }
 
-impl Config {
+impl ProjectConfig {
     /// Reads a project's configuration.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn read(place: &Place) -> Result<Self, ConfigError> {
+    pub fn read(place: &ProjectFolder) -> Result<Self, ConfigError> {
         let path = place.config();
         let wrong = |why: String| ConfigError { path: path.clone(), why };
         let facts = std::fs::metadata(&path).map_err(|error| wrong(error.to_string()))?;
@@ -119,7 +119,7 @@ impl Config {
     ///
     /// # Errors
     /// A variable that is not set.
-    pub fn store(&self, place: &Place) -> Result<StoreChoice, String> {
+    pub fn store(&self, place: &ProjectFolder) -> Result<StoreChoice, String> {
         match (&self.store.sqlite, &self.store.postgres) {
             (_, Some(url)) => Ok(StoreChoice::Postgres(from_env(url)?)),
             (path, None) => Ok(StoreChoice::Sqlite(place.resolve(path.as_deref().unwrap_or(Path::new("index.db"))))),
@@ -130,7 +130,7 @@ impl Config {
     ///
     /// # Errors
     /// A pattern or folder that cannot be read.
-    pub fn plan(&self, place: &Place) -> Result<Plan, String> {
+    pub fn plan(&self, place: &ProjectFolder) -> Result<IndexPlan, String> {
         let IndexConfig { roots, allow, deny, budgets, rules } = &self.index;
         let selection = Selection::new(&place.root, roots, allow, deny, budgets.file_bytes)?;
         let rule = |rule: &RuleConfig| {
@@ -139,7 +139,7 @@ impl Config {
         };
         let rules = rules.iter().map(rule).collect::<Result<_, _>>()?;
         let budgets = Budgets { files: budgets.files, bytes: budgets.bytes, tokens: budgets.tokens };
-        Ok(Plan { selection, rules, budgets })
+        Ok(IndexPlan { selection, rules, budgets })
     }
 
     /// What embeds.
@@ -164,7 +164,7 @@ impl Config {
     pub fn cutting(&self) -> Result<Cutting, String> {
         let ChunksConfig { method, tokens, overlap, characters, character_overlap } = &self.chunks;
         let method = method.as_deref().map(str::parse).transpose()?;
-        let settings = chunk::Settings::checked(*tokens, *overlap, *characters, *character_overlap)?;
+        let settings = chunk::ChunkSettings::checked(*tokens, *overlap, *characters, *character_overlap)?;
         Ok(Cutting { method, settings })
     }
 
@@ -207,7 +207,7 @@ mod tests {
 
     fn check(says: &str, from: &str, to: &str, expected: Result<(), &str>) {
         let text = TEMPLATE.replace(from, to);
-        match (Config::parse(&text), expected) {
+        match (ProjectConfig::parse(&text), expected) {
             (Ok(_), Ok(())) => {}
             (Err(why), Err(part)) => assert!(why.contains(part), "{says}: {why}"),
             (got, _) => panic!("{says}: {got:?}"),
@@ -233,11 +233,11 @@ mod tests {
 
     #[test]
     fn the_template_says_the_defaults() {
-        let config = Config::parse(TEMPLATE).unwrap();
+        let config = ProjectConfig::parse(TEMPLATE).unwrap();
         assert_eq!(format!("{:?}", config.settings()), format!("{:?}", SearchSettings::default()));
         assert!(config.writer().is_none());
         assert_eq!(config.index.budgets.bytes, BudgetsConfig::default().bytes);
-        let place = Place { root: PathBuf::from("/p") };
+        let place = ProjectFolder { root: PathBuf::from("/p") };
         assert_eq!(config.store(&place), Ok(StoreChoice::Sqlite(PathBuf::from("/p/.serin-reference/index.db"))));
     }
 }

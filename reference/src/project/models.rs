@@ -9,8 +9,8 @@ use crate::embed::hashing::HashingEmbedder;
 use crate::embed::inputs::Prefixes;
 use crate::embed::provider::Provider;
 use crate::embed::remote::{RemoteEmbedder, RemoteModel};
-use crate::project::place::Place;
-use crate::remote::settings::{ApiKey, Settings};
+use crate::project::place::ProjectFolder;
+use crate::remote::settings::{ApiKey, RemoteSettings};
 use crate::rerank::Reranker;
 use crate::rerank::joint::JointReranker;
 use crate::rerank::remote::{RemoteReranker, Scale};
@@ -108,7 +108,7 @@ fn yes() -> bool {
 ///
 /// # Errors
 /// What is missing or wrong, with the mend.
-pub fn embedder(config: &EmbedderConfig, place: &Place) -> Result<Provider, String> {
+pub fn embedder(config: &EmbedderConfig, place: &ProjectFolder) -> Result<Provider, String> {
     match config {
         EmbedderConfig::Builtin => Ok(Provider::Hashing(HashingEmbedder::INDEX)),
         EmbedderConfig::Http(http) => {
@@ -117,7 +117,7 @@ pub fn embedder(config: &EmbedderConfig, place: &Place) -> Result<Provider, Stri
             model.ask_dimensions = http.ask_dimensions;
             model.prefixes = Prefixes { document: http.document_prefix.clone(), query: http.query_prefix.clone() };
             model.batch_max = http.batch.unwrap_or(model.batch_max);
-            let settings = Settings::new(&http.url, key(http.key_env.as_deref())?);
+            let settings = RemoteSettings::new(&http.url, key(http.key_env.as_deref())?);
             let embedder = RemoteEmbedder::new(settings, model).map_err(|error| format!("`embedder.http`: {error}"))?;
             Ok(Provider::Remote(Box::new(embedder)))
         }
@@ -129,12 +129,12 @@ pub fn embedder(config: &EmbedderConfig, place: &Place) -> Result<Provider, Stri
 ///
 /// # Errors
 /// What is missing or wrong, with the mend.
-pub fn reranker(config: &RerankerConfig, place: &Place) -> Result<Option<Arc<dyn Reranker>>, String> {
+pub fn reranker(config: &RerankerConfig, place: &ProjectFolder) -> Result<Option<Arc<dyn Reranker>>, String> {
     match config {
         RerankerConfig::None => Ok(None),
         RerankerConfig::Builtin => Ok(Some(Arc::new(JointReranker))),
         RerankerConfig::Http(http) => {
-            let settings = Settings::new(&http.url, key(http.key_env.as_deref())?);
+            let settings = RemoteSettings::new(&http.url, key(http.key_env.as_deref())?);
             let scale = if http.logits { Scale::Logit } else { Scale::Unit };
             let reranker = RemoteReranker::new(settings, &http.model, scale);
             Ok(Some(Arc::new(reranker.map_err(|error| format!("`search.reranker.http`: {error}"))?)))
@@ -152,7 +152,7 @@ pub fn writer(config: Option<&WriterConfig>) -> Result<Option<Arc<Writer>>, Stri
     if !rewrite && !hyde {
         return Err("`search.writer` has nothing to write: set `rewrite` or `hyde` to true, or leave it out".to_owned());
     }
-    let settings = Settings::new(url, key(key_env.as_deref())?);
+    let settings = RemoteSettings::new(url, key(key_env.as_deref())?);
     let writer = Writer::new(settings, model, Tasks { rewrite: *rewrite, hyde: *hyde });
     Ok(Some(Arc::new(writer.map_err(|error| format!("`search.writer`: {error}"))?)))
 }
@@ -165,7 +165,7 @@ fn key(name: Option<&str>) -> Result<Option<ApiKey>, String> {
 }
 
 #[cfg(feature = "local-models")]
-fn local_embedder(folder: &FolderModel, place: &Place) -> Result<Provider, String> {
+fn local_embedder(folder: &FolderModel, place: &ProjectFolder) -> Result<Provider, String> {
     use crate::embed::local::LocalEmbedder;
     let prefixes = Prefixes { document: String::new(), query: folder.query_prefix.clone() };
     let embedder = LocalEmbedder::open(&place.resolve(&folder.path), prefixes);
@@ -173,7 +173,7 @@ fn local_embedder(folder: &FolderModel, place: &Place) -> Result<Provider, Strin
 }
 
 #[cfg(feature = "local-models")]
-fn local_reranker(folder: &FolderModel, place: &Place) -> Result<Option<Arc<dyn Reranker>>, String> {
+fn local_reranker(folder: &FolderModel, place: &ProjectFolder) -> Result<Option<Arc<dyn Reranker>>, String> {
     use crate::rerank::cross::CrossReranker;
     if !folder.query_prefix.is_empty() {
         return Err("`search.reranker.folder`: a cross-encoder takes no `query_prefix`: leave it out".to_owned());
@@ -183,17 +183,17 @@ fn local_reranker(folder: &FolderModel, place: &Place) -> Result<Option<Arc<dyn 
 }
 
 #[cfg(not(feature = "local-models"))]
-fn local_embedder(folder: &FolderModel, place: &Place) -> Result<Provider, String> {
+fn local_embedder(folder: &FolderModel, place: &ProjectFolder) -> Result<Provider, String> {
     Err(without(folder, place))
 }
 
 #[cfg(not(feature = "local-models"))]
-fn local_reranker(folder: &FolderModel, place: &Place) -> Result<Option<Arc<dyn Reranker>>, String> {
+fn local_reranker(folder: &FolderModel, place: &ProjectFolder) -> Result<Option<Arc<dyn Reranker>>, String> {
     Err(without(folder, place))
 }
 
 #[cfg(not(feature = "local-models"))]
-fn without(folder: &FolderModel, place: &Place) -> String {
+fn without(folder: &FolderModel, place: &ProjectFolder) -> String {
     let FolderModel { path, query_prefix } = folder;
     let path = place.resolve(path);
     let with = if query_prefix.is_empty() { "" } else { " with its prefix" };

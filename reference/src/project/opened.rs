@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::embed::provider::Provider;
 use crate::index::document::Cutting;
 use crate::index::library::{Library, LibraryError, Parts};
-use crate::project::config::{Config, ConfigError, StoreChoice};
+use crate::project::config::{ConfigError, ProjectConfig, StoreChoice};
 use crate::project::models;
-use crate::project::place::{Place, PlaceError};
+use crate::project::place::{PlaceError, ProjectFolder};
 use crate::search::settings::SearchSettings;
 use crate::store::contract::Store;
 use crate::store::postgres::open::{PostgresOptions, PostgresStore};
@@ -42,9 +42,9 @@ pub enum ProjectError {
 #[derive(Debug, Clone)]
 pub struct Project {
     /// Where it is.
-    pub place: Place,
+    pub place: ProjectFolder,
     /// What it says.
-    pub config: Config,
+    pub config: ProjectConfig,
 }
 
 impl Project {
@@ -53,8 +53,8 @@ impl Project {
     /// # Errors
     /// `Place`, `Config`.
     pub fn find(from: &std::path::Path) -> Result<Self, ProjectError> {
-        let place = Place::find(from)?;
-        let config = Config::read(&place)?;
+        let place = ProjectFolder::find(from)?;
+        let config = ProjectConfig::read(&place)?;
         Ok(Self { place, config })
     }
 

@@ -11,7 +11,7 @@ const ABOVE_MAX: usize = 64;
 
 /// A project's root.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct ProjectFolder {
     /// The folder that holds the project.
     pub root: PathBuf,
 }
@@ -37,7 +37,7 @@ pub enum PlaceError {
     },
 }
 
-impl Place {
+impl ProjectFolder {
     /// The project that a folder belongs to: its own, or that of the nearest folder above.
     ///
     /// # Errors
@@ -96,17 +96,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let deep = folder.path().join("a/b/c");
         std::fs::create_dir_all(&deep).unwrap();
-        let missing = Place::find(&deep).unwrap_err().to_string();
+        let missing = ProjectFolder::find(&deep).unwrap_err().to_string();
         assert!(
             missing.starts_with("PROJECT_NOT_INITIALIZED") && missing.contains("serin reference setup"),
             "{missing}"
         );
-        let made = Place::set_up(&folder.path().join("a"), "version: 1\n", false).unwrap();
-        assert_eq!(Place::find(&deep).unwrap(), made);
-        assert!(Place::find(folder.path()).is_err(), "not from above");
-        assert!(matches!(Place::set_up(&made.root, "x", false), Err(PlaceError::Present(_))));
+        let made = ProjectFolder::set_up(&folder.path().join("a"), "version: 1\n", false).unwrap();
+        assert_eq!(ProjectFolder::find(&deep).unwrap(), made);
+        assert!(ProjectFolder::find(folder.path()).is_err(), "not from above");
+        assert!(matches!(ProjectFolder::set_up(&made.root, "x", false), Err(PlaceError::Present(_))));
         assert_eq!(std::fs::read_to_string(made.config()).unwrap(), "version: 1\n", "what is there stays");
-        Place::set_up(&made.root, "version: 1 # again\n", true).unwrap();
+        ProjectFolder::set_up(&made.root, "version: 1 # again\n", true).unwrap();
         assert!(std::fs::read_to_string(made.config()).unwrap().contains("again"));
     }
 }

@@ -77,7 +77,7 @@ pub(super) struct ChunksConfig {
 
 impl Default for ChunksConfig {
     fn default() -> Self {
-        let usual = chunk::Settings::default();
+        let usual = chunk::ChunkSettings::default();
         Self {
             method: None,
             tokens: usual.tokens_max(),

@@ -112,17 +112,17 @@ mod tests {
     const COOL_DOWN: Duration = Duration::from_secs(30);
 
     /// What happens at a second: asked (and the answer that is expected), or reported.
-    enum Step {
+    enum BreakerStep {
         Passes,
         Tries,
         Refuses(u64),
         Ended(Leave, Outcome),
     }
+    use BreakerStep::{Ended, Passes, Refuses, Tries};
     use Leave::{Ordinary, Trial};
     use Outcome::{Abandoned, Answered, Failed};
-    use Step::{Ended, Passes, Refuses, Tries};
 
-    fn check(says: &str, steps: &[(u64, Step)]) {
+    fn check(says: &str, steps: &[(u64, BreakerStep)]) {
         let start = Instant::now();
         let mut breaker = Breaker::new(COOL_DOWN);
         for (place, (second, step)) in steps.iter().enumerate() {
@@ -140,12 +140,12 @@ mod tests {
         }
     }
 
-    fn failures(seconds: [u64; 3]) -> [(u64, Step); 3] {
+    fn failures(seconds: [u64; 3]) -> [(u64, BreakerStep); 3] {
         seconds.map(|second| (second, Ended(Ordinary, Failed)))
     }
 
     /// Three failures at second 0, then these.
-    fn check_open(says: &str, steps: Vec<(u64, Step)>) {
+    fn check_open(says: &str, steps: Vec<(u64, BreakerStep)>) {
         check(says, &failures([0, 0, 0]).into_iter().chain(steps).collect::<Vec<_>>());
     }
 

@@ -14,7 +14,7 @@ use url::Url;
 
 use crate::remote::breaker::{Breaker, Leave, Outcome};
 use crate::remote::plain::{causes, line};
-use crate::remote::settings::{self, ApiKey, Settings, SettingsError};
+use crate::remote::settings::{self, ApiKey, RemoteSettings, SettingsError};
 use crate::remote::trouble::RemoteError;
 use serin_outbound::retry_after::wish;
 use serin_outbound::tls::{self, Tls};
@@ -45,7 +45,7 @@ impl RemoteClient {
     ///
     /// # Errors
     /// Where the settings name no server.
-    pub fn new(settings: Settings) -> Result<Self, SettingsError> {
+    pub fn new(settings: RemoteSettings) -> Result<Self, SettingsError> {
         let base = settings.address()?;
         let host = settings::shown(&base);
         let bearer = settings.key.as_ref().map(|key| key.bearer(&host)).transpose()?;
@@ -212,7 +212,7 @@ mod tests {
     /// What the last of the asked questions got, as text without the host, and how often the server was asked.
     async fn check(
         says: &str,
-        change: impl FnOnce(&mut Settings),
+        change: impl FnOnce(&mut RemoteSettings),
         script: Vec<Reply>,
         asks: usize,
         end: &str,
@@ -233,14 +233,14 @@ mod tests {
         assert_eq!(server.asked().len(), came, "{says}: how often the server was asked");
     }
 
-    fn same(_: &mut Settings) {}
-    fn at_once(settings: &mut Settings) {
+    fn same(_: &mut RemoteSettings) {}
+    fn at_once(settings: &mut RemoteSettings) {
         settings.cool_down = Duration::ZERO;
     }
-    fn hasty(settings: &mut Settings) {
+    fn hasty(settings: &mut RemoteSettings) {
         settings.total_max = Duration::from_millis(100);
     }
-    fn short(settings: &mut Settings) {
+    fn short(settings: &mut RemoteSettings) {
         settings.answer_bytes_max = 4_096;
     }
 
@@ -318,7 +318,7 @@ mod tests {
     #[tokio::test]
     async fn one_trial_at_a_time_and_an_abandoned_one_is_nobodys() {
         let server = Scripted::play(vec![DOWN(), DOWN(), DOWN(), Hang, GOOD()]).await;
-        let client = RemoteClient::new(Settings { cool_down: Duration::ZERO, ..server.settings() }).unwrap();
+        let client = RemoteClient::new(RemoteSettings { cool_down: Duration::ZERO, ..server.settings() }).unwrap();
         for _ in 0..3 {
             assert!(ask(&client).await.is_err());
             server.came().await;
@@ -353,7 +353,7 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);
-        let client = RemoteClient::new(Settings::new(format!("http://{address}"), None)).unwrap();
+        let client = RemoteClient::new(RemoteSettings::new(format!("http://{address}"), None)).unwrap();
         let error = ask(&client).await.unwrap_err().to_string();
         assert!(error.starts_with(&format!("{address} does not answer: ")), "{error}");
     }

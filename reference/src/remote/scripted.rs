@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::Value;
 
-use crate::remote::settings::{ApiKey, Settings};
+use crate::remote::settings::{ApiKey, RemoteSettings};
 
 /// The key that the server is asked with.
 pub(crate) const KEY: &str = "sk-planted-secret";
@@ -39,11 +39,11 @@ pub(crate) struct Asked {
 
 pub(crate) struct Scripted {
     base: String,
-    stage: Arc<Stage>,
+    stage: Arc<Script>,
 }
 
 #[derive(Default)]
-struct Stage {
+struct Script {
     replies: Mutex<VecDeque<Reply>>,
     asked: Mutex<Vec<Asked>>,
     came: tokio::sync::Notify,
@@ -52,7 +52,7 @@ struct Stage {
 impl Scripted {
     pub(crate) async fn play(replies: Vec<Reply>) -> Self {
         drop(rustls::crypto::ring::default_provider().install_default());
-        let stage = Arc::new(Stage { replies: Mutex::new(replies.into()), ..Stage::default() });
+        let stage = Arc::new(Script { replies: Mutex::new(replies.into()), ..Script::default() });
         let app = axum::Router::new().fallback(reply).with_state(Arc::clone(&stage));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -61,11 +61,11 @@ impl Scripted {
     }
 
     /// With a key, generous times, and a breaker that stays open.
-    pub(crate) fn settings(&self) -> Settings {
-        Settings {
+    pub(crate) fn settings(&self) -> RemoteSettings {
+        RemoteSettings {
             total_max: Duration::from_secs(60),
             cool_down: Duration::from_hours(1),
-            ..Settings::new(&self.base, Some(ApiKey::new(KEY)))
+            ..RemoteSettings::new(&self.base, Some(ApiKey::new(KEY)))
         }
     }
 
@@ -79,7 +79,7 @@ impl Scripted {
     }
 }
 
-async fn reply(State(stage): State<Arc<Stage>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+async fn reply(State(stage): State<Arc<Script>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
     let body: Value = serde_json::from_slice(&body).unwrap();
     let bearer = headers.get(header::AUTHORIZATION).map_or("", |value| value.to_str().unwrap()).to_owned();
     stage.asked.lock().unwrap().push(Asked { path: uri.path().to_owned(), bearer, body: body.clone() });

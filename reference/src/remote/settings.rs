@@ -8,7 +8,7 @@ use url::{Host, Url};
 
 /// Where a server is and how long it may take.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct RemoteSettings {
     /// Up to and with the version, such as `https://api.example.com/v1`; no query, no user, no key.
     pub base: String,
     /// Sent as `Authorization: Bearer`.
@@ -23,7 +23,7 @@ pub struct Settings {
     pub cool_down: Duration,
 }
 
-impl Settings {
+impl RemoteSettings {
     /// The usual limits: 2 s to connect, 10 s in all, 64 MB (2,048 vectors of 1,536 numbers as JSON are 40 MB),
     /// 30 s left alone.
     pub fn new(base: impl Into<String>, key: Option<ApiKey>) -> Self {
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     fn check(says: &str, base: &str, expected: Result<&str, &str>) {
-        let found = Settings::new(base, None).address();
+        let found = RemoteSettings::new(base, None).address();
         let found = found.as_ref().map(Url::as_str).map_err(|error| match error {
             SettingsError::Address { shown } => shown.as_str(),
             _ => "another error",

@@ -35,7 +35,7 @@ impl Reranker for JointReranker {
 }
 
 /// What a part of the judgement is worth.
-struct Weights {
+struct JointWeights {
     /// Terms of the question in the passage, or at least their concepts.
     coverage: f64,
     /// Terms of the question in its headings.
@@ -50,7 +50,8 @@ struct Weights {
 
 /// Coverage is most of it: the other parts tell apart passages that cover alike. An identifier is what
 /// a question that has one is about, and letters that nearly match are another one.
-const WEIGHTS: Weights = Weights { coverage: 0.50, heading: 0.15, proximity: 0.12, phrase: 0.13, identifier: 0.60 };
+const WEIGHTS: JointWeights =
+    JointWeights { coverage: 0.50, heading: 0.15, proximity: 0.12, phrase: 0.13, identifier: 0.60 };
 /// What a passage is credited for a term of which it has only the concept.
 const CONCEPT_CREDIT: f64 = 0.7;
 /// Different terms of a question that are looked at; a longer one is a document.
@@ -61,7 +62,7 @@ const PASSAGE_CHARS_MAX: usize = 16_384;
 impl JointReranker {
     /// The scores, 0 to 1, in the order of the passages; at once and without awaiting.
     pub fn judge(&self, question: &str, passages: &[Passage<'_>]) -> Vec<f64> {
-        let question = Question::read(question);
+        let question = JointQuestion::read(question);
         let read: Vec<Read> = passages.iter().map(|passage| Read::of(passage, &question)).collect();
         let weights: Vec<f64> = (0..question.terms.len()).map(|term| idf(&read, term)).collect();
         read.iter().map(|passage| question.score(passage, &weights)).collect()
@@ -69,7 +70,7 @@ impl JointReranker {
 }
 
 /// A question as it is looked for.
-struct Question {
+struct JointQuestion {
     /// Its different stems, in their order.
     terms: Vec<String>,
     /// Concepts of each term.
@@ -92,7 +93,7 @@ struct Read {
     identifiers: usize,
 }
 
-impl Question {
+impl JointQuestion {
     fn read(text: &str) -> Self {
         let stems = words::content_stems(text);
         let mut terms: Vec<String> = Vec::new();
@@ -141,7 +142,7 @@ impl Question {
 }
 
 impl Read {
-    fn of(passage: &Passage<'_>, question: &Question) -> Self {
+    fn of(passage: &Passage<'_>, question: &JointQuestion) -> Self {
         let headings = words::content_stems(passage.section);
         let content: String = passage.content.chars().take(PASSAGE_CHARS_MAX).collect();
         let stems = words::content_stems(&content);

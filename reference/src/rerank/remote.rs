@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::remote::client::RemoteClient;
 use crate::remote::listed::in_order;
-use crate::remote::settings::{Settings, SettingsError};
+use crate::remote::settings::{RemoteSettings, SettingsError};
 use crate::remote::trouble::ServerError;
 use crate::rerank::{Passage, RerankError, Reranker, bounded, readable};
 
@@ -34,7 +34,7 @@ impl RemoteReranker {
     ///
     /// # Errors
     /// Where the settings name no server.
-    pub fn new(settings: Settings, model: impl Into<String>, scale: Scale) -> Result<Self, SettingsError> {
+    pub fn new(settings: RemoteSettings, model: impl Into<String>, scale: Scale) -> Result<Self, SettingsError> {
         Ok(Self { client: RemoteClient::new(settings)?, model: model.into(), scale })
     }
 }
@@ -52,7 +52,7 @@ impl Reranker for RemoteReranker {
         }
         let documents: Vec<String> = passages.iter().map(Passage::whole).collect();
         let top_n = documents.len();
-        let request = Request { model: &self.model, query: readable(question), documents: &documents, top_n };
+        let request = RerankRequest { model: &self.model, query: readable(question), documents: &documents, top_n };
         let read = |bytes: &[u8]| read(bytes, top_n, self.scale);
         let scores = self.client.post("rerank", &request, read).await;
         scores.map_err(|error| ServerError { role: "rerank server", error }.into())
@@ -60,7 +60,7 @@ impl Reranker for RemoteReranker {
 }
 
 #[derive(Serialize)]
-struct Request<'a> {
+struct RerankRequest<'a> {
     model: &'a str,
     query: &'a str,
     documents: &'a [String],
@@ -68,7 +68,7 @@ struct Request<'a> {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct RerankAnswer {
     results: Vec<Judged>,
 }
 
@@ -80,7 +80,7 @@ struct Judged {
 
 /// The scores of an answer in the order of the documents.
 fn read(bytes: &[u8], count: usize, scale: Scale) -> Result<Vec<f64>, String> {
-    let answer: Answer =
+    let answer: RerankAnswer =
         serde_json::from_slice(bytes).map_err(|error| format!("it is not a rerank answer ({error})"))?;
     if answer.results.len() != count {
         return Err(format!("it judges {} of {count} documents", answer.results.len()));

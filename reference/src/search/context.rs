@@ -51,7 +51,7 @@ fn cost(hit: &Found) -> usize {
 }
 
 /// One stretch of a source, made of hits that overlap.
-struct Passage<'a> {
+struct Stretch<'a> {
     chunk: &'a StoredChunk,
     text: String,
     start: i64,
@@ -59,20 +59,20 @@ struct Passage<'a> {
 }
 
 fn passages(hits: &[Found]) -> Vec<String> {
-    let mut passages: Vec<Passage<'_>> = Vec::new();
+    let mut passages: Vec<Stretch<'_>> = Vec::new();
     for hit in hits {
         if let Some(section) = &hit.expanded {
             let known =
                 passages.iter().any(|passage| passage.chunk.source == hit.chunk.source && passage.text == *section);
             if !known {
-                passages.push(Passage { chunk: &hit.chunk, text: section.clone(), start: 0, end: 0 });
+                passages.push(Stretch { chunk: &hit.chunk, text: section.clone(), start: 0, end: 0 });
             }
             continue;
         }
         let chunk = &hit.chunk;
         match passages.iter_mut().find(|passage| passage.touches(chunk)) {
             Some(passage) => passage.join(chunk),
-            None => passages.push(Passage {
+            None => passages.push(Stretch {
                 chunk,
                 text: chunk.content.clone(),
                 start: chunk.char_start,
@@ -80,10 +80,10 @@ fn passages(hits: &[Found]) -> Vec<String> {
             }),
         }
     }
-    passages.iter().map(Passage::render).collect()
+    passages.iter().map(Stretch::render).collect()
 }
 
-impl Passage<'_> {
+impl Stretch<'_> {
     /// Whether a chunk shares text with this passage.
     fn touches(&self, chunk: &StoredChunk) -> bool {
         self.chunk.source == chunk.source

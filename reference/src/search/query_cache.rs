@@ -23,10 +23,10 @@ const WARM_ABOVE: f64 = 0.2;
 
 /// The memory.
 #[derive(Debug, Default)]
-pub struct QueryCache(Mutex<Memory>);
+pub struct QueryCache(Mutex<Cached>);
 
 #[derive(Debug, Default)]
-struct Memory {
+struct Cached {
     vectors: HashMap<[u8; 32], (Arc<[f32]>, Instant)>,
     oldest_first: VecDeque<[u8; 32]>,
     looks: VecDeque<(Instant, bool)>,
@@ -79,7 +79,7 @@ impl QueryCache {
         self.hit_rate(now).is_some_and(|rate| rate > WARM_ABOVE)
     }
 
-    fn memory(&self) -> MutexGuard<'_, Memory> {
+    fn memory(&self) -> MutexGuard<'_, Cached> {
         self.0.lock()
     }
 }

@@ -61,7 +61,7 @@ pub fn rank(mut hits: Vec<Found>, ranking: &Ranking, now: DateTime<Utc>) -> Vec<
 
 /// A pool of candidates.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pool {
+pub struct CandidatePool {
     /// Kinds of sources that it is drawn from.
     pub kinds: Vec<String>,
     /// Candidates that it brings at most.
@@ -71,16 +71,17 @@ pub struct Pool {
 /// The pools an index is searched in: for a codebase 3 constraints, 3 patterns and 6 others, so that
 /// much code never crowds out the one rule that matters. `None` where nothing is a constraint or a
 /// pattern: then everything is one pool.
-pub fn pools(kinds: &BTreeSet<String>) -> Option<Vec<Pool>> {
+pub fn pools(kinds: &BTreeSet<String>) -> Option<Vec<CandidatePool>> {
     let ruled = |kind: &String| POOLS.iter().any(|(pool, _)| pool == kind);
     if !kinds.iter().any(ruled) {
         return None;
     }
     let of_rules = POOLS.into_iter().filter(|(kind, _)| kinds.contains(*kind));
-    let mut pools: Vec<Pool> = of_rules.map(|(kind, size)| Pool { kinds: vec![kind.to_owned()], size }).collect();
+    let mut pools: Vec<CandidatePool> =
+        of_rules.map(|(kind, size)| CandidatePool { kinds: vec![kind.to_owned()], size }).collect();
     let others: Vec<String> = kinds.iter().filter(|kind| !ruled(kind)).cloned().collect();
     if !others.is_empty() {
-        pools.push(Pool { kinds: others, size: POOL_OF_OTHERS });
+        pools.push(CandidatePool { kinds: others, size: POOL_OF_OTHERS });
     }
     Some(pools)
 }

@@ -10,7 +10,7 @@ use crate::search::stages::{Stage, Stages};
 use crate::search::tuning::Tuning;
 use crate::store::contract::Connection;
 use crate::store::filter::Filter;
-use crate::store::records::{Place, StoreError, StoredChunk};
+use crate::store::records::{ChunkPlace, StoreError, StoredChunk};
 use crate::text::terms;
 
 /// What is searched for.
@@ -68,7 +68,7 @@ impl Retrievers<'_> {
         vector: &[f32],
         filter: &Filter,
         depth: usize,
-    ) -> Result<[Vec<Place>; 2], RetrievalError> {
+    ) -> Result<[Vec<ChunkPlace>; 2], RetrievalError> {
         let words = {
             let _timed = self.stages.time(Stage::Keyword);
             connection.worded(&terms::of(text), filter, depth).await?
@@ -78,7 +78,7 @@ impl Retrievers<'_> {
     }
 
     /// One list of several: keys, the best first, each with the sum of its reciprocal ranks.
-    pub fn fuse(&self, lists: Vec<Vec<Place>>) -> Vec<(i64, f64)> {
+    pub fn fuse(&self, lists: Vec<Vec<ChunkPlace>>) -> Vec<(i64, f64)> {
         let Tuning { k, first_rank, .. } = *self.tuning;
         fusion::merge(lists, k, first_rank).into_iter().map(|(place, score)| (place.id, score)).collect()
     }
@@ -113,6 +113,6 @@ async fn nearest(
     vector: &[f32],
     filter: &Filter,
     depth: usize,
-) -> Result<Vec<Place>, StoreError> {
+) -> Result<Vec<ChunkPlace>, StoreError> {
     Ok(connection.near(vector, filter, depth).await?.into_iter().map(|near| near.place).collect())
 }

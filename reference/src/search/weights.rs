@@ -5,7 +5,7 @@ use std::mem;
 use async_trait::async_trait;
 
 use crate::search::question::RetrievalError;
-use crate::search::ranking::{self, Pool, Ranking};
+use crate::search::ranking::{self, CandidatePool, Ranking};
 use crate::search::rewriting::Rewriting;
 use crate::search::step::{Search, Step};
 use crate::store::filter::Filter;
@@ -38,7 +38,7 @@ impl Step for Weighing {
         let pools = if asks_all { ranking::pools(&search.connection.kinds().await?) } else { None };
         let Some(pools) = pools else { return Ok(false) };
         let (retrievers, connection) = (search.retrievers(), search.connection.as_mut());
-        for Pool { kinds, size } in pools {
+        for CandidatePool { kinds, size } in pools {
             let filter = Filter { source_types: kinds, ..filter.clone() };
             let mut pool = retrievers.candidates(connection, &search.query_vectors, &filter, depth).await?;
             pool.truncate(size);

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::remote::client::RemoteClient;
 use crate::remote::plain;
-use crate::remote::settings::{ApiKey, Settings, SettingsError};
+use crate::remote::settings::{ApiKey, RemoteSettings, SettingsError};
 use crate::remote::trouble::RemoteError;
 use crate::text::cleaning::cleaned;
 
@@ -77,7 +77,7 @@ impl Writer {
     ///
     /// # Errors
     /// Where the settings name no server.
-    pub fn new(mut settings: Settings, model: impl Into<String>, tasks: Tasks) -> Result<Self, SettingsError> {
+    pub fn new(mut settings: RemoteSettings, model: impl Into<String>, tasks: Tasks) -> Result<Self, SettingsError> {
         settings.total_max = settings.total_max.min(ASKED_WITHIN);
         settings.answer_bytes_max = settings.answer_bytes_max.min(ANSWER_BYTES_MAX);
         let (model, key) = (model.into(), settings.key.clone());
@@ -119,7 +119,7 @@ impl Writer {
         read: impl Fn(&str) -> Result<T, String> + Send + Sync,
     ) -> Result<T, RemoteError> {
         let messages = [Message { role: "system", content: system }, Message { role: "user", content: question }];
-        let request = Request {
+        let request = ChatRequest {
             model: &self.model,
             messages: &messages,
             temperature: 0.0,
@@ -171,7 +171,7 @@ async fn in_time<T>(asking: impl Future<Output = Result<T, RemoteError>>) -> Opt
 }
 
 #[derive(Serialize)]
-struct Request<'a> {
+struct ChatRequest<'a> {
     model: &'a str,
     messages: &'a [Message<'a>],
     temperature: f32,
@@ -186,7 +186,7 @@ struct Message<'a> {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct ChatAnswer {
     choices: Vec<Choice>,
 }
 
@@ -202,7 +202,7 @@ struct Said {
 
 /// What the first choice of an answer says.
 fn content(bytes: &[u8]) -> Result<String, String> {
-    let answer: Answer =
+    let answer: ChatAnswer =
         serde_json::from_slice(bytes).map_err(|error| format!("it is not a chat completion ({error})"))?;
     let first = answer.choices.into_iter().next();
     first.and_then(|choice| choice.message.content).ok_or_else(|| "it has no message".to_owned())
@@ -237,7 +237,7 @@ mod tests {
 
     async fn write(tasks: Tasks, reply: Reply) -> (Written, Scripted) {
         let server = Scripted::play(vec![reply]).await;
-        let settings = Settings { total_max: Duration::from_millis(500), ..server.settings() };
+        let settings = RemoteSettings { total_max: Duration::from_millis(500), ..server.settings() };
         let writer = Writer::new(settings, "m", tasks).unwrap();
         let known = ["Why is it slow?".to_owned()];
         (writer.write("Why is it slow?", &known).await, server)

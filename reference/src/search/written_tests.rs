@@ -112,7 +112,7 @@ fn sources(findings: &Findings) -> Vec<&str> {
 }
 
 fn writer(server: &Scripted, tasks: Tasks) -> Writer {
-    let settings = settings::Settings { total_max: Duration::from_millis(500), ..server.settings() };
+    let settings = settings::RemoteSettings { total_max: Duration::from_millis(500), ..server.settings() };
     Writer::new(settings, "m", tasks).unwrap()
 }
 
@@ -163,7 +163,7 @@ async fn a_search_goes_on_without_its_writer() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let dead = Writer::new(settings::Settings::new(format!("http://{address}/v1"), None), "m", BOTH).unwrap();
+    let dead = Writer::new(settings::RemoteSettings::new(format!("http://{address}/v1"), None), "m", BOTH).unwrap();
     let retrieval = Shelf::new().retrieval(Some(dead), &Faults::default()).await;
     for number in 1..=4 {
         let findings = retrieval.search(&question()).await.unwrap();
@@ -203,7 +203,7 @@ async fn answers_are_remembered_by_who_wrote() {
 #[tokio::test]
 async fn a_slow_writer_keeps_no_connection() {
     let server = Scripted::play(vec![Hang]).await;
-    let settings = settings::Settings { total_max: Duration::from_mins(1), ..server.settings() };
+    let settings = settings::RemoteSettings { total_max: Duration::from_mins(1), ..server.settings() };
     let slow = Writer::new(settings, "m", REWRITE).unwrap();
     let retrieval = Shelf::new().retrieval(Some(slow), &Faults::default()).await;
     let everybody_else = async {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::chunk::{Method, Settings};
+use crate::chunk::{ChunkSettings, Method};
 use crate::index::document::Cutting;
 use crate::search::context::BUDGET_TOKENS;
 use crate::search::question::Question;
@@ -242,14 +242,14 @@ pub fn cutting(wanted: &IndexArguments) -> Result<Option<Cutting>, String> {
         return Ok(None);
     }
     let method = method.as_deref().map(str::parse::<Method>).transpose()?;
-    let usual = Settings::default();
+    let usual = ChunkSettings::default();
     let settings = if method.is_some_and(Method::counts_characters) {
         let characters = size.unwrap_or(usual.characters());
         let shared = overlap.unwrap_or(usual.character_overlap().min(characters / 2));
-        Settings::checked(usual.tokens_max(), usual.overlap(), characters, shared)?
+        ChunkSettings::checked(usual.tokens_max(), usual.overlap(), characters, shared)?
     } else {
         let (tokens, shared) = (size.unwrap_or(usual.tokens_max()), overlap.unwrap_or(usual.overlap()));
-        Settings::checked(tokens, shared, usual.characters(), usual.character_overlap())?
+        ChunkSettings::checked(tokens, shared, usual.characters(), usual.character_overlap())?
     };
     Ok(Some(Cutting { method, settings }))
 }

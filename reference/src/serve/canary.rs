@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::search::context::BUDGET_TOKENS;
 use crate::search::question::{Findings, Question, RetrievalError};
-use crate::serve::report::{CanaryNote, Report, Trouble, millis};
+use crate::serve::report::{CanaryNote, HealthReport, Trouble, millis};
 use crate::serve::state::ServerState;
 use crate::store::contract::{Connection, Patience};
 use crate::store::filter::Filter;
@@ -31,7 +31,7 @@ const TOKENS_MIN: i64 = 20;
 ///
 /// # Errors
 /// `index_empty_or_stale` where none is stored, `empty_results`, `wrong_results`, or what fails.
-pub async fn look(state: &ServerState, report: &mut Report) -> Result<(), Trouble> {
+pub async fn look(state: &ServerState, report: &mut HealthReport) -> Result<(), Trouble> {
     let chosen = {
         let store = state.retrieval.library.store();
         let mut held = store.connect(Patience::Search).await.map_err(|error| Trouble::of_store(&error))?;

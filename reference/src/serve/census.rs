@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::serve::report::{ChunkTokens, Report, Trouble};
+use crate::serve::report::{ChunkTokens, HealthReport, Trouble};
 use crate::serve::state::ServerState;
 use crate::store::contract::{Connection, Patience};
 use crate::store::records::{Figures, StoreError, StoredSource};
@@ -31,7 +31,7 @@ pub struct Census {
 ///
 /// # Errors
 /// What fails, an empty index, or one with holes.
-pub async fn take(state: &ServerState, report: &mut Report) -> Result<Census, Trouble> {
+pub async fn take(state: &ServerState, report: &mut HealthReport) -> Result<Census, Trouble> {
     let counting = async {
         let mut held = state.retrieval.library.store().connect(Patience::Search).await?;
         let counted = (held.figures().await?, held.sources().await?);

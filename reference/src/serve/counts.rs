@@ -9,14 +9,14 @@ use crate::search::question::{CacheUse, Findings, RetrievalError};
 /// What a server counts since its start.
 #[derive(Debug, Default)]
 pub struct Counts {
-    pub(super) searches: Family<Outcome, Counter>,
+    pub(super) searches: Family<CallOutcome, Counter>,
     pub(super) answers: Family<Recall, Counter>,
-    pub(super) documents: Family<Outcome, Counter>,
+    pub(super) documents: Family<CallOutcome, Counter>,
 }
 
 /// How a call ended: `ok`, `empty`, `partial`, or the code of its error.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct Outcome {
+pub(super) struct CallOutcome {
     outcome: String,
 }
 
@@ -55,7 +55,7 @@ impl Counts {
             Ok(_) => "ok",
             Err(error) => error.code().0,
         };
-        self.searches.get_or_create(&Outcome { outcome: word.to_owned() }).inc();
+        self.searches.get_or_create(&CallOutcome { outcome: word.to_owned() }).inc();
         if let Ok(findings) = outcome {
             let kind = match findings.cache {
                 CacheUse { similarity: Some(similarity), .. } if similarity >= 1.0 => RecallKind::Exact,
@@ -69,6 +69,6 @@ impl Counts {
 
     /// Counts a document: `indexed`, `unchanged`, or the code of its error.
     pub fn indexed(&self, outcome: &str) {
-        self.documents.get_or_create(&Outcome { outcome: outcome.to_owned() }).inc();
+        self.documents.get_or_create(&CallOutcome { outcome: outcome.to_owned() }).inc();
     }
 }

@@ -12,31 +12,31 @@ use axum::http::StatusCode;
 
 #[cfg(feature = "census")]
 use crate::serve::census;
-use crate::serve::report::{Report, Trouble, unseen};
+use crate::serve::report::{HealthReport, Trouble, unseen};
 use crate::serve::state::ServerState;
 use crate::serve::{canary, readiness};
 
 /// `/live`.
-pub async fn live(State(state): State<Arc<ServerState>>) -> (StatusCode, Json<Report>) {
+pub async fn live(State(state): State<Arc<ServerState>>) -> (StatusCode, Json<HealthReport>) {
     reply(unseen(&state), Ok(()))
 }
 
 /// `/ready`.
-pub async fn ready(State(state): State<Arc<ServerState>>) -> (StatusCode, Json<Report>) {
+pub async fn ready(State(state): State<Arc<ServerState>>) -> (StatusCode, Json<HealthReport>) {
     let mut report = unseen(&state);
     let looked = readiness::look(&state, &mut report).await;
     reply(report, looked)
 }
 
 /// `/health`.
-pub async fn health(State(state): State<Arc<ServerState>>) -> (StatusCode, Json<Report>) {
+pub async fn health(State(state): State<Arc<ServerState>>) -> (StatusCode, Json<HealthReport>) {
     let mut report = unseen(&state);
     let looked = examine(&state, &mut report).await;
     reply(report, looked)
 }
 
 /// Looks at everything; the first that is not well is the trouble, the nearest to the machine first.
-async fn examine(state: &ServerState, report: &mut Report) -> Result<(), Trouble> {
+async fn examine(state: &ServerState, report: &mut HealthReport) -> Result<(), Trouble> {
     readiness::look(state, report).await?;
     #[cfg(feature = "census")]
     let census = census::take(state, report).await?;
@@ -46,7 +46,7 @@ async fn examine(state: &ServerState, report: &mut Report) -> Result<(), Trouble
     Ok(())
 }
 
-fn reply(mut report: Report, looked: Result<(), Trouble>) -> (StatusCode, Json<Report>) {
+fn reply(mut report: HealthReport, looked: Result<(), Trouble>) -> (StatusCode, Json<HealthReport>) {
     let Err(Trouble { reason, detail }) = looked else { return (StatusCode::OK, Json(report)) };
     report.status = "unhealthy";
     report.reason = Some(reason);

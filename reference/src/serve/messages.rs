@@ -77,14 +77,14 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 /// Why a body is no message.
 #[derive(Debug, PartialEq)]
-struct Fault {
+struct NoMessage {
     code: ErrorCode,
     id: Option<Value>,
     why: String,
 }
 
-fn judge(bytes: &[u8]) -> Result<(), Fault> {
-    let fault = |code, id: Option<&Value>, why: String| Err(Fault { code, id: id.cloned(), why });
+fn judge(bytes: &[u8]) -> Result<(), NoMessage> {
+    let fault = |code, id: Option<&Value>, why: String| Err(NoMessage { code, id: id.cloned(), why });
     let invalid = |id, why: &str| fault(ErrorCode::INVALID_REQUEST, id, why.to_owned());
     let message: Map<String, Value> = match serde_json::from_slice(bytes) {
         Ok(Value::Object(message)) => message,

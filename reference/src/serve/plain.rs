@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::serve::answer::{Envelope, SearchData};
 use crate::serve::arguments::SearchArguments;
-use crate::serve::report::Report;
+use crate::serve::report::HealthReport;
 use crate::serve::state::ServerState;
 
 /// Seconds after which a caller may ask again where the server is busy or lacks a part.
@@ -92,7 +92,7 @@ pub fn document() -> Value {
         .into_generator();
     let arguments = schemas.subschema_for::<SearchArguments>();
     let envelope = schemas.subschema_for::<Envelope<SearchData>>();
-    let report = schemas.subschema_for::<Report>();
+    let report = schemas.subschema_for::<HealthReport>();
     let answer = |description: &str, schema: &rmcp::schemars::Schema| json!({ "description": description, "content": { "application/json": { "schema": schema } } });
     let failed = |description: &str| answer(description, &envelope);
     let health = |summary: &str| {

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::serve::report::{Report, Trouble, millis, pool};
+use crate::serve::report::{HealthReport, Trouble, millis, pool};
 use crate::serve::state::ServerState;
 use crate::store::contract::{Connection, Patience};
 use crate::store::filter::Filter;
@@ -26,7 +26,7 @@ const EMBEDDER_PROBE: &str = "health";
 ///
 /// # Errors
 /// What does not work.
-pub async fn look(state: &ServerState, report: &mut Report) -> Result<(), Trouble> {
+pub async fn look(state: &ServerState, report: &mut HealthReport) -> Result<(), Trouble> {
     let store = state.retrieval.library.store();
     if is_saturated(store.pool()) {
         tokio::time::sleep(POOL_SECOND_LOOK).await;

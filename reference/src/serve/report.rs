@@ -15,7 +15,8 @@ use crate::store::records::{PoolFigures, StoreError};
 
 /// What all three answer; null where nobody looked. Who asks needs no token, so no document is named.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Report {
+#[schemars(rename = "Report")]
+pub struct HealthReport {
     /// `ok` or `unhealthy`.
     pub status: &'static str,
     /// Why it is unhealthy, in a monitor's word.
@@ -33,7 +34,7 @@ pub struct Report {
     /// Of the program.
     pub version: &'static str,
     /// The pool, which is what runs out first.
-    pub pool: Pool,
+    pub pool: PoolReport,
     /// How long a query by vector took.
     pub vector_query_ms: Option<f64>,
     /// How long the embedding of a short text took.
@@ -64,7 +65,8 @@ pub struct Cache {
 
 /// The pool's figures.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Pool {
+#[schemars(rename = "Pool")]
+pub struct PoolReport {
     /// Connections open.
     pub size: u32,
     /// Of which idle.
@@ -123,7 +125,7 @@ impl Trouble {
 }
 
 /// A report in which nobody has looked at anything yet.
-pub fn unseen(state: &ServerState) -> Report {
+pub fn unseen(state: &ServerState) -> HealthReport {
     #[cfg(feature = "memory")]
     let (cache_warm, hit_rate) = {
         let (now, cache) = (Instant::now(), &state.retrieval.query_cache);
@@ -132,7 +134,7 @@ pub fn unseen(state: &ServerState) -> Report {
     // Nothing is remembered, so no search is faster than the first.
     #[cfg(not(feature = "memory"))]
     let (cache_warm, hit_rate) = (true, None);
-    Report {
+    HealthReport {
         status: "ok",
         reason: None,
         detail: None,
@@ -153,8 +155,8 @@ pub fn unseen(state: &ServerState) -> Report {
 }
 
 /// The pool's figures as a caller gets them.
-pub fn pool(PoolFigures { size, idle, waiting, max }: PoolFigures) -> Pool {
-    Pool { size, idle, waiting, max }
+pub fn pool(PoolFigures { size, idle, waiting, max }: PoolFigures) -> PoolReport {
+    PoolReport { size, idle, waiting, max }
 }
 
 /// A length of time in milliseconds, to the microsecond.

@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use crate::store::cache::StoreCache as Besides;
 use crate::store::filter::Filter;
 use crate::store::records::{
-    Figures, Near, NewSource, Place, PoolFigures, Replaced, StoreError, StoredChunk, StoredSource,
+    ChunkPlace, Figures, Near, NewSource, PoolFigures, Replaced, StoreError, StoredChunk, StoredSource,
 };
 
 /// The version of every store's tables; a store of an older one is migrated, of a newer one refused.
@@ -96,7 +96,7 @@ pub trait Connection: Debug + Send + Besides {
     async fn kinds(&mut self) -> Result<BTreeSet<String>, StoreError>;
 
     /// Chunks that hold terms of a question, the best first by BM25; equal ones by place.
-    async fn worded(&mut self, terms: &[String], filter: &Filter, depth: usize) -> Result<Vec<Place>, StoreError>;
+    async fn worded(&mut self, terms: &[String], filter: &Filter, depth: usize) -> Result<Vec<ChunkPlace>, StoreError>;
 
     /// Chunks whose vectors are near, the nearest first; equal ones by place. A chunk at a right angle
     /// or beyond is not near.

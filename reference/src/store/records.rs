@@ -67,7 +67,7 @@ pub enum StoreError {
 /// Where a chunk is from. Chunks that are worth the same come in this order, by source and then by place: keys are
 /// given in the order of writing, which two histories of the same documents need not share.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct ChunkPlace {
     /// The chunk's source.
     pub source: String,
     /// Its place within the source.
@@ -80,7 +80,7 @@ pub struct Place {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Near {
     /// Which it is.
-    pub place: Place,
+    pub place: ChunkPlace,
     /// Cosine of question and chunk, -1 to 1.
     pub cosine: f32,
 }

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use serin_reference::index::corpus::Corpus;
 use serin_reference::lab::kinds;
 use serin_reference::lab::{
-    options::Options,
-    server::{self, Running},
+    options::LabOptions,
+    server::{self, LabServer},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -65,7 +65,7 @@ pub(crate) const FOREVER_MS: u64 = 3_600_000;
 /// A server that runs, and who asks it.
 #[derive(Debug)]
 pub(crate) struct Server {
-    pub(crate) running: Running,
+    pub(crate) running: LabServer,
     pub(crate) client: Client,
 }
 
@@ -75,11 +75,11 @@ pub(crate) async fn empty(faults: &Value) -> Server {
     let _already = rustls::crypto::ring::default_provider().install_default();
     let read = |(name, value): (&String, &Value)| kinds::read(name, value).unwrap();
     let faults = faults.as_object().unwrap().iter().map(read).filter_map(|(fault, dose)| Some((fault, dose?)));
-    let options = Options {
+    let options = LabOptions {
         admin: Some("127.0.0.1:0".parse().unwrap()),
         corpus: Corpus::Empty,
         faults: faults.collect(),
-        ..Options::default()
+        ..LabOptions::default()
     };
     let running = server::serve(options, CancellationToken::new()).await.unwrap();
     Server { running, client: Client::builder().no_proxy().timeout(GIVEN_UP).build().unwrap() }

@@ -15,7 +15,7 @@ use crate::cli::demo::smtp_sink::{Manners, SmtpSink};
 use crate::cli::demo::theatre;
 use crate::cli::run::stop_on_signal;
 use serin_reference::lab::options;
-use serin_reference::lab::server::{self, Running};
+use serin_reference::lab::server::{self, LabServer};
 
 /// The demo's servers: name, the variable of its port, and the port that the file names where it is unset.
 const SERVERS: [(&str, &str, u16); 4] = [
@@ -54,7 +54,7 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     let mut servers = Vec::new();
     for (name, _, port) in SERVERS {
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port(port).await?));
-        let options = options::Options { name: name.to_owned(), listen, ..options::Options::default() };
+        let options = options::LabOptions { name: name.to_owned(), listen, ..options::LabOptions::default() };
         servers.push(server::serve(options, stop.clone()).await.with_context(|| format!("reference server '{name}'"))?);
     }
     let inbox = Inbox::new(Some(SECRET));
@@ -105,7 +105,7 @@ async fn serve_inbox(inbox: Inbox, listener: TcpListener, stop: CancellationToke
 
 /// The variables of the demo's file; anything else comes from the process's own environment.
 async fn environment(
-    servers: &[Running],
+    servers: &[LabServer],
     hooks: SocketAddr,
     mails: SocketAddr,
     folder: &DemoFolder,

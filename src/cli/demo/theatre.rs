@@ -7,12 +7,12 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::demo::inbox::{Inbox, InboxItem, Item};
 use crate::deliver::message::Message;
 use serin_reference::lab::kinds::{Dose, Fault};
-use serin_reference::lab::server::Running;
+use serin_reference::lab::server::LabServer;
 
 #[derive(Debug)]
 pub(crate) struct DemoStage {
     /// The reference servers, in the order docs, policies, support, handbook.
-    pub servers: Vec<Running>,
+    pub servers: Vec<LabServer>,
     pub inbox: Inbox,
     pub calm: bool,
 }
@@ -52,7 +52,7 @@ const PLAY: &[(u64, Act, &str)] = &[
 const EPILOGUE: Duration = Duration::from_secs(25);
 
 /// Plays until it is over, then waits for shutdown; gives the servers back.
-pub(crate) async fn run(stage: DemoStage, shutdown: CancellationToken) -> Vec<Running> {
+pub(crate) async fn run(stage: DemoStage, shutdown: CancellationToken) -> Vec<LabServer> {
     let DemoStage { servers, inbox, calm } = stage;
     let teller = tokio::spawn(tell(inbox, shutdown.clone()));
     if calm {
@@ -71,7 +71,7 @@ pub(crate) async fn run(stage: DemoStage, shutdown: CancellationToken) -> Vec<Ru
     servers
 }
 
-async fn play(servers: &[Running]) {
+async fn play(servers: &[LabServer]) {
     for (pause, act, words) in PLAY {
         tokio::time::sleep(Duration::from_secs(*pause)).await;
         say(words);

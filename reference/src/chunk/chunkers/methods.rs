@@ -4,7 +4,7 @@ use crate::chunk::chunkers::code::outline;
 use crate::chunk::chunkers::{summary as sentences, topics as turns};
 use crate::chunk::chunks::{Chunk, Role};
 use crate::chunk::headings::{Piece, Titles, piece, sections};
-use crate::chunk::markdown::{self, Kind};
+use crate::chunk::markdown::{self, BlockKind};
 use crate::chunk::method::Method;
 use crate::chunk::pack::{self, Packer};
 use crate::chunk::units::{self, Unit};
@@ -40,13 +40,13 @@ pub(crate) fn topics(text: &str, tokens_max: usize) -> Vec<Piece> {
     let mut titles = Titles::default();
     let mut budget = Packer::new(text, "", tokens_max).budget();
     for block in markdown::blocks(text) {
-        if let Kind::Heading(depth, title) = &block.kind {
+        if let BlockKind::Heading(depth, title) = &block.kind {
             titles.enter(*depth, title);
             let path = pack::path(&titles.all(), tokens_max);
             budget = Packer::new(text, &path, tokens_max).budget();
             paths.push((units.len(), path));
         }
-        units::push(text, block.start, block.end, block.kind != Kind::Code, budget, &mut units);
+        units::push(text, block.start, block.end, block.kind != BlockKind::Code, budget, &mut units);
     }
     let sentences: Vec<&str> = units.iter().map(|unit| &text[unit.start..unit.end]).collect();
     let ends = turns::turns(&sentences).into_iter().chain([units.len()]);
@@ -102,11 +102,11 @@ pub(crate) fn statements(text: &str, tokens_max: usize, is_code: bool) -> (Strin
     let blocks = if is_code { Vec::new() } else { markdown::blocks(text) };
     for block in blocks {
         match block.kind {
-            Kind::Heading(_, first) => {
+            BlockKind::Heading(_, first) => {
                 title.get_or_insert(first);
             }
-            Kind::Sentence => units::push(text, block.start, block.end, true, budget, &mut units),
-            Kind::Row | Kind::Code => {}
+            BlockKind::Sentence => units::push(text, block.start, block.end, true, budget, &mut units),
+            BlockKind::Row | BlockKind::Code => {}
         }
     }
     if units.is_empty() {

@@ -54,12 +54,12 @@ fn stems(sentences: &[&str]) -> Vec<Vec<usize>> {
 
 /// Counts of stems in one block, and the sum of their squares.
 #[derive(Default)]
-struct Counts {
+struct StemCounts {
     of: Vec<u64>,
     squares: u64,
 }
 
-impl Counts {
+impl StemCounts {
     fn add(&mut self, stem: usize) {
         self.squares += 2 * self.of[stem] + 1;
         self.of[stem] += 1;
@@ -75,7 +75,8 @@ impl Counts {
 /// time and their product is kept in whole numbers, so the work is linear and the result exact.
 fn cohesion(sentences: &[Vec<usize>]) -> Vec<f64> {
     let size = sentences.iter().flatten().max().map_or(0, |most| most + 1);
-    let (mut left, mut right) = (Counts { of: vec![0; size], squares: 0 }, Counts { of: vec![0; size], squares: 0 });
+    let (mut left, mut right) =
+        (StemCounts { of: vec![0; size], squares: 0 }, StemCounts { of: vec![0; size], squares: 0 });
     let mut product = 0_u64;
     sentences.iter().take(BLOCK).flatten().for_each(|stem| right.add(*stem));
     let mut cosines = Vec::with_capacity(sentences.len());

@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
 
 use crate::store::filter::Filter;
 use crate::store::postgres::fitting;
-use crate::store::records::{Near, Place, StoreError};
+use crate::store::records::{ChunkPlace, Near, StoreError};
 
 /// The widest vector that HNSW takes (pgvector); wider ones are scanned whole.
 pub const HNSW_WIDTH_MAX: usize = 2_000;
@@ -120,7 +120,7 @@ impl VectorSearch<'_> {
 
 #[expect(clippy::cast_possible_truncation, reason = "a cosine, made of f32 numbers, needs no more")]
 fn near(row: &PgRow) -> Result<Near, StoreError> {
-    let place = Place { id: row.try_get(0)?, source: row.try_get(2)?, ordinal: row.try_get(3)? };
+    let place = ChunkPlace { id: row.try_get(0)?, source: row.try_get(2)?, ordinal: row.try_get(3)? };
     Ok(Near { place, cosine: row.try_get::<f64, _>(1)? as f32 })
 }
 

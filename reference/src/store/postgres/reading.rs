@@ -10,7 +10,7 @@ use crate::store::filter::Filter;
 use crate::store::postgres::pool::Held;
 use crate::store::postgres::stems::storable;
 use crate::store::postgres::{nearest, terms};
-use crate::store::records::{Figures, Near, Place, StoreError, StoredChunk, StoredSource};
+use crate::store::records::{ChunkPlace, Figures, Near, StoreError, StoredChunk, StoredSource};
 use crate::store::rows::{self, CHUNKS, ChunkRow};
 
 /// A connection of the pool.
@@ -49,7 +49,7 @@ impl Connection for PostgresReader {
         Ok(kinds.into_iter().collect())
     }
 
-    async fn worded(&mut self, words: &[String], filter: &Filter, depth: usize) -> Result<Vec<Place>, StoreError> {
+    async fn worded(&mut self, words: &[String], filter: &Filter, depth: usize) -> Result<Vec<ChunkPlace>, StoreError> {
         terms::search(self.own(), words, filter, depth).await
     }
 

@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, PgConnection, Row as _};
 
 use crate::store::filter::Filter;
 use crate::store::postgres::{fitting, stems};
-use crate::store::records::{Place, StoreError};
+use crate::store::records::{ChunkPlace, StoreError};
 
 /// Every chunk that holds a term, with the term's weight there. Weight and length are in the key's
 /// index, so that a common word is read from there, in one stretch. The places of a phrase's parts are
@@ -44,7 +44,7 @@ pub async fn search(
     terms: &[String],
     filter: &Filter,
     depth: usize,
-) -> Result<Vec<Place>, StoreError> {
+) -> Result<Vec<ChunkPlace>, StoreError> {
     let (mut numbers, mut places, mut counts, mut asked) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (number, term) in (0_i32..).zip(terms) {
         let parts = stems::parts(term);
@@ -88,6 +88,6 @@ fn statement(is_filtered: bool) -> String {
     )
 }
 
-fn place(row: &PgRow) -> Result<Place, StoreError> {
-    Ok(Place { id: row.try_get(0)?, source: row.try_get(1)?, ordinal: row.try_get(2)? })
+fn place(row: &PgRow) -> Result<ChunkPlace, StoreError> {
+    Ok(ChunkPlace { id: row.try_get(0)?, source: row.try_get(1)?, ordinal: row.try_get(2)? })
 }

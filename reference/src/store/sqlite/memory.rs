@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 
 use crate::store::filter::{Filter, SourceFacts};
-use crate::store::records::{Near, Place};
+use crate::store::records::{ChunkPlace, Near};
 
 /// Dead entries that are put up with before the slice is made anew, however small it is.
 const DEAD_MIN: usize = 1_024;
@@ -109,7 +109,7 @@ impl InMemoryVectors {
             }
         }
         let near = |Worst { cosine, source, ordinal, id }: Worst<'_>| Near {
-            place: Place { source: source.to_owned(), ordinal: i64::from(ordinal), id },
+            place: ChunkPlace { source: source.to_owned(), ordinal: i64::from(ordinal), id },
             cosine,
         };
         best.into_sorted_vec().into_iter().map(near).collect()

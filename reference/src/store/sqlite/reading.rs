@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, Sqlite};
 
 use crate::store::contract::Connection;
 use crate::store::filter::Filter;
-use crate::store::records::{Figures, Near, Place, StoreError, StoredChunk, StoredSource};
+use crate::store::records::{ChunkPlace, Figures, Near, StoreError, StoredChunk, StoredSource};
 use crate::store::rows::{self, CHUNKS, ChunkRow};
 use crate::store::sqlite::following::{self, SharedVectors};
 use crate::store::sqlite::memory;
@@ -45,7 +45,7 @@ impl Connection for SqliteReader {
         Ok(self.memory.read().kinds())
     }
 
-    async fn worded(&mut self, words: &[String], filter: &Filter, depth: usize) -> Result<Vec<Place>, StoreError> {
+    async fn worded(&mut self, words: &[String], filter: &Filter, depth: usize) -> Result<Vec<ChunkPlace>, StoreError> {
         terms::search(&mut self.connection, words, filter, depth).await
     }
 

@@ -4,7 +4,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row as _, SqliteConnection};
 
 use crate::store::filter::Filter;
-use crate::store::records::{Place, StoreError};
+use crate::store::records::{ChunkPlace, StoreError};
 
 /// bm25() is negative and smaller is better; a heading counts double.
 const OPEN: &str = "SELECT chunks.id, chunks.source, chunks.ordinal, best.score FROM \
@@ -42,7 +42,7 @@ pub async fn search(
     terms: &[String],
     filter: &Filter,
     depth: usize,
-) -> Result<Vec<Place>, StoreError> {
+) -> Result<Vec<ChunkPlace>, StoreError> {
     if terms.is_empty() || depth == 0 {
         return Ok(Vec::new());
     }
@@ -53,7 +53,11 @@ pub async fn search(
     }
 }
 
-async fn open(connection: &mut SqliteConnection, terms: &[String], depth: usize) -> Result<Vec<Place>, StoreError> {
+async fn open(
+    connection: &mut SqliteConnection,
+    terms: &[String],
+    depth: usize,
+) -> Result<Vec<ChunkPlace>, StoreError> {
     let (asked, limit) = (depth.saturating_add(TIES), |rows: usize| i64::try_from(rows).unwrap_or(i64::MAX));
     let mut rows = sqlx::query(OPEN).bind(expression(terms)).bind(limit(asked)).fetch_all(&mut *connection).await?;
     let score = |row: Option<&SqliteRow>| row.map(|row| row.try_get::<f64, _>(3)).transpose();
@@ -68,7 +72,7 @@ async fn filtered(
     terms: &[String],
     filter: &Filter,
     depth: usize,
-) -> Result<Vec<Place>, StoreError> {
+) -> Result<Vec<ChunkPlace>, StoreError> {
     let list = |items: &[String]| serde_json::to_string(items).unwrap_or_default();
     let rows = sqlx::query(FILTERED)
         .bind(expression(terms))
@@ -84,8 +88,8 @@ async fn filtered(
     rows.iter().map(place).collect()
 }
 
-fn place(row: &SqliteRow) -> Result<Place, StoreError> {
-    Ok(Place { id: row.try_get(0)?, source: row.try_get(1)?, ordinal: row.try_get(2)? })
+fn place(row: &SqliteRow) -> Result<ChunkPlace, StoreError> {
+    Ok(ChunkPlace { id: row.try_get(0)?, source: row.try_get(1)?, ordinal: row.try_get(2)? })
 }
 
 /// The terms as FTS5 wants them: each quoted, so that nothing a user types is an operator, and a code

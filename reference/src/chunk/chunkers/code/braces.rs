@@ -15,7 +15,7 @@ struct Open {
 }
 
 /// A function whose brace is open.
-struct Running {
+struct OpenFunction {
     start: usize,
     titles: Vec<String>,
     /// Brackets that were open before its own.
@@ -39,7 +39,7 @@ struct Scan<'a> {
     open: Vec<Open>,
     /// Where the running statement begins.
     statement: usize,
-    running: Option<Running>,
+    running: Option<OpenFunction>,
     found: Vec<Part>,
 }
 
@@ -111,7 +111,7 @@ impl Scan<'_> {
                     let start = part::with_lines_above(self.mask, start, bound, b'@');
                     let around = self.open.iter().filter_map(|open| open.title.clone());
                     let titles = around.chain([signature]).collect();
-                    self.running = Some(Running { start, titles, depth: self.open.len() });
+                    self.running = Some(OpenFunction { start, titles, depth: self.open.len() });
                 }
                 Header::Container { signature } => title = Some(signature),
                 Header::Other => {}

@@ -9,7 +9,7 @@ use crate::chunk::chunkers::code::lexer::COMMENT;
 use crate::chunk::chunkers::code::part::{self, Part};
 
 /// A line; what stands in a string over several lines is of one.
-struct Line<'a> {
+struct EndsLine<'a> {
     start: usize,
     end: usize,
     indent: usize,
@@ -53,7 +53,7 @@ pub(crate) fn functions(text: &str, mask: &[u8], dialect: Dialect) -> Vec<Part> 
     found
 }
 
-fn signature(text: &str, mask: &[u8], line: &Line<'_>) -> String {
+fn signature(text: &str, mask: &[u8], line: &EndsLine<'_>) -> String {
     let whole = part::signature(text, mask, line.start, line.end);
     whole.trim_end_matches(|c: char| c == '{' || c.is_whitespace()).to_owned()
 }
@@ -68,13 +68,13 @@ fn shown(mask: &[u8]) -> String {
     mask.iter().map(sign).collect()
 }
 
-fn lines(shown: &str) -> Vec<Line<'_>> {
+fn lines(shown: &str) -> Vec<EndsLine<'_>> {
     let mut lines = Vec::new();
     let mut start = 0;
     for line in shown.split_inclusive('\n') {
         let wide = |column: usize, c: char| if c == '\t' { (column / TAB + 1) * TAB } else { column + 1 };
         let indent = line.chars().take_while(|c| matches!(c, ' ' | '\t')).fold(0, wide);
-        lines.push(Line { start, end: start + line.len(), indent, code: line.trim() });
+        lines.push(EndsLine { start, end: start + line.len(), indent, code: line.trim() });
         start += line.len();
     }
     lines
@@ -84,7 +84,7 @@ fn is_container(code: &str) -> bool {
     (code.starts_with("class ") || code.starts_with("module ")) && !ends_with_word(code, "end")
 }
 
-fn is_function(code: &str, next: Option<&Line<'_>>, dialect: Dialect) -> bool {
+fn is_function(code: &str, next: Option<&EndsLine<'_>>, dialect: Dialect) -> bool {
     match dialect {
         Dialect::Ruby => {
             let first = code.split(' ').next().unwrap_or_default();
@@ -103,7 +103,7 @@ fn is_function(code: &str, next: Option<&Line<'_>>, dialect: Dialect) -> bool {
 }
 
 /// Whether a line of shell begins a function: `name() {`, `function name {`, or with its brace below.
-fn is_of_shell(code: &str, next: Option<&Line<'_>>) -> bool {
+fn is_of_shell(code: &str, next: Option<&EndsLine<'_>>) -> bool {
     let (is_said, rest) = code.strip_prefix("function ").map_or((false, code), |rest| (true, rest.trim_start()));
     let name = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || "_-.:".contains(c)).len();
     let after = rest[name..].trim_start();
@@ -136,7 +136,7 @@ fn ends_with_word(code: &str, word: &str) -> bool {
 }
 
 /// How many lines belong to a function that is indented so, its end included.
-fn body(lines: &[Line<'_>], indent: usize, dialect: Dialect) -> usize {
+fn body(lines: &[EndsLine<'_>], indent: usize, dialect: Dialect) -> usize {
     let mut count = 0;
     for (number, line) in lines.iter().enumerate() {
         if line.code.is_empty() {

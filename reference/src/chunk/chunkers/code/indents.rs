@@ -5,7 +5,7 @@ use crate::chunk::chunkers::code::part::{self, Part};
 
 /// What a logical line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum LineKind {
     Blank,
     Comment,
     Decorator,
@@ -16,11 +16,11 @@ enum Kind {
 
 /// A line, or several that brackets or a backslash join.
 #[derive(Debug)]
-struct Line {
+struct IndentedLine {
     start: usize,
     end: usize,
     indent: usize,
-    kind: Kind,
+    kind: LineKind,
 }
 
 /// Columns of a tab stop, by Python's reference (2.1.8).
@@ -35,14 +35,14 @@ pub(crate) fn functions(text: &str, mask: &[u8]) -> Vec<Part> {
     while at < lines.len() {
         let line = &lines[at];
         at += 1;
-        if matches!(line.kind, Kind::Blank | Kind::Comment) {
+        if matches!(line.kind, LineKind::Blank | LineKind::Comment) {
             continue;
         }
         classes.retain(|(indent, _)| *indent < line.indent);
         let signature = || part::signature(text, mask, line.start, line.end).trim_end_matches(':').to_owned();
         match line.kind {
-            Kind::Class => classes.push((line.indent, signature())),
-            Kind::Function => {
+            LineKind::Class => classes.push((line.indent, signature())),
+            LineKind::Function => {
                 let body = body(&lines[at..], line.indent);
                 let end = if body == 0 { line.end } else { lines[at + body - 1].end };
                 let bound = found.last().map_or(0, |part| part.end);
@@ -51,18 +51,18 @@ pub(crate) fn functions(text: &str, mask: &[u8]) -> Vec<Part> {
                 found.push(Part { start, end, titles, is_function: true });
                 at += body;
             }
-            Kind::Blank | Kind::Comment | Kind::Decorator | Kind::Code => {}
+            LineKind::Blank | LineKind::Comment | LineKind::Decorator | LineKind::Code => {}
         }
     }
     found
 }
 
 /// How many lines belong to a function that is indented so: up to the last one of code further in.
-fn body(lines: &[Line], indent: usize) -> usize {
+fn body(lines: &[IndentedLine], indent: usize) -> usize {
     let mut count = 0;
     for (number, line) in lines.iter().enumerate() {
         match line.kind {
-            Kind::Blank | Kind::Comment => {}
+            LineKind::Blank | LineKind::Comment => {}
             _ if line.indent > indent => count = number + 1,
             _ => break,
         }
@@ -71,15 +71,16 @@ fn body(lines: &[Line], indent: usize) -> usize {
 }
 
 /// Where a function begins whose line is the last of these: at its decorators and comments.
-fn start(lines: &[Line], bound: usize) -> usize {
+fn start(lines: &[IndentedLine], bound: usize) -> usize {
     let above = lines.iter().rev().skip(1);
-    let own =
-        above.take_while(|line| matches!(line.kind, Kind::Comment | Kind::Decorator) && line.start >= bound).count();
+    let own = above
+        .take_while(|line| matches!(line.kind, LineKind::Comment | LineKind::Decorator) && line.start >= bound)
+        .count();
     lines[lines.len() - 1 - own].start
 }
 
-fn lines(mask: &[u8]) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
+fn lines(mask: &[u8]) -> Vec<IndentedLine> {
+    let mut lines: Vec<IndentedLine> = Vec::new();
     let (mut start, mut at, mut depth) = (0, 0, 0_usize);
     for physical in mask.split_inclusive(|byte| *byte == b'\n') {
         // An open bracket that nobody closed must not swallow the rest of the file.
@@ -109,18 +110,18 @@ fn is_statement(line: &[u8]) -> bool {
     [&b"def "[..], b"class ", b"async def ", b"@"].iter().any(|word| line.starts_with(word))
 }
 
-fn line(mask: &[u8], start: usize, end: usize) -> Line {
+fn line(mask: &[u8], start: usize, end: usize) -> IndentedLine {
     let code = &mask[start..end];
     let indent = code.iter().take_while(|byte| matches!(byte, b' ' | b'\t'));
     let indent = indent.fold(0, |column, byte| if *byte == b'\t' { (column / TAB + 1) * TAB } else { column + 1 });
     let bare = code.trim_ascii();
     let kind = match bare.first() {
-        None => Kind::Blank,
-        Some(&COMMENT) => Kind::Comment,
-        Some(b'@') => Kind::Decorator,
-        _ if bare.starts_with(b"def ") || bare.starts_with(b"async def ") => Kind::Function,
-        _ if bare.starts_with(b"class ") => Kind::Class,
-        _ => Kind::Code,
+        None => LineKind::Blank,
+        Some(&COMMENT) => LineKind::Comment,
+        Some(b'@') => LineKind::Decorator,
+        _ if bare.starts_with(b"def ") || bare.starts_with(b"async def ") => LineKind::Function,
+        _ if bare.starts_with(b"class ") => LineKind::Class,
+        _ => LineKind::Code,
     };
-    Line { start, end, indent, kind }
+    IndentedLine { start, end, indent, kind }
 }
