@@ -9,7 +9,7 @@
 //! 3. `embed` texts into vectors: the trait, then `hashing`
 //! 4. `store` chunks, words and vectors on disk: `contract` and `records`, then `sqlite`
 //! 5. `index` documents into the store: `library`
-//! 6. `find` a question's answer, both retrievers, fusion, context: `retrieval`
+//! 6. `search` for a question's answer, both retrievers, fusion, context: `retrieval`
 //! 7. `serve` all of it by MCP and HTTP, with health: `server`, then `tools` and `work`
 //!
 //! Beside it, each a feature of `Cargo.toml`, all but `local-models` on by default: more ways to cut (`chunkers`), to

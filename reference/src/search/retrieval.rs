@@ -130,7 +130,11 @@ impl Retrieval {
             findings: Findings::default(),
             kept: Extensions::new(),
         };
-        if !self.is_known(&mut search).await? {
+        let mut is_known = false;
+        for step in &self.steps {
+            is_known = is_known || step.prepare(&mut search).await?;
+        }
+        if !is_known {
             search = self.find(search).await?;
         }
         self.choose(&mut search).await?;
@@ -138,6 +142,7 @@ impl Retrieval {
         if questions.len() > 1 || questions[0] != question.text {
             findings.rewritten = questions;
         }
+        // By name, whichever step was first.
         findings.degraded.sort_unstable();
         Ok(findings)
     }
@@ -146,16 +151,6 @@ impl Retrieval {
     pub fn embedding(&self, may_be_known: bool) -> QuestionEmbedder<'_> {
         let steps = if may_be_known { self.steps.as_slice() } else { &[] };
         QuestionEmbedder { library: &self.library, steps, stages: &self.stages }
-    }
-
-    /// Whether a step knows the hits; if not, all have made the question ready.
-    async fn is_known(&self, search: &mut Search<'_>) -> Result<bool, RetrievalError> {
-        for step in &self.steps {
-            if step.prepare(search).await? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     /// Every hit, the best first.

@@ -16,10 +16,8 @@ pub enum Stage {
     /// Choosing hits and assembling the context.
     Context,
     /// Looking for a remembered answer.
-    #[cfg(feature = "memory")]
     Recall,
     /// Reading question and passages together.
-    #[cfg(feature = "rerank")]
     Rerank,
 }
 
