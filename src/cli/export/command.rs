@@ -32,7 +32,7 @@ pub(crate) enum ExportWhat {
 /// Moments are RFC 3339 in UTC. docs/operating.md lists the columns.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExportArgs {
-    /// What was done.
+    /// Which rows: a beat, a day or an incident each.
     #[arg(value_enum)]
     pub what: ExportWhat,
     /// Only of this monitor.
