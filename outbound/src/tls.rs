@@ -77,3 +77,25 @@ pub fn valid_until(certificate: &CertificateDer<'_>) -> Option<i64> {
     let parsed = CertificateInner::<Raw>::from_der(certificate).ok()?;
     i64::try_from(parsed.tbs_certificate().validity().not_after.to_unix_duration().as_secs()).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, KeyPair, SerialNumber, date_time_ymd};
+
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_certificate_is_read_whatever_its_serial_number() {
+        let key = KeyPair::generate().unwrap();
+        let ends = |serial: &[u8], year| {
+            let mut params = CertificateParams::new(vec!["search.example".to_owned()]).unwrap();
+            params.serial_number = Some(SerialNumber::from_slice(serial));
+            params.not_after = date_time_ymd(year, 1, 1);
+            valid_until(params.self_signed(&key).unwrap().der())
+        };
+        assert_eq!(ends(&[7; 8], 2030), Some(1_893_456_000));
+        assert_eq!(ends(&[7; 30], 2030), Some(1_893_456_000), "more than the twenty bytes of RFC 5280");
+        assert_eq!(ends(&[7; 8], 2055), Some(2_682_374_400), "from 2050 on the date is written otherwise");
+        assert_eq!(valid_until(&CertificateDer::from(vec![0x30, 0x03, 1, 2, 3])), None, "no certificate");
+    }
+}
