@@ -16,7 +16,7 @@ use crate::probe::access::admission;
 use crate::probe::access::admission::Admission;
 use crate::probe::access::token_cache::TokenCache;
 use crate::probe::assignment::Assignment;
-use crate::probe::session::caller::Means;
+use crate::probe::session::caller::ProbeContext;
 use crate::probe::session::process_pool::ProcessPool;
 use crate::probe::session::unclosed_sessions::UnclosedSessions;
 use crate::probe::stages::cross::Differing;
@@ -134,8 +134,8 @@ impl Prober {
         }
     }
 
-    pub(in crate::probe) const fn means(&self) -> Means<'_> {
-        Means { connector: &self.connector, unclosed_sessions: &self.unclosed_sessions }
+    pub(in crate::probe) const fn means(&self) -> ProbeContext<'_> {
+        ProbeContext { connector: &self.connector, unclosed_sessions: &self.unclosed_sessions }
     }
 
     /// Stops the program that is kept for a monitor, where one is: it was edited, or is gone from the file.

@@ -8,7 +8,7 @@ use crate::domain::protocol::Era;
 use crate::domain::server_profile::ServerProfile;
 use crate::probe::assignment::Assignment;
 use crate::probe::decode::era::LEGACY;
-use crate::probe::session::caller::{Caller, Destination, Means};
+use crate::probe::session::caller::{Caller, Destination, ProbeContext};
 use crate::probe::session::message::Call;
 use crate::probe::wire::clock::StepClock;
 use crate::untrusted_text::{Scrub, readable};
@@ -30,7 +30,7 @@ pub(crate) fn is_due(assignment: &Assignment) -> bool {
 
 /// Asks as a stranger; what came of it is in `seen`, and in `profile` whether to ask again soon.
 pub(crate) async fn ask(
-    means: Means<'_>,
+    means: ProbeContext<'_>,
     mut destination: Destination,
     assignment: &Assignment,
     scrub: &Scrub,

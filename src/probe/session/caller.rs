@@ -38,8 +38,9 @@ pub(crate) enum Carrier<'a> {
     Stdio(Box<Process>),
 }
 
+/// What every caller of one prober works with, whatever server it asks.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Means<'a> {
+pub(crate) struct ProbeContext<'a> {
     pub(crate) connector: &'a Connector,
     /// What earlier probes could not close.
     pub(crate) unclosed_sessions: &'a UnclosedSessions,
@@ -57,7 +58,7 @@ pub(crate) struct Destination {
 /// Speaks MCP to one server for the length of one probe.
 #[derive(Debug)]
 pub(crate) struct Caller<'a> {
-    pub(super) means: Means<'a>,
+    pub(super) means: ProbeContext<'a>,
     pub(super) monitor: &'a Monitor,
     pub(crate) scrub: &'a Scrub,
     pub(crate) wire: Wire<'a>,
@@ -165,7 +166,7 @@ pub(crate) fn bad_address(scrub: &Scrub) -> Fault {
 
 impl<'a> Caller<'a> {
     pub(crate) fn new(
-        means: Means<'a>,
+        means: ProbeContext<'a>,
         Destination { target, url, until }: Destination,
         scrub: &'a Scrub,
         monitor: &'a Monitor,

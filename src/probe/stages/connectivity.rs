@@ -19,7 +19,7 @@ use crate::domain::protocol::Era;
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::wording::counted;
 use crate::net::connect::Target;
-use crate::probe::session::caller::{Caller, Destination, Means};
+use crate::probe::session::caller::{Caller, Destination, ProbeContext};
 use crate::probe::session::message::Call;
 use crate::probe::wire::clock::StepClock;
 use crate::probe::wire::egress::{ClientIdentity, egress};
@@ -32,7 +32,7 @@ const ADDRESSES_TRIED: usize = 4;
 
 /// The steps, and what they cost the server. Nothing for a server that is a program of our own.
 pub(crate) async fn diagnose(
-    means: Means<'_>,
+    means: ProbeContext<'_>,
     monitor: &Monitor,
     scrub: &Scrub,
     profile: &ServerProfile,

@@ -10,13 +10,13 @@ use crate::domain::fleet::Control;
 use crate::domain::monitor::Monitor;
 use crate::domain::observation::Stage;
 use crate::net::connect::Target;
-use crate::probe::session::caller::{Caller, Destination, Means, bad_address};
+use crate::probe::session::caller::{Caller, Destination, ProbeContext, bad_address};
 use crate::probe::wire::clock::StepClock;
 use crate::untrusted_text::Scrub;
 
 /// One GET; any HTTP answer will do, unless the file says what the right one has. No redirect is followed: a gateway's
 /// leads to its own pages.
-pub(crate) async fn answers(means: Means<'_>, control: &Control, within: Duration) -> Result<(), Fault> {
+pub(crate) async fn answers(means: ProbeContext<'_>, control: &Control, within: Duration) -> Result<(), Fault> {
     let scrub = Scrub::default();
     let parsed = Url::parse(control.address.resolved.expose()).ok().and_then(|url| Some((Target::of(&url)?, url)));
     let Some((target, url)) = parsed else { return Err(bad_address(&scrub)) };

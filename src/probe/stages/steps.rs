@@ -16,7 +16,7 @@ use crate::net::connect::Target;
 use crate::probe::access::credential;
 use crate::probe::access::unauthenticated_check;
 use crate::probe::assignment::Assignment;
-use crate::probe::session::caller::{Caller, Destination, Means, bad_address};
+use crate::probe::session::caller::{Caller, Destination, ProbeContext, bad_address};
 use crate::probe::session::closing::close;
 use crate::probe::session::handshake::{open, resume, weigh_discover};
 use crate::probe::session::kept_session::{is_forgotten, lost_its_session};
@@ -45,7 +45,7 @@ pub(crate) const NO_ADDRESS: &str = "http://program.invalid/";
 
 /// Runs one probe to its end, and gives what was said in it: whoever judges what was seen knows whether it is wanted.
 pub(crate) async fn run(
-    means: Means<'_>,
+    means: ProbeContext<'_>,
     programs: &ProcessPool,
     differing: &Differing,
     assignment: &Assignment,
@@ -64,7 +64,7 @@ pub(crate) async fn run(
 
 /// Goes to the server, and to its health addresses.
 async fn visit(
-    means: Means<'_>,
+    means: ProbeContext<'_>,
     (programs, differing): (&ProcessPool, &Differing),
     assignment: &Assignment,
     transcript: &Transcript,
