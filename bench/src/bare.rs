@@ -46,16 +46,21 @@ pub(crate) struct Calls {
     pub(crate) seconds: u64,
 }
 
-/// Makes the calls and answers what they cost.
+/// Makes the calls and answers what they cost, on a thread and a runtime of its own: no thread wakes another.
 ///
 /// # Errors
 /// Where the target does not answer.
 pub(crate) async fn run(calls: Calls) -> anyhow::Result<Value> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    tokio::task::spawn_blocking(move || runtime.block_on(pace(calls))).await?
+}
+
+async fn pace(calls: Calls) -> anyhow::Result<Value> {
     let is_legacy = calls.era == "legacy";
     let port = calls.port;
     let bodies = Arc::new(bodies(is_legacy));
     let tls = calls.root.as_deref().map(resuming).transpose()?;
-    let (began, before) = (Instant::now(), usage::cpu());
+    let (began, before, waits_before) = (Instant::now(), usage::cpu(), usage::switches());
     let (mut turns, permits) = (0_u64, Arc::new(Semaphore::new(AT_ONCE)));
     let mut pace = (calls.rate > 0).then(|| tokio::time::interval(Duration::from_micros(1_000_000 / calls.rate)));
     let mut under_way = tokio::task::JoinSet::new();
@@ -80,7 +85,9 @@ pub(crate) async fn run(calls: Calls) -> anyhow::Result<Value> {
         end??;
     }
     let cpu = usage::cpu() - before;
+    let waits = usage::switches().saturating_sub(waits_before);
     Ok(json!({
+        "switches_per_beat": waits as f64 / turns.max(1) as f64,
         "beats": turns,
         "cpu_per_10000": cpu.as_secs_f64() * 1e4 / turns.max(1) as f64,
         "beats_per_second": turns as f64 / began.elapsed().as_secs_f64(),

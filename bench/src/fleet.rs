@@ -54,9 +54,10 @@ pub(crate) struct Load {
     /// The certificate to trust, DER in Base64; without one the target is asked without TLS.
     #[arg(long)]
     pub(crate) root: Option<String>,
-    /// Seconds before the measurement begins; one interval and a little where it is not given.
-    #[arg(long)]
-    pub(crate) settle: Option<u64>,
+    /// Seconds from the start to each measurement, the first of which come back as `earlier`; one interval and a little
+    /// where none is given.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) settle: Vec<u64>,
     /// Windows as short as makes them hold what they hold at a beat a minute.
     #[arg(long)]
     pub(crate) usual_windows: bool,
@@ -81,37 +82,52 @@ async fn measure(load: &Load, folder: &Path) -> anyhow::Result<Value> {
     let config = folder.join("monitors.yaml");
     std::fs::write(&config, yaml(load, folder)?)?;
     let shutdown = CancellationToken::new();
+    let began = Instant::now();
     let running = app::start(options(&config), shutdown.clone()).await?;
     let live = Arc::clone(&running.live);
-    tokio::time::sleep(Duration::from_secs(load.settle.unwrap_or(load.every + 2))).await;
     let metrics = live.metrics();
-    let (beats_before, cpu_before, missed_before) = (beats(metrics), usage::cpu(), metrics.missed());
-    let (late_before, began) = (metrics.lateness(), Instant::now());
-    tokio::time::sleep(Duration::from_secs(load.seconds)).await;
-    let (done, cpu) = (beats(metrics) - beats_before, usage::cpu() - cpu_before);
-    let late: Vec<u64> = metrics.lateness().iter().zip(&late_before).map(|(now, before)| now - before).collect();
-    let (elapsed, resident) = (began.elapsed(), usage::resident_mb());
-    let anonymous = usage::anonymous_mb();
-    let missed = metrics.missed() - missed_before;
+    let usual = [load.every + 2];
+    let mut measured = Vec::new();
+    for settle in if load.settle.is_empty() { &usual[..] } else { &load.settle } {
+        tokio::time::sleep(Duration::from_secs(*settle).saturating_sub(began.elapsed())).await;
+        measured.push(stretch(metrics, Duration::from_secs(load.seconds)).await);
+    }
     shutdown.cancel();
     let all = beats(metrics);
     running.ended().await?;
     let bytes = std::fs::metadata(folder.join("bench.db"))?.len();
-    Ok(json!({
+    let mut last = measured.pop().unwrap_or_default();
+    last["missed_in_all"] = json!(metrics.missed());
+    last["permits"] = json!(metrics.permits());
+    last["bytes_per_beat"] = json!(bytes as f64 / all.max(1) as f64);
+    last["earlier"] = json!(measured);
+    Ok(last)
+}
+
+/// What the program used over a stretch of time from now on.
+async fn stretch(metrics: &ProcessMetrics, length: Duration) -> Value {
+    let (beats_before, missed_before, late_before) = (beats(metrics), metrics.missed(), metrics.lateness());
+    let (cpu_before, switches_before, bytes_before) = (usage::cpu(), usage::switches(), usage::bytes_written());
+    let began = Instant::now();
+    tokio::time::sleep(length).await;
+    let (done, cpu) = (beats(metrics) - beats_before, usage::cpu() - cpu_before);
+    let late: Vec<u64> = metrics.lateness().iter().zip(&late_before).map(|(now, before)| now - before).collect();
+    let elapsed = began.elapsed();
+    let each = |now: u64, before: u64| now.saturating_sub(before) as f64 / done.max(1) as f64;
+    json!({
         "beats": done,
         "cpu_per_10000": cpu.as_secs_f64() * 1e4 / done.max(1) as f64,
+        "switches_per_beat": each(usage::switches(), switches_before),
+        "written_per_beat": each(usage::bytes_written(), bytes_before),
         "beats_per_second": done as f64 / elapsed.as_secs_f64(),
         "late_p50": bound(&late, 0.5),
         "late_p99": bound(&late, 0.99),
         "late_worst": bound(&late, 1.0),
-        "missed": missed,
-        "missed_in_all": metrics.missed(),
-        "resident_mb": resident,
-        "anonymous_mb": anonymous,
+        "missed": metrics.missed() - missed_before,
+        "resident_mb": usage::resident_mb(),
+        "anonymous_mb": usage::anonymous_mb(),
         "cores": cpu.as_secs_f64() / elapsed.as_secs_f64(),
-        "permits": metrics.permits(),
-        "bytes_per_beat": bytes as f64 / all.max(1) as f64,
-    }))
+    })
 }
 
 /// Beats so far.

@@ -14,6 +14,18 @@ pub(crate) fn cpu() -> Duration {
     Duration::from_millis((ticks(11) + ticks(12)) * 1000 / TICKS)
 }
 
+/// Times that a thread of this process gave its core away to wait, over the threads that live now.
+pub(crate) fn switches() -> u64 {
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let waited = |status: String| number(&status, "voluntary_ctxt_switches:");
+    tasks.filter_map(|task| std::fs::read_to_string(task.path().join("status")).ok()).map(waited).sum::<f64>() as u64
+}
+
+/// Bytes that were written towards a disk; what is rewritten before it gets there counts once.
+pub(crate) fn bytes_written() -> u64 {
+    number(&std::fs::read_to_string("/proc/self/io").unwrap_or_default(), "write_bytes:") as u64
+}
+
 /// Resident memory in MB, that of the program's own file included.
 pub(crate) fn resident_mb() -> f64 {
     status_mb("VmRSS:")
@@ -25,7 +37,11 @@ pub(crate) fn anonymous_mb() -> f64 {
 }
 
 fn status_mb(key: &str) -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with(key)).unwrap_or_default();
-    line.split_whitespace().nth(1).and_then(|kb| kb.parse::<f64>().ok()).unwrap_or(0.0) / 1024.0
+    number(&std::fs::read_to_string("/proc/self/status").unwrap_or_default(), key) / 1024.0
+}
+
+/// The number behind a key at the start of a line.
+fn number(text: &str, key: &str) -> f64 {
+    let line = text.lines().find(|line| line.starts_with(key)).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|number| number.parse::<f64>().ok()).unwrap_or(0.0)
 }

@@ -15,8 +15,8 @@ const WIDE: Duration = Duration::from_millis(100);
 /// A beat that decided nothing waits for others to share its commit for this part of the fleet's shortest interval: with
 /// the greatest probe budget, three quarters of it, the beat is over before the next one.
 const COMPANY_PART: u32 = 8;
-/// And at most so long: what is not written yet is lost with a crash, and pages are that far behind.
-const COMPANY_MAX: Duration = Duration::from_secs(1);
+/// And at most so long: what is not written yet is lost with a crash, and charts are that far behind.
+const COMPANY_MAX: Duration = Duration::from_secs(5);
 /// And at least so long; below, a commit would hold a single beat at 100 beats a second.
 const COMPANY_MIN: Duration = Duration::from_millis(20);
 
@@ -29,11 +29,6 @@ pub(crate) fn company(fleet: &Fleet) -> Duration {
 /// The width of a tick at so many beats a second.
 pub(crate) fn width(beats_per_second: f64) -> Duration {
     NARROW.mul_f64((beats_per_second / NARROW_RATE_MAX).max(1.0)).min(WIDE)
-}
-
-/// Scheduled beats a second that a fleet amounts to.
-pub(crate) fn rate(fleet: &Fleet) -> f64 {
-    fleet.monitors.iter().map(|monitor| 1.0 / monitor.every.as_secs_f64().max(1e-3)).sum()
 }
 
 #[cfg(test)]
@@ -56,7 +51,7 @@ mod tests {
             Fleet { monitors: everies_ms.iter().map(monitor).collect(), ..Fleet::default() }
         };
         let rows: [(&[u64], u64, &str); 4] = [
-            (&[60_000, 300_000], 1_000, "a second of beats is one commit"),
+            (&[60_000, 300_000], 5_000, "five seconds of beats are one commit"),
             (&[60_000, 1_000], 125, "the quickest monitor says how long"),
             (&[10], 20, "never too short to gather anything"),
             (&[], 20, "nobody waits"),

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
 use crate::domain::monitor::MonitorId;
-use crate::domain::schedule;
+use crate::domain::schedule::Rhythm;
 
 /// A suspect beat that finds another under way, or no permit, is tried again after this.
 const SUSPECT_PUT_OFF: Duration = Duration::from_secs(1);
@@ -54,11 +54,11 @@ impl Dues {
         &mut self,
         id: &MonitorId,
         plan: u64,
-        every: Duration,
+        rhythm: &Rhythm,
         from: DateTime<Utc>,
         now: DateTime<Utc>,
     ) {
-        let wall = schedule::next_due(id, every, self.salt, from);
+        let wall = rhythm.next_due(self.salt, from);
         let at = Instant::now() + (wall - now).to_std().unwrap_or_default();
         self.heap.push(Reverse(Due { at, wall, monitor: id.clone(), suspect: false, plan }));
     }

@@ -19,27 +19,23 @@ use tokio_util::sync::CancellationToken;
 use crate::daemon::batch_window;
 use crate::daemon::beat_task::{BeatReturn, PendingChange, apply_change, run_beat};
 use crate::daemon::connectivity::ConnectivityTask;
-use crate::daemon::dues::{Dues, after};
+use crate::daemon::dues::{Due, Dues, after};
 use crate::daemon::loop_context::LoopContext;
 use crate::daemon::permits::Permits;
 use crate::daemon::runtime::MonitorRuntime;
-use crate::daemon::watch::{self};
-use crate::deliver::internal_alert::InternalAlert;
+use crate::domain::bunching;
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::observation::BeatKind;
-use crate::domain::rate_limit::Hold;
-use crate::domain::schedule::Command;
-use crate::store::values::change_set::BeatSeen;
+use crate::domain::schedule::{Command, Rhythm};
 
 /// The loop looks up at least this often, to report its turn.
 const TURN_MAX: Duration = Duration::from_secs(20);
-/// Our own trouble has to be gone for so long before it counts as over.
-const CALM_AFTER: Duration = Duration::from_secs(120);
+/// Beats that start in a row. The next row starts once these wait for the network: the last of a hundred would be timed
+/// while the others still work.
+const ROW: usize = 16;
 /// Beats that come back together are taken in at one turn; as many as share a commit.
 const RETURNS_MAX: usize = 512;
-/// What is told where no place is left for a probe.
-const CROWDED: &str = "all probe permits are taken; beats are skipped";
 /// The name under which the loop reports its turns.
 const NAME: &str = "scheduler";
 
@@ -67,6 +63,9 @@ struct Slot {
     runtime: Option<Box<MonitorRuntime>>,
     /// What is declared, also while the runtime is away.
     declared: Arc<Monitor>,
+    rhythm: Rhythm,
+    /// Its rhythm has changed since its next beat was planned.
+    moved: bool,
     /// Changes with every plan, so that dues of an older one are passed over.
     plan: u64,
     suspects: u64,
@@ -91,8 +90,11 @@ impl Scheduler {
             broke_down_at: None,
             window: batch_window::width(0.0),
         };
+        let rhythms = bunching::rhythms(&scheduler.fleet);
         for runtime in runtimes {
-            scheduler.add(runtime);
+            let alone = || Rhythm::alone(&runtime.monitor.id, runtime.monitor.every);
+            let rhythm = rhythms.get(&runtime.monitor.id).copied().unwrap_or_else(alone);
+            scheduler.add(runtime, rhythm);
         }
         scheduler
     }
@@ -106,7 +108,7 @@ impl Scheduler {
         loop {
             let now = Utc::now();
             self.context.live.metrics().turn(NAME, now);
-            self.start_due(now);
+            self.start_due(now).await;
             self.measure_load(now);
             // What falls due within a tick starts together.
             let wake = self.dues.next_at().map_or_else(|| Instant::now() + TURN_MAX, |at| at + self.window);
@@ -141,35 +143,40 @@ impl Scheduler {
         }
     }
 
-    /// The all-clear, once permits have sufficed and beats have held for a while.
-    fn measure_load(&mut self, now: DateTime<Utc>) {
-        let over = |at: &mut Option<Instant>| at.take_if(|at| at.elapsed() > CALM_AFTER).is_some();
-        if over(&mut self.crowded_at) {
-            self.context.alerts.clear(InternalAlert::LoopLate, now);
-        }
-        if over(&mut self.broke_down_at) {
-            self.context.alerts.clear(InternalAlert::LoopStopped, now);
-        }
-    }
-
     /// Starts everything that is due, and plans the next beat of each.
-    fn start_due(&mut self, now: DateTime<Utc>) {
+    async fn start_due(&mut self, now: DateTime<Utc>) {
         let started = Instant::now();
+        let mut row = 0;
         while let Some(due) = self.dues.pop_until(started) {
             let Some(slot) = self.slots.get(&due.monitor) else { continue };
             let current = if due.suspect { slot.suspects } else { slot.plan };
             if current != due.plan {
                 continue;
             }
+            if row == ROW {
+                tokio::task::yield_now().await;
+                row = 0;
+            }
+            row += 1;
             if !due.suspect {
-                let late = started.duration_since(due.at);
-                self.context.live.metrics().started_late(late);
-                let from = after(due.wall, now, late, slot.declared.every);
-                self.plan(&due.monitor, from, now);
+                self.plan_next(&due, now);
             }
             let kind = if due.suspect { BeatKind::Suspect } else { BeatKind::Scheduled };
             self.start(&due.monitor, kind, due.wall);
         }
+    }
+
+    /// Plans the beat after one that starts now.
+    fn plan_next(&mut self, due: &Due, now: DateTime<Utc>) {
+        let Some(slot) = self.slots.get_mut(&due.monitor) else { return };
+        let late = due.at.elapsed();
+        self.context.live.metrics().started_late(late);
+        let mut from = after(due.wall, now, late, slot.declared.every);
+        if std::mem::take(&mut slot.moved) {
+            // By its new rhythm the next one may be due while this one is under way, and would be missed.
+            from += slot.declared.every / 2;
+        }
+        self.plan(&due.monitor, from, now);
     }
 
     fn start(&mut self, id: &MonitorId, kind: BeatKind, wall: DateTime<Utc>) {
@@ -198,42 +205,6 @@ impl Scheduler {
             return self.skip_without_permit(id, kind, wall);
         };
         tokio::spawn(run_beat(self.context.clone(), runtime, kind, wall, permit, self.back.clone()));
-    }
-
-    /// A beat for which there was no place, or no longer one: nothing is lost but a scheduled one.
-    fn skip_without_permit(&mut self, id: &MonitorId, kind: BeatKind, wall: DateTime<Utc>) {
-        let Some(slot) = self.slots.get(id) else { return };
-        let (declared, now) = (Arc::clone(&slot.declared), Utc::now());
-        self.crowded_at = Some(Instant::now());
-        self.context.alerts.raise(InternalAlert::LoopLate, CROWDED, now);
-        match kind {
-            BeatKind::Scheduled => self.lost(declared, wall),
-            BeatKind::Suspect => self.again(id, wall),
-            _ => {}
-        }
-    }
-
-    /// A beat that is not made for the server's sake. Where the rhythm is only wider there is nothing to note.
-    fn hold(&mut self, id: &MonitorId, kind: BeatKind, wall: DateTime<Utc>, hold: Hold) {
-        let Some(slot) = self.slots.get(id) else { return };
-        match (kind, hold) {
-            (BeatKind::Suspect, Hold::Quiet { until, .. }) => {
-                self.dues.suspect(id, slot.suspects, until, Utc::now());
-            }
-            (BeatKind::Scheduled, Hold::Quiet { .. } | Hold::Spent { .. }) => {
-                self.unmade(Arc::clone(&slot.declared), wall, BeatSeen::Held);
-            }
-            _ => {}
-        }
-    }
-
-    fn lost(&self, monitor: Arc<Monitor>, wall: DateTime<Utc>) {
-        self.unmade(monitor, wall, BeatSeen::Missed);
-    }
-
-    fn unmade(&self, monitor: Arc<Monitor>, wall: DateTime<Utc>, why: BeatSeen) {
-        let hash = self.fleet.provenance.hash.clone();
-        tokio::spawn(watch::miss(self.context.clone(), monitor, wall, hash, why));
     }
 
     fn take_back(&mut self, back: BeatReturn) {
@@ -265,9 +236,10 @@ impl Scheduler {
                         _ => {}
                     }
                 }
+                let rhythm = slot.rhythm;
                 self.slots.remove(&back.monitor);
                 if let Some(monitor) = declared {
-                    self.add(MonitorRuntime::new(monitor, Utc::now()));
+                    self.add(MonitorRuntime::new(monitor, Utc::now()), rhythm);
                 }
             }
             (_, None) => {}
@@ -293,14 +265,18 @@ impl Scheduler {
     fn match_fleet(&mut self) {
         self.fleet = Arc::clone(&self.context.fleet.borrow());
         let fleet = Arc::clone(&self.fleet);
-        self.window = batch_window::width(batch_window::rate(&fleet));
+        self.window = batch_window::width(bunching::rate(&fleet));
         self.context.store.gather_for(batch_window::company(&fleet));
+        let rhythms = bunching::rhythms(&fleet);
         for monitor in &fleet.monitors {
+            let rhythm = rhythms[&monitor.id];
             if let Some(slot) = self.slots.get_mut(&monitor.id) {
                 slot.declared = Arc::clone(monitor);
+                slot.moved |= slot.rhythm != rhythm;
+                slot.rhythm = rhythm;
                 self.send(&monitor.id, PendingChange::Edit(Arc::clone(monitor)));
             } else {
-                self.add(MonitorRuntime::new(Arc::clone(monitor), Utc::now()));
+                self.add(MonitorRuntime::new(Arc::clone(monitor), Utc::now()), rhythm);
             }
         }
         let declared: HashSet<&MonitorId> = fleet.monitors.iter().map(|monitor| &monitor.id).collect();
@@ -314,11 +290,12 @@ impl Scheduler {
         }
     }
 
-    fn add(&mut self, mut runtime: MonitorRuntime) {
+    fn add(&mut self, mut runtime: MonitorRuntime, rhythm: Rhythm) {
         let (id, now) = (runtime.monitor.id.clone(), Utc::now());
         self.context.live.put(runtime.view(now));
         let declared = Arc::clone(&runtime.monitor);
-        let slot = Slot { runtime: Some(Box::new(runtime)), declared, plan: 0, suspects: 0, changes: Vec::new() };
+        let runtime = Some(Box::new(runtime));
+        let slot = Slot { runtime, declared, rhythm, moved: false, plan: 0, suspects: 0, changes: Vec::new() };
         self.slots.insert(id.clone(), slot);
         self.plan(&id, now, now);
     }
@@ -326,7 +303,7 @@ impl Scheduler {
     /// Plans the first scheduled beat after `from`.
     fn plan(&mut self, id: &MonitorId, from: DateTime<Utc>, now: DateTime<Utc>) {
         if let Some(slot) = self.slots.get(id) {
-            self.dues.scheduled(id, slot.plan, slot.declared.every, from, now);
+            self.dues.scheduled(id, slot.plan, &slot.rhythm, from, now);
         }
     }
 
@@ -337,13 +314,6 @@ impl Scheduler {
         let now = Utc::now();
         for wall in walls {
             self.dues.suspect(id, slot.suspects, wall, now);
-        }
-    }
-
-    /// Puts a suspect beat that could not start off for a moment; a newer plan or a good beat drops it.
-    fn again(&mut self, id: &MonitorId, wall: DateTime<Utc>) {
-        if let Some(slot) = self.slots.get(id) {
-            self.dues.put_off(id, slot.suspects, wall);
         }
     }
 
@@ -382,6 +352,7 @@ impl Scheduler {
                         matches!(&change, PendingChange::Edit(monitor) if monitor.every != runtime.monitor.every);
                     if replan {
                         slot.plan += 1;
+                        slot.moved = false;
                     }
                     tokio::spawn(apply_change(self.context.clone(), runtime, change, self.back.clone()));
                     if replan {
@@ -394,6 +365,8 @@ impl Scheduler {
         }
     }
 }
+
+mod unmade;
 
 #[cfg(test)]
 mod tests;

@@ -34,4 +34,5 @@ pub mod monitor_state;
 pub mod paging;
 pub(crate) mod rule_text;
 pub mod schedule;
+pub(crate) mod bunching;
 pub mod rate_limit;

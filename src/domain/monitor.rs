@@ -127,12 +127,17 @@ impl Monitor {
         OPENING_LISTING_CLOSING + u64::from(self.per_beat()) + self.health.len() as u64
     }
 
-    /// Whether the server is on this very machine, so that no network lies between.
-    pub fn is_local(&self) -> bool {
+    /// Name and port of the server's host as the address has them, in small letters; empty for a program.
+    pub fn host_and_port(&self) -> String {
         let url = self.url.resolved.expose();
         let host = url.split_once("://").map_or("", |(_, rest)| rest);
         let host = host.split(['/', '?', '#']).next().unwrap_or_default();
-        let host = host.rsplit('@').next().unwrap_or_default().to_ascii_lowercase();
+        host.rsplit('@').next().unwrap_or_default().to_ascii_lowercase()
+    }
+
+    /// Whether the server is on this very machine, so that no network lies between.
+    pub fn is_local(&self) -> bool {
+        let host = self.host_and_port();
         let name = if host.starts_with('[') { &host } else { host.split(':').next().unwrap_or_default() };
         let in_127 = name.starts_with("127.") && name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         self.reach.program.is_some() || in_127 || name == "localhost" || name.starts_with("[::1]")

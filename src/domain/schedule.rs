@@ -42,47 +42,86 @@ pub const SOURCES_EVERY: Duration = Duration::from_secs(3600);
 /// Suspect beats follow the end of a first failed beat after these gaps (DESIGN §4).
 pub const SUSPECT_GAPS: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(10)];
 
-/// A beat comes up to this part of its interval later than the grid, each time another.
-const JITTER_PART: u64 = 20;
+/// A beat comes up to this part of its interval later than its phase, each time another.
+const JITTER_PART: u32 = 20;
 /// And never more than this: people count on "every hour" to be near the hour.
-const JITTER_US_MAX: u64 = 3_000_000;
+const JITTER_MAX: Duration = Duration::from_secs(3);
 
 /// Where in its interval a monitor's beats fall: by the hash of its id, so that a fleet spreads
 /// evenly and a restart or an edit elsewhere moves nobody.
 pub fn phase(id: &MonitorId, every: Duration) -> Duration {
-    Duration::from_micros((hash(id) >> 11) % micros(every))
+    Duration::from_micros((hash(id.as_str()) >> 11) % micros(every))
 }
 
-/// The first moment after `now` at which a monitor is due. It depends on the wall clock alone, so
-/// beats do not drift and a missed one is not made up for.
-///
-/// Each beat is a little late, by `salt` and its number: two Serins on one server, or a server's own
-/// minutely job and our beat, meet now and then and not every time (MCP.md: pollers must jitter).
-pub fn next_due(id: &MonitorId, every: Duration, salt: u64, now: DateTime<Utc>) -> DateTime<Utc> {
-    let every_us = i64::try_from(micros(every)).unwrap_or(i64::MAX);
-    let phase_us = i64::try_from(phase(id, every).as_micros()).unwrap_or(0);
-    let now_us = now.timestamp_micros();
-    let turn = (now_us - phase_us).div_euclid(every_us);
-    let due = |turn: i64| {
-        let late = mixed(hash(id) ^ salt ^ turn.cast_unsigned()) % jitter_us(every);
-        turn.saturating_mul(every_us).saturating_add(phase_us).saturating_add(late.cast_signed())
-    };
-    let us = if due(turn) > now_us { due(turn) } else { due(turn + 1) };
-    DateTime::from_timestamp_micros(us).unwrap_or(now)
+/// When a monitor is due, turn after turn. It depends on the wall clock alone, so beats do not drift and a missed one is
+/// not made up for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rhythm {
+    every: Duration,
+    phase: Duration,
+    /// Beats fall on multiples of it.
+    grid: Duration,
+    /// By what the jitter of each turn is drawn.
+    seed: u64,
 }
 
-/// The end of the stretch that jitter may take, at least a microsecond.
-fn jitter_us(every: Duration) -> u64 {
-    (micros(every) / JITTER_PART).clamp(1, JITTER_US_MAX)
+impl Rhythm {
+    /// A monitor whose beats keep to no grid.
+    pub fn alone(id: &MonitorId, every: Duration) -> Self {
+        Self { every, phase: phase(id, every), grid: Duration::from_micros(1), seed: hash(id.as_str()) }
+    }
+
+    /// A monitor with a phase on a grid. All of one host are late together, or jitter would undo their even spread.
+    pub fn bunched(host: &str, every: Duration, phase: Duration, grid: Duration) -> Self {
+        Self { every, phase, grid, seed: hash(host) }
+    }
+
+    /// Time between beats.
+    pub fn every(&self) -> Duration {
+        self.every
+    }
+
+    /// The first moment after `now` at which the monitor is due.
+    ///
+    /// Each beat is a little late, by `salt` and its number: two Serins on one server, or a server's own
+    /// minutely job and our beat, meet now and then and not every time (MCP.md: pollers must jitter).
+    pub fn next_due(&self, salt: u64, now: DateTime<Utc>) -> DateTime<Utc> {
+        let every_us = micros(self.every).cast_signed();
+        let (phase_us, grid_us) = (micros_or_none(self.phase).cast_signed(), micros(self.grid).cast_signed());
+        let now_us = now.timestamp_micros();
+        let turn = (now_us - phase_us).div_euclid(every_us);
+        // The grid takes its part of the stretch that jitter may take.
+        let jitter_us = micros(jitter_max(self.every).saturating_sub(self.grid));
+        let due = |turn: i64| {
+            let late = mixed(self.seed ^ salt ^ turn.cast_unsigned()) % jitter_us;
+            let us = turn.saturating_mul(every_us).saturating_add(phase_us).saturating_add(late.cast_signed());
+            // Another grid in each Serin; rounded up, so that no turn is due before it begins.
+            let off = (salt % grid_us.cast_unsigned()).cast_signed();
+            us.saturating_add((off - us).rem_euclid(grid_us))
+        };
+        let us = if due(turn) > now_us { due(turn) } else { due(turn + 1) };
+        DateTime::from_timestamp_micros(us).unwrap_or(now)
+    }
 }
 
-fn micros(every: Duration) -> u64 {
-    u64::try_from(every.as_micros()).unwrap_or(u64::MAX).max(1)
+/// How much later than its phase a beat may come.
+pub fn jitter_max(every: Duration) -> Duration {
+    (every / JITTER_PART).clamp(Duration::from_micros(1), JITTER_MAX)
 }
 
-fn hash(id: &MonitorId) -> u64 {
-    let bytes = id.as_str().bytes();
-    mixed(bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)))
+/// At least one, since it is divided by; at most what fits a signed number.
+fn micros(duration: Duration) -> u64 {
+    micros_or_none(duration).max(1)
+}
+
+fn micros_or_none(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX).min(i64::MAX.cast_unsigned())
+}
+
+fn hash(text: &str) -> u64 {
+    mixed(
+        text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)),
+    )
 }
 
 /// FNV's low bits are weak for short ids; fold the high ones in.
@@ -174,11 +213,12 @@ mod tests {
     fn beats_keep_their_rhythm_and_never_fall_due_at_once() {
         let every = Duration::from_secs(60);
         let id = MonitorId::new("docs");
-        let grid = next_due(&id, every, 7, at(0)) - Duration::from_secs(3);
+        let rhythm = Rhythm::alone(&id, every);
+        let grid = rhythm.next_due(7, at(0)) - Duration::from_secs(3);
         let mut now = at(0);
         let mut lates = Vec::new();
         for turn in 0..500 {
-            let due = next_due(&id, every, 7, now);
+            let due = rhythm.next_due(7, now);
             assert!(due > now && due <= now + every + Duration::from_secs(3), "within one interval and its jitter");
             let late = (due - (grid + every * turn)).to_std().unwrap();
             assert!(late < Duration::from_secs(6), "beats do not drift: {late:?} after {turn}");
@@ -187,9 +227,9 @@ mod tests {
         }
         let (least, most) = (lates.iter().min().unwrap(), lates.iter().max().unwrap());
         assert!(*most - *least > Duration::from_secs(2), "each is late in its own way: {least:?} to {most:?}");
-        let first = next_due(&id, every, 7, at(0));
-        assert_eq!(next_due(&id, every, 7, first - Duration::from_micros(1)), first, "looked up again, it stays");
-        let missed = next_due(&id, every, 7, first + every * 5 / 2);
+        let first = rhythm.next_due(7, at(0));
+        assert_eq!(rhythm.next_due(7, first - Duration::from_micros(1)), first, "looked up again, it stays");
+        let missed = rhythm.next_due(7, first + every * 5 / 2);
         assert!(missed > first + every * 5 / 2, "missed beats are not made up for");
     }
 
@@ -197,7 +237,7 @@ mod tests {
     fn two_serins_on_one_server_do_not_beat_in_step() {
         let id = MonitorId::new("docs");
         let every = Duration::from_secs(60);
-        let due = |salt, minute: i64| next_due(&id, every, salt, at(minute * 60));
+        let due = |salt, minute: i64| Rhythm::alone(&id, every).next_due(salt, at(minute * 60));
         let together = (0..100_i64).filter(|minute| due(1, *minute) == due(2, *minute)).count();
         assert!(together < 5, "{together} of 100 beats fell on one moment");
     }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::daemon::watch::BeatResult;
 use crate::deliver::internal::InternalAlerts;
-use crate::domain::schedule;
+use crate::domain::schedule::Rhythm;
 use crate::domain::secret::{Address, Secret};
 use crate::live::state::LiveState;
 use crate::probe::prober::Prober;
@@ -39,6 +39,7 @@ fn suspects(scheduler: &Scheduler) -> usize {
 fn a_beat_that_starts_early_is_not_planned_once_more() {
     let wall = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
     let (id, every) = (MonitorId::new("docs"), Duration::from_secs(60));
+    let rhythm = Rhythm::alone(&id, every);
     let (half, hour) = (Duration::from_secs(30), Duration::from_secs(3_600));
     let rows = [
         (5, 5, wall + Duration::from_millis(5), "late, as beats are"),
@@ -54,13 +55,13 @@ fn a_beat_that_starts_early_is_not_planned_once_more() {
     }
     for set_by in (-7_200..7_200).filter(|seconds: &i64| seconds.abs() > 1) {
         let now = wall + chrono::TimeDelta::seconds(set_by);
-        let next = schedule::next_due(&id, every, 7, after(wall, now, Duration::ZERO, every));
+        let next = rhythm.next_due(7, after(wall, now, Duration::ZERO, every));
         assert!(next - now >= chrono::TimeDelta::seconds(30), "set by {set_by} s: the beat under way has time to end");
     }
-    let due = schedule::next_due(&id, every, 7, wall);
+    let due = rhythm.next_due(7, wall);
     let early = due - Duration::from_millis(20);
     let from = after(due, early, Duration::ZERO, every);
-    assert!(schedule::next_due(&id, every, 7, from) > due, "the next one is another one");
+    assert!(rhythm.next_due(7, from) > due, "the next one is another one");
 }
 
 #[tokio::test]
@@ -126,5 +127,23 @@ async fn the_last_word_on_a_removed_monitor_counts() {
         scheduler.slots.get_mut(&docs().id).unwrap().changes = changes;
         scheduler.finish(BeatReturn { monitor: docs().id.clone(), runtime: None, after: BeatResult::default() });
         assert_eq!(scheduler.slots.contains_key(&docs().id), stays, "{sentence}");
+    }
+}
+
+#[tokio::test]
+async fn who_moves_to_another_slot_is_neither_missed_nor_looked_at_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut scheduler, _runtime) = busy(folder.path()).await;
+    let now = Utc::now();
+    let planned = |scheduler: &Scheduler| scheduler.dues.iter().map(|due| due.wall).max().unwrap();
+    let due = Due { at: Instant::now(), wall: now, monitor: docs().id.clone(), suspect: false, plan: 0 };
+    let every = docs().every;
+    for (moved, least, most) in [(true, every / 2, every * 3 / 2), (false, Duration::ZERO, every)] {
+        while scheduler.dues.pop_until(Instant::now() + every * 4).is_some() {}
+        scheduler.slots.get_mut(&docs().id).unwrap().moved = moved;
+        scheduler.plan_next(&due, now);
+        let gap = (planned(&scheduler) - now).to_std().unwrap();
+        assert!(gap >= least && gap <= most + Duration::from_secs(3), "moved: {moved}, the next one is {gap:?} away");
+        assert!(!scheduler.slots[&docs().id].moved, "once");
     }
 }

@@ -1,0 +1,76 @@
+//! Beats that are not made: no place was left, one is under way, or the server is to be spared.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio::time::Instant;
+
+use crate::daemon::scheduler::Scheduler;
+use crate::daemon::watch;
+use crate::deliver::internal_alert::InternalAlert;
+use crate::domain::monitor::{Monitor, MonitorId};
+use crate::domain::observation::BeatKind;
+use crate::domain::rate_limit::Hold;
+use crate::store::values::change_set::BeatSeen;
+
+/// Our own trouble has to be gone for so long before it counts as over.
+const CALM_AFTER: Duration = Duration::from_secs(120);
+/// What is told where no place is left for a probe.
+const CROWDED: &str = "all probe permits are taken; beats are skipped";
+
+impl Scheduler {
+    /// The all-clear, once permits have sufficed and beats have held for a while.
+    pub(super) fn measure_load(&mut self, now: DateTime<Utc>) {
+        let over = |at: &mut Option<Instant>| at.take_if(|at| at.elapsed() > CALM_AFTER).is_some();
+        if over(&mut self.crowded_at) {
+            self.context.alerts.clear(InternalAlert::LoopLate, now);
+        }
+        if over(&mut self.broke_down_at) {
+            self.context.alerts.clear(InternalAlert::LoopStopped, now);
+        }
+    }
+
+    /// A beat for which there was no place, or no longer one: nothing is lost but a scheduled one.
+    pub(super) fn skip_without_permit(&mut self, id: &MonitorId, kind: BeatKind, wall: DateTime<Utc>) {
+        let Some(slot) = self.slots.get(id) else { return };
+        let (declared, now) = (Arc::clone(&slot.declared), Utc::now());
+        self.crowded_at = Some(Instant::now());
+        self.context.alerts.raise(InternalAlert::LoopLate, CROWDED, now);
+        match kind {
+            BeatKind::Scheduled => self.lost(declared, wall),
+            BeatKind::Suspect => self.again(id, wall),
+            _ => {}
+        }
+    }
+
+    /// A beat that is not made for the server's sake. Where the rhythm is only wider there is nothing to note.
+    pub(super) fn hold(&mut self, id: &MonitorId, kind: BeatKind, wall: DateTime<Utc>, hold: Hold) {
+        let Some(slot) = self.slots.get(id) else { return };
+        match (kind, hold) {
+            (BeatKind::Suspect, Hold::Quiet { until, .. }) => {
+                self.dues.suspect(id, slot.suspects, until, Utc::now());
+            }
+            (BeatKind::Scheduled, Hold::Quiet { .. } | Hold::Spent { .. }) => {
+                self.unmade(Arc::clone(&slot.declared), wall, BeatSeen::Held);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn lost(&self, monitor: Arc<Monitor>, wall: DateTime<Utc>) {
+        self.unmade(monitor, wall, BeatSeen::Missed);
+    }
+
+    fn unmade(&self, monitor: Arc<Monitor>, wall: DateTime<Utc>, why: BeatSeen) {
+        let hash = self.fleet.provenance.hash.clone();
+        tokio::spawn(watch::miss(self.context.clone(), monitor, wall, hash, why));
+    }
+
+    /// Puts a suspect beat that could not start off for a moment; a newer plan or a good beat drops it.
+    pub(super) fn again(&mut self, id: &MonitorId, wall: DateTime<Utc>) {
+        if let Some(slot) = self.slots.get(id) {
+            self.dues.put_off(id, slot.suspects, wall);
+        }
+    }
+}
