@@ -8,6 +8,8 @@ use crate::daemon::loop_context::LoopContext;
 use crate::daemon::notify::{Notifier, timeline};
 use crate::daemon::rows::changed_signals;
 use crate::daemon::runtime::MonitorRuntime;
+use crate::domain::monitor_state::MonitorState;
+use crate::domain::observation::ToolsSeen;
 use crate::domain::paging::notification::Event;
 use crate::domain::signal::Signal;
 use crate::live::state::LiveChange;
@@ -33,7 +35,7 @@ pub(crate) async fn accept(
     if runtime.state.tools.baseline.as_ref().is_none_or(|baseline| baseline.listing.hash == hash) {
         return Ok(false);
     }
-    let mut next = runtime.state.clone();
+    let mut next = MonitorState::clone(&runtime.state);
     let ended = next.accept(&listed.tools, actor, now);
     let fleet = Arc::clone(&context.fleet.borrow());
     let notifier = Notifier { fleet: &fleet, monitor: &runtime.monitor, now };
@@ -42,7 +44,7 @@ pub(crate) async fn accept(
         tools: Some(ToolsRow {
             monitor: runtime.monitor.id.clone(),
             era: listed.era,
-            tools: listed.tools.clone(),
+            tools: ToolsSeen::clone(&listed.tools),
             from: now,
             accepted_by: actor.to_owned(),
         }),
@@ -69,7 +71,7 @@ pub(crate) async fn accept(
         });
     }
     context.store.commit(record.clone()).await?;
-    runtime.state = next;
+    runtime.state = Arc::new(next);
     context.live.put(runtime.view(now));
     tracing::info!(monitor = %runtime.monitor.id, actor, hash, "tools accepted");
     for line in record.timeline {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::daemon::clock::Clock;
@@ -12,6 +13,8 @@ use crate::domain::outcome::Verdict;
 use crate::live::state::{BeatMark, STRIP_LEN};
 use crate::store::read::recent::HourCount;
 
+/// By how many beats a strip grows that is not yet at its length.
+const STRIP_GROWTH: usize = 12;
 /// Hours that coverage and uptime look back over.
 const DAY_HOURS: i64 = 24;
 
@@ -20,8 +23,9 @@ const DAY_HOURS: i64 = 24;
 pub(crate) struct BeatHistory {
     /// Since when the monitor is known.
     pub first_seen: DateTime<Utc>,
-    /// The last beats, the oldest first; shared with what pages show.
-    pub strip: Arc<[BeatMark]>,
+    /// The last beats, the oldest first, at most [`STRIP_LEN`]. Shared with what pages are drawn of, and changed in place:
+    /// it is copied only when one asks.
+    pub strip: Arc<Mutex<VecDeque<BeatMark>>>,
     /// Start of the last beat that was remembered, for covered time.
     pub last_started: Option<Instant>,
     /// Scheduled beats by hour, the oldest first.
@@ -36,7 +40,7 @@ impl BeatHistory {
     pub(crate) fn new(first_seen: DateTime<Utc>) -> Self {
         Self {
             first_seen,
-            strip: Arc::new([]),
+            strip: Arc::default(),
             last_started: None,
             hours: VecDeque::new(),
             skipped: VecDeque::new(),
@@ -54,8 +58,7 @@ impl BeatHistory {
     pub(crate) fn count(&mut self, mark: BeatMark, lived: Duration, scheduled: bool) {
         self.skipped.extend(self.clock.skipped(mark.at, lived));
         self.clock.read(mark.at, lived);
-        let gone = (self.strip.len() + 1).saturating_sub(STRIP_LEN);
-        self.strip = self.strip[gone..].iter().copied().chain([mark]).collect();
+        self.mark(mark);
         if !scheduled {
             return;
         }
@@ -77,6 +80,22 @@ impl BeatHistory {
         while self.skipped.front().is_some_and(|(_, to)| *to <= oldest) {
             self.skipped.pop_front();
         }
+    }
+
+    fn mark(&self, mark: BeatMark) {
+        let mut strip = self.strip.lock();
+        while strip.len() >= STRIP_LEN {
+            strip.pop_front();
+        }
+        if strip.len() == strip.capacity() {
+            strip.reserve_exact(STRIP_GROWTH);
+        }
+        strip.push_back(mark);
+    }
+
+    /// When a beat last showed us anything.
+    pub(crate) fn seen_at(&self) -> Option<DateTime<Utc>> {
+        self.strip.lock().iter().rev().find(|mark| mark.verdict != Verdict::Unknown).map(|mark| mark.at)
     }
 
     /// Seen ÷ due time and up ÷ seen time over the last day, or since the monitor is known.

@@ -26,7 +26,7 @@ pub(crate) async fn edit(
     monitor: Arc<Monitor>,
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
-    let mut next = runtime.state.clone();
+    let mut next = MonitorState::clone(&runtime.state);
     let ended = next.reconsider(&monitor, now);
     end(context, runtime, next, ended, now).await?;
     if monitor.definition_hash != runtime.monitor.definition_hash {
@@ -46,7 +46,7 @@ pub(crate) async fn remove(
     runtime: &mut MonitorRuntime,
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
-    let mut next = runtime.state.clone();
+    let mut next = MonitorState::clone(&runtime.state);
     let ended = next.remove(now);
     end(context, runtime, next, ended, now).await?;
     context.prober.release(&runtime.monitor.id).await;
@@ -66,7 +66,7 @@ pub(crate) async fn acknowledge(
     actor: &str,
     now: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
-    let mut next = runtime.state.clone();
+    let mut next = MonitorState::clone(&runtime.state);
     let Some(taken) = next.acknowledge(incident, actor, now) else { return Ok(false) };
     let fleet = Arc::clone(&context.fleet.borrow());
     let notifier = Notifier { fleet: &fleet, monitor: &runtime.monitor, now };
@@ -83,7 +83,7 @@ pub(crate) async fn acknowledge(
         ..ChangeSet::default()
     };
     context.store.commit(record).await?;
-    runtime.state = next;
+    runtime.state = Arc::new(next);
     context.live.tell(LiveChange::Incident(incident.to_owned()));
     Ok(true)
 }
@@ -106,7 +106,7 @@ pub(super) async fn end(
     if !record.signals.is_empty() || !record.incidents.is_empty() {
         context.store.commit(record.clone()).await?;
     }
-    runtime.state = next;
+    runtime.state = Arc::new(next);
     for incident in record.incidents {
         context.live.tell(LiveChange::Incident(incident.id));
     }

@@ -1,7 +1,7 @@
 //! The loops. They alone read the clock, once a turn; each may die anywhere and goes on where it stood.
 //!
 //! Read: `loop_context` (what they work with), `clock` (is it set), `runtime` (one monitor's state in memory) on
-//! `beat_history` and `spending`, `view` (as pages show it), `watch`
+//! `beat_history`, `spending` and `kept_probe`, `view` (as pages show it), `watch`
 //! (one beat, whole) with `rows` (what is written of it), `changes` (what else changes a monitor's state),
 //! `transcript_policy` (which transcripts stay), `notify` (from a decision to what is queued), `batch_window` (how many
 //! start together), `permits` (who may be in flight), `scheduler` (who is due) on `dues` and `beat_task`, `delivery_worker`
@@ -13,6 +13,7 @@ pub(crate) mod loop_context;
 pub(crate) mod clock;
 pub(crate) mod beat_history;
 pub(crate) mod spending;
+pub(crate) mod kept_probe;
 pub(crate) mod runtime;
 pub(crate) mod view;
 pub(crate) mod rows;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
 
 use crate::daemon::runtime::MonitorRuntime;
 use crate::domain::answer::{Turn, Variant};
@@ -53,14 +54,14 @@ pub(crate) async fn runtimes(
     }
     for incident in store.open_incidents().await? {
         let left = || MonitorRuntime::new(Arc::new(departed(&incident.monitor)), now);
-        runtimes.entry(incident.monitor.clone()).or_insert_with(left).state.restore_incident(incident);
+        runtimes.entry(incident.monitor.clone()).or_insert_with(left).state_mut().restore_incident(incident);
     }
     for row in store.signal_states().await? {
         let Some(runtime) = runtimes.get_mut(&row.monitor) else { continue };
         match row.subject.strip_prefix(CANARY) {
             None => {
                 runtime.edited_unseen |= row.rule_hash != runtime.monitor.definition_hash;
-                runtime.state.restore_signal(row.signal, row.state);
+                runtime.state_mut().restore_signal(row.signal, row.state);
             }
             Some(id) => {
                 let mut canary = CanaryState::new(row.rule_hash, now);
@@ -69,14 +70,14 @@ pub(crate) async fn runtimes(
                 }
                 canary.doubted_since = (row.state.phase != Phase::Quiet).then_some(row.state.since);
                 canary.state = row.state;
-                runtime.state.canaries.insert(id.to_owned(), Box::new(canary));
+                runtime.state_mut().canaries.insert(id.to_owned(), Box::new(canary));
             }
         }
     }
     windows(store, fleet, &mut runtimes, now).await?;
     for (id, strip) in store.recent_beats(now - DAY).await? {
         if let Some(runtime) = runtimes.get_mut(&id) {
-            runtime.history.strip = strip.into();
+            runtime.history.strip = Arc::new(Mutex::new(strip.into()));
         }
     }
     for (id, hours) in store.coverage(now - DAY).await? {
@@ -95,12 +96,12 @@ fn settled(mut runtime: MonitorRuntime) -> MonitorRuntime {
         let state = runtime.state.signal(signal);
         if let Some(incident) = runtime.state.incident(signal).filter(|_| !state.phase.has_incident()).cloned() {
             let open = SignalState { phase: Phase::Open, ..SignalState::quiet(incident.opened_at) };
-            runtime.state.restore_signal(signal, open);
+            runtime.state_mut().restore_signal(signal, open);
             continue;
         }
         if state.phase.has_incident() && runtime.state.incident(signal).is_none() {
             let quiet = SignalState::quiet(state.since);
-            runtime.state.restore_signal(signal, quiet);
+            runtime.state_mut().restore_signal(signal, quiet);
         }
     }
     runtime
@@ -127,7 +128,7 @@ async fn windows(
         if let Some(declared) = declared {
             let hash = declared.definition_hash.clone();
             let answered = last(&ask, runtime.state.incident(Signal::Quality));
-            let state = &mut runtime.state;
+            let state = runtime.state_mut();
             let canary =
                 state.canaries.entry(ask.canary.clone()).or_insert_with(|| Box::new(CanaryState::new(hash, now)));
             canary.elapsed = ask.elapsed;
@@ -140,18 +141,20 @@ async fn windows(
         }
     }
     for runtime in runtimes.values_mut() {
-        let rules = runtime.monitor.rules.clone();
-        runtime.state.latency.trim(rules.latency.window, now);
-        runtime.state.errors.trim(rules.errors.window, now);
+        let monitor = Arc::clone(&runtime.monitor);
+        let state = runtime.state_mut();
+        state.latency.trim(monitor.rules.latency.window, now);
+        state.errors.trim(monitor.rules.errors.window, now);
     }
     Ok(())
 }
 
 fn recount(runtime: &mut MonitorRuntime, ask: &AskLine) {
     let failed = (ask.verdict == "failed").then_some(ask.reason).flatten();
-    runtime.state.errors.push(SearchCall { at_us: ask.started_at.timestamp_micros(), failed });
+    let state = runtime.state_mut();
+    state.errors.push(SearchCall { at_us: ask.started_at.timestamp_micros(), failed });
     if failed.is_none() || failed == Some(FailureReason::Timeout) {
-        runtime.state.latency.push(Sample::new(ask.started_at, ask.elapsed, failed.is_some()));
+        state.latency.push(Sample::new(ask.started_at, ask.elapsed, failed.is_some()));
     }
 }
 
@@ -174,12 +177,12 @@ async fn marks(store: &Store, runtimes: &mut HashMap<MonitorId, MonitorRuntime>)
     for row in store.tools_baselines().await? {
         if let Some(runtime) = runtimes.get_mut(&row.monitor) {
             let (listing, accepted_by) = (row.tools.listing, row.accepted_by);
-            runtime.state.tools.baseline = Some(Baseline { listing, accepted_by, accepted_at: row.from });
+            runtime.state_mut().tools.baseline = Some(Baseline { listing, accepted_by, accepted_at: row.from });
         }
     }
     for row in store.marks().await? {
         if let Some(runtime) = runtimes.get_mut(&MonitorId::new(&row.monitor)) {
-            runtime.state.restore_marks(RestartMarks {
+            runtime.state_mut().restore_marks(RestartMarks {
                 instances: row.instance.into_iter().collect(),
                 version: row.version,
                 process_started_at: row.process_started_at,

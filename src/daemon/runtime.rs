@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 
 use crate::daemon::beat_history::BeatHistory;
 use crate::daemon::connectivity::ConnectivityTask;
+use crate::daemon::kept_probe::KeptProbe;
 use crate::daemon::spending::Spending;
 use crate::daemon::transcript_policy::TranscriptPolicy;
 use crate::domain::answer::Turn;
@@ -27,16 +28,16 @@ use crate::tool_lists::known::KnownLists;
 #[derive(Debug)]
 pub(crate) struct MonitorRuntime {
     pub monitor: Arc<Monitor>,
-    /// How it stands; replaced only after the beat that changed it was remembered.
-    pub state: MonitorState,
+    /// How it stands; replaced only after the beat that changed it was remembered. Shared with what pages are drawn of.
+    pub state: Arc<MonitorState>,
     pub profile: ServerProfile,
     pub round: CanaryRound,
     pub history: BeatHistory,
     pub spending: Spending,
     pub listings: SeenListings,
     pub doubt: FailureInDoubt,
-    /// What the last beat saw and meant.
-    pub last: Option<Arc<(Observation, Outcome)>>,
+    /// What pages show of the last beat.
+    pub last: Option<Arc<KeptProbe>>,
     /// When the source-listing tool was last asked.
     pub sources_asked_at: Option<DateTime<Utc>>,
     /// Tokens of answers since Serin started.
@@ -83,8 +84,8 @@ pub(crate) struct FailureInDoubt {
 /// A list of tools as a beat saw it.
 #[derive(Debug, Clone)]
 pub(crate) struct LastListing {
-    /// The list, held against what was accepted then.
-    pub tools: ToolsSeen,
+    /// The list, held against what was accepted then; shared with what pages are drawn of.
+    pub tools: Arc<ToolsSeen>,
     /// In which era it was asked for.
     pub era: Option<Era>,
     pub at: DateTime<Utc>,
@@ -97,7 +98,9 @@ impl SeenListings {
             if noted {
                 self.noted = Some((tools.hash.clone(), tools.tokens.is_some(), now));
             }
-            self.last = Some(LastListing { tools: tools.clone(), era: seen.era, at: now });
+            let known = self.last.take().map(|last| last.tools).filter(|known| **known == *tools);
+            let tools = known.unwrap_or_else(|| Arc::new(tools.clone()));
+            self.last = Some(LastListing { tools, era: seen.era, at: now });
         }
     }
 }
@@ -108,7 +111,7 @@ impl MonitorRuntime {
         Self {
             round: CanaryRound { order: schedule::round(&monitor), turn: 0 },
             monitor,
-            state: MonitorState::new(now),
+            state: Arc::new(MonitorState::new(now)),
             profile: ServerProfile::default(),
             history: BeatHistory::new(now),
             spending: Spending::new(now),
@@ -124,6 +127,11 @@ impl MonitorRuntime {
         }
     }
 
+    /// How it stands, to be put right; what pages are drawn of stays as it was.
+    pub(crate) fn state_mut(&mut self) -> &mut MonitorState {
+        Arc::make_mut(&mut self.state)
+    }
+
     /// Takes another declaration over; what was learnt of another address is forgotten.
     pub(crate) fn declare(&mut self, monitor: Arc<Monitor>) {
         if address_hash(&monitor) != address_hash(&self.monitor) {
@@ -133,6 +141,11 @@ impl MonitorRuntime {
         }
         self.round.order = schedule::round(&monitor);
         self.monitor = monitor;
+    }
+
+    /// Judged and written down: what is left of a beat is what pages show.
+    pub(crate) fn keep(&mut self, seen: Observation, outcome: Outcome) {
+        self.last = Some(Arc::new(KeptProbe::new(seen, outcome, self.last.as_deref())));
     }
 
     /// Counts in what the answers of a beat cost a model's context.

@@ -251,11 +251,8 @@ impl Scheduler {
             Command::Recheck { monitor } => self.send(&monitor, PendingChange::Recheck),
             Command::Accept { monitor, hash, actor } => self.send(&monitor, PendingChange::Accept { hash, actor }),
             Command::Acknowledge { incident, actor } => {
-                let holder = self.context.live.all().into_iter().find(|view| {
-                    view.signals.iter().any(|signal| signal.incident.as_ref().is_some_and(|open| open.id == incident))
-                });
-                if let Some(view) = holder {
-                    self.send(&view.id, PendingChange::Acknowledge { incident, actor });
+                if let Some(holder) = self.context.live.holder(&incident) {
+                    self.send(holder.id(), PendingChange::Acknowledge { incident, actor });
                 }
             }
         }

@@ -1,89 +1,80 @@
-//! One monitor as pages show it, drawn anew after each beat.
+//! One monitor as pages show it: what a beat leaves to be drawn, and how it is drawn once somebody asks.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
 
-use crate::daemon::runtime::MonitorRuntime;
-use crate::domain::monitor::{Canary, CanaryKind};
-use crate::domain::observation::BeatKind;
-use crate::domain::outcome::{AskVerdict, Verdict};
+use crate::daemon::kept_probe::KeptProbe;
+use crate::daemon::runtime::{LastListing, MonitorRuntime};
+use crate::domain::context::Spread;
+use crate::domain::monitor::{Canary, CanaryKind, Monitor, MonitorId};
+use crate::domain::monitor_state::MonitorState;
+use crate::domain::observation::{BeatKind, ToolsSeen};
+use crate::domain::outcome::AskVerdict;
 use crate::domain::quality::confirmation::CanaryState;
+use crate::domain::rate_limit::{Hold, Spent};
+use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::{Phase, Signal};
+use crate::live::glance::{DeclaredGlance, FiguresGlance, IncidentGlance, SignalGlance};
 use crate::live::state::{
-    CanaryView, CostView, DayView, DeclaredView, LatencyView, MonitorView, OpenIncident, RollUp, SignalView, ToolsView,
+    BeatMark, CanaryView, CostView, DayView, DeclaredView, LatencyView, MonitorView, OpenIncident, RollUp, SignalView,
+    Standing, ToolsView,
 };
 
 /// A monitor not seen for so many intervals is unknown, whatever it was.
 const STALE_INTERVALS: u32 = 3;
 
+/// A monitor as a beat left it. What is large is shared with the runtime; nothing is put into words before somebody asks.
+#[derive(Debug)]
+pub(crate) struct MonitorSnapshot {
+    monitor: Arc<Monitor>,
+    state: Arc<MonitorState>,
+    roll_up: RollUp,
+    since: DateTime<Utc>,
+    strip: Arc<Mutex<VecDeque<BeatMark>>>,
+    last: Option<Arc<KeptProbe>>,
+    spent: [Spent; 2],
+    hold: Option<Hold>,
+    profile: ServerProfile,
+    listed: Option<LastListing>,
+    answer_tokens: Spread,
+    day: DayView,
+    trouble: Option<String>,
+}
+
 impl MonitorRuntime {
-    /// The monitor as pages show it.
-    pub(crate) fn view(&mut self, now: DateTime<Utc>) -> MonitorView {
+    /// The monitor as it stands now.
+    pub(crate) fn view(&mut self, now: DateTime<Utc>) -> MonitorSnapshot {
         let roll_up = self.roll_up(now);
         if roll_up != self.rolled_up.0 {
             self.rolled_up = (roll_up, now);
         }
-        MonitorView {
-            id: self.monitor.id.clone(),
-            declared: self.declared(),
+        let (coverage, uptime) = self.history.coverage(self.monitor.every, now);
+        MonitorSnapshot {
+            monitor: Arc::clone(&self.monitor),
+            state: Arc::clone(&self.state),
             roll_up,
             since: self.rolled_up.1,
-            signals: self.signals(),
             strip: Arc::clone(&self.history.strip),
-            latency: self.latency(),
-            canaries: self.monitor.canaries.iter().map(|canary| self.canary(canary)).collect(),
             last: self.last.clone(),
-            cost: CostView {
-                spent: self.spending.days(),
-                hold: self.spending.hold(&self.monitor, BeatKind::Scheduled, now),
-            },
+            spent: self.spending.days(),
+            hold: self.spending.hold(&self.monitor, BeatKind::Scheduled, now),
             profile: self.profile.clone(),
-            tools: self.listings.last.as_ref().map(|listed| ToolsView {
-                seen: listed.tools.clone(),
-                seen_at: listed.at,
-                era: listed.era,
-                accepted: self.state.tools.baseline.clone(),
-            }),
+            listed: self.listings.last.clone(),
             answer_tokens: self.answer_tokens,
-            day: self.day(now),
+            day: DayView { coverage, uptime },
             trouble: self.trouble.clone(),
         }
-    }
-
-    fn declared(&self) -> DeclaredView {
-        DeclaredView {
-            name: self.monitor.name.clone(),
-            url: self.monitor.url.shown.clone(),
-            labels: self.monitor.labels.clone(),
-            every: self.monitor.every,
-            line: self.monitor.line,
-            calls_per_day: self.monitor.calls_per_day(),
-        }
-    }
-
-    fn latency(&self) -> LatencyView {
-        let rule = &self.monitor.rules.latency;
-        let p95 = self.state.latency.p95().filter(|(_, n)| *n >= rule.min_samples);
-        LatencyView {
-            p95_ms: p95.map(|(p95, n)| (p95.as_secs_f64() * 1e3, n)),
-            samples: (self.state.latency.len(), rule.min_samples),
-            limit_ms: rule.p95.as_secs_f64() * 1e3,
-        }
-    }
-
-    fn day(&self, now: DateTime<Utc>) -> DayView {
-        let (coverage, uptime) = self.history.coverage(self.monitor.every, now);
-        DayView { coverage, uptime }
     }
 
     fn roll_up(&self, now: DateTime<Utc>) -> RollUp {
         let open = |signal: Signal| self.state.signal(signal).phase == Phase::Open;
         let clearing = |signal: Signal| self.state.signal(signal).phase == Phase::Clearing;
         let pending = |signal: Signal| self.state.signal(signal).phase == Phase::Pending;
-        let seen = self.history.strip.iter().rev().find(|mark| mark.verdict != Verdict::Unknown);
-        let stale = seen.is_none_or(|mark| {
-            (now - mark.at).to_std().is_ok_and(|age| age > self.monitor.every * STALE_INTERVALS + self.monitor.timeout)
+        let stale = self.history.seen_at().is_none_or(|at| {
+            (now - at).to_std().is_ok_and(|age| age > self.monitor.every * STALE_INTERVALS + self.monitor.timeout)
         });
         match () {
             () if open(Signal::Availability) => RollUp::Down,
@@ -95,34 +86,127 @@ impl MonitorRuntime {
             () => RollUp::Up,
         }
     }
+}
 
-    fn signals(&self) -> Vec<SignalView> {
-        let rules = &self.monitor.rules;
-        let judged = |signal: &Signal| match signal {
+impl Standing for MonitorSnapshot {
+    fn id(&self) -> &MonitorId {
+        &self.monitor.id
+    }
+
+    fn roll_up(&self) -> RollUp {
+        self.roll_up
+    }
+
+    fn declared(&self) -> DeclaredGlance<'_> {
+        DeclaredGlance { name: &self.monitor.name, url: &self.monitor.url.shown, labels: &self.monitor.labels }
+    }
+
+    fn signals(&self) -> [Option<SignalGlance<'_>>; Signal::ALL.len()] {
+        Signal::ALL.map(|signal| {
+            let incident = self.state.incident(signal).map(|open| IncidentGlance {
+                id: &open.id,
+                reason: open.reason,
+                severity: open.severity,
+            });
+            let glance = SignalGlance { signal, phase: self.state.signal(signal).phase, incident };
+            self.is_judged(signal).then_some(glance)
+        })
+    }
+
+    fn figures(&self) -> FiguresGlance<'_> {
+        FiguresGlance {
+            coverage: self.day.coverage,
+            tools_tokens: self.tools().and_then(|tools| tools.tokens),
+            answer_tokens: &self.answer_tokens,
+            spent_today: self.spent[1].footprint,
+            hold: self.hold,
+        }
+    }
+
+    fn p95_ms(&self) -> Option<f64> {
+        self.p95().map(|(p95_ms, _)| p95_ms)
+    }
+
+    fn view(&self) -> MonitorView {
+        MonitorView {
+            id: self.monitor.id.clone(),
+            declared: DeclaredView {
+                name: self.monitor.name.clone(),
+                url: self.monitor.url.shown.clone(),
+                labels: self.monitor.labels.clone(),
+                every: self.monitor.every,
+                line: self.monitor.line,
+                calls_per_day: self.monitor.calls_per_day(),
+            },
+            roll_up: self.roll_up,
+            since: self.since,
+            signals: Signal::ALL.into_iter().filter(|it| self.is_judged(*it)).map(|it| self.signal(it)).collect(),
+            strip: self.strip.lock().iter().copied().collect(),
+            latency: self.latency(),
+            canaries: self.monitor.canaries.iter().map(|canary| self.canary(canary)).collect(),
+            last: self.last.as_ref().map(|last| Arc::new(last.shown(self.id(), self.tools()))),
+            cost: CostView { spent: self.spent, hold: self.hold },
+            profile: self.profile.clone(),
+            tools: self.listed.as_ref().map(|listed| ToolsView {
+                seen: ToolsSeen::clone(&listed.tools),
+                seen_at: listed.at,
+                era: listed.era,
+                accepted: self.state.tools.baseline.clone(),
+            }),
+            answer_tokens: self.answer_tokens,
+            day: self.day,
+            trouble: self.trouble.clone(),
+        }
+    }
+}
+
+impl MonitorSnapshot {
+    /// The tools seen last.
+    fn tools(&self) -> Option<&ToolsSeen> {
+        self.listed.as_ref().map(|listed| &*listed.tools)
+    }
+
+    /// P95 in milliseconds, with its sample count; none below the least.
+    fn p95(&self) -> Option<(f64, u32)> {
+        let p95 = self.state.latency.p95().filter(|(_, n)| *n >= self.monitor.rules.latency.min_samples);
+        p95.map(|(p95, n)| (p95.as_secs_f64() * 1e3, n))
+    }
+
+    fn latency(&self) -> LatencyView {
+        let rule = &self.monitor.rules.latency;
+        LatencyView {
+            p95_ms: self.p95(),
+            samples: (self.state.latency.len(), rule.min_samples),
+            limit_ms: rule.p95.as_secs_f64() * 1e3,
+        }
+    }
+
+    fn is_judged(&self, signal: Signal) -> bool {
+        match signal {
             Signal::Availability | Signal::Access | Signal::Contract | Signal::Latency => true,
             Signal::Errors | Signal::Quality => !self.monitor.canaries.is_empty(),
-            Signal::Freshness => rules.freshness.is_some(),
+            Signal::Freshness => self.monitor.rules.freshness.is_some(),
             Signal::Health => !self.monitor.health.is_empty(),
-        };
-        let view = |signal: Signal| {
-            let (state, reading) = (self.state.signal(signal), self.state.reading(signal));
-            SignalView {
-                signal,
-                phase: state.phase,
-                level: reading.level,
-                figure: self.figure(signal),
-                since: state.since,
-                held_by: state.held_by.clone(),
-                incident: self.state.incident(signal).map(|incident| OpenIncident {
-                    id: incident.id.clone(),
-                    reason: incident.reason,
-                    severity: incident.severity,
-                    summary: incident.summary.clone(),
-                    opened_at: incident.opened_at,
-                }),
-            }
-        };
-        Signal::ALL.into_iter().filter(judged).map(view).collect()
+        }
+    }
+
+    fn signal(&self, signal: Signal) -> SignalView {
+        let (state, reading) = (self.state.signal(signal), self.state.reading(signal));
+        SignalView {
+            signal,
+            phase: state.phase,
+            level: reading.level,
+            figure: self.figure(signal),
+            since: state.since,
+            held_by: state.held_by.clone(),
+            incident: self.state.incident(signal).map(|incident| OpenIncident {
+                id: incident.id.clone(),
+                reason: incident.reason,
+                severity: incident.severity,
+                summary: incident.summary.clone(),
+                opened_at: incident.opened_at,
+            }),
+        }
     }
 
     /// The reading in words, and how far the signal is where it is on its way to an incident or back.

@@ -95,7 +95,7 @@ pub(crate) async fn beat(
     }
     let after =
         BeatResult { suspects: suspects(&runtime.state, &next, &runtime.monitor, &seen), ..BeatResult::default() };
-    runtime.state = next;
+    runtime.state = Arc::new(next);
     runtime.profile = profile;
     runtime.transcript_policy = transcript_policy;
     runtime.spending.days_saved(now);
@@ -117,9 +117,7 @@ pub(crate) async fn beat(
     context.live.metrics().beat(outcome.verdict);
     runtime.listings.see(&seen, now, noted);
     runtime.weigh(&seen);
-    // Judged and written down; what is left is what pages show, and a fleet has fifty thousand of it.
-    seen.forget_texts();
-    runtime.last = Some(Arc::new((seen, outcome)));
+    runtime.keep(seen, outcome);
     context.live.put(runtime.view(now));
     announce(context, &decisions);
     after

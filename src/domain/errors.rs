@@ -12,7 +12,7 @@ use crate::domain::signal::{Level, Reading};
 
 /// Calls kept at most, whatever the window.
 const CALLS_MAX: usize = 4_800;
-/// By how many calls a full window grows: the state is cloned with each beat, which takes away what was spare.
+/// By how many runs of calls a full window grows: the state is cloned with each beat, which takes away what was spare.
 const GROWTH: usize = 8;
 
 /// One search call: answered, or failed for a reason.
@@ -24,10 +24,17 @@ pub struct SearchCall {
     pub failed: Option<FailureReason>,
 }
 
-/// The calls of one monitor's window, the oldest first.
+/// The calls of one monitor's window, the oldest first; those of one beat that came to the same are kept as one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ErrorsWindow {
-    calls: VecDeque<SearchCall>,
+    runs: VecDeque<CallRun>,
+}
+
+/// So many calls of one beat that came to the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct CallRun {
+    call: SearchCall,
+    times: u16,
 }
 
 impl ErrorsWindow {
@@ -36,30 +43,46 @@ impl ErrorsWindow {
         if call.failed.is_some_and(is_elsewhere) {
             return;
         }
-        if self.calls.len() == CALLS_MAX {
-            self.calls.pop_front();
+        if let Some(run) = self.runs.back_mut().filter(|run| run.call == call && run.times < u16::MAX) {
+            run.times += 1;
+        } else {
+            if self.runs.len() == self.runs.capacity() {
+                self.runs.reserve_exact(GROWTH);
+            }
+            self.runs.push_back(CallRun { call, times: 1 });
         }
-        if self.calls.len() == self.calls.capacity() {
-            self.calls.reserve_exact(GROWTH);
+        if self.len() > CALLS_MAX {
+            self.forget_oldest();
         }
-        self.calls.push_back(call);
+    }
+
+    /// How many calls it holds.
+    fn len(&self) -> usize {
+        self.runs.iter().map(|run| usize::from(run.times)).sum()
+    }
+
+    fn forget_oldest(&mut self) {
+        match self.runs.front_mut() {
+            Some(run) if run.times > 1 => run.times -= 1,
+            _ => drop(self.runs.pop_front()),
+        }
     }
 
     /// Forgets what is older than the window.
     pub fn trim(&mut self, window: Duration, now: DateTime<Utc>) {
         let oldest_us = now.timestamp_micros() - i64::try_from(window.as_micros()).unwrap_or(i64::MAX);
-        while self.calls.front().is_some_and(|call| call.at_us < oldest_us) {
-            self.calls.pop_front();
+        while self.runs.front().is_some_and(|run| run.call.at_us < oldest_us) {
+            self.runs.pop_front();
         }
     }
 
     /// What the window says. An open incident stays elevated until the share is under half the limit.
     pub fn reading(&self, rule: &ErrorsRule, open: bool) -> Reading {
-        let all = self.calls.len();
+        let all = self.len();
         if all == 0 {
             return Reading { level: Level::Unknown, figure: String::new(), samples: 0 };
         }
-        let bad = self.calls.iter().filter(|call| call.failed.is_some()).count();
+        let bad: usize = self.failed().map(|(_, times)| times).sum();
         let share = bad as f64 / all as f64;
         let elevated = if open {
             bad > 0 && share >= rule.share / 2.0
@@ -77,15 +100,19 @@ impl ErrorsWindow {
         }
     }
 
+    fn failed(&self) -> impl Iterator<Item = (FailureReason, usize)> {
+        self.runs.iter().filter_map(|run| Some((run.call.failed?, usize::from(run.times))))
+    }
+
     /// Each reason's count and share, the most frequent first.
     pub fn evidence(&self) -> Vec<Evidence> {
         let mut counts: BTreeMap<FailureReason, usize> = BTreeMap::new();
-        for reason in self.calls.iter().filter_map(|call| call.failed) {
-            *counts.entry(reason).or_default() += 1;
+        for (reason, times) in self.failed() {
+            *counts.entry(reason).or_default() += times;
         }
         let mut counts: Vec<_> = counts.into_iter().collect();
         counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        let all = self.calls.len().max(1);
+        let all = self.len().max(1);
         let line = |(reason, count): (FailureReason, usize)| {
             let share = count as f64 * 100.0 / all as f64;
             Evidence::new(reason.slug(), format!("{count} of {all} calls ({share:.0} %)"))
@@ -137,5 +164,26 @@ mod tests {
             }
             assert_eq!(window.reading(&rule, open).level, level, "{sentence}");
         }
+    }
+
+    #[test]
+    fn calls_of_a_beat_take_one_place_and_are_forgotten_one_by_one() {
+        let mut window = ErrorsWindow::default();
+        let call = |at_us: i64, failed| SearchCall { at_us, failed };
+        for beat in 0..4 {
+            window.push(call(beat, None));
+            window.push(call(beat, None));
+            window.push(call(beat, Some(FailureReason::ToolError)));
+        }
+        assert_eq!((window.len(), window.runs.len()), (12, 8), "two that were answered are one run");
+        window.forget_oldest();
+        assert_eq!((window.len(), window.runs.len()), (11, 8));
+        window.trim(Duration::ZERO, DateTime::from_timestamp_micros(2).unwrap());
+        assert_eq!(window.len(), 6, "whole beats are older than the window");
+        for _ in 0..CALLS_MAX {
+            window.push(call(9, None));
+        }
+        assert_eq!(window.len(), CALLS_MAX, "a window has its bound");
+        assert!(window.evidence().is_empty(), "and the oldest went");
     }
 }

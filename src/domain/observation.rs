@@ -63,13 +63,6 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// Lets go of the answers' texts, which a single probe shows and nobody else, and of room that was not needed.
-    pub fn forget_texts(&mut self) {
-        let answers = self.asks.iter_mut().filter_map(|ask| ask.result.as_mut()?.as_mut().ok());
-        answers.flat_map(|answer| &mut answer.hits).for_each(|hit| hit.excerpt = String::new());
-        self.steps.shrink_to_fit();
-    }
-
     /// A probe that has seen nothing yet.
     pub fn blank(monitor: MonitorId, kind: BeatKind, scheduled_at: DateTime<Utc>, started_at: DateTime<Utc>) -> Self {
         Self {

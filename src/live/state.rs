@@ -1,7 +1,7 @@
 //! The last known state of every monitor, in memory: what pages show even while the database is away.
 //!
-//! `daemon` writes it after each beat, `web` reads it. A view is replaced whole, never edited in
-//! place, so a reader holds a consistent one for as long as it likes.
+//! `daemon` says after each beat how a monitor stands, `web` reads it. What stands is replaced whole, never edited in
+//! place, and drawn as a view only when somebody asks: beats are many, and readers few.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use parking_lot::RwLock;
 use tokio::sync::broadcast;
 
 use crate::domain::context::Spread;
-use crate::domain::contract::{self, Baseline};
+use crate::domain::contract::Baseline;
 use crate::domain::monitor::{CanaryKind, MonitorId};
 use crate::domain::observation::{Observation, ToolsSeen};
 use crate::domain::outcome::{Outcome, Verdict};
@@ -21,7 +21,7 @@ use crate::domain::rate_limit::{Hold, Spent};
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::{Level, Phase, Signal};
-use crate::domain::tools::Drift;
+use crate::live::glance::{DeclaredGlance, FiguresGlance, SignalGlance};
 use crate::live::process_metrics::ProcessMetrics;
 
 /// Beats shown in a strip.
@@ -78,6 +78,24 @@ impl RollUp {
     }
 }
 
+/// One monitor as it stands: what lists and metrics read of it, and what its view is drawn of.
+pub trait Standing: std::fmt::Debug + Send + Sync {
+    /// The id of the file.
+    fn id(&self) -> &MonitorId;
+    /// The worst of its signals in one word.
+    fn roll_up(&self) -> RollUp;
+    /// What the file says of it.
+    fn declared(&self) -> DeclaredGlance<'_>;
+    /// Every signal that is judged on this monitor, in [`Signal::ALL`]'s order.
+    fn signals(&self) -> [Option<SignalGlance<'_>>; Signal::ALL.len()];
+    /// Its figures.
+    fn figures(&self) -> FiguresGlance<'_>;
+    /// P95 of its searches in milliseconds over the rule's window; none below its least samples.
+    fn p95_ms(&self) -> Option<f64>;
+    /// As its pages show it.
+    fn view(&self) -> MonitorView;
+}
+
 /// One monitor, as pages show it.
 #[derive(Debug, Clone)]
 pub struct MonitorView {
@@ -111,20 +129,6 @@ pub struct MonitorView {
     pub day: DayView,
     /// Our own trouble that keeps this view from being fresh, where there is one.
     pub trouble: Option<String>,
-}
-
-impl MonitorView {
-    /// Signals that are over their limit and open nothing yet.
-    pub fn waiting(&self) -> impl Iterator<Item = Signal> {
-        self.signals.iter().filter(|view| view.phase == Phase::Pending).map(|view| view.signal)
-    }
-
-    /// Canaries right at their last answer, and all that answered: since the fault began where one is in doubt, else ever.
-    pub fn canary_score(&self) -> (usize, usize) {
-        let answered = self.canaries.iter().filter(|canary| canary.verdict.is_some() && canary.heard);
-        let right = answered.clone().filter(|canary| canary.verdict.as_deref() == Some("right"));
-        (right.count(), answered.count())
-    }
 }
 
 /// What the file says of a monitor, as far as pages show it.
@@ -184,13 +188,6 @@ pub struct ToolsView {
     pub era: Option<Era>,
     /// The accepted list; none until one was stable.
     pub accepted: Option<Baseline>,
-}
-
-impl ToolsView {
-    /// How what is seen differs from what is accepted; none where it does not.
-    pub fn drift(&self) -> Option<Arc<Drift>> {
-        self.accepted.as_ref().and_then(|accepted| contract::drift(accepted, &self.seen))
-    }
 }
 
 /// Where a signal stands, its reading, and its incident.
@@ -292,7 +289,7 @@ pub enum LiveChange {
 /// The last known state of everything.
 #[derive(Debug)]
 pub struct LiveState {
-    views: RwLock<HashMap<MonitorId, Arc<MonitorView>>>,
+    standings: RwLock<HashMap<MonitorId, Arc<dyn Standing>>>,
     banners: RwLock<Vec<Banner>>,
     metrics: ProcessMetrics,
     changes: broadcast::Sender<LiveChange>,
@@ -301,7 +298,7 @@ pub struct LiveState {
 impl Default for LiveState {
     fn default() -> Self {
         Self {
-            views: RwLock::default(),
+            standings: RwLock::default(),
             banners: RwLock::default(),
             metrics: ProcessMetrics::default(),
             changes: broadcast::channel(CHANGES_MAX).0,
@@ -310,29 +307,43 @@ impl Default for LiveState {
 }
 
 impl LiveState {
-    /// Replaces one monitor's view and tells open pages.
-    pub fn put(&self, view: MonitorView) {
-        let id = view.id.clone();
-        self.views.write().insert(id.clone(), Arc::new(view));
+    /// Says how one monitor stands now, and tells open pages.
+    pub fn put(&self, standing: impl Standing + 'static) {
+        let id = standing.id().clone();
+        let standing: Arc<dyn Standing> = Arc::new(standing);
+        // What stood before is let go of behind the lock.
+        let before = self.standings.write().insert(id.clone(), standing);
+        drop(before);
         self.tell(LiveChange::Monitor(id));
     }
 
     /// Forgets a monitor that was removed from the file.
     pub fn remove(&self, id: &MonitorId) {
-        self.views.write().remove(id);
+        self.standings.write().remove(id);
         self.tell(LiveChange::Fleet);
     }
 
     /// The view of one monitor; none where it is not declared.
-    pub fn get(&self, id: &MonitorId) -> Option<Arc<MonitorView>> {
-        self.views.read().get(id).cloned()
+    pub fn get(&self, id: &MonitorId) -> Option<MonitorView> {
+        let standing = self.standings.read().get(id).cloned();
+        standing.map(|standing| standing.view())
     }
 
     /// All monitors, the worst first, then by id.
-    pub fn all(&self) -> Vec<Arc<MonitorView>> {
-        let mut views: Vec<_> = self.views.read().values().cloned().collect();
-        views.sort_by(|a, b| a.roll_up.cmp(&b.roll_up).then_with(|| a.id.cmp(&b.id)));
-        views
+    pub fn all(&self) -> Vec<Arc<dyn Standing>> {
+        let standings: Vec<_> = self.standings.read().values().cloned().collect();
+        let mut ranked: Vec<_> = standings.iter().map(|one| (one.roll_up(), one.id(), one)).collect();
+        ranked.sort_unstable_by_key(|(roll_up, id, _)| (*roll_up, *id));
+        ranked.into_iter().map(|(.., one)| Arc::clone(one)).collect()
+    }
+
+    /// The monitor that an incident is open on.
+    pub fn holder(&self, incident: &str) -> Option<Arc<dyn Standing>> {
+        let holds = |standing: &&Arc<dyn Standing>| {
+            let mut open = standing.signals().into_iter().flatten().filter_map(|signal| signal.incident);
+            standing.roll_up().is_failing() && open.any(|open| open.id == incident)
+        };
+        self.standings.read().values().find(holds).cloned()
     }
 
     /// Sets or replaces the banner of a kind.

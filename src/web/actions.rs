@@ -1,6 +1,5 @@
 //! The two things a person may ask for, from a form or the API: take an incident, look again now.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
@@ -34,12 +33,12 @@ pub(crate) async fn recheck_and_wait(
     state: &WebState,
     monitor: &str,
     wait: Duration,
-) -> Result<Option<Arc<MonitorView>>, Problem> {
+) -> Result<Option<MonitorView>, Problem> {
     // Subscribed before asking, so that no change can be missed.
     let mut changes = state.live.changes();
     let asked_at = recheck(state, monitor)?;
     let id = MonitorId::new(monitor);
-    let looked = |view: &Arc<MonitorView>| {
+    let looked = |view: &MonitorView| {
         view.last.as_ref().is_some_and(|last| last.0.kind == BeatKind::Recheck && last.0.started_at >= asked_at)
     };
     let over = async {

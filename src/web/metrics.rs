@@ -17,7 +17,7 @@ use crate::domain::context::{BOUNDS, Spread};
 use crate::domain::outcome::Verdict;
 use crate::domain::rate_limit::Hold;
 use crate::domain::signal::Phase;
-use crate::live::state::{MonitorView, RollUp};
+use crate::live::state::{RollUp, Standing};
 use crate::web::state::WebState;
 
 /// Up to this many monitors every signal has its series; beyond, only those that are not quiet.
@@ -47,70 +47,72 @@ struct Scrape {
 
 impl Collector for Scrape {
     fn encode(&self, mut to: DescriptorEncoder) -> Result<(), Error> {
-        let mut views = self.state.live.all();
-        views.truncate(MONITORS_MAX);
-        monitors(&mut to, &views)?;
-        signals(&mut to, &views)?;
-        manners(&mut to, &views)?;
-        context(&mut to, &views)?;
+        let mut all = self.state.live.all();
+        all.truncate(MONITORS_MAX);
+        monitors(&mut to, &all)?;
+        signals(&mut to, &all)?;
+        manners(&mut to, &all)?;
+        context(&mut to, &all)?;
         self.serin(&mut to)
     }
 }
 
-type Views = [std::sync::Arc<MonitorView>];
+type Standings = [std::sync::Arc<dyn Standing>];
 
-fn monitors(to: &mut DescriptorEncoder, views: &Views) -> Result<(), Error> {
+fn monitors(to: &mut DescriptorEncoder, all: &Standings) -> Result<(), Error> {
     let help = "1 where the server can be used (up, degraded or recovering), 0 where it cannot; absent where unknown";
     let mut family = to.encode_descriptor("serin_monitor_up", help, None, MetricType::Gauge)?;
-    for view in views.iter().filter(|view| view.roll_up != RollUp::Unknown) {
-        let up = i64::from(!matches!(view.roll_up, RollUp::Down | RollUp::NoAccess));
-        gauge(&mut family, &[("monitor", view.id.as_str())], up)?;
+    for one in all.iter().filter(|one| one.roll_up() != RollUp::Unknown) {
+        let up = i64::from(!matches!(one.roll_up(), RollUp::Down | RollUp::NoAccess));
+        gauge(&mut family, &[("monitor", one.id().as_str())], up)?;
     }
     let help = "95th percentile of search calls over the rule's window; absent below its least samples";
     let mut family = to.encode_descriptor("serin_search_p95", help, Some(&Unit::Seconds), MetricType::Gauge)?;
-    for view in views {
-        if let Some((p95_ms, _)) = view.latency.p95_ms {
-            gauge(&mut family, &[("monitor", view.id.as_str())], p95_ms / 1e3)?;
+    for one in all {
+        if let Some(p95_ms) = one.p95_ms() {
+            gauge(&mut family, &[("monitor", one.id().as_str())], p95_ms / 1e3)?;
         }
     }
     let help = "share of due time over the last 24 h in which something was seen";
     let mut family = to.encode_descriptor("serin_coverage_ratio", help, None, MetricType::Gauge)?;
-    for view in views {
-        if let Some(coverage) = view.day.coverage {
-            gauge(&mut family, &[("monitor", view.id.as_str())], coverage)?;
+    for one in all {
+        if let Some(coverage) = one.figures().coverage {
+            gauge(&mut family, &[("monitor", one.id().as_str())], coverage)?;
         }
     }
     Ok(())
 }
 
 /// What tools and answers take of a model's context.
-fn context(to: &mut DescriptorEncoder, views: &Views) -> Result<(), Error> {
+fn context(to: &mut DescriptorEncoder, all: &Standings) -> Result<(), Error> {
     let help = "tokens of the list of tools (o200k_base); absent where not counted";
     let mut family = to.encode_descriptor("serin_tools_tokens", help, None, MetricType::Gauge)?;
-    for view in views {
-        if let Some(tokens) = view.tools.as_ref().and_then(|tools| tools.seen.tokens) {
-            gauge(&mut family, &[("monitor", view.id.as_str())], i64::from(tokens))?;
+    for one in all {
+        if let Some(tokens) = one.figures().tools_tokens {
+            gauge(&mut family, &[("monitor", one.id().as_str())], i64::from(tokens))?;
         }
     }
     let mut lists = Spread::default();
-    views.iter().filter_map(|view| view.tools.as_ref()?.seen.tokens).for_each(|tokens| lists.push(tokens));
+    all.iter().filter_map(|one| one.figures().tools_tokens).for_each(|tokens| lists.push(tokens));
     let help = "tokens of the lists of tools, one figure a monitor";
     let family = to.encode_descriptor("serin_fleet_tools_tokens", help, None, MetricType::Histogram)?;
     histogram(family, lists)?;
     let help = "tokens of canaries' answers since the start (o200k_base)";
     let mut family = to.encode_descriptor("serin_answer_tokens", help, None, MetricType::Histogram)?;
-    if views.len() <= HISTOGRAMS_MONITORS_MAX {
-        for view in views {
-            histogram(family.encode_family(&[("monitor", view.id.as_str())])?, view.answer_tokens)?;
+    if all.len() <= HISTOGRAMS_MONITORS_MAX {
+        for one in all {
+            let tokens = *one.figures().answer_tokens;
+            histogram(family.encode_family(&[("monitor", one.id().as_str())])?, tokens)?;
         }
         return Ok(());
     }
-    let mut all = Spread::default();
-    for view in views {
-        all.sum += view.answer_tokens.sum;
-        all.counts.iter_mut().zip(view.answer_tokens.counts).for_each(|(sum, count)| *sum += count);
+    let mut fleet = Spread::default();
+    for one in all {
+        let tokens = one.figures().answer_tokens;
+        fleet.sum += tokens.sum;
+        fleet.counts.iter_mut().zip(tokens.counts).for_each(|(sum, count)| *sum += count);
     }
-    histogram(family, all)
+    histogram(family, fleet)
 }
 
 fn histogram(mut encoder: MetricEncoder, spread: Spread) -> Result<(), Error> {
@@ -121,27 +123,28 @@ fn histogram(mut encoder: MetricEncoder, spread: Spread) -> Result<(), Error> {
     encoder.encode_histogram::<[(&str, &str); 0]>(sum, spread.count(), &buckets, None)
 }
 
-fn signals(to: &mut DescriptorEncoder, views: &Views) -> Result<(), Error> {
-    let quiet_too = views.len() <= QUIET_SIGNALS_MONITORS_MAX;
+fn signals(to: &mut DescriptorEncoder, all: &Standings) -> Result<(), Error> {
+    let quiet_too = all.len() <= QUIET_SIGNALS_MONITORS_MAX;
     let help = "0 quiet, 1 pending, 2 open, 3 clearing";
     let mut family = to.encode_descriptor("serin_signal_phase", help, None, MetricType::Gauge)?;
-    for view in views {
-        for signal in view.signals.iter().filter(|signal| quiet_too || signal.phase != Phase::Quiet) {
+    for one in all {
+        let signals = one.signals().into_iter().flatten();
+        for signal in signals.filter(|signal| quiet_too || signal.phase != Phase::Quiet) {
             let phase: i64 = match signal.phase {
                 Phase::Quiet => 0,
                 Phase::Pending => 1,
                 Phase::Open => 2,
                 Phase::Clearing => 3,
             };
-            gauge(&mut family, &[("monitor", view.id.as_str()), ("signal", signal.signal.slug())], phase)?;
+            gauge(&mut family, &[("monitor", one.id().as_str()), ("signal", signal.signal.slug())], phase)?;
         }
     }
     let mut family = to.encode_descriptor("serin_incident_open", "open incidents", None, MetricType::Gauge)?;
-    for view in views {
-        for signal in &view.signals {
-            let Some(incident) = &signal.incident else { continue };
+    for one in all {
+        for signal in one.signals().into_iter().flatten() {
+            let Some(incident) = signal.incident else { continue };
             let labels = [
-                ("monitor", view.id.as_str()),
+                ("monitor", one.id().as_str()),
                 ("signal", signal.signal.slug()),
                 ("reason", incident.reason.slug()),
                 ("severity", incident.severity.slug()),
@@ -153,39 +156,39 @@ fn signals(to: &mut DescriptorEncoder, views: &Views) -> Result<(), Error> {
 }
 
 /// What probes cost the servers today, and whose beats are held back.
-fn manners(to: &mut DescriptorEncoder, views: &Views) -> Result<(), Error> {
-    let few = views.len() <= QUIET_SIGNALS_MONITORS_MAX;
-    let shown = || views.iter().filter(|_| few);
+fn manners(to: &mut DescriptorEncoder, all: &Standings) -> Result<(), Error> {
+    let few = all.len() <= QUIET_SIGNALS_MONITORS_MAX;
+    let shown = || all.iter().filter(|_| few);
     let help = "requests that probes sent today (UTC)";
     let mut family = to.encode_descriptor("serin_probe_requests_today", help, None, MetricType::Gauge)?;
-    for view in shown() {
-        let requests = i64::from(view.cost.spent[1].footprint.requests);
-        gauge(&mut family, &[("monitor", view.id.as_str())], requests)?;
+    for one in shown() {
+        let requests = i64::from(one.figures().spent_today.requests);
+        gauge(&mut family, &[("monitor", one.id().as_str())], requests)?;
     }
     let help = "bytes that probes sent and received today (UTC)";
     let mut family = to.encode_descriptor("serin_probe_today", help, Some(&Unit::Bytes), MetricType::Gauge)?;
-    for view in shown() {
-        let cost = view.cost.spent[1].footprint;
+    for one in shown() {
+        let cost = one.figures().spent_today;
         let bytes = i64::try_from(cost.bytes_out.saturating_add(cost.bytes_in)).unwrap_or(i64::MAX);
-        gauge(&mut family, &[("monitor", view.id.as_str())], bytes)?;
+        gauge(&mut family, &[("monitor", one.id().as_str())], bytes)?;
     }
     let help = "sessions that probes opened today (UTC) and did not close";
     let mut family = to.encode_descriptor("serin_probe_sessions_left_today", help, None, MetricType::Gauge)?;
-    for view in shown() {
-        let cost = view.cost.spent[1].footprint;
+    for one in shown() {
+        let cost = one.figures().spent_today;
         let left = i64::from(cost.sessions_opened) - i64::from(cost.sessions_closed);
-        gauge(&mut family, &[("monitor", view.id.as_str())], left)?;
+        gauge(&mut family, &[("monitor", one.id().as_str())], left)?;
     }
     let help = "1 while beats are held back: the server asked for quiet, or a cap is spent or spaces them";
     let mut family = to.encode_descriptor("serin_monitor_held", help, None, MetricType::Gauge)?;
-    for view in views {
-        let why = match view.cost.hold {
+    for one in all {
+        let why = match one.figures().hold {
             None => continue,
             Some(Hold::Quiet { .. }) => "quiet",
             Some(Hold::Spent { .. }) => "cap_spent",
             Some(Hold::Spaced { .. }) => "cap_spaced",
         };
-        gauge(&mut family, &[("monitor", view.id.as_str()), ("why", why)], 1_i64)?;
+        gauge(&mut family, &[("monitor", one.id().as_str()), ("why", why)], 1_i64)?;
     }
     Ok(())
 }

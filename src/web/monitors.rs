@@ -158,10 +158,9 @@ pub(crate) struct CanaryBody {
 /// `GET /api/v1/monitors`: filters and pages as on the fleet's page.
 pub(crate) async fn list(State(state): State<WebState>, RawQuery(query): RawQuery) -> Json<MonitorList> {
     let filter = FleetFilter::parse(query.as_deref().unwrap_or_default());
-    let views = state.live.all();
-    let found = filter.apply_settled(&views);
+    let found = filter.apply_settled(&state.live.all());
     let (page, pages) = filter.place(found.len());
-    let monitors = filter.slice(&found).iter().map(|view| monitor_body(view, false)).collect();
+    let monitors = filter.slice(&found).iter().map(|one| monitor_body(&one.view(), false)).collect();
     Json(MonitorList { total: found.len(), page, pages, monitors })
 }
 

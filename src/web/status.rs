@@ -224,12 +224,12 @@ fn seconds(now: DateTime<Utc>, since: DateTime<Utc>) -> u64 {
 
 fn monitors(state: &WebState) -> MonitorsBody {
     let mut states = BTreeMap::new();
-    let views = state.live.all();
-    for view in &views {
-        *states.entry(view.roll_up.settled().word()).or_default() += 1;
+    let standings = state.live.all();
+    for standing in &standings {
+        *states.entry(standing.roll_up().settled().word()).or_default() += 1;
     }
-    let waiting = views.iter().filter(|view| view.roll_up == RollUp::Waiting).count();
-    MonitorsBody { total: views.len(), states, waiting }
+    let waiting = standings.iter().filter(|standing| standing.roll_up() == RollUp::Waiting).count();
+    MonitorsBody { total: standings.len(), states, waiting }
 }
 
 fn beats(metrics: &ProcessMetrics) -> BeatsBody {

@@ -141,7 +141,7 @@ async fn is_locked(lock: &File, accepted: &Baseline) -> bool {
     tokio::fs::read_to_string(lock).await.is_ok_and(|text| text.contains(&accepted.listing.hash))
 }
 
-fn found(state: &WebState, id: &str) -> Result<std::sync::Arc<MonitorView>, Problem> {
+fn found(state: &WebState, id: &str) -> Result<MonitorView, Problem> {
     let missing = Problem::new(StatusCode::NOT_FOUND, "there is no monitor with this id");
     state.live.get(&MonitorId::new(id)).ok_or(missing)
 }

@@ -7,7 +7,7 @@ use url::form_urlencoded;
 
 use crate::domain::monitor::MonitorId;
 use crate::domain::signal::Signal;
-use crate::live::state::{MonitorView, RollUp};
+use crate::live::state::{RollUp, Standing};
 use crate::store::read::pages::IncidentFilter;
 use crate::web::draw::glyph;
 use crate::web::format::Query;
@@ -52,26 +52,27 @@ impl FleetFilter {
     }
 
     /// The monitors wanted, whatever their roll-up: what the counts are taken over.
-    pub(crate) fn apply_but_state(&self, views: &[Arc<MonitorView>]) -> Vec<Arc<MonitorView>> {
+    pub(crate) fn apply_but_state(&self, all: &[Arc<dyn Standing>]) -> Vec<Arc<dyn Standing>> {
         let needle = self.q.to_lowercase();
         let has = |text: &str| text.to_lowercase().contains(&needle);
-        let wanted = |view: &&Arc<MonitorView>| {
-            self.labels.iter().all(|(key, value)| view.declared.labels.get(key) == Some(value))
-                && (needle.is_empty() || has(view.id.as_str()) || has(&view.declared.name) || has(&view.declared.url))
+        let wanted = |one: &&Arc<dyn Standing>| {
+            let declared = one.declared();
+            self.labels.iter().all(|(key, value)| declared.labels.get(key) == Some(value))
+                && (needle.is_empty() || has(one.id().as_str()) || has(declared.name) || has(declared.url))
         };
-        views.iter().filter(wanted).cloned().collect()
+        all.iter().filter(wanted).cloned().collect()
     }
 
-    pub(crate) fn apply(&self, views: &[Arc<MonitorView>]) -> Vec<Arc<MonitorView>> {
-        let mut found = self.apply_but_state(views);
-        found.retain(|view| self.wants(view.roll_up));
+    pub(crate) fn apply(&self, all: &[Arc<dyn Standing>]) -> Vec<Arc<dyn Standing>> {
+        let mut found = self.apply_but_state(all);
+        found.retain(|one| self.wants(one.roll_up()));
         found
     }
 
     /// The same as the API counts: those that wait are up as well, see [`RollUp::settled`].
-    pub(crate) fn apply_settled(&self, views: &[Arc<MonitorView>]) -> Vec<Arc<MonitorView>> {
-        let mut found = self.apply_but_state(views);
-        found.retain(|view| self.wants(view.roll_up) || self.wants(view.roll_up.settled()));
+    pub(crate) fn apply_settled(&self, all: &[Arc<dyn Standing>]) -> Vec<Arc<dyn Standing>> {
+        let mut found = self.apply_but_state(all);
+        found.retain(|one| self.wants(one.roll_up()) || self.wants(one.roll_up().settled()));
         found
     }
 

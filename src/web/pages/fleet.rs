@@ -10,7 +10,7 @@ use axum::response::Response;
 use chrono::{DateTime, Utc};
 
 use crate::domain::reason::Severity;
-use crate::live::state::{LatencyView, MonitorView, RollUp};
+use crate::live::state::{LatencyView, MonitorView, RollUp, Standing};
 use crate::web::draw::glyph::{self, Glyph};
 use crate::web::draw::strip::Strip;
 use crate::web::format::{self, Query, Timestamp};
@@ -116,24 +116,24 @@ pub(crate) async fn page(
 ) -> Response {
     let now = Utc::now();
     let filter = FleetFilter::parse(query.as_deref().unwrap_or_default());
-    let views = state.live.all();
-    let listed = filter.apply_but_state(&views);
-    let found = filter.apply(&views);
+    let all = state.live.all();
+    let listed = filter.apply_but_state(&all);
+    let found = filter.apply(&all);
     let (page, pages) = filter.place(found.len());
-    let loud = |severity| loud_incidents(&views, severity);
-    let failing = views.iter().filter(|view| view.roll_up.is_failing()).count();
-    let headline = headline(&views, failing);
+    let loud = |severity| loud_incidents(&all, severity);
+    let failing = all.iter().filter(|one| one.roll_up().is_failing()).count();
+    let headline = headline(&all, failing);
     show(
         StatusCode::OK,
         &FleetPage {
             frame: Frame::new(&state, visit, now, "fleet", title(failing)).watching("fleet"),
-            tiles: tiles(&views, &listed, &filter),
-            total: views.len(),
+            tiles: tiles(&all, &listed, &filter),
+            total: all.len(),
             calm: headline == WELL,
             headline,
             pages_open: loud(Severity::Page),
             tickets_open: loud(Severity::Ticket),
-            rows: filter.slice(&found).iter().map(|view| row(view, now)).collect(),
+            rows: filter.slice(&found).iter().map(|one| row(&one.view(), now)).collect(),
             found: found.len(),
             by: narrowed_by(&filter),
             narrowed: filter
@@ -154,10 +154,10 @@ fn title(failing: usize) -> String {
 }
 
 /// The whole fleet in one line, whatever the list below it is narrowed to.
-fn headline(views: &[Arc<MonitorView>], failing: usize) -> String {
-    let count = |roll_up| views.iter().filter(|view| view.roll_up == roll_up).count();
+fn headline(all: &[Arc<dyn Standing>], failing: usize) -> String {
+    let count = |roll_up| all.iter().filter(|one| one.roll_up() == roll_up).count();
     let monitors = |n| if n == 1 { "one monitor".to_owned() } else { format!("{n} monitors") };
-    let first = match (views.len(), failing) {
+    let first = match (all.len(), failing) {
         (0, _) => return "No monitors".to_owned(),
         (_, 0) => "Nothing is failing".to_owned(),
         (_, 1) => "One monitor needs attention".to_owned(),
@@ -178,12 +178,13 @@ fn headline(views: &[Arc<MonitorView>], failing: usize) -> String {
     if said.len() == 1 && failing == 0 { WELL.to_owned() } else { said.join(", ") }
 }
 
-fn loud_incidents(views: &[Arc<MonitorView>], severity: Severity) -> usize {
-    let incidents = views.iter().flat_map(|view| &view.signals).filter_map(|signal| signal.incident.as_ref());
+fn loud_incidents(all: &[Arc<dyn Standing>], severity: Severity) -> usize {
+    let failing = all.iter().filter(|one| one.roll_up().is_failing());
+    let incidents = failing.flat_map(|one| one.signals()).filter_map(|signal| signal?.incident);
     incidents.filter(|incident| incident.severity == severity).count()
 }
 
-fn tiles(views: &[Arc<MonitorView>], listed: &[Arc<MonitorView>], filter: &FleetFilter) -> Vec<Tile> {
+fn tiles(all: &[Arc<dyn Standing>], listed: &[Arc<dyn Standing>], filter: &FleetFilter) -> Vec<Tile> {
     const ORDER: [RollUp; 7] = [
         RollUp::Down,
         RollUp::NoAccess,
@@ -193,7 +194,7 @@ fn tiles(views: &[Arc<MonitorView>], listed: &[Arc<MonitorView>], filter: &Fleet
         RollUp::Unknown,
         RollUp::Up,
     ];
-    let count = |views: &[Arc<MonitorView>], roll_up| views.iter().filter(|view| view.roll_up == roll_up).count();
+    let count = |these: &[Arc<dyn Standing>], roll_up| these.iter().filter(|one| one.roll_up() == roll_up).count();
     ORDER
         .into_iter()
         .map(|roll_up| {
@@ -202,7 +203,7 @@ fn tiles(views: &[Arc<MonitorView>], listed: &[Arc<MonitorView>], filter: &Fleet
             Tile {
                 glyph,
                 word: roll_up.word(),
-                n: count(views, roll_up),
+                n: count(all, roll_up),
                 shown: filter.searches().then(|| count(listed, roll_up)),
                 href: filter.with_state(if chosen { "" } else { glyph.name }),
                 chosen,

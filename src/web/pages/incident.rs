@@ -144,7 +144,7 @@ pub(crate) async fn page(
     page.said = match asked.said.as_deref() {
         Some("recheck") => {
             let view = state.live.get(&MonitorId::new(&page.monitor.id));
-            Some(recheck::told(view.as_deref(), asked.at.and_then(|at| DateTime::from_timestamp(at, 0))))
+            Some(recheck::told(view.as_ref(), asked.at.and_then(|at| DateTime::from_timestamp(at, 0))))
         }
         word => said(word, page.head.taken.as_ref().map(|(actor, _)| actor.as_str())),
     };
@@ -251,31 +251,29 @@ fn ended(at: DateTime<Utc>, cause: Option<&ResolveCause>, now: DateTime<Utc>) ->
 /// What the live state knows of an open incident, while the database is away.
 fn from_live(state: &WebState, id: &str) -> Option<Incident> {
     let fleet = state.fleet_now();
-    state.live.all().into_iter().find_map(|view| {
-        let signal = view.signals.iter().find(|signal| signal.incident.as_ref().is_some_and(|open| open.id == id))?;
-        let open = signal.incident.as_ref()?;
-        let finding = view.last.as_ref().and_then(|last| last.1.finding(signal.signal));
-        let rules = fleet.monitor(&view.id).map(|monitor| &monitor.rules);
-        let line = rules
-            .and_then(|rules| rule_text::rule_text(rules, signal.signal))
-            .map_or(view.declared.line, |said| said.line);
-        Some(Incident {
-            id: open.id.clone(),
-            monitor: view.id.clone(),
-            signal: signal.signal,
-            subject: String::new(),
-            severity: open.severity,
-            reason: open.reason,
-            stage: finding.map(|finding| finding.stage.slug().to_owned()).unwrap_or_default(),
-            summary: open.summary.clone(),
-            evidence: finding.map(|finding| finding.evidence.clone()).unwrap_or_default(),
-            rule: fleet.provenance.rule(line),
-            opened_at: open.opened_at,
-            resolved_at: None,
-            resolve_cause: None,
-            acknowledged: None,
-            sequence: 0,
-            course: Course::default(),
-        })
+    let view = state.live.holder(id)?.view();
+    let signal = view.signals.iter().find(|signal| signal.incident.as_ref().is_some_and(|open| open.id == id))?;
+    let open = signal.incident.as_ref()?;
+    let finding = view.last.as_ref().and_then(|last| last.1.finding(signal.signal));
+    let rules = fleet.monitor(&view.id).map(|monitor| &monitor.rules);
+    let line =
+        rules.and_then(|rules| rule_text::rule_text(rules, signal.signal)).map_or(view.declared.line, |said| said.line);
+    Some(Incident {
+        id: open.id.clone(),
+        monitor: view.id.clone(),
+        signal: signal.signal,
+        subject: String::new(),
+        severity: open.severity,
+        reason: open.reason,
+        stage: finding.map(|finding| finding.stage.slug().to_owned()).unwrap_or_default(),
+        summary: open.summary.clone(),
+        evidence: finding.map(|finding| finding.evidence.clone()).unwrap_or_default(),
+        rule: fleet.provenance.rule(line),
+        opened_at: open.opened_at,
+        resolved_at: None,
+        resolve_cause: None,
+        acknowledged: None,
+        sequence: 0,
+        course: Course::default(),
     })
 }

@@ -127,13 +127,17 @@ pub(crate) fn row(incident: Incident, now: DateTime<Utc>) -> IncidentRow {
 /// The open incidents the live state knows, while the database is away.
 fn from_live(state: &WebState, asked: &IncidentQuery, now: DateTime<Utc>) -> Vec<IncidentRow> {
     let mut rows = Vec::new();
-    for view in state.live.all() {
+    for standing in state.live.all() {
+        if !standing.roll_up().is_failing() || !(asked.monitor.is_empty() || standing.id().as_str() == asked.monitor) {
+            continue;
+        }
+        let view = standing.view();
         for signal in
             view.signals.iter().filter(|signal| asked.signal.is_empty() || signal.signal.slug() == asked.signal)
         {
             let Some(incident) = &signal.incident else { continue };
-            if rows.len() >= PAGE_ROWS as usize || !(asked.monitor.is_empty() || view.id.as_str() == asked.monitor) {
-                continue;
+            if rows.len() >= PAGE_ROWS as usize {
+                return rows;
             }
             rows.push(IncidentRow {
                 href: format!("/incidents/{}", incident.id),

@@ -1,0 +1,75 @@
+//! What is read off a view; and one that is drawn already stands as it is drawn.
+
+use std::sync::Arc;
+
+use crate::domain::contract;
+use crate::domain::monitor::MonitorId;
+use crate::domain::signal::{Phase, Signal};
+use crate::domain::tools::Drift;
+use crate::live::glance::{DeclaredGlance, FiguresGlance, IncidentGlance, SignalGlance};
+use crate::live::state::{DeclaredView, MonitorView, OpenIncident, RollUp, Standing, ToolsView};
+
+impl MonitorView {
+    /// Signals that are over their limit and open nothing yet.
+    pub fn waiting(&self) -> impl Iterator<Item = Signal> {
+        self.signals.iter().filter(|view| view.phase == Phase::Pending).map(|view| view.signal)
+    }
+
+    /// Canaries right at their last answer, and all that answered: since the fault began where one is in doubt, else ever.
+    pub fn canary_score(&self) -> (usize, usize) {
+        let answered = self.canaries.iter().filter(|canary| canary.verdict.is_some() && canary.heard);
+        let right = answered.clone().filter(|canary| canary.verdict.as_deref() == Some("right"));
+        (right.count(), answered.count())
+    }
+}
+
+impl ToolsView {
+    /// How what is seen differs from what is accepted; none where it does not.
+    pub fn drift(&self) -> Option<Arc<Drift>> {
+        self.accepted.as_ref().and_then(|accepted| contract::drift(accepted, &self.seen))
+    }
+}
+
+impl Standing for MonitorView {
+    fn id(&self) -> &MonitorId {
+        &self.id
+    }
+
+    fn roll_up(&self) -> RollUp {
+        self.roll_up
+    }
+
+    fn declared(&self) -> DeclaredGlance<'_> {
+        let DeclaredView { name, url, labels, .. } = &self.declared;
+        DeclaredGlance { name, url, labels }
+    }
+
+    fn signals(&self) -> [Option<SignalGlance<'_>>; Signal::ALL.len()] {
+        Signal::ALL.map(|signal| {
+            let view = self.signals.iter().find(|view| view.signal == signal)?;
+            Some(SignalGlance { signal, phase: view.phase, incident: view.incident.as_ref().map(incident) })
+        })
+    }
+
+    fn figures(&self) -> FiguresGlance<'_> {
+        FiguresGlance {
+            coverage: self.day.coverage,
+            tools_tokens: self.tools.as_ref().and_then(|tools| tools.seen.tokens),
+            answer_tokens: &self.answer_tokens,
+            spent_today: self.cost.spent[1].footprint,
+            hold: self.cost.hold,
+        }
+    }
+
+    fn p95_ms(&self) -> Option<f64> {
+        self.latency.p95_ms.map(|(p95_ms, _)| p95_ms)
+    }
+
+    fn view(&self) -> MonitorView {
+        self.clone()
+    }
+}
+
+fn incident(open: &OpenIncident) -> IncidentGlance<'_> {
+    IncidentGlance { id: &open.id, reason: open.reason, severity: open.severity }
+}
