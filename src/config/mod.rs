@@ -10,5 +10,5 @@ pub mod check;
 
 pub mod describe;
 
-pub use check::load::{Loaded, load};
+pub use check::load::{Loaded, load, load_afresh};
 pub use check::process::ProcessSettings;

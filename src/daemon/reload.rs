@@ -176,7 +176,7 @@ enum Looked {
 }
 
 /// Reads the files, and judges them where they are not those judged last. Blocks.
-fn look(mut reader: SourceReader, env: &dyn Fn(&str) -> Option<String>, last: &str) -> (SourceReader, Looked) {
+fn look(mut reader: SourceReader, env: &(dyn Fn(&str) -> Option<String> + Sync), last: &str) -> (SourceReader, Looked) {
     let hash = |read: &Result<ConfigSource, ReadError>| match read {
         Ok(source) => source.hash.clone(),
         Err(error) => format!("unreadable: {error}"),
@@ -195,7 +195,7 @@ fn look(mut reader: SourceReader, env: &dyn Fn(&str) -> Option<String>, last: &s
         Err(error) => Looked::Faulty { hash: found, why: error.to_string() },
         Ok(mut source) => {
             source.find_commit();
-            match config::load(&source, env, Unset::Refuse) {
+            match config::load_afresh(&source, env, Unset::Refuse) {
                 Ok(loaded) => Looked::Valid(Box::new(source), Box::new(loaded)),
                 Err(faults) => Looked::Faulty { hash: found, why: faults.to_string() },
             }

@@ -331,6 +331,8 @@ impl Scheduler {
         let Some(slot) = self.slots.get_mut(id) else { return };
         while let Some(mut runtime) = slot.runtime.take() {
             if slot.changes.is_empty() {
+                // Each slot had a change once, at the start, and most have no other for days.
+                slot.changes = Vec::new();
                 slot.runtime = Some(runtime);
                 return;
             }

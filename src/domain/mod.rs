@@ -12,6 +12,7 @@ pub mod monitor;
 pub mod receiver;
 pub(crate) mod route;
 pub mod fleet;
+pub(crate) mod afresh;
 pub mod server_profile;
 pub mod tools;
 pub(crate) mod wording;

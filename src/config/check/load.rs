@@ -73,6 +73,18 @@ pub fn load(
     }
 }
 
+/// Checks as [`load`] does, on a thread of its own, and copies what it found into fresh memory: what reading a large file
+/// leaves behind is given back with the thread, where it would stay between what is kept.
+pub fn load_afresh(
+    source: &ConfigSource,
+    env: &(dyn Fn(&str) -> Option<String> + Sync),
+    strictness: Unset,
+) -> Result<Loaded, Diagnostics> {
+    let read = std::thread::scope(|scope| scope.spawn(|| load(source, env, strictness)).join());
+    let loaded = read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    Ok(Loaded { fleet: loaded.fleet.afresh(), ..loaded })
+}
+
 fn provenance(source: &ConfigSource, texts: &[Text<'_>]) -> Provenance {
     let included = texts.iter().skip(1).map(|text| IncludedFile { file: text.name.to_owned(), first_line: text.line });
     Provenance {
@@ -80,5 +92,34 @@ fn provenance(source: &ConfigSource, texts: &[Text<'_>]) -> Provenance {
         included: included.collect(),
         hash: source.hash.clone(),
         commit: source.commit.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copied_fleet_is_the_same_and_shares_nothing_with_what_was_read() {
+        let text = "version: 1\nserin: { probe_identity: { key: k, secret: \"${env:S}\" } }\n\
+             receivers: { hook: { webhook: { url: \"https://h.example.org/${env:S}\", secrets: [\"${env:S}\"] } } }\n\
+             routes: [{ to: [hook] }]\nmonitors:\n\
+             - { id: a, url: \"https://a.example.org/\", auth: { bearer: \"${env:S}\" }, proxy: \"http://p.example.org:1\",\n\
+             health: [{ url: \"https://a.example.org/h\" }], canaries: [{ id: c, query: q, expect: [d.md] }] }\n\
+             - { id: b, url: \"https://b.example.org/\", auth: { headers: { X-Key: \"${env:S}\" } } }\n\
+             - { id: p, transport: stdio, command: server, args: [\"${env:S}\"], env: { KEY: \"${env:S}\" } }\n";
+        let source = ConfigSource::new(Path::new("monitors.yaml"), text.as_bytes().to_vec(), None);
+        let env = |_: &str| Some("a-secret-of-some-length-000000000000".to_owned());
+        let read = load(&source, &env, Unset::Refuse).unwrap().fleet;
+        let copy = load_afresh(&source, &env, Unset::Refuse).unwrap().fleet;
+        assert_eq!(read, copy, "nothing is lost");
+        let copied = read.afresh();
+        let ids = |fleet: &Fleet| fleet.monitors.iter().map(|one| one.id.as_str().as_ptr()).collect::<Vec<_>>();
+        assert!(ids(&read).iter().zip(ids(&copied)).all(|(before, now)| *before != now), "ids are copied");
+        let urls = |fleet: &Fleet| fleet.monitors[0].url.resolved.expose().as_ptr();
+        assert_ne!(urls(&read), urls(&copied), "and addresses");
+        let bearer = copied.monitors[0].auth.bearer.as_ref().map(|secret| secret.expose().as_ptr());
+        let header = copied.monitors[1].auth.headers.first().map(|(_, secret)| secret.expose().as_ptr());
+        assert_eq!(bearer, header, "a secret of several monitors is there once");
     }
 }

@@ -1,0 +1,97 @@
+//! A fleet copied into memory of its own.
+//!
+//! What a large file was read with lies between what it declares, and no allocator gives back a page on which a single
+//! text is still needed. A copy lies close together, each text and list as long as it is, and secrets that several
+//! monitors share are there once.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::domain::fleet::Fleet;
+use crate::domain::monitor::{Auth, Monitor, MonitorId, OAuth, ProbeIdentity, Program, Reach};
+use crate::domain::receiver::{Channel, Receiver};
+use crate::domain::secret::{Address, Secret};
+
+impl Fleet {
+    /// The same fleet, sharing nothing with this one.
+    #[must_use]
+    pub fn afresh(&self) -> Self {
+        let mut copy = Copying::default();
+        let identity = self.monitors.iter().find_map(|monitor| monitor.identity.as_ref());
+        let identity = identity.map(|identity| Arc::new(copy.identity(identity)));
+        Self {
+            monitors: self.monitors.iter().map(|monitor| Arc::new(copy.monitor(monitor, identity.as_ref()))).collect(),
+            receivers: self.receivers.iter().map(|receiver| Arc::new(copy.receiver(receiver))).collect(),
+            ..self.clone()
+        }
+    }
+}
+
+/// The secrets that were copied already.
+#[derive(Default)]
+struct Copying<'a> {
+    secrets: HashMap<&'a str, Secret>,
+}
+
+impl<'a> Copying<'a> {
+    fn monitor(&mut self, monitor: &'a Monitor, identity: Option<&Arc<ProbeIdentity>>) -> Monitor {
+        Monitor {
+            id: MonitorId::new(monitor.id.as_str()),
+            url: self.address(&monitor.url),
+            reach: self.reach(&monitor.reach),
+            auth: self.auth(&monitor.auth),
+            identity: monitor.identity.as_ref().and(identity).cloned(),
+            health: monitor.health.iter().map(|address| self.address(address)).collect(),
+            ..monitor.clone()
+        }
+    }
+
+    fn reach(&mut self, reach: &'a Reach) -> Reach {
+        Reach {
+            program: reach.program.as_ref().map(|program| Program {
+                args: program.args.iter().map(|value| self.secret(value)).collect(),
+                env: program.env.iter().map(|(name, value)| (name.clone(), self.secret(value))).collect(),
+                ..program.clone()
+            }),
+            proxy: reach.proxy.as_ref().map(|proxy| self.address(proxy)),
+            ..reach.clone()
+        }
+    }
+
+    fn auth(&mut self, auth: &'a Auth) -> Auth {
+        let oauth = |copy: &mut Self, oauth: &'a OAuth| OAuth {
+            client_secret: copy.secret(&oauth.client_secret),
+            ..oauth.clone()
+        };
+        Auth {
+            bearer: auth.bearer.as_ref().map(|bearer| self.secret(bearer)),
+            headers: auth.headers.iter().map(|(name, value)| (name.clone(), self.secret(value))).collect(),
+            oauth: auth.oauth.as_ref().map(|declared| oauth(self, declared)),
+            ..auth.clone()
+        }
+    }
+
+    fn receiver(&mut self, receiver: &'a Receiver) -> Receiver {
+        let channel = match &receiver.channel {
+            Channel::Webhook { url, secrets } => Channel::Webhook {
+                url: self.address(url),
+                secrets: secrets.iter().map(|secret| self.secret(secret)).collect(),
+            },
+            email @ Channel::Email { .. } => email.clone(),
+        };
+        Receiver { channel, ..receiver.clone() }
+    }
+
+    fn identity(&mut self, identity: &'a ProbeIdentity) -> ProbeIdentity {
+        ProbeIdentity { key: identity.key.clone(), secret: self.secret(&identity.secret) }
+    }
+
+    fn address(&mut self, address: &'a Address) -> Address {
+        Address { shown: address.shown.clone(), resolved: self.secret(&address.resolved) }
+    }
+
+    fn secret(&mut self, secret: &'a Secret) -> Secret {
+        let value = secret.expose();
+        self.secrets.entry(value).or_insert_with(|| Secret::new(value)).clone()
+    }
+}
