@@ -64,13 +64,13 @@ pub(crate) async fn runtimes(
                 runtime.state_mut().restore_signal(row.signal, row.state);
             }
             Some(id) => {
-                let mut canary = CanaryState::new(row.rule_hash, now);
+                let mut canary = CanaryState::new(&row.rule_hash, now);
                 if row.state.phase == Phase::Pending {
                     canary.wrong_in_a_row = row.state.streak;
                 }
                 canary.doubted_since = (row.state.phase != Phase::Quiet).then_some(row.state.since);
                 canary.state = row.state;
-                runtime.state_mut().canaries.insert(id.to_owned(), Box::new(canary));
+                runtime.state_mut().canaries.insert(id, canary);
             }
         }
     }
@@ -129,8 +129,7 @@ async fn windows(
             let hash = declared.definition_hash.clone();
             let answered = last(&ask, runtime.state.incident(Signal::Quality));
             let state = runtime.state_mut();
-            let canary =
-                state.canaries.entry(ask.canary.clone()).or_insert_with(|| Box::new(CanaryState::new(hash, now)));
+            let canary = state.canaries.get_or_insert_with(&ask.canary, || CanaryState::new(&hash, now));
             canary.elapsed = ask.elapsed;
             canary.tokens = ask.tokens.or(canary.tokens);
             canary.failed = ask.reason.filter(|_| ask.verdict == "failed");

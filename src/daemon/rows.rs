@@ -23,15 +23,15 @@ pub(crate) fn changed_signals(runtime: &MonitorRuntime, next: &MonitorState) -> 
     let mut rows: Vec<SignalRow> = signals
         .map(|signal| row(signal, String::new(), next.signal(signal), &runtime.monitor.definition_hash))
         .collect();
-    for (id, canary) in &next.canaries {
+    for (id, canary) in next.canaries.iter() {
         let before = runtime.state.canaries.get(id).map(|canary| &canary.state);
         let untouched = before.is_none() && canary.state.phase == Phase::Quiet;
         if !untouched && before != Some(&canary.state) {
             rows.push(row(Signal::Quality, format!("canary:{id}"), &canary.state, &canary.definition_hash));
         }
     }
-    for (id, canary) in &runtime.state.canaries {
-        if !next.canaries.contains_key(id) && canary.state.phase != Phase::Quiet {
+    for (id, canary) in runtime.state.canaries.iter() {
+        if next.canaries.get(id).is_none() && canary.state.phase != Phase::Quiet {
             let quiet = SignalState::quiet(canary.state.since);
             rows.push(row(Signal::Quality, format!("canary:{id}"), &quiet, &canary.definition_hash));
         }

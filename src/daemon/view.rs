@@ -215,7 +215,7 @@ impl MonitorSnapshot {
         match (self.state.clearing(signal, &self.monitor), self.state.pending(signal, &self.monitor)) {
             (Some((good, needed)), _) => format!("{figure}; {good} of {needed} good beats"),
             (None, Some(far)) => format!("{figure}; {far}"),
-            (None, None) => figure.clone(),
+            (None, None) => figure.to_string(),
         }
     }
 

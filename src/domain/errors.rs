@@ -1,5 +1,6 @@
 //! The share of failed search calls in a sliding window.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -80,7 +81,7 @@ impl ErrorsWindow {
     pub fn reading(&self, rule: &ErrorsRule, open: bool) -> Reading {
         let all = self.len();
         if all == 0 {
-            return Reading { level: Level::Unknown, figure: String::new(), samples: 0 };
+            return Reading { level: Level::Unknown, figure: Cow::default(), samples: 0 };
         }
         let bad: usize = self.failed().map(|(_, times)| times).sum();
         let share = bad as f64 / all as f64;
@@ -95,7 +96,8 @@ impl ErrorsWindow {
                 "{bad} of {all} calls failed, {:.1} % of {:.1} % allowed",
                 share * 100.0,
                 rule.share * 100.0
-            ),
+            )
+            .into(),
             samples: u32::try_from(all).unwrap_or(u32::MAX),
         }
     }

@@ -1,5 +1,6 @@
 //! What is judged over time, and the words for how a signal stands.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -145,7 +146,7 @@ pub struct Reading {
     /// The figure against the rule's limit.
     pub level: Level,
     /// The figure as a page shows it, such as `p95 1240 ms` or `3 of 40 failed`; empty where there is none.
-    pub figure: String,
+    pub figure: Cow<'static, str>,
     /// Samples behind the figure.
     pub samples: u32,
 }

@@ -87,7 +87,7 @@ impl LatencyWindow {
     pub fn reading(&self, rule: &LatencyRule) -> Reading {
         let needed = rule.min_samples;
         let Some((p95, samples)) = self.p95() else {
-            return Reading { level: Level::Unknown, figure: format!("0 of {needed} samples"), samples: 0 };
+            return Reading { level: Level::Unknown, figure: format!("0 of {needed} samples").into(), samples: 0 };
         };
         let said = format!("p95 {} ms of {} ms", p95.as_millis(), rule.p95.as_millis());
         let (level, figure) = match samples {
@@ -95,7 +95,7 @@ impl LatencyWindow {
             _ if p95 > rule.p95 => (Level::Elevated, format!("{said} (n={samples})")),
             _ => (Level::Calm, format!("{said} (n={samples})")),
         };
-        Reading { level, figure, samples }
+        Reading { level, figure: figure.into(), samples }
     }
 }
 
@@ -141,7 +141,7 @@ mod tests {
         ];
         for (window, level, figure, sentence) in rows {
             let reading = window.reading(&rule());
-            assert_eq!((reading.level, reading.figure.as_str()), (level, figure), "{sentence}");
+            assert_eq!((reading.level, &*reading.figure), (level, figure), "{sentence}");
         }
     }
 

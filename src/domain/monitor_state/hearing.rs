@@ -16,10 +16,8 @@ impl MonitorState {
     pub fn wants_asking(&self) -> Vec<&str> {
         let mut ids: Vec<_> = self.canaries.iter().filter(|(_, canary)| canary.wants_asking()).collect();
         let nearness = |canary: &CanaryState| if canary.is_confirmed() { 0 } else { canary.wrong_in_a_row };
-        ids.sort_by_key(|(id, canary)| {
-            (canary.is_confirmed(), Reverse(nearness(canary)), canary.answered_at, (*id).clone())
-        });
-        ids.into_iter().map(|(id, _)| id.as_str()).collect()
+        ids.sort_by_key(|(id, canary)| (canary.is_confirmed(), Reverse(nearness(canary)), canary.answered_at, *id));
+        ids.into_iter().map(|(id, _)| id).collect()
     }
 
     /// Canaries that say nothing yet of the fault in doubt, or of a change that is about to be told, and how many of them
@@ -28,9 +26,9 @@ impl MonitorState {
         let Some(horizon) = self.horizon(self.begun_at) else { return (Vec::new(), 0) };
         let changes_since = self.open.get(&Signal::Quality).and_then(|open| open.drifts_since);
         let unheard = |canary: &&Canary| {
-            let known = self.canaries.get(&canary.id).filter(|known| known.definition_hash == canary.definition_hash);
+            let known = self.canaries.get(&canary.id).filter(|known| *known.definition_hash == *canary.definition_hash);
             let stale = |at: DateTime<Utc>| known.and_then(|known| known.answered_at).is_none_or(|last| last < at);
-            matches!(horizon.heard(known.map(|known| &**known)), CanaryHeard::NotAsked | CanaryHeard::Waiting)
+            matches!(horizon.heard(known), CanaryHeard::NotAsked | CanaryHeard::Waiting)
                 || changes_since.is_some_and(stale)
         };
         let ids: Vec<&'a str> = monitor.canaries.iter().filter(unheard).map(|canary| canary.id.as_str()).collect();
@@ -44,7 +42,7 @@ impl MonitorState {
 
     /// Whether a canary says something of the fault in doubt; where there is none, whether it was ever asked.
     pub fn is_heard(&self, canary: &str) -> bool {
-        let known = self.canaries.get(canary).map(|known| &**known);
+        let known = self.canaries.get(canary);
         let asked = || known.is_some_and(|known| known.outcome().is_some());
         self.horizon(self.begun_at)
             .map_or_else(asked, |at| matches!(at.heard(known), CanaryHeard::Right | CanaryHeard::Wrong))

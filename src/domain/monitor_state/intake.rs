@@ -35,9 +35,8 @@ impl MonitorState {
             open.incident.course.since = open.incident.course.since.map(|at| at.min(now));
             open.drifts_since = open.drifts_since.map(|at| at.min(now));
         }
-        for canary in self.canaries.values_mut() {
-            canary.doubted_since = canary.doubted_since.map(|at| at.min(now));
-        }
+        let ahead = |canary: &CanaryState| canary.doubted_since.is_some_and(|at| at > now);
+        self.canaries.change(ahead, |canary| canary.doubted_since = Some(now));
     }
 
     /// A server that was refused and is back, or whose marks changed, restarted.
@@ -122,15 +121,10 @@ impl MonitorState {
         };
         let hash = &declared.definition_hash;
         let told = self.signal(Signal::Quality).phase.has_incident();
-        let state = self
-            .canaries
-            .entry(ask.canary.clone())
-            .and_modify(|state| {
-                if state.definition_hash != *hash {
-                    **state = CanaryState::new(hash.clone(), beat.now);
-                }
-            })
-            .or_insert_with(|| Box::new(CanaryState::new(hash.clone(), beat.now)));
+        let state = self.canaries.get_or_insert_with(&ask.canary, || CanaryState::new(hash, beat.now));
+        if *state.definition_hash != **hash {
+            *state = CanaryState::new(hash, beat.now);
+        }
         let was_wrong = state.is_wrong();
         state.hear(verdict, beat.monitor.rules.quality.after, beat.now);
         state.elapsed = ask.elapsed;

@@ -1,5 +1,7 @@
 //! What a beat says of each signal: its level, its figure, and with what cause an incident would open.
 
+use std::borrow::Cow;
+
 use crate::domain::context;
 use crate::domain::contract::{self};
 use crate::domain::incident::Incident;
@@ -49,18 +51,18 @@ impl MonitorState {
         match beat.outcome.finding(signal) {
             Some(finding) => {
                 let streak = self.signal(signal).streak + 1;
-                let figure = match self.signal(signal).phase {
-                    Phase::Quiet | Phase::Pending => format!("{}, {streak} in a row", finding.reason.slug()),
-                    Phase::Open | Phase::Clearing => finding.reason.slug().to_owned(),
+                let figure: Cow<'static, str> = match self.signal(signal).phase {
+                    Phase::Quiet | Phase::Pending => format!("{}, {streak} in a row", finding.reason.slug()).into(),
+                    Phase::Open | Phase::Clearing => finding.reason.slug().into(),
                 };
                 (reading(Level::Elevated, figure, 1), Some(cause(finding, severity, line)))
             }
-            None if looked => (reading(Level::Calm, "well".to_owned(), 1), None),
+            None if looked => (reading(Level::Calm, "well", 1), None),
             // Asked once an hour: between two looks the last one is what there is to show.
             None if signal == Signal::Freshness && self.reading(signal).samples > 0 => {
                 (Reading { level: Level::Unknown, ..self.reading(signal).clone() }, None)
             }
-            None => (reading(Level::Unknown, "not seen".to_owned(), 0), None),
+            None => (reading(Level::Unknown, "not seen", 0), None),
         }
     }
 
@@ -102,7 +104,7 @@ impl MonitorState {
             line: rule.line,
             summary: format!("{} over {}, for {}", reading.figure, span(rule.window), span(rule.sustained)),
             evidence: vec![
-                Evidence::new("p95", reading.figure.clone()),
+                Evidence::new("p95", reading.figure.to_string()),
                 Evidence::new("samples", reading.samples.to_string()),
                 Evidence::new("window_seconds", rule.window.as_secs().to_string()),
             ],
@@ -115,7 +117,7 @@ impl MonitorState {
     pub(super) fn contract_level(&self, beat: Beat<'_>) -> (Reading, Option<Cause>) {
         let rule = &beat.monitor.rules.contract;
         let Some(tools) = &beat.seen.tools else {
-            return (reading(Level::Unknown, "not seen".to_owned(), 0), None);
+            return (reading(Level::Unknown, "not seen", 0), None);
         };
         let broken = beat.outcome.finding(Signal::Contract);
         let context = beat.monitor.rules.context.as_ref();
@@ -135,7 +137,7 @@ impl MonitorState {
                 (reading(Level::Elevated, heavy.summary.clone(), 1), Some(cause(&heavy, severity, line)))
             }
             (None, None) if self.weighs_in_the_dark(beat, tools) => {
-                (reading(Level::Unknown, "not everything is counted yet".to_owned(), 0), None)
+                (reading(Level::Unknown, "not everything is counted yet", 0), None)
             }
             (None, None) => match beat.seen.cross_check.as_ref().and_then(contract::eras) {
                 // What the eras say against each other is told only where nothing else is wrong with the tools.
@@ -205,6 +207,6 @@ pub(super) fn as_accepted(tools: &ToolsSeen) -> String {
     format!("{}, as accepted", counted(tools.tools.len(), "tool", "tools"))
 }
 
-pub(super) const fn reading(level: Level, figure: String, samples: u32) -> Reading {
-    Reading { level, figure, samples }
+pub(super) fn reading(level: Level, figure: impl Into<Cow<'static, str>>, samples: u32) -> Reading {
+    Reading { level, figure: figure.into(), samples }
 }

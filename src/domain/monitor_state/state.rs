@@ -1,5 +1,6 @@
 //! What is known of a monitor between beats: its signals, windows, canaries, tools and open incidents.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use crate::domain::latency::window::LatencyWindow;
 use crate::domain::monitor::Monitor;
 use crate::domain::observation::Observation;
 use crate::domain::outcome::{Outcome, Verdict};
-use crate::domain::quality::confirmation::CanaryState;
+use crate::domain::quality::canary_states::CanaryStates;
 use crate::domain::restart::{Restart, RestartMarks};
 use crate::domain::signal::{Level, Phase, Reading, Signal, SignalState};
 
@@ -26,8 +27,8 @@ pub struct MonitorState {
     /// Each signal's latest reading.
     pub(super) readings: [Reading; 8],
     pub(super) open: BTreeMap<Signal, OpenSignal>,
-    /// Canaries by id. Boxed, since a node of the map has room for eleven, and most monitors have two.
-    pub canaries: BTreeMap<String, Box<CanaryState>>,
+    /// Canaries by id.
+    pub canaries: CanaryStates,
     /// Search calls of the latency window.
     pub latency: LatencyWindow,
     /// Search calls of the errors window.
@@ -108,9 +109,9 @@ impl MonitorState {
     pub fn new(now: DateTime<Utc>) -> Self {
         Self {
             signals: std::array::from_fn(|_| SignalState::quiet(now)),
-            readings: std::array::from_fn(|_| Reading { level: Level::Unknown, figure: String::new(), samples: 0 }),
+            readings: std::array::from_fn(|_| Reading { level: Level::Unknown, figure: Cow::default(), samples: 0 }),
             open: BTreeMap::new(),
-            canaries: BTreeMap::new(),
+            canaries: CanaryStates::default(),
             latency: LatencyWindow::default(),
             errors: ErrorsWindow::default(),
             tools: ToolsState::default(),

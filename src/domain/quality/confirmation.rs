@@ -1,7 +1,9 @@
 //! Many answers of one canary: a blip or an incident (RETRIEVAL.md §3, the right column).
 
-use chrono::{DateTime, Utc};
+use std::sync::Arc;
 use std::time::Duration;
+
+use chrono::{DateTime, Utc};
 
 use crate::domain::incident::{Need, Thresholds, step};
 use crate::domain::outcome::AskVerdict;
@@ -15,7 +17,7 @@ const RIGHT_IN_A_ROW: u32 = 2;
 #[derive(Debug, Clone, PartialEq)]
 pub struct CanaryState {
     /// The declaration this memory belongs to; another one starts afresh.
-    pub definition_hash: String,
+    pub definition_hash: Arc<str>,
     /// Its own way from blip to confirmed and back.
     pub state: SignalState,
     /// Wrong answers in a row.
@@ -38,9 +40,9 @@ pub struct CanaryState {
 
 impl CanaryState {
     /// A canary nobody has asked yet.
-    pub const fn new(definition_hash: String, now: DateTime<Utc>) -> Self {
+    pub fn new(definition_hash: &str, now: DateTime<Utc>) -> Self {
         Self {
-            definition_hash,
+            definition_hash: definition_hash.into(),
             state: SignalState::quiet(now),
             wrong_in_a_row: 0,
             last: None,
@@ -125,7 +127,7 @@ mod tests {
         ];
         let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
         for (answers, wanted, confirmed, sentence) in rows {
-            let mut canary = CanaryState::new(String::new(), now);
+            let mut canary = CanaryState::new("", now);
             for answer in answers.chars() {
                 let verdict = match answer {
                     'r' => AskVerdict::Right { rank: Some(1) },

@@ -7,6 +7,7 @@ use chrono::SecondsFormat;
 use crate::domain::monitor::Canary;
 use crate::domain::outcome::{AskVerdict, Evidence};
 use crate::domain::quality::canary::{self, EVIDENCE_CANARIES_MAX};
+use crate::domain::quality::canary_states::CanaryStates;
 use crate::domain::quality::confirmation::CanaryState;
 use crate::domain::quality::extent::{Extent, Horizon, Roll, Tense};
 use crate::domain::reason::FailureReason;
@@ -29,11 +30,7 @@ pub(crate) struct Diagnosis {
 }
 
 /// Diagnoses; none where no canary is confirmed wrong.
-pub(crate) fn diagnose(
-    canaries: &[Canary],
-    state: &BTreeMap<String, Box<CanaryState>>,
-    horizon: Horizon,
-) -> Option<Diagnosis> {
+pub(crate) fn diagnose(canaries: &[Canary], state: &CanaryStates, horizon: Horizon) -> Option<Diagnosis> {
     let confirmed = |canary: &Canary| state.get(&canary.id).is_some_and(|known| known.is_confirmed());
     if !canaries.iter().any(confirmed) {
         return None;
@@ -237,7 +234,7 @@ mod tests {
         let (declared, mut state) = live(&lists);
         let turned_at = fault_at() + TimeDelta::seconds(30);
         for ((_, word), canary) in canaries.iter().zip(&declared) {
-            let known = state.get_mut(&canary.id).unwrap();
+            let known = state.get_or_insert_with(&canary.id, || CanaryState::new("", fault_at()));
             match word {
                 '-' => known.answered_at = Some(fault_at() - TimeDelta::seconds(1)),
                 'R' => known.hear(&AskVerdict::Right { rank: Some(1) }, 1, turned_at),
@@ -250,14 +247,12 @@ mod tests {
         diagnose(&declared, &state, horizon).unwrap()
     }
 
-    fn live(
-        canaries: &[(CanaryKind, Option<FailureReason>, u64)],
-    ) -> (Vec<Canary>, BTreeMap<String, Box<CanaryState>>) {
+    fn live(canaries: &[(CanaryKind, Option<FailureReason>, u64)]) -> (Vec<Canary>, CanaryStates) {
         let now = fault_at();
-        let (mut declared, mut state) = (Vec::new(), BTreeMap::new());
+        let (mut declared, mut state) = (Vec::new(), CanaryStates::default());
         for (number, (kind, wrong, list)) in canaries.iter().enumerate() {
             let id = format!("c{number}");
-            let mut heard = CanaryState::new(String::new(), now);
+            let mut heard = CanaryState::new("", now);
             let verdict = wrong.map_or(AskVerdict::Right { rank: Some(1) }, |reason| AskVerdict::Wrong {
                 reason,
                 rank: None,
@@ -265,7 +260,7 @@ mod tests {
             });
             heard.hear(&verdict, 1, now);
             heard.list = Some(*list);
-            state.insert(id.clone(), heard);
+            state.insert(&id, heard);
             declared.push(Canary {
                 id,
                 query: String::new(),
@@ -277,6 +272,6 @@ mod tests {
                 definition_hash: String::new(),
             });
         }
-        (declared, state.into_iter().map(|(id, heard)| (id, Box::new(heard))).collect())
+        (declared, state)
     }
 }

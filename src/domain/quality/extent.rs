@@ -4,12 +4,11 @@
 //! as asked only where it answered since the fault's first wrong answer, and as wrong only where that answer still
 //! stands: once others have turned right, a wrong answer from before waits until it is asked for again.
 
-use std::collections::BTreeMap;
-
 use chrono::{DateTime, Utc};
 
 use crate::domain::incident::IncidentReach;
 use crate::domain::monitor::{Canary, CanaryKind};
+use crate::domain::quality::canary_states::CanaryStates;
 use crate::domain::quality::confirmation::CanaryState;
 use crate::domain::reason::FailureReason;
 
@@ -173,13 +172,9 @@ pub(crate) struct Roll<'a> {
 }
 
 impl<'a> Roll<'a> {
-    pub(crate) fn call(
-        canaries: &'a [Canary],
-        state: &'a BTreeMap<String, Box<CanaryState>>,
-        horizon: Horizon,
-    ) -> Self {
+    pub(crate) fn call(canaries: &'a [Canary], state: &'a CanaryStates, horizon: Horizon) -> Self {
         let heard = |canary: &'a Canary| {
-            let known = state.get(&canary.id).map(|known| &**known);
+            let known = state.get(&canary.id);
             (canary, known, horizon.heard(known))
         };
         Self { heard: canaries.iter().map(heard).collect() }

@@ -1,10 +1,11 @@
 //! Whether answers are worth anything (RETRIEVAL.md).
 //!
 //! Read: `canary` (one answer: right or wrong), `confirmation` (many answers of one canary: a blip
-//! or an incident), `answers` (how many of many were right), `extent` (how far a fault reaches), `diagnosis` (many canaries: what is broken), `propose` (canaries for a server that has none yet).
+//! or an incident), `canary_states` (all of a monitor's), `answers` (how many of many were right), `extent` (how far a fault reaches), `diagnosis` (many canaries: what is broken), `propose` (canaries for a server that has none yet).
 
 pub(crate) mod canary;
 pub(crate) mod confirmation;
+pub(crate) mod canary_states;
 pub(crate) mod answers;
 pub(crate) mod extent;
 pub(crate) mod diagnosis;
