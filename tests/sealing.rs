@@ -205,7 +205,9 @@ async fn an_hour_that_is_being_sealed_is_seen_once() {
     let store = Store::open(&place.path()).await.expect("it opens");
     watch(&store, &["a", "b"], 0..60).await;
     store.begin_sealing(at(60)).await.expect("begun");
-    store.seal(at(0), &[MonitorId::new("a")]).await.expect("sealed");
+    let a = MonitorId::new("a");
+    let read = store.to_seal(at(0), (&a, &a)).await.expect("read");
+    store.seal(at(0), read).await.expect("sealed");
     assert_eq!(rows(&place.path(), "beat_packs").await, 1, "the pack is there, and not the truth yet");
     let seen = (past(&store, "a").await.len(), past(&store, "b").await.len());
     assert_eq!(seen, (60, 60), "its rows are");

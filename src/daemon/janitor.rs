@@ -17,15 +17,19 @@ use crate::store::Store;
 use crate::store::StoreError;
 use crate::store::packed::packs::{Sealing, hour_of};
 use crate::store::write::retain::Retained;
-use crate::store::write::seal::GRACE;
+use crate::store::write::seal::{GRACE, Owned};
 
 /// How often it looks whether there is something to do.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 const FORGET_EVERY: TimeDelta = TimeDelta::days(1);
 /// Between two steps it rests as long as the step took, within these: beats go first.
 const REST: std::ops::RangeInclusive<Duration> = Duration::from_millis(5)..=Duration::from_millis(200);
-/// Monitors whose hour is sealed in one step: some 6,000 rows, which are some 10 ms of the writer.
-const SEALED_AT_ONCE: usize = 32;
+/// Beats whose hour is read in one step, at least; each reading walks over the whole hour.
+const READ_AT_ONCE: usize = 4_000;
+/// An hour of a large fleet is read in so many steps, so that memory holds two beats a monitor of it, some 1.5 kB.
+const READINGS: usize = 32;
+/// Monitors and beats that are sealed in one step: some 6,000 rows, which are some 10 ms of the writer.
+const SEALED_AT_ONCE: (usize, usize) = (32, 2_000);
 /// Monitors whose day is rolled up in one step: some 1,500 packs.
 const ROLLED_AT_ONCE: u32 = 64;
 /// Pages given back to the disk in one step.
@@ -36,13 +40,59 @@ const NAMED_LONGER: TimeDelta = TimeDelta::days(2);
 /// What it is in the middle of; all of it can be found out again.
 #[derive(Debug, Default)]
 pub struct JanitorPlan {
-    /// The hour being sealed, and whose packs are still to be written.
-    sealing: Option<(DateTime<Utc>, Vec<MonitorId>)>,
+    /// The hour being sealed.
+    sealing: Option<SealedHour>,
     /// The day being rolled up, and the last owner that has its row.
     rolling: Option<(DateTime<Utc>, i64)>,
     /// What is still to be forgotten today.
     forgetting: Vec<Forgetting>,
     forgot_at: Option<DateTime<Utc>>,
+}
+
+/// An hour whose packs are being written.
+#[derive(Debug)]
+struct SealedHour {
+    at: DateTime<Utc>,
+    /// Whose beats are still to be read, by id, and how many those are.
+    left: Vec<(MonitorId, usize)>,
+    /// Beats that are read in one step.
+    at_once: usize,
+    /// Whose packs are to be written next.
+    read: Vec<Owned>,
+}
+
+impl SealedHour {
+    async fn begin(store: &Store, at: DateTime<Utc>) -> Result<Self, StoreError> {
+        let left = store.monitors_with_rows(at).await?;
+        let beats: usize = left.iter().map(|(_, beats)| beats).sum();
+        Ok(Self { at, left, at_once: READ_AT_ONCE.max(beats / READINGS), read: Vec::new() })
+    }
+
+    /// Reads or writes some of it; false where nothing is left.
+    async fn step(&mut self, store: &Store) -> Result<bool, StoreError> {
+        if self.read.is_empty() {
+            let some = most(&self.left, (usize::MAX, self.at_once), |(_, beats)| *beats);
+            let some = self.left.split_off(self.left.len() - some);
+            let (Some((first, _)), Some((last, _))) = (some.first(), some.last()) else { return Ok(false) };
+            self.read = store.to_seal(self.at, (first, last)).await?;
+        } else {
+            let some = most(&self.read, SEALED_AT_ONCE, |owned| owned.beats.len());
+            let some = self.read.split_off(self.read.len() - some);
+            store.seal(self.at, some).await?;
+        }
+        Ok(true)
+    }
+}
+
+/// How many from the end are within so many of them and so many beats: one at least, where there is any.
+fn most<T>(all: &[T], (most, beats_most): (usize, usize), beats: impl Fn(&T) -> usize) -> usize {
+    let mut sum = 0;
+    let within = all.iter().rev().take(most).take_while(|one| {
+        let is_first = sum == 0;
+        sum += beats(one).max(1);
+        is_first || sum <= beats_most
+    });
+    within.count()
 }
 
 /// One kind of what is forgotten.
@@ -117,20 +167,15 @@ async fn seal(
 ) -> Result<bool, StoreError> {
     let hour = sealing.begun_until - TimeDelta::hours(1);
     if sealing.begun_until > sealing.sealed_until {
-        let left = match &mut plan.sealing {
-            Some((begun, left)) if *begun == hour => left,
-            _ => {
-                let monitors = store.monitors_with_rows(hour, sealing.begun_until).await?;
-                &mut plan.sealing.insert((hour, monitors)).1
-            }
+        // Where a step fails, the hour is begun again.
+        let mut begun = match plan.sealing.take().filter(|begun| begun.at == hour) {
+            Some(begun) => begun,
+            None => SealedHour::begin(store, hour).await?,
         };
-        let some = left.split_off(left.len().saturating_sub(SEALED_AT_ONCE));
-        if some.is_empty() {
+        if begun.step(store).await? {
+            plan.sealing = Some(begun);
+        } else {
             store.sealed(sealing.begun_until).await?;
-            plan.sealing = None;
-        } else if let Err(error) = store.seal(hour, &some).await {
-            plan.sealing = None;
-            return Err(error);
         }
         return Ok(true);
     }

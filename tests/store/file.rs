@@ -117,3 +117,35 @@ async fn a_database_that_others_were_let_read_stays_so() {
         .expect("a backup");
     assert_eq!(self::modes(place.folder.path())["backup.db"], 0o600, "a backup is its own file");
 }
+
+#[tokio::test]
+async fn a_database_of_the_version_before_answers_the_same() {
+    let place = Place::new();
+    let monitor = MonitorId::new("docs");
+    let store = place.open().await;
+    let beats = (0..90).flat_map(|beat| ["docs", "other"].map(|monitor| store.commit(record(monitor, beat * 60))));
+    assert!(futures_util::future::join_all(beats).await.iter().all(Result::is_ok), "committed");
+    let told = async |store: &Store| {
+        let past = store.past(&monitor, at(-3600), at(7200)).await.expect("the past");
+        let hours = store.hours(&monitor, at(-3600), at(7200)).await.expect("hours");
+        let beats = store.beats(&monitor, 100, at(5400)).await.expect("beats");
+        assert_eq!((past.len(), beats.len()), (90, 90));
+        // A score that was not given is not equal to itself.
+        format!("{past:?} {hours:?} {beats:?}")
+    };
+    let before = told(&store).await;
+    store.close().await;
+    let mut older = stranger(&place.path()).await;
+    for step in [
+        "CREATE INDEX beats_of_monitor ON beats (monitor, started_at)",
+        "DELETE FROM _sqlx_migrations WHERE version >= 10",
+    ] {
+        sqlx::query(step).execute(&mut older).await.expect("made older");
+    }
+    older.close().await.expect("closed");
+    let store = place.open().await;
+    assert!(told(&store).await == before, "the same pages");
+    let index = "SELECT COUNT(*) FROM sqlite_schema WHERE name = 'beats_of_monitor'";
+    assert_eq!(number(&place.path(), index).await, 0, "what is not asked any more is not written any more");
+    store.close().await;
+}

@@ -1,9 +1,15 @@
 //! The connections that read: a pool of its own, so that nobody who reads waits for who writes.
 
+use std::sync::Arc;
+
 use sqlx::sqlite::SqlitePool;
+
+use crate::store::values::beat_rows::BeatRows;
 
 /// Whatever is only read of the database. The handle that also writes has it inside, so each question stands once.
 #[derive(Debug, Clone)]
 pub struct Readers {
     pub(in crate::store) readers: SqlitePool,
+    /// Where the rows of each monitor's beats stand.
+    pub(in crate::store) rows: Arc<BeatRows>,
 }

@@ -4,6 +4,7 @@
 //! day, so that memory does not grow with the past.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use futures_util::stream::BoxStream;
@@ -14,6 +15,7 @@ use crate::domain::incident::Incident;
 use crate::domain::monitor::MonitorId;
 use crate::store::file::readers::Readers;
 use crate::store::file::schema;
+use crate::store::read::unsealed;
 use crate::store::values::column::{incident, incidents, timestamp};
 use crate::store::values::error::StoreError;
 
@@ -28,19 +30,22 @@ pub struct Span {
 }
 
 impl Readers {
-    /// Opens a database, in use or not, for reading alone.
+    /// Opens a database, in use or not, for reading alone. Beats that come later are read once their hour is sealed.
     ///
     /// # Errors
     /// Where there is none, it cannot be read, or its tables are not of this version.
     pub async fn beside(path: &Path) -> Result<Self, StoreError> {
         let readers = schema::readers(path).await?;
-        let version = schema::version(&mut *readers.acquire().await?).await?;
+        let mut connection = readers.acquire().await?;
+        let version = schema::version(&mut connection).await?;
         if version != schema::newest() {
             let what =
                 format!("its tables are of version {version}, and `serin run` brings them to {}", schema::newest());
             return Err(StoreError::Unreadable(what));
         }
-        Ok(Self { readers })
+        let rows = Arc::new(unsealed::known_rows(&mut connection).await?);
+        drop(connection);
+        Ok(Self { readers, rows })
     }
 
     /// Incidents that were opened in the span, the oldest first.

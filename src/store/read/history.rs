@@ -1,7 +1,7 @@
 //! What a monitor did over hours, days and months, read from rows, packs and days alike.
 //!
 //! Each function reads in one transaction, so that an hour that is being sealed is seen once: by its rows or
-//! by its pack.
+//! by its pack. Where a monitor's rows stand is asked before it begins (`beat_rows` says why).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
@@ -68,8 +68,9 @@ impl Readers {
         from: DateTime<Utc>,
         until: DateTime<Utc>,
     ) -> Result<Vec<(DateTime<Utc>, Stretch)>, StoreError> {
+        let starts = self.rows.of(monitor);
         let mut reading = self.readers.begin().await?;
-        Ok(hours(&mut reading, monitor, from, until).await?.into_iter().collect())
+        Ok(hours(&mut reading, (monitor, &starts), from, until).await?.into_iter().collect())
     }
 
     /// What each day (UTC) of a monitor came to between two moments, the oldest first; days without a beat are
@@ -100,13 +101,15 @@ impl Readers {
     ) -> Result<Summary, StoreError> {
         let (days_from, heat_from) = (packs::day_of(since.days), packs::day_of(since.heat));
         let first = days_from.min(heat_from);
+        let starts = self.rows.of(monitor);
         let mut reading = self.readers.begin().await?;
         let rolled_until = packs::sealing(&mut reading).await?.rolled_until;
         let rolled = rolled(&mut reading, monitor, first, rolled_until.min(until)).await?;
         // Days that were rolled up before rows knew their hours are still known by their packs.
         let hourless = rolled.iter().find(|day| day.hours.is_none() && day.at >= heat_from).map_or(until, |day| day.at);
         let from = since.hours.min(hourless).min(rolled_until.max(first));
-        let hours = if from < until { hours(&mut reading, monitor, from, until).await? } else { BTreeMap::new() };
+        let of = (monitor, &*starts);
+        let hours = if from < until { hours(&mut reading, of, from, until).await? } else { BTreeMap::new() };
         drop(reading);
 
         let mut days: BTreeMap<DateTime<Utc>, Stretch> = BTreeMap::new();
@@ -144,8 +147,9 @@ impl Readers {
         from: DateTime<Utc>,
         until: DateTime<Utc>,
     ) -> Result<Vec<PastBeat>, StoreError> {
+        let starts = self.rows.of(monitor);
         let mut reading = self.readers.begin().await?;
-        let PastCounts { packs, mut rows } = remembered(&mut reading, monitor, from, until).await?;
+        let PastCounts { packs, mut rows } = remembered(&mut reading, (monitor, &starts), from, until).await?;
         let mut meanings = Meanings::default();
         for pack in packs {
             let hour = pack.read()?;
@@ -166,8 +170,9 @@ impl Readers {
         from: DateTime<Utc>,
         until: DateTime<Utc>,
     ) -> Result<Vec<PastBeat>, StoreError> {
+        let starts = self.rows.of(monitor);
         let mut reading = self.readers.begin().await?;
-        let PastCounts { packs, mut rows } = remembered(&mut reading, monitor, from, until).await?;
+        let PastCounts { packs, mut rows } = remembered(&mut reading, (monitor, &starts), from, until).await?;
         for pack in packs {
             rows.extend(pack.read()?.beats);
         }
@@ -216,13 +221,13 @@ impl Readers {
 /// What each hour came to, as [`Readers::hours`].
 async fn hours(
     reading: &mut SqliteConnection,
-    monitor: &MonitorId,
+    of: (&MonitorId, &[i64]),
     from: DateTime<Utc>,
     until: DateTime<Utc>,
 ) -> Result<BTreeMap<DateTime<Utc>, Stretch>, StoreError> {
     let from = packs::hour_of(from);
     // The last beat of the hour before covers the time until the first beat of this one.
-    let PastCounts { packs, rows } = remembered(reading, monitor, from - packs::HOUR, until).await?;
+    let PastCounts { packs, rows } = remembered(reading, of, from - packs::HOUR, until).await?;
     let mut counting = Counting::default();
     for pack in packs {
         counting.take(&pack.read()?.beats);
@@ -294,9 +299,10 @@ impl Pack {
     }
 }
 
+/// Reads of a monitor, whose rows may stand at these microseconds.
 async fn remembered(
     connection: &mut SqliteConnection,
-    monitor: &MonitorId,
+    (monitor, starts): (&MonitorId, &[i64]),
     from: DateTime<Utc>,
     until: DateTime<Utc>,
 ) -> Result<PastCounts, StoreError> {
@@ -305,7 +311,9 @@ async fn remembered(
         Some(owner) => packs_between(connection, owner, from, until.min(sealed_until)).await?,
         None => Vec::new(),
     };
-    let rows = unsealed::beats_of(connection, monitor, from, until).await?;
+    let [first, last] = [from, until].map(|at| starts.partition_point(|start| *start < at.timestamp_micros()));
+    let within = starts.get(first..last).unwrap_or_default();
+    let rows = unsealed::beats_of(connection, monitor, within).await?;
     let truth = rows.into_iter().filter(|row| row.is_late || row.beat.started_at >= sealed_until);
     Ok(PastCounts { packs, rows: truth.map(|row| row.beat).collect() })
 }

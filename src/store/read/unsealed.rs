@@ -1,6 +1,6 @@
 //! Rows of beats whose hour is not sealed yet, or that came late, as remembered beats.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +15,8 @@ use crate::domain::observation::{BeatKind, Stage};
 use crate::domain::outcome::Verdict;
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::reason::FailureReason;
+use crate::store::packed::packs;
+use crate::store::values::beat_rows::BeatRows;
 use crate::store::values::change_set::{BeatSeen, LOCAL, StageTimes};
 use crate::store::values::column::{ask_verdict, length, timestamp, word, word_or_none};
 use crate::store::values::error::StoreError;
@@ -31,19 +33,43 @@ pub(in crate::store) use is_late;
 
 /// Rows one monitor may bring at once: an hour of a beat a second with some asks each, many times over.
 const ROWS_MAX: u32 = 200_000;
+/// Rows whose starts are read at once.
+const STARTS_AT_ONCE: u32 = 4_096;
 
-const BEATS: &str = concat!(
-    "SELECT b.started_at, b.scheduled_at, b.kind, b.era, b.transport, b.fresh_connection, b.seen, b.outcome, b.reason, \
-     b.stage, b.config, b.elapsed, b.connect_elapsed, b.handshake_elapsed, b.tools_elapsed, b.health_elapsed, ",
-    is_late!(),
-    " FROM beats b WHERE b.monitor = $1 AND b.location = $2 AND b.started_at >= $3 AND b.started_at < $4 \
-     ORDER BY b.started_at LIMIT $5"
+/// A query for beats with their asks, a row an ask, to be read by [`Beats::take`]; asks of a beat follow each other, since
+/// each beat is looked up and then its asks, both by the whole of their keys.
+macro_rules! beats {
+    ($source:literal, $rest:literal) => {
+        concat!(
+            "SELECT b.monitor, b.started_at, b.scheduled_at, b.kind, b.era, b.transport, b.fresh_connection, b.seen, \
+             b.outcome, b.reason, b.stage, b.config, b.elapsed, b.connect_elapsed, b.handshake_elapsed, \
+             b.tools_elapsed, b.health_elapsed, ",
+            is_late!(),
+            ", a.canary, a.variant, a.turn, a.fresh_connection, a.verdict, a.reason, a.rank, a.elapsed, a.list, \
+             a.scores, a.lengths, a.bytes, a.tokens FROM ",
+            $source,
+            " LEFT JOIN asks a ON a.started_at = b.started_at AND a.monitor = b.monitor AND a.location = b.location ",
+            $rest
+        )
+    };
+}
+
+/// Beats of one monitor whose starts are known.
+const OF_MONITOR: &str = beats!(
+    "json_each($1) AS known CROSS JOIN beats b",
+    "WHERE b.started_at = known.value AND b.monitor = $2 AND b.location = $3 LIMIT $4"
 );
-const ASKS: &str = "SELECT a.started_at, a.canary, a.variant, a.turn, a.fresh_connection, a.verdict, a.reason, a.rank, \
-     a.elapsed, a.list, a.scores, a.lengths, a.bytes, a.tokens FROM beats b JOIN asks a \
-     ON a.started_at = b.started_at AND a.monitor = b.monitor AND a.location = b.location \
-     WHERE b.monitor = $1 AND b.location = $2 AND b.started_at >= $3 AND b.started_at < $4 \
-     ORDER BY a.started_at, a.position LIMIT $5";
+/// Beats of a stretch of time, of all monitors between two ids, in order of time.
+const OF_SPAN: &str = beats!(
+    "beats b",
+    "WHERE b.started_at >= $1 AND b.started_at < $2 AND b.monitor >= $3 AND b.monitor <= $4 AND b.location = $5"
+);
+/// Starts and monitors of the rows after one, in order of time, as one text: a row each would cost several times as much.
+const STARTS: &str = "SELECT COALESCE(group_concat(started_at || ' ' || monitor, ' '), '') FROM \
+     (SELECT started_at, monitor FROM beats WHERE (started_at, monitor) > ($1, $2) ORDER BY started_at, monitor LIMIT $3)";
+const LATE: &str = "SELECT COALESCE(group_concat(started_at || ' ' || monitor, ' '), '') FROM \
+     (SELECT started_at, monitor FROM late_beats WHERE (started_at, monitor) > ($1, $2) \
+     ORDER BY started_at, monitor LIMIT $3)";
 
 /// A beat that still has its row, and whether it came late.
 #[derive(Debug)]
@@ -52,104 +78,153 @@ pub(in crate::store) struct Unsealed {
     pub(in crate::store) is_late: bool,
 }
 
-/// The beats of a monitor between two moments (the second is left out) that have a row, the oldest first.
+/// The beats of a monitor that started at these microseconds and have a row, in the order given.
 pub(in crate::store) async fn beats_of(
     connection: &mut SqliteConnection,
     monitor: &MonitorId,
-    from: DateTime<Utc>,
-    until: DateTime<Utc>,
+    starts: &[i64],
 ) -> Result<Vec<Unsealed>, StoreError> {
-    let mut asks = asks_of(connection, monitor, from, until).await?;
-    let mut rows = sqlx::query(BEATS)
+    if starts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut rows = sqlx::query(OF_MONITOR)
+        .bind(serde_json::json!(starts).to_string())
         .bind(monitor.as_str())
         .bind(LOCAL)
-        .bind(from.timestamp_micros())
-        .bind(until.timestamp_micros())
         .bind(ROWS_MAX)
         .fetch(connection);
-    let mut beats = Vec::new();
+    let mut beats = Beats::default();
     while let Some(row) = rows.try_next().await? {
-        let asks = asks.remove(&row.try_get::<i64, _>(0)?).unwrap_or_default();
-        beats.push(Unsealed { beat: beat(&row, asks)?, is_late: row.try_get(16)? });
+        beats.take(&row)?;
     }
-    Ok(beats)
+    Ok(beats.by_monitor.into_values().next().unwrap_or_default())
 }
 
-async fn asks_of(
+/// The beats that started between two moments (the second is left out) and have a row, of the monitors between two ids,
+/// both of which are in; by monitor, the oldest first.
+pub(in crate::store) async fn beats_between(
     connection: &mut SqliteConnection,
-    monitor: &MonitorId,
-    from: DateTime<Utc>,
-    until: DateTime<Utc>,
-) -> Result<HashMap<i64, Vec<PastAsk>>, StoreError> {
-    let mut rows = sqlx::query(ASKS)
-        .bind(monitor.as_str())
-        .bind(LOCAL)
+    (from, until): (DateTime<Utc>, DateTime<Utc>),
+    (first, last): (&MonitorId, &MonitorId),
+) -> Result<BTreeMap<String, Vec<Unsealed>>, StoreError> {
+    let mut rows = sqlx::query(OF_SPAN)
         .bind(from.timestamp_micros())
         .bind(until.timestamp_micros())
-        .bind(ROWS_MAX)
+        .bind(first.as_str())
+        .bind(last.as_str())
+        .bind(LOCAL)
         .fetch(connection);
-    let mut asks: HashMap<i64, Vec<PastAsk>> = HashMap::new();
-    // A canary's name comes with every row and is kept once.
-    let mut names: HashMap<String, Arc<str>> = HashMap::new();
+    let mut beats = Beats::default();
     while let Some(row) = rows.try_next().await? {
-        let name: &str = row.try_get(1)?;
-        if !names.contains_key(name) {
-            names.insert(name.to_owned(), Arc::from(name));
-        }
-        let canary = Arc::clone(&names[name]);
-        asks.entry(row.try_get(0)?).or_default().push(ask(&row, canary)?);
+        beats.take(&row)?;
     }
-    Ok(asks)
+    Ok(beats.by_monitor)
 }
 
-fn beat(row: &SqliteRow, asks: Vec<PastAsk>) -> Result<PastBeat, StoreError> {
+/// Where the rows stand whose hour is not sealed, or that came late: read once, when a database is opened.
+pub(in crate::store) async fn known_rows(connection: &mut SqliteConnection) -> Result<BeatRows, StoreError> {
+    let sealed_until = packs::sealing(connection).await?.sealed_until;
+    let known = BeatRows::default();
+    for (statement, is_late, from) in [(STARTS, false, sealed_until.timestamp_micros()), (LATE, true, i64::MIN)] {
+        let mut after = (from, String::new());
+        loop {
+            let row = sqlx::query(statement)
+                .bind(after.0)
+                .bind(&after.1)
+                .bind(STARTS_AT_ONCE)
+                .fetch_one(&mut *connection)
+                .await?;
+            let mut words = row.try_get::<&str, _>(0)?.split(' ');
+            let mut rows = Vec::new();
+            while let (Some(start), Some(monitor)) = (words.next(), words.next()) {
+                rows.push((monitor, start.parse().map_err(|_| StoreError::Unreadable(format!("moment {start}")))?));
+            }
+            known.find(rows.iter().copied(), is_late);
+            let Some((start, monitor)) = rows.iter().map(|(monitor, start)| (*start, *monitor)).max() else { break };
+            after = (start, monitor.to_owned());
+        }
+    }
+    Ok(known)
+}
+
+/// Beats that are being read.
+#[derive(Debug, Default)]
+struct Beats {
+    by_monitor: BTreeMap<String, Vec<Unsealed>>,
+    /// A canary's name comes with every row and is kept once.
+    canaries: HashMap<String, Arc<str>>,
+}
+
+impl Beats {
+    fn take(&mut self, row: &SqliteRow) -> Result<(), StoreError> {
+        let monitor: &str = row.try_get(0)?;
+        if !self.by_monitor.contains_key(monitor) {
+            self.by_monitor.insert(monitor.to_owned(), Vec::new());
+        }
+        let Some(beats) = self.by_monitor.get_mut(monitor) else { return Ok(()) };
+        let started_at = timestamp(row, 1)?;
+        if beats.last().is_none_or(|last| last.beat.started_at != started_at) {
+            beats.push(Unsealed { beat: beat(row)?, is_late: row.try_get(17)? });
+        }
+        let Some(canary) = row.try_get::<Option<&str>, _>(18)? else { return Ok(()) };
+        if !self.canaries.contains_key(canary) {
+            self.canaries.insert(canary.to_owned(), Arc::from(canary));
+        }
+        if let Some(last) = beats.last_mut() {
+            last.beat.asks.push(ask(row, Arc::clone(&self.canaries[canary]))?);
+        }
+        Ok(())
+    }
+}
+
+fn beat(row: &SqliteRow) -> Result<PastBeat, StoreError> {
     Ok(PastBeat {
-        started_at: timestamp(row, 0)?,
-        scheduled_at: timestamp(row, 1)?,
+        started_at: timestamp(row, 1)?,
+        scheduled_at: timestamp(row, 2)?,
         shape: BeatShape {
-            kind: word(row.try_get(2)?, "kind", BeatKind::from_slug)?,
-            era: word_or_none(row.try_get(3)?, "era", Era::from_slug)?,
-            transport: word(row.try_get(4)?, "transport", Transport::from_slug)?,
-            fresh_connection: row.try_get(5)?,
-            seen: word(row.try_get(6)?, "seen", BeatSeen::from_slug)?,
-            verdict: word(row.try_get(7)?, "outcome", Verdict::from_slug)?,
-            reason: word_or_none(row.try_get(8)?, "reason", FailureReason::from_slug)?,
-            stage: word_or_none(row.try_get(9)?, "stage", Stage::from_slug)?,
-            config: row.try_get(10)?,
+            kind: word(row.try_get(3)?, "kind", BeatKind::from_slug)?,
+            era: word_or_none(row.try_get(4)?, "era", Era::from_slug)?,
+            transport: word(row.try_get(5)?, "transport", Transport::from_slug)?,
+            fresh_connection: row.try_get(6)?,
+            seen: word(row.try_get(7)?, "seen", BeatSeen::from_slug)?,
+            verdict: word(row.try_get(8)?, "outcome", Verdict::from_slug)?,
+            reason: word_or_none(row.try_get(9)?, "reason", FailureReason::from_slug)?,
+            stage: word_or_none(row.try_get(10)?, "stage", Stage::from_slug)?,
+            config: row.try_get(11)?,
         },
-        elapsed: length(row, 11)?,
+        elapsed: length(row, 12)?,
         stages: StageTimes {
-            connect: length_or_none(row, 12)?,
-            handshake: length_or_none(row, 13)?,
-            tools: length_or_none(row, 14)?,
-            health: length_or_none(row, 15)?,
+            connect: length_or_none(row, 13)?,
+            handshake: length_or_none(row, 14)?,
+            tools: length_or_none(row, 15)?,
+            health: length_or_none(row, 16)?,
         },
-        asks,
+        asks: Vec::new(),
     })
 }
 
 fn ask(row: &SqliteRow, canary: Arc<str>) -> Result<PastAsk, StoreError> {
-    let list: Option<i64> = row.try_get(9)?;
-    let scores: Option<&[u8]> = row.try_get(10)?;
-    let lengths: Option<&[u8]> = row.try_get(11)?;
+    let list: Option<i64> = row.try_get(26)?;
+    let scores: Option<&[u8]> = row.try_get(27)?;
+    let lengths: Option<&[u8]> = row.try_get(28)?;
     Ok(PastAsk {
         canary,
         shape: AskShape {
-            variant: word(row.try_get(2)?, "variant", Variant::from_slug)?,
-            turn: word(row.try_get(3)?, "turn", Turn::from_slug)?,
-            fresh_connection: row.try_get(4)?,
-            verdict: word(row.try_get(5)?, "verdict", ask_verdict)?,
-            reason: word_or_none(row.try_get(6)?, "reason", FailureReason::from_slug)?,
-            rank: row.try_get(7)?,
+            variant: word(row.try_get(19)?, "variant", Variant::from_slug)?,
+            turn: word(row.try_get(20)?, "turn", Turn::from_slug)?,
+            fresh_connection: row.try_get(21)?,
+            verdict: word(row.try_get(22)?, "verdict", ask_verdict)?,
+            reason: word_or_none(row.try_get(23)?, "reason", FailureReason::from_slug)?,
+            rank: row.try_get(24)?,
         },
-        elapsed: length(row, 8)?,
+        elapsed: length(row, 25)?,
         answer: list.map(|list| PastAnswer {
             list,
             scores: fours(scores).map(f32::from_le_bytes).collect(),
             lengths: fours(lengths).map(u32::from_le_bytes).collect(),
         }),
-        bytes: u64::try_from(row.try_get::<i64, _>(12)?).unwrap_or_default(),
-        tokens: row.try_get(13)?,
+        bytes: u64::try_from(row.try_get::<i64, _>(29)?).unwrap_or_default(),
+        tokens: row.try_get(30)?,
     })
 }
 
@@ -162,4 +237,34 @@ fn length_or_none(row: &SqliteRow, index: usize) -> Result<Option<Duration>, Sto
     Ok(row
         .try_get::<Option<i64>, _>(index)?
         .map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or_default())))
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::{AssertSqlSafe, ConnectOptions as _};
+
+    use super::*;
+    use crate::store::file::schema;
+
+    #[tokio::test]
+    async fn no_reading_walks_over_rows_that_it_does_not_want() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("serin.db");
+        let mut connection = schema::connecting(&path).create_if_missing(true).connect().await.unwrap();
+        schema::migrate(&path, &mut connection).await.unwrap();
+        for statement in [OF_MONITOR, OF_SPAN, STARTS, LATE] {
+            let plan = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}")));
+            let steps = plan.fetch_all(&mut connection).await.unwrap();
+            let steps: Vec<&str> = steps.iter().map(|row| row.try_get(3).unwrap()).collect();
+            let mut searches = steps.iter().filter(|step| step.starts_with("SEARCH"));
+            assert!(
+                searches
+                    .all(|step| step.contains("PRIMARY KEY ((started_at") || step.contains("PRIMARY KEY (started_at")),
+                "{steps:?}"
+            );
+            let mut scans = steps.iter().filter(|step| step.starts_with("SCAN"));
+            assert!(scans.all(|step| step.starts_with("SCAN known") || step.contains("subquery")), "{steps:?}");
+            assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "it is sorted already: {steps:?}");
+        }
+    }
 }

@@ -10,7 +10,7 @@ use crate::store::values::error::StoreError;
 use crate::store::write::config_history::FleetNote;
 use crate::store::write::handle::Store;
 use crate::store::write::outbox::{Attempted, Claim, Claiming};
-use crate::store::write::writer::{CommitAnswer, Work};
+use crate::store::write::work::{CommitAnswer, Work};
 
 impl Store {
     /// Notes the file that came into force, its monitors and canaries, and which are no longer in it.

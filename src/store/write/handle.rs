@@ -14,9 +14,12 @@ use crate::store::file::held::{DatabaseLock, Held};
 use crate::store::file::integrity::{self, IntegrityResult};
 use crate::store::file::readers::Readers;
 use crate::store::file::schema;
+use crate::store::read::unsealed;
 use crate::store::values::change_set::ChangeSet;
 use crate::store::values::error::{OpenError, StoreError};
-use crate::store::write::writer::{CommitAnswer, Signals, Work, WriteJob, Writer, WriterStart, can_wait};
+use crate::store::write::gather::Signals;
+use crate::store::write::work::{CommitAnswer, Patience, Work, WriteJob, patience};
+use crate::store::write::writer::{Writer, WriterStart};
 
 /// Jobs that may wait for the writer; a submitter beyond waits for room, which slows whoever is too fast.
 const QUEUE_MAX: usize = 1024;
@@ -66,7 +69,8 @@ impl Store {
             hurry: Arc::clone(&hurry),
             gather_us: Arc::clone(&gather_us),
         };
-        let writer = Writer::new(path.to_owned(), connection, begun, (held, Arc::clone(&place)), signals);
+        let rows = Arc::clone(&reads.rows);
+        let writer = Writer::new(path.to_owned(), connection, (begun, rows), (held, Arc::clone(&place)), signals);
         let (jobs, queue) = mpsc::channel(QUEUE_MAX);
         tokio::spawn(writer.run(queue));
         let store = Self { jobs, reads, outbox_changed, hurry, gather_us, place, written_at };
@@ -77,6 +81,14 @@ impl Store {
     /// How long a beat that decided nothing waits until others share its commit. Decisions never wait.
     pub fn gather_for(&self, wait: Duration) {
         self.gather_us.store(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Has what waits for company written now: somebody waits for a monitor whose beat does.
+    pub fn hurry(&self) {
+        let (done, _) = oneshot::channel();
+        // Where there is no room, the writer is at work.
+        drop(self.jobs.try_send(WriteJob { work: Work::Hurry, done }));
+        self.hurry.notify_one();
     }
 
     /// Remembers a turn, whole or not at all; `Ok` means that it has reached the disk.
@@ -130,10 +142,10 @@ impl Store {
 
     pub(in crate::store) async fn ask(&self, work: Work) -> Result<CommitAnswer, StoreError> {
         let (done, answer) = oneshot::channel();
-        let patient = can_wait(&work);
+        let patience = patience(&work);
         self.jobs.send(WriteJob { work, done }).await.map_err(|_| StoreError::Closed)?;
         // Half a queue is company enough: the other half has to last until it is written.
-        if !patient || self.jobs.capacity() <= QUEUE_MAX / 2 {
+        if patience != Patience::Long || self.jobs.capacity() <= QUEUE_MAX / 2 {
             self.hurry.notify_one();
         }
         answer.await.map_err(|_| StoreError::Closed)?
@@ -152,10 +164,11 @@ async fn begin(
     }
     schema::migrate(path, connection).await?;
     let begun = WriterStart::read(connection).await.map_err(failed)?;
+    let rows = Arc::new(unsealed::known_rows(connection).await.map_err(failed)?);
     let place = DatabaseLock::of(path, held).map_err(|source| OpenError::Lock { path: path.to_owned(), source })?;
     let place = Arc::new(place);
     let readers = schema::lasting_readers(path, Arc::clone(&place)).await.map_err(failed)?;
-    Ok((begun, Readers { readers }, place))
+    Ok((begun, Readers { readers, rows }, place))
 }
 
 /// What is asked of the readers may be asked of the open database.
@@ -196,23 +209,52 @@ mod tests {
         ChangeSet { beat: Some(row), ..ChangeSet::default() }
     }
 
-    #[tokio::test]
-    async fn half_a_queue_of_beats_waits_for_nobody() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&folder.path().join("serin.db")).await.unwrap();
+    fn commit(store: &Store, record: ChangeSet) -> tokio::task::JoinHandle<Result<(), StoreError>> {
+        let store = store.clone();
+        tokio::spawn(async move { store.commit(record).await })
+    }
+
+    /// A store whose beats wait for an hour, and a beat that the writer has and that waits.
+    async fn waiting(folder: &Path) -> (Store, tokio::task::JoinHandle<Result<(), StoreError>>) {
+        let store = Store::open(&folder.join("serin.db")).await.unwrap();
         store.gather_for(Duration::from_secs(3_600));
-        let commit = |number| {
-            let store = store.clone();
-            tokio::spawn(async move { store.commit(beat(number)).await })
-        };
-        let first = commit(0);
+        let first = commit(&store, beat(0));
         tokio::task::yield_now().await;
-        // The writer has it, and waits for company.
         while store.jobs.capacity() < QUEUE_MAX {
             tokio::task::yield_now().await;
         }
         assert!(!first.is_finished());
-        let _others: Vec<_> = (1..=600).map(commit).collect();
+        (store, first)
+    }
+
+    #[tokio::test]
+    async fn half_a_queue_of_beats_waits_for_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, first) = waiting(folder.path()).await;
+        let _others: Vec<_> = (1..=600).map(|number| commit(&store, beat(number))).collect();
         assert_eq!(first.await.unwrap(), Ok(()), "an hour later it would be told, and is told at once");
+    }
+
+    #[tokio::test]
+    async fn a_beat_that_waits_is_written_when_somebody_else_cannot() {
+        let doubtful = |number| {
+            let mut record = beat(number);
+            record.beat.iter_mut().for_each(|beat| (beat.seen, beat.verdict) = (BeatSeen::Seen, Verdict::Down));
+            record
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let (store, first) = waiting(folder.path()).await;
+        store.hurry();
+        assert_eq!(first.await.unwrap(), Ok(()), "somebody waits for its monitor");
+        let second = commit(&store, beat(1));
+        store.touch(chrono::Utc::now()).await.unwrap();
+        assert_eq!(second.await.unwrap(), Ok(()), "it goes with what does not wait");
+        let third = commit(&store, beat(2));
+        assert_eq!(store.commit(doubtful(3)).await, Ok(()), "the server is looked at again in seconds");
+        assert_eq!(third.await.unwrap(), Ok(()), "and all that came before is on disk by then");
+        let last = commit(&store, beat(4));
+        tokio::task::yield_now().await;
+        store.close().await;
+        assert_eq!(last.await.unwrap(), Ok(()), "a close writes what waits");
     }
 }

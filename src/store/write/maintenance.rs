@@ -5,6 +5,7 @@ use sqlx::SqliteConnection;
 
 use crate::store::packed::roll;
 use crate::store::packed::roll::DayRow;
+use crate::store::values::beat_rows::{BeatRows, RowChanges};
 use crate::store::values::error::StoreError;
 use crate::store::write::append::Names;
 use crate::store::write::retain;
@@ -39,14 +40,15 @@ pub(in crate::store) enum Maintenance {
 pub(in crate::store) async fn run(
     connection: &mut SqliteConnection,
     names: &mut Names,
+    (rows, changes): (&BeatRows, &mut RowChanges),
     maintenance: Maintenance,
 ) -> Result<bool, StoreError> {
     match maintenance {
         Maintenance::Begin { until } => seal::begin(connection, until).await.map(|()| false),
         Maintenance::Seal { hour, owned } => seal::seal(connection, names, hour, &owned).await.map(|()| false),
-        Maintenance::Sealed { until } => seal::sealed(connection, until).await.map(|()| false),
+        Maintenance::Sealed { until } => seal::sealed(connection, changes, until).await.map(|()| false),
         Maintenance::Sweep => seal::sweep(connection).await,
-        Maintenance::JoinLate { now } => seal::join_late(connection, names, now).await,
+        Maintenance::JoinLate { now } => seal::join_late(connection, names, (rows, changes), now).await,
         Maintenance::Roll { rows } => roll::keep(connection, &rows).await.map(|()| false),
         Maintenance::Rolled { until } => roll::rolled(connection, until).await.map(|()| false),
         Maintenance::Forget { what, before } => retain::forget(connection, what, before).await,

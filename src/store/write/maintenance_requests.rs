@@ -6,18 +6,19 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use futures_util::TryStreamExt;
 use sqlx::Row;
+use sqlx::sqlite::SqliteRow;
 
 use crate::domain::monitor::MonitorId;
 use crate::store::packed::packs::{self, DAY_HOURS, Sealing, day_number, slot};
 use crate::store::packed::roll::rolled_up;
-use crate::store::read::unsealed;
+use crate::store::read::unsealed::{self, Unsealed};
 use crate::store::values::column::timestamp_from;
 use crate::store::values::error::StoreError;
 use crate::store::write::handle::Store;
 use crate::store::write::maintenance::Maintenance;
 use crate::store::write::retain::{DOOMED_FOR_US, Doom, Retained, Table};
 use crate::store::write::seal::Owned;
-use crate::store::write::writer::{CommitAnswer, Work};
+use crate::store::write::work::{CommitAnswer, Work};
 
 /// Lists or sources looked at in one step.
 const DOOMED_AT_ONCE: usize = 500;
@@ -44,23 +45,24 @@ impl Store {
         oldest.map(timestamp_from).transpose().map(|oldest| oldest.map(packs::hour_of))
     }
 
-    /// Who has beats between two moments that have rows.
+    /// Who has beats in an hour that have rows, by id, and how many, as far as is known.
     ///
     /// # Errors
     /// Where the database does not answer.
-    pub async fn monitors_with_rows(
-        &self,
-        from: DateTime<Utc>,
-        until: DateTime<Utc>,
-    ) -> Result<Vec<MonitorId>, StoreError> {
+    pub async fn monitors_with_rows(&self, hour: DateTime<Utc>) -> Result<Vec<(MonitorId, usize)>, StoreError> {
         let rows = sqlx::query(
             "SELECT DISTINCT monitor FROM beats WHERE started_at >= $1 AND started_at < $2 ORDER BY monitor",
         )
-        .bind(from.timestamp_micros())
-        .bind(until.timestamp_micros())
+        .bind(hour.timestamp_micros())
+        .bind((hour + packs::HOUR).timestamp_micros())
         .fetch_all(&self.readers)
         .await?;
-        rows.iter().map(|row| Ok(MonitorId::new(row.try_get(0)?))).collect()
+        let counted = |row: &SqliteRow| {
+            let monitor = MonitorId::new(row.try_get(0)?);
+            let beats = self.rows.count(&monitor, hour);
+            Ok((monitor, beats))
+        };
+        rows.iter().map(counted).collect()
     }
 
     /// From now on beats from before this moment are late.
@@ -71,19 +73,30 @@ impl Store {
         self.maintenance(Maintenance::Begin { until }).await.map(drop)
     }
 
-    /// Seals the hour of some monitors. Only while it is begun and not yet sealed.
+    /// What is to be sealed of an hour that is begun: the beats of the monitors between two ids, both of which are in. One
+    /// walk over the hour in order of time, whoever it is for.
     ///
     /// # Errors
     /// Where the database does not answer.
-    pub async fn seal(&self, hour: DateTime<Utc>, monitors: &[MonitorId]) -> Result<(), StoreError> {
-        let mut owned = Vec::with_capacity(monitors.len());
+    pub async fn to_seal(
+        &self,
+        hour: DateTime<Utc>,
+        (first, last): (&MonitorId, &MonitorId),
+    ) -> Result<Vec<Owned>, StoreError> {
         let mut reader = self.readers.acquire().await?;
-        for monitor in monitors {
-            let rows = unsealed::beats_of(&mut reader, monitor, hour, hour + packs::HOUR).await?;
-            let beats = rows.into_iter().filter(|row| !row.is_late).map(|row| row.beat).collect();
-            owned.push(Owned { monitor: monitor.clone(), beats });
-        }
-        drop(reader);
+        let rows = unsealed::beats_between(&mut reader, (hour, hour + packs::HOUR), (first, last)).await?;
+        let on_time = |(monitor, rows): (String, Vec<Unsealed>)| {
+            let beats: Vec<_> = rows.into_iter().filter(|row| !row.is_late).map(|row| row.beat).collect();
+            (!beats.is_empty()).then(|| Owned { monitor: MonitorId::new(&monitor), beats })
+        };
+        Ok(rows.into_iter().filter_map(on_time).collect())
+    }
+
+    /// Seals the hour of some monitors, all of whose beats are given. Only while it is begun and not yet sealed.
+    ///
+    /// # Errors
+    /// Where the database does not answer.
+    pub async fn seal(&self, hour: DateTime<Utc>, owned: Vec<Owned>) -> Result<(), StoreError> {
         self.maintenance(Maintenance::Seal { hour, owned }).await.map(drop)
     }
 

@@ -1,6 +1,7 @@
 //! Everything that changes the database: what the writer does in its transactions, and how it is asked to.
 //!
-//! Read `handle` (the open database), `writer` (the one that writes), `ask` (what it can be asked); `append` the beats,
+//! Read `handle` (the open database), `writer` (the one that writes), `work` and `ask` (what it can be asked), `gather`
+//! (how long it waits, so that many share a commit); `append` the beats,
 //! `intern` what repeats, `probe_memory` what was learnt and spent, `transcript` what was said over the wire, `listing`
 //! the lists of tools, `decide` the incidents, `enqueue` who is told, `outbox` how that goes, `config_history` what
 //! people and files say; `seal` (an hour's rows become packs), `retain` (forgetting), `maintenance` (the janitor's
@@ -18,6 +19,8 @@ pub mod outbox;
 pub(crate) mod seal;
 pub(crate) mod retain;
 pub(in crate::store) mod maintenance;
+pub(in crate::store) mod work;
+pub(in crate::store) mod gather;
 pub(in crate::store) mod writer;
 pub(crate) mod handle;
 pub(in crate::store) mod ask;

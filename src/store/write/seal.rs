@@ -22,7 +22,9 @@ use crate::store::packed::pack::numbers::Numbers;
 use crate::store::packed::packs::{self, damaged, slot};
 use crate::store::packed::roll;
 use crate::store::read::unsealed::{self, is_late};
+use crate::store::values::beat_rows::{BeatRows, RowChanges};
 use crate::store::values::change_set::{ChangeSet, LOCAL};
+use crate::store::values::column::timestamp_from;
 use crate::store::values::error::StoreError;
 use crate::store::values::past::PastBeat;
 use crate::store::write::append::Names;
@@ -33,14 +35,16 @@ pub(crate) const GRACE: TimeDelta = TimeDelta::minutes(15);
 const OFTEN: usize = 3;
 /// Beats deleted in one transaction.
 const SWEPT_AT_ONCE: u32 = 400;
-/// Late monitor-hours that join their packs in one transaction.
+/// Late beats whose monitors' hours join their packs in one transaction.
 const JOINED_AT_ONCE: u32 = 8;
 
-/// One monitor's beats of one hour.
+/// One monitor's beats of one hour, the oldest first.
 #[derive(Debug)]
-pub(in crate::store) struct Owned {
-    pub(in crate::store) monitor: MonitorId,
-    pub(in crate::store) beats: Vec<PastBeat>,
+pub struct Owned {
+    /// Whose they are.
+    pub monitor: MonitorId,
+    /// Those that did not come late.
+    pub beats: Vec<PastBeat>,
 }
 
 /// See [`crate::store::Store::begin_sealing`].
@@ -55,8 +59,10 @@ pub(in crate::store) async fn begin(connection: &mut SqliteConnection, until: Da
 /// See [`crate::store::Store::sealed`].
 pub(in crate::store) async fn sealed(
     connection: &mut SqliteConnection,
+    changes: &mut RowChanges,
     until: DateTime<Utc>,
 ) -> Result<(), StoreError> {
+    changes.sealed_until = changes.sealed_until.max(Some(until));
     sqlx::query("UPDATE sealing SET sealed_until = MAX(sealed_until, $1)")
         .bind(until.timestamp_micros())
         .execute(connection)
@@ -177,54 +183,60 @@ pub(in crate::store) async fn sweep(connection: &mut SqliteConnection) -> Result
 pub(in crate::store) async fn join_late(
     connection: &mut SqliteConnection,
     names: &mut Names,
+    (rows, changes): (&BeatRows, &mut RowChanges),
     now: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
     let sealed_until = packs::sealing(connection).await?.sealed_until;
     // An hour that is not over (our clock was set back) still gets late beats: they join all at once.
     let before = sealed_until.min(packs::hour_of(now - GRACE));
-    let rows = sqlx::query("SELECT DISTINCT monitor, started_at / $2 FROM late_beats WHERE started_at < $1 LIMIT $3")
-        .bind(before.timestamp_micros())
-        .bind(packs::HOUR_US)
-        .bind(JOINED_AT_ONCE)
-        .fetch_all(&mut *connection)
-        .await?;
-    for row in &rows {
-        let monitor = MonitorId::new(row.try_get(0)?);
-        join(connection, names, &monitor, packs::hour_from(row.try_get(1)?)?).await?;
+    let late =
+        sqlx::query("SELECT started_at, monitor FROM late_beats WHERE started_at < $1 ORDER BY started_at LIMIT $2")
+            .bind(before.timestamp_micros())
+            .bind(JOINED_AT_ONCE)
+            .fetch_all(&mut *connection)
+            .await?;
+    for row in &late {
+        let (start, monitor): (i64, &str) = (row.try_get(0)?, row.try_get(1)?);
+        let (monitor, hour) = (MonitorId::new(monitor), packs::hour_of(timestamp_from(start)?));
+        if changes.joined.iter().any(|(other, at)| *other == monitor && *at == hour) {
+            continue;
+        }
+        let end = (hour + packs::HOUR).timestamp_micros();
+        let mut starts = rows.of(&monitor);
+        starts.retain(|start| (hour.timestamp_micros()..end).contains(start));
+        // The one that was found in the table goes, whatever else is known: there is an end to this.
+        if let Err(place) = starts.binary_search(&start) {
+            starts.insert(place, start);
+        }
+        join(connection, names, &monitor, (hour, &starts)).await?;
+        changes.joined.push((monitor, hour));
     }
-    Ok(!rows.is_empty())
+    Ok(!late.is_empty())
 }
 
+/// Has those of a monitor's beats of an hour that came late join their pack; `starts` is where they may stand.
 async fn join(
     connection: &mut SqliteConnection,
     names: &mut Names,
     monitor: &MonitorId,
-    hour: DateTime<Utc>,
+    (hour, starts): (DateTime<Utc>, &[i64]),
 ) -> Result<(), StoreError> {
-    let rows = unsealed::beats_of(connection, monitor, hour, hour + packs::HOUR).await?;
+    let rows = unsealed::beats_of(connection, monitor, starts).await?;
+    let late: Vec<PastBeat> = rows.into_iter().filter(|row| row.is_late).map(|row| row.beat).collect();
+    let joined: Vec<i64> = late.iter().map(|beat| beat.started_at.timestamp_micros()).collect();
     let number = packs::number_of(connection, monitor).await?;
     let mut beats = packs::beats_of(connection, number, hour).await?;
-    beats.extend(rows.into_iter().filter(|row| row.is_late).map(|row| row.beat));
+    beats.extend(late);
     beats.sort_by_key(|beat| (beat.started_at, beat.scheduled_at));
     seal(connection, names, hour, &[Owned { monitor: monitor.clone(), beats }]).await?;
-    let statements = [
-        concat!(
-            "DELETE FROM asks AS b WHERE b.monitor = $1 AND b.started_at >= $2 AND b.started_at < $3 AND ",
-            is_late!()
-        ),
-        concat!(
-            "DELETE FROM beats AS b WHERE b.monitor = $1 AND b.started_at >= $2 AND b.started_at < $3 AND ",
-            is_late!()
-        ),
-        "DELETE FROM late_beats WHERE monitor = $1 AND started_at >= $2 AND started_at < $3",
-    ];
-    for statement in statements {
-        sqlx::query(statement)
-            .bind(monitor.as_str())
-            .bind(hour.timestamp_micros())
-            .bind((hour + packs::HOUR).timestamp_micros())
-            .execute(&mut *connection)
-            .await?;
+    // What is noted as late and has no row has nothing to join.
+    for (statement, starts) in [
+        ("DELETE FROM asks WHERE started_at IN (SELECT value FROM json_each($1)) AND monitor = $2", &*joined),
+        ("DELETE FROM beats WHERE started_at IN (SELECT value FROM json_each($1)) AND monitor = $2", &joined),
+        ("DELETE FROM late_beats WHERE started_at IN (SELECT value FROM json_each($1)) AND monitor = $2", starts),
+    ] {
+        let starts = serde_json::json!(starts).to_string();
+        sqlx::query(statement).bind(starts).bind(monitor.as_str()).execute(&mut *connection).await?;
     }
     roll::roll_again(connection, number, hour).await
 }

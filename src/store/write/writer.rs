@@ -1,94 +1,41 @@
 //! The one that writes. It takes what is queued, writes it in one transaction, and answers everybody after the commit.
 //!
-//! - A record that contradicts what is stored is refused alone: its part of the transaction is
-//!   taken back (a savepoint), and the others of the batch are written.
+//! - A record that contradicts what is stored is refused alone, and the others of the batch are written: where one is
+//!   refused, all is taken back, and each is written under a savepoint of its own.
 //! - Trouble with the database itself (locked, full, broken) is answered to everybody of the batch,
 //!   at once and without a retry: the callers know better than we do what can wait.
 //! - Nothing is remembered across batches but what is on disk, so the next batch heals by itself.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use chrono::{DateTime, TimeDelta, Utc};
-use parking_lot::Mutex;
+use chrono::{DateTime, Utc};
 use sqlx::{AssertSqlSafe, Connection, Row, SqliteConnection};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::mpsc;
 
-use crate::domain::monitor::MonitorId;
 use crate::store::file::held::{DatabaseLock, Held};
 use crate::store::file::schema;
 use crate::store::packed::packs;
+use crate::store::values::beat_rows::{BeatRows, RowChanges};
 use crate::store::values::change_set::ChangeSet;
 use crate::store::values::error::StoreError;
 use crate::store::values::error::is_conflict;
 use crate::store::write::append::{Names, append};
-use crate::store::write::config_history::{self, FleetNote};
+use crate::store::write::config_history;
 use crate::store::write::decide::{action, decide};
 use crate::store::write::enqueue;
+use crate::store::write::gather::{BATCH_MAX, Signals, gather};
 use crate::store::write::listing;
 use crate::store::write::maintenance::{self, Maintenance};
-use crate::store::write::outbox::{self, Attempted, Claim, Claiming};
+use crate::store::write::outbox;
 use crate::store::write::probe_memory::keep;
 use crate::store::write::seal;
 use crate::store::write::transcript;
+use crate::store::write::work::{CommitAnswer, Work, WriteJob};
 
-/// Jobs in one transaction: enough that the commit's two syncs no longer count, few enough to stay below 100 ms.
-const BATCH_MAX: usize = 512;
-/// Beats that are company enough to go at once.
-const COMPANY: usize = 64;
 /// Pages that SQLite allows where nobody sets a limit (sqlite.org/limits.html).
 const PAGES_MAX: u32 = 4_294_967_294;
-
-/// What the writer can be asked to do.
-#[derive(Debug)]
-pub(in crate::store) enum Work {
-    Record(Box<ChangeSet>),
-    Claim { now: DateTime<Utc>, claiming: Claiming },
-    Attempted(Box<Attempted>),
-    WakeFallbacks { now: DateTime<Utc> },
-    ReckonAnew { now: DateTime<Utc> },
-    Replay { delivery: String, actor: String, now: DateTime<Utc> },
-    Acknowledge { incident: String, actor: String, now: DateTime<Utc> },
-    ForgetTranscripts { now: DateTime<Utc>, kept: TimeDelta },
-    Loaded(Box<FleetNote>),
-    Chore(Box<Maintenance>),
-    Touch { now: DateTime<Utc> },
-    LimitPages(u32),
-    Close,
-}
-
-/// What it answers once it is on disk.
-#[derive(Debug)]
-pub(in crate::store) enum CommitAnswer {
-    Done,
-    Changed(bool),
-    Count(u64),
-    Claims(Vec<Claim>),
-    FirstSeen(HashMap<MonitorId, DateTime<Utc>>),
-}
-
-/// Work and whom to answer.
-#[derive(Debug)]
-pub(in crate::store) struct WriteJob {
-    pub(in crate::store) work: Work,
-    pub(in crate::store) done: oneshot::Sender<Result<CommitAnswer, StoreError>>,
-}
-
-/// What passes between the writer and those who ask it, beside the queue.
-#[derive(Debug)]
-pub(in crate::store) struct Signals {
-    pub(in crate::store) outbox_changed: Arc<Notify>,
-    /// Told of every commit.
-    pub(in crate::store) written_at: Arc<Mutex<Instant>>,
-    /// Told of everything that cannot wait for company.
-    pub(in crate::store) hurry: Arc<Notify>,
-    /// How long beats that decided nothing wait for company, in microseconds. A commit costs some 200 µs of CPU and a
-    /// sync however small it is, and each of its statements two switches of threads; a beat in a batch costs some 30 µs.
-    pub(in crate::store) gather_us: Arc<AtomicU64>,
-}
 
 #[derive(Debug)]
 pub(in crate::store) struct Writer {
@@ -96,6 +43,9 @@ pub(in crate::store) struct Writer {
     /// None after trouble that may have broken it; the next batch opens a new one.
     connection: Option<SqliteConnection>,
     names: Names,
+    /// Where the rows of beats stand, and what the running transaction changes of it.
+    rows: Arc<BeatRows>,
+    row_changes: RowChanges,
     next_event: i64,
     /// Beats that started before this, in microseconds, are late: their hour is being sealed, or is.
     late_before: i64,
@@ -133,13 +83,24 @@ impl Writer {
     pub(in crate::store) fn new(
         database: PathBuf,
         connection: SqliteConnection,
-        begun: WriterStart,
+        (begun, rows): (WriterStart, Arc<BeatRows>),
         (held, place): (Held, Arc<DatabaseLock>),
         signals: Signals,
     ) -> Self {
         let WriterStart { names, next_event, late_before } = begun;
-        let (connection, page_limit) = (Some(connection), PAGES_MAX);
-        Self { database, connection, names, next_event, late_before, page_limit, signals, place, _held: held }
+        Self {
+            database,
+            connection: Some(connection),
+            names,
+            rows,
+            row_changes: RowChanges::default(),
+            next_event,
+            late_before,
+            page_limit: PAGES_MAX,
+            signals,
+            place,
+            _held: held,
+        }
     }
 
     /// Writes until it is asked to close, or nobody is left who could ask.
@@ -147,6 +108,7 @@ impl Writer {
         let mut jobs = Vec::with_capacity(BATCH_MAX);
         while queue.recv_many(&mut jobs, BATCH_MAX).await > 0 {
             gather(&mut queue, &mut jobs, &self.signals).await;
+            jobs.retain(|job| !matches!(job.work, Work::Hurry));
             let closing: Vec<WriteJob> = jobs.extract_if(.., |job| matches!(job.work, Work::Close)).collect();
             self.batch(jobs.drain(..)).await;
             if !closing.is_empty() {
@@ -184,6 +146,7 @@ impl Writer {
             Ok(answers) => answers,
             Err(error) => {
                 self.names.forget();
+                self.row_changes = RowChanges::default();
                 if error.wants_new_connection() {
                     self.connection = None;
                 }
@@ -225,6 +188,9 @@ impl Writer {
         connection: &mut SqliteConnection,
         works: Vec<Work>,
     ) -> Result<Vec<Result<CommitAnswer, StoreError>>, StoreError> {
+        if self.together(connection, &works).await? {
+            return Ok(works.iter().map(|_| Ok(CommitAnswer::Done)).collect());
+        }
         sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await?;
         let mut answers = Vec::with_capacity(works.len());
         let mut records: Vec<Box<ChangeSet>> = Vec::with_capacity(works.len());
@@ -238,10 +204,36 @@ impl Writer {
             }
         }
         answers.extend(self.records(connection, &records).await?);
-        sqlx::query("COMMIT").execute(&mut *connection).await?;
+        self.commit(connection).await?;
+        Ok(answers)
+    }
+
+    /// Writes what is records and nothing else, as most batches are, in as few statements as that takes; false where it is
+    /// not, or where one of them is refused: then nothing was written.
+    async fn together(&mut self, connection: &mut SqliteConnection, works: &[Work]) -> Result<bool, StoreError> {
+        let mut records: Vec<&ChangeSet> = Vec::with_capacity(works.len());
+        for work in works {
+            let Work::Record(record) = work else { return Ok(false) };
+            records.push(record);
+        }
+        sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await?;
+        match self.put(connection, &records).await {
+            Ok(()) => self.commit(connection).await.map(|()| true),
+            Err(error) if is_conflict(&error) => {
+                self.names.forget();
+                sqlx::query("ROLLBACK").execute(connection).await?;
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn commit(&mut self, connection: &mut SqliteConnection) -> Result<(), StoreError> {
+        sqlx::query("COMMIT").execute(connection).await?;
         *self.signals.written_at.lock() = Instant::now();
         self.names.keep();
-        Ok(answers)
+        self.rows.apply(&std::mem::take(&mut self.row_changes));
+        Ok(())
     }
 
     /// Writes records together; where one of them is refused, each by itself.
@@ -272,27 +264,7 @@ impl Writer {
         records: &[&ChangeSet],
     ) -> Result<Result<(), StoreError>, StoreError> {
         sqlx::query("SAVEPOINT records").execute(&mut *connection).await?;
-        let written = match append(connection, &mut self.names, records).await {
-            Ok(()) => seal::note_late(connection, self.late_before, records).await,
-            Err(error) => Err(error),
-        };
-        let written = match written {
-            Ok(()) => decide(connection, records, &mut self.next_event).await,
-            Err(error) => Err(error),
-        };
-        let written = match written {
-            Ok(()) => keep(connection, records).await,
-            Err(error) => Err(error),
-        };
-        let written = match written {
-            Ok(()) => listing::note(connection, records).await,
-            Err(error) => Err(error),
-        };
-        let written = match written {
-            Ok(()) => transcript::keep(connection, records).await,
-            Err(error) => Err(error),
-        };
-        match written {
+        match self.put(connection, records).await {
             Ok(()) => {
                 sqlx::query("RELEASE records").execute(&mut *connection).await?;
                 Ok(Ok(()))
@@ -305,6 +277,21 @@ impl Writer {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// All that records bring.
+    async fn put(&mut self, connection: &mut SqliteConnection, records: &[&ChangeSet]) -> Result<(), sqlx::Error> {
+        append(connection, &mut self.names, records).await?;
+        seal::note_late(connection, self.late_before, records).await?;
+        decide(connection, records, &mut self.next_event).await?;
+        keep(connection, records).await?;
+        listing::note(connection, records).await?;
+        transcript::keep(connection, records).await?;
+        let beats = records.iter().filter_map(|record| record.beat.as_ref());
+        let is_late = |at: DateTime<Utc>| at.timestamp_micros() < self.late_before;
+        let added = beats.map(|beat| (beat.monitor.clone(), beat.started_at, is_late(beat.started_at)));
+        self.row_changes.added.extend(added);
+        Ok(())
     }
 
     async fn other(
@@ -340,7 +327,8 @@ impl Writer {
                     // Too early is harmless where this is taken back: a late beat joins its pack all the same.
                     self.late_before = self.late_before.max(until.timestamp_micros());
                 }
-                CommitAnswer::Changed(maintenance::run(connection, &mut self.names, *maintenance).await?)
+                let rows = (&*self.rows, &mut self.row_changes);
+                CommitAnswer::Changed(maintenance::run(connection, &mut self.names, rows, *maintenance).await?)
             }
             Work::Loaded(fleet) => {
                 CommitAnswer::FirstSeen(config_history::loaded(connection, &mut self.names, &fleet).await?)
@@ -354,33 +342,10 @@ impl Writer {
                 limit_pages(connection, self.page_limit).await?;
                 CommitAnswer::Done
             }
-            Work::Record(_) | Work::Close => CommitAnswer::Done,
+            Work::Record(_) | Work::Hurry | Work::Close => CommitAnswer::Done,
         };
         Ok(Ok(answer))
     }
-}
-
-/// Lets beats that decided nothing wait for others; ends as soon as anything comes that cannot wait.
-/// It is not woken by each beat that joins: at some 100 a second the waking would cost more than the writing.
-async fn gather(queue: &mut mpsc::Receiver<WriteJob>, jobs: &mut Vec<WriteJob>, signals: &Signals) {
-    if jobs.len() >= COMPANY || !jobs.iter().all(|job| can_wait(&job.work)) {
-        return;
-    }
-    tokio::select! {
-        () = tokio::time::sleep(Duration::from_micros(signals.gather_us.load(Ordering::Relaxed))) => {}
-        () = signals.hurry.notified() => {}
-    }
-    while jobs.len() < BATCH_MAX
-        && let Ok(job) = queue.try_recv()
-    {
-        jobs.push(job);
-    }
-}
-
-/// Whether it is a beat and nothing else: nobody is told anything by it.
-pub(in crate::store) fn can_wait(work: &Work) -> bool {
-    matches!(work, Work::Record(record) if record.beat.is_some() && record.incidents.is_empty()
-        && record.outbox.is_empty() && record.timeline.is_empty() && record.tools.is_none())
 }
 
 async fn limit_pages(connection: &mut SqliteConnection, pages: u32) -> Result<(), sqlx::Error> {

@@ -1,0 +1,182 @@
+//! What the writer can be asked, what it answers, and how long each may wait for others to share its commit.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use tokio::sync::oneshot;
+
+use crate::domain::contract::FIRST_STABLE;
+use crate::domain::monitor::MonitorId;
+use crate::domain::outcome::Verdict;
+use crate::store::values::change_set::{BeatSeen, ChangeSet};
+use crate::store::values::error::StoreError;
+use crate::store::write::config_history::FleetNote;
+use crate::store::write::maintenance::Maintenance;
+use crate::store::write::outbox::{Attempted, Claim, Claiming};
+
+/// What the writer can be asked to do.
+#[derive(Debug)]
+pub(in crate::store) enum Work {
+    Record(Box<ChangeSet>),
+    Claim {
+        now: DateTime<Utc>,
+        claiming: Claiming,
+    },
+    Attempted(Box<Attempted>),
+    WakeFallbacks {
+        now: DateTime<Utc>,
+    },
+    ReckonAnew {
+        now: DateTime<Utc>,
+    },
+    Replay {
+        delivery: String,
+        actor: String,
+        now: DateTime<Utc>,
+    },
+    Acknowledge {
+        incident: String,
+        actor: String,
+        now: DateTime<Utc>,
+    },
+    ForgetTranscripts {
+        now: DateTime<Utc>,
+        kept: TimeDelta,
+    },
+    Loaded(Box<FleetNote>),
+    Chore(Box<Maintenance>),
+    Touch {
+        now: DateTime<Utc>,
+    },
+    LimitPages(u32),
+    /// Nothing but that others wait no longer.
+    Hurry,
+    Close,
+}
+
+/// What it answers once it is on disk.
+#[derive(Debug)]
+pub(in crate::store) enum CommitAnswer {
+    Done,
+    Changed(bool),
+    Count(u64),
+    Claims(Vec<Claim>),
+    FirstSeen(HashMap<MonitorId, DateTime<Utc>>),
+}
+
+/// Work and whom to answer.
+#[derive(Debug)]
+pub(in crate::store) struct WriteJob {
+    pub(in crate::store) work: Work,
+    pub(in crate::store) done: oneshot::Sender<Result<CommitAnswer, StoreError>>,
+}
+
+/// Who waits for a commit, and so how long it may wait for company.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) enum Patience {
+    /// Somebody is told something, or has asked for something.
+    None,
+    /// Nobody is told anything yet, but the next look at the server may be seconds away.
+    Short,
+    /// Nobody: the next beat is a whole interval away.
+    Long,
+}
+
+/// How patient it is.
+pub(in crate::store) fn patience(work: &Work) -> Patience {
+    let Work::Record(record) = work else { return Patience::None };
+    let Some(beat) = &record.beat else { return Patience::None };
+    // A first list that stays the same is accepted by itself, and nobody hears of it.
+    let asked_by_somebody =
+        record.action.is_some() || record.tools.as_ref().is_some_and(|accepted| accepted.accepted_by != FIRST_STABLE);
+    let tells =
+        !(record.incidents.is_empty() && record.outbox.is_empty() && record.timeline.is_empty()) || asked_by_somebody;
+    // One that did not take place shows nothing to look at again.
+    let is_calm = beat.verdict == Verdict::Good || matches!(beat.seen, BeatSeen::Missed | BeatSeen::Held);
+    match (tells, is_calm && record.signals.is_empty()) {
+        (true, _) => Patience::None,
+        (false, false) => Patience::Short,
+        (false, true) => Patience::Long,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::domain::observation::{BeatKind, ToolsSeen};
+    use crate::domain::signal::{Signal, SignalState};
+    use crate::domain::tools::Listing;
+    use crate::store::values::change_set::{BeatRow, SignalRow, StageTimes, TimelineRow, ToolsRow};
+
+    fn beat(verdict: Verdict, seen: BeatSeen) -> ChangeSet {
+        let at = DateTime::UNIX_EPOCH;
+        let row = BeatRow {
+            monitor: MonitorId::new("docs"),
+            scheduled_at: at,
+            started_at: at,
+            kind: BeatKind::Scheduled,
+            era: None,
+            transport: None,
+            seen,
+            verdict,
+            reason: None,
+            stage: None,
+            elapsed: std::time::Duration::ZERO,
+            stages: StageTimes::default(),
+            fresh_connection: false,
+            config_hash: String::new(),
+        };
+        ChangeSet { beat: Some(row), ..ChangeSet::default() }
+    }
+
+    fn accepted(by: &str) -> Option<ToolsRow> {
+        let tools = ToolsSeen { listing: Arc::new(Listing::default()), ..ToolsSeen::default() };
+        let (monitor, from) = (MonitorId::new("docs"), DateTime::UNIX_EPOCH);
+        Some(ToolsRow { monitor, era: None, tools, from, accepted_by: by.to_owned() })
+    }
+
+    #[test]
+    fn what_decides_nothing_waits_and_what_somebody_waits_for_does_not() {
+        let good = || beat(Verdict::Good, BeatSeen::Seen);
+        let at = DateTime::UNIX_EPOCH;
+        let signal = SignalRow {
+            monitor: MonitorId::new("docs"),
+            signal: Signal::Availability,
+            subject: String::new(),
+            state: SignalState::quiet(at),
+            rule_hash: String::new(),
+        };
+        let line = TimelineRow {
+            incident: "i".to_owned(),
+            at,
+            kind: "updated".to_owned(),
+            actor: "serin".to_owned(),
+            text: String::new(),
+        };
+        let records = [
+            (good(), Patience::Long, "nothing happened"),
+            (
+                ChangeSet { tools: accepted(FIRST_STABLE), ..good() },
+                Patience::Long,
+                "a first list is accepted by itself",
+            ),
+            (beat(Verdict::Unknown, BeatSeen::Missed), Patience::Long, "nobody looked"),
+            (beat(Verdict::Unknown, BeatSeen::Held), Patience::Long, "nobody was to look"),
+            (beat(Verdict::Down, BeatSeen::Seen), Patience::Short, "it is looked at again in seconds"),
+            (beat(Verdict::Degraded, BeatSeen::Seen), Patience::Short, "so is a doubt"),
+            (beat(Verdict::Unknown, BeatSeen::Internal), Patience::Short, "and our own trouble"),
+            (ChangeSet { signals: vec![signal], ..good() }, Patience::Short, "a signal moved"),
+            (ChangeSet { timeline: vec![line], ..good() }, Patience::None, "an incident goes on"),
+            (ChangeSet { tools: accepted("ada"), ..good() }, Patience::None, "a person accepted the list"),
+            (ChangeSet::default(), Patience::None, "no beat: somebody asked for it"),
+        ];
+        for (record, expected, sentence) in records {
+            assert_eq!(patience(&Work::Record(Box::new(record))), expected, "{sentence}");
+        }
+        assert_eq!(patience(&Work::Hurry), Patience::None);
+        assert_eq!(patience(&Work::Close), Patience::None);
+        assert_eq!(patience(&Work::Touch { now: at }), Patience::None, "the proof of a write");
+    }
+}
