@@ -24,6 +24,7 @@ mod beats;
 mod fleet;
 mod reference;
 mod config;
+mod hour;
 mod memory;
 mod months;
 
@@ -65,6 +66,8 @@ enum Part {
     Config(config::ConfigBench),
     /// Measures what is remembered: bytes a monitor and day, and how long reading takes
     Memory(memory::MemoryBench),
+    /// Measures what an hour's change costs a large fleet: writing the hour, sealing it, and what waits meanwhile
+    Hour(hour::HourBench),
     /// Measures a start and the pages of a large fleet with months behind it
     Months(months::MonthsBench),
     /// Serves canned answers.
@@ -114,6 +117,7 @@ async fn run(args: BenchArgs) -> anyhow::Result<()> {
         Some(Part::Config(args)) => config::run(&args)?,
         Some(Part::Memory(args)) => memory::run(&args).await?,
         Some(Part::Months(args)) => Box::pin(months::run(&args)).await?,
+        Some(Part::Hour(args)) => Box::pin(hour::run(&args)).await?,
         Some(Part::Target) => target::run().await?,
         Some(Part::Fleet(load)) => anstream::println!("{}", fleet::run(load).await?),
         Some(Part::Bare(calls)) => anstream::println!("{}", bare::run(calls).await?),

@@ -216,7 +216,7 @@ pub(crate) async fn watch(
 }
 
 /// A beat as a healthy server brings it: noise of some 20 %, lists that stay the same for days, one timeout in a thousand.
-fn record(monitor: u64, minute: u64, from: DateTime<Utc>) -> ChangeSet {
+pub(crate) fn record(monitor: u64, minute: u64, from: DateTime<Utc>) -> ChangeSet {
     let salt = monitor * 1_000_003 + minute;
     // As the schedule's own: evenly over a twentieth of the interval.
     let scheduled_at = timestamp(from, minute) + TimeDelta::microseconds((mixed(salt) % 3_000_000).cast_signed());
@@ -300,6 +300,7 @@ pub(crate) fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
 }
 
-fn row(what: &str, measured: &str, goal: &str) {
+/// A row of the table.
+pub(crate) fn row(what: &str, measured: &str, goal: &str) {
     anstream::println!("| {what} | {measured} | {goal} |");
 }
