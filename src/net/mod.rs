@@ -1,7 +1,8 @@
 //! The guarded connector: how a connection to the outside comes about, phase by phase.
 //!
 //! Knows nothing of MCP or of webhooks. Which addresses may be talked to, and which roots are trusted, says
-//! `serin-outbound`. Read `files` and `connect_failure`, then `trust`, then `proxy`, then `stream`, then `connect`.
+//! `serin-outbound`. Read `files` and `connect_failure`, then `trust`, then `proxy`, then `target`, then
+//! `stream` and `alarm`, then `connect`.
 
 pub(crate) mod files;
 
@@ -11,6 +12,10 @@ pub(crate) mod trust;
 
 pub(crate) mod proxy;
 
+pub(crate) mod target;
+
 pub(crate) mod stream;
+
+pub(crate) mod alarm;
 
 pub(crate) mod connect;

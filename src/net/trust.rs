@@ -54,11 +54,6 @@ impl Trusts {
 }
 
 impl Files {
-    /// Whether nothing is declared.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.ca.is_none() && self.identity.is_none()
-    }
-
     /// Reads and checks the files.
     ///
     /// # Errors

@@ -17,11 +17,12 @@ use crate::probe::access::admission::Admission;
 use crate::probe::access::token_cache::TokenCache;
 use crate::probe::assignment::Assignment;
 use crate::probe::session::caller::ProbeContext;
+use crate::probe::session::declared::Declared;
 use crate::probe::session::process_pool::ProcessPool;
 use crate::probe::session::unclosed_sessions::UnclosedSessions;
 use crate::probe::stages::cross::Differing;
+use crate::probe::stages::declarations::{Declarations, made_of};
 use crate::probe::stages::search::not_asked;
-use crate::probe::stages::secrets::secrets_of;
 use crate::probe::stages::{connectivity, reach, steps};
 use crate::probe::wire::transcript::Transcript;
 use crate::tool_lists::interner::ListingInterner;
@@ -41,6 +42,7 @@ pub struct Prober {
     tokens: Tokens,
     token_cache: TokenCache,
     interner: ListingInterner,
+    declarations: Declarations,
     diagnoses: Semaphore,
 }
 
@@ -55,6 +57,7 @@ impl Prober {
             tokens: Tokens::default(),
             token_cache: TokenCache::default(),
             interner: ListingInterner::default(),
+            declarations: Declarations::default(),
             diagnoses: Semaphore::new(LADDERS_MAX),
         }
     }
@@ -69,6 +72,7 @@ impl Prober {
             tokens: Tokens::default(),
             token_cache: TokenCache::default(),
             interner: ListingInterner::default(),
+            declarations: Declarations::default(),
             diagnoses: Semaphore::new(LADDERS_MAX),
         }
     }
@@ -88,7 +92,7 @@ impl Prober {
     /// The same, with what was said in it; none where nothing was, since no token was got for it.
     pub async fn record(&self, assignment: &Assignment) -> (Observation, ServerProfile, Option<Transcript>) {
         let (mut seen, profile, transcript) = match &assignment.monitor.auth.oauth {
-            None => self.steps(assignment).await,
+            None => self.steps(assignment, &self.declarations.of(&assignment.monitor)).await,
             Some(oauth) => Box::pin(self.admitted(assignment, oauth)).await,
         };
         self.tokens.weigh(&mut seen).await;
@@ -98,8 +102,12 @@ impl Prober {
         (seen, profile, transcript)
     }
 
-    async fn steps(&self, assignment: &Assignment) -> (Observation, ServerProfile, Option<Transcript>) {
-        let ran = Box::pin(steps::run(self.means(), &self.programs, &self.differing, assignment)).await;
+    async fn steps(
+        &self,
+        assignment: &Assignment,
+        declared: &Declared,
+    ) -> (Observation, ServerProfile, Option<Transcript>) {
+        let ran = Box::pin(steps::run(self.means(), &self.programs, &self.differing, (assignment, declared))).await;
         let (seen, profile, transcript) = ran;
         (seen, profile, Some(transcript))
     }
@@ -110,10 +118,10 @@ impl Prober {
         assignment: &Assignment,
         oauth: &OAuth,
     ) -> (Observation, ServerProfile, Option<Transcript>) {
-        let scrub = secrets_of(&assignment.monitor);
+        let scrub = &self.declarations.of(&assignment.monitor).scrub;
         loop {
             let (own, secret, kept, steps, cost) =
-                match admission::admit(&self.connector, &self.token_cache, assignment, oauth, &scrub).await {
+                match admission::admit(&self.connector, &self.token_cache, assignment, oauth, scrub).await {
                     Admission::Refused { fault, steps, cost, trace } => {
                         let asks = not_asked(assignment, 0);
                         let (seen, profile) = admission::outside(assignment, fault, steps, (cost, trace), asks);
@@ -123,7 +131,7 @@ impl Prober {
                         (assignment, secret, kept, steps, cost)
                     }
                 };
-            let (mut seen, profile, transcript) = self.steps(&own).await;
+            let (mut seen, profile, transcript) = self.steps(&own, &made_of(&own.monitor)).await;
             let refused = seen.fault_before_search().is_some_and(|(_, fault)| fault.kind == FaultKind::AuthRejected);
             if refused && self.token_cache.forget(&assignment.monitor, &secret) && kept {
                 continue;
@@ -138,8 +146,9 @@ impl Prober {
         ProbeContext { connector: &self.connector, unclosed_sessions: &self.unclosed_sessions }
     }
 
-    /// Stops the program that is kept for a monitor, where one is: it was edited, or is gone from the file.
+    /// Lets go of what is kept for a monitor, and stops its program where one is: it was edited, or is gone from the file.
     pub async fn release(&self, monitor: &MonitorId) {
+        self.declarations.forget(monitor);
         if let Some(kept) = self.programs.take(monitor) {
             kept.process.stop().await;
         }
@@ -160,8 +169,7 @@ impl Prober {
         now: DateTime<Utc>,
     ) -> (Vec<ConnectivityStep>, Footprint) {
         let Ok(_place) = self.diagnoses.try_acquire() else { return (Vec::new(), Footprint::default()) };
-        let scrub = secrets_of(monitor);
-        Box::pin(connectivity::diagnose(self.means(), monitor, &scrub, profile, now)).await
+        Box::pin(connectivity::diagnose(self.means(), monitor, &made_of(monitor), profile, now)).await
     }
 
     /// Whether a control address answers, with what the file says that its answer has.

@@ -4,23 +4,23 @@
 
 use std::sync::OnceLock;
 
-use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use http::header::{ACCEPT_ENCODING, HOST, USER_AGENT};
-use http::{HeaderMap, HeaderValue, Request};
-use http_body_util::Full;
+use http::{HeaderMap, HeaderValue};
 use tokio::time::Instant;
 use url::{Host, Url};
 
 use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::monitor::{Monitor, OAuth};
 use crate::domain::observation::{Footprint, Stage, Step};
-use crate::net::connect::{Connector, Target};
+use crate::net::connect::Connector;
+use crate::net::target::Target;
 use crate::probe::decode::coding;
-use crate::probe::session::message::{AGENT, TRACE, new_trace, traceparent};
+use crate::probe::session::message::{AGENT, TRACE, new_trace, path_of, traceparent};
 use crate::probe::wire::clock::StepClock;
 use crate::probe::wire::connection::Wire;
 use crate::probe::wire::egress::{ClientIdentity, egress};
+use crate::probe::wire::outgoing::Outgoing;
 use crate::probe::wire::reply::ReadLimits;
 use crate::untrusted_text::Scrub;
 
@@ -81,12 +81,12 @@ impl<'a> Attempt<'a> {
         side: Side,
         label: &str,
         url: &Url,
-        mut request: Request<Full<Bytes>>,
+        request: Outgoing,
     ) -> Result<TokenAnswer, Fault> {
         let mut clock = StepClock::start(Stage::Handshake, label);
         clock.note(self.scrub.line(&shown(url)));
         let mut footprint = Footprint::default();
-        let outcome = self.exchange(url, &mut request, &mut clock, &mut footprint).await;
+        let outcome = self.exchange(url, request, &mut clock, &mut footprint).await;
         if url.origin() == self.home.origin() {
             self.footprint = self.footprint.plus(footprint);
         }
@@ -98,26 +98,26 @@ impl<'a> Attempt<'a> {
     async fn exchange(
         &self,
         url: &Url,
-        request: &mut Request<Full<Bytes>>,
+        request: Outgoing,
         clock: &mut StepClock,
         footprint: &mut Footprint,
     ) -> Result<TokenAnswer, Fault> {
         let unsafe_address = || self.refused("neither https nor this machine");
         let target = Target::of(url).filter(|_| url.scheme() == "https" || is_local(url)).ok_or_else(unsafe_address)?;
-        let host = HeaderValue::from_str(&target.authority()).map_err(|_| self.refused("no host"))?;
+        let host = HeaderValue::from_str(target.authority()).map_err(|_| self.refused("no host"))?;
         let shows = if url.origin() == self.home.origin() { ClientIdentity::Identity } else { ClientIdentity::Nothing };
         let target = egress(self.connector, target, self.monitor, self.scrub, shows)?;
-        *request.uri_mut() = url[url::Position::BeforePath..url::Position::AfterQuery].parse().unwrap_or_default();
-        request.headers_mut().insert(HOST, host);
-        request.headers_mut().insert(USER_AGENT, HeaderValue::from_static(AGENT));
-        request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static(coding::ACCEPTED));
-        request.headers_mut().extend(HeaderValue::from_str(&self.traceparent()).ok().map(|value| (TRACE, value)));
+        let request = request.at(path_of(url)).with(HOST, host);
+        let request = request.with(USER_AGENT, HeaderValue::from_static(AGENT));
+        let request = request.with(ACCEPT_ENCODING, HeaderValue::from_static(coding::ACCEPTED));
+        let trace = HeaderValue::from_str(&self.traceparent()).ok().map(|value| (TRACE, value));
+        let request = request.with_some(trace);
         let mut wire = Wire::new(self.connector, target, self.scrub);
         if !self.is_declared(url) {
             wire = wire.guarded();
         }
         let exchanged = async {
-            let mut reply = wire.send(request.clone(), clock, self.until).await?;
+            let mut reply = wire.send(request, clock, self.until).await?;
             let reading = ReadLimits {
                 id: 0,
                 scrub: self.scrub,

@@ -13,8 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
-use http::{HeaderValue, Method, Request};
-use http_body_util::Full;
+use http::{HeaderValue, Method};
 use serde_json::Value;
 use url::{Url, form_urlencoded};
 
@@ -23,6 +22,8 @@ use crate::domain::secret::Secret;
 use crate::probe::access::attempt::{Attempt, Side, TokenAnswer, shown};
 use crate::probe::decode::challenge::parameter;
 use crate::probe::decode::era::MODERN;
+use crate::probe::session::message::{METHOD, PROTOCOL};
+use crate::probe::wire::outgoing::Outgoing;
 use crate::untrusted_text::readable;
 
 /// A token that does not say how long it lives is taken for this long.
@@ -58,13 +59,11 @@ impl<'a> Attempt<'a> {
         let body = format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{"_meta":{{"traceparent":"{trace}","io.modelcontextprotocol/protocolVersion":"{MODERN}","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
         );
-        let mut request = Request::new(Full::new(Bytes::from(body)));
-        *request.method_mut() = Method::POST;
-        let headers = request.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        headers.insert("mcp-protocol-version", HeaderValue::from_static(MODERN));
-        headers.insert("mcp-method", HeaderValue::from_static("tools/list"));
+        let request = Outgoing::to_nowhere(Method::POST, Bytes::from(body))
+            .with(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+            .with(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"))
+            .with(PROTOCOL, HeaderValue::from_static(MODERN))
+            .with(METHOD, HeaderValue::from_static("tools/list"));
         let answer = self.send(Side::Server, "oauth: challenge", &self.home.clone(), request).await?;
         let header = answer.headers.get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
         Ok(header.filter(|_| answer.status == 401).unwrap_or_default().to_owned())
@@ -125,12 +124,10 @@ impl<'a> Attempt<'a> {
         let endpoint = issuer["token_endpoint"].as_str().and_then(|text| Url::parse(text).ok());
         let Some(endpoint) = endpoint else { return Err(self.refused("the issuer's metadata name no token_endpoint")) };
         let (body, login) = self.form(challenge, resource, issuer)?;
-        let mut request = Request::new(Full::new(Bytes::from(body)));
-        *request.method_mut() = Method::POST;
-        let headers = request.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        headers.extend(login.map(|value| (AUTHORIZATION, value)));
+        let request = Outgoing::to_nowhere(Method::POST, Bytes::from(body))
+            .with(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"))
+            .with(ACCEPT, HeaderValue::from_static("application/json"))
+            .with_some(login.map(|value| (AUTHORIZATION, value)));
         let answer = self.send(Side::Issuer, "oauth: token", &endpoint, request).await?;
         self.granted(&endpoint, &answer)
     }
@@ -210,8 +207,8 @@ impl<'a> Attempt<'a> {
     /// The first of these places that answers 200 with JSON; none where all of them say that there is nothing.
     async fn first(&mut self, side: Side, label: &str, places: &[Url]) -> Result<Option<Value>, Fault> {
         for place in places {
-            let mut request = Request::new(Full::default());
-            request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
+            let request = Outgoing::to_nowhere(Method::GET, Bytes::new());
+            let request = request.with(ACCEPT, HeaderValue::from_static("application/json"));
             let answer = self.send(side, label, place, request).await?;
             match (answer.status, side) {
                 (200, _) => {

@@ -2,6 +2,10 @@
 //!
 //! One request, which opens nothing that is not closed: tools/list where the server is modern, `initialize` where it is not.
 
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
 use crate::domain::monitor::{Auth, Monitor};
 use crate::domain::observation::{BeatKind, Observation, Stage, Stranger};
 use crate::domain::protocol::Era;
@@ -9,8 +13,10 @@ use crate::domain::server_profile::ServerProfile;
 use crate::probe::assignment::Assignment;
 use crate::probe::decode::era::LEGACY;
 use crate::probe::session::caller::{Caller, Destination, ProbeContext};
+use crate::probe::session::declared::{Declared, Way};
 use crate::probe::session::message::Call;
 use crate::probe::wire::clock::StepClock;
+use crate::probe::wire::egress::{ClientIdentity, trusting};
 use crate::untrusted_text::{Scrub, readable};
 
 const HOUR_SECONDS: i64 = 3600;
@@ -31,17 +37,22 @@ pub(crate) fn is_due(assignment: &Assignment) -> bool {
 /// Asks as a stranger; what came of it is in `seen`, and in `profile` whether to ask again soon.
 pub(crate) async fn ask(
     means: ProbeContext<'_>,
-    mut destination: Destination,
+    (way, until): (&Way, Instant),
     assignment: &Assignment,
-    scrub: &Scrub,
+    scrub: &Arc<Scrub>,
     profile: &mut ServerProfile,
     seen: &mut Observation,
 ) {
     let nobody = Monitor { auth: Auth::default(), ..Monitor::clone(&assignment.monitor) };
     // Credentials in the address are credentials.
-    let url = &mut destination.url;
+    let mut url = way.url.clone();
     let _no_host = url.set_username("").and_then(|()| url.set_password(None));
-    let mut caller = Caller::new(means, destination, scrub, &nobody, assignment.started_at);
+    let declared = Declared::at(Some(url), &nobody, Arc::clone(scrub));
+    let Ok(way) = declared.way() else { return };
+    let target = trusting(means.connector, way.target.clone(), &nobody, scrub, ClientIdentity::Nothing);
+    let Ok(target) = target else { return };
+    let destination = Destination { way, target, until };
+    let mut caller = Caller::new(means, destination, &declared, &nobody, assignment.started_at);
     let mut clock = StepClock::start(Stage::Handshake, "as a stranger");
     let params = format!(
         r#""protocolVersion":"{LEGACY}","capabilities":{{}},"clientInfo":{{"name":"serin","version":"{}"}}"#,

@@ -4,30 +4,30 @@
 //! [`REQUESTS_MAX`](crate::probe::explore::talk::REQUESTS_MAX) requests. First the server's own words are asked
 //! for, then the rare ones of what came back; only what the server then answered from the same source is proposed.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use tokio::time::Instant;
-use url::Url;
 
 use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::monitor::{Monitor, Search, SearchFields};
 use crate::domain::observation::{BeatKind, Observation, Stage};
 use crate::domain::server_profile::ServerProfile;
-use crate::net::connect::Target;
 use crate::probe::explore::explored::{CANARIES_MAX, Explored, Wish};
 use crate::probe::explore::talk::Talk;
 use crate::probe::prober::Prober;
-use crate::probe::session::caller::{Caller, Destination, bad_address};
+use crate::probe::session::caller::{Caller, Destination};
 use crate::probe::session::closing::close;
+use crate::probe::session::declared::{Declared, Way};
 use crate::probe::session::handshake::weigh_discover;
 use crate::probe::session::listing::all_pages;
 use crate::probe::session::opened::Opened;
 use crate::probe::session::process_pool::ProcessPool;
 use crate::probe::stages::secrets::secrets_of;
-use crate::probe::stages::steps::{NO_ADDRESS, meet};
+use crate::probe::stages::steps::meet;
 use crate::probe::wire::clock::StepClock;
-use crate::probe::wire::egress::{ClientIdentity, egress};
+use crate::probe::wire::egress::{ClientIdentity, trusting};
 use crate::tool_lists::callable::{Callable, find};
 use crate::tool_lists::known::KnownLists;
 use crate::tool_lists::tools::reduce;
@@ -58,22 +58,19 @@ impl Prober {
             gaps: Vec::new(),
         };
         let began = Instant::now();
-        let scrub = secrets_of(monitor);
-        let address = if monitor.reach.program.is_some() { NO_ADDRESS } else { monitor.url.resolved.expose() };
-        let parsed = Url::parse(address).ok().and_then(|url| Some((Target::of(&url)?, url)));
-        let Some((target, url)) = parsed else {
-            found.gaps.push(unreachable(Stage::Connect, &bad_address(&scrub)));
-            return found;
+        let declared = Declared::of(monitor, Arc::new(secrets_of(monitor)));
+        let trusting = |way: &Way| {
+            trusting(&self.connector, way.target.clone(), monitor, &declared.scrub, ClientIdentity::Identity)
         };
-        let target = match egress(&self.connector, target, monitor, &scrub, ClientIdentity::Identity) {
-            Ok(target) => target,
+        let (way, target) = match declared.way().and_then(|way| Ok((way, trusting(way)?))) {
+            Ok(found) => found,
             Err(fault) => {
                 found.gaps.push(unreachable(Stage::Connect, &fault));
                 return found;
             }
         };
-        let mut caller =
-            Caller::new(self.means(), Destination { target, url, until: began + TIME_MAX }, &scrub, monitor, now);
+        let destination = Destination { way, target, until: began + TIME_MAX };
+        let mut caller = Caller::new(self.means(), destination, &declared, monitor, now);
         converse(&mut caller, &self.programs, monitor, wish, &mut found).await;
         weigh_discover(&mut found.seen.steps, &mut found.profile);
         close(&mut caller, &mut found.profile, &mut found.seen).await;

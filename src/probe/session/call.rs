@@ -2,8 +2,7 @@
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, LOCATION};
-use http::{HeaderValue, Method, Request, StatusCode};
-use http_body_util::Full;
+use http::{HeaderValue, Method, StatusCode};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 use url::Url;
@@ -11,13 +10,15 @@ use url::Url;
 use crate::domain::fault::Fault;
 use crate::domain::protocol::Era;
 use crate::probe::decode::era::MODERN;
-use crate::probe::session::caller::{Caller, Carrier, bad_address};
+use crate::probe::session::caller::{Caller, Carrier};
+use crate::probe::session::declared::bad_address;
 use crate::probe::session::message::{
     Call, LAST_EVENT_ID, METHOD, NAME, OutgoingRequest, PROTOCOL, TRACE, body_of, header_value, path_of, traceparent,
 };
 use crate::probe::wire::channel::read_off;
 use crate::probe::wire::clock::StepClock;
 use crate::probe::wire::connection::Reply;
+use crate::probe::wire::outgoing::{Header, Outgoing};
 use crate::probe::wire::reply::{BrokenReply, Resume};
 
 /// Times one call's stream is taken up again. A server that hands out its answer in more pieces than this never comes to an end.
@@ -94,11 +95,9 @@ impl<'a> Caller<'a> {
             return None;
         }
         tokio::time::sleep(resume.after).await;
-        let mut request = self.request(Method::GET, Bytes::new());
-        let headers = request.headers_mut();
-        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        headers.insert(LAST_EVENT_ID, resume.last_id.clone());
-        self.session.sign(headers);
+        let request = self.request(Method::GET, Bytes::new());
+        let request = request.with(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        let request = self.session.sign(request.with(LAST_EVENT_ID, resume.last_id.clone()));
         let reply = self.wire.send(request, clock, deadline).await.ok()?;
         clock.note(format!("the server ended the stream before the answer; taken up again: {}", reply.status));
         if reply.status != StatusCode::OK {
@@ -137,11 +136,9 @@ impl<'a> Caller<'a> {
     }
 
     /// A GET of a path on the same origin.
-    pub(crate) fn plain_get(&mut self, url: &Url) -> Request<Full<Bytes>> {
-        let mut request = self.request(Method::GET, Bytes::new());
-        *request.uri_mut() = path_of(url);
-        request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json, */*;q=0.5"));
-        request
+    pub(crate) fn plain_get(&mut self, url: &Url) -> Outgoing {
+        let request = self.request(Method::GET, Bytes::new()).at(path_of(url));
+        request.with(ACCEPT, HeaderValue::from_static("application/json, */*;q=0.5"))
     }
 
     pub(super) async fn post(
@@ -161,41 +158,37 @@ impl<'a> Caller<'a> {
             };
             clock.note(self.scrub.line(&format!("followed a {} to {}", reply.status.as_u16(), moved.path())));
             self.let_go(&reply);
-            self.redirected = true;
-            self.url = moved;
+            self.path = path_of(&moved);
+            self.moved = Some(moved);
         }
     }
 
     /// A POST of a call, to where calls go.
-    pub(super) fn posted(&self, era: Era, call: &Call<'_>, letter: &OutgoingRequest) -> Request<Full<Bytes>> {
+    pub(super) fn posted(&self, era: Era, call: &Call<'_>, letter: &OutgoingRequest) -> Outgoing {
         let mut request = self.traced(Method::POST, letter.body.clone(), &letter.trace);
         if let Carrier::Sse(channel) = &self.carrier {
-            *request.uri_mut() = path_of(channel.endpoint());
+            request = request.at(path_of(channel.endpoint()));
         }
-        let headers = request.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        let request = request.with(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let request = request.with(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         match era {
             Era::Modern => {
-                headers.insert(PROTOCOL, HeaderValue::from_static(MODERN));
-                headers.extend(HeaderValue::from_str(call.method).ok().map(|value| (METHOD, value)));
-                headers.extend(call.name.and_then(header_value).map(|value| (NAME, value)));
-                headers.extend(call.headers.iter().cloned());
+                let request = request.with(PROTOCOL, HeaderValue::from_static(MODERN));
+                let request = request.with(METHOD, HeaderValue::from_static(call.method));
+                let request = request.with_some(call.name.and_then(header_value).map(|value| (NAME, value)));
+                call.headers.iter().cloned().fold(request, |request, (name, value)| request.with(name, value))
             }
-            Era::Legacy => {
-                self.session.sign(headers);
-            }
+            Era::Legacy => self.session.sign(request),
         }
-        request
     }
 
     /// Where a redirect leads that is followed: once, same origin, method kept.
     pub(super) fn moved_to(&self, reply: &Reply) -> Option<Url> {
-        if self.redirected || !matches!(reply.status.as_u16(), 307 | 308) {
+        if self.moved.is_some() || !matches!(reply.status.as_u16(), 307 | 308) {
             return None;
         }
-        let moved = self.url.join(reply.headers.get(LOCATION)?.to_str().ok()?).ok()?;
-        (moved.origin() == self.url.origin()).then_some(moved)
+        let moved = self.url().join(reply.headers.get(LOCATION)?.to_str().ok()?).ok()?;
+        (moved.origin() == self.url().origin()).then_some(moved)
     }
 
     /// The next message; only one that asks for an answer carries its id.
@@ -205,18 +198,14 @@ impl<'a> Caller<'a> {
         OutgoingRequest { id, body: body_of(era, call, asks.then_some(id), &trace), trace }
     }
 
-    pub(super) fn request(&mut self, method: Method, body: Bytes) -> Request<Full<Bytes>> {
+    pub(super) fn request(&mut self, method: Method, body: Bytes) -> Outgoing {
         self.requests += 1;
         self.traced(method, body, &traceparent(self.trace, self.requests))
     }
 
-    pub(super) fn traced(&self, method: Method, body: Bytes, trace: &str) -> Request<Full<Bytes>> {
-        let mut request = Request::new(Full::new(body));
-        *request.method_mut() = method;
-        *request.uri_mut() = path_of(&self.url);
-        *request.headers_mut() = self.headers.base.clone();
-        request.headers_mut().extend(HeaderValue::from_str(trace).ok().map(|value| (TRACE, value)));
-        request
+    pub(super) fn traced(&self, method: Method, body: Bytes, trace: &str) -> Outgoing {
+        let trace: Option<Header> = HeaderValue::from_str(trace).ok().map(|value| (TRACE, value));
+        Outgoing::new(method, self.path.clone(), self.headers.all.clone(), body).with_some(trace)
     }
 
     /// A body nobody reads: the connection can only be kept where there is none.

@@ -1,28 +1,22 @@
 //! Whoever speaks MCP to one server for the length of one probe: what it has, and what it may show.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
-use http::header::{ACCEPT_ENCODING, AUTHORIZATION, HOST, USER_AGENT};
-use http::{HeaderMap, HeaderName, HeaderValue, Request};
-use http_body_util::Full;
+use http::{HeaderValue, Uri};
 use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::time::Instant;
 use url::Url;
 
-use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::monitor::Monitor;
 use crate::domain::protocol::{Transport, legacy_version};
-use crate::domain::secret::Secret;
-use crate::net::connect::{Connector, Target};
-use crate::probe::decode::coding;
-use crate::probe::decode::identity;
-use crate::probe::session::message::{AGENT, PROTOCOL, SESSION, new_trace};
+use crate::net::connect::Connector;
+use crate::net::target::Target;
+use crate::probe::session::declared::{Declared, OwnHeaders, Way};
+use crate::probe::session::message::{PROTOCOL, SESSION, new_trace};
 use crate::probe::session::unclosed_sessions::UnclosedSessions;
 use crate::probe::wire::channel::Channel;
 use crate::probe::wire::connection::Wire;
+use crate::probe::wire::outgoing::Outgoing;
 use crate::probe::wire::program::Process;
 use crate::probe::wire::reply::ReadLimits;
 use crate::untrusted_text::Scrub;
@@ -48,9 +42,10 @@ pub(crate) struct ProbeContext<'a> {
 
 /// Where a caller calls, and how long it may.
 #[derive(Debug)]
-pub(crate) struct Destination {
+pub(crate) struct Destination<'a> {
+    pub(crate) way: &'a Way,
+    /// The way's, with the certificates of this probe.
     pub(crate) target: Target,
-    pub(crate) url: Url,
     /// No call lasts longer than this.
     pub(crate) until: Instant,
 }
@@ -63,24 +58,18 @@ pub(crate) struct Caller<'a> {
     pub(crate) scrub: &'a Scrub,
     pub(crate) wire: Wire<'a>,
     pub(crate) carrier: Carrier<'a>,
-    /// Where calls go; a redirect moves it once.
-    pub(super) url: Url,
-    pub(super) redirected: bool,
+    declared: &'a Declared,
+    way: &'a Way,
+    /// Where a redirect led; it is followed once.
+    pub(super) moved: Option<Url>,
+    /// Path and query of where calls go.
+    pub(super) path: Uri,
     pub(super) headers: OwnHeaders,
     pub(crate) limits: CallLimits,
     pub(crate) session: LegacySession,
     pub(super) trace: u128,
     /// Ids given out so far; a kept program's go on from beat to beat.
     pub(crate) requests: u64,
-}
-
-/// What every request carries.
-#[derive(Debug)]
-pub(super) struct OwnHeaders {
-    pub(super) base: HeaderMap,
-    pub(super) credentials_sent: bool,
-    /// Headers that are for the monitor's own origin and nobody else.
-    secret: Vec<HeaderName>,
 }
 
 /// How long calls may take, and what time it is.
@@ -108,84 +97,41 @@ pub(crate) struct LegacySession {
 
 impl LegacySession {
     /// Says in a request which conversation it belongs to.
-    pub(super) fn sign(&self, headers: &mut HeaderMap) {
-        headers.extend(self.protocol.clone().map(|value| (PROTOCOL, value)));
-        headers.extend(self.id.clone().map(|value| (SESSION, value)));
+    pub(super) fn sign(&self, request: Outgoing) -> Outgoing {
+        let request = request.with_some(self.protocol.clone().map(|value| (PROTOCOL, value)));
+        request.with_some(self.id.clone().map(|value| (SESSION, value)))
     }
-}
-
-impl OwnHeaders {
-    fn new(monitor: &Monitor, target: &Target, url: &Url, started_at: DateTime<Utc>) -> Self {
-        let mut base = HeaderMap::with_capacity(12);
-        if let Ok(host) = HeaderValue::from_str(&target.authority()) {
-            base.insert(HOST, host);
-        }
-        base.insert(USER_AGENT, HeaderValue::from_static(AGENT));
-        base.insert(ACCEPT_ENCODING, HeaderValue::from_static(coding::ACCEPTED));
-        let identity = monitor.identity.as_ref();
-        base.extend(
-            identity.and_then(|known| Some((identity::HEADER, identity::header(known, &monitor.id, started_at)?))),
-        );
-        let credentials = authorization(monitor, url);
-        let declared = declared_headers(monitor);
-        let credentials_sent = credentials.is_some() || !declared.is_empty();
-        let secret = declared.iter().map(|(name, _)| name.clone()).chain([AUTHORIZATION]).collect();
-        base.extend(credentials.map(|value| (AUTHORIZATION, value)));
-        base.extend(declared);
-        Self { base, credentials_sent, secret }
-    }
-}
-
-fn authorization(monitor: &Monitor, url: &Url) -> Option<HeaderValue> {
-    let text = match &monitor.auth.bearer {
-        Some(bearer) => format!("Bearer {}", bearer.expose()),
-        None if !url.username().is_empty() || url.password().is_some() => {
-            format!("Basic {}", STANDARD.encode(format!("{}:{}", url.username(), url.password().unwrap_or_default())))
-        }
-        None => return None,
-    };
-    let mut value = HeaderValue::from_str(&text).ok()?;
-    value.set_sensitive(true);
-    Some(value)
-}
-
-/// Further headers of the file; `config` has checked names and values.
-fn declared_headers(monitor: &Monitor) -> Vec<(HeaderName, HeaderValue)> {
-    let header = |(name, value): &(String, Secret)| {
-        let mut value = HeaderValue::from_str(value.expose()).ok()?;
-        value.set_sensitive(true);
-        Some((HeaderName::from_bytes(name.as_bytes()).ok()?, value))
-    };
-    monitor.auth.headers.iter().filter_map(header).collect()
-}
-
-/// A URL that is none, or none that a probe speaks.
-pub(crate) fn bad_address(scrub: &Scrub) -> Fault {
-    scrub.fault(FaultKind::NameNotResolved, "the address is no http or https URL with a host")
 }
 
 impl<'a> Caller<'a> {
     pub(crate) fn new(
         means: ProbeContext<'a>,
-        Destination { target, url, until }: Destination,
-        scrub: &'a Scrub,
+        Destination { way, target, until }: Destination<'a>,
+        declared: &'a Declared,
         monitor: &'a Monitor,
         started_at: DateTime<Utc>,
     ) -> Self {
         Self {
             means,
             monitor,
-            scrub,
-            headers: OwnHeaders::new(monitor, &target, &url, started_at),
-            wire: Wire::new(means.connector, target, scrub),
+            scrub: &declared.scrub,
+            headers: declared.headers(monitor, started_at),
+            wire: Wire::new(means.connector, target, &declared.scrub),
             carrier: Carrier::Http,
-            url,
-            redirected: false,
+            declared,
+            way,
+            moved: None,
+            path: way.path.clone(),
             limits: CallLimits { timeout: monitor.timeout, until, started_at, started: Instant::now() },
             session: LegacySession { open: means.unclosed_sessions.take(monitor), ..LegacySession::default() },
             trace: new_trace(),
             requests: 0,
         }
+    }
+
+    /// Where calls go.
+    pub(super) fn url(&self) -> &Url {
+        self.moved.as_ref().unwrap_or(&self.way.url)
     }
 
     pub(crate) const fn monitor(&self) -> &'a Monitor {
@@ -235,10 +181,8 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Takes out what only the monitor's own origin may see.
-    pub(crate) fn strip(&self, request: &mut Request<Full<Bytes>>) {
-        for name in &self.headers.secret {
-            request.headers_mut().remove(name);
-        }
+    /// The request without what only the monitor's own origin may see.
+    pub(crate) fn stripped(&self, request: Outgoing) -> Outgoing {
+        request.without(&self.declared.secret)
     }
 }

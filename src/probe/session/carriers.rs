@@ -19,12 +19,12 @@ use crate::probe::wire::reply::BrokenReply;
 impl<'a> Caller<'a> {
     /// Opens the event stream of the older transport over a connection of its own; calls go through it from now on.
     pub(crate) async fn open_stream(&mut self, deadline: Instant, clock: &mut StepClock) -> Result<(), BrokenReply> {
-        let mut request = self.request(Method::GET, Bytes::new());
-        request.headers_mut().insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        let request = self.request(Method::GET, Bytes::new());
+        let request = request.with(ACCEPT, HeaderValue::from_static("text/event-stream"));
         let wire =
             Wire::new(self.means.connector, self.wire.target().clone(), self.scrub).kept_in(self.wire.transcript);
         let reading = self.reading(0, deadline);
-        match Box::pin(Channel::open(wire, request, &self.url, &reading, clock)).await {
+        match Box::pin(Channel::open(wire, request, self.url(), &reading, clock)).await {
             Ok(channel) => {
                 self.carrier = Carrier::Sse(Box::new(channel));
                 self.wire.footprint.sessions_opened += 1;

@@ -9,11 +9,11 @@ use url::Url;
 use crate::domain::protocol::Era;
 use crate::probe::decode::era::{LEGACY, MODERN};
 
-pub(super) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+pub(crate) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 
 pub(super) const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-pub(super) const PROTOCOL: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(crate) const PROTOCOL: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
@@ -33,7 +33,7 @@ pub(super) struct OutgoingRequest {
 
 #[derive(Debug, Default)]
 pub(crate) struct Call<'c> {
-    pub(crate) method: &'c str,
+    pub(crate) method: &'static str,
     /// The tool's name, for `tools/call`.
     pub(crate) name: Option<&'c str>,
     /// Members of `params`, without braces.
@@ -85,7 +85,7 @@ pub(crate) fn initialize_params() -> String {
 }
 
 /// The path and query of a URL, as HTTP/1.1 asks for them.
-pub(super) fn path_of(url: &Url) -> http::Uri {
+pub(crate) fn path_of(url: &Url) -> http::Uri {
     url[url::Position::BeforePath..url::Position::AfterQuery].parse().unwrap_or_default()
 }
 

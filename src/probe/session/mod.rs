@@ -1,10 +1,11 @@
 //! A conversation in the era that the server speaks: the handshake, a request, the list of tools, the end.
 //!
-//! Read `caller` (who speaks) on `message` (what is written), `call` (one request), `carriers` and `sessions` (what it goes
+//! Read `caller` (who speaks) on `declared` (as whom and where) and `message` (what is written), `call` (one request), `carriers` and `sessions` (what it goes
 //! through and in), `handshake` on `known_era`, `kept_session`, `refusal`,
 //! `initialize` and `discover` (which era), `listing`, then `closing` on `afterwards`.
 
 pub(crate) mod message;
+pub(crate) mod declared;
 pub(crate) mod caller;
 pub(crate) mod call;
 pub(crate) mod carriers;

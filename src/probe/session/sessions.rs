@@ -31,10 +31,9 @@ impl<'a> Caller<'a> {
                 continue;
             }
             closed = true;
-            let mut request = self.request(Method::DELETE, Bytes::new());
-            request.headers_mut().insert(SESSION, session.clone());
             let version = self.session.protocol.clone().unwrap_or(HeaderValue::from_static(LEGACY));
-            request.headers_mut().insert(PROTOCOL, version);
+            let request = self.request(Method::DELETE, Bytes::new());
+            let request = request.with(SESSION, session.clone()).with(PROTOCOL, version);
             match self.wire.send(request, clock, deadline).await {
                 Ok(reply) if reply.status.is_success() || reply.status.as_u16() == 404 => {
                     self.wire.footprint.sessions_closed += 1;

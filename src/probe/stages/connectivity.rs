@@ -18,11 +18,12 @@ use crate::domain::observation::{ConnectivityStep, Footprint, Stage};
 use crate::domain::protocol::Era;
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::wording::counted;
-use crate::net::connect::Target;
+use crate::net::target::Target;
 use crate::probe::session::caller::{Caller, Destination, ProbeContext};
+use crate::probe::session::declared::Declared;
 use crate::probe::session::message::Call;
 use crate::probe::wire::clock::StepClock;
-use crate::probe::wire::egress::{ClientIdentity, egress};
+use crate::probe::wire::egress::{ClientIdentity, trusting};
 use crate::untrusted_text::Scrub;
 
 /// All steps together: what they show is wanted before the page, which comes some ten seconds after a first failure.
@@ -34,15 +35,15 @@ const ADDRESSES_TRIED: usize = 4;
 pub(crate) async fn diagnose(
     means: ProbeContext<'_>,
     monitor: &Monitor,
-    scrub: &Scrub,
+    declared: &Declared,
     profile: &ServerProfile,
     now: DateTime<Utc>,
 ) -> (Vec<ConnectivityStep>, Footprint) {
-    let parsed = Url::parse(monitor.url.resolved.expose()).ok().and_then(|url| Some((Target::of(&url)?, url)));
-    let Some((target, url)) = parsed.filter(|_| monitor.reach.program.is_none()) else {
+    let scrub = &declared.scrub;
+    let Some(way) = declared.way().ok().filter(|_| monitor.reach.program.is_none()) else {
         return (Vec::new(), Footprint::default());
     };
-    let Ok(target) = egress(means.connector, target, monitor, scrub, ClientIdentity::Identity) else {
+    let Ok(target) = trusting(means.connector, way.target.clone(), monitor, scrub, ClientIdentity::Identity) else {
         return (Vec::new(), Footprint::default());
     };
     let mut connectivity = Diagnosing { tried: Vec::new(), until: Instant::now() + CLIMB_MAX, scrub };
@@ -50,9 +51,9 @@ pub(crate) async fn diagnose(
     if monitor.reach.proxy.is_none() && !connectivity.socket(&target).await {
         return (connectivity.tried, Footprint::default());
     }
-    let mut caller =
-        Caller::new(means, Destination { target, url: url.clone(), until: connectivity.until }, scrub, monitor, now);
-    if connectivity.secured(&mut caller, &url).await && connectivity.bare(&mut caller, &url).await {
+    let destination = Destination { way, target, until: connectivity.until };
+    let mut caller = Caller::new(means, destination, declared, monitor, now);
+    if connectivity.secured(&mut caller, &way.url).await && connectivity.bare(&mut caller, &way.url).await {
         connectivity.listed(&mut caller, profile).await;
     }
     let mut clock = StepClock::start(Stage::Handshake, "closing");
@@ -121,8 +122,8 @@ impl Diagnosing<'_> {
     /// A plain GET, without credentials: whoever answers says what it is.
     async fn bare(&mut self, caller: &mut Caller<'_>, url: &Url) -> bool {
         let (began, mut clock) = (Instant::now(), StepClock::start(Stage::Connect, ""));
-        let mut request = caller.plain_get(url);
-        caller.strip(&mut request);
+        let request = caller.plain_get(url);
+        let request = caller.stripped(request);
         match caller.wire.send(request, &mut clock, self.until).await {
             Err(fault) => self.step("unauthenticated", began, false, &fault.detail),
             Ok(reply) => {

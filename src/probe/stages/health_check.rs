@@ -7,12 +7,15 @@ use url::Url;
 use crate::domain::fault::Fault;
 use crate::domain::observation::{Footprint, HealthSeen, Observation, Stage};
 use crate::domain::secret::Address;
-use crate::net::connect::{Connector, Target};
+use crate::net::connect::Connector;
+use crate::net::target::Target;
 use crate::probe::decode::health;
-use crate::probe::session::caller::{Caller, bad_address};
+use crate::probe::session::caller::Caller;
+use crate::probe::session::declared::bad_address;
 use crate::probe::wire::clock::StepClock;
 use crate::probe::wire::connection::Wire;
 use crate::probe::wire::egress::{ClientIdentity, egress};
+use crate::probe::wire::outgoing::Outgoing;
 use crate::probe::wire::reply::{ReadLimits, status_fault};
 use crate::untrusted_text::readable;
 
@@ -68,10 +71,9 @@ async fn fetch_elsewhere(
     deadline: Instant,
     clock: &mut StepClock,
 ) -> (Fetched, Footprint) {
-    let mut request = caller.plain_get(&url);
-    caller.strip(&mut request);
-    let host = HeaderValue::from_str(&target.authority()).ok();
-    request.headers_mut().extend(host.map(|host| (http::header::HOST, host)));
+    let request = caller.plain_get(&url);
+    let host = HeaderValue::from_str(target.authority()).ok();
+    let request = caller.stripped(request).with_some(host.map(|host| (http::header::HOST, host)));
     let target = match egress(connector, target, caller.monitor(), caller.scrub, ClientIdentity::Nothing) {
         Err(fault) => return (Err(fault), Footprint::default()),
         Ok(target) => target,
@@ -107,12 +109,7 @@ fn read(caller: &Caller<'_>, address: &str, outcome: Fetched) -> HealthSeen {
     }
 }
 
-async fn fetch(
-    wire: &mut Wire<'_>,
-    request: http::Request<http_body_util::Full<bytes::Bytes>>,
-    reading: &ReadLimits<'_>,
-    clock: &mut StepClock,
-) -> Fetched {
+async fn fetch(wire: &mut Wire<'_>, request: Outgoing, reading: &ReadLimits<'_>, clock: &mut StepClock) -> Fetched {
     let mut reply = wire.send(request, clock, reading.deadline).await?;
     let body = reading.whole(wire, &reply.headers, &mut reply.body).await?;
     clock.answer();

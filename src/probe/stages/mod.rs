@@ -1,6 +1,7 @@
 //! A probe, whole: its steps in order, and the looks beside them.
 
 pub(crate) mod secrets;
+pub(crate) mod declarations;
 pub(crate) mod search;
 pub(crate) mod steps;
 pub(crate) mod health_check;

@@ -1,5 +1,6 @@
 //! Does a control address answer, by which Serin knows its own network? And is it the one who answers there?
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -9,27 +10,20 @@ use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::fleet::Control;
 use crate::domain::monitor::Monitor;
 use crate::domain::observation::Stage;
-use crate::net::connect::Target;
-use crate::probe::session::caller::{Caller, Destination, ProbeContext, bad_address};
+use crate::probe::session::caller::{Caller, Destination, ProbeContext};
+use crate::probe::session::declared::Declared;
 use crate::probe::wire::clock::StepClock;
-use crate::untrusted_text::Scrub;
 
 /// One GET; any HTTP answer will do, unless the file says what the right one has. No redirect is followed: a gateway's
 /// leads to its own pages.
 pub(crate) async fn answers(means: ProbeContext<'_>, control: &Control, within: Duration) -> Result<(), Fault> {
-    let scrub = Scrub::default();
-    let parsed = Url::parse(control.address.resolved.expose()).ok().and_then(|url| Some((Target::of(&url)?, url)));
-    let Some((target, url)) = parsed else { return Err(bad_address(&scrub)) };
-    let until = Instant::now() + within;
     let nobody = Monitor::undeclared("control", control.address.clone());
-    let mut caller = Caller::new(
-        means,
-        Destination { target, url: url.clone(), until },
-        &scrub,
-        &nobody,
-        chrono::DateTime::UNIX_EPOCH,
-    );
-    let answered = asked(&mut caller, &url, control, until).await;
+    let declared = Declared::of(&nobody, Arc::default());
+    let way = declared.way()?;
+    let until = Instant::now() + within;
+    let destination = Destination { way, target: way.target.clone(), until };
+    let mut caller = Caller::new(means, destination, &declared, &nobody, chrono::DateTime::UNIX_EPOCH);
+    let answered = asked(&mut caller, &way.url, control, until).await;
     caller.wire.hang_up();
     answered
 }

@@ -1,23 +1,23 @@
 //! One probe, in order: connect, handshake, tools, searches, closing, health.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta};
 use serde_json::Value;
 use tokio::time::Instant;
-use url::Url;
 
 use crate::domain::fault::FaultKind;
 use crate::domain::monitor::Monitor;
 use crate::domain::observation::{Observation, Stage};
 use crate::domain::protocol::Era;
 use crate::domain::server_profile::ServerProfile;
-use crate::net::connect::Target;
 use crate::probe::access::credential;
 use crate::probe::access::unauthenticated_check;
 use crate::probe::assignment::Assignment;
-use crate::probe::session::caller::{Caller, Destination, ProbeContext, bad_address};
+use crate::probe::session::caller::{Caller, Destination, ProbeContext};
 use crate::probe::session::closing::close;
+use crate::probe::session::declared::Declared;
 use crate::probe::session::handshake::{open, resume, weigh_discover};
 use crate::probe::session::kept_session::{is_forgotten, lost_its_session};
 use crate::probe::session::listing::{Listed, all_pages};
@@ -28,9 +28,8 @@ use crate::probe::stages::cross;
 use crate::probe::stages::cross::Differing;
 use crate::probe::stages::health_check::check_health;
 use crate::probe::stages::search::{fits, not_asked, search};
-use crate::probe::stages::secrets::secrets_of;
 use crate::probe::wire::clock::StepClock;
-use crate::probe::wire::egress::{ClientIdentity, egress};
+use crate::probe::wire::egress::{ClientIdentity, trusting};
 use crate::probe::wire::transcript::Transcript;
 use crate::tool_lists::tools::{input_schema, named};
 
@@ -40,23 +39,20 @@ const HEALTH_SHARE: u32 = 4;
 /// A certificate this near its end is looked at anew on each beat.
 const LOOK_AGAIN_DAYS: i64 = 30;
 
-/// Stands where a program has no address: its wire is there for health addresses only, and `.invalid` never resolves.
-pub(crate) const NO_ADDRESS: &str = "http://program.invalid/";
-
 /// Runs one probe to its end, and gives what was said in it: whoever judges what was seen knows whether it is wanted.
 pub(crate) async fn run(
     means: ProbeContext<'_>,
     programs: &ProcessPool,
     differing: &Differing,
-    assignment: &Assignment,
+    (assignment, declared): (&Assignment, &Declared),
 ) -> (Observation, ServerProfile, Transcript) {
     let monitor = &*assignment.monitor;
     let began = Instant::now();
-    let transcript = Transcript::new(secrets_of(monitor), monitor);
+    let transcript = Transcript::new(Arc::clone(&declared.scrub), Arc::clone(&declared.secret));
     let mut seen = blank(assignment);
     seen.credential_until = credential::ends_at(&monitor.auth);
     let mut profile = assignment.profile.clone();
-    visit(means, (programs, differing), assignment, &transcript, &mut profile, &mut seen).await;
+    visit(means, (programs, differing), (assignment, declared), &transcript, &mut profile, &mut seen).await;
     seen.asks.extend(not_asked(assignment, seen.asks.len()));
     seen.elapsed = began.elapsed();
     (seen, profile, transcript)
@@ -66,27 +62,26 @@ pub(crate) async fn run(
 async fn visit(
     means: ProbeContext<'_>,
     (programs, differing): (&ProcessPool, &Differing),
-    assignment: &Assignment,
+    (assignment, declared): (&Assignment, &Declared),
     transcript: &Transcript,
     profile: &mut ServerProfile,
     seen: &mut Observation,
 ) {
-    let (monitor, scrub) = (&*assignment.monitor, transcript.scrub());
+    let (monitor, scrub) = (&*assignment.monitor, &declared.scrub);
     let over = Instant::now() + monitor.probe_budget;
     let kept_back = if monitor.health.is_empty() {
         Duration::ZERO
     } else {
         monitor.timeout.min(monitor.probe_budget / HEALTH_SHARE)
     };
-    let address = if monitor.reach.program.is_some() { NO_ADDRESS } else { monitor.url.resolved.expose() };
-    let parsed = Url::parse(address).ok().and_then(|url| Some((Target::of(&url)?, url)));
-    let found = parsed.ok_or_else(|| bad_address(scrub)).and_then(|(target, url)| {
+    let found = declared.way().and_then(|way| {
         // While a renewal is waited for, each beat looks at the certificate itself and resumes no session.
         let soon = |until| until - assignment.started_at < TimeDelta::days(LOOK_AGAIN_DAYS);
+        let target = way.target.clone();
         let target = if profile.certificate_until.is_some_and(soon) { target.anew() } else { target };
-        Ok((egress(means.connector, target, monitor, scrub, ClientIdentity::Identity)?, url))
+        Ok((trusting(means.connector, target, monitor, scrub, ClientIdentity::Identity)?, way))
     });
-    let (target, url) = match found {
+    let (target, way) = match found {
         Ok(found) => found,
         Err(fault) => {
             seen.steps.push(StepClock::start(Stage::Connect, &monitor.url.shown).stop(Some(fault)));
@@ -96,8 +91,8 @@ async fn visit(
     let shown_until = target.identity_until().and_then(|until| DateTime::from_timestamp(until, 0));
     seen.credential_until = [seen.credential_until, shown_until].into_iter().flatten().min();
     let until = over - kept_back;
-    let destination = Destination { target, url: url.clone(), until };
-    let mut caller = Caller::new(means, destination, scrub, monitor, assignment.started_at);
+    let destination = Destination { way, target, until };
+    let mut caller = Caller::new(means, destination, declared, monitor, assignment.started_at);
     caller.wire.transcript = Some(transcript);
     seen.trace = caller.trace();
     let opened = converse(&mut caller, programs, differing, assignment, profile, seen).await;
@@ -107,15 +102,10 @@ async fn visit(
     let met = opened.is_some();
     leave(&mut caller, programs, monitor, opened, seen).await;
     if met && unauthenticated_check::is_due(assignment) {
-        let bare = Target::of(&url)
-            .and_then(|target| egress(means.connector, target, monitor, scrub, ClientIdentity::Nothing).ok());
-        if let Some(target) = bare {
-            let destination = Destination { target, url: url.clone(), until };
-            Box::pin(unauthenticated_check::ask(means, destination, assignment, scrub, profile, seen)).await;
-        }
+        Box::pin(unauthenticated_check::ask(means, (way, until), assignment, scrub, profile, seen)).await;
     }
     for address in &monitor.health {
-        let elsewhere = check_health(means.connector, &mut caller, &url, address, over, seen).await;
+        let elsewhere = check_health(means.connector, &mut caller, &way.url, address, over, seen).await;
         seen.footprint = seen.footprint.plus(elsewhere);
     }
     caller.wire.hang_up();
@@ -187,7 +177,7 @@ fn met(caller: &Caller<'_>, opened: &Opened, seen: &mut Observation) {
 
 /// Connects to the server's address; none where that failed.
 async fn connect(caller: &mut Caller<'_>, profile: &mut ServerProfile, seen: &mut Observation) -> Option<()> {
-    let mut clock = StepClock::start(Stage::Connect, &caller.wire.target().authority());
+    let mut clock = StepClock::start(Stage::Connect, caller.wire.target().authority());
     let deadline = caller.deadline();
     let fault = caller.wire.connect(&mut clock, deadline).await.err();
     let shown = caller.wire.certificate_until.and_then(|until| DateTime::from_timestamp(until, 0));

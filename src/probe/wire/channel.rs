@@ -6,10 +6,8 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::future::{Either, select};
-use http::{Request, StatusCode};
-use http_body_util::Full;
+use http::StatusCode;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout};
 use url::Url;
@@ -20,6 +18,7 @@ use crate::probe::decode::rpc::read;
 use crate::probe::decode::sse::{Decoder, SseEvent};
 use crate::probe::wire::clock::StepClock;
 use crate::probe::wire::connection::{Body, Piece, Reply, Wire};
+use crate::probe::wire::outgoing::Outgoing;
 use crate::probe::wire::reply::{ANSWER_BYTES_MAX, BrokenReply, ReadLimits, content_type};
 
 /// Bytes of the stream within which the endpoint is named.
@@ -51,7 +50,7 @@ impl<'a> Channel<'a> {
     /// footprint comes back beside the fault.
     pub(crate) async fn open(
         mut wire: Wire<'a>,
-        request: Request<Full<Bytes>>,
+        request: Outgoing,
         home: &Url,
         reading: &ReadLimits<'_>,
         clock: &mut StepClock,
@@ -99,7 +98,7 @@ impl<'a> Channel<'a> {
     pub(crate) async fn ask(
         &mut self,
         wire: &mut Wire<'_>,
-        request: Request<Full<Bytes>>,
+        request: Outgoing,
         reading: &ReadLimits<'_>,
         clock: &mut StepClock,
     ) -> Result<Box<RawValue>, BrokenReply> {

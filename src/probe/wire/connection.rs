@@ -1,5 +1,6 @@
 //! One HTTP/1.1 connection to one origin, driven by whoever waits on it: no task is spawned, so nothing outlives a probe.
 
+use std::borrow::Cow;
 use std::error::Error as _;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -7,20 +8,23 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, StatusCode};
+use http::{HeaderMap, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::observation::Footprint;
-use crate::net::connect::{ConnectError, Connector, Target};
+use crate::net::alarm::{Alarm, Late};
+use crate::net::connect::{ConnectError, Connector};
 use crate::net::connect_failure::{ConnectFailure, alerted};
 use crate::net::stream::{Stream, TooMuch, Traffic};
+use crate::net::target::Target;
 use crate::probe::decode::coding::{Coded, Undone};
 use crate::probe::wire::clock::StepClock;
+use crate::probe::wire::outgoing::Outgoing;
 use crate::probe::wire::transcript::Transcript;
 use crate::untrusted_text::Scrub;
 
@@ -39,6 +43,7 @@ pub(crate) struct Wire<'a> {
     target: Target,
     scrub: &'a Scrub,
     live: Option<Live>,
+    alarm: Alarm,
     /// Where all of it is kept, while somebody may want to read it.
     pub(crate) transcript: Option<&'a Transcript>,
     /// Tells this wire from others of the same probe.
@@ -98,6 +103,7 @@ impl<'a> Wire<'a> {
             target,
             scrub,
             live: None,
+            alarm: Alarm::default(),
             transcript: None,
             number: rand::random(),
             guarded: false,
@@ -134,15 +140,16 @@ impl<'a> Wire<'a> {
             return Err(self.scrub.fault(FaultKind::ClosedEarly, "the server closes every connection"));
         }
         let offset = clock.elapsed();
-        let opened = Box::pin(self.connector.connect(&self.target, deadline, self.guarded.then_some(&[]))).await;
+        let by = (deadline, &mut self.alarm);
+        let opened = Box::pin(self.connector.connect(&self.target, by, self.guarded.then_some(&[]))).await;
         let mut connection = opened.map_err(|error| {
             clock.connected(offset, error.times);
-            self.tell(|| format!("no connection to {}: {}", self.target.authority(), error.detail));
+            self.tell(|| format!("no connection to {}: {}", self.target.authority(), error.detail).into());
             self.scrub.fault(kind_of(&error), &error.detail)
         })?;
         clock.connected(offset, connection.times);
         if let Some(transcript) = self.transcript {
-            transcript.connected(&self.target.authority(), connection.times);
+            transcript.connected(self.target.authority(), connection.times);
         }
         self.footprint.connections += 1;
         self.certificate_until = connection.certificate_until.or(self.certificate_until);
@@ -163,41 +170,34 @@ impl<'a> Wire<'a> {
     /// the request goes out once more, on a fresh one.
     pub(crate) async fn send(
         &mut self,
-        request: Request<Full<Bytes>>,
+        request: Outgoing,
         clock: &mut StepClock,
         deadline: Instant,
     ) -> Result<Reply, Fault> {
         self.connect(clock, deadline).await?;
         let reused = self.live.as_ref().is_some_and(|live| live.served > 0);
-        let again = reused.then(|| request.clone());
-        match (self.attempt(request, clock, deadline).await, again) {
-            (Err(fault), Some(request)) if matches!(fault.kind, FaultKind::ClosedEarly | FaultKind::Reset) => {
+        match self.attempt(&request, clock, deadline).await {
+            Err(fault) if reused && matches!(fault.kind, FaultKind::ClosedEarly | FaultKind::Reset) => {
                 clock.note("the server closed the kept connection; asked again on a fresh one".to_owned());
                 self.connect(clock, deadline).await?;
-                self.attempt(request, clock, deadline).await
+                self.attempt(&request, clock, deadline).await
             }
-            (outcome, _) => outcome,
+            outcome => outcome,
         }
     }
 
-    async fn attempt(
-        &mut self,
-        request: Request<Full<Bytes>>,
-        clock: &mut StepClock,
-        deadline: Instant,
-    ) -> Result<Reply, Fault> {
+    async fn attempt(&mut self, request: &Outgoing, clock: &mut StepClock, deadline: Instant) -> Result<Reply, Fault> {
         let Some(live) = &mut self.live else {
             return Err(self.scrub.fault(FaultKind::ClosedEarly, "no connection"));
         };
         self.footprint.requests += 1;
         live.served += 1;
         if let Some(transcript) = self.transcript {
-            transcript.request(&request);
+            transcript.request(request);
         }
-        let traffic = Arc::clone(&live.traffic);
-        let before = traffic.heard();
-        let sent = live.sender.send_request(request);
-        let outcome = timeout_at(deadline, alongside(&mut live.driver, sent)).await;
+        let before = live.traffic.heard();
+        let sent = live.sender.send_request(request.request());
+        let outcome = self.alarm.within(deadline, alongside(&mut live.driver, sent)).await;
         let fault = match outcome {
             Ok(Ok(response)) => {
                 clock.headers();
@@ -209,9 +209,12 @@ impl<'a> Wire<'a> {
                 return Ok(Reply { status: head.status, headers: head.headers, body });
             }
             Ok(Err(error)) => self.http_fault(&error),
-            Err(_) => self.late(traffic.heard() - before),
+            Err(Late) => {
+                let heard = live.traffic.heard() - before;
+                self.late(heard)
+            }
         };
-        self.tell(|| format!("no answer: {}", fault.detail));
+        self.tell(|| format!("no answer: {}", fault.detail).into());
         self.hang_up();
         Err(fault)
     }
@@ -242,10 +245,10 @@ impl<'a> Wire<'a> {
             let Some(live) = &mut self.live else {
                 return Piece::End;
             };
-            let outcome = timeout_at(deadline, alongside(&mut live.driver, body.incoming.frame())).await;
+            let outcome = self.alarm.within(deadline, alongside(&mut live.driver, body.incoming.frame())).await;
             match outcome {
-                Err(_) => {
-                    self.tell(|| "no more of the body came in time".to_owned());
+                Err(Late) => {
+                    self.tell(|| "no more of the body came in time".into());
                     return Piece::Late;
                 }
                 Ok(None) => {
@@ -273,7 +276,7 @@ impl<'a> Wire<'a> {
     }
 
     fn broken(&mut self, fault: Fault) -> Piece {
-        self.tell(|| fault.detail.clone());
+        self.tell(|| fault.detail.as_str().into());
         self.hang_up();
         Piece::Broken(fault)
     }
@@ -290,13 +293,13 @@ impl<'a> Wire<'a> {
         if let Some(live) = self.live.take() {
             self.footprint.bytes_out += live.traffic.sent();
             self.footprint.bytes_in += live.traffic.received();
-            self.tell(|| "connection closed".to_owned());
+            self.tell(|| "connection closed".into());
         }
     }
 
-    fn tell(&self, event: impl FnOnce() -> String) {
+    fn tell<'e>(&self, event: impl FnOnce() -> Cow<'e, str>) {
         if let Some(transcript) = self.transcript {
-            transcript.event(event());
+            transcript.event(&event());
         }
     }
 

@@ -2,6 +2,8 @@
 //! written down as it goes.
 
 pub(crate) mod clock;
+pub(crate) mod outgoing;
+pub(crate) mod tape;
 pub mod transcript;
 pub mod head;
 pub mod reply;

@@ -1,32 +1,31 @@
-//! What a probe and its server said to each other, in order: kept aside as it goes, written out only where it is wanted.
+//! What a probe and its server said to each other, written out where it is wanted; until then it lies on a tape.
 //!
 //! On the healthy path it costs some copying of bounded bytes. Only the writing masks, escapes and bounds the whole:
 //! secrets become `•••`, sessions keep eight characters, control characters are shown as escapes, and each line of a
 //! server's says by its mark that it is the server's. The first line is [`crate::probe::wire::head`]'s.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use futures_util::FutureExt as _;
 use http::header::{AUTHORIZATION, COOKIE, LOCATION, PROXY_AUTHORIZATION, SET_COOKIE};
-use http::{HeaderMap, HeaderName, HeaderValue, Request, StatusCode, Uri};
-use http_body_util::{BodyExt as _, Full};
-use parking_lot::{Mutex, MutexGuard};
+use http::{HeaderMap, HeaderName, StatusCode};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::domain::monitor::Monitor;
 use crate::domain::observation::{Observation, Phases, Step};
 use crate::domain::outcome::Outcome;
 use crate::net::connect::Times;
 use crate::probe::assignment::Assignment;
 use crate::probe::decode::identity;
 use crate::probe::wire::head::{Head, fault_word};
+use crate::probe::wire::outgoing::Outgoing;
+use crate::probe::wire::tape::{ENTRY_BYTES, FIRST_KEPT, KeptHeader, Message, TAPE_BYTES_MAX, Tape, What};
 use crate::untrusted_text::{DETAIL_CHARS_MAX, Scrub, escaped};
 
-/// Bytes of a whole transcript: a beat of four calls has some 10 kB, and a database keeps thousands of them.
-pub const TRANSCRIPT_BYTES_MAX: usize = 48 * 1024;
+/// Bytes of a whole transcript.
+pub const TRANSCRIPT_BYTES_MAX: usize = TAPE_BYTES_MAX;
 
 /// Bytes shown of a request's body; ours are a few hundred.
 const SENT_BYTES_MAX: usize = 2 * 1024;
@@ -34,18 +33,11 @@ const SENT_BYTES_MAX: usize = 2 * 1024;
 /// Bytes shown of an answer's body: its head says what it is.
 const RECEIVED_BYTES_MAX: usize = 4 * 1024;
 
-/// Bytes of one message's headers.
+/// Bytes shown of one message's headers.
 const HEADERS_BYTES_MAX: usize = 4 * 1024;
 
 /// Bytes of one header's value.
 const VALUE_BYTES_MAX: usize = 512;
-
-/// The first messages stay when others have to make room: they tell how the conversation began. The last ones stay
-/// since they tell how it broke.
-const FIRST_KEPT: usize = 4;
-
-/// What a message costs beside its bytes.
-const ENTRY_BYTES: usize = 64;
 
 /// Lengths of what a server calls secret by the header it comes in: shorter ones are ordinary words, longer ones it
 /// may keep for itself.
@@ -64,122 +56,102 @@ const HIDDEN: &str = "•••";
 /// The record of one probe.
 #[derive(Debug)]
 pub struct Transcript {
-    scrub: Scrub,
+    scrub: Arc<Scrub>,
     /// Headers that the file declares, beside those that are secret by their names.
-    declared: Vec<HeaderName>,
+    declared: Arc<[HeaderName]>,
     started: Instant,
-    tape: Mutex<Tape>,
+    record: Mutex<Record>,
 }
 
 #[derive(Debug, Default)]
-struct Tape {
-    entries: Vec<TranscriptEntry>,
-    bytes: usize,
-    left_out: usize,
+struct Record {
+    tape: Tape,
     /// Secrets met on the way: credentials in another form, cookies, sessions, queries.
     given: Vec<String>,
-}
-
-#[derive(Debug)]
-struct TranscriptEntry {
-    at: Duration,
-    mark: char,
-    head: String,
-    body: Vec<u8>,
-    /// Bytes of the body in all, kept or not.
-    body_len: usize,
-    body_max: usize,
-    /// Whose body it is, while more may come.
-    of: Option<u32>,
+    /// Messages at the tape's beginning that were looked through for them.
+    looked_through: usize,
 }
 
 impl Transcript {
-    pub(crate) fn new(scrub: Scrub, monitor: &Monitor) -> Self {
-        let names = monitor.auth.headers.iter();
-        let declared = names.filter_map(|(name, _)| HeaderName::from_bytes(name.as_bytes()).ok()).collect();
-        Self { scrub, declared, started: Instant::now(), tape: Mutex::default() }
-    }
-
-    /// What takes this monitor's secrets out of whatever is said.
-    pub(crate) const fn scrub(&self) -> &Scrub {
-        &self.scrub
+    pub(crate) fn new(scrub: Arc<Scrub>, declared: Arc<[HeaderName]>) -> Self {
+        Self { scrub, declared, started: Instant::now(), record: Mutex::default() }
     }
 
     pub(crate) fn connected(&self, authority: &str, times: Times) {
-        let took = times.tls.or(times.connect).map(shown).unwrap_or_default();
-        let mut head = format!("connected {authority} in {took}");
-        for (name, time) in [("name", times.name), ("TCP", times.connect), ("TLS", times.tls)] {
-            if let Some(time) = time {
-                let _ = write!(head, ", {name} after {}", shown(time));
-            }
-        }
-        self.event(head);
+        self.record(|tape, at| tape.connected(at, authority, times));
     }
 
     /// Something happened to the connection.
-    pub(crate) fn event(&self, text: String) {
-        self.push('*', text, &[], 0, None);
+    pub(crate) fn event(&self, text: &str) {
+        self.record(|tape, at| tape.event(at, text));
     }
 
-    pub(crate) fn request(&self, request: &Request<Full<Bytes>>) {
-        let mut head = String::with_capacity(512);
-        let _ = write!(head, "{} {}", request.method(), self.path(request.uri()));
-        self.headers(&mut head, request.headers());
-        // A body that is there as a whole is there at once.
-        let body = request.body().clone().collect().now_or_never().and_then(Result::ok);
-        let body = body.map(|body| body.to_bytes()).unwrap_or_default();
-        self.push('>', head, &body, SENT_BYTES_MAX, None);
+    pub(crate) fn request(&self, request: &Outgoing) {
+        let body = (self.kept(request.body.len(), SENT_BYTES_MAX), SENT_BYTES_MAX);
+        self.record(|tape, at| tape.request(at, request, |bytes| self.kept(bytes, VALUE_BYTES_MAX), body));
     }
 
     /// The head of an answer came, on a connection of this number; its body may follow.
     pub(crate) fn response(&self, wire: u32, status: StatusCode, headers: &HeaderMap) {
-        let mut head = String::with_capacity(512);
-        let _ = write!(head, "{status}");
-        self.headers(&mut head, headers);
-        self.push('<', head, &[], RECEIVED_BYTES_MAX, Some(wire));
+        let answer = (wire, status, headers);
+        let value = |bytes| self.kept(bytes, VALUE_BYTES_MAX);
+        self.record(|tape, at| tape.response(at, answer, value, RECEIVED_BYTES_MAX));
     }
 
     /// A piece of a body came.
     pub(crate) fn piece(&self, wire: u32, bytes: &[u8]) {
-        let kept_max = RECEIVED_BYTES_MAX + self.slack();
-        let mut tape = self.tape();
-        if let Some(last) = tape.entries.last_mut().filter(|last| last.of == Some(wire)) {
-            let room = kept_max.saturating_sub(last.body.len()).min(bytes.len());
-            last.body.extend_from_slice(&bytes[..room]);
-            last.body_len += bytes.len();
-            tape.bytes += room;
-            tape.make_room();
-        } else {
-            drop(tape);
-            self.push('<', String::new(), bytes, RECEIVED_BYTES_MAX, Some(wire));
-        }
+        self.record(|tape, at| match tape.under_way(wire) {
+            Some(before) => {
+                let kept = self.kept(before + bytes.len(), RECEIVED_BYTES_MAX).saturating_sub(before);
+                tape.piece(bytes, kept);
+            }
+            None => {
+                let body = (self.kept(bytes.len(), RECEIVED_BYTES_MAX), RECEIVED_BYTES_MAX);
+                tape.line(at, false, Some(wire), bytes, body);
+            }
+        });
     }
 
     /// A line goes to a program.
     pub(crate) fn said(&self, line: &[u8]) {
-        self.push('>', String::new(), line, SENT_BYTES_MAX, None);
+        let body = (self.kept(line.len(), SENT_BYTES_MAX), SENT_BYTES_MAX);
+        self.record(|tape, at| tape.line(at, true, None, line, body));
     }
 
     /// A line came from a program.
     pub(crate) fn heard(&self, line: &[u8]) {
-        self.push('<', String::new(), line, RECEIVED_BYTES_MAX, None);
+        let body = (self.kept(line.len(), RECEIVED_BYTES_MAX), RECEIVED_BYTES_MAX);
+        self.record(|tape, at| tape.line(at, false, None, line, body));
     }
 
     /// Something that is nobody's business, wherever it shows.
     pub(crate) fn hide(&self, secret: &str) {
-        let mut tape = self.tape();
-        if GIVEN_BYTES.contains(&secret.len())
-            && tape.given.len() < GIVEN_MAX
-            && !tape.given.iter().any(|known| known == secret)
-        {
-            tape.given.push(secret.to_owned());
+        hide(&mut self.record.lock().given, secret);
+    }
+
+    fn record(&self, keep: impl FnOnce(&mut Tape, Duration)) {
+        let at = self.started.elapsed();
+        let mut record = self.record.lock();
+        keep(&mut record.tape, at);
+        while record.tape.is_full() {
+            // What goes may have told of secrets that show in what stays.
+            self.look_through(&mut record);
+            record.tape.leave_one_out();
+            record.looked_through = record.tape.len();
         }
+    }
+
+    /// How many bytes are kept of so many of which `max` are shown: a secret across the bound is recognised as one.
+    fn kept(&self, bytes: usize, max: usize) -> usize {
+        let usual = max + *GIVEN_BYTES.end();
+        if bytes <= usual { bytes } else { bytes.min(usual.max(max + self.scrub.longest())) }
     }
 
     /// The whole, to be stored and shown; `outcome` is what the caller made of what was seen.
     pub fn written(&self, assignment: &Assignment, seen: &Observation, outcome: &Outcome) -> Arc<str> {
-        let tape = self.tape();
-        let scrub = self.scrub.and(tape.given.iter().cloned());
+        let mut record = self.record.lock();
+        self.look_through(&mut record);
+        let scrub = self.scrub.and(record.given.iter().cloned());
         let mut text = Head::of(assignment, seen, outcome, &scrub).line();
         let (at, kind) = (seen.started_at.format("%Y-%m-%d %H:%M:%S UTC"), seen.kind.slug());
         let _ = writeln!(text, "\n# {} · {at} · {kind} beat · {}", seen.monitor, shown(seen.elapsed));
@@ -189,102 +161,52 @@ impl Transcript {
         }
         steps.truncate(scrub.cut(&steps, TRANSCRIPT_BYTES_MAX / 4));
         let room = TRANSCRIPT_BYTES_MAX.saturating_sub(text.len() + steps.len());
-        text.push_str(&tape.lines(&scrub, room));
+        text.push_str(&self.lines(&record.tape, &scrub, room));
         text.push_str(&steps);
         text.into()
     }
 
-    fn path(&self, uri: &Uri) -> String {
-        match uri.query() {
-            None => uri.path().to_owned(),
-            Some(query) => {
-                self.hide(query);
-                format!("{}?{HIDDEN}", uri.path())
+    /// Notes what the messages tell of secrets that were not looked through before.
+    fn look_through(&self, record: &mut Record) {
+        let Record { tape, given, looked_through } = record;
+        for message in tape.messages().skip(*looked_through) {
+            if !matches!(message.what, What::Request | What::Response(_)) {
+                continue;
             }
+            if let Some((_, query)) = String::from_utf8_lossy(message.first_line()).split_once('?') {
+                hide(given, query);
+            }
+            message.headers().for_each(|header| self.hide_given(&header, given));
         }
+        *looked_through = tape.len();
     }
 
-    fn headers(&self, head: &mut String, headers: &HeaderMap) {
-        let end = head.len() + HEADERS_BYTES_MAX;
-        for (nth, (name, value)) in headers.iter().enumerate() {
-            if head.len() > end {
-                let _ = write!(head, "\n  … {} more headers", headers.len() - nth);
-                return;
-            }
-            let _ = write!(head, "\n  {name}: ");
-            self.value(head, name, value);
-        }
-    }
-
-    fn value(&self, head: &mut String, name: &HeaderName, value: &HeaderValue) {
-        let bytes = value.as_bytes();
-        let text = String::from_utf8_lossy(&bytes[..bytes.len().min(VALUE_BYTES_MAX + self.slack())]);
-        let secret = value.is_sensitive()
-            || [&AUTHORIZATION, &COOKIE, &SET_COOKIE, &PROXY_AUTHORIZATION, &identity::HEADER].contains(&name)
-            || self.declared.contains(name);
-        if secret {
+    fn hide_given(&self, header: &KeptHeader<'_>, given: &mut Vec<String>) {
+        let text = String::from_utf8_lossy(header.value);
+        if self.is_secret(header) {
             // An echo of it may lack the scheme, or the name of a cookie and its attributes.
-            let inner = match name {
-                name if *name == SET_COOKIE => text.split(';').next().and_then(|pair| pair.split_once('=')),
+            let inner = match header.name {
+                name if name == SET_COOKIE.as_str() => text.split(';').next().and_then(|pair| pair.split_once('=')),
                 _ => text.split_once(' '),
             };
-            inner.into_iter().for_each(|(_, inner)| self.hide(inner));
-            self.hide(&text);
-            head.push_str(HIDDEN);
-        } else if *name == SESSION {
-            let shown = text.floor_char_boundary(SESSION_CHARS);
-            self.hide(&text[shown..]);
-            head.push_str(&text[..shown]);
-            head.push_str(if text.len() > shown { HIDDEN } else { "" });
-        } else if let Some((path, query)) = text.split_once('?').filter(|_| *name == LOCATION) {
-            self.hide(query);
-            let _ = write!(head, "{path}?{HIDDEN}");
-        } else {
-            let end = self.scrub.cut(&text, VALUE_BYTES_MAX);
-            head.push_str(&text[..end]);
-            head.push_str(if bytes.len() > end { "…" } else { "" });
+            inner.into_iter().for_each(|(_, inner)| hide(given, inner));
+            hide(given, &text);
+        } else if header.name == SESSION.as_str() {
+            hide(given, &text[text.floor_char_boundary(SESSION_CHARS)..]);
+        } else if let Some((_, query)) = text.split_once('?').filter(|_| header.name == LOCATION.as_str()) {
+            hide(given, query);
         }
     }
 
-    fn push(&self, mark: char, head: String, body: &[u8], body_max: usize, of: Option<u32>) {
-        let kept = &body[..body.len().min(body_max + self.slack())];
-        let entry = TranscriptEntry {
-            at: self.started.elapsed(),
-            mark,
-            head,
-            body: kept.to_vec(),
-            body_len: body.len(),
-            body_max,
-            of,
-        };
-        let mut tape = self.tape();
-        tape.bytes += entry.cost();
-        tape.entries.push(entry);
-        tape.make_room();
-    }
-
-    /// Bytes kept behind each bound, so that a secret across the bound is recognised as one.
-    fn slack(&self) -> usize {
-        self.scrub.longest().max(*GIVEN_BYTES.end())
-    }
-
-    fn tape(&self) -> MutexGuard<'_, Tape> {
-        self.tape.lock()
-    }
-}
-
-impl Tape {
-    fn make_room(&mut self) {
-        while self.bytes > TRANSCRIPT_BYTES_MAX && self.entries.len() > FIRST_KEPT + 1 {
-            self.bytes -= self.entries.remove(FIRST_KEPT).cost();
-            self.left_out += 1;
-        }
+    fn is_secret(&self, header: &KeptHeader<'_>) -> bool {
+        let secret = [&AUTHORIZATION, &COOKIE, &SET_COOKIE, &PROXY_AUTHORIZATION, &identity::HEADER];
+        header.is_sensitive || secret.into_iter().chain(&*self.declared).any(|name| name.as_str() == header.name)
     }
 
     /// All that was said, within so many bytes.
-    fn lines(&self, scrub: &Scrub, room: usize) -> String {
-        let mut texts: Vec<String> = self.entries.iter().map(|entry| entry.text(scrub)).collect();
-        let mut left_out = self.left_out;
+    fn lines(&self, tape: &Tape, scrub: &Scrub, room: usize) -> String {
+        let mut texts: Vec<String> = tape.messages().map(|message| self.text(&message, scrub)).collect();
+        let mut left_out = tape.left_out();
         let room = room.saturating_sub(ENTRY_BYTES);
         let mut bytes: usize = texts.iter().map(String::len).sum();
         while bytes > room && texts.len() > FIRST_KEPT + 1 {
@@ -301,32 +223,89 @@ impl Tape {
         }
         text
     }
-}
 
-impl TranscriptEntry {
-    fn cost(&self) -> usize {
-        ENTRY_BYTES + self.head.len() + self.body.len()
-    }
-
-    /// Its lines, each with its mark, so that no server can write a line that looks like ours.
-    fn text(&self, scrub: &Scrub) -> String {
-        let mut text = String::with_capacity(self.cost() * 2);
-        let Self { mark, at, .. } = self;
-        for (nth, line) in self.head.lines().enumerate() {
+    /// A message's lines, each with its mark, so that no server can write a line that looks like ours.
+    fn text(&self, message: &Message<'_>, scrub: &Scrub) -> String {
+        let mark = match message.what {
+            What::Event | What::Connected(_) => '*',
+            What::Request | What::Line { ours: true } => '>',
+            What::Response(_) | What::Line { ours: false } => '<',
+        };
+        let mut text = String::with_capacity((message.head.len() + message.body.len()) * 2);
+        for (nth, line) in self.head(message).lines().enumerate() {
             let line = escaped(&scrub.hidden(line), TRANSCRIPT_BYTES_MAX);
-            let when = if nth == 0 && *mark != '*' { format!("  ({})", shown(*at)) } else { String::new() };
+            let when = if nth == 0 && mark != '*' { format!("  ({})", shown(message.at)) } else { String::new() };
             let _ = writeln!(text, "{mark} {line}{when}");
         }
-        let body = String::from_utf8_lossy(&self.body);
-        let end = scrub.cut(&body, self.body_max);
+        let body = String::from_utf8_lossy(message.body);
+        let end = scrub.cut(&body, message.body_max);
         for line in scrub.hidden(&body[..end]).trim_end_matches(['\r', '\n']).lines() {
             let _ = writeln!(text, "{mark} {}", escaped(line, TRANSCRIPT_BYTES_MAX));
         }
-        if self.body_len > end {
-            let _ = writeln!(text, "{mark} … {} bytes in all", self.body_len);
+        if message.body_len > end {
+            let _ = writeln!(text, "{mark} … {} bytes in all", message.body_len);
         }
         text
     }
+
+    /// A message's head, its secrets taken out that are known by their place.
+    fn head(&self, message: &Message<'_>) -> String {
+        let first = String::from_utf8_lossy(message.first_line());
+        let mut head = match message.what {
+            What::Event => return String::from_utf8_lossy(message.head).into_owned(),
+            What::Connected(times) => return stands(&first, times),
+            What::Line { .. } => return String::new(),
+            What::Response(status) => status.to_string(),
+            What::Request => match first.split_once('?') {
+                Some((before, _)) => format!("{before}?{HIDDEN}"),
+                None => first.into_owned(),
+            },
+        };
+        let (end, count) = (head.len() + HEADERS_BYTES_MAX, message.headers().count() + message.headers_left_out);
+        for (nth, header) in message.headers().enumerate() {
+            if head.len() > end {
+                let _ = write!(head, "\n  … {} more headers", count - nth);
+                return head;
+            }
+            let _ = write!(head, "\n  {}: {}", header.name, self.value(&header));
+        }
+        if message.headers_left_out > 0 {
+            let _ = write!(head, "\n  … {} more headers", message.headers_left_out);
+        }
+        head
+    }
+
+    fn value<'h>(&self, header: &KeptHeader<'h>) -> Cow<'h, str> {
+        let text = String::from_utf8_lossy(header.value);
+        if self.is_secret(header) {
+            HIDDEN.into()
+        } else if header.name == SESSION.as_str() {
+            let shown = text.floor_char_boundary(SESSION_CHARS);
+            format!("{}{}", &text[..shown], if text.len() > shown { HIDDEN } else { "" }).into()
+        } else if let Some((path, _)) = text.split_once('?').filter(|_| header.name == LOCATION.as_str()) {
+            format!("{path}?{HIDDEN}").into()
+        } else {
+            let end = self.scrub.cut(&text, VALUE_BYTES_MAX);
+            if header.value.len() > end { format!("{}…", &text[..end]).into() } else { text }
+        }
+    }
+}
+
+fn hide(given: &mut Vec<String>, secret: &str) {
+    if GIVEN_BYTES.contains(&secret.len()) && given.len() < GIVEN_MAX && !given.iter().any(|known| known == secret) {
+        given.push(secret.to_owned());
+    }
+}
+
+fn stands(authority: &str, times: Times) -> String {
+    let took = times.tls.or(times.connect).map(shown).unwrap_or_default();
+    let mut line = format!("connected {authority} in {took}");
+    for (name, time) in [("name", times.name), ("TCP", times.connect), ("TLS", times.tls)] {
+        if let Some(time) = time {
+            let _ = write!(line, ", {name} after {}", shown(time));
+        }
+    }
+    line
 }
 
 fn step_lines(text: &mut String, step: &Step, scrub: &Scrub) {
