@@ -1,5 +1,6 @@
 //! The probe as the loops and commands hold it: what it shares between monitors, and one run from end to end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -118,7 +119,8 @@ impl Prober {
         assignment: &Assignment,
         oauth: &OAuth,
     ) -> (Observation, ServerProfile, Option<Transcript>) {
-        let scrub = &self.declarations.of(&assignment.monitor).scrub;
+        let declared = self.declarations.of(&assignment.monitor);
+        let scrub = &declared.scrub;
         loop {
             let (own, secret, kept, steps, cost) =
                 match admission::admit(&self.connector, &self.token_cache, assignment, oauth, scrub).await {
@@ -131,7 +133,8 @@ impl Prober {
                         (assignment, secret, kept, steps, cost)
                     }
                 };
-            let (mut seen, profile, transcript) = self.steps(&own, &made_of(&own.monitor)).await;
+            let (mut seen, profile, transcript) =
+                self.steps(&own, &made_of(&own.monitor, Arc::clone(&declared.listing))).await;
             let refused = seen.fault_before_search().is_some_and(|(_, fault)| fault.kind == FaultKind::AuthRejected);
             if refused && self.token_cache.forget(&assignment.monitor, &secret) && kept {
                 continue;
@@ -169,7 +172,7 @@ impl Prober {
         now: DateTime<Utc>,
     ) -> (Vec<ConnectivityStep>, Footprint) {
         let Ok(_place) = self.diagnoses.try_acquire() else { return (Vec::new(), Footprint::default()) };
-        Box::pin(connectivity::diagnose(self.means(), monitor, &made_of(monitor), profile, now)).await
+        Box::pin(connectivity::diagnose(self.means(), monitor, &made_of(monitor, Arc::default()), profile, now)).await
     }
 
     /// Whether a control address answers, with what the file says that its answer has.

@@ -1,6 +1,8 @@
-//! Lists of tools that several servers show: a fleet of replicas has one list ten thousand times, and keeps it once.
+//! Lists of tools that several servers show, and the answers they come in: a fleet of replicas has one list ten thousand
+//! times, and keeps it once.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher as _, Hash, RandomState};
 use std::sync::{Arc, Weak};
 
 use crate::domain::tools::Listing;
@@ -12,12 +14,19 @@ const SWEPT_FROM: usize = 256;
 /// Every list that somebody holds, by its hash.
 #[derive(Debug, Default)]
 pub(crate) struct ListingInterner {
-    lists: Mutex<InternedLists>,
+    lists: Mutex<Interned<String, Listing>>,
 }
 
+/// Every answer that somebody holds, by its hash under a key of this process.
 #[derive(Debug, Default)]
-struct InternedLists {
-    known: HashMap<String, Weak<Listing>>,
+pub(crate) struct AnswerInterner {
+    answers: Mutex<Interned<u64, str>>,
+    keys: RandomState,
+}
+
+#[derive(Debug)]
+struct Interned<K, T: ?Sized> {
+    known: HashMap<K, Weak<T>>,
     sweep_at: usize,
 }
 
@@ -29,17 +38,45 @@ impl ListingInterner {
             return;
         }
         let mut lists = self.lists.lock();
-        if let Some(known) = lists.known.get(&listing.hash).and_then(Weak::upgrade)
-            && known == *listing
-        {
-            *listing = known;
-            return;
+        match lists.find(&listing.hash, listing) {
+            Some(known) => *listing = known,
+            None => lists.keep(listing.hash.clone(), listing),
         }
-        if lists.known.len() >= lists.sweep_at.max(SWEPT_FROM) {
-            lists.known.retain(|_, list| list.strong_count() > 0);
-            lists.sweep_at = lists.known.len() * 2;
+    }
+}
+
+impl AnswerInterner {
+    /// The text that another server answered with, where it is the same.
+    pub(crate) fn shared(&self, text: &str) -> Arc<str> {
+        let key = self.keys.hash_one(text);
+        let mut answers = self.answers.lock();
+        if let Some(known) = answers.find(&key, text) {
+            return known;
         }
-        lists.known.insert(listing.hash.clone(), Arc::downgrade(listing));
+        let text = Arc::from(text);
+        answers.keep(key, &text);
+        text
+    }
+}
+
+impl<K: Eq + Hash, T: ?Sized + PartialEq> Interned<K, T> {
+    /// The one that somebody holds, where it is the same: two may have one hash.
+    fn find(&self, key: &K, one: &T) -> Option<Arc<T>> {
+        self.known.get(key).and_then(Weak::upgrade).filter(|known| **known == *one)
+    }
+
+    fn keep(&mut self, key: K, one: &Arc<T>) {
+        if self.known.len() >= self.sweep_at.max(SWEPT_FROM) {
+            self.known.retain(|_, known| known.strong_count() > 0);
+            self.sweep_at = self.known.len() * 2;
+        }
+        self.known.insert(key, Arc::downgrade(one));
+    }
+}
+
+impl<K, T: ?Sized> Default for Interned<K, T> {
+    fn default() -> Self {
+        Self { known: HashMap::new(), sweep_at: 0 }
     }
 }
 
@@ -61,6 +98,18 @@ mod tests {
         assert!(Arc::ptr_eq(&first, &same), "one list of two servers");
         assert!(!Arc::ptr_eq(&first, &counted) && counted.tokens == Some(2), "another count is another list");
         assert_eq!(other.hash, "b");
+    }
+
+    #[test]
+    fn answers_that_are_the_same_text_are_one() {
+        let interner = AnswerInterner::default();
+        let first = interner.shared("{}");
+        assert!(Arc::ptr_eq(&first, &interner.shared("{}")), "one text of two servers");
+        assert_eq!(&*interner.shared("[]"), "[]");
+        // Whatever has the hash of another is kept as what it is.
+        let key = interner.keys.hash_one("{}");
+        interner.answers.lock().keep(key, &Arc::from("{ }"));
+        assert_eq!(&*interner.shared("{}"), "{}");
     }
 
     #[test]

@@ -300,7 +300,7 @@ fn write_canonical(value: &Value, texts: Texts, keys: ToolKeys, out: &mut String
 }
 
 /// A JSON string. Most need no escape, and a formatter writes them piece by piece.
-fn write_text(text: &str, out: &mut String) {
+pub(crate) fn write_text(text: &str, out: &mut String) {
     if text.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
         let _ = write!(out, "{}", Value::from(text));
         return;

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use serin::domain::monitor::Monitor;
 use serin::domain::protocol::Era;
 use serin::domain::server_profile::Caution;
+use serin::domain::tools::Listing;
+use serin::probe::assignment::Assignment;
 use serin::probe::prober::Prober;
 
-use crate::fault_server::{Act, FaultServer, Seen, status};
+use crate::fault_server::{Act, FaultServer, Seen, result, status};
 use crate::probing::{BUDGET, TIMEOUT, assignment, first_fault, monitor, now};
 use crate::scripts::{legacy, modern, say, with};
 
@@ -166,4 +169,45 @@ async fn a_session_of_a_dropped_probe_is_closed_by_the_next() {
     assert_eq!(closed.len(), 2, "the one of its own, and the one that was left: {closed:?}");
     let (seen, _) = prober.run(&assignment).await;
     assert_eq!(seen.footprint.sessions_closed, 1, "nothing is owed any more: {:?}", seen.footprint);
+}
+
+#[tokio::test]
+async fn a_list_that_stays_is_one_list_and_every_change_shows() {
+    let tool = |more: &str| {
+        format!(
+            r#"{{"tools":[{{"name":"search_documents","inputSchema":{{"type":"object","required":["query"],"properties":{{"query":{{"type":"string"}}{more}}}}}}}]}}"#
+        )
+    };
+    let lists = |text: &str| with(legacy(), "tools/list", Act::Say(result(text)));
+    let server = FaultServer::start(lists(&tool("")), None).await;
+    let mut assignment = assignment(monitor(&format!("http://{}/mcp", server.address), 1));
+    let prober = Prober::new(8).once();
+    let mut before = None;
+    for turn in ["first", "second", "third", "fourth"] {
+        let (seen, profile) = prober.run(&assignment).await;
+        assert_eq!(first_fault(&seen), None, "{turn}");
+        let tools = seen.tools.expect(turn);
+        if let Some(before) = before.replace(tools.clone()) {
+            assert_eq!(tools, before, "{turn}: the same of the same");
+            assert!(Arc::ptr_eq(&tools.listing, &before.listing), "{turn}: and kept once");
+        }
+        assignment.profile = profile;
+        assignment.lists.latest = Some(tools.listing);
+    }
+    // Another list is accepted meanwhile: the same answer is a drift from it.
+    let before = before.unwrap();
+    let other = Listing { hash: "other".to_owned(), json: "[]".to_owned(), ..Listing::clone(&before.listing) };
+    assignment.lists.accepted = Some(Arc::new(other));
+    for turn in ["first", "second"] {
+        let tools = prober.run(&assignment).await.0.tools.expect(turn);
+        assert!(tools.drift.is_some(), "{turn}: {tools:?}");
+    }
+    assignment.lists.accepted = None;
+    assert_eq!(prober.run(&assignment).await.0.tools.as_ref(), Some(&before), "and none once it is not");
+    // An edited declaration is another one, whatever its server answers.
+    let mut edited = Monitor::clone(&assignment.monitor);
+    edited.search.query = "question".to_owned();
+    let edited = Assignment { monitor: Arc::new(edited), ..assignment.clone() };
+    let tools = prober.run(&edited).await.0.tools.expect("listed");
+    assert_eq!((tools.calls.broken, before.calls.broken), (1, 0), "its calls no longer fit: {tools:?}");
 }

@@ -88,6 +88,12 @@ const ADMISSIONS: [&str; 6] =
 #[serde(rename_all = "camelCase")]
 struct CallResult<'a> {
     #[serde(borrow)]
+    result_type: Option<&'a RawValue>,
+    #[serde(borrow)]
+    ttl_ms: Option<&'a RawValue>,
+    #[serde(borrow)]
+    cache_scope: Option<&'a RawValue>,
+    #[serde(borrow)]
     structured_content: Option<&'a RawValue>,
     #[serde(default)]
     content: Vec<ContentBlock>,
@@ -111,27 +117,33 @@ pub(crate) struct Carried {
     pub(crate) whole: String,
 }
 
+/// What the modern era says of a result with which a call is done.
+const COMPLETE: &str = r#""complete""#;
+
 /// Opens a tools/call result.
 ///
 /// # Errors
 /// `ToolError` where the tool says `isError: true`; `BadResult` where it is no tools/call result.
 pub(crate) fn open(result: &RawValue) -> Result<Carried, Misfit> {
+    carried(call_result(result)?)
+}
+
+fn call_result(result: &RawValue) -> Result<CallResult<'_>, Misfit> {
     // A struct can be read from an array, too.
     let object = Some(result.get()).filter(|text| text.starts_with('{'));
-    let call: CallResult<'_> = object.and_then(|text| serde_json::from_str(text).ok()).ok_or_else(|| Misfit {
+    object.and_then(|text| serde_json::from_str(text).ok()).ok_or_else(|| Misfit {
         kind: FaultKind::BadResult,
         detail: format!("no tools/call result: {}", readable(result.get().as_bytes())),
-    })?;
+    })
+}
+
+fn carried(mut call: CallResult<'_>) -> Result<Carried, Misfit> {
     let texts: Vec<&str> = call.content.iter().take(BLOCKS_MAX).filter_map(|block| block.text.as_deref()).collect();
     let text = texts.first().map(|text| excerpt(text, EXCERPT_CHARS_MAX)).unwrap_or_default();
     if call.is_error {
         let said = if text.is_empty() { "without a text".to_owned() } else { text };
         return Err(Misfit { kind: FaultKind::ToolError, detail: format!("the tool answered isError: {said}") });
     }
-    let whole = match call.structured_content {
-        Some(raw) if texts.is_empty() => raw.get().to_owned(),
-        _ => texts.join("\n"),
-    };
     let mut values = Vec::new();
     if let Some(value) = call.structured_content.and_then(|raw| serde_json::from_str(raw.get()).ok()) {
         // A tool that returns a text comes structured as {"result": "…"}.
@@ -142,9 +154,15 @@ pub(crate) fn open(result: &RawValue) -> Result<Carried, Misfit> {
         let is_all = call.structured_content.is_some_and(|raw| texts[..] == [raw.get()]) && !looks_like_a_hit(&value);
         values.push(value);
         if is_all {
+            // The one text there is.
+            let whole = call.content.iter_mut().find_map(|block| block.text.take()).unwrap_or_default();
             return Ok(Carried { values, text, whole });
         }
     }
+    let whole = match call.structured_content {
+        Some(raw) if texts.is_empty() => raw.get().to_owned(),
+        _ => texts.join("\n"),
+    };
     let parsed: Vec<Value> = texts.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
     // A tool that returns a list comes as one block an item.
     if parsed.len() == texts.len() && parsed.iter().all(looks_like_a_hit) && !parsed.is_empty() {
@@ -160,7 +178,23 @@ pub(crate) fn open(result: &RawValue) -> Result<Carried, Misfit> {
 /// # Errors
 /// As `open`; `ToolError` where an envelope says that it failed; `AnswerUnreadable` where no list is found.
 pub fn read(result: &RawValue, search: &Search) -> Result<Answer, Misfit> {
-    let carried = open(result)?;
+    read_whole(result, search).1
+}
+
+/// The same; and whether the result says in the modern era's way, and without more to be looked at, that the call is done.
+pub(crate) fn read_whole(result: &RawValue, search: &Search) -> (bool, Result<Answer, Misfit>) {
+    match call_result(result) {
+        Err(misfit) => (false, Err(misfit)),
+        Ok(call) => {
+            let is_complete = call.result_type.is_some_and(|said| said.get() == COMPLETE)
+                && call.ttl_ms.is_none()
+                && call.cache_scope.is_none();
+            (is_complete, carried(call).and_then(|carried| answer(result, carried, search)))
+        }
+    }
+}
+
+fn answer(result: &RawValue, carried: Carried, search: &Search) -> Result<Answer, Misfit> {
     if let Some(why) = carried.values.iter().find_map(envelope_error) {
         return Err(Misfit { kind: FaultKind::ToolError, detail: why });
     }

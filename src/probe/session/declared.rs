@@ -15,6 +15,7 @@ use crate::domain::monitor::Monitor;
 use crate::domain::secret::Secret;
 use crate::net::target::Target;
 use crate::probe::decode::{coding, identity};
+use crate::probe::session::listing_memory::ListingMemory;
 use crate::probe::session::message::{AGENT, path_of};
 use crate::probe::wire::egress::proxied;
 use crate::probe::wire::outgoing::Header;
@@ -30,6 +31,8 @@ pub(crate) struct Declared {
     pub(crate) scrub: Arc<Scrub>,
     /// Headers that are for the monitor's own origin and nobody else.
     pub(crate) secret: Arc<[HeaderName]>,
+    /// What its server listed last.
+    pub(crate) listing: Arc<ListingMemory>,
     way: Result<Way, Fault>,
     headers: Arc<[Header]>,
     credentials_sent: bool,
@@ -54,9 +57,9 @@ pub(super) struct OwnHeaders {
 
 impl Declared {
     /// What a monitor declares; `scrub` takes its secrets out.
-    pub(crate) fn of(monitor: &Monitor, scrub: Arc<Scrub>) -> Self {
+    pub(crate) fn of(monitor: &Monitor, scrub: Arc<Scrub>, listing: Arc<ListingMemory>) -> Self {
         let address = if monitor.reach.program.is_some() { NO_ADDRESS } else { monitor.url.resolved.expose() };
-        Self::at(Url::parse(address).ok(), monitor, scrub)
+        Self { listing, ..Self::at(Url::parse(address).ok(), monitor, scrub) }
     }
 
     /// The same, of another address than the monitor's.
@@ -75,7 +78,7 @@ impl Declared {
         ];
         let headers = authority.into_iter().map(|host| (HOST, host)).chain(usual);
         let headers = headers.chain(credentials.map(|value| (AUTHORIZATION, value))).chain(declared).collect();
-        Self { scrub, secret, way, headers, credentials_sent }
+        Self { scrub, secret, listing: Arc::default(), way, headers, credentials_sent }
     }
 
     /// Where calls go.

@@ -1,6 +1,8 @@
 //! `server/discover`, the handshake of the modern era and the question whether a server speaks it; and what that era
 //! demands of every result.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -68,8 +70,10 @@ fn read(raw: &RawValue, caller: &Caller<'_>, clock: &mut StepClock) -> Discovery
         };
         return Discovery::Other(broken(FaultKind::WrongVersion, &detail));
     }
-    if let Err(fault) = modern_result(raw, true, caller, clock) {
-        return Discovery::Faulty(BrokenReply { fault, status: Some(200), error: None });
+    match modern_result(raw, caller) {
+        Ok(CacheMarks::There) => {}
+        Ok(CacheMarks::Lacking) => clock.note(LACKS_MARKS.to_owned()),
+        Err(fault) => return Discovery::Faulty(BrokenReply { fault, status: Some(200), error: None }),
     }
     if !versions.iter().any(|version| version == MODERN) {
         let detail = format!("the server speaks later versions only, not {MODERN}");
@@ -84,22 +88,29 @@ fn names_our_version(broken: &BrokenReply) -> bool {
     refused.is_some_and(|error| error.supported.iter().any(|version| version == MODERN))
 }
 
-/// What the modern era demands of every result.
-pub(crate) fn modern_result(
-    raw: &RawValue,
-    cached: bool,
-    caller: &Caller<'_>,
-    clock: &mut StepClock,
-) -> Result<(), Fault> {
+/// Whether a result says for how long and for whom it may be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CacheMarks {
+    There,
+    Lacking,
+}
+
+/// Noted where a result lacks them that has to have them.
+pub(crate) const LACKS_MARKS: &str = "the result lacks `ttlMs` or `cacheScope`, which 2026-07-28 demands";
+
+/// What the modern era demands of every result, and whether it has what it demands of some.
+pub(crate) fn modern_result(raw: &RawValue, caller: &Caller<'_>) -> Result<CacheMarks, Fault> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct DiscoverMarks {
-        result_type: Option<String>,
+    struct DiscoverMarks<'r> {
+        #[serde(borrow)]
+        result_type: Option<Cow<'r, str>>,
         ttl_ms: Option<f64>,
-        cache_scope: Option<String>,
+        #[serde(borrow)]
+        cache_scope: Option<Cow<'r, str>>,
     }
     let bad = |detail: &str| caller.scrub.fault(FaultKind::BadResult, detail);
-    let marks: DiscoverMarks =
+    let marks: DiscoverMarks<'_> =
         serde_json::from_str(raw.get()).map_err(|error| bad(&format!("no modern result: {error}")))?;
     match marks.result_type.as_deref() {
         Some("complete") => {}
@@ -107,8 +118,6 @@ pub(crate) fn modern_result(
         Some(other) => return Err(bad(&format!("`resultType` is {other}"))),
         None => return Err(bad("the result has no `resultType`, which 2026-07-28 demands")),
     }
-    if cached && !(marks.ttl_ms.is_some_and(|ttl| ttl >= 0.0) && marks.cache_scope.is_some()) {
-        clock.note("the result lacks `ttlMs` or `cacheScope`, which 2026-07-28 demands".to_owned());
-    }
-    Ok(())
+    let there = marks.ttl_ms.is_some_and(|ttl| ttl >= 0.0) && marks.cache_scope.is_some();
+    Ok(if there { CacheMarks::There } else { CacheMarks::Lacking })
 }

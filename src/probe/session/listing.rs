@@ -1,6 +1,6 @@
 //! tools/list, over all its pages: counted before anything is built of it, and built, hashed and compared aside.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
@@ -12,9 +12,11 @@ use crate::domain::monitor::Monitor;
 use crate::domain::observation::ToolsSeen;
 use crate::domain::protocol::Era;
 use crate::probe::session::caller::Caller;
-use crate::probe::session::discover::modern_result;
+use crate::probe::session::discover::{CacheMarks, LACKS_MARKS, modern_result};
+use crate::probe::session::listing_memory::{ListingMemory, REMEMBERED_BYTES_MAX, ReadListing};
 use crate::probe::session::message::Call;
 use crate::probe::session::offload::offload;
+use crate::probe::session::parameter_headers::mirrors_arguments;
 use crate::probe::wire::clock::StepClock;
 use crate::probe::wire::reply::ANSWER_BYTES_MAX;
 use crate::tool_lists::known::KnownLists;
@@ -34,19 +36,30 @@ const PARTS_MAX: usize = 200_000;
 const SLICE: usize = 64;
 
 /// Every tool of a server, as it describes them.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Listed {
-    tools: Arc<[Value]>,
+    /// Built where somebody wants them, of a list that was recognised: it is a short one.
+    tools: OnceLock<Arc<[Value]>>,
     /// What they are as text, by which it is decided where they are worked on.
     bytes: usize,
+    /// The text, where it came on one page and is short enough to be remembered.
+    answer: Option<Box<RawValue>>,
+    lacks_marks: bool,
+    /// What was made of it, where it is the one that came before.
+    known: Option<Arc<ReadListing>>,
 }
 
 impl std::ops::Deref for Listed {
     type Target = [Value];
 
     fn deref(&self) -> &[Value] {
-        &self.tools
+        self.tools()
     }
+}
+
+#[derive(Deserialize)]
+struct Whole {
+    tools: Vec<Value>,
 }
 
 /// What is known of a page before anything is built of it.
@@ -142,14 +155,30 @@ impl Sums {
 
 /// Every tool, as the server describes it in this era.
 pub(crate) async fn all_pages(caller: &mut Caller<'_>, era: Era, clock: &mut StepClock) -> Result<Listed, Fault> {
+    all_pages_unless(None, caller, era, clock).await
+}
+
+/// The same, not read again where the first page is the answer that is known.
+pub(crate) async fn all_pages_unless(
+    known: Option<Arc<ReadListing>>,
+    caller: &mut Caller<'_>,
+    era: Era,
+    clock: &mut StepClock,
+) -> Result<Listed, Fault> {
     let (mut pages, mut cursors, mut sums) = (Vec::new(), Vec::<String>::new(), Sums::default());
+    let mut lacks_marks = false;
     loop {
         let params =
             cursors.last().map(|cursor| format!(r#""cursor":{}"#, Value::from(cursor.as_str()))).unwrap_or_default();
         let call = Call { method: "tools/list", params: &params, ..Call::default() };
         let raw = caller.ask(era, &call, clock).await.map_err(|broken| broken.fault)?;
-        if era == Era::Modern {
-            modern_result(&raw, true, caller, clock)?;
+        if let Some(known) = known.as_ref().filter(|known| cursors.is_empty() && known.is(era, raw.get())) {
+            known.lacks_marks.then(|| clock.note(LACKS_MARKS.to_owned()));
+            return Ok(Listed::recognised(raw, Arc::clone(known)));
+        }
+        if era == Era::Modern && modern_result(&raw, caller)? == CacheMarks::Lacking {
+            lacks_marks = true;
+            clock.note(LACKS_MARKS.to_owned());
         }
         let bytes = raw.get().len();
         let ListingPage { raw, counted, next } = offload(bytes, || ListingPage::read(raw)).await;
@@ -171,24 +200,22 @@ pub(crate) async fn all_pages(caller: &mut Caller<'_>, era: Era, clock: &mut Ste
         }
         cursors.push(next);
     }
-    built(pages, sums.bytes).await.map_err(|page| no_list(caller, &page))
+    let listed = built(pages, sums.bytes).await.map_err(|page| no_list(caller, &page))?;
+    Ok(Listed { lacks_marks, ..listed })
 }
 
 /// The tools of all pages; the first page of which none can be built, where there is one.
-async fn built(pages: Vec<Box<RawValue>>, bytes: usize) -> Result<Listed, Box<RawValue>> {
-    #[derive(Deserialize)]
-    struct Whole {
-        tools: Vec<Value>,
-    }
+async fn built(mut pages: Vec<Box<RawValue>>, bytes: usize) -> Result<Listed, Box<RawValue>> {
     offload(bytes, move || {
         let mut tools = Vec::new();
-        for page in pages {
-            match serde_json::from_str::<Whole>(page.get()) {
+        for nth in 0..pages.len() {
+            match serde_json::from_str::<Whole>(pages[nth].get()) {
                 Ok(whole) => tools.extend(whole.tools),
-                Err(_) => return Err(page),
+                Err(_) => return Err(pages.swap_remove(nth)),
             }
         }
-        Ok(Listed { tools: tools.into(), bytes })
+        let answer = pages.pop().filter(|_| pages.is_empty() && bytes <= REMEMBERED_BYTES_MAX);
+        Ok(Listed { tools: OnceLock::from(Arc::from(tools)), bytes, answer, lacks_marks: false, known: None })
     })
     .await
 }
@@ -203,9 +230,55 @@ fn no_list(caller: &Caller<'_>, page: &RawValue) -> Fault {
 const NO_LIST_BYTES: usize = 4 * 1024;
 
 impl Listed {
+    fn recognised(answer: Box<RawValue>, known: Arc<ReadListing>) -> Self {
+        let (bytes, lacks_marks) = (answer.get().len(), known.lacks_marks);
+        Self { tools: OnceLock::new(), bytes, answer: Some(answer), lacks_marks, known: Some(known) }
+    }
+
+    fn tools(&self) -> &Arc<[Value]> {
+        self.tools.get_or_init(|| {
+            // It was built of the same text when it was read.
+            let whole = self.answer.as_ref().and_then(|answer| serde_json::from_str::<Whole>(answer.get()).ok());
+            whole.map(|whole| whole.tools).unwrap_or_default().into()
+        })
+    }
+
+    /// What was made of the same list before.
+    pub(crate) fn known(&self) -> Option<&ReadListing> {
+        self.known.as_deref()
+    }
+
+    /// The schema of the search tool, as far as arguments of a call stand in headers too.
+    pub(crate) fn mirrored(&self, search_tool: &str) -> &Value {
+        if self.known().is_some_and(|known| !known.mirrors_arguments) {
+            return &Value::Null;
+        }
+        tools::named(self, search_tool).map_or(&Value::Null, tools::input_schema)
+    }
+
+    /// What is to be remembered of it, where it came before and is not too long: `seen` and `dropped` were made of it.
+    pub(crate) fn to_remember(
+        &self,
+        (era, lists): (Era, &KnownLists),
+        (seen, dropped): (&ToolsSeen, Option<&str>),
+        memory: &ListingMemory,
+    ) -> Option<ReadListing> {
+        let answer = self.answer.as_ref()?;
+        lists.latest.as_ref().filter(|latest| Arc::ptr_eq(latest, &seen.listing))?;
+        Some(ReadListing {
+            era,
+            answer: memory.shared(answer.get()),
+            accepted: lists.accepted.clone(),
+            seen: seen.clone(),
+            dropped: dropped.map(str::to_owned),
+            lacks_marks: self.lacks_marks,
+            mirrors_arguments: mirrors_arguments(self.mirrored(seen.search_tool.as_deref().unwrap_or_default())),
+        })
+    }
+
     /// Reduces the list to what is compared; see [`tools::reduce`].
     pub(crate) async fn reduced(&self, monitor: &Arc<Monitor>, lists: &KnownLists) -> ToolsSeen {
-        let (tools, monitor, lists) = (Arc::clone(&self.tools), Arc::clone(monitor), lists.clone());
+        let (tools, monitor, lists) = (Arc::clone(self.tools()), Arc::clone(monitor), lists.clone());
         offload(self.bytes, move || tools::reduce(&tools, &monitor.search, &lists)).await
     }
 
@@ -217,7 +290,7 @@ impl Listed {
                 let mut found = Vec::new();
                 let mut from = 0;
                 while from < self.len() && !tools::is_enough(&found) {
-                    let (until, list) = ((from + SLICE).min(self.len()), Arc::clone(&self.tools));
+                    let (until, list) = ((from + SLICE).min(self.len()), Arc::clone(self.tools()));
                     let bytes = self.bytes;
                     found.extend(offload(bytes, move || tools::instructing(&list[from..until])).await);
                     from = until;
@@ -225,13 +298,13 @@ impl Listed {
                 tools::note_instructions(&mut seen, found);
             }
         }
-        let (tools, monitor, lists) = (Arc::clone(&self.tools), Arc::clone(monitor), lists.clone());
+        let (tools, monitor, lists) = (Arc::clone(self.tools()), Arc::clone(monitor), lists.clone());
         offload(self.bytes, move || tools::compared(seen, &tools, &monitor, &lists)).await
     }
 
     /// Each tool's hash; see [`tools::hashes`].
     pub(crate) async fn hashes(&self) -> std::collections::BTreeMap<String, String> {
-        let tools = Arc::clone(&self.tools);
+        let tools = Arc::clone(self.tools());
         offload(self.bytes, move || tools::hashes(&tools)).await
     }
 }
@@ -239,6 +312,7 @@ impl Listed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::secret::{Address, Secret};
 
     #[test]
     fn a_page_is_counted_before_anything_is_built_of_it() {
@@ -257,6 +331,35 @@ mod tests {
         for (json, count) in [("7", 1), (r#""a,b:[{\",""#, 1), (r#"[1,2]"#, 3), (r#"{"a":1,"b":[]}"#, 6)] {
             assert_eq!(parts(json), count, "{json}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_list_that_came_before_is_not_read_again() {
+        let text = r#"{"tools":[{"name":"search","inputSchema":{"properties":{"query":{"x-mcp-header":"Q"}}}}]}"#;
+        let raw = || RawValue::from_string(text.to_owned()).unwrap();
+        let monitor = Arc::new(Monitor::undeclared("m", Address { shown: String::new(), resolved: Secret::new("") }));
+        let memory = ListingMemory::default();
+        let first = built(vec![raw()], text.len()).await.unwrap();
+        let seen =
+            first.held(first.reduced(&monitor, &KnownLists::default()).await, &monitor, &KnownLists::default()).await;
+        let remember = |lists: &KnownLists| first.to_remember((Era::Modern, lists), (&seen, None), &memory);
+        assert!(remember(&KnownLists::default()).is_none(), "it came for the first time");
+        let lists = KnownLists { accepted: None, latest: Some(Arc::clone(&seen.listing)) };
+        let known = Arc::new(remember(&lists).expect("it came again"));
+        let again = Listed::recognised(raw(), Arc::clone(&known));
+        assert_eq!(again.known().map(|known| &known.seen), Some(&seen), "all that was made of it");
+        assert!(again.tools.get().is_none(), "and nothing is built");
+        assert_eq!(again.mirrored("search")["properties"]["query"]["x-mcp-header"], "Q", "but where a call needs it");
+        let plain = ReadListing { mirrors_arguments: false, ..remember(&lists).unwrap() };
+        let plain = Listed::recognised(raw(), Arc::new(plain));
+        assert!(plain.mirrored("search").is_null() && plain.tools.get().is_none(), "which most do not");
+        let pages = built(vec![raw(), raw()], 2 * text.len()).await.unwrap();
+        assert!(
+            pages.to_remember((Era::Modern, &lists), (&seen, None), &memory).is_none(),
+            "one of several pages is read"
+        );
+        let long = built(vec![raw()], REMEMBERED_BYTES_MAX + 1).await.unwrap();
+        assert!(long.to_remember((Era::Modern, &lists), (&seen, None), &memory).is_none(), "and so is a long one");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! A message as it is written: its body in the form of each era, its trace, and text as header values.
 
+use std::fmt::Write as _;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -60,24 +62,48 @@ pub(crate) fn new_trace() -> u128 {
 
 /// The nth request of a trace, as W3C Trace Context writes it; `nth` counts from 1.
 pub(crate) fn traceparent(trace: u128, nth: u64) -> String {
-    format!("00-{trace:032x}-{nth:016x}-01")
-}
-
-pub(super) fn body_of(era: Era, call: &Call<'_>, id: Option<u64>, trace: &str) -> Bytes {
-    let Call { method, params, .. } = call;
-    let id = id.map(|id| format!(r#""id":{id},"#)).unwrap_or_default();
-    let version = env!("CARGO_PKG_VERSION");
-    let comma = if params.is_empty() { "" } else { "," };
-    let params = match era {
-        Era::Legacy => format!(r#"{{{params}{comma}"_meta":{{"traceparent":"{trace}"}}}}"#),
-        Era::Modern => {
-            format!(
-                r#"{{{params}{comma}"_meta":{{"traceparent":"{trace}","io.modelcontextprotocol/protocolVersion":"{MODERN}","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{{"name":"serin","version":"{version}"}}}}}}"#
-            )
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = String::with_capacity(TRACEPARENT_BYTES);
+    let hex = |text: &mut String, bytes: &[u8]| {
+        for byte in bytes {
+            text.extend([byte >> 4, byte & 15].map(|digit| char::from(DIGITS[usize::from(digit)])));
         }
     };
-    Bytes::from(format!(r#"{{"jsonrpc":"2.0",{id}"method":"{method}","params":{params}}}"#))
+    text.push_str("00-");
+    hex(&mut text, &trace.to_be_bytes());
+    text.push('-');
+    hex(&mut text, &nth.to_be_bytes());
+    text.push_str("-01");
+    text
 }
+
+const TRACEPARENT_BYTES: usize = 55;
+
+/// Bytes of a body beside its parameters, at most.
+const ENVELOPE_BYTES: usize = 384;
+
+pub(super) fn body_of(era: Era, call: &Call<'_>, id: Option<u64>, trace: &str) -> Bytes {
+    let mut body = String::with_capacity(ENVELOPE_BYTES + call.params.len());
+    body.push_str(r#"{"jsonrpc":"2.0","#);
+    if let Some(id) = id {
+        let _ = write!(body, r#""id":{id},"#);
+    }
+    let comma = if call.params.is_empty() { "" } else { "," };
+    body.extend([r#""method":""#, call.method, r#"","params":{"#, call.params, comma]);
+    body.extend([r#""_meta":{"traceparent":""#, trace, r#"""#]);
+    if era == Era::Modern {
+        body.extend([r#","io.modelcontextprotocol/protocolVersion":""#, MODERN, MODERN_META]);
+    }
+    body.push_str("}}}");
+    Bytes::from(body)
+}
+
+/// What the modern era wants to know of a client, behind the version.
+const MODERN_META: &str = concat!(
+    r#"","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"serin","version":""#,
+    env!("CARGO_PKG_VERSION"),
+    r#""}"#
+);
 
 pub(crate) fn initialize_params() -> String {
     let version = env!("CARGO_PKG_VERSION");
@@ -91,7 +117,36 @@ pub(crate) fn path_of(url: &Url) -> http::Uri {
 
 #[cfg(test)]
 mod tests {
-    use super::header_value;
+    use super::{Call, body_of, header_value, traceparent};
+    use crate::domain::protocol::Era;
+
+    #[test]
+    fn a_message_is_written_in_the_form_of_its_era() {
+        let trace = traceparent(0xabc, 26);
+        assert_eq!(trace, "00-00000000000000000000000000000abc-000000000000001a-01");
+        let call = Call { method: "tools/call", params: r#""name":"a""#, ..Call::default() };
+        let rows = [
+            (
+                Era::Legacy,
+                Some(7),
+                call,
+                r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","_meta":{"traceparent":"T"}}}"#
+                    .to_owned(),
+            ),
+            (
+                Era::Modern,
+                None,
+                Call { method: "ping", ..Call::default() },
+                format!(
+                    r#"{{"jsonrpc":"2.0","method":"ping","params":{{"_meta":{{"traceparent":"T","io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{{"name":"serin","version":"{}"}}}}}}}}"#,
+                    env!("CARGO_PKG_VERSION")
+                ),
+            ),
+        ];
+        for (era, id, call, expected) in rows {
+            assert_eq!(body_of(era, &call, id, "T"), expected, "{era:?}");
+        }
+    }
 
     #[test]
     fn names_that_are_no_plain_ascii_travel_as_base64() {

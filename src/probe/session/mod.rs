@@ -21,6 +21,7 @@ pub(crate) mod kept_session;
 pub(crate) mod handshake;
 pub(crate) mod process_pool;
 pub(crate) mod closing;
+pub(crate) mod listing_memory;
 pub(crate) mod listing;
 pub(crate) mod offload;
 pub(crate) mod parameter_headers;

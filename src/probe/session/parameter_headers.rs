@@ -34,6 +34,13 @@ pub(crate) fn parameter_headers(schema: &Value, arguments: &str) -> Vec<(HeaderN
     marks.iter().filter_map(header).collect()
 }
 
+/// Whether a schema wants any argument in a header.
+pub(crate) fn mirrors_arguments(schema: &Value) -> bool {
+    let mut marks = Vec::new();
+    collect(schema, &mut Vec::new(), &mut marks);
+    !marks.is_empty()
+}
+
 /// Why clients of 2026-07-28 must not use a tool with this schema; none where they may.
 ///
 /// A mark is a non-empty token, no two marks differ by case only, and it stands on a text, a whole number or a truth

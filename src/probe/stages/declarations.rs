@@ -7,12 +7,15 @@ use parking_lot::Mutex;
 
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::probe::session::declared::Declared;
+use crate::probe::session::listing_memory::ListingMemory;
 use crate::probe::stages::secrets::secrets_of;
+use crate::tool_lists::interner::AnswerInterner;
 
 /// By monitor: the very declaration, which an edit replaces, and what it comes to.
 #[derive(Debug, Default)]
 pub(crate) struct Declarations {
     made: Mutex<HashMap<MonitorId, (Weak<Monitor>, Arc<Declared>)>>,
+    answers: Arc<AnswerInterner>,
 }
 
 impl Declarations {
@@ -23,7 +26,7 @@ impl Declarations {
         {
             return Arc::clone(declared);
         }
-        let declared = Arc::new(made_of(monitor));
+        let declared = Arc::new(made_of(monitor, Arc::new(ListingMemory::new(Arc::clone(&self.answers)))));
         self.made.lock().insert(monitor.id.clone(), (Arc::downgrade(monitor), Arc::clone(&declared)));
         declared
     }
@@ -34,7 +37,7 @@ impl Declarations {
     }
 }
 
-/// What a declaration comes to that nobody keeps.
-pub(crate) fn made_of(monitor: &Monitor) -> Declared {
-    Declared::of(monitor, Arc::new(secrets_of(monitor)))
+/// What a declaration comes to that nobody keeps; with what is remembered of its server's list, where something is.
+pub(crate) fn made_of(monitor: &Monitor, listing: Arc<ListingMemory>) -> Declared {
+    Declared::of(monitor, Arc::new(secrets_of(monitor)), listing)
 }

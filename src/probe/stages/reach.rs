@@ -18,7 +18,7 @@ use crate::probe::wire::clock::StepClock;
 /// leads to its own pages.
 pub(crate) async fn answers(means: ProbeContext<'_>, control: &Control, within: Duration) -> Result<(), Fault> {
     let nobody = Monitor::undeclared("control", control.address.clone());
-    let declared = Declared::of(&nobody, Arc::default());
+    let declared = Declared::of(&nobody, Arc::default(), Arc::default());
     let way = declared.way()?;
     let until = Instant::now() + within;
     let destination = Destination { way, target: way.target.clone(), until };

@@ -1,5 +1,6 @@
 //! The searches of a probe: its canaries and the source-listing tool, as far as the budget reaches.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -17,15 +18,19 @@ use crate::probe::decode::rpc::Misfit;
 use crate::probe::decode::sources;
 use crate::probe::session::caller::Caller;
 use crate::probe::session::discover::modern_result;
+use crate::probe::session::listing::Listed;
 use crate::probe::session::message::Call;
 use crate::probe::session::parameter_headers::parameter_headers;
 use crate::probe::wire::clock::StepClock;
-use crate::tool_lists::tools::{input_schema, named};
+use crate::tool_lists::tools::{named, write_text};
+
+/// Room for what stands around the texts of a call, and for arguments that are numbers.
+const ARGUMENTS_BYTES: usize = 64;
 
 pub(super) async fn search(
     caller: &mut Caller<'_>,
     era: Era,
-    tools: &[Value],
+    tools: &Listed,
     assignment: &Assignment,
     seen: &mut Observation,
 ) {
@@ -36,7 +41,7 @@ pub(super) async fn search(
     let Some(search_tool) = seen.tools.as_ref().and_then(|seen| seen.search_tool.clone()) else {
         return;
     };
-    let schema = named(tools, &search_tool).map_or(&Value::Null, input_schema);
+    let schema = tools.mirrored(&search_tool);
     let tool = SearchTool { era, name: &search_tool, schema };
     for (nth, turn) in &assignment.asks {
         let Some(canary) = monitor.canaries.get(*nth) else {
@@ -79,15 +84,20 @@ struct SearchTool<'t> {
 
 async fn ask(caller: &mut Caller<'_>, tool: SearchTool<'_>, canary: &Canary, turn: Turn, steps: &mut Vec<Step>) -> Ask {
     let search = &caller.monitor().search;
-    let mut arguments = format!("{{{}:{}", Value::from(search.query.as_str()), Value::from(canary.query.as_str()));
+    let mut arguments = String::with_capacity(search.query.len() + canary.query.len() + ARGUMENTS_BYTES);
+    arguments.push('{');
+    write_text(&search.query, &mut arguments);
+    arguments.push(':');
+    write_text(&canary.query, &mut arguments);
     for (name, value) in search.arguments.iter().filter(|(name, _)| **name != search.query) {
-        arguments.push_str(&format!(",{}:{value}", Value::from(name.as_str())));
+        arguments.push(',');
+        write_text(name, &mut arguments);
+        let _ = write!(arguments, ":{value}");
     }
     arguments.push('}');
     let mut clock = StepClock::start(Stage::Search, &canary.id);
-    let outcome = call_tool(caller, tool.era, tool.name, &arguments, tool.schema, &mut clock).await;
-    let result: Result<Answer, Fault> =
-        outcome.and_then(|raw| answer::read(&raw, search).map_err(|misfit| fault_of(caller, &misfit)));
+    let outcome = called(caller, tool.era, tool.name, &arguments, tool.schema, &mut clock).await;
+    let result = outcome.and_then(|raw| read(caller, tool.era, &raw));
     let step = clock.stop(result.as_ref().err().cloned());
     let ask = Ask {
         canary: canary.id.clone(),
@@ -99,6 +109,15 @@ async fn ask(caller: &mut Caller<'_>, tool: SearchTool<'_>, canary: &Canary, tur
     };
     steps.push(step);
     ask
+}
+
+/// Reads an answer; what its era demands of a result comes before what a search's has to have.
+fn read(caller: &Caller<'_>, era: Era, raw: &RawValue) -> Result<Answer, Fault> {
+    let (is_complete, answer) = answer::read_whole(raw, &caller.monitor().search);
+    if era == Era::Modern && !is_complete {
+        modern_result(raw, caller)?;
+    }
+    answer.map_err(|misfit| fault_of(caller, &misfit))
 }
 
 /// Asks the source-listing tool, where there is one. Its failure is no fault of the search: it stays a note.
@@ -125,14 +144,29 @@ pub(crate) async fn call_tool(
     schema: &Value,
     clock: &mut StepClock,
 ) -> Result<Box<RawValue>, Fault> {
-    let params = format!(r#""name":{},"arguments":{arguments}"#, Value::from(tool));
-    let headers = if era == Era::Modern { parameter_headers(schema, arguments) } else { Vec::new() };
-    let call = Call { method: "tools/call", name: Some(tool), params: &params, headers };
-    let raw = caller.ask(era, &call, clock).await.map_err(|broken| broken.fault)?;
+    let raw = called(caller, era, tool, arguments, schema, clock).await?;
     if era == Era::Modern {
-        modern_result(&raw, false, caller, clock)?;
+        modern_result(&raw, caller)?;
     }
     Ok(raw)
+}
+
+/// The same, its result as it came.
+async fn called(
+    caller: &mut Caller<'_>,
+    era: Era,
+    tool: &str,
+    arguments: &str,
+    schema: &Value,
+    clock: &mut StepClock,
+) -> Result<Box<RawValue>, Fault> {
+    let mut params = String::with_capacity(tool.len() + arguments.len() + ARGUMENTS_BYTES);
+    params.push_str(r#""name":"#);
+    write_text(tool, &mut params);
+    params.extend([r#","arguments":"#, arguments]);
+    let headers = if era == Era::Modern { parameter_headers(schema, arguments) } else { Vec::new() };
+    let call = Call { method: "tools/call", name: Some(tool), params: &params, headers };
+    caller.ask(era, &call, clock).await.map_err(|broken| broken.fault)
 }
 
 pub(crate) fn fault_of(caller: &Caller<'_>, misfit: &Misfit) -> Fault {

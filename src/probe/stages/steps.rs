@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::domain::fault::FaultKind;
 use crate::domain::monitor::Monitor;
-use crate::domain::observation::{Observation, Stage};
+use crate::domain::observation::{Observation, Stage, ToolsSeen};
 use crate::domain::protocol::Era;
 use crate::domain::server_profile::ServerProfile;
 use crate::probe::access::credential;
@@ -20,7 +20,7 @@ use crate::probe::session::closing::close;
 use crate::probe::session::declared::Declared;
 use crate::probe::session::handshake::{open, resume, weigh_discover};
 use crate::probe::session::kept_session::{is_forgotten, lost_its_session};
-use crate::probe::session::listing::{Listed, all_pages};
+use crate::probe::session::listing::{Listed, all_pages_unless};
 use crate::probe::session::opened::Opened;
 use crate::probe::session::parameter_headers::unfit;
 use crate::probe::session::process_pool::{ProcessPool, leave, start_again, take_up};
@@ -95,7 +95,7 @@ async fn visit(
     let mut caller = Caller::new(means, destination, declared, monitor, assignment.started_at);
     caller.wire.transcript = Some(transcript);
     seen.trace = caller.trace();
-    let opened = converse(&mut caller, programs, differing, assignment, profile, seen).await;
+    let opened = converse(&mut caller, (programs, differing), (assignment, declared), profile, seen).await;
     seen.session_lost = lost_its_session(&seen.steps);
     weigh_discover(&mut seen.steps, profile);
     close(&mut caller, profile, seen).await;
@@ -115,20 +115,19 @@ async fn visit(
 /// Everything that is MCP; it ends early where the next step has nothing to stand on. The conversation, once open.
 async fn converse(
     caller: &mut Caller<'_>,
-    programs: &ProcessPool,
-    differing: &Differing,
-    assignment: &Assignment,
+    (programs, differing): (&ProcessPool, &Differing),
+    (assignment, declared): (&Assignment, &Declared),
     profile: &mut ServerProfile,
     seen: &mut Observation,
 ) -> Option<Opened> {
     let monitor = &*assignment.monitor;
     let mut opened = meet(caller, programs, monitor, profile, seen).await?;
-    let mut listed = list_tools(caller, opened.era, assignment, seen).await;
+    let mut listed = list_tools(caller, opened.era, (assignment, declared), seen).await;
     if listed.is_none() && is_forgotten(&mut seen.steps, caller, profile) {
         seen.era = None;
         opened = Box::pin(open(caller, monitor, profile, &mut seen.steps)).await?;
         met(caller, &opened, seen);
-        listed = list_tools(caller, opened.era, assignment, seen).await;
+        listed = list_tools(caller, opened.era, (assignment, declared), seen).await;
     }
     let Some(tools) = listed else {
         return Some(opened);
@@ -195,23 +194,22 @@ async fn connect(caller: &mut Caller<'_>, profile: &mut ServerProfile, seen: &mu
 async fn list_tools(
     caller: &mut Caller<'_>,
     era: Era,
-    assignment: &Assignment,
+    (assignment, declared): (&Assignment, &Declared),
     seen: &mut Observation,
 ) -> Option<Listed> {
     let monitor = &*assignment.monitor;
     let mut clock = StepClock::start(Stage::Tools, "tools/list");
-    let outcome = all_pages(caller, era, &mut clock).await;
+    let lists = &assignment.lists;
+    let outcome = all_pages_unless(declared.listing.last(lists), caller, era, &mut clock).await;
     let (tools, mut fault) = match outcome {
         Ok(tools) => (Some(tools), None),
         Err(fault) => (None, Some(fault)),
     };
     if let Some(tools) = &tools {
-        let mut reduced = tools.reduced(&assignment.monitor, &assignment.lists).await;
-        let dropped = dropped_by_clients(era, tools, reduced.search_tool.as_deref());
-        if dropped.is_some() {
-            reduced.search_tool = None;
-        }
-        let reduced = tools.held(reduced, &assignment.monitor, &assignment.lists).await;
+        let (reduced, dropped) = match tools.known() {
+            Some(known) => (known.seen.clone(), known.dropped.clone()),
+            None => Box::pin(read(tools, era, assignment, declared)).await,
+        };
         if reduced.search_tool.is_none() && !monitor.canaries.is_empty() {
             let detail = dropped.unwrap_or_else(|| {
                 let wanted = monitor.search.tool.as_deref().unwrap_or("any that searches");
@@ -226,6 +224,23 @@ async fn list_tools(
     }
     seen.steps.push(clock.stop(fault));
     tools
+}
+
+/// What a list comes to that is not the one before, and why clients leave its search tool out where they do.
+async fn read(
+    tools: &Listed,
+    era: Era,
+    Assignment { monitor, lists, .. }: &Assignment,
+    declared: &Declared,
+) -> (ToolsSeen, Option<String>) {
+    let mut reduced = tools.reduced(monitor, lists).await;
+    let dropped = dropped_by_clients(era, tools, reduced.search_tool.as_deref());
+    if dropped.is_some() {
+        reduced.search_tool = None;
+    }
+    let seen = tools.held(reduced, monitor, lists).await;
+    declared.listing.keep(tools.to_remember((era, lists), (&seen, dropped.as_deref()), &declared.listing));
+    (seen, dropped)
 }
 
 /// A tool with a bad `x-mcp-header` is in the list and yet not there: clients of 2026-07-28 have to leave it out.
