@@ -4,6 +4,7 @@
 
 use std::sync::OnceLock;
 
+use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use http::header::{ACCEPT_ENCODING, HOST, USER_AGENT};
 use http::{HeaderMap, HeaderValue};
@@ -53,7 +54,7 @@ pub(super) enum Side {
 pub(super) struct TokenAnswer {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
-    pub(super) body: Vec<u8>,
+    pub(super) body: Bytes,
 }
 
 impl<'a> Attempt<'a> {

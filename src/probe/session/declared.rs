@@ -31,6 +31,8 @@ pub(crate) struct Declared {
     pub(crate) scrub: Arc<Scrub>,
     /// Headers that are for the monitor's own origin and nobody else.
     pub(crate) secret: Arc<[HeaderName]>,
+    /// When the credential ends that is shown, where that is known.
+    pub(crate) credential_until: Option<DateTime<Utc>>,
     /// What its server listed last.
     pub(crate) listing: Arc<ListingMemory>,
     way: Result<Way, Fault>,
@@ -78,7 +80,7 @@ impl Declared {
         ];
         let headers = authority.into_iter().map(|host| (HOST, host)).chain(usual);
         let headers = headers.chain(credentials.map(|value| (AUTHORIZATION, value))).chain(declared).collect();
-        Self { scrub, secret, listing: Arc::default(), way, headers, credentials_sent }
+        Self { scrub, secret, credential_until: None, listing: Arc::default(), way, headers, credentials_sent }
     }
 
     /// Where calls go.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use crate::domain::monitor::{Monitor, MonitorId};
+use crate::probe::access::credential;
 use crate::probe::session::declared::Declared;
 use crate::probe::session::listing_memory::ListingMemory;
 use crate::probe::stages::secrets::secrets_of;
@@ -39,5 +40,7 @@ impl Declarations {
 
 /// What a declaration comes to that nobody keeps; with what is remembered of its server's list, where something is.
 pub(crate) fn made_of(monitor: &Monitor, listing: Arc<ListingMemory>) -> Declared {
-    Declared::of(monitor, Arc::new(secrets_of(monitor)), listing)
+    let mut declared = Declared::of(monitor, Arc::new(secrets_of(monitor)), listing);
+    declared.credential_until = credential::ends_at(&monitor.auth);
+    declared
 }

@@ -1,5 +1,6 @@
 //! The look at a server's own health addresses.
 
+use bytes::Bytes;
 use http::HeaderValue;
 use tokio::time::Instant;
 use url::Url;
@@ -20,7 +21,7 @@ use crate::probe::wire::reply::{ReadLimits, status_fault};
 use crate::untrusted_text::readable;
 
 /// Status and body, with a fault where the status is one.
-type Fetched = Result<(u16, Vec<u8>, Option<Fault>), Fault>;
+type Fetched = Result<(u16, Bytes, Option<Fault>), Fault>;
 
 /// Asks one health address, over the same connection where it is the same origin; what another origin had to bear is
 /// given back.

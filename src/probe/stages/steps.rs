@@ -12,7 +12,6 @@ use crate::domain::monitor::Monitor;
 use crate::domain::observation::{Observation, Stage, ToolsSeen};
 use crate::domain::protocol::Era;
 use crate::domain::server_profile::ServerProfile;
-use crate::probe::access::credential;
 use crate::probe::access::unauthenticated_check;
 use crate::probe::assignment::Assignment;
 use crate::probe::session::caller::{Caller, Destination, ProbeContext};
@@ -46,11 +45,10 @@ pub(crate) async fn run(
     differing: &Differing,
     (assignment, declared): (&Assignment, &Declared),
 ) -> (Observation, ServerProfile, Transcript) {
-    let monitor = &*assignment.monitor;
     let began = Instant::now();
     let transcript = Transcript::new(Arc::clone(&declared.scrub), Arc::clone(&declared.secret));
     let mut seen = blank(assignment);
-    seen.credential_until = credential::ends_at(&monitor.auth);
+    seen.credential_until = declared.credential_until;
     let mut profile = assignment.profile.clone();
     visit(means, (programs, differing), (assignment, declared), &transcript, &mut profile, &mut seen).await;
     seen.asks.extend(not_asked(assignment, seen.asks.len()));

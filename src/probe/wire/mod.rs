@@ -6,6 +6,7 @@ pub(crate) mod outgoing;
 pub(crate) mod tape;
 pub mod transcript;
 pub mod head;
+pub(crate) mod pieces;
 pub mod reply;
 pub(crate) mod channel;
 pub(crate) mod program;

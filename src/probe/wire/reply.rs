@@ -1,5 +1,6 @@
 //! From the head of an HTTP answer to a JSON-RPC result, or to the fault that it is.
 
+use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -13,6 +14,7 @@ use crate::probe::decode::rpc::{Misfit, RpcError, RpcMessage, read};
 use crate::probe::decode::sse::{Decoder, Overflow, SseEvent};
 use crate::probe::wire::clock::StepClock;
 use crate::probe::wire::connection::{Body, Piece, Reply, Wire};
+use crate::probe::wire::pieces::Pieces;
 use crate::probe::wire::transcript::Transcript;
 use crate::untrusted_text::{Scrub, readable};
 use serin_outbound::retry_after::wish;
@@ -121,25 +123,25 @@ impl ReadLimits<'_> {
         wire: &mut Wire<'_>,
         headers: &HeaderMap,
         body: &mut Body,
-    ) -> Result<Vec<u8>, Fault> {
+    ) -> Result<Bytes, Fault> {
         let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
         if announced.is_some_and(|announced| announced > ANSWER_BYTES_MAX) {
             wire.hang_up();
             return Err(self.too_large());
         }
-        let mut bytes = Vec::with_capacity(announced.unwrap_or(1024));
+        let mut pieces = Pieces::default();
         loop {
             match wire.piece(body, self.deadline).await {
-                Piece::Bytes(more) if bytes.len() + more.len() > ANSWER_BYTES_MAX => {
+                Piece::Bytes(more) if pieces.len() + more.len() > ANSWER_BYTES_MAX => {
                     wire.hang_up();
                     return Err(self.too_large());
                 }
-                Piece::Bytes(more) => bytes.extend_from_slice(&more),
-                Piece::End => return Ok(bytes),
+                Piece::Bytes(more) => pieces.push(more, announced),
+                Piece::End => return Ok(pieces.whole()),
                 Piece::Broken(fault) => return Err(fault),
                 Piece::Late => {
                     wire.hang_up();
-                    let detail = format!("{} bytes of the body came in time, and not its end", bytes.len());
+                    let detail = format!("{} bytes of the body came in time, and not its end", pieces.len());
                     return Err(self.scrub.fault(FaultKind::SlowBody, &detail));
                 }
             }
@@ -157,8 +159,7 @@ impl ReadLimits<'_> {
         mut body: Body,
         clock: &mut StepClock,
     ) -> Result<Box<RawValue>, BrokenReply> {
-        let mut decoder = Decoder::new(ANSWER_BYTES_MAX);
-        let mut events = Vec::new();
+        let (mut decoder, mut events) = (Decoder::new(ANSWER_BYTES_MAX), Vec::new());
         // What the events so far were, if not the answer: it outweighs "without the answer".
         let mut odd: Option<Fault> = None;
         let mut bytes_seen = 0_usize;
@@ -350,7 +351,7 @@ impl ReadLimits<'_> {
 
 /// The fault of a status that is no success. Also used for health addresses.
 pub(crate) fn status_fault(status: StatusCode, headers: &HeaderMap, text: &str, reading: &ReadLimits<'_>) -> Fault {
-    let header = |name| headers.get(name).and_then(|value: &http::HeaderValue| value.to_str().ok());
+    let header = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let (kind, extra) = match status.as_u16() {
         401 | 403 if reading.credentials_sent => (FaultKind::AuthRejected, header(WWW_AUTHENTICATE)),
         401 => (FaultKind::AuthRequired, Some(header(WWW_AUTHENTICATE).unwrap_or("without a challenge"))),

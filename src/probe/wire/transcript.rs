@@ -340,3 +340,47 @@ pub fn phases(phases: &Phases) -> Vec<(&'static str, Duration)> {
 fn shown(time: Duration) -> String {
     format!("{:.1} ms", time.as_secs_f64() * 1e3)
 }
+
+#[cfg(test)]
+mod tests {
+    use http::header::CONTENT_TYPE;
+    use http::{HeaderValue, Method};
+
+    use super::*;
+
+    impl Transcript {
+        fn said_in_all(&self) -> String {
+            let mut record = self.record.lock();
+            self.look_through(&mut record);
+            self.lines(&record.tape, &self.scrub.and(record.given.iter().cloned()), TRANSCRIPT_BYTES_MAX)
+        }
+    }
+
+    #[test]
+    fn what_a_message_told_of_secrets_holds_after_it_had_to_go() {
+        let scrub = Arc::new(Scrub::new(["tok-12345".to_owned()]));
+        let transcript = Transcript::new(scrub, Arc::from([HeaderName::from_static("x-key")]));
+        let headers =
+            |name: HeaderName, value: &str| HeaderMap::from_iter([(name, HeaderValue::from_str(value).unwrap())]);
+        let request = Outgoing::to_nowhere(Method::POST, "{}".into())
+            .at("/mcp?key=query-secret".parse().unwrap())
+            .with(HeaderName::from_static("x-key"), HeaderValue::from_static("declared-secret"));
+        for _ in 0..FIRST_KEPT {
+            transcript.request(&request);
+        }
+        transcript.response(1, StatusCode::OK, &headers(SET_COOKIE, "sid=cookie-secret; Path=/"));
+        for _ in 0..20 {
+            transcript.response(1, StatusCode::OK, &headers(CONTENT_TYPE, "text/plain"));
+            transcript.piece(1, "x".repeat(2 * RECEIVED_BYTES_MAX).as_bytes());
+        }
+        transcript.response(1, StatusCode::OK, &HeaderMap::new());
+        // In two pieces, as it may come.
+        transcript.piece(1, b"tok-12345 key=query-secret declared-se");
+        transcript.piece(1, b"cret cookie-secret");
+        let text = transcript.said_in_all();
+        assert!(text.contains("messages are left out here") && !text.contains("set-cookie"), "it is gone: {text}");
+        assert!(text.ends_with("< ••• ••• ••• •••\n"), "{text}");
+        assert!(text.contains("> POST /mcp?•••  (") && text.contains("x-key: •••"), "{text}");
+        assert!(!text.contains("-secret"), "{text}");
+    }
+}
