@@ -33,8 +33,8 @@ use crate::store::write::append::Names;
 pub(crate) const GRACE: TimeDelta = TimeDelta::minutes(15);
 /// Answers that came so often in an hour get a number, which later hours will name as well.
 const OFTEN: usize = 3;
-/// Beats deleted in one transaction.
-const SWEPT_AT_ONCE: u32 = 400;
+/// Beats deleted in one transaction: some 10 ms of the writer with their asks.
+const SWEPT_AT_ONCE: u32 = 1_000;
 /// Late beats whose monitors' hours join their packs in one transaction.
 const JOINED_AT_ONCE: u32 = 8;
 
