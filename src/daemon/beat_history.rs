@@ -82,6 +82,18 @@ impl BeatHistory {
         }
     }
 
+    /// The beat counted last was not remembered: nobody knows how it went.
+    pub(crate) fn take_back(&mut self, scheduled: bool) {
+        let mut strip = self.strip.lock();
+        let Some(mark) = strip.back_mut() else { return };
+        let verdict = std::mem::replace(&mut mark.verdict, Verdict::Unknown);
+        mark.reason = None;
+        if let Some(hour) = self.hours.back_mut().filter(|_| scheduled) {
+            hour.seen -= u32::from(verdict != Verdict::Unknown);
+            hour.up -= u32::from(matches!(verdict, Verdict::Good | Verdict::Degraded));
+        }
+    }
+
     fn mark(&self, mark: BeatMark) {
         let mut strip = self.strip.lock();
         while strip.len() >= STRIP_LEN {

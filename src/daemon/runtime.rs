@@ -13,7 +13,7 @@ use crate::domain::answer::Turn;
 use crate::domain::context::Spread;
 use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::MonitorState;
-use crate::domain::observation::{ConnectivityStep, Observation, ToolsSeen};
+use crate::domain::observation::{ConnectivityStep, Observation, Stage, Step, ToolsSeen};
 use crate::domain::outcome::Outcome;
 use crate::domain::protocol::Era;
 use crate::domain::rate_limit::Quiet;
@@ -21,6 +21,7 @@ use crate::domain::schedule::{self, Doubt};
 use crate::domain::server_profile::{RecentAction, ServerProfile};
 use crate::domain::signal::{Phase, Signal};
 use crate::live::state::RollUp;
+use crate::probe::decode::sources;
 use crate::store::write::probe_memory::address_hash;
 use crate::tool_lists::known::KnownLists;
 
@@ -92,16 +93,18 @@ pub(crate) struct LastListing {
 }
 
 impl SeenListings {
-    /// Takes note of the tools a beat saw, where it saw any; `noted`: they were written down.
-    pub(crate) fn see(&mut self, seen: &Observation, now: DateTime<Utc>, noted: bool) {
+    /// Takes note of the tools a beat saw, where it saw any.
+    fn see(&mut self, seen: &Observation, now: DateTime<Utc>) {
         if let Some(tools) = &seen.tools {
-            if noted {
-                self.noted = Some((tools.hash.clone(), tools.tokens.is_some(), now));
-            }
             let known = self.last.take().map(|last| last.tools).filter(|known| **known == *tools);
             let tools = known.unwrap_or_else(|| Arc::new(tools.clone()));
             self.last = Some(LastListing { tools, era: seen.era, at: now });
         }
+    }
+
+    /// The tools seen last are written down.
+    pub(crate) fn note(&mut self, now: DateTime<Utc>) {
+        self.noted = self.last.as_ref().map(|last| (last.tools.hash.clone(), last.tools.tokens.is_some(), now));
     }
 }
 
@@ -148,8 +151,23 @@ impl MonitorRuntime {
         self.last = Some(Arc::new(KeptProbe::new(seen, outcome, self.last.as_deref())));
     }
 
+    /// Takes note of what a beat saw and asked, whether or not it comes to be remembered.
+    pub(crate) fn see(&mut self, seen: &Observation, now: DateTime<Utc>) {
+        // What there was no time for is still due.
+        let asked = seen.asks.iter().filter(|ask| ask.turn == Turn::Scheduled).count();
+        self.round.turn = self.round.turn.wrapping_add(asked);
+        // One that answered nothing readable was asked all the same: once an hour is what the file promises.
+        let asked_sources =
+            |step: &Step| step.stage == Stage::Search && sources::TOOL_NAMES.contains(&step.label.as_str());
+        if seen.steps.iter().any(asked_sources) {
+            self.sources_asked_at = Some(now);
+        }
+        self.listings.see(seen, now);
+        self.weigh(seen);
+    }
+
     /// Counts in what the answers of a beat cost a model's context.
-    pub(crate) fn weigh(&mut self, seen: &Observation) {
+    fn weigh(&mut self, seen: &Observation) {
         let answers = seen.asks.iter().filter_map(|ask| ask.result.as_ref()?.as_ref().ok()?.tokens);
         answers.for_each(|tokens| self.answer_tokens.push(tokens));
     }

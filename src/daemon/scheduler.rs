@@ -247,6 +247,8 @@ impl Scheduler {
     }
 
     fn command(&mut self, command: Command) {
+        // Somebody waits, perhaps for a monitor whose beat waits for others to share its commit.
+        self.context.store.hurry();
         match command {
             Command::Recheck { monitor } => self.send(&monitor, PendingChange::Recheck),
             Command::Accept { monitor, hash, actor } => self.send(&monitor, PendingChange::Accept { hash, actor }),

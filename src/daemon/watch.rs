@@ -1,10 +1,11 @@
 //! One beat, whole: observe, judge, remember, weigh, decide, commit. Nothing is sent in here.
 //!
-//! The monitor's state changes only once the commit has reached the disk. Where it did not, the beat is
+//! The monitor's state changes for good only once the commit has reached the disk. Where it did not, the beat is
 //! *unknown*: our own trouble is never the target's, and the next beat decides again.
 //! The steps stay in one file, since their order is what keeps that.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use tokio::time::Instant;
@@ -18,13 +19,14 @@ use crate::daemon::notify::{Notifier, closer_look, timeline};
 use crate::daemon::permits::Permit;
 use crate::daemon::rows::{ask_row, beat_row, changed_signals, marks_row};
 use crate::daemon::runtime::MonitorRuntime;
-use crate::domain::answer::Turn;
+use crate::daemon::transcript_policy::TranscriptPolicy;
+
 use crate::domain::classify::classify;
 use crate::domain::contract::FIRST_STABLE;
 use crate::domain::fleet::Fleet;
 use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::{Beat, Decision, MonitorState};
-use crate::domain::observation::{BeatKind, Observation, Stage};
+use crate::domain::observation::{BeatKind, Observation};
 use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
 use crate::domain::paging::notification::Event;
 use crate::domain::schedule;
@@ -32,7 +34,6 @@ use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::{Phase, Signal};
 use crate::live::state::{BeatMark, LiveChange};
 use crate::probe::assignment::{Assignment, Further};
-use crate::probe::decode::sources;
 use crate::store::values::change_set::StageTimes;
 use crate::store::values::change_set::{BeatRow, BeatSeen, ChangeSet, ServerProfileRow, ToolsRow, TranscriptRow};
 use crate::store::write::probe_memory::address_hash;
@@ -40,7 +41,7 @@ use crate::store::{Store, StoreError};
 
 /// Noting a missed beat waits for the store so long and no longer: while it stands still, every beat
 /// is missed, and what waits would grow without end.
-const MISS_MAX: std::time::Duration = std::time::Duration::from_secs(30);
+const MISS_MAX: Duration = Duration::from_secs(30);
 
 /// What the scheduler has to know once a beat is over.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -81,46 +82,99 @@ pub(crate) async fn beat(
     // What is kept is in the database; memory would not hold that of a whole fleet.
     seen.transcript = None;
     let beat = (&seen, &outcome, &profile, transcripts);
-    let committed = commit(context, runtime, &fleet, (&next, &decisions), beat, now).await;
+    let record = record(context, runtime, &fleet, (&next, &decisions), beat, now).await;
+    let mark = BeatMark {
+        at: now,
+        verdict: outcome.verdict,
+        reason: outcome.reason(),
+        elapsed_ms: seen.elapsed.as_secs_f32() * 1e3,
+    };
+    let counted = Counted { mark, lived, scheduled: kind == BeatKind::Scheduled };
+    let suspects = suspects(&runtime.state, &next, &runtime.monitor, &seen);
+    runtime.see(&seen, now);
+    runtime.keep(seen, outcome);
+    let next = Next { state: Arc::new(next), profile, transcript_policy, noted: noted.then_some(now), started };
+    let after = BeatResult { suspects, ..BeatResult::default() };
+    if remembered(context, runtime, next, (record, decisions), counted).await { after } else { BeatResult::default() }
+}
+
+/// What a beat makes of a runtime once it is remembered.
+struct Next {
+    state: Arc<MonitorState>,
+    profile: ServerProfile,
+    transcript_policy: TranscriptPolicy,
+    /// When the list of tools was written down, where it was.
+    noted: Option<DateTime<Utc>>,
+    started: Instant,
+}
+
+/// How a beat counts.
+#[derive(Clone, Copy)]
+struct Counted {
+    mark: BeatMark,
+    lived: Duration,
+    scheduled: bool,
+}
+
+/// Commits a beat and lets the runtime follow; false where it could not be remembered.
+///
+/// Where nothing was decided the commit waits for others to share it. Nobody looking at a page waits with it: such a beat
+/// is shown first, and taken back should it not be remembered.
+async fn remembered(
+    context: &LoopContext,
+    runtime: &mut MonitorRuntime,
+    next: Next,
+    (record, decisions): (Result<ChangeSet, StoreError>, Vec<Decision>),
+    counted: Counted,
+) -> bool {
+    let (now, verdict) = (counted.mark.at, counted.mark.verdict);
+    let is_quiet = decisions.is_empty();
+    let before = Arc::clone(&runtime.state);
+    if is_quiet {
+        runtime.state = Arc::clone(&next.state);
+        runtime.history.count(counted.mark, counted.lived, counted.scheduled);
+        context.live.put(runtime.view(now));
+    }
+    let committed = match record {
+        Ok(record) => context.store.commit(record).await,
+        Err(error) => Err(error),
+    };
     context.note_write(committed.as_ref().err(), now);
-    let mark =
-        |verdict| BeatMark { at: now, verdict, reason: outcome.reason(), elapsed_ms: seen.elapsed.as_secs_f32() * 1e3 };
-    let scheduled = kind == BeatKind::Scheduled;
     if let Err(error) = committed {
-        runtime.history.count(BeatMark { reason: None, ..mark(Verdict::Unknown) }, lived, scheduled);
+        if is_quiet {
+            runtime.state = before;
+            runtime.history.take_back(counted.scheduled);
+        } else {
+            let unknown = BeatMark { verdict: Verdict::Unknown, reason: None, ..counted.mark };
+            runtime.history.count(unknown, counted.lived, counted.scheduled);
+        }
         runtime.trouble = Some(format!("this beat could not be remembered: {error}"));
         context.live.metrics().beat(Verdict::Unknown);
         context.live.put(runtime.view(now));
-        return BeatResult::default();
+        return false;
     }
-    let after =
-        BeatResult { suspects: suspects(&runtime.state, &next, &runtime.monitor, &seen), ..BeatResult::default() };
-    runtime.state = Arc::new(next);
-    runtime.profile = profile;
-    runtime.transcript_policy = transcript_policy;
+    if !is_quiet {
+        runtime.state = next.state;
+        runtime.history.count(counted.mark, counted.lived, counted.scheduled);
+    }
+    let is_shown = is_quiet && runtime.trouble.is_none() && runtime.profile == next.profile;
+    runtime.profile = next.profile;
+    runtime.transcript_policy = next.transcript_policy;
     runtime.spending.days_saved(now);
     // What showed us nothing covers no time.
-    if outcome.verdict != Verdict::Unknown {
-        runtime.history.last_started = Some(started);
+    if verdict != Verdict::Unknown {
+        runtime.history.last_started = Some(next.started);
     }
-    // What there was no time for is still due.
-    let asked = seen.asks.iter().filter(|ask| ask.turn == Turn::Scheduled).count();
-    runtime.round.turn = runtime.round.turn.wrapping_add(asked);
-    // One that answered nothing readable was asked all the same: once an hour is what the file promises.
-    let asked_sources =
-        seen.steps.iter().any(|step| step.stage == Stage::Search && sources::TOOL_NAMES.contains(&step.label.as_str()));
-    if asked_sources {
-        runtime.sources_asked_at = Some(now);
-    }
-    runtime.history.count(mark(outcome.verdict), lived, scheduled);
     runtime.trouble = None;
-    context.live.metrics().beat(outcome.verdict);
-    runtime.listings.see(&seen, now, noted);
-    runtime.weigh(&seen);
-    runtime.keep(seen, outcome);
-    context.live.put(runtime.view(now));
+    if let Some(at) = next.noted {
+        runtime.listings.note(at);
+    }
+    context.live.metrics().beat(verdict);
+    if !is_shown {
+        context.live.put(runtime.view(now));
+    }
     announce(context, &decisions);
-    after
+    true
 }
 
 /// What needs a place: the probe, its judgement, and whatever is looked at once more.
@@ -168,7 +222,7 @@ pub(crate) async fn miss(
         verdict: Verdict::Unknown,
         reason: None,
         stage: None,
-        elapsed: std::time::Duration::ZERO,
+        elapsed: Duration::ZERO,
         stages: StageTimes::default(),
         fresh_connection: false,
         config_hash,
@@ -197,14 +251,14 @@ fn assign(runtime: &MonitorRuntime, kind: BeatKind, scheduled_at: DateTime<Utc>,
 }
 
 /// The beat's transaction: what was seen, what it changed, and what is to be said of it.
-async fn commit(
+async fn record(
     context: &LoopContext,
     runtime: &MonitorRuntime,
     fleet: &Fleet,
     (next, decisions): (&MonitorState, &[Decision]),
     (seen, outcome, profile, transcripts): (&Observation, &Outcome, &ServerProfile, Vec<TranscriptRow>),
     now: DateTime<Utc>,
-) -> Result<(), StoreError> {
+) -> Result<ChangeSet, StoreError> {
     let notifier = Notifier { fleet, monitor: &runtime.monitor, now };
     let mut record = ChangeSet {
         beat: Some(beat_row(seen, outcome, &fleet.provenance.hash)),
@@ -224,7 +278,7 @@ async fn commit(
     for decision in decisions {
         add_decision(&mut record, (decision, seen), &context.store, &notifier).await?;
     }
-    context.store.commit(record).await
+    Ok(record)
 }
 
 /// What a decision adds to the beat's transaction: its incident, a line of its timeline, and who is told.
@@ -320,3 +374,6 @@ fn suspects(
         _ => Some(Vec::new()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 
 use crate::domain::contract::FIRST_STABLE;
 use crate::domain::monitor::MonitorId;
+use crate::domain::observation::BeatKind;
 use crate::domain::outcome::Verdict;
 use crate::store::values::change_set::{BeatSeen, ChangeSet};
 use crate::store::values::error::StoreError;
@@ -87,8 +88,9 @@ pub(in crate::store) fn patience(work: &Work) -> Patience {
     let Work::Record(record) = work else { return Patience::None };
     let Some(beat) = &record.beat else { return Patience::None };
     // A first list that stays the same is accepted by itself, and nobody hears of it.
-    let asked_by_somebody =
-        record.action.is_some() || record.tools.as_ref().is_some_and(|accepted| accepted.accepted_by != FIRST_STABLE);
+    let asked_by_somebody = beat.kind == BeatKind::Recheck
+        || record.action.is_some()
+        || record.tools.as_ref().is_some_and(|accepted| accepted.accepted_by != FIRST_STABLE);
     let tells =
         !(record.incidents.is_empty() && record.outbox.is_empty() && record.timeline.is_empty()) || asked_by_somebody;
     // One that did not take place shows nothing to look at again.
@@ -105,7 +107,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::domain::observation::{BeatKind, ToolsSeen};
+    use crate::domain::observation::ToolsSeen;
     use crate::domain::signal::{Signal, SignalState};
     use crate::domain::tools::Listing;
     use crate::store::values::change_set::{BeatRow, SignalRow, StageTimes, TimelineRow, ToolsRow};
@@ -155,6 +157,8 @@ mod tests {
             actor: "serin".to_owned(),
             text: String::new(),
         };
+        let mut asked = good();
+        asked.beat.as_mut().unwrap().kind = BeatKind::Recheck;
         let records = [
             (good(), Patience::Long, "nothing happened"),
             (
@@ -170,6 +174,7 @@ mod tests {
             (ChangeSet { signals: vec![signal], ..good() }, Patience::Short, "a signal moved"),
             (ChangeSet { timeline: vec![line], ..good() }, Patience::None, "an incident goes on"),
             (ChangeSet { tools: accepted("ada"), ..good() }, Patience::None, "a person accepted the list"),
+            (asked, Patience::None, "a person asked for the look"),
             (ChangeSet::default(), Patience::None, "no beat: somebody asked for it"),
         ];
         for (record, expected, sentence) in records {

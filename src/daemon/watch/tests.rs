@@ -1,0 +1,77 @@
+use std::sync::atomic::AtomicBool;
+
+use super::*;
+use crate::deliver::internal::InternalAlerts;
+use crate::domain::monitor::MonitorId;
+use crate::domain::secret::{Address, Secret};
+use crate::live::state::{LiveState, MonitorView};
+use crate::probe::prober::Prober;
+
+async fn context(folder: &std::path::Path) -> LoopContext {
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let (_, fleet) = tokio::sync::watch::channel(Arc::new(Fleet::default()));
+    LoopContext {
+        store: Store::open(&folder.join("serin.db")).await.unwrap(),
+        prober: Arc::new(Prober::new(1)),
+        live: Arc::new(LiveState::default()),
+        alerts: InternalAlerts::new(),
+        fleet,
+        uplink: Arc::default(),
+        ailing: Arc::new(AtomicBool::new(false)),
+    }
+}
+
+/// A good beat that decided nothing, and the state it leads to: since `now`.
+async fn quiet_beat(
+    context: LoopContext,
+    runtime: Arc<tokio::sync::Mutex<MonitorRuntime>>,
+    now: DateTime<Utc>,
+) -> bool {
+    let mut runtime = runtime.lock().await;
+    let seen = Observation::blank(runtime.monitor.id.clone(), BeatKind::Scheduled, now, now);
+    let outcome = Outcome { verdict: Verdict::Good, ..classify(&runtime.monitor, &seen) };
+    let next = Next {
+        state: Arc::new(MonitorState::new(now)),
+        profile: ServerProfile::default(),
+        transcript_policy: TranscriptPolicy::default(),
+        noted: None,
+        started: Instant::now(),
+    };
+    let record = ChangeSet { beat: Some(beat_row(&seen, &outcome, "")), ..ChangeSet::default() };
+    let mark = BeatMark { at: now, verdict: Verdict::Good, reason: None, elapsed_ms: 1.0 };
+    let counted = Counted { mark, lived: lived(), scheduled: true };
+    remembered(&context, &mut runtime, next, (Ok(record), Vec::new()), counted).await
+}
+
+fn shown(context: &LoopContext, id: &MonitorId) -> Arc<MonitorView> {
+    context.live.get(id).unwrap()
+}
+
+#[tokio::test]
+async fn a_quiet_beat_is_shown_while_it_waits_for_company_and_taken_back_where_it_is_not_remembered() {
+    let folder = tempfile::tempdir().unwrap();
+    let context = context(folder.path()).await;
+    context.store.gather_for(Duration::from_secs(3_600));
+    let mut changes = context.live.changes();
+    let monitor = Arc::new(Monitor::undeclared("docs", Address { shown: String::new(), resolved: Secret::new("") }));
+    let (id, since) = (monitor.id.clone(), Utc::now() - Duration::from_secs(600));
+    let runtime = Arc::new(tokio::sync::Mutex::new(MonitorRuntime::new(monitor, since)));
+
+    let first = tokio::spawn(quiet_beat(context.clone(), Arc::clone(&runtime), Utc::now()));
+    assert!(matches!(changes.recv().await, Ok(LiveChange::Monitor(told)) if told == id));
+    assert_eq!(shown(&context, &id).strip.last().map(|mark| mark.verdict), Some(Verdict::Good));
+    assert!(shown(&context, &id).day.coverage.is_some(), "and counted");
+    assert!(!first.is_finished(), "its commit is an hour away");
+    context.store.hurry();
+    assert!(first.await.unwrap(), "or as soon as somebody cannot wait");
+
+    context.store.close().await;
+    let before = Arc::clone(&runtime.lock().await.state);
+    assert!(!quiet_beat(context.clone(), Arc::clone(&runtime), Utc::now()).await);
+    let strip: Vec<Verdict> = shown(&context, &id).strip.iter().map(|mark| mark.verdict).collect();
+    assert_eq!(strip, [Verdict::Good, Verdict::Unknown], "nobody knows how it went");
+    let runtime = runtime.lock().await;
+    assert!(Arc::ptr_eq(&runtime.state, &before), "and it is judged as if it had not been");
+    let hour = runtime.history.hours.back().unwrap();
+    assert_eq!((hour.due, hour.seen, hour.up), (2, 1, 1), "due, but not seen");
+}
