@@ -13,8 +13,8 @@ use crate::domain::signal::{Level, Reading};
 
 /// Calls kept at most, whatever the window.
 const CALLS_MAX: usize = 4_800;
-/// By how many runs of calls a full window grows: the state is cloned with each beat, which takes away what was spare.
-const GROWTH: usize = 8;
+/// Room for runs of calls that a copy has beyond what it holds: the state is copied with each beat, which adds its own.
+const ROOM: usize = 2;
 
 /// One search call: answered, or failed for a reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,9 +26,17 @@ pub struct SearchCall {
 }
 
 /// The calls of one monitor's window, the oldest first; those of one beat that came to the same are kept as one.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, PartialEq, Eq, Default)]
 pub struct ErrorsWindow {
     runs: VecDeque<CallRun>,
+}
+
+impl Clone for ErrorsWindow {
+    fn clone(&self) -> Self {
+        let mut runs = VecDeque::with_capacity(self.runs.len() + ROOM);
+        runs.extend(&self.runs);
+        Self { runs }
+    }
 }
 
 /// So many calls of one beat that came to the same.
@@ -48,7 +56,7 @@ impl ErrorsWindow {
             run.times += 1;
         } else {
             if self.runs.len() == self.runs.capacity() {
-                self.runs.reserve_exact(GROWTH);
+                self.runs.reserve_exact(ROOM);
             }
             self.runs.push_back(CallRun { call, times: 1 });
         }

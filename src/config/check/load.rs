@@ -73,16 +73,26 @@ pub fn load(
     }
 }
 
-/// Checks as [`load`] does, on a thread of its own, and copies what it found into fresh memory: what reading a large file
-/// leaves behind is given back with the thread, where it would stay between what is kept.
+/// Checks as [`load`] does, and copies what it found into fresh memory: what reading a large file leaves behind is given
+/// back, where it would stay between what is kept.
+///
+/// Reading has a thread of its own, and so has copying: threads share no pages while both live, and with the end of the
+/// first all of its pages are empty.
 pub fn load_afresh(
     source: &ConfigSource,
     env: &(dyn Fn(&str) -> Option<String> + Sync),
     strictness: Unset,
 ) -> Result<Loaded, Diagnostics> {
-    let read = std::thread::scope(|scope| scope.spawn(|| load(source, env, strictness)).join());
-    let loaded = read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-    Ok(Loaded { fleet: loaded.fleet.afresh(), ..loaded })
+    apart(|| {
+        let loaded = load(source, env, strictness)?;
+        Ok(Loaded { fleet: apart(|| loaded.fleet.afresh()), ..loaded })
+    })
+}
+
+/// Runs something on a thread of its own.
+fn apart<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    let done = std::thread::scope(|scope| scope.spawn(work).join());
+    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn provenance(source: &ConfigSource, texts: &[Text<'_>]) -> Provenance {

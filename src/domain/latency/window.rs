@@ -10,8 +10,8 @@ use crate::domain::signal::{Level, Reading};
 
 /// Samples kept at most, whatever the window: 8 canaries a second over 10 minutes, 16 bytes each.
 const SAMPLES_MAX: usize = 4_800;
-/// By how many samples a full ring grows: the state is cloned with each beat, which takes away what was spare.
-const GROWTH: usize = 8;
+/// Room that a copy has beyond what it holds: the state is copied with each beat, which adds its own.
+const ROOM: usize = 4;
 
 /// A search call of the window: when, how long, and whether its timeout cut it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,9 +33,17 @@ impl Sample {
 }
 
 /// The samples of one monitor's window, the oldest first.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, PartialEq, Eq, Default)]
 pub struct LatencyWindow {
     samples: VecDeque<Sample>,
+}
+
+impl Clone for LatencyWindow {
+    fn clone(&self) -> Self {
+        let mut samples = VecDeque::with_capacity(self.samples.len() + ROOM);
+        samples.extend(&self.samples);
+        Self { samples }
+    }
 }
 
 impl LatencyWindow {
@@ -45,7 +53,7 @@ impl LatencyWindow {
             self.samples.pop_front();
         }
         if self.samples.len() == self.samples.capacity() {
-            self.samples.reserve_exact(GROWTH);
+            self.samples.reserve_exact(ROOM);
         }
         self.samples.push_back(sample);
     }
