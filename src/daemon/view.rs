@@ -227,7 +227,7 @@ impl MonitorSnapshot {
             _ => format!("{} within {}", canary.expect.join(" or "), canary.within),
         };
         let heard = self.state.canaries.get(&canary.id);
-        let (got, rank) = heard.map_or((String::new(), None), |heard| got(heard));
+        let (got, rank) = heard.map_or((String::new(), None), got);
         CanaryView {
             id: canary.id.clone(),
             kind: canary.kind,
