@@ -184,17 +184,20 @@ pub fn escaped(text: &str, chars: usize) -> String {
 
 /// At most `chars` characters of running text: stretches of white space become one blank, other control characters vanish.
 pub fn excerpt(text: &str, chars: usize) -> String {
-    let mut out = String::with_capacity(chars.min(text.len()));
+    let mut out = String::with_capacity(chars.min(text.len()) + '…'.len_utf8());
     let (mut kept, mut blank) = (0, false);
-    for c in text.chars() {
-        if !is_plain(c) {
-            if c.is_whitespace() {
-                blank = kept > 0;
-                continue;
-            }
-            if misleading(c) {
-                continue;
-            }
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        // A word of plain letters is one step.
+        let word = rest.bytes().take_while(|byte| is_plain(char::from(*byte))).count();
+        let (step, after) = rest.split_at(if word > 0 { word } else { c.len_utf8() });
+        rest = after;
+        if word == 0 && c.is_whitespace() {
+            blank = kept > 0;
+            continue;
+        }
+        if word == 0 && misleading(c) {
+            continue;
         }
         if kept >= chars {
             out.push('…');
@@ -204,8 +207,14 @@ pub fn excerpt(text: &str, chars: usize) -> String {
             out.push(' ');
             kept += 1;
         }
-        out.push(c);
-        kept += 1;
+        // The blank may have taken the last place; the first letter behind it is kept all the same.
+        let fits = word.min(chars.saturating_sub(kept).max(1));
+        out.push_str(if word > 0 { &step[..fits] } else { step });
+        kept += fits.max(1);
+        if fits < word {
+            out.push('…');
+            break;
+        }
     }
     out
 }
@@ -266,5 +275,18 @@ mod tests {
         assert_eq!(escaped("a\u{202e}b", 8), "a…", "an escape counts as what it shows");
         assert_eq!(excerpt("  one\n\ttwo\u{7} three", 8), "one two t…");
         assert_eq!(excerpt("\u{0}", 8), "");
+        let rows = [
+            ("one two", 3, "one…", "cut behind a word"),
+            ("one two", 4, "one t…", "a blank in the last place brings a letter with it"),
+            ("one two", 5, "one t…", "cut within one"),
+            ("one two", 7, "one two", "nothing to cut"),
+            ("one two ", 7, "one two", "nor behind it"),
+            ("äöü ß", 4, "äöü ß", "letters that are not plain"),
+            ("aäbö\u{200b}c", 4, "aäbö…", "mixed with those that are"),
+            ("ab", 0, "…", "nothing is wanted"),
+        ];
+        for (text, chars, expected, sentence) in rows {
+            assert_eq!(excerpt(text, chars), expected, "{sentence}");
+        }
     }
 }

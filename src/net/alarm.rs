@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
+use tokio::task::unconstrained;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// A timer that is armed for the nearest limit so far and moved on only when it rings before the limit in question.
@@ -38,7 +39,8 @@ impl Alarm {
         if sleep.deadline() > deadline {
             sleep.as_mut().reset(deadline);
         }
-        while sleep.as_mut().poll(cx).is_ready() {
+        // Out of the budget that tokio gives a task: work that never rests would use it up each time, and never be late.
+        while pin!(unconstrained(sleep.as_mut())).poll(cx).is_ready() {
             if sleep.deadline() >= deadline {
                 return Poll::Ready(());
             }
@@ -85,5 +87,16 @@ mod tests {
             assert_eq!(outcome, takes.map(|_| ()).ok_or(Late), "{sentence}");
             assert!(outcome.is_ok() || Instant::now() >= deadline, "{sentence}: not before its limit");
         }
+    }
+
+    #[tokio::test]
+    async fn work_that_never_rests_is_late_too() {
+        let work = async {
+            loop {
+                tokio::task::consume_budget().await;
+            }
+        };
+        let limit = Instant::now() + Duration::from_millis(20);
+        assert_eq!(Alarm::default().within::<()>(limit, work).await, Err(Late));
     }
 }

@@ -43,7 +43,7 @@ async fn quiet_beat(
     remembered(&context, &mut runtime, next, (Ok(record), Vec::new()), counted).await
 }
 
-fn shown(context: &LoopContext, id: &MonitorId) -> Arc<MonitorView> {
+fn shown(context: &LoopContext, id: &MonitorId) -> MonitorView {
     context.live.get(id).unwrap()
 }
 

@@ -111,10 +111,17 @@ struct ContentBlock {
 pub(crate) struct Carried {
     /// Readable values, the likeliest first.
     pub(crate) values: Vec<Value>,
-    /// The first words of its text.
-    pub(crate) text: String,
     /// What a model reads of it: every text block, or the structured content where there is none.
     pub(crate) whole: String,
+    /// Bytes of the first text block in it.
+    first: usize,
+}
+
+impl Carried {
+    /// The first words of its text, as evidence.
+    pub(crate) fn first_words(&self) -> String {
+        excerpt(&self.whole[..self.first], EXCERPT_CHARS_MAX)
+    }
 }
 
 /// What the modern era says of a result with which a call is done.
@@ -139,8 +146,9 @@ fn call_result(result: &RawValue) -> Result<CallResult<'_>, Misfit> {
 
 fn carried(mut call: CallResult<'_>) -> Result<Carried, Misfit> {
     let texts: Vec<&str> = call.content.iter().take(BLOCKS_MAX).filter_map(|block| block.text.as_deref()).collect();
-    let text = texts.first().map(|text| excerpt(text, EXCERPT_CHARS_MAX)).unwrap_or_default();
+    let first = texts.first().map_or(0, |text| text.len());
     if call.is_error {
+        let text = texts.first().map(|text| excerpt(text, EXCERPT_CHARS_MAX)).unwrap_or_default();
         let said = if text.is_empty() { "without a text".to_owned() } else { text };
         return Err(Misfit { kind: FaultKind::ToolError, detail: format!("the tool answered isError: {said}") });
     }
@@ -156,7 +164,7 @@ fn carried(mut call: CallResult<'_>) -> Result<Carried, Misfit> {
         if is_all {
             // The one text there is.
             let whole = call.content.iter_mut().find_map(|block| block.text.take()).unwrap_or_default();
-            return Ok(Carried { values, text, whole });
+            return Ok(Carried { values, whole, first });
         }
     }
     let whole = match call.structured_content {
@@ -170,7 +178,7 @@ fn carried(mut call: CallResult<'_>) -> Result<Carried, Misfit> {
     } else {
         values.extend(parsed);
     }
-    Ok(Carried { values, text, whole })
+    Ok(Carried { values, whole, first })
 }
 
 /// Reads the answer of a search.
@@ -203,7 +211,7 @@ fn answer(result: &RawValue, carried: Carried, search: &Search) -> Result<Answer
         let place = search.results.as_deref().map_or("no list of results".to_owned(), |at| format!("no list at {at}"));
         return Err(Misfit {
             kind: FaultKind::AnswerUnreadable,
-            detail: format!("{place} in the answer: {}", carried.text),
+            detail: format!("{place} in the answer: {}", carried.first_words()),
         });
     };
     let total = match &search.fields.total {

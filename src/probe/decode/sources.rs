@@ -44,7 +44,7 @@ pub fn read(result: &RawValue) -> Result<SourcesSeen, Misfit> {
     let Some((value, list)) = found else {
         return Err(Misfit {
             kind: FaultKind::AnswerUnreadable,
-            detail: format!("no list of sources in the answer: {}", carried.text),
+            detail: format!("no list of sources in the answer: {}", carried.first_words()),
         });
     };
     let (count, newest) = match list {

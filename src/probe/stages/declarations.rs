@@ -12,23 +12,31 @@ use crate::probe::session::listing_memory::ListingMemory;
 use crate::probe::stages::secrets::secrets_of;
 use crate::tool_lists::interner::AnswerInterner;
 
-/// By monitor: the very declaration, which an edit replaces, and what it comes to.
 #[derive(Debug, Default)]
 pub(crate) struct Declarations {
-    made: Mutex<HashMap<MonitorId, (Weak<Monitor>, Arc<Declared>)>>,
+    made: Mutex<HashMap<MonitorId, Made>>,
     answers: Arc<AnswerInterner>,
+}
+
+/// What a declaration comes to.
+#[derive(Debug)]
+struct Made {
+    /// The very declaration, which an edit replaces.
+    of: Weak<Monitor>,
+    declared: Arc<Declared>,
 }
 
 impl Declarations {
     /// What this declaration comes to; made now where it is new.
     pub(crate) fn of(&self, monitor: &Arc<Monitor>) -> Arc<Declared> {
-        if let Some((of, declared)) = self.made.lock().get(&monitor.id)
+        if let Some(Made { of, declared }) = self.made.lock().get(&monitor.id)
             && std::ptr::eq(of.as_ptr(), Arc::as_ptr(monitor))
         {
             return Arc::clone(declared);
         }
         let declared = Arc::new(made_of(monitor, Arc::new(ListingMemory::new(Arc::clone(&self.answers)))));
-        self.made.lock().insert(monitor.id.clone(), (Arc::downgrade(monitor), Arc::clone(&declared)));
+        let made = Made { of: Arc::downgrade(monitor), declared: Arc::clone(&declared) };
+        self.made.lock().insert(monitor.id.clone(), made);
         declared
     }
 
@@ -43,4 +51,28 @@ pub(crate) fn made_of(monitor: &Monitor, listing: Arc<ListingMemory>) -> Declare
     let mut declared = Declared::of(monitor, Arc::new(secrets_of(monitor)), listing);
     declared.credential_until = credential::ends_at(&monitor.auth);
     declared
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::secret::{Address, Secret};
+
+    #[test]
+    fn a_declaration_is_prepared_once_and_an_edited_one_anew() {
+        let url = "http://127.0.0.1/mcp";
+        let monitor = |bearer: &str| {
+            let address = Address { shown: url.to_owned(), resolved: Secret::new(url) };
+            let mut monitor = Monitor::undeclared("m", address);
+            monitor.auth.bearer = Some(Secret::new(bearer));
+            Arc::new(monitor)
+        };
+        let (declarations, first) = (Declarations::default(), monitor("first-token"));
+        let made = declarations.of(&first);
+        assert!(Arc::ptr_eq(&made, &declarations.of(&first)), "the same on each beat");
+        let edited = declarations.of(&monitor("other-token"));
+        assert_eq!(edited.scrub.hidden("first-token other-token"), "first-token •••", "an edit brings its own secrets");
+        declarations.forget(&first.id);
+        assert!(declarations.made.lock().is_empty(), "and nothing stays of who is gone");
+    }
 }
