@@ -247,6 +247,9 @@ async fn a_late_beat_joins_its_pack_once() {
     watch(&store, &["a"], 30..40).await;
     assert_eq!((past(&store, "a").await.len(), past(&store, "b").await.len()), (1500, 1490), "they are seen at once");
     assert_eq!(rows(&place.path(), "late_beats").await, 10, "they are late");
+    store.close().await;
+    let store = Store::open(&place.path()).await.expect("it opens");
+    assert_eq!(past(&store, "a").await.len(), 1500, "also after a restart");
     tidy(&store, at(26 * 60)).await;
     assert_eq!(rows(&place.path(), "late_beats").await, 0, "they have joined");
     assert_eq!(rows(&place.path(), "beats").await, 0, "and left no row");
