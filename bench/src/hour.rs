@@ -204,7 +204,8 @@ async fn ask(store: Store, fleet: HourFleet, over: CancellationToken) -> anyhow:
             store.latency_cut_twice(&monitor, day, until, slices),
             store.beats(&monitor, 60, until)
         );
-        (summary?, slices?);
+        summary?;
+        slices?;
         anyhow::ensure!(beats?.len() == 60, "an hour of beats is there at any time");
         asked.page.push(began.elapsed());
         asked.anonymous_mb = asked.anonymous_mb.max(usage::anonymous_mb());
