@@ -10,7 +10,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::memory::{id, ms, record, row};
+use crate::memory::{id, ms, record};
+use crate::report::row;
 use crate::usage;
 use serin::app;
 use serin::domain::monitor::MonitorId;

@@ -4,7 +4,7 @@
 //! declares; targets run in another, so that the figures are the monitor's alone. Everything stays
 //! on loopback and ends by itself. Read: `target` (canned MCP servers), `fleet` (the program under
 //! load), `bare` (the same four calls with hyper and nothing else), `beats` (both side by side, without store and
-//! scheduler), `usage` (what a process used).
+//! scheduler), `usage` (what a process used), `report` (how it is said).
 
 use std::process::{ExitCode, Stdio};
 use std::time::Duration;
@@ -16,9 +16,11 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
 use crate::fleet::Load;
+use crate::report::{cpu, late, memory, number, per_10000, quiet, row, spread};
 
 mod target;
 mod usage;
+mod report;
 mod bare;
 mod beats;
 mod fleet;
@@ -338,54 +340,6 @@ async fn side_by_side(ports: &Ports, root: Option<&str>, seconds: &str) -> anyho
     let how = if root.is_some() { "TLS with resumption" } else { "plain" };
     row(&format!("one beat's probe against the same calls with hyper alone, {how}"), &measured, "≤ 2×");
     Ok(())
-}
-
-fn row(what: &str, measured: &str, goal: &str) {
-    anstream::println!("| {what} | {measured} | {goal} |");
-}
-
-fn number(values: &Value, key: &str, digits: usize) -> String {
-    values[key].as_f64().map_or_else(|| "?".to_owned(), |value| format!("{value:.digits$}"))
-}
-
-fn cpu(values: &Value) -> String {
-    format!("{} CPU-s per 10,000 ({} beats)", number(values, "cpu_per_10000", 2), number(values, "beats", 0))
-}
-
-fn per_10000(values: &Value) -> f64 {
-    values["cpu_per_10000"].as_f64().unwrap_or(f64::NAN)
-}
-
-/// The middle one, and in parentheses the least and the most.
-fn spread(mut values: Vec<f64>) -> String {
-    values.sort_by(f64::total_cmp);
-    let at = |nth: usize| values.get(nth).map_or_else(|| "?".to_owned(), |value| format!("{value:.2}"));
-    format!("{} ({} to {})", at(values.len() / 2), at(0), at(values.len().saturating_sub(1)))
-}
-
-/// What a beat costs those who share machine and disk.
-fn quiet(values: &Value) -> String {
-    format!("{} waits, {} bytes", number(values, "switches_per_beat", 1), number(values, "written_per_beat", 0))
-}
-
-/// Anonymous memory, resident memory beside it, and what a monitor takes beyond a fleet of one.
-fn memory(values: &Value, beyond: Option<(&Value, f64)>) -> String {
-    let mb = |values: &Value, key: &str| values[key].as_f64().unwrap_or_default();
-    let mut said = format!(
-        "{:.1} MB; {:.1} MB with the pages of the program's own file",
-        mb(values, "anonymous_mb"),
-        mb(values, "resident_mb")
-    );
-    if let Some((one, monitors)) = beyond {
-        let each = (mb(values, "anonymous_mb") - mb(one, "anonymous_mb")) * 1_048_576.0 / monitors;
-        said.push_str(&format!("; {:.1} kB a monitor", each / 1e3));
-    }
-    said
-}
-
-fn late(values: &Value) -> String {
-    let bound = |key| values[key].as_str().unwrap_or("?").to_owned();
-    format!("p50 {}, p99 {}, missed {}", bound("late_p50"), bound("late_p99"), number(values, "missed", 0))
 }
 
 /// This program again, as one of its parts; its answer is one line of JSON.

@@ -11,6 +11,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Row, SqliteConnection};
 use tokio::task::JoinSet;
 
+use crate::report::row;
 use crate::usage;
 use serin::app;
 use serin::domain::answer::{Turn, Variant};
@@ -298,9 +299,4 @@ fn timestamp(from: DateTime<Utc>, minute: u64) -> DateTime<Utc> {
 /// Milliseconds.
 pub(crate) fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
-}
-
-/// A row of the table.
-pub(crate) fn row(what: &str, measured: &str, goal: &str) {
-    anstream::println!("| {what} | {measured} | {goal} |");
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use chrono::Utc;
 use clap::Args;
 
+use crate::report::row;
 use crate::usage;
 use serin_reference::data::manuals;
 use serin_reference::data::plan::ManualsPlan;
@@ -252,8 +253,4 @@ pub(crate) fn times(measured: impl Iterator<Item = (Duration, usize)>) -> String
         shown(found.last()),
         found.len()
     )
-}
-
-fn row(what: &str, measured: &str, goal: &str) {
-    anstream::println!("| {what} | {measured} | {goal} |");
 }

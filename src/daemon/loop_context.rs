@@ -80,3 +80,20 @@ pub(crate) fn trouble(error: &StoreError) -> InternalAlert {
         _ => InternalAlert::DatabaseBroken,
     }
 }
+
+#[cfg(test)]
+impl LoopContext {
+    /// Over a new database in a folder, with nothing under way.
+    pub(crate) async fn idle(folder: &std::path::Path, fleet: Fleet) -> Self {
+        drop(rustls::crypto::ring::default_provider().install_default());
+        Self {
+            store: Store::open(&folder.join("serin.db")).await.unwrap(),
+            prober: Arc::new(Prober::new(1)),
+            live: Arc::new(LiveState::default()),
+            alerts: InternalAlerts::new(),
+            fleet: watch::channel(Arc::new(fleet)).1,
+            uplink: Arc::default(),
+            ailing: Arc::new(AtomicBool::new(false)),
+        }
+    }
+}

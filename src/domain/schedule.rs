@@ -76,11 +76,6 @@ impl Rhythm {
         Self { every, phase, grid, seed: hash(host) }
     }
 
-    /// Time between beats.
-    pub fn every(&self) -> Duration {
-        self.every
-    }
-
     /// The first moment after `now` at which the monitor is due.
     ///
     /// Each beat is a little late, by `salt` and its number: two Serins on one server, or a server's own

@@ -1,12 +1,7 @@
 use super::*;
 use crate::daemon::watch::BeatResult;
-use crate::deliver::internal::InternalAlerts;
 use crate::domain::schedule::Rhythm;
 use crate::domain::secret::{Address, Secret};
-use crate::live::state::LiveState;
-use crate::probe::prober::Prober;
-use crate::store::Store;
-use std::sync::atomic::AtomicBool;
 
 fn docs() -> Arc<Monitor> {
     Arc::new(Monitor::undeclared("docs", Address { shown: String::new(), resolved: Secret::new("") }))
@@ -14,18 +9,8 @@ fn docs() -> Arc<Monitor> {
 
 /// A scheduler over one monitor whose runtime is away, as while a beat is under way.
 async fn busy(folder: &std::path::Path) -> (Scheduler, Box<MonitorRuntime>) {
-    drop(rustls::crypto::ring::default_provider().install_default());
     let fleet = Fleet { monitors: vec![docs()], ..Fleet::default() };
-    let (_, fleet) = tokio::sync::watch::channel(Arc::new(fleet));
-    let context = LoopContext {
-        store: Store::open(&folder.join("serin.db")).await.unwrap(),
-        prober: Arc::new(Prober::new(1)),
-        live: Arc::new(LiveState::default()),
-        alerts: InternalAlerts::new(),
-        fleet,
-        uplink: Arc::default(),
-        ailing: Arc::new(AtomicBool::new(false)),
-    };
+    let context = LoopContext::idle(folder, fleet).await;
     let mut scheduler = Scheduler::new(context, vec![MonitorRuntime::new(docs(), Utc::now())], 1);
     let runtime = scheduler.slots.get_mut(&docs().id).unwrap().runtime.take().unwrap();
     (scheduler, runtime)

@@ -1,25 +1,7 @@
-use std::sync::atomic::AtomicBool;
-
 use super::*;
-use crate::deliver::internal::InternalAlerts;
 use crate::domain::monitor::MonitorId;
 use crate::domain::secret::{Address, Secret};
-use crate::live::state::{LiveState, MonitorView};
-use crate::probe::prober::Prober;
-
-async fn context(folder: &std::path::Path) -> LoopContext {
-    drop(rustls::crypto::ring::default_provider().install_default());
-    let (_, fleet) = tokio::sync::watch::channel(Arc::new(Fleet::default()));
-    LoopContext {
-        store: Store::open(&folder.join("serin.db")).await.unwrap(),
-        prober: Arc::new(Prober::new(1)),
-        live: Arc::new(LiveState::default()),
-        alerts: InternalAlerts::new(),
-        fleet,
-        uplink: Arc::default(),
-        ailing: Arc::new(AtomicBool::new(false)),
-    }
-}
+use crate::live::state::MonitorView;
 
 /// A good beat that decided nothing, and the state it leads to: since `now`.
 async fn quiet_beat(
@@ -50,7 +32,7 @@ fn shown(context: &LoopContext, id: &MonitorId) -> MonitorView {
 #[tokio::test]
 async fn a_quiet_beat_is_shown_while_it_waits_for_company_and_taken_back_where_it_is_not_remembered() {
     let folder = tempfile::tempdir().unwrap();
-    let context = context(folder.path()).await;
+    let context = LoopContext::idle(folder.path(), Fleet::default()).await;
     context.store.gather_for(Duration::from_secs(3_600));
     let mut changes = context.live.changes();
     let monitor = Arc::new(Monitor::undeclared("docs", Address { shown: String::new(), resolved: Secret::new("") }));
