@@ -2,16 +2,15 @@
 
 use std::time::Duration;
 
-/// Clock ticks a second in /proc; 100 on every Linux that Rust's tier 1 targets run on (getconf CLK_TCK).
-const TICKS: u64 = 100;
+use serin::live::footprint::Footprint;
 
 /// User and system time.
 pub(crate) fn cpu() -> Duration {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name in parentheses may hold blanks; utime and stime are the 12th and 13th fields behind it.
-    let fields: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace().collect();
-    let ticks = |nth: usize| fields.get(nth).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
-    Duration::from_millis((ticks(11) + ticks(12)) * 1000 / TICKS)
+    Duration::from_secs_f64(footprint().cpu_seconds)
+}
+
+fn footprint() -> Footprint {
+    Footprint::now().unwrap_or(Footprint { resident_bytes: 0, anonymous_bytes: 0, cpu_seconds: 0.0 })
 }
 
 /// Times that a thread of this process gave its core away to wait, over the threads that live now.
@@ -28,16 +27,12 @@ pub(crate) fn bytes_written() -> u64 {
 
 /// Resident memory in MB, that of the program's own file included.
 pub(crate) fn resident_mb() -> f64 {
-    status_mb("VmRSS:")
+    footprint().resident_bytes as f64 / 1_048_576.0
 }
 
 /// Resident memory in MB that is nobody else's: without the pages of the program's own file.
 pub(crate) fn anonymous_mb() -> f64 {
-    status_mb("RssAnon:")
-}
-
-fn status_mb(key: &str) -> f64 {
-    number(&std::fs::read_to_string("/proc/self/status").unwrap_or_default(), key) / 1024.0
+    footprint().anonymous_bytes as f64 / 1_048_576.0
 }
 
 /// The number behind a key at the start of a line.

@@ -17,6 +17,7 @@ use crate::domain::context::{BOUNDS, Spread};
 use crate::domain::outcome::Verdict;
 use crate::domain::rate_limit::Hold;
 use crate::domain::signal::Phase;
+use crate::live::footprint::Footprint;
 use crate::live::state::{RollUp, Standing};
 use crate::web::state::WebState;
 
@@ -230,8 +231,24 @@ impl Scrape {
         for (name, at) in metrics.turns() {
             gauge(&mut family, &[("loop", name)], at.timestamp())?;
         }
-        Ok(())
+        process(to)
     }
+}
+
+/// What Serin takes itself, by the names that every Prometheus dashboard knows.
+fn process(to: &mut DescriptorEncoder) -> Result<(), Error> {
+    let Some(takes) = Footprint::now() else { return Ok(()) };
+    let memory = [
+        ("process_resident_memory", "resident memory, pages of the program's own file included", takes.resident_bytes),
+        ("serin_anonymous_memory", "resident memory that nothing but Serin holds", takes.anonymous_bytes),
+    ];
+    for (name, help, bytes) in memory {
+        let encoder = to.encode_descriptor(name, help, Some(&Unit::Bytes), MetricType::Gauge)?;
+        ConstGauge::new(i64::try_from(bytes).unwrap_or(i64::MAX)).encode(encoder)?;
+    }
+    let help = "user and system time since the start";
+    let encoder = to.encode_descriptor("process_cpu", help, Some(&Unit::Seconds), MetricType::Counter)?;
+    ConstCounter::new(takes.cpu_seconds).encode(encoder)
 }
 
 fn gauge<N>(family: &mut MetricEncoder, labels: &[(&str, &str)], value: N) -> Result<(), Error>

@@ -52,6 +52,8 @@ async fn every_page_says_what_it_is_for() {
                 "serin_incident_open{monitor=\"legal\",signal=\"availability\",reason=\"connection_refused\",severity=\"page\"} 1",
                 "serin_search_p95_seconds{monitor=\"docs\"} 1.24",
                 "serin_probe_requests_today{monitor=\"docs\"} 9214",
+                "serin_anonymous_memory_bytes ",
+                "process_cpu_seconds_total ",
             ],
             "metrics",
         ),
