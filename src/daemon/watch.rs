@@ -64,7 +64,7 @@ pub(crate) async fn beat(
 ) -> BeatResult {
     let (started, lived, now) = (Instant::now(), lived(), Utc::now());
     let fleet = Arc::clone(&context.fleet.borrow());
-    let observed = permit.within(observe(context, runtime, &fleet, (kind, scheduled_at, now))).await;
+    let observed = permit.within(Box::pin(observe(context, runtime, &fleet, (kind, scheduled_at, now)))).await;
     let Some((mut seen, profile, outcome)) = observed else {
         // It was made to bear something, though nobody knows how much.
         let unseen = Observation::blank(runtime.monitor.id.clone(), kind, scheduled_at, now);
