@@ -2,7 +2,7 @@
 //!
 //! The loop compares content, not times, of the file and of all that it includes, so a symlink that
 //! is swapped, an editor that writes in two steps and a file that comes or goes under a glob are all
-//! seen; SIGHUP makes it look at once. Several files cannot be read at one moment: what differs from
+//! seen; only what a file system says to be untouched is not read each time. SIGHUP makes it look at once. Several files cannot be read at one moment: what differs from
 //! the last look is read a second time and only judged where both readings agree.
 
 use std::path::PathBuf;
@@ -181,6 +181,9 @@ fn look(mut reader: SourceReader, env: &(dyn Fn(&str) -> Option<String> + Sync),
         Ok(source) => source.hash.clone(),
         Err(error) => format!("unreadable: {error}"),
     };
+    if reader.still_gives(last) {
+        return (reader, Looked::Same);
+    }
     let read = reader.read();
     if let Err(error) = &read
         && error.is_out_of_files()

@@ -56,6 +56,16 @@ pub(in crate::config) struct Inclusions {
     pub files: Vec<Included>,
     /// What is to be said about globs.
     pub findings: Vec<GlobFinding>,
+    /// What each glob stood for.
+    pub expansions: Vec<Expansion>,
+}
+
+/// A glob, from where it starts, and the files it stood for.
+#[derive(Debug)]
+pub(in crate::config) struct Expansion {
+    pub folder: PathBuf,
+    pub glob: String,
+    pub files: Vec<PathBuf>,
 }
 
 /// Reads every file that the first one includes, at any depth. Blocks.
@@ -104,7 +114,11 @@ impl Gatherer<'_> {
                     "name the files in the first one".to_owned(),
                     false,
                 )),
-                Ok(paths) => self.read_all(number, paths, depth),
+                Ok(files) => {
+                    let paths = files.clone();
+                    self.found.expansions.push(Expansion { folder: folder.to_owned(), glob: glob.clone(), files });
+                    self.read_all(number, paths, depth)
+                }
             };
             if let Some((message, mend, warning)) = said {
                 self.found.findings.push(GlobFinding { file: number, nth, message, mend, warning });

@@ -1,6 +1,6 @@
 //! Files as they stand: bytes, what they include, YAML as a tree that keeps its places, and how a fault in them is said.
 //!
-//! Read `bytes`, `glob` and `include` (the files beside the first), `source` (all with their commit), `node` (values
+//! Read `bytes`, `glob` and `include` (the files beside the first), `stamp` (are they still the same), `source` (all with their commit), `node` (values
 //! with their places) and `tree` (how they are put together; `map_keys` and `redaction` help it), `diagnostic` (how it is said), `reference` (`${…}`).
 
 pub mod bytes;
@@ -12,4 +12,5 @@ pub(super) mod node;
 pub(super) mod tree;
 pub(super) mod reference;
 pub(super) mod include;
+pub(super) mod stamp;
 pub mod source;

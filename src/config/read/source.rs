@@ -4,9 +4,11 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::SystemTime;
 
 use crate::config::read::bytes::{FILE_BYTES_MAX, ReadError, hash, read_bytes};
-use crate::config::read::include::{self, GlobFinding, Included, Memo};
+use crate::config::read::include::{self, Expansion, GlobFinding, Included, Memo};
+use crate::config::read::stamp::ReadFiles;
 
 /// Names the commit where the file does not lie in a git checkout, such as in a container image.
 pub const COMMIT_VARIABLE: &str = "SERIN_COMMIT";
@@ -43,28 +45,43 @@ pub fn read(path: &Path) -> Result<ConfigSource, ReadError> {
 pub struct SourceReader {
     path: PathBuf,
     memo: Memo,
+    /// What the last reading read, by its hash, where a change would show without another one.
+    read: Option<(String, ReadFiles)>,
 }
 
 impl SourceReader {
     /// A reader of the file at this path.
     pub fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), memo: Memo::new() }
+        Self { path: path.to_owned(), memo: Memo::new(), read: None }
+    }
+
+    /// Whether reading now would give this hash, as the last reading did; false where only reading can tell. Blocks, shortly.
+    pub fn still_gives(&self, hash: &str) -> bool {
+        self.read.as_ref().is_some_and(|(given, files)| given == hash && files.are_unchanged())
     }
 
     /// Reads the file with all that it includes now; its commit is not looked for. Blocks.
     pub fn read(&mut self) -> Result<ConfigSource, ReadError> {
+        self.read = None;
+        let read_at = SystemTime::now();
         let bytes = read_bytes(&self.path, FILE_BYTES_MAX)?;
-        Ok(ConfigSource::with(&self.path, bytes, &mut self.memo))
+        let (source, expansions) = ConfigSource::with(&self.path, bytes, &mut self.memo);
+        if source.findings.is_empty() {
+            let files = std::iter::once(&source.path).chain(source.included.iter().map(|file| &file.path));
+            let settled = ReadFiles::settled(files.map(PathBuf::as_path), expansions, read_at);
+            self.read = settled.map(|files| (source.hash.clone(), files));
+        }
+        Ok(source)
     }
 }
 
 impl ConfigSource {
     /// A source from bytes that somebody already has. What they include is read from where `path` lies, so it blocks.
     pub fn new(path: &Path, bytes: Vec<u8>, commit: Option<String>) -> Self {
-        Self { commit, ..Self::with(path, bytes, &mut Memo::new()) }
+        Self { commit, ..Self::with(path, bytes, &mut Memo::new()).0 }
     }
 
-    fn with(path: &Path, bytes: Vec<u8>, memo: &mut Memo) -> Self {
+    fn with(path: &Path, bytes: Vec<u8>, memo: &mut Memo) -> (Self, Vec<Expansion>) {
         let bare = path.file_name().filter(|_| path.is_absolute());
         let name = bare.map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
         let mut source = Self {
@@ -83,7 +100,7 @@ impl ConfigSource {
             source.included.iter().for_each(|file| all += &format!("\n{} {}", hash(&file.bytes), file.name));
             source.hash = hash(all.as_bytes());
         }
-        source
+        (source, gathered.expansions)
     }
 
     /// Everything that was read as one text, in which lines are numbered as places are.
@@ -182,6 +199,21 @@ mod tests {
             assert_eq!(found.as_deref(), expected, "{sentence}");
         }
         assert_eq!(commit_from_environment(Some("a".repeat(500))).map(|commit| commit.len()), Some(80));
+    }
+
+    #[test]
+    fn only_what_was_judged_is_not_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.yaml");
+        std::fs::write(&path, "version: 1").unwrap();
+        let mut reader = SourceReader::new(&path);
+        let hash = reader.read().unwrap().hash;
+        assert!(!reader.still_gives(&hash), "written just now, it may change again and look the same");
+        let later = SystemTime::now() + std::time::Duration::from_secs(60);
+        let settled = ReadFiles::settled(std::iter::once(path.as_path()), Vec::new(), later);
+        reader.read = settled.map(|files| (hash.clone(), files));
+        assert!(reader.still_gives(&hash));
+        assert!(!reader.still_gives("of what is in force"), "what could not be put in force is read and tried again");
     }
 
     #[test]
