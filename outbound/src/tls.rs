@@ -50,7 +50,7 @@ impl Tls {
     /// # Panics
     /// Never: the provider is named here, and ring has every version that rustls asks for by default.
     pub fn new(
-        roots: RootCertStore,
+        roots: impl Into<Arc<RootCertStore>>,
         names: usize,
         identity: Option<Identity>,
         identity_until: Option<i64>,

@@ -24,7 +24,7 @@ use serin_outbound::tls::{Tls, roots, valid_until};
 #[derive(Debug, Clone)]
 pub(crate) struct Connector {
     tls: Arc<Tls>,
-    roots: RootCertStore,
+    roots: Arc<RootCertStore>,
     names: usize,
     trusts: Arc<Trusts>,
 }
@@ -40,7 +40,8 @@ impl Connector {
     /// # Panics
     /// Never: only a certificate of our own could be refused, and there is none.
     pub(crate) fn with_roots(roots: RootCertStore, names: usize) -> Self {
-        let tls = Tls::new(roots.clone(), names, None, None).expect("without an identity nothing can be refused");
+        let roots = Arc::new(roots);
+        let tls = Tls::new(Arc::clone(&roots), names, None, None).expect("without an identity nothing can be refused");
         Self { tls: Arc::new(tls), roots, names, trusts: Arc::default() }
     }
 

@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::bytes::{Regex, RegexBuilder};
 use serde_json::Value;
 
 use crate::domain::tools::Instruction;
@@ -66,7 +66,12 @@ const SIGNS: [(&str, &str); 10] = [
 ];
 
 static PATTERNS: LazyLock<Vec<(&'static str, Regex)>> =
-    LazyLock::new(|| SIGNS.iter().filter_map(|(sign, pattern)| Some((*sign, Regex::new(pattern).ok()?))).collect());
+    LazyLock::new(|| SIGNS.iter().filter_map(|(sign, pattern)| Some((*sign, on_bytes(pattern).ok()?))).collect());
+
+/// A pattern over bytes, of which every match begins and ends with ASCII: over characters it takes ten times the memory.
+fn on_bytes(pattern: &str) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(pattern).unicode(false).build()
+}
 
 /// Texts of a tool that read like instructions, a handful at most.
 pub(crate) fn in_tool(tool: &Value) -> Vec<Instruction> {
@@ -120,9 +125,9 @@ pub(crate) fn in_text(text: &str) -> Option<(&'static str, String)> {
     // Case and white space are ways to hide from a pattern, so both go; and with them the places in the original.
     let plain = text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ").replace('’', "'");
     for (sign, pattern) in PATTERNS.iter() {
-        if let Some(hit) = pattern.find(&plain) {
+        if let Some(hit) = pattern.find(plain.as_bytes()) {
             let start = plain[..hit.start()].chars().count();
-            return Some((sign, around(&plain, start, start + hit.as_str().chars().count())));
+            return Some((sign, around(&plain, start, start + plain[hit.range()].chars().count())));
         }
     }
     let (start, length) = longest_base64(&text);

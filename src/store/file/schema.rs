@@ -40,10 +40,14 @@ const STATEMENTS_KEPT: usize = 200;
 /// The write-ahead log is cut back to this after it grew, in bytes.
 const WAL_BYTES_KEPT: &str = "67108864";
 
+/// Memory for pages of the file that each connection keeps, in KiB where negative: half of what SQLite takes by default,
+/// since the system's own cache stands behind it.
+const CACHE: &str = "-1000";
+
 /// How every connection of ours opens a database. What SQLite puts aside stays in memory: the journal of a savepoint is a
 /// temporary file else, and where no folder for one can be written (a hardened container), commits fail.
 pub(in crate::store) fn connecting(database: &Path) -> SqliteConnectOptions {
-    SqliteConnectOptions::new().filename(database).pragma("temp_store", "MEMORY")
+    SqliteConnectOptions::new().filename(database).pragma("temp_store", "MEMORY").pragma("cache_size", CACHE)
 }
 
 /// The one connection that writes, to a file that whoever holds it has made: SQLite would make it readable for all, and
