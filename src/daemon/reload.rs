@@ -1,9 +1,9 @@
 //! The file, whenever it changes: a valid one comes into force, a bad one changes nothing and says so.
 //!
-//! The loop compares content, not times, of the file and of all that it includes, so a symlink that
-//! is swapped, an editor that writes in two steps and a file that comes or goes under a glob are all
-//! seen; only what a file system says to be untouched is not read each time. SIGHUP makes it look at once. Several files cannot be read at one moment: what differs from
-//! the last look is read a second time and only judged where both readings agree.
+//! The loop compares content of the file and of all that it includes, so a symlink that is swapped, an editor that writes
+//! in two steps and a file that comes or goes under a glob are all seen; only what a file system says to be untouched is not
+//! read each time. SIGHUP makes it look at once. Several files cannot be read at one moment: what differs from the last look
+//! is read a second time and only judged where both readings agree.
 
 use std::path::PathBuf;
 use std::sync::Arc;

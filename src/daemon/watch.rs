@@ -65,37 +65,68 @@ pub(crate) async fn beat(
     let (started, lived, now) = (Instant::now(), lived(), Utc::now());
     let fleet = Arc::clone(&context.fleet.borrow());
     let observed = permit.within(Box::pin(observe(context, runtime, &fleet, (kind, scheduled_at, now)))).await;
-    let Some((mut seen, profile, outcome)) = observed else {
+    let Some(observed) = observed else {
         // It was made to bear something, though nobody knows how much.
         let unseen = Observation::blank(runtime.monitor.id.clone(), kind, scheduled_at, now);
         runtime.spending.spend(&unseen, runtime.monitor.every);
         return BeatResult { given_up: Some((kind, scheduled_at)), ..BeatResult::default() };
     };
-    runtime.spending.spend(&seen, runtime.monitor.every);
+    runtime.spending.spend(&observed.0, runtime.monitor.every);
+    let mut judged = judged(runtime, &fleet, *observed, (started, now));
+    let transcripts = std::mem::take(&mut judged.transcripts);
+    let record = Box::pin(record(context, runtime, &fleet, (&judged, transcripts), now)).await;
+    let counted = Counted {
+        mark: BeatMark {
+            at: now,
+            verdict: judged.outcome.verdict,
+            reason: judged.outcome.reason(),
+            elapsed_ms: judged.seen.elapsed.as_secs_f32() * 1e3,
+        },
+        lived,
+        scheduled: kind == BeatKind::Scheduled,
+    };
+    let suspects = suspects(&runtime.state, &judged.next.state, &runtime.monitor, &judged.seen);
+    let (next, decisions) = judged.kept(runtime, now);
+    let after = BeatResult { suspects, ..BeatResult::default() };
+    if remembered(context, runtime, next, (record, decisions), counted).await { after } else { BeatResult::default() }
+}
+
+/// What a beat saw, and what follows from it. In a box, since a beat that waits for its commit keeps the room of whatever
+/// it once held.
+struct Judged {
+    seen: Observation,
+    outcome: Outcome,
+    next: Next,
+    decisions: Vec<Decision>,
+    transcripts: Vec<TranscriptRow>,
+}
+
+fn judged(
+    runtime: &MonitorRuntime,
+    fleet: &Fleet,
+    (mut seen, profile, outcome): Observed,
+    (started, now): (Instant, DateTime<Utc>),
+) -> Box<Judged> {
     let covered = runtime.history.covered(started, runtime.monitor.every);
     let beat =
         Beat { monitor: &runtime.monitor, provenance: &fleet.provenance, seen: &seen, outcome: &outcome, covered, now };
-    let (next, decisions) = runtime.state.weigh(beat, &mut || Uuid::now_v7().to_string());
-    let noted = listing::row(runtime, &seen, now).is_some();
+    let (state, decisions) = runtime.state.weigh(beat, &mut || Uuid::now_v7().to_string());
+    let noted = listing::row(runtime, &seen, now).is_some().then_some(now);
     let mut transcript_policy = runtime.transcript_policy.clone();
-    let transcripts = transcript_policy.rows((&seen, &outcome), &decisions, &next, runtime.monitor.every, now);
+    let transcripts = transcript_policy.rows((&seen, &outcome), &decisions, &state, runtime.monitor.every, now);
     // What is kept is in the database; memory would not hold that of a whole fleet.
     seen.transcript = None;
-    let beat = (&seen, &outcome, &profile, transcripts);
-    let record = record(context, runtime, &fleet, (&next, &decisions), beat, now).await;
-    let mark = BeatMark {
-        at: now,
-        verdict: outcome.verdict,
-        reason: outcome.reason(),
-        elapsed_ms: seen.elapsed.as_secs_f32() * 1e3,
-    };
-    let counted = Counted { mark, lived, scheduled: kind == BeatKind::Scheduled };
-    let suspects = suspects(&runtime.state, &next, &runtime.monitor, &seen);
-    runtime.see(&seen, now);
-    runtime.keep(seen, outcome);
-    let next = Next { state: Arc::new(next), profile, transcript_policy, noted: noted.then_some(now), started };
-    let after = BeatResult { suspects, ..BeatResult::default() };
-    if remembered(context, runtime, next, (record, decisions), counted).await { after } else { BeatResult::default() }
+    let next = Next { state: Arc::new(state), profile, transcript_policy, noted, started };
+    Box::new(Judged { seen, outcome, next, decisions, transcripts })
+}
+
+impl Judged {
+    /// Leaves with the runtime what was seen, and answers what is still to be remembered.
+    fn kept(self: Box<Self>, runtime: &mut MonitorRuntime, now: DateTime<Utc>) -> (Next, Vec<Decision>) {
+        runtime.see(&self.seen, now);
+        runtime.keep(self.seen, self.outcome);
+        (self.next, self.decisions)
+    }
 }
 
 /// What a beat makes of a runtime once it is remembered.
@@ -124,7 +155,7 @@ async fn remembered(
     context: &LoopContext,
     runtime: &mut MonitorRuntime,
     next: Next,
-    (record, decisions): (Result<ChangeSet, StoreError>, Vec<Decision>),
+    (record, decisions): (Result<Box<ChangeSet>, StoreError>, Vec<Decision>),
     counted: Counted,
 ) -> bool {
     let (now, verdict) = (counted.mark.at, counted.mark.verdict);
@@ -183,7 +214,7 @@ async fn observe(
     runtime: &mut MonitorRuntime,
     fleet: &Fleet,
     (kind, scheduled_at, now): (BeatKind, DateTime<Utc>, DateTime<Utc>),
-) -> (Observation, ServerProfile, Outcome) {
+) -> Box<Observed> {
     let assignment = assign(runtime, kind, scheduled_at, now);
     let (mut seen, profile, transcript) = context.prober.record(&assignment).await;
     let outcome = classify(&runtime.monitor, &seen);
@@ -192,8 +223,11 @@ async fn observe(
     }
     let judged = (&mut seen, outcome);
     let outcome = confirm_failure(context, runtime, &fleet.control, judged, profile.recent_action, now).await;
-    (seen, profile, outcome)
+    Box::new((seen, profile, outcome))
 }
+
+/// What a probe showed, what it taught us of the server, and what it comes to.
+type Observed = (Observation, ServerProfile, Outcome);
 
 /// Whether an answer is wrong: the others say how far that reaches.
 fn is_any_wrong(monitor: &Monitor, seen: &Observation) -> bool {
@@ -255,12 +289,12 @@ async fn record(
     context: &LoopContext,
     runtime: &MonitorRuntime,
     fleet: &Fleet,
-    (next, decisions): (&MonitorState, &[Decision]),
-    (seen, outcome, profile, transcripts): (&Observation, &Outcome, &ServerProfile, Vec<TranscriptRow>),
+    (judged, transcripts): (&Judged, Vec<TranscriptRow>),
     now: DateTime<Utc>,
-) -> Result<ChangeSet, StoreError> {
+) -> Result<Box<ChangeSet>, StoreError> {
+    let Judged { seen, outcome, next: Next { state: next, profile, .. }, decisions, .. } = judged;
     let notifier = Notifier { fleet, monitor: &runtime.monitor, now };
-    let mut record = ChangeSet {
+    let mut record = Box::new(ChangeSet {
         beat: Some(beat_row(seen, outcome, &fleet.provenance.hash)),
         asks: seen.asks.iter().zip(&outcome.asks).map(|(ask, verdict)| ask_row(ask, verdict)).collect(),
         signals: changed_signals(runtime, next),
@@ -274,7 +308,7 @@ async fn record(
         listing: listing::row(runtime, seen, now),
         transcripts,
         ..ChangeSet::default()
-    };
+    });
     for decision in decisions {
         add_decision(&mut record, (decision, seen), &context.store, &notifier).await?;
     }

@@ -97,9 +97,12 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Conflict`] where this record alone is refused; any other failure hit the whole commit.
-    pub fn commit(&self, record: ChangeSet) -> impl Future<Output = Result<(), StoreError>> + Send + '_ {
+    pub fn commit(
+        &self,
+        record: impl Into<Box<ChangeSet>>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send + '_ {
         // Boxed before anybody waits: whoever waits holds a kilobyte less.
-        let work = Work::Record(Box::new(record));
+        let work = Work::Record(record.into());
         async move { self.ask(work).await.map(drop) }
     }
 
@@ -145,7 +148,7 @@ impl Store {
     pub(in crate::store) async fn ask(&self, work: Work) -> Result<CommitAnswer, StoreError> {
         let (done, answer) = oneshot::channel();
         let patience = patience(&work);
-        self.jobs.send(WriteJob { work, done }).await.map_err(|_| StoreError::Closed)?;
+        self.jobs.reserve().await.map_err(|_| StoreError::Closed)?.send(WriteJob { work, done });
         // Half a queue is company enough: the other half has to last until it is written.
         if patience != Patience::Long || self.jobs.capacity() <= QUEUE_MAX / 2 {
             self.hurry.notify_one();
