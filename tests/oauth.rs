@@ -149,12 +149,12 @@ impl Both {
 
     fn monitor(&self) -> Monitor {
         let mut monitor = Monitor::undeclared("m", address(&format!("{}/mcp", self.home)));
-        monitor.auth.oauth = Some(OAuth {
+        monitor.auth.oauth = Some(Box::new(OAuth {
             issuer: self.manners.lock().unwrap().issuer.map_or(format!("{}/as", self.home), str::to_owned),
             client_id: "serin".to_owned(),
             client_secret: Secret::new(SECRET),
             scope: None,
-        });
+        }));
         (monitor.timeout, monitor.probe_budget) = (Duration::from_secs(10), Duration::from_secs(30));
         monitor
     }

@@ -163,7 +163,7 @@ impl Offer {
             let args = [script.to_str().expect("text"), self.transport].map(Secret::new).to_vec();
             monitor = self::monitor("stdio: a program", canaries);
             let command = command.to_str().expect("text").to_owned();
-            monitor.reach.program = Some(Program { command, args, env: Vec::new(), keep: true });
+            monitor.reach.program = Some(Box::new(Program { command, args, env: Vec::new(), keep: true }));
             monitor.reach.transport = Some(Transport::Stdio);
         } else {
             let (child, port) = start(self.program, &[self.script, self.transport]).await;

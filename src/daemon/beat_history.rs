@@ -9,12 +9,11 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::daemon::clock::Clock;
+use crate::daemon::strip::Strip;
 use crate::domain::outcome::Verdict;
-use crate::live::state::{BeatMark, STRIP_LEN};
+use crate::live::state::BeatMark;
 use crate::store::read::recent::HourCount;
 
-/// By how many beats a strip grows that is not yet at its length.
-const STRIP_GROWTH: usize = 12;
 /// Hours that coverage and uptime look back over.
 const DAY_HOURS: i64 = 24;
 
@@ -23,9 +22,8 @@ const DAY_HOURS: i64 = 24;
 pub(crate) struct BeatHistory {
     /// Since when the monitor is known.
     pub first_seen: DateTime<Utc>,
-    /// The last beats, the oldest first, at most [`STRIP_LEN`]. Shared with what pages are drawn of, and changed in place:
-    /// it is copied only when one asks.
-    pub strip: Arc<Mutex<VecDeque<BeatMark>>>,
+    /// The last beats. Shared with what pages are drawn of, and changed in place: it is copied only when one asks.
+    pub strip: Arc<Mutex<Strip>>,
     /// Start of the last beat that was remembered, for covered time.
     pub last_started: Option<Instant>,
     /// Scheduled beats by hour, the oldest first.
@@ -58,7 +56,7 @@ impl BeatHistory {
     pub(crate) fn count(&mut self, mark: BeatMark, lived: Duration, scheduled: bool) {
         self.skipped.extend(self.clock.skipped(mark.at, lived));
         self.clock.read(mark.at, lived);
-        self.mark(mark);
+        self.strip.lock().push(mark);
         if !scheduled {
             return;
         }
@@ -84,30 +82,16 @@ impl BeatHistory {
 
     /// The beat counted last was not remembered: nobody knows how it went.
     pub(crate) fn take_back(&mut self, scheduled: bool) {
-        let mut strip = self.strip.lock();
-        let Some(mark) = strip.back_mut() else { return };
-        let verdict = std::mem::replace(&mut mark.verdict, Verdict::Unknown);
-        mark.reason = None;
+        let Some(verdict) = self.strip.lock().take_back() else { return };
         if let Some(hour) = self.hours.back_mut().filter(|_| scheduled) {
             hour.seen -= u32::from(verdict != Verdict::Unknown);
             hour.up -= u32::from(matches!(verdict, Verdict::Good | Verdict::Degraded));
         }
     }
 
-    fn mark(&self, mark: BeatMark) {
-        let mut strip = self.strip.lock();
-        while strip.len() >= STRIP_LEN {
-            strip.pop_front();
-        }
-        if strip.len() == strip.capacity() {
-            strip.reserve_exact(STRIP_GROWTH);
-        }
-        strip.push_back(mark);
-    }
-
     /// When a beat last showed us anything.
     pub(crate) fn seen_at(&self) -> Option<DateTime<Utc>> {
-        self.strip.lock().iter().rev().find(|mark| mark.verdict != Verdict::Unknown).map(|mark| mark.at)
+        self.strip.lock().seen_at()
     }
 
     /// Seen ÷ due time and up ÷ seen time over the last day, or since the monitor is known.

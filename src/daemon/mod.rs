@@ -11,6 +11,7 @@
 
 pub(crate) mod loop_context;
 pub(crate) mod clock;
+pub(crate) mod strip;
 pub(crate) mod beat_history;
 pub(crate) mod spending;
 pub(crate) mod kept_probe;

@@ -16,7 +16,6 @@ use crate::domain::contract::Baseline;
 use crate::domain::errors::SearchCall;
 use crate::domain::fleet::Fleet;
 use crate::domain::incident::Incident;
-use crate::domain::latency::window::Sample;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::outcome::AskVerdict;
 use crate::domain::quality::canary;
@@ -77,7 +76,7 @@ pub(crate) async fn runtimes(
     windows(store, fleet, &mut runtimes, now).await?;
     for (id, strip) in store.recent_beats(now - DAY).await? {
         if let Some(runtime) = runtimes.get_mut(&id) {
-            runtime.history.strip = Arc::new(Mutex::new(strip.into()));
+            runtime.history.strip = Arc::new(Mutex::new(strip.into_iter().collect()));
         }
     }
     for (id, hours) in store.coverage(now - DAY).await? {
@@ -153,7 +152,7 @@ fn recount(runtime: &mut MonitorRuntime, ask: &AskLine) {
     let state = runtime.state_mut();
     state.errors.push(SearchCall { at_us: ask.started_at.timestamp_micros(), failed });
     if failed.is_none() || failed == Some(FailureReason::Timeout) {
-        state.latency.push(Sample::new(ask.started_at, ask.elapsed, failed.is_some()));
+        state.latency.push(ask.started_at, ask.elapsed, failed.is_some());
     }
 }
 

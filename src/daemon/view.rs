@@ -1,6 +1,5 @@
 //! One monitor as pages show it: what a beat leaves to be drawn, and how it is drawn once somebody asks.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -8,6 +7,7 @@ use parking_lot::Mutex;
 
 use crate::daemon::kept_probe::KeptProbe;
 use crate::daemon::runtime::{LastListing, MonitorRuntime};
+use crate::daemon::strip::Strip;
 use crate::domain::context::Spread;
 use crate::domain::monitor::{Canary, CanaryKind, Monitor, MonitorId};
 use crate::domain::monitor_state::MonitorState;
@@ -19,8 +19,8 @@ use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::{Phase, Signal};
 use crate::live::glance::{DeclaredGlance, FiguresGlance, IncidentGlance, SignalGlance};
 use crate::live::state::{
-    BeatMark, CanaryView, CostView, DayView, DeclaredView, LatencyView, MonitorView, OpenIncident, RollUp, SignalView,
-    Standing, ToolsView,
+    CanaryView, CostView, DayView, DeclaredView, LatencyView, MonitorView, OpenIncident, RollUp, SignalView, Standing,
+    ToolsView,
 };
 
 /// A monitor not seen for so many intervals is unknown, whatever it was.
@@ -33,7 +33,7 @@ pub(crate) struct MonitorSnapshot {
     state: Arc<MonitorState>,
     roll_up: RollUp,
     since: DateTime<Utc>,
-    strip: Arc<Mutex<VecDeque<BeatMark>>>,
+    strip: Arc<Mutex<Strip>>,
     last: Option<Arc<KeptProbe>>,
     spent: [Spent; 2],
     hold: Option<Hold>,
@@ -141,7 +141,7 @@ impl Standing for MonitorSnapshot {
             roll_up: self.roll_up,
             since: self.since,
             signals: Signal::ALL.into_iter().filter(|it| self.is_judged(*it)).map(|it| self.signal(it)).collect(),
-            strip: self.strip.lock().iter().copied().collect(),
+            strip: self.strip.lock().marks().collect(),
             latency: self.latency(),
             canaries: self.monitor.canaries.iter().map(|canary| self.canary(canary)).collect(),
             last: self.last.as_ref().map(|last| Arc::new(last.shown(self.id(), self.tools()))),
@@ -198,7 +198,7 @@ impl MonitorSnapshot {
             level: reading.level,
             figure: self.figure(signal),
             since: state.since,
-            held_by: state.held_by.clone(),
+            held_by: state.held_by,
             incident: self.state.incident(signal).map(|incident| OpenIncident {
                 id: incident.id.clone(),
                 reason: incident.reason,

@@ -48,25 +48,29 @@ impl<'a> Copying<'a> {
 
     fn reach(&mut self, reach: &'a Reach) -> Reach {
         Reach {
-            program: reach.program.as_ref().map(|program| Program {
-                args: program.args.iter().map(|value| self.secret(value)).collect(),
-                env: program.env.iter().map(|(name, value)| (name.clone(), self.secret(value))).collect(),
-                ..program.clone()
-            }),
+            program: reach.program.as_deref().map(|program| Box::new(self.program(program))),
             proxy: reach.proxy.as_ref().map(|proxy| self.address(proxy)),
             ..reach.clone()
         }
     }
 
+    fn program(&mut self, program: &'a Program) -> Program {
+        Program {
+            args: program.args.iter().map(|value| self.secret(value)).collect(),
+            env: program.env.iter().map(|(name, value)| (name.clone(), self.secret(value))).collect(),
+            ..program.clone()
+        }
+    }
+
     fn auth(&mut self, auth: &'a Auth) -> Auth {
-        let oauth = |copy: &mut Self, oauth: &'a OAuth| OAuth {
-            client_secret: copy.secret(&oauth.client_secret),
-            ..oauth.clone()
+        let oauth = |copy: &mut Self, oauth: &'a OAuth| {
+            let client_secret = copy.secret(&oauth.client_secret);
+            Box::new(OAuth { client_secret, ..oauth.clone() })
         };
         Auth {
             bearer: auth.bearer.as_ref().map(|bearer| self.secret(bearer)),
             headers: auth.headers.iter().map(|(name, value)| (name.clone(), self.secret(value))).collect(),
-            oauth: auth.oauth.as_ref().map(|declared| oauth(self, declared)),
+            oauth: auth.oauth.as_deref().map(|declared| oauth(self, declared)),
             ..auth.clone()
         }
     }

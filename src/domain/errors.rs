@@ -39,11 +39,12 @@ impl Clone for ErrorsWindow {
     }
 }
 
-/// So many calls of one beat that came to the same.
+/// So many calls of one beat that came to the same; as flat as can be, since every monitor of a fleet keeps a dozen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct CallRun {
-    call: SearchCall,
+    at_us: i64,
     times: u16,
+    failed: Option<FailureReason>,
 }
 
 impl ErrorsWindow {
@@ -52,13 +53,17 @@ impl ErrorsWindow {
         if call.failed.is_some_and(is_elsewhere) {
             return;
         }
-        if let Some(run) = self.runs.back_mut().filter(|run| run.call == call && run.times < u16::MAX) {
+        if let Some(run) = self
+            .runs
+            .back_mut()
+            .filter(|run| run.at_us == call.at_us && run.failed == call.failed && run.times < u16::MAX)
+        {
             run.times += 1;
         } else {
             if self.runs.len() == self.runs.capacity() {
                 self.runs.reserve_exact(ROOM);
             }
-            self.runs.push_back(CallRun { call, times: 1 });
+            self.runs.push_back(CallRun { at_us: call.at_us, times: 1, failed: call.failed });
         }
         if self.len() > CALLS_MAX {
             self.forget_oldest();
@@ -80,7 +85,7 @@ impl ErrorsWindow {
     /// Forgets what is older than the window.
     pub fn trim(&mut self, window: Duration, now: DateTime<Utc>) {
         let oldest_us = now.timestamp_micros() - i64::try_from(window.as_micros()).unwrap_or(i64::MAX);
-        while self.runs.front().is_some_and(|run| run.call.at_us < oldest_us) {
+        while self.runs.front().is_some_and(|run| run.at_us < oldest_us) {
             self.runs.pop_front();
         }
     }
@@ -111,7 +116,7 @@ impl ErrorsWindow {
     }
 
     fn failed(&self) -> impl Iterator<Item = (FailureReason, usize)> {
-        self.runs.iter().filter_map(|run| Some((run.call.failed?, usize::from(run.times))))
+        self.runs.iter().filter_map(|run| Some((run.failed?, usize::from(run.times))))
     }
 
     /// Each reason's count and share, the most frequent first.

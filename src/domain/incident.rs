@@ -8,7 +8,7 @@ use crate::domain::monitor::MonitorId;
 use crate::domain::outcome::Evidence;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::rules::RulePlace;
-use crate::domain::signal::{Level, Phase, Signal, SignalState};
+use crate::domain::signal::{HeldBy, Level, Phase, Signal, SignalState};
 
 /// One monitor × one signal × one subject, from opening to resolution.
 #[derive(Debug, Clone, PartialEq)]
@@ -217,17 +217,12 @@ pub fn step(
     level: Level,
     covered: Duration,
     thresholds: Thresholds,
-    held: Option<&str>,
+    held: Option<HeldBy>,
     now: DateTime<Utc>,
 ) -> (SignalState, Option<IncidentTurn>) {
-    let first =
-        |phase, held: Option<&str>| SignalState { streak: 1, held_by: held.map(str::to_owned), ..in_phase(phase, now) };
-    let longer = |held: Option<&str>| SignalState {
-        streak: state.streak + 1,
-        covered: state.covered + covered,
-        held_by: held.map(str::to_owned),
-        ..state.clone()
-    };
+    let first = |phase, held_by| SignalState { streak: 1, held_by, ..in_phase(phase, now) };
+    let longer =
+        |held_by| SignalState { streak: state.streak + 1, covered: state.covered + covered, held_by, ..state.clone() };
     match (state.phase, level) {
         (_, Level::Unknown) | (Phase::Quiet, Level::Calm) | (Phase::Open, Level::Elevated) => (state.clone(), None),
         (Phase::Quiet, Level::Elevated) => advance(first(Phase::Pending, held), thresholds, now),
@@ -322,14 +317,14 @@ mod tests {
         let mut state = SignalState::quiet(at(0));
         for second in 1..10 {
             let (next, turn) =
-                step(&state, Level::Elevated, Duration::from_secs(1), BAR, Some("cold_start"), at(second));
+                step(&state, Level::Elevated, Duration::from_secs(1), BAR, Some(HeldBy::ColdStart), at(second));
             assert_eq!((next.phase, turn), (Phase::Pending, None), "held");
             state = next;
         }
-        assert_eq!(state.held_by.as_deref(), Some("cold_start"));
+        assert_eq!(state.held_by, Some(HeldBy::ColdStart));
         let (state, turn) = step(&state, Level::Elevated, Duration::from_secs(1), BAR, None, at(10));
         assert_eq!((state.phase, turn), (Phase::Open, Some(IncidentTurn::Opened)), "let go");
-        let (_, turn) = step(&state, Level::Calm, Duration::from_secs(1), BAR, Some("cold_start"), at(11));
+        let (_, turn) = step(&state, Level::Calm, Duration::from_secs(1), BAR, Some(HeldBy::ColdStart), at(11));
         assert_eq!(turn, None);
     }
 }

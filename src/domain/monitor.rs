@@ -157,7 +157,7 @@ pub struct Reach {
     /// The era, where the file fixes it.
     pub era: Option<Era>,
     /// The program that is the server, for stdio; `url` then only shows it.
-    pub program: Option<Program>,
+    pub program: Option<Box<Program>>,
     /// Whether both eras are asked once a day and have to give the same tools.
     pub cross_check: bool,
     /// Whether sessions are closed; none: each is, but where that may bring the server down.
@@ -200,7 +200,7 @@ pub struct Auth {
     /// Further headers, sent with every MCP request to the monitor's own origin.
     pub headers: Vec<(String, Secret)>,
     /// A token got by client credentials.
-    pub oauth: Option<OAuth>,
+    pub oauth: Option<Box<OAuth>>,
     /// When the static credential ends, where the file says so.
     pub expires_at: Option<DateTime<Utc>>,
     /// Whether the server has to refuse a caller without credentials.

@@ -61,6 +61,30 @@ impl Signal {
     }
 }
 
+/// What keeps an elevated signal from opening.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeldBy {
+    /// Another signal, which tells of the same cause.
+    Signal(Signal),
+    /// The server restarted or is warming its cache.
+    ColdStart,
+}
+
+impl HeldBy {
+    /// The word used in table and page.
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Signal(signal) => signal.slug(),
+            Self::ColdStart => "cold_start",
+        }
+    }
+
+    /// What a word stands for.
+    pub fn from_slug(slug: &str) -> Option<Self> {
+        Signal::from_slug(slug).map(Self::Signal).or_else(|| (slug == "cold_start").then_some(Self::ColdStart))
+    }
+}
+
 /// What a window or a beat says of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Level {
@@ -129,8 +153,8 @@ pub struct SignalState {
     pub streak: u32,
     /// Covered time since the first of them; unseen time does not count.
     pub covered: Duration,
-    /// Why an elevated signal does not open, where something holds it back, such as `cold_start`.
-    pub held_by: Option<String>,
+    /// Why an elevated signal does not open, where something holds it back.
+    pub held_by: Option<HeldBy>,
 }
 
 impl SignalState {

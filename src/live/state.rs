@@ -20,7 +20,7 @@ use crate::domain::protocol::Era;
 use crate::domain::rate_limit::{Hold, Spent};
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::server_profile::ServerProfile;
-use crate::domain::signal::{Level, Phase, Signal};
+use crate::domain::signal::{HeldBy, Level, Phase, Signal};
 use crate::live::glance::{DeclaredGlance, FiguresGlance, SignalGlance};
 use crate::live::process_metrics::ProcessMetrics;
 
@@ -203,8 +203,8 @@ pub struct SignalView {
     pub figure: String,
     /// When it got into its phase.
     pub since: DateTime<Utc>,
-    /// What holds it back, such as `cold_start`.
-    pub held_by: Option<String>,
+    /// What holds it back.
+    pub held_by: Option<HeldBy>,
     /// The open incident, where there is one.
     pub incident: Option<OpenIncident>,
 }

@@ -13,7 +13,7 @@ use crate::domain::monitor::MonitorId;
 use crate::domain::observation::Footprint;
 use crate::domain::rate_limit::{Hold, Spent};
 use crate::domain::server_profile::ServerProfile;
-use crate::domain::signal::Signal;
+use crate::domain::signal::{HeldBy, Signal};
 use crate::live::state::{CanaryView, DayView, DeclaredView, LatencyView, MonitorView, SignalView};
 use crate::web::actions;
 use crate::web::pages::filter::FleetFilter;
@@ -135,7 +135,7 @@ pub(crate) struct SignalBody {
     level: &'static str,
     figure: String,
     since: DateTime<Utc>,
-    held_by: Option<String>,
+    held_by: Option<&'static str>,
     incident: Option<String>,
     failure_reason: Option<&'static str>,
     severity: Option<&'static str>,
@@ -298,7 +298,7 @@ fn signal_body(view: &SignalView) -> SignalBody {
         level: view.level.slug(),
         figure: view.figure.clone(),
         since: view.since,
-        held_by: view.held_by.clone(),
+        held_by: view.held_by.map(HeldBy::slug),
         incident: incident.map(|incident| incident.id.clone()),
         failure_reason: incident.map(|incident| incident.reason.slug()),
         severity: incident.map(|incident| incident.severity.slug()),

@@ -14,7 +14,7 @@ use serin::config::load;
 use serin::config::read::bytes::ReadError;
 use serin::config::read::source::read;
 use serin::domain::fleet::Network;
-use serin::domain::latency::window::{LatencyWindow, Sample};
+use serin::domain::latency::window::LatencyWindow;
 use serin::domain::monitor::{CanaryKind, Caps, Monitor};
 use serin::domain::protocol::{Era, Transport};
 use serin::domain::reason::{FailureReason, Severity};
@@ -230,7 +230,7 @@ fn a_slow_server_that_fails_now_and_then_is_seen_to_be_slow() {
             // A beat starts up to some seconds late, and every fourth call fails, which says nothing of its duration.
             let now = began + chrono::TimeDelta::seconds(300 * beat + beat * 7 % 5);
             if beat % 4 != 0 {
-                window.push(Sample::new(now, rule.p95 * 5, false));
+                window.push(now, rule.p95 * 5, false);
             }
             window.trim(rule.window, now);
             window.reading(rule).level

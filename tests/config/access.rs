@@ -20,7 +20,7 @@ fn headers_oauth_and_dates_are_read() {
         "auth: { oauth: { issuer: \"https://login.example.org/t\", client_id: serin, client_secret: \"${env:DOCS_TOKEN}\", scope: read }, expires: \"2026-12-31T12:00:00Z\" }",
     );
     let auth = loaded(&text).fleet.monitors[0].auth.clone();
-    let OAuth { issuer, client_id, client_secret, scope } = auth.oauth.expect("it is declared");
+    let OAuth { issuer, client_id, client_secret, scope } = *auth.oauth.expect("it is declared");
     assert_eq!((issuer.as_str(), client_id.as_str()), ("https://login.example.org/t", "serin"));
     assert_eq!((client_secret.expose(), scope.as_deref()), ("geheim-bearer", Some("read")));
     let faults = load(&source(with_monitor("auth: { expires: never }")), &secrets, Unset::Refuse).expect_err("no");

@@ -41,7 +41,7 @@ impl Scene {
         ];
         let shown = format!("stdio: sh {} {mode}", script.display());
         let mut monitor = Monitor::undeclared("m", address(&shown));
-        monitor.reach.program = Some(Program { command: "sh".to_owned(), args, env, keep: false });
+        monitor.reach.program = Some(Box::new(Program { command: "sh".to_owned(), args, env, keep: false }));
         monitor.reach.transport = Some(Transport::Stdio);
         monitor.canaries = vec![canary("c")];
         monitor.search.per_beat = 1;

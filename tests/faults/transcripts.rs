@@ -147,7 +147,7 @@ async fn a_program_keeps_one_too() {
     let env = vec![("LOG".to_owned(), Secret::new(folder.path().join("log").to_str().unwrap()))];
     let shown = format!("stdio: sh {} garbage", script.display());
     let mut monitor = Monitor { canaries: Vec::new(), ..monitor(&shown, 0) };
-    monitor.reach.program = Some(Program { command: "sh".to_owned(), args, env, keep: false });
+    monitor.reach.program = Some(Box::new(Program { command: "sh".to_owned(), args, env, keep: false }));
     monitor.reach.transport = Some(Transport::Stdio);
     let seen = probe(monitor).await;
     let text = kept("a program that breaks", &seen);

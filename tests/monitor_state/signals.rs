@@ -10,7 +10,7 @@ use serin::domain::outcome::Verdict;
 use serin::domain::protocol::Era;
 use serin::domain::reason::Severity;
 use serin::domain::rules::{ContextRule, FreshnessRule};
-use serin::domain::signal::Signal;
+use serin::domain::signal::{HeldBy, Signal};
 
 use crate::{
     CURRENT, HEAVY_A, HEAVY_TOOLS, LIGHT, LOCKED_OUT, Look, ONLY_B, OTHER_TOOLS, REFUSED, SLOW, SLOW_AND_COLD, STALE,
@@ -121,7 +121,7 @@ fn slowness_has_to_last_and_a_cold_server_is_not_slow() {
     );
     let mut scene = Scene::new(with(quick_latency));
     scene.beats(&[(5, 60, SLOW_AND_COLD)]);
-    assert_eq!(scene.state.signal(Signal::Latency).held_by.as_deref(), Some("cold_start"), "and it is shown");
+    assert_eq!(scene.state.signal(Signal::Latency).held_by, Some(HeldBy::ColdStart), "and it is shown");
 }
 
 #[test]

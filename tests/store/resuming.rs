@@ -13,7 +13,7 @@ use serin::domain::protocol::{Era, Transport};
 use serin::domain::rate_limit::Spent;
 use serin::domain::reason::{FailureReason, Severity};
 use serin::domain::server_profile::{Caution, KeptSession, ServerProfile};
-use serin::domain::signal::{Phase, Signal, SignalState};
+use serin::domain::signal::{HeldBy, Phase, Signal, SignalState};
 use serin::domain::tools::{Listing, ToolSeen};
 use serin::store::StoreError;
 use serin::store::read::pages::IncidentFilter;
@@ -34,7 +34,7 @@ async fn a_restart_resumes_everything() {
         since: at(5),
         streak: 2,
         covered: Duration::from_millis(90_500),
-        held_by: Some("cold_start".to_owned()),
+        held_by: Some(HeldBy::ColdStart),
     };
     let signal = SignalRow {
         monitor: MonitorId::new("docs"),

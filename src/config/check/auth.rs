@@ -68,7 +68,7 @@ pub(in crate::config) fn auth(checker: &mut Checker<'_>, what: &str, node: &Node
         checker.missing(format_args!("'auth' of {what}"), node.place, "bearer", mend);
     }
     in_the_clear(checker, what, &ways, url);
-    Auth { bearer, headers, oauth, expires_at, refuses_strangers: refuses }
+    Auth { bearer, headers, oauth: oauth.map(Box::new), expires_at, refuses_strangers: refuses }
 }
 
 fn bearer(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<Secret> {

@@ -208,7 +208,7 @@ impl Definition {
         self.key("transport").optional(transport.map(|transport| transport.slug()));
         self.key("era").optional(era.map(|era| era.slug()));
         self.key("command").flag(program.is_some());
-        if let Some(Program { command, args, env, keep }) = program {
+        if let Some(Program { command, args, env, keep }) = program.as_deref() {
             self.text(command);
             self.key("args").texts(args.iter().map(Secret::expose));
             self.key("env").pairs(env);
@@ -238,7 +238,7 @@ impl Definition {
         self.key("auth.bearer").optional(bearer.as_ref().map(Secret::expose));
         self.key("auth.headers").pairs(headers);
         self.key("auth.oauth").flag(oauth.is_some());
-        if let Some(OAuth { issuer, client_id, client_secret, scope }) = oauth {
+        if let Some(OAuth { issuer, client_id, client_secret, scope }) = oauth.as_deref() {
             self.key("auth.oauth.issuer").text(issuer);
             self.key("auth.oauth.client_id").text(client_id);
             self.key("auth.oauth.client_secret").text(client_secret.expose());

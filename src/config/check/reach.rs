@@ -48,7 +48,8 @@ pub(in crate::config) fn reach(
             }
         }
     }
-    let mut reach = Reach { program: program.as_ref().map(|(program, _)| program.clone()), ..Reach::default() };
+    let mut reach =
+        Reach { program: program.as_ref().map(|(program, _)| Box::new(program.clone())), ..Reach::default() };
     protocol(checker, what, fields.get("command").is_some(), layers, &mut reach);
     let address = if fields.get("command").is_some() { program.map(|(_, address)| address) } else { url };
     Some((address?, reach))

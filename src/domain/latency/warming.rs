@@ -7,9 +7,6 @@ use chrono::{DateTime, Utc};
 /// A restart or `cache_warm: false` holds back the latency page for so long and no longer (DESIGN §4).
 pub(crate) const WARMING_CAP: Duration = Duration::from_secs(30 * 60);
 
-/// The word pages show while it holds.
-pub(crate) const COLD_START: &str = "cold_start";
-
 /// What is known about a server being cold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Warming {

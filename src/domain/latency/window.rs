@@ -8,77 +8,93 @@ use chrono::{DateTime, Utc};
 use crate::domain::rules::LatencyRule;
 use crate::domain::signal::{Level, Reading};
 
-/// Samples kept at most, whatever the window: 8 canaries a second over 10 minutes, 16 bytes each.
+/// Samples kept at most, whatever the window: 8 canaries a second over 10 minutes, 8 bytes each.
 const SAMPLES_MAX: usize = 4_800;
 /// Room that a copy has beyond what it holds: the state is copied with each beat, which adds its own.
 const ROOM: usize = 4;
 
-/// A search call of the window: when, how long, and whether its timeout cut it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sample {
-    /// When its beat started, in UTC microseconds.
-    pub at_us: i64,
-    /// Its duration in microseconds, capped at some 71 minutes; for a censored one the time we waited.
-    pub elapsed_us: u32,
-    /// Whether it ran into the timeout: its true duration is longer.
-    pub censored: bool,
-}
+/// The bit of a sample's duration that says that its timeout cut it.
+const CENSORED: u32 = 1 << 31;
 
-impl Sample {
-    /// A call that took so long.
-    pub fn new(at: DateTime<Utc>, elapsed: Duration, censored: bool) -> Self {
-        let elapsed_us = u32::try_from(elapsed.as_micros()).unwrap_or(u32::MAX);
-        Self { at_us: at.timestamp_micros(), elapsed_us, censored }
-    }
+/// A search call of the window, in eight bytes: every monitor of a fleet keeps some sixty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Sample {
+    /// When its beat started, in milliseconds since the window's `from_ms`; before it where the clock was set back.
+    at_ms: i32,
+    /// Its duration in microseconds, capped at some 35 minutes, with [`CENSORED`] where that is only how long we waited: so
+    /// what was cut counts as longer than all that was not.
+    elapsed: u32,
 }
 
 /// The samples of one monitor's window, the oldest first.
 #[derive(Debug, PartialEq, Eq, Default)]
 pub struct LatencyWindow {
     samples: VecDeque<Sample>,
+    /// What the samples' times count from, in UTC milliseconds.
+    from_ms: i64,
 }
 
 impl Clone for LatencyWindow {
     fn clone(&self) -> Self {
         let mut samples = VecDeque::with_capacity(self.samples.len() + ROOM);
         samples.extend(&self.samples);
-        Self { samples }
+        Self { samples, from_ms: self.from_ms }
     }
 }
 
 impl LatencyWindow {
-    /// Adds a sample at the end; where it is full, the oldest goes.
-    pub fn push(&mut self, sample: Sample) {
+    /// Adds a search call whose beat started then: how long it took, and whether its timeout cut it. Where the window is
+    /// full, the oldest goes.
+    pub fn push(&mut self, at: DateTime<Utc>, elapsed: Duration, censored: bool) {
         if self.samples.len() == SAMPLES_MAX {
             self.samples.pop_front();
         }
         if self.samples.len() == self.samples.capacity() {
             self.samples.reserve_exact(ROOM);
         }
-        self.samples.push_back(sample);
+        let at_ms = self.place(at);
+        let elapsed = u32::try_from(elapsed.as_micros()).unwrap_or(u32::MAX).min(CENSORED - 1);
+        self.samples.push_back(Sample { at_ms, elapsed: if censored { elapsed | CENSORED } else { elapsed } });
+    }
+
+    /// The moment as samples hold it; from now on all count from it where they could not hold it otherwise.
+    fn place(&mut self, at: DateTime<Utc>) -> i32 {
+        let at_ms = at.timestamp_millis();
+        if let Ok(since) = i32::try_from(at_ms - self.from_ms)
+            && !self.samples.is_empty()
+        {
+            return since;
+        }
+        let moved = at_ms - self.from_ms;
+        for sample in &mut self.samples {
+            sample.at_ms = clamped(i64::from(sample.at_ms) - moved);
+        }
+        self.from_ms = at_ms;
+        0
     }
 
     /// Forgets what is older than the window.
     pub fn trim(&mut self, window: Duration, now: DateTime<Utc>) {
-        let oldest_us = now.timestamp_micros() - i64::try_from(window.as_micros()).unwrap_or(i64::MAX);
-        while self.samples.front().is_some_and(|sample| sample.at_us < oldest_us) {
+        let window_ms = i64::try_from(window.as_millis()).unwrap_or(i64::MAX);
+        let oldest = clamped(now.timestamp_millis().saturating_sub(window_ms).saturating_sub(self.from_ms));
+        while self.samples.front().is_some_and(|sample| sample.at_ms < oldest) {
             self.samples.pop_front();
         }
     }
 
     /// Forgets what was taken at a moment or later, as a cold start that is over: it says nothing about the server as it is now.
     pub fn forget_since(&mut self, start: DateTime<Utc>) {
-        let start_us = start.timestamp_micros();
-        self.samples.retain(|sample| sample.at_us < start_us);
+        let start = clamped(start.timestamp_millis() - self.from_ms);
+        self.samples.retain(|sample| sample.at_ms < start);
     }
 
     /// P95 by nearest rank, with its sample count; none without samples. A censored sample counts
     /// as longer than every finished one, so the figure never flatters a server that hangs.
     pub fn p95(&self) -> Option<(Duration, u32)> {
-        let mut values: Vec<(bool, u32)> = self.samples.iter().map(|s| (s.censored, s.elapsed_us)).collect();
+        let mut values: Vec<u32> = self.samples.iter().map(|sample| sample.elapsed).collect();
         let rank = (values.len() * 95).div_ceil(100).checked_sub(1)?;
         let (_, p95, _) = values.select_nth_unstable(rank);
-        Some((Duration::from_micros(u64::from(p95.1)), u32::try_from(values.len()).unwrap_or(u32::MAX)))
+        Some((Duration::from_micros(u64::from(*p95 & !CENSORED)), u32::try_from(values.len()).unwrap_or(u32::MAX)))
     }
 
     /// How many samples it holds.
@@ -107,6 +123,10 @@ impl LatencyWindow {
     }
 }
 
+fn clamped(ms: i64) -> i32 {
+    i32::try_from(ms).unwrap_or(if ms < 0 { i32::MIN } else { i32::MAX })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,7 +152,7 @@ mod tests {
         let mut window = LatencyWindow::default();
         for (count, ms, censored) in [(slow, 1000, false), (fast, 10, false), (censored, 5, true)] {
             for _ in 0..count {
-                window.push(Sample::new(at(0), Duration::from_millis(ms), censored));
+                window.push(at(0), Duration::from_millis(ms), censored);
             }
         }
         window
@@ -163,10 +183,25 @@ mod tests {
     fn samples_of_a_cold_stretch_are_forgotten() {
         let mut window = LatencyWindow::default();
         for second in 0..10 {
-            window.push(Sample::new(at(second), Duration::from_millis(5), false));
+            window.push(at(second), Duration::from_millis(5), false);
         }
         window.forget_since(at(7));
         assert_eq!(window.p95().map(|(_, n)| n), Some(7), "those before it stay");
+    }
+
+    #[test]
+    fn samples_a_month_apart_keep_their_order() {
+        let month = 31 * 24 * 60 * 60;
+        let apart = || {
+            let mut window = filled(20, 0, 0);
+            window.push(at(month), Duration::from_millis(5), false);
+            window
+        };
+        let (mut before, mut after) = (apart(), apart());
+        before.forget_since(at(month));
+        assert_eq!(before.len(), 20, "only what was taken since then goes");
+        after.trim(Duration::from_secs(100), at(month + 50));
+        assert_eq!(after.len(), 1, "only what is older than the window goes");
     }
 
     #[test]

@@ -4,7 +4,6 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::classify::{HEALTH_URL, LADDER, WITHIN_DAYS};
 use crate::domain::incident::{Course, Incident, IncidentTurn, Need, ResolveCause, ToldAs, Worst, step};
-use crate::domain::latency::warming::COLD_START;
 use crate::domain::monitor::Monitor;
 use crate::domain::monitor_state::cause::Cause;
 use crate::domain::monitor_state::state::{Beat, Decision, MonitorState, OpenSignal};
@@ -12,7 +11,7 @@ use crate::domain::monitor_state::thresholds::thresholds;
 use crate::domain::outcome::Evidence;
 use crate::domain::quality::extent::Extent;
 use crate::domain::reason::FailureReason;
-use crate::domain::signal::{Level, Phase, Reading, Signal, SignalState};
+use crate::domain::signal::{HeldBy, Level, Phase, Reading, Signal, SignalState};
 
 /// Readings in a row that differ from what was told before an open incident is told anew.
 pub(super) const UPDATE_AFTER: u32 = 2;
@@ -21,7 +20,7 @@ pub const ABSORBS: &str = "absorbs";
 
 impl MonitorState {
     /// What holds an opening back just now; nothing ever holds a resolution.
-    pub(super) fn held(&self, signal: Signal, beat: Beat<'_>) -> Option<&'static str> {
+    pub(super) fn held(&self, signal: Signal, beat: Beat<'_>) -> Option<HeldBy> {
         let (open, now) = (|signal| self.signal(signal).phase.has_incident(), beat.now);
         // Canaries that are just going wrong will carry the cause in a moment; one page is better than
         // a page, its absorption and a successor. They get no longer than it would take them.
@@ -30,11 +29,13 @@ impl MonitorState {
             && self.signal(Signal::Health).streak < patience;
         match signal {
             Signal::Errors | Signal::Latency | Signal::Quality if open(Signal::Availability) => {
-                Some(Signal::Availability.slug())
+                Some(HeldBy::Signal(Signal::Availability))
             }
-            Signal::Latency if self.warming.holds(now) => Some(COLD_START),
-            Signal::Health if self.carries(Signal::Quality, beat) || about_to_tell => Some(Signal::Quality.slug()),
-            Signal::Health if self.carries(Signal::Errors, beat) => Some(Signal::Errors.slug()),
+            Signal::Latency if self.warming.holds(now) => Some(HeldBy::ColdStart),
+            Signal::Health if self.carries(Signal::Quality, beat) || about_to_tell => {
+                Some(HeldBy::Signal(Signal::Quality))
+            }
+            Signal::Health if self.carries(Signal::Errors, beat) => Some(HeldBy::Signal(Signal::Errors)),
             _ => None,
         }
     }

@@ -6,7 +6,6 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::answer::{Answer, Ask, Turn as AskTurn};
 use crate::domain::errors::SearchCall;
-use crate::domain::latency::window::Sample;
 use crate::domain::monitor_state::state::{Beat, Decision, MonitorState};
 use crate::domain::observation::Stage;
 use crate::domain::outcome::{AskVerdict, Finding};
@@ -89,7 +88,7 @@ impl MonitorState {
         }
         if counts && beat.monitor.canaries.is_empty() && beat.seen.tools.is_some() {
             for step in beat.seen.steps.iter().filter(|step| step.stage == Stage::Tools) {
-                self.latency.push(Sample::new(beat.now, step.elapsed, false));
+                self.latency.push(beat.now, step.elapsed, false);
                 fresh.samples = true;
             }
         }
@@ -109,7 +108,7 @@ impl MonitorState {
         };
         self.errors.push(SearchCall { at_us: now.timestamp_micros(), failed });
         if failed.is_none() || failed == Some(FailureReason::Timeout) {
-            self.latency.push(Sample::new(now, ask.elapsed, failed.is_some()));
+            self.latency.push(now, ask.elapsed, failed.is_some());
         }
         true
     }

@@ -10,11 +10,11 @@ use crate::domain::incident::Incident;
 use crate::domain::monitor::MonitorId;
 use crate::domain::observation::ToolsSeen;
 use crate::domain::protocol::Era;
-use crate::domain::signal::{Phase, Signal, SignalState};
+use crate::domain::signal::{HeldBy, Phase, Signal, SignalState};
 use crate::domain::tools::{Listing, ToolSeen};
 use crate::store::file::readers::Readers;
 use crate::store::values::change_set::{Addressee, DETECTOR_VERSION, LOCAL, MarksRow, SignalRow, ToolsRow};
-use crate::store::values::column::{incident, incidents, length, timestamp, timestamp_or_none, word};
+use crate::store::values::column::{incident, incidents, length, timestamp, timestamp_or_none, word, word_or_none};
 use crate::store::values::error::StoreError;
 
 impl Readers {
@@ -42,7 +42,7 @@ impl Readers {
                         since: timestamp(row, 4)?,
                         streak: row.try_get(5)?,
                         covered: length(row, 6)?,
-                        held_by: row.try_get(7)?,
+                        held_by: word_or_none(row.try_get(7)?, "held_by", HeldBy::from_slug)?,
                     },
                     rule_hash: row.try_get(8)?,
                 })

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use sqlx::SqliteConnection;
 
 use crate::domain::incident::{Incident, ResolveCause};
-use crate::domain::signal::Phase;
+use crate::domain::signal::{HeldBy, Phase};
 use crate::store::values::change_set::{
     ChangeSet, DETECTOR_VERSION, LOCAL, MarksRow, SignalRow, TimelineRow, ToolsRow,
 };
@@ -92,7 +92,7 @@ async fn signal(connection: &mut SqliteConnection, row: &SignalRow) -> Result<()
     .bind(state.since.timestamp_micros())
     .bind(state.streak)
     .bind(micros(state.covered))
-    .bind(&state.held_by)
+    .bind(state.held_by.map(HeldBy::slug))
     .bind(&row.rule_hash)
     .bind(DETECTOR_VERSION)
     .execute(connection)

@@ -212,7 +212,8 @@ mod tests {
         let program = |argument: &str| {
             let mut monitor = at("stdio: serve ${env:PLACE}");
             let args = vec![Secret::new(argument)];
-            monitor.reach.program = Some(Program { command: "serve".to_owned(), args, env: vec![], keep: false });
+            let program = Program { command: "serve".to_owned(), args, env: vec![], keep: false };
+            monitor.reach.program = Some(Box::new(program));
             address_hash(&monitor)
         };
         let one = address_hash(&at("https://one.example/mcp"));

@@ -5,10 +5,10 @@ use chrono::{DateTime, Utc};
 use crate::domain::fleet::{Fleet, Provenance};
 use crate::domain::monitor::Monitor;
 use crate::domain::rule_text;
-use crate::domain::signal::Phase;
+use crate::domain::signal::{HeldBy, Phase, Signal};
 use crate::live::state::{MonitorView, SignalView};
 use crate::web::draw::glyph::{self, Glyph};
-use crate::web::format::{self, Timestamp};
+use crate::web::format::Timestamp;
 
 /// One signal, ready to be drawn.
 #[derive(Debug, Clone)]
@@ -68,7 +68,7 @@ fn line(
         phase: view.phase.slug(),
         figure: view.figure.clone(),
         since: Timestamp::new(view.since, now),
-        held: view.held_by.as_deref().map(held).unwrap_or_default(),
+        held: view.held_by.map(held).unwrap_or_default(),
         incident: incident.map(|incident| IncidentLine {
             href: format!("/incidents/{}", incident.id),
             reason: incident.reason.slug(),
@@ -80,10 +80,10 @@ fn line(
 }
 
 /// Why an opening is held back, in words.
-pub(crate) fn held(by: &str) -> String {
+pub(crate) fn held(by: HeldBy) -> String {
     match by {
-        "cold_start" => "held back: the server restarted or is warming its cache (at most 30 min)".to_owned(),
-        "availability" => "held back while the server cannot be reached".to_owned(),
-        other => format!("held back by {}", format::spaced(other)),
+        HeldBy::ColdStart => "held back: the server restarted or is warming its cache (at most 30 min)".to_owned(),
+        HeldBy::Signal(Signal::Availability) => "held back while the server cannot be reached".to_owned(),
+        HeldBy::Signal(other) => format!("held back by {}", other.slug()),
     }
 }
