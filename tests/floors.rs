@@ -19,7 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("web", &["domain", "live", "store", "deliver"]),
     ("app", &["domain", "net", "live", "config", "store", "probe", "deliver", "daemon", "web"]),
     ("cli", &["domain", "net", "config", "tool_lists", "store", "probe", "deliver", "app"]),
-    ("main", &["cli"]),
+    ("main", &["live", "cli"]),
 ];
 
 /// The second floor plans: what lies in a room, from the top; each may use what stands behind it.

@@ -376,7 +376,7 @@ async fn an_issuer_that_fails_is_no_refusal_and_a_server_that_fails_is_its_own_m
     }
     let mut monitor = Both::start(ok()).await.monitor();
     let proxy = format!("http://{absent}");
-    monitor.reach.proxy = Some(address(&proxy));
+    monitor.reach.proxy = Some(Box::new(address(&proxy)));
     let (seen, outcome, _) = beat(&Prober::new(8), &monitor, at(0), ServerProfile::default()).await;
     assert_eq!(
         (outcome.verdict, outcome.reason()),

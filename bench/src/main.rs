@@ -93,8 +93,13 @@ enum Part {
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+fn main() -> ExitCode {
+    serin::live::footprint::give_back_at_once();
+    start()
+}
+
 #[tokio::main]
-async fn main() -> ExitCode {
+async fn start() -> ExitCode {
     let args = BenchArgs::parse();
     if rustls::crypto::ring::default_provider().install_default().is_err() {
         anstream::eprintln!("a TLS provider was installed already");

@@ -49,7 +49,7 @@ impl<'a> Copying<'a> {
     fn reach(&mut self, reach: &'a Reach) -> Reach {
         Reach {
             program: reach.program.as_deref().map(|program| Box::new(self.program(program))),
-            proxy: reach.proxy.as_ref().map(|proxy| self.address(proxy)),
+            proxy: reach.proxy.as_ref().map(|proxy| Box::new(self.address(proxy))),
             ..reach.clone()
         }
     }

@@ -163,11 +163,11 @@ pub struct Reach {
     /// Whether sessions are closed; none: each is, but where that may bring the server down.
     pub close_sessions: Option<bool>,
     /// The proxy that connections go through: `http`, `https`, `socks5` or `socks5h`. Never taken from the environment.
-    pub proxy: Option<Address>,
+    pub proxy: Option<Box<Address>>,
     /// A file of PEM certificates trusted for this server besides the machine's own.
     pub ca: Option<String>,
     /// Our own certificate, for servers that ask for one.
-    pub client_certificate: Option<ClientCertificate>,
+    pub client_certificate: Option<Box<ClientCertificate>>,
 }
 
 /// A program that speaks MCP over its standard input and output.

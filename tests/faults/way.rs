@@ -124,7 +124,7 @@ async fn our_own_certificate_is_a_matter_of_access() {
     for (sentence, identity, expected) in rows {
         let mut monitor = monitor(&format!("https://{}/mcp", server.address), 0);
         let shown = identity.is_some();
-        monitor.reach.client_certificate = identity;
+        monitor.reach.client_certificate = identity.map(Box::new);
         let seen = with(&prober, monitor.clone()).await;
         assert_eq!(first_fault(&seen).map(|(_, kind)| kind), expected, "{sentence}: {seen:#?}");
         if expected.is_some() {
@@ -275,7 +275,7 @@ async fn proxies_lead_to_the_server_and_their_own_trouble_is_ours() {
             scheme => format!("{scheme}://far.invalid:{port}/mcp"),
         };
         let mut monitor = monitor(&url, 0);
-        monitor.reach.proxy = Some(address(&proxy));
+        monitor.reach.proxy = Some(Box::new(address(&proxy)));
         let seen = with(&prober, monitor.clone()).await;
         assert_eq!(first_fault(&seen).map(|(_, kind)| kind), expected, "{sentence}: {seen:#?}");
         assert!(!format!("{seen:?}").contains("p@ss") && !format!("{seen:?}").contains("p%40ss"), "{sentence}");
@@ -290,7 +290,7 @@ async fn proxies_lead_to_the_server_and_their_own_trouble_is_ours() {
     assert!(open.asked().iter().all(|target| target.contains(".invalid:")), "{:?}", open.asked());
     assert!(socks.asked().contains(&format!("far.invalid:{plain}")), "{:?}", socks.asked());
     let mut monitor = monitor(&format!("http://localhost:{plain}/mcp"), 0);
-    monitor.reach.proxy = Some(address(&format!("socks5://{}", socks.address)));
+    monitor.reach.proxy = Some(Box::new(address(&format!("socks5://{}", socks.address))));
     assert_eq!(first_fault(&with(&prober, monitor).await), None);
     assert!(socks.asked().contains(&format!("127.0.0.1:{plain}")), "socks5 resolves here: {:?}", socks.asked());
 }

@@ -222,7 +222,7 @@ impl Definition {
         self.added("close_sessions", *close_sessions, |said, close| said.flag(close));
         self.key("ca").optional(ca.as_deref());
         self.key("client_certificate").flag(client_certificate.is_some());
-        match client_certificate {
+        match client_certificate.as_deref() {
             Some(ClientCertificate { certificate, key }) => {
                 self.key("client_certificate.certificate").text(certificate);
                 self.key("client_certificate.key").optional(Some(key));

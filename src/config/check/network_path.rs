@@ -35,7 +35,7 @@ pub(in crate::config) fn network_path(
         }
         return;
     }
-    reach.proxy = layers.get("proxy").and_then(|entry| proxy(checker, what, entry));
+    reach.proxy = layers.get("proxy").and_then(|entry| proxy(checker, what, entry)).map(Box::new);
     let ca = layers.get("ca").and_then(|entry| Some((path(checker, what, "ca", entry)?, entry.value.place)));
     let identity = layers.get("client_certificate").and_then(|entry| identity(checker, what, entry));
     let place = ca.as_ref().map(|(_, place)| *place).or(identity.as_ref().map(|(_, place)| *place));
@@ -44,7 +44,7 @@ pub(in crate::config) fn network_path(
         identity: identity.as_ref().map(|(pair, _)| (PathBuf::from(&pair.certificate), PathBuf::from(&pair.key))),
     };
     reach.ca = files.ca.as_ref().map(|path| path.to_string_lossy().into_owned());
-    reach.client_certificate = identity.map(|(pair, _)| pair);
+    reach.client_certificate = identity.map(|(pair, _)| Box::new(pair));
     if let Some(place) = place {
         usable(checker, place, &files);
     }

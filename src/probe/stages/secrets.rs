@@ -12,7 +12,7 @@ pub(crate) fn secrets_of(monitor: &Monitor) -> Scrub {
     let auth = &monitor.auth;
     let bearer = auth.bearer.iter().chain(auth.headers.iter().map(|(_, value)| value));
     let bearer = bearer.chain(auth.oauth.iter().map(|oauth| &oauth.client_secret)).map(|one| one.expose().to_owned());
-    let urls = std::iter::once(&monitor.url).chain(&monitor.health).chain(&monitor.reach.proxy);
+    let urls = std::iter::once(&monitor.url).chain(&monitor.health).chain(monitor.reach.proxy.as_deref());
     let parsed = urls.filter_map(|address| Some((Url::parse(address.resolved.expose()).ok()?, &address.shown)));
     let hidden = parsed.flat_map(|(url, shown)| {
         let decoded = |text: &str| {

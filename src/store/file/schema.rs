@@ -40,9 +40,9 @@ const STATEMENTS_KEPT: usize = 200;
 /// The write-ahead log is cut back to this after it grew, in bytes.
 const WAL_BYTES_KEPT: &str = "67108864";
 
-/// Memory for pages of the file that each connection keeps, in KiB where negative: half of what SQLite takes by default,
+/// Memory for pages of the file that each connection keeps, in KiB where negative: a quarter of what SQLite takes by default,
 /// since the system's own cache stands behind it.
-const CACHE: &str = "-1000";
+const CACHE: &str = "-500";
 
 /// How every connection of ours opens a database. What SQLite puts aside stays in memory: the journal of a savepoint is a
 /// temporary file else, and where no folder for one can be written (a hardened container), commits fail.
