@@ -1,7 +1,8 @@
 //! The last known state of every monitor, in memory: what pages show even while the database is away.
 //!
-//! `daemon` says after each beat how a monitor stands, `web` reads it. What stands is replaced whole, never edited in
-//! place, and drawn as a view only when somebody asks: beats are many, and readers few.
+//! `daemon` says after each beat how a monitor stands, `web` reads it. What stands is replaced whole, and drawn as
+//! a view only when somebody asks: beats are many, and readers few. Only the strip is shared and edited in place, and so may
+//! show a beat a moment before all else does.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -50,23 +50,17 @@ pub struct Prober {
 impl Prober {
     /// A prober that trusts this machine's roots and whose TLS session cache is sized for so many names.
     pub fn new(names: usize) -> Self {
-        Self {
-            connector: Connector::new(names),
-            programs: ProcessPool::default(),
-            unclosed_sessions: UnclosedSessions::default(),
-            differing: Differing::default(),
-            tokens: Tokens::default(),
-            token_cache: TokenCache::default(),
-            interner: ListingInterner::default(),
-            declarations: Declarations::default(),
-            diagnoses: Semaphore::new(LADDERS_MAX),
-        }
+        Self::through(Connector::new(names))
     }
 
     /// A prober that trusts these roots only.
     pub fn with_roots(roots: RootCertStore, names: usize) -> Self {
+        Self::through(Connector::with_roots(roots, names))
+    }
+
+    fn through(connector: Connector) -> Self {
         Self {
-            connector: Connector::with_roots(roots, names),
+            connector,
             programs: ProcessPool::default(),
             unclosed_sessions: UnclosedSessions::default(),
             differing: Differing::default(),

@@ -20,12 +20,13 @@ pub(crate) struct ListingInterner {
 /// Every answer that somebody holds, by its hash under a key of this process.
 #[derive(Debug, Default)]
 pub(crate) struct AnswerInterner {
-    answers: Mutex<Interned<u64, str>>,
+    answers: Mutex<Interned<u64, Box<str>>>,
     keys: RandomState,
 }
 
 #[derive(Debug)]
-struct Interned<K, T: ?Sized> {
+struct Interned<K, T> {
+    /// A [`Weak`] keeps what stands beside its counts: a text that nobody holds goes only where it is in a box of its own.
     known: HashMap<K, Weak<T>>,
     sweep_at: usize,
 }
@@ -38,7 +39,7 @@ impl ListingInterner {
             return;
         }
         let mut lists = self.lists.lock();
-        match lists.find(&listing.hash, listing) {
+        match lists.find(&listing.hash, |known| *known == **listing) {
             Some(known) => *listing = known,
             None => lists.keep(listing.hash.clone(), listing),
         }
@@ -47,22 +48,22 @@ impl ListingInterner {
 
 impl AnswerInterner {
     /// The text that another server answered with, where it is the same.
-    pub(crate) fn shared(&self, text: &str) -> Arc<str> {
+    pub(crate) fn shared(&self, text: &str) -> Arc<Box<str>> {
         let key = self.keys.hash_one(text);
         let mut answers = self.answers.lock();
-        if let Some(known) = answers.find(&key, text) {
+        if let Some(known) = answers.find(&key, |known| **known == *text) {
             return known;
         }
-        let text = Arc::from(text);
+        let text = Arc::new(Box::from(text));
         answers.keep(key, &text);
         text
     }
 }
 
-impl<K: Eq + Hash, T: ?Sized + PartialEq> Interned<K, T> {
+impl<K: Eq + Hash, T> Interned<K, T> {
     /// The one that somebody holds, where it is the same: two may have one hash.
-    fn find(&self, key: &K, one: &T) -> Option<Arc<T>> {
-        self.known.get(key).and_then(Weak::upgrade).filter(|known| **known == *one)
+    fn find(&self, key: &K, is_same: impl Fn(&T) -> bool) -> Option<Arc<T>> {
+        self.known.get(key).and_then(Weak::upgrade).filter(|known| is_same(known))
     }
 
     fn keep(&mut self, key: K, one: &Arc<T>) {
@@ -74,7 +75,7 @@ impl<K: Eq + Hash, T: ?Sized + PartialEq> Interned<K, T> {
     }
 }
 
-impl<K, T: ?Sized> Default for Interned<K, T> {
+impl<K, T> Default for Interned<K, T> {
     fn default() -> Self {
         Self { known: HashMap::new(), sweep_at: 0 }
     }
@@ -105,11 +106,11 @@ mod tests {
         let interner = AnswerInterner::default();
         let first = interner.shared("{}");
         assert!(Arc::ptr_eq(&first, &interner.shared("{}")), "one text of two servers");
-        assert_eq!(&*interner.shared("[]"), "[]");
+        assert_eq!(&**interner.shared("[]"), "[]");
         // Whatever has the hash of another is kept as what it is.
         let key = interner.keys.hash_one("{}");
-        interner.answers.lock().keep(key, &Arc::from("{ }"));
-        assert_eq!(&*interner.shared("{}"), "{}");
+        interner.answers.lock().keep(key, &Arc::new(Box::from("{ }")));
+        assert_eq!(&**interner.shared("{}"), "{}");
     }
 
     #[test]

@@ -19,8 +19,9 @@ const CENSORED: u32 = 1 << 31;
 /// A search call of the window, in eight bytes: every monitor of a fleet keeps some sixty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Sample {
-    /// When its beat started, in milliseconds since the window's `from_ms`; before it where the clock was set back.
-    at_ms: i32,
+    /// When its beat started, in hundredths of a second since the window's `from`; before it where the clock was set back. In
+    /// milliseconds it would not reach over the longest window, 35 days.
+    at: i32,
     /// Its duration in microseconds, capped at some 35 minutes, with [`CENSORED`] where that is only how long we waited: so
     /// what was cut counts as longer than all that was not.
     elapsed: u32,
@@ -30,15 +31,15 @@ struct Sample {
 #[derive(Debug, PartialEq, Eq, Default)]
 pub struct LatencyWindow {
     samples: VecDeque<Sample>,
-    /// What the samples' times count from, in UTC milliseconds.
-    from_ms: i64,
+    /// What the samples' times count from, in UTC hundredths of a second.
+    from: i64,
 }
 
 impl Clone for LatencyWindow {
     fn clone(&self) -> Self {
         let mut samples = VecDeque::with_capacity(self.samples.len() + ROOM);
         samples.extend(&self.samples);
-        Self { samples, from_ms: self.from_ms }
+        Self { samples, from: self.from }
     }
 }
 
@@ -52,40 +53,39 @@ impl LatencyWindow {
         if self.samples.len() == self.samples.capacity() {
             self.samples.reserve_exact(ROOM);
         }
-        let at_ms = self.place(at);
+        let at = self.place(at);
         let elapsed = u32::try_from(elapsed.as_micros()).unwrap_or(u32::MAX).min(CENSORED - 1);
-        self.samples.push_back(Sample { at_ms, elapsed: if censored { elapsed | CENSORED } else { elapsed } });
+        self.samples.push_back(Sample { at, elapsed: if censored { elapsed | CENSORED } else { elapsed } });
     }
 
     /// The moment as samples hold it; from now on all count from it where they could not hold it otherwise.
     fn place(&mut self, at: DateTime<Utc>) -> i32 {
-        let at_ms = at.timestamp_millis();
-        if let Ok(since) = i32::try_from(at_ms - self.from_ms)
+        let moved = hundredths(at) - self.from;
+        if let Ok(since) = i32::try_from(moved)
             && !self.samples.is_empty()
         {
             return since;
         }
-        let moved = at_ms - self.from_ms;
         for sample in &mut self.samples {
-            sample.at_ms = clamped(i64::from(sample.at_ms) - moved);
+            sample.at = clamped(i64::from(sample.at) - moved);
         }
-        self.from_ms = at_ms;
+        self.from += moved;
         0
     }
 
     /// Forgets what is older than the window.
     pub fn trim(&mut self, window: Duration, now: DateTime<Utc>) {
-        let window_ms = i64::try_from(window.as_millis()).unwrap_or(i64::MAX);
-        let oldest = clamped(now.timestamp_millis().saturating_sub(window_ms).saturating_sub(self.from_ms));
-        while self.samples.front().is_some_and(|sample| sample.at_ms < oldest) {
+        let length = i64::try_from(window.as_millis() / 10).unwrap_or(i64::MAX);
+        let oldest = clamped(hundredths(now).saturating_sub(length).saturating_sub(self.from));
+        while self.samples.front().is_some_and(|sample| sample.at < oldest) {
             self.samples.pop_front();
         }
     }
 
     /// Forgets what was taken at a moment or later, as a cold start that is over: it says nothing about the server as it is now.
     pub fn forget_since(&mut self, start: DateTime<Utc>) {
-        let start = clamped(start.timestamp_millis() - self.from_ms);
-        self.samples.retain(|sample| sample.at_ms < start);
+        let start = clamped(hundredths(start) - self.from);
+        self.samples.retain(|sample| sample.at < start);
     }
 
     /// P95 by nearest rank, with its sample count; none without samples. A censored sample counts
@@ -123,8 +123,12 @@ impl LatencyWindow {
     }
 }
 
-fn clamped(ms: i64) -> i32 {
-    i32::try_from(ms).unwrap_or(if ms < 0 { i32::MIN } else { i32::MAX })
+fn hundredths(at: DateTime<Utc>) -> i64 {
+    at.timestamp_millis().div_euclid(10)
+}
+
+fn clamped(since: i64) -> i32 {
+    i32::try_from(since).unwrap_or(if since < 0 { i32::MIN } else { i32::MAX })
 }
 
 #[cfg(test)]
@@ -190,18 +194,18 @@ mod tests {
     }
 
     #[test]
-    fn samples_a_month_apart_keep_their_order() {
-        let month = 31 * 24 * 60 * 60;
-        let apart = || {
-            let mut window = filled(20, 0, 0);
-            window.push(at(month), Duration::from_millis(5), false);
-            window
-        };
-        let (mut before, mut after) = (apart(), apart());
-        before.forget_since(at(month));
-        assert_eq!(before.len(), 20, "only what was taken since then goes");
-        after.trim(Duration::from_secs(100), at(month + 50));
-        assert_eq!(after.len(), 1, "only what is older than the window goes");
+    fn the_longest_window_holds_its_days_and_no_other() {
+        let (day, mut window) = (24 * 60 * 60, LatencyWindow::default());
+        for beat in 0..700 {
+            window.push(at(beat * day), Duration::from_millis(5), false);
+            window.trim(Duration::from_secs(35 * 24 * 60 * 60), at(beat * day));
+            assert_eq!(window.len(), u32::try_from(beat + 1).unwrap().min(36), "on day {beat}");
+        }
+        window.forget_since(at(690 * day));
+        assert_eq!(window.len(), 26, "what was taken since then goes");
+        window.push(at(0), Duration::from_millis(5), false);
+        window.trim(Duration::from_secs(60), at(30));
+        assert_eq!(window.p95().map(|(_, n)| n), Some(27), "the clock was set back: none of them is older than now");
     }
 
     #[test]

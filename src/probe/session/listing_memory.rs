@@ -27,7 +27,7 @@ pub(crate) struct ListingMemory {
 pub(crate) struct ReadListing {
     pub(crate) era: Era,
     /// The result as it came; one text for all servers that answer the same.
-    pub(crate) answer: Arc<str>,
+    pub(crate) answer: Arc<Box<str>>,
     /// What it was held against.
     pub(crate) accepted: Option<Arc<Listing>>,
     pub(crate) seen: ToolsSeen,
@@ -57,7 +57,7 @@ impl ListingMemory {
     }
 
     /// An answer as it is remembered.
-    pub(super) fn shared(&self, answer: &str) -> Arc<str> {
+    pub(super) fn shared(&self, answer: &str) -> Arc<Box<str>> {
         self.answers.shared(answer)
     }
 }
@@ -73,7 +73,7 @@ impl ReadListing {
 
     /// Whether this is the same answer.
     pub(crate) fn is(&self, era: Era, answer: &str) -> bool {
-        self.era == era && *self.answer == *answer
+        self.era == era && **self.answer == *answer
     }
 }
 

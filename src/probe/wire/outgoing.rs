@@ -37,7 +37,7 @@ impl Outgoing {
         Self { uri, ..self }
     }
 
-    /// The same with another header, in place of one of its name.
+    /// The same with another header; it is sent in place of a shared one of its name.
     #[must_use]
     pub(crate) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.own.push((name, value));
@@ -62,7 +62,8 @@ impl Outgoing {
 
     /// Its headers, in the order in which they are sent.
     pub(crate) fn headers(&self) -> impl Iterator<Item = &Header> {
-        self.shared.iter().chain(&self.own)
+        let own = |name: &HeaderName| self.own.iter().any(|(other, _)| other == name);
+        self.shared.iter().filter(move |(name, _)| !own(name)).chain(&self.own)
     }
 
     /// In the form in which hyper takes it.
@@ -71,11 +72,8 @@ impl Outgoing {
         *request.method_mut() = self.method.clone();
         *request.uri_mut() = self.uri.clone();
         let mut headers = HeaderMap::with_capacity(self.shared.len() + self.own.len() + LENGTH_HEADERS);
-        for (name, value) in &*self.shared {
+        for (name, value) in self.headers() {
             headers.append(name.clone(), value.clone());
-        }
-        for (name, value) in &self.own {
-            headers.insert(name.clone(), value.clone());
         }
         *request.headers_mut() = headers;
         request

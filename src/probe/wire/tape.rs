@@ -29,7 +29,7 @@ const SENSITIVE: u8 = b'!';
 const PLAIN: u8 = b' ';
 
 /// The messages, and their bytes one behind the other.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Tape {
     entries: Vec<Entry>,
     bytes: Vec<u8>,

@@ -54,7 +54,6 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const HIDDEN: &str = "•••";
 
 /// The record of one probe.
-#[derive(Debug)]
 pub struct Transcript {
     scrub: Arc<Scrub>,
     /// Headers that the file declares, beside those that are secret by their names.
@@ -63,7 +62,14 @@ pub struct Transcript {
     record: Mutex<Record>,
 }
 
-#[derive(Debug, Default)]
+/// Nothing of what was said: secrets are taken out only when it is written.
+impl std::fmt::Debug for Transcript {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transcript").field("started", &self.started).finish_non_exhaustive()
+    }
+}
+
+#[derive(Default)]
 struct Record {
     tape: Tape,
     /// Secrets met on the way: credentials in another form, cookies, sessions, queries.
@@ -143,8 +149,7 @@ impl Transcript {
 
     /// How many bytes are kept of so many of which `max` are shown: a secret across the bound is recognised as one.
     fn kept(&self, bytes: usize, max: usize) -> usize {
-        let usual = max + *GIVEN_BYTES.end();
-        if bytes <= usual { bytes } else { bytes.min(usual.max(max + self.scrub.longest())) }
+        bytes.min(max + self.scrub.longest().max(*GIVEN_BYTES.end()))
     }
 
     /// The whole, to be stored and shown; `outcome` is what the caller made of what was seen.
