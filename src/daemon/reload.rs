@@ -72,7 +72,8 @@ impl Reload {
             reader = self.turn(reader, &mut judged, now).await;
             tokio::select! {
                 () = shutdown.cancelled() => {}
-                () = self.look.notified() => {}
+                // Somebody says that there is something: no word of the file system counts.
+                () = self.look.notified() => reader.forget(),
                 () = tokio::time::sleep(LOOK_EVERY) => {}
             }
         }

@@ -47,23 +47,34 @@ pub struct SourceReader {
     memo: Memo,
     /// What the last reading read, by its hash, where a change would show without another one.
     read: Option<(String, ReadFiles)>,
+    /// Whether the reading before read the same from the same files. One alone may have read a file and then looked at
+    /// another in its place.
+    is_confirmed: bool,
 }
 
 impl SourceReader {
     /// A reader of the file at this path.
     pub fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), memo: Memo::new(), read: None }
+        Self { path: path.to_owned(), memo: Memo::new(), read: None, is_confirmed: false }
+    }
+
+    /// Takes nothing for known: the next look reads whatever the file system says.
+    pub fn forget(&mut self) {
+        self.read = None;
     }
 
     /// Whether reading now would give this hash, as the last reading did; false where only reading can tell. Blocks, shortly.
     pub fn still_gives(&self, hash: &str) -> bool {
-        self.read.as_ref().is_some_and(|(given, files)| given == hash && files.are_unchanged())
+        self.is_confirmed && self.read.as_ref().is_some_and(|(given, files)| given == hash && files.are_unchanged())
     }
 
     /// Reads the file with all that it includes now; its commit is not looked for. Blocks.
     pub fn read(&mut self) -> Result<ConfigSource, ReadError> {
-        self.read = None;
-        let read_at = SystemTime::now();
+        self.read_at(SystemTime::now())
+    }
+
+    fn read_at(&mut self, read_at: SystemTime) -> Result<ConfigSource, ReadError> {
+        let before = self.read.take();
         let bytes = read_bytes(&self.path, FILE_BYTES_MAX)?;
         let (source, expansions) = ConfigSource::with(&self.path, bytes, &mut self.memo);
         if source.findings.is_empty() {
@@ -71,6 +82,10 @@ impl SourceReader {
             let settled = ReadFiles::settled(files.map(PathBuf::as_path), expansions, read_at);
             self.read = settled.map(|files| (source.hash.clone(), files));
         }
+        self.is_confirmed = matches!(
+            (&before, &self.read),
+            (Some((hash, files)), Some((again, same))) if hash == again && files.are_those_of(same)
+        );
         Ok(source)
     }
 }
@@ -208,12 +223,16 @@ mod tests {
         std::fs::write(&path, "version: 1").unwrap();
         let mut reader = SourceReader::new(&path);
         let hash = reader.read().unwrap().hash;
+        reader.read().unwrap();
         assert!(!reader.still_gives(&hash), "written just now, it may change again and look the same");
         let later = SystemTime::now() + std::time::Duration::from_secs(60);
-        let settled = ReadFiles::settled(std::iter::once(path.as_path()), Vec::new(), later);
-        reader.read = settled.map(|files| (hash.clone(), files));
+        reader.read_at(later).unwrap();
+        assert!(!reader.still_gives(&hash), "another file may have come in its place between reading and looking");
+        reader.read_at(later).unwrap();
         assert!(reader.still_gives(&hash));
         assert!(!reader.still_gives("of what is in force"), "what could not be put in force is read and tried again");
+        reader.forget();
+        assert!(!reader.still_gives(&hash), "whoever says that there is something new is believed");
     }
 
     #[test]

@@ -67,6 +67,11 @@ impl ReadFiles {
         Some(Self { files, expansions, until: Instant::now() + READ_EVERY })
     }
 
+    /// Whether both readings found the same files.
+    pub(super) fn are_those_of(&self, other: &Self) -> bool {
+        self.files == other.files
+    }
+
     /// Whether reading them again would give the same.
     pub(super) fn are_unchanged(&self) -> bool {
         Instant::now() < self.until
