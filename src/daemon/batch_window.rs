@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use crate::domain::fleet::Fleet;
+use crate::domain::monitor::Monitor;
+use crate::domain::schedule::jitter_max;
 
 /// The width up to [`NARROW_RATE_MAX`], and the least there is.
 const NARROW: Duration = Duration::from_millis(10);
@@ -13,7 +15,7 @@ const NARROW_RATE_MAX: f64 = 1_000.0;
 const WIDE: Duration = Duration::from_millis(100);
 
 /// A beat that decided nothing waits for others to share its commit for this part of the fleet's shortest interval: with
-/// the greatest probe budget, three quarters of it, the beat is over before the next one.
+/// the usual probe budget, three quarters of it, the beat is over before the next one.
 const COMPANY_PART: u32 = 8;
 /// And at most so long: what is not written yet is lost with a crash, and charts are that far behind.
 const COMPANY_MAX: Duration = Duration::from_secs(5);
@@ -22,8 +24,10 @@ const COMPANY_MIN: Duration = Duration::from_millis(20);
 
 /// How long a beat that decided nothing may wait until others share its commit.
 pub(crate) fn company(fleet: &Fleet) -> Duration {
-    let shortest = fleet.monitors.iter().map(|monitor| monitor.every).min().unwrap_or_default();
-    (shortest / COMPANY_PART).clamp(COMPANY_MIN, COMPANY_MAX)
+    // What a beat that uses up its budget, and comes as late as it may, leaves until the next.
+    let spare = |monitor: &Monitor| monitor.every.saturating_sub(monitor.probe_budget + jitter_max(monitor.every));
+    let shortest = fleet.monitors.iter().map(|monitor| (monitor.every / COMPANY_PART).min(spare(monitor))).min();
+    shortest.unwrap_or_default().clamp(COMPANY_MIN, COMPANY_MAX)
 }
 
 /// The width of a tick at so many beats a second.
@@ -36,28 +40,30 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::domain::monitor::Monitor;
     use crate::domain::secret::{Address, Secret};
 
     #[test]
     fn beats_wait_for_company_as_long_as_the_shortest_interval_allows() {
-        let fleet = |everies_ms: &[u64]| {
-            let monitor = |every_ms: &u64| {
+        let fleet = |intervals_ms: &[(u64, u64)]| {
+            let monitor = |(every_ms, budget_ms): &(u64, u64)| {
                 let url = Address { shown: String::new(), resolved: Secret::new("") };
                 let mut monitor = Monitor::undeclared("docs", url);
                 monitor.every = Duration::from_millis(*every_ms);
+                monitor.probe_budget = Duration::from_millis(*budget_ms);
                 Arc::new(monitor)
             };
-            Fleet { monitors: everies_ms.iter().map(monitor).collect(), ..Fleet::default() }
+            Fleet { monitors: intervals_ms.iter().map(monitor).collect(), ..Fleet::default() }
         };
-        let rows: [(&[u64], u64, &str); 4] = [
-            (&[60_000, 300_000], 5_000, "five seconds of beats are one commit"),
-            (&[60_000, 1_000], 125, "the quickest monitor says how long"),
-            (&[10], 20, "never too short to gather anything"),
-            (&[], 20, "nobody waits"),
+        let rows = [
+            (&[(60_000, 45_000), (300_000, 45_000)][..], 5_000, "five seconds of beats are one commit"),
+            (&[(60_000, 45_000), (1_000, 750)][..], 125, "the quickest monitor says how long"),
+            (&[(60_000, 55_000)][..], 2_000, "a long probe leaves less until the next beat"),
+            (&[(60_000, 60_000)][..], 20, "and one that may take the whole interval nothing"),
+            (&[(10, 7)][..], 20, "never too short to gather anything"),
+            (&[][..], 20, "nobody waits"),
         ];
-        for (everies_ms, expected_ms, sentence) in rows {
-            assert_eq!(company(&fleet(everies_ms)), Duration::from_millis(expected_ms), "{sentence}");
+        for (intervals_ms, expected_ms, sentence) in rows {
+            assert_eq!(company(&fleet(intervals_ms)), Duration::from_millis(expected_ms), "{sentence}");
         }
     }
 

@@ -58,9 +58,9 @@ pub(super) async fn run_beat(
     permit: Permit,
     back: mpsc::UnboundedSender<BeatReturn>,
 ) {
-    let (mut runtime, mut permit) = (runtime, permit);
+    let mut runtime = runtime;
     // A runtime that did not come back would be a monitor that nobody watches and nobody misses.
-    let beat = AssertUnwindSafe(watch::beat(&context, &mut runtime, kind, wall, &mut permit)).catch_unwind().await;
+    let beat = AssertUnwindSafe(watch::beat(&context, &mut runtime, kind, wall, permit)).catch_unwind().await;
     let after = beat.unwrap_or_else(|_| {
         let (now, monitor) = (Utc::now(), runtime.monitor.id.clone());
         context.alerts.raise(InternalAlert::LoopStopped, &format!("a beat of monitor '{monitor}' broke down"), now);
@@ -68,7 +68,6 @@ pub(super) async fn run_beat(
         context.live.put(runtime.view(now));
         BeatResult { broke_down: true, ..BeatResult::default() }
     });
-    drop(permit);
     // Nobody waits for it only when the scheduler itself is gone.
     drop(back.send(BeatReturn { monitor: runtime.monitor.id.clone(), runtime: Some(runtime), after }));
 }

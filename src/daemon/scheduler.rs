@@ -28,6 +28,7 @@ use crate::domain::fleet::Fleet;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::observation::BeatKind;
 use crate::domain::schedule::{Command, Rhythm};
+use crate::store::values::change_set::BeatSeen;
 
 /// The loop looks up at least this often, to report its turn.
 const TURN_MAX: Duration = Duration::from_secs(20);
@@ -55,6 +56,10 @@ pub(crate) struct Scheduler {
     broke_down_at: Option<Instant>,
     /// How long due beats gather before they start together.
     window: Duration,
+    /// The last plan's number; none is given twice, or dues of a monitor that was removed would be those of its successor.
+    plans: u64,
+    /// Monitors for whose runtime somebody waits; while there are any, no beat waits for others to share its commit.
+    wanted: HashSet<MonitorId>,
 }
 
 /// A monitor's place: at home, or lent to the beat or change under way.
@@ -89,6 +94,8 @@ impl Scheduler {
             crowded_at: None,
             broke_down_at: None,
             window: batch_window::width(0.0),
+            plans: 0,
+            wanted: HashSet::new(),
         };
         let rhythms = bunching::rhythms(&scheduler.fleet);
         for runtime in runtimes {
@@ -108,7 +115,7 @@ impl Scheduler {
         loop {
             let now = Utc::now();
             self.context.live.metrics().turn(NAME, now);
-            self.start_due(now).await;
+            self.start_due().await;
             self.measure_load(now);
             // What falls due within a tick starts together.
             let wake = self.dues.next_at().map_or_else(|| Instant::now() + TURN_MAX, |at| at + self.window);
@@ -120,6 +127,8 @@ impl Scheduler {
                 () = tokio::time::sleep_until(wake.min(Instant::now() + TURN_MAX)) => {}
             }
         }
+        self.context.store.gather_for(Duration::ZERO);
+        self.context.store.hurry();
         while self.slots.values().any(|slot| slot.runtime.is_none()) {
             let Some(back) = self.returns.recv().await else { break };
             self.finish(back);
@@ -144,7 +153,7 @@ impl Scheduler {
     }
 
     /// Starts everything that is due, and plans the next beat of each.
-    async fn start_due(&mut self, now: DateTime<Utc>) {
+    async fn start_due(&mut self) {
         let started = Instant::now();
         let mut row = 0;
         while let Some(due) = self.dues.pop_until(started) {
@@ -159,7 +168,7 @@ impl Scheduler {
             }
             row += 1;
             if !due.suspect {
-                self.plan_next(&due, now);
+                self.plan_next(&due);
             }
             let kind = if due.suspect { BeatKind::Suspect } else { BeatKind::Scheduled };
             self.start(&due.monitor, kind, due.wall);
@@ -167,9 +176,10 @@ impl Scheduler {
     }
 
     /// Plans the beat after one that starts now.
-    fn plan_next(&mut self, due: &Due, now: DateTime<Utc>) {
+    fn plan_next(&mut self, due: &Due) {
         let Some(slot) = self.slots.get_mut(&due.monitor) else { return };
-        let late = due.at.elapsed();
+        // Read anew for each: the turn began some rows ago.
+        let (now, late) = (Utc::now(), due.at.elapsed());
         self.context.live.metrics().started_late(late);
         let mut from = after(due.wall, now, late, slot.declared.every);
         if std::mem::take(&mut slot.moved) {
@@ -185,7 +195,7 @@ impl Scheduler {
             match kind {
                 BeatKind::Scheduled => {
                     let declared = Arc::clone(&slot.declared);
-                    self.lost(declared, wall);
+                    self.unmade(declared, wall, BeatSeen::Missed);
                 }
                 // The one under way may have started too early to be the last word, so this one waits.
                 BeatKind::Suspect => self.again(id, wall),
@@ -219,6 +229,9 @@ impl Scheduler {
         if let Some(suspects) = suspects {
             self.suspect(&id, suspects);
         }
+        if self.wanted.remove(&id) && self.wanted.is_empty() {
+            self.gather();
+        }
         self.next_change(&id);
     }
 
@@ -247,8 +260,6 @@ impl Scheduler {
     }
 
     fn command(&mut self, command: Command) {
-        // Somebody waits, perhaps for a monitor whose beat waits for others to share its commit.
-        self.context.store.hurry();
         match command {
             Command::Recheck { monitor } => self.send(&monitor, PendingChange::Recheck),
             Command::Accept { monitor, hash, actor } => self.send(&monitor, PendingChange::Accept { hash, actor }),
@@ -265,7 +276,7 @@ impl Scheduler {
         self.fleet = Arc::clone(&self.context.fleet.borrow());
         let fleet = Arc::clone(&self.fleet);
         self.window = batch_window::width(bunching::rate(&fleet));
-        self.context.store.gather_for(batch_window::company(&fleet));
+        self.gather();
         let rhythms = bunching::rhythms(&fleet);
         for monitor in &fleet.monitors {
             let rhythm = rhythms[&monitor.id];
@@ -282,8 +293,8 @@ impl Scheduler {
         let gone: Vec<MonitorId> = self.slots.keys().filter(|id| !declared.contains(id)).cloned().collect();
         for id in gone {
             if let Some(slot) = self.slots.get_mut(&id) {
-                slot.plan += 1;
-                slot.suspects += 1;
+                self.plans += 1;
+                (slot.plan, slot.suspects) = (self.plans, self.plans);
             }
             self.send(&id, PendingChange::Remove);
         }
@@ -294,7 +305,9 @@ impl Scheduler {
         self.context.live.put(runtime.view(now));
         let declared = Arc::clone(&runtime.monitor);
         let runtime = Some(Box::new(runtime));
-        let slot = Slot { runtime, declared, rhythm, moved: false, plan: 0, suspects: 0, changes: Vec::new() };
+        self.plans += 1;
+        let (plan, suspects) = (self.plans, self.plans);
+        let slot = Slot { runtime, declared, rhythm, moved: false, plan, suspects, changes: Vec::new() };
         self.slots.insert(id.clone(), slot);
         self.plan(&id, now, now);
     }
@@ -309,7 +322,8 @@ impl Scheduler {
     /// Plans suspect beats in the place of those planned before.
     fn suspect(&mut self, id: &MonitorId, walls: Vec<DateTime<Utc>>) {
         let Some(slot) = self.slots.get_mut(id) else { return };
-        slot.suspects += 1;
+        self.plans += 1;
+        slot.suspects = self.plans;
         let now = Utc::now();
         for wall in walls {
             self.dues.suspect(id, slot.suspects, wall, now);
@@ -324,7 +338,20 @@ impl Scheduler {
                 return;
             }
             slot.changes.push(change);
+            if slot.runtime.is_none() && self.wanted.insert(id.clone()) {
+                self.gather();
+            }
             self.next_change(id);
+        }
+    }
+
+    /// Has beats that decided nothing wait for others to share their commit, unless somebody waits for one of them.
+    fn gather(&self) {
+        let is_wanted = !self.wanted.is_empty();
+        let company = if is_wanted { Duration::ZERO } else { batch_window::company(&self.fleet) };
+        self.context.store.gather_for(company);
+        if is_wanted {
+            self.context.store.hurry();
         }
     }
 
@@ -352,7 +379,8 @@ impl Scheduler {
                     let replan =
                         matches!(&change, PendingChange::Edit(monitor) if monitor.every != runtime.monitor.every);
                     if replan {
-                        slot.plan += 1;
+                        self.plans += 1;
+                        slot.plan = self.plans;
                         slot.moved = false;
                     }
                     tokio::spawn(apply_change(self.context.clone(), runtime, change, self.back.clone()));

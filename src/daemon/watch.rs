@@ -20,7 +20,6 @@ use crate::daemon::permits::Permit;
 use crate::daemon::rows::{ask_row, beat_row, changed_signals, marks_row};
 use crate::daemon::runtime::MonitorRuntime;
 use crate::daemon::transcript_policy::TranscriptPolicy;
-
 use crate::domain::classify::classify;
 use crate::domain::contract::FIRST_STABLE;
 use crate::domain::fleet::Fleet;
@@ -34,8 +33,9 @@ use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::{Phase, Signal};
 use crate::live::state::{BeatMark, LiveChange};
 use crate::probe::assignment::{Assignment, Further};
-use crate::store::values::change_set::StageTimes;
-use crate::store::values::change_set::{BeatRow, BeatSeen, ChangeSet, ServerProfileRow, ToolsRow, TranscriptRow};
+use crate::store::values::change_set::{
+    BeatRow, BeatSeen, ChangeSet, ServerProfileRow, StageTimes, ToolsRow, TranscriptRow,
+};
 use crate::store::write::probe_memory::address_hash;
 use crate::store::{Store, StoreError};
 
@@ -60,11 +60,13 @@ pub(crate) async fn beat(
     runtime: &mut MonitorRuntime,
     kind: BeatKind,
     scheduled_at: DateTime<Utc>,
-    permit: &mut Permit,
+    mut permit: Permit,
 ) -> BeatResult {
     let (started, lived, now) = (Instant::now(), lived(), Utc::now());
     let fleet = Arc::clone(&context.fleet.borrow());
     let observed = permit.within(Box::pin(observe(context, runtime, &fleet, (kind, scheduled_at, now)))).await;
+    // Who waits for a commit needs no place.
+    drop(permit);
     let Some(observed) = observed else {
         // It was made to bear something, though nobody knows how much.
         let unseen = Observation::blank(runtime.monitor.id.clone(), kind, scheduled_at, now);
@@ -86,9 +88,14 @@ pub(crate) async fn beat(
         scheduled: kind == BeatKind::Scheduled,
     };
     let suspects = suspects(&runtime.state, &judged.next.state, &runtime.monitor, &judged.seen);
+    let before = (runtime.round.turn, runtime.sources_asked_at, runtime.listings.last.clone());
     let (next, decisions) = judged.kept(runtime, now);
-    let after = BeatResult { suspects, ..BeatResult::default() };
-    if remembered(context, runtime, next, (record, decisions), counted).await { after } else { BeatResult::default() }
+    if remembered(context, runtime, next, (record, decisions), counted).await {
+        return BeatResult { suspects, ..BeatResult::default() };
+    }
+    // What was asked and is forgotten is asked again by the next beat.
+    (runtime.round.turn, runtime.sources_asked_at, runtime.listings.last) = before;
+    BeatResult::default()
 }
 
 /// What a beat saw, and what follows from it. In a box, since a beat that waits for its commit keeps the room of whatever

@@ -44,13 +44,13 @@ pub(crate) fn rhythms(fleet: &Fleet) -> HashMap<MonitorId, Rhythm> {
     let mut rhythms = HashMap::with_capacity(fleet.monitors.len());
     let mut hosts: HashMap<(String, Duration), Vec<&Arc<Monitor>>> = HashMap::new();
     for monitor in &fleet.monitors {
-        match grid.filter(|grid| schedule::jitter_max(monitor.every) > *grid) {
+        match fitting(grid, monitor.every) {
             Some(_) => hosts.entry((monitor.host_and_port(), monitor.every)).or_default().push(monitor),
             None => drop(rhythms.insert(monitor.id.clone(), Rhythm::alone(&monitor.id, monitor.every))),
         }
     }
     for ((host, every), mut monitors) in hosts {
-        let Some(grid) = grid else { continue };
+        let Some(grid) = fitting(grid, every) else { continue };
         // Whoever is declared first, and where, does not matter.
         monitors.sort_by_cached_key(|monitor| (schedule::phase(&monitor.id, every), monitor.id.clone()));
         for (monitor, slot) in monitors.iter().zip(slots(&monitors, every, grid)) {
@@ -58,6 +58,13 @@ pub(crate) fn rhythms(fleet: &Fleet) -> HashMap<MonitorId, Rhythm> {
         }
     }
     rhythms
+}
+
+/// The grid for beats of this interval: at most half of their jitter, or what is left of it would make each of them as late
+/// as the others. The finer grid lies within the wider one.
+fn fitting(grid: Option<Duration>, every: Duration) -> Option<Duration> {
+    let fits = |grid: &Duration| schedule::jitter_max(every) >= *grid * 2;
+    grid.filter(fits).or_else(|| grid.map(|_| NARROW).filter(fits))
 }
 
 /// The slots of one host's monitors with one interval: each the nearest to its own phase that still has room.
@@ -154,19 +161,26 @@ mod tests {
 
     #[test]
     fn beats_on_the_grid_keep_their_rhythm() {
-        let fleet = fleet(50, 60, |number| format!("host-{}.example", number % 7));
-        for rhythm in rhythms(&fleet).values() {
-            let (mut now, mut lates) = (at(0), Vec::new());
-            let first = rhythm.next_due(7, now);
-            for turn in 0..200 {
-                let due = rhythm.next_due(7, now);
-                assert!(due > now, "always later");
-                lates.push((due - first).num_milliseconds() - turn * 60_000);
-                now = due;
+        for (every, most_ms, least_ms) in [(60, 3_000, 1_000), (40, 2_000, 1_000), (30, 1_500, 500), (20, 1_000, 500)] {
+            let fleet = fleet(50, every, |number| format!("host-{}.example", number % 7));
+            for (salt, rhythm) in
+                (1_u64..).map(|nth| nth.wrapping_mul(0x9e37_79b9_7f4a_7c15)).zip(rhythms(&fleet).values())
+            {
+                let (mut now, mut lates) = (at(0), Vec::new());
+                let first = rhythm.next_due(salt, now);
+                for turn in 0..200 {
+                    let due = rhythm.next_due(salt, now);
+                    assert!(due > now, "always later");
+                    lates.push((due - first).num_milliseconds() - turn * every.cast_signed() * 1_000);
+                    now = due;
+                }
+                let (least, most) = (lates.iter().min().unwrap(), lates.iter().max().unwrap());
+                assert!(
+                    most - least <= most_ms,
+                    "every {every} s: no drift, no more jitter than ever: {least} to {most}"
+                );
+                assert!(most - least >= least_ms, "every {every} s: some, so that no two Serins beat in step");
             }
-            let (least, most) = (lates.iter().min().unwrap(), lates.iter().max().unwrap());
-            assert!(most - least <= 3_000, "no drift, and no more jitter than ever: {least} to {most}");
-            assert!(most - least >= 1_000, "but some, so that two Serins on a server do not beat in step");
         }
     }
 }

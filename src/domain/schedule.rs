@@ -85,11 +85,11 @@ impl Rhythm {
         let (phase_us, grid_us) = (micros_or_none(self.phase).cast_signed(), micros(self.grid).cast_signed());
         let now_us = now.timestamp_micros();
         let turn = (now_us - phase_us).div_euclid(every_us);
-        // The grid takes its part of the stretch that jitter may take.
-        let jitter_us = micros(jitter_max(self.every).saturating_sub(self.grid));
+        // In steps of the grid, the last of which is what rounding up may take.
+        let steps = (micros(jitter_max(self.every)) / grid_us.cast_unsigned()).max(1);
         let due = |turn: i64| {
-            let late = mixed(self.seed ^ salt ^ turn.cast_unsigned()) % jitter_us;
-            let us = turn.saturating_mul(every_us).saturating_add(phase_us).saturating_add(late.cast_signed());
+            let late = (mixed(self.seed ^ salt ^ turn.cast_unsigned()) % steps).cast_signed() * grid_us;
+            let us = turn.saturating_mul(every_us).saturating_add(phase_us).saturating_add(late);
             // Another grid in each Serin; rounded up, so that no turn is due before it begins.
             let off = (salt % grid_us.cast_unsigned()).cast_signed();
             us.saturating_add((off - us).rem_euclid(grid_us))

@@ -206,7 +206,11 @@ impl Scrape {
             to.encode_descriptor("serin_beats_missed", "beats due that did not take place", None, MetricType::Counter)?;
         ConstCounter::new(metrics.missed()).encode(missed)?;
         let figures = [
-            ("serin_writer_queue", "records waiting for the database", metrics.writer_queue()),
+            (
+                "serin_writer_queue",
+                "records waiting for the database, or for others to share their commit",
+                metrics.writer_queue(),
+            ),
             ("serin_deliveries_pending", "deliveries not brought yet", metrics.deliveries_pending()),
             (
                 "serin_banners",

@@ -34,7 +34,7 @@ pub(crate) struct Status {
     monitors: MonitorsBody,
     beats: BeatsBody,
     lately: LatelyBody,
-    /// Records and wishes that wait for the database.
+    /// Records and wishes that wait for the database, or for others to share their commit.
     writer_queue: u64,
     /// None where the database did not answer.
     outbox: Option<Outbox>,

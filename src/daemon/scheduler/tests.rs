@@ -1,7 +1,12 @@
 use super::*;
+use crate::daemon::rows::beat_row;
 use crate::daemon::watch::BeatResult;
+use crate::domain::classify::classify;
+use crate::domain::observation::Observation;
+use crate::domain::outcome::{Outcome, Verdict};
 use crate::domain::schedule::Rhythm;
 use crate::domain::secret::{Address, Secret};
+use crate::store::values::change_set::{BeatRow, ChangeSet};
 
 fn docs() -> Arc<Monitor> {
     Arc::new(Monitor::undeclared("docs", Address { shown: String::new(), resolved: Secret::new("") }))
@@ -126,9 +131,44 @@ async fn who_moves_to_another_slot_is_neither_missed_nor_looked_at_twice() {
     for (moved, least, most) in [(true, every / 2, every * 3 / 2), (false, Duration::ZERO, every)] {
         while scheduler.dues.pop_until(Instant::now() + every * 4).is_some() {}
         scheduler.slots.get_mut(&docs().id).unwrap().moved = moved;
-        scheduler.plan_next(&due, now);
+        scheduler.plan_next(&due);
         let gap = (planned(&scheduler) - now).to_std().unwrap();
         assert!(gap >= least && gap <= most + Duration::from_secs(3), "moved: {moved}, the next one is {gap:?} away");
         assert!(!scheduler.slots[&docs().id].moved, "once");
     }
+}
+
+#[tokio::test]
+async fn a_monitor_that_comes_back_has_no_due_of_its_former_life() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut scheduler, _runtime) = busy(folder.path()).await;
+    let id = docs().id.clone();
+    let former: Vec<u64> = scheduler.dues.iter().map(|due| due.plan).collect();
+    assert!(!former.is_empty(), "a beat is planned");
+    let rhythm = scheduler.slots[&id].rhythm;
+    scheduler.finish(BeatReturn { monitor: id.clone(), runtime: None, after: BeatResult::default() });
+    assert!(!scheduler.slots.contains_key(&id), "it was removed");
+    scheduler.add(MonitorRuntime::new(docs(), Utc::now()), rhythm);
+    let slot = &scheduler.slots[&id];
+    assert!(!former.contains(&slot.plan) && !former.contains(&slot.suspects), "what was planned then is passed over");
+}
+
+#[tokio::test]
+async fn while_somebody_waits_for_a_beat_no_beat_waits_for_company() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut scheduler, runtime) = busy(folder.path()).await;
+    let (id, store) = (docs().id.clone(), scheduler.context.store.clone());
+    store.gather_for(Duration::from_secs(3_600));
+    scheduler.command(Command::Recheck { monitor: id.clone() });
+    // The beat under way ends only now, after everything was hurried that waited then.
+    assert_eq!(store.commit(ChangeSet { beat: Some(quiet(&id)), ..ChangeSet::default() }).await, Ok(()));
+    scheduler.take_back(BeatReturn { monitor: id, runtime: Some(runtime), after: BeatResult::default() });
+    assert!(scheduler.wanted.is_empty(), "once it is back, others wait for company again");
+}
+
+/// The row of a beat that decided nothing.
+fn quiet(id: &MonitorId) -> BeatRow {
+    let now = Utc::now();
+    let seen = Observation::blank(id.clone(), BeatKind::Scheduled, now, now);
+    beat_row(&seen, &Outcome { verdict: Verdict::Good, ..classify(&docs(), &seen) }, "")
 }

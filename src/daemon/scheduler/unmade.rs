@@ -38,7 +38,7 @@ impl Scheduler {
         self.crowded_at = Some(Instant::now());
         self.context.alerts.raise(InternalAlert::LoopLate, CROWDED, now);
         match kind {
-            BeatKind::Scheduled => self.lost(declared, wall),
+            BeatKind::Scheduled => self.unmade(declared, wall, BeatSeen::Missed),
             BeatKind::Suspect => self.again(id, wall),
             _ => {}
         }
@@ -58,11 +58,8 @@ impl Scheduler {
         }
     }
 
-    pub(super) fn lost(&self, monitor: Arc<Monitor>, wall: DateTime<Utc>) {
-        self.unmade(monitor, wall, BeatSeen::Missed);
-    }
-
-    fn unmade(&self, monitor: Arc<Monitor>, wall: DateTime<Utc>, why: BeatSeen) {
+    /// Notes a scheduled beat that did not take place, and why.
+    pub(super) fn unmade(&self, monitor: Arc<Monitor>, wall: DateTime<Utc>, why: BeatSeen) {
         let hash = self.fleet.provenance.hash.clone();
         tokio::spawn(watch::miss(self.context.clone(), monitor, wall, hash, why));
     }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::daemon::permits::Permits;
 use crate::domain::monitor::MonitorId;
 use crate::domain::secret::{Address, Secret};
 use crate::live::state::MonitorView;
@@ -56,4 +57,25 @@ async fn a_quiet_beat_is_shown_while_it_waits_for_company_and_taken_back_where_i
     assert!(Arc::ptr_eq(&runtime.state, &before), "and it is judged as if it had not been");
     let hour = runtime.history.hours.back().unwrap();
     assert_eq!((hour.due, hour.seen, hour.up), (2, 1, 1), "due, but not seen");
+}
+
+#[tokio::test]
+async fn a_beat_that_waits_for_its_commit_takes_no_other_beats_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let context = LoopContext::idle(folder.path(), Fleet::default()).await;
+    let mut changes = context.live.changes();
+    let permits = Permits::new(1);
+    let permit = permits.start().unwrap();
+    assert!(permits.start().is_none(), "it is the only one");
+    let monitor = Arc::new(Monitor::undeclared("docs", Address { shown: String::new(), resolved: Secret::new("") }));
+    let mut runtime = MonitorRuntime::new(monitor, Utc::now());
+    let now = Utc::now();
+    let mut beat = std::pin::pin!(beat(&context, &mut runtime, BeatKind::Scheduled, now, permit));
+    tokio::select! {
+        biased;
+        _ = &mut beat => panic!("a first failure decides nothing, and its commit waits a moment"),
+        _ = changes.recv() => {}
+    }
+    assert!(permits.start().is_some(), "its probe is over");
+    beat.await;
 }

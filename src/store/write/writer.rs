@@ -113,9 +113,8 @@ impl Writer {
             self.batch(jobs.drain(..)).await;
             if !closing.is_empty() {
                 queue.close();
-                while let Ok(job) = queue.try_recv() {
-                    self.batch(std::iter::once(job)).await;
-                }
+                let rest: Vec<WriteJob> = std::iter::from_fn(|| queue.try_recv().ok()).collect();
+                self.batch(rest.into_iter()).await;
                 self.end().await;
                 for job in closing {
                     drop(job.done.send(Ok(CommitAnswer::Done)));
