@@ -23,7 +23,7 @@ const PURGE_DELAY: c_int = 15;
 const PURGE_DELAY_USUAL: c_long = 1000;
 
 /// Has memory that is free go back to the system at once, and not after a second in which a fleet's beats have made use of
-/// it again: a fifth less is held, for a few percent of the time that a saturated machine has (docs/measured.md).
+/// it again: a sixth less is held, for a few percent of the time that a saturated machine has (docs/measured.md).
 ///
 /// Call it before there is a second thread. `MIMALLOC_PURGE_DELAY` in the environment says otherwise.
 pub fn give_back_at_once() {
