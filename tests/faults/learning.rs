@@ -182,6 +182,8 @@ async fn a_list_that_stays_is_one_list_and_every_change_shows() {
     let server = FaultServer::start(lists(&tool("")), None).await;
     let mut assignment = assignment(monitor(&format!("http://{}/mcp", server.address), 1));
     let prober = Prober::new(8).once();
+    // The vocabulary by which tokens are counted is read once a process, and that may take longer than a probe waits.
+    while prober.run(&assignment).await.0.tools.expect("listed").tokens.is_none() {}
     let mut before = None;
     for turn in ["first", "second", "third", "fourth"] {
         let (seen, profile) = prober.run(&assignment).await;
