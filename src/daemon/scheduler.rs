@@ -30,7 +30,7 @@ use crate::domain::observation::BeatKind;
 use crate::domain::schedule::{Command, Rhythm};
 use crate::store::values::change_set::BeatSeen;
 
-/// The loop looks up at least this often, to report its turn.
+/// The loop looks up at least this often.
 const TURN_MAX: Duration = Duration::from_secs(20);
 /// Beats that start in a row. The next row starts once these wait for the network: the last of a hundred would be timed
 /// while the others still work.
@@ -56,7 +56,7 @@ pub(crate) struct Scheduler {
     broke_down_at: Option<Instant>,
     /// How long due beats gather before they start together.
     window: Duration,
-    /// The last plan's number; none is given twice, or dues of a monitor that was removed would be those of its successor.
+    /// The last plan's number; none is given twice, or dues of a removed monitor would be those of its successor.
     plans: u64,
     /// Monitors for whose runtime somebody waits; while there are any, no beat waits for others to share its commit.
     wanted: HashSet<MonitorId>,
@@ -348,8 +348,7 @@ impl Scheduler {
     /// Has beats that decided nothing wait for others to share their commit, unless somebody waits for one of them.
     fn gather(&self) {
         let is_wanted = !self.wanted.is_empty();
-        let company = if is_wanted { Duration::ZERO } else { batch_window::company(&self.fleet) };
-        self.context.store.gather_for(company);
+        self.context.store.gather_for(if is_wanted { Duration::ZERO } else { batch_window::company(&self.fleet) });
         if is_wanted {
             self.context.store.hurry();
         }

@@ -33,15 +33,9 @@ use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::{Phase, Signal};
 use crate::live::state::{BeatMark, LiveChange};
 use crate::probe::assignment::{Assignment, Further};
-use crate::store::values::change_set::{
-    BeatRow, BeatSeen, ChangeSet, ServerProfileRow, StageTimes, ToolsRow, TranscriptRow,
-};
+use crate::store::values::change_set::{ChangeSet, ServerProfileRow, ToolsRow, TranscriptRow};
 use crate::store::write::probe_memory::address_hash;
 use crate::store::{Store, StoreError};
-
-/// Noting a missed beat waits for the store so long and no longer: while it stands still, every beat
-/// is missed, and what waits would grow without end.
-const MISS_MAX: Duration = Duration::from_secs(30);
 
 /// What the scheduler has to know once a beat is over.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -239,41 +233,6 @@ type Observed = (Observation, ServerProfile, Outcome);
 /// Whether an answer is wrong: the others say how far that reaches.
 fn is_any_wrong(monitor: &Monitor, seen: &Observation) -> bool {
     classify(monitor, seen).asks.iter().any(|verdict| matches!(verdict, AskVerdict::Wrong { .. }))
-}
-
-/// Notes a due beat that did not take place, and why; where even that fails, the hour's coverage says it.
-pub(crate) async fn miss(
-    context: LoopContext,
-    monitor: Arc<Monitor>,
-    scheduled_at: DateTime<Utc>,
-    config_hash: String,
-    why: BeatSeen,
-) {
-    if why == BeatSeen::Missed {
-        context.live.metrics().miss(1);
-    }
-    let row = BeatRow {
-        monitor: monitor.id.clone(),
-        scheduled_at,
-        started_at: scheduled_at,
-        kind: BeatKind::Scheduled,
-        era: None,
-        transport: None,
-        seen: why,
-        verdict: Verdict::Unknown,
-        reason: None,
-        stage: None,
-        elapsed: Duration::ZERO,
-        stages: StageTimes::default(),
-        fresh_connection: false,
-        config_hash,
-    };
-    let noted = context.store.commit(ChangeSet { beat: Some(row), ..ChangeSet::default() });
-    match tokio::time::timeout(MISS_MAX, noted).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::debug!(monitor = %monitor.id, %error, "a missed beat could not be noted"),
-        Err(_) => tracing::debug!(monitor = %monitor.id, "a missed beat could not be noted in time"),
-    }
 }
 
 fn assign(runtime: &MonitorRuntime, kind: BeatKind, scheduled_at: DateTime<Utc>, now: DateTime<Utc>) -> Assignment {

@@ -6,18 +6,23 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 
+use crate::daemon::loop_context::LoopContext;
 use crate::daemon::scheduler::Scheduler;
-use crate::daemon::watch;
 use crate::deliver::internal_alert::InternalAlert;
 use crate::domain::monitor::{Monitor, MonitorId};
 use crate::domain::observation::BeatKind;
+use crate::domain::outcome::Verdict;
 use crate::domain::rate_limit::Hold;
-use crate::store::values::change_set::BeatSeen;
+use crate::store::values::change_set::{BeatRow, BeatSeen, ChangeSet, StageTimes};
 
 /// Our own trouble has to be gone for so long before it counts as over.
 const CALM_AFTER: Duration = Duration::from_secs(120);
 /// What is told where no place is left for a probe.
 const CROWDED: &str = "all probe permits are taken; beats are skipped";
+
+/// Noting a missed beat waits for the store so long and no longer: while it stands still, every beat
+/// is missed, and what waits would grow without end.
+const MISS_MAX: Duration = Duration::from_secs(30);
 
 impl Scheduler {
     /// The all-clear, once permits have sufficed and beats have held for a while.
@@ -61,7 +66,7 @@ impl Scheduler {
     /// Notes a scheduled beat that did not take place, and why.
     pub(super) fn unmade(&self, monitor: Arc<Monitor>, wall: DateTime<Utc>, why: BeatSeen) {
         let hash = self.fleet.provenance.hash.clone();
-        tokio::spawn(watch::miss(self.context.clone(), monitor, wall, hash, why));
+        tokio::spawn(miss(self.context.clone(), monitor, wall, hash, why));
     }
 
     /// Puts a suspect beat that could not start off for a moment; a newer plan or a good beat drops it.
@@ -69,5 +74,40 @@ impl Scheduler {
         if let Some(slot) = self.slots.get(id) {
             self.dues.put_off(id, slot.suspects, wall);
         }
+    }
+}
+
+/// Notes a due beat that did not take place, and why; where even that fails, the hour's coverage says it.
+async fn miss(
+    context: LoopContext,
+    monitor: Arc<Monitor>,
+    scheduled_at: DateTime<Utc>,
+    config_hash: String,
+    why: BeatSeen,
+) {
+    if why == BeatSeen::Missed {
+        context.live.metrics().miss(1);
+    }
+    let row = BeatRow {
+        monitor: monitor.id.clone(),
+        scheduled_at,
+        started_at: scheduled_at,
+        kind: BeatKind::Scheduled,
+        era: None,
+        transport: None,
+        seen: why,
+        verdict: Verdict::Unknown,
+        reason: None,
+        stage: None,
+        elapsed: Duration::ZERO,
+        stages: StageTimes::default(),
+        fresh_connection: false,
+        config_hash,
+    };
+    let noted = context.store.commit(ChangeSet { beat: Some(row), ..ChangeSet::default() });
+    match tokio::time::timeout(MISS_MAX, noted).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(monitor = %monitor.id, %error, "a missed beat could not be noted"),
+        Err(_) => tracing::debug!(monitor = %monitor.id, "a missed beat could not be noted in time"),
     }
 }
