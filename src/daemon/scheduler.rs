@@ -30,7 +30,7 @@ use crate::domain::observation::BeatKind;
 use crate::domain::schedule::{Command, Rhythm};
 use crate::store::values::change_set::BeatSeen;
 
-/// The loop looks up at least this often.
+/// The loop looks up at least this often, to report its turn.
 const TURN_MAX: Duration = Duration::from_secs(20);
 /// Beats that start in a row. The next row starts once these wait for the network: the last of a hundred would be timed
 /// while the others still work.

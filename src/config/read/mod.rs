@@ -1,7 +1,8 @@
 //! Files as they stand: bytes, what they include, YAML as a tree that keeps its places, and how a fault in them is said.
 //!
-//! Read `bytes`, `glob` and `include` (the files beside the first), `stamp` (are they still the same), `source` (all with their commit), `node` (values
-//! with their places) and `tree` (how they are put together; `map_keys` and `redaction` help it), `diagnostic` (how it is said), `reference` (`${…}`).
+//! Read `bytes`, `glob` and `include` (the files beside the first), `stamp` (are they still the same), `source` (all with
+//! their commit), `node` (values with their places) and `tree` (how they are put together; `map_keys` and `redaction` help
+//! it), `diagnostic` (how it is said), `reference` (`${…}`).
 
 pub mod bytes;
 pub(super) mod glob;
