@@ -64,7 +64,7 @@ pub(super) async fn run_beat(
     let after = beat.unwrap_or_else(|_| {
         let (now, monitor) = (Utc::now(), runtime.monitor.id.clone());
         context.alerts.raise(InternalAlert::LoopStopped, &format!("a beat of monitor '{monitor}' broke down"), now);
-        runtime.trouble = Some("the last beat broke down inside Serin; its log says where".to_owned());
+        runtime.trouble = Some("the last beat broke down inside Serin; its log says where".into());
         context.live.put(runtime.view(now));
         BeatResult { broke_down: true, ..BeatResult::default() }
     });

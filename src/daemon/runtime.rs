@@ -46,7 +46,7 @@ pub(crate) struct MonitorRuntime {
     /// Which transcripts were kept lately.
     pub transcript_policy: TranscriptPolicy,
     /// Our own trouble with it.
-    pub trouble: Option<String>,
+    pub trouble: Option<Box<str>>,
     /// Whether the file changed it while nobody ran, so that what is open is weighed anew.
     pub edited_unseen: bool,
     /// The roll-up shown last, and since when.

@@ -36,12 +36,12 @@ pub(crate) struct MonitorSnapshot {
     strip: Arc<Mutex<Strip>>,
     last: Option<Arc<KeptProbe>>,
     spent: [Spent; 2],
-    hold: Option<Hold>,
+    hold: Option<Box<Hold>>,
     profile: ServerProfile,
     listed: Option<LastListing>,
     answer_tokens: Spread,
     day: DayView,
-    trouble: Option<String>,
+    trouble: Option<Box<str>>,
 }
 
 impl MonitorRuntime {
@@ -60,7 +60,7 @@ impl MonitorRuntime {
             strip: Arc::clone(&self.history.strip),
             last: self.last.clone(),
             spent: self.spending.days(),
-            hold: self.spending.hold(&self.monitor, BeatKind::Scheduled, now),
+            hold: self.spending.hold(&self.monitor, BeatKind::Scheduled, now).map(Box::new),
             profile: self.profile.clone(),
             listed: self.listings.last.clone(),
             answer_tokens: self.answer_tokens,
@@ -119,7 +119,7 @@ impl Standing for MonitorSnapshot {
             tools_tokens: self.tools().and_then(|tools| tools.tokens),
             answer_tokens: &self.answer_tokens,
             spent_today: self.spent[1].footprint,
-            hold: self.hold,
+            hold: self.hold.as_deref().copied(),
         }
     }
 
@@ -145,7 +145,7 @@ impl Standing for MonitorSnapshot {
             latency: self.latency(),
             canaries: self.monitor.canaries.iter().map(|canary| self.canary(canary)).collect(),
             last: self.last.as_ref().map(|last| Arc::new(last.shown(self.id(), self.tools()))),
-            cost: CostView { spent: self.spent, hold: self.hold },
+            cost: CostView { spent: self.spent, hold: self.hold.as_deref().copied() },
             profile: self.profile.clone(),
             tools: self.listed.as_ref().map(|listed| ToolsView {
                 seen: ToolsSeen::clone(&listed.tools),
@@ -155,7 +155,7 @@ impl Standing for MonitorSnapshot {
             }),
             answer_tokens: self.answer_tokens,
             day: self.day,
-            trouble: self.trouble.clone(),
+            trouble: self.trouble.as_deref().map(str::to_owned),
         }
     }
 }

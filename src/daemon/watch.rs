@@ -180,7 +180,7 @@ async fn remembered(
             let unknown = BeatMark { verdict: Verdict::Unknown, reason: None, ..counted.mark };
             runtime.history.count(unknown, counted.lived, counted.scheduled);
         }
-        runtime.trouble = Some(format!("this beat could not be remembered: {error}"));
+        runtime.trouble = Some(format!("this beat could not be remembered: {error}").into());
         context.live.metrics().beat(Verdict::Unknown);
         context.live.put(runtime.view(now));
         return false;

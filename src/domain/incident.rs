@@ -8,7 +8,7 @@ use crate::domain::monitor::MonitorId;
 use crate::domain::outcome::Evidence;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::rules::RulePlace;
-use crate::domain::signal::{HeldBy, Level, Phase, Signal, SignalState};
+use crate::domain::signal::{HeldBy, Level, Micros, Phase, Signal, SignalState};
 
 /// One monitor × one signal × one subject, from opening to resolution.
 #[derive(Debug, Clone, PartialEq)]
@@ -221,8 +221,12 @@ pub fn step(
     now: DateTime<Utc>,
 ) -> (SignalState, Option<IncidentTurn>) {
     let first = |phase, held_by| SignalState { streak: 1, held_by, ..in_phase(phase, now) };
-    let longer =
-        |held_by| SignalState { streak: state.streak + 1, covered: state.covered + covered, held_by, ..state.clone() };
+    let longer = |held_by| SignalState {
+        streak: state.streak + 1,
+        covered: state.covered.and(covered),
+        held_by,
+        ..state.clone()
+    };
     match (state.phase, level) {
         (_, Level::Unknown) | (Phase::Quiet, Level::Calm) | (Phase::Open, Level::Elevated) => (state.clone(), None),
         (Phase::Quiet, Level::Elevated) => advance(first(Phase::Pending, held), thresholds, now),
@@ -240,14 +244,14 @@ fn advance(waiting: SignalState, thresholds: Thresholds, now: DateTime<Utc>) -> 
         Phase::Pending => (thresholds.open, Phase::Open, IncidentTurn::Opened),
         _ => (thresholds.close, Phase::Quiet, IncidentTurn::Resolved),
     };
-    if need.is_met(waiting.streak, waiting.covered) && waiting.held_by.is_none() {
+    if need.is_met(waiting.streak, waiting.covered.length()) && waiting.held_by.is_none() {
         return (in_phase(next, now), Some(turn));
     }
     (waiting, None)
 }
 
 const fn in_phase(phase: Phase, now: DateTime<Utc>) -> SignalState {
-    SignalState { phase, since: now, streak: 0, covered: Duration::ZERO, held_by: None }
+    SignalState { phase, since: now, streak: 0, covered: Micros::ZERO, held_by: None }
 }
 
 #[cfg(test)]

@@ -152,15 +152,40 @@ pub struct SignalState {
     /// Readings in a row that speak for leaving the phase (Pending, Clearing); 0 otherwise.
     pub streak: u32,
     /// Covered time since the first of them; unseen time does not count.
-    pub covered: Duration,
+    pub covered: Micros,
     /// Why an elevated signal does not open, where something holds it back.
     pub held_by: Option<HeldBy>,
+}
+
+/// A length of time in half the room of a [`Duration`]: a monitor keeps eight of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Micros(u64);
+
+impl Micros {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+
+    /// This and so much more.
+    pub fn and(self, more: Duration) -> Self {
+        Self::from(self.length() + more)
+    }
+
+    /// The length, to the microsecond.
+    pub const fn length(self) -> Duration {
+        Duration::from_micros(self.0)
+    }
+}
+
+impl From<Duration> for Micros {
+    fn from(length: Duration) -> Self {
+        Self(u64::try_from(length.as_micros()).unwrap_or(u64::MAX))
+    }
 }
 
 impl SignalState {
     /// A signal nobody has looked at yet.
     pub const fn quiet(since: DateTime<Utc>) -> Self {
-        Self { phase: Phase::Quiet, since, streak: 0, covered: Duration::ZERO, held_by: None }
+        Self { phase: Phase::Quiet, since, streak: 0, covered: Micros::ZERO, held_by: None }
     }
 }
 

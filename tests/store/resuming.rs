@@ -33,7 +33,7 @@ async fn a_restart_resumes_everything() {
         phase: Phase::Open,
         since: at(5),
         streak: 2,
-        covered: Duration::from_millis(90_500),
+        covered: Duration::from_millis(90_500).into(),
         held_by: Some(HeldBy::ColdStart),
     };
     let signal = SignalRow {

@@ -31,7 +31,7 @@ impl MonitorState {
         let said = match need.covered {
             Duration::ZERO => format!("{} of {} beats", state.streak, need.readings),
             _ if state.streak < need.readings => format!("{} of {} beats", state.streak, need.readings),
-            needed => format!("for {} of {}", as_written(far(state.covered)), as_written(needed)),
+            needed => format!("for {} of {}", as_written(far(state.covered.length())), as_written(needed)),
         };
         (state.phase == Phase::Pending).then_some(said)
     }

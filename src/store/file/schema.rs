@@ -31,8 +31,8 @@ const MIGRATIONS: &[(&str, &str)] = &[
 ];
 /// How long a statement waits for another process: short, since a whole fleet waits behind it.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
-/// Reading connections: pages are few, each connection is a thread and a page cache of 2 MB.
-const READERS_MAX: u32 = 4;
+/// Reading connections: pages are few, and each connection is a thread with a heap of its own.
+const READERS_MAX: u32 = 3;
 /// How long a page waits for a reading connection.
 const READER_WAIT: Duration = Duration::from_secs(5);
 /// Statements kept prepared on the writing connection: six sizes for each of a few tables, and some forty single ones.
@@ -40,9 +40,11 @@ const STATEMENTS_KEPT: usize = 200;
 /// The write-ahead log is cut back to this after it grew, in bytes.
 const WAL_BYTES_KEPT: &str = "67108864";
 
-/// Memory for pages of the file that each connection keeps, in KiB where negative: a quarter of what SQLite takes by default,
-/// since the system's own cache stands behind it.
+/// Memory for pages of the file that the writing connection keeps, in KiB where negative: a quarter of what SQLite takes by
+/// default, since the system's own cache stands behind it.
 const CACHE: &str = "-500";
+/// The same for a connection that reads.
+const READER_CACHE: &str = "-250";
 
 /// How every connection of ours opens a database. What SQLite puts aside stays in memory: the journal of a savepoint is a
 /// temporary file else, and where no folder for one can be written (a hardened container), commits fail.
@@ -90,6 +92,7 @@ fn pool() -> SqlitePoolOptions {
 fn reading(database: &Path) -> SqliteConnectOptions {
     connecting(database)
         .read_only(true)
+        .pragma("cache_size", READER_CACHE)
         .busy_timeout(BUSY_TIMEOUT)
         // Heard at `sqlx=trace` alone, and without values: what a page asks can be counted.
         .log_statements(log::LevelFilter::Trace)

@@ -41,7 +41,7 @@ impl Readers {
                         phase: word(row.try_get(3)?, "phase", Phase::from_slug)?,
                         since: timestamp(row, 4)?,
                         streak: row.try_get(5)?,
-                        covered: length(row, 6)?,
+                        covered: length(row, 6)?.into(),
                         held_by: word_or_none(row.try_get(7)?, "held_by", HeldBy::from_slug)?,
                     },
                     rule_hash: row.try_get(8)?,

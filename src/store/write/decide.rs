@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use sqlx::SqliteConnection;
 
 use crate::domain::incident::{Incident, ResolveCause};
-use crate::domain::signal::{HeldBy, Phase};
+use crate::domain::signal::{HeldBy, Micros, Phase};
 use crate::store::values::change_set::{
     ChangeSet, DETECTOR_VERSION, LOCAL, MarksRow, SignalRow, TimelineRow, ToolsRow,
 };
@@ -62,7 +62,7 @@ fn latest_states<'a>(records: &[&'a ChangeSet]) -> impl Iterator<Item = &'a Sign
 async fn signal(connection: &mut SqliteConnection, row: &SignalRow) -> Result<(), sqlx::Error> {
     let state = &row.state;
     let nothing_to_remember =
-        state.phase == Phase::Quiet && state.streak == 0 && state.covered.is_zero() && state.held_by.is_none();
+        state.phase == Phase::Quiet && state.streak == 0 && state.covered == Micros::ZERO && state.held_by.is_none();
     if nothing_to_remember {
         let forget = sqlx::query(
             "DELETE FROM signal_state WHERE monitor = $1 AND location = $2 AND signal = $3 AND subject = $4",
@@ -91,7 +91,7 @@ async fn signal(connection: &mut SqliteConnection, row: &SignalRow) -> Result<()
     .bind(state.phase.slug())
     .bind(state.since.timestamp_micros())
     .bind(state.streak)
-    .bind(micros(state.covered))
+    .bind(micros(state.covered.length()))
     .bind(state.held_by.map(HeldBy::slug))
     .bind(&row.rule_hash)
     .bind(DETECTOR_VERSION)
