@@ -182,6 +182,26 @@ pub fn escaped(text: &str, chars: usize) -> String {
     out
 }
 
+/// At most `bytes` of a text as it is laid out: its lines and tabs stay; other control and direction-changing
+/// characters are shown as escapes.
+pub fn laid_out(text: &str, bytes: usize) -> String {
+    let mut out = String::with_capacity(text.len().min(bytes));
+    for c in text.chars() {
+        let end = out.len();
+        if is_plain(c) || matches!(c, '\n' | '\t') || !misleading(c) {
+            out.push(c);
+        } else {
+            out.extend(c.escape_default());
+        }
+        // An escape is several bytes, kept or cut whole.
+        if out.len() > bytes {
+            out.truncate(end);
+            break;
+        }
+    }
+    out
+}
+
 /// At most `chars` characters of running text: stretches of white space become one blank, other control characters vanish.
 pub fn excerpt(text: &str, chars: usize) -> String {
     let mut out = String::with_capacity(chars.min(text.len()) + '…'.len_utf8());
@@ -248,7 +268,7 @@ pub(crate) fn short_name(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Scrub, escaped, excerpt};
+    use super::{Scrub, escaped, excerpt, laid_out};
 
     #[test]
     fn a_cut_leaves_no_part_of_a_secret() {
@@ -287,6 +307,19 @@ mod tests {
         ];
         for (text, chars, expected, sentence) in rows {
             assert_eq!(excerpt(text, chars), expected, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn a_text_keeps_its_lines_and_nothing_that_misleads() {
+        let rows = [
+            ("# One\n\tTwo", 20, "# One\n\tTwo", "lines and tabs"),
+            ("a\r\n\u{1b}[2J\u{202e}b", 40, "a\\r\n\\u{1b}[2J\\u{202e}b", "what moves a cursor or turns a line"),
+            ("äöü", 5, "äö", "cut between characters"),
+            ("a\u{202e}b", 8, "a", "an escape is cut whole"),
+        ];
+        for (text, bytes, expected, sentence) in rows {
+            assert_eq!(laid_out(text, bytes), expected, "{sentence}");
         }
     }
 }

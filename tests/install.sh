@@ -1,19 +1,20 @@
 #!/bin/sh
 # Installs what the tests need beside Rust, exact versions, and nothing that is there already: the
 # third-party MCP servers that tests/third_party.rs probes, the older releases of the official SDKs that
-# tests/old_releases must not bring down, the PostgreSQL of reference/tests/reference_postgres,
-# the official conformance runner that
+# tests/old_releases must not bring down, the search servers that tests/real_servers canaries, the
+# PostgreSQL of reference/tests/reference_postgres, the official conformance runner that
 # tests/conformance.rs puts our prober before, and tests/reference_peers our server (with the node 24
 # it needs), the Inspector and the count of tokens that the latter need besides, the fuzzer that
 # reference/tests/reference_http.rs turns on /openapi.json, what drives the browsers of tests/web and tests/journey, and the clock
-# that tests/durability sets. Needs node 20 or newer, npm and python 3.11 or newer; Chromium, Firefox and libfaketime come
-# from Debian, as root.
+# that tests/durability sets. Needs node 20 or newer, npm and python 3.11 or newer (and one of 3.12 or 3.13, see
+# real_servers/install.sh); Chromium, Firefox and libfaketime come from Debian, as root.
 set -eu
 cd "$(dirname "$0")"
 (cd third_party && npm ci --no-audit --no-fund --loglevel=error)
 (cd conformance && npm ci --no-audit --no-fund --loglevel=error)
 (cd reference_peers && npm ci --no-audit --no-fund --loglevel=error)
 (cd old_releases && npm ci --no-audit --no-fund --loglevel=error)
+real_servers/install.sh
 (cd pages && npm ci --no-audit --no-fund --loglevel=error)
 [ -x third_party/.venv/bin/python ] || python3 -m venv third_party/.venv
 third_party/.venv/bin/pip install --quiet --disable-pip-version-check -r third_party/requirements.txt

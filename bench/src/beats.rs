@@ -152,6 +152,7 @@ fn monitor(url: &str) -> Monitor {
         expect: vec!["docs/1.md".to_owned()],
         within: 5,
         max_score: None,
+        text: None,
         line: 1,
         definition_hash: String::new(),
     };

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::cli::remote::{Remote, RemoteArgs};
+use crate::cli::remote::{Remote, RemoteArgs, somebody};
 use crate::domain::wording::counted;
 
 /// The move is one commit away; a Serin whose database stands still tries on by itself.
@@ -86,13 +86,4 @@ fn told(id: &str, body: &Value) -> String {
         lines.push(format!("  and {more} more"));
     }
     lines.join("\n")
-}
-
-/// Who accepts, from the environment, such as `kim@laptop`.
-fn somebody() -> String {
-    let user =
-        ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok()).filter(|user| !user.is_empty());
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| std::env::var("HOSTNAME").ok());
-    let host = host.map(|host| host.trim().to_owned()).filter(|host| !host.is_empty());
-    format!("{}@{}", user.as_deref().unwrap_or("somebody"), host.as_deref().unwrap_or("somewhere"))
 }

@@ -3,7 +3,6 @@
 //! For CI: exit code 0 where the file is right, 1 where it is not. Nothing is contacted.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +10,7 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 
+use crate::cli::config_file::ConfigFile;
 use crate::config;
 use crate::config::Loaded;
 use crate::config::check::checker::Unset;
@@ -23,9 +23,9 @@ use crate::domain::wording::{as_written, counted};
 /// Checks a monitors.yaml without contacting anything.
 #[derive(Debug, Clone, Args)]
 pub struct CheckArgs {
-    /// The file.
-    #[arg(long, value_name = "FILE", default_value = "monitors.yaml")]
-    pub config: PathBuf,
+    /// Which file.
+    #[command(flatten)]
+    pub config: ConfigFile,
     /// Refuse variables and secret files that are not there, as `serin run` does; without it they are warnings.
     #[arg(long)]
     pub env: bool,
@@ -36,7 +36,7 @@ pub struct CheckArgs {
 
 /// Checks and prints; 0 where the file is right, 1 where it is not or cannot be read.
 pub fn run(args: CheckArgs) -> ExitCode {
-    let source = match source::read(&args.config) {
+    let source = match args.config.path().and_then(|path| Ok(source::read(&path)?)) {
         Ok(source) => source,
         Err(error) => {
             if args.json {

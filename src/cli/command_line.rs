@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use crate::cli::logging::LogFormat;
 use crate::cli::{
-    accept, backup, bench, check, demo, export, init, logging, plan, probe, recheck, restore, run, schema, status,
+    accept, ack, backup, bench, check, demo, export, incidents, init, logging, manual, mcp, plan, probe, recheck,
+    restore, run, schema, status,
 };
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 /// Watches MCP retrieval servers from the outside and pages a human, with a cause and a runbook, when one is down, slow, changed or quietly wrong.
 #[derive(Debug, Parser)]
@@ -33,6 +34,9 @@ enum Command {
     Probe(probe::ProbeArgs),
     Recheck(recheck::RecheckArgs),
     Accept(accept::AcceptArgs),
+    Incidents(incidents::IncidentsArgs),
+    Ack(ack::AckArgs),
+    Mcp(mcp::McpArgs),
     Status(status::StatusArgs),
     Backup(backup::BackupArgs),
     Restore(restore::RestoreArgs),
@@ -40,6 +44,8 @@ enum Command {
     Demo(demo::DemoArgs),
     Reference(serin_reference::cli::ReferenceArgs),
     Bench(bench::BenchArgs),
+    Completions(manual::CompletionsArgs),
+    Man(manual::ManArgs),
 }
 
 /// Runs the command that the process was started with.
@@ -62,12 +68,17 @@ pub fn main() -> ExitCode {
         Command::Probe(args) => wait(probe::command(args)),
         Command::Recheck(args) => wait(recheck::run(args)),
         Command::Accept(args) => wait(accept::run(args)),
+        Command::Incidents(args) => wait(incidents::run(args)),
+        Command::Ack(args) => wait(ack::run(args)),
+        Command::Mcp(args) => wait(mcp::run(args)),
         Command::Status(args) => wait(status::run(args)),
         Command::Backup(args) => wait(backup::run(args)),
         Command::Restore(args) => wait(restore::run(args)),
         Command::Export(args) => wait(export::run(args)),
         Command::Demo(args) => wait(demo::run(args)),
         Command::Bench(args) => return bench::run(&args),
+        Command::Completions(args) => return manual::completions(CommandLine::command(), &args),
+        Command::Man(args) => manual::pages(CommandLine::command(), &args),
         Command::Reference(args) => wait(serin_reference::cli::run(args)),
     };
     end.unwrap_or_else(|error| refused(&error))

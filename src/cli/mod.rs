@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub mod config_file;
 pub(crate) mod init;
 pub(crate) mod run;
 pub mod check;
@@ -13,6 +14,9 @@ pub(crate) mod bench;
 pub(crate) mod remote;
 pub(crate) mod recheck;
 pub(crate) mod accept;
+pub(crate) mod incidents;
+pub(crate) mod ack;
+pub(crate) mod mcp;
 pub(crate) mod replay;
 pub(crate) mod database;
 pub(crate) mod backup;
@@ -20,4 +24,5 @@ pub(crate) mod restore;
 pub(crate) mod status;
 pub mod logging;
 pub(crate) mod export;
+pub(crate) mod manual;
 pub mod command_line;

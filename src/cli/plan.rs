@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use clap::Args;
 use serde_json::{Value, json};
 
+use crate::cli::config_file::ConfigFile;
 use crate::config;
 use crate::config::Loaded;
 use crate::config::check::checker::Unset;
@@ -26,15 +28,15 @@ const CHANGES: u8 = 2;
 /// Ids named in one line; the rest is counted.
 const IDS_SHOWN_MAX: usize = 8;
 
-/// Says what would change if NEW took the place of OLD, and who would be told otherwise
+/// Says what would change if NEW took the place of OLD, and who would be told otherwise.
+///
+/// With one file, OLD is what the last commit holds of it; with none, that file is monitors.yaml.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PlanArgs {
-    /// The file in force; `-` reads standard input, such as `git show main:monitors.yaml | serin plan - monitors.yaml`.
-    #[arg(value_name = "OLD")]
-    pub old: PathBuf,
-    /// The file that would come into force; `-` reads standard input.
-    #[arg(value_name = "NEW")]
-    pub new: PathBuf,
+    /// The file in force, and the one that would come into force; `-` reads standard input, such as
+    /// `git show main:monitors.yaml | serin plan - monitors.yaml`.
+    #[arg(value_names = ["OLD", "NEW"], num_args = 0..=2)]
+    pub files: Vec<PathBuf>,
     /// Print for machines: one JSON object.
     #[arg(long)]
     pub json: bool,
@@ -45,9 +47,17 @@ pub(crate) struct PlanArgs {
 /// # Errors
 /// Where a file cannot be read, or has faults.
 pub(crate) fn run(args: PlanArgs) -> anyhow::Result<ExitCode> {
-    let dash = Path::new("-");
-    anyhow::ensure!(args.old != dash || args.new != dash, "only one of the two can be standard input");
-    let (old, new) = (load(&args.old, &args.new)?, load(&args.new, &args.old)?);
+    let (old, new) = match &args.files[..] {
+        [old, new] => {
+            let dash = Path::new("-");
+            anyhow::ensure!(old != dash || new != dash, "only one of the two can be standard input");
+            (load(old, new)?, load(new, old)?)
+        }
+        files => {
+            let new = ConfigFile { file: files.first().cloned(), config: None }.path()?;
+            (committed(&new)?, load(&new, &new)?)
+        }
+    };
     let plan = plan(&old, &new);
     if args.json {
         anstream::println!("{}", serde_json::to_string_pretty(&as_json(&plan))?);
@@ -57,28 +67,41 @@ pub(crate) fn run(args: PlanArgs) -> anyhow::Result<ExitCode> {
     Ok(if plan.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(CHANGES) })
 }
 
-/// Variables that are not set are none of a plan's business: both files are taken alike. Standard input is taken for a
-/// file that lies beside the other one.
+/// The file as the last commit holds it.
+fn committed(path: &Path) -> anyhow::Result<Loaded> {
+    let text = source::committed(path)
+        .with_context(|| format!("no commit holds {}; `serin plan OLD NEW` compares any two files", path.display()))?;
+    checked(beside(path, "the last commit", text.into_bytes()), path)
+}
+
+/// Standard input is taken for a file that lies beside the other one.
 fn load(path: &Path, other: &Path) -> anyhow::Result<Loaded> {
-    let source = if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        std::io::stdin().take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-        anyhow::ensure!(bytes.len() as u64 <= FILE_BYTES_MAX, "standard input is larger than {FILE_BYTES_MAX} bytes");
-        let source = ConfigSource::new(&other.with_file_name("<standard input>"), bytes, None);
-        if !source.included.is_empty() {
-            anstream::eprintln!(
-                "warning: what standard input includes is read from the folder as it is now; \
-                 `git worktree add ../old main` gives a whole old fleet to compare with\n"
-            );
-        }
-        source
-    } else {
-        source::read(path)?
-    };
+    if path != Path::new("-") {
+        return checked(source::read(path)?, path);
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin().take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    anyhow::ensure!(bytes.len() as u64 <= FILE_BYTES_MAX, "standard input is larger than {FILE_BYTES_MAX} bytes");
+    checked(beside(other, "standard input", bytes), other)
+}
+
+/// What came from elsewhere, as a file that lies beside this one.
+fn beside(path: &Path, whence: &str, bytes: Vec<u8>) -> ConfigSource {
+    let source = ConfigSource::new(&path.with_file_name(format!("<{whence}>")), bytes, None);
+    if !source.included.is_empty() {
+        anstream::eprintln!(
+            "warning: what {whence} includes is read from the folder as it is now; \
+             `git worktree add ../old main` gives a whole old fleet to compare with\n"
+        );
+    }
+    source
+}
+
+/// Variables that are not set are none of a plan's business: both files are taken alike.
+fn checked(source: ConfigSource, path: &Path) -> anyhow::Result<Loaded> {
     let mut loaded = config::load(&source, &|name| std::env::var(name).ok(), Unset::Warn)
         .map_err(|faults| anyhow::anyhow!("{} cannot come into force:\n{faults}", source.name))?;
-    let beside = if path == Path::new("-") { other } else { path };
-    from_folder(&mut loaded, beside.parent().unwrap_or(Path::new("")));
+    from_folder(&mut loaded, path.parent().unwrap_or(Path::new("")));
     Ok(loaded)
 }
 

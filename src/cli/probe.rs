@@ -19,7 +19,7 @@ use crate::domain::classify::classify;
 use crate::domain::fault::Fault;
 use crate::domain::monitor::Monitor;
 use crate::domain::observation::{BeatKind, Observation, Step};
-use crate::domain::outcome::{Outcome, Verdict};
+use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
 use crate::domain::secret::{Address, Secret};
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::wording::counted;
@@ -130,7 +130,7 @@ pub(crate) async fn run(
     if shown.json {
         writeln!(out, "{:#}", as_value(&seen, outcome.as_ref()))?;
     } else {
-        explain(&seen, outcome.as_ref(), out)?;
+        explain(&monitor, &seen, outcome.as_ref(), out)?;
         if let Some(transcript) = &seen.transcript {
             write!(out, "\n{transcript}")?;
         }
@@ -142,7 +142,12 @@ pub(crate) async fn run(
 ///
 /// # Errors
 /// Where `out` cannot be written.
-pub(crate) fn explain(seen: &Observation, outcome: Option<&Outcome>, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn explain(
+    monitor: &Monitor,
+    seen: &Observation,
+    outcome: Option<&Outcome>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     writeln!(out, "{} · {} · {}", seen.monitor, seen.started_at.format("%Y-%m-%d %H:%M:%S UTC"), ms(seen.elapsed))?;
     if let Some(server) = &seen.server {
         let era = seen.era.map_or("", |era| era.slug());
@@ -164,11 +169,19 @@ pub(crate) fn explain(seen: &Observation, outcome: Option<&Outcome>, out: &mut i
         }
     }
     for (nth, ask) in seen.asks.iter().enumerate() {
-        let verdict = outcome.and_then(|outcome| outcome.asks.get(nth)).map_or("", |verdict| verdict.slug());
+        let judged = outcome.and_then(|outcome| outcome.asks.get(nth));
+        let verdict = judged.map_or("", |verdict| verdict.slug());
         match &ask.result {
             None => writeln!(out, "canary     {} · not asked", ask.canary)?,
             Some(Err(fault)) => writeln!(out, "canary     {} · {} · {verdict}", ask.canary, fault_line(fault))?,
             Some(Ok(answer)) => explain_answer(&ask.canary, answer, verdict, out)?,
+        }
+        if let Some(AskVerdict::Wrong { reason, seen, .. }) = judged
+            && let Some(canary) = monitor.canaries.iter().find(|canary| canary.id == ask.canary)
+        {
+            writeln!(out, "           asked    {:?}", canary.query)?;
+            writeln!(out, "           expected {}", canary.expected())?;
+            writeln!(out, "           got      {}: {seen}", reason.slug())?;
         }
     }
     if let Some(sources) = &seen.sources {
@@ -264,8 +277,9 @@ mod tests {
     use super::{explain, kind_word};
     use crate::cli::probe_json::as_value;
     use crate::domain::fault::{Fault, FaultKind};
-    use crate::domain::monitor::MonitorId;
+    use crate::domain::monitor::{Monitor, MonitorId};
     use crate::domain::observation::{BeatKind, Observation, Phases, Stage, Step};
+    use crate::domain::secret::{Address, Secret};
 
     fn seen() -> Observation {
         let at = "2026-11-21T09:00:00Z".parse().unwrap();
@@ -288,8 +302,10 @@ mod tests {
 
     #[test]
     fn a_probe_is_explained_to_people_and_machines() {
+        let address = Address { shown: String::new(), resolved: Secret::new("") };
+        let monitor = Monitor::undeclared("docs", address);
         let mut text = Vec::new();
-        explain(&seen(), None, &mut text).unwrap();
+        explain(&monitor, &seen(), None, &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
         for part in ["handshake  ✗ initialize · 1.5 ms  headers 1.4 ms", "http_status: 503 oh", "note: an oddity"] {
             assert!(text.contains(part), "{part} in {text}");

@@ -82,6 +82,25 @@ impl Remote {
         self.send(self.client.post(format!("{}/api/v1{path}", self.base)).json(body)).await
     }
 
+    /// Carries an MCP message, and gives back what answers it; none where nothing does.
+    ///
+    /// # Errors
+    /// Where nobody answers, or not by a message.
+    pub(crate) async fn mcp(&self, message: Vec<u8>, headers: &[(&str, &str)]) -> anyhow::Result<Option<Value>> {
+        let mut request = self.client.post(format!("{}/mcp", self.base)).body(message);
+        request = request.header("content-type", "application/json");
+        request = request.header("accept", "application/json, text/event-stream");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let ApiAnswer { status, body } = self.send(request).await?;
+        match body {
+            Value::Null => Ok(None),
+            message if message["jsonrpc"] == "2.0" => Ok(Some(message)),
+            body => anyhow::bail!("{}", ApiAnswer { status, body }.error()),
+        }
+    }
+
     async fn send(&self, mut request: reqwest::RequestBuilder) -> anyhow::Result<ApiAnswer> {
         if let Some(token) = &self.token {
             request = request.bearer_auth(token.expose());
@@ -105,8 +124,17 @@ impl Remote {
 impl ApiAnswer {
     /// What went wrong, as the API says it.
     pub(crate) fn error(&self) -> String {
-        self.body["error"].as_str().map_or_else(|| format!("HTTP {}", self.status), str::to_owned)
+        self.body["detail"].as_str().map_or_else(|| format!("HTTP {}", self.status), str::to_owned)
     }
+}
+
+/// Who acts, from the environment, such as `kim@laptop`.
+pub(crate) fn somebody() -> String {
+    let user =
+        ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok()).filter(|user| !user.is_empty());
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok().or_else(|| std::env::var("HOSTNAME").ok());
+    let host = host.map(|host| host.trim().to_owned()).filter(|host| !host.is_empty());
+    format!("{}@{}", user.as_deref().unwrap_or("somebody"), host.as_deref().unwrap_or("somewhere"))
 }
 
 /// Where to connect to for an address that was bound.

@@ -1,6 +1,5 @@
 //! `serin run`: watch a fleet until told to stop.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -9,14 +8,14 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{self, Logging, Options};
+use crate::cli::config_file::ConfigFile;
 use crate::domain::wording::counted;
 
 /// Watches the fleet that a file declares.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct RunArgs {
-    /// The file.
-    #[arg(long, value_name = "FILE", default_value = "monitors.yaml")]
-    pub config: PathBuf,
+    #[command(flatten)]
+    config: ConfigFile,
     /// Where the database is found damaged, keep it beside under a dated name and start anew without any history;
     /// receivers of `internal` are told.
     #[arg(long)]
@@ -42,7 +41,7 @@ pub(crate) async fn run(args: RunArgs, logging: Logging) -> anyhow::Result<ExitC
     tokio::spawn(async move { while too_large.recv().await.is_some() {} });
     let env: app::Environment = Arc::new(|name: &str| std::env::var(name).ok());
     let options =
-        Options { look, set_aside_damaged: args.set_aside_damaged, logging, ..Options::new(args.config, env) };
+        Options { look, set_aside_damaged: args.set_aside_damaged, logging, ..Options::new(args.config.path()?, env) };
     let running = match app::start(options, shutdown.clone()).await {
         // Told to stop before it had begun, which is no failure.
         Err(error) if shutdown.is_cancelled() => {

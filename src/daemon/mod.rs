@@ -3,11 +3,11 @@
 //! Read: `loop_context` (what they work with), `clock` (is it set), `runtime` (one monitor's state in memory) on
 //! `beat_history`, `spending` and `kept_probe`, `view` (as pages show it), `watch`
 //! (one beat, whole) with `rows` (what is written of it), `changes` (what else changes a monitor's state),
-//! `transcript_policy` (which transcripts stay), `notify` (from a decision to what is queued), `batch_window` (how many
-//! start together), `permits` (who may be in flight), `scheduler` (who is due) on `dues` and `beat_task`, `delivery_worker`
-//! (claim, send, record), `resume` (where the last run stood), `startup` (the database, open), `reload` (the file,
-//! whenever it changes), `queue_metrics` (what nobody else would notice), `heartbeat` (that we are well, to somebody
-//! outside), `janitor` (forgets what is over).
+//! `transcript_policy` and `answer_texts` (which transcripts and texts stay) on `day_bytes`, `notify` (from a decision
+//! to what is queued), `batch_window` (how many start together), `permits` (who may be in flight), `scheduler` (who is
+//! due) on `dues` and `beat_task`, `delivery_worker` (claim, send, record), `resume` (where the last run stood), `startup`
+//! (the database, open), `reload` (the file, whenever it changes), `queue_metrics` (what nobody else would notice),
+//! `heartbeat` (that we are well, to somebody outside), `janitor` (forgets what is over).
 
 pub(crate) mod loop_context;
 pub(crate) mod clock;
@@ -15,6 +15,7 @@ pub(crate) mod strip;
 pub(crate) mod beat_history;
 pub(crate) mod spending;
 pub(crate) mod kept_probe;
+pub(crate) mod day_bytes;
 pub(crate) mod runtime;
 pub(crate) mod view;
 pub(crate) mod rows;
@@ -27,6 +28,7 @@ pub(crate) mod listing;
 pub(crate) mod watch;
 pub(crate) mod accept_baseline;
 pub(crate) mod transcript_policy;
+pub(crate) mod answer_texts;
 pub(crate) mod notify;
 pub(crate) mod batch_window;
 pub(crate) mod permits;

@@ -1,7 +1,7 @@
 //! What a beat saw and changed, as the rows that are written of it.
 
 use crate::daemon::runtime::MonitorRuntime;
-use crate::domain::answer::Ask;
+use crate::domain::answer::{Answer, Ask};
 use crate::domain::monitor_state::MonitorState;
 use crate::domain::observation::{Observation, Stage};
 use crate::domain::outcome::{AskVerdict, Outcome};
@@ -95,6 +95,8 @@ pub(super) fn ask_row(ask: &Ask, verdict: &AskVerdict) -> AskRow {
     };
     let answer = ask.result.as_ref().and_then(|result| result.as_ref().ok());
     let hits = answer.map_or(&[][..], |answer| &answer.hits);
+    // In the place of its sources, so that lists, packs and exports know one layout.
+    let text = answer.and_then(|answer| answer.kept.as_deref());
     AskRow {
         canary: ask.canary.clone(),
         variant: ask.variant,
@@ -104,10 +106,47 @@ pub(super) fn ask_row(ask: &Ask, verdict: &AskVerdict) -> AskRow {
         verdict: verdict.slug(),
         reason,
         rank,
-        sources: hits.iter().map(|hit| hit.source.clone()).collect(),
-        scores: hits.iter().map(|hit| hit.score).collect(),
-        lengths: hits.iter().map(|hit| hit.chars).collect(),
+        sources: answer.into_iter().flat_map(Answer::sources).map(str::to_owned).collect(),
+        scores: hits.iter().map(|hit| hit.score).chain(text.map(|_| None)).collect(),
+        lengths: hits.iter().map(|hit| hit.chars).chain(text.map(|text| text.chars)).collect(),
         bytes: answer.map_or(0, |answer| answer.bytes),
         tokens: answer.and_then(|answer| answer.tokens),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::domain::answer::{Hit, KeptText, Turn, Variant};
+
+    #[test]
+    fn an_answer_becomes_a_ranked_list() {
+        let hit = |source: &str, score| Hit { source: source.to_owned(), score, chars: 80, excerpt: String::new() };
+        let hits = vec![hit("a.md", Some(0.5)), hit("b.md", None)];
+        let text = KeptText { name: "text:ab".into(), bytes: 13, chars: 12, begins: "ä text alone".into() };
+        let rows = [
+            (Answer { hits, ..Answer::default() }, "a.md b.md [Some(0.5), None] [80, 80]", "results"),
+            (Answer::default(), " [] []", "no results"),
+            (
+                Answer { text_only: true, kept: Some(Box::new(text)), ..Answer::default() },
+                "text:ab [None] [12]",
+                "a text is one source without a score",
+            ),
+        ];
+        for (answer, expected, sentence) in rows {
+            let ask = Ask {
+                canary: "c".to_owned(),
+                variant: Variant::Plain,
+                turn: Turn::Scheduled,
+                elapsed: Duration::ZERO,
+                fresh_connection: false,
+                result: Some(Ok(answer)),
+            };
+            let row = ask_row(&ask, &AskVerdict::Right { rank: None });
+            let written = format!("{} {:?} {:?}", row.sources.join(" "), row.scores, row.lengths);
+            assert_eq!(written, expected, "{sentence}");
+        }
     }
 }

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 
 use crate::daemon::beat_history::BeatHistory;
 use crate::daemon::connectivity::ConnectivityTask;
+use crate::daemon::day_bytes::DayBytes;
 use crate::daemon::kept_probe::KeptProbe;
 use crate::daemon::spending::Spending;
 use crate::daemon::transcript_policy::TranscriptPolicy;
@@ -45,6 +46,8 @@ pub(crate) struct MonitorRuntime {
     pub answer_tokens: Spread,
     /// Which transcripts were kept lately.
     pub transcript_policy: TranscriptPolicy,
+    /// Texts of answers that were kept today.
+    pub texts_today: DayBytes,
     /// Our own trouble with it.
     pub trouble: Option<Box<str>>,
     /// Whether the file changed it while nobody ran, so that what is open is weighed anew.
@@ -124,6 +127,7 @@ impl MonitorRuntime {
             sources_asked_at: None,
             answer_tokens: Spread::default(),
             transcript_policy: TranscriptPolicy::default(),
+            texts_today: DayBytes::default(),
             trouble: None,
             edited_unseen: false,
             rolled_up: (RollUp::Unknown, now),

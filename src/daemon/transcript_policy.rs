@@ -3,6 +3,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use crate::daemon::day_bytes::DayBytes;
 use crate::domain::monitor_state::{Decision, MonitorState};
 use crate::domain::observation::Observation;
 use crate::domain::outcome::{Outcome, Verdict};
@@ -25,8 +26,7 @@ pub(crate) struct TranscriptPolicy {
     /// At most one entry a reason.
     kept: Vec<(FailureReason, DateTime<Utc>)>,
     failing: bool,
-    day: i64,
-    day_bytes: usize,
+    today: DayBytes,
 }
 
 impl TranscriptPolicy {
@@ -69,7 +69,7 @@ impl TranscriptPolicy {
             let incident = next.incident(leading.signal).map_or("", |incident| incident.id.as_str());
             rows.push(row(incident, leading.reason));
         }
-        if rows.is_empty() || !self.affords(text.len(), now) {
+        if rows.is_empty() || !self.today.affords(text.len(), DAY_BYTES_MAX, now) {
             return Vec::new();
         }
         for reason in rows.iter().map(|row| row.reason).chain([leading.reason]) {
@@ -82,16 +82,6 @@ impl TranscriptPolicy {
     fn wants(&self, reason: FailureReason, begins: bool, now: DateTime<Utc>) -> bool {
         let last = self.kept.iter().find(|(kept, _)| *kept == reason);
         last.is_none_or(|(_, at)| now - at >= if begins { BEGINS_AGAIN } else { AGAIN })
-    }
-
-    fn affords(&mut self, bytes: usize, now: DateTime<Utc>) -> bool {
-        let day = now.timestamp().div_euclid(86_400);
-        if day != self.day {
-            (self.day, self.day_bytes) = (day, 0);
-        }
-        let affords = self.day_bytes + bytes <= DAY_BYTES_MAX;
-        self.day_bytes += if affords { bytes } else { 0 };
-        affords
     }
 }
 

@@ -9,7 +9,7 @@ use crate::daemon::kept_probe::KeptProbe;
 use crate::daemon::runtime::{LastListing, MonitorRuntime};
 use crate::daemon::strip::Strip;
 use crate::domain::context::Spread;
-use crate::domain::monitor::{Canary, CanaryKind, Monitor, MonitorId};
+use crate::domain::monitor::{Canary, Monitor, MonitorId};
 use crate::domain::monitor_state::MonitorState;
 use crate::domain::observation::{BeatKind, ToolsSeen};
 use crate::domain::outcome::AskVerdict;
@@ -220,19 +220,13 @@ impl MonitorSnapshot {
     }
 
     fn canary(&self, canary: &Canary) -> CanaryView {
-        let expected = match canary.kind {
-            CanaryKind::Negative => {
-                canary.max_score.map_or_else(|| "nothing".to_owned(), |limit| format!("nothing scored above {limit}"))
-            }
-            _ => format!("{} within {}", canary.expect.join(" or "), canary.within),
-        };
         let heard = self.state.canaries.get(&canary.id);
-        let (got, rank) = heard.map_or((String::new(), None), got);
+        let (got, rank) = heard.map_or((String::new(), None), |heard| got(canary, heard));
         CanaryView {
             id: canary.id.clone(),
             kind: canary.kind,
             query: canary.query.clone(),
-            expected,
+            expected: canary.expected(),
             verdict: heard.and_then(|heard| heard.outcome()).map(|last| last.slug().to_owned()),
             heard: self.state.is_heard(&canary.id),
             got,
@@ -244,10 +238,11 @@ impl MonitorSnapshot {
     }
 }
 
-fn got(heard: &CanaryState) -> (String, Option<u32>) {
+fn got(canary: &Canary, heard: &CanaryState) -> (String, Option<u32>) {
     match &heard.outcome() {
         None | Some(AskVerdict::NotAsked) => (String::new(), None),
         Some(AskVerdict::Right { rank: Some(rank) }) => (format!("at rank {rank}"), Some(*rank)),
+        Some(AskVerdict::Right { rank: None }) if canary.text.is_some() => ("as expected".to_owned(), None),
         Some(AskVerdict::Right { rank: None }) => ("nothing, as it should".to_owned(), None),
         Some(AskVerdict::Wrong { reason, rank, seen }) => (format!("{}: {seen}", reason.slug()), *rank),
         Some(AskVerdict::Failed { reason }) => (format!("no answer: {}", reason.slug()), None),

@@ -11,7 +11,9 @@ use chrono::{DateTime, Utc};
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use crate::daemon::answer_texts::new_texts;
 use crate::daemon::clock::lived;
+use crate::daemon::day_bytes::DayBytes;
 use crate::daemon::failure_confirmation::confirm_failure;
 use crate::daemon::listing;
 use crate::daemon::loop_context::LoopContext;
@@ -20,6 +22,7 @@ use crate::daemon::permits::Permit;
 use crate::daemon::rows::{ask_row, beat_row, changed_signals, marks_row};
 use crate::daemon::runtime::MonitorRuntime;
 use crate::daemon::transcript_policy::TranscriptPolicy;
+use crate::domain::answer::KeptText;
 use crate::domain::classify::classify;
 use crate::domain::contract::FIRST_STABLE;
 use crate::domain::fleet::Fleet;
@@ -68,7 +71,7 @@ pub(crate) async fn beat(
         return BeatResult { given_up: Some((kind, scheduled_at)), ..BeatResult::default() };
     };
     runtime.spending.spend(&observed.0, runtime.monitor.every);
-    let mut judged = judged(runtime, &fleet, *observed, (started, now));
+    let mut judged = judged(&context.store, runtime, &fleet, *observed, (started, now));
     let transcripts = std::mem::take(&mut judged.transcripts);
     let record = Box::pin(record(context, runtime, &fleet, (&judged, transcripts), now)).await;
     let counted = Counted {
@@ -100,9 +103,11 @@ struct Judged {
     next: Next,
     decisions: Vec<Decision>,
     transcripts: Vec<TranscriptRow>,
+    texts: Vec<KeptText>,
 }
 
 fn judged(
+    store: &Store,
     runtime: &MonitorRuntime,
     fleet: &Fleet,
     (mut seen, profile, outcome): Observed,
@@ -115,10 +120,13 @@ fn judged(
     let noted = listing::row(runtime, &seen, now).is_some().then_some(now);
     let mut transcript_policy = runtime.transcript_policy.clone();
     let transcripts = transcript_policy.rows((&seen, &outcome), &decisions, &state, runtime.monitor.every, now);
+    let mut texts_today = runtime.texts_today;
+    let room = (&mut texts_today, runtime.monitor.canaries.len());
+    let texts = new_texts(&seen, room, |name| store.keeps_text(name), now);
     // What is kept is in the database; memory would not hold that of a whole fleet.
     seen.transcript = None;
-    let next = Next { state: Arc::new(state), profile, transcript_policy, noted, started };
-    Box::new(Judged { seen, outcome, next, decisions, transcripts })
+    let next = Next { state: Arc::new(state), profile, transcript_policy, texts_today, noted, started };
+    Box::new(Judged { seen, outcome, next, decisions, transcripts, texts })
 }
 
 impl Judged {
@@ -135,6 +143,7 @@ struct Next {
     state: Arc<MonitorState>,
     profile: ServerProfile,
     transcript_policy: TranscriptPolicy,
+    texts_today: DayBytes,
     /// When the list of tools was written down, where it was.
     noted: Option<DateTime<Utc>>,
     started: Instant,
@@ -192,6 +201,7 @@ async fn remembered(
     let is_shown = is_quiet && runtime.trouble.is_none() && runtime.profile == next.profile;
     runtime.profile = next.profile;
     runtime.transcript_policy = next.transcript_policy;
+    runtime.texts_today = next.texts_today;
     runtime.spending.days_saved(now);
     // What showed us nothing covers no time.
     if verdict != Verdict::Unknown {
@@ -222,6 +232,8 @@ async fn observe(
     if outcome.verdict != Verdict::Good {
         seen.transcript = transcript.map(|transcript| transcript.written(&assignment, &seen, &outcome));
     }
+    // Judged, and nobody else reads them: what stays of them for good stands beside them.
+    seen.asks.iter_mut().filter_map(|ask| ask.result.as_mut()?.as_mut().ok()).for_each(|answer| answer.text = None);
     let judged = (&mut seen, outcome);
     let outcome = confirm_failure(context, runtime, &fleet.control, judged, profile.recent_action, now).await;
     Box::new((seen, profile, outcome))
@@ -258,11 +270,12 @@ async fn record(
     (judged, transcripts): (&Judged, Vec<TranscriptRow>),
     now: DateTime<Utc>,
 ) -> Result<Box<ChangeSet>, StoreError> {
-    let Judged { seen, outcome, next: Next { state: next, profile, .. }, decisions, .. } = judged;
+    let Judged { seen, outcome, next: Next { state: next, profile, .. }, decisions, texts, .. } = judged;
     let notifier = Notifier { fleet, monitor: &runtime.monitor, now };
     let mut record = Box::new(ChangeSet {
         beat: Some(beat_row(seen, outcome, &fleet.provenance.hash)),
         asks: seen.asks.iter().zip(&outcome.asks).map(|(ask, verdict)| ask_row(ask, verdict)).collect(),
+        texts: texts.clone(),
         signals: changed_signals(runtime, next),
         marks: (runtime.state.marks != next.marks).then(|| marks_row(runtime, next)),
         profile: (runtime.profile != *profile).then(|| ServerProfileRow {

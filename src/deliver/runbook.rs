@@ -8,6 +8,11 @@ use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, html as writer};
 
 use crate::domain::reason::FailureReason;
 
+/// The runbook of a reason as it was written.
+pub(crate) fn markdown(reason: FailureReason) -> &'static str {
+    reason.facts().runbook
+}
+
 /// The runbook of a reason as HTML, safe to put into a page as it is.
 pub(crate) fn html(reason: FailureReason) -> String {
     rendered(reason.facts().runbook)

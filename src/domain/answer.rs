@@ -1,5 +1,6 @@
 //! What a canary was asked, why, and what came back.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::domain::fault::Fault;
@@ -86,8 +87,36 @@ pub struct Answer {
     pub bytes: u64,
     /// Tokens of what a model would read of it; none where they were not counted.
     pub tokens: Option<u32>,
-    /// What a model would read of it, only until the probe has counted its tokens.
+    /// What a model would read of it, until the probe has counted its tokens; where a canary reads it, until it is judged.
     pub text: Option<Box<str>>,
+    /// Whether neither a list of results was found nor a text which says that there is none: only the text tells anything.
+    pub text_only: bool,
+    /// The text's first words, bounded, for the evidence; none where no canary reads the text.
+    pub begins: Option<String>,
+    /// What stays of the text for good, where only the text tells anything.
+    pub kept: Option<Box<KeptText>>,
+}
+
+impl Answer {
+    /// Names of its sources in the order given. Where only the text tells anything it is a list with one source, which
+    /// stands for that text.
+    pub fn sources(&self) -> impl Iterator<Item = &str> {
+        let text = self.kept.iter().map(|text| &*text.name);
+        self.hits.iter().map(|hit| &*hit.source).chain(text)
+    }
+}
+
+/// What is kept of an answer's text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptText {
+    /// Stands for it among the names of sources: `text:` and the first 32 hexadecimal digits of its SHA-256.
+    pub name: Box<str>,
+    /// Length of the whole in bytes.
+    pub bytes: u64,
+    /// Characters of the whole.
+    pub chars: u32,
+    /// How it begins: bounded, harmless to show, and without our secrets.
+    pub begins: Arc<str>,
 }
 
 /// Results kept of one answer.
@@ -104,4 +133,23 @@ pub struct Hit {
     pub chars: u32,
     /// The first words of the text, bounded, for the evidence.
     pub excerpt: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_a_list_with_one_source() {
+        let hit = |source: &str| Hit { source: source.to_owned(), score: None, chars: 1, excerpt: String::new() };
+        let text = KeptText { name: "text:ab".into(), bytes: 2, chars: 2, begins: "hi".into() };
+        let rows = [
+            (Answer::default(), vec![], "no results"),
+            (Answer { hits: vec![hit("a.md"), hit("b.md")], ..Answer::default() }, vec!["a.md", "b.md"], "results"),
+            (Answer { kept: Some(Box::new(text)), ..Answer::default() }, vec!["text:ab"], "a text alone"),
+        ];
+        for (answer, expected, sentence) in rows {
+            assert_eq!(answer.sources().collect::<Vec<_>>(), expected, "{sentence}");
+        }
+    }
 }

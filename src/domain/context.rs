@@ -92,6 +92,7 @@ mod tests {
             expect: Vec::new(),
             within: 5,
             max_score: None,
+            text: None,
             line: 1,
             definition_hash: String::new(),
         }

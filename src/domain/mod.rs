@@ -8,6 +8,7 @@
 pub mod protocol;
 pub mod secret;
 pub mod rules;
+pub mod wanted;
 pub mod monitor;
 pub mod receiver;
 pub(crate) mod route;

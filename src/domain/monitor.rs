@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::protocol::{Era, Transport};
 use crate::domain::rules::Rules;
 use crate::domain::secret::{Address, Secret};
+use crate::domain::wanted::{ExpectedText, TextSigns, Wanted};
 
 /// A monitor's identity: history follows the id, the name may change.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -93,10 +94,12 @@ impl Monitor {
             health: Vec::new(),
             search: Search {
                 tool: None,
-                query: "query".to_owned(),
+                query: vec!["/query".to_owned()],
                 arguments: BTreeMap::new(),
                 results: None,
                 fields: SearchFields::default(),
+                by_columns: false,
+                said: None,
                 per_beat: 0,
             },
             canaries: Vec::new(),
@@ -243,14 +246,18 @@ pub struct Caps {
 pub struct Search {
     /// The tool's name; none: found among the usual names (`search_documents`, `search`, `query`, …).
     pub tool: Option<String>,
-    /// The argument that takes the question.
-    pub query: String,
+    /// Where the question goes: JSON pointers into the arguments, at least one, such as `/query`.
+    pub query: Vec<String>,
     /// Further arguments, each value as JSON text.
     pub arguments: BTreeMap<String, String>,
     /// JSON pointer to the list of results; none: found by shape.
     pub results: Option<String>,
     /// JSON pointers inside one result (`source`, `content`, `score`), and `total` inside the answer.
     pub fields: SearchFields,
+    /// Whether each of `fields` points into the answer, at a list of all results' parts, instead of into one result.
+    pub by_columns: bool,
+    /// What a text says that is no list of results; none: nothing is known of it.
+    pub said: Option<Box<TextSigns>>,
     /// Canaries asked in one beat.
     pub per_beat: u32,
 }
@@ -283,10 +290,37 @@ pub struct Canary {
     pub within: u32,
     /// For a negative canary: scores up to here are no hit; none: any result is one.
     pub max_score: Option<f64>,
+    /// What the whole text of the answer has to hold, and may not; none: only its list of results is judged.
+    pub text: Option<Box<ExpectedText>>,
     /// The line of the file on which it stands, from 1.
     pub line: u32,
     /// Changes exactly when something about this canary changes; lowercase hex.
     pub definition_hash: String,
+}
+
+impl Canary {
+    /// What it expects, in words.
+    pub fn expected(&self) -> String {
+        let listed = match (self.kind, self.max_score) {
+            (CanaryKind::Negative, Some(limit)) => Some(format!("nothing scored above {limit}")),
+            (CanaryKind::Negative, None) if self.text.is_none() => Some("nothing".to_owned()),
+            (CanaryKind::Negative, None) => None,
+            _ => (!self.expect.is_empty()).then(|| format!("{} within {}", self.expect.join(" or "), self.within)),
+        };
+        let shown = |wanted: &[Wanted]| wanted.iter().map(Wanted::shown).collect::<Vec<_>>();
+        let text = self.text.as_deref();
+        let held = text.map(|text| shown(&text.contains)).filter(|held| !held.is_empty());
+        let kept_out = text.map(|text| shown(&text.not_contains)).filter(|out| !out.is_empty());
+        let parts =
+            [listed, held.map(|held| held.join(" and ")), kept_out.map(|out| format!("without {}", out.join(" or ")))];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether an answer without a list of results can be judged, by its text.
+    pub fn needs_no_list(&self, search: &Search) -> bool {
+        let says_when_empty = search.said.as_ref().is_some_and(|said| said.empty.is_some());
+        self.expect.is_empty() && (self.text.is_some() || self.kind == CanaryKind::Negative && says_when_empty)
+    }
 }
 
 /// What a canary isolates (RETRIEVAL §2).

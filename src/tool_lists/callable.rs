@@ -24,6 +24,8 @@ const QUESTION_NAMES: [&str; 14] = [
     "keywords",
     "term",
 ];
+/// Arguments that take several questions at once.
+const QUESTIONS_NAMES: [&str; 5] = ["query_texts", "queries", "questions", "texts", "query_list"];
 /// Texts that are no question, however alone they stand: a stranger's database or shell is not tried out.
 const NO_QUESTIONS: [&str; 14] = [
     "sql",
@@ -58,7 +60,7 @@ const ARGUMENT_BYTES_MAX: usize = 500;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Callable {
     pub tool: String,
-    /// The argument that takes the question.
+    /// Where the question goes, as a JSON pointer into the arguments.
     pub query: String,
     /// Further arguments, each value as JSON text.
     pub arguments: BTreeMap<String, String>,
@@ -83,12 +85,13 @@ pub(crate) fn find(
     };
     let schema = input_schema(tool);
     let question = match query {
-        Some(name) => name.to_owned(),
+        Some(place) if place.starts_with('/') => place.to_owned(),
+        Some(name) => pointer(name),
         None => question_of(schema, true).ok_or_else(|| {
             format!("tool `{}` has no argument that takes a question; name one with --query", shown(name_of(tool)))
         })?,
     };
-    let (arguments, guesses) = arguments_of(schema, &question, given).map_err(|missing| {
+    let (arguments, guesses) = arguments_of(schema, &argument_of(&question), given).map_err(|missing| {
         format!(
             "tool `{}` needs arguments that cannot be guessed: {}; give them with --argument NAME=VALUE",
             shown(name_of(tool)),
@@ -101,7 +104,10 @@ pub(crate) fn find(
 /// One with a usual name that takes a question, else the only one whose name says that it searches.
 fn likeliest<'a>(tools: &'a [Value], query: Option<&str>) -> Result<&'a Value, String> {
     let takes = |tool: &Value, strange: bool| match query {
-        Some(name) => input_schema(tool).pointer("/properties").is_some_and(|all| all.get(name).is_some()),
+        Some(place) => {
+            let name = if place.starts_with('/') { argument_of(place) } else { place.to_owned() };
+            input_schema(tool).pointer("/properties").is_some_and(|all| all.get(&name).is_some())
+        }
         None => question_of(input_schema(tool), strange).is_some(),
     };
     let usual = USUAL_NAMES.iter().filter_map(|name| named(tools, name));
@@ -127,7 +133,18 @@ fn likeliest<'a>(tools: &'a [Value], query: Option<&str>) -> Result<&'a Value, S
     }
 }
 
-/// The argument that takes the question. `strange` names are taken where they are the only text the tool asks for.
+/// A name as a JSON pointer.
+fn pointer(name: &str) -> String {
+    format!("/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
+/// The argument that a pointer leads into.
+fn argument_of(pointer: &str) -> String {
+    let first = pointer[1..].split('/').next().unwrap_or_default();
+    first.replace("~1", "/").replace("~0", "~")
+}
+
+/// Where the question goes, as a pointer. `strange` names are taken where they are the only text the tool asks for.
 fn question_of(schema: &Value, strange: bool) -> Option<String> {
     let properties = schema.get("properties")?.as_object()?;
     let is_text = |property: &Value| match property.get("type") {
@@ -136,7 +153,14 @@ fn question_of(schema: &Value, strange: bool) -> Option<String> {
         _ => property.get("anyOf").is_none_or(|_| property.to_string().contains(r#""type":"string""#)),
     } && property.get("enum").is_none();
     if let Some(name) = QUESTION_NAMES.iter().find(|name| properties.get(**name).is_some_and(is_text)) {
-        return Some((*name).to_owned());
+        return Some(pointer(name));
+    }
+    let is_texts = |property: &Value| {
+        property.get("type").is_some_and(|kind| kind == "array")
+            && property.pointer("/items/type").is_some_and(|kind| kind == "string")
+    };
+    if let Some(name) = QUESTIONS_NAMES.iter().find(|name| properties.get(**name).is_some_and(is_texts)) {
+        return Some(format!("{}/0", pointer(name)));
     }
     let texts = |required: bool| {
         let mut of = properties.iter().filter(|(name, property)| {
@@ -146,7 +170,7 @@ fn question_of(schema: &Value, strange: bool) -> Option<String> {
                 && !NO_QUESTIONS.iter().any(|other| words(name).contains(&(*other).to_owned()))
         });
         let only = of.next()?;
-        of.next().is_none().then(|| only.0.clone())
+        of.next().is_none().then(|| pointer(only.0))
     };
     if strange { texts(true).or_else(|| texts(false)) } else { None }
 }
@@ -277,7 +301,7 @@ mod tests {
         let seen = find(tools, None, None, &BTreeMap::new()).map(|call| {
             let arguments: Vec<String> =
                 call.arguments.iter().map(|(name, value)| format!(" {name}={value}")).collect();
-            format!("{}({}){}", call.tool, call.query, arguments.concat())
+            format!("{}({}){}", call.tool, &call.query[1..], arguments.concat())
         });
         match expected {
             Ok(call) => assert_eq!(seen.as_deref(), Ok(call), "{sentence}"),
@@ -303,6 +327,11 @@ mod tests {
             "a strange word that is the only text required",
             &[tool("search", json!({"thing": text, "lang": text}), json!(["thing"]))],
             Ok("search(thing)"),
+        );
+        check(
+            "a list of questions",
+            &[tool("chroma_query", json!({"query_texts": {"type": "array", "items": text}}), json!(["query_texts"]))],
+            Ok("chroma_query(query_texts/0)"),
         );
         check(
             "the number of results is set",
@@ -368,7 +397,7 @@ mod tests {
         )];
         let given = BTreeMap::from([("where".to_owned(), "\"docs\"".to_owned())]);
         let seen = find(&tools, Some("lookup"), Some("what"), &given).unwrap();
-        assert_eq!((&*seen.query, seen.arguments), ("what", given));
+        assert_eq!((&*seen.query, seen.arguments), ("/what", given));
         assert!(find(&tools, Some("gone"), None, &BTreeMap::new()).is_err_and(|why| why.contains("no tool `gone`")));
     }
 }

@@ -1,8 +1,9 @@
 //! Lists of tools: reduced, held against each other, read for instructions and weighed in tokens. No sockets.
 //!
-//! Read `tools`, then `diff` on `schema_diff` (with `json_schema` and `diff_words`); `known` is what a probe holds a list against.
+//! Read `tools` on `json_text`, `asked` (the arguments of a search), then `diff` on `schema_diff` (with `json_schema` and `diff_words`); `known` is what a probe holds a list against.
 
 pub mod known;
+pub(crate) mod json_text;
 pub(crate) mod json_schema;
 pub(crate) mod diff_words;
 pub(crate) mod schema_diff;
@@ -10,6 +11,7 @@ pub(crate) mod diff;
 pub(crate) mod instructions;
 pub mod schema;
 pub mod tools;
+pub(crate) mod asked;
 pub(crate) mod tokens;
 pub(crate) mod interner;
 pub(crate) mod callable;

@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use crate::domain::monitor::Search;
+use crate::tool_lists::asked;
 use crate::untrusted_text::{DETAIL_CHARS_MAX, escaped};
 
 /// Why a declared call does not fit, whatever it asks; none where it does, or where the schema is beyond judging.
@@ -19,14 +20,15 @@ pub fn misfit_asking(schema: &Value, search: &Search, question: &str) -> Option<
 
 fn misfit_with(schema: &Value, search: &Search, question: Option<&str>) -> Option<String> {
     let properties = schema.get("properties").and_then(Value::as_object);
-    let given = |name: &str| name == search.query || search.arguments.contains_key(name);
+    let arguments = asked::arguments(search, question.unwrap_or("a question"));
+    let arguments = arguments.as_object().cloned().unwrap_or_default();
+    let given = |name: &str| arguments.contains_key(name);
     if let Some(required) = schema.get("required").and_then(Value::as_array)
         && let Some(missing) = required.iter().filter_map(Value::as_str).find(|name| !given(name))
     {
         return Some(said(format!("the tool requires `{missing}`, which the call does not give")));
     }
-    let names = std::iter::once(search.query.as_str()).chain(search.arguments.keys().map(String::as_str));
-    for name in names {
+    for (name, value) in &arguments {
         let Some(property) = properties.and_then(|properties| properties.get(name)) else {
             if schema.get("additionalProperties") == Some(&Value::Bool(false))
                 && schema.get("patternProperties").is_none()
@@ -35,13 +37,9 @@ fn misfit_with(schema: &Value, search: &Search, question: Option<&str>) -> Optio
             }
             continue;
         };
-        let value = match search.arguments.get(name) {
-            Some(text) => serde_json::from_str(text).unwrap_or(Value::Null),
-            None => Value::from(question.unwrap_or("a question")),
-        };
         // Any text may be the question where none is given, so no list can be said to lack it.
-        let any_text = name == search.query && question.is_none();
-        if let Some(why) = value_misfit(property, &value, any_text) {
+        let any_text = question.is_none() && search.query.iter().any(|pointer| pointer[1..] == **name);
+        if let Some(why) = value_misfit(property, value, any_text) {
             return Some(said(format!("`{name}` {why}")));
         }
     }
@@ -138,10 +136,12 @@ mod tests {
     fn check(sentence: &str, schema: &Value, expected: Option<&str>) {
         let search = Search {
             tool: None,
-            query: "query".to_owned(),
+            query: vec!["/query".to_owned()],
             arguments: [("top_k", "5"), ("mode", "\"fast\"")].map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
             results: None,
             fields: SearchFields::default(),
+            by_columns: false,
+            said: None,
             per_beat: 2,
         };
         let seen = misfit(schema, &search);
@@ -186,10 +186,12 @@ mod tests {
         ];
         let search = Search {
             tool: None,
-            query: "query".to_owned(),
+            query: vec!["/query".to_owned()],
             arguments: std::collections::BTreeMap::new(),
             results: None,
             fields: SearchFields::default(),
+            by_columns: false,
+            said: None,
             per_beat: 2,
         };
         for (sentence, property, question, expected) in rows {

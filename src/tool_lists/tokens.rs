@@ -103,6 +103,8 @@ impl Tokens {
             .asks
             .iter_mut()
             .map(|ask| match &mut ask.result {
+                // A text that a canary reads is needed once more.
+                Some(Ok(answer)) if answer.begins.is_some() => answer.text.as_deref().map(|text| self.ask(text)),
                 Some(Ok(answer)) => answer.text.take().map(|text| self.ask(&text)),
                 _ => None,
             })

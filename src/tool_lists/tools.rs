@@ -12,6 +12,7 @@ use crate::domain::observation::ToolsSeen;
 use crate::domain::tools::{Drift, Instruction, KnownCalls, Listing, ToolSeen};
 use crate::tool_lists::diff;
 use crate::tool_lists::instructions;
+use crate::tool_lists::json_text::write_text;
 use crate::tool_lists::known::KnownLists;
 use crate::tool_lists::schema::{misfit, misfit_asking};
 use crate::untrusted_text::short_name;
@@ -226,11 +227,17 @@ fn find<'a>(tools: &'a [Value], search: &Search) -> Option<&'a Value> {
     }
     let mut notifier = tools.iter().filter(|tool| {
         let name = name_of(tool).to_ascii_lowercase();
-        TELLING_PARTS.iter().any(|part| name.contains(part))
-            && input_schema(tool).get("properties").is_some_and(|properties| properties.get(&search.query).is_some())
+        TELLING_PARTS.iter().any(|part| name.contains(part)) && takes_question(tool, search)
     });
     let only = notifier.next()?;
     notifier.next().is_none().then_some(only)
+}
+
+/// Whether a tool has the arguments in which the question goes.
+fn takes_question(tool: &Value, search: &Search) -> bool {
+    let first = |pointer: &String| pointer.split('/').nth(1).unwrap_or_default().replace("~1", "/").replace("~0", "~");
+    let properties = input_schema(tool).get("properties");
+    search.query.iter().all(|pointer| properties.is_some_and(|properties| properties.get(first(pointer)).is_some()))
 }
 
 /// A tool's name; empty where it has none.
@@ -297,17 +304,6 @@ fn write_canonical(value: &Value, texts: Texts, keys: ToolKeys, out: &mut String
             let _ = write!(out, "{plain}");
         }
     }
-}
-
-/// A JSON string. Most need no escape, and a formatter writes them piece by piece.
-pub(crate) fn write_text(text: &str, out: &mut String) {
-    if text.bytes().any(|byte| byte < b' ' || byte == b'"' || byte == b'\\') {
-        let _ = write!(out, "{}", Value::from(text));
-        return;
-    }
-    out.push('"');
-    out.push_str(text);
-    out.push('"');
 }
 
 fn below(keys: ToolKeys, key: &str) -> ToolKeys {

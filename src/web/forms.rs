@@ -48,7 +48,7 @@ pub(crate) async fn recheck(
                 incident => back("incidents", incident, &said),
             }
         }
-        Err(problem) => (problem.status, problem.error).into_response(),
+        Err(problem) => (problem.status, problem.detail).into_response(),
     }
 }
 
@@ -62,7 +62,7 @@ pub(crate) async fn accept(
         Err(problem) => match problem.status {
             StatusCode::CONFLICT => "refused",
             StatusCode::UNPROCESSABLE_ENTITY => "who",
-            status => return (status, problem.error).into_response(),
+            status => return (status, problem.detail).into_response(),
         },
     };
     let answer = back("monitors", &id, said);
@@ -80,7 +80,7 @@ pub(crate) async fn acknowledge(
             StatusCode::CONFLICT => "over",
             StatusCode::UNPROCESSABLE_ENTITY => "who",
             StatusCode::SERVICE_UNAVAILABLE => "away",
-            status => return (status, problem.error).into_response(),
+            status => return (status, problem.detail).into_response(),
         },
     };
     ([(header::SET_COOKIE, remembered(&taking.actor))], back("incidents", &id, said)).into_response()

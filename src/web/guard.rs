@@ -156,7 +156,7 @@ fn encoded(place: &str) -> String {
 }
 
 fn speaks_json(path: &str) -> bool {
-    path.starts_with("/api/") || path == "/metrics" || path == "/events"
+    path.starts_with("/api/") || path == "/mcp" || path == "/metrics" || path == "/events"
 }
 
 fn not_from_here(request: &Request) -> Response {

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::monitor::MonitorId;
@@ -21,7 +22,7 @@ pub(crate) struct HistoryQuery {
     heat: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct HistoryBody {
     monitor: String,
     first_seen: Option<DateTime<Utc>>,
@@ -32,7 +33,7 @@ pub(crate) struct HistoryBody {
 }
 
 /// Uptime over one range.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct UptimeBody {
     range: &'static str,
     from: DateTime<Utc>,
@@ -54,7 +55,7 @@ struct UptimeBody {
 }
 
 /// Percentiles over the range.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct LatencyBody {
     range: &'static str,
     from: DateTime<Utc>,
@@ -65,7 +66,7 @@ struct LatencyBody {
 }
 
 /// Percentiles of one slice; slices without a sample are left out.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct SliceBody {
     at: DateTime<Utc>,
     n: u32,

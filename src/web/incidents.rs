@@ -4,24 +4,25 @@ use axum::Json;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::incident::{Incident, ResolveCause};
 use crate::store::read::pages::{DeliveryLine, PAGE_ROWS, TimelineLine};
 use crate::web::actions;
-use crate::web::pages::filter::IncidentQuery;
+use crate::web::pages::filter::{IncidentQuery, cursor};
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
 
 /// A page of incidents; `next` is the `before` of the page after this one.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct IncidentList {
     incidents: Vec<IncidentBody>,
     next: Option<String>,
 }
 
 /// One incident. Its groups are structs here and one flat object in JSON.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct IncidentBody {
     id: String,
     monitor: String,
@@ -38,7 +39,7 @@ pub(crate) struct IncidentBody {
     deliveries: Option<Vec<DeliveryBody>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct CauseBody {
     signal: &'static str,
     subject: String,
@@ -50,7 +51,7 @@ struct CauseBody {
 }
 
 /// When it began and ended, and who took it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct CourseBody {
     opened_at: DateTime<Utc>,
     resolved_at: Option<DateTime<Utc>>,
@@ -60,14 +61,14 @@ struct CourseBody {
     acknowledged_at: Option<DateTime<Utc>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct RuleBody {
     file: String,
     line: u32,
     commit: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct TimelineBody {
     at: DateTime<Utc>,
     kind: String,
@@ -75,7 +76,7 @@ pub(crate) struct TimelineBody {
     text: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DeliveryBody {
     id: String,
     notification: String,
@@ -90,7 +91,7 @@ pub(crate) struct DeliveryBody {
 }
 
 /// Who takes an incident.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Acknowledgement {
     actor: String,
 }
@@ -103,7 +104,7 @@ pub(crate) async fn list(
     let filter = IncidentQuery::parse(query.as_deref().unwrap_or_default()).filter();
     let found = state.ask(state.store.incidents(&filter)).await?;
     let full = found.len() >= PAGE_ROWS as usize;
-    let next = found.last().filter(|_| full).map(|last| last.opened_at.to_rfc3339());
+    let next = found.last().filter(|_| full).map(cursor);
     Ok(Json(IncidentList { incidents: found.into_iter().map(|found| incident_body(&state, found)).collect(), next }))
 }
 

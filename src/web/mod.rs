@@ -5,7 +5,7 @@
 //! text that came from a server is escaped by the templates; nothing is trusted that a browser sends.
 //! Read: `state` (what every handler gets), `sessions` (who is let in), `guard` (what is asked at the
 //! door), `format` and `draw` (figures and shapes), `ranges` and `past` (what a monitor did over days), `pages`, the API
-//! (`monitors`, `incidents`, `tools`, `history`, `transcripts`, `status`), `source` (whom a request is from),
+//! (`monitors`, `incidents`, `tools`, `history`, `transcripts`, `status`), `agents` (what they ask by MCP), `source` (whom a request is from),
 //! `connections` (who may be connected), `starting` (before there is anything to show), and on top `router` and `serve`.
 
 pub mod state;
@@ -30,6 +30,8 @@ pub(crate) mod status;
 pub(crate) mod history;
 pub(crate) mod tools;
 pub(crate) mod transcripts;
+pub(crate) mod openapi;
+pub(crate) mod agents;
 pub(crate) mod events;
 pub(crate) mod forms;
 pub(crate) mod metrics;

@@ -7,6 +7,7 @@ use axum::extract::{Path, Query, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::monitor::MonitorId;
@@ -16,21 +17,23 @@ use crate::domain::server_profile::ServerProfile;
 use crate::domain::signal::{HeldBy, Signal};
 use crate::live::state::{CanaryView, DayView, DeclaredView, LatencyView, MonitorView, SignalView};
 use crate::web::actions;
-use crate::web::pages::filter::FleetFilter;
+use crate::web::pages::filter::{FleetFilter, MONITORS_PER_PAGE};
 use crate::web::problem::Problem;
 use crate::web::state::WebState;
 
 /// A page of monitors.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MonitorList {
     total: usize,
     page: usize,
     pages: usize,
     monitors: Vec<MonitorBody>,
+    /// The `after` of the page after this one, where one was asked for by `after` and there is more.
+    next: Option<String>,
 }
 
 /// One monitor. Its groups are structs here and one flat object in JSON.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MonitorBody {
     #[serde(flatten)]
     declared: DeclaredBody,
@@ -53,7 +56,7 @@ pub(crate) struct MonitorBody {
     canaries: Option<Vec<CanaryBody>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct DeclaredBody {
     id: String,
     name: String,
@@ -61,7 +64,7 @@ struct DeclaredBody {
     labels: std::collections::BTreeMap<String, String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct StateBody {
     state: &'static str,
     /// Signals over their limit that open nothing yet: not for long enough, or held back.
@@ -71,7 +74,7 @@ struct StateBody {
     era: Option<&'static str>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct LatencyBody {
     p95_ms: Option<f64>,
     p95_samples: Option<u32>,
@@ -79,20 +82,20 @@ struct LatencyBody {
 }
 
 /// Shares of the last day, 0–1.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct DayBody {
     coverage: Option<f64>,
     uptime: Option<f64>,
 }
 
 /// What probes cost the server, by day (UTC).
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FootprintBody {
     yesterday: SpentBody,
     today: SpentBody,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SpentBody {
     beats: u64,
     requests: u32,
@@ -105,7 +108,7 @@ pub(crate) struct SpentBody {
 }
 
 /// What probes learnt of the server.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ServerProfileBody {
     era: Option<&'static str>,
     transport: Option<&'static str>,
@@ -119,7 +122,7 @@ pub(crate) struct ServerProfileBody {
 }
 
 /// Why the schedule is not kept.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct HoldBody {
     /// `quiet`, `cap_spent` or `cap_spaced`.
     why: &'static str,
@@ -128,7 +131,7 @@ pub(crate) struct HoldBody {
     every_seconds: Option<f64>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SignalBody {
     signal: &'static str,
     phase: &'static str,
@@ -141,7 +144,7 @@ pub(crate) struct SignalBody {
     severity: Option<&'static str>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CanaryBody {
     id: String,
     kind: &'static str,
@@ -155,13 +158,26 @@ pub(crate) struct CanaryBody {
     elapsed_ms: Option<f64>,
 }
 
-/// `GET /api/v1/monitors`: filters and pages as on the fleet's page.
+/// `GET /api/v1/monitors`: filters and pages as on the fleet's page, the worst first; with `after`, which may be empty, by
+/// id instead, so that a whole fleet can be read while its order changes.
 pub(crate) async fn list(State(state): State<WebState>, RawQuery(query): RawQuery) -> Json<MonitorList> {
-    let filter = FleetFilter::parse(query.as_deref().unwrap_or_default());
-    let found = filter.apply_settled(&state.live.all());
-    let (page, pages) = filter.place(found.len());
-    let monitors = filter.slice(&found).iter().map(|one| monitor_body(&one.view(), false)).collect();
-    Json(MonitorList { total: found.len(), page, pages, monitors })
+    let query = query.unwrap_or_default();
+    let filter = FleetFilter::parse(&query);
+    let mut found = filter.apply_settled(&state.live.all());
+    let (total, (page, pages)) = (found.len(), filter.place(found.len()));
+    let after = url::form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == "after");
+    let shown = match &after {
+        None => filter.slice(&found),
+        Some((_, after)) => {
+            found.retain(|one| one.id().as_str() > &**after);
+            found.sort_by(|one, other| one.id().cmp(other.id()));
+            &found[..found.len().min(MONITORS_PER_PAGE)]
+        }
+    };
+    let is_more = after.is_some() && found.len() > MONITORS_PER_PAGE;
+    let next = shown.last().filter(|_| is_more).map(|last| last.id().to_string());
+    let monitors = shown.iter().map(|one| monitor_body(&one.view(), false)).collect();
+    Json(MonitorList { total, page, pages, monitors, next })
 }
 
 pub(crate) async fn show(State(state): State<WebState>, Path(id): Path<String>) -> Result<Json<MonitorBody>, Problem> {
@@ -178,13 +194,13 @@ pub(crate) struct WaitingBody {
 }
 
 /// A look that was asked for: the monitor as it now stands, and what was seen.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Recheck {
     monitor: MonitorBody,
     recheck: LookBody,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct LookBody {
     started_at: DateTime<Utc>,
     verdict: &'static str,

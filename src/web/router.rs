@@ -16,7 +16,8 @@ use crate::web::pages::{
 };
 use crate::web::state::WebState;
 use crate::web::{
-    assets, events, forms, guard, history, incidents, metrics, monitors, ready, status, tools, transcripts,
+    agents, assets, events, forms, guard, history, incidents, metrics, monitors, openapi, problem, ready, status,
+    tools, transcripts,
 };
 
 /// Forms and API bodies are a few words.
@@ -29,6 +30,7 @@ pub(crate) fn router(state: WebState) -> Router {
     Router::new()
         .merge(pages())
         .nest("/api/v1", api_routes())
+        .merge(agents::tools::router(state.clone()))
         .route("/events", get(events::stream))
         .route("/metrics", get(metrics::scrape))
         .route("/healthz", get(ready::health))
@@ -39,6 +41,7 @@ pub(crate) fn router(state: WebState) -> Router {
         .merge(patient())
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(from_fn_with_state(state.clone(), guard::check))
+        .layer(from_fn(problem::in_one_form))
         .layer(CompressionLayer::new())
         .layer(from_fn(guard::armour))
         .with_state(state)
@@ -69,6 +72,7 @@ fn patient() -> Router<WebState> {
 
 fn api_routes() -> Router<WebState> {
     Router::new()
+        .route("/openapi.json", get(openapi::show))
         .route("/status", get(status::show))
         .route("/monitors", get(monitors::list))
         .route("/monitors/{id}", get(monitors::show))

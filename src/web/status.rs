@@ -6,6 +6,7 @@ use std::time::Instant;
 use axum::Json;
 use axum::extract::State;
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::deliver::internal::OpenAlert;
@@ -21,7 +22,7 @@ use crate::web::state::WebState;
 /// Starts later than this, for the hundredth that is latest, are said to be ill: what a fleet is promised (DESIGN §10).
 const LATE_MS_MAX: u64 = 1000;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Status {
     /// Nothing is in `ill`.
     well: bool,
@@ -49,7 +50,7 @@ pub(crate) struct Status {
     loops: BTreeMap<&'static str, DateTime<Utc>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Versions {
     serin: &'static str,
     /// None where the database did not answer.
@@ -61,7 +62,7 @@ struct Versions {
     time_zone_data: Option<&'static str>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct MonitorsBody {
     total: usize,
     /// How many are in each state that any is in.
@@ -70,7 +71,7 @@ struct MonitorsBody {
     waiting: usize,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct BeatsBody {
     good: u64,
     degraded: u64,
@@ -80,7 +81,7 @@ struct BeatsBody {
 }
 
 /// Within the last minutes.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct LatelyBody {
     over_seconds: u64,
     starts: u64,
@@ -90,14 +91,14 @@ struct LatelyBody {
     start_late_p99_ms_at_most: Option<u64>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Outbox {
     pending: u64,
     oldest_seconds: Option<u64>,
     given_up: u64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct DatabaseBody {
     file: String,
     bytes: u64,
@@ -108,7 +109,7 @@ struct DatabaseBody {
     bytes_per_monitor_day: Option<f64>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct ConfigBody {
     file: String,
     hash: String,
@@ -118,7 +119,7 @@ struct ConfigBody {
     refused_why: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Probes {
     /// How many may be in flight at once; three quarters of them for those that take long.
     places: u64,
@@ -126,7 +127,7 @@ struct Probes {
     files: u64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct HeartbeatBody {
     /// When one was last taken; none since the start.
     taken_at: Option<DateTime<Utc>>,
@@ -134,7 +135,7 @@ struct HeartbeatBody {
     failing: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct AlertBody {
     trouble: &'static str,
     meaning: &'static str,

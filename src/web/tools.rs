@@ -7,6 +7,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::contract::Baseline;
@@ -24,7 +25,7 @@ const STALE_BEATS: u32 = 3;
 /// A lock file of ten thousand monitors is a few megabytes; more is no lock file.
 const LOCK_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ToolsBody {
     monitor: String,
     accepted: Option<ListBody>,
@@ -42,7 +43,7 @@ pub(crate) struct ToolsBody {
     history: Vec<PastBody>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct ListBody {
     hash: String,
     at: DateTime<Utc>,
@@ -52,7 +53,7 @@ struct ListBody {
     tokens: Option<u32>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct ChangeBody {
     class: &'static str,
     tool: String,
@@ -60,7 +61,7 @@ struct ChangeBody {
 }
 
 /// One text that reads like an instruction.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct InstructionBody {
     tool: String,
     place: String,
@@ -68,7 +69,7 @@ struct InstructionBody {
     excerpt: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct PastBody {
     hash: String,
     first_seen: DateTime<Utc>,
@@ -83,7 +84,7 @@ struct PastBody {
 }
 
 /// Who accepts which list.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Acceptance {
     actor: String,
     /// The hash that was looked at; without it, whatever is seen now.

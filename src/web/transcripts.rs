@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::store::write::transcript::TranscriptLine;
@@ -11,7 +12,7 @@ use crate::web::problem::Problem;
 use crate::web::state::WebState;
 
 /// The transcripts of an incident, those of the failures that led to it first.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Transcripts {
     incident: String,
     monitor: String,
@@ -20,7 +21,7 @@ pub(crate) struct Transcripts {
 }
 
 /// One of them, without its text.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct TranscriptBody {
     hash: String,
     started_at: DateTime<Utc>,
@@ -29,7 +30,7 @@ pub(crate) struct TranscriptBody {
     url: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct TranscriptText {
     hash: String,
     text: String,

@@ -25,6 +25,7 @@ pub(crate) fn canary(id: &str) -> Canary {
         expect: vec!["a.md".to_owned()],
         within: 5,
         max_score: None,
+        text: None,
         line: 1,
         definition_hash: String::new(),
     }

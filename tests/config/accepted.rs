@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serin::cli::check::{CheckArgs, run};
+use serin::cli::config_file::ConfigFile;
 use serin::config::Loaded;
 use serin::config::check::checker::Unset;
 use serin::config::check::logging::{Format, Log};
@@ -119,6 +120,41 @@ fn the_monitor_of_the_design(docs: &Monitor) {
     assert_eq!((rules.contract.breaking, rules.contract.compatible), (Severity::Page, Severity::Notice));
     // 1,440 beats of opening 2, tools/list 1, searches 2, health 2, closing 1, and 24 source listings.
     assert_eq!(docs.calls_per_day(), 1_440 * 8 + 24);
+}
+
+#[test]
+fn answers_are_read_where_the_file_says() {
+    let text = "version: 1
+monitors:
+  - id: notes
+    url: http://h/
+    search:
+      query: [/query_texts/0, title]
+      columns: { source: /ids/0, content: /documents/0, score: /scores/0 }
+      fields: { total: /count }
+      error: '^Database error:'
+      empty: No rows
+    canaries:
+      - { id: words, query: copper, contains: [boiler valve, { pattern: 'INV-\\d+' }], not_contains: [harbour] }
+      - { id: none, query: zorvex, kind: negative }
+";
+    let loaded = loaded(text);
+    let monitor = &loaded.fleet.monitors[0];
+    let search = &monitor.search;
+    assert_eq!(search.query, ["/query_texts/0", "/title"]);
+    assert!(search.by_columns);
+    let fields = [&search.fields.source, &search.fields.content, &search.fields.score, &search.fields.total];
+    assert_eq!(
+        fields.map(|field| field.as_deref()),
+        [Some("/ids/0"), Some("/documents/0"), Some("/scores/0"), Some("/count")]
+    );
+    let [words, none] = &monitor.canaries[..] else { panic!("there are two") };
+    assert_eq!(words.expected(), "“boiler valve” and /INV-\\d+/, without “harbour”");
+    assert_eq!(none.expected(), "nothing");
+    assert_eq!([words, none].map(|canary| canary.needs_no_list(search)), [true, true], "their texts are judged");
+    let said = search.said.as_ref().expect("signs");
+    let signs = [&said.error, &said.empty].map(|sign| sign.as_ref().map(|sign| sign.as_str()));
+    assert_eq!(signs, [Some("^Database error:"), Some("No rows")]);
 }
 
 #[test]
@@ -421,17 +457,22 @@ fn the_demos_file_is_right_as_it_stands() {
 
 #[test]
 fn the_examples_are_right() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
-    let mut seen = 0;
-    for entry in std::fs::read_dir(folder).expect("there are examples") {
-        let path = entry.expect("it can be listed").path();
-        if path.extension().is_some_and(|extension| extension == "yaml") {
-            let source = read(&path).expect("it can be read");
-            load(&source, &|_| None, Unset::Warn).unwrap_or_else(|faults| panic!("{}:\n{faults}", path.display()));
-            seen += 1;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (folder, least) in [("examples", 2), ("examples/servers", 7)] {
+        let mut seen = 0;
+        for entry in std::fs::read_dir(root.join(folder)).expect("there are examples") {
+            let path = entry.expect("it can be listed").path();
+            if path.extension().is_some_and(|extension| extension == "yaml") {
+                let source = read(&path).expect("it can be read");
+                let loaded = load(&source, &|_| None, Unset::Warn);
+                let loaded = loaded.unwrap_or_else(|faults| panic!("{}:\n{faults}", path.display()));
+                let canaried = loaded.fleet.monitors.iter().any(|monitor| !monitor.canaries.is_empty());
+                assert!(canaried, "{} shows how a search is judged", path.display());
+                seen += 1;
+            }
         }
+        assert!(seen >= least, "the documentation names those of {folder}: {seen} were found");
     }
-    assert!(seen >= 2, "the documentation names them");
 }
 
 #[test]
@@ -464,13 +505,17 @@ fn a_file_that_is_not_there_says_so() {
     assert!(matches!(&error, ReadError::Unreadable { path, .. } if path == "/no/such/monitors.yaml"), "{error}");
 }
 
+fn named(path: std::path::PathBuf) -> ConfigFile {
+    ConfigFile { file: Some(path), config: None }
+}
+
 #[test]
 fn the_exit_code_tells() {
     let folder = tempfile::tempdir().unwrap();
     let code = |text: &str, env: bool| {
         let config = folder.path().join("monitors.yaml");
         std::fs::write(&config, text).unwrap();
-        format!("{:?}", run(CheckArgs { config, env, json: false }))
+        format!("{:?}", run(CheckArgs { config: named(config), env, json: false }))
     };
     let (right, wrong) = (format!("{:?}", ExitCode::SUCCESS), format!("{:?}", ExitCode::FAILURE));
     let unset = with_monitor("auth: { bearer: \"${env:SERIN_TEST_NEVER_SET}\" }");
@@ -478,7 +523,7 @@ fn the_exit_code_tells() {
     assert_eq!(code(&with_monitor("evry: 1s"), false), wrong);
     assert_eq!(code(&unset, false), right, "a warning only");
     assert_eq!(code(&unset, true), wrong);
-    let gone = CheckArgs { config: folder.path().join("gone.yaml"), env: false, json: true };
+    let gone = CheckArgs { config: named(folder.path().join("gone.yaml")), env: false, json: true };
     assert_eq!(format!("{:?}", run(gone)), wrong);
 }
 

@@ -111,11 +111,13 @@ fn whole_files_are_judged_alike() {
     let whole = jsonschema::validator_for(&schema::schema()).expect("it is a schema");
     let included = jsonschema::validator_for(&schema::included_schema()).expect("it is a schema");
     let mut examples = vec![root().join("monitors.yaml")];
-    for entry in std::fs::read_dir(root().join("examples")).expect("examples") {
-        let path = entry.expect("an entry").path();
-        examples.extend(path.extension().is_some_and(|end| end == "yaml").then_some(path));
+    for folder in ["examples", "examples/servers"] {
+        for entry in std::fs::read_dir(root().join(folder)).expect("examples") {
+            let path = entry.expect("an entry").path();
+            examples.extend(path.extension().is_some_and(|end| end == "yaml").then_some(path));
+        }
     }
-    assert!(examples.len() >= 3, "{examples:?}");
+    assert!(examples.len() >= 10, "{examples:?}");
     for path in examples {
         let text = std::fs::read_to_string(&path).expect("it can be read");
         let errors: Vec<String> = whole.iter_errors(&json_of(&text)).map(|error| error.to_string()).collect();

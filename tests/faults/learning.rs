@@ -208,7 +208,7 @@ async fn a_list_that_stays_is_one_list_and_every_change_shows() {
     assert_eq!(prober.run(&assignment).await.0.tools.as_ref(), Some(&before), "and none once it is not");
     // An edited declaration is another one, whatever its server answers.
     let mut edited = Monitor::clone(&assignment.monitor);
-    edited.search.query = "question".to_owned();
+    edited.search.query = vec!["/question".to_owned()];
     let edited = Assignment { monitor: Arc::new(edited), ..assignment.clone() };
     let tools = prober.run(&edited).await.0.tools.expect("listed");
     assert_eq!((tools.calls.broken, before.calls.broken), (1, 0), "its calls no longer fit: {tools:?}");

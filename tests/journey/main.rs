@@ -21,3 +21,5 @@ mod silence;
 mod transcripts;
 mod uplink;
 mod programs;
+mod terminal;
+mod agents;

@@ -22,6 +22,7 @@ mod common;
 mod resuming;
 mod outbox;
 mod file;
+mod texts;
 
 /// A folder with a database that is gone with the test.
 struct Place {

@@ -204,3 +204,35 @@ async fn a_link_from_a_mail_finds_its_session() {
     assert_eq!(answer.status(), StatusCode::OK, "the browser is asked to come again from here");
     assert!(answer.text().await.unwrap().contains("http-equiv=\"refresh\""));
 }
+
+#[tokio::test]
+async fn whatever_the_api_refuses_it_says_in_one_form() {
+    let open = fixture::varied().await;
+    let locked = fixture::serve(Some("let-me-in"), fixture::fleet(&[])).await;
+    let acknowledge = format!("/api/v1/incidents/{}/acknowledge", fixture::incident_id(0));
+    let json = |body: &'static str| Some((body, "application/json"));
+    let rows = [
+        (&open, Method::GET, "/api/v1/monitors/nobody", None, 404, "there is no monitor with this id"),
+        (&open, Method::GET, "/api/v1/nothing", None, 404, "there is no such address"),
+        (&open, Method::DELETE, "/api/v1/monitors", None, 405, "Method Not Allowed"),
+        (&open, Method::POST, acknowledge.as_str(), json("{\"actor\": "), 400, "Failed to parse the request body"),
+        (&open, Method::POST, acknowledge.as_str(), json("{\"who\": 1}"), 422, "missing field `actor`"),
+        (&open, Method::POST, acknowledge.as_str(), Some(("actor=a", "text/plain")), 415, "application/json"),
+        (&open, Method::POST, acknowledge.as_str(), json("{\"actor\": \" \"}"), 422, "say who takes it"),
+        (&locked, Method::GET, "/api/v1/status", None, 401, "sign in"),
+    ];
+    for (running, method, path, body, status, detail) in rows {
+        let mut request = ask(running, method, path);
+        if let Some((body, kind)) = body {
+            request = request.body(body).header("content-type", kind);
+        }
+        let answer = request.send().await.unwrap();
+        assert_eq!(answer.headers()["content-type"], "application/problem+json", "{path}");
+        assert_eq!(answer.status().as_u16(), status, "{path}");
+        let said: serde_json::Value = answer.json().await.unwrap();
+        assert_eq!((&said["type"], &said["status"]), (&"about:blank".into(), &status.into()), "{path}");
+        assert!(said["title"].is_string() && said["detail"].as_str().unwrap().contains(detail), "{path}: {said}");
+    }
+    let page = ask(&open, Method::GET, "/nothing").send().await.unwrap();
+    assert!(page.headers()["content-type"].to_str().unwrap().starts_with("text/html"), "a page stays a page");
+}

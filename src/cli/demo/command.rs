@@ -27,6 +27,9 @@ const SERVERS: [(&str, &str, u16); 4] = [
 /// Where the inbox and the SMTP server are tried first, as the file names them.
 const INBOX_PORT: u16 = 9190;
 const SMTP_PORT: u16 = 9191;
+/// The demo's fleet: the file at the top of this repository, so that no checkout is needed, and no fleet of somebody's own
+/// that lies where the demo is started is ever taken for it.
+const FLEET: &str = include_str!("../../../monitors.yaml");
 /// Signs the demo's webhooks; it protects nothing.
 const SECRET: &str = "whsec_c2VyaW4tZGVtby1zZWNyZXQtbm90LWZvci11c2U=";
 /// Where the pages are tried first; any free port otherwise.
@@ -35,9 +38,9 @@ const PAGES_PORT: u16 = 8080;
 /// Starts servers, monitor, inbox and pages on this machine, breaks things and shows what happens.
 #[derive(Debug, Clone, clap::Args)]
 pub struct DemoArgs {
-    /// The file that declares the demo's fleet.
-    #[arg(long, value_name = "FILE", default_value = "monitors.yaml")]
-    pub config: PathBuf,
+    /// A file that declares another fleet than the demo's own.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
     /// Break nothing: watch a healthy fleet.
     #[arg(long)]
     pub calm: bool,
@@ -66,7 +69,8 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
         [tokio::spawn(serve_inbox(inbox.clone(), hooks, stop.clone())), tokio::spawn(mails.run(stop.clone()))];
     let folder = DemoFolder::new()?;
     let env = environment(&servers, hooks_at, mails_at, &folder).await?;
-    let running = app::start(Options::new(args.config, env), shutdown.clone()).await?;
+    let config = args.config.map_or_else(|| folder.fleet(), Ok)?;
+    let running = app::start(Options::new(config, env), shutdown.clone()).await?;
     anstream::println!("dashboard  http://{}", running.address);
     anstream::println!("inbox      http://{hooks_at}   (what a webhook receiver and a mailbox got)");
     anstream::println!("watching   {} reference servers, a beat every 2 s; Ctrl-C stops\n", running.monitors);
@@ -147,6 +151,13 @@ impl DemoFolder {
         let path = std::env::temp_dir().join(format!("serin-demo-{}", uuid::Uuid::now_v7()));
         std::fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
         Ok(Self(path))
+    }
+
+    /// The demo's own file, written here.
+    fn fleet(&self) -> anyhow::Result<PathBuf> {
+        let path = self.0.join("monitors.yaml");
+        std::fs::write(&path, FLEET).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(path)
     }
 }
 

@@ -15,14 +15,20 @@ pub(crate) struct Draft {
     pub id: String,
     /// The name people read; none: the id is name enough.
     pub name: Option<String>,
-    /// The address as it may be written, references and all.
+    /// The address as it may be written, references and all; empty for a program.
     pub url: String,
+    /// The program and its arguments.
+    pub program: Vec<String>,
+    /// Variables of its environment, secrets as references.
+    pub env: Vec<(String, String)>,
     /// The bearer token as a reference.
     pub bearer: Option<String>,
     /// Further headers, each value as a reference.
     pub headers: Vec<(String, String)>,
     /// Tool and arguments; none where they were not found out.
     pub search: Option<Search>,
+    /// Pointers to lists in answers, none of which was found to hold results.
+    pub lists: Vec<String>,
     /// Canaries, with the highest score allowed to a negative one.
     pub canaries: Vec<(Proposal, Option<f64>)>,
     /// Durations that were measured, in any order.
@@ -70,7 +76,10 @@ impl Draft {
         if let Some(name) = &self.name {
             line(1, &format!("name: {}", text(name)));
         }
-        line(1, &format!("url: {}", address(&self.url)));
+        match self.program.split_first() {
+            None => line(1, &format!("url: {}", address(&self.url))),
+            Some((command, args)) => self.program(command, args, &mut line),
+        }
         self.auth(&mut line);
         if self.by_defaults {
             line(1, "# How often, how long and by which limits: as `defaults` says.");
@@ -113,12 +122,34 @@ impl Draft {
         }
     }
 
+    fn program(&self, command: &str, args: &[String], line: &mut impl FnMut(usize, &str)) {
+        line(1, &format!("command: {}", verbatim(command)));
+        if !args.is_empty() {
+            let args: Vec<String> = args.iter().map(|arg| verbatim(arg)).collect();
+            line(1, &format!("args: [{}]", args.join(", ")));
+        }
+        if !self.env.is_empty() {
+            line(1, "env:");
+        }
+        for (name, value) in &self.env {
+            line(2, &format!("{}: {}", text(name), verbatim(value)));
+        }
+    }
+
     fn search(&self, search: &Search, line: &mut impl FnMut(usize, &str)) {
         line(1, "search:");
         if let Some(tool) = &search.tool {
             line(2, &format!("tool: {}", text(tool)));
         }
-        line(2, &format!("query: {}", text(&search.query)));
+        match &search.query[..] {
+            [pointer] if !pointer[1..].contains('/') => {
+                line(2, &format!("query: {}", text(&pointer[1..].replace("~1", "/").replace("~0", "~"))));
+            }
+            pointers => {
+                line(2, "query:");
+                pointers.iter().for_each(|pointer| line(2, &format!("- {}", text(pointer))));
+            }
+        }
         if !search.arguments.is_empty() {
             line(2, "arguments:");
         }
@@ -139,10 +170,18 @@ impl Draft {
         .filter_map(|(name, pointer)| Some(format!("{name}: {}", text(pointer.as_ref()?))))
         .collect();
         if !known.is_empty() {
-            line(2, "fields:");
+            line(2, if search.by_columns { "columns:" } else { "fields:" });
         }
         for field in &known {
             line(3, field);
+        }
+        let said = search.said.as_deref();
+        for (name, sign) in
+            [("error", said.and_then(|said| said.error.as_ref())), ("empty", said.and_then(|said| said.empty.as_ref()))]
+        {
+            if let Some(sign) = sign {
+                line(2, &format!("{name}: {}", text(sign.as_str())));
+            }
         }
         if !self.canaries.is_empty() {
             line(2, &format!("per_beat: {}", PER_BEAT.min(self.canaries.len())));
@@ -151,6 +190,9 @@ impl Draft {
 
     fn canaries(&self, line: &mut impl FnMut(usize, &str)) {
         if self.canaries.is_empty() {
+            if self.search.is_some() {
+                self.blanks(line);
+            }
             return;
         }
         line(1, "# Each was asked three times and answered as written here. Is its source really the right one?");
@@ -167,7 +209,10 @@ impl Draft {
             line(2, &format!("- id: {}", text(&id)));
             ids.push(id);
             line(3, &format!("query: {}", text(&proposal.query)));
-            if proposal.kind != CanaryKind::Negative {
+            if !proposal.contains.is_empty() {
+                let words: Vec<String> = proposal.contains.iter().map(|words| text(words)).collect();
+                line(3, &format!("contains: [{}]", words.join(", ")));
+            } else if proposal.kind != CanaryKind::Negative {
                 line(3, &format!("expect: [{}]", text(&proposal.source)));
                 if let Some(asked) = self.results_asked().filter(|asked| *asked < WITHIN) {
                     line(3, &format!("within: {asked}"));
@@ -178,6 +223,27 @@ impl Draft {
                 line(3, &format!("max_score: {limit}"));
             }
         }
+    }
+
+    /// What a person has to fill in where no canary was found, by example.
+    fn blanks(&self, line: &mut impl FnMut(usize, &str)) {
+        line(
+            1,
+            "# To be filled in: where answers keep their results, and questions whose answers are known. Below `search:`",
+        );
+        let list = self.lists.first().map_or("/results", String::as_str);
+        line(1, &format!("#   results: {}   # a list, and inside one result", comment(list)));
+        line(1, "#   fields: { source: /name, content: /text }");
+        line(
+            1,
+            "# or, where lists of names and texts stand side by side: `columns: { source: /ids/0, content: /documents/0 }`.",
+        );
+        line(1, "# canaries:");
+        line(1, "#   - { id: first, query: \"…\", expect: [\"its source\"] }");
+        line(
+            1,
+            "#   - { id: second, query: \"…\", contains: [\"words of the answer\"] }   # where the tool answers with text",
+        );
     }
 
     fn rules(&self, line: &mut impl FnMut(usize, &str)) {
@@ -274,20 +340,22 @@ mod tests {
     fn draft(measured_ms: &[u64], top_k: &str) -> Draft {
         let canary = |query: &str, kind, source: &str| {
             let source = source.to_owned();
-            (Proposal { query: query.to_owned(), kind, source }, None)
+            (Proposal { query: query.to_owned(), kind, source, contains: Vec::new() }, None)
         };
         Draft {
             id: "404".to_owned(),
             url: "http://127.0.0.1:1/mcp".to_owned(),
             search: Some(Search {
                 tool: Some("yes".to_owned()),
-                query: "q: #".to_owned(),
+                query: vec!["/q: #".to_owned()],
                 arguments: BTreeMap::from(
                     [("top_k", top_k), ("lang", "\"no\""), ("deep", "{\"a\":[1,null]}")]
                         .map(|(k, v)| (k.to_owned(), v.to_owned())),
                 ),
                 results: Some("/a b/0".to_owned()),
                 fields: SearchFields { source: Some("/x~1y".to_owned()), ..SearchFields::default() },
+                by_columns: false,
+                said: None,
                 per_beat: 2,
             }),
             canaries: vec![
@@ -321,7 +389,10 @@ mod tests {
             assert_eq!(monitor.rules.latency.p95, Duration::from_millis(p95_ms), "{sentence}");
             assert_eq!(monitor.timeout, Duration::from_secs(timeout_s), "{sentence}");
             let search = &monitor.search;
-            assert_eq!((monitor.id.as_str(), search.tool.as_deref(), &*search.query), ("404", Some("yes"), "q: #"));
+            assert_eq!(
+                (monitor.id.as_str(), search.tool.as_deref(), &search.query[..]),
+                ("404", Some("yes"), &["/q: #".to_owned()][..])
+            );
             assert_eq!(search.arguments["lang"], "\"no\"");
             assert_eq!(search.arguments["deep"], "{\"a\":[1,null]}");
             let seen: Vec<(&str, &str)> = monitor.canaries.iter().map(|one| (&*one.id, &*one.query)).collect();

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use anyhow::{Context as _, bail};
 use url::Url;
 
-use crate::domain::monitor::Monitor;
+use crate::config::check::reach::is_secret_variable;
+use crate::domain::monitor::{Monitor, Program};
+use crate::domain::protocol::Transport;
 use crate::domain::quality::propose::slug;
 use crate::domain::secret::{Address, Secret};
 
@@ -18,8 +20,15 @@ const ID_CHARS_MAX: usize = 40;
 /// At most about 40 requests are sent, to this server only. Exit code 0: all was found out; 2: the monitor is usable, and what is missing is said; 1: nothing could be proposed or written.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct InitArgs {
-    /// Where the server answers MCP.
-    pub url: String,
+    /// Where the server answers MCP; for a program, give its command after `--` instead.
+    #[arg(required_unless_present = "program", conflicts_with = "program")]
+    pub url: Option<String>,
+    /// The program that speaks MCP over stdio, and its arguments: `serin init -- npx -y some-server`.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub program: Vec<String>,
+    /// A variable of the program's environment; may be repeated. One that is secret by its name is not written down.
+    #[arg(long = "env", value_name = "NAME=VALUE", requires = "program")]
+    pub env: Vec<String>,
     /// The token it asks for. It is not written down: the YAML refers to a variable. `--bearer-env` keeps it out of your shell's history.
     #[arg(long, value_name = "TOKEN", conflicts_with = "bearer_env")]
     pub bearer: Option<String>,
@@ -35,9 +44,15 @@ pub(crate) struct InitArgs {
     /// The tool that searches, where it is not found.
     #[arg(long, value_name = "NAME")]
     pub tool: Option<String>,
-    /// The tool's argument that takes the question, where it is not found.
+    /// The tool's argument that takes the question, where it is not found; or a JSON pointer such as `/query_texts/0`.
     #[arg(long, value_name = "NAME")]
     pub query: Option<String>,
+    /// A question that finds something; may be repeated. Without one, the server's own words are asked.
+    #[arg(long = "ask", value_name = "QUESTION")]
+    pub asks: Vec<String>,
+    /// A question that finds nothing; may be repeated. Without one, nonsense is asked.
+    #[arg(long = "ask-nothing", value_name = "QUESTION")]
+    pub asks_nothing: Vec<String>,
     /// A further argument of each search; may be repeated. JSON, or a text.
     #[arg(long = "argument", value_name = "NAME=VALUE")]
     pub arguments: Vec<String>,
@@ -55,9 +70,15 @@ pub(crate) struct InitArgs {
 /// The server as it is asked, with what its YAML may not hold.
 #[derive(Debug)]
 pub(crate) struct InitInput {
-    url: Url,
+    server: Server,
     bearer: Option<TokenSource>,
     headers: Vec<(String, Secret)>,
+}
+
+#[derive(Debug)]
+enum Server {
+    Address(Url),
+    Program { command: String, args: Vec<String>, env: Vec<(String, Secret)> },
 }
 
 #[derive(Debug)]
@@ -70,8 +91,12 @@ struct TokenSource {
 /// How address and credentials are written, and the variables that have to be set for it.
 #[derive(Debug, Default)]
 pub(crate) struct WrittenReference {
-    /// The address, or a reference where it holds a secret.
+    /// The address, or a reference where it holds a secret; empty for a program.
     pub url: String,
+    /// A program and its arguments.
+    pub program: Vec<String>,
+    /// Variables of its environment, secrets as references.
+    pub env: Vec<(String, String)>,
     /// The bearer token as a reference.
     pub bearer: Option<String>,
     /// Further headers, values as references.
@@ -108,9 +133,16 @@ impl InitInput {
     /// # Errors
     /// What cannot be used, with the mend.
     pub(crate) fn read(args: &InitArgs) -> anyhow::Result<Self> {
-        let url = Url::parse(&args.url).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-        let Some(url) = url else {
-            bail!("this is no address of a server; write it whole, such as https://docs.example.org/mcp");
+        let pair = |what: &str, text: &String| -> anyhow::Result<(String, Secret)> {
+            let (name, value) = text.split_once('=').with_context(|| format!("{what} is given as NAME=VALUE"))?;
+            Ok((name.to_owned(), Secret::new(value)))
+        };
+        let server = match (&args.program[..], &args.url) {
+            ([command, rest @ ..], _) => {
+                let env = args.env.iter().map(|text| pair("a variable", text)).collect::<anyhow::Result<_>>()?;
+                Server::Program { command: command.clone(), args: rest.to_vec(), env }
+            }
+            ([], url) => Server::Address(address(url.as_deref().unwrap_or_default())?),
         };
         let bearer = match (&args.bearer, &args.bearer_env) {
             (Some(token), _) => Some(TokenSource { value: Secret::new(token), variable: None }),
@@ -126,17 +158,30 @@ impl InitInput {
         if !bearer.as_ref().is_none_or(fits) {
             bail!("the token holds characters that no header may; was it copied with a blank or a line break?");
         }
-        let header = |text: &String| -> anyhow::Result<(String, Secret)> {
-            let (name, value) = text.split_once('=').context("a header is given as NAME=VALUE")?;
-            Ok((name.to_owned(), Secret::new(value)))
-        };
-        let headers = args.headers.iter().map(header).collect::<anyhow::Result<_>>()?;
-        Ok(Self { url, bearer, headers })
+        let headers = args.headers.iter().map(|text| pair("a header", text)).collect::<anyhow::Result<Vec<_>>>()?;
+        if matches!(server, Server::Program { .. }) && (bearer.is_some() || !headers.is_empty()) {
+            bail!("a program takes no token and no headers; give it its credentials by --env NAME=VALUE");
+        }
+        Ok(Self { server, bearer, headers })
     }
 
     pub(crate) fn monitor(&self) -> Monitor {
-        let shown = format!("{}{}", self.url.origin().ascii_serialization(), self.url.path());
-        let mut monitor = Monitor::undeclared("new", Address { shown, resolved: Secret::new(self.url.as_str()) });
+        let (shown, resolved) = match &self.server {
+            Server::Address(url) => {
+                (format!("{}{}", url.origin().ascii_serialization(), url.path()), url.as_str().to_owned())
+            }
+            Server::Program { command, args, .. } => {
+                let line = std::iter::once(command).chain(args).cloned().collect::<Vec<_>>().join(" ");
+                (format!("stdio: {line}"), format!("stdio: {line}"))
+            }
+        };
+        let mut monitor = Monitor::undeclared("new", Address { shown, resolved: Secret::new(&resolved) });
+        if let Server::Program { command, args, env } = &self.server {
+            let args = args.iter().map(|arg| Secret::new(arg)).collect();
+            let program = Program { command: command.clone(), args, env: env.clone(), keep: false };
+            monitor.reach.program = Some(Box::new(program));
+            monitor.reach.transport = Some(Transport::Stdio);
+        }
         monitor.auth.bearer = self.bearer.as_ref().map(|token| token.value.clone());
         monitor.auth.headers = self.headers.clone();
         monitor
@@ -144,7 +189,10 @@ impl InitInput {
 
     /// An id for it, where nobody chose one: what the server calls itself, else its host.
     pub(crate) fn id(&self, server_name: Option<&str>) -> String {
-        let of_host = || slug(self.url.host_str().unwrap_or_default(), ID_CHARS_MAX);
+        let of_host = || match &self.server {
+            Server::Address(url) => slug(url.host_str().unwrap_or_default(), ID_CHARS_MAX),
+            Server::Program { command, .. } => slug(command.rsplit('/').next().unwrap_or_default(), ID_CHARS_MAX),
+        };
         server_name.and_then(|name| slug(name, ID_CHARS_MAX)).or_else(of_host).unwrap_or_else(|| "server".to_owned())
     }
 
@@ -155,13 +203,27 @@ impl InitInput {
 
     /// How it is written under this id.
     pub(crate) fn written(&self, id: &str) -> WrittenReference {
-        let mut written =
-            WrittenReference { url: self.url.as_str().replace("${", "$${"), ..WrittenReference::default() };
-        let hides = !self.url.username().is_empty() || self.url.password().is_some() || self.url.query().is_some();
-        if hides {
-            written.hidden.extend(self.url.password().map(str::to_owned));
-            written.hidden.extend(self.url.query_pairs().map(|(_, value)| value.into_owned()));
-            written.url = known(&mut written.known, variable(id, "URL"), self.url.as_str());
+        let mut written = WrittenReference::default();
+        match &self.server {
+            Server::Address(url) => {
+                written.url = url.as_str().replace("${", "$${");
+                if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
+                    written.hidden.extend(url.password().map(str::to_owned));
+                    written.hidden.extend(url.query_pairs().map(|(_, value)| value.into_owned()));
+                    written.url = known(&mut written.known, variable(id, "URL"), url.as_str());
+                }
+            }
+            Server::Program { command, args, env } => {
+                written.program = std::iter::once(command).chain(args).map(|arg| arg.replace("${", "$${")).collect();
+                for (name, value) in env {
+                    let value = if is_secret_variable(name) {
+                        known(&mut written.known, name.clone(), value.expose())
+                    } else {
+                        value.expose().replace("${", "$${")
+                    };
+                    written.env.push((name.clone(), value));
+                }
+            }
         }
         if let Some(token) = &self.bearer {
             let name = token.variable.clone().unwrap_or_else(|| variable(id, "TOKEN"));
@@ -173,6 +235,11 @@ impl InitInput {
         }
         written
     }
+}
+
+fn address(text: &str) -> anyhow::Result<Url> {
+    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    url.context("this is no address of a server; write it whole, such as https://docs.example.org/mcp, or give a program after `--`")
 }
 
 /// Arguments given as NAME=VALUE: JSON where it is JSON, else a text.

@@ -43,6 +43,8 @@ pub(crate) async fn command(args: InitArgs) -> anyhow::Result<ExitCode> {
     let wish = Wish {
         tool: args.tool.clone(),
         query: args.query.clone(),
+        asks: args.asks.clone(),
+        asks_nothing: args.asks_nothing.clone(),
         arguments: arguments(&args.arguments)?,
         canaries: args.canaries,
     };
@@ -104,13 +106,19 @@ fn drafted(explored: &Explored, written: &WrittenReference, id: String) -> Draft
         name: named.filter(|name| !name.trim().is_empty() && *name != id),
         id,
         url: written.url.clone(),
+        program: written.program.clone(),
+        env: written.env.clone(),
         bearer: written.bearer.clone(),
         headers: written.headers.clone(),
         search: explored.search.clone(),
+        lists: explored.lists.clone(),
         canaries: explored
             .canaries
             .iter()
-            .filter(|(proposal, _)| !written.betrays(&proposal.query) && !written.betrays(&proposal.source))
+            .filter(|(proposal, _)| {
+                let mut texts = [&proposal.query, &proposal.source].into_iter().chain(&proposal.contains);
+                !texts.any(|text| written.betrays(text))
+            })
             .cloned()
             .collect(),
         durations: explored.durations.clone(),

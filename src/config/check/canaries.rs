@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::config::check::answer_text;
 use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::definition;
 use crate::config::check::rules::within;
@@ -101,6 +102,7 @@ fn canary(checker: &mut Checker<'_>, monitor: &str, node: &Node<'_>, defaults: C
     let kind = fields.get("kind").and_then(|entry| checker.choice("'kind'", &entry.value, KINDS));
     let rank = fields.get("within").and_then(|entry| within(checker, entry, defaults.results_asked, true));
     let max_score = fields.get("max_score").and_then(|entry| checker.decimal("'max_score'", &entry.value));
+    let text = answer_text::expected(checker, &what, fields, query.as_deref());
     agreement(checker, &what, fields, kind);
     let mut canary = Canary {
         id: id?,
@@ -109,6 +111,7 @@ fn canary(checker: &mut Checker<'_>, monitor: &str, node: &Node<'_>, defaults: C
         expect,
         within: rank.unwrap_or(defaults.within),
         max_score,
+        text,
         line: node.place.line,
         definition_hash: String::new(),
     };
@@ -134,10 +137,12 @@ fn agreement(checker: &mut Checker<'_>, what: &str, fields: Fields<'_, '_>, kind
     if unread {
         return;
     }
-    if !negative && fields.get("expect").is_none() {
+    if !negative && fields.get("expect").is_none() && fields.get("contains").is_none() {
         let diagnostic =
             Diagnostic::new(fields.place, format!("{what} expects nothing, so that no answer is right or wrong"));
-        checker.report(diagnostic.help("add `expect: [ … ]`, or `kind: negative` where nothing may be found"));
+        checker.report(diagnostic.help(
+            "add `expect: [ … ]`, `contains: [ … ]` where the tool answers with text, or `kind: negative` where nothing may be found",
+        ));
     }
     for (key, wrong) in [("expect", negative), ("within", negative), ("max_score", !negative)] {
         let Some(entry) = fields.get(key).filter(|_| wrong) else { continue };

@@ -126,7 +126,8 @@ impl<'e> Checker<'e> {
                 let message = format!("{what} has no key {key}");
                 let mend = match similar(&entry.key, known()) {
                     Some(word) => format!("did you mean '{word}'?"),
-                    None => format!("known here: {}", known().collect::<Vec<_>>().join(", ")),
+                    None => keys::meant(section, &entry.key)
+                        .unwrap_or_else(|| format!("known here: {}", known().collect::<Vec<_>>().join(", "))),
                 };
                 Diagnostic::new(entry.place, message).help(mend)
             };
@@ -171,6 +172,13 @@ impl<'e> Checker<'e> {
             NodeValue::Scalar { .. } if !node.is_null() => {
                 let message = format!("{what} takes a list, and this is a single value");
                 self.report(Diagnostic::new(node.place, message).help("put it into brackets: `[…]`"));
+                None
+            }
+            NodeValue::Map(entries) => {
+                let message = format!("{what} takes a list, and this is a map");
+                let first = entries.first().map_or("id", |entry| &*entry.key);
+                let mend = format!("begin each item with a dash: `- {first}: …`");
+                self.report(Diagnostic::new(node.place, message).help(mend));
                 None
             }
             _ => {

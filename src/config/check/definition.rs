@@ -17,6 +17,7 @@ use crate::domain::rules::{
     ContextRule, ContractRule, ErrorsRule, FreshnessRule, LatencyRule, QualityRule, Rules, StreakRule,
 };
 use crate::domain::secret::{Address, Secret};
+use crate::domain::wanted::{ExpectedText, Pattern, TextSigns, Wanted};
 
 /// Keys that a plan names earlier than the hash counts them, each with the one that it stands before.
 const NAMED_BEFORE: &[(&str, &str)] =
@@ -74,7 +75,7 @@ pub(in crate::config) fn of_monitor(monitor: &Monitor) -> Definition {
 }
 
 pub(in crate::config) fn of_canary(canary: &Canary) -> Definition {
-    let Canary { id, query, kind, expect, within, max_score, line: _, definition_hash: _ } = canary;
+    let Canary { id, query, kind, expect, within, max_score, text, line: _, definition_hash: _ } = canary;
     let mut said = Definition::default();
     said.key("").text("canary").text(id);
     said.key("query").text(query);
@@ -82,6 +83,12 @@ pub(in crate::config) fn of_canary(canary: &Canary) -> Definition {
     said.key("expect").texts(expect.iter().map(String::as_str));
     said.key("within").count(*within as usize);
     said.key("max_score").optional(max_score.map(|score| score.to_string()).as_deref());
+    let wanted = |of: fn(&ExpectedText) -> &Vec<Wanted>| {
+        let wanted = text.as_deref().map(of).filter(|wanted| !wanted.is_empty())?;
+        Some(wanted.iter().map(Wanted::shown).collect::<Vec<_>>())
+    };
+    said.added("contains", wanted(|text| &text.contains), Definition::shown);
+    said.added("not_contains", wanted(|text| &text.not_contains), Definition::shown);
     said
 }
 
@@ -177,6 +184,10 @@ impl Definition {
         self
     }
 
+    fn shown(&mut self, texts: Vec<String>) -> &mut Self {
+        self.texts(texts.iter().map(String::as_str))
+    }
+
     fn optional(&mut self, text: Option<&str>) -> &mut Self {
         self.flag(text.is_some()).text(text.unwrap_or_default())
     }
@@ -249,20 +260,32 @@ impl Definition {
     }
 
     fn search(&mut self, search: &Search) {
-        let Search { tool, query, arguments, results, fields, per_beat } = search;
+        let Search { tool, query, arguments, results, fields, by_columns, said, per_beat } = search;
         self.key("search.tool").optional(tool.as_deref());
-        self.key("search.query").text(query);
+        self.key("search.query");
+        match &query[..] {
+            // As it was said when a name was all that could be written: nobody is edited by a new version.
+            [pointer] if !pointer[1..].contains(['/', '~']) => self.text(&pointer[1..]),
+            pointers => self.texts(pointers.iter().map(String::as_str)),
+        };
         self.key("search.arguments").count(arguments.len());
         for (name, json) in arguments {
             self.text(name).text(json);
         }
         self.key("search.results").optional(results.as_deref());
         let SearchFields { source, content, score, total } = fields;
-        self.key("search.fields.source").optional(source.as_deref());
-        self.key("search.fields.content").optional(content.as_deref());
-        self.key("search.fields.score").optional(score.as_deref());
+        let [in_source, in_content, in_score] = if *by_columns { COLUMNS } else { FIELDS };
+        self.key(in_source).optional(source.as_deref());
+        self.key(in_content).optional(content.as_deref());
+        self.key(in_score).optional(score.as_deref());
         self.key("search.fields.total").optional(total.as_deref());
         self.key("search.per_beat").count(*per_beat as usize);
+        self.added("search.columns", by_columns.then_some(()), |said, ()| said);
+        let sign = |sign: fn(&TextSigns) -> &Option<Pattern>| {
+            said.as_deref().and_then(|said| sign(said).as_ref()).map(Pattern::as_str)
+        };
+        self.added("search.error", sign(|said| &said.error), Self::text);
+        self.added("search.empty", sign(|said| &said.empty), Self::text);
     }
 
     fn rules(&mut self, rules: &Rules) {
@@ -311,6 +334,8 @@ impl Definition {
     }
 }
 
+const FIELDS: [&str; 3] = ["search.fields.source", "search.fields.content", "search.fields.score"];
+const COLUMNS: [&str; 3] = ["search.columns.source", "search.columns.content", "search.columns.score"];
 const AVAILABILITY: [&str; 4] = [
     "rules.availability.after",
     "rules.availability.recover_after",

@@ -118,7 +118,10 @@ const KEYS: &[(&str, &str)] = &[
     ("monitors.health.url", "The address."),
     ("monitors.search", "How the search tool is called, and where its answers keep what is judged."),
     ("monitors.search.tool", "The tool's name. Default: found among the usual ones."),
-    ("monitors.search.query", "The argument that takes the question. Default query."),
+    (
+        "monitors.search.query",
+        "Where the question goes: an argument's name, or JSON pointers such as /query_texts/0. Default query.",
+    ),
     ("monitors.search.arguments", "Further arguments of each call."),
     ("monitors.search.arguments.*", "The argument's value, as JSON has it."),
     ("monitors.search.results", "JSON pointer to the list of results. Default: found by its shape."),
@@ -127,12 +130,28 @@ const KEYS: &[(&str, &str)] = &[
     ("monitors.search.fields.content", "Pointer to the text, inside one result."),
     ("monitors.search.fields.score", "Pointer to the score, inside one result."),
     ("monitors.search.fields.total", "Pointer to the count of all results, inside the answer."),
+    (
+        "monitors.search.columns",
+        "Where the parts of all results stand side by side, as JSON pointers into the answer; instead of results and fields.",
+    ),
+    ("monitors.search.columns.source", "Pointer to the list of the sources' names."),
+    ("monitors.search.columns.content", "Pointer to the list of the texts."),
+    ("monitors.search.columns.score", "Pointer to the list of the scores."),
+    ("monitors.search.error", "A pattern (crate regex) of answers that tell an error as text."),
+    ("monitors.search.empty", "A pattern (crate regex) of answers which say that nothing was found."),
     ("monitors.search.per_beat", "Canaries asked in one beat. Default 2."),
     ("monitors.canaries", "Searches whose right answer is known."),
     ("monitors.canaries.id", "Identity within the monitor; history follows it."),
     ("monitors.canaries.query", "What is asked."),
     ("monitors.canaries.expect", "Sources of which any is the right answer."),
     ("monitors.canaries.within", "The rank within which the source has to be."),
+    (
+        "monitors.canaries.contains",
+        "What the whole text of the answer holds: words, or {pattern: …}; for tools that answer with text.",
+    ),
+    ("monitors.canaries.contains.pattern", "A pattern in the syntax of the Rust crate regex."),
+    ("monitors.canaries.not_contains", "What it may not hold."),
+    ("monitors.canaries.not_contains.pattern", "A pattern in the syntax of the Rust crate regex."),
     ("monitors.canaries.kind", "What it isolates: keyword, meaning, mixed, or negative where nothing may be found."),
     ("monitors.canaries.max_score", "For a negative canary: scores up to here are no hit."),
     ("monitors.rules", "When each signal opens and closes, and how loud it is."),
@@ -258,6 +277,53 @@ static SECTIONS: LazyLock<HashMap<&str, Vec<&str>>> = LazyLock::new(|| {
 /// the file itself.
 pub(in crate::config) fn known(section: &str) -> &'static [&'static str] {
     SECTIONS.get(section).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// Words that other programs use for what is called otherwise here.
+const ELSEWHERE_CALLED: &[(&str, &str)] = &[
+    ("interval", "every"),
+    ("period", "every"),
+    ("frequency", "every"),
+    ("schedule", "every"),
+    ("endpoint", "url"),
+    ("address", "url"),
+    ("uri", "url"),
+    ("tags", "labels"),
+    ("checks", "canaries"),
+    ("queries", "canaries"),
+    ("question", "query"),
+    ("expected", "expect"),
+    ("sources", "expect"),
+    ("top_k", "within"),
+    ("token", "bearer"),
+    ("servers", "monitors"),
+    ("targets", "monitors"),
+    ("notify", "routes"),
+    ("alerts", "routes"),
+    ("contacts", "receivers"),
+];
+
+/// What a key that a map may not hold is called here, or where else it may stand: the mend, where there is one.
+pub(in crate::config) fn meant(section: &str, key: &str) -> Option<String> {
+    let ours = ELSEWHERE_CALLED.iter().find(|(theirs, ours)| *theirs == key && known(section).contains(ours));
+    if let Some((_, ours)) = ours {
+        return Some(format!("it is called '{ours}' here"));
+    }
+    let places: Vec<&str> = KEYS
+        .iter()
+        .map(|(path, _)| split(path))
+        .filter(|(_, known)| *known == key)
+        .map(|(section, _)| section)
+        .collect();
+    match places[..] {
+        // What slipped to the margin was a monitor's.
+        _ if section.is_empty() && places.contains(&"monitors") => {
+            Some(format!("'{key}' is a key of 'monitors': is it indented as it should be?"))
+        }
+        [] | [_, _, _, ..] => None,
+        [""] => Some(format!("'{key}' stands at the left margin")),
+        _ => Some(format!("'{key}' is a key of '{}': is it indented as it should be?", places.join("' and of '"))),
+    }
 }
 
 /// Whether the key is promised there and not built yet.

@@ -59,9 +59,9 @@ pub(in crate::config) fn defaults<'n, 'a>(checker: &mut Checker<'_>, node: Optio
     let search = search.and_then(|entry| checker.fields("'search' of 'defaults'", &entry.value, "monitors.search"));
     let caps = fields.get("caps");
     let caps = caps.and_then(|entry| checker.fields("'caps' of 'defaults'", &entry.value, "monitors.caps"));
-    if let Some(entry) = search.and_then(|search| search.get("fields")) {
+    if search.is_some() {
         // Looked at here too: where every monitor has its own, nobody else would.
-        search::places(checker, &entry.value);
+        search::answers(checker, Layers::new(search, None));
     }
     let rules = RuleFields::read(checker, "'defaults'", fields.get("rules").map(|entry| &*entry.value));
     Defaults { fields: Some(fields), search, caps, rules }

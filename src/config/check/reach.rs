@@ -171,8 +171,7 @@ fn env(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Vec<(String, S
             continue;
         }
         let named = format!("the variable {name} of {what}");
-        let secret = name.to_uppercase().split('_').any(|word| SECRET_WORDS.contains(&word));
-        let value = if secret {
+        let value = if is_secret_variable(name) {
             checker.secret(&named, &entry.value)
         } else {
             checker.resolved(&named, &entry.value).map(|resolved| Secret::new(&resolved.value.unwrap_or_default()))
@@ -180,6 +179,11 @@ fn env(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Vec<(String, S
         found.extend(value.map(|value| (name.to_string(), value)));
     }
     found
+}
+
+/// Whether a variable's value is a secret by its name.
+pub(crate) fn is_secret_variable(name: &str) -> bool {
+    name.to_uppercase().split('_').any(|word| SECRET_WORDS.contains(&word))
 }
 
 fn flag(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<bool> {

@@ -2,18 +2,22 @@
 
 use std::collections::BTreeMap;
 
+use crate::config::check::answer_text;
 use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::layers::Layers;
 use crate::config::check::shape::ValueShape;
 use crate::config::read::diagnostic::{Diagnostic, quoted};
-use crate::config::read::node::{Node, NodeValue};
+use crate::config::read::node::{MapEntry, Node, NodeValue};
 use crate::domain::monitor::{Search, SearchFields};
+use crate::domain::wanted::TextSigns;
 
 /// Each canary asked is a paid call on somebody's server (RETRIEVAL §2).
 const PER_BEAT_MAX: u32 = 8;
 const PER_BEAT_DEFAULT: u32 = 2;
 /// The argument's name in most tools.
-const QUERY_DEFAULT: &str = "query";
+const QUERY_DEFAULT: &str = "/query";
+/// Places that take the question.
+const PLACES_MAX: usize = 8;
 /// Arguments go out with every call.
 const ARGUMENTS_BYTES_MAX: usize = 16 * 1024;
 const ARGUMENTS_MAX: usize = 64;
@@ -36,16 +40,39 @@ pub(in crate::config) fn search(
     canaries: usize,
 ) -> SearchRead {
     let tool = layers.get("tool").and_then(|entry| checker.text("the tool's name", &entry.value));
-    let query = layers.get("query").and_then(|entry| checker.text("the query argument's name", &entry.value));
-    let query = query.unwrap_or_else(|| QUERY_DEFAULT.to_owned());
+    let query = layers.get("query").map(|entry| question_places(checker, &entry.value)).unwrap_or_default();
+    let query = if query.is_empty() { vec![QUERY_DEFAULT.to_owned()] } else { query };
     let results = layers.get("results").and_then(|entry| pointer(checker, "'results'", &entry.value));
     let (arguments, results_asked) = match layers.get("arguments") {
         Some(entry) => arguments(checker, what, &entry.value, &query),
         None => (BTreeMap::new(), None),
     };
-    let fields = layers.get("fields").map(|entry| places(checker, &entry.value)).unwrap_or_default();
+    let (fields, by_columns, said) = answers(checker, layers);
     let per_beat = per_beat(checker, layers, canaries);
-    SearchRead { search: Search { tool, query, arguments, results, fields, per_beat }, results_asked }
+    SearchRead { search: Search { tool, query, arguments, results, fields, by_columns, said, per_beat }, results_asked }
+}
+
+/// `query`: a name, a JSON pointer into the arguments, or several of them.
+fn question_places(checker: &mut Checker<'_>, node: &Node<'_>) -> Vec<String> {
+    checker.ask(node.place, || ValueShape::List);
+    let items: Vec<&Node<'_>> = match &node.value {
+        NodeValue::List(items) => items.iter().map(|item| &**item).collect(),
+        _ => vec![node],
+    };
+    if items.is_empty() || items.len() > PLACES_MAX {
+        let message = format!("'query' names {} places for the question", items.len());
+        checker.report(Diagnostic::new(node.place, message).help(format!("one to {PLACES_MAX}")));
+    }
+    let mut place = |item: &Node<'_>| {
+        let text = checker.text("the argument that takes the question", item)?;
+        if text.starts_with('/') { pointer(checker, "'query'", item) } else { Some(format!("/{}", escaped(&text))) }
+    };
+    items.into_iter().take(PLACES_MAX).filter_map(&mut place).collect()
+}
+
+/// A name as a part of a pointer.
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
 }
 
 fn per_beat(checker: &mut Checker<'_>, layers: Layers<'_, '_>, canaries: usize) -> u32 {
@@ -67,7 +94,7 @@ fn arguments(
     checker: &mut Checker<'_>,
     what: &str,
     node: &Node<'_>,
-    query: &str,
+    query: &[String],
 ) -> (BTreeMap<String, String>, Option<u32>) {
     let entries = checker.map(format_args!("'arguments' of {what}"), node).unwrap_or_default();
     if let Some(entry) = entries.get(ARGUMENTS_MAX) {
@@ -78,8 +105,8 @@ fn arguments(
     let mut found = BTreeMap::new();
     let mut results_asked = None;
     for entry in entries.iter().take(ARGUMENTS_MAX) {
-        if entry.key == query {
-            let message = format!("argument {} is the one that takes the canary's question", quoted(query));
+        if query.iter().any(|pointer| pointer[1..] == escaped(&entry.key)) {
+            let message = format!("argument {} is the one that takes the canary's question", quoted(&entry.key));
             checker.report(Diagnostic::new(entry.place, message).help("leave it out, or name another one by `query`"));
         }
         checker.ask(entry.value.place, || ValueShape::Any);
@@ -144,13 +171,58 @@ fn write_json(checker: &mut Checker<'_>, node: &Node<'_>, json: &mut String) -> 
     true
 }
 
-pub(in crate::config) fn places(checker: &mut Checker<'_>, node: &Node<'_>) -> SearchFields {
+/// Where answers keep the parts of results, whether these are columns, and what texts say.
+pub(in crate::config) fn answers(
+    checker: &mut Checker<'_>,
+    layers: Layers<'_, '_>,
+) -> (SearchFields, bool, Option<Box<TextSigns>>) {
+    let mut fields = layers.get("fields").map(|entry| places(checker, &entry.value)).unwrap_or_default();
+    let by_columns = layers.get("columns");
+    if let Some(entry) = by_columns {
+        agreement(checker, layers, entry);
+        fields = SearchFields { total: fields.total, ..columns(checker, &entry.value) };
+    }
+    (fields, by_columns.is_some(), answer_text::signs(checker, layers))
+}
+
+fn places(checker: &mut Checker<'_>, node: &Node<'_>) -> SearchFields {
     let fields = checker.fields("'fields' of search", node, "monitors.search.fields");
     let mut read = |key: &str| {
         let entry = fields.and_then(|fields: Fields<'_, '_>| fields.get(key))?;
         pointer(checker, &format!("'{key}'"), &entry.value)
     };
     SearchFields { source: read("source"), content: read("content"), score: read("score"), total: read("total") }
+}
+
+/// `columns`: lists of all results' parts, side by side.
+fn columns(checker: &mut Checker<'_>, node: &Node<'_>) -> SearchFields {
+    let fields = checker.fields("'columns' of search", node, "monitors.search.columns");
+    let mut read = |key: &str| {
+        let entry = fields.and_then(|fields: Fields<'_, '_>| fields.get(key))?;
+        pointer(checker, &format!("'{key}'"), &entry.value)
+    };
+    let columns = SearchFields { source: read("source"), content: read("content"), score: read("score"), total: None };
+    if fields.is_some_and(|fields| fields.get("source").is_none() && fields.get("content").is_none()) {
+        let message = "'columns' of search names neither 'source' nor 'content'";
+        checker.report(
+            Diagnostic::new(node.place, message).help("such as `columns: { source: /ids/0, content: /documents/0 }`"),
+        );
+    }
+    columns
+}
+
+/// A list of results and columns exclude each other.
+fn agreement(checker: &mut Checker<'_>, layers: Layers<'_, '_>, columns: &MapEntry<'_>) {
+    let inside = |key: &str| match &layers.get("fields")?.value.value {
+        NodeValue::Map(entries) => entries.iter().find(|entry| entry.key == key),
+        _ => None,
+    };
+    let others = [layers.get("results"), inside("source"), inside("content"), inside("score")];
+    for other in others.into_iter().flatten() {
+        let message = format!("'columns' stands instead of {}", quoted(&other.key));
+        let diagnostic = Diagnostic::new(other.place, message).note(columns.place, "the columns are here");
+        checker.report(diagnostic.help("leave one of them out"));
+    }
 }
 
 /// A JSON pointer (RFC 6901): empty, or parts that each start with `/`.

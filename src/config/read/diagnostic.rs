@@ -342,9 +342,15 @@ pub(in crate::config) fn is_secret_key(key: &str) -> bool {
         .any(|word| key.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes())))
 }
 
-/// Where the value of the first secret-looking key of a broken line starts.
+/// Where the value of the first secret-looking key of a broken line starts. A canary's question is none, whatever words and
+/// colons it holds.
 fn guessed_secret(line: &str) -> Option<usize> {
-    let colon = line.match_indices(':').find(|(at, _)| is_secret_key(&line[..*at])).map(|(at, _)| at)?;
+    let is_question = |before: &str| {
+        let key = before.rsplit(['{', ',']).next().unwrap_or_default();
+        key.trim_start_matches([' ', '-']).starts_with("query:")
+    };
+    let mut colons = line.match_indices(':').map(|(at, _)| at);
+    let colon = colons.find(|at| is_secret_key(&line[..*at]) && !is_question(&line[..*at]))?;
     Some(colon + 1)
 }
 

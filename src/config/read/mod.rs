@@ -2,7 +2,7 @@
 //!
 //! Read `bytes`, `glob` and `include` (the files beside the first), `stamp` (are they still the same), `source` (all with
 //! their commit), `node` (values with their places) and `tree` (how they are put together; `map_keys` and `redaction` help
-//! it), `diagnostic` (how it is said), `reference` (`${…}`).
+//! it), `syntax` (what was meant where that fails), `diagnostic` (how it is said), `reference` (`${…}`).
 
 pub mod bytes;
 pub(super) mod glob;
@@ -10,6 +10,7 @@ pub mod diagnostic;
 pub(super) mod map_keys;
 pub(super) mod redaction;
 pub(super) mod node;
+pub(super) mod syntax;
 pub(super) mod tree;
 pub(super) mod reference;
 pub(super) mod include;

@@ -145,6 +145,12 @@ fn git_commit(source: &ConfigSource) -> Option<String> {
     Some(if clean { commit } else { format!("{commit}-dirty") })
 }
 
+/// A file's text as the last commit of its checkout holds it; none where there is no such commit, or it holds no such file.
+pub fn committed(path: &Path) -> Option<String> {
+    let path = path.canonicalize().ok()?;
+    git(path.parent()?, &["show", &format!("HEAD:./{}", path.file_name()?.to_str()?)], None)
+}
+
 /// Whether the checkout's commit holds the included files. Two questions for all of them, so they are hashed from the
 /// disk; what is there no longer as it was read counts as another content.
 fn holds_included(folder: &Path, included: &[Included]) -> bool {

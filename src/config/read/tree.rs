@@ -15,6 +15,7 @@ use crate::config::read::diagnostic::{Collector, Diagnostic, Text, TextSpan, is_
 use crate::config::read::map_keys::{MapKeys, is_plain};
 use crate::config::read::node::{Child, MapEntry, Node, NodeValue, Tree};
 use crate::config::read::redaction::{secret_parts, secret_stretch};
+use crate::config::read::syntax;
 
 /// Nodes of all files: 50,000 monitors of sixty nodes each, and as much again.
 const NODES_MAX: usize = 6_000_000;
@@ -287,12 +288,7 @@ impl<'a> Builder<'a, '_> {
         let (at, line) = (self.offset(error.marker()), self.line(error.marker()));
         let start = self.file.start.saturating_add(at);
         let place = TextSpan { start, end: start.saturating_add(1), line };
-        let before = &self.text[..at as usize];
-        let mend = if before.ends_with('$') && self.text[at as usize..].starts_with('{') {
-            "inside `{ }` and `[ ]` a reference needs quotes: `\"${env:NAME}\"`"
-        } else {
-            "the rest of the file is checked once this can be read"
-        };
+        let mend = syntax::mend(self.text, at as usize);
         self.diagnostics.add(Diagnostic::new(place, format!("this is not YAML: {}", error.info())).help(mend));
     }
 

@@ -17,6 +17,7 @@ async fn quiet_beat(
         state: Arc::new(MonitorState::new(now)),
         profile: ServerProfile::default(),
         transcript_policy: TranscriptPolicy::default(),
+        texts_today: DayBytes::default(),
         noted: None,
         started: Instant::now(),
     };

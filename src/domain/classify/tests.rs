@@ -105,6 +105,7 @@ fn monitor() -> Monitor {
         expect: vec!["a.md".to_owned()],
         within: 3,
         max_score: None,
+        text: None,
         line: 1,
         definition_hash: String::new(),
     }];

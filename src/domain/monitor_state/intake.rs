@@ -140,6 +140,22 @@ impl MonitorState {
 
 /// FNV-1a over the sources in order: equal lists, equal fingerprints, on every machine.
 pub(super) fn fingerprint(answer: &Answer) -> u64 {
-    let bytes = answer.hits.iter().flat_map(|hit| hit.source.bytes().chain([0]));
+    let bytes = answer.sources().flat_map(|source| source.bytes().chain([0]));
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::answer::KeptText;
+
+    #[test]
+    fn texts_are_told_apart_as_lists_are() {
+        let text = |name: &str| {
+            let kept = KeptText { name: name.into(), bytes: 1, chars: 1, begins: "".into() };
+            fingerprint(&Answer { kept: Some(Box::new(kept)), ..Answer::default() })
+        };
+        assert_eq!(text("text:a"), text("text:a"), "one text for several questions is constant");
+        assert_ne!(text("text:a"), text("text:b"), "texts are not all one list that is empty");
+    }
 }

@@ -21,10 +21,18 @@ pub(crate) fn key(canary: &str) -> String {
 
 /// Judges an answer by what the canary declares; `expect` and `within` stand in for the lock.
 pub(crate) fn judge(canary: &Canary, answer: &Answer) -> AskVerdict {
+    let wrong = |reason, rank, seen| AskVerdict::Wrong { reason, rank, seen };
+    if let Some(seen) = wrong_text(canary, answer) {
+        let is_empty = canary.kind != CanaryKind::Negative && !answer.text_only && answer.hits.is_empty();
+        let reason = if is_empty { FailureReason::EmptyResults } else { FailureReason::WrongResults };
+        return wrong(reason, None, seen);
+    }
     if canary.kind == CanaryKind::Negative {
         return judge_negative(canary, answer);
     }
-    let wrong = |reason, rank, seen| AskVerdict::Wrong { reason, rank, seen };
+    if canary.expect.is_empty() {
+        return AskVerdict::Right { rank: None };
+    }
     if let Some((reason, seen)) = malformed(answer) {
         return wrong(reason, None, seen);
     }
@@ -66,7 +74,22 @@ fn same_source(expected: &str, answered: &str) -> bool {
     answered == expected || answered.strip_suffix(expected).is_some_and(|head| head.ends_with('/'))
 }
 
+/// What is wrong with the answer's text, with its first words, where the canary reads it.
+fn wrong_text(canary: &Canary, answer: &Answer) -> Option<String> {
+    let text = answer.text.as_deref().unwrap_or_default();
+    let wrong = canary.text.as_deref()?.wrong(text, &canary.query)?;
+    Some(format!("{wrong}, which begins {}", beginning(answer)))
+}
+
+fn beginning(answer: &Answer) -> String {
+    format!("“{}”", answer.begins.as_deref().unwrap_or_default())
+}
+
 fn judge_negative(canary: &Canary, answer: &Answer) -> AskVerdict {
+    if answer.text_only && canary.text.is_none() {
+        let seen = format!("the answer does not say that nothing was found; it begins {}", beginning(answer));
+        return AskVerdict::Wrong { reason: FailureReason::ThresholdBroken, rank: None, seen };
+    }
     let counts = |hit: &&Hit| match (canary.max_score, hit.score) {
         (Some(limit), Some(score)) => score > limit,
         _ => true,
@@ -118,6 +141,7 @@ fn top_sources(hits: &[Hit]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::wanted::{ExpectedText, Wanted};
 
     fn hit(source: &str, score: f64) -> Hit {
         Hit { source: source.to_owned(), score: Some(score), chars: 100, excerpt: format!("of {source} {score}") }
@@ -131,6 +155,7 @@ mod tests {
             expect: expect.iter().map(|source| (*source).to_owned()).collect(),
             within: 2,
             max_score,
+            text: None,
             line: 1,
             definition_hash: String::new(),
         }
@@ -172,6 +197,54 @@ mod tests {
         ];
         for (canary, hits, expected, sentence) in rows {
             let verdict = judge(canary, &Answer { hits, ..Answer::default() });
+            assert_eq!(slug(&verdict), expected, "{sentence}: {verdict:?}");
+        }
+    }
+
+    fn told(text: &str) -> Answer {
+        Answer { text: Some(text.into()), text_only: true, begins: Some(text.to_owned()), ..Answer::default() }
+    }
+
+    #[test]
+    fn a_text_is_right_or_wrong_by_what_it_holds_beside_the_question() {
+        let words = |words: &[&str]| words.iter().map(|words| Wanted::Words((*words).to_owned())).collect();
+        let reads = |kind, contains: &[&str], not_contains: &[&str]| Canary {
+            query: "copper valve".to_owned(),
+            text: Some(Box::new(ExpectedText { contains: words(contains), not_contains: words(not_contains) })),
+            ..canary(kind, &[], None)
+        };
+        let asks = reads(CanaryKind::Mixed, &["boilers", "each quarter"], &["INV-9"]);
+        let none = canary(CanaryKind::Negative, &[], None);
+        let refuses = reads(CanaryKind::Negative, &[], &["boilers"]);
+        let both = Canary { expect: vec!["a.md".to_owned()], ..reads(CanaryKind::Mixed, &["quarter"], &[]) };
+        let echo = "Results for copper valve";
+        let listed = |hits: Vec<Hit>| Answer { hits, text_only: false, ..told("checked each quarter") };
+        let rows: Vec<(&Canary, Answer, &str, &str)> = vec![
+            (&asks, told("Boilers: checked each  quarter"), "right", "all of the words"),
+            (&asks, told("Boilers are old"), "wrong_results", "some of the words"),
+            (&asks, told("Boilers: each quarter, see INV-9"), "wrong_results", "a word that may not be there"),
+            (&asks, told(echo), "wrong_results", "an echo of the question"),
+            (
+                &asks,
+                Answer { text_only: false, ..told("nothing found") },
+                "empty_results",
+                "it says that there is nothing",
+            ),
+            (&none, Answer { text_only: false, ..told("nothing found") }, "right", "nothing, and it says so"),
+            (&none, told(echo), "threshold_broken", "a text that does not say so"),
+            (&refuses, told(echo), "right", "a text without what it may not hold"),
+            (&refuses, told("boilers"), "wrong_results", "a text with it"),
+            (&both, listed(vec![hit("a.md", 0.9)]), "right", "source and words"),
+            (&both, listed(vec![hit("b.md", 0.9)]), "wrong_results", "words of another source"),
+            (
+                &both,
+                Answer { text: Some("no".into()), ..listed(vec![hit("a.md", 0.9)]) },
+                "wrong_results",
+                "other words",
+            ),
+        ];
+        for (canary, answer, expected, sentence) in rows {
+            let verdict = judge(canary, &answer);
             assert_eq!(slug(&verdict), expected, "{sentence}: {verdict:?}");
         }
     }

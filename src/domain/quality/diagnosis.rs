@@ -268,6 +268,7 @@ mod tests {
                 expect: Vec::new(),
                 within: 3,
                 max_score: None,
+                text: None,
                 line: 1,
                 definition_hash: String::new(),
             });

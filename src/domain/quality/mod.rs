@@ -1,7 +1,8 @@
 //! Whether answers are worth anything (RETRIEVAL.md).
 //!
 //! Read: `canary` (one answer: right or wrong), `confirmation` (many answers of one canary: a blip
-//! or an incident), `canary_states` (all of a monitor's), `answers` (how many of many were right), `extent` (how far a fault reaches), `diagnosis` (many canaries: what is broken), `propose` (canaries for a server that has none yet).
+//! or an incident), `canary_states` (all of a monitor's), `answers` (how many of many were right), `extent` (how far a fault reaches), `diagnosis` (many canaries: what is broken), `propose` (canaries for a server that has none
+//! yet) and `propose_text` (the same where it answers with text).
 
 pub(crate) mod canary;
 pub(crate) mod confirmation;
@@ -10,3 +11,4 @@ pub(crate) mod answers;
 pub(crate) mod extent;
 pub(crate) mod diagnosis;
 pub(crate) mod propose;
+pub(crate) mod propose_text;

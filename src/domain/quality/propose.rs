@@ -23,8 +23,10 @@ pub(crate) struct SeenPassage {
 pub struct Proposal {
     pub query: String,
     pub kind: CanaryKind,
-    /// The source it was taken from; empty for a negative canary.
+    /// The source it was taken from; empty for a negative canary, and where there is only a text.
     pub source: String,
+    /// Words that its answer's text holds, where that is what is judged.
+    pub contains: Vec<String>,
 }
 
 /// Words that no text can be about, to ask for what is not there.
@@ -53,7 +55,7 @@ const QUESTION_WORDS: [&str; 17] = [
 ];
 
 /// Words that stand in every description of a tool, and in every text.
-const COMMON: &str = "about above after again against all also and answer answers any anything are arguments back because been \
+pub(super) const COMMON: &str = "about above after again against all also and answer answers any anything are arguments back because been \
     before below between both bring but call can content could data does each either every everything find \
     finds first for found from get has have how indexed into its json know known list many more most must name \
     not number often one only other query question result results return returns search should source sources \
@@ -106,7 +108,7 @@ pub(crate) fn proposals(passages: &[SeenPassage]) -> Vec<Proposal> {
             .filter(|(other, _)| other != source)
             .flat_map(|(_, texts)| texts.iter().flat_map(|text| tokens(text)).map(str::to_lowercase))
             .collect();
-        let proposal = |kind, query| Proposal { query, kind, source: (*source).to_owned() };
+        let proposal = |kind, query| Proposal { query, kind, source: (*source).to_owned(), contains: Vec::new() };
         let mut queries = keywords(texts, &others).into_iter().map(|query| proposal(CanaryKind::Keyword, query));
         first.extend(queries.next());
         second.extend(queries.next());
@@ -193,7 +195,7 @@ fn keywords(texts: &[&str], others: &BTreeSet<String>) -> Vec<String> {
 }
 
 /// How telling a word is as a search: a code above an identifier above a long word; 0 for what is no use.
-fn rarity(token: &str) -> u32 {
+pub(super) fn rarity(token: &str) -> u32 {
     let letters = token.chars().filter(|c| c.is_alphabetic()).count();
     let digits = token.chars().filter(char::is_ascii_digit).count();
     let length = u32::try_from(token.chars().count()).unwrap_or(u32::MAX);
@@ -225,7 +227,7 @@ fn looks_like_a_hash(token: &str) -> bool {
 }
 
 /// Words with what may stand inside them: `ERR-4417`, `pool_saturated`, `v2.1`. Addresses and references are none.
-fn tokens(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn tokens(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| c.is_whitespace() || "(),;\"'`<>[]{}|*#=…".contains(c)).filter_map(|part| {
         if part.contains("://") || part.contains(['$', '\\', '@', '%', '/']) {
             return None;

@@ -2,7 +2,11 @@
 //!
 //! Three shapes are found by themselves (`results[].text` with `total_results`; `results[].content` with `total_found`;
 //! the envelope `data.results[].content` with `data.total_results`), in structured content or in a text block; others
-//! by the monitor's JSON pointers.
+//! by the monitor's JSON pointers, at a list or at columns. Where there is none, the text itself may be what is judged.
+
+mod columns;
+
+use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -10,8 +14,10 @@ use serde_json::value::RawValue;
 
 use crate::domain::answer::{Answer, HITS_MAX, Hit};
 use crate::domain::fault::FaultKind;
-use crate::domain::monitor::Search;
+use crate::domain::monitor::{Search, SearchFields};
 use crate::domain::quality::propose::SeenPassage;
+use crate::domain::wanted::{Pattern, TextSigns};
+use crate::probe::decode::answer::columns::{OF_A_ROW, rows};
 use crate::probe::decode::rpc::Misfit;
 use crate::untrusted_text::{EXCERPT_CHARS_MAX, NAME_CHARS_MAX, escaped, excerpt, readable};
 
@@ -184,56 +190,90 @@ fn carried(mut call: CallResult<'_>) -> Result<Carried, Misfit> {
 /// Reads the answer of a search.
 ///
 /// # Errors
-/// As `open`; `ToolError` where an envelope says that it failed; `AnswerUnreadable` where no list is found.
+/// As `open`; `ToolError` where an envelope or the file's sign says that it failed; `AnswerUnreadable` where no list is
+/// found.
 pub fn read(result: &RawValue, search: &Search) -> Result<Answer, Misfit> {
-    read_whole(result, search).1
+    read_whole(result, search, Reader::default()).1
+}
+
+/// What whoever asked makes of the text.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Reader {
+    /// It is read, and kept until it is judged.
+    pub(crate) reads_text: bool,
+    /// It is enough without a list of results.
+    pub(crate) needs_no_list: bool,
 }
 
 /// The same; and whether the result says in the modern era's way, and without more to be looked at, that the call is done.
-pub(crate) fn read_whole(result: &RawValue, search: &Search) -> (bool, Result<Answer, Misfit>) {
+pub(crate) fn read_whole(result: &RawValue, search: &Search, reader: Reader) -> (bool, Result<Answer, Misfit>) {
     match call_result(result) {
         Err(misfit) => (false, Err(misfit)),
         Ok(call) => {
             let is_complete = call.result_type.is_some_and(|said| said.get() == COMPLETE)
                 && call.ttl_ms.is_none()
                 && call.cache_scope.is_none();
-            (is_complete, carried(call).and_then(|carried| answer(result, carried, search)))
+            (is_complete, carried(call).and_then(|carried| answer(result, carried, search, reader)))
         }
     }
 }
 
-fn answer(result: &RawValue, carried: Carried, search: &Search) -> Result<Answer, Misfit> {
+fn answer(result: &RawValue, carried: Carried, search: &Search, reader: Reader) -> Result<Answer, Misfit> {
     if let Some(why) = carried.values.iter().find_map(envelope_error) {
         return Err(Misfit { kind: FaultKind::ToolError, detail: why });
     }
     let found = carried.values.iter().find_map(|value| list_in(value, search).map(|list| (value, list)));
-    let Some((value, list)) = found else {
-        let place = search.results.as_deref().map_or("no list of results".to_owned(), |at| format!("no list at {at}"));
-        return Err(Misfit {
-            kind: FaultKind::AnswerUnreadable,
-            detail: format!("{place} in the answer: {}", carried.first_words()),
-        });
+    let says = |sign: fn(&TextSigns) -> &Option<Pattern>| {
+        let sign = search.said.as_deref().and_then(|signs| sign(signs).as_ref());
+        sign.is_some_and(|pattern| pattern.is_in(&carried.whole))
     };
-    let total = match &search.fields.total {
+    // Documents may speak of errors: where results were found, they are what the answer says.
+    if found.as_ref().is_none_or(|(_, list)| list.is_empty()) && says(|signs| &signs.error) {
+        let detail = format!("the answer tells an error: {}", carried.first_words());
+        return Err(Misfit { kind: FaultKind::ToolError, detail });
+    }
+    // A tool whose text tells everything and that says nothing has found nothing.
+    let is_blank = reader.needs_no_list && carried.whole.trim().is_empty();
+    let says_empty = found.is_none() && (is_blank || says(|signs| &signs.empty));
+    if found.is_none() && !says_empty && !reader.needs_no_list {
+        let detail = format!("{} in the answer: {}", nowhere(search), carried.first_words());
+        return Err(Misfit { kind: FaultKind::AnswerUnreadable, detail });
+    }
+    let (value, list) = found.unzip();
+    let fields = if search.by_columns { &*OF_A_ROW } else { &search.fields };
+    let total = value.and_then(|value| match &search.fields.total {
         Some(pointer) => at(value, pointer).and_then(Value::as_u64),
         None => TOTALS.iter().find_map(|pointer| at(value, pointer)?.as_u64()),
-    };
+    });
     Ok(Answer {
-        hits: list.iter().take(HITS_MAX).map(|item| hit(item, search)).collect(),
+        hits: list.iter().flat_map(|list| &**list).take(HITS_MAX).map(|item| hit(item, fields)).collect(),
         total,
-        self_reported: admissions(value),
+        self_reported: value.map(admissions).unwrap_or_default(),
         bytes: result.get().len() as u64,
         tokens: None,
+        text_only: list.is_none() && !says_empty,
+        kept: None,
+        begins: reader.reads_text.then(|| excerpt(&carried.whole, EXCERPT_CHARS_MAX)),
         text: Some(carried.whole.into_boxed_str()),
     })
+}
+
+/// Where a list was looked for.
+fn nowhere(search: &Search) -> String {
+    match &search.results {
+        _ if search.by_columns => "none of the declared columns".to_owned(),
+        Some(at) => format!("no list at {at}"),
+        None => "no list of results".to_owned(),
+    }
 }
 
 /// The texts of an answer with their sources, longer than a beat keeps them, for whoever looks for questions to ask.
 pub(crate) fn passages(result: &RawValue, search: &Search) -> Vec<SeenPassage> {
     let Ok(carried) = open(result) else { return Vec::new() };
     let Some(list) = carried.values.iter().find_map(|value| list_in(value, search)) else { return Vec::new() };
+    let fields = if search.by_columns { &*OF_A_ROW } else { &search.fields };
     let passage =
-        |item| SeenPassage { source: source_of(item, search), text: excerpt(text_of(item, search), PASSAGE_CHARS_MAX) };
+        |item| SeenPassage { source: source_of(item, fields), text: excerpt(text_of(item, fields), PASSAGE_CHARS_MAX) };
     list.iter().take(HITS_MAX).map(passage).collect()
 }
 
@@ -241,11 +281,13 @@ fn value_in_text(value: &Value) -> Option<Value> {
     serde_json::from_str(value.get("result")?.as_str()?).ok()
 }
 
-fn list_in<'a>(value: &'a Value, search: &Search) -> Option<&'a Vec<Value>> {
-    match &search.results {
+fn list_in<'a>(value: &'a Value, search: &Search) -> Option<Cow<'a, [Value]>> {
+    let list = match &search.results {
+        _ if search.by_columns => return rows(value, &search.fields).map(Cow::Owned),
         Some(pointer) => at(value, pointer)?.as_array(),
         None => LISTS.iter().find_map(|pointer| at(value, pointer)?.as_array()),
-    }
+    };
+    list.map(|list| Cow::Borrowed(&**list))
 }
 
 /// The value at a JSON pointer, as [`Value::pointer`] finds it; that one allocates for each part of each pointer tried.
@@ -270,28 +312,26 @@ fn looks_like_a_hit(value: &Value) -> bool {
         && CONTENTS.iter().any(|pointer| at(value, pointer).is_some_and(Value::is_string))
 }
 
-fn hit(item: &Value, search: &Search) -> Hit {
-    let text = text_of(item, search);
-    let score = part_of(item, &search.fields.score, &SCORES, Value::is_number).and_then(Value::as_f64);
+fn hit(item: &Value, fields: &SearchFields) -> Hit {
+    let text = text_of(item, fields);
+    let score = part_of(item, &fields.score, &SCORES, Value::is_number).and_then(Value::as_f64);
     Hit {
-        source: source_of(item, search),
+        source: source_of(item, fields),
         score: score.filter(|score| score.is_finite()),
         chars: u32::try_from(text.chars().count()).unwrap_or(u32::MAX),
         excerpt: excerpt(text, EXCERPT_CHARS_MAX),
     }
 }
 
-fn text_of<'a>(item: &'a Value, search: &Search) -> &'a str {
+fn text_of<'a>(item: &'a Value, fields: &SearchFields) -> &'a str {
     match item {
         Value::String(text) => text,
-        _ => part_of(item, &search.fields.content, &CONTENTS, Value::is_string)
-            .and_then(Value::as_str)
-            .unwrap_or_default(),
+        _ => part_of(item, &fields.content, &CONTENTS, Value::is_string).and_then(Value::as_str).unwrap_or_default(),
     }
 }
 
-fn source_of(item: &Value, search: &Search) -> String {
-    match part_of(item, &search.fields.source, &SOURCES, |value| value.is_string() || value.is_number()) {
+fn source_of(item: &Value, fields: &SearchFields) -> String {
+    match part_of(item, &fields.source, &SOURCES, |value| value.is_string() || value.is_number()) {
         Some(Value::String(name)) => escaped(name, NAME_CHARS_MAX),
         Some(number) => number.to_string(),
         None => String::new(),

@@ -1,6 +1,7 @@
 //! What servers send, read without a socket: each decoder is bounded, and no bytes make it panic.
 
 pub mod answer;
+pub(crate) mod kept_text;
 pub mod rpc;
 pub mod sse;
 pub(crate) mod coding;

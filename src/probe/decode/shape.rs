@@ -2,6 +2,8 @@
 //!
 //! Only for answers whose usual places hold nothing (`answer`). A guess: whoever uses it reads an answer with it.
 
+mod tables;
+
 use serde_json::Value;
 
 use crate::domain::monitor::SearchFields;
@@ -20,18 +22,20 @@ const NAME_CHARS_MAX: f64 = 200.0;
 const SOURCE_PARTS: [&str; 9] = ["source", "path", "file", "url", "uri", "doc", "title", "name", "id"];
 const SCORE_PARTS: [&str; 4] = ["score", "similar", "relevan", "rank_score"];
 
-/// Pointers to the list of results and to the parts of one.
+/// Pointers to the list of results and to the parts of one, or to columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AnswerShape {
-    /// The list, from the answer's root.
-    pub results: String,
-    /// The parts, from one result; `total` stays empty.
+    /// The list, from the answer's root; none: the root itself, or there are columns.
+    pub results: Option<String>,
+    /// The parts, from one result, or from the root where they are columns; `total` stays empty.
     pub fields: SearchFields,
+    /// Whether the parts of all results stand side by side.
+    pub by_columns: bool,
 }
 
 /// The likeliest list of results among the values that an answer carries.
 pub(crate) fn find(values: &[Value]) -> Option<AnswerShape> {
-    values
+    let objects = values
         .iter()
         .find_map(|value| {
             let mut lists = Vec::new();
@@ -39,7 +43,8 @@ pub(crate) fn find(values: &[Value]) -> Option<AnswerShape> {
             let read = lists.into_iter().filter_map(|(pointer, items)| {
                 let fields = fields_of(items)?;
                 let known = usize::from(fields.source.is_some()) * 2 + usize::from(fields.score.is_some());
-                Some((known, AnswerShape { results: pointer, fields }))
+                let results = Some(pointer).filter(|pointer| !pointer.is_empty());
+                Some((known, AnswerShape { results, fields, by_columns: false }))
             });
             // The first of equals: answers come before what belongs to them.
             read.fold(None, |best: Option<(usize, AnswerShape)>, next| match best {
@@ -47,7 +52,15 @@ pub(crate) fn find(values: &[Value]) -> Option<AnswerShape> {
                 _ => Some(next),
             })
         })
-        .map(|(_, shape)| shape)
+        .map(|(_, shape)| shape);
+    objects.or_else(|| values.iter().find_map(tables::find))
+}
+
+/// Pointers to lists of an answer, full or empty, from which a person can choose.
+pub(crate) fn lists(values: &[Value]) -> Vec<String> {
+    let Some(Value::Object(members)) = values.first() else { return Vec::new() };
+    let plain = members.iter().filter(|(key, value)| is_plain(key) && value.is_array());
+    plain.take(ITEMS_MAX).map(|(key, _)| format!("/{}", part(key))).collect()
 }
 
 fn lists_in<'a>(value: &'a Value, pointer: String, depth: usize, found: &mut Vec<(String, &'a [Value])>) {
@@ -56,8 +69,7 @@ fn lists_in<'a>(value: &'a Value, pointer: String, depth: usize, found: &mut Vec
     }
     match value {
         Value::Array(items) => {
-            // The root has no pointer that a file could hold.
-            if !pointer.is_empty() && items.iter().any(Value::is_object) {
+            if items.iter().any(Value::is_object) {
                 found.push((pointer.clone(), items));
             }
             if let Some(first) = items.first() {
@@ -119,6 +131,8 @@ fn leaves_in(value: &Value, pointer: String, depth: usize, found: &mut Vec<Strin
                 leaves_in(inner, format!("{pointer}/{}", part(key)), depth + 1, found);
             }
         }
+        // Of several texts the first tells enough.
+        Value::Array(items) if items.first().is_some_and(Value::is_string) => found.push(format!("{pointer}/0")),
         Value::String(_) | Value::Number(_) if !pointer.is_empty() => found.push(pointer),
         _ => {}
     }
@@ -138,12 +152,13 @@ fn part(key: &str) -> String {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::find;
+    use super::{find, lists};
 
     fn check(sentence: &str, value: Value, expected: Option<[&str; 4]>) {
         let seen = find(&[value]).map(|shape| {
             let fields = shape.fields;
-            [Some(shape.results), fields.source, fields.content, fields.score].map(Option::unwrap_or_default)
+            let results = if shape.by_columns { Some("columns".to_owned()) } else { shape.results };
+            [results, fields.source, fields.content, fields.score].map(Option::unwrap_or_default)
         });
         assert_eq!(seen, expected.map(|parts| parts.map(str::to_owned)), "{sentence}");
     }
@@ -167,11 +182,43 @@ mod tests {
             Some(["/x", "/title", "/body_md", ""]),
         );
         check("a slash in a key", json!({"a/b": [{"url": "u", "said": words}]}), Some(["/a~1b", "/url", "/said", ""]));
+        check(
+            "a list that is the whole answer",
+            json!([{"uri": "note://a.md", "ex": words}]),
+            Some(["", "/uri", "/ex", ""]),
+        );
+        check(
+            "a text that is the first of several",
+            json!({"entities": [{"name": "boilers", "entityType": "note", "observations": [words, "x"]}], "relations": []}),
+            Some(["/entities", "/name", "/observations/0", ""]),
+        );
+        check(
+            "columns, a question each",
+            json!({"ids": [["a.md", "b.md"]], "documents": [[words, words]], "distances": [[0.1, 0.2]], "uris": null}),
+            Some(["columns", "/ids/0", "/documents/0", ""]),
+        );
+        check(
+            "columns with scores",
+            json!({"found": {"urls": ["a"], "texts": [words], "scores": [0.5], "took": [1, 2]}}),
+            Some(["columns", "/found/urls", "/found/texts", "/found/scores"]),
+        );
+        check(
+            "rows under names",
+            json!({"columns": ["id", "title", "body"], "rows": [[1, "Boilers", words], [2, "Vents", words]], "rowCount": 2}),
+            Some(["/rows", "/1", "/2", ""]),
+        );
+        check("rows without a text", json!({"rows": [[1, 2], [3, 4]]}), None);
         check("no source, no results", json!({"x": [{"said": words}]}), None);
         check("no text, no results", json!({"x": [{"id": "a"}]}), None);
         check("a list of texts has no parts", json!({"x": [words]}), None);
         check("no list", json!({"x": words}), None);
         let deep = (0..100).fold(json!([{"url": "u", "said": words}]), |inner, _| json!({"x": inner}));
         check("too deep", deep, None);
+    }
+
+    #[test]
+    fn lists_are_named_though_they_are_empty() {
+        let seen = lists(&[json!({"entities": [], "relations": [], "took": 5, "a/b": []})]);
+        assert_eq!(seen, ["/a~1b", "/entities", "/relations"]);
     }
 }

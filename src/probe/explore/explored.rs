@@ -17,8 +17,12 @@ pub(crate) const CANARIES_MAX: usize = 8;
 pub struct Wish {
     /// The tool to search with; none: the one that looks most like it.
     pub tool: Option<String>,
-    /// Its argument that takes the question.
+    /// Its argument that takes the question, or a JSON pointer into the arguments.
     pub query: Option<String>,
+    /// Questions that find something; none: the server's own words are asked.
+    pub asks: Vec<String>,
+    /// Questions that find nothing; none: nonsense is asked.
+    pub asks_nothing: Vec<String>,
     /// Further arguments, each value as JSON text.
     pub arguments: BTreeMap<String, String>,
     /// Canaries wanted, at most [`CANARIES_MAX`].
@@ -34,6 +38,8 @@ pub struct Explored {
     pub profile: ServerProfile,
     /// How the server is searched; none where that was not found out.
     pub search: Option<Search>,
+    /// Pointers to lists that answers held, where none of them was found to hold results.
+    pub lists: Vec<String>,
     /// Canaries that the server answered as proposed, with the highest score allowed to a negative one.
     pub canaries: Vec<(Proposal, Option<f64>)>,
     /// Durations of the searches that were answered; of tools/list where none was.

@@ -14,7 +14,7 @@ use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::monitor::{Monitor, Search, SearchFields};
 use crate::domain::observation::{BeatKind, Observation, Stage};
 use crate::domain::server_profile::ServerProfile;
-use crate::probe::explore::explored::{CANARIES_MAX, Explored, Wish};
+use crate::probe::explore::explored::{Explored, Wish};
 use crate::probe::explore::talk::Talk;
 use crate::probe::prober::Prober;
 use crate::probe::session::caller::{Caller, Destination};
@@ -52,6 +52,7 @@ impl Prober {
             // Whether the session is there still shows in a beat, which opens another where it is not; here it would not.
             profile: ServerProfile { kept: None, ..profile },
             search: None,
+            lists: Vec::new(),
             canaries: Vec::new(),
             durations: Vec::new(),
             guesses: Vec::new(),
@@ -120,14 +121,24 @@ async fn converse(
         Err(why) => found.gaps.push(why),
         Ok(search) => {
             let mut talk = Talk::new(caller, era, &tools, search, found);
-            talk.run(wish.canaries.min(CANARIES_MAX)).await;
+            talk.run(wish).await;
         }
     }
 }
 
 fn as_search(callable: Callable) -> Search {
     let Callable { tool, query, arguments, .. } = callable;
-    Search { tool: Some(tool), query, arguments, results: None, fields: SearchFields::default(), per_beat: 2 }
+    let query = vec![query];
+    Search {
+        tool: Some(tool),
+        query,
+        arguments,
+        results: None,
+        fields: SearchFields::default(),
+        by_columns: false,
+        said: None,
+        per_beat: 2,
+    }
 }
 
 /// Why the server could not be asked at all, and what would help.

@@ -1,7 +1,9 @@
 //! A first look at a server that nobody has described yet.
 //!
-//! Read `explored` (what is wanted, and what was found), `first_look` (one conversation) on `talk` (its searches).
+//! Read `explored` (what is wanted, and what was found), `first_look` (one conversation) on `talk` (its searches) and
+//! `by_text` (where answers are texts).
 
 pub(crate) mod explored;
 pub(crate) mod talk;
+pub(super) mod by_text;
 pub(crate) mod first_look;

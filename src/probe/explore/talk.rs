@@ -1,6 +1,5 @@
 //! Searching a server for the first time: its own words first, then the rare ones of what came back.
 
-use crate::probe::explore::explored::Explored;
 use std::collections::BTreeSet;
 
 use serde_json::Value;
@@ -9,18 +8,21 @@ use tokio::time::Instant;
 
 use crate::domain::answer::{Answer, Hit};
 use crate::domain::fault::{Fault, FaultKind};
-use crate::domain::monitor::{CanaryKind, Search};
+use crate::domain::monitor::{CanaryKind, Search, SearchFields};
 use crate::domain::observation::Stage;
 use crate::domain::protocol::Era;
 use crate::domain::quality::canary::rank_of;
 use crate::domain::quality::propose::{NONSENSE, Proposal, SeenPassage, max_score, named_openers, openers, proposals};
+use crate::domain::quality::propose_text::SeenText;
 use crate::probe::decode::answer;
 use crate::probe::decode::shape;
 use crate::probe::decode::sources;
+use crate::probe::explore::explored::{CANARIES_MAX, Explored, Wish};
 use crate::probe::session::caller::Caller;
 use crate::probe::session::message::Call;
 use crate::probe::stages::search::{call_tool, fault_of};
 use crate::probe::wire::clock::StepClock;
+use crate::tool_lists::asked;
 use crate::tool_lists::tools::{input_schema, name_of, named};
 use crate::untrusted_text::escaped;
 
@@ -45,19 +47,26 @@ const SPARE_CANDIDATES: usize = 4;
 /// A sentence's source came back within this rank, deeper ranks being no safe ground; a keyword's came first.
 const RANK_MAX: u32 = 3;
 
+/// Characters of an answer's text in which words are looked for.
+const TEXT_CHARS_MAX: usize = 20_000;
+
 /// Requests kept for closing and the look whether the server bore it.
 const KEPT_FOR_CLOSING: u32 = 4;
 
 /// Searching a server that is found to be searchable.
 pub(super) struct Talk<'t, 'a> {
-    caller: &'t mut Caller<'a>,
-    era: Era,
-    tools: &'t [Value],
-    search: Search,
-    found: &'t mut Explored,
+    pub(super) caller: &'t mut Caller<'a>,
+    pub(super) era: Era,
+    pub(super) tools: &'t [Value],
+    pub(super) search: Search,
+    pub(super) found: &'t mut Explored,
     passages: Vec<SeenPassage>,
+    /// Answers that are texts and no JSON.
+    pub(super) texts: Vec<SeenText>,
     answered: u32,
     failures: u32,
+    /// Why an answer could not be read.
+    unread: Option<String>,
 }
 
 impl<'t, 'a> Talk<'t, 'a> {
@@ -68,17 +77,58 @@ impl<'t, 'a> Talk<'t, 'a> {
         search: Search,
         found: &'t mut Explored,
     ) -> Self {
-        Self { caller, era, tools, search, found, passages: Vec::new(), answered: 0, failures: 0 }
+        Self {
+            caller,
+            era,
+            tools,
+            search,
+            found,
+            passages: Vec::new(),
+            texts: Vec::new(),
+            answered: 0,
+            failures: 0,
+            unread: None,
+        }
     }
 
-    pub(super) async fn run(&mut self, wanted: usize) {
+    pub(super) async fn run(&mut self, wish: &Wish) {
+        let wanted = wish.canaries.min(CANARIES_MAX);
         let names = self.material().await;
+        self.found.durations.clear();
+        let mut given = Vec::new();
+        for question in wish.asks.iter().take(CANARIES_MAX) {
+            if let Some(answer) = self.ask(question).await {
+                given.extend(answer.hits.first().map(|hit| proposed(question, &hit.source)));
+            }
+        }
+        if wish.asks.is_empty() {
+            self.look_around(&names).await;
+        }
+        // Whoever could not be understood is told where to fill in what.
+        self.found.search = Some(self.search.clone());
+        if !self.passages.is_empty() {
+            if wanted > 0 {
+                self.canaries(given, wanted).await;
+            }
+            return;
+        }
+        if !self.texts.is_empty() && wanted > 0 {
+            self.by_text(wish, wanted).await;
+        }
+        let is_asked = |(proposal, _): &(Proposal, Option<f64>)| proposal.kind != CanaryKind::Negative;
+        if !self.found.canaries.iter().any(is_asked) && (self.answered > 0 || self.unread.is_some()) {
+            self.found.gaps.extend(self.unread.take());
+            let mend = "name questions that find something by --ask, or write canaries by hand";
+            self.found.gaps.push(format!("no search brought a result with a source and a text; {mend}"));
+        }
+    }
+
+    /// Asks what the server's own words suggest: half from the sources' names, the best there is, half from the tools' texts.
+    async fn look_around(&mut self, names: &[String]) {
         let tool = self.search.tool.clone().unwrap_or_default();
         let texts = self.texts_of(&tool);
-        // Half from the sources' names, the best there is; half from the tools' own words.
-        let mut questions = named_openers(&names, OPENERS / 2);
+        let mut questions = named_openers(names, OPENERS / 2);
         questions.extend(openers(texts.iter().map(String::as_str), OPENERS - questions.len()));
-        self.found.durations.clear();
         for question in &questions {
             self.ask(question).await;
         }
@@ -88,24 +138,10 @@ impl<'t, 'a> Talk<'t, 'a> {
                 self.ask(question).await;
             }
         }
-        if self.answered == 0 {
-            return;
-        }
-        self.found.search = Some(self.search.clone());
-        if self.passages.is_empty() {
-            self.found.gaps.push(
-                "no search brought a result with a source and a text; canaries have to be written by a person"
-                    .to_owned(),
-            );
-            return;
-        }
-        if wanted > 0 {
-            self.canaries(wanted).await;
-        }
     }
 
-    /// Tries what the passages suggest, nonsense first, and keeps what holds.
-    async fn canaries(&mut self, wanted: usize) {
+    /// Tries the questions that were given and what the passages suggest, nonsense first, and keeps what holds.
+    async fn canaries(&mut self, given: Vec<Proposal>, wanted: usize) {
         let mut nonsense: Vec<Answer> = Vec::new();
         for question in NONSENSE {
             nonsense.extend(self.ask(question).await);
@@ -113,10 +149,15 @@ impl<'t, 'a> Talk<'t, 'a> {
         let positive = wanted.saturating_sub(1).max(1);
         let (mut sentences, mut words): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
         // Collected before: what candidates bring back is no new material.
-        let candidates = proposals(&self.passages);
-        for proposal in candidates.into_iter().take(positive + SPARE_CANDIDATES) {
+        let candidates =
+            given.into_iter().filter(|proposal| !proposal.source.is_empty()).chain(proposals(&self.passages));
+        let candidates: Vec<Proposal> = candidates.take(positive + SPARE_CANDIDATES).collect();
+        for proposal in candidates {
             if self.found.canaries.len() >= positive {
                 break;
+            }
+            if self.found.canaries.iter().any(|(kept, _)| kept.query.eq_ignore_ascii_case(&proposal.query)) {
+                continue;
             }
             let Some(answer) = self.ask(&proposal.query).await else { continue };
             let expect = [proposal.source.clone()];
@@ -140,7 +181,12 @@ impl<'t, 'a> Talk<'t, 'a> {
     /// A canary that asks nonsense, where the server answers it as it should.
     fn negative(&mut self, answers: &[Answer], right: &[f64]) {
         let Some(first) = answers.first() else { return };
-        let proposal = Proposal { query: NONSENSE[0].to_owned(), kind: CanaryKind::Negative, source: String::new() };
+        let proposal = Proposal {
+            query: NONSENSE[0].to_owned(),
+            kind: CanaryKind::Negative,
+            source: String::new(),
+            contains: Vec::new(),
+        };
         if answers.iter().all(|answer| answer.hits.is_empty()) {
             self.found.canaries.push((proposal, None));
             return;
@@ -200,40 +246,40 @@ impl<'t, 'a> Talk<'t, 'a> {
     }
 
     /// One search; none where it failed, nothing more may be sent, or the answer cannot be read.
-    async fn ask(&mut self, question: &str) -> Option<Answer> {
-        let sent = self.caller.wire.footprint.requests;
-        let late = Instant::now() >= self.caller.limits.until;
-        if sent + KEPT_FOR_CLOSING >= REQUESTS_MAX || self.failures >= FAILURES_MAX || late {
-            return None;
-        }
-        let tool = self.search.tool.clone().unwrap_or_default();
-        let schema = named(self.tools, &tool).map_or(&Value::Null, input_schema);
-        let mut arguments = format!("{{{}:{}", Value::from(self.search.query.as_str()), Value::from(question));
-        for (name, value) in &self.search.arguments {
-            arguments.push_str(&format!(",{}:{value}", Value::from(name.as_str())));
-        }
-        arguments.push('}');
-        let mut clock = StepClock::start(Stage::Search, &escaped(question, 60));
-        let outcome = call_tool(self.caller, self.era, &tool, &arguments, schema, &mut clock).await;
+    pub(super) async fn ask(&mut self, question: &str) -> Option<Answer> {
+        let arguments = asked::arguments(&self.search, question);
+        let (clock, outcome) = self.call(question, &arguments).await?;
+        let text = outcome.as_ref().ok().and_then(|raw| self.text_in(question, raw));
         let read = outcome.and_then(|raw| self.read(&raw).map(|answer| (raw, answer)));
-        let step = clock.stop(read.as_ref().err().cloned());
+        let is_text = text.is_some();
+        self.texts.extend(text);
+        let step = clock.stop(read.as_ref().err().filter(|_| !is_text).cloned());
         let elapsed = step.elapsed;
         self.found.seen.steps.push(step);
+        if is_text || read.is_ok() {
+            self.found.durations.push(elapsed);
+        }
         match read {
             Ok((raw, answer)) => {
                 self.failures = 0;
                 self.answered += 1;
-                self.found.durations.push(elapsed);
                 let named = |passage: &SeenPassage| !passage.source.is_empty() && !passage.text.is_empty();
                 self.passages.extend(answer::passages(&raw, &self.search).into_iter().filter(named));
                 Some(answer)
+            }
+            // A server that answers what nobody can read yet is asked on.
+            Err(fault) if fault.kind == FaultKind::AnswerUnreadable => {
+                self.failures = 0;
+                self.unread = Some(format!("an answer could not be read: {}", fault.detail));
+                None
             }
             Err(fault) => {
                 // Whoever asks for quiet gets it at once.
                 let told = matches!(fault.kind, FaultKind::RateLimited { .. });
                 self.failures = if told { FAILURES_MAX } else { self.failures + 1 };
                 if self.failures == FAILURES_MAX || self.answered == 0 {
-                    let said = format!("a search by `{}` failed: {}", escaped(&tool, 60), fault.detail);
+                    let tool = escaped(self.search.tool.as_deref().unwrap_or_default(), 60);
+                    let said = format!("a search by `{tool}` failed: {}", fault.detail);
                     if !self.found.gaps.contains(&said) {
                         self.found.gaps.push(said);
                     }
@@ -243,14 +289,51 @@ impl<'t, 'a> Talk<'t, 'a> {
         }
     }
 
+    /// One call with these arguments; none where nothing more may be sent.
+    pub(super) async fn call(
+        &mut self,
+        label: &str,
+        arguments: &Value,
+    ) -> Option<(StepClock, Result<Box<RawValue>, Fault>)> {
+        let sent = self.caller.wire.footprint.requests;
+        let late = Instant::now() >= self.caller.limits.until;
+        if sent + KEPT_FOR_CLOSING >= REQUESTS_MAX || self.failures >= FAILURES_MAX || late {
+            return None;
+        }
+        let tool = self.search.tool.clone().unwrap_or_default();
+        let schema = named(self.tools, &tool).map_or(&Value::Null, input_schema);
+        let mut clock = StepClock::start(Stage::Search, &escaped(label, 60));
+        let outcome = call_tool(self.caller, self.era, &tool, &arguments.to_string(), schema, &mut clock).await;
+        Some((clock, outcome))
+    }
+
+    /// An answer as a text, where it is one: JSON with lists in it has a shape, known or not.
+    pub(super) fn text_in(&mut self, question: &str, raw: &RawValue) -> Option<SeenText> {
+        let carried = answer::open(raw).ok()?;
+        for list in shape::lists(&carried.values) {
+            if !self.found.lists.contains(&list) {
+                self.found.lists.push(list);
+            }
+        }
+        let is_flat = |value: &Value| match value {
+            Value::Object(members) => !members.values().any(|value| value.is_array() || value.is_object()),
+            Value::Array(items) => items.iter().all(Value::is_string),
+            _ => true,
+        };
+        let is_text = carried.values.iter().all(is_flat) && !carried.whole.trim().is_empty();
+        let text: String = carried.whole.chars().take(TEXT_CHARS_MAX).collect();
+        is_text.then(|| SeenText { question: question.to_owned(), text })
+    }
+
     /// Reads an answer; where its usual places hold no results, looks for others and keeps what it found.
     fn read(&mut self, raw: &RawValue) -> Result<Answer, Fault> {
         let usual = answer::read(raw, &self.search);
         let whole = |answer: &Answer| answer.hits.iter().all(|hit| !hit.source.is_empty() && hit.chars > 0);
-        if self.search.results.is_none() && !usual.as_ref().is_ok_and(whole) {
+        let is_unset = self.search.results.is_none() && self.search.fields == SearchFields::default();
+        if is_unset && !usual.as_ref().is_ok_and(whole) {
             let shape = answer::open(raw).ok().and_then(|carried| shape::find(&carried.values));
-            if let Some(shape::AnswerShape { results, fields }) = shape {
-                let search = Search { results: Some(results), fields, ..self.search.clone() };
+            if let Some(shape::AnswerShape { results, fields, by_columns }) = shape {
+                let search = Search { results, fields, by_columns, ..self.search.clone() };
                 if let Ok(answer) = answer::read(raw, &search)
                     && whole(&answer)
                 {
@@ -262,6 +345,12 @@ impl<'t, 'a> Talk<'t, 'a> {
         }
         usual.map_err(|misfit| fault_of(self.caller, &misfit))
     }
+}
+
+/// A question that somebody gave, with the source that answered it.
+fn proposed(question: &str, source: &str) -> Proposal {
+    let kind = if question.contains(' ') { CanaryKind::Mixed } else { CanaryKind::Keyword };
+    Proposal { query: question.to_owned(), kind, source: source.to_owned(), contains: Vec::new() }
 }
 
 fn best(hits: &[Hit]) -> Option<f64> {

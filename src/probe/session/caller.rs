@@ -104,6 +104,11 @@ impl LegacySession {
 }
 
 impl<'a> Caller<'a> {
+    /// The arguments of the monitor's search, with this question.
+    pub(crate) fn asking(&self, question: &str) -> String {
+        self.declared.search.asking(question)
+    }
+
     pub(crate) fn new(
         means: ProbeContext<'a>,
         Destination { way, target, until }: Destination<'a>,

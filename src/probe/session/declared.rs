@@ -19,6 +19,7 @@ use crate::probe::session::listing_memory::ListingMemory;
 use crate::probe::session::message::{AGENT, path_of};
 use crate::probe::wire::egress::proxied;
 use crate::probe::wire::outgoing::Header;
+use crate::tool_lists::asked::PreparedArguments;
 use crate::untrusted_text::Scrub;
 
 /// Stands where a program has no address: its wire is there for health addresses only, and `.invalid` never resolves.
@@ -35,6 +36,8 @@ pub(crate) struct Declared {
     pub(crate) credential_until: Option<DateTime<Utc>>,
     /// What its server listed last.
     pub(crate) listing: Arc<ListingMemory>,
+    /// The arguments of its searches.
+    pub(crate) search: PreparedArguments,
     way: Result<Way, Fault>,
     headers: Arc<[Header]>,
     credentials_sent: bool,
@@ -80,7 +83,8 @@ impl Declared {
         ];
         let headers = authority.into_iter().map(|host| (HOST, host)).chain(usual);
         let headers = headers.chain(credentials.map(|value| (AUTHORIZATION, value))).chain(declared).collect();
-        Self { scrub, secret, credential_until: None, listing: Arc::default(), way, headers, credentials_sent }
+        let search = PreparedArguments::of(&monitor.search);
+        Self { scrub, secret, credential_until: None, listing: Arc::default(), search, way, headers, credentials_sent }
     }
 
     /// Where calls go.

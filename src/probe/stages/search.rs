@@ -1,6 +1,5 @@
 //! The searches of a probe: its canaries and the source-listing tool, as far as the budget reaches.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -13,7 +12,8 @@ use crate::domain::monitor::{Canary, Monitor};
 use crate::domain::observation::{Observation, SourcesSeen, Stage, Step};
 use crate::domain::protocol::Era;
 use crate::probe::assignment::Assignment;
-use crate::probe::decode::answer;
+use crate::probe::decode::answer::{self, Reader};
+use crate::probe::decode::kept_text::kept_text;
 use crate::probe::decode::rpc::Misfit;
 use crate::probe::decode::sources;
 use crate::probe::session::caller::Caller;
@@ -22,7 +22,8 @@ use crate::probe::session::listing::Listed;
 use crate::probe::session::message::Call;
 use crate::probe::session::parameter_headers::parameter_headers;
 use crate::probe::wire::clock::StepClock;
-use crate::tool_lists::tools::{named, write_text};
+use crate::tool_lists::json_text::write_text;
+use crate::tool_lists::tools::named;
 
 /// Room for what stands around the texts of a call, and for arguments that are numbers.
 const ARGUMENTS_BYTES: usize = 64;
@@ -83,22 +84,20 @@ struct SearchTool<'t> {
 }
 
 async fn ask(caller: &mut Caller<'_>, tool: SearchTool<'_>, canary: &Canary, turn: Turn, steps: &mut Vec<Step>) -> Ask {
-    let search = &caller.monitor().search;
-    let mut arguments = String::with_capacity(search.query.len() + canary.query.len() + ARGUMENTS_BYTES);
-    arguments.push('{');
-    write_text(&search.query, &mut arguments);
-    arguments.push(':');
-    write_text(&canary.query, &mut arguments);
-    for (name, value) in search.arguments.iter().filter(|(name, _)| **name != search.query) {
-        arguments.push(',');
-        write_text(name, &mut arguments);
-        let _ = write!(arguments, ":{value}");
-    }
-    arguments.push('}');
+    let arguments = caller.asking(&canary.query);
     let mut clock = StepClock::start(Stage::Search, &canary.id);
     let outcome = called(caller, tool.era, tool.name, &arguments, tool.schema, &mut clock).await;
-    let result = outcome.and_then(|raw| read(caller, tool.era, &raw));
+    let reader = Reader {
+        reads_text: canary.text.is_some() || canary.needs_no_list(&caller.monitor().search),
+        needs_no_list: canary.needs_no_list(&caller.monitor().search),
+    };
+    let mut result = outcome.and_then(|raw| read(caller, tool.era, &raw, reader));
     let step = clock.stop(result.as_ref().err().cloned());
+    // Behind the clock: what we make of a text is not the server's time.
+    if let Ok(answer) = &mut result {
+        answer.begins = answer.begins.take().map(|begins| caller.scrub.line(&begins));
+        answer.kept = kept_text(answer, caller.scrub).map(Box::new);
+    }
     let ask = Ask {
         canary: canary.id.clone(),
         variant: Variant::Plain,
@@ -112,8 +111,8 @@ async fn ask(caller: &mut Caller<'_>, tool: SearchTool<'_>, canary: &Canary, tur
 }
 
 /// Reads an answer; what its era demands of a result comes before what a search's has to have.
-fn read(caller: &Caller<'_>, era: Era, raw: &RawValue) -> Result<Answer, Fault> {
-    let (is_complete, answer) = answer::read_whole(raw, &caller.monitor().search);
+fn read(caller: &Caller<'_>, era: Era, raw: &RawValue, reader: Reader) -> Result<Answer, Fault> {
+    let (is_complete, answer) = answer::read_whole(raw, &caller.monitor().search, reader);
     if era == Era::Modern && !is_complete {
         modern_result(raw, caller)?;
     }

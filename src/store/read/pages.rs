@@ -43,8 +43,17 @@ pub struct IncidentFilter {
     pub signal: Option<Signal>,
     /// Only open ones (true) or only ended ones (false).
     pub open: Option<bool>,
-    /// Only those opened before this moment: the next page.
-    pub before: Option<DateTime<Utc>>,
+    /// Only what follows this one, the last of the page before.
+    pub after: Option<IncidentPlace>,
+}
+
+/// Where a page of incidents ended: several may have opened at the same moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IncidentPlace {
+    /// When its last one opened.
+    pub opened_at: DateTime<Utc>,
+    /// Its id; empty: whatever opened then is on the page.
+    pub id: String,
 }
 
 /// One line of an incident's timeline, as stored.
@@ -99,13 +108,14 @@ impl Readers {
     pub async fn incidents(&self, filter: &IncidentFilter) -> Result<Vec<Incident>, StoreError> {
         let rows = sqlx::query(incidents!(
             "WHERE ($1 IS NULL OR monitor = $1) AND ($2 IS NULL OR signal = $2) \
-             AND ($3 IS NULL OR (resolved_at IS NULL) = $3) AND opened_at < $4 \
-             ORDER BY opened_at DESC, id DESC LIMIT $5"
+             AND ($3 IS NULL OR (resolved_at IS NULL) = $3) AND (opened_at, id) < ($4, $5) \
+             ORDER BY opened_at DESC, id DESC LIMIT $6"
         ))
         .bind(filter.monitor.as_ref().map(MonitorId::as_str))
         .bind(filter.signal.map(Signal::slug))
         .bind(filter.open)
-        .bind(filter.before.map_or(i64::MAX, |before| before.timestamp_micros()))
+        .bind(filter.after.as_ref().map_or(i64::MAX, |last| last.opened_at.timestamp_micros()))
+        .bind(filter.after.as_ref().map_or("", |last| &last.id))
         .bind(PAGE_ROWS)
         .fetch_all(&self.readers)
         .await?;

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::domain::answer::{Turn, Variant};
+use crate::domain::answer::{KeptText, Turn, Variant};
 use crate::domain::incident::Incident;
 use crate::domain::monitor::MonitorId;
 use crate::domain::observation::{BeatKind, Stage, ToolsSeen};
@@ -30,6 +30,9 @@ pub struct ChangeSet {
     pub beat: Option<BeatRow>,
     /// One row for each canary of the beat.
     pub asks: Vec<AskRow>,
+    /// Texts that `asks` name as sources and that are not kept yet, as far as is known; a beat that waits for its commit
+    /// holds them.
+    pub texts: Vec<KeptText>,
     /// Signal states that changed; a quiet one with nothing to remember is deleted.
     pub signals: Vec<SignalRow>,
     /// Incidents that opened, changed or ended, whole.

@@ -1,10 +1,14 @@
 //! Appending beats and asks: the rows that every turn brings, many to a statement.
 
+use std::sync::Arc;
+
 use sqlx::SqliteConnection;
 
+use crate::domain::answer::KeptText;
 use crate::domain::protocol::Transport;
 use crate::store::values::change_set::{AskRow, BeatRow, ChangeSet, LOCAL};
 use crate::store::values::column::micros;
+use crate::store::values::known_texts::KnownTexts;
 use crate::store::values::rows::{Bound, Rows};
 use crate::store::write::intern::Interned;
 
@@ -28,6 +32,8 @@ static SOURCES: Rows = Rows::new(
     2,
     " ON CONFLICT (name) DO UPDATE SET doomed_at = NULL RETURNING id, name",
 );
+static TEXTS: Rows =
+    Rows::new("INSERT INTO texts (source, bytes, begins) VALUES ", 3, " ON CONFLICT (source) DO NOTHING");
 static LISTS: Rows = Rows::new(
     "INSERT INTO ranked_lists (id, sources) VALUES ",
     2,
@@ -53,6 +59,10 @@ pub(in crate::store) struct Names {
     configs: Interned,
     /// Canaries' ids, which packs name by a number.
     pub(in crate::store) canaries: Interned,
+    /// Which texts are on disk; shared with whoever has one to keep.
+    pub(in crate::store) texts: Arc<KnownTexts>,
+    /// Names of the texts that the running transaction writes.
+    fresh_texts: Vec<Box<str>>,
 }
 
 impl Names {
@@ -63,7 +73,7 @@ impl Names {
         let configs =
             Interned::load(connection, "SELECT COALESCE(MAX(number), 0) FROM config_versions", &CONFIGS).await?;
         let canaries = Interned::load(connection, "SELECT COALESCE(MAX(id), 0) FROM canary_names", &CANARIES).await?;
-        Ok(Self { sources, lists, configs, canaries })
+        Ok(Self { sources, lists, configs, canaries, texts: Arc::default(), fresh_texts: Vec::new() })
     }
 
     /// The number of a file's hash.
@@ -82,6 +92,7 @@ impl Names {
         self.lists.keep();
         self.configs.keep();
         self.canaries.keep();
+        self.texts.keep(self.fresh_texts.drain(..));
     }
 
     /// The transaction, or a part of it, was taken back.
@@ -90,6 +101,7 @@ impl Names {
         self.lists.forget();
         self.configs.forget();
         self.canaries.forget();
+        self.fresh_texts.clear();
     }
 
     /// Sources and lists may be dropped from their tables: each is asked for again.
@@ -115,12 +127,26 @@ pub(in crate::store) async fn append(
     names.sources.learn(connection, shown).await?;
     let lists: Vec<Option<String>> = asks.iter().map(|placed| list_text(placed.ask, &names.sources)).collect();
     names.lists.learn(connection, lists.iter().flatten().map(String::as_str)).await?;
+    keep_texts(connection, names, records).await?;
     let asks: Vec<(PlacedAsk<'_>, Option<i64>)> = asks
         .into_iter()
         .zip(&lists)
         .map(|(placed, list)| (placed, list.as_deref().and_then(|list| names.lists.get(list))))
         .collect();
     ASKS.run(connection, &asks, |query, (placed, list)| bind_ask(query, placed, *list)).await
+}
+
+/// Writes what texts begin with, for sources that have a number by now; one that is there stays as it is.
+async fn keep_texts(
+    connection: &mut SqliteConnection,
+    names: &mut Names,
+    records: &[&ChangeSet],
+) -> Result<(), sqlx::Error> {
+    let texts = records.iter().flat_map(|record| &record.texts);
+    let texts: Vec<(i64, &KeptText)> = texts.filter_map(|text| Some((names.sources.get(&text.name)?, text))).collect();
+    TEXTS.run(connection, &texts, |query, (source, text)| bind_text(query, *source, text)).await?;
+    names.fresh_texts.extend(texts.into_iter().map(|(_, text)| text.name.clone()));
+    Ok(())
 }
 
 /// An ask with the beat it belongs to and its place in it.
@@ -170,6 +196,10 @@ fn bind_beat(query: Bound, beat: &BeatRow, configs: &Interned) -> Bound {
         .bind(beat.stages.tools.map(micros))
         .bind(beat.stages.health.map(micros))
         .bind(configs.get(&beat.config_hash))
+}
+
+fn bind_text(query: Bound, source: i64, text: &KeptText) -> Bound {
+    query.bind(source).bind(i64::try_from(text.bytes).unwrap_or(i64::MAX)).bind(&*text.begins)
 }
 
 fn bind_ask(query: Bound, placed: &PlacedAsk<'_>, list: Option<i64>) -> Bound {

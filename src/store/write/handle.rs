@@ -17,6 +17,7 @@ use crate::store::file::schema;
 use crate::store::read::unsealed;
 use crate::store::values::change_set::ChangeSet;
 use crate::store::values::error::{OpenError, StoreError};
+use crate::store::values::known_texts::KnownTexts;
 use crate::store::write::gather::Signals;
 use crate::store::write::work::{CommitAnswer, Patience, Work, WriteJob, patience};
 use crate::store::write::writer::{Writer, WriterStart};
@@ -39,6 +40,8 @@ pub struct Store {
     gather_us: Arc<AtomicU64>,
     /// Where the file stood.
     place: Arc<DatabaseLock>,
+    /// Which texts of answers are kept.
+    known_texts: Arc<KnownTexts>,
     /// When a write last reached the disk.
     written_at: Arc<Mutex<Instant>>,
 }
@@ -70,10 +73,11 @@ impl Store {
             gather_us: Arc::clone(&gather_us),
         };
         let rows = Arc::clone(&reads.rows);
+        let known_texts = begun.known_texts();
         let writer = Writer::new(path.to_owned(), connection, (begun, rows), (held, Arc::clone(&place)), signals);
         let (jobs, queue) = mpsc::channel(QUEUE_MAX);
         tokio::spawn(writer.run(queue));
-        let store = Self { jobs, reads, outbox_changed, hurry, gather_us, place, written_at };
+        let store = Self { jobs, reads, outbox_changed, hurry, gather_us, place, known_texts, written_at };
         store.gather_for(GATHER_USUAL);
         Ok(store)
     }
@@ -104,6 +108,11 @@ impl Store {
         // Boxed before anybody waits: whoever waits holds a kilobyte less.
         let work = Work::Record(record.into());
         async move { self.ask(work).await.map(drop) }
+    }
+
+    /// Whether the text of this name is kept, as far as is known without a look; a beat carries what is not.
+    pub fn keeps_text(&self, name: &str) -> bool {
+        self.known_texts.holds(name)
     }
 
     /// Told once for every commit that gave the outbox something new; one listener, the delivery worker.

@@ -158,8 +158,9 @@ async fn ids(connection: &mut SqliteConnection, which: &'static str, before: i64
     Ok(Ids { count: ids.len() as u64, json: serde_json::json!(ids).to_string() })
 }
 
-/// Dooms numbers that are not doomed yet, and drops those that have been doomed for a day. Whoever uses one again
-/// meanwhile asks the table for it, because what the writer remembers is forgotten here, and that takes the doom away.
+/// Dooms numbers that are not doomed yet, and drops those that have been doomed for a day, a source with its text.
+/// Whoever uses one again meanwhile asks the table for it, because what the writer remembers is forgotten here, and that
+/// takes the doom away.
 pub(in crate::store) async fn drop_doomed(
     connection: &mut SqliteConnection,
     names: &mut Names,
@@ -179,6 +180,15 @@ pub(in crate::store) async fn drop_doomed(
             "UPDATE sources SET doomed_at = $1 WHERE doomed_at IS NULL AND id IN (SELECT value FROM json_each($2))",
         ),
     };
+    if doom.table == Table::Sources {
+        // Before its source, by which it is known to be doomed.
+        let texts = "DELETE FROM texts WHERE source IN (SELECT id FROM sources WHERE doomed_at <= $1 \
+             AND id IN (SELECT value FROM json_each($2)))";
+        let gone = sqlx::query(texts).bind(now - DOOMED_FOR_US).bind(&numbers).execute(&mut *connection).await?;
+        if gone.rows_affected() > 0 {
+            names.texts.forget();
+        }
+    }
     sqlx::query(drop).bind(now - DOOMED_FOR_US).bind(&numbers).execute(&mut *connection).await?;
     sqlx::query(mark).bind(now).bind(&numbers).execute(&mut *connection).await?;
     Ok(false)

@@ -21,6 +21,7 @@ use crate::store::values::beat_rows::{BeatRows, RowChanges};
 use crate::store::values::change_set::ChangeSet;
 use crate::store::values::error::StoreError;
 use crate::store::values::error::is_conflict;
+use crate::store::values::known_texts::KnownTexts;
 use crate::store::write::append::{Names, append};
 use crate::store::write::config_history;
 use crate::store::write::decide::{action, decide};
@@ -75,6 +76,11 @@ impl WriterStart {
             .try_get(0)?;
         let late_before = packs::sealing(connection).await?.begun_until.timestamp_micros();
         Ok(Self { names, next_event: last_event + 1, late_before })
+    }
+
+    /// Which texts are kept, for those who have one to keep.
+    pub(in crate::store) fn known_texts(&self) -> Arc<KnownTexts> {
+        Arc::clone(&self.names.texts)
     }
 }
 

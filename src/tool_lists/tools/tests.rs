@@ -2,19 +2,22 @@ use serde_json::{Value, json};
 
 use std::sync::Arc;
 
-use super::{hold, reduce, write_text};
+use super::{hold, reduce};
 use crate::domain::monitor::{Canary, CanaryKind, Monitor, Search, SearchFields};
 use crate::domain::secret::{Address, Secret};
 use crate::domain::tools::Listing;
+use crate::tool_lists::json_text::write_text;
 use crate::tool_lists::known::KnownLists;
 
 fn search(tool: Option<&str>) -> Search {
     Search {
         tool: tool.map(str::to_owned),
-        query: "query".to_owned(),
+        query: vec!["/query".to_owned()],
         arguments: std::collections::BTreeMap::new(),
         results: None,
         fields: SearchFields::default(),
+        by_columns: false,
+        said: None,
         per_beat: 2,
     }
 }
@@ -120,6 +123,7 @@ fn a_list_is_held_against_calls_and_the_accepted_one() {
         expect: Vec::new(),
         within: 5,
         max_score: None,
+        text: None,
         line: 1,
         definition_hash: String::new(),
     };

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SecondsFormat};
 use url::form_urlencoded;
 
+use crate::domain::incident::Incident;
 use crate::domain::monitor::MonitorId;
 use crate::domain::signal::Signal;
 use crate::live::state::{RollUp, Standing};
-use crate::store::read::pages::IncidentFilter;
+use crate::store::read::pages::{IncidentFilter, IncidentPlace};
 use crate::web::draw::glyph;
 use crate::web::format::Query;
 
@@ -139,8 +140,8 @@ pub(crate) struct IncidentQuery {
     pub monitor: String,
     /// Only of this signal; empty: all.
     pub signal: String,
-    /// Only those opened before this moment.
-    pub before: Option<DateTime<Utc>>,
+    /// Only what follows this one.
+    pub after: Option<IncidentPlace>,
 }
 
 impl IncidentQuery {
@@ -153,7 +154,7 @@ impl IncidentQuery {
                 "state" if value == "open" || value == "ended" => asked.state = value,
                 "monitor" => asked.monitor = value,
                 "signal" if Signal::from_slug(&value).is_some() => asked.signal = value,
-                "before" => asked.before = DateTime::parse_from_rfc3339(&value).ok().map(|at| at.to_utc()),
+                "before" => asked.after = place(&value),
                 _ => {}
             }
         }
@@ -170,7 +171,7 @@ impl IncidentQuery {
                 "ended" => Some(false),
                 _ => None,
             },
-            before: self.before,
+            after: self.after.clone(),
         }
     }
 
@@ -179,18 +180,30 @@ impl IncidentQuery {
         self.address(state, None)
     }
 
-    /// The address of the page that follows an incident opened then.
-    pub(crate) fn after(&self, state: &str, last_opened_at: DateTime<Utc>) -> String {
-        self.address(state, Some(last_opened_at))
+    /// The address of the page that follows an incident.
+    pub(crate) fn after(&self, state: &str, last: &Incident) -> String {
+        self.address(state, Some(last))
     }
 
-    fn address(&self, state: &str, before: Option<DateTime<Utc>>) -> String {
-        let before = before.map(|at| at.to_rfc3339()).unwrap_or_default();
+    fn address(&self, state: &str, last: Option<&Incident>) -> String {
+        let before = last.map(cursor).unwrap_or_default();
         let query =
             Query(&[("state", state), ("monitor", &self.monitor), ("signal", &self.signal), ("before", &before)]);
         let query = query.to_string();
         if query.is_empty() { "/incidents".to_owned() } else { format!("/incidents?{query}") }
     }
+}
+
+/// Where a page ended, as an address and `next` say it.
+pub(crate) fn cursor(last: &Incident) -> String {
+    format!("{},{}", last.opened_at.to_rfc3339_opts(SecondsFormat::Micros, true), last.id)
+}
+
+/// A cursor read again; a moment alone is one as well.
+fn place(text: &str) -> Option<IncidentPlace> {
+    let (moment, id) = text.split_once(',').unwrap_or((text, ""));
+    let opened_at = DateTime::parse_from_rfc3339(moment).ok()?.to_utc();
+    Some(IncidentPlace { opened_at, id: id.to_owned() })
 }
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ pub(crate) async fn page(
 
 fn list(which: &str, found: Vec<Incident>, asked: &IncidentQuery, now: DateTime<Utc>) -> IncidentSection {
     let full = found.len() >= PAGE_ROWS as usize;
-    let next = found.last().filter(|_| full).map(|last| asked.after(which, last.opened_at));
+    let next = found.last().filter(|_| full).map(|last| asked.after(which, last));
     let open = which == "open";
     IncidentSection {
         title: if open { "Open" } else { "Ended" },

@@ -1,6 +1,6 @@
 //! Monitors: whom they look at, how they reach it, and what they ask.
 
-use crate::{check, faults, with_monitor, with_sections};
+use crate::{check, faults, lines, with_monitor, with_sections};
 
 #[test]
 fn identities_and_addresses() {
@@ -48,7 +48,7 @@ fn canaries_that_contradict_themselves() {
             "expects nothing",
             "{ id: a, query: q }",
             &[
-                "6:7 canary 'a' expects nothing, so that no answer is right or wrong => add `expect: [ … ]`, or `kind: negative` where nothing may be found",
+                "6:7 canary 'a' expects nothing, so that no answer is right or wrong => add `expect: [ … ]`, `contains: [ … ]` where the tool answers with text, or `kind: negative` where nothing may be found",
             ],
         ),
         (
@@ -81,6 +81,96 @@ fn canaries_that_contradict_themselves() {
     for (sentence, canary, expected) in rows {
         let text = with_monitor(&format!("canaries:\n- {canary}\nsearch: {{ arguments: {{ top_k: 5 }} }}"));
         check(sentence, &text, expected);
+    }
+}
+
+#[test]
+fn words_that_prove_nothing() {
+    let rows: [(&str, &str, &[&str]); 8] = [
+        (
+            "words of the question",
+            "{ id: a, query: Which copper valve leaks?, contains: [valve COPPER] }",
+            &[
+                "6:61 the question of canary 'a' itself holds “valve COPPER”, and servers repeat it => name what only the right answer says",
+            ],
+        ),
+        (
+            "a pattern that the question matches",
+            "{ id: a, query: valve INV-204, contains: [{ pattern: 'INV-\\d+' }] }",
+            &[
+                "6:49 the question of canary 'a' itself holds /INV-\\d+/, and servers repeat it => name what only the right answer says",
+            ],
+        ),
+        (
+            "a pattern that matches anything",
+            "{ id: a, query: q, contains: ['b'], not_contains: [{ pattern: x* }] }",
+            &[
+                "6:58 the pattern of 'not_contains' matches any text, even none => name what stands in the answers that are meant, and in no others",
+            ],
+        ),
+        ("a broken pattern", "{ id: a, query: q, contains: [{ pattern: '(' }] }", &["6:48 'pattern' is no pattern: "]),
+        (
+            "no words",
+            "{ id: a, query: q, contains: [] }",
+            &["6:36 'contains' of canary 'a' names 0 texts => one to 20"],
+        ),
+        (
+            "words that are no list",
+            "{ id: a, query: q, contains: boiler }",
+            &["6:36 'contains' of canary 'a' takes a list, and this is a single value => put it into brackets: `[…]`"],
+        ),
+        (
+            "what may not be there alone",
+            "{ id: a, query: q, not_contains: [boiler] }",
+            &["6:7 canary 'a' expects nothing, so that no answer is right or wrong => "],
+        ),
+        (
+            "an odd key",
+            "{ id: a, query: q, contains: [{ regex: x }] }",
+            &[
+                "6:37 a map of words has no 'pattern' => or write the words themselves as a text",
+                "6:39 words of an answer has no key 'regex' => ",
+            ],
+        ),
+    ];
+    for (sentence, canary, expected) in rows {
+        let text = with_monitor(&format!("canaries:\n- {canary}"));
+        let seen = lines(&faults(&text));
+        let fits = seen.len() == expected.len() && seen.iter().zip(expected).all(|(seen, part)| seen.starts_with(part));
+        assert!(fits, "{sentence}: {seen:#?}");
+    }
+}
+
+#[test]
+fn columns_and_signs_that_contradict_themselves() {
+    let rows: [(&str, &str, &[&str]); 4] = [
+        (
+            "columns and a list",
+            "{ results: /rows, columns: { source: /ids/0 } }",
+            &["5:15 'columns' stands instead of 'results' => leave one of them out"],
+        ),
+        (
+            "columns and fields of a result",
+            "{ columns: { source: /ids/0 }, fields: { source: /id, total: /n } }",
+            &["5:54 'columns' stands instead of 'source' => leave one of them out"],
+        ),
+        (
+            "columns of nothing",
+            "{ columns: { score: /distances/0 } }",
+            &[
+                "5:24 'columns' of search names neither 'source' nor 'content' => such as `columns: { source: /ids/0, content: /documents/0 }`",
+            ],
+        ),
+        (
+            "a sign in every answer",
+            "{ error: '(no|)', empty: nothing }",
+            &[
+                "5:22 the pattern of 'error' matches any text, even none => name what stands in the answers that are meant, and in no others",
+            ],
+        ),
+    ];
+    for (sentence, search, expected) in rows {
+        check(sentence, &with_monitor(&format!("search: {search}")), expected);
     }
 }
 

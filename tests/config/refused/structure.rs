@@ -45,6 +45,110 @@ fn structure_that_cannot_be_read() {
 }
 
 #[test]
+fn what_people_mistype_is_named_with_its_mend() {
+    let monitor = |more: &str| format!("version: 1\nmonitors:\n- id: docs\n  url: http://localhost:1/mcp\n{more}");
+    let canary = |more: &str| monitor(&format!("  canaries:\n  - id: c\n{more}"));
+    let rows = [
+        ("a tab", "version: 1\nmonitors:\n\t- id: docs\n".to_owned(), "3:", "indent with blanks: YAML takes no tabs"),
+        ("a tab further in", monitor("\tname: Docs\n"), "4:", "indent with blanks: YAML takes no tabs"),
+        (
+            "a key too far in",
+            monitor("   every: 60s\n"),
+            "5:",
+            "this line is indented by 3, the one above by 2: keys of one map stand exactly below each other",
+        ),
+        (
+            "a key not far enough in",
+            monitor(" every: 60s\n"),
+            "5:",
+            "this line is indented by 1, the one above by 2: keys of one map stand exactly below each other",
+        ),
+        (
+            "a colon in a question",
+            canary("    query: how do I reset: my password\n    expect: [a]\n"),
+            "7:",
+            "a text with a colon and a blank in it needs quotes: `query: \"…: …\"`",
+        ),
+        (
+            "the same in braces",
+            monitor("  canaries: [{ id: c, query: what is this: a test, expect: [a] }]\n"),
+            "5:",
+            "a text with a colon and a blank in it needs quotes: `query: \"…: …\"`",
+        ),
+        (
+            "no blank behind a colon",
+            "version: 1\nmonitors:\n- id: docs\n  url:http://localhost:1/mcp\n".to_owned(),
+            "4:",
+            "`url:` needs a blank behind its colon",
+        ),
+        (
+            "a quote left open",
+            monitor("  name: \"Docs\n  every: 60s\n"),
+            "6:",
+            "the \" of the line above is never closed",
+        ),
+        (
+            "a bracket left open",
+            monitor("  labels: { team: search\n  every: 60s\n"),
+            "6:",
+            "the bracket of the line above is not closed",
+        ),
+        (
+            "a text that begins with @",
+            monitor("  name: @docs\n"),
+            "5:",
+            "a text that begins with this character needs quotes around it",
+        ),
+        (
+            "a monitor's key at the margin",
+            "version: 1\nmonitors:\n- id: docs\nurl: http://localhost:1/mcp\n".to_owned(),
+            "4:1",
+            "'url' is a key of 'monitors': is it indented as it should be?",
+        ),
+        (
+            "a canary's key in its monitor",
+            canary("    query: a\n    expect: [a]\n  within: 3\n"),
+            "9:3",
+            "'within' is a key of 'monitors.canaries' and of 'monitors.rules.quality': is it indented as it should be?",
+        ),
+        ("another program's word for the interval", monitor("  interval: 60s\n"), "5:3", "it is called 'every' here"),
+        ("another word for canaries", monitor("  checks: []\n"), "5:3", "it is called 'canaries' here"),
+        (
+            "another word for the question",
+            canary("    question: a\n    query: a\n    expect: [a]\n"),
+            "7:5",
+            "it is called 'query' here",
+        ),
+        ("another word for the address", monitor("  endpoint: x\n"), "5:3", "it is called 'url' here"),
+        ("a letter left out", monitor("  evry: 60s\n"), "5:3", "did you mean 'every'?"),
+        (
+            "monitors without a dash",
+            "version: 1\nmonitors:\n  id: docs\n  url: http://localhost:1/mcp\n".to_owned(),
+            "3:3",
+            "begin each item with a dash: `- id: …`",
+        ),
+    ];
+    let mut wrong = Vec::new();
+    for (sentence, text, place, mend) in rows {
+        let said = lines(&faults(&text));
+        let is_said = said.iter().any(|line| line.starts_with(place) && line.ends_with(&format!("=> {mend}")));
+        wrong.extend((!is_said).then(|| format!("{sentence}: {said:#?}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_question_is_shown_whatever_words_it_holds_and_a_secret_beside_it_is_not() {
+    let shown = |line: &str| faults(&with_monitor(line)).to_string();
+    let question = shown("canaries:\n- id: c\n  query: what is the token: of x");
+    assert!(question.contains("what is the token: of x"), "{question}");
+    for line in ["auth: { bearer: geheim: x }", "canaries: [{ query: a, token: geheim: x }]", "password: geheim: x"] {
+        let said = shown(line);
+        assert!(!said.contains("geheim"), "{said}");
+    }
+}
+
+#[test]
 fn keys_that_are_not_known() {
     check("misspelled", &with_monitor("evry: 60s"), &["5:5 monitor 'docs' has no key 'evry' => did you mean 'every'?"]);
     check(

@@ -2,16 +2,19 @@ use proptest::prelude::{any, proptest};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{at, read};
+use super::{Reader, at, read, read_whole};
 use crate::domain::monitor::{Search, SearchFields};
+use crate::domain::wanted::{Pattern, TextSigns};
 
 fn search() -> Search {
     Search {
         tool: None,
-        query: "query".to_owned(),
+        query: vec!["/query".to_owned()],
         arguments: std::collections::BTreeMap::new(),
         results: None,
         fields: SearchFields::default(),
+        by_columns: false,
+        said: None,
         per_beat: 2,
     }
 }
@@ -142,6 +145,71 @@ fn pointers_take_the_place_of_the_usual_names() {
     assert_eq!(seen(&structured(answer), &search), "a.md@2#one of 4");
     let other = structured(json!({"results": [{"text": "one"}]}));
     assert_eq!(seen(&other, &search), "AnswerUnreadable: no list at /answer/list in the answer: ");
+}
+
+#[test]
+fn parts_that_stand_side_by_side_become_results() {
+    let fields = |source: &str, content: &str, score: &str| SearchFields {
+        source: Some(source.to_owned()),
+        content: Some(content.to_owned()),
+        score: Some(score.to_owned()),
+        total: None,
+    };
+    let by_columns = Search { by_columns: true, fields: fields("/ids/0", "/documents/0", "/distances/0"), ..search() };
+    let rows = [
+        (
+            json!({"ids": [["a", "b"]], "documents": [["one", "two"]], "distances": [[0.1, 0.2]]}),
+            "a@0.1#one b@0.2#two",
+            "a list each",
+        ),
+        (json!({"ids": [["a", "b"]], "documents": [["one"]]}), "a@-1#one b@-1#", "one is shorter, one is missing"),
+        (json!({"ids": [[]], "documents": [[]]}), "", "nothing found"),
+        (
+            json!({"other": 1}),
+            "AnswerUnreadable: none of the declared columns in the answer: ",
+            "no column is where it should be",
+        ),
+    ];
+    for (value, expected, sentence) in rows {
+        assert_eq!(seen(&structured(value), &by_columns), expected, "{sentence}");
+    }
+    let by_place = Search { results: Some("/rows".to_owned()), fields: fields("/0", "/1", "/2"), ..search() };
+    let rows = structured(json!({"rows": [["a", "one", 0.5], ["b", "two", 1]]}));
+    assert_eq!(seen(&rows, &by_place), "a@0.5#one b@1#two", "rows of bare values");
+}
+
+#[test]
+fn a_text_tells_an_error_or_that_nothing_was_found_by_the_signs_of_the_file() {
+    let pattern = |text: &str| Some(Pattern::new(text).unwrap());
+    let signs = TextSigns { error: pattern("^Database error:"), empty: pattern("^No rows") };
+    let search = Search { said: Some(Box::new(signs)), ..search() };
+    let reader = |needs_no_list| Reader { reads_text: true, needs_no_list };
+    let rows = [
+        (text("Database error: no such table"), true, "ToolError", "an error told as text"),
+        (text("No rows returned"), true, "nothing", "nothing, told as text"),
+        (text("No rows returned"), false, "nothing", "nothing, where a list is needed"),
+        (text("1. row: Database error: is a chapter"), true, "text", "a text that is neither"),
+        (text("1. row"), false, "AnswerUnreadable", "a text, where a list is needed"),
+        (
+            text(r#"{"results": [{"text": "Database error: a chapter", "source": "a"}]}"#),
+            false,
+            "1 result",
+            "results that speak of errors",
+        ),
+        (text("[]"), true, "nothing", "an empty list"),
+        (json!({"content": []}), true, "nothing", "no content at all"),
+        (json!({"content": []}), false, "AnswerUnreadable", "no content, where a list is needed"),
+    ];
+    for (result, needs_no_list, expected, sentence) in rows {
+        let raw = RawValue::from_string(result.to_string()).unwrap();
+        let seen = match read_whole(&raw, &search, reader(needs_no_list)).1 {
+            Err(misfit) => format!("{:?}", misfit.kind),
+            Ok(answer) if answer.text_only => "text".to_owned(),
+            Ok(answer) if answer.hits.is_empty() => "nothing".to_owned(),
+            Ok(answer) => format!("{} result", answer.hits.len()),
+        };
+        assert_eq!(seen, expected, "{sentence}");
+    }
 }
 
 proptest! {

@@ -1,0 +1,34 @@
+//! The file that a command is about, as people type it: behind the command, by `--config`, or the usual one.
+
+use std::path::PathBuf;
+
+/// The name a fleet's file usually has.
+const USUAL: &str = "monitors.yaml";
+
+/// The file that declares the fleet.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct ConfigFile {
+    /// The file; monitors.yaml in this folder where none is named.
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// The same, for scripts that say what each word is.
+    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    pub config: Option<PathBuf>,
+}
+
+impl ConfigFile {
+    /// Its path.
+    ///
+    /// # Errors
+    /// Where none was named and the usual one is not here: what writes one.
+    pub fn path(&self) -> anyhow::Result<PathBuf> {
+        let named = self.file.as_ref().or(self.config.as_ref());
+        let path = named.cloned().unwrap_or_else(|| PathBuf::from(USUAL));
+        anyhow::ensure!(
+            named.is_some() || path.exists(),
+            "there is no {USUAL} in this folder: `serin init URL > {USUAL}` writes one for a server of yours, and a file \
+             elsewhere is named behind the command"
+        );
+        Ok(path)
+    }
+}

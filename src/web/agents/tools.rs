@@ -1,0 +1,187 @@
+//! `/mcp`: what an agent may ask of Serin, so that it stops asking a server that is quietly wrong. Read only.
+//!
+//! Descriptions are prompts and cost every agent that lists them: together no more than 600 tokens. What comes from a
+//! probed server was escaped by the probe, and stands in fields of its own, never in a sentence of ours.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use chrono::Utc;
+use rmcp::handler::server::common::schema_for_type;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Implementation, JsonObject, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+};
+use rmcp::service::RequestContext;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::{RoleServer, ServerHandler};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::deliver::runbook;
+use crate::domain::monitor::MonitorId;
+use crate::domain::reason::FailureReason;
+use crate::web::agents::fitness::{Fitness, FitnessLevel};
+use crate::web::state::WebState;
+
+/// Servers and incidents told at once; an agent's context is small.
+const TOLD_MAX: usize = 50;
+/// Bytes of a request.
+const BODY_BYTES_MAX: usize = 64 * 1024;
+
+const FITNESS: &str = "Is a search server fit to be used now? Ask before you rely on its results: `fit`, `degraded`, `unfit` \
+    or `unknown`, with the reasons, since when, and how long ago it was looked at. Do not present results of an `unfit` \
+    server as fact.";
+const INCIDENTS: &str = "What is wrong with the watched servers just now, the latest first.";
+const SUMMARY: &str = "How many servers are fit, and which are not.";
+const RUNBOOK: &str = "What to do about a failure reason such as `empty_results`, for whoever runs the server.";
+
+/// Which server.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct ServerArguments {
+    /// Its id, as `fleet_summary` names it.
+    server: String,
+}
+
+/// Which incidents.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct IncidentArguments {
+    /// Only those of this server.
+    #[serde(default)]
+    server: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct NoArguments {}
+
+/// Which reason.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct RunbookArguments {
+    /// The `failure_reason` of an incident.
+    reason: String,
+}
+
+/// The tools over the state that pages are drawn of.
+#[derive(Debug, Clone)]
+struct Agents(WebState);
+
+/// The mount, in both eras: without sessions, each answer one JSON document.
+pub(crate) fn router(state: WebState) -> Router<WebState> {
+    // Hosts and origins were looked at by `guard`, before anything else.
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .with_sse_keep_alive(None)
+        .with_max_request_body_bytes(BODY_BYTES_MAX)
+        .with_cancellation_token(state.shutdown.child_token())
+        .disable_allowed_hosts();
+    let handler = Agents(state);
+    let sessions = Arc::new(NeverSessionManager::default());
+    Router::new().nest_service("/mcp", StreamableHttpService::new(move || Ok(handler.clone()), sessions, config))
+}
+
+impl ServerHandler for Agents {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("serin", env!("CARGO_PKG_VERSION")))
+            .with_instructions("Ask retrieval_fitness about a search server before you rely on what it returns.")
+    }
+
+    async fn list_tools(
+        &self,
+        page: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        if page.is_some_and(|page| page.cursor.is_some()) {
+            return Err(ErrorData::invalid_params("there is no such cursor: the list has one page", None));
+        }
+        Ok(ListToolsResult::with_all_items(tools()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = request.arguments.unwrap_or_default();
+        let answer = match &*request.name {
+            "retrieval_fitness" => self.fitness(read(arguments)?),
+            "open_incidents" => self.incidents(read(arguments)?).await,
+            "fleet_summary" => Ok(self.summary(read(arguments)?)),
+            "runbook" => self.runbook(read(arguments)?),
+            _ => return Err(ErrorData::invalid_params("there is no such tool", None)),
+        };
+        Ok(answer
+            .map_or_else(|why| CallToolResult::structured_error(json!({ "error": why })), CallToolResult::structured)
+            .into())
+    }
+}
+
+fn tools() -> Vec<Tool> {
+    let tool = |name: &'static str, title: &str, about: &'static str, schema| {
+        Tool::new(name, about, schema)
+            .with_annotations(ToolAnnotations::with_title(title).read_only(true).open_world(false))
+    };
+    vec![
+        tool("retrieval_fitness", "Is a server fit", FITNESS, schema_for_type::<ServerArguments>()),
+        tool("open_incidents", "Open incidents", INCIDENTS, schema_for_type::<IncidentArguments>()),
+        tool("fleet_summary", "The fleet", SUMMARY, schema_for_type::<NoArguments>()),
+        tool("runbook", "What to do", RUNBOOK, schema_for_type::<RunbookArguments>()),
+    ]
+}
+
+/// Arguments that do not fit are the caller's to mend: said as the protocol says it.
+fn read<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, ErrorData> {
+    serde_json::from_value(Value::Object(arguments)).map_err(|error| ErrorData::invalid_params(error.to_string(), None))
+}
+
+impl Agents {
+    fn fitness(&self, asked: ServerArguments) -> Result<Value, String> {
+        let view = self.0.live.get(&MonitorId::new(&asked.server));
+        let view = view.ok_or("no server of this name is watched; `fleet_summary` names them")?;
+        Ok(json!(Fitness::of(&view, Utc::now())))
+    }
+
+    async fn incidents(&self, asked: IncidentArguments) -> Result<Value, String> {
+        let found = tokio::time::timeout(Duration::from_secs(2), self.0.store.open_incidents()).await;
+        let found = found.map_err(|_| "the database does not answer")?.map_err(|error| error.to_string())?;
+        let of = |monitor: &str| asked.server.as_deref().is_none_or(|server| server == monitor);
+        let mut found: Vec<_> = found.into_iter().filter(|incident| of(incident.monitor.as_str())).collect();
+        found.reverse();
+        let told = found.iter().take(TOLD_MAX).map(|incident| {
+            json!({
+                "id": incident.id, "server": incident.monitor.as_str(), "signal": incident.signal.slug(),
+                "failure_reason": incident.reason.slug(), "severity": incident.severity.slug(),
+                "summary": incident.summary, "opened_at": incident.opened_at.to_rfc3339(),
+                "taken_by": incident.acknowledged.as_ref().map(|(by, _)| by),
+            })
+        });
+        Ok(json!({ "open": found.len(), "incidents": told.collect::<Vec<_>>() }))
+    }
+
+    fn summary(&self, _nothing: NoArguments) -> Value {
+        let now = Utc::now();
+        let mut all: Vec<Fitness> = self.0.live.all().iter().map(|one| Fitness::of(&one.view(), now)).collect();
+        all.sort_by(|one, other| (one.fit, &one.server).cmp(&(other.fit, &other.server)));
+        let count = |fit| all.iter().filter(|one| one.fit == fit).count();
+        json!({
+            "servers": all.len(), "fit": count(FitnessLevel::Fit), "degraded": count(FitnessLevel::Degraded),
+            "unfit": count(FitnessLevel::Unfit), "unknown": count(FitnessLevel::Unknown),
+            // The worst first.
+            "named": all.iter().take(TOLD_MAX).map(|one| json!({ "server": one.server, "fit": one.fit })).collect::<Vec<_>>(),
+        })
+    }
+
+    fn runbook(&self, asked: RunbookArguments) -> Result<Value, String> {
+        let reason = FailureReason::from_slug(&asked.reason).ok_or("there is no failure reason of this name")?;
+        let fleet = self.0.fleet_now();
+        Ok(json!({
+            "failure_reason": reason.slug(), "meaning": reason.facts().meaning,
+            "url": fleet.runbooks.url(reason, &fleet.public_url), "runbook": runbook::markdown(reason),
+        }))
+    }
+}
