@@ -87,10 +87,8 @@ async fn ask(caller: &mut Caller<'_>, tool: SearchTool<'_>, canary: &Canary, tur
     let arguments = caller.asking(&canary.query);
     let mut clock = StepClock::start(Stage::Search, &canary.id);
     let outcome = called(caller, tool.era, tool.name, &arguments, tool.schema, &mut clock).await;
-    let reader = Reader {
-        reads_text: canary.text.is_some() || canary.needs_no_list(&caller.monitor().search),
-        needs_no_list: canary.needs_no_list(&caller.monitor().search),
-    };
+    let needs_no_list = canary.needs_no_list(&caller.monitor().search);
+    let reader = Reader { reads_text: canary.text.is_some() || needs_no_list, needs_no_list };
     let mut result = outcome.and_then(|raw| read(caller, tool.era, &raw, reader));
     let step = clock.stop(result.as_ref().err().cloned());
     // Behind the clock: what we make of a text is not the server's time.
