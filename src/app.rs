@@ -188,8 +188,7 @@ pub async fn start(options: Options, shutdown: CancellationToken) -> anyhow::Res
 /// The file, read and free of faults; its log settings are in force and its warnings told.
 fn configuration(options: &Options) -> anyhow::Result<(ConfigSource, config::Loaded)> {
     let source = source::read(&options.config)?;
-    let loaded =
-        config::load_afresh(&source, &*options.env, Unset::Refuse).map_err(|faults| anyhow::anyhow!("{faults}"))?;
+    let loaded = config::load_afresh(&source, &*options.env, Unset::Refuse)?;
     (options.logging)(&loaded.settings.log);
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");

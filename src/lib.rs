@@ -2,7 +2,7 @@
 //! and a runbook, when one is down, slow, changed or quietly wrong.
 //!
 //! The house, from the ground up; arrows run downward only, between rooms and inside them (`tests/floors.rs`):
-//! `domain`, `net` · `untrusted_text`, `live`, `config` · `tool_lists`, `deliver`, `store` · `probe` · `daemon`, `web` ·
+//! `domain`, `net` · `untrusted_text`, `live` · `tool_lists`, `deliver`, `store` · `config`, `probe` · `daemon`, `web` ·
 //! `app` · `cli` · `main`. Beside it: the packages `serin-reference`, the server that `serin reference` and the demo
 //! run; `serin-outbound`, below both; `serin-bench`.
 
@@ -11,12 +11,12 @@ pub mod net;
 
 pub mod untrusted_text;
 pub mod live;
-pub mod config;
 
 pub mod tool_lists;
 pub mod deliver;
 pub mod store;
 
+pub mod config;
 pub mod probe;
 
 pub mod daemon;

@@ -10,8 +10,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("net", &[]),
     ("untrusted_text", &["domain"]),
     ("live", &["domain"]),
-    ("config", &["domain", "net"]),
     ("tool_lists", &["domain", "untrusted_text"]),
+    // Whether a question gets to its place is decided where it is put there.
+    ("config", &["domain", "net", "tool_lists"]),
     ("deliver", &["domain", "net"]),
     ("store", &["domain", "live"]),
     ("probe", &["domain", "net", "untrusted_text", "tool_lists"]),

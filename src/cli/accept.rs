@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::cli::known_ids::no_monitor;
 use crate::cli::remote::{Remote, RemoteArgs, somebody};
 use crate::domain::wording::counted;
 
@@ -41,6 +42,9 @@ pub(crate) async fn run(args: AcceptArgs) -> anyhow::Result<ExitCode> {
     let id: String = url::form_urlencoded::byte_serialize(args.monitor.as_bytes()).collect();
     let path = format!("/monitors/{id}/tools");
     let answer = remote.get(&path).await?;
+    if answer.status == 404 {
+        return Err(no_monitor(&remote, &args.monitor, &answer).await);
+    }
     anyhow::ensure!(answer.status < 300, "{}", answer.error());
     anstream::println!("{}", told(&args.monitor, &answer.body));
     if args.show {

@@ -3,14 +3,16 @@
 //! It is a function of the library that takes no types, so that the binary is only a link: async bodies are generated
 //! where they are polled, and would be once more in every program that polls them.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::cli::logging::LogFormat;
 use crate::cli::{
     accept, ack, backup, bench, check, demo, export, incidents, init, logging, manual, mcp, plan, probe, recheck,
-    restore, run, schema, status,
+    restore, run, said_once, schema, status,
 };
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 /// Watches MCP retrieval servers from the outside and pages a human, with a cause and a runbook, when one is down, slow, changed or quietly wrong.
@@ -50,7 +52,7 @@ enum Command {
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
-    let arguments = CommandLine::parse();
+    let arguments = CommandLine::try_parse().unwrap_or_else(|error| with_tip(error, std::env::args_os()).exit());
     // The demo keeps its stage clear.
     let logging = match logging::start(arguments.log_format, matches!(arguments.command, Command::Demo(_))) {
         Ok(logging) => logging,
@@ -84,8 +86,22 @@ pub fn main() -> ExitCode {
     end.unwrap_or_else(|error| refused(&error))
 }
 
+/// Says where a program stands whose words were given to `init` as they are; clap's own tip leads nowhere there.
+fn with_tip(mut error: clap::Error, words: impl Iterator<Item = OsString>) -> clap::Error {
+    let mut words = words.skip(1).map(|word| word.to_string_lossy().into_owned());
+    let is_init = words.find(|word| !word.starts_with('-')).as_deref() == Some("init");
+    let rest: Vec<String> = words.collect();
+    let is_program = rest.first().is_some_and(|word| !word.starts_with('-'))
+        && !rest.iter().any(|word| word == "--" || word.contains("://"));
+    if error.kind() == ErrorKind::UnknownArgument && is_init && is_program {
+        let tip = "a program stands behind `--`, with all that is its own: serin init -- npx -y some-server";
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
 fn refused(error: &anyhow::Error) -> ExitCode {
-    anstream::eprintln!("error: {error:#}");
+    anstream::eprintln!("{}", said_once::error(error));
     ExitCode::FAILURE
 }
 
@@ -97,4 +113,28 @@ fn wait(command: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Resu
     let end = runtime.block_on(command);
     runtime.shutdown_timeout(THREADS_ENDING_MAX);
     end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_given_as_it_is_typed_is_told_where_it_stands() {
+        let rows: [(&[&str], bool, &str); 6] = [
+            (&["init", "node", "server.js"], true, "a program and a word of its own"),
+            (&["init", "npx", "-y", "some-server"], true, "and a flag of its own"),
+            (&["init", "https://a.example.org/mcp", "https://b.example.org/mcp"], false, "two addresses"),
+            (&["init", "https://a.example.org/mcp", "--apend", "a.yaml"], false, "a flag that is misspelled"),
+            (&["init", "--apend", "a.yaml", "node"], false, "the same in front"),
+            (&["probe", "init", "--nope"], false, "another command"),
+        ];
+        for (words, expected, sentence) in rows {
+            let words = ["serin"].iter().chain(words);
+            let error = CommandLine::try_parse_from(words.clone()).unwrap_err();
+            let said = with_tip(error, words.map(OsString::from)).to_string();
+            assert_eq!(said.contains("serin init -- npx -y"), expected, "{sentence}: {said}");
+            assert!(!expected || !said.contains("use '--"), "{sentence}: one tip, not two: {said}");
+        }
+    }
 }

@@ -26,8 +26,8 @@ impl ConfigFile {
         let path = named.cloned().unwrap_or_else(|| PathBuf::from(USUAL));
         anyhow::ensure!(
             named.is_some() || path.exists(),
-            "there is no {USUAL} in this folder: `serin init URL > {USUAL}` writes one for a server of yours, and a file \
-             elsewhere is named behind the command"
+            "there is no {USUAL} in this folder: `serin init URL --append {USUAL}` writes one for a server of yours, and \
+             a file elsewhere is named behind the command"
         );
         Ok(path)
     }

@@ -30,7 +30,9 @@ impl DatabaseArgs {
         let env = |name: &str| std::env::var(name).ok();
         let loaded = config::load(&source, &env, Unset::Warn).map_err(|faults| {
             anyhow::anyhow!(
-                "{faults}\nwhere only the database is wanted, `--database FILE` names it without the configuration"
+                "{} cannot be used; where only the database is wanted, `--database FILE` names it without the \
+                 configuration:\n{faults}",
+                source.name
             )
         })?;
         Ok(loaded.settings.database)

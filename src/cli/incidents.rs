@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
+use crate::cli::known_ids::ensure_known;
 use crate::cli::remote::{Remote, RemoteArgs};
 use crate::domain::wording::span;
 
@@ -13,7 +14,7 @@ const SHOWN_MAX: usize = 1_000;
 
 /// Lists the incidents of the running Serin, the latest first.
 ///
-/// The exit code: 0 where none of them is open, 1 where one is.
+/// The exit code: 0 where none of them is open, 1 where one is, or where there is no such monitor.
 #[derive(Debug, clap::Args)]
 pub(crate) struct IncidentsArgs {
     /// Only those of this monitor.
@@ -32,10 +33,14 @@ pub(crate) struct IncidentsArgs {
 /// Asks and prints.
 ///
 /// # Errors
-/// Where no Serin answers.
+/// Where no Serin answers, or it knows no such monitor.
 pub(crate) async fn run(args: IncidentsArgs) -> anyhow::Result<ExitCode> {
     let remote = Remote::find(&args.remote)?;
     let found = of(&remote, args.monitor.as_deref(), !args.all).await?;
+    // A removed monitor has its past; of one that never was, "nothing is open" would be read as good news.
+    if let Some(id) = args.monitor.as_deref().filter(|_| found.is_empty()) {
+        ensure_known(&remote, id).await?;
+    }
     if args.json {
         anstream::println!("{:#}", Value::from(found.clone()));
     } else if found.is_empty() {

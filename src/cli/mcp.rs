@@ -3,7 +3,7 @@
 //! A bridge and nothing more: each line goes to the running Serin as it is, with the headers that MCP over HTTP wants, and
 //! what comes back is one line. So there is one set of tools, one set of rules about tokens, and both eras.
 
-use std::io::{self, BufRead as _, Read as _, Write as _};
+use std::io::{self, BufRead, Read as _, Write as _};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use tokio::task::block_in_place;
 use crate::cli::remote::{Remote, RemoteArgs};
 
 /// Bytes of a line; a request of an agent is a few hundred.
-const LINE_BYTES_MAX: u64 = 64 * 1024;
+const LINE_BYTES_MAX: usize = 64 * 1024;
 /// Where a request that describes itself says the version it is in.
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
@@ -26,14 +26,13 @@ pub(crate) struct McpArgs {
 /// Carries lines until standard input ends.
 ///
 /// # Errors
-/// Where the configuration has faults, or standard output is closed.
+/// Where the configuration does not say where the running Serin is, or standard output is closed.
 pub(crate) async fn run(args: McpArgs) -> anyhow::Result<ExitCode> {
     let remote = Remote::find(&args.remote)?;
     let mut agreed = None;
     loop {
-        let mut line = Vec::new();
-        let read = || io::stdin().lock().take(LINE_BYTES_MAX).read_until(b'\n', &mut line);
-        if block_in_place(read)? == 0 {
+        let line = block_in_place(|| next_line(&mut io::stdin().lock()))?;
+        if line.is_empty() {
             return Ok(ExitCode::SUCCESS);
         }
         if line.trim_ascii().is_empty() {
@@ -47,11 +46,25 @@ pub(crate) async fn run(args: McpArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// A line with its end; empty behind the last. Of one that is too long only its beginning, so that what follows it is read.
+fn next_line(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    input.by_ref().take(LINE_BYTES_MAX as u64 + 1).read_until(b'\n', &mut line)?;
+    if is_cut(&line) {
+        input.skip_until(b'\n')?;
+    }
+    Ok(line)
+}
+
+fn is_cut(line: &[u8]) -> bool {
+    line.len() > LINE_BYTES_MAX && !line.ends_with(b"\n")
+}
+
 /// The answer to one line; none to a notification. `agreed` is the version that `initialize` settled on.
 async fn carried(remote: &Remote, line: &[u8], agreed: &mut Option<String>) -> Option<String> {
-    let message: Value = match serde_json::from_slice(line) {
+    let message = match message_of(line) {
         Ok(message) => message,
-        Err(error) => return Some(refusal(&Value::Null, -32700, &format!("this line is no JSON: {error}"))),
+        Err(refused) => return Some(refused),
     };
     let (id, method) = (&message["id"], message["method"].as_str().unwrap_or_default());
     let described = message["params"]["_meta"][VERSION].as_str();
@@ -61,7 +74,12 @@ async fn carried(remote: &Remote, line: &[u8], agreed: &mut Option<String>) -> O
         headers.extend(message["params"]["name"].as_str().map(|name| ("mcp-name", name)));
     }
     let answered = match remote.mcp(line.to_vec(), &headers).await {
-        Ok(answered) => answered.filter(|_| !id.is_null())?,
+        Ok(Some(answered)) if !id.is_null() => answered,
+        // What answers us has an id as well, and is answered by nothing.
+        Ok(None) if !id.is_null() && !method.is_empty() => {
+            return Some(refusal(id, -32603, "the running Serin answers nothing to this"));
+        }
+        Ok(_) => return None,
         Err(error) if id.is_null() => {
             tracing::debug!("{error:#}");
             return None;
@@ -74,6 +92,47 @@ async fn carried(remote: &Remote, line: &[u8], agreed: &mut Option<String>) -> O
     Some(answered.to_string())
 }
 
+/// The message that a line is; else what refuses it, which cannot name the id.
+fn message_of(line: &[u8]) -> Result<Value, String> {
+    if is_cut(line) {
+        let why = format!("this line is longer than {LINE_BYTES_MAX} bytes");
+        return Err(refusal(&Value::Null, -32600, &why));
+    }
+    match serde_json::from_slice(line) {
+        Ok(Value::Array(_)) => {
+            Err(refusal(&Value::Null, -32600, "batches are not taken: send each message on a line of its own"))
+        }
+        Ok(message) => Ok(message),
+        Err(error) => Err(refusal(&Value::Null, -32700, &format!("this line is no JSON: {error}"))),
+    }
+}
+
 fn refusal(id: &Value, code: i32, why: &str) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": why } }).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_no_message_is_refused_once() {
+        let (fits, long) = ("x".repeat(LINE_BYTES_MAX), "x".repeat(LINE_BYTES_MAX * 3));
+        let rows = [
+            ("{\"id\":1}".to_owned(), None, "a message"),
+            ("[{\"id\":1},{\"id\":2}]".to_owned(), Some(-32600), "a batch"),
+            ("{".to_owned(), Some(-32700), "no JSON"),
+            (fits, Some(-32700), "the longest that is looked at"),
+            (long, Some(-32600), "a longer one"),
+        ];
+        for (line, expected, sentence) in rows {
+            let text = format!("{line}\nnext\n");
+            let mut input = text.as_bytes();
+            let seen = message_of(&next_line(&mut input).unwrap()).err();
+            let code = seen.map(|refused| serde_json::from_str::<Value>(&refused).unwrap()["error"]["code"].as_i64());
+            assert_eq!(code, expected.map(Some), "{sentence}");
+            assert_eq!(next_line(&mut input).unwrap(), b"next\n", "{sentence}: the line behind it is whole");
+            assert!(next_line(&mut input).unwrap().is_empty(), "{sentence}: the end");
+        }
+    }
 }

@@ -13,6 +13,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::cli::config_file::ConfigFile;
+use crate::cli::known_ids::listed;
 use crate::config;
 use crate::config::Loaded;
 use crate::config::check::checker::Unset;
@@ -25,8 +26,6 @@ use crate::domain::signal::Signal;
 
 /// Something would change.
 const CHANGES: u8 = 2;
-/// Ids named in one line; the rest is counted.
-const IDS_SHOWN_MAX: usize = 8;
 
 /// Says what would change if NEW took the place of OLD, and who would be told otherwise.
 ///
@@ -209,11 +208,7 @@ fn line(text: &mut String, line: &str) {
 }
 
 fn ids(all: &[MonitorId]) -> String {
-    let shown: Vec<&str> = all.iter().take(IDS_SHOWN_MAX).map(MonitorId::as_str).collect();
-    match all.len().saturating_sub(IDS_SHOWN_MAX) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
+    listed(all.iter().map(MonitorId::as_str), all.len())
 }
 
 fn change_line(change: &TopicChange) -> String {

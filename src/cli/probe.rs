@@ -7,18 +7,20 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::cli::known_ids::instead;
 use crate::cli::observe::{INTERRUPTED, observe, recalled};
 use crate::cli::probe_json::as_value;
 use crate::cli::remote::RemoteArgs;
 use crate::cli::replay;
+use crate::cli::said_once;
 use crate::config;
-use crate::config::check::checker::{Unset, similar};
+use crate::config::check::checker::Unset;
 use crate::config::read::source;
-use crate::domain::answer::{Answer, Turn};
+use crate::domain::answer::{Answer, Ask, Turn};
 use crate::domain::classify::classify;
 use crate::domain::fault::Fault;
 use crate::domain::monitor::Monitor;
-use crate::domain::observation::{BeatKind, Observation, Step};
+use crate::domain::observation::{BeatKind, Observation, Stage, Step, ToolsSeen};
 use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
 use crate::domain::secret::{Address, Secret};
 use crate::domain::server_profile::ServerProfile;
@@ -86,13 +88,13 @@ fn undeclared(url: &str) -> anyhow::Result<Monitor> {
 fn declared(args: &ProbeArgs) -> anyhow::Result<Arc<Monitor>> {
     let source = source::read(&args.remote.config)?;
     let env = |name: &str| std::env::var(name).ok();
-    let loaded = config::load(&source, &env, Unset::Refuse).map_err(|faults| anyhow::anyhow!("{faults}"))?;
+    let loaded = config::load(&source, &env, Unset::Refuse)?;
     let monitors = &loaded.fleet.monitors;
-    let similar = || similar(&args.target, monitors.iter().map(|monitor| monitor.id.as_str()));
     let found = monitors.iter().find(|monitor| monitor.id.as_str() == args.target).cloned();
-    found.ok_or_else(|| match similar() {
-        Some(id) => anyhow::anyhow!("{} declares no monitor '{}'; did you mean '{id}'?", source.name, args.target),
-        None => anyhow::anyhow!("{} declares no monitor '{}'; give an id or a URL", source.name, args.target),
+    found.ok_or_else(|| {
+        let ids: Vec<&str> = monitors.iter().map(|monitor| monitor.id.as_str()).collect();
+        let instead = instead(&args.target, &ids, ids.len());
+        anyhow::anyhow!("{} declares no monitor '{}', and this is no URL; {instead}", source.name, args.target)
     })
 }
 
@@ -155,34 +157,13 @@ pub(crate) fn explain(
         writeln!(out, "server     {} {} · MCP {} ({era}, {over})", server.name, server.version, server.protocol)?;
     }
     for step in &seen.steps {
-        explain_step(step, out)?;
+        explain_step(step, judged(step, seen, outcome), out)?;
     }
     if let Some(tools) = &seen.tools {
-        let search = tools.search_tool.as_deref().unwrap_or("none");
-        let tokens = tools.tokens.map(|tokens| format!(" · {tokens} tokens")).unwrap_or_default();
-        writeln!(out, "tools      {} · search tool {search} · {:.12}{tokens}", tools.tools.len(), tools.hash)?;
-        for one in &tools.instructions {
-            writeln!(out, "           {}: {} {}: “{}”", one.tool, one.place, one.sign, one.excerpt)?;
-        }
-        if let Some(why) = &tools.invalid_call {
-            writeln!(out, "           the declared call no longer fits: {why}")?;
-        }
+        explain_tools(tools, out)?;
     }
     for (nth, ask) in seen.asks.iter().enumerate() {
-        let judged = outcome.and_then(|outcome| outcome.asks.get(nth));
-        let verdict = judged.map_or("", |verdict| verdict.slug());
-        match &ask.result {
-            None => writeln!(out, "canary     {} · not asked", ask.canary)?,
-            Some(Err(fault)) => writeln!(out, "canary     {} · {} · {verdict}", ask.canary, fault_line(fault))?,
-            Some(Ok(answer)) => explain_answer(&ask.canary, answer, verdict, out)?,
-        }
-        if let Some(AskVerdict::Wrong { reason, seen, .. }) = judged
-            && let Some(canary) = monitor.canaries.iter().find(|canary| canary.id == ask.canary)
-        {
-            writeln!(out, "           asked    {:?}", canary.query)?;
-            writeln!(out, "           expected {}", canary.expected())?;
-            writeln!(out, "           got      {}: {seen}", reason.slug())?;
-        }
+        explain_ask(monitor, ask, outcome.and_then(|outcome| outcome.asks.get(nth)), out)?;
     }
     if let Some(sources) = &seen.sources {
         let newest = sources.last_indexed_at.map_or("no date".to_owned(), |at| at.to_rfc3339());
@@ -205,20 +186,51 @@ pub(crate) fn explain(
         cost.sessions_opened,
         cost.sessions_closed
     )?;
-    if let Some(outcome) = outcome {
-        writeln!(out, "verdict    {}", outcome.verdict.slug())?;
-        for finding in &outcome.findings {
-            writeln!(out, "           {} at {}: {}", finding.reason, finding.stage.slug(), finding.summary)?;
-        }
+    match outcome {
+        Some(outcome) => explain_verdict(monitor, outcome, out),
+        None => Ok(()),
+    }
+}
+
+fn explain_verdict(monitor: &Monitor, outcome: &Outcome, out: &mut impl Write) -> io::Result<()> {
+    // An index may be empty behind a server that answers well.
+    let is_blind = outcome.verdict == Verdict::Good && monitor.canaries.is_empty();
+    let but = if is_blind { " · no canary: only that it answers was judged" } else { "" };
+    writeln!(out, "verdict    {}{but}", outcome.verdict.slug())?;
+    for finding in &outcome.findings {
+        let said = said_once::finding(finding.reason.slug(), finding.stage.slug(), &finding.summary);
+        writeln!(out, "           {said}")?;
     }
     Ok(())
 }
 
-fn explain_step(step: &Step, out: &mut impl Write) -> io::Result<()> {
-    let mark = if step.fault.is_some() { '✗' } else { '✓' };
+fn explain_tools(tools: &ToolsSeen, out: &mut impl Write) -> io::Result<()> {
+    let search = tools.search_tool.as_deref().unwrap_or("none");
+    let tokens = tools.tokens.map(|tokens| format!(" · {tokens} tokens")).unwrap_or_default();
+    writeln!(out, "tools      {} · search tool {search} · {:.12}{tokens}", tools.tools.len(), tools.hash)?;
+    for one in &tools.instructions {
+        writeln!(out, "           {}: {} {}: “{}”", one.tool, one.place, one.sign, one.excerpt)?;
+    }
+    if let Some(why) = &tools.invalid_call {
+        writeln!(out, "           the declared call no longer fits: {why}")?;
+    }
+    Ok(())
+}
+
+/// The judgement of the search that a step made; none of any other step.
+fn judged<'o>(step: &Step, seen: &Observation, outcome: Option<&'o Outcome>) -> Option<&'o AskVerdict> {
+    let nth = seen.asks.iter().position(|ask| step.stage == Stage::Search && ask.canary == step.label)?;
+    outcome?.asks.get(nth)
+}
+
+fn explain_step(step: &Step, judged: Option<&AskVerdict>, out: &mut impl Write) -> io::Result<()> {
+    // An answer that came in time and is the wrong one is not well.
+    let is_right = judged.is_none_or(|verdict| matches!(verdict, AskVerdict::Right { .. }));
+    let mark = if step.fault.is_some() || !is_right { '✗' } else { '✓' };
+    let wrong = if matches!(judged, Some(AskVerdict::Wrong { .. })) { " · wrong" } else { "" };
     let times: Vec<String> = phases(&step.phases).iter().map(|(name, time)| format!("{name} {}", ms(*time))).collect();
     let (stage, label, elapsed) = (step.stage.slug(), &step.label, ms(step.elapsed));
-    writeln!(out, "{stage:<10} {mark} {label} · {elapsed}  {}", times.join(", "))?;
+    writeln!(out, "{stage:<10} {mark} {label}{wrong} · {elapsed}  {}", times.join(", "))?;
     if let Some(fault) = &step.fault {
         writeln!(out, "           {}", fault_line(fault))?;
     }
@@ -228,9 +240,37 @@ fn explain_step(step: &Step, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
+fn explain_ask(monitor: &Monitor, ask: &Ask, judged: Option<&AskVerdict>, out: &mut impl Write) -> io::Result<()> {
+    let verdict = judged.map_or("", |verdict| verdict.slug());
+    match &ask.result {
+        None => writeln!(out, "canary     {} · not asked", ask.canary)?,
+        Some(Err(fault)) => writeln!(out, "canary     {} · {} · {verdict}", ask.canary, fault_line(fault))?,
+        Some(Ok(answer)) => explain_answer(&ask.canary, answer, verdict, out)?,
+    }
+    let Some(canary) = monitor.canaries.iter().find(|canary| canary.id == ask.canary) else { return Ok(()) };
+    match (judged, &ask.result) {
+        (Some(AskVerdict::Wrong { reason, seen, .. }), _) => {
+            writeln!(out, "           asked    {:?}", canary.query)?;
+            writeln!(out, "           expected {}", canary.expected())?;
+            writeln!(out, "           got      {}: {seen}", reason.slug())?;
+        }
+        // Results stand there to be looked at; of a text it is said by what it is right.
+        (Some(AskVerdict::Right { .. }), Some(Ok(answer))) if answer.kept.is_some() => {
+            writeln!(out, "           expected {}", canary.expected())?;
+            writeln!(out, "           begins   “{}”", answer.begins.as_deref().unwrap_or_default())?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
 fn explain_answer(canary: &str, answer: &Answer, verdict: &str, out: &mut impl Write) -> io::Result<()> {
     let total = answer.total.map(|total| format!(" of {total}")).unwrap_or_default();
-    writeln!(out, "canary     {canary} · {}{total} · {verdict}", counted(answer.hits.len(), "result", "results"))?;
+    let found = match &answer.kept {
+        Some(text) => format!("text, {}", counted(text.chars, "character", "characters")),
+        None => format!("{}{total}", counted(answer.hits.len(), "result", "results")),
+    };
+    writeln!(out, "canary     {canary} · {found} · {verdict}")?;
     for (rank, hit) in answer.hits.iter().take(HITS_SHOWN).enumerate() {
         let score = hit.score.map(|score| format!(" {score:.3}")).unwrap_or_default();
         writeln!(out, "           {}. {}{score}  {}", rank + 1, hit.source, hit.excerpt)?;
@@ -271,48 +311,4 @@ fn ms(time: Duration) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::{explain, kind_word};
-    use crate::cli::probe_json::as_value;
-    use crate::domain::fault::{Fault, FaultKind};
-    use crate::domain::monitor::{Monitor, MonitorId};
-    use crate::domain::observation::{BeatKind, Observation, Phases, Stage, Step};
-    use crate::domain::secret::{Address, Secret};
-
-    fn seen() -> Observation {
-        let at = "2026-11-21T09:00:00Z".parse().unwrap();
-        let fault = Fault { kind: FaultKind::HttpStatus(503), detail: "503 oh".to_owned() };
-        let step = Step {
-            stage: Stage::Handshake,
-            label: "initialize".to_owned(),
-            elapsed: Duration::from_micros(1500),
-            phases: Phases { headers: Some(Duration::from_micros(1400)), ..Phases::default() },
-            fresh_connection: false,
-            fault: Some(fault),
-            notes: vec!["an oddity".to_owned()],
-        };
-        Observation {
-            elapsed: Duration::from_millis(2),
-            steps: vec![step],
-            ..Observation::blank(MonitorId::new("docs"), BeatKind::Recheck, at, at)
-        }
-    }
-
-    #[test]
-    fn a_probe_is_explained_to_people_and_machines() {
-        let address = Address { shown: String::new(), resolved: Secret::new("") };
-        let monitor = Monitor::undeclared("docs", address);
-        let mut text = Vec::new();
-        explain(&monitor, &seen(), None, &mut text).unwrap();
-        let text = String::from_utf8(text).unwrap();
-        for part in ["handshake  ✗ initialize · 1.5 ms  headers 1.4 ms", "http_status: 503 oh", "note: an oddity"] {
-            assert!(text.contains(part), "{part} in {text}");
-        }
-        let value = as_value(&seen(), None);
-        assert_eq!(value["steps"][0]["fault"]["status"], 503);
-        assert_eq!(value["steps"][0]["phases_ms"]["headers"], 1.4);
-        assert_eq!(kind_word(FaultKind::RateLimited { retry_after_seconds: Some(3) }), "rate_limited");
-    }
-}
+mod tests;

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
+use crate::cli::known_ids::no_monitor;
 use crate::cli::remote::{Remote, RemoteArgs};
 
 /// The wait that is asked for: a whole probe budget, and a beat under way before it.
@@ -33,6 +34,9 @@ pub(crate) async fn run(args: RecheckArgs) -> anyhow::Result<ExitCode> {
     let remote = Remote::find(&args.remote)?;
     let id: String = url::form_urlencoded::byte_serialize(args.monitor.as_bytes()).collect();
     let answer = remote.post(&format!("/monitors/{id}/recheck?wait={WAIT_SECONDS}"), &json!({})).await?;
+    if answer.status == 404 {
+        return Err(no_monitor(&remote, &args.monitor, &answer).await);
+    }
     anyhow::ensure!(answer.status < 300, "{}", answer.error());
     if args.json {
         anstream::println!("{:#}", answer.body);

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::cli::observe::{INTERRUPTED, observe, recalled};
 use crate::cli::remote::{Remote, RemoteArgs};
+use crate::cli::said_once;
 use crate::domain::classify::classify;
 use crate::domain::monitor::Monitor;
 use crate::domain::observation::BeatKind;
@@ -64,7 +65,7 @@ pub(crate) async fn command(
         Ok(fetched) => fetched,
         // Code 1 is an answer of its own.
         Err(error) => {
-            anstream::eprintln!("error: {error:#}");
+            anstream::eprintln!("{}", said_once::error(&error));
             return Ok(ExitCode::from(UNTRIED));
         }
     };
@@ -152,7 +153,7 @@ pub(crate) fn judge(then: &Head, now: &Head, signal: &str) -> ReplayVerdict {
     let Some(fault) = then.findings.iter().find(|finding| finding.signal == signal).or(then.findings.first()) else {
         return ReplayVerdict::Untried("the transcript tells of no fault".to_owned());
     };
-    let said = |finding: &FindingSeen| format!("{} at {}: {}", finding.reason, finding.stage, finding.summary);
+    let said = |finding: &FindingSeen| said_once::finding(&finding.reason, &finding.stage, &finding.summary);
     if let Some(found) = now.findings.iter().find(|found| same(found, fault)) {
         return ReplayVerdict::StillThere(said(found));
     }

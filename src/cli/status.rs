@@ -123,7 +123,8 @@ fn length(seconds: &Value) -> String {
     span(Duration::from_secs(seconds.as_u64().unwrap_or_default()))
 }
 
-fn at(value: &Value) -> String {
+/// A moment of the API's, for people.
+pub(crate) fn at(value: &Value) -> String {
     value.as_str().and_then(|text| text.parse().ok()).map_or_else(|| "an unknown moment".to_owned(), timestamp)
 }
 

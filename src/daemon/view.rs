@@ -1,6 +1,7 @@
 //! One monitor as pages show it: what a beat leaves to be drawn, and how it is drawn once somebody asks.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
@@ -72,10 +73,9 @@ impl MonitorRuntime {
     fn roll_up(&self, now: DateTime<Utc>) -> RollUp {
         let open = |signal: Signal| self.state.signal(signal).phase == Phase::Open;
         let clearing = |signal: Signal| self.state.signal(signal).phase == Phase::Clearing;
-        let pending = |signal: Signal| self.state.signal(signal).phase == Phase::Pending;
-        let stale = self.history.seen_at().is_none_or(|at| {
-            (now - at).to_std().is_ok_and(|age| age > self.monitor.every * STALE_INTERVALS + self.monitor.timeout)
-        });
+        let pending = |signal: Signal| phase(&self.state, signal) == Phase::Pending;
+        let is_stale = |at: DateTime<Utc>| (now - at).to_std().is_ok_and(|age| age > stale_after(&self.monitor));
+        let stale = self.history.seen_at().is_none_or(is_stale);
         match () {
             () if open(Signal::Availability) => RollUp::Down,
             () if open(Signal::Access) => RollUp::NoAccess,
@@ -85,6 +85,18 @@ impl MonitorRuntime {
             () if Signal::ALL.into_iter().any(pending) => RollUp::Waiting,
             () => RollUp::Up,
         }
+    }
+}
+
+fn stale_after(monitor: &Monitor) -> Duration {
+    monitor.every * STALE_INTERVALS + monitor.timeout
+}
+
+/// The phase that is shown: wrong answers that are asked again before anybody is told are no calm.
+fn phase(state: &MonitorState, signal: Signal) -> Phase {
+    match state.signal(signal).phase {
+        Phase::Quiet if signal == Signal::Quality && state.is_in_doubt() => Phase::Pending,
+        phase => phase,
     }
 }
 
@@ -98,7 +110,8 @@ impl Standing for MonitorSnapshot {
     }
 
     fn declared(&self) -> DeclaredGlance<'_> {
-        DeclaredGlance { name: &self.monitor.name, url: &self.monitor.url.shown, labels: &self.monitor.labels }
+        let Monitor { name, url, labels, .. } = &*self.monitor;
+        DeclaredGlance { name, url: &url.shown, labels, stale_after: stale_after(&self.monitor) }
     }
 
     fn signals(&self) -> [Option<SignalGlance<'_>>; Signal::ALL.len()] {
@@ -108,13 +121,19 @@ impl Standing for MonitorSnapshot {
                 reason: open.reason,
                 severity: open.severity,
             });
-            let glance = SignalGlance { signal, phase: self.state.signal(signal).phase, incident };
+            let glance = SignalGlance { signal, phase: phase(&self.state, signal), incident };
             self.is_judged(signal).then_some(glance)
         })
     }
 
     fn figures(&self) -> FiguresGlance<'_> {
+        let of = |canary: &Canary| {
+            let last = self.state.canaries.get(&canary.id)?.outcome()?;
+            Some((canary.kind, matches!(last, AskVerdict::Right { .. })))
+        };
         FiguresGlance {
+            seen_at: self.strip.lock().seen_at(),
+            canaries: self.monitor.canaries.iter().filter_map(of).collect(),
             coverage: self.day.coverage,
             tools_tokens: self.tools().and_then(|tools| tools.tokens),
             answer_tokens: &self.answer_tokens,
@@ -135,6 +154,7 @@ impl Standing for MonitorSnapshot {
                 url: self.monitor.url.shown.clone(),
                 labels: self.monitor.labels.clone(),
                 every: self.monitor.every,
+                stale_after: stale_after(&self.monitor),
                 line: self.monitor.line,
                 calls_per_day: self.monitor.calls_per_day(),
             },
@@ -144,6 +164,7 @@ impl Standing for MonitorSnapshot {
             strip: self.strip.lock().marks().collect(),
             latency: self.latency(),
             canaries: self.monitor.canaries.iter().map(|canary| self.canary(canary)).collect(),
+            canary_score: self.state.canary_score(&self.monitor.canaries),
             last: self.last.as_ref().map(|last| Arc::new(last.shown(self.id(), self.tools()))),
             cost: CostView { spent: self.spent, hold: self.hold.as_deref().copied() },
             profile: self.profile.clone(),
@@ -192,12 +213,14 @@ impl MonitorSnapshot {
 
     fn signal(&self, signal: Signal) -> SignalView {
         let (state, reading) = (self.state.signal(signal), self.state.reading(signal));
+        let phase = phase(&self.state, signal);
+        let doubted = self.state.canary_score(&self.monitor.canaries).since.filter(|_| phase != state.phase);
         SignalView {
             signal,
-            phase: state.phase,
+            phase,
             level: reading.level,
             figure: self.figure(signal),
-            since: state.since,
+            since: doubted.unwrap_or(state.since),
             held_by: state.held_by,
             incident: self.state.incident(signal).map(|incident| OpenIncident {
                 id: incident.id.clone(),
@@ -228,7 +251,6 @@ impl MonitorSnapshot {
             query: canary.query.clone(),
             expected: canary.expected(),
             verdict: heard.and_then(|heard| heard.outcome()).map(|last| last.slug().to_owned()),
-            heard: self.state.is_heard(&canary.id),
             got,
             rank,
             wrong_in_a_row: heard.map_or(0, |heard| heard.wrong_in_a_row),

@@ -233,7 +233,9 @@ async fn observe(
         seen.transcript = transcript.map(|transcript| transcript.written(&assignment, &seen, &outcome));
     }
     // Judged, and nobody else reads them: what stays of them for good stands beside them.
-    seen.asks.iter_mut().filter_map(|ask| ask.result.as_mut()?.as_mut().ok()).for_each(|answer| answer.text = None);
+    for answer in seen.asks.iter_mut().filter_map(|ask| ask.result.as_mut()?.as_mut().ok()) {
+        (answer.text, answer.read) = (None, None);
+    }
     let judged = (&mut seen, outcome);
     let outcome = confirm_failure(context, runtime, &fleet.control, judged, profile.recent_action, now).await;
     Box::new((seen, profile, outcome))

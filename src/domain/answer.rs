@@ -89,6 +89,8 @@ pub struct Answer {
     pub tokens: Option<u32>,
     /// What a model would read of it, until the probe has counted its tokens; where a canary reads it, until it is judged.
     pub text: Option<Box<str>>,
+    /// The same as people read it, where that differs (JSON has escapes) and a canary reads it; until it is judged.
+    pub read: Option<Box<str>>,
     /// Whether neither a list of results was found nor a text which says that there is none: only the text tells anything.
     pub text_only: bool,
     /// The text's first words, bounded, for the evidence; none where no canary reads the text.

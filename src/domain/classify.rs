@@ -8,7 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::domain::answer::Ask;
 use crate::domain::fault::{Fault, FaultKind};
-use crate::domain::monitor::Monitor;
+use crate::domain::monitor::{CanaryKind, Monitor};
 use crate::domain::observation::{HealthSeen, Observation, Stage, Stranger};
 use crate::domain::outcome::{AskVerdict, Evidence, Finding, Outcome, Verdict};
 use crate::domain::quality::canary;
@@ -37,7 +37,7 @@ pub fn classify(monitor: &Monitor, seen: &Observation) -> Outcome {
         named,
         errors(seen, &asks),
         contract(seen),
-        quality(seen, &asks),
+        quality(monitor, seen, &asks),
         freshness(monitor, seen),
         unnamed,
     ]
@@ -235,7 +235,7 @@ fn judge_ask(monitor: &Monitor, ask: &Ask) -> AskVerdict {
             (reason, _) => AskVerdict::Failed { reason },
         },
         Some(Ok(answer)) => match monitor.canaries.iter().find(|canary| canary.id == ask.canary) {
-            Some(declared) => canary::judge(declared, answer),
+            Some(declared) => canary::judge(declared, &monitor.search, answer),
             None => AskVerdict::NotAsked,
         },
     }
@@ -312,7 +312,7 @@ fn health(seen: &Observation) -> Option<Finding> {
     Some(Finding { signal: Signal::Health, reason, severity: None, stage: Stage::Health, summary, evidence })
 }
 
-/// A search tool that is gone, or a declared call that no longer fits it; drift is `contract`'s matter.
+/// A search tool that is gone, or a declared call that does not fit it; drift is `contract`'s matter.
 fn contract(seen: &Observation) -> Option<Finding> {
     let fault = seen.steps.iter().filter_map(|step| step.fault.as_ref()).find(|fault| is_contract(fault.kind));
     if let Some(fault) = fault {
@@ -335,7 +335,7 @@ fn contract(seen: &Observation) -> Option<Finding> {
     })
 }
 
-fn quality(seen: &Observation, asks: &[AskVerdict]) -> Option<Finding> {
+fn quality(monitor: &Monitor, seen: &Observation, asks: &[AskVerdict]) -> Option<Finding> {
     let wrong: Vec<_> = seen
         .asks
         .iter()
@@ -346,8 +346,13 @@ fn quality(seen: &Observation, asks: &[AskVerdict]) -> Option<Finding> {
         })
         .collect();
     let (_, reason, _) = wrong.first()?;
-    let answered = |verdict: &&AskVerdict| matches!(verdict, AskVerdict::Right { .. } | AskVerdict::Wrong { .. });
-    let asked = asks.iter().filter(answered).count();
+    // An index that is gone answers a question about nothing rightly, so that is no sign of health.
+    let is_negative = |ask: &Ask| {
+        monitor.canaries.iter().any(|canary| canary.id == ask.canary && canary.kind == CanaryKind::Negative)
+    };
+    let lost = wrong.iter().any(|(ask, ..)| !is_negative(ask));
+    let right = seen.asks.iter().zip(asks).filter(|(_, verdict)| matches!(verdict, AskVerdict::Right { .. }));
+    let asked = wrong.len() + right.filter(|(ask, _)| !lost || !is_negative(ask)).count();
     let evidence = wrong
         .iter()
         .take(canary::EVIDENCE_CANARIES_MAX)

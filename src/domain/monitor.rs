@@ -116,12 +116,14 @@ impl Monitor {
     /// canaries asked outside the round come on top.
     ///
     /// A beat of the older era, which is the dearer one: opening (2), tools/list (1), one a canary
-    /// asked, one a health address, closing the session (1). Once an hour the sources are listed.
+    /// asked, one a health address, closing the session (1). Where the age of
+    /// sources is judged, they are listed once an hour.
     pub fn calls_per_day(&self) -> u64 {
         const DAY_MS: u128 = 24 * 3600 * 1000;
         const SOURCE_LISTINGS: u64 = 24;
         let beats = DAY_MS.div_ceil(self.every.as_millis().max(1));
-        u64::try_from(beats).unwrap_or(u64::MAX).saturating_mul(self.calls_per_beat()).saturating_add(SOURCE_LISTINGS)
+        let listings = if self.rules.freshness.is_some() { SOURCE_LISTINGS } else { 0 };
+        u64::try_from(beats).unwrap_or(u64::MAX).saturating_mul(self.calls_per_beat()).saturating_add(listings)
     }
 
     /// The most requests of one beat without trouble.
@@ -354,6 +356,8 @@ impl CanaryKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::reason::Severity;
+    use crate::domain::rules::FreshnessRule;
 
     #[test]
     fn this_machine_is_known_by_its_address() {
@@ -369,5 +373,14 @@ mod tests {
             let monitor = Monitor::undeclared("m", Address { shown: String::new(), resolved: Secret::new(url) });
             assert_eq!(monitor.is_local(), local, "{url}");
         }
+    }
+
+    #[test]
+    fn sources_are_counted_where_their_age_is_judged() {
+        let mut monitor = Monitor::undeclared("m", Address { shown: String::new(), resolved: Secret::new("") });
+        assert_eq!(monitor.calls_per_day(), 1_440 * 4, "nobody asks for sources");
+        let older_than = Duration::from_secs(3_600);
+        monitor.rules.freshness = Some(FreshnessRule { older_than, severity: Severity::Ticket, line: 1 });
+        assert_eq!(monitor.calls_per_day(), 1_440 * 4 + 24);
     }
 }

@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn what_a_day_can_spare_is_what_the_schedule_leaves() {
         const NOON: i64 = 43_200;
-        // Every minute one canary: 5 calls a beat, 7,224 a day.
+        // Every minute one canary: 5 calls a beat, 7,200 a day.
         let mut monitor = Monitor::undeclared("m", Address { shown: String::new(), resolved: Secret::new("") });
         monitor.search.per_beat = 1;
         monitor.canaries = (0..5).map(|_| canary()).collect();
@@ -325,10 +325,10 @@ mod tests {
         let requests = |limit| Caps { requests_per_day: Some(limit), ..Caps::default() };
         let bytes = |limit| Caps { bytes_per_day: Some(limit), ..Caps::default() };
         let rows = [
-            (spare(Caps::default(), 0, 0, 0), 722, "a tenth of the stated calls on top of them"),
-            (spare(Caps::default(), 3_612, 0, NOON), 722, "which is there as long as nothing else was asked"),
-            (spare(Caps::default(), 4_334, 0, NOON), 0, "and not twice"),
-            (spare(requests(20_000), 0, 0, 0), 12_776, "a cap far above the schedule leaves all the rest"),
+            (spare(Caps::default(), 0, 0, 0), 720, "a tenth of the stated calls on top of them"),
+            (spare(Caps::default(), 3_600, 0, NOON), 720, "which is there as long as nothing else was asked"),
+            (spare(Caps::default(), 4_320, 0, NOON), 0, "and not twice"),
+            (spare(requests(20_000), 0, 0, 0), 12_800, "a cap far above the schedule leaves all the rest"),
             (spare(requests(5_000), 2_250, 0, NOON), 500, "one that spaces the schedule leaves the tenth kept back"),
             (spare(requests(5_000), 5_000, 0, NOON), 0, "and nothing once it is used up"),
             (spare(requests(5_000), 2_750, 0, NOON), 0, "and not twice"),

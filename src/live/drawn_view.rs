@@ -4,22 +4,16 @@ use std::sync::Arc;
 
 use crate::domain::contract;
 use crate::domain::monitor::MonitorId;
+use crate::domain::outcome::Verdict;
 use crate::domain::signal::{Phase, Signal};
 use crate::domain::tools::Drift;
 use crate::live::glance::{DeclaredGlance, FiguresGlance, IncidentGlance, SignalGlance};
-use crate::live::state::{DeclaredView, MonitorView, OpenIncident, RollUp, Standing, ToolsView};
+use crate::live::state::{CanaryView, DeclaredView, MonitorView, OpenIncident, RollUp, Standing, ToolsView};
 
 impl MonitorView {
     /// Signals that are over their limit and open nothing yet.
     pub fn waiting(&self) -> impl Iterator<Item = Signal> {
         self.signals.iter().filter(|view| view.phase == Phase::Pending).map(|view| view.signal)
-    }
-
-    /// Canaries right at their last answer, and all that answered: since the fault began where one is in doubt, else ever.
-    pub fn canary_score(&self) -> (usize, usize) {
-        let answered = self.canaries.iter().filter(|canary| canary.verdict.is_some() && canary.heard);
-        let right = answered.clone().filter(|canary| canary.verdict.as_deref() == Some("right"));
-        (right.count(), answered.count())
     }
 }
 
@@ -40,8 +34,8 @@ impl Standing for MonitorView {
     }
 
     fn declared(&self) -> DeclaredGlance<'_> {
-        let DeclaredView { name, url, labels, .. } = &self.declared;
-        DeclaredGlance { name, url, labels }
+        let DeclaredView { name, url, labels, stale_after, .. } = &self.declared;
+        DeclaredGlance { name, url, labels, stale_after: *stale_after }
     }
 
     fn signals(&self) -> [Option<SignalGlance<'_>>; Signal::ALL.len()] {
@@ -52,7 +46,11 @@ impl Standing for MonitorView {
     }
 
     fn figures(&self) -> FiguresGlance<'_> {
+        let of = |canary: &CanaryView| Some((canary.kind, canary.verdict.as_deref()? == "right"));
+        let seen = self.strip.iter().rev().find(|mark| mark.verdict != Verdict::Unknown);
         FiguresGlance {
+            seen_at: seen.map(|mark| mark.at),
+            canaries: self.canaries.iter().filter_map(of).collect(),
             coverage: self.day.coverage,
             tools_tokens: self.tools.as_ref().and_then(|tools| tools.seen.tokens),
             answer_tokens: &self.answer_tokens,

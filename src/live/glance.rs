@@ -2,8 +2,12 @@
 //! copies nothing.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
 
 use crate::domain::context::Spread;
+use crate::domain::monitor::CanaryKind;
 use crate::domain::observation::Footprint;
 use crate::domain::rate_limit::Hold;
 use crate::domain::reason::{FailureReason, Severity};
@@ -18,6 +22,32 @@ pub struct DeclaredGlance<'a> {
     pub url: &'a str,
     /// Labels of the file, as routes and filters match them.
     pub labels: &'a BTreeMap<String, String>,
+    /// The age from which on what was seen says nothing of now.
+    pub stale_after: Duration,
+}
+
+/// How a monitor's canaries were answered when each was last asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CanariesGlance {
+    /// Those that were answered wrongly, or not at all.
+    pub not_right: usize,
+    /// Those that ask for what is there, as far as they were ever asked: an index that is gone answers the others rightly.
+    pub finding: usize,
+    /// Those of them that were answered rightly.
+    pub found: usize,
+}
+
+impl FromIterator<(CanaryKind, bool)> for CanariesGlance {
+    /// Of each canary that was ever asked its kind, and whether its last answer was right.
+    fn from_iter<Canaries: IntoIterator<Item = (CanaryKind, bool)>>(canaries: Canaries) -> Self {
+        canaries.into_iter().fold(Self::default(), |mut sum, (kind, is_right)| {
+            let finds = usize::from(kind != CanaryKind::Negative);
+            sum.not_right += usize::from(!is_right);
+            sum.finding += finds;
+            sum.found += finds * usize::from(is_right);
+            sum
+        })
+    }
 }
 
 /// Where a signal stands, and its incident.
@@ -45,6 +75,10 @@ pub struct IncidentGlance<'a> {
 /// A monitor's figures.
 #[derive(Debug, Clone, Copy)]
 pub struct FiguresGlance<'a> {
+    /// When a beat last showed us anything, UTC; none before the first.
+    pub seen_at: Option<DateTime<Utc>>,
+    /// How its canaries were answered.
+    pub canaries: CanariesGlance,
     /// Seen ÷ due time over the last 24 h, 0–1; none before the first beat.
     pub coverage: Option<f64>,
     /// Tokens of the list of tools seen last; none where they were not counted.

@@ -15,6 +15,7 @@ use tokio::sync::broadcast;
 use crate::domain::context::Spread;
 use crate::domain::contract::Baseline;
 use crate::domain::monitor::{CanaryKind, MonitorId};
+use crate::domain::monitor_state::CanaryScore;
 use crate::domain::observation::{Observation, ToolsSeen};
 use crate::domain::outcome::{Outcome, Verdict};
 use crate::domain::protocol::Era;
@@ -116,6 +117,8 @@ pub struct MonitorView {
     pub latency: LatencyView,
     /// Every canary's last answer, in the order of the file.
     pub canaries: Vec<CanaryView>,
+    /// How many of them are right.
+    pub canary_score: CanaryScore,
     /// What the last beat saw and what it meant; none before the first.
     pub last: Option<Arc<(Observation, Outcome)>>,
     /// What probes cost the server, and what holds them back.
@@ -143,6 +146,8 @@ pub struct DeclaredView {
     pub labels: BTreeMap<String, String>,
     /// Time between scheduled beats.
     pub every: Duration,
+    /// The age from which on what was seen says nothing of now.
+    pub stale_after: Duration,
     /// The line of the file on which it starts.
     pub line: u32,
     /// Calls a day that the schedule amounts to.
@@ -257,8 +262,6 @@ pub struct CanaryView {
     pub rank: Option<u32>,
     /// Wrong answers in a row.
     pub wrong_in_a_row: u32,
-    /// Whether its answer says something of the fault that is in doubt; where none is, whether there is one.
-    pub heard: bool,
     /// When it last answered.
     pub answered_at: Option<DateTime<Utc>>,
     /// Duration of that call in milliseconds.

@@ -6,21 +6,25 @@ use crate::domain::monitor::Search;
 use crate::tool_lists::json_text::write_text;
 
 /// Stands where the question goes while arguments are prepared; no file can hold it, since YAML has no such character.
-const QUESTION: &str = "\u{1}";
+pub(crate) const QUESTION: &str = "\u{1}";
 
 /// The arguments of the call that asks this question.
 pub(crate) fn arguments(search: &Search, question: &str) -> Value {
     let given = |(name, json): (&String, &String)| (name.clone(), serde_json::from_str(json).unwrap_or(Value::Null));
     let mut arguments = Value::Object(search.arguments.iter().map(given).collect());
     for pointer in &search.query {
-        put(&mut arguments, pointer, question.into());
+        // A file is refused whose question could not get there (`config::check::search`).
+        let _reached = put(&mut arguments, pointer, question.into());
     }
     arguments
 }
 
-/// Puts a question at a place, and makes what leads there; false where something else stands in the way.
-pub(crate) fn put(arguments: &mut Value, pointer: &str, question: Value) -> bool {
-    let mut place = arguments;
+/// Puts a question at a place, and makes what leads there.
+///
+/// # Errors
+/// What stands in the way, such as `'/body' is a text`.
+pub(crate) fn put(arguments: &mut Value, pointer: &str, question: Value) -> Result<(), String> {
+    let (mut place, mut way) = (arguments, String::new());
     for part in pointer.split('/').skip(1) {
         let name = part.replace("~1", "/").replace("~0", "~");
         if place.is_null() {
@@ -29,18 +33,28 @@ pub(crate) fn put(arguments: &mut Value, pointer: &str, question: Value) -> bool
         place = match place {
             Value::Object(members) => members.entry(name).or_insert(Value::Null),
             Value::Array(items) => {
-                let Ok(nth) = name.parse::<usize>() else { return false };
-                if nth == items.len() {
+                let length = items.len();
+                if name.parse() == Ok(length) {
                     items.push(Value::Null);
                 }
-                let Some(item) = items.get_mut(nth) else { return false };
-                item
+                let nth = name.parse().ok().and_then(|nth: usize| items.get_mut(nth));
+                nth.ok_or_else(|| format!("'{way}' is a list of {length}"))?
             }
-            _ => return false,
+            other => return Err(format!("'{way}' is {}", kind(other))),
         };
+        way.extend(["/", part]);
     }
     *place = question;
-    true
+    Ok(())
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::String(text) if text == QUESTION => "the question itself",
+        Value::String(_) => "a text",
+        Value::Number(_) => "a number",
+        _ => "true or false",
+    }
 }
 
 /// A search's arguments with gaps for the question: what is the same each time is written once.
@@ -102,7 +116,9 @@ mod tests {
             assert_eq!(arguments(&search, "q \"1\"").to_string(), expected, "{sentence}");
         }
         let in_the_way = |json: &str, pointer: &str| put(&mut serde_json::from_str(json).unwrap(), pointer, "q".into());
-        assert!(!in_the_way(r#"{"a":5}"#, "/a/b"), "no place inside a number");
-        assert!(!in_the_way(r#"{"a":[]}"#, "/a/x") && !in_the_way(r#"{"a":[]}"#, "/a/2"), "nor at no place of a list");
+        assert_eq!(in_the_way(r#"{"a":5}"#, "/a/b"), Err("'/a' is a number".to_owned()));
+        for pointer in ["/a/b/x", "/a/b/2"] {
+            assert_eq!(in_the_way(r#"{"a":{"b":["c"]}}"#, pointer), Err("'/a/b' is a list of 1".to_owned()));
+        }
     }
 }

@@ -50,7 +50,22 @@ pub(crate) const COUNT_NAMES: [&str; 9] =
 const RESULTS_ASKED: i64 = 5;
 /// Words of a tool's name by which it says that it searches.
 const TELLING_WORDS: [&str; 7] = ["search", "retrieve", "query", "lookup", "find", "ask", "rag"];
-const NAMED_MAX: usize = 5;
+/// The least of them: a tool that asks or that has to do with retrieval does not have to search.
+const VAGUE_WORDS: [&str; 2] = ["ask", "rag"];
+/// Words of a tool's name by which it says that it changes something.
+const CHANGING_WORDS: [&str; 27] = [
+    "add", "append", "clear", "create", "delete", "drop", "edit", "execute", "forget", "import", "ingest", "insert",
+    "modify", "move", "purge", "remove", "rename", "replace", "run", "save", "send", "submit", "update", "upload",
+    "upsert", "wipe", "write",
+];
+/// The same, but beside a word that searches they say where: `search_index`, `query_store`.
+const PLACE_WORDS: [&str; 2] = ["index", "store"];
+/// Whom a tool asks that disturbs a person.
+const PERSONS: [&str; 3] = ["user", "human", "person"];
+/// Those of the words that say nothing certain of a tool which a person has named.
+const UNCERTAIN_WORDS: [&str; 2] = ["execute", "run"];
+/// Names told at most: whoever looks for a tool's name wants to see it.
+const NAMED_MAX: usize = 40;
 /// Arguments a call is given; a tool that demands more is not guessed.
 const ARGUMENTS_MAX: usize = 20;
 /// Bytes of one guessed argument: a default larger than this is none to write into a file.
@@ -79,8 +94,7 @@ pub(crate) fn find(
     given: &BTreeMap<String, String>,
 ) -> Result<Callable, String> {
     let tool = match wanted {
-        Some(name) => named(tools, name)
-            .ok_or_else(|| format!("no tool `{}` among {}", shown(name), names(tools.iter().map(name_of))))?,
+        Some(name) => chosen(tools, name)?,
         None => likeliest(tools, query)?,
     };
     let schema = input_schema(tool);
@@ -101,7 +115,24 @@ pub(crate) fn find(
     Ok(Callable { tool: name_of(tool).to_owned(), query: question, arguments, guesses })
 }
 
-/// One with a usual name that takes a question, else the only one whose name says that it searches.
+/// The tool that a person named, unless it says that it changes something, by its hints or by its name: questions made up
+/// here would be written into somebody's notes.
+fn chosen<'a>(tools: &'a [Value], name: &str) -> Result<&'a Value, String> {
+    let tool = named(tools, name)
+        .ok_or_else(|| format!("no tool `{}` among {}", shown(name), names(tools.iter().map(name_of))))?;
+    if says_it_changes(tool) || !says_it_reads(tool) && sounds_changing(name, &UNCERTAIN_WORDS) {
+        let by = if says_it_changes(tool) { "of itself" } else { "by its name" };
+        return Err(format!(
+            "tool `{}` says {by} that it changes something, and such a tool is never called; \
+             name another with --tool, or write the monitor by hand",
+            shown(name)
+        ));
+    }
+    Ok(tool)
+}
+
+/// One with a usual name that takes a question, else the only one whose name says that it searches. One that takes
+/// statements of a query language comes last.
 fn likeliest<'a>(tools: &'a [Value], query: Option<&str>) -> Result<&'a Value, String> {
     let takes = |tool: &Value, strange: bool| match query {
         Some(place) => {
@@ -111,21 +142,32 @@ fn likeliest<'a>(tools: &'a [Value], query: Option<&str>) -> Result<&'a Value, S
         None => question_of(input_schema(tool), strange).is_some(),
     };
     let usual = USUAL_NAMES.iter().filter_map(|name| named(tools, name));
-    if let Some(tool) = usual.into_iter().find(|tool| is_harmless(tool) && takes(tool, true)) {
-        return Ok(tool);
+    let usual: Vec<&Value> = usual.filter(|tool| is_harmless(tool) && takes(tool, true)).collect();
+    if let Some(tool) = usual.iter().find(|tool| !takes_statements(tool)) {
+        return Ok(*tool);
     }
-    let notifier: Vec<&Value> = tools
-        .iter()
-        .filter(|tool| words(name_of(tool)).iter().any(|word| TELLING_WORDS.contains(&word.as_str())))
-        .filter(|tool| is_harmless(tool) && takes(tool, false))
-        .collect();
-    match notifier.as_slice() {
+    let told = |tool: &&Value| words(name_of(tool)).iter().any(|word| TELLING_WORDS.contains(&word.as_str()));
+    let telling: Vec<&Value> = tools.iter().filter(told).filter(|tool| is_harmless(tool)).collect();
+    let (statements, plain): (Vec<&Value>, Vec<&Value>) =
+        telling.iter().filter(|tool| takes(tool, false)).partition(|tool| takes_statements(tool));
+    if let Some(tool) = usual.first().filter(|_| plain.is_empty()) {
+        return Ok(*tool);
+    }
+    let sounding = if plain.is_empty() { statements } else { plain };
+    match sounding.as_slice() {
         [only] => Ok(only),
         [] if tools.is_empty() => Err("no search tool found: the server lists no tools".to_owned()),
-        [] => Err(format!(
-            "no search tool found among {}; name it with --tool if one searches",
-            names(tools.iter().map(name_of))
-        )),
+        [] => {
+            let strange = match telling.as_slice() {
+                [] => String::new(),
+                telling => format!(
+                    "; by its name {} may be one, and no argument of it is known to take a question",
+                    names(telling.iter().map(|tool| name_of(tool)))
+                ),
+            };
+            let all = names(tools.iter().map(name_of));
+            Err(format!("no search tool found among {all}{strange}; name it with --tool if one searches"))
+        }
         several => Err(format!(
             "no search tool found for certain: {} all sound like one; choose with --tool",
             names(several.iter().map(|tool| name_of(tool)))
@@ -245,11 +287,45 @@ fn is_required(schema: &Value, name: &str) -> bool {
     schema.get("required").and_then(Value::as_array).is_some_and(|list| list.iter().any(|item| item == name))
 }
 
-/// A tool that says it changes something, or runs as a task, is not tried out on somebody's server.
-fn is_harmless(tool: &Value) -> bool {
-    let says = |pointer: &str, value: bool| tool.pointer(pointer) == Some(&Value::Bool(value));
-    !says("/annotations/readOnlyHint", false) && !says("/annotations/destructiveHint", true) && !is_task(tool)
-        || says("/annotations/readOnlyHint", true) && !is_task(tool)
+/// A tool that says it changes something, by its hints or by its name, or runs as a task, is not tried out on somebody's
+/// server. A hint that it only reads goes before its name.
+pub(crate) fn is_harmless(tool: &Value) -> bool {
+    !is_task(tool) && (says_it_reads(tool) || !says_it_changes(tool) && !sounds_changing(name_of(tool), &[]))
+}
+
+fn says_it_reads(tool: &Value) -> bool {
+    tool.pointer("/annotations/readOnlyHint") == Some(&Value::Bool(true))
+}
+
+/// Whether a tool's own hints say that it changes something.
+fn says_it_changes(tool: &Value) -> bool {
+    let hint = |name: &str| tool.get("annotations").and_then(|hints| hints.get(name)).and_then(Value::as_bool);
+    match hint("readOnlyHint") {
+        Some(is_read_only) => !is_read_only,
+        None => hint("destructiveHint") == Some(true),
+    }
+}
+
+/// Whether a tool's name says that it changes something, or disturbs a person, by any but these words.
+fn sounds_changing(name: &str, but: &[&str]) -> bool {
+    let words: Vec<String> = words(name).into_iter().filter(|word| !but.contains(&word.as_str())).collect();
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    let is_search = |word: &str| TELLING_WORDS.contains(&word) && !VAGUE_WORDS.contains(&word);
+    has(&CHANGING_WORDS)
+        || has(&PLACE_WORDS) && !words.iter().any(|word| is_search(word))
+        || has(&["ask"]) && has(&PERSONS)
+}
+
+/// Whether a tool's texts say that it takes statements of a query language: to it a stranger's words may be commands.
+pub(crate) fn takes_statements(tool: &Value) -> bool {
+    const LANGUAGES: [&str; 4] = ["sql", "select", "cypher", "sparql"];
+    const STATEMENTS: [&str; 5] = ["query", "queries", "statement", "statements", "command"];
+    let properties = input_schema(tool).get("properties").and_then(Value::as_object);
+    let described = properties.into_iter().flat_map(|all| all.values()).filter_map(|one| one.get("description"));
+    tool.get("description").into_iter().chain(described).filter_map(Value::as_str).any(|text| {
+        let words: Vec<String> = words(text).into_iter().filter(|word| !word.is_empty()).collect();
+        words.windows(2).any(|pair| LANGUAGES.contains(&pair[0].as_str()) && STATEMENTS.contains(&pair[1].as_str()))
+    })
 }
 
 fn is_task(tool: &Value) -> bool {
@@ -257,7 +333,7 @@ fn is_task(tool: &Value) -> bool {
 }
 
 /// The words of a name: `kb_searchDocs-v2` is kb, search, docs, v2.
-fn words(name: &str) -> Vec<String> {
+pub(crate) fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut lower = false;
     for c in name.chars() {

@@ -8,6 +8,9 @@ use crate::domain::monitor::Search;
 use crate::tool_lists::asked;
 use crate::untrusted_text::{DETAIL_CHARS_MAX, escaped};
 
+/// Names of arguments in one line of evidence.
+const NAMED_MAX: usize = 5;
+
 /// Why a declared call does not fit, whatever it asks; none where it does, or where the schema is beyond judging.
 pub fn misfit(schema: &Value, search: &Search) -> Option<String> {
     misfit_with(schema, search, None)
@@ -22,18 +25,18 @@ fn misfit_with(schema: &Value, search: &Search, question: Option<&str>) -> Optio
     let properties = schema.get("properties").and_then(Value::as_object);
     let arguments = asked::arguments(search, question.unwrap_or("a question"));
     let arguments = arguments.as_object().cloned().unwrap_or_default();
-    let given = |name: &str| arguments.contains_key(name);
-    if let Some(required) = schema.get("required").and_then(Value::as_array)
-        && let Some(missing) = required.iter().filter_map(Value::as_str).find(|name| !given(name))
-    {
-        return Some(said(format!("the tool requires `{missing}`, which the call does not give")));
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let missing: Vec<&str> = required.filter(|name| !arguments.contains_key(*name)).collect();
+    if !missing.is_empty() {
+        let asks = |pointer: &String| properties.is_none_or(|known| known.contains_key(&argument_of(pointer)));
+        return Some(said(lacking(&missing, search.query.iter().all(asks))));
     }
     for (name, value) in &arguments {
         let Some(property) = properties.and_then(|properties| properties.get(name)) else {
             if schema.get("additionalProperties") == Some(&Value::Bool(false))
                 && schema.get("patternProperties").is_none()
             {
-                return Some(said(format!("the tool no longer takes `{name}`")));
+                return Some(said(format!("the tool does not take `{name}`, which the call gives")));
             }
             continue;
         };
@@ -44,6 +47,25 @@ fn misfit_with(schema: &Value, search: &Search, question: Option<&str>) -> Optio
         }
     }
     None
+}
+
+/// What the call lacks, and where it is written; `asks`: the tool knows the arguments that take the question.
+fn lacking(missing: &[&str], asks: bool) -> String {
+    let mut names = missing.iter().take(NAMED_MAX).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    if missing.len() > NAMED_MAX {
+        names.push_str(&format!(" and {} more", missing.len() - NAMED_MAX));
+    }
+    let mend = match missing {
+        [only] => format!("write it as `search.arguments.{only}`"),
+        _ => "write them under `search.arguments`".to_owned(),
+    };
+    let question = if asks { "" } else { ", or name what takes the question by `search.query`" };
+    format!("the tool requires {names}, which the call does not give: {mend}{question}")
+}
+
+/// The argument that a pointer leads into.
+fn argument_of(pointer: &str) -> String {
+    pointer.split('/').nth(1).unwrap_or_default().replace("~1", "/").replace("~0", "~")
 }
 
 fn said(text: String) -> String {
@@ -160,9 +182,21 @@ mod tests {
         check(
             "unless they are forbidden",
             &json!({"properties": {"query": {}, "mode": {}}, "additionalProperties": false}),
-            Some("no longer takes `top_k`"),
+            Some("does not take `top_k`"),
         );
         check("a renamed question", &json!({"properties": {"q": {}}, "required": ["q"]}), Some("requires `q`"));
+        check(
+            "the question may go there",
+            &json!({"properties": {"q": {}}, "required": ["q"]}),
+            Some("give: write it as `search.arguments.q`, or name what takes the question by `search.query`"),
+        );
+        check(
+            "several are required, and the question has its place",
+            &json!({"properties": {"query": {}}, "required": ["a", "query", "b", "c", "d", "e", "f"]}),
+            Some(
+                "`a`, `b`, `c`, `d`, `e` and 1 more, which the call does not give: write them under `search.arguments`",
+            ),
+        );
         let property = |name: &str, schema: Value| json!({"properties": {name: schema}});
         check("the question is a text", &property("query", json!({"type": "string"})), None);
         check("the question became a list", &property("query", json!({"type": "array"})), Some("must be array"));

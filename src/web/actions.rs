@@ -1,4 +1,5 @@
-//! The two things a person may ask for, from a form or the API: take an incident, look again now.
+//! What a person may ask for, from a form or the API: take an incident, look again now. To accept tools, `web::tools`
+//! asks first whether they are still what was looked at.
 
 use std::time::Duration;
 

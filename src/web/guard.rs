@@ -38,6 +38,11 @@ pub(crate) async fn check(State(state): State<WebState>, mut request: Request, n
     if !open_to_any_host && !host.as_deref().is_some_and(|host| host_is_ours(host, &state.settings, &public_url)) {
         return refuse(&request, StatusCode::MISDIRECTED_REQUEST, "this host name is not served here");
     }
+    // A client that was told to bring a token asks here who gives them out, and would read the sign-in form as JSON.
+    if request.uri().path().starts_with("/.well-known/") {
+        let why = "nobody gives out tokens here; send Serin's own as `Authorization: Bearer …`";
+        return refuse(&request, StatusCode::NOT_FOUND, why);
+    }
     let acts = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
     let sender = sender(request.headers(), host.as_deref().unwrap_or_default(), &public_url);
     // Before anything else is asked: another site's form learns nothing of who is signed in, and guesses no token.
@@ -156,7 +161,8 @@ fn encoded(place: &str) -> String {
 }
 
 fn speaks_json(path: &str) -> bool {
-    path.starts_with("/api/") || path == "/mcp" || path == "/metrics" || path == "/events"
+    let below = ["/api/", "/mcp/", "/.well-known/"];
+    below.into_iter().any(|begin| path.starts_with(begin)) || matches!(path, "/mcp" | "/metrics" | "/events")
 }
 
 fn not_from_here(request: &Request) -> Response {

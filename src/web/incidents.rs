@@ -101,7 +101,13 @@ pub(crate) async fn list(
     State(state): State<WebState>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<IncidentList>, Problem> {
-    let filter = IncidentQuery::parse(query.as_deref().unwrap_or_default()).filter();
+    let asked = IncidentQuery::parse(query.as_deref().unwrap_or_default());
+    // Whoever reads page after page would get the first one again, and never come to an end.
+    if asked.is_lost {
+        let why = "`before` cannot be read; send the `next` of the page before as it is, percent-encoded";
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, why));
+    }
+    let filter = asked.filter();
     let found = state.ask(state.store.incidents(&filter)).await?;
     let full = found.len() >= PAGE_ROWS as usize;
     let next = found.last().filter(|_| full).map(cursor);

@@ -5,6 +5,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use crate::domain::signal::Signal;
 use crate::web::problem::ProblemBody;
 use crate::web::{history, incidents, monitors, status, tools, transcripts};
 
@@ -14,12 +15,12 @@ struct Operation {
     method: &'static str,
     id: &'static str,
     summary: &'static str,
-    /// Names of the query, each with what it is for.
-    query: &'static [(&'static str, &'static str)],
+    /// Names of the query, each with what it is for and its schema.
+    query: Vec<(&'static str, &'static str, Value)>,
     takes: Option<Value>,
     /// Statuses with what they mean, and the body where there is one.
     gives: Vec<(u16, &'static str, Option<Value>)>,
-    /// Refusals besides 401, which every address may give.
+    /// Refusals besides those that are listed for all.
     refuses: &'static [(u16, &'static str)],
 }
 
@@ -41,7 +42,8 @@ fn document() -> Value {
     json!({
         "openapi": "3.1.0",
         "info": { "title": "Serin", "version": env!("CARGO_PKG_VERSION"),
-            "description": "How watched servers stand, what is wrong with them, and two things a person may ask for. Times are RFC 3339 in UTC, refusals RFC 9457." },
+            "description": "How watched servers stand, what is wrong with them, and what a person may ask for: to look \
+                again, to accept tools, to take an incident. Times are RFC 3339 in UTC, refusals RFC 9457." },
         "security": [{}, { "bearer": [] }],
         "paths": paths,
         "components": {
@@ -58,19 +60,40 @@ fn schema<T: JsonSchema>(schemas: &mut SchemaGenerator) -> Value {
 const NO_MONITOR: (u16, &str) = (404, "There is no monitor with this id.");
 const NO_INCIDENT: (u16, &str) = (404, "There is no incident with this id.");
 /// What any address may answer before it looks at what it was asked.
-const EVERYWHERE: &[(u16, &str)] =
-    &[(400, "The address or the body cannot be read."), (401, "The token is missing or wrong.")];
-const AWAY: (u16, &str) = (503, "The database does not answer.");
+const EVERYWHERE: &[(u16, &str)] = &[
+    (400, "The address or the body cannot be read."),
+    (401, "The token is missing or wrong."),
+    (421, "This host name is not served here."),
+    (429, "Too many tokens were wrong; `Retry-After` says for how many seconds to wait."),
+    (503, "Not now: the database is away, too much is asked for, or Serin starts and says so in another form."),
+];
+/// What stands before everything that acts.
+const OF_ACTIONS: &[(u16, &str)] = &[(403, "It was sent by a page of another site.")];
+/// What stands before everything that takes a body.
+const OF_BODIES: &[(u16, &str)] =
+    &[(413, "The body is larger than 16 KiB."), (415, "The body is not said to be JSON.")];
+
+fn text() -> Value {
+    json!({ "type": "string" })
+}
+
+fn number(minimum: u32) -> Value {
+    json!({ "type": "integer", "minimum": minimum })
+}
+
+fn one_of(words: &[&str]) -> Value {
+    json!({ "type": "string", "enum": words })
+}
 
 impl Operation {
     fn get(path: &'static str, id: &'static str, summary: &'static str, body: Value) -> Self {
         let gives = vec![(200, "As it stands.", Some(body))];
-        Self { path, method: "get", id, summary, query: &[], takes: None, gives, refuses: &[] }
+        Self { path, method: "get", id, summary, query: Vec::new(), takes: None, gives, refuses: &[] }
     }
 
     fn post(path: &'static str, id: &'static str, summary: &'static str, takes: Option<Value>) -> Self {
         let gives = vec![(202, "It is asked for.", None)];
-        Self { path, method: "post", id, summary, query: &[], takes, gives, refuses: &[] }
+        Self { path, method: "post", id, summary, query: Vec::new(), takes, gives, refuses: &[] }
     }
 }
 
@@ -86,12 +109,12 @@ fn operations(schemas: &mut SchemaGenerator) -> Vec<Operation> {
 fn of_monitors(schemas: &mut SchemaGenerator) -> [Operation; 4] {
     [
         Operation {
-            query: &[
-                ("state", "Only with this roll-up."),
-                ("label", "Only with this label, `key:value`; several may be given."),
-                ("q", "Only with this in id, name or address."),
-                ("page", "The page, from 1."),
-                ("after", "The `next` of the page before: only what follows it by id."),
+            query: vec![
+                ("state", "Only with this roll-up.", text()),
+                ("label", "Only with this label, `key:value`; several may be given.", text()),
+                ("q", "Only with this in id, name or address.", text()),
+                ("page", "The page, from 1.", number(1)),
+                ("after", "The `next` of the page before, empty to begin: by id; `page`, `pages` say nothing.", text()),
             ],
             ..Operation::get(
                 "/api/v1/monitors",
@@ -105,7 +128,7 @@ fn of_monitors(schemas: &mut SchemaGenerator) -> [Operation; 4] {
             ..Operation::get("/api/v1/monitors/{id}", "monitor", "A monitor", schema::<monitors::MonitorBody>(schemas))
         },
         Operation {
-            refuses: &[NO_MONITOR, AWAY],
+            refuses: &[NO_MONITOR],
             ..Operation::get(
                 "/api/v1/monitors/{id}/tools",
                 "tools",
@@ -114,8 +137,8 @@ fn of_monitors(schemas: &mut SchemaGenerator) -> [Operation; 4] {
             )
         },
         Operation {
-            query: &[("range", "30m, 3h, 24h, 7d, 30d or 90d."), ("heat", "7d or 35d.")],
-            refuses: &[NO_MONITOR, (422, "The range is none of these."), AWAY],
+            query: vec![("range", "30m, 3h, 24h, 7d, 30d or 90d.", text()), ("heat", "7d or 35d.", text())],
+            refuses: &[NO_MONITOR, (422, "The range is none of these.")],
             ..Operation::get(
                 "/api/v1/monitors/{id}/history",
                 "history",
@@ -129,12 +152,12 @@ fn of_monitors(schemas: &mut SchemaGenerator) -> [Operation; 4] {
 fn asked_of_monitors(schemas: &mut SchemaGenerator) -> [Operation; 2] {
     [
         Operation {
-            query: &[("wait", "Seconds to wait for what it shows.")],
+            query: vec![("wait", "Seconds to wait for what it shows, 60 at most.", number(0))],
             gives: vec![
                 (200, "What the look showed.", Some(schema::<monitors::Recheck>(schemas))),
                 (202, "The look follows.", None),
             ],
-            refuses: &[NO_MONITOR, (503, "Too much is asked for just now.")],
+            refuses: &[NO_MONITOR],
             ..Operation::post("/api/v1/monitors/{id}/recheck", "recheck", "Look at a monitor now", None)
         },
         Operation {
@@ -156,13 +179,13 @@ fn asked_of_monitors(schemas: &mut SchemaGenerator) -> [Operation; 2] {
 fn of_incidents(schemas: &mut SchemaGenerator) -> [Operation; 5] {
     [
         Operation {
-            query: &[
-                ("monitor", "Only of this monitor."),
-                ("signal", "Only of this signal."),
-                ("state", "`open` or `ended`."),
-                ("before", "The `next` of the page before."),
+            query: vec![
+                ("monitor", "Only of this monitor.", text()),
+                ("signal", "Only of this signal.", one_of(&Signal::ALL.map(Signal::slug))),
+                ("state", "Only those still open, or over.", one_of(&["open", "ended"])),
+                ("before", "The `next` of the page before, empty to begin.", text()),
             ],
-            refuses: &[AWAY],
+            refuses: &[(422, "`before` cannot be read.")],
             ..Operation::get(
                 "/api/v1/incidents",
                 "incidents",
@@ -171,7 +194,7 @@ fn of_incidents(schemas: &mut SchemaGenerator) -> [Operation; 5] {
             )
         },
         Operation {
-            refuses: &[NO_INCIDENT, AWAY],
+            refuses: &[NO_INCIDENT],
             ..Operation::get(
                 "/api/v1/incidents/{id}",
                 "incident",
@@ -180,7 +203,7 @@ fn of_incidents(schemas: &mut SchemaGenerator) -> [Operation; 5] {
             )
         },
         Operation {
-            refuses: &[NO_INCIDENT, (409, "It is over, or somebody has taken it."), (422, "Say who takes it."), AWAY],
+            refuses: &[NO_INCIDENT, (409, "It is over, or somebody has taken it."), (422, "Say who takes it.")],
             ..Operation::post(
                 "/api/v1/incidents/{id}/acknowledge",
                 "acknowledge",
@@ -189,7 +212,7 @@ fn of_incidents(schemas: &mut SchemaGenerator) -> [Operation; 5] {
             )
         },
         Operation {
-            refuses: &[NO_INCIDENT, AWAY],
+            refuses: &[NO_INCIDENT],
             ..Operation::get(
                 "/api/v1/incidents/{id}/transcripts",
                 "transcripts",
@@ -198,7 +221,7 @@ fn of_incidents(schemas: &mut SchemaGenerator) -> [Operation; 5] {
             )
         },
         Operation {
-            refuses: &[(404, "It is not kept, or no longer."), AWAY],
+            refuses: &[(404, "It is not kept, or no longer.")],
             ..Operation::get(
                 "/api/v1/transcripts/{hash}",
                 "transcript",
@@ -210,23 +233,20 @@ fn of_incidents(schemas: &mut SchemaGenerator) -> [Operation; 5] {
 }
 
 fn described(operation: &Operation, problem: &Value) -> Value {
-    let parameter = |place: &str, name: &str, about: &str| json!({ "name": name, "in": place, "required": place == "path", "description": about, "schema": { "type": "string" } });
     let names = operation.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    let in_path = names.map(|name| parameter("path", name, "Its id."));
-    let in_query = operation.query.iter().map(|(name, about)| parameter("query", name, about));
+    let in_path = names.map(|name| parameter("path", name, "Its id.", &text()));
+    let in_query = operation.query.iter().map(|(name, about, schema)| parameter("query", name, about, schema));
     let mut answers = Map::new();
     for (status, about, body) in &operation.gives {
         let content = body.as_ref().map(|body| json!({ "application/json": { "schema": body } }));
         answers.insert(status.to_string(), json!({ "description": about, "content": content.unwrap_or(json!({})) }));
     }
-    for (status, about) in operation.refuses.iter().chain(EVERYWHERE) {
+    let general =
+        [(true, EVERYWHERE), (operation.method == "post", OF_ACTIONS), (operation.takes.is_some(), OF_BODIES)];
+    let general = general.into_iter().filter(|(is_given, _)| *is_given).flat_map(|(_, refusals)| refusals);
+    for (status, about) in general.chain(operation.refuses) {
         let content = json!({ "application/problem+json": { "schema": problem } });
         answers.insert(status.to_string(), json!({ "description": about, "content": content }));
-    }
-    if operation.takes.is_some() {
-        let content = json!({ "application/problem+json": { "schema": problem } });
-        answers
-            .insert("415".to_owned(), json!({ "description": "The body is not said to be JSON.", "content": content }));
     }
     let mut whole = json!({
         "operationId": operation.id, "summary": operation.summary,
@@ -236,4 +256,52 @@ fn described(operation: &Operation, problem: &Value) -> Value {
         whole["requestBody"] = json!({ "required": true, "content": { "application/json": { "schema": body } } });
     }
     whole
+}
+
+fn parameter(place: &str, name: &str, about: &str, schema: &Value) -> Value {
+    json!({ "name": name, "in": place, "required": place == "path", "description": about, "schema": schema })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_is_listed_where_it_is_answered() {
+        let document = document();
+        let rows = [
+            ("/api/v1/status", "get", "200 400 401 421 429 503", "what any address may answer"),
+            ("/api/v1/incidents", "get", "200 400 401 421 422 429 503", "a place that cannot be read"),
+            ("/api/v1/monitors/{id}/recheck", "post", "200 202 400 401 403 404 421 429 503", "another site's form"),
+            (
+                "/api/v1/monitors/{id}/accept",
+                "post",
+                "202 400 401 403 404 409 413 415 421 422 429 503",
+                "and a body too large, or of another kind",
+            ),
+        ];
+        for (path, method, statuses, sentence) in rows {
+            let listed = document["paths"][path][method]["responses"].as_object().unwrap();
+            let mut listed: Vec<&str> = listed.keys().map(String::as_str).collect();
+            listed.sort_unstable();
+            assert_eq!(listed.join(" "), statuses, "{path}: {sentence}");
+        }
+    }
+
+    #[test]
+    fn a_parameter_says_what_it_may_be() {
+        let document = document();
+        let rows = [
+            ("/api/v1/monitors", "get", "page", number(1), "a number"),
+            ("/api/v1/monitors", "get", "q", text(), "any text"),
+            ("/api/v1/monitors/{id}/recheck", "post", "wait", number(0), "seconds"),
+            ("/api/v1/monitors/{id}/recheck", "post", "id", text(), "an id"),
+            ("/api/v1/incidents", "get", "state", one_of(&["open", "ended"]), "one of two words"),
+        ];
+        for (path, method, name, schema, sentence) in rows {
+            let all = document["paths"][path][method]["parameters"].as_array().unwrap();
+            let found = all.iter().find(|one| one["name"] == name).unwrap();
+            assert_eq!(found["schema"], schema, "{path}: {name} is {sentence}");
+        }
+    }
 }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{StatusCode, Uri, header};
 use axum::middleware::from_fn;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
@@ -56,6 +56,51 @@ async fn status(State(live): State<Arc<LiveState>>) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response()
 }
 
-async fn anything(State(live): State<Arc<LiveState>>) -> Response {
-    (StatusCode::SERVICE_UNAVAILABLE, format!("{}\n", starting(&live))).into_response()
+async fn anything(State(live): State<Arc<LiveState>>, uri: Uri) -> Response {
+    refusal(uri.path(), &starting(&live))
+}
+
+/// What it waits for, to programs as problem details (RFC 9457), as every later refusal is.
+fn refusal(path: &str, why: &str) -> Response {
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    if !path.starts_with("/api/") && path != "/mcp" && !path.starts_with("/mcp/") {
+        return (status, format!("{why}\n")).into_response();
+    }
+    let title = status.canonical_reason();
+    let body = json!({ "type": "about:blank", "title": title, "status": status.as_u16(), "detail": why });
+    (status, [(header::CONTENT_TYPE, "application/problem+json")], body.to_string()).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::to_bytes;
+    use serde_json::Value;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn programs_are_refused_in_the_one_form() {
+        let rows = [
+            ("/api/v1/incidents", true),
+            ("/mcp", true),
+            ("/mcp/", true),
+            ("/", false),
+            ("/mcpx", false),
+            ("/metrics", false),
+        ];
+        for (path, is_problem) in rows {
+            let answer = refusal(path, "starting: soon");
+            assert_eq!(answer.status(), 503, "{path}");
+            let kind = answer.headers()[header::CONTENT_TYPE].to_str().unwrap().to_owned();
+            let told = to_bytes(answer.into_body(), 1024).await.unwrap();
+            if is_problem {
+                assert_eq!(kind, "application/problem+json", "{path}");
+                let body: Value = serde_json::from_slice(&told).unwrap();
+                assert_eq!((&body["detail"], &body["status"]), (&"starting: soon".into(), &503.into()), "{path}");
+            } else {
+                assert!(kind.starts_with("text/plain"), "{path}: {kind}");
+                assert_eq!(told, "starting: soon\n", "{path}");
+            }
+        }
+    }
 }

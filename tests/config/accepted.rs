@@ -158,6 +158,19 @@ monitors:
 }
 
 #[test]
+fn words_that_the_question_holds_otherwise_are_no_echo() {
+    let text = "version: 1
+monitors:
+  - id: notes
+    url: http://h/
+    canaries:
+      - { id: words, query: guides to modern C, contains: [C++, modern guides, —] }
+";
+    let loaded = loaded(text);
+    assert_eq!(loaded.fleet.monitors[0].canaries[0].expected(), "“C++” and “modern guides” and “—”");
+}
+
+#[test]
 fn an_argument_is_sent_as_it_is_written() {
     let text = "version: 1
 monitors:
@@ -317,7 +330,7 @@ fn caps_are_read_and_a_narrow_one_is_said() {
     assert_eq!(caps, [cap(90_000), cap(960)], "a monitor's own words lie above the defaults");
     let said: Vec<_> = loaded.warnings.iter().filter(|warning| warning.contains("requests_per_day")).collect();
     assert_eq!(said.len(), 1, "only where the rhythm does not fit: {said:?}");
-    assert!(said[0].contains("less than its 5784 calls a day: beats come about every 6m"), "{said:?}");
+    assert!(said[0].contains("less than its 5760 calls a day: beats come about every 6m"), "{said:?}");
 }
 
 #[test]

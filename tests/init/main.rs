@@ -1,6 +1,7 @@
 //! `serin init` with the real binary: against the reference server, strangers, and those that mean no good.
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic as tests may")]
 
+mod rerun;
 mod texts;
 
 use std::path::Path;

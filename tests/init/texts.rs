@@ -59,7 +59,7 @@ async fn a_server_that_answers_with_text_gets_canaries_by_what_only_one_answer_s
     assert_eq!((positive(monitor), expected.len()), (2, 3), "and one of nonsense: {yaml}");
     let signs = monitor.search.said.as_ref().expect("signs");
     let signs = [&signs.error, &signs.empty].map(|sign| sign.as_ref().map(|sign| sign.as_str()));
-    assert_eq!(signs, [Some("Sorry: no question was given"), Some("No notes were found for")], "{yaml}");
+    assert_eq!(signs, [Some("^Sorry: no question was given"), Some("^No notes were found for")], "{yaml}");
     probed_well("as proposed", &yaml, &[]).await;
 }
 

@@ -19,6 +19,8 @@ async fn an_incident_is_seen_taken_and_understood_in_a_terminal() {
     assert_eq!(serin(&["incidents"]).await, (Some(0), "no incident is open\n".to_owned()));
     let (code, said) = serin(&["ack", "docs"]).await;
     assert!(code == Some(1) && said.contains("no incident is open"), "{said}");
+    let (code, said) = serin(&["incidents", "--monitor", "dcos"]).await;
+    assert!(code == Some(1) && said.contains("did you mean 'docs'?"), "{said}");
 
     server.faults().on(Fault::EmptyResults, Dose::of(Fault::EmptyResults));
     let empty =
@@ -28,13 +30,22 @@ async fn an_incident_is_seen_taken_and_understood_in_a_terminal() {
     let (code, said) = serin(&["incidents", "--monitor", "docs"]).await;
     assert!(code == Some(1) && said.contains("empty_results") && said.contains(id.as_str()), "{said}");
 
+    let (code, said) = serin(&["ack", ""]).await;
+    assert!(code == Some(1) && said.contains("too short"), "{said}");
     let (code, said) = serin(&["ack", &id[id.len() - 6..], "--as", "kim"]).await;
     assert!(code == Some(0) && said.contains("taken by kim") && said.contains("serin probe docs"), "{said}");
-    let (_, said) = serin(&["incidents"]).await;
-    assert!(said.contains("taken by kim"), "{said}");
+    let (code, said) = serin(&["ack", id.as_str(), "--as", "kim"]).await;
+    assert!(code == Some(0) && said.contains("yours already"), "{said}");
+    let (code, said) = serin(&["ack", id.as_str(), "--as", "lee"]).await;
+    assert!(code == Some(1) && said.contains("not taken: kim has it"), "{said}");
+    let listen = stage.pages.trim_start_matches("http://");
+    stage.beside("broken.yaml", &format!("serin:\n  listen: {listen}\nmonitors: [\n"));
+    let (_, said) = stage.runs(&["incidents", "--config", "broken.yaml"]).await;
+    assert!(said.contains("warning: broken.yaml has") && said.contains("taken by kim"), "{said}");
 
     let (code, said) = stage.runs(&["probe", "docs"]).await;
     assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("✗ card · wrong"), "{said}");
     for line in ["asked    \"OC-31\"", "expected reference/oncall.md within", "got      empty_results: no results"] {
         assert!(said.contains(line), "{line} in {said}");
     }
@@ -51,7 +62,7 @@ async fn words_behind_a_command_are_files_and_none_says_where_to_begin() {
     };
     for command in ["run", "check", "plan"] {
         let (code, said) = serin(&[command]).await;
-        assert!(code == Some(1) && said.contains("serin init URL"), "{command}: {said}");
+        assert!(code == Some(1) && said.contains("serin init URL --append monitors.yaml"), "{command}: {said}");
     }
     let fleet = "version: 1\nmonitors:\n- { id: docs, url: \"https://docs.example.org/mcp\" }\n";
     std::fs::write(folder.path().join("fleet.yaml"), fleet).unwrap();
@@ -76,6 +87,15 @@ async fn words_behind_a_command_are_files_and_none_says_where_to_begin() {
     std::fs::write(folder.path().join("fleet.yaml"), fleet.replace("docs,", "docs, every: 5m,")).unwrap();
     let (code, said) = serin(&["plan", "fleet.yaml"]).await;
     assert!(code == Some(2) && said.contains("docs") && said.contains("every"), "{said}");
+
+    std::fs::write(folder.path().join("broken.yaml"), "version: 1\nmonitors: [\n").unwrap();
+    let broken = ["--config", "broken.yaml"];
+    for command in [["run"].as_slice(), &["probe", "docs"], &["probe", "docs", "--replay", "0193"], &["backup", "b.db"]]
+    {
+        let (_, said) = serin(&[command, &broken].concat()).await;
+        assert!(said.contains("error: this is not YAML"), "{command:?}: {said}");
+        assert!(!said.contains("error: error:"), "a fault names itself an error, {command:?}: {said}");
+    }
 
     for shell in ["bash", "zsh", "fish"] {
         let (code, said) = serin(&["completions", shell]).await;

@@ -1,8 +1,11 @@
 //! What canaries find: judged over several beats, told as far as it reaches, and no longer claimed afterwards.
 
+use std::time::Duration;
+
+use serin::domain::answer::{Ask, Turn};
 use serin::domain::incident::Incident;
-use serin::domain::monitor::Monitor;
-use serin::domain::monitor_state::{Decision, MonitorState};
+use serin::domain::monitor::{Canary, CanaryKind, Monitor};
+use serin::domain::monitor_state::{CanaryScore, Decision, MonitorState};
 use serin::domain::reason::Severity;
 use serin::domain::signal::Signal;
 
@@ -288,4 +291,27 @@ fn a_clock_that_is_set_back_hides_no_page() {
     assert_eq!(said, ["opened: searches come back empty: 2 of 2 asked"], "and nothing is claimed that was not asked");
     let open = scene.state.incident(Signal::Quality).unwrap();
     assert!(open.summary.contains("every search comes back empty: 3 of 3 asked"), "{}", open.summary);
+}
+
+#[test]
+fn while_something_is_in_doubt_only_what_was_heard_of_it_counts() {
+    let mut monitor = docs();
+    monitor.canaries.push(Canary { kind: CanaryKind::Negative, ..canary("nothing") });
+    let mut scene = Scene::new(monitor);
+    let mut beat = |asked: &[&str], sources: &[&str]| {
+        scene.beat(60, |seen| {
+            seen.asks = asked.iter().map(|id| ask(id, answer(sources))).collect();
+            let unasked = Ask { turn: Turn::NotAsked, elapsed: Duration::ZERO, result: None, ..ask("b", answer(&[])) };
+            seen.asks.extend(Some(unasked).filter(|_| !asked.contains(&"b")));
+        });
+        let CanaryScore { right, asked, not_asked, since } = scene.state.canary_score(&scene.monitor.canaries);
+        assert_eq!(scene.state.canaries.get("b").map(|known| known.elapsed), Some(Duration::from_millis(20)));
+        (right, asked, not_asked, since.is_some(), scene.state.is_in_doubt())
+    };
+    assert_eq!(beat(&["a", "b"], &["a.md"]), (2, 2, 2, false, false), "all that answered, and nothing is in doubt");
+    assert_eq!(beat(&["c", "nothing"], &[]), (0, 1, 2, true, true), "a question about nothing is no sign of health");
+    assert_eq!(beat(&["a", "c"], &["a.md"]), (4, 4, 0, false, false), "right again: what was answered last counts");
+    assert_eq!(beat(&["a", "c"], &[]), (0, 2, 1, true, true), "of four only two were heard since");
+    beat(&["a", "c"], &[]);
+    assert_eq!(beat(&["a", "c"], &[]), (0, 2, 1, true, false), "told: no doubt any more");
 }

@@ -197,6 +197,49 @@ async fn who_acts_after_the_session_is_over_signs_in_and_is_told() {
 }
 
 #[tokio::test]
+async fn an_agent_is_told_in_json_that_it_needs_a_token() {
+    let running = fixture::serve(Some("let-me-in"), fixture::fleet(&[])).await;
+    let opening = serde_json::json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "agent", "version": "1" } } });
+    let (none, wrong, right) = (None, Some("guess"), Some("let-me-in"));
+    let (ours, site) = (None, Some(("origin", "https://evil.example.net")));
+    let host = Some(("host", "evil.example.net"));
+    let rows = [
+        (Method::POST, "/mcp", none, ours, 401, "without a token"),
+        (Method::POST, "/mcp", wrong, ours, 401, "with a wrong one"),
+        (Method::POST, "/mcp", right, ours, 200, "with the right one it is answered"),
+        (Method::POST, "/mcp", right, site, 403, "another site's page, whatever it brings"),
+        (Method::POST, "/mcp", right, host, 421, "a name that was made to point here"),
+        (Method::GET, "/mcp", none, ours, 401, "who wants a stream"),
+        (Method::GET, "/mcp/", none, ours, 401, "the same address with a slash"),
+        (Method::POST, "/mcp/x", wrong, ours, 401, "and what is below"),
+        (Method::GET, "/.well-known/oauth-protected-resource/mcp", none, ours, 404, "who gives out tokens: nobody"),
+        (Method::GET, "/.well-known/oauth-authorization-server", wrong, ours, 404, "also where the token comes along"),
+        (Method::GET, "/.well-known/openid-configuration", right, ours, 404, "also for whom we know"),
+        (Method::GET, "/.well-known/openid-configuration", none, host, 421, "but only under our name"),
+    ];
+    for (method, path, token, header, status, sentence) in rows {
+        let mut request = ask(&running, method.clone(), path).header("accept", "application/json, text/event-stream");
+        if method == Method::POST {
+            request = request.json(&opening);
+        }
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        if let Some((name, value)) = header {
+            request = request.header(name, value);
+        }
+        let answer = request.send().await.unwrap();
+        assert_eq!(answer.status().as_u16(), status, "{sentence}");
+        let kind = if status == 200 { "application/json" } else { "application/problem+json" };
+        assert_eq!(answer.headers()["content-type"], kind, "{sentence}");
+        assert_eq!(answer.headers().contains_key(header::WWW_AUTHENTICATE), status == 401, "{sentence}");
+        let said: serde_json::Value = answer.json().await.unwrap();
+        assert_eq!(said["result"]["serverInfo"]["name"] == "serin", status == 200, "{sentence}: {said}");
+    }
+}
+
+#[tokio::test]
 async fn a_link_from_a_mail_finds_its_session() {
     let running = fixture::serve(Some("let-me-in"), fixture::fleet(&[])).await;
     let answer =
@@ -211,6 +254,8 @@ async fn whatever_the_api_refuses_it_says_in_one_form() {
     let locked = fixture::serve(Some("let-me-in"), fixture::fleet(&[])).await;
     let acknowledge = format!("/api/v1/incidents/{}/acknowledge", fixture::incident_id(0));
     let json = |body: &'static str| Some((body, "application/json"));
+    let large = "x".repeat(17 * 1024);
+    let cut = "/api/v1/incidents?before=2026-11-22T03:10:00+00:00";
     let rows = [
         (&open, Method::GET, "/api/v1/monitors/nobody", None, 404, "there is no monitor with this id"),
         (&open, Method::GET, "/api/v1/nothing", None, 404, "there is no such address"),
@@ -219,12 +264,15 @@ async fn whatever_the_api_refuses_it_says_in_one_form() {
         (&open, Method::POST, acknowledge.as_str(), json("{\"who\": 1}"), 422, "missing field `actor`"),
         (&open, Method::POST, acknowledge.as_str(), Some(("actor=a", "text/plain")), 415, "application/json"),
         (&open, Method::POST, acknowledge.as_str(), json("{\"actor\": \" \"}"), 422, "say who takes it"),
+        (&open, Method::POST, acknowledge.as_str(), Some((large.as_str(), "application/json")), 413, "to buffer"),
+        (&open, Method::GET, cut, None, 422, "send the `next` of the page before"),
+        (&open, Method::GET, "/.well-known/oauth-protected-resource", None, 404, "nobody gives out tokens"),
         (&locked, Method::GET, "/api/v1/status", None, 401, "sign in"),
     ];
     for (running, method, path, body, status, detail) in rows {
         let mut request = ask(running, method, path);
         if let Some((body, kind)) = body {
-            request = request.body(body).header("content-type", kind);
+            request = request.body(body.to_owned()).header("content-type", kind);
         }
         let answer = request.send().await.unwrap();
         assert_eq!(answer.headers()["content-type"], "application/problem+json", "{path}");

@@ -56,8 +56,6 @@ const SLOW: Duration = Duration::from_secs(8);
 const TIMEOUT_SLOW: Duration = Duration::from_secs(30);
 /// A limit above this could not be told from a timeout.
 const P95_MAX: Duration = Duration::from_secs(25);
-/// Rank within which a source is looked for, where answers are so deep.
-const WITHIN: u32 = 5;
 
 impl Draft {
     /// The monitor as an item of `monitors:`, each line indented by so many blanks; ends with a line break.
@@ -143,7 +141,9 @@ impl Draft {
         }
         match &search.query[..] {
             [pointer] if !pointer[1..].contains('/') => {
-                line(2, &format!("query: {}", text(&pointer[1..].replace("~1", "/").replace("~0", "~"))));
+                let name = pointer[1..].replace("~1", "/").replace("~0", "~");
+                // A name that begins as a pointer does would be read as one.
+                line(2, &format!("query: {}", text(if name.starts_with('/') { pointer } else { &name })));
             }
             pointers => {
                 line(2, "query:");
@@ -154,7 +154,7 @@ impl Draft {
             line(2, "arguments:");
         }
         for (name, value) in &search.arguments {
-            line(3, &format!("{}: {}", text(name), argument(value)));
+            line(3, &format!("{}: {}", verbatim(name), argument(value)));
         }
         if let Some(results) = &search.results {
             line(2, &format!("results: {}", text(results)));
@@ -214,9 +214,9 @@ impl Draft {
                 line(3, &format!("contains: [{}]", words.join(", ")));
             } else if proposal.kind != CanaryKind::Negative {
                 line(3, &format!("expect: [{}]", text(&proposal.source)));
-                if let Some(asked) = self.results_asked().filter(|asked| *asked < WITHIN) {
-                    line(3, &format!("within: {asked}"));
-                }
+                let within = proposal.within();
+                let within = self.results_asked().map_or(within, |asked| asked.clamp(1, within));
+                line(3, &format!("within: {within}"));
             }
             line(3, &format!("kind: {}", proposal.kind.slug()));
             if let Some(limit) = max_score {
@@ -306,11 +306,22 @@ fn address(url: &str) -> String {
     if plain { url.to_owned() } else { verbatim(url) }
 }
 
-/// JSON text as YAML: scalars as they are, texts quoted, whatever else as the flow style that JSON is.
+/// JSON text as YAML.
 fn argument(json: &str) -> String {
-    match serde_json::from_str(json) {
-        Ok(serde_json::Value::String(said)) => text(&said),
-        _ => json.to_owned(),
+    serde_json::from_str(json).map_or_else(|_| json.to_owned(), |value: serde_json::Value| flow(&value))
+}
+
+/// A value in flow style, which is JSON's: its texts stay texts, at every depth. Keys are never resolved, so that they are
+/// written as they are.
+fn flow(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(said) => text(said),
+        serde_json::Value::Array(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
+        serde_json::Value::Object(members) => {
+            let members = members.iter().map(|(name, value)| format!("{}: {}", verbatim(name), flow(value)));
+            format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
+        }
+        plain => plain.to_string(),
     }
 }
 

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use anyhow::{Context as _, bail};
 use url::Url;
 
-use crate::config::check::reach::is_secret_variable;
+use crate::cli::init::secrets::{SecretPart, holds_secret, is_token, secret_part, tokens_of_path};
+use crate::config::check::reach::{is_secret_variable, sounds_secret};
 use crate::domain::monitor::{Monitor, Program};
 use crate::domain::protocol::Transport;
 use crate::domain::quality::propose::slug;
@@ -17,7 +18,7 @@ const ID_CHARS_MAX: usize = 40;
 
 /// Explores a server and proposes a monitor for it, with canaries that it answers: two minutes to the first monitor.
 ///
-/// At most about 40 requests are sent, to this server only. Exit code 0: all was found out; 2: the monitor is usable, and what is missing is said; 1: nothing could be proposed or written.
+/// About 40 requests are sent, 50 for eight canaries, to this server only. Exit code 0: all was found out; 2: the monitor is usable, and what is missing is said; 1: nothing could be proposed or written.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct InitArgs {
     /// Where the server answers MCP; for a program, give its command after `--` instead.
@@ -59,6 +60,9 @@ pub(crate) struct InitArgs {
     /// Put the monitor into this file instead of printing a whole one; a new file is made where there is none.
     #[arg(long, value_name = "FILE")]
     pub append: Option<PathBuf>,
+    /// Where the file watches this server already: put the new monitor in the place of that one, under its id unless --id gives another.
+    #[arg(long, requires = "append")]
+    pub replace: bool,
     /// Canaries to look for, at most 8.
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub canaries: usize,
@@ -125,6 +129,32 @@ impl WrittenReference {
         let values = self.known.iter().map(|(_, value)| value).chain(&self.hidden);
         values.map(String::as_str).filter(|value| value.chars().count() >= CHARS_MIN)
     }
+
+    /// Writes an argument of the program down, and what it holds of a secret by the name of a variable.
+    fn add_argument(&mut self, id: &str, before: &str, arg: &str) {
+        let Some(SecretPart { kept, name, secret }) = secret_part(before, arg) else {
+            self.program.push(plain(arg));
+            return;
+        };
+        let name = variable(id, name);
+        let numbered = (2..).map(|nth| format!("{name}_{nth}"));
+        let is_free = |name: &String| self.known.iter().all(|(known, _)| known != name);
+        let free = std::iter::once(name.clone()).chain(numbered).find(is_free);
+        let reference = known(&mut self.known, free.unwrap_or(name), secret);
+        self.program.push(plain(kept) + &reference);
+    }
+
+    /// Writes the address down, or its variable where it holds a secret.
+    fn add_address(&mut self, id: &str, url: &Url) {
+        let tokens = tokens_of_path(url.path()).chain(Some(url.username()).filter(|user| is_token(user)));
+        self.hidden.extend(tokens.chain(url.password()).map(str::to_owned));
+        self.hidden.extend(url.query_pairs().map(|(_, value)| value.into_owned()));
+        self.url = if !self.hidden.is_empty() || !url.username().is_empty() || url.query().is_some() {
+            known(&mut self.known, variable(id, "URL"), url.as_str())
+        } else {
+            plain(url.as_str())
+        };
+    }
 }
 
 impl InitInput {
@@ -168,11 +198,12 @@ impl InitInput {
     pub(crate) fn monitor(&self) -> Monitor {
         let (shown, resolved) = match &self.server {
             Server::Address(url) => {
-                (format!("{}{}", url.origin().ascii_serialization(), url.path()), url.as_str().to_owned())
+                let path = if tokens_of_path(url.path()).next().is_some() { "/…" } else { url.path() };
+                (format!("{}{path}", url.origin().ascii_serialization()), url.as_str().to_owned())
             }
             Server::Program { command, args, .. } => {
                 let line = std::iter::once(command).chain(args).cloned().collect::<Vec<_>>().join(" ");
-                (format!("stdio: {line}"), format!("stdio: {line}"))
+                (line_of(&self.written("new").program), format!("stdio: {line}"))
             }
         };
         let mut monitor = Monitor::undeclared("new", Address { shown, resolved: Secret::new(&resolved) });
@@ -185,6 +216,28 @@ impl InitInput {
         monitor.auth.bearer = self.bearer.as_ref().map(|token| token.value.clone());
         monitor.auth.headers = self.headers.clone();
         monitor
+    }
+
+    /// Whether a monitor of a file watches this server already. An address whose variable is not set equals none.
+    pub(crate) fn is_watched_by(&self, monitor: &Monitor) -> bool {
+        let bare = |url: &Url| url.as_str().trim_end_matches('/').to_owned();
+        match (&self.server, monitor.reach.program.as_deref()) {
+            (Server::Address(url), None) => {
+                Url::parse(monitor.url.resolved.expose()).is_ok_and(|other| bare(&other) == bare(url))
+            }
+            (Server::Program { command, args, env }, Some(program)) => {
+                let are_same = program.args.iter().map(Secret::expose).eq(args.iter().map(String::as_str));
+                // Where Serin runs, and not here, the variables of its secrets are set.
+                let are_written_so = monitor.url.shown == line_of(&self.written(monitor.id.as_str()).program);
+                let is_there = |(name, value): &(String, Secret)| {
+                    let mut there = program.env.iter();
+                    there.any(|(other, set)| other == name && (set == value || is_secret(name, value.expose())))
+                };
+                let env_is_same = env.len() == program.env.len() && env.iter().all(is_there);
+                program.command == *command && (are_same || are_written_so) && env_is_same
+            }
+            _ => false,
+        }
     }
 
     /// An id for it, where nobody chose one: what the server calls itself, else its host.
@@ -205,21 +258,17 @@ impl InitInput {
     pub(crate) fn written(&self, id: &str) -> WrittenReference {
         let mut written = WrittenReference::default();
         match &self.server {
-            Server::Address(url) => {
-                written.url = url.as_str().replace("${", "$${");
-                if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
-                    written.hidden.extend(url.password().map(str::to_owned));
-                    written.hidden.extend(url.query_pairs().map(|(_, value)| value.into_owned()));
-                    written.url = known(&mut written.known, variable(id, "URL"), url.as_str());
-                }
-            }
+            Server::Address(url) => written.add_address(id, url),
             Server::Program { command, args, env } => {
-                written.program = std::iter::once(command).chain(args).map(|arg| arg.replace("${", "$${")).collect();
+                written.program.push(plain(command));
+                for (arg, before) in args.iter().zip(std::iter::once("").chain(args.iter().map(String::as_str))) {
+                    written.add_argument(id, before, arg);
+                }
                 for (name, value) in env {
-                    let value = if is_secret_variable(name) {
+                    let value = if is_secret(name, value.expose()) {
                         known(&mut written.known, name.clone(), value.expose())
                     } else {
-                        value.expose().replace("${", "$${")
+                        plain(value.expose())
                     };
                     written.env.push((name.clone(), value));
                 }
@@ -237,6 +286,23 @@ impl InitInput {
     }
 }
 
+/// Whether a variable's value is not written down: `serin check` would refuse it, or it may be a secret.
+fn is_secret(name: &str, value: &str) -> bool {
+    is_secret_variable(name) || sounds_secret(name, value) || holds_secret(value)
+}
+
+/// A program with its arguments on one line, as the checker shows it.
+fn line_of(program: &[String]) -> String {
+    program.iter().fold("stdio:".to_owned(), |line, part| {
+        if part.contains(char::is_whitespace) { format!("{line} {part:?}") } else { format!("{line} {part}") }
+    })
+}
+
+/// A text as it is, where the file would take it for a reference.
+fn plain(text: &str) -> String {
+    text.replace("${", "$${")
+}
+
 fn address(text: &str) -> anyhow::Result<Url> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     url.context("this is no address of a server; write it whole, such as https://docs.example.org/mcp, or give a program after `--`")
@@ -245,10 +311,16 @@ fn address(text: &str) -> anyhow::Result<Url> {
 /// Arguments given as NAME=VALUE: JSON where it is JSON, else a text.
 ///
 /// # Errors
-/// Where there is no `=`.
+/// Where there is no `=`, and where one may be a secret: arguments stand in the file and on pages.
 pub(crate) fn arguments(given: &[String]) -> anyhow::Result<BTreeMap<String, String>> {
     let one = |text: &String| -> anyhow::Result<(String, String)> {
         let (name, value) = text.split_once('=').context("an argument is given as NAME=VALUE")?;
+        if sounds_secret(name, value) {
+            bail!(
+                "the argument '{name}' sounds like a secret, and arguments stand in the file and on pages; give the server \
+                 its secrets by --bearer-env, --header or --env, and write this one in by hand if it is none"
+            );
+        }
         let json = serde_json::from_str::<serde_json::Value>(value).unwrap_or_else(|_| value.into());
         Ok((name.to_owned(), json.to_string()))
     };
@@ -268,3 +340,6 @@ fn variable(id: &str, what: &str) -> String {
         text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
     if name.starts_with(|c: char| c.is_ascii_digit()) { format!("MCP_{name}") } else { name }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! `serin init URL`: two minutes to the first monitor.
 
-use std::io::{BufRead as _, IsTerminal as _};
+use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,13 +11,15 @@ use chrono::Utc;
 use crate::cli::init::append;
 use crate::cli::init::compose::{Draft, new_file};
 use crate::cli::init::given::{InitArgs, InitInput, WrittenReference, arguments};
+use crate::cli::init::monitors_file::{Standing, put_into, standing, whole_text};
 use crate::cli::init::scalar;
 use crate::cli::observe::recalled;
-use crate::domain::answer::Turn;
+use crate::domain::answer::{Ask, Turn};
 use crate::domain::classify::classify;
 use crate::domain::monitor::{CanaryKind, Monitor};
 use crate::domain::observation::{BeatKind, Footprint, Observation};
 use crate::domain::outcome::{AskVerdict, Verdict};
+use crate::domain::quality::propose::Proposal;
 use crate::domain::server_profile::ServerProfile;
 use crate::domain::wording::counted;
 use crate::probe::assignment::{Assignment, Further};
@@ -30,6 +32,9 @@ const PARTLY: u8 = 2;
 /// Times the proposal is probed: with the exploration, each canary was then right three times.
 const CONFIRMATIONS: usize = 2;
 
+/// A canary, with the highest score allowed to a negative one.
+type Proposed = (Proposal, Option<f64>);
+
 /// Explores, proposes, confirms, writes.
 ///
 /// # Errors
@@ -39,7 +44,7 @@ pub(crate) async fn command(args: InitArgs) -> anyhow::Result<ExitCode> {
     if args.canaries > CANARIES_MAX {
         bail!("at most {CANARIES_MAX} canaries are looked for; further ones are better written by a person");
     }
-    let taken = taken_ids(&args)?;
+    let standing = standing(&args, &given, std::io::stdin().is_terminal())?;
     let wish = Wish {
         tool: args.tool.clone(),
         query: args.query.clone(),
@@ -53,8 +58,11 @@ pub(crate) async fn command(args: InitArgs) -> anyhow::Result<ExitCode> {
     anstream::eprintln!("exploring {} …", monitor.url.shown);
     let profile = recalled(args.append.as_deref().unwrap_or(Path::new("monitors.yaml")), &monitor).await;
     let explored = Box::pin(prober.explore(&monitor, &wish, profile, Utc::now())).await;
-    let id = id_for(&args, &given, &explored, &taken)?;
+    let id = id_for(&args, &given, &explored, &standing);
     let written = given.written(&id);
+    if let Some(file) = args.append.as_deref().filter(|_| explored.seen.tools.is_none()) {
+        bail!("{} was not changed: {}", file.display(), unanswered(&explored.gaps, &written));
+    }
     let mut draft = drafted(&explored, &written, id);
     let mut cost = Cost { total: explored.seen.footprint };
     if explored.was_throttled() {
@@ -66,42 +74,46 @@ pub(crate) async fn command(args: InitArgs) -> anyhow::Result<ExitCode> {
         confirm(&prober, &mut draft, &written, explored.profile.clone(), &mut cost).await?;
     }
     finish(&mut draft, &explored, &written, &cost)?;
-    let whole = args.append.as_ref().map(|file| whole_text(file, &mut draft, &written)).transpose()?;
-    report(&draft, &explored, &written, &cost);
-    match args.append.as_ref().zip(whole) {
-        None => anstream::print!("{}", new_file(&draft.item(2))),
-        Some((file, whole)) => put_into(file, &draft, &whole, args.yes)?,
+    if let Some(file) = &args.append {
+        // What the file would refuse is no proposal; and its `defaults` decide what is proposed.
+        whole_text(file, &mut draft, &written, standing.replaced.as_deref())?;
     }
-    Ok(ExitCode::from(if explored.gaps.is_empty() { WHOLE } else { PARTLY }))
+    report(&draft, &explored, &written, &cost);
+    match &args.append {
+        None => anstream::print!("{}", new_file(&draft.item(2))),
+        Some(file) => put_into(file, &mut draft, &written, standing.replaced.as_deref(), args.yes)?,
+    }
+    Ok(ExitCode::from(if is_whole(&explored.gaps, &draft, args.canaries) { WHOLE } else { PARTLY }))
 }
 
-/// Ids that the file has already; a file with faults is refused before any request is sent.
-fn taken_ids(args: &InitArgs) -> anyhow::Result<Vec<String>> {
-    let Some(file) = args.append.as_ref().filter(|file| file.exists()) else { return Ok(Vec::new()) };
-    let text = read(file)?;
-    let loaded = append::checked(file, &text, &[])
-        .map_err(|faults| anyhow::anyhow!("{} has faults to mend first:\n{faults}", file.display()))?;
-    append::inserted(&text, |_| String::new()).map_err(|why| anyhow::anyhow!("{}: {why}", file.display()))?;
-    Ok(loaded.fleet.monitors.iter().map(|monitor| monitor.id.to_string()).collect())
+/// Whether all was found out: without gaps, and with a search whose right answer is known, where one was wanted.
+fn is_whole(gaps: &[String], draft: &Draft, wanted: usize) -> bool {
+    let is_asked = |(proposal, _): &Proposed| proposal.kind != CanaryKind::Negative;
+    gaps.is_empty() && (wanted == 0 || draft.canaries.iter().any(is_asked))
 }
 
-fn id_for(args: &InitArgs, given: &InitInput, explored: &Explored, taken: &[String]) -> anyhow::Result<String> {
-    if let Some(id) = &args.id {
-        if taken.contains(id) {
-            bail!("the file declares a monitor '{id}' already; give another --id");
-        }
-        return Ok(id.clone());
+/// Why no monitor of a server that listed no tools is put into a file, where it would stand in the way of the next try.
+fn unanswered(gaps: &[String], written: &WrittenReference) -> String {
+    let why = gaps.first().map_or("the server listed no tools", String::as_str);
+    format!("{}; without --append, a monitor to fill in is printed", scalar::comment(&written.masked(why)))
+}
+
+/// The id that was chosen, else that of the monitor whose place it takes, else one that is free.
+fn id_for(args: &InitArgs, given: &InitInput, explored: &Explored, standing: &Standing) -> String {
+    if let Some(id) = args.id.as_ref().or(standing.replaced.as_ref()) {
+        return id.clone();
     }
     let name = explored.seen.server.as_ref().map(|server| server.name.as_str());
     let base = given.id(name.filter(|name| !given.betrayed(name)));
     let numbered = (2..).map(|nth| format!("{base}-{nth}"));
-    Ok(std::iter::once(base.clone()).chain(numbered).find(|id| !taken.contains(id)).unwrap_or(base))
+    std::iter::once(base.clone()).chain(numbered).find(|id| !standing.ids.contains(id)).unwrap_or(base)
 }
 
 fn drafted(explored: &Explored, written: &WrittenReference, id: String) -> Draft {
     let seen = &explored.seen;
     let named = seen.server.as_ref().map(|server| server.name.clone()).filter(|name| !written.betrays(name));
     let indexed = seen.sources.as_ref().and_then(|sources| sources.last_indexed_at);
+    let (canaries, betrayed) = without_secrets(&explored.canaries, written);
     Draft {
         name: named.filter(|name| !name.trim().is_empty() && *name != id),
         id,
@@ -112,25 +124,29 @@ fn drafted(explored: &Explored, written: &WrittenReference, id: String) -> Draft
         headers: written.headers.clone(),
         search: explored.search.clone(),
         lists: explored.lists.clone(),
-        canaries: explored
-            .canaries
-            .iter()
-            .filter(|(proposal, _)| {
-                let mut texts = [&proposal.query, &proposal.source].into_iter().chain(&proposal.contains);
-                !texts.any(|text| written.betrays(text))
-            })
-            .cloned()
-            .collect(),
+        canaries,
         durations: explored.durations.clone(),
         indexed: indexed.map(|at| at.format("%Y-%m-%d").to_string()),
         by_defaults: false,
         calls_per_day: None,
         facts: Vec::new(),
-        doubts: Vec::new(),
+        doubts: betrayed.into_iter().collect(),
     }
 }
 
-/// Probes the draft as it would be watched; canaries that are not right each time are left out.
+/// Canaries that may stand in a file, and a doubt where there are others.
+fn without_secrets(canaries: &[Proposed], written: &WrittenReference) -> (Vec<Proposed>, Option<String>) {
+    let is_clean = |(proposal, _): &&Proposed| {
+        let mut texts = [&proposal.query, &proposal.source].into_iter().chain(&proposal.contains);
+        !texts.any(|text| written.betrays(text))
+    };
+    let kept: Vec<Proposed> = canaries.iter().filter(is_clean).cloned().collect();
+    let betraying = canaries.len() - kept.len();
+    let doubt = || format!("{} left out, for repeating a secret of ours", counted(betraying, "canary", "canaries"));
+    (kept, (betraying > 0).then(doubt))
+}
+
+/// Probes the draft as it would be watched; canaries that are answered otherwise are left out.
 async fn confirm(
     prober: &Prober,
     draft: &mut Draft,
@@ -145,17 +161,39 @@ async fn confirm(
         profile = next;
         cost.add(&seen.footprint);
         let outcome = classify(&monitor, &seen);
-        for (ask, verdict) in seen.asks.iter().zip(&outcome.asks).rev() {
-            let nth = monitor.canaries.iter().position(|canary| canary.id == ask.canary);
-            if let Some(nth) = nth.filter(|_| !matches!(verdict, AskVerdict::Right { .. })) {
-                let (proposal, _) = draft.canaries.remove(nth);
-                draft.doubts.push(format!("asked again, '{}' was not answered as before: left out", proposal.query));
-            }
-        }
+        let place = |ask: &Ask| monitor.canaries.iter().position(|canary| canary.id == ask.canary);
+        let asked = seen.asks.iter().zip(&outcome.asks);
+        let verdicts: Vec<_> = asked.filter_map(|(ask, verdict)| Some((place(ask)?, verdict))).collect();
+        keep_right(draft, &verdicts);
         let lasting = outcome.findings.iter().filter(|_| outcome.verdict == Verdict::Down);
         draft.doubts.extend(lasting.map(|finding| format!("probed again, it was down: {}", finding.summary)));
     }
     Ok(())
+}
+
+/// Keeps canaries that were answered as before, and those that were not asked, with a doubt. `verdicts` are by place.
+fn keep_right(draft: &mut Draft, verdicts: &[(usize, &AskVerdict)]) {
+    for (nth, canary) in std::mem::take(&mut draft.canaries).into_iter().enumerate() {
+        let verdict = verdicts.iter().find(|(place, _)| *place == nth).map(|(_, verdict)| *verdict);
+        let query = &canary.0.query;
+        let (is_kept, doubt) = match verdict {
+            Some(AskVerdict::Right { .. }) => (true, None),
+            None | Some(AskVerdict::NotAsked) => {
+                (true, Some(format!("'{query}' was not asked again, for want of time or of an answer: unconfirmed")))
+            }
+            Some(AskVerdict::Failed { reason }) => {
+                (false, Some(format!("asked again, '{query}' got no answer ({}): left out", reason.slug())))
+            }
+            Some(AskVerdict::Wrong { .. }) => {
+                (false, Some(format!("asked again, '{query}' was not answered as before: left out")))
+            }
+        };
+        // Each round may say the same.
+        if let Some(doubt) = doubt.filter(|doubt| !draft.doubts.contains(doubt)) {
+            draft.doubts.push(doubt);
+        }
+        draft.canaries.extend(is_kept.then_some(canary));
+    }
 }
 
 /// The draft as the checker reads it. Canaries that it refuses are left out: a stranger's text is no ground to stand on.
@@ -165,8 +203,10 @@ fn declared(draft: &mut Draft, written: &WrittenReference) -> anyhow::Result<Arc
         let all = std::mem::take(&mut draft.canaries);
         for canary in all {
             draft.canaries.push(canary);
-            if load(draft).is_err() {
-                draft.canaries.pop();
+            if load(draft).is_err()
+                && let Some((proposal, _)) = draft.canaries.pop()
+            {
+                draft.doubts.push(format!("`serin check` refuses a canary that asks '{}': left out", proposal.query));
             }
         }
     }
@@ -243,60 +283,6 @@ fn report(draft: &Draft, explored: &Explored, written: &WrittenReference, cost: 
     );
 }
 
-/// Puts the monitor into a file, or makes the file; asks first where nobody said yes.
-fn put_into(file: &Path, draft: &Draft, text: &str, yes: bool) -> anyhow::Result<()> {
-    anstream::print!("{}", draft.item(2));
-    if !yes {
-        if !std::io::stdin().is_terminal() {
-            bail!("{} was not changed: give --yes to append without being asked", file.display());
-        }
-        anstream::eprint!("append this to {}? [y/N] ", file.display());
-        let mut answer = String::new();
-        std::io::stdin().lock().read_line(&mut answer)?;
-        if !matches!(answer.trim(), "y" | "Y" | "yes") {
-            bail!("{} was not changed", file.display());
-        }
-    }
-    append::replace(file, text).with_context(|| format!("cannot write {}", file.display()))?;
-    anstream::eprintln!("monitor '{}' is in {} now, and the file was checked", draft.id, file.display());
-    Ok(())
-}
-
-/// The file as it will be, checked. Where its `defaults` contradict our rhythm and limits, theirs hold.
-fn whole_text(file: &Path, draft: &mut Draft, written: &WrittenReference) -> anyhow::Result<String> {
-    if !file.exists() {
-        let text = new_file(&draft.item(2));
-        append::checked(file, &text, &written.known)
-            .map_err(|faults| anyhow::anyhow!("the proposal is not right yet:\n{faults}"))?;
-        return Ok(text);
-    }
-    let text = read(file)?;
-    let mut with = |by_defaults| {
-        draft.by_defaults = by_defaults;
-        let whole = append::inserted(&text, |indent| draft.item(indent))?;
-        let loaded = append::checked(file, &whole, &written.known)?;
-        // What a beat costs depends on what the file's `defaults` add to it.
-        let ours = loaded.fleet.monitors.iter().find(|monitor| monitor.id.as_str() == draft.id);
-        draft.calls_per_day = ours.map(|monitor| monitor.calls_per_day());
-        append::inserted(&text, |indent| draft.item(indent)).map(|whole| (whole, loaded))
-    };
-    let (whole, after) = with(false)
-        .or_else(|_| with(true))
-        .map_err(|faults| anyhow::anyhow!("{} would not be right any more:\n{faults}", file.display()))?;
-    let before = append::checked(file, &text, &written.known)
-        .map_err(|faults| anyhow::anyhow!("{} has faults to mend first:\n{faults}", file.display()))?;
-    let others = after.fleet.monitors.iter().filter(|monitor| monitor.id.as_str() != draft.id);
-    let same = others.zip(&before.fleet.monitors).all(|(a, b)| a.id == b.id && a.definition_hash == b.definition_hash);
-    if !same || after.fleet.monitors.len() != before.fleet.monitors.len() + 1 {
-        bail!("{}: appending would change another monitor; put the printed YAML in by hand", file.display());
-    }
-    Ok(whole)
-}
-
-fn read(file: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
-}
-
 /// What all probes together cost the server.
 #[derive(Debug)]
 struct Cost {
@@ -308,5 +294,75 @@ impl Cost {
         self.total.requests += part.requests;
         self.total.sessions_opened += part.sessions_opened;
         self.total.sessions_closed += part.sessions_closed;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::reason::FailureReason;
+
+    fn draft(canaries: &[(&str, CanaryKind)]) -> Draft {
+        let proposed = |(query, kind): &(&str, CanaryKind)| {
+            let (query, source) = ((*query).to_owned(), "a.md".to_owned());
+            (Proposal { query, kind: *kind, source, contains: Vec::new() }, None)
+        };
+        let url = "http://127.0.0.1:1/mcp".to_owned();
+        Draft { id: "m".to_owned(), url, canaries: canaries.iter().map(proposed).collect(), ..Draft::default() }
+    }
+
+    fn queries(canaries: &[Proposed]) -> Vec<&str> {
+        canaries.iter().map(|(proposal, _)| &*proposal.query).collect()
+    }
+
+    #[test]
+    fn what_was_not_asked_again_stays_and_what_was_answered_otherwise_does_not() {
+        let mut draft = draft(&["right", "wrong", "failed", "late"].map(|query| (query, CanaryKind::Keyword)));
+        let verdicts = [
+            AskVerdict::Right { rank: Some(1) },
+            AskVerdict::Wrong { reason: FailureReason::EmptyResults, rank: None, seen: String::new() },
+            AskVerdict::Failed { reason: FailureReason::RateLimited },
+            AskVerdict::NotAsked,
+        ];
+        keep_right(&mut draft, &verdicts.iter().enumerate().collect::<Vec<_>>());
+        assert_eq!(queries(&draft.canaries), ["right", "late"]);
+        let said = draft.doubts.join("\n");
+        assert!(said.contains("'wrong' was not answered as before: left out"), "{said}");
+        assert!(said.contains("'failed' got no answer (rate_limited): left out"), "{said}");
+        assert!(said.contains("'late' was not asked again") && !said.contains("'right'"), "{said}");
+        keep_right(&mut draft, &[(0, &verdicts[0]), (1, &verdicts[3])]);
+        assert_eq!((draft.canaries.len(), draft.doubts.len()), (2, 3), "nothing is said twice");
+    }
+
+    #[test]
+    fn all_was_found_out_only_with_a_search_whose_answer_is_known() {
+        type Row<'r> = (&'r [String], &'r [CanaryKind], usize, bool, &'r str);
+        let gap = ["a gap".to_owned()];
+        let rows: [Row<'_>; 4] = [
+            (&[], &[CanaryKind::Keyword], 5, true, "one that is asked"),
+            (&[], &[CanaryKind::Negative], 5, false, "nonsense alone"),
+            (&[], &[], 0, true, "none was wanted"),
+            (&gap, &[CanaryKind::Keyword], 5, false, "a gap"),
+        ];
+        for (gaps, kinds, wanted, expected, sentence) in rows {
+            let canaries: Vec<_> = kinds.iter().map(|kind| ("a", *kind)).collect();
+            assert_eq!(is_whole(gaps, &draft(&canaries), wanted), expected, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn a_canary_that_may_not_be_written_is_left_out_and_that_is_said() {
+        let mut written = WrittenReference::default();
+        let mut ours = draft(&[("fine", CanaryKind::Keyword), ("with a \u{7}", CanaryKind::Keyword)]);
+        let monitor = declared(&mut ours, &written).unwrap();
+        assert_eq!((monitor.canaries.len(), queries(&ours.canaries)), (1, vec!["fine"]));
+        assert!(ours.doubts.len() == 1 && ours.doubts[0].contains("refuses"), "{:?}", ours.doubts);
+
+        written.known.push(("TOKEN".to_owned(), "verysecret".to_owned()));
+        let all = draft(&[("fine", CanaryKind::Keyword), ("VerySecret", CanaryKind::Mixed)]).canaries;
+        let (kept, doubt) = without_secrets(&all, &written);
+        assert_eq!(queries(&kept), ["fine"]);
+        assert_eq!(doubt.as_deref(), Some("1 canary left out, for repeating a secret of ours"));
+        assert_eq!(without_secrets(&kept, &written).1, None);
     }
 }

@@ -36,11 +36,17 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// A text inside a comment: one line, bounded, nothing that could end it.
+/// A text inside a comment: one line, bounded and then cut behind a whole word, nothing that could end it.
 pub(crate) fn comment(text: &str) -> String {
     /// Characters of a comment that a person still reads.
     const CHARS_MAX: usize = 240;
-    text.chars().map(|c| if printable(c) { c } else { '�' }).take(CHARS_MAX).collect()
+    let line: String = text.chars().map(|c| if printable(c) { c } else { '�' }).take(CHARS_MAX).collect();
+    match text.chars().nth(CHARS_MAX) {
+        None => line,
+        Some(' ') => line + "…",
+        // One word that fills all of it is cut.
+        Some(_) => line.rsplit_once(' ').map_or(&*line, |(whole, _)| whole).to_owned() + "…",
+    }
 }
 
 /// What YAML takes as it is, and a terminal shows as it is.
@@ -80,6 +86,7 @@ mod tests {
         }
         assert_eq!(verbatim("${env:TOKEN}"), "\"${env:TOKEN}\"", "ours are resolved");
         assert_eq!(comment("a\nmonitors: []\u{2028}"), "a�monitors: []�");
-        assert_eq!(comment(&"x".repeat(999)).len(), 240);
+        assert_eq!(comment(&"x".repeat(999)).chars().count(), 241, "and the mark of the cut");
+        assert_eq!(comment(&"word ".repeat(99)), "word ".repeat(48).trim_end().to_owned() + "…", "behind a word");
     }
 }

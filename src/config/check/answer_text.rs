@@ -1,18 +1,26 @@
 //! What the text of an answer says: the words and patterns by which canaries are judged where there is no list of results.
 
-use std::collections::HashSet;
 use std::fmt::Display;
 
 use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::layers::Layers;
 use crate::config::read::diagnostic::{Diagnostic, TextSpan};
 use crate::config::read::node::{Node, NodeValue};
-use crate::domain::wanted::{ExpectedText, Pattern, TextSigns, Wanted};
+use crate::domain::wanted::{ExpectedText, Pattern, Searched, TextSigns, Wanted};
 
 /// Words and patterns under one key of a canary.
 const WANTED_MAX: usize = 20;
 /// Bytes of a pattern.
 const PATTERN_BYTES_MAX: usize = 1000;
+/// Answers that have nothing in common: a sign that stands in each of them tells none apart.
+const UNLIKE: [&str; 5] = [
+    "x",
+    "0",
+    "No results",
+    "# Boilers\n\n1. Each quarter somebody looks at the copper valve and the pipes behind it.\n2. A leak is told at once.",
+    "{\"results\": [{\"title\": \"Boilers\", \"score\": 0.5}]}",
+];
+const TELL_APART: &str = "name what stands in the answers that are meant, and in no others";
 
 /// Reads `contains:` and `not_contains:` of a canary.
 pub(in crate::config) fn expected(
@@ -39,10 +47,20 @@ pub(in crate::config) fn signs(checker: &mut Checker<'_>, layers: Layers<'_, '_>
         let pattern = pattern(checker, format_args!("'{key}' of search"), &entry.value)?;
         if pattern.is_in("") {
             checker.report(matches_anything(key, entry.value.place));
+        } else if UNLIKE.iter().all(|text| pattern.is_in(text)) {
+            let diagnostic = Diagnostic::new(entry.value.place, format!("the pattern of '{key}' matches any answer"));
+            checker.report(diagnostic.help(TELL_APART));
         }
         Some(pattern)
     };
     let (error, empty) = (read("error"), read("empty"));
+    if let (true, Some(error), Some(empty)) =
+        (error.is_some() && error == empty, layers.get("error"), layers.get("empty"))
+    {
+        let diagnostic = Diagnostic::new(empty.value.place, "'empty' of search is the same pattern as 'error'");
+        let diagnostic = diagnostic.note(error.value.place, "the error is here");
+        checker.report(diagnostic.help("an answer that both match is an error: name what only the other says"));
+    }
     (error.is_some() || empty.is_some()).then(|| Box::new(TextSigns { error, empty }))
 }
 
@@ -58,7 +76,7 @@ fn wanted(checker: &mut Checker<'_>, what: &str, key: &str, node: &Node<'_>, que
         let Some(one) = one(checker, item) else { continue };
         if matches!(&one, Wanted::Pattern(pattern) if pattern.is_in("")) {
             checker.report(matches_anything(key, item.place));
-        } else if stands_in(&one, question) {
+        } else if Searched::new(question, "").holds(&one) {
             let message = format!("the question of {what} itself holds {}, and servers repeat it", one.shown());
             let mend = "name what only the right answer says";
             checker.report(Diagnostic::new(item.place, message).help(mend));
@@ -102,21 +120,5 @@ fn pattern(checker: &mut Checker<'_>, what: impl Display + Copy, node: &Node<'_>
 }
 
 fn matches_anything(key: &str, place: TextSpan) -> Diagnostic {
-    Diagnostic::new(place, format!("the pattern of '{key}' matches any text, even none"))
-        .help("name what stands in the answers that are meant, and in no others")
-}
-
-/// Whether an echo of the question is enough.
-fn stands_in(wanted: &Wanted, question: &str) -> bool {
-    match wanted {
-        Wanted::Pattern(pattern) => pattern.is_in(question),
-        Wanted::Words(words) => {
-            let (asked, question) = (words.to_lowercase(), question.to_lowercase());
-            let split = |text: &'_ str| -> HashSet<String> {
-                let words = text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
-                words.map(str::to_owned).collect()
-            };
-            split(&asked).is_subset(&split(&question))
-        }
-    }
+    Diagnostic::new(place, format!("the pattern of '{key}' matches any text, even none")).help(TELL_APART)
 }

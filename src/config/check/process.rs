@@ -39,7 +39,7 @@ pub struct ProcessSettings {
 }
 
 /// Pages are served here where the file says nothing: for this machine only.
-const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
+pub(crate) const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 const DATABASE_DEFAULT: &str = "serin.db";
 /// A token below this can be guessed: there is no limit to how often a right one may be tried.
 const TOKEN_CHARS_MIN: usize = 16;

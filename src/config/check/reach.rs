@@ -12,8 +12,17 @@ use crate::domain::secret::{Address, Secret};
 const PROGRAM_KEYS: [&str; 3] = ["args", "env", "keep"];
 const ARGS_MAX: usize = 64;
 const ENV_MAX: usize = 64;
-/// What a variable's name sounds like when its value is a secret.
+/// What a variable's name sounds like when its value is a secret: anywhere in it.
 const SECRET_WORDS: [&str; 7] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY", "APIKEY", "CREDENTIALS"];
+/// The same, at its end only: `AUTH_MODE` is none. Files that people have may hold such a value, so these refuse nothing.
+const SECRET_LAST_WORDS: [&str; 11] =
+    ["AUTH", "AUTHORIZATION", "BEARER", "COOKIE", "CREDENTIAL", "DSN", "JWT", "PASS", "PAT", "PGPASS", "PWD"];
+/// How the last word may end, as in `accesskey`; these refuse nothing either.
+const SECRET_ENDINGS: [&str; 6] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "KEY"];
+/// Words that end like one and are none.
+const NO_SECRETS: [&str; 5] = ["PUBLICKEY", "PUBKEY", "HOTKEY", "MONKEY", "TURKEY"];
+/// A name with one of these at its end says where a secret is, and not which.
+const PLACES_OF_SECRETS: [&str; 3] = ["ENV", "FILE", "PATH"];
 const YES_OR_NO: [(&str, bool); 2] = [("true", true), ("false", false)];
 
 /// Reads where the server is and how it is spoken to; none where that cannot be told.
@@ -147,6 +156,7 @@ fn args(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Vec<(Str
         if value.contains('\0') {
             checker.report(Diagnostic::new(item.place, format!("{named} holds a NUL")).help("leave it out"));
         }
+        no_address_with_password(checker, &named, item, &resolved.written);
         found.push((redacted(&resolved.written), Secret::new(&value)));
     }
     found
@@ -174,18 +184,120 @@ fn env(checker: &mut Checker<'_>, what: &str, node: &Node<'_>) -> Vec<(String, S
         let value = if is_secret_variable(name) {
             checker.secret(&named, &entry.value)
         } else {
-            checker.resolved(&named, &entry.value).map(|resolved| Secret::new(&resolved.value.unwrap_or_default()))
+            checker.resolved(&named, &entry.value).map(|resolved| {
+                no_address_with_password(checker, &named, &entry.value, &resolved.written);
+                Secret::new(&resolved.value.unwrap_or_default())
+            })
         };
         found.extend(value.map(|value| (name.to_string(), value)));
     }
     found
 }
 
-/// Whether a variable's value is a secret by its name.
+/// Arguments and variables are often addresses of databases, or hold one among other words.
+fn no_address_with_password(checker: &mut Checker<'_>, named: &str, node: &Node<'_>, written: &str) {
+    for word in written.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'')) {
+        if checker.no_password(named, node.place, word).is_none() {
+            return;
+        }
+    }
+}
+
+/// Whether a variable's value is a secret by its name, so that the file may not hold it.
 pub(crate) fn is_secret_variable(name: &str) -> bool {
     name.to_uppercase().split('_').any(|word| SECRET_WORDS.contains(&word))
 }
 
+/// Whether the value of a variable, flag or header may be a secret, by its name: nothing is written down that may be one.
+/// Says so of more names than [`is_secret_variable`], and in any spelling.
+pub(crate) fn sounds_secret(name: &str, value: &str) -> bool {
+    let words = words(name);
+    let Some(last) = words.last().map(String::as_str) else { return false };
+    // In every shell `PWD` is the folder that one works in.
+    let is_folder = last == "PWD" && value.starts_with('/');
+    let says_nothing = matches!(value, "" | "true" | "false" | "none" | "null");
+    if is_folder || says_nothing || PLACES_OF_SECRETS.contains(&last) {
+        return false;
+    }
+    let ends_so = SECRET_ENDINGS.iter().any(|end| last.ends_with(end)) && !NO_SECRETS.contains(&last);
+    ends_so || SECRET_LAST_WORDS.contains(&last) || words.iter().any(|word| SECRET_WORDS.contains(&word.as_str()))
+}
+
+/// The words of a name in capitals, without numbers at their end: `dbPass2` is DB, PASS. A public key is one word.
+fn words(name: &str) -> Vec<String> {
+    let mut spaced = String::with_capacity(name.len());
+    for c in name.chars() {
+        if c.is_uppercase() && spaced.ends_with(char::is_lowercase) {
+            spaced.push(' ');
+        }
+        spaced.push(if c.is_alphanumeric() { c } else { ' ' });
+    }
+    let joined = spaced.to_uppercase().replace("PUBLIC KEY", "PUBLICKEY");
+    let words = joined.split_whitespace().map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()));
+    words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
 fn flag(checker: &mut Checker<'_>, what: &str, entry: &MapEntry<'_>) -> Option<bool> {
     checker.choice(what, &entry.value, &YES_OR_NO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_secret_variable, sounds_secret};
+
+    #[test]
+    fn names_of_secrets_are_known_in_any_spelling_and_few_others() {
+        let secret = [
+            "API_KEY",
+            "accessKeyId",
+            "--accesskey",
+            "X-Api-Key",
+            "authToken",
+            "_authToken",
+            "TOKEN_2",
+            "DB_PASS",
+            "dbPass2",
+            "PGPASS",
+            "passphrase",
+            "MYSQL_PWD",
+            "GITHUB_PAT",
+            "JWT",
+            "AUTH",
+            "bearer",
+            "SENTRY_DSN",
+            "CREDENTIAL",
+            "Authorization",
+            "Set-Cookie",
+        ];
+        for name in secret {
+            assert!(sounds_secret(name, "s3cret"), "{name}");
+        }
+        let open = [
+            ("PUBLIC_KEY", "pk-1"),
+            ("publicKey", "pk-1"),
+            ("KEYBOARD", "us"),
+            ("hotkey", "F1"),
+            ("PWD", "/srv/notes"),
+            ("max-tokens", "5"),
+            ("AUTH_MODE", "oauth"),
+            ("auth", "none"),
+            ("token-file", "/run/secrets/token"),
+            ("AUTHOR", "Anna"),
+            ("PATH", "/bin"),
+            ("pattern", "*.md"),
+            ("COMPASS", "north"),
+            ("", "x"),
+        ];
+        for (name, value) in open {
+            assert!(!sounds_secret(name, value), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_people_have_is_not_refused_for_a_word_that_only_sounds_so() {
+        for name in ["DB_PASS", "AUTH", "COOKIE", "ACCESSTOKEN"] {
+            assert!(!is_secret_variable(name), "{name}");
+        }
+        assert!(is_secret_variable("API_TOKEN") && is_secret_variable("openai_key"));
+    }
 }

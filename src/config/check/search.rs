@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use crate::config::check::answer_text;
 use crate::config::check::checker::{Checker, Fields};
 use crate::config::check::layers::Layers;
 use crate::config::check::shape::ValueShape;
-use crate::config::read::diagnostic::{Diagnostic, quoted};
+use crate::config::read::diagnostic::{Diagnostic, TextSpan, quoted};
 use crate::config::read::node::{MapEntry, Node, NodeValue};
 use crate::domain::monitor::{Search, SearchFields};
 use crate::domain::wanted::TextSigns;
+use crate::tool_lists::asked::{self, QUESTION};
 
 /// Each canary asked is a paid call on somebody's server (RETRIEVAL §2).
 const PER_BEAT_MAX: u32 = 8;
@@ -40,20 +43,24 @@ pub(in crate::config) fn search(
     canaries: usize,
 ) -> SearchRead {
     let tool = layers.get("tool").and_then(|entry| checker.text("the tool's name", &entry.value));
-    let query = layers.get("query").map(|entry| question_places(checker, &entry.value)).unwrap_or_default();
-    let query = if query.is_empty() { vec![QUERY_DEFAULT.to_owned()] } else { query };
+    let places = layers.get("query").map(|entry| question_places(checker, &entry.value)).unwrap_or_default();
+    let mut query: Vec<String> = places.iter().map(|(pointer, _)| pointer.clone()).collect();
+    if query.is_empty() {
+        query.push(QUERY_DEFAULT.to_owned());
+    }
     let results = layers.get("results").and_then(|entry| pointer(checker, "'results'", &entry.value));
     let (arguments, results_asked) = match layers.get("arguments") {
         Some(entry) => arguments(checker, what, &entry.value, &query),
         None => (BTreeMap::new(), None),
     };
+    reachable(checker, &places, &arguments);
     let (fields, by_columns, said) = answers(checker, layers);
     let per_beat = per_beat(checker, layers, canaries);
     SearchRead { search: Search { tool, query, arguments, results, fields, by_columns, said, per_beat }, results_asked }
 }
 
-/// `query`: a name, a JSON pointer into the arguments, or several of them.
-fn question_places(checker: &mut Checker<'_>, node: &Node<'_>) -> Vec<String> {
+/// `query`: a name, a JSON pointer into the arguments, or several of them; each with where it is written.
+fn question_places(checker: &mut Checker<'_>, node: &Node<'_>) -> Vec<(String, TextSpan)> {
     checker.ask(node.place, || ValueShape::List);
     let items: Vec<&Node<'_>> = match &node.value {
         NodeValue::List(items) => items.iter().map(|item| &**item).collect(),
@@ -67,7 +74,23 @@ fn question_places(checker: &mut Checker<'_>, node: &Node<'_>) -> Vec<String> {
         let text = checker.text("the argument that takes the question", item)?;
         if text.starts_with('/') { pointer(checker, "'query'", item) } else { Some(format!("/{}", escaped(&text))) }
     };
-    items.into_iter().take(PLACES_MAX).filter_map(&mut place).collect()
+    items.into_iter().take(PLACES_MAX).filter_map(|item| Some((place(item)?, item.place))).collect()
+}
+
+/// Whether the question gets to each place; where it does not, the same call would go out whatever is asked.
+fn reachable(checker: &mut Checker<'_>, places: &[(String, TextSpan)], arguments: &BTreeMap<String, String>) {
+    let given = |(name, json): (&String, &String)| (name.clone(), serde_json::from_str(json).unwrap_or(Value::Null));
+    let mut call = Value::Object(arguments.iter().map(given).collect());
+    let put: Vec<_> = places.iter().map(|(pointer, _)| asked::put(&mut call, pointer, QUESTION.into())).collect();
+    for ((pointer, written), put) in places.iter().zip(put) {
+        let is_there = || call.pointer(pointer).is_some_and(|value| value == QUESTION);
+        let why = put.err().or_else(|| (!is_there()).then(|| "another place above it takes the question".to_owned()));
+        if let Some(why) = why {
+            let message = format!("the question cannot stand at {}: {why}", quoted(pointer));
+            let mend = "leave out what stands in the way, or name another place by `query`";
+            checker.report(Diagnostic::new(*written, message).help(mend));
+        }
+    }
 }
 
 /// A name as a part of a pointer.

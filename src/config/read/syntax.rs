@@ -1,6 +1,22 @@
 //! What was probably meant where a text is no YAML: the mend that is named beside the parser's own words.
 
-/// The mend for a fault at byte `at` of a text.
+/// Where a fault is to be mended that the parser sees at byte `at`: it names the value that it was reading, and what
+/// ends that value is a tab on the line below.
+pub(super) fn place(text: &str, at: usize) -> usize {
+    let mut start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    for (nth, line) in text[start..].split_inclusive('\n').enumerate() {
+        if let Some(tab) = indenting_tab(line).filter(|_| nth == 0 || !is_empty(line)) {
+            return start + tab;
+        }
+        if nth > 0 && !is_empty(line) {
+            break;
+        }
+        start += line.len();
+    }
+    at
+}
+
+/// The mend for a fault at byte `at` of a text, which is its [`place`].
 pub(super) fn mend(text: &str, at: usize) -> String {
     let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
     let line = text[start..].lines().next().unwrap_or_default();
@@ -9,11 +25,11 @@ pub(super) fn mend(text: &str, at: usize) -> String {
     if before.ends_with('$') && behind.starts_with('{') {
         return "inside `{ }` and `[ ]` a reference needs quotes: `\"${env:NAME}\"`".to_owned();
     }
-    let below = text[start..].lines().nth(1).unwrap_or_default();
-    let is_tabbed = |line: &str| line.chars().take_while(|letter| letter.is_whitespace()).any(|letter| letter == '\t');
-    // The parser names the value that it was reading, which ends where the tab stands.
-    if is_tabbed(line) || is_tabbed(below) {
+    if indenting_tab(line).is_some() {
         return "indent with blanks: YAML takes no tabs".to_owned();
+    }
+    if let Some(mend) = quoted_wrongly(behind) {
+        return mend;
     }
     if behind.starts_with(':') && before.contains(": ") {
         let key = before.rsplit_once(": ").map_or(before, |(key, _)| key);
@@ -23,7 +39,7 @@ pub(super) fn mend(text: &str, at: usize) -> String {
     if let Some(key) = glued(line) {
         return format!("`{key}:` needs a blank behind its colon");
     }
-    if behind.starts_with(['@', '`', '%', '&', '*', '!', '|', '>', '\'', '"']) && before.trim_end().ends_with(':') {
+    if behind.starts_with(['@', '`', '%', '&', '*', '!', '|', '>']) && before.trim_end().ends_with(':') {
         return "a text that begins with this character needs quotes around it".to_owned();
     }
     if let Some(quote) = open_quote(above) {
@@ -46,6 +62,28 @@ fn is_empty(line: &str) -> bool {
     line.is_empty() || line.starts_with('#')
 }
 
+/// Where a tab stands before a line's first word, in bytes.
+fn indenting_tab(line: &str) -> Option<usize> {
+    line[..line.len() - line.trim_start().len()].find('\t')
+}
+
+/// The mend for a text in quotes with which `behind` begins: it has no end, or an escape that there is not.
+fn quoted_wrongly(behind: &str) -> Option<String> {
+    let quote = behind.chars().next().filter(|first| matches!(first, '"' | '\''))?;
+    // Quotes that are part of the text do not end it.
+    let rest = match quote {
+        '"' => behind[1..].replace(r"\\", "").replace("\\\"", ""),
+        _ => behind[1..].replace("''", ""),
+    };
+    match rest.split_once(quote) {
+        None => Some(format!("this {quote} is never closed: put another one where its text ends")),
+        Some((text, _)) if quote == '"' && text.contains('\\') => {
+            Some("between \" a backslash begins an escape: write two of them, or put the text between '".to_owned())
+        }
+        Some(_) => None,
+    }
+}
+
 /// Columns before a line's first key; the dash of a list's item counts as blank, since keys stand behind it.
 fn indent(line: &str) -> usize {
     line.len() - line.trim_start_matches([' ', '-']).len()
@@ -60,7 +98,7 @@ fn glued(line: &str) -> Option<&str> {
 
 /// The quote that a line's value begins with and does not end with.
 fn open_quote(line: &str) -> Option<char> {
-    let value = line.split_once(": ").map_or(line, |(_, value)| value).trim();
+    let value = line.split_once(": ").map_or(line, |(_, value)| value).trim_start_matches([' ', '-']).trim_end();
     let quote = value.chars().next().filter(|first| matches!(first, '"' | '\''))?;
     (value.matches(quote).count() % 2 == 1).then_some(quote)
 }

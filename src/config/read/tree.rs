@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use serde_yaml::granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, options};
 
-use crate::config::read::diagnostic::{Collector, Diagnostic, Text, TextSpan, is_secret_key, quoted};
+use crate::config::read::diagnostic::{Collector, Diagnostic, Text, TextSpan, is_secret_key, lines, quoted};
 use crate::config::read::map_keys::{MapKeys, is_plain};
 use crate::config::read::node::{Child, MapEntry, Node, NodeValue, Tree};
 use crate::config::read::redaction::{secret_parts, secret_stretch};
@@ -138,6 +138,14 @@ impl<'a> Builder<'a, '_> {
                 return self.put(Child::Shared(node), place);
             }
             Event::UnresolvedAlias(name) => {
+                if !is_anchor_name(&name) {
+                    // The text is not repeated: it may be a password.
+                    let message = "without quotes this is an alias, and no anchor above it has that name";
+                    let help = "a text that begins with `*` needs quotes: `\"*…\"`";
+                    self.diagnostics.add(Diagnostic::new(place, message).help(help));
+                    let value = NodeValue::Scalar { text: Cow::Owned(format!("*{name}")), plain: true };
+                    return self.take(Node { value, place, depth: 0 }, 0);
+                }
                 let message = format!("alias {} has no anchor above it", quoted(&name));
                 self.diagnostics.add(
                     Diagnostic::new(place, message).help(format!("write `&{name}` before the value it stands for")),
@@ -285,10 +293,13 @@ impl<'a> Builder<'a, '_> {
     }
 
     fn syntax(&mut self, error: &ScanError) {
-        let (at, line) = (self.offset(error.marker()), self.line(error.marker()));
-        let start = self.file.start.saturating_add(at);
+        let seen = self.offset(error.marker()) as usize;
+        let at = syntax::place(self.text, seen);
+        let below = lines(self.text.get(seen..at).unwrap_or_default()) - 1;
+        let start = self.file.start.saturating_add(u32::try_from(at).unwrap_or(u32::MAX));
+        let line = self.line(error.marker()).saturating_add(below);
         let place = TextSpan { start, end: start.saturating_add(1), line };
-        let mend = syntax::mend(self.text, at as usize);
+        let mend = syntax::mend(self.text, at);
         self.diagnostics.add(Diagnostic::new(place, format!("this is not YAML: {}", error.info())).help(mend));
     }
 
@@ -361,6 +372,11 @@ fn shared<'a>(mut node: Node<'a>) -> Node<'a> {
         node.value = NodeValue::Map(entries.into_iter().map(share).collect());
     }
     node
+}
+
+/// Whether people name anchors so; YAML lets `*` begin the name of almost any alias, and what they meant is a pattern.
+fn is_anchor_name(name: &str) -> bool {
+    name.chars().all(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '-'))
 }
 
 fn nothing<'a>(place: TextSpan) -> Node<'a> {

@@ -1,6 +1,6 @@
 use super::*;
-use crate::domain::answer::{Answer, Turn, Variant};
-use crate::domain::monitor::{Canary, CanaryKind, MonitorId};
+use crate::domain::answer::{Answer, Hit, Turn, Variant};
+use crate::domain::monitor::{Canary, MonitorId};
 use crate::domain::observation::{BeatKind, Phases, SourcesSeen, Step, ToolsSeen};
 use crate::domain::rules::FreshnessRule;
 use crate::domain::secret::{Address, Secret};
@@ -293,4 +293,27 @@ fn the_cause_stands_before_the_symptom() {
     check("an index just young enough", sources(3600), Verdict::Good, &[]);
     check("an index too old", sources(3601), Verdict::Degraded, &["source_stale"]);
     check("an index from the future is a clock that differs", sources(-60), Verdict::Good, &[]);
+}
+
+#[test]
+fn a_question_about_nothing_counts_unless_others_lost_what_they_should_find() {
+    let kinds = [("a", CanaryKind::Mixed), ("b", CanaryKind::Mixed), ("none", CanaryKind::Negative)];
+    let mut monitor = monitor();
+    let like = monitor.canaries[0].clone();
+    monitor.canaries = kinds.map(|(id, kind)| Canary { id: id.to_owned(), kind, ..like.clone() }).to_vec();
+    let hit = Hit { source: "a.md".to_owned(), score: None, chars: 1, excerpt: String::new() };
+    // Whether each canary finds something.
+    let rows = [
+        ([false, false, false], "2 of 2 canaries asked were wrong", "all is gone"),
+        ([true, false, false], "1 of 2 canaries asked was wrong", "some is gone"),
+        ([true, true, true], "1 of 3 canaries asked was wrong", "the question about nothing finds something"),
+        ([false, true, true], "2 of 3 canaries asked were wrong", "that, and some is gone"),
+    ];
+    for (finds, expected, sentence) in rows {
+        let answer = |finds: bool| Answer { hits: vec![hit.clone(); usize::from(finds)], ..Answer::default() };
+        let asked =
+            |((id, _), finds): (&(&str, CanaryKind), bool)| Ask { canary: (*id).to_owned(), ..ask(Ok(answer(finds))) };
+        let seen = Observation { asks: kinds.iter().zip(finds).map(asked).collect(), ..empty() };
+        assert_eq!(classify(&monitor, &seen).findings[0].summary, expected, "{sentence}");
+    }
 }

@@ -7,8 +7,21 @@ use chrono::{DateTime, Utc};
 use crate::domain::monitor::{Canary, Monitor};
 use crate::domain::monitor_state::state::MonitorState;
 use crate::domain::quality::confirmation::CanaryState;
-use crate::domain::quality::extent::{CanaryHeard, Horizon};
+use crate::domain::quality::extent::{CanaryHeard, Horizon, Roll};
 use crate::domain::signal::{Phase, Signal};
+
+/// How many canaries are right, of those that say something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CanaryScore {
+    /// Those that were answered rightly.
+    pub right: usize,
+    /// Those that were answered. A question about nothing does not count while others find nothing.
+    pub asked: usize,
+    /// Those that were not.
+    pub not_asked: usize,
+    /// The first wrong answer of the fault that is in doubt or open; none: all that was ever answered counts.
+    pub since: Option<DateTime<Utc>>,
+}
 
 impl MonitorState {
     /// Canaries that the next beat should ask again: the unconfirmed first, those nearest to being confirmed before the
@@ -40,12 +53,24 @@ impl MonitorState {
         (ids, share)
     }
 
-    /// Whether a canary says something of the fault in doubt; where there is none, whether it was ever asked.
-    pub fn is_heard(&self, canary: &str) -> bool {
-        let known = self.canaries.get(canary);
-        let asked = || known.is_some_and(|known| known.outcome().is_some());
-        self.horizon(self.begun_at)
-            .map_or_else(asked, |at| matches!(at.heard(known), CanaryHeard::Right | CanaryHeard::Wrong))
+    /// How the canaries stand: those heard of the fault in doubt; where there is none, at their last answer.
+    pub fn canary_score(&self, canaries: &[Canary]) -> CanaryScore {
+        if let Some(horizon) = self.horizon(self.begun_at) {
+            let extent = Roll::call(canaries, &self.canaries, horizon).extent(horizon, 0);
+            let right = extent.asked - extent.wrong - extent.waiting;
+            let since = Some(horizon.since);
+            return CanaryScore { right, asked: extent.asked, not_asked: extent.not_asked, since };
+        }
+        let known = canaries.iter().filter_map(|canary| self.canaries.get(&canary.id));
+        let answered = known.filter(|known| known.last.is_some());
+        let asked = answered.clone().count();
+        let right = answered.filter(|known| !known.is_wrong()).count();
+        CanaryScore { right, asked, not_asked: canaries.len() - asked, since: None }
+    }
+
+    /// Whether a canary's answers are wrong, and nobody is told yet.
+    pub fn is_in_doubt(&self) -> bool {
+        self.horizon(self.begun_at).is_some() && !self.signal(Signal::Quality).phase.has_incident()
     }
 
     /// From when on answers say something of the fault in doubt; none where nothing is in doubt.

@@ -126,7 +126,9 @@ impl MonitorState {
         }
         let was_wrong = state.is_wrong();
         state.hear(verdict, beat.monitor.rules.quality.after, beat.now);
-        state.elapsed = ask.elapsed;
+        if *verdict != AskVerdict::NotAsked {
+            state.elapsed = ask.elapsed;
+        }
         if was_wrong && !state.is_wrong() && told {
             self.turned_at = Some(beat.now);
         }
@@ -138,16 +140,18 @@ impl MonitorState {
     }
 }
 
-/// FNV-1a over the sources in order: equal lists, equal fingerprints, on every machine.
+/// FNV-1a over the sources in order, and over how a text begins that has none: equal lists, equal fingerprints, on every
+/// machine.
 pub(super) fn fingerprint(answer: &Answer) -> u64 {
-    let bytes = answer.sources().flat_map(|source| source.bytes().chain([0]));
+    let begins = answer.hits.iter().filter(|hit| hit.source.is_empty()).map(|hit| &*hit.excerpt);
+    let bytes = answer.sources().chain(begins).flat_map(|source| source.bytes().chain([0]));
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::answer::KeptText;
+    use crate::domain::answer::{Hit, KeptText};
 
     #[test]
     fn texts_are_told_apart_as_lists_are() {
@@ -157,5 +161,11 @@ mod tests {
         };
         assert_eq!(text("text:a"), text("text:a"), "one text for several questions is constant");
         assert_ne!(text("text:a"), text("text:b"), "texts are not all one list that is empty");
+        let hit = |excerpt: &str| {
+            let hit = Hit { source: String::new(), score: None, chars: 1, excerpt: excerpt.to_owned() };
+            fingerprint(&Answer { hits: vec![hit], ..Answer::default() })
+        };
+        assert_eq!(hit("a"), hit("a"), "results without sources");
+        assert_ne!(hit("a"), hit("b"), "these are told apart by their texts");
     }
 }

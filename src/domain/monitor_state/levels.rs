@@ -7,6 +7,7 @@ use crate::domain::contract::{self};
 use crate::domain::incident::Incident;
 use crate::domain::monitor::{Canary, Monitor};
 use crate::domain::monitor_state::cause::{Cause, cause, named_by_health};
+use crate::domain::monitor_state::hearing::CanaryScore;
 use crate::domain::monitor_state::intake::Fresh;
 use crate::domain::monitor_state::state::{Beat, MonitorState};
 use crate::domain::monitor_state::thresholds::rule_of;
@@ -190,9 +191,8 @@ impl MonitorState {
     /// Such as `4 of 5 canaries right`, and while something is in doubt only what was heard of it; and how many that are.
     pub(super) fn quality_figure(&self, monitor: &Monitor, horizon: Option<Horizon>) -> (String, usize) {
         let Some(horizon) = horizon else {
-            let known: Vec<_> = self.canaries.values().filter(|canary| canary.last.is_some()).collect();
-            let right = known.iter().filter(|canary| !canary.is_wrong()).count();
-            return (format!("{right} of {} right", counted(known.len(), "canary", "canaries")), known.len());
+            let CanaryScore { right, asked, .. } = self.canary_score(&monitor.canaries);
+            return (format!("{right} of {} right", counted(asked, "canary", "canaries")), asked);
         };
         let extent = Roll::call(&monitor.canaries, &self.canaries, horizon).extent(horizon, 0);
         (extent.figure(horizon.now), extent.asked)

@@ -18,4 +18,5 @@ mod thresholds;
 mod weigh;
 
 pub use decisions::ABSORBS;
+pub use hearing::CanaryScore;
 pub use state::{Beat, Decision, MonitorState};

@@ -1,7 +1,7 @@
 //! One canary's answer: right or wrong (RETRIEVAL.md §3, checks 2 and 3).
 
 use crate::domain::answer::{Answer, Hit};
-use crate::domain::monitor::{Canary, CanaryKind};
+use crate::domain::monitor::{Canary, CanaryKind, Search};
 use crate::domain::outcome::AskVerdict;
 use crate::domain::reason::FailureReason;
 use crate::domain::wording::counted;
@@ -20,7 +20,7 @@ pub(crate) fn key(canary: &str) -> String {
 }
 
 /// Judges an answer by what the canary declares; `expect` and `within` stand in for the lock.
-pub(crate) fn judge(canary: &Canary, answer: &Answer) -> AskVerdict {
+pub(crate) fn judge(canary: &Canary, search: &Search, answer: &Answer) -> AskVerdict {
     let wrong = |reason, rank, seen| AskVerdict::Wrong { reason, rank, seen };
     if let Some(seen) = wrong_text(canary, answer) {
         let is_empty = canary.kind != CanaryKind::Negative && !answer.text_only && answer.hits.is_empty();
@@ -28,7 +28,7 @@ pub(crate) fn judge(canary: &Canary, answer: &Answer) -> AskVerdict {
         return wrong(reason, None, seen);
     }
     if canary.kind == CanaryKind::Negative {
-        return judge_negative(canary, answer);
+        return judge_negative(canary, search, answer);
     }
     if canary.expect.is_empty() {
         return AskVerdict::Right { rank: None };
@@ -76,7 +76,7 @@ fn same_source(expected: &str, answered: &str) -> bool {
 
 /// What is wrong with the answer's text, with its first words, where the canary reads it.
 fn wrong_text(canary: &Canary, answer: &Answer) -> Option<String> {
-    let text = answer.text.as_deref().unwrap_or_default();
+    let text = answer.read.as_deref().or(answer.text.as_deref()).unwrap_or_default();
     let wrong = canary.text.as_deref()?.wrong(text, &canary.query)?;
     Some(format!("{wrong}, which begins {}", beginning(answer)))
 }
@@ -85,8 +85,11 @@ fn beginning(answer: &Answer) -> String {
     format!("“{}”", answer.begins.as_deref().unwrap_or_default())
 }
 
-fn judge_negative(canary: &Canary, answer: &Answer) -> AskVerdict {
-    if answer.text_only && canary.text.is_none() {
+fn judge_negative(canary: &Canary, search: &Search, answer: &Answer) -> AskVerdict {
+    // Where the file knows how the server says that it found nothing, a text that merely holds no wrong words says less.
+    let says_when_empty = search.said.as_ref().is_some_and(|said| said.empty.is_some());
+    let is_told = canary.text.as_deref().is_some_and(|text| !text.contains.is_empty() || !says_when_empty);
+    if answer.text_only && !is_told {
         let seen = format!("the answer does not say that nothing was found; it begins {}", beginning(answer));
         return AskVerdict::Wrong { reason: FailureReason::ThresholdBroken, rank: None, seen };
     }
@@ -141,7 +144,9 @@ fn top_sources(hits: &[Hit]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::wanted::{ExpectedText, Wanted};
+    use crate::domain::monitor::Monitor;
+    use crate::domain::secret::{Address, Secret};
+    use crate::domain::wanted::{ExpectedText, Pattern, TextSigns, Wanted};
 
     fn hit(source: &str, score: f64) -> Hit {
         Hit { source: source.to_owned(), score: Some(score), chars: 100, excerpt: format!("of {source} {score}") }
@@ -159,6 +164,14 @@ mod tests {
             line: 1,
             definition_hash: String::new(),
         }
+    }
+
+    /// One that says so where it found nothing, or none that does.
+    fn search(says_when_empty: bool) -> Search {
+        let address = Address { shown: String::new(), resolved: Secret::new("") };
+        let signs = TextSigns { error: None, empty: Some(Pattern::new("^nothing found").unwrap()) };
+        let said = says_when_empty.then(|| Box::new(signs));
+        Search { said, ..Monitor::undeclared("m", address).search }
     }
 
     fn slug(verdict: &AskVerdict) -> &str {
@@ -196,7 +209,7 @@ mod tests {
             (&lenient, vec![hit("a.md", 0.31)], "threshold_broken", "a score above the limit is"),
         ];
         for (canary, hits, expected, sentence) in rows {
-            let verdict = judge(canary, &Answer { hits, ..Answer::default() });
+            let verdict = judge(canary, &search(false), &Answer { hits, ..Answer::default() });
             assert_eq!(slug(&verdict), expected, "{sentence}: {verdict:?}");
         }
     }
@@ -244,7 +257,17 @@ mod tests {
             ),
         ];
         for (canary, answer, expected, sentence) in rows {
-            let verdict = judge(canary, &answer);
+            let verdict = judge(canary, &search(false), &answer);
+            assert_eq!(slug(&verdict), expected, "{sentence}: {verdict:?}");
+        }
+        let says = reads(CanaryKind::Negative, &["no match"], &["boilers"]);
+        let rows = [
+            (&refuses, told("Internal failure 17"), "threshold_broken", "it does not say that it found nothing"),
+            (&refuses, Answer { text_only: false, ..told("nothing found") }, "right", "it does"),
+            (&says, told("no match"), "right", "in words of the canary's own"),
+        ];
+        for (canary, answer, expected, sentence) in rows {
+            let verdict = judge(canary, &search(true), &answer);
             assert_eq!(slug(&verdict), expected, "{sentence}: {verdict:?}");
         }
     }

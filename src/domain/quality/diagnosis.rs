@@ -40,12 +40,16 @@ pub(crate) fn diagnose(canaries: &[Canary], state: &CanaryStates, horizon: Horiz
     let (reason, alike) = reason(&wrong);
     let extent = roll.extent(horizon, alike);
     let kinds = roll.kinds();
-    let now = if extent.stands() { extent.said(reason, Tense::Now, horizon.now) } else { extent.turning(horizon.now) };
+    let mut wrong_so = wrong.iter().filter(|(_, state)| state.wrong_reason() == Some(reason)).peekable();
+    let by_text =
+        wrong_so.peek().is_some() && wrong_so.all(|(canary, _)| canary.text.is_some() && canary.expect.is_empty());
+    let said = |tense| extent.said(reason, by_text, tense, horizon.now);
+    let now = if extent.stands() { said(Tense::Now) } else { extent.turning(horizon.now) };
     Some(Diagnosis {
         reason,
         extent,
         summary: format!("{now} ({kinds})"),
-        was: format!("{} ({kinds})", extent.said(reason, Tense::Past, horizon.now)),
+        was: format!("{} ({kinds})", said(Tense::Past)),
         evidence: evidence(&extent, kinds, &wrong),
     })
 }
@@ -185,14 +189,30 @@ mod tests {
             ),
             (
                 vec![(Keyword, 'r'), (Meaning, 'r'), (Negative, 't')],
-                "questions about what is not there bring results: 1 of 3 asked since 00:53 UTC (0 of 1 keyword, 0 of 1 meaning, 1 of 1 negative)",
-                "questions about what is not there brought results: 1 of 3 asked since 00:53 UTC (0 of 1 keyword, 0 of 1 meaning, 1 of 1 negative)",
+                "questions about what is not there do not come back empty: 1 of 3 asked since 00:53 UTC (0 of 1 keyword, 0 of 1 meaning, 1 of 1 negative)",
+                "questions about what is not there did not come back empty: 1 of 3 asked since 00:53 UTC (0 of 1 keyword, 0 of 1 meaning, 1 of 1 negative)",
             ),
         ];
         for (canaries, now, was) in rows {
             let said = hear(&canaries, false);
             assert_eq!((said.summary.as_str(), said.was.as_str()), (now, was), "{canaries:?}");
         }
+    }
+
+    #[test]
+    fn texts_that_are_wrong_lost_no_source() {
+        let wrong = (CanaryKind::Mixed, Some(FailureReason::WrongResults), 1);
+        let (mut declared, state) = live(&[wrong, (CanaryKind::Mixed, Some(FailureReason::WrongResults), 2)]);
+        let summary = |declared: &[Canary]| diagnose(declared, &state, horizon()).unwrap().summary;
+        let since = "2 of 2 asked since 00:53 UTC (2 of 2 mixed)";
+        declared[0].text = Some(Box::default());
+        assert_eq!(
+            summary(&declared),
+            format!("every search lost its source: {since}"),
+            "one of them expects a source"
+        );
+        declared[1].text = Some(Box::default());
+        assert_eq!(summary(&declared), format!("every search brings a text that is not right: {since}"));
     }
 
     #[test]

@@ -97,11 +97,16 @@ impl Extent {
         (self.wrong, self.asked) > (wrong, asked)
     }
 
-    /// One sentence, such as `every search comes back empty: 5 of 5 asked since 00:53 UTC`.
-    pub(crate) fn said(&self, reason: FailureReason, tense: Tense, now: DateTime<Utc>) -> String {
+    /// One sentence, such as `every search comes back empty: 5 of 5 asked since 00:53 UTC`. `by_text`: what is wrong was
+    /// judged by the answers' texts, and no source was expected.
+    pub(crate) fn said(&self, reason: FailureReason, by_text: bool, tense: Tense, now: DateTime<Utc>) -> String {
         let every = self.alike == self.asked && self.not_asked == 0;
         let since = clock(self.since, now);
-        let counted = format!("{}: {} of {} asked since {since}", words(reason, every, tense), self.alike, self.asked);
+        let words = match reason {
+            FailureReason::WrongResults if by_text => words_of_texts(every, tense),
+            _ => words(reason, every, tense),
+        };
+        let counted = format!("{words}: {} of {} asked since {since}", self.alike, self.asked);
         let others = [(self.wrong - self.alike, "wrong in another way"), (self.not_asked, "not asked since")];
         with(counted, &others)
     }
@@ -139,8 +144,8 @@ const fn words(reason: FailureReason, every: bool, tense: Tense) -> &'static str
         (FailureReason::EmptyResults, true, Tense::Past) => "every search came back empty",
         (FailureReason::EmptyResults, false, Tense::Now) => "searches come back empty",
         (FailureReason::EmptyResults, false, Tense::Past) => "searches came back empty",
-        (FailureReason::ThresholdBroken, _, Tense::Now) => "questions about what is not there bring results",
-        (FailureReason::ThresholdBroken, _, Tense::Past) => "questions about what is not there brought results",
+        (FailureReason::ThresholdBroken, _, Tense::Now) => "questions about what is not there do not come back empty",
+        (FailureReason::ThresholdBroken, _, Tense::Past) => "questions about what is not there did not come back empty",
         (FailureReason::ConstantResponse, true, Tense::Now) => "every search gets one and the same list",
         (FailureReason::ConstantResponse, true, Tense::Past) => "every search got one and the same list",
         (FailureReason::ConstantResponse, false, Tense::Now) => "searches get one and the same list",
@@ -155,6 +160,16 @@ const fn words(reason: FailureReason, every: bool, tense: Tense) -> &'static str
         (FailureReason::ChunkSizeAnomaly, false, Tense::Past) => "answers held a chunk that was far too long",
         (_, true, _) => "every search lost its source",
         (_, false, _) => "searches lost their source",
+    }
+}
+
+/// The same of answers whose texts miss what they should say, or say what they should not.
+const fn words_of_texts(every: bool, tense: Tense) -> &'static str {
+    match (every, tense) {
+        (true, Tense::Now) => "every search brings a text that is not right",
+        (true, Tense::Past) => "every search brought a text that was not right",
+        (false, Tense::Now) => "searches bring texts that are not right",
+        (false, Tense::Past) => "searches brought texts that were not right",
     }
 }
 

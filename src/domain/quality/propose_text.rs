@@ -23,12 +23,14 @@ const WORD_CHARS_MIN: usize = 4;
 /// Characters of a sign: shorter ones stand in any text, longer ones hold what changes.
 const SIGN_CHARS: std::ops::RangeInclusive<usize> = 6..=80;
 
-/// A canary for each question whose answer says what no other answer does.
+/// A canary for each question whose answer says what no other answer does. One find proves nothing: its words may be those
+/// that every find is dressed in.
 ///
 /// `nothing` are answers to questions that find nothing, or that were wrong.
 pub(crate) fn text_proposals(found: &[SeenText], nothing: &[SeenText]) -> Vec<Proposal> {
-    let proposal = |nth: usize, seen: &SeenText| {
-        let others = found.iter().enumerate().filter(|(other, _)| *other != nth).map(|(_, seen)| seen);
+    let proposal = |seen: &SeenText| {
+        let mut others = found.iter().filter(|other| !same_but_for_the_question(seen, other)).peekable();
+        others.peek()?;
         // As words and as what may stand for one: `external_id` is a name in every answer.
         let all = |seen: &SeenText| -> Vec<String> {
             words(&seen.text).chain(tokens(&seen.text)).map(str::to_lowercase).collect()
@@ -45,7 +47,7 @@ pub(crate) fn text_proposals(found: &[SeenText], nothing: &[SeenText]) -> Vec<Pr
         let query = seen.question.clone();
         (!contains.is_empty()).then_some(Proposal { query, kind, source: String::new(), contains })
     };
-    found.iter().enumerate().filter_map(|(nth, seen)| proposal(nth, seen)).collect()
+    found.iter().filter_map(proposal).collect()
 }
 
 /// The rarest words of a text: codes and identifiers, else long words, each once.
@@ -103,7 +105,108 @@ pub(crate) fn sign(said: &[SeenText], others: &[SeenText]) -> Option<String> {
     };
     let stretches = own(first).into_iter().map(|stretch| bounded(stretch.trim()));
     // The first words head the answer; what stands behind them may be advice that changes.
-    stretches.filter(fits).map(|stretch| regex::escape(&stretch)).next()
+    let anchored = |stretch: String| {
+        let heads = said.iter().all(|seen| seen.text.starts_with(&*stretch));
+        format!("{}{}", if heads { "^" } else { "" }, regex::escape(&stretch))
+    };
+    stretches.filter(fits).map(anchored).next()
+}
+
+/// Whether an answer's first lines tell an error. What follows may be a document about errors.
+pub(crate) fn tells_an_error(seen: &SeenText) -> bool {
+    sounds_like_an_error(&head(seen))
+}
+
+/// Whether an answer to a call that was wrong on purpose says so: it tells an error, or what the call lacks.
+pub(crate) fn tells_a_wrong_call(seen: &SeenText) -> bool {
+    const WORDS: [&str; 12] = [
+        "missing",
+        "required",
+        "requires",
+        "given",
+        "provide",
+        "provided",
+        "specify",
+        "specified",
+        "expected",
+        "argument",
+        "arguments",
+        "parameter",
+    ];
+    tells_an_error(seen) || says_any(&head(seen), &WORDS)
+}
+
+/// The first lines of an answer without the question, which may speak of errors itself.
+fn head(seen: &SeenText) -> String {
+    /// Lines in which a server says what became of a call.
+    const LINES: usize = 2;
+    let lines: Vec<&str> = seen.text.lines().filter(|line| !line.trim().is_empty()).take(LINES).collect();
+    without_question(&lines.join("\n"), &seen.question)
+}
+
+/// Whether one of these words, or words in a row, stands in a text, in any case.
+fn says_any(text: &str, wanted: &[&str]) -> bool {
+    let plain: String = words(text).map(|word| word.to_lowercase() + " ").collect();
+    let plain = format!(" {plain}");
+    wanted.iter().any(|words| plain.contains(&format!(" {words} ")))
+}
+
+/// Whether a question is a statement of a query language, to which plain words are an error. Sentences may begin alike.
+pub(crate) fn is_statement(question: &str) -> bool {
+    const CLAUSES: [&str; 6] = ["where", "select", "limit", "join", "order", "group"];
+    const SHOWN: [&str; 5] = ["tables", "columns", "databases", "schemas", "indexes"];
+    let small = question.to_lowercase();
+    let mut told = small.split_whitespace();
+    let (first, second) = (told.next().unwrap_or_default(), told.next().unwrap_or_default());
+    match first {
+        "with" => small.contains(" as (") || small.contains(" as("),
+        "match" => second.starts_with('('),
+        "from" => small.contains('|') || told.any(|word| CLAUSES.contains(&word)),
+        "show" => SHOWN.contains(&second.trim_end_matches(';')),
+        _ if first.starts_with("match(") => true,
+        _ => first.strip_prefix("select").is_some_and(|rest| !rest.starts_with(char::is_alphanumeric)),
+    }
+}
+
+/// Whether a sign reads like that of an error, in the words that servers use for one.
+pub(crate) fn sounds_like_an_error(sign: &str) -> bool {
+    const WORDS: [&str; 33] = [
+        "error",
+        "errors",
+        "exception",
+        "traceback",
+        "failed",
+        "failure",
+        "fatal",
+        "invalid",
+        "syntax",
+        "cannot",
+        "unable",
+        "unavailable",
+        "refused",
+        "timeout",
+        "timed out",
+        "denied",
+        "unauthorized",
+        "forbidden",
+        "locked",
+        "exceeded",
+        "rate limit",
+        "quota",
+        "expired",
+        "offline",
+        "is down",
+        "not connected",
+        "not initialized",
+        "not available",
+        "no such table",
+        "could not connect",
+        "could not open",
+        "could not read",
+        "could not load",
+    ];
+    // `OperationalError` is a name of one.
+    says_any(sign, &WORDS) || words(sign).any(|word| word.ends_with("Error"))
 }
 
 /// Whether two answers differ in nothing but their questions and in numbers: both then found the same, or nothing.
@@ -145,21 +248,37 @@ mod tests {
     #[test]
     fn a_canary_asks_for_what_only_its_answer_says() {
         let nothing = [seen("zorvex", "No results found for 'zorvex' in project main")];
+        // A find that has no word of its own.
+        let other = || seen("bees", "# Results: bees\nit is a bee");
         type Row<'r> = (&'r [SeenText], &'r [&'r [&'r str]], &'r str);
-        let rows: [Row<'_>; 7] = [
-            (&[seen("copper", "# Results: copper\nboiler INV-2044 leaks")], &[&["INV-2044"]], "a code"),
+        let rows: [Row<'_>; 9] = [
+            (&[seen("copper", "# Results: copper\nboiler INV-2044 leaks"), other()], &[&["INV-2044"]], "a code"),
             (
-                &[seen("copper", "copper boilers have pressure regulators")],
+                &[seen("copper", "copper boilers have pressure regulators"), other()],
                 &[&["regulators", "pressure"]],
                 "two long words",
             ),
-            (&[seen("copper", "Results for copper")], &[], "an echo"),
+            (
+                &[seen("copper", "# Results: copper\nentity: boilers\npermalink: x\nobservations: leaks")],
+                &[],
+                "the only find: its words may be those of every find",
+            ),
+            (
+                &[seen("copper", "observations: INV-2044"), seen("valve", "observations: INV-2044")],
+                &[],
+                "the same found twice",
+            ),
+            (&[seen("copper", "Results for copper"), other()], &[], "an echo"),
             (
                 &[seen("copper", "external_id: 1, boilers"), seen("swarm", "external_id: 2, beehives")],
                 &[&["boilers"], &["beehives"]],
                 "what every answer names is nobody's own",
             ),
-            (&[seen("copper", "No results found for 'copper' in project main")], &[], "what is said of nothing"),
+            (
+                &[seen("copper", "No results found for 'copper' in project main"), other()],
+                &[],
+                "what is said of nothing",
+            ),
             (
                 &[seen("*boil*", "/srv/notes/boilers.md"), seen("*harb*", "/srv/notes/harbour.md")],
                 &[&["boilers"], &["harbour"]],
@@ -179,21 +298,76 @@ mod tests {
     }
 
     #[test]
+    fn what_tells_an_error_is_no_sign_of_nothing() {
+        let rows = [
+            ("No matches found", false),
+            ("Error: no such column", true),
+            ("OperationalError: no such table", true),
+            ("Search failed, index missing", true),
+            ("0 terrors", false),
+            ("Access denied", true),
+            ("The index timed out.", true),
+            ("Could not find any note", false),
+        ];
+        for (sign, expected) in rows {
+            assert_eq!(sounds_like_an_error(sign), expected, "{sign}");
+        }
+    }
+
+    #[test]
+    fn an_answer_says_in_its_first_lines_that_the_call_failed_or_was_wrong() {
+        let rows = [
+            ("zorvex", "Error 500: index offline", true, true, "digits beside the word"),
+            ("zorvex", "Sorry: no question was given.", false, true, "what the call lacks"),
+            ("zorvex", "No results for zorvex", false, false, "nothing was found"),
+            ("error 4417", "No results for error 4417", false, false, "an echo"),
+            ("", "Recent notes in project:\n\n- boilers\n- error codes that are required", false, false, "a document"),
+        ];
+        for (question, text, error, wrong, sentence) in rows {
+            let answer = seen(question, text);
+            assert_eq!((tells_an_error(&answer), tells_a_wrong_call(&answer)), (error, wrong), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn a_question_in_plain_words_is_no_statement() {
+        let statements = [
+            "SELECT 1 WHERE 1=0",
+            "select*from notes",
+            "WITH x AS (SELECT 1) SELECT * FROM x",
+            "FROM notes | LIMIT 1",
+            "from notes select name",
+            "SHOW TABLES;",
+            "MATCH (n:Note) RETURN n",
+        ];
+        let questions = [
+            "from which date do fees apply",
+            "show me the dues",
+            "with what is it cleaned",
+            "match report",
+            "selection of valves",
+            "",
+        ];
+        assert!(statements.iter().all(|text| is_statement(text)), "{statements:?}");
+        assert!(!questions.iter().any(|text| is_statement(text)), "{questions:?}");
+    }
+
+    #[test]
     fn a_sign_is_what_such_answers_share_and_no_other_says() {
         let found = [seen("copper", "# Results: copper\nAn error is a deviation. Database design")];
         let rows: [(&[SeenText], Option<&str>, &str); 6] = [
-            (&[seen("zorvex", "No matches found")], Some("No matches found"), "one sentence"),
+            (&[seen("zorvex", "No matches found")], Some("^No matches found"), "one sentence"),
             (
                 &[
                     seen("zorvex quandril", "No results found for 'zorvex quandril' in main. Try others"),
                     seen("wexlifrant", "No results found for 'wexlifrant' in main. Try others"),
                 ],
-                Some("No results found for"),
+                Some("^No results found for"),
                 "up to the question",
             ),
             (
                 &[seen("SELECT * FROM zorvex", "Database error: no such table: zorvex (3 ms)")],
-                Some("Database error: no such table:"),
+                Some("^Database error: no such table:"),
                 "an error without what was asked",
             ),
             (&[seen("zorvex", "# Results: zorvex")], None, "what every answer says"),

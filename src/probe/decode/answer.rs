@@ -4,6 +4,8 @@
 //! the envelope `data.results[].content` with `data.total_results`), in structured content or in a text block; others
 //! by the monitor's JSON pointers, at a list or at columns. Where there is none, the text itself may be what is judged.
 
+mod admissions;
+mod as_read;
 mod columns;
 
 use std::borrow::Cow;
@@ -17,18 +19,14 @@ use crate::domain::fault::FaultKind;
 use crate::domain::monitor::{Search, SearchFields};
 use crate::domain::quality::propose::SeenPassage;
 use crate::domain::wanted::{Pattern, TextSigns};
+use crate::probe::decode::answer::admissions::admissions;
+use crate::probe::decode::answer::as_read::{as_read, blocks_as_read};
 use crate::probe::decode::answer::columns::{OF_A_ROW, rows};
 use crate::probe::decode::rpc::Misfit;
 use crate::untrusted_text::{EXCERPT_CHARS_MAX, NAME_CHARS_MAX, escaped, excerpt, readable};
 
-/// What a server says of itself in an answer: kept so many, a handful.
-const SELF_REPORTED_MAX: usize = 8;
-
 /// Characters of one text looked at for questions: a long chunk's beginning.
 const PASSAGE_CHARS_MAX: usize = 2_000;
-
-/// Text blocks looked at.
-const BLOCKS_MAX: usize = 200;
 
 /// Where the usual shapes keep their list.
 const LISTS: [&str; 14] = [
@@ -86,9 +84,6 @@ const CONTENTS: [&str; 8] =
     ["/content", "/text", "/chunk", "/page_content", "/snippet", "/passage", "/body", "/chunk_text"];
 const SCORES: [&str; 7] =
     ["/score", "/final_score", "/similarity", "/relevance_score", "/relevance", "/semantic_score", "/metadata/score"];
-/// Words by which a server admits to less than a whole answer. `truncated` and `cache_warm` are normal life (RETRIEVAL §3).
-const ADMISSIONS: [&str; 6] =
-    ["degraded", "partial", "fallback", "fallback_mode", "degraded_scopes", "unresponsive_engines"];
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -111,6 +106,15 @@ struct CallResult<'a> {
 struct ContentBlock {
     #[serde(default)]
     text: Option<String>,
+    #[serde(default)]
+    resource: Option<Value>,
+}
+
+impl ContentBlock {
+    /// Its text, or that of the resource in it; none: an image, a link.
+    fn told(&self) -> Option<&str> {
+        self.text.as_deref().or_else(|| self.resource.as_ref()?.get("text")?.as_str())
+    }
 }
 
 /// The JSON that a tool's result carries: structured content first, then each text block that is JSON.
@@ -119,8 +123,12 @@ pub(crate) struct Carried {
     pub(crate) values: Vec<Value>,
     /// What a model reads of it: every text block, or the structured content where there is none.
     pub(crate) whole: String,
+    /// The same as people read it, where that differs and somebody reads it.
+    pub(crate) read: Option<String>,
     /// Bytes of the first text block in it.
     first: usize,
+    /// Whether there is a block without a text: something that a model sees or follows, and nobody here.
+    has_mute: bool,
 }
 
 impl Carried {
@@ -138,7 +146,7 @@ const COMPLETE: &str = r#""complete""#;
 /// # Errors
 /// `ToolError` where the tool says `isError: true`; `BadResult` where it is no tools/call result.
 pub(crate) fn open(result: &RawValue) -> Result<Carried, Misfit> {
-    carried(call_result(result)?)
+    carried(call_result(result)?, true)
 }
 
 fn call_result(result: &RawValue) -> Result<CallResult<'_>, Misfit> {
@@ -150,14 +158,17 @@ fn call_result(result: &RawValue) -> Result<CallResult<'_>, Misfit> {
     })
 }
 
-fn carried(mut call: CallResult<'_>) -> Result<Carried, Misfit> {
-    let texts: Vec<&str> = call.content.iter().take(BLOCKS_MAX).filter_map(|block| block.text.as_deref()).collect();
-    let first = texts.first().map_or(0, |text| text.len());
+/// `is_read`: somebody looks for words in its text.
+fn carried(mut call: CallResult<'_>, is_read: bool) -> Result<Carried, Misfit> {
+    let told: Vec<&str> = call.content.iter().filter_map(ContentBlock::told).collect();
+    let (first, has_mute) = (told.first().map_or(0, |text| text.len()), told.len() < call.content.len());
     if call.is_error {
-        let text = texts.first().map(|text| excerpt(text, EXCERPT_CHARS_MAX)).unwrap_or_default();
+        let text = told.first().map(|text| excerpt(text, EXCERPT_CHARS_MAX)).unwrap_or_default();
         let said = if text.is_empty() { "without a text".to_owned() } else { text };
         return Err(Misfit { kind: FaultKind::ToolError, detail: format!("the tool answered isError: {said}") });
     }
+    // Resources are read, and no lists are looked for in them: they are documents.
+    let texts: Vec<&str> = call.content.iter().filter_map(|block| block.text.as_deref()).collect();
     let mut values = Vec::new();
     if let Some(value) = call.structured_content.and_then(|raw| serde_json::from_str(raw.get()).ok()) {
         // A tool that returns a text comes structured as {"result": "…"}.
@@ -165,17 +176,20 @@ fn carried(mut call: CallResult<'_>) -> Result<Carried, Misfit> {
             values.push(inner);
         }
         // Most servers say the same once more as text, which needs no second reading.
-        let is_all = call.structured_content.is_some_and(|raw| texts[..] == [raw.get()]) && !looks_like_a_hit(&value);
+        let is_all = told.len() == 1
+            && call.structured_content.is_some_and(|raw| texts[..] == [raw.get()])
+            && !looks_like_a_hit(&value);
         values.push(value);
         if is_all {
             // The one text there is.
             let whole = call.content.iter_mut().find_map(|block| block.text.take()).unwrap_or_default();
-            return Ok(Carried { values, whole, first });
+            let read = Some(&whole).filter(|_| is_read).and_then(|whole| as_read(whole));
+            return Ok(Carried { values, whole, read, first, has_mute });
         }
     }
     let whole = match call.structured_content {
-        Some(raw) if texts.is_empty() => raw.get().to_owned(),
-        _ => texts.join("\n"),
+        Some(raw) if told.is_empty() => raw.get().to_owned(),
+        _ => told.join("\n"),
     };
     let parsed: Vec<Value> = texts.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
     // A tool that returns a list comes as one block an item.
@@ -184,7 +198,7 @@ fn carried(mut call: CallResult<'_>) -> Result<Carried, Misfit> {
     } else {
         values.extend(parsed);
     }
-    Ok(Carried { values, whole, first })
+    Ok(Carried { values, read: if is_read { blocks_as_read(&told, &whole) } else { None }, whole, first, has_mute })
 }
 
 /// Reads the answer of a search.
@@ -213,7 +227,8 @@ pub(crate) fn read_whole(result: &RawValue, search: &Search, reader: Reader) -> 
             let is_complete = call.result_type.is_some_and(|said| said.get() == COMPLETE)
                 && call.ttl_ms.is_none()
                 && call.cache_scope.is_none();
-            (is_complete, carried(call).and_then(|carried| answer(result, carried, search, reader)))
+            let is_read = reader.reads_text || search.said.is_some();
+            (is_complete, carried(call, is_read).and_then(|carried| answer(result, carried, search, reader)))
         }
     }
 }
@@ -225,7 +240,9 @@ fn answer(result: &RawValue, carried: Carried, search: &Search, reader: Reader) 
     let found = carried.values.iter().find_map(|value| list_in(value, search).map(|list| (value, list)));
     let says = |sign: fn(&TextSigns) -> &Option<Pattern>| {
         let sign = search.said.as_deref().and_then(|signs| sign(signs).as_ref());
-        sign.is_some_and(|pattern| pattern.is_in(&carried.whole))
+        sign.is_some_and(|pattern| {
+            pattern.is_in(&carried.whole) || carried.read.as_deref().is_some_and(|read| pattern.is_in(read))
+        })
     };
     // Documents may speak of errors: where results were found, they are what the answer says.
     if found.as_ref().is_none_or(|(_, list)| list.is_empty()) && says(|signs| &signs.error) {
@@ -234,9 +251,10 @@ fn answer(result: &RawValue, carried: Carried, search: &Search, reader: Reader) 
     }
     // A tool whose text tells everything and that says nothing has found nothing.
     let is_blank = reader.needs_no_list && carried.whole.trim().is_empty();
-    let says_empty = found.is_none() && (is_blank || says(|signs| &signs.empty));
-    if found.is_none() && !says_empty && !reader.needs_no_list {
-        let detail = format!("{} in the answer: {}", nowhere(search), carried.first_words());
+    let says_empty = found.is_none() && (is_blank && !carried.has_mute || says(|signs| &signs.empty));
+    if found.is_none() && !says_empty && (is_blank || !reader.needs_no_list) {
+        let nowhere = if is_blank { "no text, only images or links".to_owned() } else { nowhere(search) };
+        let detail = format!("{nowhere} in the answer: {}", carried.first_words());
         return Err(Misfit { kind: FaultKind::AnswerUnreadable, detail });
     }
     let (value, list) = found.unzip();
@@ -255,6 +273,7 @@ fn answer(result: &RawValue, carried: Carried, search: &Search, reader: Reader) 
         kept: None,
         begins: reader.reads_text.then(|| excerpt(&carried.whole, EXCERPT_CHARS_MAX)),
         text: Some(carried.whole.into_boxed_str()),
+        read: carried.read.filter(|_| reader.reads_text).map(String::into_boxed_str),
     })
 }
 
@@ -366,26 +385,6 @@ fn envelope_error(value: &Value) -> Option<String> {
         .flatten()
         .collect();
     Some(excerpt(&format!("the answer's envelope says error: {}", said.join(": ")), EXCERPT_CHARS_MAX * 2))
-}
-
-fn admissions(value: &Value) -> Vec<String> {
-    let speaks = |value: &Value| match value {
-        Value::Bool(yes) => *yes,
-        Value::Array(items) => !items.is_empty(),
-        Value::Object(items) => !items.is_empty(),
-        Value::String(text) => !matches!(text.as_str(), "" | "none" | "false" | "off"),
-        Value::Number(number) => number.as_f64() != Some(0.0),
-        Value::Null => false,
-    };
-    let places = [Some(value), value.get("data"), value.get("metadata"), value.get("meta")];
-    places
-        .into_iter()
-        .flatten()
-        .flat_map(|place| ADMISSIONS.iter().filter_map(move |key| place.get(key).map(|value| (key, value))))
-        .filter(|(_, value)| speaks(value))
-        .take(SELF_REPORTED_MAX)
-        .map(|(key, value)| excerpt(&format!("{key}: {value}"), EXCERPT_CHARS_MAX))
-        .collect()
 }
 
 #[cfg(test)]

@@ -4,9 +4,12 @@
 
 mod tables;
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::domain::monitor::SearchFields;
+use crate::tool_lists::callable::words;
 
 /// Nesting looked into: an envelope in an envelope, and a result's metadata.
 const DEPTH_MAX: usize = 6;
@@ -20,7 +23,7 @@ const PASSAGE_CHARS_MIN: f64 = 20.0;
 const NAME_CHARS_MAX: f64 = 200.0;
 /// Parts of a field's name that tell what it holds.
 const SOURCE_PARTS: [&str; 9] = ["source", "path", "file", "url", "uri", "doc", "title", "name", "id"];
-const SCORE_PARTS: [&str; 4] = ["score", "similar", "relevan", "rank_score"];
+const SCORE_PARTS: [&str; 3] = ["score", "similar", "relevan"];
 
 /// Pointers to the list of results and to the parts of one, or to columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,26 +102,60 @@ fn fields_of(items: &[Value]) -> Option<SearchFields> {
         .filter(|(length, _)| *length >= PASSAGE_CHARS_MIN)
         .max_by(|a, b| a.0.total_cmp(&b.0))?
         .1;
-    let told = |pointer: &String, parts: &[&str]| {
-        let name = pointer.rsplit('/').next().unwrap_or_default().to_lowercase();
-        parts.iter().position(|part| name.contains(part))
-    };
-    let source = leaves
+    let told = |pointer: &String, parts: &[&str]| place(pointer.rsplit('/').next().unwrap_or_default(), parts);
+    let sources: Vec<(usize, &String, Vec<&str>)> = leaves
         .iter()
         .filter(|pointer| *pointer != content)
-        .filter(|pointer| texts(pointer).is_some_and(|texts| mean(&texts) <= NAME_CHARS_MAX))
-        .filter_map(|pointer| Some((told(pointer, &SOURCE_PARTS)?, pointer)))
-        .min_by_key(|(place, _)| *place);
+        .filter_map(|pointer| Some((told(pointer, &SOURCE_PARTS)?, pointer, texts(pointer)?)))
+        .filter(|(_, _, texts)| mean(texts) <= NAME_CHARS_MAX)
+        .collect();
     let score = leaves.iter().find(|pointer| {
         told(pointer, &SCORE_PARTS).is_some()
             && items.iter().all(|item| item.pointer(pointer).is_some_and(Value::is_number))
     });
     Some(SearchFields {
-        source: Some(source?.1.clone()),
+        source: Some(likeliest(&sources)?.clone()),
         content: Some(content.clone()),
         score: score.cloned(),
         total: None,
     })
+}
+
+/// The first of these parts that a field's name has among its words: `provider` and `width` are no `id`.
+fn place(name: &str, parts: &[&str]) -> Option<usize> {
+    let words = words(name);
+    let is_told = |word: &str, part: &str| match part {
+        "name" | "id" => word.strip_suffix('s').unwrap_or(word) == part,
+        // `profile` is none.
+        "file" => word.starts_with(part),
+        _ => word.starts_with(part) || word.ends_with(part),
+    };
+    parts.iter().position(|part| words.iter().any(|word| is_told(word, part)))
+}
+
+/// The likeliest source: places among [`SOURCE_PARTS`], what is there, and its values. A path of one machine is left for
+/// a name that tells as many apart; an id is none, since the next index has others.
+fn likeliest<P: Copy>(candidates: &[(usize, P, Vec<&str>)]) -> Option<P> {
+    let is_bound = |texts: &[&str]| texts.iter().any(|text| is_of_one_machine(text));
+    let distinct = |texts: &[&str]| texts.iter().collect::<BTreeSet<_>>().len();
+    let (_, usual, paths) = candidates.iter().min_by_key(|(place, ..)| *place)?;
+    if !is_bound(paths) {
+        return Some(*usual);
+    }
+    let names = candidates.iter().filter(|(place, _, texts)| {
+        let is_name = SOURCE_PARTS.get(*place).is_some_and(|part| *part != "id");
+        is_name && !is_bound(texts) && texts.iter().all(|text| !text.is_empty()) && distinct(texts) >= distinct(paths)
+    });
+    Some(names.min_by_key(|(place, ..)| *place).map_or(*usual, |(_, name, _)| *name))
+}
+
+/// Whether a source's name holds on one machine alone: an absolute path, or the address of a file.
+pub(crate) fn is_of_one_machine(name: &str) -> bool {
+    let drive = name.as_bytes().get(1..3);
+    // `obsidian:////home/anna/notes/boilers`: an address without a host.
+    let is_hostless = name.split_once(':').is_some_and(|(_, rest)| rest.starts_with("///"));
+    let is_drive = drive.is_some_and(|drive| drive == b":\\" || drive == b":/");
+    name.starts_with('/') || name.starts_with("file:") || is_hostless || is_drive
 }
 
 fn leaves_in(value: &Value, pointer: String, depth: usize, found: &mut Vec<String>) {
@@ -205,6 +242,35 @@ mod tests {
         check(
             "rows under names",
             json!({"columns": ["id", "title", "body"], "rows": [[1, "Boilers", words], [2, "Vents", words]], "rowCount": 2}),
+            Some(["/rows", "/1", "/2", ""]),
+        );
+        check(
+            "a part of a word is no field's name",
+            json!({"x": [{"profile": "p", "title": "Boilers", "said": words}]}),
+            Some(["/x", "/title", "/said", ""]),
+        );
+        check("a provider has no id", json!({"x": [{"provider": "acme", "said": words}]}), None);
+        check(
+            "words run together",
+            json!({"x": [{"relpath": "a.md", "said": words, "finalScore": 0.5}]}),
+            Some(["/x", "/relpath", "/said", "/finalScore"]),
+        );
+        check(
+            "a name beside a path of one machine",
+            json!({"x": [{"name": "boilers", "uri": "file:///home/anna/boilers.md", "said": words}]}),
+            Some(["/x", "/name", "/said", ""]),
+        );
+        check(
+            "a name that tells less than the path, and an id",
+            json!({"x": [
+                {"name": "notes", "id": "1", "path": "/srv/a.md", "said": words},
+                {"name": "notes", "id": "2", "path": "/srv/b.md", "said": words},
+            ]}),
+            Some(["/x", "/path", "/said", ""]),
+        );
+        check(
+            "a title beside paths, in rows",
+            json!({"columns": ["path", "title", "body"], "rows": [["/srv/a.md", "Boilers", words], ["/srv/b.md", "Vents", words]]}),
             Some(["/rows", "/1", "/2", ""]),
         );
         check("rows without a text", json!({"rows": [[1, 2], [3, 4]]}), None);

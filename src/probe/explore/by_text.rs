@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 
 use crate::domain::monitor::{CanaryKind, Search};
 use crate::domain::quality::propose::{NONSENSE, Proposal};
-use crate::domain::quality::propose_text::{SeenText, same_but_for_the_question, sign, text_proposals};
+use crate::domain::quality::propose_text::{
+    SeenText, same_but_for_the_question, sign, sounds_like_an_error, tells_a_wrong_call, tells_an_error, text_proposals,
+};
 use crate::domain::wanted::{Pattern, TextSigns};
 use crate::probe::explore::explored::Wish;
 use crate::probe::explore::talk::Talk;
 use crate::tool_lists::asked;
 
-/// Words with which a question begins that is a statement of a query language, to which nonsense is an error.
-const STATEMENTS: [&str; 5] = ["select ", "with ", "match ", "from ", "show "];
 /// A statement that is well formed and asks for what is not there.
 const WRONG_STATEMENT: &str = "SELECT * FROM zorvex_quandril";
 /// Errors told in different words.
@@ -21,48 +21,52 @@ impl Talk<'_, '_> {
     /// Learns what the server says where nothing is, and where a call is wrong; proposes what its other answers hold.
     pub(super) async fn by_text(&mut self, wish: &Wish, wanted: usize) {
         let mut found = std::mem::take(&mut self.texts);
-        let is_statement = |question: &String| {
-            let small = question.trim_start().to_lowercase();
-            STATEMENTS.iter().any(|word| small.starts_with(word))
-        };
-        let states = wish.asks.iter().any(is_statement);
-        let nothing = self.texts_of_nothing(wish, states).await;
-        let wrong = self.texts_of_wrong_calls(states).await;
-        found.retain(|seen| !nothing.0.iter().chain(&wrong).any(|other| same_but_for_the_question(seen, other)));
-        let others: Vec<SeenText> = found.iter().chain(&nothing.0).cloned().collect();
-        let mut errors: Vec<String> =
-            wrong.iter().filter_map(|seen| sign(std::slice::from_ref(seen), &others)).collect();
-        errors.sort();
-        errors.dedup();
-        errors.truncate(ERRORS_MAX);
-        let others: Vec<SeenText> = found.iter().chain(&wrong).cloned().collect();
-        let empty = sign(&nothing.0, &others).and_then(|pattern| Pattern::new(&pattern).ok());
-        let error = Some(errors.join("|")).filter(|pattern| !pattern.is_empty());
-        let error = error.and_then(|pattern| Pattern::new(&pattern).ok());
-        self.keep_signs(TextSigns { error, empty });
-        let proposals = text_proposals(&found, &nothing.0.iter().chain(&wrong).cloned().collect::<Vec<_>>());
+        let (nothing, is_listed) = self.texts_of_nothing(wish).await;
+        let wrong = self.texts_of_wrong_calls(wish.states()).await;
+        let unfound: Vec<SeenText> = nothing.iter().chain(&wrong).cloned().collect();
+        let is_find = |seen: &SeenText| !unfound.iter().any(|other| same_but_for_the_question(seen, other));
+        found.retain(is_find);
+        let mut proposals = text_proposals(&found, &unfound);
+        let may_ask_words = !wish.asks.is_empty() && !wish.states() && !self.takes_statements();
+        if proposals.is_empty() && !found.is_empty() && may_ask_words {
+            // One find has nothing to be told from.
+            self.look_around(&[]).await;
+            found.extend(std::mem::take(&mut self.texts).into_iter().filter(is_find));
+            proposals = text_proposals(&found, &unfound);
+        }
+        self.keep_signs(signs(&found, &nothing, &wrong));
         let positive = wanted.saturating_sub(1).max(1);
-        self.found.canaries.extend(proposals.into_iter().take(positive).map(|proposal| (proposal, None)));
-        let says_nothing = nothing.1 || self.search.said.as_ref().is_some_and(|said| said.empty.is_some());
-        if let Some(query) = self.unfindable(wish, states).first().filter(|_| wanted > 1 && says_nothing) {
-            let (query, kind) = (query.clone(), CanaryKind::Negative);
+        proposals.truncate(positive);
+        self.say_what_fell(wish, &found, &proposals);
+        // Alone it would be right of a server that finds nothing at all.
+        let is_asked = !proposals.is_empty();
+        self.found.canaries.extend(proposals.into_iter().map(|proposal| (proposal, None)));
+        let says_nothing = is_listed || self.search.said.as_ref().is_some_and(|said| said.empty.is_some());
+        if let Some(query) = wish.unfindable().into_iter().next().filter(|_| wanted > 1 && is_asked && says_nothing) {
+            let kind = CanaryKind::Negative;
             self.found.canaries.push((Proposal { query, kind, source: String::new(), contains: Vec::new() }, None));
         }
     }
 
-    fn unfindable(&self, wish: &Wish, states: bool) -> Vec<String> {
-        match &wish.asks_nothing[..] {
-            [] if states => Vec::new(),
-            [] => NONSENSE.map(str::to_owned).to_vec(),
-            given => given.to_vec(),
+    /// Says that finds cannot be told apart, or how many of the questions that somebody gave became canaries.
+    fn say_what_fell(&mut self, wish: &Wish, found: &[SeenText], proposals: &[Proposal]) {
+        let is_kept = |question: &&String| proposals.iter().any(|proposal| proposal.query == **question);
+        let (given, kept) = (wish.asks.len(), wish.asks.iter().filter(is_kept).count());
+        if proposals.is_empty() && !found.is_empty() {
+            let why = "what was found holds no words but those of its question, and those of every answer";
+            let mend = "ask by --ask with a part of a word, such as `*boil*`, or name a second question that finds something else";
+            self.found.gaps.push(format!("{why}: {mend}"));
+        } else if !proposals.is_empty() && kept < given {
+            let why = "the others found nothing or have no words of their own, or --canaries asks for no more";
+            self.found.guesses.push(format!("{kept} of {given} questions by --ask became canaries: {why}"));
         }
     }
 
     /// Texts of what is not there; and whether that came as an empty list.
-    async fn texts_of_nothing(&mut self, wish: &Wish, states: bool) -> (Vec<SeenText>, bool) {
+    async fn texts_of_nothing(&mut self, wish: &Wish) -> (Vec<SeenText>, bool) {
         let mut is_listed = false;
-        for question in self.unfindable(wish, states).iter().take(NONSENSE.len()) {
-            let answer = self.ask(question).await;
+        for question in wish.unfindable() {
+            let answer = self.ask_freely(&question).await;
             is_listed |= answer.is_some_and(|answer| answer.hits.is_empty());
         }
         let texts = std::mem::take(&mut self.texts);
@@ -77,7 +81,7 @@ impl Talk<'_, '_> {
         } else {
             let mut odd = asked::arguments(&self.unasked(), "");
             for pointer in &self.search.query {
-                asked::put(&mut odd, pointer, json!({ "no": "question" }));
+                let _reached = asked::put(&mut odd, pointer, json!({ "no": "question" }));
             }
             calls.push(("", odd));
         }
@@ -105,5 +109,61 @@ impl Talk<'_, '_> {
         }
         self.search.said = (signs != TextSigns::default()).then(|| Box::new(signs));
         self.found.search = Some(self.search.clone());
+    }
+}
+
+/// How the server tells an error, and that nothing was found. What tells an error is no sign of nothing, or the server
+/// could fail and be right; where nothing was ever found, nobody knows whether it fails.
+fn signs(found: &[SeenText], nothing: &[SeenText], wrong: &[SeenText]) -> TextSigns {
+    let others: Vec<SeenText> = found.iter().chain(nothing).cloned().collect();
+    // Some tools answer a call without a question with what is newest.
+    let told = wrong.iter().filter(|seen| tells_a_wrong_call(seen));
+    let errors = told.filter_map(|seen| sign(std::slice::from_ref(seen), &others));
+    let mut errors: Vec<String> = errors.map(|sign| up_to_its_colon(sign, &others)).collect();
+    errors.sort();
+    errors.dedup();
+    errors.truncate(ERRORS_MAX);
+    let others: Vec<SeenText> = found.iter().chain(wrong).cloned().collect();
+    let is_certain = !found.is_empty() && !nothing.iter().any(tells_an_error);
+    let empty = sign(nothing, &others).filter(|sign| is_certain && !sounds_like_an_error(sign));
+    let pattern = |text: String| Pattern::new(&text).ok();
+    let error = Some(errors.join("|")).filter(|text| !text.is_empty());
+    TextSigns { error: error.and_then(pattern), empty: empty.and_then(pattern) }
+}
+
+/// `Database error: no such table` is one error of many: what heads all of them is the sign, where nothing else says it.
+fn up_to_its_colon(sign: String, others: &[SeenText]) -> String {
+    let Some((head, _)) = sign.split_once(": ") else { return sign };
+    let head = format!("{head}:");
+    let is_elsewhere = |pattern: Pattern| others.iter().any(|seen| pattern.is_in(&seen.text));
+    // One word alone heads documents, too.
+    let is_telling = head.contains(' ') && sounds_like_an_error(&head);
+    if is_telling && Pattern::new(&head).is_ok_and(|pattern| !is_elsewhere(pattern)) { head } else { sign }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signs_are_taken_only_from_answers_that_can_be_trusted() {
+        let seen = |question: &str, text: &str| SeenText { question: question.to_owned(), text: text.to_owned() };
+        let found = [seen("copper", "Boiler upkeep")];
+        let (none, lost) = ("No notes were found.", "Error 500: index offline");
+        let (given, newest) = ("Sorry: no question was given", "Recent notes in project");
+        let (sorry, table) = ("^Sorry: no question was given", "Database error: no such table: x");
+        type Row<'r> = (&'r [SeenText], &'r str, &'r str, [Option<&'r str>; 2], &'r str);
+        let rows: [Row<'_>; 5] = [
+            (&found, none, table, [Some("^Database error:"), Some("^No notes were found")], "what heads all errors"),
+            (&found, none, given, [Some(sorry), Some("^No notes were found")], "both"),
+            (&found, lost, given, [Some(sorry), None], "an error beside digits is no sign of nothing"),
+            (&[], none, given, [Some(sorry), None], "nothing was ever found"),
+            (&found, none, newest, [None, Some("^No notes were found")], "what is newest is no error"),
+        ];
+        for (found, nothing, wrong, expected, sentence) in rows {
+            let TextSigns { error, empty } = signs(found, &[seen("zorvex", nothing)], &[seen("", wrong)]);
+            let said = [&error, &empty].map(|sign| sign.as_ref().map(Pattern::as_str));
+            assert_eq!(said, expected, "{sentence}");
+        }
     }
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use crate::domain::fault::FaultKind;
 use crate::domain::monitor::Search;
 use crate::domain::observation::Observation;
-use crate::domain::quality::propose::Proposal;
+use crate::domain::quality::propose::{NONSENSE, Proposal};
+use crate::domain::quality::propose_text::is_statement;
 use crate::domain::server_profile::ServerProfile;
 
 /// Canaries looked for at most: enough for a start, and each is asked here and again when it is confirmed.
@@ -27,6 +28,32 @@ pub struct Wish {
     pub arguments: BTreeMap<String, String>,
     /// Canaries wanted, at most [`CANARIES_MAX`].
     pub canaries: usize,
+}
+
+impl Wish {
+    /// Whether whoever explores asks in a query language: nonsense is an error there, and a stranger's words are commands.
+    pub(super) fn states(&self) -> bool {
+        !self.asks.is_empty() && self.asks.iter().all(|question| is_statement(question))
+    }
+
+    /// Questions that should find nothing, as many as are asked.
+    pub(super) fn unfindable(&self) -> Vec<String> {
+        match &self.asks_nothing[..] {
+            [] if self.states() => Vec::new(),
+            [] => NONSENSE.map(str::to_owned).to_vec(),
+            given => given.iter().take(NONSENSE.len()).cloned().collect(),
+        }
+    }
+
+    /// What of it is left out, a sentence each.
+    pub(super) fn left_out(&self) -> Vec<String> {
+        let options =
+            [("--ask", self.asks.len(), CANARIES_MAX), ("--ask-nothing", self.asks_nothing.len(), NONSENSE.len())];
+        let beyond = options.into_iter().filter(|(_, given, most)| given > most);
+        beyond
+            .map(|(name, given, most)| format!("of {given} questions by {name}, the first {most} were asked"))
+            .collect()
+    }
 }
 
 /// What an exploration found.
@@ -55,5 +82,28 @@ impl Explored {
     pub fn was_throttled(&self) -> bool {
         let faults = self.seen.steps.iter().filter_map(|step| step.fault.as_ref());
         faults.into_iter().any(|fault| matches!(fault.kind, FaultKind::RateLimited { .. }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_finds_nothing_is_what_somebody_gave_or_nonsense_where_it_is_no_error() {
+        let list = |texts: &[&str]| -> Vec<String> { texts.iter().map(|text| (*text).to_owned()).collect() };
+        type Row<'r> = (&'r [&'r str], &'r [&'r str], &'r [&'r str], usize, &'r str);
+        let rows: [Row<'_>; 5] = [
+            (&[], &[], &NONSENSE, 0, "nonsense"),
+            (&["SELECT 1"], &[], &[], 0, "no nonsense in a query language"),
+            (&["SELECT 1"], &["SELECT 1 WHERE 1=0"], &["SELECT 1 WHERE 1=0"], 0, "what was given"),
+            (&["SELECT a valve", "from which date?"], &[], &NONSENSE, 0, "some are plain words"),
+            (&[], &["a", "b", "c"], &["a", "b"], 1, "two, and that is said"),
+        ];
+        for (asks, asks_nothing, expected, left_out, sentence) in rows {
+            let wish = Wish { asks: list(asks), asks_nothing: list(asks_nothing), ..Wish::default() };
+            assert_eq!(wish.unfindable(), expected, "{sentence}");
+            assert_eq!(wish.left_out().len(), left_out, "{sentence}");
+        }
     }
 }

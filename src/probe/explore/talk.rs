@@ -11,8 +11,7 @@ use crate::domain::fault::{Fault, FaultKind};
 use crate::domain::monitor::{CanaryKind, Search, SearchFields};
 use crate::domain::observation::Stage;
 use crate::domain::protocol::Era;
-use crate::domain::quality::canary::rank_of;
-use crate::domain::quality::propose::{NONSENSE, Proposal, SeenPassage, max_score, named_openers, openers, proposals};
+use crate::domain::quality::propose::{Proposal, SeenPassage, named_openers, openers};
 use crate::domain::quality::propose_text::SeenText;
 use crate::probe::decode::answer;
 use crate::probe::decode::shape;
@@ -23,11 +22,16 @@ use crate::probe::session::message::Call;
 use crate::probe::stages::search::{call_tool, fault_of};
 use crate::probe::wire::clock::StepClock;
 use crate::tool_lists::asked;
+use crate::tool_lists::callable::{is_harmless, takes_statements};
 use crate::tool_lists::tools::{input_schema, name_of, named};
 use crate::untrusted_text::escaped;
 
-/// Requests of one exploration, opening and closing included: a person waits, and a server bears it.
+/// Requests of one exploration, opening and closing included: a person waits, and a server bears it. Each canary wanted
+/// beyond the usual five may cost one more.
 pub(crate) const REQUESTS_MAX: u32 = 22;
+
+/// Canaries for which these leave room.
+const USUAL_CANARIES: usize = 5;
 
 /// Words of the server's own asked first.
 const OPENERS: usize = 4;
@@ -41,17 +45,18 @@ const SOURCES_ENOUGH: usize = 3;
 /// Failed searches in a row after which no further one is sent.
 const FAILURES_MAX: u32 = 2;
 
-/// Candidates tried beyond those wanted.
-const SPARE_CANDIDATES: usize = 4;
-
-/// A sentence's source came back within this rank, deeper ranks being no safe ground; a keyword's came first.
-const RANK_MAX: u32 = 3;
-
 /// Characters of an answer's text in which words are looked for.
 const TEXT_CHARS_MAX: usize = 20_000;
 
 /// Requests kept for closing and the look whether the server bore it.
 const KEPT_FOR_CLOSING: u32 = 4;
+
+/// A question and the results that it brought.
+#[derive(Debug)]
+pub(super) struct Heard {
+    pub(super) question: String,
+    pub(super) hits: Vec<Hit>,
+}
 
 /// Searching a server that is found to be searchable.
 pub(super) struct Talk<'t, 'a> {
@@ -60,9 +65,12 @@ pub(super) struct Talk<'t, 'a> {
     pub(super) tools: &'t [Value],
     pub(super) search: Search,
     pub(super) found: &'t mut Explored,
-    passages: Vec<SeenPassage>,
+    pub(super) passages: Vec<SeenPassage>,
+    /// Answers that are lists, whatever was asked.
+    pub(super) heard: Vec<Heard>,
     /// Answers that are texts and no JSON.
     pub(super) texts: Vec<SeenText>,
+    requests_max: u32,
     answered: u32,
     failures: u32,
     /// Why an answer could not be read.
@@ -84,7 +92,9 @@ impl<'t, 'a> Talk<'t, 'a> {
             search,
             found,
             passages: Vec::new(),
+            heard: Vec::new(),
             texts: Vec::new(),
+            requests_max: REQUESTS_MAX,
             answered: 0,
             failures: 0,
             unread: None,
@@ -93,22 +103,28 @@ impl<'t, 'a> Talk<'t, 'a> {
 
     pub(super) async fn run(&mut self, wish: &Wish) {
         let wanted = wish.canaries.min(CANARIES_MAX);
+        self.requests_max += u32::try_from(wanted.saturating_sub(USUAL_CANARIES)).unwrap_or_default();
+        self.found.guesses.extend(wish.left_out());
         let names = self.material().await;
         self.found.durations.clear();
         let mut given = Vec::new();
         for question in wish.asks.iter().take(CANARIES_MAX) {
-            if let Some(answer) = self.ask(question).await {
-                given.extend(answer.hits.first().map(|hit| proposed(question, &hit.source)));
-            }
+            let answer = self.ask_freely(question).await;
+            let first = answer.as_ref().and_then(|answer| answer.hits.first());
+            given.push(proposed(question, first.map_or("", |hit| hit.source.as_str())));
         }
-        if wish.asks.is_empty() {
+        if wish.asks.is_empty() && self.takes_statements() {
+            let tool = escaped(self.search.tool.as_deref().unwrap_or_default(), 60);
+            let why = "takes statements of a query language, and no words of a stranger are sent as one";
+            self.found.gaps.push(format!("`{tool}` {why}; name statements that find something by --ask"));
+        } else if wish.asks.is_empty() {
             self.look_around(&names).await;
         }
         // Whoever could not be understood is told where to fill in what.
         self.found.search = Some(self.search.clone());
         if !self.passages.is_empty() {
             if wanted > 0 {
-                self.canaries(given, wanted).await;
+                self.by_list(wish, given, wanted).await;
             }
             return;
         }
@@ -124,7 +140,7 @@ impl<'t, 'a> Talk<'t, 'a> {
     }
 
     /// Asks what the server's own words suggest: half from the sources' names, the best there is, half from the tools' texts.
-    async fn look_around(&mut self, names: &[String]) {
+    pub(super) async fn look_around(&mut self, names: &[String]) {
         let tool = self.search.tool.clone().unwrap_or_default();
         let texts = self.texts_of(&tool);
         let mut questions = named_openers(names, OPENERS / 2);
@@ -140,72 +156,10 @@ impl<'t, 'a> Talk<'t, 'a> {
         }
     }
 
-    /// Tries the questions that were given and what the passages suggest, nonsense first, and keeps what holds.
-    async fn canaries(&mut self, given: Vec<Proposal>, wanted: usize) {
-        let mut nonsense: Vec<Answer> = Vec::new();
-        for question in NONSENSE {
-            nonsense.extend(self.ask(question).await);
-        }
-        let positive = wanted.saturating_sub(1).max(1);
-        let (mut sentences, mut words): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
-        // Collected before: what candidates bring back is no new material.
-        let candidates =
-            given.into_iter().filter(|proposal| !proposal.source.is_empty()).chain(proposals(&self.passages));
-        let candidates: Vec<Proposal> = candidates.take(positive + SPARE_CANDIDATES).collect();
-        for proposal in candidates {
-            if self.found.canaries.len() >= positive {
-                break;
-            }
-            if self.found.canaries.iter().any(|(kept, _)| kept.query.eq_ignore_ascii_case(&proposal.query)) {
-                continue;
-            }
-            let Some(answer) = self.ask(&proposal.query).await else { continue };
-            let expect = [proposal.source.clone()];
-            let deepest = if proposal.kind == CanaryKind::Keyword { 1 } else { RANK_MAX };
-            if rank_of(&expect, &answer.hits).is_some_and(|rank| rank <= deepest) {
-                let scores = if proposal.kind == CanaryKind::Mixed { &mut sentences } else { &mut words };
-                scores.extend(best(&answer.hits));
-                self.found.canaries.push((proposal, None));
-            }
-        }
-        if self.found.canaries.is_empty() {
-            let why = "no question taken from an answer brought that answer's source back; canaries have to be written by a person";
-            self.found.gaps.push(why.to_owned());
-        }
-        if wanted > 1 {
-            // A lone code has no meaning, so that cosines of a right answer to it are as low as those of nonsense.
-            self.negative(&nonsense, if sentences.is_empty() { &words } else { &sentences });
-        }
-    }
-
-    /// A canary that asks nonsense, where the server answers it as it should.
-    fn negative(&mut self, answers: &[Answer], right: &[f64]) {
-        let Some(first) = answers.first() else { return };
-        let proposal = Proposal {
-            query: NONSENSE[0].to_owned(),
-            kind: CanaryKind::Negative,
-            source: String::new(),
-            contains: Vec::new(),
-        };
-        if answers.iter().all(|answer| answer.hits.is_empty()) {
-            self.found.canaries.push((proposal, None));
-            return;
-        }
-        let scores: Vec<f64> = answers.iter().filter_map(|answer| best(&answer.hits)).collect();
-        let scored = first.hits.iter().all(|hit| hit.score.is_some());
-        match max_score(&scores, right).filter(|_| scored) {
-            Some(limit) => self.found.canaries.push((proposal, Some(limit))),
-            None => self.found.guesses.push(
-                "nonsense is answered with results that score like right ones, so no negative canary is proposed"
-                    .to_owned(),
-            ),
-        }
-    }
-
     /// Names of sources or resources, from whatever tells them.
     async fn material(&mut self) -> Vec<String> {
         let mut clock = StepClock::start(Stage::Search, "sources");
-        let tool = sources::TOOL_NAMES.into_iter().find(|name| named(self.tools, name).is_some());
+        let tool = sources::TOOL_NAMES.into_iter().find(|name| named(self.tools, name).is_some_and(is_harmless));
         let names = match tool {
             Some(name) => {
                 let raw = call_tool(self.caller, self.era, name, "{}", &Value::Null, &mut clock).await;
@@ -245,6 +199,24 @@ impl<'t, 'a> Talk<'t, 'a> {
         own.into_iter().chain(others).collect()
     }
 
+    /// Whether the search tool takes statements instead of words.
+    pub(super) fn takes_statements(&self) -> bool {
+        named(self.tools, self.search.tool.as_deref().unwrap_or_default()).is_some_and(takes_statements)
+    }
+
+    /// One search that the tool may refuse: that speaks of this question, and not of the next.
+    pub(super) async fn ask_freely(&mut self, question: &str) -> Option<Answer> {
+        if self.spent().is_some() {
+            return None;
+        }
+        let answer = self.ask(question).await;
+        let fault = self.found.seen.steps.last().and_then(|step| step.fault.as_ref());
+        if fault.is_some_and(|fault| matches!(fault.kind, FaultKind::ToolError | FaultKind::RpcError(_))) {
+            self.failures = 0;
+        }
+        answer
+    }
+
     /// One search; none where it failed, nothing more may be sent, or the answer cannot be read.
     pub(super) async fn ask(&mut self, question: &str) -> Option<Answer> {
         let arguments = asked::arguments(&self.search, question);
@@ -265,11 +237,13 @@ impl<'t, 'a> Talk<'t, 'a> {
                 self.answered += 1;
                 let named = |passage: &SeenPassage| !passage.source.is_empty() && !passage.text.is_empty();
                 self.passages.extend(answer::passages(&raw, &self.search).into_iter().filter(named));
+                self.heard.push(Heard { question: question.to_owned(), hits: answer.hits.clone() });
                 Some(answer)
             }
             // A server that answers what nobody can read yet is asked on.
             Err(fault) if fault.kind == FaultKind::AnswerUnreadable => {
                 self.failures = 0;
+                self.answered += u32::from(is_text);
                 self.unread = Some(format!("an answer could not be read: {}", fault.detail));
                 None
             }
@@ -295,9 +269,7 @@ impl<'t, 'a> Talk<'t, 'a> {
         label: &str,
         arguments: &Value,
     ) -> Option<(StepClock, Result<Box<RawValue>, Fault>)> {
-        let sent = self.caller.wire.footprint.requests;
-        let late = Instant::now() >= self.caller.limits.until;
-        if sent + KEPT_FOR_CLOSING >= REQUESTS_MAX || self.failures >= FAILURES_MAX || late {
+        if self.spent().is_some() {
             return None;
         }
         let tool = self.search.tool.clone().unwrap_or_default();
@@ -305,6 +277,19 @@ impl<'t, 'a> Talk<'t, 'a> {
         let mut clock = StepClock::start(Stage::Search, &escaped(label, 60));
         let outcome = call_tool(self.caller, self.era, &tool, &arguments.to_string(), schema, &mut clock).await;
         Some((clock, outcome))
+    }
+
+    /// Why nothing more may be sent; none where something may.
+    pub(super) fn spent(&self) -> Option<&'static str> {
+        if self.failures >= FAILURES_MAX {
+            Some("the server failed before, or asked for quiet")
+        } else if self.caller.wire.footprint.requests + KEPT_FOR_CLOSING >= self.requests_max {
+            Some("the limit of requests left no room")
+        } else if Instant::now() >= self.caller.limits.until {
+            Some("no time was left")
+        } else {
+            None
+        }
     }
 
     /// An answer as a text, where it is one: JSON with lists in it has a shape, known or not.
@@ -321,7 +306,7 @@ impl<'t, 'a> Talk<'t, 'a> {
             _ => true,
         };
         let is_text = carried.values.iter().all(is_flat) && !carried.whole.trim().is_empty();
-        let text: String = carried.whole.chars().take(TEXT_CHARS_MAX).collect();
+        let text: String = carried.read.as_deref().unwrap_or(&carried.whole).chars().take(TEXT_CHARS_MAX).collect();
         is_text.then(|| SeenText { question: question.to_owned(), text })
     }
 
@@ -351,10 +336,6 @@ impl<'t, 'a> Talk<'t, 'a> {
 fn proposed(question: &str, source: &str) -> Proposal {
     let kind = if question.contains(' ') { CanaryKind::Mixed } else { CanaryKind::Keyword };
     Proposal { query: question.to_owned(), kind, source: source.to_owned(), contains: Vec::new() }
-}
-
-fn best(hits: &[Hit]) -> Option<f64> {
-    hits.iter().filter_map(|hit| hit.score).max_by(f64::total_cmp)
 }
 
 fn resource_names(raw: &RawValue) -> Vec<String> {

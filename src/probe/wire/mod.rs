@@ -9,6 +9,7 @@ pub mod head;
 pub(crate) mod pieces;
 pub mod reply;
 pub(crate) mod channel;
+mod last_words;
 pub(crate) mod program;
 pub(crate) mod egress;
 pub(crate) mod connection;

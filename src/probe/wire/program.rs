@@ -3,9 +3,8 @@
 //! The command comes from the file and from nowhere else. The program leads a process group of its own, so that what
 //! it started (`npx`, a shell) ends with it. It is stopped by closing its standard input, then SIGTERM, then SIGKILL;
 //! where a probe is dropped, the whole group is killed at once. Its standard error is read all the time by a task that
-//! ends with it, so that a talkative program never stands still, and its last 4 kB are kept as evidence.
+//! ends with it, so that a talkative program never stands still, and the end of it is kept as evidence.
 
-use std::collections::VecDeque;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +24,7 @@ use crate::domain::observation::Footprint;
 use crate::net::files::is_out;
 use crate::probe::decode::rpc::{RpcMessage, read};
 use crate::probe::wire::clock::StepClock;
+use crate::probe::wire::last_words::LastWords;
 use crate::probe::wire::reply::{ANSWER_BYTES_MAX, BrokenReply, ReadLimits};
 use crate::untrusted_text::{Scrub, readable};
 
@@ -50,13 +50,6 @@ const END_LIMIT: Duration = Duration::from_secs(2);
 /// How long we wait for the exit code of a program that closed its output.
 const CODE_LIMIT: Duration = Duration::from_millis(500);
 
-/// Bytes of standard error kept: the last words and the stack above them.
-const ERRORS_BYTES_MAX: usize = 4 * 1024;
-
-/// Characters of it in a fault's one line, and lines of it as notes.
-const LAST_WORDS_CHARS_MAX: usize = 180;
-const ERROR_LINES_MAX: usize = 6;
-
 /// Messages of one answer that are not it: notifications and progress come by the handful.
 const OTHERS_MAX: usize = 1_000;
 
@@ -77,7 +70,7 @@ pub(crate) struct Process {
     pending: Vec<u8>,
     /// How far `pending` holds no line end.
     searched: usize,
-    errors: Arc<Mutex<VecDeque<u8>>>,
+    errors: Arc<Mutex<LastWords>>,
     listener: JoinHandle<()>,
     late: Vec<u64>,
     /// What it was made to bear since it was last asked for.
@@ -243,29 +236,15 @@ impl Process {
             _ => "the program closed its standard output".to_owned(),
         };
         self.note_errors(scrub, clock);
-        let words = self.last_words(scrub);
+        let words = self.errors.lock().quoted(scrub);
         let words = if words.is_empty() { String::new() } else { format!("; it said: {words}") };
         scrub.fault(FaultKind::ProgramEnded, &format!("{how} before it answered{words}"))
     }
 
-    fn said(&self) -> String {
-        let errors = self.errors.lock();
-        let bytes: Vec<u8> = errors.iter().copied().collect();
-        String::from_utf8_lossy(&bytes).into_owned()
-    }
-
-    fn last_words(&self, scrub: &Scrub) -> String {
-        let said = self.said();
-        let hidden = scrub.hidden(said.trim());
-        let chars = hidden.chars().count();
-        hidden.chars().skip(chars.saturating_sub(LAST_WORDS_CHARS_MAX)).collect()
-    }
-
-    /// The last lines of its standard error as notes of the step.
+    /// The most telling lines of its standard error as notes of the step.
     pub(crate) fn note_errors(&self, scrub: &Scrub, clock: &mut StepClock) {
-        let said = self.said();
-        let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
-        for line in &lines[lines.len().saturating_sub(ERROR_LINES_MAX)..] {
+        let noted = self.errors.lock().noted(scrub);
+        for line in noted {
             clock.note(scrub.line(&format!("standard error: {line}")));
         }
     }
@@ -317,13 +296,10 @@ impl Drop for Process {
     }
 }
 
-async fn listen(mut stderr: ChildStderr, kept: Arc<Mutex<VecDeque<u8>>>) {
+async fn listen(mut stderr: ChildStderr, errors: Arc<Mutex<LastWords>>) {
     let mut chunk = [0; 2048];
     while let Ok(read @ 1..) = stderr.read(&mut chunk).await {
-        let mut kept = kept.lock();
-        kept.extend(&chunk[..read]);
-        let over = kept.len().saturating_sub(ERRORS_BYTES_MAX);
-        kept.drain(..over);
+        errors.lock().hear(&chunk[..read]);
     }
 }
 

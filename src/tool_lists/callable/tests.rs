@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::find;
+use super::{find, takes_statements};
 
 fn tool(name: &str, properties: Value, required: Value) -> Value {
     json!({"name": name, "inputSchema": {"type": "object", "properties": properties, "required": required}})
@@ -96,6 +96,46 @@ fn a_strangers_search_is_found_by_its_schema() {
         &[tool("search", json!({"query": text, "a": {"default": "x\ny"}}), json!(["a"]))],
         Err("`a`"),
     );
+}
+
+#[test]
+fn what_sounds_as_if_it_changed_something_is_not_tried() {
+    let text = json!({"type": "string"});
+    let of = |name: &str, argument: &str| tool(name, json!({argument: text}), json!([argument]));
+    let refused =
+        [("rag_add_document", "text"), ("rag_index", "text"), ("find_and_replace", "query"), ("ask_user", "prompt")];
+    for (name, argument) in refused {
+        check(name, &[of(name, argument)], Err("no search tool found among"));
+        let seen = find(&[of(name, argument)], Some(name), None, &BTreeMap::new());
+        assert!(seen.is_err_and(|why| why.contains("never called")), "{name}, named by a person");
+    }
+    let seen = find(&[of("execute_query", "query")], Some("execute_query"), None, &BTreeMap::new());
+    assert!(seen.is_ok_and(|call| call.tool == "execute_query"), "what it executes is the person's to know");
+    let files = tool("search_files", json!({"path": text, "pattern": text}), json!(["path", "pattern"]));
+    check("a search in words that nobody knows", &[files, of("write_file", "path")], Err("by its name `search_files`"));
+    check("a place to search", &[of("search_index", "query")], Ok("search_index(query)"));
+    let mut reads = of("query_and_execute", "query");
+    reads["annotations"] = json!({"readOnlyHint": true, "destructiveHint": true});
+    check("one that says it only reads", &[reads], Ok("query_and_execute(query)"));
+    for hints in [json!({"destructiveHint": true}), json!({"readOnlyHint": false, "destructiveHint": false})] {
+        let mut writes = of("search", "query");
+        writes["annotations"] = hints;
+        let seen = find(&[writes], Some("search"), None, &BTreeMap::new());
+        assert!(seen.is_err_and(|why| why.contains("never called")), "not even where a person names it");
+    }
+}
+
+#[test]
+fn statements_are_the_last_choice() {
+    let text = json!({"type": "string"});
+    let mut database = tool("query", json!({"query": text}), json!(["query"]));
+    database["description"] = json!("Executes a SQL query.");
+    let notes = tool("kb_search", json!({"query": text}), json!(["query"]));
+    check("beside a search in words", &[database.clone(), notes], Ok("kb_search(query)"));
+    check("alone", &[database], Ok("query(query)"));
+    let mut about = tool("search", json!({"query": text}), json!(["query"]));
+    about["description"] = json!("Searches the manual of MySQL and what it says of any query.");
+    assert!(!takes_statements(&about), "a text about databases");
 }
 
 #[test]

@@ -142,6 +142,8 @@ pub(crate) struct IncidentQuery {
     pub signal: String,
     /// Only what follows this one.
     pub after: Option<IncidentPlace>,
+    /// Whether it says what to follow, and that cannot be read.
+    pub is_lost: bool,
 }
 
 impl IncidentQuery {
@@ -154,7 +156,10 @@ impl IncidentQuery {
                 "state" if value == "open" || value == "ended" => asked.state = value,
                 "monitor" => asked.monitor = value,
                 "signal" if Signal::from_slug(&value).is_some() => asked.signal = value,
-                "before" => asked.after = place(&value),
+                "before" => {
+                    asked.after = place(&value);
+                    asked.is_lost = asked.after.is_none() && !value.is_empty();
+                }
                 _ => {}
             }
         }
@@ -232,7 +237,23 @@ mod tests {
     #[test]
     fn an_incidents_query_takes_only_what_it_knows() {
         let asked = IncidentQuery::parse("state=broken&signal=nothing&monitor=docs&before=yesterday");
-        assert_eq!(asked, IncidentQuery { monitor: "docs".to_owned(), ..IncidentQuery::default() });
+        assert_eq!(asked, IncidentQuery { monitor: "docs".to_owned(), is_lost: true, ..IncidentQuery::default() });
         assert_eq!(asked.with_state("open"), "/incidents?state=open&monitor=docs");
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_read_is_no_beginning() {
+        let rows = [
+            ("state=open", false, "none is the beginning"),
+            ("before=", false, "so is an empty one"),
+            ("before=2026-11-22T03:10:00.000000Z,0193", false, "one as `next` has it"),
+            ("before=2026-11-22T03:10:00%2B00:00", false, "a moment alone"),
+            ("before=2026-11-22T03:10:00+00:00", true, "a plus that was sent as it is became a blank"),
+            ("before=2026-11-22T03", true, "one that was cut"),
+            ("before=null", true, "what a program makes of the end"),
+        ];
+        for (query, is_lost, sentence) in rows {
+            assert_eq!(IncidentQuery::parse(query).is_lost, is_lost, "{sentence}");
+        }
     }
 }

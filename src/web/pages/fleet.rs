@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use chrono::{DateTime, Utc};
 
+use crate::domain::monitor_state::CanaryScore;
 use crate::domain::reason::Severity;
 use crate::live::state::{LatencyView, MonitorView, RollUp, Standing};
 use crate::web::draw::glyph::{self, Glyph};
@@ -223,7 +224,7 @@ fn narrowed_by(filter: &FleetFilter) -> Vec<(bool, String)> {
 fn row(view: &MonitorView, now: DateTime<Utc>) -> FleetRow {
     let seen = view.last.as_ref().map(|last| last.0.started_at);
     let old = seen.is_none_or(|at| (now - at).to_std().is_ok_and(|age| age > view.declared.every * OLD_INTERVALS));
-    let (right, answered) = view.canary_score();
+    let CanaryScore { right, asked, .. } = view.canary_score;
     let label = |(key, value): (&String, &String)| {
         (value.clone(), format!("/?{}", Query(&[("label", &format!("{key}:{value}"))])))
     };
@@ -239,7 +240,7 @@ fn row(view: &MonitorView, now: DateTime<Utc>) -> FleetRow {
         p95: P95::of(&view.latency),
         limit: format::millis(view.latency.limit_ms),
         samples: samples(&view.latency),
-        canaries: (!view.canaries.is_empty()).then_some((right, answered)),
+        canaries: (!view.canaries.is_empty()).then_some((right, asked)),
         coverage: view.day.coverage.map(format::share).unwrap_or_default(),
         seen: seen.map(|at| Timestamp::new(at, now)),
         old,

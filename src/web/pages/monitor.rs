@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use crate::domain::incident::Incident;
 use crate::domain::monitor::{Monitor, MonitorId};
+use crate::domain::monitor_state::CanaryScore;
 use crate::live::state::{CanaryView, MonitorView};
 use crate::store::read::latency::BeatLine;
 use crate::store::read::pages::IncidentFilter;
@@ -122,7 +123,7 @@ struct HeatPanel {
 struct CanaryPanel {
     rows: Vec<CanaryRow>,
     /// Right at their last answer, of all that answered.
-    score: (usize, usize),
+    score: String,
 }
 
 #[derive(Debug)]
@@ -216,7 +217,12 @@ pub(crate) async fn page(
         },
         canaries: CanaryPanel {
             rows: view.canaries.iter().map(|canary| canary_row(canary, now)).collect(),
-            score: view.canary_score(),
+            score: format!(
+                "{} of {} right {}",
+                view.canary_score.right,
+                view.canary_score.asked,
+                asked_when(view.canary_score)
+            ),
         },
         probe: view.last.as_ref().map(|last| probe::tell(&last.0, &last.1, now)),
         transcript: kept.transcript.map(|line| transcripts::link(line, now)),
@@ -302,10 +308,20 @@ fn heated(view: &MonitorView, kept: &StoredPart, days: HeatDays, now: DateTime<U
     })
 }
 
+/// What a count of canaries is of: the table beside it also shows answers from before a fault.
+fn asked_when(score: CanaryScore) -> String {
+    match (score.not_asked, score.since) {
+        (0, None) => "at their last answer".to_owned(),
+        (n, None) => format!("at their last answer, {n} not asked yet"),
+        (0, Some(_)) => "since the first wrong answer".to_owned(),
+        (n, Some(_)) => format!("since the first wrong answer, {n} not asked since"),
+    }
+}
+
 fn figures(view: &MonitorView, away: bool) -> Vec<MonitorFigure> {
     let limit = format::millis(view.latency.limit_ms);
     let p95 = P95::of(&view.latency);
-    let (right, answered) = view.canary_score();
+    let score = view.canary_score;
     let mut figures = vec![
         MonitorFigure {
             name: "p95 of search",
@@ -317,13 +333,9 @@ fn figures(view: &MonitorView, away: bool) -> Vec<MonitorFigure> {
         },
         MonitorFigure {
             name: "canaries right",
-            value: if view.canaries.is_empty() { "–".to_owned() } else { format!("{right}/{answered}") },
-            note: match view.canaries.len() - answered {
-                _ if view.canaries.is_empty() => "none declared".to_owned(),
-                0 => "at their last answer".to_owned(),
-                n => format!("{n} not answered yet"),
-            },
-            bad: right < answered,
+            value: if view.canaries.is_empty() { "–".to_owned() } else { format!("{}/{}", score.right, score.asked) },
+            note: if view.canaries.is_empty() { "none declared".to_owned() } else { asked_when(score) },
+            bad: score.right < score.asked,
         },
         MonitorFigure {
             name: "calls a day",

@@ -89,9 +89,9 @@ fn words_that_prove_nothing() {
     let rows: [(&str, &str, &[&str]); 8] = [
         (
             "words of the question",
-            "{ id: a, query: Which copper valve leaks?, contains: [valve COPPER] }",
+            "{ id: a, query: Which copper valve leaks?, contains: [COPPER valve] }",
             &[
-                "6:61 the question of canary 'a' itself holds “valve COPPER”, and servers repeat it => name what only the right answer says",
+                "6:61 the question of canary 'a' itself holds “COPPER valve”, and servers repeat it => name what only the right answer says",
             ],
         ),
         (
@@ -143,7 +143,7 @@ fn words_that_prove_nothing() {
 
 #[test]
 fn columns_and_signs_that_contradict_themselves() {
-    let rows: [(&str, &str, &[&str]); 4] = [
+    let rows: [(&str, &str, &[&str]); 6] = [
         (
             "columns and a list",
             "{ results: /rows, columns: { source: /ids/0 } }",
@@ -166,6 +166,20 @@ fn columns_and_signs_that_contradict_themselves() {
             "{ error: '(no|)', empty: nothing }",
             &[
                 "5:22 the pattern of 'error' matches any text, even none => name what stands in the answers that are meant, and in no others",
+            ],
+        ),
+        (
+            "a sign in every answer that says something",
+            "{ empty: '\\w' }",
+            &[
+                "5:22 the pattern of 'empty' matches any answer => name what stands in the answers that are meant, and in no others",
+            ],
+        ),
+        (
+            "one sign of two things",
+            "{ error: '^No', empty: '^No' }",
+            &[
+                "5:36 'empty' of search is the same pattern as 'error' => an answer that both match is an error: name what only the other says",
             ],
         ),
     ];

@@ -213,6 +213,7 @@ fn a_password_that_stands_in_a_url() {
         format!("{at} {what} holds a password, which everybody with the repository reads => {mend}")
     };
     let here = fault("2:29", "the address of monitor 'docs'");
+    let program = |more: &str| with_monitor(more).replace("url: https://docs.example.org/mcp", "command: server");
     let rows = [
         (url("https://u:hunter2@h.example.org/mcp"), here.clone(), "a monitor's address"),
         (url("https://${env:DOCS_TOKEN}:hunter2@h.example.org/mcp"), here.clone(), "behind a user from outside"),
@@ -230,6 +231,21 @@ fn a_password_that_stands_in_a_url() {
             fault("3:35", "the webhook's address of receiver 'a'"),
             "a receiver",
         ),
+        (
+            program("args: [\"postgres://u:hunter2@h/notes\"]"),
+            fault("5:12", "an argument of monitor 'docs'"),
+            "a program's argument",
+        ),
+        (
+            program("args: [\"--dsn=from mysql://u:hunter2@h/notes\"]"),
+            fault("5:12", "an argument of monitor 'docs'"),
+            "among other words",
+        ),
+        (
+            program("env: { DB: \"postgres://u:hunter2@h/notes\" }"),
+            fault("5:16", "the variable DB of monitor 'docs'"),
+            "a program's variable",
+        ),
     ];
     for (text, expected, sentence) in rows {
         check(sentence, &text, &[&expected]);
@@ -241,6 +257,9 @@ fn a_password_that_stands_in_a_url() {
     ] {
         load(&source(url(fine)), &secrets, Unset::Refuse).unwrap_or_else(|faults| panic!("{fine}: {faults}"));
     }
+    let fine =
+        "args: [\"postgres://u:${env:DOCS_TOKEN}@h/notes\", \"git@h:x.git\"]\nenv: { DB: \"postgres://u@h/a:b@c\" }";
+    load(&source(program(fine)), &secrets, Unset::Refuse).unwrap_or_else(|faults| panic!("{faults}"));
 }
 
 #[test]

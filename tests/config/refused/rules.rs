@@ -5,7 +5,7 @@ use crate::{check, with_monitor};
 #[test]
 fn rules_that_cannot_mean_what_they_say() {
     const TWO: &str = "canaries: [{ id: a, query: q, expect: [s] }, { id: b, query: q, expect: [s] }]\n";
-    let rows: [(&str, &str, &[&str]); 18] = [
+    let rows: [(&str, &str, &[&str]); 21] = [
         (
             "no results wanted",
             "search: { arguments: { top_k: 0 } }",
@@ -92,6 +92,29 @@ fn rules_that_cannot_mean_what_they_say() {
             "search: { query: q, arguments: { q: x } }",
             &[
                 "6:38 argument 'q' is the one that takes the canary's question => leave it out, or name another one by `query`",
+            ],
+        ),
+        (
+            "a question that cannot get into a text",
+            "search: { query: /body/q, arguments: { body: '{}' } }",
+            &[
+                "6:22 the question cannot stand at '/body/q': '/body' is a text => leave out what stands in the way, or name another place by `query`",
+            ],
+        ),
+        (
+            "a question behind the end of a list",
+            "search: { query: [/texts/2, /texts/x, /texts/1], arguments: { texts: [a] } }",
+            &[
+                "6:23 the question cannot stand at '/texts/2': '/texts' is a list of 1 => leave out what stands in the way, or name another place by `query`",
+                "6:33 the question cannot stand at '/texts/x': '/texts' is a list of 1 => leave out what stands in the way, or name another place by `query`",
+            ],
+        ),
+        (
+            "one question upon another",
+            "search: { query: [/a, /a/b, /c/d, /c] }",
+            &[
+                "6:27 the question cannot stand at '/a/b': '/a' is the question itself => leave out what stands in the way, or name another place by `query`",
+                "6:33 the question cannot stand at '/c/d': another place above it takes the question => leave out what stands in the way, or name another place by `query`",
             ],
         ),
         (

@@ -42,6 +42,16 @@ fn structure_that_cannot_be_read() {
             "5:11 the name of monitor 'docs' has no value => give it a single value, or leave it out",
         ],
     );
+    let glob = "without quotes this is an alias, and no anchor above it has that name \
+                => a text that begins with `*` needs quotes: `\"*…\"`";
+    check(
+        "a glob without quotes",
+        &with_monitor("canaries: [{ id: c, query: **/chess*, expect: [a] }]"),
+        &[&format!("5:32 {glob}")],
+    );
+    check("a pattern of files", &with_monitor("name: *.md"), &[&format!("5:11 {glob}")]);
+    let password = faults(&with_monitor("auth: { bearer: *s3cr.et }")).to_string();
+    assert!(!password.contains("s3cr"), "a password is not repeated: {password}");
 }
 
 #[test]
@@ -49,8 +59,14 @@ fn what_people_mistype_is_named_with_its_mend() {
     let monitor = |more: &str| format!("version: 1\nmonitors:\n- id: docs\n  url: http://localhost:1/mcp\n{more}");
     let canary = |more: &str| monitor(&format!("  canaries:\n  - id: c\n{more}"));
     let rows = [
-        ("a tab", "version: 1\nmonitors:\n\t- id: docs\n".to_owned(), "3:", "indent with blanks: YAML takes no tabs"),
-        ("a tab further in", monitor("\tname: Docs\n"), "4:", "indent with blanks: YAML takes no tabs"),
+        ("a tab", "version: 1\nmonitors:\n\t- id: docs\n".to_owned(), "3:1 ", "indent with blanks: YAML takes no tabs"),
+        ("a tab further in", monitor("\tname: Docs\n"), "5:1 ", "indent with blanks: YAML takes no tabs"),
+        (
+            "a tab behind blanks, below an empty line",
+            monitor("  name: Docs\n\n  \tevery: 60s\n"),
+            "7:3 ",
+            "indent with blanks: YAML takes no tabs",
+        ),
         (
             "a key too far in",
             monitor("   every: 60s\n"),
@@ -86,6 +102,30 @@ fn what_people_mistype_is_named_with_its_mend() {
             monitor("  name: \"Docs\n  every: 60s\n"),
             "6:",
             "the \" of the line above is never closed",
+        ),
+        (
+            "a quote left open in a list",
+            monitor("  health:\n  - \"http://localhost:1/health\n"),
+            "7:",
+            "the \" of the line above is never closed",
+        ),
+        (
+            "a quote left open in braces",
+            monitor("  labels: { team: 'it''s }\n"),
+            "5:19",
+            "this ' is never closed: put another one where its text ends",
+        ),
+        (
+            "a double quote left open in braces",
+            monitor("  labels: { team: \"a \\\" b }\n"),
+            "5:19",
+            "this \" is never closed: put another one where its text ends",
+        ),
+        (
+            "an escape that there is not",
+            monitor("  name: \"C:\\docs\"\n"),
+            "5:9",
+            "between \" a backslash begins an escape: write two of them, or put the text between '",
         ),
         (
             "a bracket left open",

@@ -7,6 +7,9 @@ use crate::cli::init::append::checked;
 use crate::domain::monitor::{CanaryKind, Search, SearchFields};
 use crate::domain::quality::propose::Proposal;
 
+/// References and characters that YAML does not take, at some depth of an argument.
+const NESTED: &str = "{\"${key}\":[\"${env:HOME}\",\"\u{7f}\u{85}\u{feff}\",true,\"yes\"]}";
+
 fn draft(measured_ms: &[u64], top_k: &str) -> Draft {
     let canary = |query: &str, kind, source: &str| {
         let source = source.to_owned();
@@ -19,7 +22,7 @@ fn draft(measured_ms: &[u64], top_k: &str) -> Draft {
             tool: Some("yes".to_owned()),
             query: vec!["/q: #".to_owned()],
             arguments: BTreeMap::from(
-                [("top_k", top_k), ("lang", "\"no\""), ("deep", "{\"a\":[1,null]}")]
+                [("top_k", top_k), ("lang", "\"no\""), ("deep", "{\"a\":[1,null]}"), ("${odd}", NESTED)]
                     .map(|(k, v)| (k.to_owned(), v.to_owned())),
             ),
             results: Some("/a b/0".to_owned()),
@@ -49,7 +52,7 @@ fn what_is_written_is_read_as_it_was_meant() {
         (&[2_000], "5", 10_000, 30, "a slow server gets more time"),
         (&[9_999], "5", 25_000, 30, "up to a limit that no timeout reaches"),
         (&[], "5", 800, 10, "not measured"),
-        (&[1], "3", 200, 10, "few results"),
+        (&[1], "2", 200, 10, "few results"),
     ];
     for (measured, top_k, p95_ms, timeout_s, sentence) in rows {
         let text = new_file(&draft(measured, top_k).item(2));
@@ -64,6 +67,7 @@ fn what_is_written_is_read_as_it_was_meant() {
         );
         assert_eq!(search.arguments["lang"], "\"no\"");
         assert_eq!(search.arguments["deep"], "{\"a\":[1,null]}");
+        assert_eq!(search.arguments["${odd}"], NESTED);
         let seen: Vec<(&str, &str)> = monitor.canaries.iter().map(|one| (&*one.id, &*one.query)).collect();
         assert_eq!(
             seen,
@@ -72,7 +76,22 @@ fn what_is_written_is_read_as_it_was_meant() {
         let expected: Vec<&str> =
             monitor.canaries.iter().flat_map(|one| one.expect.iter().map(String::as_str)).collect();
         assert_eq!(expected, ["- a: [b", "${env:HOME}", "x", "twice"], "references stay text");
-        let least = if top_k == "3" { 3 } else { 5 };
-        assert!(monitor.canaries.iter().filter(|one| one.kind != CanaryKind::Negative).all(|one| one.within == least));
+        let within: Vec<u32> =
+            monitor.canaries.iter().filter(|one| one.kind != CanaryKind::Negative).map(|one| one.within).collect();
+        let expected = if top_k == "2" { [1, 2, 2, 1] } else { [1, 3, 3, 1] };
+        assert_eq!(
+            within, expected,
+            "a keyword comes first, a sentence near the top, no deeper than was asked: {sentence}"
+        );
+    }
+}
+
+#[test]
+fn the_place_of_the_question_is_read_as_it_was_meant() {
+    for query in ["/query", "/a~1b", "/~1x", "/texts/0"] {
+        let mut draft = draft(&[], "5");
+        draft.search.as_mut().unwrap().query = vec![query.to_owned()];
+        let fleet = checked(Path::new("m.yaml"), &new_file(&draft.item(2)), &[]).unwrap().fleet;
+        assert_eq!(fleet.monitors[0].search.query, [query]);
     }
 }

@@ -199,6 +199,16 @@ fn a_text_tells_an_error_or_that_nothing_was_found_by_the_signs_of_the_file() {
         (text("[]"), true, "nothing", "an empty list"),
         (json!({"content": []}), true, "nothing", "no content at all"),
         (json!({"content": []}), false, "AnswerUnreadable", "no content, where a list is needed"),
+        (text("\"No rows returned\""), true, "nothing", "the same as a text of JSON"),
+        (structured(json!({"result": "No rows returned"})), true, "nothing", "and as a tool's result"),
+        (
+            json!({"content": [{"type": "resource", "resource": {"uri": "a://b", "text": "[1. row]"}}]}),
+            true,
+            "text",
+            "a resource has a text",
+        ),
+        (json!({"content": [{"type": "image", "data": "AA=="}]}), true, "AnswerUnreadable", "an image is no nothing"),
+        (json!({"content": [{"type": "text", "text": " "}]}), true, "nothing", "blanks are"),
     ];
     for (result, needs_no_list, expected, sentence) in rows {
         let raw = RawValue::from_string(result.to_string()).unwrap();
@@ -210,6 +220,28 @@ fn a_text_tells_an_error_or_that_nothing_was_found_by_the_signs_of_the_file() {
         };
         assert_eq!(seen, expected, "{sentence}");
     }
+}
+
+#[test]
+fn a_text_is_judged_whole_and_as_it_came() {
+    let reader = Reader { reads_text: true, needs_no_list: true };
+    let python = r#"{"said": "caf\u00e9"}"#;
+    let raw = RawValue::from_string(text(python).to_string()).unwrap();
+    let answer = read_whole(&raw, &search(), reader).1.unwrap();
+    assert_eq!(answer.text.as_deref(), Some(python), "its tokens are counted, and it is known again by its hash");
+    let read = r#"{"said": "café"}"#;
+    assert_eq!(answer.read.as_deref(), Some(read), "words are looked for in what people read");
+    assert_eq!(super::open(&raw).unwrap().read.as_deref(), Some(read));
+    let nobody = read_whole(&raw, &search(), Reader { needs_no_list: true, ..Reader::default() }).1.unwrap();
+    assert_eq!(nobody.read, None, "where nobody looks, nothing is made of it");
+    let two = json!({"content": [{"type": "text", "text": "found:"}, {"type": "text", "text": python}]});
+    let two = RawValue::from_string(two.to_string()).unwrap();
+    let answer = read_whole(&two, &search(), reader).1.unwrap();
+    assert_eq!(answer.read.as_deref(), Some("found:\n{\"said\": \"café\"}"), "each block for itself");
+    let blocks: Vec<Value> = (0..300).map(|nth| json!({"type": "text", "text": format!("row {nth}")})).collect();
+    let raw = RawValue::from_string(json!({ "content": blocks }).to_string()).unwrap();
+    let answer = read_whole(&raw, &search(), reader).1.unwrap();
+    assert!(answer.text.as_deref().unwrap().ends_with("\nrow 299"), "a block at the end counts as well");
 }
 
 proptest! {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{AnswerShape, DEPTH_MAX, ITEMS_MAX, NAME_CHARS_MAX, PASSAGE_CHARS_MIN, SCORE_PARTS, SOURCE_PARTS};
-use super::{is_plain, part};
+use super::{is_plain, likeliest, part, place};
 use crate::domain::monitor::SearchFields;
 
 /// Columns of a table that are looked at.
@@ -42,7 +42,7 @@ fn rows(pointer: &str, items: &[Value], beside: &[(String, &Vec<Value>)]) -> Opt
     let wide = rows.first()?.len();
     let even = wide > 1 && wide <= COLUMNS_MAX && rows.iter().all(|row| row.len() == wide);
     let names = beside.iter().find(|(_, list)| list.len() == wide && list.iter().all(Value::is_string));
-    let name = |nth: usize| names.and_then(|(_, list)| list[nth].as_str()).unwrap_or_default().to_lowercase();
+    let name = |nth: usize| names.and_then(|(_, list)| list[nth].as_str()).unwrap_or_default().to_owned();
     let column = |nth: usize| Column {
         pointer: format!("/{nth}"),
         name: name(nth),
@@ -59,7 +59,7 @@ fn columns(lists: &[(String, &Vec<Value>)]) -> Option<AnswerShape> {
     let all: Vec<Column<'_>> = lists
         .iter()
         .filter_map(|(pointer, list)| {
-            let name = pointer.rsplit('/').next().unwrap_or_default().to_lowercase();
+            let name = pointer.rsplit('/').next().unwrap_or_default().to_owned();
             let (pointer, list) = match &list[..] {
                 [Value::Array(only)] => (format!("{pointer}/0"), only),
                 _ => (pointer.clone(), *list),
@@ -96,14 +96,19 @@ fn fields_of(columns: &[Column<'_>]) -> Option<SearchFields> {
     let texts: Vec<(f64, &Column<'_>)> = columns.iter().filter_map(|column| Some((mean(column)?, column))).collect();
     let passages = texts.iter().filter(|(length, _)| *length >= PASSAGE_CHARS_MIN);
     let (_, content) = passages.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let place = |column: &Column<'_>, parts: &[&str]| parts.iter().position(|part| column.name.contains(part));
-    let short = texts
+    let short: Vec<(usize, &Column<'_>, Vec<&str>)> = texts
         .iter()
-        .filter(|(length, column)| *length <= NAME_CHARS_MAX && *length > 0.0 && column.pointer != content.pointer);
-    let source = short.min_by_key(|(_, column)| place(column, &SOURCE_PARTS).unwrap_or(SOURCE_PARTS.len()))?.1;
-    let score = columns
-        .iter()
-        .find(|column| place(column, &SCORE_PARTS).is_some() && column.values.iter().all(|value| value.is_number()));
+        .filter(|(length, column)| *length <= NAME_CHARS_MAX && *length > 0.0 && column.pointer != content.pointer)
+        .map(|(_, column)| {
+            let values = column.values.iter().take(ITEMS_MAX).filter_map(|value| value.as_str());
+            (place(&column.name, &SOURCE_PARTS).unwrap_or(SOURCE_PARTS.len()), *column, values.collect())
+        })
+        .collect();
+    let source = likeliest(&short)?;
+    let is_score = |column: &&Column<'_>| {
+        place(&column.name, &SCORE_PARTS).is_some() && column.values.iter().all(|value| value.is_number())
+    };
+    let score = columns.iter().find(is_score);
     Some(SearchFields {
         source: Some(source.pointer.clone()),
         content: Some(content.pointer.clone()),
