@@ -461,6 +461,34 @@ fn a_wipe_wants_a_yes_and_leaves_the_configuration() {
 }
 
 #[test]
+fn a_document_that_is_too_long_is_named_with_its_limit() {
+    let project = Workspace::new(&[("pump.md", PUMP), ("valve.md", VALVE)]);
+    project.index();
+    project.write("valve.md", &"word ".repeat(50_000));
+    let said = String::from_utf8(project.run(&["index"]).stdout).unwrap();
+    for part in ["valve.md: 250000 characters", "200000 at most", "split it", "1 removed"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let found = project.query("VA-04")["results"].clone();
+    assert!(found.as_array().unwrap().iter().all(|hit| hit["source"] != "valve.md"), "its old text is gone: {found}");
+    assert_eq!(project.index()["too_long"][0][0], "valve.md");
+}
+
+#[test]
+fn a_wipe_removes_an_index_that_nobody_can_read() {
+    let project = Workspace::new(&[("pump.md", PUMP)]);
+    project.index();
+    let file = project.path(".serin-reference/index.db");
+    std::fs::write(&file, "This is no database. ".repeat(1_000)).unwrap();
+    let refused = project.refusal(&["wipe"]);
+    assert!(refused.contains("--yes") && refused.contains("cannot be read"), "{refused}");
+    assert!(file.exists(), "nothing is gone without it");
+    assert!(project.run(&["wipe", "--yes"]).status.success());
+    assert!(!file.exists());
+    assert_eq!(project.index()["indexed"], 1);
+}
+
+#[test]
 fn a_gate_stops_a_change_that_a_rule_speaks_of() {
     let project = Workspace::new(&[
         ("rules/outbox.md", "# Outbox\nA delivery is written to the outbox in the same transaction as its incident.\n"),

@@ -93,6 +93,8 @@ async fn each_trouble_has_its_status() {
         check(fault.name(), &running, question, status, code).await;
         running.faults().off(fault);
     }
+    let strange = r#"{"query": "OC-31", "source": "refrence/"}"#;
+    check("no such source", &running, strange, StatusCode::NOT_FOUND, "SOURCE_UNKNOWN").await;
     let empty = serve(LabOptions { corpus: Corpus::Empty, ..LabOptions::default() }).await;
     check("nothing indexed", &empty, question, StatusCode::NOT_FOUND, "INDEX_MISSING").await;
     let closed = serve(LabOptions { bearer: Some("open-sesame".to_owned()), ..LabOptions::default() }).await;

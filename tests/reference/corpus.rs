@@ -136,13 +136,15 @@ async fn a_folder_is_a_corpus_and_a_file_is_an_index() {
     std::fs::write(folder.path().join("sub/a.md"), "# A\nThe quagga-17 valve.").unwrap();
     std::fs::write(folder.path().join("b.txt"), b"broken \xff text about okapi-18").unwrap();
     std::fs::write(folder.path().join("c.bin"), "no").unwrap();
+    std::fs::write(folder.path().join(".d.md"), "The hidden quagga-17.").unwrap();
     let options = LabOptions {
         corpus: Corpus::Folder(folder.path().to_owned()),
         database: Some(folder.path().join("index.db")),
         ..LabOptions::default()
     };
     let first = server(options.clone()).await;
-    assert_eq!(sources(&first.search("quagga-17").await)[0], "sub/a.md");
+    let found = sources(&first.search("quagga-17").await);
+    assert!(found[0] == "sub/a.md" && found.iter().all(|source| source != ".d.md"), "{found:?}");
     assert_eq!(sources(&first.search("okapi-18").await)[0], "b.txt");
     first.running.stop().await;
     let second = server(LabOptions { corpus: Corpus::Empty, ..options }).await;

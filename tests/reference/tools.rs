@@ -68,7 +68,9 @@ async fn arguments_are_bounded_and_errors_say_what_to_do() {
     check_arguments(&server, "twenty at most", json!({"query": q, "top_k": 500}), json!(20)).await;
     check_arguments(&server, "one at least", json!({"query": q, "top_k": 0}), json!(1)).await;
     check_arguments(&server, "a high bar leaves nothing", json!({"query": q, "min_score": 1.0}), json!(0)).await;
-    check_arguments(&server, "an unknown source has nothing", json!({"query": q, "source": "x/"}), json!(0)).await;
+    let unknown = json!("SOURCE_UNKNOWN");
+    check_arguments(&server, "an unknown source", json!({"query": q, "source": "x/"}), unknown.clone()).await;
+    check_arguments(&server, "an unknown collection", json!({"query": q, "collection": "x"}), unknown).await;
     let invalid = json!("INVALID_ARGUMENT");
     check_arguments(&server, "no question", json!({}), invalid.clone()).await;
     check_arguments(&server, "an empty one", json!({"query": " \u{0} "}), invalid.clone()).await;

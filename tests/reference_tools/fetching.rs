@@ -42,6 +42,10 @@ fn folders(folder: &Path) -> String {
     std::fs::write(root.join("long.md"), "a ".repeat(TOO_LONG_CHARS)).unwrap();
     std::fs::write(root.join("large.md"), vec![b'a'; TOO_LARGE_BYTES]).unwrap();
     std::fs::write(root.join("empty.md"), " \n").unwrap();
+    std::fs::write(root.join(".env"), "PASSWORD=clock").unwrap();
+    std::fs::write(root.join(".gitignore"), "build/\n").unwrap();
+    std::fs::create_dir_all(root.join("build")).unwrap();
+    std::fs::write(root.join("build/out.md"), TEXT).unwrap();
     let link = |to: &Path, name: &str| std::os::unix::fs::symlink(to, root.join(name)).unwrap();
     link(&folder.join("closed/secret.md"), "link.md");
     link(&folder.join("closed"), "door");
@@ -70,6 +74,8 @@ async fn files_are_read_below_the_root_only() {
         ("a link out", "link.md", not_allowed),
         ("a link to a link out", "chain.md", not_allowed),
         ("through a linked folder", "door/secret.md", not_allowed),
+        ("a hidden file", ".env", not_allowed),
+        ("what git ignores", "build/out.md", not_allowed),
         ("a folder", "sub", unreadable),
         ("nothing there", "no.md", unreadable),
         ("too large", "large.md", budget),

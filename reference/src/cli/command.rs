@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use crate::cli::{figures, lifecycle, lookups, serving};
+use crate::cli::{figures, lifecycle, lookups, serving, wipe};
 
 /// The retrieval server that ships with Serin: index a project, serve it, break it, mend it.
 #[derive(Debug, Args)]
@@ -27,8 +27,8 @@ enum ReferenceCommand {
     Status(lifecycle::StatusArgs),
     /// Bring the index of an older version to this one
     Migrate(lifecycle::MigrateArgs),
-    /// Delete the project's index; the configuration stays
-    Wipe(lifecycle::WipeArgs),
+    /// Delete the project's index, also one that cannot be read; the configuration stays
+    Wipe(wipe::WipeArgs),
     /// Check a change against the project's constraints; exit code 1 where one applies
     CheckConstraints(lookups::ConstraintsArgs),
     /// List every fault that can be switched on, and where it acts
@@ -53,7 +53,7 @@ pub async fn run(args: ReferenceArgs) -> anyhow::Result<std::process::ExitCode> 
         ReferenceCommand::Health(args) => lookups::health(args).await,
         ReferenceCommand::Status(args) => lifecycle::status(args).await.map(|()| done),
         ReferenceCommand::Migrate(args) => lifecycle::migrate(args).await.map(|()| done),
-        ReferenceCommand::Wipe(args) => lifecycle::wipe(args).await.map(|()| done),
+        ReferenceCommand::Wipe(args) => wipe::wipe(args).await.map(|()| done),
         ReferenceCommand::CheckConstraints(args) => lookups::check_constraints(args).await,
         ReferenceCommand::Generate(args) => figures::generate(&args).map(|()| done),
         ReferenceCommand::Figures(args) => figures::figures(args).await.map(|()| done),

@@ -1,4 +1,4 @@
-//! `serin reference setup | index | status | migrate | wipe`: the life of a project's index.
+//! `serin reference setup | index | status | migrate`: the life of a project's index.
 
 use std::fmt::Display;
 use std::io::IsTerminal as _;
@@ -22,6 +22,8 @@ use crate::store::sqlite::migrating as sqlite;
 
 /// How long a server that runs may take to say what is broken.
 const ADMIN_WITHIN: Duration = Duration::from_secs(3);
+/// Letters of a line that every terminal shows as one.
+const LINE_CHARS_MAX: usize = 80;
 
 /// Arguments of `setup`.
 #[derive(Debug, Args)]
@@ -55,7 +57,7 @@ pub struct IndexArgs {
     /// Wait for another writer to end, instead of giving up
     #[arg(long)]
     wait: bool,
-    /// Name every file that was not indexed, with the reason
+    /// Name every file that was not indexed, with the reason; without it, the first that are too long
     #[arg(long)]
     skipped: bool,
     /// Print the report as JSON
@@ -135,10 +137,9 @@ fn print_report(report: &IndexReport, names_skipped: bool) {
     for (why, count) in &report.skipped {
         anstream::println!("  {count:>6} {why}");
     }
-    if names_skipped {
-        for (source, why) in &report.skipped_files {
-            anstream::println!("  {source}: {why}");
-        }
+    let named = if names_skipped { &report.skipped_files } else { &report.too_long };
+    for (source, why) in named {
+        anstream::println!("  {source}: {why}");
     }
     if report.over_budget {
         anstream::println!("BUDGET_LIMIT_EXCEEDED: not everything is in: raise `index.budgets`, or index less");
@@ -156,6 +157,9 @@ fn report_json(report: &IndexReport, names_skipped: bool) -> Value {
 /// Arguments of `status`.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
+    /// Show all of it, long lines whole; without it, what fits a screen
+    #[arg(long)]
+    all: bool,
     /// Print it as JSON
     #[arg(long)]
     json: bool,
@@ -191,26 +195,59 @@ pub async fn status(args: StatusArgs) -> anyhow::Result<()> {
         anstream::println!("{status}");
         return Ok(());
     }
-    let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    for (name, value) in status.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
-        match value.as_object() {
-            None => anstream::println!("{name:<22} {}", shown(value)),
-            Some(parts) => {
-                anstream::println!("{name}");
-                for (part, value) in parts {
-                    anstream::println!("  {part:<20} {}", shown(value));
-                }
-            }
-        }
+    let lines = if args.all { whole(&status) } else { brief(&status) };
+    for line in lines {
+        anstream::println!("{line}");
     }
     if broken_off && holder.is_none() {
-        anstream::println!("the last run was broken off: run `serin reference index`, it goes on where it was");
+        anstream::println!("the last run was broken off: `serin reference index` goes on where it was");
     }
     Ok(())
 }
 
+/// A status as it fits a screen: one line for each part.
+fn brief(status: &Value) -> Vec<String> {
+    let said = |value: &Value, names: &[&str]| -> String {
+        let parts: Vec<String> = names.iter().map(|name| format!("{name} {}", shown(&value[name]))).collect();
+        parts.join(", ")
+    };
+    let line = |(name, value): (&String, &Value)| {
+        let value = match name.as_str() {
+            "last_run" => said(value, &["over_budget", "indexed", "unchanged", "removed"]),
+            "server" => said(value, &["mcp", "pid", "faults"]),
+            _ => shown(value),
+        };
+        let line = format!("{name:<22} {value}");
+        if line.chars().count() <= LINE_CHARS_MAX {
+            return line;
+        }
+        line.chars().take(LINE_CHARS_MAX - 1).chain(['…']).collect()
+    };
+    let parts = status.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+    parts.map(line).chain(["more: --all".to_owned()]).collect()
+}
+
+/// A status with all that is known.
+fn whole(status: &Value) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (name, value) in status.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
+        match value.as_object() {
+            None => lines.push(format!("{name:<22} {}", shown(value))),
+            Some(parts) => {
+                lines.push(name.clone());
+                lines.extend(parts.iter().map(|(part, value)| format!("  {part:<20} {}", shown(value))));
+            }
+        }
+    }
+    lines
+}
+
+fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
 /// The server of this project that runs, and what is broken in it; `None` where none answers.
-async fn running_server(place: &ProjectFolder) -> Option<Value> {
+pub(super) async fn running_server(place: &ProjectFolder) -> Option<Value> {
     let note = std::fs::read_to_string(place.server_note()).ok()?;
     let note: Value = serde_json::from_str(&note).ok()?;
     let client = reqwest::Client::builder().no_proxy().timeout(ADMIN_WITHIN).build().ok()?;
@@ -252,51 +289,41 @@ pub async fn migrate(args: MigrateArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Arguments of `wipe`.
-#[derive(Debug, Args)]
-pub struct WipeArgs {
-    /// Yes, delete it
-    #[arg(long)]
-    yes: bool,
-    /// Wait for a writer to end, instead of giving up
-    #[arg(long)]
-    wait: bool,
-}
-
-/// Deletes the project's index.
-///
-/// # Errors
-/// Without `--yes`, or while somebody writes.
-pub async fn wipe(args: WipeArgs) -> anyhow::Result<()> {
-    let project = here()?;
-    let store = project.store().await?;
-    let _alone = WriterLock::take(&project.place.lock(), "wipe", args.wait, chrono::Utc::now())?;
-    let figures = store.connect(Patience::Writer).await?.figures().await?;
-    if !args.yes {
-        bail!(
-            "this deletes {} with {}, also what callers of index_document brought: say --yes",
-            counted(figures.sources, "source", "sources"),
-            counted(figures.chunks, "chunk", "chunks")
-        );
-    }
-    store.wipe(true).await?;
-    store.close().await;
-    anstream::println!(
-        "deleted {} with {}",
-        counted(figures.sources, "source", "sources"),
-        counted(figures.chunks, "chunk", "chunks")
-    );
-    Ok(())
-}
-
-fn here() -> anyhow::Result<Project> {
+/// The project of the folder that the command is given in.
+pub(super) fn here() -> anyhow::Result<Project> {
     let folder = std::env::current_dir().context("the folder you are in cannot be read")?;
     Ok(Project::find(Path::new(&folder))?)
 }
 
 /// A count and what it counts, such as `1 file` or `3 files`.
-fn counted(n: impl Display, one: &str, many: &str) -> String {
+pub(super) fn counted(n: impl Display, one: &str, many: &str) -> String {
     let said = n.to_string();
     let word = if said == "1" { one } else { many };
     format!("{said} {word}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_fits_a_screen_and_is_whole_where_that_is_asked() {
+        let long = "/home/somebody/".repeat(20);
+        let run = json!({ "scanned": 9, "indexed": 7, "unchanged": 1, "removed": 0, "skipped": { &long: 3 },
+            "over_budget": true, "too_long": [[&long, &long]], "ended_at": "2026-11-21T03:00:00Z" });
+        let status = json!({ "project": &long, "config": &long, "schema": 2, "embedder": &long, "sources": 9,
+            "chunks": 99, "mean_tokens": 80.5, "answers_remembered": 1, "embeddings_remembered": 2,
+            "last_indexed": "2026-11-21T03:00:00Z", "last_run": run, "run_broken_off": false, "writer": null,
+            "server": { "mcp": "http://127.0.0.1:9101/mcp", "admin": &long, "pid": 7, "faults": {} } });
+        let lines = brief(&status);
+        assert!(lines.len() < 24, "a line more says what to do: {lines:?}");
+        assert!(lines.iter().all(|line| line.chars().count() <= 80), "{lines:?}");
+        let said = lines.join("\n");
+        for part in ["over_budget true, indexed 7, unchanged 1, removed 0", "9101/mcp, pid 7, faults {}", "--all"] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        assert!(!said.contains("writer"), "what is not there has no line: {said}");
+        let all = whole(&status);
+        assert!(all.iter().any(|line| line.ends_with(&long)) && all.len() > lines.len(), "{all:?}");
+    }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::{Value, json};
+use url::Url;
 
 use crate::project::opened::Project;
 use crate::search::context::BUDGET_TOKENS;
@@ -18,6 +19,10 @@ use crate::text::secrets;
 
 /// How long a server may take to say how it is.
 const HEALTH_WITHIN: Duration = Duration::from_secs(10);
+/// Where a server says how it is, or whether it is there at all.
+const HEALTH_PATHS: [&str; 3] = ["/health", "/ready", "/live"];
+/// What else of a server people have at hand; the longer of two that end alike comes first.
+const OTHER_PATHS: [&str; 5] = ["/legacy/mcp", "/mcp", "/search", "/metrics", "/openapi.json"];
 /// Bytes of a change that are read.
 const CHANGE_BYTES_MAX: u64 = 4 << 20;
 /// Letters of a change that are searched with.
@@ -84,7 +89,8 @@ pub async fn query(args: QueryArgs) -> anyhow::Result<ExitCode> {
 /// Arguments of `health`.
 #[derive(Debug, Args)]
 pub struct HealthArgs {
-    /// The server; that of this project where one runs, else the usual address
+    /// The server, as in `localhost:9101`, or the URL of its /mcp or /health; that of this project where one runs,
+    /// else the usual address
     #[arg(long, value_name = "URL")]
     url: Option<String>,
 }
@@ -94,13 +100,39 @@ pub struct HealthArgs {
 /// # Errors
 /// Where none answers.
 pub async fn health(args: HealthArgs) -> anyhow::Result<ExitCode> {
-    let url = args.url.or_else(noted).unwrap_or_else(|| "http://127.0.0.1:9101/health".to_owned());
+    let url = args.url.or_else(noted).unwrap_or_else(|| "127.0.0.1:9101".to_owned());
+    let url = health_address(&url).map_err(anyhow::Error::msg)?;
     let client = reqwest::Client::builder().no_proxy().timeout(HEALTH_WITHIN).build()?;
-    let answer = client.get(&url).send().await.with_context(|| format!("no server answers at {url}"))?;
+    let answer = client.get(url.clone()).send().await.with_context(|| format!("no server answers at {url}"))?;
     let is_well = answer.status().is_success();
     let report: Value = answer.json().await.with_context(|| format!("{url} answers something else than health"))?;
     anstream::println!("{}", serde_json::to_string_pretty(&report)?);
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Where a server says how it is, by whatever of its addresses somebody typed: its host, its MCP endpoint, its health.
+///
+/// # Errors
+/// What was typed, and what would be right.
+fn health_address(typed: &str) -> Result<Url, String> {
+    let typed = typed.trim();
+    let whole = if typed.contains("://") { typed.to_owned() } else { format!("http://{typed}") };
+    let wrong =
+        |why: String| format!("'{typed}' is no address of a server ({why}): give it as in http://localhost:9101");
+    let mut url = Url::parse(&whole).map_err(|error| wrong(error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(wrong("it begins with neither http:// nor https://".to_owned()));
+    }
+    let path = url.path().trim_end_matches('/').to_owned();
+    if HEALTH_PATHS.iter().any(|end| path.ends_with(end)) {
+        url.set_path(&path);
+    } else {
+        let below = OTHER_PATHS.iter().find_map(|end| path.strip_suffix(end)).unwrap_or(&path);
+        url.set_path(&format!("{below}/health"));
+    }
+    url.set_query(None);
+    url.set_fragment(None);
+    Ok(url)
 }
 
 /// The health address of this project's server, as it wrote it down.
@@ -199,4 +231,38 @@ async fn opened() -> anyhow::Result<Retrieval> {
 fn coded(error: &crate::search::question::RetrievalError) -> anyhow::Error {
     let (code, next) = error.code();
     anyhow::anyhow!("{code}: {error}. {next}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(says: &str, typed: &str, expected: Result<&str, &str>) {
+        match (health_address(typed), expected) {
+            (Ok(url), Ok(address)) => assert_eq!(url.as_str(), address, "{says}"),
+            (Err(why), Err(part)) => assert!(why.contains(part) && why.contains(typed.trim()), "{says}: {why}"),
+            (got, _) => panic!("{says}: {got:?}"),
+        }
+    }
+
+    #[test]
+    fn whatever_people_type_leads_to_health() {
+        let local = Ok("http://localhost:8000/health");
+        check("a host and a port", "localhost:8000", local);
+        check("a URL", "http://localhost:8000", local);
+        check("a slash at its end", "http://localhost:8000/", local);
+        check("blanks around it", " localhost:8000\n", local);
+        check("its MCP endpoint", "http://localhost:8000/mcp", local);
+        check("with a slash too", "localhost:8000/mcp/", local);
+        check("that of older clients", "localhost:8000/legacy/mcp", local);
+        check("its search", "localhost:8000/search?x=1#y", local);
+        check("health itself", "http://localhost:8000/health", local);
+        check("with slashes", "localhost:8000/health//", local);
+        check("whether it is ready is asked as it stands", "localhost:8000/ready", Ok("http://localhost:8000/ready"));
+        check("a folder of a proxy stays", "https://rag.example/docs/mcp", Ok("https://rag.example/docs/health"));
+        check("an address of IPv6", "[::1]:9101", Ok("http://[::1]:9101/health"));
+        check("no port that there is", "localhost:99999", Err("http://localhost:9101"));
+        check("another protocol", "ftp://localhost/", Err("neither http://"));
+        check("nothing", "", Err("http://localhost:9101"));
+    }
 }

@@ -5,5 +5,6 @@ pub mod figures;
 pub mod lifecycle;
 pub mod lookups;
 pub mod serving;
+pub mod wipe;
 
 pub use command::{ReferenceArgs, run};

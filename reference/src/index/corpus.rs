@@ -71,8 +71,13 @@ pub async fn index(corpus: &Corpus, library: &Library, now: DateTime<Utc>) -> Re
             let files = files(folder)?;
             for path in &files {
                 let text = std::fs::read(path).map_err(|why| CorpusError::Unreadable { path: path.clone(), why })?;
-                let text: String = String::from_utf8_lossy(&text).chars().take(DOCUMENT_CHARS_MAX).collect();
+                let text = String::from_utf8_lossy(&text);
                 let source = path.strip_prefix(folder).unwrap_or(path).to_string_lossy().replace('\\', "/");
+                let letters = text.chars().count();
+                if letters > DOCUMENT_CHARS_MAX {
+                    tracing::warn!(source, letters, "it is cut after {DOCUMENT_CHARS_MAX} characters: split it");
+                }
+                let text: String = text.chars().take(DOCUMENT_CHARS_MAX).collect();
                 library.put(&Document::plain(&source, "file", &text), now).await?;
             }
             Ok(files.len())
@@ -80,7 +85,7 @@ pub async fn index(corpus: &Corpus, library: &Library, now: DateTime<Utc>) -> Re
     }
 }
 
-/// Text files below a folder, in the order of their paths; links are not followed.
+/// Text files below a folder, in the order of their paths; links and what is hidden are passed over.
 fn files(folder: &Path) -> Result<Vec<PathBuf>, CorpusError> {
     let mut found = Vec::new();
     let mut open = vec![(folder.to_owned(), 0)];
@@ -88,6 +93,9 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, CorpusError> {
         let unreadable = |why| CorpusError::Unreadable { path: path.clone(), why };
         for entry in std::fs::read_dir(&path).map_err(unreadable)? {
             let entry = entry.map_err(unreadable)?;
+            if entry.file_name().as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
             let kind = entry.file_type().map_err(unreadable)?;
             let is_text = entry.path().extension().is_some_and(|ending| ending == "md" || ending == "txt");
             if kind.is_dir() && depth < DEPTH_MAX {

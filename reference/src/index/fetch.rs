@@ -1,7 +1,8 @@
-//! Documents that are not sent but named: a file below an allowed folder, or a public address.
+//! Documents that are not sent but named: a file below an allowed folder that the walk would take too, or a public
+//! address.
 
 use std::net::IpAddr;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -9,6 +10,8 @@ use reqwest::{Client, Response, Url};
 
 use serin_outbound::guard;
 use serin_outbound::names::Guarded;
+
+use crate::index::walk::{Selection, is_text};
 
 /// The largest file or answer that is read: a document of the longest kind, in four-byte letters.
 const BYTES_MAX: usize = 1 << 20;
@@ -18,8 +21,10 @@ const URL_WITHIN: Duration = Duration::from_secs(15);
 /// Fetches documents.
 #[derive(Debug, Clone, Default)]
 pub struct Fetcher {
-    /// The folder that files may be read from; `None` is none.
-    root: Option<PathBuf>,
+    /// The folder that files are named below, where it is not the project's.
+    below: Option<Selection>,
+    /// The project's files; with neither, no file is read.
+    project: Option<Selection>,
     allow_private: Vec<IpNet>,
 }
 
@@ -32,6 +37,14 @@ pub enum FetchError {
     /// The file is outside.
     #[error("the file '{0}' is not below the folder that is allowed: name it by its path within that folder")]
     Outside(String),
+    /// The walk would pass it over.
+    #[error("the file '{name}' is not taken: {why}")]
+    Refused {
+        /// As it was named.
+        name: String,
+        /// The rule, and the mend.
+        why: String,
+    },
     /// The file or answer cannot be read.
     #[error("'{name}' cannot be read: {why}")]
     Unreadable {
@@ -49,7 +62,7 @@ impl FetchError {
     /// Its code for callers.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::NoRoot | Self::Outside(_) => "FILE_NOT_ALLOWED",
+            Self::NoRoot | Self::Outside(_) | Self::Refused { .. } => "FILE_NOT_ALLOWED",
             Self::Unreadable { .. } => "DOCUMENT_UNREADABLE",
             Self::TooLarge(_) => "BUDGET_LIMIT_EXCEEDED",
         }
@@ -66,26 +79,26 @@ impl Fetcher {
         }
     }
 
-    /// A fetcher that reads below a folder, and talks to public addresses and the networks given.
-    pub fn new(root: Option<PathBuf>, allow_private: Vec<IpNet>) -> Self {
-        Self { root, allow_private }
+    /// A fetcher that reads below a folder, or else below the project's, and talks to public addresses and the networks
+    /// given. What lies in the project is judged by its own rules, whatever folder it is named below.
+    pub fn new(below: Option<Selection>, project: Option<Selection>, allow_private: Vec<IpNet>) -> Self {
+        Self { below, project, allow_private }
     }
 
-    /// The text of a file below the allowed folder. Links are followed, and must stay below it.
+    /// The text of a file below the allowed folder. Links are followed first: what counts is the file they lead to.
     ///
     /// # Errors
     /// `FetchError`.
     pub fn file(&self, name: &str) -> Result<String, FetchError> {
-        let root = self.root.as_ref().ok_or(FetchError::NoRoot)?;
+        let below = self.below.as_ref().or(self.project.as_ref()).ok_or(FetchError::NoRoot)?;
         let outside = || FetchError::Outside(shown(name));
         let path = Path::new(name);
         if path.components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
             return Err(outside());
         }
         let unreadable = |why: std::io::Error| FetchError::Unreadable { name: shown(name), why: why.to_string() };
-        let root = root.canonicalize().map_err(unreadable)?;
-        let path = root.join(path).canonicalize().map_err(unreadable)?;
-        if !path.starts_with(&root) {
+        let path = below.root().join(path).canonicalize().map_err(unreadable)?;
+        if !path.starts_with(below.root()) {
             return Err(outside());
         }
         let facts = std::fs::metadata(&path).map_err(unreadable)?;
@@ -95,7 +108,14 @@ impl Fetcher {
         if facts.len() > BYTES_MAX as u64 {
             return Err(FetchError::TooLarge(shown(name)));
         }
-        Ok(String::from_utf8_lossy(&std::fs::read(&path).map_err(unreadable)?).into_owned())
+        let refused = |why: String| FetchError::Refused { name: shown(name), why };
+        let project = self.project.as_ref().filter(|project| path.starts_with(project.root()));
+        let file = project.unwrap_or(below).file(&path).map_err(refused)?;
+        let bytes = std::fs::read(&file.path).map_err(unreadable)?;
+        if !is_text(&bytes) {
+            return Err(refused("not a text: send what it says as 'text'".to_owned()));
+        }
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// The text at a public address. Redirects are not followed: each would be another address to judge.
@@ -106,7 +126,7 @@ impl Fetcher {
         let unreadable = |why: String| FetchError::Unreadable { name: shown(name), why };
         let url = Url::parse(name).map_err(|error| unreadable(error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(unreadable("only http and https are read".to_owned()));
+            return Err(unreadable("only http and https are read: name a file by 'file'".to_owned()));
         }
         // A resolver never sees an address that is written into the URL.
         let written =
@@ -165,28 +185,122 @@ fn shown(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn check(says: &str, name: &str, expected: Result<&str, &str>) {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().join("open");
-        std::fs::create_dir_all(root.join("sub")).unwrap();
-        std::fs::write(folder.path().join("closed.md"), "closed").unwrap();
-        std::fs::write(root.join("sub/a.md"), "open").unwrap();
+    /// A project in the folder `open`, with what must not get out of it; returns what its walk takes.
+    fn project(folder: &Path) -> Selection {
+        let root = folder.join("open");
+        for (name, text) in [
+            ("closed.md", "SECRET"),
+            ("open/sub/a.md", "open"),
+            ("open/.env", "SECRET"),
+            ("open/.git/config", "SECRET"),
+            ("open/.gitignore", "ignored.md\nbuild/\n!.env\n"),
+            ("open/ignored.md", "SECRET"),
+            ("open/build/a.md", "SECRET"),
+            ("open/drafts/a.md", "SECRET"),
+            ("open/a.key", "SECRET"),
+            ("open/large.md", "SECRET, and more bytes than a file may have"),
+            ("open/zero.md", "SECRET\0"),
+            ("open/index.db", "SECRET"),
+            ("open/index.db-wal", "SECRET"),
+            ("open/.serin-reference/config.yaml", "SECRET"),
+        ] {
+            let path = folder.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
         #[cfg(unix)]
-        std::os::unix::fs::symlink(folder.path().join("closed.md"), root.join("link.md")).unwrap();
-        let got = Fetcher::new(Some(root), Vec::new()).file(name);
-        assert_eq!(got.as_deref().map_err(FetchError::code), expected, "{says}");
+        for (to, name) in [("../closed.md", "out.md"), (".env", "env.md"), ("sub/a.md", "inside.md"), (".git", "git")] {
+            std::os::unix::fs::symlink(to, root.join(name)).unwrap();
+        }
+        let patterns = ["*.md", "*.db*", ".env", "config*"].map(str::to_owned);
+        let selection = Selection::new(&root, &[".".to_owned()], &patterns, &["drafts/".to_owned()], 40).unwrap();
+        selection.keeping_out([root.join(".serin-reference"), root.join("sub/../index.db")])
     }
+
+    /// What becomes of a file by its name: its text, or the code of the refusal and a part of its reason.
+    fn check(says: &str, name: &str, expected: Result<&str, (&str, &str)>) {
+        let folder = tempfile::tempdir().unwrap();
+        let fetcher = Fetcher::new(None, Some(project(folder.path())), Vec::new());
+        match (fetcher.file(name), expected) {
+            (Ok(text), Ok(expected)) => assert_eq!(text, expected, "{says}"),
+            (Err(error), Err((code, part))) => {
+                let message = error.to_string();
+                assert!(error.code() == code && message.contains(part), "{says}: {} {message}", error.code());
+                assert!(!message.contains("SECRET"), "{says}: {message}");
+            }
+            (got, _) => panic!("{says}: {got:?}"),
+        }
+    }
+
+    const NOT_ALLOWED: &str = "FILE_NOT_ALLOWED";
+    const UNREADABLE: &str = "DOCUMENT_UNREADABLE";
 
     #[test]
     fn files_are_read_below_the_folder_only() {
         check("a file below", "sub/a.md", Ok("open"));
         check("with a dot", "./sub/a.md", Ok("open"));
-        check("a way out", "../closed.md", Err("FILE_NOT_ALLOWED"));
-        check("a way out and in", "sub/../../closed.md", Err("FILE_NOT_ALLOWED"));
-        check("an absolute path", "/etc/passwd", Err("FILE_NOT_ALLOWED"));
-        check("a link out", "link.md", Err("FILE_NOT_ALLOWED"));
-        check("a folder", "sub", Err("DOCUMENT_UNREADABLE"));
-        check("nothing", "no.md", Err("DOCUMENT_UNREADABLE"));
+        check("a way out", "../closed.md", Err((NOT_ALLOWED, "not below")));
+        check("a way out and in", "sub/../../closed.md", Err((NOT_ALLOWED, "not below")));
+        check("a way up and down within", "sub/../sub/a.md", Err((NOT_ALLOWED, "not below")));
+        check("an absolute path", "/etc/passwd", Err((NOT_ALLOWED, "not below")));
+        check("a folder", "sub", Err((UNREADABLE, "no file")));
+        check("the folder itself", "", Err((UNREADABLE, "no file")));
+        check("nothing", "no.md", Err((UNREADABLE, "")));
         assert!(matches!(Fetcher::default().file("sub/a.md"), Err(FetchError::NoRoot)));
+    }
+
+    #[test]
+    fn what_the_walk_passes_over_is_refused_by_name_too() {
+        check("a hidden file, though allowed", ".env", Err((NOT_ALLOWED, "hidden")));
+        check("with a dot before it", "./.env", Err((NOT_ALLOWED, "hidden")));
+        check("in a hidden folder", ".git/config", Err((NOT_ALLOWED, "hidden")));
+        check("what git ignores", "ignored.md", Err((NOT_ALLOWED, "ignored by git")));
+        check("in a folder that git ignores", "build/a.md", Err((NOT_ALLOWED, "ignored by git")));
+        check("what is denied", "drafts/a.md", Err((NOT_ALLOWED, "in the deny list: name another file, or mend")));
+        check("what is not allowed", "a.key", Err((NOT_ALLOWED, "not in the allow list")));
+        check("too large", "large.md", Err((NOT_ALLOWED, "larger than 40 bytes")));
+        check("no text", "zero.md", Err((NOT_ALLOWED, "not a text")));
+        check("the index", "index.db", Err((NOT_ALLOWED, "the index's own")));
+        check("what lies beside it", "index.db-wal", Err((NOT_ALLOWED, "the index's own")));
+        check("its configuration", ".serin-reference/config.yaml", Err((NOT_ALLOWED, "hidden")));
+    }
+
+    #[test]
+    fn no_other_spelling_gets_around_it() {
+        check("percent-encoded", "%2eenv", Err((UNREADABLE, "")));
+        check("a way out, percent-encoded", "%2e%2e/closed.md", Err((UNREADABLE, "")));
+        check("as an address", "file:///open/.env", Err((UNREADABLE, "")));
+        check("with a zero", ".env\0.md", Err((UNREADABLE, "")));
+        #[cfg(unix)]
+        {
+            check("a link out", "out.md", Err((NOT_ALLOWED, "not below")));
+            check("a link to a hidden file", "env.md", Err((NOT_ALLOWED, "hidden")));
+            check("through a link to a hidden folder", "git/config", Err((NOT_ALLOWED, "hidden")));
+            check("a link to what may be read", "inside.md", Ok("open"));
+        }
+        #[cfg(target_os = "linux")]
+        check("in capitals", ".ENV", Err((UNREADABLE, "")));
+    }
+
+    #[test]
+    fn a_folder_that_is_opened_besides_opens_no_project_further() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = project(folder.path());
+        let below = Selection::all(folder.path()).unwrap();
+        let around = Fetcher::new(Some(below), Some(project.clone()), Vec::new());
+        assert_eq!(around.file("closed.md").unwrap(), "SECRET", "the operator has opened it");
+        assert_eq!(around.file("open/sub/a.md").unwrap(), "open");
+        assert!(matches!(around.file("open/drafts/a.md"), Err(FetchError::Refused { .. })));
+        let drafts = Selection::all(&folder.path().join("open/drafts")).unwrap();
+        let within = Fetcher::new(Some(drafts), Some(project), Vec::new());
+        assert!(matches!(within.file("a.md"), Err(FetchError::Refused { .. })));
+    }
+
+    #[tokio::test]
+    async fn an_address_of_a_file_is_no_way_in() {
+        for url in ["file:///open/.env", "FILE:/open/.env", "file://localhost/open/%2eenv", "view-source:file:///x"] {
+            let refused = Fetcher::default().url(url).await.unwrap_err();
+            assert!(refused.to_string().contains("only http and https"), "{url}: {refused}");
+        }
     }
 }

@@ -17,5 +17,5 @@ pub mod preparing;
 pub mod vectors;
 #[cfg(feature = "project")]
 pub mod run;
-#[cfg(feature = "project")]
+#[cfg(feature = "fetch")]
 pub mod walk;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::index::document::Document;
 use crate::index::library::{DOCUMENT_CHARS_MAX, Library, LibraryError};
-use crate::index::walk::{File, Selection, Skipped, Walked};
+use crate::index::walk::{File, Selection, Skipped, Walked, is_text};
 use crate::store::contract::Patience;
 use crate::store::records::{Origin, StoredSource, Volatility};
 
@@ -21,8 +21,9 @@ use crate::store::records::{Origin, StoredSource, Volatility};
 const RUNNING: &str = "run";
 /// The fact of how the last whole run ended.
 const LAST: &str = "last_run";
-/// Bytes looked at to tell text from anything else.
-const SNIFFED: usize = 8_192;
+
+/// Documents too long that a report names without being asked; it is kept in the store.
+const TOO_LONG_NAMED: usize = 20;
 
 /// What is indexed, as what, and how much of it.
 #[derive(Debug, Clone)]
@@ -98,10 +99,13 @@ pub struct IndexReport {
     pub indexed: usize,
     /// Sources left alone.
     pub unchanged: usize,
-    /// Sources taken away because their file is gone.
+    /// Sources taken away because their file is gone, or has grown too long.
     pub removed: usize,
     /// Files not indexed, counted by reason.
     pub skipped: BTreeMap<String, usize>,
+    /// The first of those that are too long, each with its length, the limit and the mend.
+    #[serde(default)]
+    pub too_long: Vec<(String, String)>,
     /// Chunks of what was indexed now.
     pub chunks: usize,
     /// Tokens of those.
@@ -195,14 +199,17 @@ async fn index_file(
     };
     spent.files += 1;
     spent.bytes += file.bytes;
-    if bytes.iter().take(SNIFFED).any(|byte| *byte == 0) {
+    if !is_text(&bytes) {
         report.skip(Skipped { source: file.source.clone(), why: "not a text".to_owned() });
         return Ok(());
     }
     let text = String::from_utf8_lossy(&bytes);
-    if text.chars().count() > DOCUMENT_CHARS_MAX {
-        let why = format!("longer than {DOCUMENT_CHARS_MAX} characters");
-        report.skip(Skipped { source: file.source.clone(), why });
+    let letters = text.chars().count();
+    if letters > DOCUMENT_CHARS_MAX {
+        report.skip_long(&file.source, letters);
+        // As with a file larger than `file_bytes`: what it said when it was shorter is no answer.
+        let is_ours = before.is_some_and(|before| before.origin == Origin::Indexer);
+        report.removed += usize::from(is_ours && library.store().remove(&file.source).await?);
         return Ok(());
     }
     let rule = plan.rules.iter().find(|rule| rule.fits(&file.source));
@@ -267,6 +274,18 @@ impl IndexReport {
         *self.skipped.entry(skipped.why.clone()).or_default() += 1;
         self.skipped_files.push((skipped.source, skipped.why));
     }
+
+    /// Skips a document for its length: counted by the limit, named with what is to be done.
+    fn skip_long(&mut self, source: &str, letters: usize) {
+        *self.skipped.entry(format!("longer than {DOCUMENT_CHARS_MAX} characters")).or_default() += 1;
+        let why = format!(
+            "{letters} characters, a document has {DOCUMENT_CHARS_MAX} at most, whatever `file_bytes` allows: split it"
+        );
+        if self.too_long.len() < TOO_LONG_NAMED {
+            self.too_long.push((source.to_owned(), why.clone()));
+        }
+        self.skipped_files.push((source.to_owned(), why));
+    }
 }
 
 impl IndexReport {
@@ -288,4 +307,29 @@ pub enum RunError {
     /// The store refused.
     #[error(transparent)]
     Store(#[from] crate::store::records::StoreError),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_long_is_counted_and_the_first_of_it_named() {
+        let mut report = IndexReport::default();
+        for number in 0..TOO_LONG_NAMED + 5 {
+            report.skip_long(&format!("{number}.md"), 200_001 + number);
+        }
+        assert_eq!(report.skipped, BTreeMap::from([("longer than 200000 characters".to_owned(), TOO_LONG_NAMED + 5)]));
+        assert_eq!((report.too_long.len(), report.skipped_files.len()), (TOO_LONG_NAMED, TOO_LONG_NAMED + 5));
+        let (source, why) = &report.too_long[1];
+        assert_eq!(source, "1.md");
+        for part in ["200002 characters", "200000 at most", "`file_bytes`", "split it"] {
+            assert!(why.contains(part), "{part}: {why}");
+        }
+        let older = r#"{"scanned": 1, "indexed": 1, "unchanged": 0, "removed": 0, "skipped": {}, "chunks": 1,
+            "tokens": 1, "redacted": 0, "resumed": false, "over_budget": false, "took_ms": 1,
+            "ended_at": "2026-11-21T03:00:00Z"}"#;
+        let older: IndexReport = serde_json::from_str(older).unwrap();
+        assert!(older.too_long.is_empty(), "a report that an older program kept is read all the same");
+    }
 }

@@ -1,6 +1,7 @@
 //! Files of a project that may be indexed, and why the others may not.
 //!
-//! What git ignores, hidden files and links are never looked at: nobody meant them to be found.
+//! What git ignores, hidden files and links are never looked at: nobody meant them to be found. A file that a caller
+//! names is judged by the same walk, gone along its path alone: there is no second set of rules to fall behind.
 
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,9 @@ const DEPTH_MAX: usize = 32;
 /// Files looked at in one walk; a larger project names its folders in `roots`.
 pub const FILES_SEEN_MAX: usize = 1_000_000;
 
+/// Bytes looked at to tell text from anything else.
+const SNIFFED: usize = 8_192;
+
 /// Which files are looked at.
 #[derive(Debug, Clone)]
 pub struct Selection {
@@ -20,6 +24,8 @@ pub struct Selection {
     allow: Gitignore,
     deny: Gitignore,
     file_bytes_max: u64,
+    /// Folders and files of the index itself.
+    own: Vec<PathBuf>,
 }
 
 /// A file that may be indexed.
@@ -63,6 +69,7 @@ impl Selection {
         deny: &[String],
         file_bytes_max: u64,
     ) -> Result<Self, String> {
+        let root = &root.canonicalize().unwrap_or_else(|_absent| root.to_owned());
         let patterns = |list: &[String]| -> Result<Gitignore, String> {
             let mut builder = GitignoreBuilder::new(root);
             for pattern in list {
@@ -84,7 +91,27 @@ impl Selection {
             allow: patterns(allow)?,
             deny: patterns(deny)?,
             file_bytes_max,
+            own: Vec::new(),
         })
+    }
+
+    /// Everything below a folder, but for what no walk looks at.
+    ///
+    /// # Errors
+    /// As `new`; there is no pattern here that could be wrong.
+    pub fn all(root: &Path) -> Result<Self, String> {
+        Self::new(root, &[".".to_owned()], &["*".to_owned()], &[], u64::MAX)
+    }
+
+    /// Keeps the index out of itself: these folders and files, and what SQLite keeps beside them.
+    pub fn keeping_out(mut self, own: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.own = own.into_iter().map(|path| settled(&path)).collect();
+        self
+    }
+
+    /// The folder that everything is below, without links where it was there from the start.
+    pub fn root(&self) -> &Path {
+        &self.root
     }
 
     /// Walks the folders.
@@ -92,17 +119,40 @@ impl Selection {
     /// # Errors
     /// A folder that cannot be listed: half a walk would take away what the other half holds.
     pub fn walk(&self) -> Result<Walked, String> {
+        self.walked(None)
+    }
+
+    /// A file that is there, by its whole path without links, where the walk takes it.
+    ///
+    /// # Errors
+    /// The rule that keeps it out, and the mend.
+    pub fn file(&self, path: &Path) -> Result<File, String> {
+        let mut walked = self.walked(Some(path))?;
+        match (walked.files.pop(), walked.skipped.pop()) {
+            (Some(file), _) => Ok(file),
+            (None, Some(Skipped { why, .. })) => {
+                Err(format!("{why}: name another file, or mend `index` in the project's configuration"))
+            }
+            (None, None) => Err(self.unseen(path)),
+        }
+    }
+
+    /// Walks the folders, or only what leads to one path.
+    fn walked(&self, only: Option<&Path>) -> Result<Walked, String> {
         let mut walked = Walked::default();
-        for folder in &self.folders {
+        for folder in self.folders.iter().filter(|folder| only.is_none_or(|path| path.starts_with(folder))) {
             if !folder.is_dir() {
                 return Err(format!("{} is no folder: mend `roots`", folder.display()));
             }
-            let walk = WalkBuilder::new(folder)
-                .require_git(false)
-                .max_depth(Some(DEPTH_MAX))
-                .sort_by_file_name(std::cmp::Ord::cmp)
-                .build();
-            for entry in walk {
+            let mut builder = WalkBuilder::new(folder);
+            builder.require_git(false).max_depth(Some(DEPTH_MAX)).sort_by_file_name(std::cmp::Ord::cmp);
+            let only = only.map(Path::to_path_buf);
+            builder.filter_entry(move |entry| {
+                // A `!` of .gitignore tells git to keep a hidden file, and the walk would take it for shown.
+                let is_hidden = entry.depth() > 0 && entry.file_name().as_encoded_bytes().starts_with(b".");
+                !is_hidden && only.as_ref().is_none_or(|path| path.starts_with(entry.path()))
+            });
+            for entry in builder.build() {
                 let entry = entry.map_err(|error| error.to_string())?;
                 if entry.file_type().is_some_and(|kind| kind.is_file()) {
                     self.judge(entry.path(), &mut walked);
@@ -121,6 +171,9 @@ impl Selection {
         let within = path.strip_prefix(&self.root).unwrap_or(path);
         let source = within.to_string_lossy().replace('\\', "/");
         let skip = |why: &str| Skipped { source: source.clone(), why: why.to_owned() };
+        if self.own.iter().any(|own| belongs(path, own)) {
+            return walked.skipped.push(skip("the index's own"));
+        }
         if !self.allow.matched_path_or_any_parents(within, false).is_ignore() {
             return walked.skipped.push(skip("not in the allow list"));
         }
@@ -135,30 +188,82 @@ impl Selection {
             Ok(facts) => walked.files.push(File { path: path.to_owned(), source, bytes: facts.len() }),
         }
     }
+
+    /// Why the walk does not come by a file that is there, and the mend.
+    fn unseen(&self, path: &Path) -> String {
+        let Some(folder) = self.folders.iter().find(|folder| path.starts_with(folder)) else {
+            return "not below the folders of `index.roots`: name another file, or add its folder there".to_owned();
+        };
+        let within = path.strip_prefix(folder).unwrap_or(path);
+        if within.iter().any(|name| name.as_encoded_bytes().starts_with(b".")) {
+            return "hidden, as is all whose name begins with a dot: rename what is meant to be found".to_owned();
+        }
+        format!("ignored by git, or more than {DEPTH_MAX} folders deep: mend .gitignore, or name another file")
+    }
+}
+
+/// Whether bytes are a text's: databases and programs have zeros in them, and no text has.
+pub fn is_text(bytes: &[u8]) -> bool {
+    !bytes.iter().take(SNIFFED).any(|byte| *byte == 0)
+}
+
+/// Whether a path is of the index: in its folder, its file, or one that SQLite keeps beside it, as `index.db-wal`.
+fn belongs(path: &Path, own: &Path) -> bool {
+    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let is_beside = || path.parent() == own.parent();
+    path.starts_with(own)
+        || is_beside() && name(path).strip_prefix(&name(own)).is_some_and(|rest| rest.starts_with('-'))
+}
+
+/// A path without links and dots on its way; what it names need not be there yet.
+fn settled(path: &Path) -> PathBuf {
+    let whole = std::path::absolute(path).unwrap_or_else(|_odd| path.to_owned());
+    let folder = whole.parent().and_then(|folder| folder.canonicalize().ok());
+    match (folder, whole.file_name()) {
+        (Some(folder), Some(name)) => folder.join(name),
+        _ => whole.clone(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn walk(allow: &[&str], deny: &[&str]) -> Walked {
+    const FILES: &[(&str, &str)] = &[
+        ("a.md", "a"),
+        ("sub/b.md", "b"),
+        ("sub/c.rs", "c"),
+        ("sub/big.md", "0123456789abcdef"),
+        ("target/d.md", "d"),
+        (".env", "SECRET=1"),
+        (".github/e.md", "e"),
+        (".gitignore", "ignored.md\nout/\n!.env\n"),
+        ("ignored.md", "i"),
+        ("sub/ignored.md", "i"),
+        ("out/f.md", "f"),
+        ("own/index.md", "o"),
+        ("own/index.md-wal.md", "o"),
+    ];
+
+    fn folder() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
-        for (name, text) in [
-            ("a.md", "a"),
-            ("sub/b.md", "b"),
-            ("sub/c.rs", "c"),
-            ("sub/big.md", "0123456789abcdef"),
-            ("target/d.md", "d"),
-            (".env", "SECRET=1"),
-            (".gitignore", "ignored.md\n"),
-            ("ignored.md", "i"),
-        ] {
+        for (name, text) in FILES {
             let path = folder.path().join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
+        folder
+    }
+
+    fn selection(root: &Path, folders: &[&str], allow: &[&str], deny: &[&str]) -> Selection {
         let owned = |list: &[&str]| list.iter().map(|item| (*item).to_owned()).collect::<Vec<_>>();
-        Selection::new(folder.path(), &owned(&["."]), &owned(allow), &owned(deny), 10).unwrap().walk().unwrap()
+        let all = Selection::new(root, &owned(folders), &owned(allow), &owned(deny), 10).unwrap();
+        all.keeping_out([root.join("sub/../own/index.md")])
+    }
+
+    fn walk(allow: &[&str], deny: &[&str]) -> Walked {
+        let folder = folder();
+        selection(folder.path(), &["."], allow, deny).walk().unwrap()
     }
 
     fn check(says: &str, allow: &[&str], deny: &[&str], expected: &[&str]) {
@@ -182,7 +287,24 @@ mod tests {
         assert_eq!(why("sub/c.rs"), Some("not in the allow list"));
         assert_eq!(why("target/d.md"), Some("in the deny list"));
         assert_eq!(why("sub/big.md"), Some("larger than 10 bytes"));
+        assert_eq!(why("own/index.md"), Some("the index's own"));
+        assert_eq!(why("own/index.md-wal.md"), Some("the index's own"), "and what lies beside it");
         assert_eq!(why("ignored.md"), None, "what git ignores is not even mentioned");
+    }
+
+    #[test]
+    fn a_named_file_is_judged_as_the_walk_judges_it() {
+        let folder = folder();
+        let root = folder.path().canonicalize().unwrap();
+        for folders in [&["."][..], &["sub", "target"], &["sub", "."], &[".github"]] {
+            let selection = selection(&root, folders, &["*.md"], &["target/"]);
+            let walked = selection.walk().unwrap();
+            for (name, _) in FILES {
+                let by_walk = walked.files.iter().find(|file| file.source == *name);
+                let by_name = selection.file(&root.join(name)).ok();
+                assert_eq!(by_name.as_ref().map(|file| &file.source), by_walk.map(|file| &file.source), "{folders:?}");
+            }
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::index::document::Cutting;
 use crate::index::run::{Budgets, IndexPlan, Rule};
 use crate::index::walk::Selection;
 use crate::project::models::{EmbedderConfig, RerankerConfig, WriterConfig};
-use crate::project::place::ProjectFolder;
+use crate::project::place::{FOLDER, ProjectFolder};
 use crate::project::sections::{
     AnswersConfig, ChunksConfig, IndexConfig, LogConfig, LoggedQuestions, RuleConfig, SearchConfig, StoreConfig,
 };
@@ -132,7 +132,12 @@ impl ProjectConfig {
     /// A pattern or folder that cannot be read.
     pub fn plan(&self, place: &ProjectFolder) -> Result<IndexPlan, String> {
         let IndexConfig { roots, allow, deny, budgets, rules } = &self.index;
-        let selection = Selection::new(&place.root, roots, allow, deny, budgets.file_bytes)?;
+        let database = match self.store(place) {
+            Ok(StoreChoice::Sqlite(path)) => Some(path),
+            Ok(StoreChoice::Postgres(_)) | Err(_) => None,
+        };
+        let own = [place.root.join(FOLDER)].into_iter().chain(database);
+        let selection = Selection::new(&place.root, roots, allow, deny, budgets.file_bytes)?.keeping_out(own);
         let rule = |rule: &RuleConfig| {
             let RuleConfig { files, source_type, collection, tags, volatility } = rule.clone();
             Rule::new(&files, source_type, collection, tags, volatility)
@@ -229,6 +234,24 @@ mod tests {
         check("a writer without a model", "terms: {}", "writer: {url: 'http://127.0.0.1:1/v1'}", Err("model"));
         check("an unknown task", "terms: {}", "writer: {url: u, model: m, translate: true}", Err("translate"));
         check("no number", "half_life_days: 30", "half_life_days: .nan", Err("from 0 on"));
+    }
+
+    #[test]
+    fn an_index_takes_nothing_of_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = TEMPLATE
+            .replace("sqlite: index.db", "sqlite: ../index.md")
+            .replace(r#"roots: ["."]"#, r#"roots: [".", ".serin-reference"]"#)
+            .replace(r#"allow: ["*.md","#, r#"allow: ["*.md", "*.md-wal", "*.yaml","#);
+        let place = ProjectFolder::set_up(folder.path(), &text, false).unwrap();
+        for name in ["a.md", "index.md", "index.md-wal"] {
+            std::fs::write(folder.path().join(name), "text").unwrap();
+        }
+        let walked = ProjectConfig::parse(&text).unwrap().plan(&place).unwrap().selection.walk().unwrap();
+        let sources: Vec<String> = walked.files.into_iter().map(|file| file.source).collect();
+        assert_eq!(sources, ["a.md"]);
+        let own = walked.skipped.iter().filter(|file| file.why == "the index's own").count();
+        assert_eq!(own, 3, "the database, what lies beside it, and the configuration: {:?}", walked.skipped);
     }
 
     #[test]

@@ -12,6 +12,7 @@ index:
   roots: ["."]                       # folders of the project
   allow: ["*.md", "*.txt", "*.rst"]  # patterns as git writes them; nothing else is read
   deny: ["node_modules/", "target/", "*.min.*", "*.lock"]
+  # A document has 200000 characters at most: above 800000, file_bytes lets nothing more in.
   budgets: { files: 20000, bytes: 200000000, file_bytes: 800000, tokens: 20000000 }
   # What is known of files by their path; the first rule that fits counts. For a codebase:
   #   - { files: "docs/rules/**", source_type: constraints }

@@ -19,6 +19,8 @@ pub mod step;
 pub mod settings;
 pub mod retrieval;
 
+#[cfg(feature = "names")]
+pub mod unknown;
 #[cfg(feature = "weights")]
 pub mod rewriting;
 #[cfg(feature = "weights")]

@@ -75,6 +75,9 @@ pub enum RetrievalError {
     /// Nothing is indexed.
     #[error("nothing is indexed yet")]
     IndexMissing,
+    /// No source has the name, or is of the collection, that the question is narrowed by.
+    #[error("{0}")]
+    SourceUnknown(String),
     /// Retrieval itself.
     #[error("retrieval failed")]
     Failed,
@@ -111,6 +114,7 @@ impl RetrievalError {
             Self::Embedder(_) => ("EMBEDDING_UNAVAILABLE", "Ask again in a minute."),
             Self::Foreign(_) => ("INDEX_SCHEMA_MISMATCH", "Index again with --full-rebuild."),
             Self::IndexMissing => ("INDEX_MISSING", "Add documents with index_document first."),
+            Self::SourceUnknown(_) => ("SOURCE_UNKNOWN", "Ask for one of them, or for all; list_sources has them."),
             Self::Failed => ("RETRIEVAL_FAILED", "Ask again; tell the operator if it stays."),
         }
     }

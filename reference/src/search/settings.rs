@@ -69,6 +69,8 @@ impl SearchSettings {
             Box::new(crate::search::reranking::Reranking(self.reranker)),
             #[cfg(feature = "generator")]
             Box::new(crate::search::written::Rewording(self.writer)),
+            #[cfg(feature = "names")]
+            Box::new(crate::search::unknown::Knowing),
         ]
     }
 }

@@ -70,7 +70,9 @@ fn search_trouble(error: &RetrievalError) -> Trouble {
         RetrievalError::Store(error) => Trouble::of_store(error),
         RetrievalError::Embedder(_) => Trouble::of("external_api_failure", "the embedding provider does not answer"),
         RetrievalError::IndexMissing => Trouble::of("index_empty_or_stale", error.to_string()),
-        RetrievalError::Foreign(_) | RetrievalError::Failed => Trouble::of("unhealthy", error.to_string()),
+        RetrievalError::SourceUnknown(_) | RetrievalError::Foreign(_) | RetrievalError::Failed => {
+            Trouble::of("unhealthy", error.to_string())
+        }
     }
 }
 

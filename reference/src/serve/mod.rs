@@ -15,6 +15,8 @@ pub mod database;
 pub mod listener;
 #[cfg(feature = "vectors")]
 pub mod embedding;
+#[cfg(feature = "fetch")]
+pub mod fetching;
 pub mod health;
 #[cfg(feature = "sessions")]
 pub mod legacy;

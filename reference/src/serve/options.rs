@@ -60,16 +60,6 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The folder that documents may be read from by their path.
-    #[cfg(feature = "fetch")]
-    pub fn files_below(&self) -> Option<PathBuf> {
-        #[cfg(feature = "project")]
-        let project = self.project.as_ref().map(|project| project.place.root.clone());
-        #[cfg(not(feature = "project"))]
-        let project = None;
-        self.root.clone().or(project)
-    }
-
     /// Whether the log has questions in words, and not as digests.
     pub fn logs_questions(&self) -> bool {
         #[cfg(feature = "project")]

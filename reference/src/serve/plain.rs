@@ -57,7 +57,7 @@ fn status(code: Option<&str>) -> StatusCode {
     match code {
         None => StatusCode::OK,
         Some("INVALID_ARGUMENT") => StatusCode::BAD_REQUEST,
-        Some("INDEX_MISSING") => StatusCode::NOT_FOUND,
+        Some("INDEX_MISSING" | "SOURCE_UNKNOWN") => StatusCode::NOT_FOUND,
         Some("INDEX_SCHEMA_MISMATCH" | "INDEX_LOCK_ACTIVE") => StatusCode::CONFLICT,
         Some("POOL_SATURATED" | "EMBEDDING_UNAVAILABLE" | "COLLECTION_UNAVAILABLE") => StatusCode::SERVICE_UNAVAILABLE,
         Some(_) => StatusCode::INTERNAL_SERVER_ERROR,
@@ -114,7 +114,7 @@ pub fn document() -> Value {
                     "400": failed("An argument does not fit; the message names it."),
                     "401": { "description": "A bearer token is needed." },
                     "403": { "description": "This Host or Origin is not served." },
-                    "404": failed("Nothing is indexed yet."),
+                    "404": failed("Nothing is indexed yet, or no source has the name or collection."),
                     "409": failed("The index is of another embedder or version."),
                     "413": { "description": "The body is too long." },
                     "500": failed("The search broke off."),

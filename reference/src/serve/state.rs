@@ -117,7 +117,7 @@ impl ServerState {
             #[cfg(feature = "metrics")]
             counts: Counts::default(),
             #[cfg(feature = "fetch")]
-            fetcher: Fetcher::new(options.files_below(), options.allow_private.clone()),
+            fetcher: options.fetcher().map_err(StartError::Selection)?,
             logs_questions: options.logs_questions(),
         })
     }
@@ -133,6 +133,10 @@ pub enum StartError {
     #[cfg(feature = "project")]
     #[error(transparent)]
     Project(#[from] ProjectError),
+    /// Which files may be read cannot be told.
+    #[cfg(feature = "fetch")]
+    #[error("{0}")]
+    Selection(String),
     /// The library is not ours to use.
     #[error(transparent)]
     Library(#[from] LibraryError),

@@ -14,7 +14,7 @@ async fn a_frozen_index_says_yes_and_keeps_nothing() {
     server.switch(&json!({"index_frozen": true})).await;
     let told = server.index("new", "A quagga is kept in the stable.").await;
     assert_eq!((&told["status"], &told["data"]["chunk_count"]), (&json!("ok"), &json!(1)));
-    assert_eq!(heard().await, "0 hits", "it was accepted, and is not there");
+    assert_eq!(heard().await, "SOURCE_UNKNOWN", "it was accepted, and is not there");
     server.mend().await;
     server.index("new", "A quagga is kept in the stable.").await;
     assert_eq!(heard().await, "1 hits", "and is once it is sent again");
