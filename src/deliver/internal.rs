@@ -219,8 +219,12 @@ impl InternalAlerts {
 impl AlertState {
     /// Alerts that were held back for a moment, and reminders.
     fn tell_what_is_due(&mut self, now: DateTime<Utc>) {
-        // What was told later than now was told before the clock was set back: whether it is long ago, nobody knows.
-        let passed = |at: DateTime<Utc>, length: Duration| (now - at).to_std().map_or(true, |age| age >= length);
+        // What was told much later than now was told before the clock was set back: whether it is long ago, nobody knows.
+        // A little later is another beat, which told it while this one, begun before, was still under way.
+        let passed = |at: DateTime<Utc>, length: Duration| match (now - at).to_std() {
+            Ok(age) => age >= length,
+            Err(_) => (at - now).to_std().is_ok_and(|ahead| ahead >= REALERT_AFTER),
+        };
         let due: Vec<(InternalAlert, QueuedKind)> = self
             .open
             .iter()

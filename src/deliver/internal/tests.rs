@@ -53,6 +53,7 @@ fn one_alert_until_it_is_over_and_no_storm() {
         &[Alert, Over, Alert],
         "what came back and stayed is told when ten minutes are over, without being raised again",
     );
+    check(&[(10, Raise), (0, Raise), (5, Look)], &[Alert], "two beats that see it are told in whatever order they end");
     check(
         &[(7200, Raise), (7205, Clear), (5, Raise)],
         &[Alert, Over, Alert],
