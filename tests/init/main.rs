@@ -23,7 +23,7 @@ use serin_reference::lab::{options::LabOptions, server};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// "At most about 40 requests".
+/// "About 40 requests".
 const REQUESTS_MAX: u32 = 45;
 /// Ends a line, a string, a document, a comment; refers to our environment.
 const HOSTILE: &str = "x\"\r\nmonitors: []\n---\n# a: [b\u{2028}${env:HOME} {{ y }} 'z' \u{1b}[2J\u{85}\\";
