@@ -5,7 +5,8 @@
 # PostgreSQL of reference/tests/reference_postgres, the official conformance runner that
 # tests/conformance.rs puts our prober before, and tests/reference_peers our server (with the node 24
 # it needs), the Inspector and the count of tokens that the latter need besides, the fuzzer that
-# reference/tests/reference_http.rs turns on /openapi.json, what drives the browsers of tests/web and tests/journey, and the clock
+# reference/tests/reference_http.rs turns on /openapi.json, the documents of others that bench/tests
+# searches, what drives the browsers of tests/web and tests/journey, and the clock
 # that tests/durability sets. Needs node 20 or newer, npm and python 3.11 or newer (and one of 3.12 or 3.13, see
 # real_servers/install.sh); Chromium, Firefox and libfaketime come from Debian, as root.
 set -eu
@@ -15,6 +16,7 @@ cd "$(dirname "$0")"
 (cd reference_peers && npm ci --no-audit --no-fund --loglevel=error)
 (cd old_releases && npm ci --no-audit --no-fund --loglevel=error)
 real_servers/install.sh
+../bench/others/install.sh ../bench/others/packages code lint
 (cd pages && npm ci --no-audit --no-fund --loglevel=error)
 [ -x third_party/.venv/bin/python ] || python3 -m venv third_party/.venv
 third_party/.venv/bin/pip install --quiet --disable-pip-version-check -r third_party/requirements.txt

@@ -375,12 +375,12 @@ async fn an_index_refuses_another_embedder_and_pays_for_each_text_once() {
     let project = Workspace::new(&[("pump.md", PUMP), ("valve.md", VALVE)]);
     project.index();
     project.configure(
-        "embedder: builtin",
+        "embedder: none",
         &format!("embedder: {{ http: {{ url: \"{url}\", model: words, dimensions: 64 }} }}"),
     );
     let refused = project.refusal(&["index"]);
     assert!(
-        refused.contains("serin-hash-a") && refused.contains("words") && refused.contains("--full-rebuild"),
+        refused.contains("no embedder") && refused.contains("words") && refused.contains("--full-rebuild"),
         "{refused}"
     );
     assert!(

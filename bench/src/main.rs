@@ -29,6 +29,7 @@ mod config;
 mod hour;
 mod memory;
 mod months;
+mod others;
 
 /// A measurement that takes longer than this is broken.
 const PART_MAX: Duration = Duration::from_secs(420);
@@ -64,6 +65,8 @@ struct BenchArgs {
 enum Part {
     /// Measures the reference server's index instead: search, indexing, memory, remembered answers
     Reference(reference::ReferenceBench),
+    /// Measures how well the reference server finds what answers, in documents of others
+    Others(others::OthersBench),
     /// Measures how long a large configuration takes to check instead
     Config(config::ConfigBench),
     /// Measures what is remembered: bytes a monitor and day, and how long reading takes
@@ -121,6 +124,7 @@ async fn start() -> ExitCode {
 async fn run(args: BenchArgs) -> anyhow::Result<()> {
     match args.part {
         Some(Part::Reference(args)) => reference::run(args).await?,
+        Some(Part::Others(args)) => Box::pin(others::run(&args)).await?,
         Some(Part::Config(args)) => config::run(&args)?,
         Some(Part::Memory(args)) => memory::run(&args).await?,
         Some(Part::Months(args)) => Box::pin(months::run(&args)).await?,

@@ -146,10 +146,7 @@ async fn index_and_search(folder: &std::path::Path, asked: u64) -> anyhow::Resul
     row("resident growth by it, as of 100,000 chunks", &format!("{grown:.0} MB"), "stated");
     let bytes = std::fs::metadata(folder.join("index.db"))?.len() as f64 / chunks as f64;
     row("file per chunk", &format!("{bytes:.0} bytes"), "stated");
-    let settings = SearchSettings {
-        remembering: Remembering { is_on: false, ..Remembering::default() },
-        ..SearchSettings::default()
-    };
+    let settings = SearchSettings { remembering: Remembering { is_on: false }, ..SearchSettings::default() };
     let retrieval = retrieval(library, settings);
     let questions: Vec<Question> =
         documents.iter().flat_map(|document| &document.questions).map(|known| question(&known.query)).collect();

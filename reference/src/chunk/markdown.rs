@@ -2,7 +2,8 @@
 //! that is not white space. Plain text is Markdown without headings.
 //!
 //! The rules are those of CommonMark (0.31) for what decides where a chunk may end: ATX and setext
-//! headings, fences, paragraphs. Lists and quotes stay as they are written.
+//! headings, fences, paragraphs. Lists and quotes stay as they are written. The headings of reStructuredText, AsciiDoc
+//! and pod are headings too: titles underlined with other signs, `== Title`, `=head2 Title`.
 
 use crate::chunk::sentences;
 
@@ -36,7 +37,7 @@ const INDENT_OF_CODE: usize = 4;
 
 /// Every block, in order.
 pub(crate) fn blocks(text: &str) -> Vec<Block> {
-    let mut reader = Reader { text, blocks: Vec::new(), paragraph: None, fence: None };
+    let mut reader = Reader { text, blocks: Vec::new(), paragraph: None, fence: None, rule: "" };
     let mut at = front_matter(text);
     if at > 0 {
         reader.push(BlockKind::Code, 0, at);
@@ -57,6 +58,8 @@ struct Reader<'a> {
     paragraph: Option<(usize, usize)>,
     /// Where the open code block began, and the fence that opened it.
     fence: Option<(usize, &'a str)>,
+    /// The last line of nothing but one sign that stood above a text: a title's, or the begin of a listing.
+    rule: &'a str,
 }
 
 impl<'a> Reader<'a> {
@@ -69,7 +72,12 @@ impl<'a> Reader<'a> {
             }
             return;
         }
-        if let Some(fence) = opening(bare) {
+        let depth = underline(line).filter(|_| self.is_title_over(bare));
+        if let Some(depth) = depth {
+            let (from, _) = self.paragraph.take().unwrap_or((start, start));
+            let title = self.text[from..start].trim().to_owned();
+            self.push(BlockKind::Heading(depth, title), from, end);
+        } else if let Some(fence) = opening(bare) {
             self.close_paragraph();
             self.fence = Some((start, fence));
         } else if bare.is_empty() {
@@ -77,11 +85,8 @@ impl<'a> Reader<'a> {
         } else if let Some((depth, title)) = heading(line) {
             self.close_paragraph();
             self.push(BlockKind::Heading(depth, title.to_owned()), start, end);
-        } else if let Some(depth) = underline(line).filter(|_| self.paragraph_is_a_title()) {
-            let (from, _) = self.paragraph.take().unwrap_or((start, start));
-            let title = self.text[from..start].trim().to_owned();
-            self.push(BlockKind::Heading(depth, title), from, end);
-        } else if bare.starts_with('|') {
+        } else if bare.starts_with('|') || (bare.len() > 3 && underline(line).is_some()) {
+            self.rule = if self.rule == bare { "" } else { bare };
             self.close_paragraph();
             self.push(BlockKind::Row, start, end);
         } else {
@@ -93,11 +98,16 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A setext heading has one line here; several above an underline are a paragraph and a rule.
-    fn paragraph_is_a_title(&self) -> bool {
+    /// A heading that is underlined has one line here; several are a paragraph and a rule. What CommonMark does not
+    /// underline with is as long as the title at least. One line between two of dashes is a listing.
+    fn is_title_over(&self, bare: &str) -> bool {
         self.paragraph.is_some_and(|(start, end)| {
             let line = &self.text[start..end];
-            line.len() <= HEADING_BYTES_MAX && line.matches('\n').count() == 1 && !is_item(line.trim())
+            let is_underlined =
+                bare.starts_with(['=', '-']) || bare.chars().count() >= line.trim().chars().count().max(4);
+            let is_listing = bare.len() > 3 && bare.starts_with('-') && self.rule == bare;
+            let is_one = line.len() <= HEADING_BYTES_MAX && line.matches('\n').count() == 1 && !is_item(line.trim());
+            is_one && is_underlined && !is_listing
         })
     }
 
@@ -139,14 +149,19 @@ fn indent(line: &str) -> usize {
     line.bytes().take_while(|byte| *byte == b' ').count() + if line.starts_with('\t') { INDENT_OF_CODE } else { 0 }
 }
 
-/// Depth and title of an ATX heading.
+/// Depth and title of a heading that says itself that it is one.
 fn heading(line: &str) -> Option<(usize, &str)> {
     if line.len() > HEADING_BYTES_MAX || indent(line) >= INDENT_OF_CODE {
         return None;
     }
     let line = line.trim();
-    let depth = line.bytes().take_while(|byte| *byte == b'#').count();
-    let title = line.get(depth..)?.strip_prefix([' ', '\t'])?.trim().trim_end_matches('#').trim();
+    if let Some(pod) = line.strip_prefix("=head") {
+        let (depth, title) = pod.split_once(' ')?;
+        return Some((depth.parse().ok().filter(|depth| (1..=6).contains(depth))?, title.trim()));
+    }
+    let sign = line.chars().next().filter(|c| matches!(c, '#' | '='))?;
+    let depth = line.chars().take_while(|c| *c == sign).count();
+    let title = line.get(depth..)?.strip_prefix([' ', '\t'])?.trim().trim_end_matches(sign).trim();
     ((1..=6).contains(&depth) && !title.is_empty()).then_some((depth, title))
 }
 
@@ -156,11 +171,17 @@ fn underline(line: &str) -> Option<usize> {
     if indent(line) >= INDENT_OF_CODE || bare.is_empty() {
         return None;
     }
-    match bare.as_bytes()[0] {
-        b'=' if bare.bytes().all(|byte| byte == b'=') => Some(1),
-        b'-' if bare.len() > 1 && bare.bytes().all(|byte| byte == b'-') => Some(2),
-        _ => None,
-    }
+    let sign = bare.as_bytes()[0];
+    let depth = match sign {
+        b'=' => 1,
+        b'-' if bare.len() > 1 => 2,
+        b'#' | b'*' if bare.len() > 3 => 1,
+        b'~' if bare.len() > 3 => 3,
+        b'^' if bare.len() > 3 => 4,
+        b'"' | b'+' if bare.len() > 3 => 5,
+        _ => return None,
+    };
+    bare.bytes().all(|byte| byte == sign).then_some(depth)
 }
 
 /// The run of backticks or tildes that opens a code block.
@@ -212,6 +233,20 @@ mod tests {
         check("a heading", "## A b ##\n", &[("2 A b", "## A b ##")]);
         check("a heading needs its space", "#tag\n", &[("sentence", "#tag")]);
         check("an underlined title", "Title\n=====\nText.\n", &[("1 Title", "Title\n====="), ("sentence", "Text.")]);
+        check("underlined otherwise", "Title\n~~~~~\nText.\n", &[("3 Title", "Title\n~~~~~"), ("sentence", "Text.")]);
+        check(
+            "a short line is no underline",
+            "A longer line\n^^^^\n",
+            &[("sentence", "A longer line"), ("row", "^^^^")],
+        );
+        check(
+            "lines above and below a title",
+            "=====\nTitle\n=====\n",
+            &[("row", "====="), ("1 Title", "Title\n=====")],
+        );
+        check("a listing", "----\nls\n----\n", &[("row", "----"), ("sentence", "ls"), ("row", "----")]);
+        check("of AsciiDoc", "== A b\n", &[("2 A b", "== A b")]);
+        check("of pod", "=head2 A b\n\n=cut\n", &[("2 A b", "=head2 A b"), ("sentence", "=cut")]);
         check("a rule after a paragraph is none", "\n---\n", &[("sentence", "---")]);
         check("a hash in indented code is no heading", "    # x\n", &[("sentence", "# x")]);
         check("a list", "- One.\n- Two.\n", &[("sentence", "- One."), ("sentence", "- Two.")]);

@@ -8,9 +8,10 @@ use crate::chunk::method::Method;
 use crate::chunk::offsets::Offsets;
 use crate::chunk::settings::ChunkSettings;
 
-/// Changes with every change of what `split` gives, so that an index knows what it must cut again.
+/// Changes with every change of what `split` gives, or of the words it is found by, so that an index knows what it must
+/// cut again.
 /// The core alone cuts otherwise, so its indexes are cut again by whoever has all methods.
-pub const PARSER_VERSION: &str = if cfg!(feature = "chunkers") { "3" } else { "3-core" };
+pub const PARSER_VERSION: &str = if cfg!(feature = "chunkers") { "4" } else { "4-core" };
 
 /// Cuts a text. Passages and sections come in order, each section before its passages; a summary,
 /// where there is one, is the last. A text without anything to read gives nothing.

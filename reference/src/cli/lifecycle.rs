@@ -11,12 +11,14 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
+use crate::embed::Embedder as _;
 use crate::index::lock::WriterLock;
 use crate::index::run::{self, IndexReport, Progress};
 use crate::project::config::StoreChoice;
 use crate::project::opened::Project;
 use crate::project::place::ProjectFolder;
 use crate::project::template::TEMPLATE;
+use crate::search::score::Scale;
 use crate::store::contract::{Patience, SCHEMA_VERSION};
 use crate::store::sqlite::migrating as sqlite;
 
@@ -176,14 +178,15 @@ pub async fn status(args: StatusArgs) -> anyhow::Result<()> {
     let (last, broken_off) = run::last(&library).await?;
     let mut held = library.store().connect(Patience::Writer).await?;
     let figures = held.figures().await?;
-    let embedder = held.fact("embedder").await?;
     let sources = held.sources().await?;
     drop(held);
+    let model = library.vectors().embedder().model().clone();
     let holder = WriterLock::holder(&place.lock())?;
     let server = running_server(place).await;
     library.store().close().await;
     let status = json!({
-        "project": place.root, "config": place.config(), "schema": SCHEMA_VERSION, "embedder": embedder,
+        "project": place.root, "config": place.config(), "schema": SCHEMA_VERSION,
+        "embedder": model.to_string(), "score": Scale::of(&model).name(),
         "sources": figures.sources, "chunks": figures.chunks, "mean_tokens": figures.mean_tokens,
         "answers_remembered": figures.answers, "embeddings_remembered": figures.embeddings,
         "last_indexed": sources.iter().map(|source| source.indexed_at).max(),

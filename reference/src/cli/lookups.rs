@@ -153,9 +153,9 @@ pub struct ConstraintsArgs {
     /// A constraint among the first so many candidates applies
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=12))]
     max_rank: u8,
-    /// Leave out constraints whose score (0 to 1) is lower
-    #[arg(long, default_value_t = 0.2)]
-    min_score: f64,
+    /// Leave out constraints whose score (0 to 1) is lower; without it, those that are clearly of something else
+    #[arg(long)]
+    min_score: Option<f64>,
     /// Print them as JSON
     #[arg(long)]
     json: bool,

@@ -1,7 +1,5 @@
-//! Words for the same thing: what a trained model would have learnt, written down.
-//!
-//! A line is a concept and its wordings; two words joined by `_` are a phrase. The table holds the
-//! trade of this documentation and some everyday words beside it, since people ask in their own.
+//! Words for the same thing, as `synonyms.yaml` has them: what a trained model would have learnt, written down for the
+//! corpora of the laboratory, and for nobody else's.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -29,7 +27,7 @@ pub fn of_phrase(stem: &str, next: &str) -> &'static [&'static str] {
 
 static WORDINGS: LazyLock<HashMap<String, Vec<&'static str>>> = LazyLock::new(|| {
     let mut wordings = HashMap::<String, Vec<&'static str>>::new();
-    for line in TABLE.lines().map(str::trim).filter(|line| !line.is_empty()) {
+    for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
         let Some((concept, words)) = line.split_once(':') else { continue };
         for wording in words.split_whitespace() {
             let stems: Vec<String> = wording.split('_').map(text::stem).collect();
@@ -49,80 +47,8 @@ static WORDINGS: LazyLock<HashMap<String, Vec<&'static str>>> = LazyLock::new(||
     wordings
 });
 
-const TABLE: &str = "
-slowness: slow latency sluggish lag delay tardy crawl dawdle molasses snail
-speed: fast quick rapid swift speedy brisk
-coldness: cold warm warming warmup thaw chilly frosty preheat lukewarm
-restart: restart reboot relaunch respawn bounce
-death: crash die dead death perish collapse killed demise deceased
-money: cost price fee expensive bill invoice spend budget pay charge pricey dollar euro cash cheap wallet
-credential: token credential password bearer passphrase login passcode
-expiry: expire expiry expiration lapse validity
-rotation: rotate rotation renew replace swap
-emptiness: empty nothing blank void hollow barren
-wrongness: wrong incorrect mistaken erroneous bogus
-alerting: alert page pager notify notification wake alarm buzz summon ring
-night: night midnight asleep sleep nocturnal bedtime dawn
-person: human person people engineer operator someone staff colleague teammate
-storage: database store storage disk sqlite drive
-pooling: pool permit saturated saturation exhausted exhaustion drained
-connection: connection link hookup
-waiting: queue wait waiting backlog
-cutting: chunk chunking piece fragment split segment slice portion carve
-prose: sentence paragraph prose wording
-heading: heading title caption headline
-overlap: overlap overlapping repeated
-embedding: embedding vector embed embedder
-likeness: similar similarity cosine closeness resemblance alike nearness
-model: model weights
-mismatch: mismatch incompatible foreign alien swapped
-ordering: rank ranking order ordering sort sorted placing
-merging: fuse fusion merge combine blend unify mingle marry
-lexical: keyword lexical bm25 vocabulary
-question: question query ask inquiry
-answer: answer reply response
-caching: cache cached caching stash memo
-age: stale old outdated obsolete aged ancient dusty freshness
-deletion: delete remove erase purge discard wipe obliterate
-backup: backup restore snapshot copy recovery salvage rescue spare
-fullness: full space capacity room
-limit: limit cap ceiling maximum bound quota threshold
-bigness: large big oversized huge bulky enormous
-probing: test check verify probe canary trial
-document: document file article manual
-tongue: language english german french swedish translation multilingual tongue
-health: health healthy wellbeing fitness
-timetable: schedule interval periodic timer timetable
-network: network socket tcp port wire
-encryption: tls certificate encrypt encrypted cipher
-permission: permission access authorised forbidden denied authorisation entitled
-privacy: privacy personal redact redacted confidential sensitive private intimate
-change: change drift modify alter edit amend
-contract: schema shape contract signature
-beginner: guide tutorial learn novice beginner newcomer
-ownership: owner responsible team
-silence: silence mute hush
-incident: incident outage trouble disaster calamity mishap
-mending: fix mend repair remedy cure patch
-chance: random randomness seed deterministic reproducible dice luck
-togetherness: concurrent parallel simultaneous simultaneously
-locking: lock exclusive mutex
-upgrade: upgrade version migrate migration release
-stopping: stop shutdown halt graceful
-logging: log logs logged journal diary
-invention: hallucinate hallucination invent invented fabricate fabrication fiction fib lie
-table: table row column spreadsheet
-source_code: function code snippet program programming
-picture: image picture diagram photo drawing
-legal: law legal regulation gdpr lawyer court
-customer: customer client consumer buyer
-escalation: escalate escalation superior boss
-holiday: holiday vacation leave absence
-weekday: weekend saturday sunday
-remote: provider vendor supplier hosted
-retrying: retry retries retried reattempt
-throttle: throttle throttled rate overload
-";
+/// The file that ships with the laboratory's corpora.
+const TABLE: &str = include_str!("synonyms.yaml");
 
 #[cfg(test)]
 mod tests {

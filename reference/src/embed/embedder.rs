@@ -86,6 +86,9 @@ pub enum EmbedError {
 
 impl fmt::Display for Model {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.dimensions == 0 {
+            return formatter.write_str("no embedder");
+        }
         let revision = if self.revision.is_empty() { "of no stated revision" } else { &self.revision };
         let length = if self.normalised { "length one" } else { "free length" };
         write!(formatter, "{} ({revision}, {} dimensions, {length})", self.name, self.dimensions)

@@ -1,8 +1,8 @@
 //! Vectors of documents and questions: made once, kept by the digest of model and text, and shared
 //! by all callers.
 //!
-//! The built-in embedder is faster than any look into a database, so its vectors of documents are
-//! not kept beside the index; those of others are, since each costs money or time.
+//! What is made at once is faster than any look into a database, so it is not kept beside the index;
+//! vectors of others are, since each costs money or time.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,8 +45,8 @@ impl Vectors for KeptVectors {
     }
 
     async fn documents(&self, store: &dyn Store, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbeddingError> {
-        if let Some(built_in) = self.provider.built_in() {
-            return Ok(texts.iter().map(|text| built_in.embed(text)).collect());
+        if let Some(made) = self.provider.at_once(texts) {
+            return Ok(made);
         }
         let texts: Vec<String> = texts.iter().map(|text| bounded(text).to_owned()).collect();
         let keys: Vec<[u8; 32]> = texts.iter().map(|text| cache_key(&self.provider, Purpose::Document, text)).collect();
@@ -79,10 +79,11 @@ impl Vectors for KeptVectors {
         text: &str,
         purpose: Purpose,
     ) -> Result<Vec<f32>, EmbeddingError> {
-        if let Some(built_in) = self.provider.built_in() {
-            return Ok(built_in.embed(text));
+        let text = [bounded(text).to_owned()];
+        if let Some(made) = self.provider.at_once(&text) {
+            return Ok(one(made));
         }
-        let text = bounded(text).to_owned();
+        let [text] = text;
         let key = cache_key(&self.provider, purpose, &text);
         if let Some(known) = connection.embedded(&[key]).await?.remove(&key) {
             self.hits.fetch_add(1, Ordering::Relaxed);

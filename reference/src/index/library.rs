@@ -121,8 +121,8 @@ impl Library {
 
     /// Looks whether the index's embedder is ours.
     async fn recognise(&self, known: &str) -> Result<(), LibraryError> {
-        let built_in = self.parts.vectors.embedder().built_in();
-        if built_in.is_some_and(|built_in| built_in.fingerprint() == known) {
+        #[cfg(feature = "builtin")]
+        if self.parts.vectors.embedder().built_in().is_some_and(|built_in| built_in.fingerprint() == known) {
             // The first version of the index kept a digest; this one keeps vectors.
             return self.sign().await;
         }

@@ -1,16 +1,16 @@
 //! Vectors of documents and questions, by whichever embedder.
 //!
-//! The built-in one is faster than any look into a database, so its vectors are made anew each time. Those of others
-//! cost money or time and are kept beside the index (`embedding`, feature `remote`).
+//! What is made at once is faster than any look into a database, so it is made anew each time. Vectors of others cost
+//! money or time and are kept beside the index (`embedding`, feature `remote`).
 
 use std::fmt::Debug;
 
 use async_trait::async_trait;
 
+#[cfg(not(feature = "remote"))]
+use crate::embed::Embedder as _;
 use crate::embed::provider::Provider;
 use crate::embed::{EmbedError, Purpose};
-#[cfg(not(feature = "remote"))]
-use crate::embed::{Embedder as _, hashing::HashingEmbedder};
 use crate::store::contract::{Connection, Store};
 use crate::store::records::StoreError;
 
@@ -68,21 +68,16 @@ pub enum EmbeddingError {
     Store(#[from] StoreError),
 }
 
-/// Vectors of the built-in embedder.
+/// Vectors that nobody waits or pays for.
 #[cfg(not(feature = "remote"))]
 #[derive(Debug)]
 pub struct BuiltIn(Provider);
 
 #[cfg(not(feature = "remote"))]
 impl BuiltIn {
-    /// Vectors of the only provider there is.
+    /// Vectors of a provider.
     pub fn new(provider: Provider) -> Self {
         Self(provider)
-    }
-
-    fn model(&self) -> HashingEmbedder {
-        let Provider::Hashing(embedder) = self.0;
-        embedder
     }
 }
 
@@ -98,16 +93,16 @@ impl Vectors for BuiltIn {
     }
 
     async fn documents(&self, _store: &dyn Store, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbeddingError> {
-        Ok(texts.iter().map(|text| self.model().embed(text)).collect())
+        Ok(self.0.embed(texts, Purpose::Document).await?)
     }
 
     async fn searched_with(
         &self,
         _connection: &mut dyn Connection,
         text: &str,
-        _purpose: Purpose,
+        purpose: Purpose,
     ) -> Result<Vec<f32>, EmbeddingError> {
-        Ok(self.model().embed(text))
+        Ok(one(self.0.embed(&[text.to_owned()], purpose).await?))
     }
 
     async fn ask(&self, text: &str) -> Result<Vec<f32>, EmbedError> {

@@ -65,9 +65,9 @@ faults! {
     KeywordArmOff, "keyword_arm_off", "", [], "", 0.0, "Keyword arm: brings nothing.";
     CorpusTruncated, "corpus_truncated", "", ["share", "newest"], "", 0.0, "Both arms: a share of the chunks, or the newest share of the sources (`newest`), is as if it had never been indexed.";
     KCut, "k_cut", "", [], "hits", 1.0, "Fusion: the merged list is cut to so many hits, whatever was asked for.";
-    RrfSteep, "rrf_steep", "", [], "", 0.0, "Fusion: the constant of reciprocal rank fusion is 1 and not 60.";
+    RrfSteep, "rrf_steep", "", [], "", 0.0, "Fusion: the constant of reciprocal rank fusion is 1 and not 3.";
     RrfZeroBased, "rrf_zero_based", "", [], "", 0.0, "Fusion: ranks are counted from 0 and not from 1.";
-    EmptyResults, "empty_results", "", [], "", 0.0, "Fusion: `min_score` is read as 0.5 and compared with the fused score, which never reaches it: no hit is left.";
+    EmptyResults, "empty_results", "", [], "", 0.0, "Fusion: `min_score` is read as 50 percent, 50, and compared with the fused score, which never reaches it: no hit is left.";
     ScoresOffset, "scores_offset", "", [], "added", 0.3, "Fusion: the score that callers see is moved.";
     Shuffled, "shuffled", "", [], "", 0.0, "Fusion: a share of the searches comes in an order drawn anew.";
     RerankerOff, "reranker_off", "", [], "", 0.0, "Rerank: does nothing; the fused order and its scores stay.";

@@ -1,35 +1,52 @@
 //! Searches that hang, fail, are swallowed or fused wrongly, on request.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 
 use crate::lab::kinds::Fault;
 use crate::lab::switches::Faults;
 use crate::lab::waits;
-use crate::search::question::{Findings, Question, RetrievalError};
+use crate::search::question::{CacheUse, Findings, Question, RetrievalError};
 use crate::search::retrieval::{Layer, Retrieval};
 use crate::search::tuning::Tuning;
 use crate::store::contract::Patience;
 use crate::store::records::StoreError;
+use crate::store::sqlite::memory::dot;
 use crate::text::draw::mix;
 
 /// A hang ends after all, for a server must not keep what nobody waits for.
 const HANG_MAX: Duration = Duration::from_secs(120);
 /// The fused score that `Fault::EmptyResults` asks for; none reaches it.
-const NEVER_REACHED: f64 = 0.5;
+const NEVER_REACHED: f64 = 50.0;
+
+/// Answers that `Fault::CacheFalseHit` remembers.
+const REMEMBERED_MAX: usize = 500;
 
 /// Stands around every search of a server.
 #[derive(Debug)]
 pub struct FaultyLayer {
     faults: Faults,
     started: Instant,
+    /// What `Fault::CacheFalseHit` remembers.
+    near: Mutex<Vec<Remembered>>,
+}
+
+/// An answer, by what its question means.
+#[derive(Debug, Clone)]
+struct Remembered {
+    question: Question,
+    vector: Arc<[f32]>,
+    findings: Findings,
+    since: Instant,
 }
 
 impl FaultyLayer {
     /// A layer around a server whose cold start began at `started`.
     pub fn new(faults: Faults, started: Instant) -> Self {
-        Self { faults, started }
+        Self { faults, started, near: Mutex::default() }
     }
 
     fn is_on(&self, fault: Fault) -> bool {
@@ -48,7 +65,44 @@ impl FaultyLayer {
                 return Err(RetrievalError::Failed);
             }
         }
+        if let Some(dose) = self.faults.dose(Fault::CacheFalseHit).filter(|_| !question.passes_memory) {
+            return self.nearest(retrieval, question, &tuning, dose.amount).await;
+        }
+        self.near.lock().clear();
         retrieval.search_tuned(question, &tuning).await
+    }
+
+    /// What a cache answers that takes nearness of meaning for sameness: to any question that is so near to one it was
+    /// asked, under the same settings, that one's answer.
+    async fn nearest(
+        &self,
+        retrieval: &Retrieval,
+        question: &Question,
+        tuning: &Tuning,
+        cosine_min: f64,
+    ) -> Result<Findings, RetrievalError> {
+        let vector = {
+            let mut held = retrieval.library.store().connect(tuning.patience).await?;
+            retrieval.embedding(false).question(held.as_mut(), &question.text).await?.0
+        };
+        let cosine = |known: &Remembered| f64::from(dot(&known.vector, &vector));
+        let near = {
+            let known = self.near.lock();
+            let alike = known
+                .iter()
+                .filter(|known| Question { text: question.text.clone(), ..known.question.clone() } == *question);
+            alike.max_by(|left, right| cosine(left).total_cmp(&cosine(right))).cloned()
+        };
+        if let Some(near) = near.filter(|near| cosine(near) >= cosine_min) {
+            let cache = CacheUse { age: Some(near.since.elapsed()), ..CacheUse::default() };
+            return Ok(Findings { cache, ..near.findings });
+        }
+        let findings = retrieval.search_tuned(question, tuning).await?;
+        let new = Remembered { question: question.clone(), vector, findings: findings.clone(), since: Instant::now() };
+        let mut known = self.near.lock();
+        known.truncate(REMEMBERED_MAX - 1);
+        known.insert(0, new);
+        Ok(findings)
     }
 
     /// The settings of one search, wrong where that is asked for.
@@ -68,7 +122,6 @@ impl FaultyLayer {
             score_added: dose(Fault::ScoresOffset).map_or(usual.score_added, |dose| dose.amount),
             shuffled_by: shuffles.then(|| mix(self.started.elapsed().as_nanos() as u64)),
             budget_times: dose(Fault::BudgetExceeded).map_or(usual.budget_times, |dose| dose.amount),
-            similar_from: dose(Fault::CacheFalseHit).map(|dose| dose.amount),
             is_keyed_by_model: !self.is_on(Fault::CacheWithoutModel),
             miss_waits: miss_waits.map_or(usual.miss_waits, |dose| Duration::from_secs_f64(dose.amount / 1_000.0)),
         }

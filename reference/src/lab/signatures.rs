@@ -81,7 +81,7 @@ pub const SIGNATURES: &[Signature] = &[
         every: 1,
         hits: [Way::Kept, Way::Lost, Way::Open, Way::Kept],
         rbo: ANY,
-        ratio: (0.45, 0.55),
+        ratio: (0.55, 0.65),
     },
     Signature {
         what: "keyword arm off",
@@ -137,7 +137,7 @@ pub const SIGNATURES: &[Signature] = &[
         every: 1,
         hits: [Way::Kept, Way::Kept, Way::Kept, Way::Kept],
         rbo: (0.5, 1.0),
-        ratio: (25.0, 35.0),
+        ratio: (1.9, 2.1),
     },
     Signature {
         what: "RRF from rank 0, no reranker",
@@ -148,7 +148,7 @@ pub const SIGNATURES: &[Signature] = &[
         every: 1,
         hits: [Way::Kept, Way::Kept, Way::Kept, Way::Kept],
         rbo: (0.95, 1.0),
-        ratio: (1.01, 1.03),
+        ratio: (1.3, 1.36),
     },
     Signature {
         what: "reranker off",
@@ -156,7 +156,7 @@ pub const SIGNATURES: &[Signature] = &[
         every: 1,
         hits: [Way::Kept, Way::Kept, Way::Kept, Way::Kept],
         rbo: (0.5, 0.95),
-        ratio: (0.0, 0.2),
+        ratio: (0.55, 0.7),
     },
     Signature {
         what: "reranker reversed",
@@ -172,7 +172,7 @@ pub const SIGNATURES: &[Signature] = &[
         every: 1,
         hits: [Way::Kept, Way::Kept, Way::Kept, Way::Kept],
         rbo: (0.5, 0.95),
-        ratio: (0.0, 0.2),
+        ratio: (0.55, 0.7),
     },
     Signature {
         what: "order shuffled",

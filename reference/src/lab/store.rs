@@ -15,16 +15,13 @@ use crate::store::cache::{CachedAnswer, NewAnswer, ShownChunk, StoreCache};
 use crate::store::contract::{Connection, Patience, Store};
 use crate::store::filter::Filter;
 use crate::store::records::{
-    ChunkPlace, Figures, Near, NewSource, PoolFigures, Replaced, StoreError, StoredChunk, StoredSource,
+    ChunkPlace, Figures, Holding, Near, NewSource, PoolFigures, Replaced, StoreError, StoredChunk, StoredSource, Worded,
 };
 
 /// How much deeper the keyword retriever looks where a fault hides what it finds: as if the rest were all there is.
 const DEEPER: usize = 10;
 /// Rows that the vector retriever looks at under a fault; with 99 in 100 struck there is still enough among them.
 const STRUCK_MAX: usize = 100_000;
-/// The guard of answers that `Fault::CacheFalseHit` remembers: no question has it, so that none is given
-/// to anybody by nearness once the fault is off.
-const UNGUARDED: &str = "*";
 
 /// A store behind the switchboard.
 #[derive(Debug)]
@@ -134,7 +131,7 @@ impl Connection for FaultyConnection {
         self.inner.kinds().await
     }
 
-    async fn worded(&mut self, terms: &[String], filter: &Filter, depth: usize) -> Result<Vec<ChunkPlace>, StoreError> {
+    async fn worded(&mut self, terms: &[String], filter: &Filter, depth: usize) -> Result<Vec<Worded>, StoreError> {
         self.waits = true;
         if self.faults.activated(Fault::KeywordArmOff).is_some() {
             return Ok(Vec::new());
@@ -142,8 +139,12 @@ impl Connection for FaultyConnection {
         let affected = self.affected().await?;
         let deep = if affected.is_none() { depth } else { depth * DEEPER };
         let found = self.inner.worded(terms, filter, deep).await?;
-        let seen = found.into_iter().filter(|place| !affected.hides(&place.source, place.ordinal));
+        let seen = found.into_iter().filter(|worded| !affected.hides(&worded.place.source, worded.place.ordinal));
         Ok(seen.take(depth).collect())
+    }
+
+    async fn holding(&mut self, terms: &[String], ids: &[i64]) -> Result<Holding, StoreError> {
+        self.inner.holding(terms, ids).await
     }
 
     async fn near(&mut self, vector: &[f32], filter: &Filter, depth: usize) -> Result<Vec<Near>, StoreError> {
@@ -221,29 +222,8 @@ impl StoreCache for FaultyConnection {
         self.inner.answer(exact, now).await
     }
 
-    async fn answers(
-        &mut self,
-        scope: &[u8; 32],
-        guard: &str,
-        now: DateTime<Utc>,
-    ) -> Result<Vec<CachedAnswer>, StoreError> {
-        if self.faults.dose(Fault::CacheFalseHit).is_none() {
-            return self.inner.answers(scope, guard, now).await;
-        }
-        let mut guards = vec![UNGUARDED, "", guard];
-        guards.dedup();
-        let mut answers = Vec::new();
-        for guard in guards {
-            answers.extend(self.inner.answers(scope, guard, now).await?);
-        }
-        Ok(answers)
-    }
-
     async fn keep_answer(&mut self, answer: &NewAnswer<'_>, now: DateTime<Utc>) -> Result<(), StoreError> {
-        if self.faults.dose(Fault::CacheFalseHit).is_none() {
-            return self.inner.keep_answer(answer, now).await;
-        }
-        self.inner.keep_answer(&NewAnswer { guard: UNGUARDED, ..answer.clone() }, now).await
+        self.inner.keep_answer(answer, now).await
     }
 
     async fn shown(&mut self, conversation: &str, since: DateTime<Utc>) -> Result<Vec<ShownChunk>, StoreError> {

@@ -95,11 +95,6 @@ impl ProjectConfig {
         if !(1..=OVER_FETCH_MAX).contains(&config.search.over_fetch) {
             return Err(format!("`search.over_fetch` is between 1 and {OVER_FETCH_MAX}"));
         }
-        if !(0.5..=1.0).contains(&config.answers.similar_from) {
-            return Err(
-                "`answers.similar_from` is between 0.5 and 1: below that, other questions get the answer".to_owned()
-            );
-        }
         if config.index.rules.len() > RULES_MAX {
             return Err(format!("`index.rules` has {} rules, {RULES_MAX} are allowed", config.index.rules.len()));
         }
@@ -185,7 +180,7 @@ impl ProjectConfig {
                 recency_half_life_days: search.recency.half_life_days,
             },
             rewriting: Rewriting::new(search.terms.clone(), search.split_questions),
-            remembering: Remembering { is_on: self.answers.remember, similar_from: self.answers.similar_from },
+            remembering: Remembering { is_on: self.answers.remember },
             ..SearchSettings::default()
         }
     }
@@ -224,7 +219,7 @@ mod tests {
         check("what setup writes", "", "", Ok(()));
         check("an unknown key", "over_fetch:", "overfetch:", Err("overfetch"));
         check("too many candidates", "over_fetch: 20", "over_fetch: 500", Err("between 1 and 100"));
-        check("a loose cache", "similar_from: 0.92", "similar_from: 0.2", Err("between 0.5 and 1"));
+        check("what an older program wrote", "remember: true", "{remember: true, similar_from: 0.92}", Ok(()));
         check("two stores", "sqlite: index.db", "{sqlite: a, postgres: b}", Err(""));
         check("another version", "version: 1", "version: 2", Err("reads version 1"));
         check("a chunk too large", "tokens: 200", "tokens: 2000", Err("`chunks`"));

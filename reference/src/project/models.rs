@@ -16,12 +16,14 @@ use crate::rerank::joint::JointReranker;
 use crate::rerank::remote::{RemoteReranker, Scale};
 use crate::search::writer::{Tasks, Writer};
 
-/// An embedder as it is written: `builtin`, `http: {…}` or `folder: {…}`.
+/// An embedder as it is written: `none`, `http: {…}`, `folder: {…}` or `builtin`.
 #[derive(Debug, Clone, Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum EmbedderConfig {
-    /// Feature hashing with a table of concepts.
+    /// Words alone are searched.
     #[default]
+    None,
+    /// Feature hashing with the synonyms of the laboratory's corpora: below BM25 on documents of others.
     Builtin,
     /// An OpenAI-compatible server.
     Http(HttpEmbedder),
@@ -59,15 +61,15 @@ pub struct FolderModel {
     query_prefix: String,
 }
 
-/// A reranker as it is written: `builtin`, `none`, `http: {…}` or `folder: {…}`.
+/// A reranker as it is written: `none`, `http: {…}`, `folder: {…}` or `builtin`.
 #[derive(Debug, Clone, Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum RerankerConfig {
-    /// The joint scorer.
-    #[default]
-    Builtin,
     /// The fused order stands.
+    #[default]
     None,
+    /// The laboratory's joint scorer: it lowers the order of documents of others.
+    Builtin,
     /// A rerank server.
     Http(HttpReranker),
     /// A cross-encoder's weights in a folder.
@@ -110,6 +112,7 @@ fn yes() -> bool {
 /// What is missing or wrong, with the mend.
 pub fn embedder(config: &EmbedderConfig, place: &ProjectFolder) -> Result<Provider, String> {
     match config {
+        EmbedderConfig::None => Ok(Provider::None),
         EmbedderConfig::Builtin => Ok(Provider::Hashing(HashingEmbedder::INDEX)),
         EmbedderConfig::Http(http) => {
             let mut model = RemoteModel::new(&http.model, http.dimensions);

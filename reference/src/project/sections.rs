@@ -7,7 +7,6 @@ use serde::Deserialize;
 
 use crate::chunk;
 use crate::project::models::{RerankerConfig, WriterConfig};
-use crate::search::answers::SIMILAR_FROM;
 use crate::search::ranking::Ranking;
 use crate::search::settings::OVER_FETCH;
 use crate::store::records::Volatility;
@@ -138,12 +137,14 @@ impl Default for RecencyConfig {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct AnswersConfig {
     pub(super) remember: bool,
-    pub(super) similar_from: f64,
+    /// Answers were remembered by meaning once; whoever still says how near is told nothing new.
+    #[serde(rename = "similar_from")]
+    _similar_from: Option<f64>,
 }
 
 impl Default for AnswersConfig {
     fn default() -> Self {
-        Self { remember: true, similar_from: SIMILAR_FROM }
+        Self { remember: true, _similar_from: None }
     }
 }
 

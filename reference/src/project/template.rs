@@ -24,13 +24,15 @@ index:
 # (markdown, code, topics, fixed, parent_child). Characters are those of `fixed`.
 chunks: { tokens: 200, overlap: 1, characters: 512, character_overlap: 64 }
 
-# `builtin`, a server as in `http: {url: "http://127.0.0.1:11434/v1", model: nomic-embed-text, dimensions: 768}`
-# (its key in the variable that `key_env` names), or weights as in `folder: {path: ../models/bge-small-en-v1.5}`.
-embedder: builtin
+# `none` searches for words alone. With vectors questions in other words are answered too: weights as in
+# `folder: {path: ../models/all-MiniLM-L6-v2}`, or a server as in
+# `http: {url: "http://127.0.0.1:11434/v1", model: nomic-embed-text, dimensions: 768}`, its key in the variable that
+# `key_env` names.
+embedder: none
 
 search:
-  over_fetch: 20                     # candidates the reranker looks at, 100 at most
-  reranker: builtin                  # or `none`, `http: {url, model}`, `folder: {path}`
+  over_fetch: 20                     # candidates of each retriever, 100 at most
+  reranker: none                     # or `http: {url, model}`, `folder: {path}`
   weight: 1.0
   priors: { constraints: 0.35, patterns: 0.20, code: 0.0 }
   recency: { weight: 0.0, half_life_days: 30 }
@@ -40,9 +42,8 @@ search:
   # A language model may word questions anew, and write a passage whose vector is searched with (HyDE):
   # `writer: {url: "http://127.0.0.1:11434/v1", model: "qwen2.5:3b", rewrite: true, hyde: false}`, with `key_env` if need be.
 
-answers:                             # answers remembered by what was asked
+answers:                             # answers remembered by the very words that were asked
   remember: true
-  similar_from: 0.92
 
 log:
   questions: hashed                  # or `plain`

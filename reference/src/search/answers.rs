@@ -1,7 +1,8 @@
-//! Answers remembered by what was asked: first by the very words, then by meaning.
+//! Answers remembered by what was asked: the very words, under the very settings.
 //!
-//! Nearness alone never serves an answer: numbers, identifiers and negations must be the same too
-//! (`guard`). An answer lives as long as the most volatile of its sources allows, and a source that
+//! By meaning nothing is remembered. With every guard that was tried (numbers, names, negations, opposites, the same hits of
+//! either retriever) other questions got an answer that was not theirs, or hardly any paraphrase got one at all:
+//! `docs/reference-server.md` has the figures. An answer lives as long as the most volatile of its sources allows, and a source that
 //! changes drops what touches it before its new text shows (`Store::replace`).
 
 use std::time::Duration;
@@ -10,45 +11,32 @@ use chrono::{DateTime, NaiveDate, Utc};
 use sha2::{Digest as _, Sha256};
 
 use crate::search::found::Found;
-use crate::search::guard;
 use crate::search::question::{CacheUse, Question};
 use crate::store::cache::{CachedAnswer, NewAnswer};
 use crate::store::contract::Connection;
 use crate::store::filter::Filter;
 use crate::store::records::{StoreError, Volatility};
 
-/// The cosine from which two questions may share an answer, where nothing else is set.
-pub const SIMILAR_FROM: f64 = 0.92;
-/// Below this a remembered answer that was given is logged, for somebody to look whether it fitted.
-const REVIEWED_BELOW: f64 = 0.95;
-/// From this on one that was just not given is logged too.
-const REVIEWED_FROM: f64 = 0.90;
 /// How answers are remembered.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Remembering {
     /// Whether they are.
     pub is_on: bool,
-    /// The cosine from which two questions may share an answer.
-    pub similar_from: f64,
 }
 
 impl Default for Remembering {
     fn default() -> Self {
-        Self { is_on: true, similar_from: SIMILAR_FROM }
+        Self { is_on: true }
     }
 }
 
 /// A question as the memory knows it.
 #[derive(Debug, Clone)]
-pub struct Key {
-    exact: [u8; 32],
-    scope: [u8; 32],
-    guard: String,
-}
+pub struct Key([u8; 32]);
 
 impl Key {
     /// The key of a question that is asked of a model with some settings. The model belongs into it: another's
-    /// cosines mean something else.
+    /// answers are others.
     pub fn of(question: &Question, model: &str, settings: &str) -> Self {
         let scope = digest(&[
             model,
@@ -57,8 +45,7 @@ impl Key {
             &format!("{:.4}", question.min_score),
             &line(&question.filter),
         ]);
-        let exact = Sha256::new().chain_update(scope).chain_update(&question.text).finalize().into();
-        Self { exact, scope, guard: guard::of(&question.text) }
+        Self(Sha256::new().chain_update(scope).chain_update(&question.text).finalize().into())
     }
 }
 
@@ -103,40 +90,14 @@ pub async fn same(
     key: &Key,
     now: DateTime<Utc>,
 ) -> Result<Option<Recalled>, StoreError> {
-    Ok(connection.answer(&key.exact, now).await?.and_then(|answer| recalled(&answer, 1.0, now)))
+    Ok(connection.answer(&key.0, now).await?.and_then(|answer| recalled(&answer, now)))
 }
 
-/// Looks for the answer to a question that means the same.
-///
-/// # Errors
-/// The store's.
-pub async fn similar(
-    connection: &mut dyn Connection,
-    key: &Key,
-    vector: &[f32],
-    similar_from: f64,
-    now: DateTime<Utc>,
-) -> Result<Option<Recalled>, StoreError> {
-    let answers = connection.answers(&key.scope, &key.guard, now).await?;
-    let cosine = |answer: &CachedAnswer| {
-        answer.vector.iter().zip(vector).map(|(left, right)| f64::from(left * right)).sum::<f64>()
-    };
-    let nearest =
-        answers.iter().map(|answer| (cosine(answer), answer)).max_by(|left, right| left.0.total_cmp(&right.0));
-    let Some((near, answer)) = nearest else { return Ok(None) };
-    if (REVIEWED_FROM..REVIEWED_BELOW).contains(&near) {
-        let question: String = key.exact.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        tracing::info!(question, cosine = near, given = near >= similar_from, "a remembered answer is near: review it");
-    }
-    Ok(if near >= similar_from { recalled(answer, near, now) } else { None })
-}
-
-fn recalled(answer: &CachedAnswer, similarity: f64, now: DateTime<Utc>) -> Option<Recalled> {
+fn recalled(answer: &CachedAnswer, now: DateTime<Utc>) -> Option<Recalled> {
     // An answer that an older version kept in another shape is as good as none.
     let ranked = serde_json::from_str(&answer.hits).ok()?;
     let age = (now - answer.made_at).to_std().unwrap_or_default();
-    let similarity = (similarity.min(1.0) * 10_000.0).round() / 10_000.0;
-    Some(Recalled { ranked, cache: CacheUse { similarity: Some(similarity), age: Some(age), vector_age: None } })
+    Some(Recalled { ranked, cache: CacheUse { age: Some(age), vector_age: None } })
 }
 
 /// Keeps an answer for as long as its sources allow. An empty one is not kept: what was just indexed
@@ -147,7 +108,6 @@ fn recalled(answer: &CachedAnswer, similarity: f64, now: DateTime<Utc>) -> Optio
 pub async fn keep(
     connection: &mut dyn Connection,
     key: &Key,
-    vector: &[f32],
     ranked: &[Found],
     generation: i64,
     now: DateTime<Utc>,
@@ -160,17 +120,7 @@ pub async fn keep(
     let mut sources: Vec<&str> = ranked.iter().map(|found| found.chunk.source.as_str()).collect();
     sources.sort_unstable();
     sources.dedup();
-    let (exact, scope) = (key.exact, key.scope);
-    let new = NewAnswer {
-        exact,
-        scope,
-        guard: &key.guard,
-        vector,
-        hits: &hits,
-        sources,
-        expires_at: now + keeps,
-        generation,
-    };
+    let new = NewAnswer { exact: key.0, hits: &hits, sources, expires_at: now + keeps, generation };
     connection.keep_answer(&new, now).await
 }
 

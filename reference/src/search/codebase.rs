@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::embed::Embedder as _;
 use crate::search::context::BUDGET_TOKENS;
 use crate::search::found::Found;
 use crate::search::question::{Question, RetrievalError};
 use crate::search::retrieval::Retrieval;
+use crate::search::score::Scale;
 use crate::store::contract::Patience;
 use crate::store::filter::Filter;
 
@@ -43,7 +45,8 @@ pub struct Impact {
 }
 
 impl Retrieval {
-    /// The constraints that stand among the first `max_rank` candidates for a change, the first first.
+    /// The constraints that stand among the first `max_rank` candidates for a change, the first first; of those whose score
+    /// is lower than `min_score`, or else shows that they are of something else, none.
     ///
     /// # Errors
     /// As `search`.
@@ -51,7 +54,7 @@ impl Retrieval {
         &self,
         change: &str,
         max_rank: usize,
-        min_score: f64,
+        min_score: Option<f64>,
     ) -> Result<Vec<Applying>, RetrievalError> {
         let question = Question {
             text: change.to_owned(),
@@ -64,6 +67,8 @@ impl Retrieval {
             passes_memory: true,
         };
         let findings = self.search(&question).await?;
+        let scale = Scale::of(self.library.vectors().embedder().model());
+        let min_score = min_score.unwrap_or(scale.related());
         let candidates = (1..).zip(findings.hits).take(max_rank);
         let applying =
             candidates.filter(|(_, found)| found.chunk.source_type == "constraints" && found.score >= min_score);
@@ -90,7 +95,7 @@ impl Retrieval {
                 }
                 let words = std::slice::from_ref(name);
                 let worded = held.worded(words, &Filter::default(), MENTIONS_MAX).await?;
-                let ids: Vec<i64> = worded.iter().map(|worded| worded.id).collect();
+                let ids: Vec<i64> = worded.iter().map(|worded| worded.place.id).collect();
                 for chunk in held.chunks(&ids).await?.into_iter().filter(|chunk| mentions(&chunk.content, name)) {
                     next.extend(defined(&chunk.section).filter(|defined| defined != name));
                     let impact = reached.entry(chunk.source.clone()).or_insert_with(|| Impact {

@@ -9,9 +9,9 @@ use crate::store::records::StoredChunk;
 pub struct Found {
     /// The chunk.
     pub chunk: StoredChunk,
-    /// Cosine of question and chunk, 0 to 1; a chunk that only the keyword retriever brought has its own too.
+    /// The chance that it answers, 0 to 1, or the cosine (`score::Scale`).
     pub score: f64,
-    /// Sum of reciprocal ranks over both retrievers.
+    /// What both retrievers together say of it: their worth, or the sum of reciprocal ranks.
     pub fused_score: f64,
     /// What the order follows: the reranker's score, or the fused one where it did not run, weighted,
     /// with the prior of its source and its recency added.

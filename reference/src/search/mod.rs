@@ -13,6 +13,7 @@ pub mod stages;
 
 pub mod fusion;
 pub mod tuning;
+pub mod score;
 pub mod retrievers;
 pub mod context;
 pub mod step;
@@ -27,8 +28,6 @@ pub mod rewriting;
 pub mod ranking;
 #[cfg(feature = "weights")]
 pub mod weights;
-#[cfg(feature = "memory")]
-pub mod guard;
 #[cfg(feature = "memory")]
 pub mod answers;
 #[cfg(feature = "memory")]

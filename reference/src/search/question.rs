@@ -16,7 +16,7 @@ pub struct Question {
     pub text: String,
     /// Hits wanted, 1 to 20.
     pub top_k: usize,
-    /// Hits whose cosine is below are left out.
+    /// Hits whose score is below are left out.
     pub min_score: f64,
     /// Which sources may answer.
     pub filter: Filter,
@@ -52,9 +52,7 @@ pub struct Findings {
 /// How an answer was come by.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CacheUse {
-    /// How near the remembered question was, 1 for the very same; `None` where nothing was remembered.
-    pub similarity: Option<f64>,
-    /// How long the answer had been remembered.
+    /// How long the answer had been remembered; `None` where it was not.
     pub age: Option<Duration>,
     /// How long the question's vector had been remembered; `None` where it was made for this.
     pub vector_age: Option<Duration>,

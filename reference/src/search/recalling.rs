@@ -18,7 +18,7 @@ use crate::store::cache::ShownChunk;
 /// Remembers for the next question.
 #[derive(Debug)]
 pub struct Recalling {
-    /// Whether answers are, and how near a question must be to be given another's.
+    /// Whether answers are.
     pub remembering: Remembering,
     /// Questions already embedded.
     pub query_cache: Arc<QueryCache>,
@@ -41,7 +41,7 @@ impl Step for Recalling {
         self.query_cache.keep(model, text, Arc::clone(vector), Instant::now());
     }
 
-    /// Looks whether the answer is remembered: to the very words, or to a question that means the same.
+    /// Looks whether the answer is remembered.
     async fn prepare(&self, search: &mut Search<'_>) -> Result<bool, RetrievalError> {
         let Search { question, tuning, now, settings_line, embedding, .. } = *search;
         let timed = embedding.stages.time(Stage::Recall);
@@ -49,7 +49,6 @@ impl Step for Recalling {
         let model = embedding.library.vectors().question_model(&search.query_vectors.questions[0]);
         let model = if tuning.is_keyed_by_model { model.as_str() } else { "" };
         let key = Key::of(question, model, settings_line);
-        let similar_from = tuning.similar_from.unwrap_or(self.remembering.similar_from);
         let generation = search.connection.generation().await?;
         if remembers && let Some(same) = answers::same(search.connection.as_mut(), &key, now).await? {
             self.give(same, search);
@@ -57,11 +56,6 @@ impl Step for Recalling {
         }
         drop(timed);
         search.embed(1).await?;
-        let (connection, vector) = (search.connection.as_mut(), &search.query_vectors.vectors[0]);
-        if remembers && let Some(similar) = answers::similar(connection, &key, vector, similar_from, now).await? {
-            self.give(similar, search);
-            return Ok(true);
-        }
         if !question.passes_memory {
             self.query_cache.looked(search.findings.cache.vector_age.is_some(), Instant::now());
         }
@@ -71,13 +65,13 @@ impl Step for Recalling {
 
     /// Keeps the answer, where this question's are kept and nothing is missing of it.
     async fn found(&self, search: &mut Search<'_>) -> Result<(), RetrievalError> {
-        let (vector, findings) = (&search.query_vectors.vectors[0], &search.findings);
+        let findings = &search.findings;
         if self.remembers(search.question)
             && findings.degraded.is_empty()
             && let Some(Unanswered { key, generation }) = search.kept.get()
         {
             let connection = search.connection.as_mut();
-            answers::keep(connection, key, vector, &findings.hits, *generation, search.now).await?;
+            answers::keep(connection, key, &findings.hits, *generation, search.now).await?;
         }
         Ok(())
     }

@@ -45,8 +45,8 @@ async fn rerank(reranker: &Arc<dyn Reranker>, question: &str, candidates: &mut [
         return true;
     }
     let passages: Vec<Passage<'_>> = candidates.iter().map(passage).collect();
-    let cosines: Vec<f64> = candidates.iter().map(|found| found.score).collect();
-    let scoring = reranker.final_scores(question, &passages, &cosines);
+    let scores: Vec<f64> = candidates.iter().map(|found| found.score).collect();
+    let scoring = reranker.final_scores(question, &passages, &scores);
     let scores = tokio::time::timeout(RERANK_WITHIN, scoring)
         .await
         .map_err(|_late| format!("it took longer than {} ms", RERANK_WITHIN.as_millis()))

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use crate::search::found::Found;
 use crate::search::fusion;
 use crate::search::question::RetrievalError;
+use crate::search::score::{self, Asked, Scale};
 use crate::search::stages::{Stage, Stages};
 use crate::search::tuning::Tuning;
 use crate::store::contract::Connection;
 use crate::store::filter::Filter;
-use crate::store::records::{ChunkPlace, StoreError, StoredChunk};
+use crate::store::records::{ChunkPlace, StoreError, StoredChunk, Worded};
 use crate::text::terms;
 
 /// What is searched for.
@@ -31,6 +32,28 @@ pub struct Retrievers<'a> {
     pub stages: &'a Stages,
     /// How they are fused.
     pub tuning: &'a Tuning,
+    /// What the scores of hits say.
+    pub scale: Scale,
+}
+
+/// What both retrievers bring for one question, the best first.
+#[derive(Debug)]
+pub struct Both {
+    words: Vec<Worded>,
+    near: Vec<ChunkPlace>,
+}
+
+impl Both {
+    /// BM25 by chunk, of those that the keyword retriever brings.
+    pub fn bm25(&self) -> HashMap<i64, f64> {
+        self.words.iter().map(|worded| (worded.place.id, worded.score)).collect()
+    }
+
+    /// Both lists.
+    pub fn lists(self) -> [Vec<ChunkPlace>; 2] {
+        let words = self.words.into_iter().map(|worded| worded.place).collect();
+        [words, self.near]
+    }
 }
 
 impl Retrievers<'_> {
@@ -46,15 +69,22 @@ impl Retrievers<'_> {
         depth: usize,
     ) -> Result<Vec<Found>, RetrievalError> {
         let mut lists = Vec::with_capacity(query_vectors.questions.len() * 2 + 1);
-        for (text, vector) in query_vectors.questions.iter().zip(&query_vectors.vectors) {
-            lists.extend(self.both(connection, text, vector, filter, depth).await?);
+        let mut asked = Vec::with_capacity(query_vectors.questions.len());
+        for (question, vector) in query_vectors.questions.iter().zip(&query_vectors.vectors) {
+            let found = self.both(connection, question, vector, filter, depth).await?;
+            asked.push(Asked { question, vector, bm25: found.bm25() });
+            lists.extend(found.lists());
         }
         if let Some(passage) = &query_vectors.passage {
             lists.push(nearest(connection, passage, filter, depth).await?);
         }
-        let mut fused = self.fuse(lists);
+        let mut fused = if self.scale == Scale::Weights && query_vectors.passage.is_none() {
+            score::by_worth(connection, &asked, lists.into_iter().flatten().collect()).await?
+        } else {
+            self.fuse(lists)
+        };
         fused.truncate(depth.min(self.tuning.fused_max));
-        self.read(connection, &query_vectors.vectors[0], fused).await
+        self.read(connection, &asked[0], fused).await
     }
 
     /// Both retrievers for one question, the best first.
@@ -68,13 +98,18 @@ impl Retrievers<'_> {
         vector: &[f32],
         filter: &Filter,
         depth: usize,
-    ) -> Result<[Vec<ChunkPlace>; 2], RetrievalError> {
+    ) -> Result<Both, RetrievalError> {
         let words = {
             let _timed = self.stages.time(Stage::Keyword);
             connection.worded(&terms::of(text), filter, depth).await?
         };
-        let _timed = self.stages.time(Stage::Vector);
-        Ok([words, nearest(connection, vector, filter, depth).await?])
+        let near = if vector.is_empty() {
+            Vec::new()
+        } else {
+            let _timed = self.stages.time(Stage::Vector);
+            nearest(connection, vector, filter, depth).await?
+        };
+        Ok(Both { words, near })
     }
 
     /// One list of several: keys, the best first, each with the sum of its reciprocal ranks.
@@ -83,24 +118,23 @@ impl Retrievers<'_> {
         fusion::merge(lists, k, first_rank).into_iter().map(|(place, score)| (place.id, score)).collect()
     }
 
-    /// The chunks of a fused list, each with its cosine.
+    /// The chunks of a fused list, each with its score.
     ///
     /// # Errors
     /// The store's.
     pub async fn read(
         &self,
         connection: &mut dyn Connection,
-        vector: &[f32],
+        asked: &Asked<'_>,
         fused: Vec<(i64, f64)>,
     ) -> Result<Vec<Found>, RetrievalError> {
         let ids: Vec<i64> = fused.iter().map(|(id, _)| *id).collect();
         let mut rows: HashMap<i64, StoredChunk> =
             connection.chunks(&ids).await?.into_iter().map(|chunk| (chunk.id, chunk)).collect();
-        let cosines = connection.cosines(vector, &ids).await?;
-        let found = fused.into_iter().filter_map(|(id, fused_score)| {
-            let cosine = cosines.get(&id).copied().unwrap_or(0.0);
+        let scores = score::scores(connection, self.scale, asked, &fused).await?;
+        let found = fused.into_iter().zip(scores).filter_map(|((id, fused_score), score)| {
             // Four digits: what is beyond them is noise, and differs between machines.
-            let score = ((f64::from(cosine) + self.tuning.score_added).clamp(0.0, 1.0) * 10_000.0).round() / 10_000.0;
+            let score = ((score + self.tuning.score_added).clamp(0.0, 1.0) * 10_000.0).round() / 10_000.0;
             Some(Found { chunk: rows.remove(&id)?, score, fused_score, final_score: fused_score, expanded: None })
         });
         Ok(found.collect())

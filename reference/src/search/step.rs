@@ -10,10 +10,11 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use http::Extensions;
 
-use crate::embed::Purpose;
+use crate::embed::{Embedder as _, Purpose};
 use crate::index::library::Library;
 use crate::search::question::{Findings, Question, RetrievalError};
 use crate::search::retrievers::{QueryVectors, Retrievers};
+use crate::search::score::Scale;
 use crate::search::stages::{Stage, Stages};
 use crate::search::tuning::Tuning;
 use crate::store::contract::Connection;
@@ -113,7 +114,8 @@ impl<'a> Search<'a> {
 
     /// Both retrievers, as this search wants them.
     pub fn retrievers(&self) -> Retrievers<'a> {
-        Retrievers { stages: self.embedding.stages, tuning: self.tuning }
+        let scale = Scale::of(self.embedding.library.vectors().embedder().model());
+        Retrievers { stages: self.embedding.stages, tuning: self.tuning, scale }
     }
 }
 

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 
 use crate::search::found::Found;
 use crate::search::question::RetrievalError;
+use crate::search::score::Asked;
 use crate::search::step::{Search, Step};
 use crate::store::filter::Filter;
 
@@ -44,8 +45,9 @@ async fn unfold(search: &mut Search<'_>, candidates: Vec<Found>) -> Result<Vec<F
         }
         let filter = Filter { source: found.chunk.source.clone(), ..question.filter.clone() };
         let depth = PASSAGES_OF_SUMMARY + 1;
-        let lists = retrievers.both(connection, &question.text, vector, &filter, depth).await?;
-        let passages = retrievers.read(connection, vector, retrievers.fuse(lists.into())).await?;
+        let both = retrievers.both(connection, &question.text, vector, &filter, depth).await?;
+        let asked = Asked { question: &question.text, vector, bm25: both.bm25() };
+        let passages = retrievers.read(connection, &asked, retrievers.fuse(both.lists().into())).await?;
         let of_document = passages
             .into_iter()
             .filter(|passage| passage.chunk.source == found.chunk.source && passage.chunk.role == "passage")

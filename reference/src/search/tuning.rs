@@ -19,14 +19,12 @@ pub struct Tuning {
     pub fused_max: usize,
     /// The fused score from which a hit is left.
     pub fused_min: f64,
-    /// What is added to every cosine that callers see.
+    /// What is added to every score that callers see.
     pub score_added: f64,
     /// Decides the order of the hits in the place of their scores.
     pub shuffled_by: Option<u64>,
     /// How many times the budget of tokens is spent.
     pub budget_times: f64,
-    /// The cosine from which questions share an answer; `None` is as the server is set.
-    pub similar_from: Option<f64>,
     /// Whether answers of one model are kept apart from those of another.
     pub is_keyed_by_model: bool,
     /// How long a question waits whose answer is not remembered.
@@ -44,7 +42,6 @@ impl Default for Tuning {
             score_added: 0.0,
             shuffled_by: None,
             budget_times: 1.0,
-            similar_from: None,
             is_keyed_by_model: true,
             miss_waits: Duration::ZERO,
         }

@@ -183,21 +183,21 @@ async fn answers_are_remembered_by_who_wrote() {
     let (shelf, faults) = (Shelf::new(), Faults::default());
     let plain = shelf.retrieval(None, &faults).await;
     plain.search(&question()).await.unwrap();
-    assert_eq!(plain.search(&question()).await.unwrap().cache.similarity, Some(1.0), "it is remembered");
+    assert!(plain.search(&question()).await.unwrap().cache.age.is_some(), "it is remembered");
 
     let server = Scripted::play(vec![Plain(500, &[], ""), wording()]).await;
     let written = shelf.retrieval(Some(writer(&server, REWRITE)), &faults).await;
     let degraded = written.search(&question()).await.unwrap();
-    assert_eq!((degraded.cache.similarity, degraded.degraded), (None, vec!["rewriting"]), "another's is not taken");
+    assert_eq!((degraded.cache.age, degraded.degraded), (None, vec!["rewriting"]), "another's is not taken");
     let whole = written.search(&question()).await.unwrap();
-    assert_eq!(whole.cache.similarity, None, "a degraded one was not kept");
+    assert_eq!(whole.cache.age, None, "a degraded one was not kept");
     let again = written.search(&question()).await.unwrap();
-    assert_eq!((again.cache.similarity, sources(&again)), (Some(1.0), sources(&whole)), "a whole one was");
+    assert_eq!((again.cache.age.is_some(), sources(&again)), (true, sources(&whole)), "a whole one was");
     assert_eq!(server.asked().len(), 2, "and costs nothing any more");
 
     let hyde = Scripted::play(vec![passage()]).await;
     let other = shelf.retrieval(Some(writer(&hyde, HYDE)), &faults).await;
-    assert_eq!(other.search(&question()).await.unwrap().cache.similarity, None, "another task is another answer");
+    assert_eq!(other.search(&question()).await.unwrap().cache.age, None, "another task is another answer");
 }
 
 #[tokio::test]

@@ -150,8 +150,6 @@ pub struct CacheNote {
     pub age_seconds: Option<u64>,
     /// `answer`, `vector` or `none`.
     pub kind: &'static str,
-    /// How near the remembered question was, 1 for the very same.
-    pub similarity: Option<f64>,
 }
 
 /// What `index_document` did.
@@ -225,7 +223,6 @@ pub fn search(question: Question, findings: Findings, ignored_arguments: Vec<Str
             hit: kind != "none",
             age_seconds: cache.age.or(cache.vector_age).map(|age| age.as_secs()),
             kind,
-            similarity: cache.similarity,
         },
         rewritten,
         seen_before,

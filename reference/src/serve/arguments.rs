@@ -72,6 +72,18 @@ pub struct SearchArguments {
     #[serde(default = "budget")]
     #[schemars(range(min = 100, max = 16_000))]
     budget_tokens: u32,
+    /// `bypass` asks afresh: nothing that is remembered of questions is taken or kept, and no model rewords it.
+    #[serde(default)]
+    cache: CachePolicy,
+}
+
+/// Whether a remembered answer may be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum CachePolicy {
+    #[default]
+    Use,
+    Bypass,
 }
 
 /// Names of the arguments of `search_documents`.
@@ -88,6 +100,7 @@ pub const SEARCH_NAMES: &[&str] = &[
     "conversation",
     "expand",
     "budget_tokens",
+    "cache",
 ];
 
 /// Arguments of `index_document`: exactly one of `text`, `file` and `url`.
@@ -213,7 +226,7 @@ pub fn question(wanted: SearchArguments) -> Result<Question, String> {
         conversation: wanted.conversation,
         expand: wanted.expand,
         budget_tokens,
-        passes_memory: false,
+        passes_memory: wanted.cache == CachePolicy::Bypass,
     })
 }
 

@@ -19,7 +19,7 @@ const WITHIN: Duration = Duration::from_secs(5);
 const TOP_K: usize = 3;
 /// The cosine below which a text is not near to itself. Models that embed questions in another way
 /// than passages still give .8; another model of the same width gives about 0.
-const NEAR_ITSELF: f64 = 0.5;
+const NEAR_ITSELF: f32 = 0.5;
 /// Sources a chunk is looked for in, the largest first: in them it has rivals.
 const SOURCES_LOOKED_AT: usize = 4;
 /// Chunks of each that are looked at.
@@ -55,7 +55,8 @@ pub async fn look(state: &ServerState, report: &mut HealthReport) -> Result<(), 
             let place = place(&found, &chunk);
             let score = place.map(|at| found.hits[at].score);
             report.canary = Some(CanaryNote { rank: place.map(|at| at + 1), score, took_ms });
-            judge(&found, place)
+            let near = nearness(state, &question, &chunk).await.map_err(|error| search_trouble(&error))?;
+            judge(&found, place, near)
         }
     };
     if let Err(trouble) = &judged {
@@ -81,15 +82,23 @@ fn place(found: &Findings, chunk: &StoredChunk) -> Option<usize> {
     found.hits.iter().position(|hit| hit.chunk.id == chunk.id || hit.chunk.content == chunk.content)
 }
 
-fn judge(found: &Findings, place: Option<usize>) -> Result<(), Trouble> {
+/// How near a chunk's own text is to it; 1 where there are no vectors.
+async fn nearness(state: &ServerState, question: &Question, chunk: &StoredChunk) -> Result<f32, RetrievalError> {
+    let mut held = state.retrieval.library.store().connect(Patience::Search).await?;
+    let (vector, _) = state.retrieval.embedding(false).question(held.as_mut(), &question.text).await?;
+    if vector.is_empty() {
+        return Ok(1.0);
+    }
+    Ok(held.cosines(&vector, &[chunk.id]).await?.get(&chunk.id).copied().unwrap_or(0.0))
+}
+
+fn judge(found: &Findings, place: Option<usize>, near: f32) -> Result<(), Trouble> {
     let says = match place {
         _ if found.hits.is_empty() => {
             return Err(Trouble::of("empty_results", "a stored chunk's own text finds nothing"));
         }
         None => "a stored chunk's own text does not find it",
-        Some(0) if found.hits[0].score < NEAR_ITSELF => {
-            "a text is not near to itself: questions and index are embedded differently"
-        }
+        Some(0) if near < NEAR_ITSELF => "a text is not near to itself: questions and index are embedded differently",
         Some(0) => return Ok(()),
         Some(_later) => "a stored chunk's own text does not find it first",
     };

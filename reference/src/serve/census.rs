@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::embed::Embedder as _;
 use crate::serve::report::{ChunkTokens, HealthReport, Trouble};
 use crate::serve::state::ServerState;
 use crate::store::contract::{Connection, Patience};
@@ -53,7 +54,7 @@ pub async fn take(state: &ServerState, report: &mut HealthReport) -> Result<Cens
             tracing::warn!(stale = stale.len(), ?oldest, "sources were indexed too long ago");
         }
     }
-    whole(&figures)?;
+    whole(&figures, state.retrieval.library.vectors().embedder().model().dimensions > 0)?;
     let stale = report.stale_sources.unwrap_or_default();
     Ok(Census { mean: figures.mean_tokens, worst, stale, sources: figures.sources })
 }
@@ -73,12 +74,12 @@ impl Census {
     }
 }
 
-/// Whether there is something to find, and all of it can be reached.
-fn whole(figures: &Figures) -> Result<(), Trouble> {
+/// Whether there is something to find, and all of it can be reached, by vectors too where it has some.
+fn whole(figures: &Figures, has_vectors: bool) -> Result<(), Trouble> {
     if figures.chunks == 0 {
         return Err(Trouble::of("index_empty_or_stale", "nothing is indexed"));
     }
-    if figures.reachable != figures.chunks {
+    if has_vectors && figures.reachable != figures.chunks {
         let why = format!("{} of {} vectors can be reached", figures.reachable, figures.chunks);
         return Err(Trouble::of("vector_store_unreachable", why));
     }
@@ -174,7 +175,7 @@ mod tests {
 
     fn check_whole(says: &str, chunks: i64, reachable: i64, expected: Result<(), &str>) {
         let figures = Figures { chunks, reachable, ..Figures::default() };
-        assert_eq!(whole(&figures).map_err(|trouble| trouble.reason), expected, "{says}");
+        assert_eq!(whole(&figures, true).map_err(|trouble| trouble.reason), expected, "{says}");
     }
 
     #[test]
@@ -182,5 +183,7 @@ mod tests {
         check_whole("all of it can be reached", 5, 5, Ok(()));
         check_whole("a hole", 5, 4, Err("vector_store_unreachable"));
         check_whole("nothing", 0, 0, Err("index_empty_or_stale"));
+        let words = Figures { chunks: 5, ..Figures::default() };
+        assert_eq!(whole(&words, false), Ok(()), "words alone are found without vectors");
     }
 }

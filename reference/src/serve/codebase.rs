@@ -31,10 +31,10 @@ pub struct ConstraintArguments {
     #[serde(default = "three")]
     #[schemars(range(min = 1, max = 12))]
     pub max_rank: u32,
-    /// Leave out constraints whose score (0 to 1) is lower.
-    #[serde(default = "related")]
+    /// Leave out constraints whose score (0 to 1) is lower; without it, those that are clearly of something else.
+    #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]
-    pub min_score: f64,
+    pub min_score: Option<f64>,
 }
 
 /// Names of the arguments of `check_constraints`.
@@ -60,10 +60,6 @@ fn three() -> u32 {
 
 fn two() -> u32 {
     2
-}
-
-fn related() -> f64 {
-    0.2
 }
 
 /// What `check_constraints` brings.
@@ -165,7 +161,7 @@ impl ServerState {
 /// # Errors
 /// The limit that is passed, and the mend.
 pub fn change(wanted: &ConstraintArguments) -> Result<String, String> {
-    if !(0.0..=1.0).contains(&wanted.min_score) || !(1..=12).contains(&wanted.max_rank) {
+    if wanted.min_score.is_some_and(|score| !(0.0..=1.0).contains(&score)) || !(1..=12).contains(&wanted.max_rank) {
         return Err("'min_score' is between 0 and 1, 'max_rank' between 1 and 12".to_owned());
     }
     let line = one_line("change", &wanted.change, CHANGE_CHARS_MAX, "check it file by file")?;

@@ -28,8 +28,7 @@ pub(super) struct Recall {
 /// Where an answer came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum RecallKind {
-    Exact,
-    Similar,
+    Answer,
     Vector,
     Miss,
 }
@@ -37,8 +36,7 @@ enum RecallKind {
 impl EncodeLabelValue for RecallKind {
     fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
         let word = match self {
-            Self::Exact => "exact",
-            Self::Similar => "similar",
+            Self::Answer => "exact",
             Self::Vector => "vector",
             Self::Miss => "miss",
         };
@@ -58,8 +56,7 @@ impl Counts {
         self.searches.get_or_create(&CallOutcome { outcome: word.to_owned() }).inc();
         if let Ok(findings) = outcome {
             let kind = match findings.cache {
-                CacheUse { similarity: Some(similarity), .. } if similarity >= 1.0 => RecallKind::Exact,
-                CacheUse { similarity: Some(_), .. } => RecallKind::Similar,
+                CacheUse { age: Some(_), .. } => RecallKind::Answer,
                 CacheUse { vector_age: Some(_), .. } => RecallKind::Vector,
                 CacheUse { .. } => RecallKind::Miss,
             };

@@ -7,6 +7,7 @@ use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
+use crate::embed::Embedder as _;
 use crate::search::question::RetrievalError;
 use crate::serve::answer::Envelope;
 use crate::serve::arguments;
@@ -93,6 +94,10 @@ impl ServerState {
         if wanted.text.trim().is_empty() || letters > EMBEDDED_CHARS_MAX {
             let why = format!("'text' has {letters} characters; 1 to {EMBEDDED_CHARS_MAX} can be embedded");
             return Envelope::error("INVALID_ARGUMENT", why);
+        }
+        if self.retrieval.library.vectors().embedder().model().dimensions == 0 {
+            let why = "this server searches for words alone: set `embedder` in its configuration, then index again";
+            return Envelope::error("EMBEDDER_MISSING", why.to_owned());
         }
         let text = cleaned(&wanted.text).0.into_owned();
         match self.embed(&text, wanted.purpose).await {

@@ -25,10 +25,15 @@ use crate::serve::state::ServerState;
 const RETRY_AFTER_SECONDS: u32 = 5;
 
 /// `POST /search`.
-pub async fn search(State(state): State<Arc<ServerState>>, body: Bytes) -> Response {
+pub async fn search(State(state): State<Arc<ServerState>>, headers: HeaderMap, body: Bytes) -> Response {
     let operation = Uuid::now_v7().to_string();
     let arguments = match serde_json::from_slice::<JsonObject>(&body) {
-        Ok(arguments) => arguments,
+        Ok(mut arguments) => {
+            if asks_afresh(&headers) {
+                arguments.insert("cache".to_owned(), json!("bypass"));
+            }
+            arguments
+        }
         Err(error) => {
             let why = format!("the body is no JSON object: {error}. See /openapi.json.");
             return reply(Envelope::error("INVALID_ARGUMENT", why).of(&operation));
@@ -41,6 +46,12 @@ pub async fn search(State(state): State<Arc<ServerState>>, body: Bytes) -> Respo
         Envelope::error("INTERNAL_ERROR", "The search broke off. Ask again.".to_owned())
     });
     reply(envelope.of(&operation))
+}
+
+/// Whether a request says, as to any cache, that it will have nothing remembered.
+fn asks_afresh(headers: &HeaderMap) -> bool {
+    let said = headers.get(header::CACHE_CONTROL).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    said.split(',').any(|word| matches!(word.trim(), "no-cache" | "no-store"))
 }
 
 fn reply(envelope: Envelope<SearchData>) -> Response {
@@ -108,6 +119,8 @@ pub fn document() -> Value {
             "/search": { "post": {
                 "operationId": "search", "summary": "Search the index",
                 "security": [{}, { "bearer": [] }],
+                "parameters": [{ "name": "Cache-Control", "in": "header", "schema": { "type": "string" },
+                    "description": "`no-cache` is the argument `cache: bypass`." }],
                 "requestBody": { "required": true, "content": { "application/json": { "schema": arguments } } },
                 "responses": {
                     "200": answer("What was found; an empty list means that nothing fits.", &envelope),

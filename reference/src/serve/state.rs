@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
+#[cfg(feature = "builtin")]
 use crate::embed::hashing::HashingEmbedder;
 use crate::embed::provider::Provider;
 use crate::index::corpus::{self, CorpusError};
@@ -18,7 +19,7 @@ use crate::index::fetch::Fetcher;
 use crate::index::library::{Library, LibraryError, Parts};
 #[cfg(feature = "project")]
 use crate::project::opened::ProjectError;
-#[cfg(feature = "rerank")]
+#[cfg(feature = "builtin")]
 use crate::rerank::joint::JointReranker;
 use crate::search::retrieval::{Layer, Retrieval};
 use crate::search::settings::SearchSettings;
@@ -69,7 +70,7 @@ pub struct Assembly {
 }
 
 impl Assembly {
-    /// What the options ask for: the project's parts, or the built-in ones over an index file.
+    /// What the options ask for: the project's parts, or an index file with what is built in.
     ///
     /// # Errors
     /// `LifeError::Project`, `LifeError::Store`.
@@ -81,9 +82,12 @@ impl Assembly {
         }
         let store = Arc::new(SqliteStore::open(database).await?);
         Ok(Self {
+            #[cfg(feature = "builtin")]
             parts: Parts::new(store, Provider::Hashing(HashingEmbedder::INDEX)),
+            #[cfg(not(feature = "builtin"))]
+            parts: Parts::new(store, Provider::None),
             settings: SearchSettings {
-                #[cfg(feature = "rerank")]
+                #[cfg(feature = "builtin")]
                 reranker: Some(Arc::new(JointReranker)),
                 ..SearchSettings::default()
             },

@@ -12,17 +12,15 @@ use crate::store::records::StoreError;
 pub const EMBEDDINGS_MAX: i64 = 100_000;
 /// Answers remembered: 20 MB at a usual length.
 pub const ANSWERS_MAX: i64 = 2_000;
-/// Answers of one scope and guard whose meaning is compared with a question's.
-pub const COMPARED_MAX: i64 = 500;
 /// Keys in one statement.
 pub const KEYS_MAX: usize = 500;
 /// The answer to exactly this question, not yet expired, as `AnswerRow`.
-pub const ANSWER: &str = "SELECT vector, hits, made_at FROM answers WHERE exact = $1 AND expires_at > $2";
+pub const ANSWER: &str = "SELECT hits, made_at FROM answers WHERE exact = $1 AND expires_at > $2";
 /// What a conversation was shown since a moment, as `ShownRow`.
 pub const SHOWN: &str = "SELECT chunk, score FROM shown WHERE conversation = $1 AND shown_at >= $2 ORDER BY chunk";
 
-/// An answer's vector as the database keeps it, its hits, and when it was made.
-pub type AnswerRow<Vector> = (Vector, String, i64);
+/// An answer's hits, and when it was made.
+pub type AnswerRow = (String, i64);
 /// A chunk's name and its score.
 pub type ShownRow = (String, f64);
 
@@ -38,14 +36,6 @@ pub trait StoreCache {
 
     /// The answer kept for exactly this question in exactly this scope.
     async fn answer(&mut self, exact: &[u8; 32], now: DateTime<Utc>) -> Result<Option<CachedAnswer>, StoreError>;
-
-    /// The newest answers of a scope that have a question's guard, for a comparison of meaning.
-    async fn answers(
-        &mut self,
-        scope: &[u8; 32],
-        guard: &str,
-        now: DateTime<Utc>,
-    ) -> Result<Vec<CachedAnswer>, StoreError>;
 
     /// Keeps an answer, unless the index has changed since it was found; expired ones, and the
     /// oldest where there are too many, go.
@@ -67,14 +57,8 @@ pub trait StoreCache {
 /// An answer about to be cached.
 #[derive(Debug, Clone)]
 pub struct NewAnswer<'a> {
-    /// Digest of question and scope.
+    /// Digest of the question and all that must be the same: embedder, hits wanted, filter.
     pub exact: [u8; 32],
-    /// Digest of all that must be the same: embedder, hits wanted, filter.
-    pub scope: [u8; 32],
-    /// Numbers, identifiers and negations of the question, which must be the same too.
-    pub guard: &'a str,
-    /// The question's vector.
-    pub vector: &'a [f32],
     /// The hits, as JSON.
     pub hits: &'a str,
     /// Sources that it touches.
@@ -88,18 +72,15 @@ pub struct NewAnswer<'a> {
 /// A cached answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CachedAnswer {
-    /// The question's vector.
-    pub vector: Vec<f32>,
     /// The hits, as JSON.
     pub hits: String,
     /// When it was made.
     pub made_at: DateTime<Utc>,
 }
 
-impl CachedAnswer {
-    /// The answer of a row, whose vector is read by `vector`.
-    pub fn from_row<Vector>((kept, hits, made_at): AnswerRow<Vector>, vector: impl FnOnce(Vector) -> Vec<f32>) -> Self {
-        Self { vector: vector(kept), hits, made_at: DateTime::from_timestamp_micros(made_at).unwrap_or_default() }
+impl From<AnswerRow> for CachedAnswer {
+    fn from((hits, made_at): AnswerRow) -> Self {
+        Self { hits, made_at: DateTime::from_timestamp_micros(made_at).unwrap_or_default() }
     }
 }
 

@@ -16,11 +16,11 @@ use async_trait::async_trait;
 use crate::store::cache::StoreCache as Besides;
 use crate::store::filter::Filter;
 use crate::store::records::{
-    ChunkPlace, Figures, Near, NewSource, PoolFigures, Replaced, StoreError, StoredChunk, StoredSource,
+    Figures, Holding, Near, NewSource, PoolFigures, Replaced, StoreError, StoredChunk, StoredSource, Worded,
 };
 
 /// The version of every store's tables; a store of an older one is migrated, of a newer one refused.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// How long a caller waits for a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +96,10 @@ pub trait Connection: Debug + Send + Besides {
     async fn kinds(&mut self) -> Result<BTreeSet<String>, StoreError>;
 
     /// Chunks that hold terms of a question, the best first by BM25; equal ones by place.
-    async fn worded(&mut self, terms: &[String], filter: &Filter, depth: usize) -> Result<Vec<ChunkPlace>, StoreError>;
+    async fn worded(&mut self, terms: &[String], filter: &Filter, depth: usize) -> Result<Vec<Worded>, StoreError>;
+
+    /// Who holds each of these terms: of the whole index how many, and which of these chunks.
+    async fn holding(&mut self, terms: &[String], ids: &[i64]) -> Result<Holding, StoreError>;
 
     /// Chunks whose vectors are near, the nearest first; equal ones by place. A chunk at a right angle
     /// or beyond is not near.

@@ -76,6 +76,33 @@ pub struct ChunkPlace {
     pub id: i64,
 }
 
+/// A chunk the keyword retriever found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Worded {
+    /// Which it is.
+    pub place: ChunkPlace,
+    /// Its BM25, the more the better; comparable within one index.
+    pub score: f64,
+}
+
+/// Who holds a term.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Holders {
+    /// Chunks of the whole index that do.
+    pub chunks: i64,
+    /// Those that do of the chunks that were asked for.
+    pub ids: Vec<i64>,
+}
+
+/// Who holds the terms of a question.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Holding {
+    /// Chunks of the index that are searched.
+    pub chunks: i64,
+    /// Who holds each term, in their order.
+    pub terms: Vec<Holders>,
+}
+
 /// A chunk the vector retriever found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Near {

@@ -2,6 +2,7 @@
 
 pub mod cleaning;
 pub mod draw;
+pub mod names;
 pub mod terms;
 #[cfg(feature = "secrets")]
 pub mod secret_rules;

@@ -49,10 +49,12 @@ const CONTRACT: &[Row] = rows![
     "two servers write at once and nothing is lost" => contract::two_write_at_once,
     "filters narrow both arms" => searching::filters_narrow,
     "words are ranked by BM25" => searching::words_are_ranked,
+    "what was written over and over weighs what it weighed at first" => searching::weights_stay,
+    "terms have holders" => searching::terms_have_holders,
+    "what has no vector is found by its words and names" => searching::words_need_no_vectors,
     "the nearest of 2,000 vectors are those of an exact scan" => searching::the_nearest_are_found,
     "what a fault strikes is not found, and the rest is" => searching::faults_strike,
     "an answer is kept until the index changes" => learning::answers_are_kept,
-    "answers are compared within their scope and guard, the newest first" => learning::answers_are_compared,
     "a conversation remembers what it was shown" => learning::conversations_remember,
     "the oldest vectors and answers make room" => learning::the_oldest_make_room,
 ];

@@ -12,7 +12,7 @@ use serin_reference::store::contract::Store;
 use serin_reference::store::filter::Filter;
 
 use crate::Two;
-use crate::pieces::{Piece, drawn, near, unit, worded};
+use crate::pieces::{Piece, connect, drawn, near, unit, worded};
 
 async fn check_filter(store: &dyn Store, says: &str, change: impl FnOnce(&mut Filter), expected: &[&str]) {
     let mut filter = Filter::default();
@@ -66,6 +66,64 @@ pub(crate) async fn filters_narrow(two: Arc<Two>) {
 
 async fn check_words(store: &dyn Store, says: &str, terms: &[&str], depth: usize, expected: &[&str]) {
     assert_eq!(worded(store, terms, &Filter::default(), depth).await, expected, "{says}");
+}
+
+/// BM25 counts the chunks that are there, and not those that were.
+pub(crate) async fn weights_stay(two: Arc<Two>) {
+    let store = &*two.one;
+    let write = async |version: &str| {
+        for number in 0..20 {
+            let text = format!("the {} pump runs on line {number}", if number == 7 { "rusty" } else { "new" });
+            let piece = Piece::new(&format!("{number}.md"), &text).with(|piece| piece.version = version.to_owned());
+            piece.put(store).await.unwrap();
+        }
+        connect(store).await.worded(&[text("rusty"), text("pump")], &Filter::default(), 5).await.unwrap()
+    };
+    let first = write("1").await;
+    assert_eq!(first[0].place.source, "7.md");
+    for version in ["2", "3", "4"] {
+        let again = write(version).await;
+        assert!((again[0].score - first[0].score).abs() < 1e-5, "{version}: {first:?}, and later {again:?}");
+    }
+}
+
+pub(crate) async fn terms_have_holders(two: Arc<Two>) {
+    let store = &*two.one;
+    for (name, content) in [("a.md", "a pump RAG-1107"), ("b.md", "pumps"), ("c.md", "RAG, valve 1107")] {
+        Piece::new(name, content).put(store).await.unwrap();
+    }
+    let mut held = connect(store).await;
+    let found = held.worded(&[text("pump"), text("valve")], &Filter::default(), 5).await.unwrap();
+    let id = |name: &str| found.iter().find(|found| found.place.source == name).unwrap().place.id;
+    let holding =
+        held.holding(&[text("pump"), text("RAG-1107"), text("none")], &[id("a.md"), id("c.md")]).await.unwrap();
+    assert_eq!(holding.chunks, 3);
+    let counts: Vec<i64> = holding.terms.iter().map(|term| term.chunks).collect();
+    assert_eq!(counts, [2, 1, 0], "a form of a word is the word, a code is a phrase");
+    let ids: Vec<Vec<i64>> = holding.terms.into_iter().map(|term| term.ids).collect();
+    assert_eq!(ids, [vec![id("a.md")], vec![id("a.md")], vec![]], "of those that were asked for");
+}
+
+pub(crate) async fn words_need_no_vectors(two: Arc<Two>) {
+    let (store, other) = (&*two.one, &*two.other);
+    let mut piece = Piece::new("docs/connection-pool.md", "it calls drainAll before the end");
+    piece.chunks[0].2 = Some(Vec::new());
+    piece.put(store).await.unwrap();
+    assert!(!connect(other).await.is_empty().await.unwrap(), "it can be found");
+    for (says, term) in
+        [("its text", "end"), ("its file", "connection"), ("its folder", "docs"), ("a name's part", "drain")]
+    {
+        let found = worded(other, &[term], &Filter::default(), 5).await;
+        assert_eq!(found, ["docs/connection-pool.md#0"], "by {says}");
+    }
+    let figures = connect(other).await.figures().await.unwrap();
+    assert_eq!((figures.chunks, figures.reachable), (1, 0), "and by no vector");
+    let mut later = Piece::new("b.md", "another text");
+    later.chunks[0].2 = Some(vec![0.6, 0.8]);
+    later.put(store).await.unwrap();
+    assert_eq!(near(other, &[0.6, 0.8], &Filter::default(), 5).await, ["b.md#0"], "one that has a vector is near");
+    let figures = connect(other).await.figures().await.unwrap();
+    assert_eq!((figures.chunks, figures.reachable), (2, 1));
 }
 
 pub(crate) async fn words_are_ranked(two: Arc<Two>) {

@@ -10,8 +10,8 @@ use chrono::{DateTime, Utc};
 use sqlx::{Connection as _, PgConnection, Row as _};
 
 use crate::store::cache::{
-    ANSWER, ANSWERS_MAX, AnswerRow, COMPARED_MAX, CachedAnswer, EMBEDDINGS_MAX, KEYS_MAX, NewAnswer, SHOWN, ShownChunk,
-    ShownRow, StoreCache,
+    ANSWER, ANSWERS_MAX, AnswerRow, CachedAnswer, EMBEDDINGS_MAX, KEYS_MAX, NewAnswer, SHOWN, ShownChunk, ShownRow,
+    StoreCache,
 };
 use crate::store::postgres::reading::PostgresReader;
 use crate::store::postgres::stems::storable;
@@ -52,27 +52,8 @@ impl StoreCache for PostgresReader {
     }
 
     async fn answer(&mut self, exact: &[u8; 32], now: DateTime<Utc>) -> Result<Option<CachedAnswer>, StoreError> {
-        let query = sqlx::query_as(ANSWER).bind(exact.to_vec()).bind(now.timestamp_micros());
-        Ok(query.fetch_optional(self.own()).await?.map(cached))
-    }
-
-    async fn answers(
-        &mut self,
-        scope: &[u8; 32],
-        guard: &str,
-        now: DateTime<Utc>,
-    ) -> Result<Vec<CachedAnswer>, StoreError> {
-        let rows = sqlx::query_as(
-            "SELECT vector, hits, made_at FROM answers WHERE scope = $1 AND md5(guard) = md5($2) AND guard = $2 \
-             AND expires_at > $3 ORDER BY made_at DESC, exact LIMIT $4",
-        )
-        .bind(scope.to_vec())
-        .bind(storable(guard).into_owned())
-        .bind(now.timestamp_micros())
-        .bind(COMPARED_MAX)
-        .fetch_all(self.own())
-        .await?;
-        Ok(rows.into_iter().map(cached).collect())
+        let query = sqlx::query_as::<_, AnswerRow>(ANSWER).bind(exact.to_vec()).bind(now.timestamp_micros());
+        Ok(query.fetch_optional(self.own()).await?.map(CachedAnswer::from))
     }
 
     /// A writer holds the row that is asked for here while it changes the index, and the answer would be out of date
@@ -88,15 +69,11 @@ impl StoreCache for PostgresReader {
         }
         make_room(&mut work, now).await?;
         sqlx::query(
-            "INSERT INTO answers (exact, scope, guard, vector, hits, made_at, expires_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (exact) DO UPDATE SET scope = excluded.scope, \
-             guard = excluded.guard, vector = excluded.vector, hits = excluded.hits, made_at = excluded.made_at, \
+            "INSERT INTO answers (exact, hits, made_at, expires_at) VALUES ($1, $2, $3, $4) \
+             ON CONFLICT (exact) DO UPDATE SET hits = excluded.hits, made_at = excluded.made_at, \
              expires_at = excluded.expires_at",
         )
         .bind(new.exact.to_vec())
-        .bind(new.scope.to_vec())
-        .bind(storable(new.guard).into_owned())
-        .bind(new.vector.to_vec())
         .bind(storable(new.hits).into_owned())
         .bind(now.timestamp_micros())
         .bind(new.expires_at.timestamp_micros())
@@ -196,8 +173,4 @@ async fn make_room(work: &mut PgConnection, now: DateTime<Utc>) -> Result<(), St
     .execute(work)
     .await?;
     Ok(())
-}
-
-fn cached(row: AnswerRow<Vec<f32>>) -> CachedAnswer {
-    CachedAnswer::from_row(row, |vector| vector)
 }

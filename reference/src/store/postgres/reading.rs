@@ -10,7 +10,7 @@ use crate::store::filter::Filter;
 use crate::store::postgres::pool::Held;
 use crate::store::postgres::stems::storable;
 use crate::store::postgres::{nearest, terms};
-use crate::store::records::{ChunkPlace, Figures, Near, StoreError, StoredChunk, StoredSource};
+use crate::store::records::{Figures, Holding, Near, StoreError, StoredChunk, StoredSource, Worded};
 use crate::store::rows::{self, CHUNKS, ChunkRow};
 
 /// A connection of the pool.
@@ -40,7 +40,7 @@ impl Connection for PostgresReader {
     }
 
     async fn is_empty(&mut self) -> Result<bool, StoreError> {
-        Ok(sqlx::query_scalar("SELECT vectors = 0 FROM tally").fetch_one(self.own()).await?)
+        Ok(sqlx::query_scalar("SELECT chunks = 0 FROM tally").fetch_one(self.own()).await?)
     }
 
     async fn kinds(&mut self) -> Result<BTreeSet<String>, StoreError> {
@@ -49,8 +49,13 @@ impl Connection for PostgresReader {
         Ok(kinds.into_iter().collect())
     }
 
-    async fn worded(&mut self, words: &[String], filter: &Filter, depth: usize) -> Result<Vec<ChunkPlace>, StoreError> {
+    async fn worded(&mut self, words: &[String], filter: &Filter, depth: usize) -> Result<Vec<Worded>, StoreError> {
         terms::search(self.own(), words, filter, depth).await
+    }
+
+    async fn holding(&mut self, words: &[String], ids: &[i64]) -> Result<Holding, StoreError> {
+        let chunks = sqlx::query_scalar("SELECT worded FROM tally").fetch_one(self.own()).await?;
+        Ok(Holding { chunks, terms: terms::holders(self.own(), words, ids).await? })
     }
 
     async fn near(&mut self, vector: &[f32], filter: &Filter, depth: usize) -> Result<Vec<Near>, StoreError> {

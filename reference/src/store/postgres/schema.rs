@@ -69,22 +69,6 @@ CREATE TABLE texts (                             -- secrets taken out: what a so
 );
 CREATE TABLE embeddings (key BYTEA PRIMARY KEY, vector REAL[] NOT NULL, made_at BIGINT NOT NULL);
 CREATE INDEX embeddings_by_age ON embeddings (made_at);
-CREATE TABLE answers (
-    exact      BYTEA PRIMARY KEY,                -- question and scope
-    scope      BYTEA NOT NULL,                   -- embedder, hits wanted, filter
-    guard      TEXT NOT NULL,                    -- the question's numbers, identifiers and negations
-    vector     REAL[] NOT NULL,
-    hits       TEXT NOT NULL,                    -- JSON
-    made_at    BIGINT NOT NULL,
-    expires_at BIGINT NOT NULL
-);
-CREATE INDEX answers_by_scope ON answers (scope, md5(guard), made_at); -- a guard may be longer than an index row
-CREATE INDEX answers_by_age ON answers (made_at);
-CREATE TABLE answer_sources (
-    source TEXT COLLATE \"C\" NOT NULL, exact BYTEA NOT NULL REFERENCES answers (exact) ON DELETE CASCADE,
-    PRIMARY KEY (source, exact)
-);
-CREATE INDEX answer_sources_by_answer ON answer_sources (exact);
 CREATE TABLE shown (
     conversation TEXT NOT NULL, chunk TEXT COLLATE \"C\" NOT NULL, score FLOAT8 NOT NULL, shown_at BIGINT NOT NULL,
     PRIMARY KEY (conversation, chunk)
@@ -92,6 +76,23 @@ CREATE TABLE shown (
 CREATE INDEX shown_by_age ON shown (shown_at);
 INSERT INTO tally DEFAULT VALUES;
 INSERT INTO meta (key, value) VALUES ('generation', '0'), ('next_id', '1');
+";
+
+/// Answers that are remembered. Version 2 kept them by their meaning.
+const ANSWERS: &str = "
+DROP TABLE IF EXISTS answer_sources, answers;
+CREATE TABLE answers (
+    exact      BYTEA PRIMARY KEY,                -- question and all that must be the same
+    hits       TEXT NOT NULL,                    -- JSON
+    made_at    BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL
+);
+CREATE INDEX answers_by_age ON answers (made_at);
+CREATE TABLE answer_sources (
+    source TEXT COLLATE \"C\" NOT NULL, exact BYTEA NOT NULL REFERENCES answers (exact) ON DELETE CASCADE,
+    PRIMARY KEY (source, exact)
+);
+CREATE INDEX answer_sources_by_answer ON answer_sources (exact);
 ";
 
 /// What every connection must know.
@@ -128,6 +129,7 @@ pub async fn prepare(connection: &mut PgConnection, schema: &str, place: &str) -
     match tables {
         0 => {
             sqlx::raw_sql(TABLES).execute(&mut *work).await?;
+            sqlx::raw_sql(ANSWERS).execute(&mut *work).await?;
             sqlx::query("INSERT INTO meta (key, value) VALUES ('schema', $1)")
                 .bind(SCHEMA_VERSION.to_string())
                 .execute(&mut *work)
@@ -150,8 +152,12 @@ async fn make(work: &mut PgConnection, schema: &str, place: &str) -> Result<(), 
     })
 }
 
-/// The first version kept in PostgreSQL is 2, so there is none to migrate from yet.
+/// Version 2, the first one kept in PostgreSQL, differs in the tables of answers alone.
 async fn check_version(work: &mut PgConnection, place: &str) -> Result<(), StoreError> {
+    let brought = sqlx::query("UPDATE meta SET value = $1 WHERE key = 'schema' AND value = '2'");
+    if brought.bind(SCHEMA_VERSION.to_string()).execute(&mut *work).await?.rows_affected() > 0 {
+        sqlx::raw_sql(ANSWERS).execute(&mut *work).await?;
+    }
     let version: Option<String> =
         sqlx::query_scalar("SELECT value FROM meta WHERE key = 'schema'").fetch_optional(work).await?;
     let version = version.as_deref().unwrap_or("unknown");

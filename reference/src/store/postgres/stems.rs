@@ -29,8 +29,8 @@ pub struct Posting {
 }
 
 /// A chunk's stems and how many there are, repeats counted.
-pub fn postings(section: &str, content: &str) -> (Vec<Posting>, i32) {
-    let (heading, text) = (stems(section), stems(content));
+pub fn postings(names: &str, content: &str) -> (Vec<Posting>, i32) {
+    let (heading, text) = (stems(names), stems(content));
     let whole = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
     let length = whole(heading.len()).saturating_add(whole(text.len()));
     let mut found: BTreeMap<String, (f32, Vec<i32>)> = BTreeMap::new();

@@ -10,6 +10,7 @@ use crate::store::postgres::nearest::HNSW_WIDTH_MAX;
 use crate::store::postgres::stems::{self, storable};
 use crate::store::records::{CHUNKS_MAX, NewSource, Replaced, StoreError};
 use crate::store::rows;
+use crate::text::names;
 
 /// Chunks in one statement: half a megabyte of text and vectors.
 const CHUNKS_PAGE: usize = 200;
@@ -140,7 +141,8 @@ async fn prepare(new: &NewSource<'_>) -> Result<Prepared, StoreError> {
             prepared.words.push(None);
             continue;
         };
-        let (postings, length) = stems::postings(&chunk.section, &chunk.content);
+        let (postings, length) =
+            stems::postings(&names::of(new.source, &chunk.section, &chunk.content), &chunk.content);
         prepared.words.push(Some(length));
         prepared.postings.extend(postings.into_iter().map(|posting| (number, length, posting)));
         if prepared.width == 0 {

@@ -7,8 +7,8 @@ use chrono::{DateTime, Utc};
 use sqlx::{AssertSqlSafe, Connection as _, Row as _};
 
 use crate::store::cache::{
-    ANSWER, ANSWERS_MAX, AnswerRow, COMPARED_MAX, CachedAnswer, EMBEDDINGS_MAX, KEYS_MAX, NewAnswer, SHOWN, ShownChunk,
-    ShownRow, StoreCache,
+    ANSWER, ANSWERS_MAX, AnswerRow, CachedAnswer, EMBEDDINGS_MAX, KEYS_MAX, NewAnswer, SHOWN, ShownChunk, ShownRow,
+    StoreCache,
 };
 use crate::store::records::StoreError;
 use crate::store::sqlite::blob::{from_blob, to_blob};
@@ -54,27 +54,8 @@ impl StoreCache for SqliteReader {
     }
 
     async fn answer(&mut self, exact: &[u8; 32], now: DateTime<Utc>) -> Result<Option<CachedAnswer>, StoreError> {
-        let query = sqlx::query_as(ANSWER).bind(exact.to_vec()).bind(now.timestamp_micros());
-        Ok(query.fetch_optional(&mut *self.connection).await?.map(cached))
-    }
-
-    async fn answers(
-        &mut self,
-        scope: &[u8; 32],
-        guard: &str,
-        now: DateTime<Utc>,
-    ) -> Result<Vec<CachedAnswer>, StoreError> {
-        let rows = sqlx::query_as(
-            "SELECT vector, hits, made_at FROM answers WHERE scope = $1 AND guard = $2 AND expires_at > $3 \
-             ORDER BY made_at DESC, exact LIMIT $4",
-        )
-        .bind(scope.to_vec())
-        .bind(guard.to_owned())
-        .bind(now.timestamp_micros())
-        .bind(COMPARED_MAX)
-        .fetch_all(&mut *self.connection)
-        .await?;
-        Ok(rows.into_iter().map(cached).collect())
+        let query = sqlx::query_as::<_, AnswerRow>(ANSWER).bind(exact.to_vec()).bind(now.timestamp_micros());
+        Ok(query.fetch_optional(&mut *self.connection).await?.map(CachedAnswer::from))
     }
 
     async fn keep_answer(&mut self, new: &NewAnswer<'_>, now: DateTime<Utc>) -> Result<(), StoreError> {
@@ -94,19 +75,13 @@ impl StoreCache for SqliteReader {
         .bind(ANSWERS_MAX)
         .execute(&mut *work)
         .await?;
-        sqlx::query(
-            "INSERT INTO answers (exact, scope, guard, vector, hits, made_at, expires_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7)",
-        )
-        .bind(new.exact.to_vec())
-        .bind(new.scope.to_vec())
-        .bind(new.guard)
-        .bind(to_blob(new.vector))
-        .bind(new.hits)
-        .bind(now.timestamp_micros())
-        .bind(new.expires_at.timestamp_micros())
-        .execute(&mut *work)
-        .await?;
+        sqlx::query("INSERT INTO answers (exact, hits, made_at, expires_at) VALUES ($1, $2, $3, $4)")
+            .bind(new.exact.to_vec())
+            .bind(new.hits)
+            .bind(now.timestamp_micros())
+            .bind(new.expires_at.timestamp_micros())
+            .execute(&mut *work)
+            .await?;
         for source in &new.sources {
             sqlx::query("INSERT OR IGNORE INTO answer_sources (source, exact) VALUES ($1, $2)")
                 .bind(*source)
@@ -145,8 +120,4 @@ impl StoreCache for SqliteReader {
         }
         Ok(work.commit().await?)
     }
-}
-
-fn cached(row: AnswerRow<Vec<u8>>) -> CachedAnswer {
-    CachedAnswer::from_row(row, |blob| from_blob(&blob))
 }

@@ -96,7 +96,7 @@ async fn follow(connection: &mut SqliteConnection, memory: &SharedVectors) -> Re
 type VectorsBySource = BTreeMap<String, Vec<(i64, i64, Vec<f32>)>>;
 
 async fn all_vectors(view: &mut SqliteConnection) -> Result<VectorsBySource, StoreError> {
-    let rows = sqlx::query("SELECT id, source, ordinal, vector FROM chunks WHERE length(vector) > 0 ORDER BY id");
+    let rows = sqlx::query("SELECT id, source, ordinal, vector FROM chunks WHERE role <> 'section' ORDER BY id");
     candidates(rows.fetch_all(view).await?)
 }
 
@@ -107,7 +107,7 @@ async fn some_vectors(
     let mut vectors = VectorsBySource::new();
     for (facts, _) in changed {
         let rows = sqlx::query(
-            "SELECT id, source, ordinal, vector FROM chunks WHERE source = $1 AND length(vector) > 0 ORDER BY id",
+            "SELECT id, source, ordinal, vector FROM chunks WHERE source = $1 AND role <> 'section' ORDER BY id",
         )
         .bind(&facts.source)
         .fetch_all(&mut *view)

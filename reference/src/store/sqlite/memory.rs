@@ -20,6 +20,7 @@ pub struct InMemoryVectors {
     sources: Vec<Slot>,
     by_name: HashMap<String, u32>,
     dead: usize,
+    reachable: usize,
 }
 
 /// Whose vector it is; keys only ever grow along the slice.
@@ -35,12 +36,19 @@ struct Slot {
     facts: SourceFacts,
     generation: i64,
     is_alive: bool,
+    /// Its chunks that have a vector.
+    reachable: usize,
 }
 
 impl InMemoryVectors {
     /// Chunks that can be found.
     pub fn len(&self) -> usize {
         self.entries.len() - self.dead
+    }
+
+    /// Of these, those that have a vector.
+    pub fn reachable(&self) -> usize {
+        self.reachable
     }
 
     /// Whether nothing can be found.
@@ -59,7 +67,7 @@ impl InMemoryVectors {
     }
 
     /// Puts a source in the place of what was here of it: keys and places of its chunks, and their
-    /// vectors. A vector of another width is cut or filled with zeros.
+    /// vectors, which are empty where there is none yet. One of another width is cut or filled with zeros.
     pub fn put<'a>(
         &mut self,
         facts: SourceFacts,
@@ -69,20 +77,25 @@ impl InMemoryVectors {
         self.remove(&facts.source);
         let slot = u32::try_from(self.sources.len()).unwrap_or(u32::MAX);
         self.by_name.insert(facts.source.clone(), slot);
-        self.sources.push(Slot { facts, generation, is_alive: true });
+        let mut reachable = 0;
         for (id, ordinal, vector) in chunks {
-            if self.width == 0 {
+            if self.width == 0 && !vector.is_empty() {
                 self.width = vector.len();
+                self.numbers = vec![0.0; self.entries.len() * self.width];
             }
+            reachable += usize::from(!vector.is_empty());
             self.numbers.extend(vector.iter().copied().chain(std::iter::repeat(0.0)).take(self.width));
             self.entries.push(Entry { id, slot, ordinal: u32::try_from(ordinal).unwrap_or(u32::MAX) });
         }
+        self.sources.push(Slot { facts, generation, is_alive: true, reachable });
+        self.reachable += reachable;
     }
 
     /// Takes a source away.
     pub fn remove(&mut self, source: &str) {
         let Some(slot) = self.by_name.remove(source) else { return };
         self.sources[slot as usize].is_alive = false;
+        self.reachable -= self.sources[slot as usize].reachable;
         self.dead += self.entries.iter().rev().filter(|entry| entry.slot == slot).count();
         if self.dead > DEAD_MIN && self.dead > self.len() / 2 {
             self.compact();
@@ -135,7 +148,10 @@ impl InMemoryVectors {
 
     /// The first vector that can be found, with its source.
     pub fn first(&self) -> Option<(&str, &[f32])> {
-        let mut alive = self.iter().filter(|(entry, _)| self.sources[entry.slot as usize].is_alive);
+        let is_there = |number: &f32| *number != 0.0;
+        let mut alive = self
+            .iter()
+            .filter(|(entry, vector)| self.sources[entry.slot as usize].is_alive && vector.iter().any(is_there));
         alive.next().map(|(entry, vector)| (self.sources[entry.slot as usize].facts.source.as_str(), vector))
     }
 
@@ -144,7 +160,8 @@ impl InMemoryVectors {
     }
 
     fn compact(&mut self) {
-        let mut kept = Self { generation: self.generation, width: self.width, ..Self::default() };
+        let (generation, width, reachable) = (self.generation, self.width, self.reachable);
+        let mut kept = Self { generation, width, reachable, ..Self::default() };
         let mut moved = HashMap::<u32, u32>::new();
         for (old, slot) in (0_u32..).zip(&self.sources).filter(|(_, slot)| slot.is_alive) {
             let new = u32::try_from(kept.sources.len()).unwrap_or(u32::MAX);
@@ -152,9 +169,9 @@ impl InMemoryVectors {
             kept.by_name.insert(slot.facts.source.clone(), new);
             kept.sources.push(slot.clone());
         }
-        for (entry, vector) in self.iter() {
+        for (at, entry) in self.entries.iter().enumerate() {
             if let Some(slot) = moved.get(&entry.slot) {
-                kept.numbers.extend_from_slice(vector);
+                kept.numbers.extend_from_slice(&self.numbers[at * width..(at + 1) * width]);
                 kept.entries.push(Entry { slot: *slot, ..*entry });
             }
         }

@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, Sqlite};
 
 use crate::store::contract::Connection;
 use crate::store::filter::Filter;
-use crate::store::records::{ChunkPlace, Figures, Near, StoreError, StoredChunk, StoredSource};
+use crate::store::records::{Figures, Holding, Near, StoreError, StoredChunk, StoredSource, Worded};
 use crate::store::rows::{self, CHUNKS, ChunkRow};
 use crate::store::sqlite::following::{self, SharedVectors};
 use crate::store::sqlite::memory;
@@ -45,8 +45,13 @@ impl Connection for SqliteReader {
         Ok(self.memory.read().kinds())
     }
 
-    async fn worded(&mut self, words: &[String], filter: &Filter, depth: usize) -> Result<Vec<ChunkPlace>, StoreError> {
+    async fn worded(&mut self, words: &[String], filter: &Filter, depth: usize) -> Result<Vec<Worded>, StoreError> {
         terms::search(&mut self.connection, words, filter, depth).await
+    }
+
+    async fn holding(&mut self, words: &[String], ids: &[i64]) -> Result<Holding, StoreError> {
+        let chunks = i64::try_from(self.memory.read().len()).unwrap_or(i64::MAX);
+        Ok(Holding { chunks, terms: terms::holders(&mut self.connection, words, ids).await? })
     }
 
     async fn near(&mut self, vector: &[f32], filter: &Filter, depth: usize) -> Result<Vec<Near>, StoreError> {
@@ -88,7 +93,7 @@ impl Connection for SqliteReader {
         )
         .fetch_one(&mut *self.connection)
         .await?;
-        let reachable = i64::try_from(self.memory.read().len()).unwrap_or(i64::MAX);
+        let reachable = i64::try_from(self.memory.read().reachable()).unwrap_or(i64::MAX);
         Ok(Figures { chunks, sources, mean_tokens, answers, embeddings, reachable })
     }
 

@@ -25,6 +25,7 @@ CREATE TABLE chunks (
     source     TEXT NOT NULL REFERENCES sources (source) ON DELETE CASCADE,
     ordinal    INTEGER NOT NULL,             -- place within the source, from 0
     section    TEXT NOT NULL,
+    names      TEXT NOT NULL DEFAULT '',     -- what it is found by besides, `text::names`
     content    TEXT NOT NULL,
     char_start INTEGER NOT NULL,
     char_end   INTEGER NOT NULL,
@@ -34,8 +35,13 @@ CREATE TABLE chunks (
     parent     INTEGER,                      -- ordinal of the section it is of
     UNIQUE (source, ordinal)
 );
+";
+
+/// The words of chunks that are searched. Whoever takes a chunk away does so here first: the old words are read from its
+/// row. A table without content forgets words as well, but counts the chunks that are gone for ever, and BM25 grows.
+pub(super) const WORDS: &str = "
 CREATE VIRTUAL TABLE words USING fts5 (
-    section, content, content='', contentless_delete=1, tokenize='porter unicode61 remove_diacritics 2'
+    names, content, content='chunks', content_rowid='id', tokenize='porter unicode61 remove_diacritics 2'
 );
 ";
 
@@ -45,26 +51,27 @@ CREATE TABLE texts (                         -- secrets taken out: what a source
 ) WITHOUT ROWID;
 CREATE TABLE embeddings (key BLOB PRIMARY KEY, vector BLOB NOT NULL, made_at INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX embeddings_by_age ON embeddings (made_at);
-CREATE TABLE answers (
-    exact      BLOB PRIMARY KEY,             -- question and scope
-    scope      BLOB NOT NULL,                -- embedder, hits wanted, filter
-    guard      TEXT NOT NULL,                -- the question's numbers, identifiers and negations
-    vector     BLOB NOT NULL,
-    hits       TEXT NOT NULL,                -- JSON
-    made_at    INTEGER NOT NULL,
-    expires_at INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE INDEX answers_by_scope ON answers (scope, guard, made_at);
-CREATE TABLE answer_sources (
-    source TEXT NOT NULL, exact BLOB NOT NULL REFERENCES answers (exact) ON DELETE CASCADE,
-    PRIMARY KEY (source, exact)
-) WITHOUT ROWID;
-CREATE INDEX answer_sources_by_answer ON answer_sources (exact);
 CREATE TABLE shown (
     conversation TEXT NOT NULL, chunk TEXT NOT NULL, score REAL NOT NULL, shown_at INTEGER NOT NULL,
     PRIMARY KEY (conversation, chunk)
 ) WITHOUT ROWID;
 CREATE INDEX shown_by_age ON shown (shown_at);
+";
+
+/// Answers that are remembered.
+pub(super) const ANSWERS: &str = "
+CREATE TABLE answers (
+    exact      BLOB PRIMARY KEY,             -- question and all that must be the same
+    hits       TEXT NOT NULL,                -- JSON
+    made_at    INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX answers_by_age ON answers (made_at);
+CREATE TABLE answer_sources (
+    source TEXT NOT NULL, exact BLOB NOT NULL REFERENCES answers (exact) ON DELETE CASCADE,
+    PRIMARY KEY (source, exact)
+) WITHOUT ROWID;
+CREATE INDEX answer_sources_by_answer ON answer_sources (exact);
 ";
 
 /// Facts that every index has from its first day.
@@ -120,6 +127,8 @@ pub async fn make(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     let mut work = sqlx::Connection::begin_with(connection, "BEGIN IMMEDIATE").await?;
     if look(&mut work).await? == TablesVersion::Nothing {
         sqlx::raw_sql(TABLES).execute(&mut *work).await?;
+        sqlx::raw_sql(WORDS).execute(&mut *work).await?;
+        sqlx::raw_sql(ANSWERS).execute(&mut *work).await?;
         sqlx::raw_sql(NEW_IN_2).execute(&mut *work).await?;
         stamp(&mut work).await?;
     }

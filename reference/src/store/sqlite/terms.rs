@@ -1,12 +1,13 @@
 //! The keyword retriever: BM25 over FTS5.
 
 use sqlx::sqlite::SqliteRow;
+use sqlx::types::Json;
 use sqlx::{Row as _, SqliteConnection};
 
 use crate::store::filter::Filter;
-use crate::store::records::{ChunkPlace, StoreError};
+use crate::store::records::{ChunkPlace, Holders, StoreError, Worded};
 
-/// bm25() is negative and smaller is better; a heading counts double.
+/// bm25() is negative and smaller is better; a word that names the chunk counts double.
 const OPEN: &str = "SELECT chunks.id, chunks.source, chunks.ordinal, best.score FROM \
     (SELECT rowid AS id, bm25(words, 2.0, 1.0) AS score FROM words WHERE words MATCH $1 ORDER BY 2 LIMIT $2) AS best \
     JOIN chunks ON chunks.id = best.id ORDER BY best.score, chunks.source, chunks.ordinal";
@@ -18,7 +19,7 @@ const TIES: usize = 16;
 /// is known, which takes a median question a quarter longer (6.2 to 8.0 ms).
 const TIED: &str = "WITH matching AS MATERIALIZED \
     (SELECT rowid AS id, bm25(words, 2.0, 1.0) AS score FROM words WHERE words MATCH $1) \
-    SELECT chunks.id, chunks.source, chunks.ordinal FROM matching JOIN chunks ON chunks.id = matching.id \
+    SELECT chunks.id, chunks.source, chunks.ordinal, score FROM matching JOIN chunks ON chunks.id = matching.id \
     WHERE score <= (SELECT score FROM matching ORDER BY score LIMIT 1 OFFSET $2 - 1) \
     ORDER BY score, chunks.source, chunks.ordinal LIMIT $2";
 
@@ -29,9 +30,14 @@ const FILTERED: &str = "WITH fitting AS MATERIALIZED (SELECT source FROM sources
         (SELECT had.value FROM json_each(sources.tags) AS had)) \
     AND ($6 = '[]' OR source_type IN (SELECT value FROM json_each($6))) \
     AND ($7 IS NULL OR dated >= $7) AND ($8 IS NULL OR dated <= $8)) \
-    SELECT chunks.id, chunks.source, chunks.ordinal FROM words JOIN chunks ON chunks.id = words.rowid \
+    SELECT chunks.id, chunks.source, chunks.ordinal, bm25(words, 2.0, 1.0) \
+    FROM words JOIN chunks ON chunks.id = words.rowid \
     WHERE words MATCH $1 AND chunks.source IN (SELECT source FROM fitting) \
-    ORDER BY bm25(words, 2.0, 1.0), chunks.source, chunks.ordinal LIMIT $2";
+    ORDER BY 4, chunks.source, chunks.ordinal LIMIT $2";
+
+/// Who holds a term.
+const HOLDERS: &str = "SELECT count(*), json_group_array(rowid) FILTER (WHERE rowid IN (SELECT value FROM json_each($2))) \
+    FROM words WHERE words MATCH $1";
 
 /// The chunks that hold terms, the best first; equal scores are ordered by place.
 ///
@@ -42,7 +48,7 @@ pub async fn search(
     terms: &[String],
     filter: &Filter,
     depth: usize,
-) -> Result<Vec<ChunkPlace>, StoreError> {
+) -> Result<Vec<Worded>, StoreError> {
     if terms.is_empty() || depth == 0 {
         return Ok(Vec::new());
     }
@@ -53,18 +59,14 @@ pub async fn search(
     }
 }
 
-async fn open(
-    connection: &mut SqliteConnection,
-    terms: &[String],
-    depth: usize,
-) -> Result<Vec<ChunkPlace>, StoreError> {
+async fn open(connection: &mut SqliteConnection, terms: &[String], depth: usize) -> Result<Vec<Worded>, StoreError> {
     let (asked, limit) = (depth.saturating_add(TIES), |rows: usize| i64::try_from(rows).unwrap_or(i64::MAX));
     let mut rows = sqlx::query(OPEN).bind(expression(terms)).bind(limit(asked)).fetch_all(&mut *connection).await?;
     let score = |row: Option<&SqliteRow>| row.map(|row| row.try_get::<f64, _>(3)).transpose();
     if rows.len() == asked && score(rows.last())? == score(rows.get(depth - 1))? {
         rows = sqlx::query(TIED).bind(expression(terms)).bind(limit(depth)).fetch_all(connection).await?;
     }
-    rows.iter().take(depth).map(place).collect()
+    rows.iter().take(depth).map(worded).collect()
 }
 
 async fn filtered(
@@ -72,7 +74,7 @@ async fn filtered(
     terms: &[String],
     filter: &Filter,
     depth: usize,
-) -> Result<Vec<ChunkPlace>, StoreError> {
+) -> Result<Vec<Worded>, StoreError> {
     let list = |items: &[String]| serde_json::to_string(items).unwrap_or_default();
     let rows = sqlx::query(FILTERED)
         .bind(expression(terms))
@@ -85,11 +87,30 @@ async fn filtered(
         .bind(filter.until)
         .fetch_all(connection)
         .await?;
-    rows.iter().map(place).collect()
+    rows.iter().map(worded).collect()
 }
 
-fn place(row: &SqliteRow) -> Result<ChunkPlace, StoreError> {
-    Ok(ChunkPlace { id: row.try_get(0)?, source: row.try_get(1)?, ordinal: row.try_get(2)? })
+fn worded(row: &SqliteRow) -> Result<Worded, StoreError> {
+    let place = ChunkPlace { id: row.try_get(0)?, source: row.try_get(1)?, ordinal: row.try_get(2)? };
+    Ok(Worded { place, score: -row.try_get::<f64, _>(3)? })
+}
+
+/// Who holds each term.
+///
+/// # Errors
+/// `StoreError::Sql`.
+pub async fn holders(
+    connection: &mut SqliteConnection,
+    terms: &[String],
+    ids: &[i64],
+) -> Result<Vec<Holders>, StoreError> {
+    let mut all = Vec::with_capacity(terms.len());
+    for term in terms {
+        let row = sqlx::query_as(HOLDERS).bind(expression(std::slice::from_ref(term))).bind(Json(ids));
+        let (chunks, Json(ids)) = row.fetch_one(&mut *connection).await?;
+        all.push(Holders { chunks, ids });
+    }
+    Ok(all)
 }
 
 /// The terms as FTS5 wants them: each quoted, so that nothing a user types is an operator, and a code

@@ -8,6 +8,7 @@ use crate::store::records::{CHUNKS_MAX, NewSource, Replaced, StoreError};
 use crate::store::rows;
 use crate::store::sqlite::blob::to_blob;
 use crate::store::sqlite::following::SharedVectors;
+use crate::text::names;
 
 /// Replaces a source.
 ///
@@ -108,7 +109,8 @@ pub async fn wipe(
     embeddings: bool,
 ) -> Result<(), StoreError> {
     let mut work = connection.begin_with("BEGIN IMMEDIATE").await?;
-    for table in ["words", "chunks", "texts", "sources", "answer_sources", "answers", "shown"] {
+    sqlx::query("INSERT INTO words (words) VALUES ('delete-all')").execute(&mut *work).await?;
+    for table in ["chunks", "texts", "sources", "answer_sources", "answers", "shown"] {
         sqlx::query(sqlx::AssertSqlSafe(format!("DELETE FROM {table}"))).execute(&mut *work).await?;
     }
     if embeddings {
@@ -134,7 +136,7 @@ pub async fn set_fact(connection: &mut SqliteConnection, key: &str, value: Optio
 }
 
 async fn delete(work: &mut SqliteConnection, source: &str) -> Result<bool, StoreError> {
-    sqlx::query("DELETE FROM words WHERE rowid IN (SELECT id FROM chunks WHERE source = $1)")
+    sqlx::query("DELETE FROM words WHERE rowid IN (SELECT id FROM chunks WHERE source = $1 AND role <> 'section')")
         .bind(source)
         .execute(&mut *work)
         .await?;
@@ -185,9 +187,10 @@ async fn insert_chunk(
     vector: Option<&[f32]>,
 ) -> Result<(), StoreError> {
     let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+    let names = names::of(source, &chunk.section, &chunk.content);
     sqlx::query(
-        "INSERT INTO chunks (id, source, ordinal, section, content, char_start, char_end, tokens, vector, role, parent) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+        "INSERT INTO chunks (id, source, ordinal, section, content, char_start, char_end, tokens, vector, role, parent, \
+         names) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
     )
     .bind(id)
     .bind(source)
@@ -200,15 +203,21 @@ async fn insert_chunk(
     .bind(to_blob(vector.unwrap_or_default()))
     .bind(chunk.role.name())
     .bind(chunk.parent.map(whole))
+    .bind(&names)
     .execute(&mut *work)
     .await?;
     if vector.is_some() {
-        sqlx::query("INSERT INTO words (rowid, section, content) VALUES ($1, $2, $3)")
-            .bind(id)
-            .bind(&chunk.section)
-            .bind(&chunk.content)
-            .execute(&mut *work)
-            .await?;
+        insert_words(work, id, &names, &chunk.content).await?;
     }
+    Ok(())
+}
+
+/// The words a chunk is found by.
+///
+/// # Errors
+/// `Sql`.
+pub async fn insert_words(work: &mut SqliteConnection, id: i64, names: &str, content: &str) -> Result<(), StoreError> {
+    let words = sqlx::query("INSERT INTO words (rowid, names, content) VALUES ($1, $2, $3)");
+    words.bind(id).bind(names.to_owned()).bind(content.to_owned()).execute(work).await?;
     Ok(())
 }
