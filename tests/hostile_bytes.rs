@@ -58,7 +58,7 @@ fn monitor(port: u16) -> Monitor {
 }
 
 async fn probe(monitor: Monitor) -> Observation {
-    let assignment = Assignment { ask_sources: true, ..assignment(monitor, Utc::now()) };
+    let assignment = Assignment { source_pages: 20, ..assignment(monitor, Utc::now()) };
     Prober::new(1).run(&assignment).await.0
 }
 

@@ -77,7 +77,7 @@ fn assignment(monitor: &Arc<Monitor>, profile: ServerProfile) -> Assignment {
 }
 
 async fn probe(monitor: Monitor, profile: ServerProfile) -> (Observation, ServerProfile) {
-    let assignment = Assignment { ask_sources: true, ..assignment(&Arc::new(monitor), profile) };
+    let assignment = Assignment { source_pages: 20, ..assignment(&Arc::new(monitor), profile) };
     Prober::new(4).run(&assignment).await
 }
 

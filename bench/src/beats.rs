@@ -173,7 +173,7 @@ fn assignment(monitor: &Arc<Monitor>, tools: Option<&Arc<Listing>>) -> Assignmen
         started_at: now,
         asks: vec![(0, Turn::Scheduled), (1, Turn::Scheduled)],
         further: Further::NONE,
-        ask_sources: false,
+        source_pages: 0,
         profile,
         lists: KnownLists { accepted: None, latest: tools.cloned() },
     }

@@ -24,6 +24,7 @@ use crate::domain::observation::{BeatKind, Observation, Stage, Step, ToolsSeen};
 use crate::domain::outcome::{AskVerdict, Outcome, Verdict};
 use crate::domain::secret::{Address, Secret};
 use crate::domain::server_profile::ServerProfile;
+use crate::domain::sources::{NewestSource, SOURCE_PAGES_MAX, SourcesSeen};
 use crate::domain::wording::counted;
 use crate::probe::assignment::{Assignment, Further};
 use crate::probe::wire::head::kind_word;
@@ -120,7 +121,7 @@ pub(crate) async fn run(
         started_at: now,
         asks,
         further: Further::NONE,
-        ask_sources: true,
+        source_pages: SOURCE_PAGES_MAX,
         profile,
         lists: KnownLists::default(),
     };
@@ -166,8 +167,7 @@ pub(crate) fn explain(
         explain_ask(monitor, ask, outcome.and_then(|outcome| outcome.asks.get(nth)), out)?;
     }
     if let Some(sources) = &seen.sources {
-        let newest = sources.last_indexed_at.map_or("no date".to_owned(), |at| at.to_rfc3339());
-        writeln!(out, "sources    {} · last indexed {newest}", sources.count)?;
+        explain_sources(monitor, seen, sources, out)?;
     }
     for health in &seen.health {
         let status = health.status.map_or("no answer".to_owned(), |status| status.to_string());
@@ -190,6 +190,20 @@ pub(crate) fn explain(
         Some(outcome) => explain_verdict(monitor, outcome, out),
         None => Ok(()),
     }
+}
+
+fn explain_sources(
+    monitor: &Monitor,
+    seen: &Observation,
+    sources: &SourcesSeen,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let newest = sources.last_indexed_at.map_or("no date".to_owned(), |at| at.to_rfc3339());
+    let rule = monitor.rules.freshness.as_ref();
+    let proven = rule.and_then(|rule| sources.newest(rule.older_than, seen.started_at));
+    let said = if proven == Some(NewestSource::Unproven) { sources.not_judged() } else { sources.said() };
+    let of = if sources.knows_newest() { "last indexed" } else { "the newest of these indexed" };
+    writeln!(out, "sources    {said} · {of} {newest}")
 }
 
 fn explain_verdict(monitor: &Monitor, outcome: &Outcome, out: &mut impl Write) -> io::Result<()> {

@@ -34,7 +34,9 @@ pub(crate) fn as_value(seen: &Observation, outcome: Option<&Outcome>) -> Value {
             "answer": ask.result.as_ref().and_then(|result| result.as_ref().ok()).map(answer_value),
         })).collect::<Vec<_>>(),
         "sources": seen.sources.as_ref().map(|sources| json!({
-            "count": sources.count, "last_indexed_at": sources.last_indexed_at.map(|at| at.to_rfc3339()),
+            "count": sources.known(), "read": sources.count, "read_whole": sources.left.is_none(),
+            "last_indexed_at": sources.last_indexed_at.map(|at| at.to_rfc3339()),
+            "newest_known": sources.knows_newest(),
         })),
         "health": seen.health.iter().map(health_value).collect::<Vec<_>>(),
         "footprint": {

@@ -13,6 +13,7 @@ use crate::cli::said_once;
 use crate::domain::classify::classify;
 use crate::domain::monitor::Monitor;
 use crate::domain::observation::BeatKind;
+use crate::domain::sources::SOURCE_PAGES_MAX;
 use crate::domain::wording::counted;
 use crate::probe::assignment::{Assignment, Further};
 use crate::probe::stages::secrets::secrets_of;
@@ -139,7 +140,7 @@ fn again(head: &Head, monitor: &Arc<Monitor>) -> (Assignment, Vec<String>) {
         started_at: now,
         asks,
         further: Further::NONE,
-        ask_sources: head.sources,
+        source_pages: if head.sources { SOURCE_PAGES_MAX } else { 0 },
         profile: head.before.profile(head.started_at, now),
         // What the tools once were is the running Serin's to know.
         lists: KnownLists::default(),

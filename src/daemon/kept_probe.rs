@@ -11,10 +11,11 @@ use chrono::{DateTime, Utc};
 use crate::domain::fault::Fault;
 use crate::domain::monitor::MonitorId;
 use crate::domain::observation::{
-    BeatKind, Footprint, HealthSeen, Observation, Phases, ServerIdentity, SourcesSeen, Stage, Step, ToolsSeen,
+    BeatKind, Footprint, HealthSeen, Observation, Phases, ServerIdentity, Stage, Step, ToolsSeen,
 };
 use crate::domain::outcome::{Finding, Outcome, Verdict};
 use crate::domain::protocol::{Era, Transport};
+use crate::domain::sources::SourcesSeen;
 
 /// The last probe of a monitor.
 #[derive(Debug)]
@@ -29,7 +30,8 @@ pub(crate) struct KeptProbe {
     server: Option<Arc<ServerIdentity>>,
     steps: Box<[KeptStep]>,
     health: Box<[HealthSeen]>,
-    sources: Option<SourcesSeen>,
+    /// Read once an hour: most probes have none.
+    sources: Option<Box<SourcesSeen>>,
     footprint: Footprint,
     /// Whether it saw the tools; the list itself is kept as the one seen last.
     saw_tools: bool,
@@ -70,7 +72,7 @@ impl KeptProbe {
             server,
             steps: seen.steps.into_iter().map(KeptStep::from).collect(),
             health: seen.health.into(),
-            sources: seen.sources,
+            sources: seen.sources.map(Box::new),
             footprint: seen.footprint,
             saw_tools: seen.tools.is_some(),
             findings: outcome.findings.into(),
@@ -87,7 +89,7 @@ impl KeptProbe {
             steps: self.steps.iter().map(Step::from).collect(),
             tools: tools.filter(|_| self.saw_tools).cloned(),
             health: self.health.to_vec(),
-            sources: self.sources.clone(),
+            sources: self.sources.as_deref().cloned(),
             footprint: self.footprint,
             ..Observation::blank(monitor.clone(), self.kind, self.scheduled_at, self.started_at)
         };
@@ -166,7 +168,7 @@ mod tests {
             server: Some(ServerIdentity { name: "rag".to_owned(), ..ServerIdentity::default() }),
             steps: vec![step(Stage::Connect, None, &["redirected"]), step(Stage::Search, Some(refused), &[])],
             tools: Some(ToolsSeen { search_tool: Some("search".to_owned()), ..ToolsSeen::default() }),
-            sources: Some(SourcesSeen { count: 7, last_indexed_at: None }),
+            sources: Some(SourcesSeen { count: 7, total: Some(9), ..SourcesSeen::default() }),
             footprint: Footprint { requests: 5, ..Footprint::default() },
             ..Observation::blank(id.clone(), BeatKind::Suspect, at(0), at(1))
         };

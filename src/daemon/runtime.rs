@@ -20,7 +20,8 @@ use crate::domain::protocol::Era;
 use crate::domain::rate_limit::Quiet;
 use crate::domain::schedule::{self, Doubt};
 use crate::domain::server_profile::{RecentAction, ServerProfile};
-use crate::domain::signal::{Phase, Signal};
+use crate::domain::signal::Signal;
+use crate::domain::sources::source_pages;
 use crate::live::state::RollUp;
 use crate::probe::decode::sources;
 use crate::store::write::probe_memory::address_hash;
@@ -197,11 +198,10 @@ impl MonitorRuntime {
         (asks, further)
     }
 
-    /// Whether the source-listing tool is due.
-    pub(crate) fn wants_sources(&self, now: DateTime<Utc>) -> bool {
-        let asked_lately = |at: DateTime<Utc>| (now - at).to_std().is_ok_and(|age| age < schedule::SOURCES_EVERY);
-        // An open or pending freshness incident asks each beat, so that its second look and its end come soon.
-        let waiting = self.state.signal(Signal::Freshness).phase != Phase::Quiet;
-        self.monitor.rules.freshness.is_some() && (waiting || !self.sources_asked_at.is_some_and(asked_lately))
+    /// How many pages of the source-listing tool the next beat may ask for; 0: it is not due.
+    pub(crate) fn source_pages(&self, now: DateTime<Utc>) -> usize {
+        let state = self.state.signal(Signal::Freshness);
+        let spare = || self.spending.spare_calls(&self.monitor, now);
+        source_pages(&self.monitor, state, self.sources_asked_at, spare, now)
     }
 }

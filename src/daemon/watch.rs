@@ -258,7 +258,7 @@ fn assign(runtime: &MonitorRuntime, kind: BeatKind, scheduled_at: DateTime<Utc>,
         started_at: now,
         asks,
         further: Further { canaries: further, called_for: is_any_wrong },
-        ask_sources: runtime.wants_sources(now),
+        source_pages: runtime.source_pages(now),
         profile: runtime.profile.clone(),
         lists: runtime.lists(),
     }

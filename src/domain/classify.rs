@@ -14,6 +14,7 @@ use crate::domain::outcome::{AskVerdict, Evidence, Finding, Outcome, Verdict};
 use crate::domain::quality::canary;
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::signal::Signal;
+use crate::domain::sources::NewestSource;
 use crate::domain::wording::{counted, span};
 
 /// Judges one observation of a monitor.
@@ -381,15 +382,17 @@ pub const HEALTH_URL: &str = "health_url";
 
 fn freshness(monitor: &Monitor, seen: &Observation) -> Option<Finding> {
     let rule = monitor.rules.freshness.as_ref()?;
-    let indexed_at = seen.sources.as_ref()?.last_indexed_at?;
-    let age = (seen.started_at - indexed_at).to_std().ok()?;
-    (age > rule.older_than).then(|| Finding {
+    let sources = seen.sources.as_ref()?;
+    let Some(NewestSource::Old(age)) = sources.newest(rule.older_than, seen.started_at) else { return None };
+    let indexed_at = sources.last_indexed_at?;
+    let read_in_part = sources.left.map(|_| Evidence::new("sources", sources.said()));
+    Some(Finding {
         signal: Signal::Freshness,
         reason: FailureReason::SourceStale,
         severity: None,
         stage: Stage::Search,
         summary: format!("the newest source was indexed {} ago, {} are allowed", span(age), span(rule.older_than)),
-        evidence: vec![Evidence::new("last_indexed_at", indexed_at.to_rfc3339())],
+        evidence: [Evidence::new("last_indexed_at", indexed_at.to_rfc3339())].into_iter().chain(read_in_part).collect(),
     })
 }
 

@@ -19,6 +19,7 @@ pub mod tools;
 pub(crate) mod wording;
 pub mod fault;
 pub mod answer;
+pub mod sources;
 pub mod observation;
 pub mod reason;
 pub mod outcome;

@@ -117,7 +117,7 @@ impl Monitor {
     ///
     /// A beat of the older era, which is the dearer one: opening (2), tools/list (1), one a canary
     /// asked, one a health address, closing the session (1). Where the age of
-    /// sources is judged, they are listed once an hour.
+    /// sources is judged, they are listed once an hour; further pages of that list come on top.
     pub fn calls_per_day(&self) -> u64 {
         const DAY_MS: u128 = 24 * 3600 * 1000;
         const SOURCE_LISTINGS: u64 = 24;

@@ -10,6 +10,7 @@ use crate::domain::answer::Ask;
 use crate::domain::fault::Fault;
 use crate::domain::monitor::MonitorId;
 use crate::domain::protocol::{Era, Transport};
+use crate::domain::sources::SourcesSeen;
 use crate::domain::tools::{Drift, KnownCalls, Listing};
 
 /// One probe, from first byte to last.
@@ -41,7 +42,7 @@ pub struct Observation {
     pub asks: Vec<Ask>,
     /// One entry for every health address.
     pub health: Vec<HealthSeen>,
-    /// `list_sources`, where it was asked and answered.
+    /// The source-listing tool, where it was asked and answered.
     pub sources: Option<SourcesSeen>,
     /// When the server's certificate ends, where it has one and its chain was ever seen.
     pub certificate_until: Option<DateTime<Utc>>,
@@ -293,15 +294,6 @@ pub struct HealthSeen {
     pub version: Option<String>,
     /// The wire fault, where there was one.
     pub fault: Option<Fault>,
-}
-
-/// What `list_sources` answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SourcesSeen {
-    /// How many sources there are.
-    pub count: u32,
-    /// The latest moment any source was indexed.
-    pub last_indexed_at: Option<DateTime<Utc>>,
 }
 
 /// How a server receives a caller without credentials.

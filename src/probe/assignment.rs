@@ -25,8 +25,8 @@ pub struct Assignment {
     pub asks: Vec<(usize, Turn)>,
     /// What to ask as well where the answers to those call for it.
     pub further: Further,
-    /// Whether to ask the source-listing tool too.
-    pub ask_sources: bool,
+    /// How many pages of the source-listing tool may be asked for; 0: it is left alone.
+    pub source_pages: usize,
     /// What earlier probes learnt of the server; the probe gives back its own.
     pub profile: ServerProfile,
     /// Lists of tools that are remembered.

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::domain::monitor::Search;
 use crate::tool_lists::asked;
+use crate::tool_lists::json_schema::{alternatives, resolved, types};
 use crate::untrusted_text::{DETAIL_CHARS_MAX, escaped};
 
 /// Names of arguments in one line of evidence.
@@ -47,6 +48,13 @@ fn misfit_with(schema: &Value, search: &Search, question: Option<&str>) -> Optio
         }
     }
     None
+}
+
+/// Whether a tool declares an argument of this name, and that it takes a text.
+pub(crate) fn takes_text(schema: &Value, name: &str) -> bool {
+    let property = schema.get("properties").and_then(|properties| properties.get(name));
+    let is_text = |one: &Value| types(one).contains(&"string");
+    property.is_some_and(|property| alternatives(resolved(property, schema), schema).into_iter().any(is_text))
 }
 
 /// What the call lacks, and where it is written; `asks`: the tool knows the arguments that take the question.

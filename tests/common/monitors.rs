@@ -41,7 +41,7 @@ pub(crate) fn assignment(monitor: impl Into<Arc<Monitor>>, now: DateTime<Utc>) -
         scheduled_at: now,
         started_at: now,
         further: Further::NONE,
-        ask_sources: false,
+        source_pages: 0,
         profile: ServerProfile::default(),
         lists: KnownLists::default(),
     }

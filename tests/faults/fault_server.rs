@@ -127,7 +127,10 @@ async fn serve(
             }
             Some(method) if posted => format!("POST /messages {method}"),
             Some(method) if line.contains("/moved") => format!("moved {method}"),
-            Some("tools/call") => format!("tools/call {}", message["params"]["name"].as_str().unwrap_or_default()),
+            Some("tools/call") => {
+                let again = if message["params"]["arguments"]["cursor"].is_string() { " again" } else { "" };
+                format!("tools/call {}{again}", message["params"]["name"].as_str().unwrap_or_default())
+            }
             Some("tools/list") if message["params"]["cursor"].is_string() => "tools/list again".to_owned(),
             Some(method) => method.to_owned(),
             None if method == "DELETE" => method,

@@ -17,7 +17,7 @@ use crate::scripts::{legacy, modern, say, with};
 async fn what_is_learnt_spares_the_next_probe() {
     let server = FaultServer::start(legacy(), None).await;
     let mut assignment = assignment(monitor(&format!("http://{}/mcp", server.address), 1));
-    assignment.ask_sources = true;
+    assignment.source_pages = 1;
     let prober = Prober::new(8);
     let (first, profile) = prober.run(&assignment).await;
     assert_eq!(first.sources.as_ref().map(|sources| sources.count), Some(1));

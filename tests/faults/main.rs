@@ -22,3 +22,4 @@ mod way;
 mod traces;
 mod transcripts;
 mod noise;
+mod source_pages;

@@ -13,8 +13,9 @@ use serin::domain::fleet::Provenance;
 use serin::domain::incident::{Incident, ResolveCause};
 use serin::domain::monitor::{Canary, CanaryKind, Monitor, MonitorId};
 use serin::domain::monitor_state::{Beat, Decision, MonitorState};
-use serin::domain::observation::{BeatKind, HealthSeen, Observation, Phases, SourcesSeen, Stage, Step, ToolsSeen};
+use serin::domain::observation::{BeatKind, HealthSeen, Observation, Phases, Stage, Step, ToolsSeen};
 use serin::domain::outcome::Outcome;
+use serin::domain::sources::{SourcesLeft, SourcesSeen};
 use serin::domain::tools::{Listing, ToolSeen};
 
 use crate::common::monitors::{self, address};
@@ -162,9 +163,19 @@ const ONLY_B: Look = |seen| weigh(seen, 900, &[("b", 500)]);
 const HEAVY_TOOLS: Look = |seen| weigh(seen, 2_001, &[("a", 500), ("b", 500), ("c", 500)]);
 const STALE: Look = |seen| {
     let last_indexed_at = Some(seen.started_at - Duration::from_secs(7200));
-    seen.sources = Some(SourcesSeen { count: 1, last_indexed_at });
+    seen.sources = Some(SourcesSeen { count: 1, last_indexed_at, ..SourcesSeen::default() });
 };
-const CURRENT: Look = |seen| seen.sources = Some(SourcesSeen { count: 1, last_indexed_at: Some(seen.started_at) });
+const CURRENT: Look = |seen| {
+    let last_indexed_at = Some(seen.started_at);
+    seen.sources = Some(SourcesSeen { count: 1, last_indexed_at, ..SourcesSeen::default() });
+};
+/// Old sources on the first of many pages.
+const STALE_IN_PART: Look = |seen| {
+    STALE(seen);
+    let known = seen.sources.take().unwrap();
+    let (count, total, left) = (500, Some(12_000), Some(SourcesLeft::TooMany));
+    seen.sources = Some(SourcesSeen { count, total, left, ..known });
+};
 
 fn answers(seen: &mut Observation, sources: &[&str]) {
     for ask in &mut seen.asks {

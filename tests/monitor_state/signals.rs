@@ -10,11 +10,11 @@ use serin::domain::outcome::Verdict;
 use serin::domain::protocol::Era;
 use serin::domain::reason::Severity;
 use serin::domain::rules::{ContextRule, FreshnessRule};
-use serin::domain::signal::{HeldBy, Signal};
+use serin::domain::signal::{HeldBy, Level, Signal};
 
 use crate::{
     CURRENT, HEAVY_A, HEAVY_TOOLS, LIGHT, LOCKED_OUT, Look, ONLY_B, OTHER_TOOLS, REFUSED, SLOW, SLOW_AND_COLD, STALE,
-    Scene, WELL, at, check, docs, incident_of, quick_latency, well, with,
+    STALE_IN_PART, Scene, WELL, at, check, docs, incident_of, quick_latency, well, with,
 };
 
 #[test]
@@ -160,10 +160,28 @@ fn contract_and_freshness_take_two_looks() {
     });
     check(
         "beats that did not ask neither open nor close it",
-        fresh,
+        fresh.clone(),
         &[(1, 60, STALE), (3, 60, WELL), (1, 60, STALE), (3, 60, WELL), (1, 60, CURRENT)],
         &["5 opened freshness source_stale", "9 resolved freshness recovered"],
     );
+    check(
+        "nor do looks at a part of the list that prove nothing",
+        fresh.clone(),
+        &[
+            (3, 60, STALE_IN_PART),
+            (1, 60, STALE),
+            (2, 60, STALE_IN_PART),
+            (1, 60, STALE),
+            (9, 60, STALE_IN_PART),
+            (1, 60, CURRENT),
+        ],
+        &["7 opened freshness source_stale", "17 resolved freshness recovered"],
+    );
+    let mut scene = Scene::new(fresh);
+    scene.beats(&[(1, 60, CURRENT), (1, 60, STALE_IN_PART), (5, 60, WELL)]);
+    let reading = scene.state.reading(Signal::Freshness);
+    let expected = "read 500 of 12,000 sources: not judged, there are more than a probe reads";
+    assert_eq!((reading.level, &*reading.figure), (Level::Unknown, expected), "until the next look, too");
 }
 
 #[test]

@@ -112,7 +112,8 @@ fn id_for(args: &InitArgs, given: &InitInput, explored: &Explored, standing: &St
 fn drafted(explored: &Explored, written: &WrittenReference, id: String) -> Draft {
     let seen = &explored.seen;
     let named = seen.server.as_ref().map(|server| server.name.clone()).filter(|name| !written.betrays(name));
-    let indexed = seen.sources.as_ref().and_then(|sources| sources.last_indexed_at);
+    let listed = seen.sources.as_ref().filter(|sources| sources.knows_newest());
+    let indexed = listed.and_then(|sources| sources.last_indexed_at);
     let (canaries, betrayed) = without_secrets(&explored.canaries, written);
     Draft {
         name: named.filter(|name| !name.trim().is_empty() && *name != id),
@@ -223,7 +224,7 @@ async fn probe(prober: &Prober, monitor: &Arc<Monitor>, profile: ServerProfile) 
         started_at: now,
         asks: (0..monitor.canaries.len()).map(|nth| (nth, Turn::Scheduled)).collect(),
         further: Further::NONE,
-        ask_sources: false,
+        source_pages: 0,
         profile,
         lists: crate::tool_lists::known::KnownLists::default(),
     };

@@ -1,9 +1,10 @@
 use super::*;
 use crate::domain::answer::{Answer, Hit, Turn, Variant};
 use crate::domain::monitor::{Canary, MonitorId};
-use crate::domain::observation::{BeatKind, Phases, SourcesSeen, Step, ToolsSeen};
+use crate::domain::observation::{BeatKind, Phases, Step, ToolsSeen};
 use crate::domain::rules::FreshnessRule;
 use crate::domain::secret::{Address, Secret};
+use crate::domain::sources::{SourcesLeft, SourcesSeen};
 use chrono::{DateTime, Utc};
 use std::time::Duration;
 
@@ -287,12 +288,21 @@ fn the_cause_stands_before_the_symptom() {
         move |seen: &mut Observation| {
             seen.asks.clear();
             let last_indexed_at = Some(now() - chrono::Duration::seconds(age));
-            seen.sources = Some(SourcesSeen { count: 1, last_indexed_at });
+            seen.sources = Some(SourcesSeen { count: 1, last_indexed_at, ..SourcesSeen::default() });
         }
     };
     check("an index just young enough", sources(3600), Verdict::Good, &[]);
     check("an index too old", sources(3601), Verdict::Degraded, &["source_stale"]);
     check("an index from the future is a clock that differs", sources(-60), Verdict::Good, &[]);
+    let in_part = |newest_said: bool| {
+        move |seen: &mut Observation| {
+            sources(3601)(seen);
+            let known = seen.sources.take().unwrap();
+            seen.sources = Some(SourcesSeen { newest_said, left: Some(SourcesLeft::Failed), ..known });
+        }
+    };
+    check("all that was read is too old, and not all was read", in_part(false), Verdict::Good, &[]);
+    check("but the server says that the newest is", in_part(true), Verdict::Degraded, &["source_stale"]);
 }
 
 #[test]

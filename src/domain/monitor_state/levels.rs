@@ -18,6 +18,7 @@ use crate::domain::quality::extent::{Horizon, Roll};
 use crate::domain::reason::{FailureReason, Severity};
 use crate::domain::rules::ContextRule;
 use crate::domain::signal::{Level, Phase, Reading, Signal};
+use crate::domain::sources::{NewestSource, SourcesLeft, SourcesSeen};
 use crate::domain::wording::{counted, span};
 
 impl MonitorState {
@@ -34,11 +35,7 @@ impl MonitorState {
                 let asked = !beat.seen.health.is_empty() && !beat.seen_unreachable();
                 self.by_finding(signal, beat, asked)
             }
-            Signal::Freshness => {
-                let asked = beat.monitor.rules.freshness.is_some()
-                    && beat.seen.sources.as_ref().is_some_and(|sources| sources.last_indexed_at.is_some());
-                self.by_finding(signal, beat, asked)
-            }
+            Signal::Freshness => self.freshness_level(beat),
             Signal::Errors => self.errors_level(beat, fresh),
             Signal::Latency => self.latency_level(beat, fresh),
             Signal::Contract => self.contract_level(beat),
@@ -64,6 +61,23 @@ impl MonitorState {
                 (Reading { level: Level::Unknown, ..self.reading(signal).clone() }, None)
             }
             None => (reading(Level::Unknown, "not seen", 0), None),
+        }
+    }
+
+    /// What was seen of the sources may be too little to judge by: that is unknown, and its figure says how far one got.
+    fn freshness_level(&self, beat: Beat<'_>) -> (Reading, Option<Cause>) {
+        let looked = beat.monitor.rules.freshness.as_ref().zip(beat.seen.sources.as_ref());
+        let judged =
+            looked.and_then(|(rule, sources)| Some((sources, sources.newest(rule.older_than, beat.seen.started_at)?)));
+        match judged {
+            // Looked at whole within the hour: that look stands.
+            Some((SourcesSeen { left: Some(SourcesLeft::Spared), .. }, NewestSource::Unproven))
+                if self.reading(Signal::Freshness).samples > 0 =>
+            {
+                self.by_finding(Signal::Freshness, beat, false)
+            }
+            Some((sources, NewestSource::Unproven)) => (reading(Level::Unknown, sources.not_judged(), 1), None),
+            judged => self.by_finding(Signal::Freshness, beat, judged.is_some()),
         }
     }
 

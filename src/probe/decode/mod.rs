@@ -6,6 +6,7 @@ pub mod rpc;
 pub mod sse;
 pub(crate) mod coding;
 pub mod sources;
+pub(crate) mod source_pages;
 pub mod timestamp;
 pub(crate) mod shape;
 pub mod health;

@@ -15,6 +15,7 @@ use crate::domain::quality::propose::{Proposal, SeenPassage, named_openers, open
 use crate::domain::quality::propose_text::SeenText;
 use crate::probe::decode::answer;
 use crate::probe::decode::shape;
+use crate::probe::decode::source_pages::SourcesRead;
 use crate::probe::decode::sources;
 use crate::probe::explore::explored::{CANARIES_MAX, Explored, Wish};
 use crate::probe::session::caller::Caller;
@@ -163,7 +164,8 @@ impl<'t, 'a> Talk<'t, 'a> {
         let names = match tool {
             Some(name) => {
                 let raw = call_tool(self.caller, self.era, name, "{}", &Value::Null, &mut clock).await;
-                self.found.seen.sources = raw.as_ref().ok().and_then(|raw| sources::read(raw).ok());
+                let page = raw.as_ref().ok().and_then(|raw| Some((sources::read(raw).ok()?, raw.get().len())));
+                self.found.seen.sources = page.map(|(page, bytes)| SourcesRead::new(page, bytes).alone());
                 raw.map(|raw| sources::names(&raw))
             }
             None => {

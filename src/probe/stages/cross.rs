@@ -203,7 +203,7 @@ mod tests {
                     started_at: at,
                     asks: vec![],
                     further: crate::probe::assignment::Further::NONE,
-                    ask_sources: false,
+                    source_pages: 0,
                     profile,
                     lists: crate::tool_lists::known::KnownLists::default(),
                 })

@@ -1,4 +1,4 @@
-//! The searches of a probe: its canaries and the source-listing tool, as far as the budget reaches.
+//! The searches of a probe: its canaries, as far as the budget reaches.
 
 use std::time::Duration;
 
@@ -9,13 +9,12 @@ use tokio::time::Instant;
 use crate::domain::answer::{Answer, Ask, Turn, Variant};
 use crate::domain::fault::Fault;
 use crate::domain::monitor::{Canary, Monitor};
-use crate::domain::observation::{Observation, SourcesSeen, Stage, Step};
+use crate::domain::observation::{Observation, Stage, Step};
 use crate::domain::protocol::Era;
 use crate::probe::assignment::Assignment;
 use crate::probe::decode::answer::{self, Reader};
 use crate::probe::decode::kept_text::kept_text;
 use crate::probe::decode::rpc::Misfit;
-use crate::probe::decode::sources;
 use crate::probe::session::caller::Caller;
 use crate::probe::session::discover::modern_result;
 use crate::probe::session::listing::Listed;
@@ -23,7 +22,6 @@ use crate::probe::session::message::Call;
 use crate::probe::session::parameter_headers::parameter_headers;
 use crate::probe::wire::clock::StepClock;
 use crate::tool_lists::json_text::write_text;
-use crate::tool_lists::tools::named;
 
 /// Room for what stands around the texts of a call, and for arguments that are numbers.
 const ARGUMENTS_BYTES: usize = 64;
@@ -36,9 +34,6 @@ pub(super) async fn search(
     seen: &mut Observation,
 ) {
     let monitor = &*assignment.monitor;
-    if assignment.ask_sources {
-        ask_sources(caller, era, tools, seen).await;
-    }
     let Some(search_tool) = seen.tools.as_ref().and_then(|seen| seen.search_tool.clone()) else {
         return;
     };
@@ -71,8 +66,12 @@ pub(super) async fn search(
 
 /// Whether a whole call still fits into the budget; with a budget of less than two calls, half of it is enough.
 pub(super) fn fits(caller: &Caller<'_>, monitor: &Monitor) -> bool {
-    let left = caller.limits.until.saturating_duration_since(Instant::now());
-    left >= monitor.timeout.min(monitor.probe_budget / 2)
+    caller.limits.until.saturating_duration_since(Instant::now()) >= a_call(monitor)
+}
+
+/// The time without which no call is begun.
+pub(super) fn a_call(monitor: &Monitor) -> Duration {
+    monitor.timeout.min(monitor.probe_budget / 2)
 }
 
 /// The tool that canaries are asked through, as this server lists it.
@@ -115,22 +114,6 @@ fn read(caller: &Caller<'_>, era: Era, raw: &RawValue, reader: Reader) -> Result
         modern_result(raw, caller)?;
     }
     answer.map_err(|misfit| fault_of(caller, &misfit))
-}
-
-/// Asks the source-listing tool, where there is one. Its failure is no fault of the search: it stays a note.
-async fn ask_sources(caller: &mut Caller<'_>, era: Era, tools: &[Value], seen: &mut Observation) {
-    let Some(name) = sources::TOOL_NAMES.into_iter().find(|name| named(tools, name).is_some()) else {
-        return;
-    };
-    let mut clock = StepClock::start(Stage::Search, name);
-    let outcome = call_tool(caller, era, name, "{}", &Value::Null, &mut clock).await;
-    let read: Result<SourcesSeen, Fault> =
-        outcome.and_then(|raw| sources::read(&raw).map_err(|misfit| fault_of(caller, &misfit)));
-    match read {
-        Ok(sources) => seen.sources = Some(sources),
-        Err(fault) => clock.note(format!("{name} failed: {}", fault.detail)),
-    }
-    seen.steps.push(clock.stop(None));
 }
 
 pub(crate) async fn call_tool(

@@ -27,6 +27,7 @@ use crate::probe::stages::cross;
 use crate::probe::stages::cross::Differing;
 use crate::probe::stages::health_check::check_health;
 use crate::probe::stages::search::{fits, not_asked, search};
+use crate::probe::stages::source_list;
 use crate::probe::wire::clock::StepClock;
 use crate::probe::wire::egress::{ClientIdentity, trusting};
 use crate::probe::wire::transcript::Transcript;
@@ -130,7 +131,11 @@ async fn converse(
     let Some(tools) = listed else {
         return Some(opened);
     };
+    let sources = source_list::first_page(caller, (opened.era, &tools), assignment, seen).await;
     search(caller, opened.era, &tools, assignment, seen).await;
+    if let Some(sources) = sources {
+        Box::pin(source_list::further_pages(sources, caller, (opened.era, &tools), assignment, seen)).await;
+    }
     if monitor.reach.cross_check && fits(caller, monitor) {
         Box::pin(cross::check(caller, differing, assignment, (opened.era, &tools), profile, seen)).await;
     }

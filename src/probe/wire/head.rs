@@ -138,7 +138,7 @@ impl Head {
             era: seen.era.map(|era| era.slug().to_owned()),
             transport: seen.transport.map(|transport| transport.slug().to_owned()),
             asks: asks.take(ROWS_MAX).collect(),
-            sources: assignment.ask_sources,
+            sources: assignment.source_pages > 0,
             steps: seen.steps.iter().take(ROWS_MAX).map(|step| step_of(step, scrub)).collect(),
             answers: seen
                 .asks

@@ -96,8 +96,9 @@ pub(crate) fn tell(observation: &Observation, outcome: &Outcome, now: DateTime<U
         findings: findings(outcome),
         health: health(observation),
         sources: observation.sources.as_ref().map(|sources| {
-            let indexed = sources.last_indexed_at.map(|at| format!(", last indexed {}", format::ago(at, now)));
-            format!("{}{}", counted(sources.count, "source", "sources"), indexed.unwrap_or_default())
+            let of = if sources.knows_newest() { "last indexed" } else { "the newest of these indexed" };
+            let indexed = sources.last_indexed_at.map(|at| format!(", {of} {}", format::ago(at, now)));
+            format!("{}{}", sources.said(), indexed.unwrap_or_default())
         }),
         cost: cost(observation),
         tools: tools(observation),
