@@ -4,8 +4,12 @@
 //! is tried nowhere else, and repeats are bounded: a rejected match has cost little, an accepted one
 //! is followed to its end. Read and dated by hand: a new format is a new row and a new date.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 /// When the rows were last compared with the vendors' pages.
-pub const RULES_DATED: &str = "2026-11-21";
+pub const RULES_DATED: &str = "2026-11-23";
 
 /// A format with a mark of its own.
 #[derive(Debug)]
@@ -47,22 +51,29 @@ pub const TOKENS: &[TokenRule] = &[
     },
     TokenRule {
         name: "slack-token",
-        keywords: &["xoxa-", "xoxb-", "xoxe-", "xoxe.", "xoxp-", "xoxr-", "xoxs-", "xapp-"],
-        pattern: r"(?:xox[abeprs][-.](?:xox[bp]-)?|xapp-)[A-Za-z0-9-]{10,200}",
+        keywords: &["xoxa-", "xoxb-", "xoxc-", "xoxd-", "xoxe-", "xoxe.", "xoxp-", "xoxr-", "xoxs-", "xapp-"],
+        pattern: "(?:xox[abcdeprs][-.](?:xox[bp]-)?|xapp-)[A-Za-z0-9%-]{10,200}",
         exact: false,
         source: "https://docs.slack.dev/authentication/tokens",
     },
     TokenRule {
         name: "slack-webhook",
-        keywords: &["hooks.slack.com/services/"],
-        pattern: r"(?i:hooks\.slack\.com)/services/T[A-Z0-9]{6,200}/B[A-Z0-9]{6,200}/[A-Za-z0-9]{20,200}",
+        keywords: &["hooks.slack.com"],
+        pattern: r"(?i:hooks\.slack\.com)(?:/|%2[Ff])services(?:/|%2[Ff])T[A-Z0-9]{6,200}(?:/|%2[Ff])B[A-Z0-9]{6,200}(?:/|%2[Ff])[A-Za-z0-9]{20,200}",
         exact: false,
         source: "https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks",
     },
     TokenRule {
+        name: "discord-webhook",
+        keywords: &["discord.com", "discordapp.com"],
+        pattern: r"(?i:discord(?:app)?\.com)(?:/|%2[Ff])api(?:/|%2[Ff])webhooks(?:/|%2[Ff])[0-9]{15,20}(?:/|%2[Ff])[A-Za-z0-9_-]{40,100}",
+        exact: false,
+        source: "https://docs.discord.com/developers/resources/webhook",
+    },
+    TokenRule {
         name: "stripe-key",
-        keywords: &["sk_live_", "rk_live_"],
-        pattern: "[sr]k_live_[A-Za-z0-9]{16,200}",
+        keywords: &["sk_live_", "rk_live_", "sk_test_", "rk_test_"],
+        pattern: "[sr]k_(?:live|test)_[A-Za-z0-9]{16,200}",
         exact: false,
         source: "https://docs.stripe.com/keys",
     },
@@ -137,99 +148,110 @@ pub const TOKENS: &[TokenRule] = &[
         source: "https://www.twilio.com/docs/iam/api-keys",
     },
     TokenRule {
+        name: "mailgun-key",
+        keywords: &["key-"],
+        pattern: "key-[0-9a-f]{32}",
+        exact: true,
+        source: "https://documentation.mailgun.com/docs/mailgun/user-manual/api-key-mgmt/rbac-mgmt",
+    },
+    TokenRule {
+        name: "digitalocean-token",
+        keywords: &["dop_v1_", "doo_v1_", "dor_v1_"],
+        pattern: "do[opr]_v1_[0-9a-f]{64}",
+        exact: true,
+        source: "https://docs.digitalocean.com/reference/api/create-personal-access-token/",
+    },
+    TokenRule {
+        name: "shopify-token",
+        keywords: &["shpat_", "shpca_", "shppa_", "shpss_"],
+        pattern: "shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}",
+        exact: true,
+        source: "https://shopify.dev/docs/apps/build/authentication-authorization/access-tokens",
+    },
+    TokenRule {
+        name: "square-token",
+        keywords: &["sq0atp-", "sq0csp-", "EAAA"],
+        pattern: "(?:sq0(?:atp|csp)-[A-Za-z0-9_-]{22,43}|EAAA[A-Za-z0-9_-]{60})",
+        exact: true,
+        source: "https://developer.squareup.com/docs/build-basics/access-tokens",
+    },
+    TokenRule {
+        name: "heroku-token",
+        keywords: &["HRKU-"],
+        pattern: "HRKU-[A-Za-z0-9_-]{36,80}",
+        exact: false,
+        source: "https://devcenter.heroku.com/articles/authentication",
+    },
+    TokenRule {
+        name: "vault-token",
+        keywords: &["hvs.", "hvb.", "hvr."],
+        pattern: r"hv[sbr]\.[A-Za-z0-9_-]{24,300}",
+        exact: false,
+        source: "https://developer.hashicorp.com/vault/docs/concepts/tokens",
+    },
+    TokenRule {
+        name: "cloudflare-key",
+        keywords: &["v1.0-"],
+        pattern: r"v1\.0-[0-9a-f]{24}-[0-9a-f]{146}",
+        exact: true,
+        source: "https://developers.cloudflare.com/fundamentals/api/get-started/ca-keys/",
+    },
+    TokenRule {
+        name: "docker-token",
+        keywords: &["dckr_pat_"],
+        pattern: "dckr_pat_[A-Za-z0-9_-]{20,200}",
+        exact: false,
+        source: "https://docs.docker.com/security/access-tokens/",
+    },
+    TokenRule {
+        name: "rubygems-key",
+        keywords: &["rubygems_"],
+        pattern: "rubygems_[0-9a-f]{48}",
+        exact: true,
+        source: "https://guides.rubygems.org/api-key-scopes/",
+    },
+    TokenRule {
+        name: "age-key",
+        keywords: &["AGE-SECRET-KEY-1"],
+        pattern: "(?i:AGE-SECRET-KEY-1)[0-9A-Za-z]{58}",
+        exact: true,
+        source: "https://age-encryption.org/v1 (an identity)",
+    },
+    TokenRule {
+        name: "private-key",
+        keywords: &["LS0tLS1CRUdJTi"],
+        pattern: "LS0tLS1CRUdJTi(?:BQUklWQVRFIEtFWS|BSU0EgUFJJVkFUR|BFQyBQUklWQVRF|BPUEVOU1NIIFBSSVZBVEU|BFTkNSWVBURUQgUFJJVkFUR|BQR1AgUFJJVkFUR)[A-Za-z0-9+/]{20,}={0,2}",
+        exact: false,
+        source: "https://www.rfc-editor.org/rfc/rfc7468 (its head in base64)",
+    },
+    TokenRule {
         name: "json-web-token",
         keywords: &["eyJ"],
-        pattern: r"eyJ[A-Za-z0-9_-]+\.eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*",
+        pattern: r"eyJ[A-Za-z0-9_-]+\.(?:eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*|[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)",
         exact: false,
-        source: "https://www.rfc-editor.org/rfc/rfc7519 (an object in base64url begins so)",
+        source: "https://www.rfc-editor.org/rfc/rfc7519 and 7516 (an object in base64url begins so)",
+    },
+    TokenRule {
+        name: "password-hash",
+        keywords: &["$2a$", "$2b$", "$2y$", "$1$", "$5$", "$6$", "$y$", "$apr1$", "$argon2"],
+        pattern: r"\$(?:2[aby]\${1,2}[0-9]{2}\${1,2}[./A-Za-z0-9]{53}|(?:1|apr1)\${1,2}[./A-Za-z0-9]{1,8}\${1,2}[./A-Za-z0-9]{22}|[56]\$(?:rounds=[0-9]{1,9}\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{43,86}|y\$[./A-Za-z0-9]{1,10}\$[./A-Za-z0-9]{1,86}\$[./A-Za-z0-9]{43}|argon2(?:id|i|d)\$v=[0-9]{1,3}\$m=[0-9]{1,9},t=[0-9]{1,5},p=[0-9]{1,3}\$[A-Za-z0-9+/]{8,100}\$[A-Za-z0-9+/]{16,200})",
+        exact: false,
+        source: "https://manpages.debian.org/crypt.5",
+    },
+    TokenRule {
+        name: "password-hash",
+        keywords: &["{SSHA", "{SHA}", "pbkdf2_sha", "pbkdf2:sha", "scrypt:"],
+        pattern: r"(?:\{(?:SSHA(?:256|384|512)?|SHA)\}[A-Za-z0-9+/]{27,200}={0,2}|pbkdf2_sha(?:1|256|512)\$[0-9]{3,9}\$[A-Za-z0-9]{1,64}\$[A-Za-z0-9+/]{20,100}={0,2}|(?:pbkdf2:sha(?:1|256|512)(?::[0-9]{1,9})?|scrypt(?::[0-9]{1,9}){3})\$[A-Za-z0-9]{8,32}\$[0-9a-f]{64,128})",
+        exact: false,
+        source: "https://www.rfc-editor.org/rfc/rfc2307 and https://docs.djangoproject.com/en/stable/topics/auth/passwords/",
     },
 ];
 
-/// A secret that is told by what stands before it; the expression ends where the value begins.
-#[derive(Debug)]
-pub struct ValueRule {
-    /// What a finding is called.
-    pub name: &'static str,
-    /// What the expression begins with, in any case.
-    pub keywords: &'static [&'static str],
-    /// From the keyword to the value.
-    pub head: &'static str,
-    /// What its value is like.
-    pub value: Value,
-    /// Where the format is described.
-    pub source: &'static str,
+/// An expression that is compiled when it is first needed; most texts need few.
+pub(crate) type Expression = LazyLock<Regex, Box<dyn FnOnce() -> Regex + Send>>;
+
+/// An expression that matches from where it is asked, and nowhere behind.
+#[expect(clippy::expect_used, reason = "the expressions are constants, and a test compiles each")]
+pub(crate) fn from_here(pattern: String) -> Expression {
+    LazyLock::new(Box::new(move || Regex::new(&format!(r"\A(?:{pattern})")).expect("the expression is right")))
 }
-
-/// What a value has to be like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Value {
-    /// A key in base64 of so many characters at least.
-    Base64(usize),
-    /// What a person chose, eight characters or more.
-    Chosen,
-    /// What a machine drew, sixteen characters or more.
-    Drawn,
-}
-
-/// Between a name and its value: `=`, `:`, `:=`, `=>`, quotes around the name, a tag's end.
-const ASSIGNED: &str = r#"(?:\\?["']\]?)?[ \t]{0,8}(?:=>|:=|==|=|:|>)[ \t]{0,8}"#;
-/// Further words of the name.
-const NAME_GOES_ON: &str = "(?:[_-][A-Za-z0-9_-]{1,40}|(?i:key|value|base))?";
-
-impl ValueRule {
-    /// The whole expression.
-    pub fn pattern(&self) -> String {
-        self.head.replace("{more}", NAME_GOES_ON).replace("{assigned}", ASSIGNED)
-    }
-}
-
-/// Secrets that are told by their names, the more special first.
-pub const VALUES: &[ValueRule] = &[
-    ValueRule {
-        name: "aws-secret-key",
-        keywords: &["secret_access_key", "secretaccesskey", "secret-access-key"],
-        head: "(?i:secret[_-]?access[_-]?key){assigned}",
-        value: Value::Base64(40),
-        source: "https://docs.aws.amazon.com/IAM/latest/UserGuide/id_credentials_access-keys.html",
-    },
-    ValueRule {
-        name: "azure-key",
-        keywords: &["AccountKey=", "SharedAccessKey="],
-        head: "(?i:AccountKey|SharedAccessKey)=",
-        value: Value::Base64(40),
-        source: "https://learn.microsoft.com/en-us/azure/storage/common/storage-configure-connection-string",
-    },
-    ValueRule {
-        name: "authorization-header",
-        keywords: &["authorization"],
-        head: r"(?i:authorization{assigned}['\x22]?(?:bearer|basic|token)) {1,4}",
-        value: Value::Drawn,
-        source: "https://www.rfc-editor.org/rfc/rfc9110#name-authorization",
-    },
-    ValueRule {
-        name: "assigned-password",
-        keywords: &["password", "passwd", "passphrase", "pwd", "secret"],
-        head: "(?i:password|passwd|passphrase|pwd|secret){more}{assigned}",
-        value: Value::Chosen,
-        source: "https://12factor.net/config (names of environment variables and settings)",
-    },
-    ValueRule {
-        name: "assigned-token",
-        keywords: &[
-            "token",
-            "api_key",
-            "apikey",
-            "api-key",
-            "access_key",
-            "accesskey",
-            "access-key",
-            "private_key",
-            "privatekey",
-            "credential",
-            "auth_key",
-        ],
-        head: "(?i:token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|auth_key){more}{assigned}",
-        value: Value::Drawn,
-        source: "https://12factor.net/config (names of environment variables and settings)",
-    },
-];

@@ -5,24 +5,43 @@
 
 use std::ops::Range;
 
-use crate::text::secret_rules::Value;
+use crate::text::secret_forms::{
+    DIGITS_MIN, DRAWN_LEAST, DRAWN_RUN_MAX, WORDY_RUN_MIN, entropy, is_known, is_mixed, is_named_so, is_of_words,
+    is_pair, is_placeholder, is_scattered, is_varied, run,
+};
+use crate::text::secret_links::{self, Link};
+use crate::text::secret_names::{Value, ValueRule};
+use crate::text::secret_styles::{self, End, Style};
 
-/// The value behind a head that begins at `name` and ends at `at`, where it is a secret of this kind.
-pub(crate) fn after(text: &str, name: usize, at: usize, kind: Value) -> Option<Range<usize>> {
-    let head = &text[name..at];
-    if NO_SECRETS.contains(&last_word(head).as_str()) {
+/// The value of a name that stands at `name`, where it is a secret of this rule's kind.
+pub(crate) fn after(text: &str, name: Range<usize>, rule: &ValueRule) -> Option<Range<usize>> {
+    if rule.at_once {
+        return value(text, name.start, name.end, name.end, Link::None, rule.value);
+    }
+    let word = name.start - secret_styles::word_before(&text[..name.start]).len();
+    if is_about_secrets(&text[word..name.start], &text[name.clone()]) {
         return None;
     }
-    let (start, style) = opening(text, name, at, kind);
+    // `pass` is a verb too.
+    let is_verb = text[name.clone()].eq_ignore_ascii_case("pass") && !secret_links::has_article(text, word);
+    secret_links::links(text, word, name.end)
+        .filter(|(link, _)| !(is_verb && *link == Link::Prose))
+        .find_map(|(link, at)| value(text, word, name.end, at, link, rule.value))
+        .or_else(|| before(text, word, rule.value))
+}
+
+fn value(text: &str, word: usize, name_end: usize, at: usize, link: Link, kind: Value) -> Option<Range<usize>> {
+    let (start, style) = secret_styles::opening(text, word, name_end, at, link, kind);
     // The beginning decides, so that a text of nothing but names is not read over and over.
     let near = &text[start..text.floor_char_boundary((start + JUDGED_BYTES_MAX).min(text.len()))];
-    let value = match style.end(near) {
+    let judged = match style.end(near) {
         End::At(length) => &near[..length],
         End::Open if style.needs_an_end() && start + near.len() == text.len() => return None,
         End::Open => near,
         End::Broken => return None,
     };
-    if !is_secret(head, value, kind, style) {
+    let tie = Tie { link, style, is_spaced: text[..at].ends_with([' ', '\t']) };
+    if !is_secret(&tie, judged, kind) || tie.is_bare() && is_called(judged, &text[start + judged.len()..]) {
         return None;
     }
     let length = match style.end(&text[start..]) {
@@ -32,230 +51,155 @@ pub(crate) fn after(text: &str, name: usize, at: usize, kind: Value) -> Option<R
         End::Broken => return None,
     };
     // Of an element in angle brackets the next thing is its end tag.
-    let is_element = !head.ends_with('>') || text[start + length..].starts_with("</");
-    is_element.then_some(start..start + length)
+    (style != Style::Element || text[start + length..].trim_start().starts_with("</")).then_some(start..start + length)
 }
 
-fn is_secret(head: &str, value: &str, kind: Value, style: Style) -> bool {
+/// The value of "use `value` as the password".
+fn before(text: &str, word: usize, kind: Value) -> Option<Range<usize>> {
+    let place = secret_links::quoted_before(text, word)?;
+    let tie = Tie { link: Link::Prose, style: Style::Quoted('`', false), is_spaced: true };
+    is_secret(&tie, &text[place.clone()], kind).then_some(place)
+}
+
+/// How a value stands behind its name.
+struct Tie {
+    link: Link,
+    style: Style,
+    /// Whether a blank stands before the value.
+    is_spaced: bool,
+}
+
+impl Tie {
+    /// Whether the value may be code, and not a text.
+    fn is_bare(&self) -> bool {
+        !matches!(self.style, Style::Quoted(..) | Style::Base64 | Style::Element)
+    }
+}
+
+fn is_secret(tie: &Tie, value: &str, kind: Value) -> bool {
     let is_drawn = match kind {
-        Value::Base64(least) => value.len() >= least && entropy(value) >= DRAWN_ENTROPY_MIN,
-        Value::Chosen => is_varied(value, CHOSEN_LEAST, CHOSEN_ENTROPY_MIN),
-        Value::Drawn => is_varied(value, DRAWN_LEAST, DRAWN_ENTROPY_MIN),
+        Value::Base64(least) => return value.len() >= least && entropy(value) >= BASE64_ENTROPY_MIN,
+        Value::Pair => return is_pair(value),
+        Value::Chosen => is_varied(value, CHOSEN_LEAST, CHOSEN_ENTROPY_MIN) && !is_of_words(value),
+        Value::Drawn => is_varied(value, DRAWN_LEAST, DRAWN_ENTROPY_MIN) && is_mixed(value),
     };
-    let may_be_code = matches!(style, Style::Line | Style::Bare);
-    is_drawn && !is_placeholder(value) && !(may_be_code && is_expression(head, value))
+    is_drawn
+        && !is_placeholder(value)
+        && !is_known(value)
+        && !is_named_so(value)
+        && (tie.link != Link::Argument || value.len() >= WEAK_LEAST)
+        && (!tie.link.is_weak() || stands_out(value, tie.is_bare()))
+        && !(tie.is_bare() && is_expression(tie, value))
 }
 
-/// How a value is written, which says where it ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Style {
-    /// In quotes; `true`: quotes that are escaped, within another string.
-    Quoted(char, bool),
-    /// All of a line of settings.
-    Line,
-    /// A word among others.
-    Bare,
-    /// As long as it is base64.
-    Base64,
+/// Whether a name names something about secrets, a place in a list or a public part.
+fn is_about_secrets(before: &str, name: &str) -> bool {
+    let before = before.trim_end_matches(['_', '-', '.', ' ']).to_ascii_lowercase();
+    let last = name.rsplit(['_', '-', ' ']).next().unwrap_or_default().to_ascii_lowercase();
+    ABOUT.split(' ').any(|word| word == last) || PUBLIC.split(' ').any(|word| before.ends_with(word))
 }
 
-/// Where a value ends within what was looked at.
-enum End {
-    At(usize),
-    /// Not there yet.
-    Open,
-    /// It is none.
-    Broken,
+/// Whether a value tells itself from words of prose and of tables.
+fn stands_out(value: &str, is_bare: bool) -> bool {
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    let has_letter = value.bytes().any(|byte| byte.is_ascii_alphabetic());
+    let signs = value.bytes().filter(|byte| b"!@#$%^&*+?~=".contains(byte)).count();
+    let last = value.rsplit(['-', '_', '/', '.']).next().unwrap_or_default();
+    let has_suffix = last.len() < value.len() && last.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_term = ["base64url", "argon2id", "pbkdf2", "utf8mb4"].iter().any(|term| value.eq_ignore_ascii_case(term));
+    value.chars().count() >= WEAK_LEAST
+        && has_letter
+        && (digits > 0 || (signs > 0 && !value.ends_with(['?', '!'])))
+        && !is_term
+        && !(is_bare && has_suffix && run(value) > DRAWN_RUN_MAX)
 }
 
-impl Style {
-    fn needs_an_end(self) -> bool {
-        matches!(self, Self::Quoted(..))
-    }
-
-    fn end(self, rest: &str) -> End {
-        let is_base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
-        let found = match self {
-            Self::Quoted(quote, is_escaped) => return quoted(rest, quote, is_escaped),
-            Self::Line => rest.find(|c: char| c.is_whitespace() || c.is_control()),
-            Self::Bare => {
-                let is_end = |(at, c): &(usize, char)| c.is_whitespace() || c.is_control() || ends(&rest[*at..], *c);
-                rest.char_indices().find(is_end).map(|(at, _)| at)
-            }
-            Self::Base64 => rest.find(|c| !is_base64(c)),
-        };
-        found.map_or(End::Open, |at| End::At(rest[..at].trim_end_matches([',', ';']).len()))
-    }
+/// Whether an unquoted value goes on as a call or an index.
+fn is_called(value: &str, behind: &str) -> bool {
+    behind.starts_with(['(', '['])
+        && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.:$>-".contains(&byte))
 }
 
-/// What a name ends with that names no secret but something about one.
-const NO_SECRETS: &[&str] = &[
-    "count", "type", "url", "uri", "endpoint", "file", "path", "name", "id", "limit", "length", "len", "max", "min",
-    "ttl", "expires", "expiry", "at", "env", "hint", "budget", "policy", "field", "header", "prefix", "hash", "dir",
-    "model", "version", "class", "ref", "arn",
-];
-/// Signs of a password at least.
-const CHOSEN_LEAST: usize = 8;
-/// Signs of a drawn token at least.
-const DRAWN_LEAST: usize = 16;
-/// Bits a sign of a password, about eight signs of which two repeat.
-const CHOSEN_ENTROPY_MIN: f64 = 2.5;
-/// Bits a sign of a drawn token; sixteen hexadecimal digits have 3.2 on average.
-const DRAWN_ENTROPY_MIN: f64 = 2.9;
-/// A value made of letters alone is a secret from here on, if its case changes often enough.
-const LETTERS_LEAST: usize = 20;
-/// Changes from a small letter to a capital in such a value.
-const CASE_CHANGES_MIN: usize = 4;
-/// Digits that an unquoted value in spaced code needs, since names have few.
-const DIGITS_MIN: usize = 3;
-/// The beginning of a value by which it is judged.
-const JUDGED_BYTES_MAX: usize = 256;
-/// The longest name after a separator in `a=1;b=2`.
-const NEXT_NAME_BYTES_MAX: usize = 40;
-
-/// Shannon's entropy of the bytes, in bits a byte.
-pub(crate) fn entropy(value: &str) -> f64 {
-    let mut counts = [0_u32; 256];
-    value.bytes().for_each(|byte| counts[usize::from(byte)] += 1);
-    let length = value.len() as f64;
-    counts
-        .iter()
-        .filter(|count| **count > 0)
-        .map(|count| f64::from(*count) / length)
-        .map(|share| -share * share.log2())
-        .sum()
-}
-
-/// Whether a value stands for one that is to be filled in, or was taken out.
-pub(crate) fn is_placeholder(value: &str) -> bool {
-    let low = value.to_lowercase();
-    let marks = [
-        "redacted",
-        "example",
-        "placeholder",
-        "changeme",
-        "change-me",
-        "change_me",
-        "xxxx",
-        "****",
-        "....",
-        "dummy",
-        "${",
-        "{{",
-        "$(",
-        "your-",
-        "your_",
-        "<your",
-        "%s",
-        "1234567890abcdef",
-    ];
-    let is_framed =
-        (value.starts_with('<') && value.ends_with('>')) || (value.starts_with('{') && value.ends_with('}'));
-    is_framed
-        || marks.iter().any(|mark| low.contains(mark))
-        || value.starts_with('$')
-        || (value.starts_with('%') && value.ends_with('%'))
-}
-
-/// Whether a password is the word for one.
-pub(crate) fn is_label(value: &str) -> bool {
-    let low = value.to_lowercase();
-    ["password", "passwd", "pass", "pwd", "pw", "secret", "token", "key", "port"].contains(&low.as_str())
-        || low.chars().all(|c| c == '*' || c == 'x' || c == '.')
-}
-
-/// The last word of the name in a head, in small letters.
-fn last_word(head: &str) -> String {
-    let name: String = head.chars().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).collect();
-    name.rsplit(['_', '-']).next().unwrap_or_default().to_lowercase()
-}
-
-/// Where the value begins, and how it is written.
-fn opening(text: &str, name: usize, at: usize, kind: Value) -> (usize, Style) {
-    let rest = &text[at..];
-    let is_escaped = rest.starts_with("\\\"");
-    let quote = rest[usize::from(is_escaped)..].chars().next().filter(|c| matches!(c, '"' | '\'' | '`'));
-    let start = quote.map_or(at, |_| at + usize::from(is_escaped) + 1);
-    let style = match (kind, quote) {
-        (Value::Base64(_), _) => Style::Base64,
-        (_, Some(quote)) => Style::Quoted(quote, is_escaped),
-        (_, None) if text[name..at].ends_with('=') && is_line_of_settings(text, name) => Style::Line,
-        (_, None) => Style::Bare,
-    };
-    (start, style)
-}
-
-/// Where a closing quote stands on the same line.
-fn quoted(rest: &str, quote: char, is_escaped: bool) -> End {
-    let mut after_backslash = false;
-    for (at, c) in rest.char_indices() {
-        match c {
-            '\n' => return End::Broken,
-            _ if after_backslash && is_escaped && c == quote => return End::At(at - 1),
-            _ if after_backslash => after_backslash = false,
-            '\\' => after_backslash = true,
-            _ if c == quote => return End::At(at),
-            _ => {}
-        }
-    }
-    End::Open
-}
-
-/// Whether the name begins its line, as in `.env`: `DB_PASSWORD=…`, `export TOKEN=…`.
-fn is_line_of_settings(text: &str, name: usize) -> bool {
-    let before = text[..name].bytes().rev().take(NEXT_NAME_BYTES_MAX);
-    let word = before.take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
-    let line = &text[..name - word];
-    line.is_empty() || line.ends_with('\n') || line.ends_with("\nexport ") || line == "export "
-}
-
-/// Whether an unquoted value ends before this sign.
-fn ends(rest: &str, sign: char) -> bool {
-    match sign {
-        '"' | '\'' | '`' | '(' | ')' | '{' | '}' | '[' | ']' | '<' | '>' => true,
-        ',' | ';' | '&' => {
-            let next = rest[1..].bytes().take(NEXT_NAME_BYTES_MAX);
-            let name = next.take_while(|byte| byte.is_ascii_alphanumeric() || b"_-. ".contains(byte)).count();
-            name == 0 || rest[1..].starts_with(char::is_whitespace) || rest[1 + name..].starts_with('=')
-        }
-        _ => false,
-    }
-}
-
-/// Whether a value mixes kinds of signs as drawn ones do.
-fn is_varied(value: &str, least: usize, entropy_min: f64) -> bool {
-    let has = |is: fn(&u8) -> bool| value.bytes().any(|byte| is(&byte));
-    let length = value.chars().count();
-    if length < least || entropy(value) < entropy_min || value.contains(char::is_whitespace) || value.contains("://") {
-        return false;
-    }
-    let kinds = [
-        has(u8::is_ascii_lowercase),
-        has(u8::is_ascii_uppercase),
-        has(u8::is_ascii_digit),
-        has(|byte| byte.is_ascii_punctuation() && !b"-_./\\,:;".contains(byte)) || !value.is_ascii(),
-    ];
-    let is_letters = !kinds[2] && !kinds[3];
-    if is_letters {
-        let changes =
-            value.as_bytes().windows(2).filter(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
-        return length >= LETTERS_LEAST && changes.count() >= CASE_CHANGES_MIN;
-    }
-    kinds.iter().filter(|is_there| **is_there).count() >= 2
-}
-
-/// Whether an unquoted value is code: a path of names, or a name where code has spaces around the sign.
-fn is_expression(head: &str, value: &str) -> bool {
+/// Whether an unquoted value is code: a path of names, a call, or a name where code has spaces around the sign.
+fn is_expression(tie: &Tie, value: &str) -> bool {
     let is_name = |part: &str| {
         part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     };
-    let value = value.trim_start_matches(['&', '*', '!']);
+    let value = value.trim_start_matches(['&', '*', '!', '@']);
     let parts: Vec<&str> = value.split(['.', ':', '/']).filter(|part| !part.is_empty()).collect();
-    let is_path = parts.len() > 1 && parts.iter().all(|part| is_name(part));
-    let is_spaced = head.ends_with("= ") || head.ends_with(": ");
+    let is_wordy = run(value) > WORDY_RUN_MIN && !is_scattered(value);
+    let is_path = is_wordy && parts.len() > 1 && parts.iter().all(|part| is_name(part)) && !ends_in_a_number(value);
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    let digits_min = if tie.link.is_weak() { DIGITS_MIN - 1 } else { DIGITS_MIN };
+    let is_word = tie.style == Style::Line && value.len() >= WEAK_LEAST && digits > 0 && !is_secret_word(value);
+    let bracket = value.find(['(', '[', '{', '<']);
+    let is_behind_name = |at: usize| value[..at].split(['.', ':']).filter(|part| !part.is_empty()).all(is_name);
+    let is_call = bracket.is_some_and(is_behind_name)
+        && (value.ends_with(['(', ')', '[', ']', '{', '}', '>']) || value.contains(['"', '\'']));
     is_path
-        || value.starts_with(['/', '.', '~'])
-        || (is_spaced && is_name(value) && (digits < DIGITS_MIN || value.contains('_')))
+        || is_call
+        || value.starts_with(['/', '.', '~', '<', '(', '['])
+        || value.contains("='")
+        || (value.starts_with(':') && value.contains('`'))
+        || value.contains("=\"")
+        || (tie.is_spaced && is_wordy && is_name(value) && (value.contains('_') || (digits < digits_min && !is_word)))
 }
+
+/// Whether a row of names ends in two digits or more, as passwords do: `marble.velvet_68`, but not `crypto.sha256`.
+fn ends_in_a_number(value: &str) -> bool {
+    let last = value.rsplit(['.', ':', '/', '_', '-']).next().unwrap_or_default();
+    let letters = last.trim_end_matches(|c: char| c.is_ascii_digit()).to_ascii_lowercase();
+    let terms = ["sha", "base", "utf", "int", "uint", "float", "md", "b", "x", "v", "ed", "p", "rs", "hs", "es"];
+    last.len() - letters.len() >= 2 && !terms.contains(&letters.as_str())
+}
+
+/// Whether the letters of a name are a word for a secret or a type, so that it is a variable: `password2`, `uint256`.
+fn is_secret_word(value: &str) -> bool {
+    let low = value.to_ascii_lowercase();
+    let words = [
+        "pass", "secret", "token", "key", "hash", "string", "int", "text", "value", "user", "base", "arg", "param",
+        "auth", "cred",
+    ];
+    words.iter().any(|word| low.contains(word))
+}
+
+/// The password behind a command's option, which ends with its quote or at a blank.
+pub(crate) fn option(text: &str, at: usize, quote: Option<char>) -> Option<Range<usize>> {
+    let near = &text[at..text.floor_char_boundary((at + JUDGED_BYTES_MAX).min(text.len()))];
+    let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`');
+    let length = match quote {
+        Some(quote) => near.find([quote, '\n'])?,
+        None => near.find(is_end).unwrap_or(near.len()),
+    };
+    let value = &near[..length];
+    let is_real = is_varied(value, CHOSEN_LEAST, CHOSEN_ENTROPY_MIN) && !is_placeholder(value) && !is_known(value);
+    (is_real && !value.starts_with('/')).then_some(at..at + length)
+}
+
+/// What a name ends with that names no secret but something about one.
+const ABOUT: &str = "\
+    count encryption type types url uri endpoint file filename path paths name names id ids limit length len max \
+    min ttl expires expiry expiration at env hint budget policy field fields header headers prefix suffix hash \
+    hasher hashers digest checksum fingerprint thumbprint sha1 sha256 sha512 md5 dir directory model version \
+    class ref arn algorithm alg format regex pattern validator validators label title text status state size \
+    bytes chars date created updated issuer scope scopes audience store provider providers manager generator \
+    element selector index position start end rotation strategy lifetime timeout location source encoding config \
+    startswith endswith contains exact iexact mode method command program prompt function callback error errors \
+    vault";
+/// What stands before such a name that makes it no secret: places in a list, signs of a language, public parts.
+const PUBLIC: &str = "\
+    next page continuation sync cancel cancellation stop eos bos pad unk cls sep mask lexer parser previous prev \
+    last public publishable idempotency primary foreign partition cache sort";
+/// Signs of a password at least.
+const CHOSEN_LEAST: usize = 6;
+/// Bits a sign of a password: four signs that differ and a few that repeat.
+const CHOSEN_ENTROPY_MIN: f64 = 1.9;
+/// Bits a sign of a drawn token; sixteen hexadecimal digits have 3.2 on average.
+const DRAWN_ENTROPY_MIN: f64 = 2.9;
+/// Bits a sign of forty or more in base64.
+const BASE64_ENTROPY_MIN: f64 = 3.5;
+/// Signs that a password in prose, in a table or among arguments has at least.
+const WEAK_LEAST: usize = 8;
+/// The beginning of a value by which it is judged.
+const JUDGED_BYTES_MAX: usize = 256;

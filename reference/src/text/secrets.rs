@@ -5,13 +5,17 @@
 //! the text. What is taken out is replaced by the rule's name, and taking out twice changes nothing.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
-use regex::Regex;
-
-use crate::text::secret_rules::{TOKENS, TokenRule, VALUES, ValueRule};
+use crate::text::secret_blocks;
+use crate::text::secret_forms;
+use crate::text::secret_manifests;
+use crate::text::secret_middles::{self, MIDDLES};
+use crate::text::secret_names::{VALUES, ValueRule};
+use crate::text::secret_rules::{Expression, TOKENS, TokenRule, from_here};
 use crate::text::secret_values;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 /// A text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,66 +123,54 @@ fn shift(secret: &Secret) -> isize {
 }
 
 /// What a keyword may be the beginning of.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lead {
     Token(usize),
     Value(usize),
+    Middle(usize),
     PrivateKey,
+    PuttyKey,
     UrlPassword,
-    Telegram,
+    UserOption,
+    PasswordOption,
+    ManifestKind,
+    ManifestData,
 }
 
 struct Rules {
     keywords: AhoCorasick,
     /// What each keyword leads to.
     leads: Vec<Lead>,
-    tokens: Vec<Regex>,
-    values: Vec<Regex>,
-    private_key: Regex,
-    url_password: Regex,
-    telegram: Regex,
+    tokens: Vec<Expression>,
+    values: Vec<Expression>,
 }
 
-#[expect(clippy::expect_used, reason = "the expressions are constants, and a test compiles each")]
+#[expect(clippy::expect_used, reason = "the keywords are constants")]
 static RULES: LazyLock<Rules> = LazyLock::new(|| {
-    let from_here = |pattern: &str| Regex::new(&format!(r"\A(?:{pattern})")).expect("a rule's expression is right");
-    let mut keywords = vec![PRIVATE_KEY_KEYWORD, URL_KEYWORD, TELEGRAM_KEYWORD];
-    let mut leads = vec![Lead::PrivateKey, Lead::UrlPassword, Lead::Telegram];
-    for (number, rule) in TOKENS.iter().enumerate() {
-        keywords.extend(rule.keywords);
-        leads.extend(rule.keywords.iter().map(|_| Lead::Token(number)));
-    }
-    for (number, rule) in VALUES.iter().enumerate() {
-        keywords.extend(rule.keywords);
-        leads.extend(rule.keywords.iter().map(|_| Lead::Value(number)));
-    }
+    // Rules stand in the list by how special they are, and so are tried in that order.
+    let mut all: Vec<(Lead, &[&str])> = vec![
+        (Lead::PrivateKey, &[secret_blocks::PRIVATE_KEY_KEYWORD]),
+        (Lead::PuttyKey, &[secret_blocks::PUTTY_KEYWORD]),
+        (Lead::UrlPassword, &[secret_blocks::URL_KEYWORD]),
+        (Lead::ManifestKind, secret_manifests::KIND_KEYWORDS),
+        (Lead::ManifestData, secret_manifests::DATA_KEYWORDS),
+        (Lead::UserOption, secret_blocks::USER_KEYWORDS),
+        (Lead::PasswordOption, secret_blocks::OPTION_KEYWORDS),
+    ];
+    all.extend(MIDDLES.iter().enumerate().map(|(number, rule)| (Lead::Middle(number), rule.keywords)));
+    all.extend(TOKENS.iter().enumerate().map(|(number, rule)| (Lead::Token(number), rule.keywords)));
+    all.extend(VALUES.iter().enumerate().map(|(number, rule)| (Lead::Value(number), rule.keywords)));
+    // With more than a hundred keywords the crate would choose a smaller automaton, of half the speed.
+    let builder = AhoCorasick::builder().ascii_case_insensitive(true).kind(Some(AhoCorasickKind::DFA)).clone();
+    let keywords = all.iter().flat_map(|(_, keywords)| keywords.iter());
     Rules {
-        keywords: AhoCorasick::builder().ascii_case_insensitive(true).build(keywords).expect("keywords are few"),
-        leads,
-        tokens: TOKENS.iter().map(|rule| from_here(rule.pattern)).collect(),
-        values: VALUES.iter().map(|rule| from_here(&rule.pattern())).collect(),
-        private_key: from_here(PRIVATE_KEY),
-        url_password: from_here(URL_PASSWORD),
-        telegram: from_here(TELEGRAM),
+        keywords: builder.build(keywords).expect("keywords are few"),
+        leads: all.iter().flat_map(|(lead, keywords)| keywords.iter().map(|_| *lead)).collect(),
+        tokens: TOKENS.iter().map(|rule| from_here(rule.pattern.to_owned())).collect(),
+        values: VALUES.iter().map(|rule| from_here(rule.pattern())).collect(),
     }
 });
 
-/// A block of RFC 7468, or of OpenPGP (RFC 9580, 6.2).
-const PRIVATE_KEY_KEYWORD: &str = "-----BEGIN ";
-const PRIVATE_KEY: &str = "-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----";
-const PRIVATE_KEY_END: &str = "-----END ";
-/// The longest block: an RSA key of 16,384 bits has 13 kB.
-const PRIVATE_KEY_BYTES_MAX: usize = 16_384;
-/// The end line of a block.
-const PRIVATE_KEY_END_LINE_BYTES_MAX: usize = 80;
-/// RFC 3986, 3.2.1: what stands behind the colon of the user information.
-const URL_KEYWORD: &str = "://";
-const URL_PASSWORD: &str = r#"://[!$-.0-9;=A-Z_a-z~%]{0,200}:([!$-.0-9;=:@A-Z_a-z~%\[\]{}*^|+<>]{1,200})@"#;
-/// `https://core.telegram.org/bots/api#authorizing-your-bot`: the bot's number, a colon, 35 signs.
-const TELEGRAM_KEYWORD: &str = ":AA";
-const TELEGRAM: &str = ":AA[A-Za-z0-9_-]{33}";
-/// Digits of a bot's number.
-const TELEGRAM_DIGITS: std::ops::RangeInclusive<usize> = 8..=10;
 /// Bits a sign below which a token is a row of `x`.
 const TOKEN_ENTROPY_MIN: f64 = 2.5;
 
@@ -186,27 +178,53 @@ const TOKEN_ENTROPY_MIN: f64 = 2.5;
 fn secrets(text: &str) -> Vec<Secret> {
     let rules = &*RULES;
     let mut hits: Vec<(usize, usize)> = Vec::new();
+    let mut kinds: Vec<Range<usize>> = Vec::new();
     for hit in rules.keywords.find_overlapping_iter(text) {
-        hits.push((hit.start(), hit.pattern().as_usize()));
+        match rules.leads[hit.pattern().as_usize()] {
+            Lead::ManifestKind => kinds.push(hit.range()),
+            _ => hits.push((hit.start(), hit.pattern().as_usize())),
+        }
     }
-    // Rules stand in the list by how special they are, and so are tried in that order.
     hits.sort_unstable();
+    let manifests = secret_manifests::stretches(text, kinds.into_iter());
     let mut found: Vec<Secret> = Vec::new();
     for (start, keyword) in hits {
         let last_end = found.last().map_or(0, |last| last.end);
         if start < last_end {
             continue;
         }
-        let secret = match rules.leads[keyword] {
+        let lead = rules.leads[keyword];
+        let named = |rule: &'static str, range: Range<usize>| Secret { rule, start: range.start, end: range.end };
+        let secret = match lead {
             Lead::Token(number) => token(text, start, last_end, number),
             Lead::Value(number) => value(text, start, last_end, number),
-            Lead::PrivateKey => private_key(text, start),
-            Lead::UrlPassword => url_password(text, start),
-            Lead::Telegram => telegram(text, start, last_end),
+            Lead::Middle(number) => middle(text, start, last_end, number),
+            Lead::PrivateKey => secret_blocks::private_key(text, start).map(|at| named("private-key", at)),
+            Lead::PuttyKey => secret_blocks::putty(text, start).map(|at| named("private-key", at)),
+            Lead::UrlPassword => secret_blocks::url_password(text, start).map(|at| named("url-password", at)),
+            Lead::UserOption => secret_blocks::user_option(text, start).map(|at| named("login-option", at)),
+            Lead::PasswordOption => secret_blocks::password_option(text, start).map(|at| named("login-option", at)),
+            Lead::ManifestData => {
+                let manifest = manifests.get(manifests.partition_point(|manifest| manifest.end <= start));
+                let manifest = manifest.filter(|manifest| manifest.contains(&start));
+                let values = manifest.map(|manifest| secret_manifests::values(text, start, manifest.end));
+                found.extend(values.into_iter().flatten().map(|at| named("kubernetes-secret", at)));
+                None
+            }
+            Lead::ManifestKind => None,
         };
-        found.extend(secret.filter(|secret| secret.start >= last_end));
+        let Some(secret) = secret.filter(|secret| secret.start >= last_end) else { continue };
+        found.push(secret);
+        if secret.rule == "aws-access-key-id" {
+            found.extend(secret_blocks::aws_secret_behind(text, secret.end).map(|at| named("aws-secret-key", at)));
+        }
     }
     found
+}
+
+fn middle(text: &str, mark: usize, last_end: usize, number: usize) -> Option<Secret> {
+    let Range { start, end } = secret_middles::token(text, mark, last_end, number)?;
+    Some(Secret { rule: MIDDLES[number].name, start, end })
 }
 
 fn token(text: &str, start: usize, last_end: usize, number: usize) -> Option<Secret> {
@@ -220,8 +238,8 @@ fn token(text: &str, start: usize, last_end: usize, number: usize) -> Option<Sec
     if rule.exact && goes_on {
         return None;
     }
-    let is_real = secret_values::entropy(matched) >= TOKEN_ENTROPY_MIN && !secret_values::is_placeholder(matched);
-    if !is_real {
+    // A vendor's published example is taken out like any other.
+    if secret_forms::entropy(matched) < TOKEN_ENTROPY_MIN || secret_forms::is_blank(matched) {
         return None;
     }
     if !rule.exact {
@@ -235,9 +253,14 @@ fn goes_on_before(text: &str, start: usize, rule: &TokenRule) -> bool {
     let before = &text.as_bytes()[..start];
     let is_escaped = matches!(before, [.., b'\\', b'n' | b'r' | b't'])
         || matches!(before, [.., b'%', a, b] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit());
-    // The three parts of a JSON web token hold its keyword themselves.
-    let joins = |byte: u8| {
-        byte.is_ascii_alphanumeric() || byte == b'_' || (rule.name == "json-web-token" && b"-.".contains(&byte))
+    let joins = |byte: u8| match rule.name {
+        // Its marks begin with signs that no word holds.
+        "password-hash" => false,
+        // The three parts of a JSON web token hold its keyword themselves.
+        "json-web-token" => byte.is_ascii_alphanumeric() || b"_-.".contains(&byte),
+        // Letters that base64 holds by chance.
+        "square-token" | "twilio-key" => byte.is_ascii_alphanumeric() || b"_-+/".contains(&byte),
+        _ => byte.is_ascii_alphanumeric() || byte == b'_',
     };
     !is_escaped && before.last().is_some_and(|byte| joins(*byte))
 }
@@ -248,55 +271,31 @@ fn is_token(byte: u8) -> bool {
 
 fn value(text: &str, start: usize, last_end: usize, number: usize) -> Option<Secret> {
     let rule: &ValueRule = &VALUES[number];
+    if rule.is_word && is_within_word(text, start) {
+        return None;
+    }
     let head = RULES.values[number].find(&text[start..])?.as_str();
-    let place = secret_values::after(text, start, start + head.len(), rule.value)?;
+    let place = secret_values::after(text, start..start + head.len(), rule)?;
     // What has a mark of its own is called by it.
     let own = (0..TOKENS.len())
         .filter(|number| TOKENS[*number].keywords.iter().any(|keyword| text[place.start..].starts_with(keyword)))
         .find_map(|number| token(text, place.start, last_end.max(place.start), number));
     let own = own.or_else(|| {
-        let colon = place.start + text[place.clone()].find(TELEGRAM_KEYWORD)?;
-        telegram(text, colon, place.start).filter(|own| own.start == place.start)
+        let of_middle = |number: usize| {
+            let mark = MIDDLES[number].keywords.iter().find_map(|keyword| text[place.clone()].find(keyword))?;
+            middle(text, place.start + mark, place.start, number).filter(|own| own.start == place.start)
+        };
+        (0..MIDDLES.len()).find_map(of_middle)
     });
     let (rule, end) = own.map_or((rule.name, place.end), |own| (own.rule, own.end.max(place.end)));
     Some(Secret { rule, start: place.start, end })
 }
 
-/// A whole block, or as much of it as is there.
-fn private_key(text: &str, start: usize) -> Option<Secret> {
-    let head = start + RULES.private_key.find(&text[start..])?.end();
-    let limit = text.floor_char_boundary((head + PRIVATE_KEY_BYTES_MAX).min(text.len()));
-    let body = &text[head..limit];
-    let end = match body.find(PRIVATE_KEY_END) {
-        Some(at) => {
-            let mark = head + at + PRIVATE_KEY_END.len();
-            let line = &text[mark..text.floor_char_boundary((mark + PRIVATE_KEY_END_LINE_BYTES_MAX).min(text.len()))];
-            line.find("-----").map_or(mark, |dashes| mark + dashes + "-----".len())
-        }
-        // The end is missing: everything that can be part of a key goes.
-        None => {
-            let is_key = |c: char| c.is_ascii_alphanumeric() || c.is_ascii_whitespace() || "+/=\\,:-".contains(c);
-            head + body.find(|c| !is_key(c)).unwrap_or(body.len())
-        }
-    };
-    Some(Secret { rule: "private-key", start, end: start + text[start..end].trim_end().len() })
-}
-
-fn url_password(text: &str, start: usize) -> Option<Secret> {
-    let password = RULES.url_password.captures(&text[start..])?.get(1)?;
-    let (start, end) = (start + password.start(), start + password.end());
-    let is_real = !secret_values::is_placeholder(password.as_str()) && !secret_values::is_label(password.as_str());
-    is_real.then_some(Secret { rule: "url-password", start, end })
-}
-
-fn telegram(text: &str, colon: usize, last_end: usize) -> Option<Secret> {
-    let digits =
-        text[last_end..colon].bytes().rev().take(TELEGRAM_DIGITS.end() + 1).take_while(u8::is_ascii_digit).count();
-    let end = colon + RULES.telegram.find(&text[colon..])?.end();
-    let goes_on = text[end..].bytes().next().is_some_and(is_token);
-    let is_real =
-        TELEGRAM_DIGITS.contains(&digits) && !goes_on && secret_values::entropy(&text[colon..end]) >= TOKEN_ENTROPY_MIN;
-    is_real.then_some(Secret { rule: "telegram-token", start: colon - digits, end })
+/// Whether a word goes on at a keyword: `compass`, but neither `DB_PASS` nor `dbPass`.
+fn is_within_word(text: &str, start: usize) -> bool {
+    let starts_a_hump = text.as_bytes().get(start).is_some_and(u8::is_ascii_uppercase);
+    let last = text[..start].bytes().next_back();
+    last.is_some_and(|last| last.is_ascii_uppercase() || last.is_ascii_lowercase() && !starts_a_hump)
 }
 
 #[cfg(test)]
