@@ -186,7 +186,7 @@ pub async fn status(args: StatusArgs) -> anyhow::Result<()> {
     library.store().close().await;
     let status = json!({
         "project": place.root, "config": place.config(), "schema": SCHEMA_VERSION,
-        "embedder": model.to_string(), "score": Scale::of(&model).name(),
+        "embedder": model.to_string(), "score": told(Scale::of(&model)),
         "sources": figures.sources, "chunks": figures.chunks, "mean_tokens": figures.mean_tokens,
         "answers_remembered": figures.answers, "embeddings_remembered": figures.embeddings,
         "last_indexed": sources.iter().map(|source| source.indexed_at).max(),
@@ -206,6 +206,15 @@ pub async fn status(args: StatusArgs) -> anyhow::Result<()> {
         anstream::println!("the last run was broken off: `serin reference index` goes on where it was");
     }
     Ok(())
+}
+
+/// By what a score is told.
+const fn told(scale: Scale) -> &'static str {
+    match scale {
+        Scale::Words => "the chance of answering, fitted to words",
+        Scale::Weights => "the chance of answering, fitted to words and these weights",
+        Scale::Cosine => "the cosine; nothing is fitted to this model",
+    }
 }
 
 /// A status as it fits a screen: one line for each part.

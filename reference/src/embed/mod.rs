@@ -8,6 +8,7 @@
 //! ever puts another model, a zero or an older vector in the place of one that could not be made.
 
 pub mod embedder;
+#[cfg(feature = "remote")]
 pub mod length;
 #[cfg(feature = "builtin")]
 pub mod concepts;
@@ -20,10 +21,13 @@ pub mod remote;
 #[cfg(feature = "local-models")]
 pub mod local;
 pub mod provider;
+#[cfg(feature = "remote")]
 pub mod fingerprint;
 #[cfg(feature = "remote")]
 pub mod cache_key;
 
 pub use embedder::{EmbedError, Embedder, Model, Purpose};
+#[cfg(feature = "remote")]
 pub use fingerprint::{Fingerprint, Probe, fingerprint};
+#[cfg(feature = "remote")]
 pub use length::{LENGTH_MIN, length, normalise};

@@ -8,8 +8,12 @@ use chrono::{DateTime, Utc};
 use sha2::{Digest as _, Sha256};
 
 use crate::chunk::{Chunk, Method, PARSER_VERSION, Role};
+use crate::embed::EmbedError;
+#[cfg(not(feature = "remote"))]
+use crate::embed::Embedder as _;
 use crate::embed::provider::Provider;
-use crate::embed::{EmbedError, Fingerprint, fingerprint};
+#[cfg(feature = "remote")]
+use crate::embed::{Fingerprint, fingerprint};
 use crate::index::document::{Cutting, Document, Indexed};
 #[cfg(feature = "remote")]
 use crate::index::embedding::KeptVectors;
@@ -120,25 +124,35 @@ impl Library {
     }
 
     /// Looks whether the index's embedder is ours.
+    #[cfg(feature = "remote")]
     async fn recognise(&self, known: &str) -> Result<(), LibraryError> {
         #[cfg(feature = "builtin")]
         if self.parts.vectors.embedder().built_in().is_some_and(|built_in| built_in.fingerprint() == known) {
             // The first version of the index kept a digest; this one keeps vectors.
             return self.sign().await;
         }
-        let Ok(known) = serde_json::from_str::<Fingerprint>(known) else {
-            let why =
-                format!("this index was made with {known}, which is not known here: index again with --full-rebuild");
-            return Err(LibraryError::Foreign(why));
-        };
+        let Ok(known) = serde_json::from_str::<Fingerprint>(known) else { return Err(foreign(known)) };
         known.fits(&fingerprint(self.parts.vectors.embedder()).await?).map_err(LibraryError::Foreign)
+    }
+
+    #[cfg(not(feature = "remote"))]
+    async fn recognise(&self, known: &str) -> Result<(), LibraryError> {
+        if known == self.signature().await? { Ok(()) } else { Err(foreign(known)) }
     }
 
     /// Writes down whose vectors the index holds.
     pub(super) async fn sign(&self) -> Result<(), LibraryError> {
-        let own = fingerprint(self.parts.vectors.embedder()).await?;
-        let own = serde_json::to_string(&own).unwrap_or_default();
-        Ok(self.parts.store.set_fact(EMBEDDER, Some(&own)).await?)
+        Ok(self.parts.store.set_fact(EMBEDDER, Some(&self.signature().await?)).await?)
+    }
+
+    #[cfg_attr(not(feature = "remote"), expect(clippy::unused_async, reason = "no embedder is asked"))]
+    async fn signature(&self) -> Result<String, LibraryError> {
+        let embedder = self.parts.vectors.embedder();
+        #[cfg(feature = "remote")]
+        let own = fingerprint(embedder).await?;
+        #[cfg(not(feature = "remote"))]
+        let own = serde_json::json!({ "model": embedder.model(), "probes": [] });
+        Ok(serde_json::to_string(&own).unwrap_or_default())
     }
 
     /// What makes its vectors.
@@ -238,6 +252,12 @@ impl Library {
             self.parts.preparing.cut_how()
         )
     }
+}
+
+fn foreign(known: &str) -> LibraryError {
+    LibraryError::Foreign(format!(
+        "this index was made with {known}, which is not known here: index again with --full-rebuild"
+    ))
 }
 
 fn hash(text: &str) -> String {

@@ -44,6 +44,14 @@ pub struct Impact {
     pub mentions: usize,
 }
 
+/// The score from which a hit is not clearly of something else.
+const fn related(scale: Scale) -> f64 {
+    match scale {
+        Scale::Words | Scale::Weights => 0.005,
+        Scale::Cosine => 0.2,
+    }
+}
+
 impl Retrieval {
     /// The constraints that stand among the first `max_rank` candidates for a change, the first first; of those whose score
     /// is lower than `min_score`, or else shows that they are of something else, none.
@@ -68,7 +76,7 @@ impl Retrieval {
         };
         let findings = self.search(&question).await?;
         let scale = Scale::of(self.library.vectors().embedder().model());
-        let min_score = min_score.unwrap_or(scale.related());
+        let min_score = min_score.unwrap_or(related(scale));
         let candidates = (1..).zip(findings.hits).take(max_rank);
         let applying =
             candidates.filter(|(_, found)| found.chunk.source_type == "constraints" && found.score >= min_score);

@@ -13,6 +13,8 @@ pub mod stages;
 
 pub mod fusion;
 pub mod tuning;
+#[cfg(feature = "local-models")]
+pub mod worth;
 pub mod score;
 pub mod retrievers;
 pub mod context;

@@ -9,6 +9,8 @@ use crate::search::question::RetrievalError;
 use crate::search::score::{self, Asked, Scale};
 use crate::search::stages::{Stage, Stages};
 use crate::search::tuning::Tuning;
+#[cfg(feature = "local-models")]
+use crate::search::worth;
 use crate::store::contract::Connection;
 use crate::store::filter::Filter;
 use crate::store::records::{ChunkPlace, StoreError, StoredChunk, Worded};
@@ -78,11 +80,15 @@ impl Retrievers<'_> {
         if let Some(passage) = &query_vectors.passage {
             lists.push(nearest(connection, passage, filter, depth).await?);
         }
-        let mut fused = if self.scale == Scale::Weights && query_vectors.passage.is_none() {
-            score::by_worth(connection, &asked, lists.into_iter().flatten().collect()).await?
-        } else {
-            self.fuse(lists)
+        #[cfg(feature = "local-models")]
+        let mut fused = match self.scale {
+            Scale::Weights if query_vectors.passage.is_none() => {
+                worth::by_worth(connection, &asked, lists.into_iter().flatten().collect()).await?
+            }
+            _ => self.fuse(lists),
         };
+        #[cfg(not(feature = "local-models"))]
+        let mut fused = self.fuse(lists);
         fused.truncate(depth.min(self.tuning.fused_max));
         self.read(connection, &asked[0], fused).await
     }

@@ -8,8 +8,10 @@ use std::collections::HashMap;
 
 use crate::embed::Model;
 use crate::search::question::RetrievalError;
+#[cfg(feature = "local-models")]
+use crate::search::worth;
 use crate::store::contract::Connection;
-use crate::store::records::{ChunkPlace, Holding};
+use crate::store::records::Holding;
 use crate::text::terms;
 
 /// By what a score is told.
@@ -23,37 +25,17 @@ pub enum Scale {
     Cosine,
 }
 
-/// The revision of all-MiniLM-L6-v2 as its folder embedder tells it, which was fitted to.
-const WEIGHTS: &str = "73dc9043b614471d-mean";
 /// Chunks of a corpus that was fitted to. BM25 grows with the logarithm of the index.
 const FITTED_CHUNKS: f64 = 1_200.0;
-/// What BM25 counts beside the cosine.
-const BM25_WEIGHT: f64 = 0.04;
 
 impl Scale {
     /// The scale of a model's scores.
     pub fn of(model: &Model) -> Self {
         match model.dimensions {
             0 => Self::Words,
-            _ if model.revision == WEIGHTS => Self::Weights,
+            #[cfg(feature = "local-models")]
+            _ if model.revision == worth::REVISION => Self::Weights,
             _ => Self::Cosine,
-        }
-    }
-
-    /// The score from which a hit is not clearly of something else.
-    pub const fn related(self) -> f64 {
-        match self {
-            Self::Words | Self::Weights => 0.005,
-            Self::Cosine => 0.2,
-        }
-    }
-
-    /// It in words.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Words => "the chance of answering, fitted to words",
-            Self::Weights => "the chance of answering, fitted to words and these weights",
-            Self::Cosine => "the cosine; nothing is fitted to this model",
         }
     }
 }
@@ -72,40 +54,10 @@ pub struct Asked<'a> {
 impl Asked<'_> {
     /// BM25 of a chunk as if the index were of the size that was fitted to. What is not among the best has no more than
     /// the least of them.
-    fn bm25(&self, id: i64, chunks: i64) -> f64 {
+    pub(super) fn bm25(&self, id: i64, chunks: i64) -> f64 {
         let least = || self.bm25.values().copied().reduce(f64::min).unwrap_or(0.0);
         self.bm25.get(&id).copied().unwrap_or_else(least) * FITTED_CHUNKS.ln() / (chunks as f64 + 2.0).ln()
     }
-}
-
-/// Candidates in the order of cosine and BM25 together, each with the most it has for one of the questions: on documents of
-/// others better than any fusion of ranks. Those that are worth the same come by place.
-///
-/// # Errors
-/// The store's.
-pub async fn by_worth(
-    connection: &mut dyn Connection,
-    asked: &[Asked<'_>],
-    mut places: Vec<ChunkPlace>,
-) -> Result<Vec<(i64, f64)>, RetrievalError> {
-    places.sort_unstable();
-    places.dedup();
-    let ids: Vec<i64> = places.iter().map(|place| place.id).collect();
-    let mut worth = vec![0.0_f64; ids.len()];
-    let Holding { chunks, .. } = connection.holding(&[], &[]).await?;
-    for one in asked {
-        let cosines = connection.cosines(one.vector, &ids).await?;
-        for (id, worth) in ids.iter().zip(&mut worth) {
-            *worth = worth.max(self::worth(cosines.get(id), one.bm25(*id, chunks)));
-        }
-    }
-    let mut list: Vec<(i64, f64)> = ids.into_iter().zip(worth).collect();
-    list.sort_by(|left, right| right.1.total_cmp(&left.1));
-    Ok(list)
-}
-
-fn worth(cosine: Option<&f32>, bm25: f64) -> f64 {
-    f64::from(cosine.copied().unwrap_or(0.0)) + BM25_WEIGHT * bm25
 }
 
 /// The scores of candidates, 0 to 1, in their order.
@@ -125,16 +77,15 @@ pub async fn scores(
             |id: &i64| chance(-10.91 + 3.02 * asked.bm25(*id, holding.chunks).ln_1p() + 4.11 * covered(&holding, *id));
         return Ok(ids.iter().map(of).collect());
     }
-    let cosines = connection.cosines(asked.vector, &ids).await?;
-    if scale == Scale::Cosine {
-        return Ok(ids.iter().map(|id| f64::from(cosines.get(id).copied().unwrap_or(0.0))).collect());
+    #[cfg(feature = "local-models")]
+    if scale == Scale::Weights {
+        return worth::scores(connection, asked, &ids).await;
     }
-    let Holding { chunks, .. } = connection.holding(&[], &[]).await?;
-    let of = |id: &i64| chance(-6.46 + 5.79 * worth(cosines.get(id), asked.bm25(*id, chunks)));
-    Ok(ids.iter().map(of).collect())
+    let cosines = connection.cosines(asked.vector, &ids).await?;
+    Ok(ids.iter().map(|id| f64::from(cosines.get(id).copied().unwrap_or(0.0))).collect())
 }
 
-fn chance(logit: f64) -> f64 {
+pub(super) fn chance(logit: f64) -> f64 {
     1.0 / (1.0 + (-logit).exp())
 }
 
@@ -173,18 +124,5 @@ mod tests {
         let (small, large) = (asked(10.0).bm25(1, 1_000), asked(16.5).bm25(1, 100_000));
         assert!((small - large).abs() < 0.3, "{small} and {large}: BM25 grows with the index");
         assert_eq!(asked(10.0).bm25(9, 1_198), 3.0, "what was not brought has the least of what was");
-    }
-
-    #[test]
-    fn models_have_scales() {
-        let model = |revision: &'static str, dimensions| Model {
-            name: "m".into(),
-            revision: revision.into(),
-            dimensions,
-            normalised: true,
-        };
-        assert_eq!(Scale::of(&model("", 0)), Scale::Words);
-        assert_eq!(Scale::of(&model(WEIGHTS, 384)), Scale::Weights);
-        assert_eq!(Scale::of(&model("2", 384)), Scale::Cosine);
     }
 }
