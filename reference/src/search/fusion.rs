@@ -1,8 +1,7 @@
 //! Reciprocal rank fusion: several lists become one without their scores having to be compared.
 //!
-//! An entry's fused score is the sum of 1 / (k + rank) over the lists it stands in, ranks from 1 (Cormack, Clarke and
-//! Büttcher, 2009, with k = 60). A small k keeps the heads of the lists: with 60 whatever stands anywhere in both beats the
-//! best of one, which on documents of others was hardly better than words alone.
+//! The sum of 1 / (k + rank) over the lists, ranks from 1 (Cormack, Clarke and Büttcher, 2009, with k = 60). A small k keeps
+//! their heads: with 60, on documents of others, it was hardly better than words alone.
 
 use std::collections::BTreeMap;
 

@@ -41,16 +41,12 @@ pub struct Retrievers<'a> {
 /// What both retrievers bring for one question, the best first.
 #[derive(Debug)]
 pub struct Both {
-    words: Vec<Worded>,
+    /// By their words.
+    pub words: Vec<Worded>,
     near: Vec<ChunkPlace>,
 }
 
 impl Both {
-    /// BM25 by chunk, of those that the keyword retriever brings.
-    pub fn bm25(&self) -> HashMap<i64, f64> {
-        self.words.iter().map(|worded| (worded.place.id, worded.score)).collect()
-    }
-
     /// Both lists.
     pub fn lists(self) -> [Vec<ChunkPlace>; 2] {
         let words = self.words.into_iter().map(|worded| worded.place).collect();
@@ -74,7 +70,7 @@ impl Retrievers<'_> {
         let mut asked = Vec::with_capacity(query_vectors.questions.len());
         for (question, vector) in query_vectors.questions.iter().zip(&query_vectors.vectors) {
             let found = self.both(connection, question, vector, filter, depth).await?;
-            asked.push(Asked { question, vector, bm25: found.bm25() });
+            asked.push(Asked::new(question, vector, &found.words, depth));
             lists.extend(found.lists());
         }
         if let Some(passage) = &query_vectors.passage {

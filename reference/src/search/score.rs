@@ -1,8 +1,7 @@
 //! What the score of a hit says: the chance that it answers.
 //!
-//! Fitted by logistic regression on the tuning halves of six corpora of others (`bench/others`), each corpus in turn held
-//! back; `docs/reference-server.md` has the table of how often it is right. It is of question and chunk alone, whatever
-//! else is found and however many hits are wanted.
+//! Fitted by logistic regression on the tuning halves of `bench/others`, each corpus in turn held back; how often it is
+//! right is in `docs/reference-server.md`. It is of question and chunk alone, however many hits are wanted.
 
 use std::collections::HashMap;
 
@@ -11,7 +10,7 @@ use crate::search::question::RetrievalError;
 #[cfg(feature = "local-models")]
 use crate::search::worth;
 use crate::store::contract::Connection;
-use crate::store::records::Holding;
+use crate::store::records::{Holding, Worded};
 use crate::text::terms;
 
 /// By what a score is told.
@@ -49,14 +48,21 @@ pub struct Asked<'a> {
     pub vector: &'a [f32],
     /// BM25 of the chunks that hold its words best.
     pub bm25: HashMap<i64, f64>,
+    /// What a chunk has at most that is not among these: nothing, where they are all that hold a word of it.
+    pub bm25_beyond: f64,
 }
 
-impl Asked<'_> {
-    /// BM25 of a chunk as if the index were of the size that was fitted to. What is not among the best has no more than
-    /// the least of them.
+impl<'a> Asked<'a> {
+    /// A question, its vector, and the best that the keyword retriever found of `depth` it was asked for.
+    pub fn new(question: &'a str, vector: &'a [f32], words: &[Worded], depth: usize) -> Self {
+        let bm25 = words.iter().map(|worded| (worded.place.id, worded.score)).collect();
+        let bm25_beyond = words.last().filter(|_| words.len() >= depth).map_or(0.0, |worded| worded.score);
+        Self { question, vector, bm25, bm25_beyond }
+    }
+
+    /// BM25 of a chunk as if the index were of the size that was fitted to.
     pub(super) fn bm25(&self, id: i64, chunks: i64) -> f64 {
-        let least = || self.bm25.values().copied().reduce(f64::min).unwrap_or(0.0);
-        self.bm25.get(&id).copied().unwrap_or_else(least) * FITTED_CHUNKS.ln() / (chunks as f64 + 2.0).ln()
+        self.bm25.get(&id).unwrap_or(&self.bm25_beyond) * FITTED_CHUNKS.ln() / (chunks as f64 + 2.0).ln()
     }
 }
 
@@ -103,7 +109,7 @@ fn covered(holding: &Holding, id: i64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::records::Holders;
+    use crate::store::records::{ChunkPlace, Holders};
 
     fn holding(chunks: i64, terms: &[(i64, &[i64])]) -> Holding {
         let holders = |(chunks, ids): &(i64, &[i64])| Holders { chunks: *chunks, ids: ids.to_vec() };
@@ -120,9 +126,14 @@ mod tests {
 
     #[test]
     fn a_larger_index_makes_no_hit_better() {
-        let asked = |score| Asked { question: "", vector: &[], bm25: HashMap::from([(1, score), (2, 3.0)]) };
+        let place = |id| ChunkPlace { source: String::new(), ordinal: 0, id };
+        let asked = |score| {
+            Asked::new("", &[], &[(1, score), (2, 3.0)].map(|(id, score)| Worded { place: place(id), score }), 2)
+        };
         let (small, large) = (asked(10.0).bm25(1, 1_000), asked(16.5).bm25(1, 100_000));
         assert!((small - large).abs() < 0.3, "{small} and {large}: BM25 grows with the index");
         assert_eq!(asked(10.0).bm25(9, 1_198), 3.0, "what was not brought has the least of what was");
+        let all = Asked::new("", &[], &[Worded { place: place(1), score: 20.0 }], 2);
+        assert_eq!(all.bm25(9, 1_198), 0.0, "and nothing where those are all that hold a word");
     }
 }

@@ -46,7 +46,7 @@ async fn unfold(search: &mut Search<'_>, candidates: Vec<Found>) -> Result<Vec<F
         let filter = Filter { source: found.chunk.source.clone(), ..question.filter.clone() };
         let depth = PASSAGES_OF_SUMMARY + 1;
         let both = retrievers.both(connection, &question.text, vector, &filter, depth).await?;
-        let asked = Asked { question: &question.text, vector, bm25: both.bm25() };
+        let asked = Asked::new(&question.text, vector, &both.words, depth);
         let passages = retrievers.read(connection, &asked, retrievers.fuse(both.lists().into())).await?;
         let of_document = passages
             .into_iter()

@@ -52,7 +52,7 @@ pub async fn scores(
 ) -> Result<Vec<f64>, RetrievalError> {
     let cosines = connection.cosines(asked.vector, ids).await?;
     let Holding { chunks, .. } = connection.holding(&[], &[]).await?;
-    let of = |id: &i64| chance(-6.46 + 5.79 * worth(cosines.get(id), asked.bm25(*id, chunks)));
+    let of = |id: &i64| chance(-6.54 + 5.86 * worth(cosines.get(id), asked.bm25(*id, chunks)));
     Ok(ids.iter().map(of).collect())
 }
 

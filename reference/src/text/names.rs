@@ -3,8 +3,8 @@
 /// Names of one chunk that are taken apart.
 const SYMBOLS_MAX: usize = 40;
 
-/// The headings of a chunk, the words of its file's name and folder, and the parts of the names in it that are written in
-/// one: `getAll` is found by *get all* too. What is written with other signs is taken apart by the stores themselves.
+/// The headings of a chunk, the words of its file's name and folder, and the parts of names as `getAll` in it, which is
+/// found by *get all* too. What is written with other signs the stores take apart themselves.
 pub fn of(source: &str, section: &str, content: &str) -> String {
     let mut names = section.to_owned();
     for part in path(source).chain(symbols(section)).chain(symbols(content)) {
